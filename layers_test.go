@@ -1,0 +1,158 @@
+package formwork_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/formwork-dev/formwork/"
+
+// floors lists every package of the module, the lowest floor first. A package imports
+// only from floors below its own. docs/architecture.md says what each one promises.
+var floors = [][]string{
+	{"internal/diag", "internal/lambda", "internal/fixtures", "internal/cfnlog"},
+	{"internal/document"},
+	{"internal/schema"},
+	{"internal/codegen", "internal/invoke"},
+	{"internal/project", "internal/contract"},
+	{"internal/cli"},
+	{"cmd/cfn"},
+}
+
+// bans name an import or a selector that a package must not use, and what to use instead.
+var bans = []struct {
+	what, instead string
+	allowed       []string
+}{
+	{"os.Exit", "return an error; cmd/cfn turns it into an exit code", []string{"cmd/cfn"}},
+	{"fmt.Print", "return the text, or write to the io.Writer that was handed in", nil},
+	{"fmt.Println", "return the text, or write to the io.Writer that was handed in", nil},
+	{"fmt.Printf", "return the text, or write to the io.Writer that was handed in", nil},
+	{"os.Stdout", "the io.Writer that was handed in", []string{"cmd/cfn"}},
+	{"os.Stderr", "the io.Writer that was handed in", []string{"cmd/cfn"}},
+	{"log.", "a *slog.Logger that was handed in", nil},
+	{"http.DefaultClient", "a client that was handed in: being offline is a promise", nil},
+	{"http.Get", "a client that was handed in: being offline is a promise", nil},
+}
+
+// TestImportsRunDownwards parses every file here rather than asking "go list": go test
+// caches a result until a file that the test itself opened changes.
+func TestImportsRunDownwards(t *testing.T) {
+	floor := map[string]int{}
+	for i, packages := range floors {
+		for _, name := range packages {
+			floor[name] = i
+		}
+	}
+	seen := map[string]bool{}
+	eachGoFile(t, func(path string, source []byte) {
+		name := filepath.ToSlash(filepath.Dir(path))
+		if name == "." {
+			return
+		}
+		seen[name] = true
+		own, listed := floor[name]
+		if !listed {
+			t.Errorf("%s: the package %s is on no floor: place it in floors and in docs/architecture.md", path, name)
+			return
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, source, parser.ImportsOnly)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for _, spec := range file.Imports {
+			target, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Error(err)
+			}
+			ours, found := strings.CutPrefix(target, module)
+			if !found {
+				continue
+			}
+			if ours == "internal/fixtures" && !strings.HasSuffix(path, "_test.go") {
+				t.Errorf("%s: internal/fixtures is for tests only", path)
+			}
+			if below, ok := floor[ours]; !ok || below >= own && !(ours == name) {
+				t.Errorf("%s (floor %d) imports %s (floor %d): imports run downwards only", path, own, ours, below)
+			}
+		}
+	})
+	for name := range floor {
+		if !seen[name] {
+			t.Errorf("floors lists %s, which does not exist", name)
+		}
+	}
+}
+
+// TestBannedCalls keeps what only one place may do out of all the others.
+func TestBannedCalls(t *testing.T) {
+	eachGoFile(t, func(path string, source []byte) {
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		name := filepath.ToSlash(filepath.Dir(path))
+		for i, line := range strings.Split(string(source), "\n") {
+			code, _, _ := strings.Cut(line, "//")
+			for _, ban := range bans {
+				if uses(code, ban.what) && !slices.Contains(ban.allowed, name) {
+					t.Errorf("%s:%d: %s is not used here: %s", path, i+1, ban.what, ban.instead)
+				}
+			}
+		}
+	})
+}
+
+// uses tells whether a line of code names what, not as a part of a longer word.
+func uses(code, what string) bool {
+	for rest := code; ; {
+		i := strings.Index(rest, what)
+		if i < 0 {
+			return false
+		}
+		word := func(b byte) bool {
+			return b == '_' || b == '.' || b == '"' || b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z'
+		}
+		end := i + len(what)
+		if (i == 0 || !word(rest[i-1])) && (strings.HasSuffix(what, ".") || end == len(rest) || !word(rest[end])) {
+			return true
+		}
+		rest = rest[end:]
+	}
+}
+
+// eachGoFile calls f with every Go file of this module; nested modules have their own.
+func eachGoFile(t *testing.T, f func(path string, source []byte)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			hidden := strings.HasPrefix(entry.Name(), ".") && path != "."
+			_, nested := os.Stat(filepath.Join(path, "go.mod"))
+			if hidden || entry.Name() == "testdata" || path != "." && nested == nil {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if filepath.Ext(path) != ".go" {
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		if err == nil {
+			f(path, source)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
