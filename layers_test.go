@@ -20,7 +20,7 @@ var floors = [][]string{
 	{"internal/diag", "internal/lambda", "internal/fixtures", "internal/cfnlog"},
 	{"internal/document"},
 	{"internal/schema"},
-	{"internal/codegen", "internal/invoke"},
+	{"internal/codegen", "internal/invoke", "internal/smithy"},
 	{"internal/project", "internal/contract"},
 	{"internal/cli"},
 	{"cmd/cfn"},
