@@ -1,0 +1,63 @@
+# Every target is also a plain go command; "make help" lists them.
+export CGO_ENABLED := 0
+
+VERSION  ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null | sed -n 's/^v\([0-9]*\.[0-9]*\.[0-9]*\)$$/\1/p')
+LDFLAGS  := -s -w $(if $(VERSION),-X main.version=$(VERSION))
+# Modules of their own: what they need never reaches the binary.
+NESTED   := sdk sdk/awscreds examples/tps-report examples/kinesis-stream examples/wordpress
+LINT     := golangci-lint
+LINT_VERSION := v2.15.0
+
+.DEFAULT_GOAL := build
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## build bin/cfn, one static binary
+	go build -trimpath -ldflags="$(LDFLAGS)" -o bin/cfn ./cmd/cfn
+
+.PHONY: demo
+demo: build ## build, then take a complete resource type through its whole contract
+	@PATH="$(CURDIR)/bin:$$PATH" sh examples/demo.sh
+
+.PHONY: test
+test: ## run every test; what a test lacks on this machine is said in a line
+	go vet ./...
+	go test ./...
+	@set -e; for m in $(NESTED); do echo "== $$m"; (cd $$m && go vet ./... && go test ./...); done
+
+.PHONY: race
+race: ## the tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race ./...
+	cd sdk && CGO_ENABLED=1 go test -race ./...
+
+.PHONY: fuzz
+fuzz: ## fuzz every parser for FUZZTIME (default 1m) each
+	@set -e; for p in $$(go list ./...); do \
+		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+			echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),1m) $$p; \
+		done; done
+
+.PHONY: bench
+bench: build ## the benchmarks behind docs/performance.md
+	go test -run '^$$' -bench . -benchmem ./...
+	cd sdk && go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: lint
+lint: ## gofmt, go vet and golangci-lint
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -d $$(git ls-files '*.go'); exit 1; }
+	go vet ./...
+	@PATH="$$(go env GOPATH)/bin:$$PATH"; command -v $(LINT) >/dev/null || go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION); \
+	$(LINT) run ./... && cd sdk && $(LINT) run -c ../.golangci.yml ./...
+
+.PHONY: generate
+generate: build ## rewrite everything that is generated
+	go generate ./...
+	@set -e; for e in tps-report kinesis-stream wordpress; do bin/cfn generate --project examples/$$e; done
+
+.PHONY: verify
+verify: generate ## fail if "make generate" changes anything
+	@git diff --exit-code --stat || { echo 'generated files are stale: commit what "make generate" wrote'; exit 1; }
+	go mod verify
