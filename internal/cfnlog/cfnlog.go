@@ -1,0 +1,228 @@
+// Package cfnlog writes rpdk.log, the log file that the CloudFormation CLI keeps in a
+// project's folder, and keeps secrets out of it.
+//
+// A [Log] is a [slog.Handler]. The file has one line per record, in the format of the
+// official tool, at every level; a second writer, usually the terminal's error stream,
+// gets the bare messages from a level upwards. The file is opened at the first record and
+// rotated by size. A folder that cannot be written never fails a command: the records
+// only go to the second writer then, and [Log.Err] tells why.
+//
+// Every record passes a scrubber before it is written anywhere: see [Log.Hide].
+package cfnlog
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Name is the file name that the official tool uses.
+const Name = "rpdk.log"
+
+// Config sets up a [Log]. The zero Config writes no file and no console lines.
+type Config struct {
+	// Path is the log file; its backup is Path + ".1". Empty means no file.
+	Path string
+
+	// MaxBytes is the size beyond which the file is rotated. Zero means 5,000,000, as
+	// the official tool has it.
+	MaxBytes int64
+
+	// Console gets the bare messages of records at ConsoleLevel and above. Nil means none.
+	Console      io.Writer
+	ConsoleLevel slog.Level // the zero level is Info
+
+	// Now tells the time of records that carry none. Nil means time.Now.
+	Now func() time.Time
+}
+
+// A Log is a [slog.Handler] for several goroutines. [New] makes it.
+type Log struct {
+	sink   *sink
+	prefix string // of grouped attributes, with its dot
+	attrs  string // rendered attributes of WithAttrs
+}
+
+// sink is what all handlers derived from one Log share.
+type sink struct {
+	config Config
+	scrub  scrubber
+
+	mu     sync.Mutex
+	file   *os.File
+	size   int64
+	failed error // why there is no file; once set, it is not tried again
+}
+
+// New returns a log. Nothing is opened or created before the first record.
+func New(config Config) *Log {
+	if config.MaxBytes == 0 {
+		config.MaxBytes = 5_000_000
+	}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	return &Log{sink: &sink{config: config}}
+}
+
+// Hide adds values that must not appear in the log: credentials, write-only properties,
+// tokens. Each is replaced wherever it stands, in its plain form and in the form that it
+// has inside a JSON string. Values shorter than four bytes are not searched for, because
+// that would shred the log without hiding anything: what is that short must be left out
+// by the caller.
+//
+// What needs no call: attributes and JSON members whose name says that they are secret,
+// such as secretAccessKey, sessionToken, callerCredentials or password.
+func (l *Log) Hide(values ...string) { l.sink.scrub.add(values) }
+
+// Scrub returns text as the log would write it.
+func (l *Log) Scrub(text string) string { return l.sink.scrub.clean(text) }
+
+// Path returns the file that records go to, or "" if there is none.
+func (l *Log) Path() string {
+	l.sink.mu.Lock()
+	defer l.sink.mu.Unlock()
+	if l.sink.file == nil {
+		return ""
+	}
+	return l.sink.config.Path
+}
+
+// Err tells why the log file could not be written; nil as long as it could.
+func (l *Log) Err() error {
+	l.sink.mu.Lock()
+	defer l.sink.mu.Unlock()
+	return l.sink.failed
+}
+
+// Close closes the file. The log must not be used afterwards.
+func (l *Log) Close() error {
+	l.sink.mu.Lock()
+	defer l.sink.mu.Unlock()
+	if l.sink.file == nil {
+		return nil
+	}
+	err := l.sink.file.Close()
+	l.sink.file = nil
+	return err
+}
+
+// Enabled is true for every level if there is a file, else from the console's level up.
+func (l *Log) Enabled(_ context.Context, level slog.Level) bool {
+	return l.sink.config.Path != "" || l.sink.config.Console != nil && level >= l.sink.config.ConsoleLevel
+}
+
+// Handle writes the record. It always returns nil: a log that cannot be written is no
+// reason for a command to fail.
+func (l *Log) Handle(_ context.Context, r slog.Record) error {
+	var b strings.Builder
+	b.WriteString(r.Message)
+	b.WriteString(l.attrs)
+	r.Attrs(func(a slog.Attr) bool {
+		l.sink.scrub.appendAttr(&b, l.prefix, a)
+		return true
+	})
+	text := l.sink.scrub.clean(b.String())
+	l.sink.mu.Lock()
+	defer l.sink.mu.Unlock()
+	if l.sink.config.Console != nil && r.Level >= l.sink.config.ConsoleLevel {
+		fmt.Fprintln(l.sink.config.Console, text)
+	}
+	when := r.Time
+	if when.IsZero() {
+		when = l.sink.config.Now()
+	}
+	l.sink.write(fmt.Sprintf("[%s] %-8s - %s\n", when.UTC().Format("2006-01-02T15:04:05Z"), levelName(r.Level), text))
+	return nil
+}
+
+// WithAttrs returns a handler whose records carry the attributes, too.
+func (l *Log) WithAttrs(attrs []slog.Attr) slog.Handler {
+	var b strings.Builder
+	for _, a := range attrs {
+		l.sink.scrub.appendAttr(&b, l.prefix, a)
+	}
+	return &Log{sink: l.sink, prefix: l.prefix, attrs: l.attrs + b.String()}
+}
+
+// WithGroup returns a handler that puts "name." before the keys of later attributes.
+func (l *Log) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return l
+	}
+	return &Log{sink: l.sink, prefix: l.prefix + name + ".", attrs: l.attrs}
+}
+
+// levelName is the official tool's word for a level.
+func levelName(level slog.Level) string {
+	switch {
+	case level < slog.LevelInfo:
+		return "DEBUG"
+	case level < slog.LevelWarn:
+		return "INFO"
+	case level < slog.LevelError:
+		return "WARNING"
+	}
+	return "ERROR"
+}
+
+// write appends one line, opening or rotating the file first. The lock is held.
+func (s *sink) write(line string) {
+	if s.config.Path == "" || s.failed != nil {
+		return
+	}
+	if s.file == nil {
+		s.open()
+	}
+	if s.failed == nil && s.size > 0 && s.size+int64(len(line)) > s.config.MaxBytes {
+		s.rotate()
+	}
+	if s.failed != nil {
+		return
+	}
+	n, err := s.file.WriteString(line)
+	s.size += int64(n)
+	if err != nil {
+		s.give(err)
+	}
+}
+
+// open creates the file for its owner only. What is there already keeps its mode.
+func (s *sink) open() {
+	file, err := os.OpenFile(s.config.Path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		s.give(err)
+		return
+	}
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		file.Close()
+		s.give(fmt.Errorf("%s is no regular file", s.config.Path))
+		return
+	}
+	s.file, s.size = file, info.Size()
+}
+
+func (s *sink) rotate() {
+	s.file.Close()
+	s.file = nil
+	if err := os.Rename(s.config.Path, s.config.Path+".1"); err != nil {
+		s.give(err)
+		return
+	}
+	s.open()
+}
+
+// give up the file, for a reason.
+func (s *sink) give(err error) {
+	if s.file != nil {
+		s.file.Close()
+		s.file = nil
+	}
+	s.failed = fmt.Errorf("write the log: %w", err)
+}

@@ -1,0 +1,159 @@
+package cfnlog
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func newLogger(t *testing.T, config Config) (*slog.Logger, *Log) {
+	t.Helper()
+	if config.Path == "" {
+		config.Path = filepath.Join(t.TempDir(), Name)
+	}
+	log := New(config)
+	t.Cleanup(func() { log.Close() })
+	return slog.New(log), log
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestLineFormat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), Name)
+	log := New(Config{Path: path})
+	defer log.Close()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 600, time.FixedZone("", 3600))
+	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
+		r := slog.NewRecord(at, level, "Finished validate", 0)
+		r.AddAttrs(slog.Int("code", 0), slog.Any("cause", errors.New("none")))
+		if err := log.WithGroup("g").WithAttrs([]slog.Attr{slog.Bool("b", true)}).Handle(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `[2026-01-02T02:04:05Z] DEBUG    - Finished validate g.b=true g.code=0 g.cause=none
+[2026-01-02T02:04:05Z] INFO     - Finished validate g.b=true g.code=0 g.cause=none
+[2026-01-02T02:04:05Z] WARNING  - Finished validate g.b=true g.code=0 g.cause=none
+[2026-01-02T02:04:05Z] ERROR    - Finished validate g.b=true g.code=0 g.cause=none
+`
+	if got := read(t, path); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	if log.Path() != path {
+		t.Errorf("Path() = %q", log.Path())
+	}
+}
+
+func TestConsoleGetsBareMessagesFromItsLevelUp(t *testing.T) {
+	var console strings.Builder
+	logger, _ := newLogger(t, Config{Console: &console, ConsoleLevel: slog.LevelInfo})
+	logger.Debug("quiet")
+	logger.Info("loud")
+	if console.String() != "loud\n" {
+		t.Errorf("console has %q", console.String())
+	}
+}
+
+func TestNothingIsCreatedBeforeTheFirstRecord(t *testing.T) {
+	path := filepath.Join(t.TempDir(), Name)
+	log := New(Config{Path: path})
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the file exists: %v", err)
+	}
+}
+
+func TestRotation(t *testing.T) {
+	path := filepath.Join(t.TempDir(), Name)
+	logger, log := newLogger(t, Config{Path: path, MaxBytes: 200})
+	for range 20 {
+		logger.Info(strings.Repeat("x", 40))
+	}
+	if log.Err() != nil {
+		t.Fatal(log.Err())
+	}
+	for _, name := range []string{path, path + ".1"} {
+		if size := len(read(t, name)); size == 0 || size > 200 {
+			t.Errorf("%s has %d bytes, want 1 to 200", filepath.Base(name), size)
+		}
+	}
+	if _, err := os.Stat(path + ".2"); !os.IsNotExist(err) {
+		t.Error("there is a second backup")
+	}
+}
+
+// A line longer than the limit must not rotate for ever nor get lost.
+func TestRotationKeepsALongLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), Name)
+	logger, _ := newLogger(t, Config{Path: path, MaxBytes: 50})
+	logger.Info(strings.Repeat("y", 100))
+	if !strings.Contains(read(t, path), strings.Repeat("y", 100)) {
+		t.Error("the line is lost")
+	}
+}
+
+func TestUnwritableFolderBreaksNothing(t *testing.T) {
+	dir := t.TempDir()
+	blocker := filepath.Join(dir, "file")
+	if err := os.WriteFile(blocker, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var console strings.Builder
+	logger, log := newLogger(t, Config{Path: filepath.Join(blocker, Name), Console: &console, ConsoleLevel: slog.LevelInfo})
+	logger.Info("still here")
+	if console.String() != "still here\n" || log.Err() == nil || log.Path() != "" {
+		t.Errorf("console %q, Err %v, Path %q", console.String(), log.Err(), log.Path())
+	}
+}
+
+func TestSecretsStayOut(t *testing.T) {
+	const secret = `p"w\d-value`
+	payload := `{"requestData":{"callerCredentials":{"accessKeyId":"AKIAIOSFODNN7EXAMPLE","secretAccessKey":"wJalrXUtn","sessionToken":"FwoGZXIvYXdz"},"nextToken":"page-2"}}`
+	hook := `{"requestData":{"callerCredentials":"{\"accessKeyId\":\"ASIAIOSFODNN7EXAMPLE\",\"secretAccessKey\":\"wJalrXUtn\"}","targetName":"T"}}`
+	tests := []struct {
+		name  string
+		write func(*slog.Logger)
+		keeps string
+	}{
+		{"by value", func(l *slog.Logger) { l.Debug("model " + secret) }, "model <hidden>"},
+		{"by value in JSON", func(l *slog.Logger) { l.Debug("m", "model", map[string]any{"Pass": secret}) }, `{"Pass":"<hidden>"}`},
+		{"longest value first", func(l *slog.Logger) { l.Debug("abcd abcdef") }, "<hidden> <hidden>"},
+		{"by key", func(l *slog.Logger) { l.Debug("m", "AWS_SECRET_ACCESS_KEY", "wJalrXUtn") }, "AWS_SECRET_ACCESS_KEY=<hidden>"},
+		{"by key of a group", func(l *slog.Logger) { l.WithGroup("credentials").Debug("m", "id", "wJalrXUtn") }, "credentials.id=<hidden>"},
+		{"with attrs", func(l *slog.Logger) { l.With("sessionToken", "FwoGZXIvYXdz").Debug("m") }, "sessionToken=<hidden>"},
+		{"member of a payload", func(l *slog.Logger) { l.Debug(payload) }, `"nextToken":"page-2"`},
+		{"payload as bytes", func(l *slog.Logger) { l.Debug("m", "payload", []byte(payload)) }, `"nextToken":"page-2"`},
+		{"JSON in JSON", func(l *slog.Logger) { l.Debug(hook) }, `"targetName":"T"`},
+		{"JSON in an attribute", func(l *slog.Logger) { l.Debug("m", "payload", map[string]any{"inner": hook}) }, "targetName"},
+		{"access key alone", func(l *slog.Logger) { l.Debug("using AKIAIOSFODNN7EXAMPLE now") }, "using <hidden> now"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), Name)
+			logger, log := newLogger(t, Config{Path: path})
+			log.Hide(secret, "abcd", "abcdef", "x")
+			test.write(logger)
+			got := read(t, path)
+			for _, bad := range []string{secret, `p\"w`, "abcd", "wJalrXUtn", "FwoGZXIvYXdz", "IOSFODNN7EXAMPLE"} {
+				if strings.Contains(got, bad) {
+					t.Errorf("the log holds %s:\n%s", bad, got)
+				}
+			}
+			if !strings.Contains(got, test.keeps) {
+				t.Errorf("the log lacks %s:\n%s", test.keeps, got)
+			}
+		})
+	}
+}
