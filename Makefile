@@ -37,7 +37,7 @@ race: ## the tests under the race detector (needs a C compiler)
 fuzz: ## fuzz every parser for FUZZTIME (default 1m) each
 	@set -e; for p in $$(go list ./...); do \
 		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-			echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),1m) $$p; \
+			echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzzminimizetime 2s -fuzztime $(or $(FUZZTIME),1m) $$p; \
 		done; done
 
 .PHONY: bench
