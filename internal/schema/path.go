@@ -1,0 +1,203 @@
+package schema
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// A Path names properties of a model in the lists of a schema, as in
+// "/properties/Tags/*/Key".
+//
+// Published schemas spell paths in more ways than the specification knows. Tokens are
+// the one true spelling: "*" wherever an array or a map is crossed, also where the text
+// leaves it out; no inner "properties" or "items" that are keywords rather than names; a
+// missing "/properties" or leading slash supplied. Only a path that leads to no property
+// of the schema is taken as it stands; one outside of the properties altogether has no
+// Tokens and names nothing in a model.
+type Path struct {
+	Text   string // as written
+	At     diag.Range
+	Tokens document.Pointer // in the model: ["Tags","*","Key"]
+}
+
+// String is the path as written.
+func (p Path) String() string { return p.Text }
+
+// path reads the text of a path by the properties of the schema.
+func (s *Schema) path(text string, at diag.Range) Path {
+	p := Path{Text: text, At: at}
+	pointer := text
+	if fragment, found := strings.CutPrefix(pointer, "#"); found {
+		if decoded, err := url.PathUnescape(fragment); err == nil {
+			pointer = decoded
+		}
+	}
+	if !strings.HasPrefix(pointer, "/") {
+		pointer = "/" + pointer
+	}
+	tokens, ok := document.ParsePointer(pointer)
+	if !ok || len(tokens) == 0 {
+		return p
+	}
+	switch {
+	case tokens[0] == "properties" && len(tokens) > 1:
+		tokens = tokens[1:]
+	case s.Root.Get("properties").Get(tokens[0]) == nil:
+		return p
+	}
+	if p.Tokens = s.canonical(tokens); p.Tokens == nil {
+		p.Tokens = tokens
+	}
+	return p
+}
+
+// canonical spells tokens as [Path] promises, or returns nil if they lead nowhere.
+func (s *Schema) canonical(tokens document.Pointer) document.Pointer {
+	nodes := s.expand(s.Root)
+	var out document.Pointer
+	for i := 0; i < len(tokens); i++ {
+		token := tokens[i]
+		if next := s.step(nodes, token); next != nil {
+			if isIndex(token) && hasItems(nodes) {
+				token = "*"
+			}
+			nodes, out = next, append(out, token)
+			continue
+		}
+		if crossed := s.step(nodes, "*"); crossed != nil { // an array or a map
+			if token == "items" {
+				nodes, out = crossed, append(out, "*")
+				continue
+			}
+			if next := s.step(crossed, token); next != nil {
+				nodes, out = next, append(out, "*", token)
+				continue
+			}
+		}
+		if token == "properties" && i+1 < len(tokens) {
+			continue
+		}
+		head, tail, dotted := strings.Cut(token, ".")
+		if !dotted {
+			return nil
+		}
+		tokens = append(append(append(document.Pointer{}, tokens[:i]...), head, tail), tokens[i+1:]...)
+		i--
+	}
+	return out
+}
+
+func hasItems(nodes []*document.Value) bool {
+	for _, node := range nodes {
+		if node.Get("items") != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func isIndex(token string) bool {
+	if token == "" || len(token) > 1 && token[0] == '0' {
+		return false
+	}
+	for i := range len(token) {
+		if token[i] < '0' || token[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// Property finds the schema of what the model tokens name: through references, items for
+// "*" or an index, patternProperties for a key that matches (or "*"), and combiners where
+// the object itself does not declare the property. It is the schema after its $ref, nil
+// if the schema declares no such property.
+func (s *Schema) Property(tokens document.Pointer) *document.Value {
+	nodes := s.expand(s.Root)
+	for _, token := range tokens {
+		nodes = s.step(nodes, token)
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	return nodes[0]
+}
+
+// expand returns the schemas that apply together with or instead of the given one: what
+// its $ref names, and the branches of its combiners, each once, itself first.
+func (s *Schema) expand(nodes ...*document.Value) []*document.Value {
+	var out []*document.Value
+	seen := map[*document.Value]bool{}
+	var visit func(node *document.Value)
+	visit = func(node *document.Value) {
+		node, err := s.Resolve(node)
+		if err != nil || node == nil || seen[node] {
+			return
+		}
+		seen[node] = true
+		out = append(out, node)
+		for _, keyword := range [...]string{"allOf", "anyOf", "oneOf"} {
+			if branches := node.Get(keyword); branches != nil {
+				for _, branch := range branches.Items {
+					visit(branch)
+				}
+			}
+		}
+	}
+	for _, node := range nodes {
+		visit(node)
+	}
+	return out
+}
+
+// step goes one token down from any of the schemas; what it returns is expanded.
+func (s *Schema) step(nodes []*document.Value, token string) []*document.Value {
+	var next []*document.Value
+	for _, node := range nodes {
+		if child := node.Get("properties").Get(token); child != nil {
+			next = append(next, child)
+			continue
+		}
+		if items := node.Get("items"); items != nil && items.Kind == document.Object && (token == "*" || isIndex(token)) {
+			next = append(next, items)
+		}
+		for _, m := range members(node.Get("patternProperties")) {
+			if token == "*" || s.refs.pattern(m.Key).match(token) != noMatch {
+				next = append(next, m.Value)
+			}
+		}
+	}
+	return s.expand(next...)
+}
+
+// IsReadOnly tells whether the tokens name a read-only property or something inside one.
+// A "*" in the schema's path stands for every index and key.
+func (s *Schema) IsReadOnly(tokens document.Pointer) bool { return covers(s.ReadOnly, tokens) }
+
+// IsWriteOnly is [Schema.IsReadOnly] for write-only properties.
+func (s *Schema) IsWriteOnly(tokens document.Pointer) bool { return covers(s.WriteOnly, tokens) }
+
+// IsCreateOnly is [Schema.IsReadOnly] for create-only properties.
+func (s *Schema) IsCreateOnly(tokens document.Pointer) bool { return covers(s.CreateOnly, tokens) }
+
+func covers(paths []Path, tokens document.Pointer) bool {
+	for _, p := range paths {
+		if len(p.Tokens) == 0 || len(p.Tokens) > len(tokens) {
+			continue
+		}
+		matches := true
+		for i, token := range p.Tokens {
+			if token != "*" && token != tokens[i] {
+				matches = false
+				break
+			}
+		}
+		if matches {
+			return true
+		}
+	}
+	return false
+}

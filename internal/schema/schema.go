@@ -1,0 +1,162 @@
+// Package schema reads the schema of an extension: what its properties are, which of
+// them identify it, and what its handlers may do.
+//
+// # Loading
+//
+// [Load] parses a document, checks it and decodes it. It knows the four kinds of
+// document that CloudFormation has (resource, hook, module, type configuration) and tells
+// them apart by their content. Everything that a later message may name keeps its place.
+// What is wrong comes back as one [diag.List]: the faults against the meta-schema (which
+// are this package's own documents, in the folder meta, equal in verdict to the official
+// ones), then those of [Rules]. One fault is one problem; the rules run on whatever was
+// readable.
+//
+// # References
+//
+// A $ref is resolved wherever draft-07 has a schema, and nowhere else: a "$ref" inside
+// default, enum, const or examples is data. A foreign document is looked for beside the
+// schema, and on the network only through [Config.Remote]. Cycles and schemas that refer
+// to themselves are legal; everything here survives them. After Load a Schema never
+// changes, so that any number of goroutines may use one.
+//
+// # Models
+//
+// A model is what a handler receives and returns, in the shapes of encoding/json with
+// json.Number: [Schema.Check] judges it, [Schema.Recast] types it, [Schema.Compare] sets
+// it against another, [Without], [Present] and [Identifier] read the lists of paths that
+// a schema holds. None of them changes the model. All are bounded in time, whatever the
+// schema and the model say.
+//
+// The references are resource-schema.txt (the schema language), the modelling chapters of
+// the user guide, and draft-07 of JSON Schema, validation sections 6.1 to 6.7. Formats are
+// annotations here, as in the official tool.
+package schema
+
+import (
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// Kind is the kind of extension that a document describes, as the registry spells it.
+type Kind string
+
+// The kinds of document.
+const (
+	Resource          Kind = "RESOURCE"
+	Hook              Kind = "HOOK"
+	Module            Kind = "MODULE"
+	TypeConfiguration Kind = "TYPE_CONFIGURATION"
+)
+
+// Located is a value with the place where it was written.
+type Located[T any] struct {
+	Value T
+	At    diag.Range
+}
+
+// Config says how documents are loaded. The zero Config is offline with default limits.
+type Config struct {
+	Limits document.Limits
+
+	// Kind is the kind that the caller knows the document to be, "" to recognise it.
+	Kind Kind
+
+	// Remote loads the foreign document at an http or https URL that a $ref names.
+	// With nil, only files beside the schema are read, and other references are problems.
+	Remote func(url string) ([]byte, error)
+}
+
+// A Schema is a decoded document. It is not changed after [Load].
+type Schema struct {
+	Kind Kind
+	File string
+	Root *document.Value // as written
+
+	TypeName                    Located[string]
+	Description                 string
+	SourceURL, DocumentationURL string
+
+	PrimaryIdentifier     []Path
+	AdditionalIdentifiers [][]Path
+
+	ReadOnly, WriteOnly, CreateOnly []Path
+	ConditionalCreateOnly           []Path // replaces only under conditions that the handler knows
+	Deprecated, NonPublic           []Path
+
+	Required            []string // names of top-level properties
+	Handlers            []Handler
+	Tagging             Tagging
+	PropertyTransform   []Transform
+	ReplacementStrategy string // "create_then_delete" or "delete_then_create"; the former when absent
+
+	// TypeConfiguration describes the settings of the extension for an account; nil when
+	// there are none. Its references resolve in the document around it.
+	TypeConfiguration *Schema
+
+	refs *references
+}
+
+// A Handler is one entry of "handlers", in the order of the document.
+type Handler struct {
+	Action           string     // "create", "read", "update", "delete", "list"; "preCreate"…; "resolve"
+	At               diag.Range // of the key
+	Permissions      []Located[string]
+	TimeoutInMinutes int             // 120 when absent
+	TargetNames      []string        // of a hook
+	Schema           *document.Value // handlerSchema of list, else nil
+}
+
+// Tagging is the "tagging" of a resource with the defaults filled in; the deprecated
+// "taggable" counts as its short form. Taggable false makes the other flags false.
+type Tagging struct {
+	Declared                                                      bool // by either key
+	Taggable, TagOnCreate, TagUpdatable, CloudFormationSystemTags bool
+
+	Property    Path // /properties/Tags when absent
+	Permissions []string
+}
+
+// A Transform is one entry of "propertyTransform": a JSONata expression that turns what
+// was requested into what the service answers.
+type Transform struct {
+	Path       Path
+	Expression Located[string]
+}
+
+// Handler returns the handler of an action, nil when the schema does not declare it.
+func (s *Schema) Handler(action string) *Handler {
+	for i := range s.Handlers {
+		if s.Handlers[i].Action == action {
+			return &s.Handlers[i]
+		}
+	}
+	return nil
+}
+
+// Properties returns the top-level properties in the order written.
+func (s *Schema) Properties() []document.Member { return members(s.Root.Get("properties")) }
+
+// Definitions returns the definitions in the order written.
+func (s *Schema) Definitions() []document.Member { return members(s.Root.Get("definitions")) }
+
+// members returns the members of an object, of a repeated key only the last, which is the
+// one that counts.
+func members(v *document.Value) []document.Member {
+	if v == nil || v.Kind != document.Object {
+		return nil
+	}
+	last := make(map[string]int, len(v.Members))
+	for i, m := range v.Members {
+		last[m.Key] = i
+	}
+	if len(last) == len(v.Members) {
+		return v.Members
+	}
+	out := make([]document.Member, 0, len(last))
+	for i, m := range v.Members {
+		if last[m.Key] == i {
+			out = append(out, m)
+		}
+	}
+	return out
+}
