@@ -1,0 +1,241 @@
+package lambda
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
+
+// Limits of the Lambda service, in bytes.
+const (
+	MaxRequestBytes  = 6 << 20     // payload of a synchronous invocation
+	MaxEventBytes    = 1 << 20     // payload of an asynchronous invocation
+	MaxResponseBytes = 6<<20 + 100 // reply of a function: 6,291,556
+	maxLogTailBytes  = 4 << 10     // log returned with LogType=Tail
+	maxErrorBytes    = 256 << 10   // error document that a function posts
+	longestDeadline  = 8760 * time.Hour
+)
+
+// Defaults of Config.
+const (
+	DefaultTimeout      = 15 * time.Minute
+	DefaultInitTimeout  = 10 * time.Second
+	DefaultGracePeriod  = 2 * time.Second
+	DefaultMaxProcesses = 10
+	DefaultMemoryMB     = 2048
+	DefaultLogBytes     = 256 << 10
+	DefaultRegion       = "us-east-1"
+	DefaultAccountID    = "000000000000"
+)
+
+// Config describes a function. Only Name and Command must be set.
+type Config struct {
+	// Name is the function's name: letters, digits, "-" and "_", at most 64.
+	Name string
+
+	// Command is the program and its arguments. A name without a slash is
+	// looked up in the PATH; a relative path is taken from Dir.
+	Command []string
+
+	// Dir is the working folder of the processes, which is also told to them
+	// as LAMBDA_TASK_ROOT. Empty means the current one.
+	Dir string
+
+	// Env adds to the environment of the processes or replaces parts of it, as
+	// NAME=value. It wins over everything else but the variables of the
+	// runtime protocol (AWS_LAMBDA_RUNTIME_API, AWS_LAMBDA_FUNCTION_*,
+	// AWS_LAMBDA_LOG_*, _HANDLER), which cannot be set.
+	Env []string
+
+	// PassEnv names further variables of Environ to hand on; a name ending in
+	// "*" stands for all with that beginning, "*" alone for everything.
+	//
+	// Unasked, a process gets only what a program needs to run: search paths,
+	// home and temporary folders, locale, proxies, certificate bundles,
+	// AWS_ENDPOINT_URL* and the region; see the table in environment.go. Never
+	// unasked: credentials, profiles and tokens, of AWS or of others.
+	PassEnv []string
+
+	// Environ is the environment to hand on from. Nil means os.Environ().
+	Environ []string
+
+	// Handler becomes _HANDLER. Empty means "bootstrap".
+	Handler string
+
+	// Region and AccountID appear in the environment and in the ARN of the
+	// function. Empty means AWS_REGION or AWS_DEFAULT_REGION of Environ, else
+	// DefaultRegion; and DefaultAccountID.
+	Region    string
+	AccountID string
+
+	// Credentials are what the processes find as AWS_ACCESS_KEY_ID,
+	// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. Without a key ID they find
+	// the dummy "test", so that no SDK in a handler ever falls back on the
+	// credentials of the person at the keyboard.
+	Credentials aws.Credentials
+
+	// MaxProcesses bounds the processes and with them the invocations that run
+	// at once. Zero means DefaultMaxProcesses. More invocations wait.
+	MaxProcesses int
+
+	// QueueTimeout bounds the wait for a free process, after which Invoke
+	// fails with a *ThrottledError. Zero means no bound but the context; a
+	// negative value means not to wait at all, as Lambda does.
+	QueueTimeout time.Duration
+
+	// Timeout bounds one invocation. Zero means DefaultTimeout, the most that
+	// Lambda allows; a negative value means no bound.
+	Timeout time.Duration
+
+	// InitTimeout bounds the time from the start of a process, or from its
+	// last reply, until it asks for an invocation. Zero means
+	// DefaultInitTimeout, that of Lambda; a negative value means no bound.
+	InitTimeout time.Duration
+
+	// GracePeriod lies between SIGTERM and SIGKILL when a process is asked to
+	// go: by Close, or by Renew. Zero means DefaultGracePeriod; a negative
+	// value means SIGKILL at once. Processes of failed invocations are always
+	// killed at once.
+	GracePeriod time.Duration
+
+	// MemoryMB bounds the resident memory of a process and its descendants, in
+	// MiB. Zero means DefaultMemoryMB; a negative value means no bound, and
+	// the process is told the default.
+	//
+	// The bound is kept by looking, every 50 ms while a process starts or
+	// works, and at its peak when it replies. A limit on the address space
+	// (RLIMIT_AS) would fail every Go, Java and Node program, which reserve
+	// far more than they use, and a control group needs rights that a
+	// developer's account rarely has. A process may so overshoot for a moment.
+	// Kept on Linux and macOS; on Windows the job object keeps it.
+	MemoryMB int
+
+	// LogBytes bounds the output kept of one invocation; the beginning gives
+	// way. Zero means DefaultLogBytes.
+	LogBytes int
+
+	// Output also receives what the processes print, as it comes. Writes are
+	// serialized. A slow writer slows the function down. Nil means nowhere.
+	Output io.Writer
+
+	// Logger receives the life of the processes at debug level, and what goes
+	// wrong outside of an invocation as warnings. Never payloads. Nil means
+	// nowhere.
+	Logger *slog.Logger
+
+	// Debug, if not nil, sets the function up for a debugger: one process, no
+	// Timeout and no InitTimeout, no MemoryMB.
+	Debug *Debug
+
+	// Lazy makes Start return without starting a process. Otherwise Start
+	// waits for the first one to ask for an invocation.
+	Lazy bool
+
+	// NewID makes request IDs. Nil means random UUIDs.
+	NewID func() string
+
+	// Now is the clock for deadlines and names of log streams. Nil means
+	// time.Now. Time-outs are measured by timers, not by this clock.
+	Now func() time.Time
+}
+
+// Debug is how a function meets a debugger.
+type Debug struct {
+	// Started is called with the ID of each process before its first
+	// invocation is delivered. Nil means not to be called.
+	Started func(pid int)
+
+	// WaitForDebugger holds the first invocation of each process back until a
+	// debugger is attached to it. Works on Linux and macOS; elsewhere Start
+	// refuses.
+	WaitForDebugger bool
+}
+
+var functionName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// complete checks c and fills in the defaults.
+func (c Config) complete() (Config, error) {
+	if !functionName.MatchString(c.Name) {
+		return c, fmt.Errorf("function name %q: want 1 to 64 letters, digits, - and _", c.Name)
+	}
+	if len(c.Command) == 0 || c.Command[0] == "" {
+		return c, fmt.Errorf("function %s: no command", c.Name)
+	}
+	if c.MaxProcesses < 0 || c.LogBytes < 0 {
+		return c, fmt.Errorf("function %s: MaxProcesses and LogBytes cannot be negative", c.Name)
+	}
+	if c.Debug != nil {
+		if c.Debug.WaitForDebugger && !canDetectDebugger {
+			return c, errors.New("waiting for a debugger is not possible on this system: attach within the invocation instead")
+		}
+		c.MaxProcesses, c.Timeout, c.InitTimeout, c.MemoryMB = 1, -1, -1, -1
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return c, fmt.Errorf("function %s: %w", c.Name, err)
+	}
+	c.Dir = dir
+	if c.Environ == nil {
+		c.Environ = os.Environ()
+	}
+	orDefault(&c.MaxProcesses, DefaultMaxProcesses)
+	orDefault(&c.Timeout, DefaultTimeout)
+	orDefault(&c.InitTimeout, DefaultInitTimeout)
+	orDefault(&c.GracePeriod, DefaultGracePeriod)
+	orDefault(&c.MemoryMB, DefaultMemoryMB)
+	orDefault(&c.LogBytes, DefaultLogBytes)
+	orDefault(&c.Handler, "bootstrap")
+	orDefault(&c.Region, lookupEnv(c.Environ, "AWS_REGION"))
+	orDefault(&c.Region, lookupEnv(c.Environ, "AWS_DEFAULT_REGION"))
+	orDefault(&c.Region, DefaultRegion)
+	orDefault(&c.AccountID, DefaultAccountID)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.NewID == nil {
+		c.NewID = newUUID
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c, nil
+}
+
+// memoryLimit is the bound on resident memory in bytes, 0 for none.
+func (c *Config) memoryLimit() int64 {
+	if c.MemoryMB < 0 {
+		return 0
+	}
+	return int64(c.MemoryMB) << 20
+}
+
+// memorySize is the memory in MiB that the process is told.
+func (c *Config) memorySize() int {
+	if c.MemoryMB < 0 {
+		return DefaultMemoryMB
+	}
+	return c.MemoryMB
+}
+
+// arn is the name under which Lambda would know the function.
+func (c *Config) arn() string {
+	return functionARN(c.Region, c.AccountID, c.Name)
+}
+
+func functionARN(region, account, name string) string {
+	return "arn:aws:lambda:" + region + ":" + account + ":function:" + name
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

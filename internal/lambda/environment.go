@@ -1,0 +1,145 @@
+package lambda
+
+import (
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// inherited are the variables that every process gets from Config.Environ. A
+// "*" ends a beginning of names. What is not here needs Config.PassEnv: a list
+// of secrets to keep back would always miss one.
+var inherited = []string{
+	// Finding programs and libraries.
+	"PATH", "Path", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "PYTHONPATH", "NODE_PATH", "JAVA_HOME",
+	// Folders and the person.
+	"HOME", "USER", "LOGNAME", "TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME",
+	// Language.
+	"LANG", "LC_*",
+	// The way out to the network.
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
+	// Where AWS is.
+	"AWS_ENDPOINT_URL*", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT",
+	"AWS_EC2_METADATA_DISABLED",
+	// How the Go runtime behaves and where it writes coverage.
+	"GODEBUG", "GOTRACEBACK", "GOMAXPROCS", "GOCOVERDIR",
+	// Without these, programs do not start on Windows.
+	"SystemRoot", "SYSTEMROOT", "SystemDrive", "ComSpec", "COMSPEC", "PATHEXT", "USERPROFILE", "APPDATA", "LOCALAPPDATA",
+}
+
+// environment is what a process of the function sees. stream is its log
+// stream, address that of its Runtime API.
+func (c *Config) environment(address, stream string) []string {
+	env := map[string]string{
+		"LANG":          "en_US.UTF-8",
+		"TZ":            ":UTC",
+		"AWS_SAM_LOCAL": "true",
+	}
+	for _, entry := range c.Environ {
+		name, value, ok := cutEnv(entry)
+		if ok && (matches(inherited, name) || matches(c.PassEnv, name)) {
+			env[name] = value
+		}
+	}
+	env["AWS_REGION"], env["AWS_DEFAULT_REGION"] = c.Region, c.Region
+	env["LAMBDA_TASK_ROOT"] = c.Dir
+	c.setCredentials(env)
+	for _, entry := range c.Env {
+		if name, value, ok := cutEnv(entry); ok {
+			env[name] = value
+		}
+	}
+	keepOffProxy(env)
+	delete(env, "_LAMBDA_SERVER_PORT")        // the older protocol of Go functions
+	delete(env, "AWS_LAMBDA_MAX_CONCURRENCY") // several invocations at once
+	delete(env, "AWS_LAMBDA_EXEC_WRAPPER")    // of the surrounding function, if any
+	env["AWS_LAMBDA_RUNTIME_API"] = address
+	env["AWS_LAMBDA_FUNCTION_NAME"] = c.Name
+	env["AWS_LAMBDA_FUNCTION_VERSION"] = latest
+	env["AWS_LAMBDA_FUNCTION_MEMORY_SIZE"] = strconv.Itoa(c.memorySize())
+	env["AWS_LAMBDA_INITIALIZATION_TYPE"] = "on-demand"
+	env["AWS_LAMBDA_LOG_GROUP_NAME"] = "/aws/lambda/" + c.Name
+	env["AWS_LAMBDA_LOG_STREAM_NAME"] = stream
+	env["_HANDLER"] = c.Handler
+
+	list := make([]string, 0, len(env))
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return list
+}
+
+// setCredentials leaves credentials alone that came by PassEnv as a whole.
+func (c *Config) setCredentials(env map[string]string) {
+	if c.Credentials.AccessKeyID == "" && env["AWS_ACCESS_KEY_ID"] != "" {
+		return
+	}
+	id, secret, token := "test", "test", "test"
+	if c.Credentials.AccessKeyID != "" {
+		id, secret, token = c.Credentials.AccessKeyID, c.Credentials.SecretAccessKey, c.Credentials.SessionToken
+	}
+	env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"] = id, secret
+	if token == "" {
+		delete(env, "AWS_SESSION_TOKEN")
+		return
+	}
+	env["AWS_SESSION_TOKEN"] = token
+}
+
+// keepOffProxy keeps requests to this machine off a proxy: the Runtime API and
+// local endpoints are there, and not every HTTP client knows by itself.
+func keepOffProxy(env map[string]string) {
+	const local = "127.0.0.1,localhost"
+	for _, pair := range [][2]string{{"HTTP_PROXY", "NO_PROXY"}, {"http_proxy", "no_proxy"}} {
+		if env[pair[0]] == "" {
+			continue
+		}
+		if list := env[pair[1]]; list == "" {
+			env[pair[1]] = local
+		} else if list != "*" && !strings.Contains(list, "127.0.0.1") {
+			env[pair[1]] = list + "," + local
+		}
+	}
+}
+
+// newLogStream names the log stream of one process as Lambda does. Being unique
+// and inherited, the name also marks every descendant of the process.
+func newLogStream(now time.Time) string {
+	var id [16]byte
+	rand.Read(id[:]) // never fails
+	return fmt.Sprintf("%s/[%s]%x", now.UTC().Format("2006/01/02"), latest, id)
+}
+
+func newUUID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// cutEnv splits NAME=value. Windows has names that begin with "=".
+func cutEnv(entry string) (name, value string, ok bool) {
+	name, value, ok = strings.Cut(entry, "=")
+	return name, value, ok && name != ""
+}
+
+func lookupEnv(environ []string, name string) string {
+	for _, entry := range slices.Backward(environ) {
+		if n, value, ok := cutEnv(entry); ok && n == name {
+			return value
+		}
+	}
+	return ""
+}
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		beginning, open := strings.CutSuffix(p, "*")
+		return p == name || open && strings.HasPrefix(name, beginning)
+	})
+}

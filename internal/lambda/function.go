@@ -1,0 +1,488 @@
+package lambda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// A Function runs the invocations of one command in local processes. It is safe
+// for concurrent use. Make one with Start, and Close it.
+type Function struct {
+	config  Config
+	tee     io.Writer
+	spawner *spawner
+	slots   chan struct{} // one element per invocation that has a process
+	closing chan struct{} // closed by Close
+	ended   sync.WaitGroup
+
+	mu         sync.Mutex
+	idle       []*process // the last used is the last
+	all        map[*process]struct{}
+	generation int
+	closed     bool
+}
+
+// A Result is what became of one invocation.
+type Result struct {
+	RequestID string
+
+	// Payload is the reply as the function sent it, which need not be JSON. If
+	// FunctionError is set, it is the error document {"errorMessage",
+	// "errorType"} that a caller of Lambda would receive.
+	Payload []byte
+
+	// FunctionError is "Unhandled" when the function is to blame that there is
+	// no reply, else "".
+	FunctionError string
+
+	// Log is what the processes printed, between the lines START, END and
+	// REPORT as Lambda writes them. What was printed before START belongs to
+	// the start of the process or the time since its invocation before. Each
+	// of both parts is at most Config.LogBytes long.
+	Log []byte
+
+	// Duration lies between delivery and reply, InitDuration between the start
+	// of the process and its readiness, if this was its first invocation.
+	Duration     time.Duration
+	InitDuration time.Duration
+
+	// MaxMemory is the most resident memory that the process had so far, in
+	// bytes; 0 when unknown.
+	MaxMemory int64
+
+	// PID is the process that was asked, 0 if none was.
+	PID int
+}
+
+// Start makes a function. Unless c.Lazy, it starts a process and waits until
+// that asks for an invocation, so that a command that cannot work fails here,
+// with the errors of Invoke. ctx bounds that wait alone.
+func Start(ctx context.Context, c Config) (*Function, error) {
+	c, err := c.complete()
+	if err != nil {
+		return nil, err
+	}
+	f := &Function{
+		config:  c,
+		spawner: newSpawner(),
+		slots:   make(chan struct{}, c.MaxProcesses),
+		closing: make(chan struct{}),
+		all:     map[*process]struct{}{},
+	}
+	if c.Output != nil {
+		f.tee = &lockedWriter{w: c.Output}
+	}
+	if c.Lazy {
+		return f, nil
+	}
+	p, err := f.newProcess(ctx)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	f.putBack(p)
+	return f, nil
+}
+
+// Call sends payload and returns the reply. An error means that the function
+// did not answer; see Invoke.
+func (f *Function) Call(ctx context.Context, payload []byte) ([]byte, error) {
+	result, err := f.Invoke(ctx, payload)
+	if err != nil {
+		return nil, err
+	}
+	return result.Payload, nil
+}
+
+// Invoke sends payload to an idle process, or a new one, and waits for the
+// reply. When ctx ends first, the process is killed: what it was doing cannot be
+// taken back otherwise. After every failure but a *FunctionError that leaves the
+// process alive, the next invocation gets a new process.
+//
+//	err                     meaning
+//	nil                     the function replied; inspect Result.Payload
+//	*FunctionError          it reported an error, in the invocation or at its start
+//	*StartError             there is no such program, or it does not run here
+//	*CrashError             a process ended at its start or in the invocation
+//	*TimeoutError           the invocation took longer than Config.Timeout
+//	*NotReadyError          a process did not ask for an invocation in time
+//	*MemoryError            it used more memory than Config.MemoryMB
+//	*ResponseTooLargeError  the reply was longer than MaxResponseBytes
+//	*PayloadTooLargeError   payload is longer than MaxRequestBytes; not sent
+//	*ThrottledError         all processes stayed busy for Config.QueueTimeout
+//	ErrClosed               the function is closed or was closed meanwhile
+//	the cause of ctx        ctx ended first
+//	other                   the system refused a process, a port or a pipe
+//
+// The Result has its RequestID in every case; the log, the times and the
+// document for the caller as far as there are any.
+func (f *Function) Invoke(ctx context.Context, payload []byte) (Result, error) {
+	result := Result{RequestID: f.config.NewID()}
+	if len(payload) > MaxRequestBytes {
+		return result, &PayloadTooLargeError{Function: f.config.Name, Size: int64(len(payload)), Limit: MaxRequestBytes}
+	}
+	if err := f.acquire(ctx); err != nil {
+		return result, err
+	}
+	defer func() { <-f.slots }()
+	err := f.invoke(ctx, payload, &result)
+	if err != nil {
+		if document := errorDocument(err); document != nil {
+			result.FunctionError, result.Payload = "Unhandled", document
+		}
+	}
+	return result, err
+}
+
+// Warm starts a process unless one is idle, and waits until it is ready. Its
+// errors are those of Invoke.
+func (f *Function) Warm(ctx context.Context) error {
+	if err := f.acquire(ctx); err != nil {
+		return err
+	}
+	defer func() { <-f.slots }()
+	p, _, err := f.takeProcess(ctx)
+	if err != nil {
+		return err
+	}
+	f.putBack(p)
+	return nil
+}
+
+// Renew makes every later invocation run in a process started later than this
+// call, of what is at Config.Command then. Idle processes are asked to go, the
+// others when their invocation is over.
+func (f *Function) Renew() {
+	f.mu.Lock()
+	f.generation++
+	old := f.idle
+	f.idle = nil
+	f.mu.Unlock()
+	for _, p := range old {
+		f.retire(p)
+	}
+}
+
+// Processes returns the IDs of the processes that run now.
+func (f *Function) Processes() []int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ids := make([]int, 0, len(f.all))
+	for p := range f.all {
+		ids = append(ids, p.pid)
+	}
+	return ids
+}
+
+// Name is Config.Name.
+func (f *Function) Name() string { return f.config.Name }
+
+// ARN is the name under which Lambda would know the function.
+func (f *Function) ARN() string { return f.config.arn() }
+
+// Close asks all processes to end, kills those that have not after
+// Config.GracePeriod, and returns when none is left. Invocations that run
+// meanwhile fail with ErrClosed, unless their reply is first. Close may be
+// called more than once; each call waits.
+func (f *Function) Close() error {
+	f.mu.Lock()
+	first := !f.closed
+	if first {
+		f.closed = true
+		close(f.closing)
+	}
+	running := make([]*process, 0, len(f.all))
+	for p := range f.all {
+		running = append(running, p)
+	}
+	f.idle = nil
+	f.mu.Unlock()
+	var stopped sync.WaitGroup
+	for _, p := range running {
+		stopped.Go(func() { p.stop(f.config.GracePeriod) })
+	}
+	stopped.Wait()
+	f.ended.Wait()
+	if first {
+		f.spawner.stop()
+	}
+	return nil
+}
+
+// acquire waits for the right to use a process.
+func (f *Function) acquire(ctx context.Context) error {
+	select {
+	case <-f.closing:
+		return fmt.Errorf("function %s: %w", f.config.Name, ErrClosed)
+	case f.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	if f.config.QueueTimeout < 0 {
+		return &ThrottledError{Function: f.config.Name, Limit: f.config.MaxProcesses}
+	}
+	timer := newAlarm(f.config.QueueTimeout)
+	defer timer.stop()
+	select {
+	case f.slots <- struct{}{}:
+		return nil
+	case <-timer.c:
+		return &ThrottledError{Function: f.config.Name, Limit: f.config.MaxProcesses}
+	case <-f.closing:
+		return fmt.Errorf("function %s: %w", f.config.Name, ErrClosed)
+	case <-ctx.Done():
+		return fmt.Errorf("function %s: wait for a free process: %w", f.config.Name, context.Cause(ctx))
+	}
+}
+
+// invoke runs one invocation in a process and fills in result.
+func (f *Function) invoke(ctx context.Context, payload []byte, result *Result) error {
+	inv := &invocation{id: result.RequestID, trace: newTraceID(f.config.Now()), payload: payload, done: make(chan outcome, 1)}
+	p, err := f.deliver(ctx, inv)
+	if err != nil {
+		return err
+	}
+	out, err := f.wait(ctx, p, PhaseInvoke, f.config.Timeout, inv, waits{done: inv.done})
+	result.Duration = time.Since(inv.sent)
+	result.PID = p.pid
+	result.MaxMemory = p.group.peak()
+	if limit := f.config.memoryLimit(); err == nil && limit > 0 && result.MaxMemory > limit {
+		err = &MemoryError{Function: f.config.Name, RequestID: inv.id, Used: result.MaxMemory, Limit: limit}
+	}
+	var tooLarge *ResponseTooLargeError
+	switch {
+	case err != nil:
+		err = f.bury(p, err)
+		if out.log == nil {
+			out.log = p.output.take()
+		}
+	case errors.As(out.err, &tooLarge):
+		err = f.bury(p, out.err)
+	default:
+		result.Payload, err = out.payload, out.err
+		defer f.putBack(p)
+	}
+	f.describe(p, inv, out.log, err, result)
+	return err
+}
+
+// deliver gives the invocation to a process that asks for one.
+func (f *Function) deliver(ctx context.Context, inv *invocation) (*process, error) {
+	for {
+		p, reused, err := f.takeProcess(ctx)
+		if err != nil {
+			return nil, err
+		}
+		phase := PhaseInit
+		if reused {
+			phase = PhaseIdle
+		}
+		if err = f.awaitDebugger(ctx, p); err == nil {
+			inv.deadline = f.deadline(ctx)
+			_, err = f.wait(ctx, p, phase, f.config.InitTimeout, inv, waits{jobs: p.jobs})
+		}
+		if err == nil {
+			inv.sent = time.Now()
+			return p, nil
+		}
+		err = f.bury(p, err)
+		var crash *CrashError
+		if reused && errors.As(err, &crash) {
+			// It ended with nothing to do, as after a panic that it reported.
+			// The invocation was not seen by anyone.
+			continue
+		}
+		return nil, err
+	}
+}
+
+// takeProcess returns the process that was idle last, or a new one that is ready.
+func (f *Function) takeProcess(ctx context.Context) (p *process, reused bool, err error) {
+	f.mu.Lock()
+	for p == nil && len(f.idle) > 0 {
+		last := len(f.idle) - 1
+		if !f.idle[last].gone() {
+			p = f.idle[last]
+		}
+		f.idle = f.idle[:last]
+	}
+	f.mu.Unlock()
+	if p != nil {
+		return p, true, nil
+	}
+	p, err = f.newProcess(ctx)
+	return p, false, err
+}
+
+// newProcess starts a process and waits until it asks for an invocation.
+func (f *Function) newProcess(ctx context.Context) (*process, error) {
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return nil, fmt.Errorf("function %s: %w", f.config.Name, ErrClosed)
+	}
+	f.ended.Add(1)
+	generation := f.generation
+	f.mu.Unlock()
+	p, err := startProcess(&f.config, f.spawner, f.tee, generation)
+	if err != nil {
+		f.ended.Done()
+		return nil, err
+	}
+	f.mu.Lock()
+	f.all[p] = struct{}{}
+	f.mu.Unlock()
+	go func() {
+		defer f.ended.Done()
+		<-p.exited
+		f.mu.Lock()
+		delete(f.all, p)
+		f.mu.Unlock()
+	}()
+	if d := f.config.Debug; d != nil && d.Started != nil {
+		d.Started(p.pid)
+	}
+	if _, err := f.wait(ctx, p, PhaseInit, f.config.InitTimeout, nil, waits{ready: p.ready, failed: p.failed}); err != nil {
+		return nil, f.bury(p, err)
+	}
+	return p, nil
+}
+
+// putBack makes the process available to the next invocation.
+func (f *Function) putBack(p *process) {
+	f.mu.Lock()
+	keep := !f.closed && p.generation == f.generation && !p.gone()
+	if keep {
+		f.idle = append(f.idle, p)
+	}
+	f.mu.Unlock()
+	if !keep {
+		f.retire(p)
+	}
+}
+
+// retire asks the process to end, without waiting. Close waits for it.
+func (f *Function) retire(p *process) { go p.stop(f.config.GracePeriod) }
+
+// bury kills the process, waits for its end, and completes the error with what
+// it printed last. Only a process that the system cannot end now is not waited
+// for; it stays known, and Close waits.
+func (f *Function) bury(p *process, err error) error {
+	p.kill()
+	timer := time.NewTimer(burial)
+	defer timer.Stop()
+	select {
+	case <-p.exited:
+	case <-timer.C:
+		f.config.Logger.Warn("a killed process does not end", "function", f.config.Name, "pid", p.pid)
+	}
+	switch e := err.(type) { // made by wait, never wrapped
+	case *TimeoutError:
+		e.Output = p.output.lastLines()
+	case *NotReadyError:
+		e.Output = p.output.lastLines()
+	case *MemoryError:
+		e.Output = p.output.lastLines()
+	}
+	return err
+}
+
+// burial bounds the wait for a killed process.
+const burial = 5 * time.Second
+
+// waits is the one event that a caller of wait wants; the other fields are nil.
+type waits struct {
+	ready  <-chan struct{}       // the process asks for the first time,
+	failed <-chan *FunctionError // or reports that it will not
+	jobs   chan<- *invocation    // the process takes the invocation
+	done   <-chan outcome        // the process answers the invocation
+}
+
+// wait waits for an event of the process, within the limits. Its errors are
+// those of Invoke without output; the process may still run then.
+func (f *Function) wait(ctx context.Context, p *process, phase Phase, limit time.Duration, inv *invocation, w waits) (outcome, error) {
+	overtime := newAlarm(limit)
+	defer overtime.stop()
+	memory := f.config.memoryLimit()
+	look := newPulse(memory > 0)
+	defer look.stop()
+	id := ""
+	if phase == PhaseInvoke {
+		id = inv.id
+	}
+	for {
+		select {
+		case <-w.ready:
+			return outcome{}, nil
+		case w.jobs <- inv:
+			return outcome{}, nil
+		case failure := <-w.failed:
+			return outcome{}, failure
+		case out := <-w.done:
+			return out, nil
+		case <-p.exited:
+			select { // what it said before it ended comes first
+			case failure := <-w.failed:
+				return outcome{}, failure
+			case out := <-w.done:
+				return out, nil
+			default:
+				return outcome{}, p.crash(phase, id)
+			}
+		case <-look.c:
+			if used := p.group.memory(); used > memory {
+				return outcome{}, &MemoryError{Function: f.config.Name, RequestID: id, Used: used, Limit: memory}
+			}
+		case <-overtime.c:
+			if phase == PhaseInvoke {
+				return outcome{}, &TimeoutError{Function: f.config.Name, RequestID: id, Limit: limit}
+			}
+			return outcome{}, &NotReadyError{Function: f.config.Name, Phase: phase, Limit: limit}
+		case <-f.closing:
+			return outcome{}, fmt.Errorf("function %s: %w", f.config.Name, ErrClosed)
+		case <-ctx.Done():
+			return outcome{}, fmt.Errorf("function %s: process %d was killed: %w", f.config.Name, p.pid, context.Cause(ctx))
+		}
+	}
+}
+
+// awaitDebugger holds the first invocation of a process back until a debugger is
+// attached to it, if the function is set up so.
+func (f *Function) awaitDebugger(ctx context.Context, p *process) error {
+	d := f.config.Debug
+	if d == nil || !d.WaitForDebugger || p.attached {
+		return nil
+	}
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for !p.group.debugged() {
+		select {
+		case <-ticker.C:
+		case <-p.exited:
+			return p.crash(PhaseIdle, "")
+		case <-f.closing:
+			return fmt.Errorf("function %s: %w", f.config.Name, ErrClosed)
+		case <-ctx.Done():
+			return fmt.Errorf("function %s: wait for a debugger to attach to process %d: %w", f.config.Name, p.pid, context.Cause(ctx))
+		}
+	}
+	p.attached = true
+	return nil
+}
+
+// deadline is when the next invocation must be over, as told to the process.
+func (f *Function) deadline(ctx context.Context) time.Time {
+	limit := f.config.Timeout
+	if limit < 0 {
+		limit = longestDeadline
+	}
+	deadline := f.config.Now().Add(limit)
+	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
+		return end
+	}
+	return deadline
+}

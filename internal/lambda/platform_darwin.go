@@ -1,0 +1,93 @@
+package lambda
+
+import (
+	"encoding/binary"
+	"os/exec"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const canDetectDebugger = true
+
+// A group is a process and its descendants.
+type group struct {
+	pid int
+}
+
+// prepare makes the process the leader of a group. This system knows no signal
+// for the death of the parent.
+func prepare(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return nil
+}
+
+func newGroup(cmd *exec.Cmd, _ string, _ int64) (*group, error) {
+	return &group{pid: cmd.Process.Pid}, nil
+}
+
+// waitExit returns when the process has ended, before its ID can be given to
+// another one.
+func (g *group) waitExit() {
+	const pPID = 1 // idtype_t of waitid(2)
+	var info [128]byte
+	for {
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, pPID, uintptr(g.pid), uintptr(unsafe.Pointer(&info)), syscall.WEXITED|syscall.WNOWAIT, 0, 0)
+		if errno != syscall.EINTR {
+			return
+		}
+	}
+}
+
+// ask requests the processes to end. Call it only before the leader is reaped.
+func (g *group) ask() { syscall.Kill(-g.pid, syscall.SIGTERM) }
+
+// kill ends the processes of the group. Call it only before the leader is
+// reaped.
+func (g *group) kill() { syscall.Kill(-g.pid, syscall.SIGKILL) }
+
+// sweep does nothing: the environments of others cannot be read here.
+func (g *group) sweep() {}
+
+func (g *group) close() {}
+
+// memory returns the resident memory of the members of the group, in bytes.
+func (g *group) memory() int64 {
+	members, err := unix.SysctlKinfoProcSlice("kern.proc.pgrp", g.pid)
+	if err != nil {
+		return 0
+	}
+	var sum int64
+	for _, m := range members {
+		sum += residentMemory(int(m.Proc.P_pid))
+	}
+	return sum
+}
+
+// peak returns the resident memory of the process now: the system tells no
+// peak of a process that still runs.
+func (g *group) peak() int64 { return residentMemory(g.pid) }
+
+// residentMemory is pti_resident_size of proc_pidinfo(PROC_PIDTASKINFO), see
+// sys/proc_info.h.
+func residentMemory(pid int) int64 {
+	const (
+		procInfoCallPIDInfo = 2
+		procPIDTaskInfo     = 4
+		sizeOfTaskInfo      = 96
+	)
+	var info [sizeOfTaskInfo]byte
+	n, _, errno := syscall.Syscall6(unix.SYS_PROC_INFO, procInfoCallPIDInfo, uintptr(pid), procPIDTaskInfo, 0, uintptr(unsafe.Pointer(&info)), sizeOfTaskInfo)
+	if errno != 0 || n < 16 {
+		return 0
+	}
+	return int64(binary.NativeEndian.Uint64(info[8:16]))
+}
+
+// debugged reports whether a debugger is attached to the process.
+func (g *group) debugged() bool {
+	const pTraced = 0x800 // P_TRACED of sys/proc.h
+	info, err := unix.SysctlKinfoProc("kern.proc.pid", g.pid)
+	return err == nil && info.Proc.P_flag&pTraced != 0
+}

@@ -1,0 +1,146 @@
+package lambda
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const canDetectDebugger = true
+
+// A group is a process and its descendants.
+type group struct {
+	pid    int
+	marker string // NAME=value that only these have in their environment
+}
+
+// prepare makes the process the leader of a group, which the kernel kills when
+// the thread that starts it ends: see spawner.
+func prepare(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	return nil
+}
+
+func newGroup(cmd *exec.Cmd, marker string, _ int64) (*group, error) {
+	return &group{pid: cmd.Process.Pid, marker: marker}, nil
+}
+
+// waitExit returns when the process has ended, before its ID can be given to
+// another one.
+func (g *group) waitExit() {
+	for unix.Waitid(unix.P_PID, g.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+}
+
+// ask requests the processes to end. Call it only before the leader is reaped.
+func (g *group) ask() { syscall.Kill(-g.pid, syscall.SIGTERM) }
+
+// kill ends the processes of the group. Call it only before the leader is
+// reaped.
+func (g *group) kill() { syscall.Kill(-g.pid, syscall.SIGKILL) }
+
+// sweep ends descendants that left the group, found by the marker. One round
+// could miss what forks meanwhile.
+func (g *group) sweep() {
+	for range 10 {
+		found := false
+		for _, pid := range processes() {
+			environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+			if err == nil && hasEntry(environ, g.marker) && pid != g.pid {
+				found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
+			}
+		}
+		if !found {
+			return
+		}
+	}
+}
+
+func (g *group) close() {}
+
+// memory returns the resident memory of the process and its descendants, in
+// bytes.
+func (g *group) memory() int64 {
+	sum := g.status("VmRSS:") << 10
+	budget := 1000 // processes looked at; a fork bomb must not stall us
+	for _, child := range children(g.pid, &budget) {
+		sum += (&group{pid: child}).status("VmRSS:") << 10
+	}
+	return sum
+}
+
+// peak returns the most resident memory that the process itself ever had, in
+// bytes.
+func (g *group) peak() int64 { return g.status("VmHWM:") << 10 }
+
+// children lists the descendants of a process as far as the kernel tells them.
+func children(pid int, budget *int) []int {
+	var list []int
+	dir := "/proc/" + strconv.Itoa(pid) + "/task"
+	tasks, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, task := range tasks {
+		text, err := os.ReadFile(dir + "/" + task.Name() + "/children")
+		if err != nil {
+			continue
+		}
+		for _, field := range strings.Fields(string(text)) {
+			if *budget--; *budget < 0 {
+				return list
+			}
+			if child, err := strconv.Atoi(field); err == nil {
+				list = append(append(list, child), children(child, budget)...)
+			}
+		}
+	}
+	return list
+}
+
+// debugged reports whether a debugger is attached to the process.
+func (g *group) debugged() bool { return g.status("TracerPid:") > 0 }
+
+// status reads the number of a line "Name:  123 kB" of /proc/<pid>/status, 0
+// when there is none.
+func (g *group) status(name string) int64 {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(g.pid) + "/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := bytes.Cut(text, []byte("\n"+name))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	number, _, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
+	n, _ := strconv.ParseInt(string(number), 10, 64) // 0 when absent
+	return n
+}
+
+func processes() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // what was read of it is of use
+	var list []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			list = append(list, pid)
+		}
+	}
+	return list
+}
+
+func hasEntry(environ []byte, entry string) bool {
+	for e := range bytes.SplitSeq(environ, []byte{0}) {
+		if string(e) == entry {
+			return true
+		}
+	}
+	return false
+}

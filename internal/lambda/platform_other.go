@@ -1,0 +1,28 @@
+//go:build !linux && !darwin && !windows
+
+package lambda
+
+import (
+	"errors"
+	"os/exec"
+)
+
+const canDetectDebugger = false
+
+// A group is a process and its descendants.
+type group struct{}
+
+// prepare refuses: a process that could not be ended with its descendants must
+// not be started.
+func prepare(*exec.Cmd) error { return errors.ErrUnsupported }
+
+func newGroup(*exec.Cmd, string, int64) (*group, error) { return nil, errors.ErrUnsupported }
+
+func (g *group) waitExit()      {}
+func (g *group) ask()           {}
+func (g *group) kill()          {}
+func (g *group) sweep()         {}
+func (g *group) close()         {}
+func (g *group) memory() int64  { return 0 }
+func (g *group) peak() int64    { return 0 }
+func (g *group) debugged() bool { return false }

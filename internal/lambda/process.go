@@ -1,0 +1,246 @@
+package lambda
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A process is one running command of a function, with the Runtime API that it
+// talks to.
+//
+// It asks for an invocation (ready), takes one (current), replies, asks again.
+// It ends by itself, or is killed after a failed invocation, or is asked to go.
+type process struct {
+	config     *Config
+	generation int
+	pid        int
+	stream     string
+	group      *group
+	output     *output
+	pipe       *pipe
+	server     *http.Server
+	host       string // of the Runtime API, as the process must name it
+	started    time.Time
+
+	jobs   chan *invocation // taken by the process's request for the next one
+	ready  chan struct{}    // closed when it asks for the first time
+	failed chan *FunctionError
+	exited chan struct{} // closed when it is gone and everything of it cleared away
+
+	mu       sync.Mutex
+	current  *invocation   // delivered and not answered
+	asked    bool          // ready is closed
+	initTime time.Duration // from start to asking; 0 once told in a report
+	reaped   bool          // its ID may belong to someone else
+	status   string
+	code     int
+
+	attached bool // a debugger was seen; belongs to whoever holds the process
+}
+
+// An invocation is one on its way through a process.
+type invocation struct {
+	id       string
+	trace    string
+	payload  []byte
+	deadline time.Time
+	done     chan outcome // one, when the process has answered
+
+	sent   time.Time // when the process took it
+	before []byte    // what it printed since the invocation before; guarded by its mu
+}
+
+// An outcome is how a process answered an invocation.
+type outcome struct {
+	payload []byte
+	err     error // *FunctionError, *ResponseTooLargeError
+	log     []byte
+}
+
+// A spawner starts processes from one thread of the system, which lives until
+// stop. Linux ends a process when the thread that started it ends, not when the
+// program does, and the Go runtime is free to end threads.
+type spawner struct {
+	work chan func()
+	done chan struct{}
+}
+
+func newSpawner() *spawner {
+	s := &spawner{work: make(chan func()), done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		for f := range s.work {
+			f()
+		}
+	}()
+	return s
+}
+
+// start runs cmd.Start. A program that was written a moment ago can be busy for
+// as long as another process forks: that passes.
+func (s *spawner) start(cmd func() *exec.Cmd) (*exec.Cmd, error) {
+	var started *exec.Cmd
+	for wait := time.Millisecond; ; wait *= 2 {
+		result := make(chan error)
+		s.work <- func() {
+			started = cmd()
+			result <- started.Start()
+		}
+		err := <-result
+		if !errors.Is(err, syscall.ETXTBSY) || wait > 200*time.Millisecond {
+			return started, err
+		}
+		time.Sleep(wait)
+	}
+}
+
+// stop ends the thread. Call it only when no process is left.
+func (s *spawner) stop() {
+	close(s.work)
+	<-s.done
+}
+
+// startProcess starts the command and returns at once.
+func startProcess(c *Config, s *spawner, tee io.Writer, generation int) (*process, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("function %s: listen for the process: %w", c.Name, err)
+	}
+	p := &process{
+		config:     c,
+		generation: generation,
+		stream:     newLogStream(c.Now()),
+		host:       listener.Addr().String(),
+		jobs:       make(chan *invocation),
+		ready:      make(chan struct{}),
+		failed:     make(chan *FunctionError, 1),
+		exited:     make(chan struct{}),
+		started:    time.Now(),
+		output:     newOutput(c.LogBytes, tee),
+	}
+	if err := p.spawn(s); err != nil {
+		listener.Close()
+		return nil, err
+	}
+	p.server = &http.Server{Handler: p.runtimeAPI(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
+	go p.server.Serve(listener)
+	c.Logger.Debug("process started", "function", c.Name, "pid", p.pid)
+	return p, nil
+}
+
+// spawn starts the command with its output connected.
+func (p *process) spawn(s *spawner) error {
+	c := p.config
+	pipe, end, err := newPipe(p.output)
+	if err != nil {
+		return fmt.Errorf("function %s: make a pipe: %w", c.Name, err)
+	}
+	defer end.Close()
+	environment := c.environment(p.host, p.stream)
+	path := c.commandPath()
+	var unsupported error
+	cmd, err := s.start(func() *exec.Cmd {
+		cmd := &exec.Cmd{Path: path, Args: c.Command, Dir: c.Dir, Env: environment, Stdout: end, Stderr: end}
+		unsupported = prepare(cmd)
+		if unsupported != nil {
+			cmd.Err = unsupported
+		}
+		return cmd
+	})
+	if err != nil {
+		pipe.r.Close()
+		if unsupported != nil {
+			return fmt.Errorf("function %s: local processes: %w", c.Name, unsupported)
+		}
+		return diagnoseStart(c, path, err)
+	}
+	p.pid = cmd.Process.Pid
+	p.group, err = newGroup(cmd, "AWS_LAMBDA_LOG_STREAM_NAME="+p.stream, c.memoryLimit())
+	if err != nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+		pipe.r.Close()
+		return fmt.Errorf("function %s: control the process: %w", c.Name, err)
+	}
+	p.pipe = pipe
+	p.output.sync = pipe.sync
+	go pipe.run()
+	go p.reap(cmd)
+	return nil
+}
+
+// reap waits for the end of the process and clears away what is left of it.
+func (p *process) reap(cmd *exec.Cmd) {
+	p.group.waitExit()
+	p.mu.Lock()
+	p.group.kill() // descendants, while the ID of the group is still ours
+	p.reaped = true
+	cmd.Wait() // does not block: it has ended
+	p.status, p.code = "ended", -1
+	if state := cmd.ProcessState; state != nil {
+		p.status, p.code = state.String(), state.ExitCode()
+	}
+	p.mu.Unlock()
+	p.group.sweep()
+	p.pipe.close()
+	p.group.close()
+	p.server.Close()
+	p.config.Logger.Debug("process ended", "function", p.config.Name, "pid", p.pid, "status", p.status)
+	close(p.exited)
+}
+
+// kill ends the process and its descendants now. Its end shows in exited.
+func (p *process) kill() { p.signal((*group).kill) }
+
+// stop asks the process to end, and kills it when it has not within grace.
+func (p *process) stop(grace time.Duration) {
+	if grace > 0 {
+		p.signal((*group).ask)
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-p.exited:
+			return
+		case <-timer.C:
+		}
+	}
+	p.kill()
+	<-p.exited
+}
+
+func (p *process) signal(send func(*group)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reaped {
+		send(p.group)
+	}
+}
+
+// gone reports whether the process has ended.
+func (p *process) gone() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// crash is the error for a process that has ended. Call it only after exited.
+func (p *process) crash(phase Phase, requestID string) *CrashError {
+	return &CrashError{
+		Function: p.config.Name, RequestID: requestID, PID: p.pid, Phase: phase,
+		ExitCode: p.code, Status: p.status, Output: p.output.lastLines(),
+	}
+}

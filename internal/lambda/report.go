@@ -1,0 +1,87 @@
+package lambda
+
+import (
+	"crypto/rand"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// describe completes result with the log of the invocation, in the form of
+// Lambda: what was printed, between START, END and REPORT.
+func (f *Function) describe(p *process, inv *invocation, printed []byte, err error, result *Result) {
+	p.mu.Lock()
+	result.InitDuration, p.initTime = p.initTime, 0
+	text := endLine(inv.before)
+	p.mu.Unlock()
+	text = fmt.Appendf(text, "START RequestId: %s Version: %s\n", inv.id, latest)
+	text = endLine(append(text, printed...))
+	if err != nil {
+		line, _, _ := strings.Cut(err.Error(), "\n")
+		text = fmt.Appendf(text, "%s %s\n", inv.id, line)
+	}
+	text = fmt.Appendf(text, "END RequestId: %s\n", inv.id)
+	text = fmt.Appendf(text, "REPORT RequestId: %s\tDuration: %.2f ms\tBilled Duration: %.0f ms\tMemory Size: %d MB\tMax Memory Used: %d MB\t",
+		inv.id, milliseconds(result.Duration), math.Ceil(milliseconds(result.Duration)), f.config.memorySize(), result.MaxMemory>>20)
+	if result.InitDuration > 0 {
+		text = fmt.Appendf(text, "Init Duration: %.2f ms\t", milliseconds(result.InitDuration))
+	}
+	result.Log = append(text, '\n')
+}
+
+func endLine(text []byte) []byte {
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		return append(text, '\n')
+	}
+	return text
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// newTraceID makes a trace header of AWS X-Ray that asks for no sampling.
+func newTraceID(now time.Time) string {
+	var id [20]byte
+	rand.Read(id[:]) // never fails
+	return fmt.Sprintf("Root=1-%08x-%x;Parent=%x;Sampled=0", now.Unix(), id[:12], id[12:])
+}
+
+// An alarm fires once, or never when its limit is not positive.
+type alarm struct {
+	c     <-chan time.Time
+	timer *time.Timer
+}
+
+func newAlarm(limit time.Duration) alarm {
+	if limit <= 0 {
+		return alarm{}
+	}
+	timer := time.NewTimer(limit)
+	return alarm{c: timer.C, timer: timer}
+}
+
+func (a alarm) stop() {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}
+
+// A pulse says when to look at the memory of a process.
+type pulse struct {
+	c      <-chan time.Time
+	ticker *time.Ticker
+}
+
+func newPulse(on bool) pulse {
+	if !on {
+		return pulse{}
+	}
+	ticker := time.NewTicker(50 * time.Millisecond)
+	return pulse{c: ticker.C, ticker: ticker}
+}
+
+func (p pulse) stop() {
+	if p.ticker != nil {
+		p.ticker.Stop()
+	}
+}
