@@ -3,9 +3,9 @@
 //
 // A [Log] is a [slog.Handler]. The file has one line per record, in the format of the
 // official tool, at every level; a second writer, usually the terminal's error stream,
-// gets the bare messages from a level upwards. The file is opened at the first record and
-// rotated by size. A folder that cannot be written never fails a command: the records
-// only go to the second writer then, and [Log.Err] tells why.
+// gets the bare messages from a level upwards. Records wait in memory until [Log.Open]
+// names the file, which is rotated by size. A folder that cannot be written never fails a
+// command: the records only go to the second writer then, and [Log.Err] tells why.
 //
 // Every record passes a scrubber before it is written anywhere: see [Log.Hide].
 package cfnlog
@@ -24,11 +24,8 @@ import (
 // Name is the file name that the official tool uses.
 const Name = "rpdk.log"
 
-// Config sets up a [Log]. The zero Config writes no file and no console lines.
+// Config sets up a [Log]. The zero Config writes no console lines.
 type Config struct {
-	// Path is the log file; its backup is Path + ".1". Empty means no file.
-	Path string
-
 	// MaxBytes is the size beyond which the file is rotated. Zero means 5,000,000, as
 	// the official tool has it.
 	MaxBytes int64
@@ -53,13 +50,18 @@ type sink struct {
 	config Config
 	scrub  scrubber
 
-	mu     sync.Mutex
-	file   *os.File
-	size   int64
-	failed error // why there is no file; once set, it is not tried again
+	mu      sync.Mutex
+	path    string // "" before Open
+	waiting []byte // the lines before Open
+	file    *os.File
+	size    int64
+	failed  error // why there is no file; once set, it is not tried again
 }
 
-// New returns a log. Nothing is opened or created before the first record.
+// maxWaiting bounds the memory of a log that has no file yet; later lines are dropped.
+const maxWaiting = 1 << 20
+
+// New returns a log without a file.
 func New(config Config) *Log {
 	if config.MaxBytes == 0 {
 		config.MaxBytes = 5_000_000
@@ -68,6 +70,20 @@ func New(config Config) *Log {
 		config.Now = time.Now
 	}
 	return &Log{sink: &sink{config: config}}
+}
+
+// Open names the log file and writes what was logged before. Its backup is path + ".1".
+// Only the first call counts. Whether it worked is what [Log.Err] tells.
+func (l *Log) Open(path string) {
+	s := l.sink
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.path != "" {
+		return
+	}
+	s.path = path
+	s.write(string(s.waiting))
+	s.waiting = nil
 }
 
 // Hide adds values that must not appear in the log: credentials, write-only properties,
@@ -90,7 +106,7 @@ func (l *Log) Path() string {
 	if l.sink.file == nil {
 		return ""
 	}
-	return l.sink.config.Path
+	return l.sink.path
 }
 
 // Err tells why the log file could not be written; nil as long as it could.
@@ -112,10 +128,8 @@ func (l *Log) Close() error {
 	return err
 }
 
-// Enabled is true for every level if there is a file, else from the console's level up.
-func (l *Log) Enabled(_ context.Context, level slog.Level) bool {
-	return l.sink.config.Path != "" || l.sink.config.Console != nil && level >= l.sink.config.ConsoleLevel
-}
+// Enabled is true for every level: the file has them all.
+func (l *Log) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle writes the record. It always returns nil: a log that cannot be written is no
 // reason for a command to fail.
@@ -173,7 +187,10 @@ func levelName(level slog.Level) string {
 
 // write appends one line, opening or rotating the file first. The lock is held.
 func (s *sink) write(line string) {
-	if s.config.Path == "" || s.failed != nil {
+	if s.path == "" && len(s.waiting)+len(line) <= maxWaiting {
+		s.waiting = append(s.waiting, line...)
+	}
+	if s.path == "" || line == "" || s.failed != nil {
 		return
 	}
 	if s.file == nil {
@@ -194,7 +211,7 @@ func (s *sink) write(line string) {
 
 // open creates the file for its owner only. What is there already keeps its mode.
 func (s *sink) open() {
-	file, err := os.OpenFile(s.config.Path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(s.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		s.give(err)
 		return
@@ -202,7 +219,7 @@ func (s *sink) open() {
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		file.Close()
-		s.give(fmt.Errorf("%s is no regular file", s.config.Path))
+		s.give(fmt.Errorf("%s is no regular file", s.path))
 		return
 	}
 	s.file, s.size = file, info.Size()
@@ -211,7 +228,7 @@ func (s *sink) open() {
 func (s *sink) rotate() {
 	s.file.Close()
 	s.file = nil
-	if err := os.Rename(s.config.Path, s.config.Path+".1"); err != nil {
+	if err := os.Rename(s.path, s.path+".1"); err != nil {
 		s.give(err)
 		return
 	}

@@ -10,12 +10,10 @@ import (
 	"time"
 )
 
-func newLogger(t *testing.T, config Config) (*slog.Logger, *Log) {
+func newLogger(t *testing.T, path string, config Config) (*slog.Logger, *Log) {
 	t.Helper()
-	if config.Path == "" {
-		config.Path = filepath.Join(t.TempDir(), Name)
-	}
 	log := New(config)
+	log.Open(path)
 	t.Cleanup(func() { log.Close() })
 	return slog.New(log), log
 }
@@ -31,7 +29,8 @@ func read(t *testing.T, path string) string {
 
 func TestLineFormat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), Name)
-	log := New(Config{Path: path})
+	log := New(Config{})
+	log.Open(path)
 	defer log.Close()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 600, time.FixedZone("", 3600))
 	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
@@ -56,7 +55,7 @@ func TestLineFormat(t *testing.T) {
 
 func TestConsoleGetsBareMessagesFromItsLevelUp(t *testing.T) {
 	var console strings.Builder
-	logger, _ := newLogger(t, Config{Console: &console, ConsoleLevel: slog.LevelInfo})
+	logger, _ := newLogger(t, filepath.Join(t.TempDir(), Name), Config{Console: &console, ConsoleLevel: slog.LevelInfo})
 	logger.Debug("quiet")
 	logger.Info("loud")
 	if console.String() != "loud\n" {
@@ -66,7 +65,8 @@ func TestConsoleGetsBareMessagesFromItsLevelUp(t *testing.T) {
 
 func TestNothingIsCreatedBeforeTheFirstRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), Name)
-	log := New(Config{Path: path})
+	log := New(Config{})
+	log.Open(path)
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +75,23 @@ func TestNothingIsCreatedBeforeTheFirstRecord(t *testing.T) {
 	}
 }
 
+func TestRecordsWaitForTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), Name)
+	log := New(Config{})
+	defer log.Close()
+	slog.New(log).Info("early", "password", "hunter22")
+	log.Open(path)
+	log.Open(path + ".other")
+	slog.New(log).Info("late")
+	got := read(t, path)
+	if early, late := strings.Index(got, "early password=<hidden>"), strings.Index(got, "late"); early < 0 || late < early {
+		t.Errorf("the log is\n%s", got)
+	}
+}
+
 func TestRotation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), Name)
-	logger, log := newLogger(t, Config{Path: path, MaxBytes: 200})
+	logger, log := newLogger(t, path, Config{MaxBytes: 200})
 	for range 20 {
 		logger.Info(strings.Repeat("x", 40))
 	}
@@ -97,7 +111,7 @@ func TestRotation(t *testing.T) {
 // A line longer than the limit must not rotate for ever nor get lost.
 func TestRotationKeepsALongLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), Name)
-	logger, _ := newLogger(t, Config{Path: path, MaxBytes: 50})
+	logger, _ := newLogger(t, path, Config{MaxBytes: 50})
 	logger.Info(strings.Repeat("y", 100))
 	if !strings.Contains(read(t, path), strings.Repeat("y", 100)) {
 		t.Error("the line is lost")
@@ -111,7 +125,7 @@ func TestUnwritableFolderBreaksNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var console strings.Builder
-	logger, log := newLogger(t, Config{Path: filepath.Join(blocker, Name), Console: &console, ConsoleLevel: slog.LevelInfo})
+	logger, log := newLogger(t, filepath.Join(blocker, Name), Config{Console: &console, ConsoleLevel: slog.LevelInfo})
 	logger.Info("still here")
 	if console.String() != "still here\n" || log.Err() == nil || log.Path() != "" {
 		t.Errorf("console %q, Err %v, Path %q", console.String(), log.Err(), log.Path())
@@ -142,7 +156,7 @@ func TestSecretsStayOut(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), Name)
-			logger, log := newLogger(t, Config{Path: path})
+			logger, log := newLogger(t, path, Config{})
 			log.Hide(secret, "abcd", "abcdef", "x")
 			test.write(logger)
 			got := read(t, path)

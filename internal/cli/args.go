@@ -1,0 +1,281 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// multiValue marks a flag that takes all the words up to the next option, as in
+// --target-schemas a.json b.json.
+const multiValue = "cfn-multi-value"
+
+// addition marks a flag that the official tool does not have. It never makes a shortened
+// option of the official tool ambiguous: --pro is --profile, though there is --project.
+const addition = "cfn-addition"
+
+// annotate marks flags.
+func annotate(flags *pflag.FlagSet, mark string, names ...string) {
+	for _, name := range names {
+		if err := flags.SetAnnotation(name, mark, nil); err != nil {
+			panic(err) // the name is not that of a flag: seen by every test
+		}
+	}
+}
+
+// normalize turns a command line that the official tool understands into one that the
+// flag library does:
+//
+//   - a long option may be any unambiguous beginning of its name: --dry is --dry-run;
+//     options that the official tool does not have never make one ambiguous
+//   - options of a command may stand before its sub-command: init -t A::B::C go
+//   - an option marked multiValue takes all the words up to the next option
+//   - the value of an option never begins with "-", unless it is "-" or a negative number
+//
+// The words of the command come first in the result, options keep their order, and what
+// follows "--" is not touched. The error is a *usageError that says what is meant.
+func normalize(root *cobra.Command, args []string) ([]string, error) {
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return args, nil // the shell asks what could be completed
+	}
+	n := normalizer{command: root}
+	for len(args) > 0 {
+		word := args[0]
+		args = args[1:]
+		var err error
+		switch {
+		case word == "--":
+			n.rest = append(append(n.rest, word), args...)
+			args = nil
+		case strings.HasPrefix(word, "--"):
+			args, err = n.long(word, args)
+		case strings.HasPrefix(word, "-") && word != "-" && !negative(word):
+			args, err = n.short(word, args)
+		default:
+			err = n.word(word)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return append(n.path, n.rest...), nil
+}
+
+type normalizer struct {
+	command *cobra.Command // the command that the words so far name
+	path    []string       // those words
+	rest    []string       // options and arguments
+	plain   bool           // an argument was seen: no more sub-commands
+}
+
+// word takes a word that is no option: the next sub-command or an argument.
+func (n *normalizer) word(word string) error {
+	if n.plain || !n.command.HasSubCommands() {
+		n.plain = true
+		n.rest = append(n.rest, word)
+		return nil
+	}
+	for _, sub := range n.command.Commands() {
+		if sub.Name() == word || sub.HasAlias(word) {
+			n.command = sub
+			n.path = append(n.path, word)
+			return nil
+		}
+	}
+	var names []string
+	for _, sub := range n.command.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	hint := "choose from " + strings.Join(names, ", ")
+	if near := nearest(word, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	what := "command"
+	if n.command.HasParent() {
+		what = "choice"
+	}
+	return &usageError{command: n.command, message: fmt.Sprintf("unknown %s %q", what, word), hint: hint}
+}
+
+// long takes an option --name or --name=value.
+func (n *normalizer) long(word string, args []string) ([]string, error) {
+	name, value, hasValue := strings.Cut(word[2:], "=")
+	flag, err := n.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return n.flag(flag, "--"+flag.Name, value, hasValue, args)
+}
+
+// flag writes an option with its value, taking the value from args if need be.
+func (n *normalizer) flag(flag *pflag.Flag, shown, value string, hasValue bool, args []string) ([]string, error) {
+	if flag.NoOptDefVal != "" { // it needs no value
+		if hasValue {
+			if flag.Value.Type() != "bool" {
+				return nil, &usageError{command: n.command, message: fmt.Sprintf("option %s takes no value", shown)}
+			}
+			value = "=" + value
+		}
+		n.rest = append(n.rest, "--"+flag.Name+value)
+		return args, nil
+	}
+	if !hasValue {
+		if len(args) == 0 || optionLike(args[0]) {
+			return nil, &usageError{command: n.command, message: fmt.Sprintf("option %s wants a value", shown), hint: flagHint(flag)}
+		}
+		value, args = args[0], args[1:]
+	}
+	n.rest = append(n.rest, "--"+flag.Name+"="+value)
+	if _, multi := flag.Annotations[multiValue]; multi && !hasValue {
+		for len(args) > 0 && !optionLike(args[0]) {
+			n.rest = append(n.rest, "--"+flag.Name+"="+args[0])
+			args = args[1:]
+		}
+	}
+	return args, nil
+}
+
+// short takes a cluster of one-letter options: -v, -vv, -tNAME, -t NAME.
+func (n *normalizer) short(word string, args []string) ([]string, error) {
+	for i, letter := range word[1:] {
+		flag := n.lookup(func(f *pflag.FlagSet) *pflag.Flag { return f.ShorthandLookup(string(letter)) })
+		if flag == nil {
+			return nil, &usageError{command: n.command, message: fmt.Sprintf("unknown option -%c", letter), hint: helpHint(n.command)}
+		}
+		if flag.NoOptDefVal == "" {
+			value := strings.TrimPrefix(word[1+i+len(string(letter)):], "=")
+			return n.flag(flag, "-"+string(letter), value, value != "", args)
+		}
+		n.rest = append(n.rest, "--"+flag.Name)
+	}
+	return args, nil
+}
+
+// find looks an option up by its name or by a beginning that no other option shares.
+func (n *normalizer) find(name string) (*pflag.Flag, error) {
+	if flag := n.lookup(func(f *pflag.FlagSet) *pflag.Flag { return f.Lookup(name) }); flag != nil {
+		return flag, nil
+	}
+	var names []string
+	n.each(func(flag *pflag.Flag) {
+		if !flag.Hidden && !slices.Contains(names, flag.Name) {
+			names = append(names, flag.Name)
+		}
+	})
+	var candidates []string
+	for _, candidate := range names {
+		if name != "" && strings.HasPrefix(candidate, name) {
+			candidates = append(candidates, candidate)
+		}
+	}
+	if len(candidates) > 1 {
+		official := slices.DeleteFunc(slices.Clone(candidates), func(name string) bool {
+			flag := n.lookup(func(f *pflag.FlagSet) *pflag.Flag { return f.Lookup(name) })
+			if flag == nil {
+				return false
+			}
+			_, added := flag.Annotations[addition]
+			return added
+		})
+		if len(official) > 0 {
+			candidates = official
+		}
+	}
+	switch {
+	case len(candidates) == 1:
+		return n.lookup(func(f *pflag.FlagSet) *pflag.Flag { return f.Lookup(candidates[0]) }), nil
+	case len(candidates) > 1:
+		slices.Sort(candidates)
+		return nil, &usageError{
+			command: n.command,
+			message: fmt.Sprintf("ambiguous option: --%s could match --%s", name, strings.Join(candidates, ", --")),
+		}
+	}
+	hint := helpHint(n.command)
+	if near := nearest(name, names); near != "" {
+		hint = fmt.Sprintf("did you mean --%s?", near)
+	}
+	return nil, &usageError{command: n.command, message: "unknown option --" + name, hint: hint}
+}
+
+// lookup asks the command's own options, then those it inherits.
+func (n *normalizer) lookup(get func(*pflag.FlagSet) *pflag.Flag) *pflag.Flag {
+	for _, set := range n.sets() {
+		if flag := get(set); flag != nil {
+			return flag
+		}
+	}
+	return nil
+}
+
+func (n *normalizer) each(visit func(*pflag.Flag)) {
+	for _, set := range n.sets() {
+		set.VisitAll(visit)
+	}
+}
+
+// sets are the options that may stand here: those of the command and of those above it.
+func (n *normalizer) sets() []*pflag.FlagSet {
+	return []*pflag.FlagSet{n.command.LocalFlags(), n.command.InheritedFlags()}
+}
+
+// optionLike tells whether a word cannot be the value of an option.
+func optionLike(word string) bool {
+	return len(word) > 1 && word[0] == '-' && !negative(word)
+}
+
+// negative tells whether a word is a negative number.
+func negative(word string) bool {
+	return len(word) > 1 && word[0] == '-' && (word[1] >= '0' && word[1] <= '9' || word[1] == '.')
+}
+
+func flagHint(flag *pflag.Flag) string {
+	name, usage := pflag.UnquoteUsage(flag)
+	return fmt.Sprintf("--%s %s: %s", flag.Name, name, usage)
+}
+
+func helpHint(cmd *cobra.Command) string {
+	return fmt.Sprintf("%s --help lists the options", cmd.CommandPath())
+}
+
+// nearest returns the name that a misspelled word most likely meant, or "".
+func nearest(word string, names []string) string {
+	best, at := "", max(1, len(word)/3)+1
+	for _, name := range names {
+		if d := distance(strings.ToLower(word), name); d < at {
+			best, at = name, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to insert, remove, replace or swap with their neighbour
+// between two words.
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

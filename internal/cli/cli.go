@@ -1,0 +1,184 @@
+// Package cli holds the commands of cfn: one file per command, each with its flags, its
+// help and a run function that returns an error.
+//
+// Only this package knows flags, the terminal and exit codes. [Main] is its only door:
+// it takes everything of the outside world as an [Env] and returns the exit code.
+//
+// The command line is the official CloudFormation CLI's: its commands, options, prompts,
+// file names and exit codes, long options shortened to any unambiguous beginning
+// included. docs/compatibility.md lists where cfn differs on purpose.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/cfnlog"
+	"github.com/formwork-dev/formwork/internal/project"
+)
+
+// Env is the outside world of a command. All fields but Now must be set.
+type Env struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Terminal       Terminal
+	Environ        []string // "NAME=value", as os.Environ gives it
+	Dir            string   // the working folder, absolute
+	Version        string   // "1.2.3", or "1.2.3-dev" for a build that is no release
+	Now            func() time.Time
+}
+
+// Terminal tells which of the three streams somebody looks at or types into.
+type Terminal struct{ Stdin, Stdout, Stderr bool }
+
+// Getenv returns the value of an environment variable; the last one counts.
+func (e *Env) Getenv(name string) string {
+	for i := len(e.Environ) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(e.Environ[i], name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// The exit codes of the official tool. Codes from 3 up are free for new meanings.
+const (
+	exitOK          = 0
+	exitFailure     = 1   // the project, the configuration or a test is at fault
+	exitUsage       = 2   // the command line is at fault
+	exitDownstream  = 2   // a service or a build tool that cfn called is at fault
+	exitBug         = 127 // cfn is at fault
+	exitInterrupted = 130 // stopped by a signal
+)
+
+// Main runs the command line, args without the program's name, and returns the exit code.
+func Main(ctx context.Context, env Env, args []string) (code int) {
+	if env.Now == nil {
+		env.Now = time.Now
+	}
+	c := &console{Env: &env, logger: slog.New(slog.DiscardHandler)}
+	defer c.closeLog()
+	defer func() {
+		if p := recover(); p != nil {
+			code = c.report(nil, bugError{fmt.Errorf("%v", p), debug.Stack()}, args)
+		}
+	}()
+	root := newRoot(c)
+	commandLine, err := normalize(root, args)
+	if err != nil {
+		return c.report(root, err, args)
+	}
+	root.SetArgs(commandLine)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	command, err := root.ExecuteContextC(ctx)
+	if err != nil && !c.started {
+		var u *usageError
+		if !errors.As(err, &u) {
+			err = &usageError{command: command, message: sentence(err.Error())}
+		}
+	}
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = &exitError{code: exitInterrupted, message: "interrupted"}
+	}
+	return c.report(command, err, args)
+}
+
+// console is what commands share: the outside world, the global options and the log.
+type console struct {
+	*Env
+	project string // --project, as given; "" is the working folder
+	format  string // --format of commands that have it
+	verbose int    // how often -v was given
+	logger  *slog.Logger
+	log     *cfnlog.Log // nil until a command that logs has started
+	started bool        // the command's own code runs: errors are no usage errors any more
+}
+
+// projectDir is the folder of the extension project, absolute.
+func (c *console) projectDir() string {
+	switch {
+	case c.project == "":
+		return c.Dir
+	case filepath.IsAbs(c.project):
+		return filepath.Clean(c.project)
+	}
+	return filepath.Join(c.Dir, c.project)
+}
+
+// path makes a path that was given on the command line absolute: it counts from the
+// working folder, not from --project.
+func (c *console) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(c.Dir, name)
+}
+
+// shown is a path as the user would type it: relative to the working folder if it is
+// inside it.
+func (c *console) shown(path string) string {
+	if rel, err := filepath.Rel(c.Dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// start is run before every command's own code. Only a folder that is a project gets a
+// log file; what init says before it has made one is kept for then.
+func (c *console) start(cmd *cobra.Command) error {
+	c.started = true
+	if c.project != "" {
+		if info, err := os.Stat(c.projectDir()); err != nil || !info.IsDir() {
+			return withHint(fmt.Errorf("there is no folder %s", c.project), "--project names the folder of an extension project")
+		}
+	}
+	config := cfnlog.Config{Now: c.Now}
+	if c.verbose > 0 {
+		config.Console = c.Stderr
+		if c.verbose > 1 {
+			config.ConsoleLevel = slog.LevelDebug
+		}
+	}
+	c.log = cfnlog.New(config)
+	c.log.Hide(c.Getenv("AWS_SECRET_ACCESS_KEY"), c.Getenv("AWS_SESSION_TOKEN"))
+	c.logger = slog.New(c.log)
+	if _, err := os.Stat(filepath.Join(c.projectDir(), project.SettingsFile)); err == nil && cmd.Annotations["log"] != "none" {
+		c.log.Open(filepath.Join(c.projectDir(), cfnlog.Name))
+	}
+	c.logger.Debug("Logging set up successfully")
+	c.logger.Debug("Running "+cmd.CommandPath(), "version", c.Version)
+	return nil
+}
+
+func (c *console) closeLog() {
+	if c.log != nil {
+		c.log.Close()
+	}
+}
+
+// progress shows on a terminal what is going on. The function that it returns wipes the
+// line; without a terminal nothing is shown.
+func (c *console) progress(format string, args ...any) (done func()) {
+	if !c.Terminal.Stderr || c.verbose > 0 || c.Getenv("TERM") == "dumb" {
+		return func() {}
+	}
+	fmt.Fprintf(c.Stderr, format+" …", args...)
+	return func() { fmt.Fprint(c.Stderr, "\r\x1b[K") }
+}
+
+// platform is what a bug report needs to know.
+func (c *console) platform() string {
+	return fmt.Sprintf("cfn %s (%s, %s/%s)", c.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden parts of the scripts")
+
+// TestMain lets the scripts run cfn in the test binary's own process.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"cfn": func() {
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			dir, err := os.Getwd()
+			if err != nil {
+				panic(err)
+			}
+			code := Main(ctx, Env{
+				Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+				Environ: os.Environ(), Dir: dir, Version: "0.1.0-dev",
+			}, os.Args[1:])
+			stop()
+			os.Exit(code)
+		},
+	})
+}
+
+// TestScripts runs testdata/*.txtar: <command>_<aspect>.txtar, one aspect each. With
+// -update, what "cmp stdout", "cmp stderr" and "cmp" compare with is rewritten.
+//
+// The scripts have the variable REPO, the folder of this module, and the command
+//
+//	exitcode N cfn ARGS…	runs cfn, which must end with this exit code
+func TestScripts(t *testing.T) {
+	_, file, _, _ := runtime.Caller(0)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "CGO_ENABLED"} {
+				if value := goEnv(name); value != "" {
+					env.Setenv(name, value)
+				}
+			}
+			env.Setenv("REPO", filepath.Dir(filepath.Dir(filepath.Dir(file))))
+			env.Setenv("TERM", "dumb")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exitcode": exitCode,
+		},
+	})
+}
+
+// exitCode runs a program of the script and compares how it ends.
+func exitCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exitcode N PROGRAM ARGS…")
+	}
+	want, program := args[0], args[1:]
+	got := "0"
+	if err := ts.Exec(program[0], program[1:]...); err != nil {
+		got = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if got != want {
+		ts.Fatalf("%s: exit code %s, want %s", strings.Join(program, " "), got, want)
+	}
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+)
+
+// A run function returns one of these, or any other error: that one is a failure of the
+// user's surroundings (a file that cannot be read, a tool that is not there), shown as
+// one line, exit code 1.
+//
+//	type              shown as                                  exit code
+//	*usageError       usage, message, hint on stderr            2
+//	*downstreamError  a block with the cause on stderr          2
+//	*exitError        its message, if any, on stderr            its code
+//	*diag.Invalid     the problems on stderr                    1
+//	bugError, panic   a block on how to report it, on stderr    127
+//	other             "error: …" on stderr, with its hint       1
+
+// usageError is a command line that cfn does not understand.
+type usageError struct {
+	command *cobra.Command // whose usage is shown; nil shows that of the running command
+	message string
+	hint    string
+}
+
+func (e *usageError) Error() string { return e.message }
+
+// usagef makes a usage error of the running command.
+func usagef(format string, args ...any) error {
+	return &usageError{message: fmt.Sprintf(format, args...)}
+}
+
+// downstreamError is the failure of something that cfn called: an AWS service, a build.
+type downstreamError struct{ err error }
+
+func (e *downstreamError) Error() string { return e.err.Error() }
+func (e *downstreamError) Unwrap() error { return e.err }
+
+// exitError ends the command with a code when what is to be said has been said.
+type exitError struct {
+	code    int
+	message string // "" if the output of the command already says it
+}
+
+func (e *exitError) Error() string { return e.message }
+
+// hintedError carries what to do next.
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (e *hintedError) Error() string { return e.err.Error() }
+func (e *hintedError) Unwrap() error { return e.err }
+
+// withHint adds to an error what the user can type or do instead.
+func withHint(err error, format string, args ...any) error {
+	return &hintedError{err, fmt.Sprintf(format, args...)}
+}
+
+// bugError is a state that cfn's own code rules out.
+type bugError struct {
+	err   error
+	stack []byte // nil if it was no panic
+}
+
+func (e bugError) Error() string { return e.err.Error() }
+
+// report shows the error to the user, writes it to the log, and returns the exit code.
+func (c *console) report(cmd *cobra.Command, err error, args []string) int {
+	code := exitOK
+	if err != nil {
+		code = c.show(cmd, err, args)
+	}
+	if c.started {
+		c.logger.Debug("Finished", "code", code)
+	}
+	return code
+}
+
+func (c *console) show(cmd *cobra.Command, err error, args []string) int {
+	var (
+		usage      *usageError
+		downstream *downstreamError
+		exit       *exitError
+		invalid    *diag.Invalid
+		bug        bugError
+		hinted     *hintedError
+	)
+	hint := ""
+	if errors.As(err, &hinted) {
+		hint = hinted.hint
+	}
+	c.logger.Debug("Failed", "error", err)
+	switch {
+	case errors.As(err, &bug):
+		c.showBug(bug, args)
+		return exitBug
+	case errors.As(err, &usage):
+		if usage.command != nil {
+			cmd = usage.command
+		}
+		fmt.Fprintf(c.Stderr, "%s\n%s: error: %s\n", usageLine(cmd), cmd.CommandPath(), usage.message)
+		c.hint(usage.hint)
+		return exitUsage
+	case errors.As(err, &exit):
+		if exit.message != "" {
+			fmt.Fprintln(c.Stderr, exit.message)
+		}
+		return exit.code
+	case errors.As(err, &downstream):
+		fmt.Fprintf(c.Stderr, "=== A called service or tool failed ===\n%s\n---\n", downstream.err)
+		c.hint(hint)
+		if path := c.logPath(); path != "" {
+			fmt.Fprintf(c.Stderr, "Details are in %s.\n", path)
+		}
+		return exitDownstream
+	case errors.As(err, &invalid):
+		shown := invalid.Problems
+		if c.verbose == 0 {
+			shown = nil
+			for _, p := range invalid.Problems {
+				if p.Severity == diag.Error {
+					shown.Add(p)
+				}
+			}
+		}
+		diag.Print(c.Stderr, shown, "text")
+		c.hint(hint)
+		return exitFailure
+	}
+	fmt.Fprintf(c.Stderr, "error: %s\n", err)
+	c.hint(hint)
+	return exitFailure
+}
+
+func (c *console) hint(text string) {
+	if text != "" {
+		fmt.Fprintf(c.Stderr, "hint: %s\n", text)
+	}
+}
+
+func (c *console) logPath() string {
+	if c.log == nil || c.log.Path() == "" {
+		return ""
+	}
+	return c.shown(c.log.Path())
+}
+
+// showBug says that cfn is at fault and what a report needs.
+func (c *console) showBug(bug bugError, args []string) {
+	if bug.stack != nil {
+		c.logger.Debug("Panic", "error", bug.err, "stack", string(bug.stack))
+	}
+	fmt.Fprintf(c.Stderr, "=== This is a bug in cfn ===\n%s\n---\n", bug.err)
+	fmt.Fprintf(c.Stderr, "Your project is not at fault. Please report it at https://github.com/formwork-dev/formwork/issues with\n")
+	fmt.Fprintf(c.Stderr, "  version: %s\n  command: cfn %s\n", c.platform(), strings.Join(args, " "))
+	if path := c.logPath(); path != "" {
+		fmt.Fprintf(c.Stderr, "  log:     the end of %s\n", path)
+	} else if bug.stack != nil {
+		fmt.Fprintf(c.Stderr, "  trace:\n%s", bug.stack)
+	}
+}
+
+// sentence cuts an error of the flag library to its first line.
+func sentence(text string) string {
+	first, _, _ := strings.Cut(text, "\n")
+	return first
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// newRoot builds the tree of commands. The order of the list is the order of the help:
+// first the official tool's commands in its own order, then those that it does not have.
+func newRoot(c *console) *cobra.Command {
+	// The library would sort the commands by name. The variable is its only switch for
+	// that; nothing else in the program reads it.
+	cobra.EnableCommandSorting = false
+	root := &cobra.Command{
+		Use:     "cfn",
+		Short:   "Develop CloudFormation extensions: resource types, modules and hooks",
+		Version: c.Version,
+		Long: `Develop CloudFormation extensions: resource types, modules and hooks.
+
+cfn is a drop-in for the CloudFormation CLI that works offline, without an account. It reads
+and writes the same project files. A project is the folder with the file .rpdk-config.
+
+Long options may be shortened as long as they stay unambiguous: --dry is --dry-run.`,
+		Args:              noArguments,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			showHelp(c.Stdout, cmd)
+			return nil
+		},
+	}
+	root.SetVersionTemplate("cfn {{.Version}}\n")
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { showHelp(c.Stdout, cmd) })
+	shared := root.PersistentFlags()
+	shared.SortFlags = false
+	shared.VarPF((*counter)(&c.verbose), "verbose", "v", "say more on the error stream; -vv says everything").NoOptDefVal = "true"
+	shared.StringVar(&c.project, "project", "", "the folder of the project: `DIR` (default: the working folder)")
+	annotate(shared, addition, "project")
+	root.Flags().Bool("version", false, "show the version and exit")
+	root.AddCommand(
+		newValidate(c),
+	)
+	eachCommand(root, func(cmd *cobra.Command) {
+		cmd.Flags().SortFlags = false
+		cmd.Flags().BoolP("help", "h", false, "show this help and exit")
+		if run := cmd.RunE; run != nil {
+			cmd.RunE = func(cmd *cobra.Command, args []string) error {
+				if err := c.start(cmd); err != nil {
+					return err
+				}
+				return run(cmd, args)
+			}
+		}
+	})
+	return root
+}
+
+func eachCommand(cmd *cobra.Command, visit func(*cobra.Command)) {
+	visit(cmd)
+	for _, sub := range cmd.Commands() {
+		eachCommand(sub, visit)
+	}
+}
+
+// noArguments is for commands that only have options.
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unexpected argument: %s", strings.Join(args, " "))
+	}
+	return nil
+}
+
+// formatFlag gives a command the option --format. The first format is the default.
+func (c *console) formatFlag(cmd *cobra.Command, formats ...string) {
+	c.choice(cmd.Flags(), &c.format, "format", "how results are printed", formats...)
+	annotate(cmd.Flags(), addition, "format")
+}
+
+// choice adds an option whose value is one of a few words; the first one is the default.
+func (c *console) choice(flags *pflag.FlagSet, value *string, name, usage string, words ...string) {
+	*value = words[0]
+	flags.Var(&enum{value, words}, name, usage+": `"+strings.Join(words, "|")+"`")
+}
+
+// enum is an option's value that is one of a few words.
+type enum struct {
+	value *string
+	words []string
+}
+
+func (e *enum) String() string { return *e.value }
+func (e *enum) Type() string   { return "string" }
+func (e *enum) Set(word string) error {
+	if !slices.Contains(e.words, word) {
+		return fmt.Errorf("choose from %s", strings.Join(e.words, ", "))
+	}
+	*e.value = word
+	return nil
+}
+
+// counter is an option that counts how often it was given.
+type counter int
+
+func (n *counter) String() string { return "" }
+func (n *counter) Type() string   { return "bool" }
+func (n *counter) Set(string) error {
+	*n++
+	return nil
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+func newValidate(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate",
+		Short: "Check the project's settings and its schema or fragment",
+		Long: `Check the project's settings and its schema (resource types and hooks) or template
+fragment (modules). All problems are shown in one run, each with its place, an ID and, where
+there is one, a hint. Warnings do not fail the command.
+
+For a module, schema.json is written from the fragment, as the official tool does.
+
+A schema may refer to documents beside it. References to the network are followed only if the
+environment variable CFN_REMOTE_REFS is set.
+
+Exit code: 0 without errors, 1 with errors.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.validate(cmd.Context()) },
+	}
+	c.formatFlag(cmd, diag.Formats...)
+	return cmd
+}
+
+func (c *console) validate(ctx context.Context) error {
+	success, problems, err := c.check(ctx)
+	if err != nil {
+		return err
+	}
+	problems.Sort()
+	if err := diag.Print(c.Stdout, problems, c.format); err != nil {
+		return err
+	}
+	if problems.HasErrors() {
+		return &exitError{code: exitFailure}
+	}
+	if c.format == "text" {
+		fmt.Fprintln(c.Stdout, success)
+	}
+	return nil
+}
+
+// check looks at everything in the project. success is the line for a faultless one.
+func (c *console) check(ctx context.Context) (success string, problems diag.List, err error) {
+	p, problems, err := c.openProject()
+	if err != nil || p == nil {
+		return "", problems, err
+	}
+	var more diag.List
+	switch p.Kind {
+	default:
+		success = "Resource schema is valid."
+		_, more, err = p.Schema(c.schemaConfig(ctx))
+	case schema.Hook:
+		success = "Hook schema is valid."
+		_, more, err = p.Schema(c.schemaConfig(ctx))
+	}
+	return success, append(problems, more...), err
+}

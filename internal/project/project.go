@@ -1,0 +1,193 @@
+// Package project is an extension project on disk: the folder with the file .rpdk-config
+// and what belongs to it.
+//
+// [Open] reads and checks the settings. From there a [Project] finds the schema, the
+// module's fragment, the inputs of contract tests and the type configuration; it writes
+// generated files, and packs the archive that RegisterType takes.
+//
+// What is wrong with a user's file comes back as a [diag.List] with places; an error means
+// that something could not be read or written. Files are written beside their place and
+// then moved there, so that nobody ever sees half a file. The package does not print, and
+// it starts no processes.
+//
+// File names and contents are those of the official CloudFormation CLI.
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// The names of files and folders in a project. Those that contain the type's name are
+// methods of [Project].
+const (
+	SettingsFile  = ".rpdk-config"
+	OverridesFile = "overrides.json"
+	InputsDir     = "inputs"
+	ExamplesDir   = "example_inputs"
+	FragmentsDir  = "fragments"
+	TargetsDir    = "target-schemas"
+	TargetsFile   = "target-info.json"
+	ModuleSchema  = "schema.json"
+	DocsDir       = "docs"
+)
+
+// A Project is a folder with valid settings. It is not changed after [Open].
+type Project struct {
+	Dir   string // the folder, absolute
+	Label string // the folder in messages; "" is the working folder of the user
+
+	Settings
+
+	// Root is .rpdk-config as written.
+	Root *document.Value
+}
+
+// NotFoundError is the error of [Open] for a folder that is no project.
+type NotFoundError struct {
+	Dir   string
+	Above string // the nearest folder above Dir that is a project, "" if none
+}
+
+func (e *NotFoundError) Error() string {
+	where := e.Dir
+	if where == "" {
+		where = "this folder"
+	}
+	return fmt.Sprintf("%s is no extension project: there is no %s", where, SettingsFile)
+}
+
+// Open reads the settings of the project in dir. label is what messages call the folder,
+// "" for the user's working folder.
+//
+// The error is a *[NotFoundError] if there is no .rpdk-config, or that of the file system.
+// The project is nil if the list has error-severity problems.
+func Open(dir, label string) (*Project, diag.List, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("find the project: %w", err)
+	}
+	p := &Project{Dir: dir, Label: label}
+	data, err := readBounded(filepath.Join(dir, SettingsFile), 1<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, &NotFoundError{Dir: label, Above: above(dir)}
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the settings: %w", err)
+	}
+	root, settings, problems := ParseSettings(p.Name(SettingsFile), data)
+	if problems.HasErrors() {
+		return nil, problems, nil
+	}
+	p.Root, p.Settings = root, settings
+	return p, problems, nil
+}
+
+// above finds the nearest project in the folders above dir.
+func above(dir string) string {
+	for parent := filepath.Dir(dir); parent != dir; dir, parent = parent, filepath.Dir(parent) {
+		if info, err := os.Stat(filepath.Join(parent, SettingsFile)); err == nil && info.Mode().IsRegular() {
+			return parent
+		}
+	}
+	return ""
+}
+
+// Name is how messages call a file of the project: slash-separated name in, the path
+// seen from the user's working folder out.
+func (p *Project) Name(name string) string {
+	return filepath.Join(p.Label, filepath.FromSlash(name))
+}
+
+// Path is where a file of the project is: slash-separated name in, absolute path out.
+func (p *Project) Path(name string) string {
+	return filepath.Join(p.Dir, filepath.FromSlash(name))
+}
+
+// Hyphenated is the type's name as files bear it: "Acme::Foo::Bar" is "acme-foo-bar".
+func (s *Settings) Hyphenated() string {
+	return strings.ToLower(strings.ReplaceAll(s.TypeName, "::", "-"))
+}
+
+// SchemaFile is the name of the file that holds the schema of the type. For a module it
+// is generated from the fragment.
+func (s *Settings) SchemaFile() string {
+	if s.Kind == schema.Module {
+		return ModuleSchema
+	}
+	return s.Hyphenated() + ".json"
+}
+
+// RoleFile is the name of the generated template of the execution role.
+func (s *Settings) RoleFile() string {
+	if s.Kind == schema.Hook {
+		return "hook-role.yaml"
+	}
+	return "resource-role.yaml"
+}
+
+// ArchiveFile is the name of the archive that a dry run of submit leaves behind.
+func (s *Settings) ArchiveFile() string { return s.Hyphenated() + ".zip" }
+
+// Schema loads the schema of a resource type or a hook. A schema file that is absent is
+// a problem. The schema is nil or incomplete if the list has error-severity problems.
+func (p *Project) Schema(config schema.Config) (*schema.Schema, diag.List, error) {
+	name := p.SchemaFile()
+	data, err := readBounded(p.Path(name), maxDocument)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, diag.List{{
+			ID: "project/schema-missing", At: diag.Range{File: p.Name(name)},
+			Message: fmt.Sprintf("the schema of %s is missing", p.TypeName),
+			Hint:    "the file bears the type's name in lower case, with hyphens; cfn init writes an example",
+		}}, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the schema: %w", err)
+	}
+	config.Kind = p.Kind
+	s, problems := schema.Load(p.Name(name), data, config)
+	if s != nil && s.TypeName.Value != "" && s.TypeName.Value != p.TypeName {
+		problems.Add(diag.Problem{
+			ID: "project/type-name-differs", Severity: diag.Warning, At: s.TypeName.At, Pointer: "/typeName",
+			Message: fmt.Sprintf("the schema is that of %s, the project that of %s", s.TypeName.Value, p.TypeName),
+			Hint:    "the registry refuses a package whose schema bears another name: change one of them",
+			Related: []diag.Note{{At: p.at("typeName"), Message: "the project's type name"}},
+		})
+	}
+	problems.Sort()
+	return s, problems, nil
+}
+
+// at is the place of a setting, or the file if there is no such setting.
+func (p *Project) at(key string) diag.Range {
+	if m := p.Root.Member(key); m != nil {
+		return m.Value.At
+	}
+	return diag.Range{File: p.Name(SettingsFile)}
+}
+
+// maxDocument bounds every document that is read from a project.
+const maxDocument = 8 << 20
+
+// readBounded reads a regular file of at most max bytes.
+func readBounded(path string, max int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is no regular file")}
+	}
+	if info.Size() > max {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it has %d bytes, more than the %d that are read", info.Size(), max)}
+	}
+	return os.ReadFile(path)
+}
