@@ -1,0 +1,29 @@
+package invoke
+
+import "context"
+
+// Credentials are what a handler is given to call AWS with. All empty means none.
+type Credentials struct {
+	AccessKeyID     string `json:"accessKeyId"`
+	SecretAccessKey string `json:"secretAccessKey"`
+	SessionToken    string `json:"sessionToken"`
+}
+
+// A Source gives credentials. It is asked before every call, so that an operation of
+// hours never runs on expired ones.
+type Source interface {
+	// Credentials returns credentials that hold for the length of a call. An error ends
+	// the operation.
+	Credentials(ctx context.Context) (Credentials, error)
+}
+
+// Static is a Source that always gives the same credentials.
+type Static Credentials
+
+// Credentials returns them.
+func (s Static) Credentials(context.Context) (Credentials, error) { return Credentials(s), nil }
+
+// Dummy are credentials that no service accepts, in the form that emulators of AWS
+// expect. Handlers get them where nobody has configured others, so that none of them
+// falls back on what it finds on the machine.
+var Dummy = Static{AccessKeyID: "test", SecretAccessKey: "test", SessionToken: "test"}

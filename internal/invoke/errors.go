@@ -1,0 +1,74 @@
+package invoke
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrReinvokeLimit says that the operation was still in progress after as many calls as
+// Config.MaxReinvoke allows.
+var ErrReinvokeLimit = errors.New("still in progress after the last call that was asked for")
+
+// A CallError says that the function did not answer a call: it crashed, could not be
+// reached, was refused, or reported an error of its own.
+type CallError struct {
+	Action Action
+	Call   int   // from 1
+	Err    error // of the function
+}
+
+func (e *CallError) Error() string {
+	return fmt.Sprintf("%s, call %d: no answer from the handler: %s", e.Action, e.Call, e.Err)
+}
+
+func (e *CallError) Unwrap() error { return e.Err }
+
+// A ProtocolError says that the function answered, but not with a progress event that
+// can be acted upon.
+type ProtocolError struct {
+	Action Action
+	Call   int    // from 1
+	Reason string // a clause whose subject is the handler: "its answer has no status"
+	Reply  string // the beginning of the reply, at most 300 bytes and fit for a terminal
+}
+
+func (e *ProtocolError) Error() string {
+	text := e.Reason
+	if e.Action != "" {
+		text = fmt.Sprintf("%s, call %d: the handler broke the protocol: %s", e.Action, e.Call, text)
+	}
+	if e.Reply != "" {
+		text += "\nthe answer was: " + e.Reply
+	}
+	return text
+}
+
+// A TimeoutError says that a call or the whole operation took too long.
+type TimeoutError struct {
+	Action    Action
+	Call      int  // from 1: the call that was running, or the last that had run
+	Operation bool // the whole operation; otherwise this call
+	Limit     time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	if e.Operation {
+		return fmt.Sprintf("%s: not finished within %s after %d calls; timeoutInMinutes of the handler in the schema sets this limit", e.Action, e.Limit, e.Call)
+	}
+	return fmt.Sprintf("%s, call %d: no answer from the handler within %s", e.Action, e.Call, e.Limit)
+}
+
+// Timeout makes the error one in the sense of net.Error.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// AsFailed is the event that the service records for an operation that ended with err:
+// a FAILED event with NotStabilized when the time was over, else with InternalFailure.
+func AsFailed(err error) *Event {
+	code := InternalFailure
+	var late *TimeoutError
+	if errors.As(err, &late) && late.Operation {
+		code = NotStabilized
+	}
+	return &Event{Status: Failed, ErrorCode: code, Message: err.Error()}
+}

@@ -1,0 +1,289 @@
+package invoke
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// A Status says how far an operation has come.
+type Status string
+
+// The statuses that a handler may answer with.
+const (
+	InProgress Status = "IN_PROGRESS"
+	Success    Status = "SUCCESS"
+	Failed     Status = "FAILED"
+
+	// SkipStackHook is the success of a hook on a change set that makes the hook on the
+	// stack unnecessary.
+	SkipStackHook Status = "CHANGE_SET_SUCCESS_SKIP_STACK_HOOK"
+)
+
+// A Code is a handler error code, as the handler wrote it.
+type Code string
+
+// The codes that the product itself asks about; [Codes] holds all of them.
+const (
+	NotFound        Code = "NotFound"
+	AlreadyExists   Code = "AlreadyExists"
+	NotStabilized   Code = "NotStabilized"
+	InternalFailure Code = "InternalFailure"
+	InvalidRequest  Code = "InvalidRequest"
+	Throttling      Code = "Throttling"
+)
+
+// codes are all handler error codes ("Resource type handler error codes" of the user
+// guide, and those that the official tool takes beyond it) with whether the service
+// tries again after them.
+var codes = map[Code]bool{
+	"AccessDenied": false, AlreadyExists: false, "GeneralServiceException": false,
+	"HandlerInternalFailure": false, InternalFailure: false, "InvalidCredentials": false,
+	InvalidRequest: false, "InvalidTypeConfiguration": false, "NetworkFailure": true,
+	"NonCompliant": false, NotFound: false, NotStabilized: false, "NotUpdatable": false,
+	"ResourceConflict": true, "ServiceInternalError": true, "ServiceLimitExceeded": false,
+	Throttling: true, "Unknown": false, "UnsupportedTarget": false,
+}
+
+// Known tells whether the code is one of the handler contract. The service records any
+// other as InternalFailure.
+func (c Code) Known() bool { _, ok := codes[c]; return ok }
+
+// Retriable tells whether the operation may succeed when it is tried again.
+func (c Code) Retriable() bool { return codes[c] }
+
+// Codes returns all codes of the handler contract in alphabetical order.
+func Codes() []Code {
+	all := make([]Code, 0, len(codes))
+	for c := range codes {
+		all = append(all, c)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// An Event is the progress event that a handler answered a call with. Models are shapes
+// of encoding/json with json.Number.
+type Event struct {
+	Status    Status
+	ErrorCode Code   // "" if absent or null
+	Message   string // "" if absent or null
+
+	CallbackContext any           // nil if absent or null
+	CallbackDelay   time.Duration // 0 if absent or null; may be negative
+
+	// Model and Models are what the handler returned, with scalars that it sent as
+	// strings converted to the types of the schema. Nil if absent or null; the model of
+	// an empty object is an empty map.
+	Model  map[string]any
+	Models []map[string]any
+
+	// RawModel and RawModels are the same as they came.
+	RawModel  map[string]any
+	RawModels []map[string]any
+
+	NextToken string // "" after the last page
+
+	// Members are the names of all members of the reply in the order written, also of
+	// those that are null.
+	Members []string
+}
+
+// Terminal tells whether the operation is over.
+func (e *Event) Terminal() bool { return e.Status != InProgress }
+
+// limits of a reply: what Lambda lets a function answer, and a depth beyond any schema.
+var replyLimits = document.Limits{Bytes: 6<<20 + 100, Depth: 200}
+
+// longestDelay is the longest a handler may ask to wait: the largest timeoutInMinutes
+// that a schema may declare.
+const longestDelay = 2160 * time.Minute
+
+// Decode reads the reply of a handler to a call of the action. Every error is a
+// [*ProtocolError]. The schema, which may be nil, is what models are recast by.
+func Decode(reply []byte, action Action, s *schema.Schema) (*Event, error) {
+	doc, err := parseReply(reply)
+	if err != nil {
+		return nil, err
+	}
+	e, err := decodeEvent(doc, action, s)
+	if err != nil {
+		return nil, &ProtocolError{Reason: err.Error(), Reply: excerpt(reply)}
+	}
+	return e, nil
+}
+
+func parseReply(reply []byte) (*document.Value, error) {
+	fault := func(format string, args ...any) error {
+		return &ProtocolError{Reason: fmt.Sprintf(format, args...), Reply: excerpt(reply)}
+	}
+	text := bytes.TrimSpace(reply)
+	switch {
+	case len(text) == 0:
+		return nil, fault("it answered with nothing")
+	case len(reply) > replyLimits.Bytes:
+		return nil, fault("its answer has %d bytes, more than the %d that Lambda lets through", len(reply), replyLimits.Bytes)
+	case text[0] == '<':
+		return nil, fault("it answered with HTML or XML, not with a progress event: is the endpoint one of Lambda?")
+	}
+	doc, problems := document.ParseJSON("reply", reply, replyLimits)
+	for _, p := range problems {
+		if p.Severity == diag.Error {
+			return nil, fault("its answer is not JSON: %s (line %d, column %d)", p.Message, max(p.At.Start.Line, 1), max(p.At.Start.Column, 1))
+		}
+	}
+	if doc == nil || doc.Kind != document.Object {
+		return nil, fault("it answered with %s, not with a progress event", article(doc))
+	}
+	return doc, nil
+}
+
+func article(v *document.Value) string {
+	if v == nil || v.Kind == document.Null {
+		return "null"
+	}
+	kind := v.Kind.String()
+	if strings.ContainsRune("aeiou", rune(kind[0])) {
+		return "an " + kind
+	}
+	return "a " + kind
+}
+
+func decodeEvent(doc *document.Value, action Action, s *schema.Schema) (*Event, error) {
+	e := &Event{}
+	for _, m := range doc.Members {
+		e.Members = append(e.Members, m.Key)
+	}
+	var err error
+	if e.Status, err = readStatus(doc, action); err != nil {
+		return nil, err
+	}
+	if code := doc.Get("errorCode"); code != nil && code.Kind != document.Null && code.Text != "0" {
+		if code.Kind != document.String {
+			return nil, fmt.Errorf("its errorCode is %s, not a string", article(code))
+		}
+		e.ErrorCode = Code(code.Text)
+	}
+	if message := doc.Get("message"); message != nil && message.Kind != document.Null {
+		e.Message = scalarText(message)
+	}
+	if token := doc.Get("nextToken"); token != nil && token.Kind != document.Null {
+		e.NextToken = scalarText(token)
+	}
+	e.CallbackContext = doc.Get("callbackContext").Any()
+	if e.CallbackDelay, err = readDelay(doc.Get("callbackDelaySeconds")); err != nil {
+		return nil, err
+	}
+	if model := doc.Get("resourceModel"); model != nil && model.Kind != document.Null {
+		if e.RawModel, e.Model, err = readModel(model, s); err != nil {
+			return nil, fmt.Errorf("its resourceModel is %w", err)
+		}
+	}
+	if models := doc.Get("resourceModels"); models != nil && models.Kind != document.Null {
+		if models.Kind != document.Array {
+			return nil, fmt.Errorf("its resourceModels is %s, not an array", article(models))
+		}
+		e.Models, e.RawModels = []map[string]any{}, []map[string]any{}
+		for i, item := range models.Items {
+			raw, model, err := readModel(item, s)
+			if err != nil {
+				return nil, fmt.Errorf("number %d of its resourceModels is %w", i+1, err)
+			}
+			e.RawModels, e.Models = append(e.RawModels, raw), append(e.Models, model)
+		}
+	}
+	return e, nil
+}
+
+// readStatus finds the status. Hooks answer with hookStatus; the test entrypoints of
+// hooks, and resources, with status.
+func readStatus(doc *document.Value, action Action) (Status, error) {
+	name := "status"
+	value := doc.Get(name)
+	if action.Hook() {
+		if hook := doc.Get("hookStatus"); hook != nil {
+			name, value = "hookStatus", hook
+		}
+	}
+	if value == nil {
+		if kind, text := doc.Get("errorType"), doc.Get("errorMessage"); kind != nil || text != nil {
+			return "", fmt.Errorf("it reported an error instead of a progress event: %s: %s", scalarText(kind), scalarText(text))
+		}
+		return "", fmt.Errorf("its answer has no %s", name)
+	}
+	status := Status(value.Text)
+	switch {
+	case value.Kind != document.String:
+		return "", fmt.Errorf("its %s is %s, not a string", name, article(value))
+	case status == InProgress, status == Success, status == Failed, status == SkipStackHook && action.Hook():
+		return status, nil
+	}
+	return "", fmt.Errorf("its %s is %q: want IN_PROGRESS, SUCCESS or FAILED", name, bounded(value.Text, 60))
+}
+
+func readDelay(v *document.Value) (time.Duration, error) {
+	if v == nil || v.Kind == document.Null {
+		return 0, nil
+	}
+	seconds, err := strconv.ParseFloat(v.Text, 64)
+	if v.Kind != document.Number && v.Kind != document.String || err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(seconds) {
+		return 0, fmt.Errorf("its callbackDelaySeconds is %s, not a number", bounded(string(v.AppendJSON(nil)), 60))
+	}
+	if seconds > longestDelay.Seconds() {
+		return 0, fmt.Errorf("its callbackDelaySeconds is %s, longer than any operation may take (%.0f)", bounded(v.Text, 60), longestDelay.Seconds())
+	}
+	return time.Duration(max(seconds, -1) * float64(time.Second)), nil
+}
+
+func readModel(v *document.Value, s *schema.Schema) (raw, recast map[string]any, err error) {
+	if v.Kind != document.Object {
+		return nil, nil, fmt.Errorf("%s, not an object", article(v))
+	}
+	raw, _ = v.Any().(map[string]any)
+	recast = raw
+	if s != nil {
+		if converted, ok := s.Recast(raw).(map[string]any); ok {
+			recast = converted
+		}
+	}
+	return raw, recast, nil
+}
+
+// scalarText is the text of a string, and the JSON of anything else.
+func scalarText(v *document.Value) string {
+	if v == nil {
+		return ""
+	}
+	if v.Kind == document.String {
+		return v.Text
+	}
+	return string(v.AppendJSON(nil))
+}
+
+// excerptBytes bounds what of a reply is quoted in a message.
+const excerptBytes = 300
+
+func excerpt(reply []byte) string { return bounded(string(reply), excerptBytes) }
+
+// bounded cuts a text from outside to n bytes and makes it fit for a terminal.
+func bounded(text string, n int) string {
+	cut := ""
+	if len(text) > n {
+		text, cut = text[:n], " …"
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '\uFFFD'
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD")) + cut
+}
