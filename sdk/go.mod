@@ -1,0 +1,3 @@
+module github.com/formwork-dev/formwork/sdk
+
+go 1.26
