@@ -227,14 +227,3 @@ func locatedString(v *document.Value) Located[string] {
 	}
 	return Located[string]{Value: v.Text, At: v.At}
 }
-
-// article names a kind of value in a sentence.
-func article(kind document.Kind) string {
-	switch kind {
-	case document.Null:
-		return "null"
-	case document.Array, document.Object:
-		return "an " + kind.String()
-	}
-	return "a " + kind.String()
-}

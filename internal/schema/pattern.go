@@ -1,8 +1,10 @@
 package schema
 
 import (
+	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dlclark/regexp2/v2"
 )
@@ -29,8 +31,15 @@ type pattern struct {
 	err  error // why it cannot be used
 }
 
+// maxPattern bounds the length of a pattern in bytes: compiling takes more than linear time.
+const maxPattern = 16 << 10
+
 func compile(text string) *pattern {
 	p := &pattern{text: text}
+	if len(text) > maxPattern {
+		p.err = fmt.Errorf("it has %d bytes, more than %d", len(text), maxPattern)
+		return p
+	}
 	p.re, p.err = regexp2.Compile(rewrite(text), regexp2.ECMAScript)
 	if p.err == nil {
 		p.re.MatchTimeout = matchTimeout
@@ -53,10 +62,13 @@ func (p *pattern) match(text string) verdict {
 	return noMatch
 }
 
-// rewrite turns three idioms of Java, the dialect that authors write in fact, into ones
-// that ECMAScript compiles.
-func rewrite(text string) string {
-	return strings.ReplaceAll(text, `\p{Graph}`, `!-~`)
+// reason says why the pattern cannot be used, in one line.
+func (p *pattern) reason() string {
+	text := strings.TrimPrefix(p.err.Error(), "error parsing regexp: ")
+	if i := strings.Index(text, " in `"); i >= 0 {
+		text = text[:i]
+	}
+	return text
 }
 
 // addPattern compiles a pattern of the schema while it is loaded.
@@ -72,4 +84,193 @@ func (r *references) pattern(text string) *pattern {
 		return p
 	}
 	return compile(text)
+}
+
+// rewrite turns the idioms of Java's engine that occur in published schemas into what
+// ECMAScript compiles, each exactly: X+{m,n} into (?:X+){m,n}, ${m,n} into $, a range of
+// surrogate pairs into the code points that it means, \p{Graph} into its range of ASCII.
+func rewrite(text string) string {
+	s := &patternScanner{text: text}
+	for s.pos < len(s.text) {
+		s.next()
+	}
+	return string(s.out)
+}
+
+// A patternScanner copies a pattern atom by atom. It takes whatever it does not know as a
+// character: only the engine judges patterns.
+type patternScanner struct {
+	text   string
+	pos    int
+	out    []byte
+	atom   int   // where in out the last atom begins, which a quantifier would repeat
+	groups []int // where the open groups begin
+	// What was met that not every engine reads.
+	doubled, surrogates, graph, unicode, lateFlags, classRange, longHex bool
+}
+
+const (
+	surrogatePairs = `\uD800\uDC00-\uDBFF\uDFFF`
+	graphClass     = `\p{Graph}`
+)
+
+func (s *patternScanner) next() {
+	rest := s.text[s.pos:]
+	switch c := rest[0]; c {
+	case '\\':
+		s.atom = len(s.out)
+		s.escape(false)
+	case '[':
+		s.atom = len(s.out)
+		s.class()
+	case '(':
+		s.groups = append(s.groups, len(s.out))
+		if flags := leadingFlags(rest); flags > 0 && s.pos > 0 && rest[flags-1] == ')' {
+			s.lateFlags = true
+		}
+		s.copy(1)
+	case ')':
+		if n := len(s.groups); n > 0 {
+			s.atom, s.groups = s.groups[n-1], s.groups[:n-1]
+		}
+		s.copy(1)
+	case '+', '*', '?':
+		s.copy(1)
+		if s.atom < len(s.out)-1 && countLength(s.text[s.pos:]) > 0 {
+			s.doubled = true
+			s.out = append(s.out[:s.atom], append([]byte("(?:"), append(s.out[s.atom:len(s.out):len(s.out)], ')')...)...)
+		}
+	case '{':
+		n := countLength(rest)
+		if n > 0 && s.pos > 0 && rest[1] != '0' && (s.text[s.pos-1] == '$' || s.text[s.pos-1] == '^') && s.atom == len(s.out)-1 {
+			s.pos += n // the end of a text, 128 times over, is the end of the text
+			return
+		}
+		s.copy(max(1, n))
+	default:
+		s.atom = len(s.out)
+		_, size := utf8.DecodeRuneInString(rest)
+		s.copy(size)
+	}
+}
+
+func (s *patternScanner) copy(n int) {
+	s.out = append(s.out, s.text[s.pos:s.pos+n]...)
+	s.pos += n
+}
+
+// escape copies one escape sequence, in a class or outside of one.
+func (s *patternScanner) escape(inClass bool) {
+	rest := s.text[s.pos:]
+	switch {
+	case strings.HasPrefix(rest, graphClass):
+		s.graph = true
+		s.pos += len(graphClass)
+		if inClass {
+			s.out = append(s.out, "!-~"...)
+		} else {
+			s.out = append(s.out, "[!-~]"...)
+		}
+		return
+	case inClass && len(rest) >= len(surrogatePairs) && strings.EqualFold(rest[:len(surrogatePairs)], surrogatePairs):
+		s.surrogates = true
+		s.pos += len(surrogatePairs)
+		s.out = append(s.out, "\U00010000-\U0010FFFF"...)
+		return
+	}
+	if len(rest) > 2 {
+		s.unicode = s.unicode || (rest[1] == 'p' || rest[1] == 'P') && rest[2] == '{'
+		s.longHex = s.longHex || rest[1] == 'x' && rest[2] == '{'
+		if (rest[1] == 'p' || rest[1] == 'P' || rest[1] == 'x') && rest[2] == '{' {
+			if end := strings.IndexByte(rest, '}'); end > 0 {
+				s.copy(end + 1)
+				return
+			}
+		}
+	}
+	s.copy(1)
+	if s.pos < len(s.text) {
+		_, size := utf8.DecodeRuneInString(s.text[s.pos:])
+		s.copy(size)
+	}
+}
+
+// class copies a character class.
+func (s *patternScanner) class() {
+	s.copy(1)
+	if s.pos < len(s.text) && s.text[s.pos] == '^' {
+		s.copy(1)
+	}
+	for s.pos < len(s.text) && s.text[s.pos] != ']' {
+		if s.text[s.pos] == '\\' {
+			start := s.pos
+			s.escape(true)
+			set := s.pos-start == 2 && strings.IndexByte("wWdDsS", s.text[start+1]) >= 0
+			if rest := s.text[s.pos:]; set && len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
+				s.classRange = true
+			}
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(s.text[s.pos:])
+		s.copy(size)
+	}
+	if s.pos < len(s.text) {
+		s.copy(1)
+	}
+}
+
+// countLength is the length of a counted quantifier {m}, {m,} or {m,n} at the start of
+// the text, 0 if there is none.
+func countLength(text string) int {
+	if text == "" || text[0] != '{' {
+		return 0
+	}
+	end := strings.IndexByte(text, '}')
+	if end < 0 {
+		return 0
+	}
+	least, most, bounded := strings.Cut(text[1:end], ",")
+	if !allDigits(least) || bounded && most != "" && !allDigits(most) {
+		return 0
+	}
+	return end + 1
+}
+
+// leadingFlags is the length of "(?i" with what ends the flags, 0 if a group has none.
+func leadingFlags(group string) int {
+	if !strings.HasPrefix(group, "(?") {
+		return 0
+	}
+	i := 2
+	for i < len(group) && (group[i] >= 'a' && group[i] <= 'z' || group[i] == '-') {
+		i++
+	}
+	if i == 2 || i == len(group) {
+		return 0
+	}
+	return i + 1
+}
+
+// notPortable says what in a pattern this tool reads and the official one, which is
+// written in Python, does not; and what to write instead.
+func notPortable(text string) (reason, hint string) {
+	s := &patternScanner{text: text}
+	for s.pos < len(s.text) {
+		s.next()
+	}
+	switch {
+	case s.doubled:
+		return "it repeats a repetition, as in +{1,8}", "leave one of the two out"
+	case s.surrogates:
+		return "it has a range of surrogate pairs", `leave it out, or write the characters themselves`
+	case s.graph || s.unicode:
+		return `it has a class \p{…} of Unicode`, "list the characters that are meant"
+	case s.lateFlags:
+		return "it switches flags like (?i) on in the middle", "put them at the start, or list both cases"
+	case s.classRange:
+		return `a class has "-" between a set like \w and a character`, `write the "-" last`
+	case s.longHex:
+		return `it has an escape \x{…}`, `write \xHH`
+	}
+	return "", ""
 }

@@ -29,6 +29,8 @@ type references struct {
 	targets  map[*document.Value]*document.Value
 	broken   map[*document.Value]error
 	patterns map[string]*pattern
+
+	reachable []property // made when a rule first asks for it
 }
 
 // A pendingRef is a schema whose $ref is not followed yet.
@@ -49,7 +51,7 @@ type site struct {
 	node    *document.Value
 	pointer document.Pointer // from the root of its document
 	own     bool             // stands in the user's own document
-	name    string           // the property's, when it stands in "properties"
+	pattern bool             // stands below patternProperties, where the meta-schema does not look
 }
 
 func newReferences(file string, root *document.Value, cfg Config) *references {
@@ -102,26 +104,25 @@ func (r *references) walk(in *source, at site) {
 		r.source[node] = in
 	}
 	r.sites = append(r.sites, at)
-	below := func(child *document.Value, name string, tokens ...string) {
-		r.walk(in, site{node: child, pointer: at.pointer.Append(tokens...), own: at.own, name: name})
+	below := func(child *document.Value, tokens ...string) {
+		r.walk(in, site{
+			node: child, pointer: at.pointer.Append(tokens...), own: at.own,
+			pattern: at.pattern || tokens[0] == "patternProperties",
+		})
 	}
 	for _, keyword := range schemaKeywords {
-		below(node.Get(keyword), "", keyword)
+		below(node.Get(keyword), keyword)
 	}
 	for _, keyword := range schemaListKeywords {
 		if list := node.Get(keyword); list != nil && list.Kind == document.Array {
 			for i, child := range list.Items {
-				below(child, "", keyword, fmt.Sprint(i))
+				below(child, keyword, fmt.Sprint(i))
 			}
 		}
 	}
 	for _, keyword := range schemaNamedKeywords {
 		for _, m := range members(node.Get(keyword)) {
-			name := ""
-			if keyword == "properties" {
-				name = m.Key
-			}
-			below(m.Value, name, keyword, m.Key)
+			below(m.Value, keyword, m.Key)
 		}
 	}
 	for _, m := range members(node.Get("patternProperties")) {
@@ -139,14 +140,14 @@ func (r *references) walk(in *source, at site) {
 }
 
 // walkDocument visits the schemas that only the root of a document can hold.
-func (r *references) walkDocument(in *source, at site, below func(*document.Value, string, ...string)) {
+func (r *references) walkDocument(in *source, at site, below func(*document.Value, ...string)) {
 	root := at.node
-	below(root.Get("typeConfiguration"), "", "typeConfiguration")
+	below(root.Get("typeConfiguration"), "typeConfiguration")
 	for _, m := range members(root.Get("handlers")) {
-		below(m.Value.Get("handlerSchema"), "", "handlers", m.Key, "handlerSchema")
+		below(m.Value.Get("handlerSchema"), "handlers", m.Key, "handlerSchema")
 	}
 	for _, m := range members(root.Get("remote")) {
-		below(m.Value, "", "remote", m.Key)
+		below(m.Value, "remote", m.Key)
 	}
 }
 

@@ -1,5 +1,136 @@
 package schema
 
-import "github.com/formwork-dev/formwork/internal/diag"
+import (
+	"slices"
 
-func (s *Schema) check() diag.List { return nil }
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// A Rule is one kind of problem that [Load] reports. The fields but ID and Severity are
+// what "cfn explain" prints.
+type Rule struct {
+	ID       string // stable: "schema/unknown-key"
+	Severity diag.Severity
+	Upstream string // the check of another tool that it matches, "" if it is this tool's own
+	Purpose  string // what it checks, one sentence
+	Why      string // what goes wrong otherwise
+	Example  string // a wrong and a right line of a schema
+
+	kinds []Kind            // the kinds of document that it judges; all when nil
+	check func(*inspection) // nil for what the meta-schemas and the loader report
+}
+
+// Rules returns every rule, in the order of the documentation: first those of the
+// structure, then errors, then warnings.
+func Rules() []Rule { return slices.Concat(structureRules, errorRules, warningRules) }
+
+// An inspection is one rule at work on one schema.
+type inspection struct {
+	*Schema
+	rule     *Rule
+	problems *diag.List
+}
+
+// report adds a problem of the rule.
+func (in *inspection) report(at diag.Range, pointer document.Pointer, message, hint string, related ...diag.Note) {
+	in.problems.Add(diag.Problem{
+		ID: in.rule.ID, Severity: in.rule.Severity, At: at, Pointer: pointer.String(),
+		Message: message, Hint: hint, Related: related,
+	})
+}
+
+// check judges the structure, then applies the rules for the kind of document.
+func (s *Schema) check() diag.List {
+	problems := checkStructure(s.Root, s.Kind)
+	for _, rules := range [...][]Rule{errorRules, warningRules} {
+		for i := range rules {
+			rule := &rules[i]
+			if rule.kinds == nil || slices.Contains(rule.kinds, s.Kind) {
+				rule.check(&inspection{Schema: s, rule: rule, problems: &problems})
+			}
+		}
+	}
+	return problems
+}
+
+// structureRules are reported by the meta-schemas and by the loader.
+var structureRules = []Rule{{
+	ID:       "schema/unknown-key",
+	Upstream: "meta-schema: additionalProperties",
+	Purpose:  "Every key of a schema is one that CloudFormation knows at that place.",
+	Why:      "The registry refuses the schema. A key of JSON Schema that CloudFormation leaves out (if, not, readOnly …) would promise something that nobody keeps.",
+	Example:  `wrong: "Name": {"type": "string", "maxLenght": 8}` + "\n" + `right: "Name": {"type": "string", "maxLength": 8}`,
+}, {
+	ID:       "schema/missing-key",
+	Upstream: "meta-schema: required",
+	Purpose:  "The keys that a schema cannot do without are there.",
+	Why:      "Without a type name, a description, properties, a primary identifier and additionalProperties the registry has nothing to register.",
+	Example:  `right: "primaryIdentifier": ["/properties/Id"]`,
+}, {
+	ID:       "schema/wrong-type",
+	Upstream: "meta-schema: type",
+	Purpose:  "The value of a key has the JSON type that the key asks for.",
+	Why:      "The registry refuses the schema.",
+	Example:  `wrong: "maxLength": "8"` + "\n" + `right: "maxLength": 8`,
+}, {
+	ID:       "schema/not-allowed",
+	Upstream: "meta-schema: const, enum",
+	Purpose:  "A key that takes only certain values has one of them.",
+	Why:      "The registry refuses the schema. additionalProperties in particular is always false: a resource has no properties that its schema does not declare.",
+	Example:  `wrong: "type": "text"` + "\n" + `right: "type": "string"`,
+}, {
+	ID:       "schema/malformed",
+	Upstream: "meta-schema: pattern",
+	Purpose:  "Texts with a fixed form (URLs, paths of relationships, publishers) have it.",
+	Why:      "The registry refuses the schema.",
+	Example:  `wrong: "sourceUrl": "my-repo.git"` + "\n" + `right: "sourceUrl": "https://example.com/my-repo.git"`,
+}, {
+	ID:       "schema/type-name",
+	Upstream: "meta-schema: pattern",
+	Purpose:  "A type name has three parts of 2 to 64 letters and digits; that of a module ends in ::MODULE.",
+	Why:      "The name is how templates address the type; nothing else can be registered.",
+	Example:  `wrong: "typeName": "Initech-TPS-Report"` + "\n" + `right: "typeName": "Initech::TPS::Report"`,
+}, {
+	ID:       "schema/property-name",
+	Upstream: "meta-schema: patternProperties",
+	Purpose:  "Names of properties and definitions have 1 to 64 letters and digits; settings do not begin with CloudFormation.",
+	Why:      "Other names cannot be written in templates and paths.",
+	Example:  `wrong: "max_size": {"type": "integer"}` + "\n" + `right: "MaxSize": {"type": "integer"}`,
+}, {
+	ID:       "schema/empty",
+	Upstream: "meta-schema: minItems, minProperties",
+	Purpose:  "A list or an object that is written down is not empty.",
+	Why:      "The registry refuses the schema; an empty list of paths says nothing, and an empty combiner accepts or refuses everything.",
+	Example:  `wrong: "readOnlyProperties": []` + "\n" + `right: leave the key out`,
+}, {
+	ID:       "schema/out-of-range",
+	Upstream: "meta-schema: minimum, maximum",
+	Purpose:  "Numbers lie in the range of their key: time-outs from 2 to 2160 minutes, lengths from 0.",
+	Why:      "The registry refuses the schema.",
+	Example:  `wrong: "timeoutInMinutes": 1` + "\n" + `right: "timeoutInMinutes": 2`,
+}, {
+	ID:       "schema/too-long",
+	Upstream: "meta-schema: maxLength",
+	Purpose:  "URLs have at most 4096 characters.",
+	Why:      "The registry refuses the schema.",
+	Example:  `right: "documentationUrl": "https://example.com/docs"`,
+}, {
+	ID:       "schema/repeated",
+	Upstream: "meta-schema: uniqueItems",
+	Purpose:  "Lists that are sets (required, enum, several types) name nothing twice.",
+	Why:      "The registry refuses the schema.",
+	Example:  `wrong: "enum": ["A", "A"]` + "\n" + `right: "enum": ["A"]`,
+}, {
+	ID:       "schema/needs-type",
+	Upstream: "meta-schema: dependencies",
+	Purpose:  "enum and const stand beside the type of their values.",
+	Why:      "Code is generated from the type: without it the property would be anything.",
+	Example:  `wrong: "Mode": {"enum": ["A", "B"]}` + "\n" + `right: "Mode": {"type": "string", "enum": ["A", "B"]}`,
+}, {
+	ID:       "schema/properties-with-patterns",
+	Upstream: "meta-schema: dependencies",
+	Purpose:  "An object has either named properties or patternProperties.",
+	Why:      "A shape with defined and undefined keys at once cannot be turned into a type of most languages.",
+	Example:  `right: "Settings": {"type": "object", "patternProperties": {"^[a-z]+$": {"type": "string"}}, "additionalProperties": false}`,
+}}

@@ -1,0 +1,339 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// errorRules say why a document that the meta-schema accepts cannot be used.
+var errorRules = []Rule{{
+	ID:       "schema/ref-unresolved",
+	Upstream: "java: loading; cfn validate: inlining",
+	Purpose:  "Every $ref leads to a schema.",
+	Why:      "A property whose reference leads nowhere has no type: neither code nor checks can be made from it.",
+	Example:  `wrong: {"$ref": "#/definitions/Tagg"}` + "\n" + `right: {"$ref": "#/definitions/Tag"}`,
+	check:    refsResolve,
+}, {
+	ID:      "schema/ref-offline",
+	Purpose: "Documents that a $ref names are at hand without the network.",
+	Why:     "Nothing is fetched that was not asked for: a check that depends on somebody's server is not repeatable.",
+	Example: `wrong: {"$ref": "https://example.com/common.json#/definitions/Tag"}` + "\n" + `right: {"$ref": "common.json#/definitions/Tag"} with common.json beside the schema`,
+	check:   refsOffline,
+}, {
+	ID:       "schema/id",
+	Upstream: "java: J1",
+	Purpose:  "$id, if there is one, is a URI.",
+	Why:      "References to other documents are relative to it.",
+	Example:  `wrong: "$id": ""` + "\n" + `right: "$id": "https://example.com/initech-tps-report.json"`,
+	check:    idIsURI,
+}, {
+	ID:       "schema/array-type",
+	Upstream: "cfn validate",
+	Purpose:  "arrayType stands on properties of type array only.",
+	Why:      "It says how the items of an array are compared; elsewhere it means nothing, and the registry refuses it.",
+	Example:  `wrong: {"type": "string", "arrayType": "Standard"}`,
+	check:    arrayTypeOnArrays,
+}, {
+	ID:       "schema/conditional-create-only",
+	Upstream: "cfn validate",
+	Purpose:  "conditionalCreateOnlyProperties has nothing in common with createOnlyProperties and readOnlyProperties.",
+	Why:      "A property is replaced always, sometimes or never: it cannot be two of these.",
+	Example:  `right: each path in one of the lists`,
+	kinds:    []Kind{Resource},
+	check:    conditionalCreateOnlyApart,
+}, {
+	ID:       "schema/remote",
+	Upstream: "cfn validate",
+	Purpose:  `The key "remote" is left to CloudFormation.`,
+	Why:      "Tools put foreign documents there when they copy them into a schema.",
+	Example:  `wrong: "remote": {"schema0": {…}}` + "\n" + `right: "definitions": {…}`,
+	kinds:    []Kind{Resource},
+	check:    remoteIsReserved,
+}, {
+	ID:       "schema/taggable-and-tagging",
+	Upstream: "java: J5; guard-rail: TAG003",
+	Purpose:  "Tagging is described once: by tagging, not by the deprecated taggable as well.",
+	Why:      "The two can contradict each other, so the registry refuses them together.",
+	Example:  `right: "tagging": {"taggable": true}`,
+	kinds:    []Kind{Resource},
+	check:    taggingOnce,
+}, {
+	ID:       "schema/tag-updatable",
+	Upstream: "java: J3",
+	Purpose:  "Tags can be updated only where there is an update handler.",
+	Why:      "tagUpdatable is true unless it is set to false; without an update handler nobody would change the tags.",
+	Example:  `right: "tagging": {"taggable": true, "tagUpdatable": false}`,
+	kinds:    []Kind{Resource},
+	check:    tagsUpdatable,
+}, {
+	ID:       "schema/tag-property",
+	Upstream: "java: J4; guard-rail: TAG013",
+	Purpose:  "tagProperty names a property of the schema, by a pointer that begins with /properties/.",
+	Why:      "CloudFormation writes the tags of the stack there.",
+	Example:  `right: "tagProperty": "/properties/Tags"`,
+	kinds:    []Kind{Resource},
+	check:    tagPropertyExists,
+}, {
+	ID:       "schema/hook-permission",
+	Upstream: "cfn validate",
+	Purpose:  "A hook asks neither for cloudformation:* nor for cloudformation:RegisterType.",
+	Why:      "A hook that may change types and stacks could switch itself off; the registry refuses it.",
+	Example:  `wrong: "permissions": ["cloudformation:*"]` + "\n" + `right: "permissions": ["cloudformation:DescribeStacks"]`,
+	kinds:    []Kind{Hook},
+	check:    hookPermissions,
+}, {
+	ID:       "schema/hook-target",
+	Upstream: "cfn validate",
+	Purpose:  `The target names of a hook do not contain "*?".`,
+	Why:      "The two wildcards together are not accepted by the registry.",
+	Example:  `wrong: "AWS::S3::Bu*?ket"` + "\n" + `right: "AWS::S3::Bu*ket"`,
+	kinds:    []Kind{Hook},
+	check:    hookTargets,
+}}
+
+// eachRef calls f for every schema of the document with its $ref and what is wrong with it.
+func (in *inspection) eachRef(f func(at site, ref *document.Value, err error)) {
+	for _, at := range in.refs.sites {
+		if err := in.refs.broken[at.node]; err != nil {
+			f(at, at.node.Get("$ref"), err)
+		}
+	}
+}
+
+func refsResolve(in *inspection) {
+	in.eachRef(func(at site, ref *document.Value, err error) {
+		var offline *offlineError
+		if errors.As(err, &offline) {
+			return
+		}
+		hint := ""
+		var dangling *danglingError
+		if errors.As(err, &dangling) {
+			hint = dangling.nearest()
+		}
+		in.report(ref.At, at.pointer.Append("$ref"), fmt.Sprintf("the reference %q leads nowhere: %s", cut(ref.Text), cut(err.Error())), hint)
+	})
+}
+
+// nearest proposes a key where the pointer leaves the document.
+func (e *danglingError) nearest() string {
+	v := e.root
+	for _, token := range e.pointer {
+		next := v.Lookup(document.Pointer{token})
+		if next != nil {
+			v = next
+			continue
+		}
+		words := make([]string, 0, 16)
+		for _, m := range members(v) {
+			words = append(words, m.Key)
+		}
+		return didYouMean(token, words)
+	}
+	return ""
+}
+
+func refsOffline(in *inspection) {
+	in.eachRef(func(at site, ref *document.Value, err error) {
+		var offline *offlineError
+		if errors.As(err, &offline) {
+			in.report(ref.At, at.pointer.Append("$ref"),
+				fmt.Sprintf("the reference %q is to %s, and nothing is fetched unasked", cut(ref.Text), cut(offline.url)),
+				fmt.Sprintf("save the document beside the schema and write %q", cut(offline.file+fragmentOf(ref.Text))))
+		}
+	})
+}
+
+func fragmentOf(ref string) string {
+	if i := strings.Index(ref, "#"); i >= 0 {
+		return ref[i:]
+	}
+	return ""
+}
+
+func idIsURI(in *inspection) {
+	id := in.Root.Get("$id")
+	if id == nil || id.Kind != document.String {
+		return
+	}
+	if _, err := url.Parse(id.Text); err != nil || id.Text == "" {
+		in.report(id.At, document.Pointer{"$id"}, fmt.Sprintf("$id is no URI: %q", cut(id.Text)), "leave it out or give the URL where the schema is published")
+	}
+}
+
+func arrayTypeOnArrays(in *inspection) {
+	for _, at := range in.refs.sites {
+		m := at.node.Member("arrayType")
+		allowed := declaredTypes(at.node)
+		if at.own && m != nil && allowed != 0 && allowed&typeArray == 0 {
+			in.report(m.KeyAt, at.pointer.Append("arrayType"), `arrayType is for properties of type "array"`, "leave it out")
+		}
+	}
+}
+
+// A listed is one path of a list with the place of its text in the document.
+type listed struct {
+	Path
+	pointer document.Pointer
+}
+
+// list returns the paths under a top-level key.
+func (in *inspection) list(key string) []listed {
+	list := in.Root.Get(key)
+	if list == nil {
+		return nil
+	}
+	var out []listed
+	for i, item := range list.Items {
+		if item.Kind == document.String {
+			out = append(out, listed{in.path(item.Text, item.At), document.Pointer{key, fmt.Sprint(i)}})
+		}
+	}
+	return out
+}
+
+// same tells whether two paths name the same property.
+func same(a, b Path) bool {
+	if len(a.Tokens) == 0 || len(b.Tokens) == 0 {
+		return a.Text == b.Text
+	}
+	return len(a.Tokens) == len(b.Tokens) && a.Tokens.HasPrefix(b.Tokens)
+}
+
+// inList finds a path in a list.
+func inList(p Path, list []listed) *listed {
+	for i := range list {
+		if same(p, list[i].Path) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+func conditionalCreateOnlyApart(in *inspection) {
+	for _, p := range in.list("conditionalCreateOnlyProperties") {
+		for _, key := range []string{"createOnlyProperties", "readOnlyProperties"} {
+			if other := inList(p.Path, in.list(key)); other != nil {
+				in.report(p.At, p.pointer, fmt.Sprintf("%q is in %s too", p.Text, key), "keep it in one of the two lists",
+					diag.Note{At: other.At, Message: "the other mention"})
+			}
+		}
+	}
+}
+
+func remoteIsReserved(in *inspection) {
+	if m := in.Root.Member("remote"); m != nil {
+		in.report(m.KeyAt, document.Pointer{"remote"}, `"remote" is left to CloudFormation`, `put shared schemas under "definitions"`)
+	}
+}
+
+func taggingOnce(in *inspection) {
+	short, long := in.Root.Member("taggable"), in.Root.Member("tagging")
+	if short != nil && long != nil {
+		in.report(short.KeyAt, document.Pointer{"taggable"}, `"taggable" and "tagging" both describe tagging`, `leave "taggable" out: it is the older form`,
+			diag.Note{At: long.KeyAt, Message: "described here"})
+	}
+}
+
+func tagsUpdatable(in *inspection) {
+	m := in.Root.Member("tagging")
+	if m == nil || m.Value.Kind != document.Object || !in.Tagging.TagUpdatable || in.Handler("update") != nil {
+		return
+	}
+	at, pointer, message := m.KeyAt, document.Pointer{"tagging"}, "tags are updatable unless tagUpdatable is false, but there is no update handler"
+	if flag := m.Value.Member("tagUpdatable"); flag != nil {
+		at, pointer, message = flag.Value.At, pointer.Append("tagUpdatable"), "tagUpdatable is true, but there is no update handler"
+	}
+	in.report(at, pointer, message, `add an update handler, or set "tagUpdatable": false`)
+}
+
+func tagPropertyExists(in *inspection) {
+	m := in.Root.Member("tagging")
+	if m == nil || m.Value.Kind != document.Object {
+		return
+	}
+	property := m.Value.Get("tagProperty")
+	if property == nil {
+		if in.Tagging.Taggable && in.Property(document.Pointer{"Tags"}) == nil {
+			in.report(m.KeyAt, document.Pointer{"tagging"}, `the type is taggable, but has no property "Tags"`,
+				`declare it, name another one in "tagProperty", or set "taggable": false`)
+		}
+		return
+	}
+	pointer := document.Pointer{"tagging", "tagProperty"}
+	switch {
+	case property.Kind != document.String:
+	case !strings.HasPrefix(property.Text, "/properties/"):
+		in.report(property.At, pointer, fmt.Sprintf("tagProperty is %q, which does not begin with /properties/", cut(property.Text)), "it reads like /properties/Tags")
+	case in.Tagging.Taggable && in.Property(in.Tagging.Property.Tokens) == nil:
+		in.report(property.At, pointer, fmt.Sprintf("tagProperty is %q, but there is no such property", cut(property.Text)), in.nearestProperty(in.Tagging.Property))
+	}
+}
+
+// nearestProperty proposes a top-level property for a path that leads nowhere.
+func (in *inspection) nearestProperty(p Path) string {
+	tokens := p.Tokens
+	if len(tokens) == 0 {
+		parsed, _ := document.ParsePointer(p.Text)
+		if len(parsed) == 0 {
+			return "it reads like /properties/Name"
+		}
+		tokens = parsed[len(parsed)-1:]
+	}
+	var words []string
+	for _, m := range in.Properties() {
+		words = append(words, m.Key)
+	}
+	for _, word := range words {
+		if strings.EqualFold(word, tokens[0]) {
+			return fmt.Sprintf("did you mean %q?", "/properties/"+word)
+		}
+	}
+	return didYouMean(tokens[0], words)
+}
+
+func hookPermissions(in *inspection) {
+	in.eachPermission(func(at *document.Value, pointer document.Pointer) {
+		switch {
+		case strings.Contains(at.Text, "cloudformation:*"):
+			in.report(at.At, pointer, fmt.Sprintf("a hook cannot have the permission %q", cut(at.Text)), "name the operations that it calls")
+		case at.Text == "cloudformation:RegisterType":
+			in.report(at.At, pointer, "a hook cannot have the permission to register types", "leave it out")
+		}
+	})
+}
+
+// eachPermission calls f for the permissions of all handlers.
+func (in *inspection) eachPermission(f func(at *document.Value, pointer document.Pointer)) {
+	for _, h := range members(in.Root.Get("handlers")) {
+		permissions := h.Value.Get("permissions")
+		if permissions == nil {
+			continue
+		}
+		for i, item := range permissions.Items {
+			if item.Kind == document.String {
+				f(item, document.Pointer{"handlers", h.Key, "permissions", fmt.Sprint(i)})
+			}
+		}
+	}
+}
+
+func hookTargets(in *inspection) {
+	for _, h := range members(in.Root.Get("handlers")) {
+		targets := h.Value.Get("targetNames")
+		if targets == nil {
+			continue
+		}
+		for i, item := range targets.Items {
+			if item.Kind == document.String && strings.Contains(item.Text, "*?") {
+				in.report(item.At, document.Pointer{"handlers", h.Key, "targetNames", fmt.Sprint(i)},
+					fmt.Sprintf("the target name %q has the wildcards \"*?\"", cut(item.Text)), `write "*" alone`)
+			}
+		}
+	}
+}

@@ -1,0 +1,414 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// warningRules tell of documents that work and will disappoint somebody.
+var warningRules = []Rule{{
+	ID: "schema/identifier-unresolved", Severity: diag.Warning,
+	Upstream: "guard-rail: PR005",
+	Purpose:  "The members of primaryIdentifier and additionalIdentifiers name properties of the schema.",
+	Why:      "A resource is found by its identifier: with one that no model can have, every read, update and delete fails. The official tool and the registry accept such schemas, so it is a warning.",
+	Example:  `wrong: "primaryIdentifier": ["/properties/id"] beside "properties": {"Id": …}` + "\n" + `right: "primaryIdentifier": ["/properties/Id"]`,
+	kinds:    []Kind{Resource},
+	check:    identifiersResolve,
+}, {
+	ID: "schema/identifier-mutable", Severity: diag.Warning,
+	Upstream: "cfn validate; guard-rail: PID003",
+	Purpose:  "Every member of the primary identifier is read-only or create-only.",
+	Why:      "An identifier that an update may change would make CloudFormation lose the resource.",
+	Example:  `right: "createOnlyProperties": ["/properties/Name"], "primaryIdentifier": ["/properties/Name"]`,
+	kinds:    []Kind{Resource},
+	check:    identifiersImmutable,
+}, {
+	ID: "schema/lowercase-property", Severity: diag.Warning,
+	Upstream: "cfn validate",
+	Purpose:  "Names of properties begin with a capital letter.",
+	Why:      "All of CloudFormation does it; a template with mixed styles invites typing errors.",
+	Example:  `wrong: "bucketName": {…}` + "\n" + `right: "BucketName": {…}`,
+	kinds:    []Kind{Resource},
+	check:    propertiesCapitalised,
+}, {
+	ID: "schema/insertion-order", Severity: diag.Warning,
+	Upstream: "cfn validate",
+	Purpose:  "Every array says by insertionOrder whether the order of its items matters.",
+	Why:      "The default is true: a service that returns the items in its own order then looks as if it had drifted.",
+	Example:  `right: "Tags": {"type": "array", "insertionOrder": false, "items": {…}}`,
+	kinds:    []Kind{Resource},
+	check:    insertionOrderExplicit,
+}, {
+	ID: "schema/keyword-type", Severity: diag.Warning,
+	Upstream: "cfn validate",
+	Purpose:  "A keyword that constrains one type of value stands beside that type.",
+	Why:      "JSON Schema ignores it silently: minimum on a string limits nothing.",
+	Example:  `wrong: {"type": "string", "minimum": 1}` + "\n" + `right: {"type": "string", "minLength": 1}`,
+	kinds:    []Kind{Resource},
+	check:    keywordsFitTypes,
+}, {
+	ID: "schema/arn-partition", Severity: diag.Warning,
+	Upstream: "cfn validate",
+	Purpose:  "Patterns of ARNs do not name the partition aws.",
+	Why:      "In China and in GovCloud ARNs begin with arn:aws-cn and arn:aws-us-gov: the type would not work there.",
+	Example:  `wrong: "pattern": "^arn:aws:s3:::.+$"` + "\n" + `right: "pattern": "^arn:aws[a-z-]*:s3:::.+$"`,
+	kinds:    []Kind{Resource},
+	check:    partitionsOpen,
+}, {
+	ID: "schema/pattern", Severity: diag.Warning,
+	Upstream: "cfn validate",
+	Purpose:  "Patterns are regular expressions that the tools of every language read.",
+	Why:      "The pattern is compiled by the registry (Java), by the official tool (Python) and by this one (ECMAScript). One that cannot be compiled is not checked at all.",
+	Example:  `wrong: "pattern": "^[a-z]+{1,8}$"` + "\n" + `right: "pattern": "^[a-z]{1,8}$"`,
+	check:    patternsPortable,
+}, {
+	ID: "schema/long-enum", Severity: diag.Warning,
+	Upstream: "cfn validate",
+	Purpose:  "An enum has at most 15 values.",
+	Why:      "Long lists (instance types, regions, runtimes) grow elsewhere: every new value then waits for a release of the type.",
+	Example:  `right: "InstanceType": {"type": "string"}`,
+	kinds:    []Kind{Resource},
+	check:    enumsShort,
+}, {
+	ID: "schema/non-ascii", Severity: diag.Warning,
+	Upstream: "cfn validate",
+	Purpose:  "The texts of a schema are plain ASCII.",
+	Why:      "Typographic quotes and dashes get lost or garbled on the way through consoles and generated documentation.",
+	Example:  `wrong: "The bucket’s name"` + "\n" + `right: "The bucket's name"`,
+	kinds:    []Kind{Resource},
+	check:    textsASCII,
+}, {
+	ID: "schema/list-option", Severity: diag.Warning,
+	Upstream: "cfn validate",
+	Purpose:  "Options of list APIs (MaxResults, NextToken …) are no properties.",
+	Why:      "They belong to a request, not to the resource: nobody can read them back.",
+	Example:  `wrong: "properties": {"NextToken": {"type": "string"}}`,
+	kinds:    []Kind{Resource},
+	check:    listOptionsAbsent,
+}, {
+	ID: "schema/read-only-overlap", Severity: diag.Warning,
+	Upstream: "cfn validate; guard-rail: PR001, PR004",
+	Purpose:  "Read-only properties are neither create-only, nor write-only, nor required.",
+	Why:      "A user cannot set a read-only property: requiring it makes every template invalid, and the other lists contradict it.",
+	Example:  `right: each path in one of the lists`,
+	kinds:    []Kind{Resource},
+	check:    readOnlyApart,
+}, {
+	ID: "schema/wildcard-permission", Severity: diag.Warning,
+	Upstream: "cfn validate; guard-rail: PER002 …",
+	Purpose:  "The permissions of handlers name operations, without wildcards.",
+	Why:      "The execution role is made from them: a wildcard gives the handler more than it needs.",
+	Example:  `wrong: "permissions": ["s3:*"]` + "\n" + `right: "permissions": ["s3:CreateBucket"]`,
+	kinds:    []Kind{Resource},
+	check:    permissionsSpecific,
+}, {
+	ID: "schema/additional-properties", Severity: diag.Warning,
+	Upstream: "cfn validate",
+	Purpose:  `Objects with properties or patternProperties have "additionalProperties": false.`,
+	Why:      "Without it a misspelt key in a template passes unnoticed. The official tool announces that it will become an error.",
+	Example:  `right: {"type": "object", "properties": {…}, "additionalProperties": false}`,
+	kinds:    []Kind{Resource},
+	check:    objectsClosed,
+}, {
+	ID: "schema/tagging-missing", Severity: diag.Warning,
+	Upstream: "cfn validate; guard-rail: TAG002",
+	Purpose:  "The schema says by tagging whether the type has tags.",
+	Why:      "Without it the type counts as taggable with everything that follows from that, and fails the contract tests for tags.",
+	Example:  `right: "tagging": {"taggable": false}`,
+	kinds:    []Kind{Resource},
+	check:    taggingExplicit,
+}, {
+	ID: "schema/large", Severity: diag.Warning,
+	Upstream: "cfn validate",
+	Purpose:  "The schema is at most 60 KiB as compact JSON.",
+	Why:      "The official tool refuses larger ones, although AWS publishes some.",
+	Example:  `right: shorter descriptions, shared definitions`,
+	kinds:    []Kind{Resource},
+	check:    notLarge,
+}}
+
+func identifiersResolve(in *inspection) {
+	check := func(p listed) {
+		if len(p.Tokens) == 0 || in.Property(p.Tokens) == nil {
+			in.report(p.At, p.pointer, fmt.Sprintf("%q names no property", cut(p.Text)), in.nearestProperty(p.Path))
+		}
+	}
+	for _, p := range in.list("primaryIdentifier") {
+		check(p)
+	}
+	additional := in.Root.Get("additionalIdentifiers")
+	if additional == nil {
+		return
+	}
+	for i, list := range additional.Items {
+		for j, item := range list.Items {
+			if item.Kind == document.String {
+				check(listed{in.path(item.Text, item.At), document.Pointer{"additionalIdentifiers", fmt.Sprint(i), fmt.Sprint(j)}})
+			}
+		}
+	}
+}
+
+func identifiersImmutable(in *inspection) {
+	readOnly, createOnly := in.list("readOnlyProperties"), in.list("createOnlyProperties")
+	for _, p := range in.list("primaryIdentifier") {
+		if inList(p.Path, readOnly) == nil && inList(p.Path, createOnly) == nil {
+			in.report(p.At, p.pointer, fmt.Sprintf("%q identifies the resource, but is neither read-only nor create-only", cut(p.Text)),
+				"add it to createOnlyProperties, or to readOnlyProperties if the service assigns it")
+		}
+	}
+}
+
+func propertiesCapitalised(in *inspection) {
+	for _, p := range in.reachable() {
+		if p.name != "" && p.name[0] >= 'a' && p.name[0] <= 'z' {
+			in.report(p.at, p.pointer, fmt.Sprintf("the property %q begins with a lowercase letter", cut(p.name)),
+				fmt.Sprintf("CloudFormation style is %q", cut(strings.ToUpper(p.name[:1])+p.name[1:])))
+		}
+	}
+}
+
+func insertionOrderExplicit(in *inspection) {
+	for _, p := range in.reachable() {
+		if p.types() == "array" && p.member("insertionOrder") == nil {
+			in.report(p.at, p.pointer, fmt.Sprintf("the array %q does not say whether the order of its items matters", cut(p.name)),
+				`add "insertionOrder": false if it does not, true if it does`)
+		}
+	}
+}
+
+// keywordsOf are the keywords of draft-07 that constrain one type of value only.
+var keywordsOf = map[string][]string{
+	"number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
+	"string": {"minLength", "maxLength", "pattern"},
+	"object": {"minProperties", "maxProperties", "additionalProperties", "patternProperties"},
+	"array":  {"minItems", "maxItems", "additionalItems", "uniqueItems"},
+}
+
+func keywordsFitTypes(in *inspection) {
+	for _, p := range in.reachable() {
+		own := p.types()
+		group := own
+		if own == "integer" {
+			group = "number"
+		}
+		if keywordsOf[group] == nil {
+			continue
+		}
+		for _, other := range []string{"number", "string", "object", "array"} {
+			if other == group {
+				continue
+			}
+			for _, keyword := range keywordsOf[other] {
+				if m := p.member(keyword); m != nil {
+					in.report(m.KeyAt, p.pointer, fmt.Sprintf("%s limits values of type %s, but %q is of type %s", keyword, other, cut(p.name), own), "leave it out, or correct the type")
+				}
+			}
+		}
+	}
+}
+
+func partitionsOpen(in *inspection) {
+	in.eachText("pattern", func(at site, text *document.Value) {
+		if strings.Contains(text.Text, "arn:aws:") {
+			in.report(text.At, at.pointer.Append("pattern"), "the pattern names the partition aws", `write arn:aws[a-z-]*: to let China and GovCloud in`)
+		}
+	})
+}
+
+func patternsPortable(in *inspection) {
+	check := func(at diag.Range, pointer document.Pointer, text string) {
+		p := in.refs.pattern(text)
+		if p.err != nil {
+			in.report(at, pointer, fmt.Sprintf("the pattern cannot be compiled: %s", cut(p.reason())), "until it is corrected it is not checked")
+			return
+		}
+		if reason, hint := notPortable(text); reason != "" {
+			in.report(at, pointer, "the pattern is not portable: "+reason, hint)
+		}
+	}
+	in.eachText("pattern", func(at site, text *document.Value) {
+		check(text.At, at.pointer.Append("pattern"), text.Text)
+	})
+	for _, at := range in.refs.sites {
+		if at.own {
+			for _, m := range members(at.node.Get("patternProperties")) {
+				if p := in.refs.pattern(m.Key); p.err != nil {
+					check(m.KeyAt, at.pointer.Append("patternProperties", m.Key), m.Key)
+				}
+			}
+		}
+	}
+}
+
+// eachText calls f for the schemas of the document that have a keyword with a text.
+func (in *inspection) eachText(keyword string, f func(at site, text *document.Value)) {
+	for _, at := range in.refs.sites {
+		if text := at.node.Get(keyword); at.own && text != nil && text.Kind == document.String {
+			f(at, text)
+		}
+	}
+}
+
+// longEnum is the number of values from which on an enum is better left out.
+const longEnum = 15
+
+func enumsShort(in *inspection) {
+	for _, at := range in.refs.sites {
+		if m := at.node.Member("enum"); at.own && m != nil && len(m.Value.Items) > longEnum {
+			in.report(m.KeyAt, at.pointer.Append("enum"), fmt.Sprintf("the enum has %d values, more than %d", len(m.Value.Items), longEnum),
+				"if the list grows elsewhere, leave it out and let the service decide")
+		}
+	}
+}
+
+func textsASCII(in *inspection) {
+	var visit func(v *document.Value, pointer document.Pointer)
+	report := func(text string, at diag.Range, pointer document.Pointer) {
+		for _, r := range text {
+			if r > 0x7E {
+				in.report(at, pointer, fmt.Sprintf("the text has the character %q (U+%04X), which is not ASCII", r, r), "")
+				return
+			}
+		}
+	}
+	visit = func(v *document.Value, pointer document.Pointer) {
+		switch v.Kind {
+		case document.String:
+			report(v.Text, v.At, pointer)
+		case document.Array:
+			for i, item := range v.Items {
+				visit(item, pointer.Append(fmt.Sprint(i)))
+			}
+		case document.Object:
+			for _, m := range v.Members {
+				below := pointer.Append(m.Key)
+				report(m.Key, m.KeyAt, below)
+				visit(m.Value, below)
+			}
+		}
+	}
+	visit(in.Root, nil)
+}
+
+// listOptions are the options of list APIs, in lower case.
+var listOptions = []string{"maxresults", "maxrecords", "maxitems", "nexttoken", "nextmarker", "nextpagetoken", "pagetoken", "paginationtoken"}
+
+func listOptionsAbsent(in *inspection) {
+	for _, m := range in.Properties() {
+		if slices.Contains(listOptions, strings.ToLower(m.Key)) {
+			in.report(m.KeyAt, document.Pointer{"properties", m.Key}, fmt.Sprintf("%q is an option of a list request, not a property of the resource", m.Key), "leave it out")
+		}
+	}
+}
+
+func readOnlyApart(in *inspection) {
+	createOnly, writeOnly := in.list("createOnlyProperties"), in.list("writeOnlyProperties")
+	for _, p := range in.list("readOnlyProperties") {
+		var clash string
+		var at diag.Range
+		if other := inList(p.Path, createOnly); other != nil {
+			clash, at = "in createOnlyProperties too", other.At
+		} else if other := inList(p.Path, writeOnly); other != nil {
+			clash, at = "in writeOnlyProperties too", other.At
+		} else if len(p.Tokens) == 1 && slices.Contains(in.Required, p.Tokens[0]) {
+			clash, at = "required", in.Root.Member("required").KeyAt
+		} else {
+			continue
+		}
+		in.report(p.At, p.pointer, fmt.Sprintf("%q is read-only, and %s", cut(p.Text), clash), "users cannot set a read-only property: take it from one of the two",
+			diag.Note{At: at, Message: "the other mention"})
+	}
+}
+
+func permissionsSpecific(in *inspection) {
+	in.eachPermission(func(at *document.Value, pointer document.Pointer) {
+		if strings.Contains(at.Text, "*") {
+			in.report(at.At, pointer, fmt.Sprintf("the permission %q has a wildcard", cut(at.Text)), "name the operations that the handler calls")
+		}
+	})
+}
+
+// objectsClosed looks where the official tool does: at property definitions at any depth,
+// not at the values of patternProperties and not at the top of the schema.
+func objectsClosed(in *inspection) {
+	for _, at := range in.refs.sites {
+		if !at.own || len(at.pointer) == 0 || at.node.Get("additionalProperties") != nil ||
+			at.pointer[0] != "properties" && at.pointer[0] != "definitions" || at.pattern {
+			continue
+		}
+		for _, keyword := range []string{"properties", "patternProperties"} {
+			if m := at.node.Member(keyword); m != nil {
+				in.report(m.KeyAt, at.pointer, fmt.Sprintf("%s has %s, but not \"additionalProperties\": false", nameOf(at.pointer), keyword), `add "additionalProperties": false`)
+				break
+			}
+		}
+	}
+}
+
+func taggingExplicit(in *inspection) {
+	if in.Root.Get("tagging") != nil {
+		return
+	}
+	at, pointer := in.Root.At, document.Pointer{}
+	at.End = at.Start
+	message := "the schema does not say whether the type has tags"
+	if m := in.Root.Member("taggable"); m != nil {
+		at, pointer, message = m.KeyAt, document.Pointer{"taggable"}, `"taggable" is deprecated`
+	}
+	in.report(at, pointer, message, `add "tagging": {"taggable": false}, or describe its tags there`)
+}
+
+// largeDocument is the limit of the official tool in bytes.
+const largeDocument = 60 << 10
+
+func notLarge(in *inspection) {
+	if size := dumpedSize(in.Root); size > largeDocument {
+		in.report(diag.Range{File: in.File}, nil, fmt.Sprintf("the schema has %d bytes, the official tool refuses more than %d", size, largeDocument), "")
+	}
+}
+
+// dumpedSize is the length of a document as the official tool measures it: with ", " and
+// ": " between its parts, and everything beyond ASCII as \uXXXX.
+func dumpedSize(v *document.Value) int {
+	switch v.Kind {
+	case document.String:
+		return dumpedString(v.Text)
+	case document.Array:
+		n := 2 + 2*max(0, len(v.Items)-1)
+		for _, item := range v.Items {
+			n += dumpedSize(item)
+		}
+		return n
+	case document.Object:
+		all := members(v)
+		n := 2 + 2*max(0, len(all)-1)
+		for _, m := range all {
+			n += dumpedString(m.Key) + 2 + dumpedSize(m.Value)
+		}
+		return n
+	}
+	return len(v.AppendJSON(nil))
+}
+
+func dumpedString(text string) int {
+	n := 2
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\' || r == '\n' || r == '\r' || r == '\t' || r == '\b' || r == '\f':
+			n += 2
+		case r < 0x20 || r > 0x7E && r <= 0xFFFF && r != 0x7F:
+			n += 6
+		case utf16.RuneLen(r) == 2:
+			n += 12
+		default:
+			n++
+		}
+	}
+	return n
+}

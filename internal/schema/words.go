@@ -1,0 +1,139 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// nameOf names the value at a pointer in a sentence: its key, quoted, or the document.
+func nameOf(pointer document.Pointer) string {
+	if len(pointer) == 0 {
+		return "the schema"
+	}
+	last := pointer[len(pointer)-1]
+	if isIndex(last) && len(pointer) > 1 {
+		return fmt.Sprintf("an item of %q", pointer[len(pointer)-2])
+	}
+	return fmt.Sprintf("%q", last)
+}
+
+// article names a kind of value in a sentence.
+func article(kind document.Kind) string {
+	switch kind {
+	case document.Null:
+		return "null"
+	case document.Array, document.Object:
+		return "an " + kind.String()
+	}
+	return "a " + kind.String()
+}
+
+func describe(v *document.Value) string {
+	if v == nil {
+		return "nothing"
+	}
+	return article(v.Kind)
+}
+
+// shortText is a value as JSON, cut where it would fill the line.
+func shortText(v *document.Value) string {
+	if v == nil {
+		return "nothing"
+	}
+	if v.Kind == document.Array || v.Kind == document.Object {
+		return article(v.Kind)
+	}
+	return cut(string(v.AppendJSON(nil)))
+}
+
+// cut shortens a text to what fits into a message.
+func cut(text string) string {
+	const most = 80
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}
+
+func jsonText(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}
+
+func texts(values []any) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = fmt.Sprint(v)
+	}
+	return out
+}
+
+// oneOf joins names of types: "a string or an array".
+func oneOf(names []string) string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		switch name[0] {
+		case 'a', 'i', 'o':
+			out[i] = "an " + name
+		default:
+			out[i] = "a " + name
+		}
+		if name == "null" {
+			out[i] = name
+		}
+	}
+	return strings.Join(out, " or ")
+}
+
+// didYouMean proposes the known word that is nearest to a wrong one, if one is near.
+func didYouMean(word string, known []string) string {
+	if word == "" || len(word) > 64 {
+		return ""
+	}
+	best, distance := "", max(1, len(word)/3)+1
+	for _, candidate := range known {
+		if d := editDistance(strings.ToLower(word), strings.ToLower(candidate)); d < distance {
+			best, distance = candidate, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", best)
+}
+
+// editDistance counts the insertions, deletions, substitutions and swaps of neighbours
+// between two words.
+func editDistance(a, b string) int {
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(row[j-1]+1, last[j]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}
