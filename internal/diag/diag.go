@@ -5,8 +5,7 @@
 // fault. Failures of our own (a file that cannot be read, a network that is down) are
 // ordinary errors and never become problems.
 //
-// The package prints a list as text, as JSON and as GitHub workflow commands; it knows
-// no terminal and no exit code.
+// The package prints a list in each of [Formats]; it knows no terminal and no exit code.
 package diag
 
 import (

@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -49,6 +50,25 @@ func TestPrint(t *testing.T) {
 		{ID: "i", Severity: Info, Message: "told"},
 	}
 	for format, want := range map[string]string{
+		"junit": `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites tests="3" failures="1">
+  <testsuite name="a,b.json" tests="1" failures="1">
+    <testcase name="schema/x:3:4" classname="a,b.json">
+      <failure message="100% &#34;wrong&#34;" type="schema/x">a,b.json:3:4: 100% &#34;wrong&#34;&#xA;hint: try&#xA;this</failure>
+    </testcase>
+  </testsuite>
+  <testsuite name="f" tests="1" failures="0">
+    <testcase name="lint/y" classname="f">
+      <system-out>warning: f: a &lt; b</system-out>
+    </testcase>
+  </testsuite>
+  <testsuite name="" tests="1" failures="0">
+    <testcase name="i" classname="">
+      <system-out>info: : told</system-out>
+    </testcase>
+  </testsuite>
+</testsuites>
+`,
 		"text": "a,b.json:3:4: error: 100% \"wrong\" [schema/x]\n    c.json:1:2: first\n    hint: try\nthis\n" +
 			"f: warning: a < b [lint/y]\ninfo: told [i]\n",
 		"github": "::error file=a%2Cb.json,title=schema/x,line=3,col=4::100%25 \"wrong\"%0Ahint: try%0Athis\n" +
@@ -104,5 +124,31 @@ func TestPrint(t *testing.T) {
 	var b strings.Builder
 	if err := Print(&b, nil, "json"); err != nil || b.String() != "{\n  \"problems\": []\n}\n" {
 		t.Errorf("an empty list: got %q, %v", b.String(), err)
+	}
+}
+
+func TestSARIF(t *testing.T) {
+	list := List{
+		{ID: "b/2", At: Range{File: "my dir/f.json", Start: Position{10, 2, 3}, End: Position{14, 2, 7}}, Pointer: "/p", Message: "m", Hint: "h"},
+		{ID: "a/1", Severity: Warning, Message: "no place"},
+	}
+	var b strings.Builder
+	if err := Print(&b, list, "sarif"); err != nil {
+		t.Fatal(err)
+	}
+	var got sarifLog
+	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
+		t.Fatal(err)
+	}
+	run := got.Runs[0]
+	if got.Version != "2.1.0" || len(run.Results) != 2 || run.Tool.Driver.Rules[run.Results[0].RuleIndex].ID != "b/2" {
+		t.Errorf("got %s", b.String())
+	}
+	want := sarifRegion{StartLine: 2, StartColumn: 3, EndLine: 2, EndColumn: 7, ByteOffset: 10, ByteLength: 4}
+	if place := run.Results[0].Locations[0].Physical; *place.Region != want || place.Artifact.URI != "my%20dir/f.json" {
+		t.Errorf("got %+v in %s, want %+v", *place.Region, place.Artifact.URI, want)
+	}
+	if run.Results[1].Locations != nil || run.Results[1].Level != "warning" {
+		t.Errorf("without a place: got %+v", run.Results[1])
 	}
 }

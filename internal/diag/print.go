@@ -9,7 +9,7 @@ import (
 )
 
 // Formats are the names that [Print] takes, the default first.
-var Formats = []string{"text", "json", "github"}
+var Formats = []string{"text", "json", "sarif", "junit", "github"}
 
 // UnknownFormat is the error of [Print] for a format that it does not have.
 type UnknownFormat struct{ Format string }
@@ -23,7 +23,8 @@ func (e *UnknownFormat) Error() string {
 // In text, a problem is one line FILE:LINE:COLUMN: SEVERITY: MESSAGE [ID], then a line
 // with the hint and one for each related place. In JSON the document is
 // {"problems":[{"id","severity","file","line","column","pointer","message","hint"}]};
-// an unknown line or column is 0, and problems is never null.
+// an unknown line or column is 0, and problems is never null. SARIF is version 2.1.0;
+// in JUnit errors are failures and everything else passes with its text.
 func Print(w io.Writer, l List, format string) error {
 	if !slices.Contains(Formats, format) {
 		return &UnknownFormat{format}
@@ -31,6 +32,10 @@ func Print(w io.Writer, l List, format string) error {
 	switch format {
 	case "json":
 		return printJSON(w, l)
+	case "sarif":
+		return printSARIF(w, l)
+	case "junit":
+		return printJUnit(w, l)
 	case "github":
 		return printGitHub(w, l)
 	}
