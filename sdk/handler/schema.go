@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -219,6 +220,9 @@ func (k *keywords) reference(value any) *node {
 	if text != "#" {
 		for segment := range strings.SplitSeq(text[2:], "/") {
 			name := unescapePointer(segment)
+			if plain, err := url.PathUnescape(segment); err == nil {
+				name = unescapePointer(plain) // a reference is a URI
+			}
 			switch at := target.(type) {
 			case map[string]any:
 				target = at[name]
@@ -333,7 +337,7 @@ func (k *keywords) at(keyword string) *node {
 		return nil
 	}
 	n := k.schema(value, keyword)
-	if n == nil && (keyword == "not" || keyword == "if") {
+	if n == nil && (keyword == "not" || keyword == "if" || keyword == "contains") {
 		return &node{} // true, which is not the same as absent
 	}
 	return n
@@ -379,8 +383,9 @@ func (k *keywords) count(keyword string) *int {
 		return nil
 	}
 	number, _ := value.(json.Number)
-	count, err := number.Int64()
-	if err != nil || count < 0 {
+	whole, ok := wholeNumber(number)
+	count, err := whole.Int64()
+	if !ok || err != nil || count < 0 {
 		k.fail(keyword, "must be a whole number, zero or more")
 		return nil
 	}

@@ -80,28 +80,34 @@ func hasMore(member any, rest []string) bool {
 func keepPaths(value any, paths [][]string) map[string]any {
 	kept := map[string]any{}
 	for _, path := range paths {
-		source, target := value, kept
-		for i, name := range path {
-			object, ok := source.(map[string]any)
-			if !ok {
-				break
+		if found, ok := lookUp(value, path); ok {
+			target := kept
+			for _, name := range path[:len(path)-1] {
+				next, ok := target[name].(map[string]any)
+				if !ok {
+					next = map[string]any{}
+					target[name] = next
+				}
+				target = next
 			}
-			if source, ok = object[name]; !ok {
-				break
-			}
-			if i == len(path)-1 {
-				target[name] = source
-				break
-			}
-			next, ok := target[name].(map[string]any)
-			if !ok {
-				next = map[string]any{}
-				target[name] = next
-			}
-			target = next
+			target[path[len(path)-1]] = found
 		}
 	}
 	return kept
+}
+
+// lookUp follows a path through objects.
+func lookUp(value any, path []string) (any, bool) {
+	for _, name := range path {
+		object, ok := value.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if value, ok = object[name]; !ok {
+			return nil, false
+		}
+	}
+	return value, true
 }
 
 // hasPaths reports whether every path leads to a value.

@@ -289,7 +289,9 @@ func (v *validator) alternatives(value any, list []*node, pointer string, depth 
 			continue
 		}
 		if len(reasons) < 5 {
-			reasons = append(reasons, fmt.Sprintf("%d: %s", i+1, found[0]))
+			// Alternatives nest, and so would their reasons without a bound.
+			reason, _, _ := strings.Cut(found[0].String(), " (")
+			reasons = append(reasons, fmt.Sprintf("%d: %s", i+1, reason))
 		}
 	}
 	switch {
