@@ -64,7 +64,7 @@ func TestPrint(t *testing.T) {
   </testsuite>
   <testsuite name="" tests="1" failures="0">
     <testcase name="i" classname="">
-      <system-out>info: : told</system-out>
+      <system-out>info: told</system-out>
     </testcase>
   </testsuite>
 </testsuites>

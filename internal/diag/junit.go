@@ -43,7 +43,10 @@ func printJUnit(w io.Writer, l List) error {
 			out.Suites = append(out.Suites, junitSuite{Name: p.At.File})
 		}
 		suite := &out.Suites[len(out.Suites)-1]
-		text := fmt.Sprintf("%s: %s", p.At, p.Message)
+		text := p.Message
+		if at := p.At.String(); at != "" {
+			text = at + ": " + text
+		}
 		if p.Hint != "" {
 			text += "\nhint: " + p.Hint
 		}
