@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/formwork-dev/formwork/internal/document"
@@ -10,102 +11,346 @@ import (
 
 // A Difference is one place where two models differ.
 type Difference struct {
-	Pointer   document.Pointer
-	Kind      string // "missing", "extra" or "changed", of what was got
-	Want, Got any    // nil for the side that has nothing there
+	Pointer   document.Pointer // into the model that was wanted; of extra items into the other
+	Kind      string           // "missing", "extra" or "changed", of what was got
+	Want, Got any              // nil for the side that has nothing there
 }
 
 // String reads: /Tags/1/Value: requested "a", returned nothing.
 func (d Difference) String() string {
-	side := func(v any, nothing bool) string {
-		if nothing {
-			return "nothing"
-		}
-		text, err := json.Marshal(v)
-		if err != nil {
-			return fmt.Sprint(v)
-		}
-		return string(text)
+	at := d.Pointer.String()
+	if at == "" {
+		at = "the model"
 	}
-	return fmt.Sprintf("%s: requested %s, returned %s", d.Pointer,
-		side(d.Want, d.Kind == "extra"), side(d.Got, d.Kind == "missing"))
+	want, got := jsonText(d.Want), jsonText(d.Got)
+	switch d.Kind {
+	case "missing":
+		got = "nothing"
+	case "extra":
+		want = "nothing"
+	}
+	return fmt.Sprintf("%s: requested %s, returned %s", at, want, got)
 }
 
 // CompareConfig says what counts as a difference. The zero CompareConfig wants equality.
 type CompareConfig struct {
-	// AllowExtra lets objects of the second model have keys that the first has not.
+	// AllowExtra lets objects of the second model, at any depth, have keys that the first
+	// has not: a service fills in defaults. Extra items of arrays are always differences.
 	AllowExtra bool
 }
 
-// Compare lists where the second model differs from the first.
+// Compare lists where the second model differs from the first, in the order of the first.
+//
+// Numbers are compared by value (1 is 1.0, and not true), objects by their keys. A key
+// with null is as good as absent: a model has no nulls. The items of an array are
+// compared one by one, unless the schema says that their order does not matter
+// (insertionOrder false, beside a $ref or behind it): then each wanted item needs one of
+// its own among those that were got, whatever their places; where items are also unique,
+// repetitions do not count. That holds at any depth.
+//
+// Unordered items that are alike but not equal are shown as changed items, in the way
+// that needs the fewest words; for very large arrays as missing and extra ones.
 func (s *Schema) Compare(want, got any, cfg CompareConfig) []Difference {
-	c := &comparison{schema: s, cfg: cfg}
-	return c.compare(want, got, []*document.Value{s.Root}, nil)
+	c := &comparison{schema: s, extra: cfg.AllowExtra}
+	return c.compare(want, got, scope{s.expand(s.Root), false, false}, nil)
 }
 
+// A comparison is bounded: pairing unordered items takes quadratic time, so once budget
+// comparisons are spent, arrays are only paired by equality.
 type comparison struct {
 	schema *Schema
-	cfg    CompareConfig
+	extra  bool
+	spent  int
+	scopes map[*document.Value]map[string]scope
 }
 
-func (c *comparison) compare(want, got any, nodes []*document.Value, at document.Pointer) []Difference {
-	var out []Difference
-	expanded := c.schema.expand(nodes...)
+const compareBudget = 1 << 20
+
+// A scope is what the schema says about one place of a model.
+type scope struct {
+	nodes             []*document.Value
+	unordered, unique bool
+}
+
+// below goes one key or item down.
+func (c *comparison) below(in scope, token string) scope {
+	if len(in.nodes) == 0 {
+		return scope{}
+	}
+	first := in.nodes[0]
+	if known, ok := c.scopes[first][token]; ok && len(in.nodes) == 1 {
+		return known
+	}
+	var raw []*document.Value
+	c.schema.children(in.nodes, token, func(node *document.Value) { raw = append(raw, node) })
+	out := scope{nodes: c.schema.expand(raw...)}
+	for _, node := range slices.Concat(raw, out.nodes) { // beside a $ref too: it is no validation
+		out.unordered = out.unordered || isBool(node.Get("insertionOrder"), false)
+		out.unique = out.unique || isBool(node.Get("uniqueItems"), true)
+	}
+	if len(in.nodes) == 1 {
+		if c.scopes == nil {
+			c.scopes = map[*document.Value]map[string]scope{}
+		}
+		if c.scopes[first] == nil {
+			c.scopes[first] = map[string]scope{}
+		}
+		c.scopes[first][token] = out
+	}
+	return out
+}
+
+func isBool(v *document.Value, want bool) bool {
+	return v != nil && v.Kind == document.Bool && v.Bool == want
+}
+
+func (c *comparison) compare(want, got any, in scope, at document.Pointer) []Difference {
+	c.spent++
 	switch w := want.(type) {
 	case map[string]any:
-		g, ok := got.(map[string]any)
-		if !ok {
-			break
+		if g, ok := got.(map[string]any); ok {
+			return c.compareObjects(w, g, in, at)
 		}
-		for _, key := range sortedKeys(w) {
-			if value, found := g[key]; found {
-				out = append(out, c.compare(w[key], value, c.schema.step(expanded, key), at.Append(key))...)
-			} else {
-				out = append(out, Difference{Pointer: at.Append(key), Kind: "missing", Want: w[key]})
-			}
-		}
-		if !c.cfg.AllowExtra {
-			for _, key := range sortedKeys(g) {
-				if _, found := w[key]; !found {
-					out = append(out, Difference{Pointer: at.Append(key), Kind: "extra", Got: g[key]})
-				}
-			}
-		}
-		return out
 	case []any:
-		g, ok := got.([]any)
-		if !ok {
-			break
+		if g, ok := got.([]any); ok && in.unordered {
+			return c.compareSets(w, g, in, at)
+		} else if ok {
+			return c.compareLists(w, g, in, at)
 		}
-		items := c.schema.step(expanded, "*")
-		for i, item := range w {
-			if i < len(g) {
-				out = append(out, c.compare(item, g[i], items, at.Append(strconv.Itoa(i)))...)
-			} else {
-				out = append(out, Difference{Pointer: at.Append(strconv.Itoa(i)), Kind: "missing", Want: item})
-			}
-		}
-		for i := len(w); i < len(g); i++ {
-			out = append(out, Difference{Pointer: at.Append(strconv.Itoa(i)), Kind: "extra", Got: g[i]})
-		}
-		return out
-	}
-	a, isNumber := decimalOf(want)
-	b, both := decimalOf(got)
-	if isNumber && both {
-		if a.compare(b) == 0 {
+	default:
+		if sameScalar(want, got) {
 			return nil
 		}
-	} else if !isNumber && !both && scalar(want) && scalar(got) && want == got {
-		return nil
 	}
 	return []Difference{{Pointer: at, Kind: "changed", Want: want, Got: got}}
 }
 
-func scalar(v any) bool {
-	switch v.(type) {
-	case map[string]any, []any:
+// sameScalar compares two values of which the first is no object and no array.
+func sameScalar(want, got any) bool {
+	switch want.(type) {
+	case nil, bool, string:
+		switch got.(type) {
+		case nil, bool, string:
+			return want == got
+		}
 		return false
 	}
-	return true
+	a, ok := decimalOf(want)
+	b, both := decimalOf(got)
+	return ok && both && a.compare(b) == 0
+}
+
+func (c *comparison) compareObjects(want, got map[string]any, in scope, at document.Pointer) []Difference {
+	var out []Difference
+	for _, key := range sortedKeys(want) {
+		if want[key] == nil {
+			if got[key] != nil && !c.extra {
+				out = append(out, Difference{Pointer: at.Append(key), Kind: "extra", Got: got[key]})
+			}
+			continue
+		}
+		if got[key] == nil {
+			out = append(out, Difference{Pointer: at.Append(key), Kind: "missing", Want: want[key]})
+			continue
+		}
+		out = append(out, c.compare(want[key], got[key], c.below(in, key), at.Append(key))...)
+	}
+	if c.extra {
+		return out
+	}
+	for _, key := range sortedKeys(got) {
+		if _, wanted := want[key]; !wanted && got[key] != nil {
+			out = append(out, Difference{Pointer: at.Append(key), Kind: "extra", Got: got[key]})
+		}
+	}
+	return out
+}
+
+func (c *comparison) compareLists(want, got []any, in scope, at document.Pointer) []Difference {
+	var out []Difference
+	items := c.below(in, "*")
+	for i, item := range want {
+		place := at.Append(strconv.Itoa(i))
+		if i < len(got) {
+			out = append(out, c.compare(item, got[i], items, place)...)
+		} else {
+			out = append(out, Difference{Pointer: place, Kind: "missing", Want: item})
+		}
+	}
+	for i := len(want); i < len(got); i++ {
+		out = append(out, Difference{Pointer: at.Append(strconv.Itoa(i)), Kind: "extra", Got: got[i]})
+	}
+	return out
+}
+
+// compareSets pairs unordered items: first equal ones, then, where extra keys are
+// allowed, those that fit; what is left is told apart as well as may be.
+func (c *comparison) compareSets(want, got []any, in scope, at document.Pointer) []Difference {
+	items := c.below(in, "*")
+	wanted, found := c.pairEqual(want, got, items, in.unique)
+	if c.extra && len(wanted) > 0 && len(found) > 0 {
+		wanted, found = c.pairFitting(want, got, wanted, found, items)
+	}
+	return c.describe(want, got, wanted, found, items, at)
+}
+
+// pairEqual takes equal items away and returns the indexes of the others.
+func (c *comparison) pairEqual(want, got []any, items scope, unique bool) (wanted, found []int) {
+	places := map[string][]int{}
+	seen := map[string]bool{}
+	for i, item := range got {
+		key := string(c.key(nil, item, items))
+		if unique && len(places[key]) > 0 {
+			continue
+		}
+		places[key] = append(places[key], i)
+	}
+	for i, item := range want {
+		key := string(c.key(nil, item, items))
+		if unique && seen[key] {
+			continue
+		}
+		seen[key] = true
+		if rest := places[key]; len(rest) > 0 {
+			places[key] = rest[1:]
+			continue
+		}
+		wanted = append(wanted, i)
+	}
+	for _, rest := range places {
+		found = append(found, rest...)
+	}
+	slices.Sort(found)
+	return wanted, found
+}
+
+// key is [canonical] by the schema: unordered arrays in the order of their items' keys,
+// members with null left out.
+func (c *comparison) key(b []byte, v any, in scope) []byte {
+	switch v := v.(type) {
+	case []any:
+		items := c.below(in, "*")
+		keys := make([]string, len(v))
+		for i, item := range v {
+			keys[i] = string(c.key(nil, item, items))
+		}
+		if in.unordered {
+			slices.Sort(keys)
+			if in.unique {
+				keys = slices.Compact(keys)
+			}
+		}
+		b = append(b, '[')
+		for _, key := range keys {
+			b = append(append(b, key...), ',')
+		}
+		return append(b, ']')
+	case map[string]any:
+		b = append(b, '{')
+		for _, key := range sortedKeys(v) {
+			if v[key] != nil {
+				b = append(appendCanonical(b, key), ':')
+				b = append(c.key(b, v[key], c.below(in, key)), ',')
+			}
+		}
+		return append(b, '}')
+	}
+	return appendCanonical(b, v)
+}
+
+// pairFitting finds the largest number of pairs in which the item that was got fits the
+// one that was wanted, and returns what stays alone. An item may fit several, so pairs
+// that were made are changed when that makes room (augmenting paths).
+func (c *comparison) pairFitting(want, got []any, wanted, found []int, items scope) (restWanted, restFound []int) {
+	if len(wanted)*len(found) > compareBudget || c.spent > compareBudget {
+		return wanted, found
+	}
+	fits := make([][]int, len(wanted))
+	for a, i := range wanted {
+		for b, j := range found {
+			if c.spent > compareBudget {
+				return wanted, found
+			}
+			if len(c.compare(want[i], got[j], items, nil)) == 0 {
+				fits[a] = append(fits[a], b)
+			}
+		}
+	}
+	partner := make([]int, len(found)) // of each found item, 1 + the wanted one
+	for a := range wanted {
+		augment(a, fits, partner, make([]bool, len(found)))
+	}
+	taken := make([]bool, len(wanted))
+	for b, a := range partner {
+		if a == 0 {
+			restFound = append(restFound, found[b])
+		} else {
+			taken[a-1] = true
+		}
+	}
+	for a, i := range wanted {
+		if !taken[a] {
+			restWanted = append(restWanted, i)
+		}
+	}
+	return restWanted, restFound
+}
+
+func augment(a int, fits [][]int, partner []int, tried []bool) bool {
+	for _, b := range fits[a] {
+		if tried[b] {
+			continue
+		}
+		tried[b] = true
+		if partner[b] == 0 || augment(partner[b]-1, fits, partner, tried) {
+			partner[b] = a + 1
+			return true
+		}
+	}
+	return false
+}
+
+// maxAlike bounds how many items that stayed alone are compared with each other.
+const maxAlike = 16
+
+// describe tells what is left of two unordered arrays: objects that have something in
+// common as changed, everything else as missing and extra.
+func (c *comparison) describe(want, got []any, wanted, found []int, items scope, at document.Pointer) []Difference {
+	var out []Difference
+	used := map[int]bool{}
+	for _, i := range wanted {
+		place := at.Append(strconv.Itoa(i))
+		best, least := -1, []Difference(nil)
+		if w, ok := want[i].(map[string]any); ok && len(wanted) <= maxAlike && len(found) <= maxAlike && c.spent < compareBudget {
+			for _, j := range found {
+				if used[j] {
+					continue
+				}
+				d := c.compare(want[i], got[j], items, place)
+				if len(d) < len(w) && (best < 0 || len(d) < len(least)) {
+					best, least = j, d
+				}
+			}
+		}
+		if best < 0 {
+			out = append(out, Difference{Pointer: place, Kind: "missing", Want: want[i]})
+			continue
+		}
+		used[best] = true
+		out = append(out, least...)
+	}
+	for _, j := range found {
+		if !used[j] {
+			out = append(out, Difference{Pointer: at.Append(strconv.Itoa(j)), Kind: "extra", Got: got[j]})
+		}
+	}
+	return out
+}
+
+func jsonText(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
 }

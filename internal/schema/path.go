@@ -156,21 +156,26 @@ func (s *Schema) expand(nodes ...*document.Value) []*document.Value {
 // step goes one token down from any of the schemas; what it returns is expanded.
 func (s *Schema) step(nodes []*document.Value, token string) []*document.Value {
 	var next []*document.Value
+	s.children(nodes, token, func(node *document.Value) { next = append(next, node) })
+	return s.expand(next...)
+}
+
+// children calls f for what stands one token below any of the schemas, as it is written.
+func (s *Schema) children(nodes []*document.Value, token string, f func(*document.Value)) {
 	for _, node := range nodes {
 		if child := node.Get("properties").Get(token); child != nil {
-			next = append(next, child)
+			f(child)
 			continue
 		}
 		if items := node.Get("items"); items != nil && items.Kind == document.Object && (token == "*" || isIndex(token)) {
-			next = append(next, items)
+			f(items)
 		}
 		for _, m := range members(node.Get("patternProperties")) {
 			if token == "*" || s.refs.pattern(m.Key).match(token) != noMatch {
-				next = append(next, m.Value)
+				f(m.Value)
 			}
 		}
 	}
-	return s.expand(next...)
 }
 
 // IsReadOnly tells whether the tokens name a read-only property or something inside one.
