@@ -1,0 +1,48 @@
+// The traits that say how a resource becomes a CloudFormation type.
+$version: "2.0"
+
+namespace aws.cloudformation
+
+@unstable
+@trait(selector: "resource")
+structure cfnResource {
+    name: String
+    additionalSchemas: StructureIdList
+    @deprecated
+    primaryIdentifier: String
+}
+
+@private
+list StructureIdList {
+    member: StructureId
+}
+
+@private
+@idRef(failWhenMissing: true, selector: "structure")
+string StructureId
+
+@unstable
+@trait(selector: "structure > :test(member > string)", conflicts: [cfnExcludeProperty])
+structure cfnAdditionalIdentifier {}
+
+@unstable
+@trait(selector: "structure > member")
+string cfnName
+
+@unstable
+@trait(selector: "structure > member", conflicts: [cfnAdditionalIdentifier, cfnMutability, cfnDefaultValue])
+structure cfnExcludeProperty {}
+
+@unstable
+@trait(selector: "structure > member", conflicts: [cfnExcludeProperty])
+enum cfnMutability {
+    FULL = "full"
+    CREATE_AND_READ = "create-and-read"
+    CREATE = "create"
+    READ = "read"
+    WRITE = "write"
+}
+
+@unstable
+@trait(selector: "resource > operation -[input, output]-> structure > member", conflicts: [cfnExcludeProperty])
+structure cfnDefaultValue {}
