@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"os/exec"
@@ -133,7 +133,7 @@ func startProcess(c *Config, s *spawner, tee io.Writer, generation int) (*proces
 		listener.Close()
 		return nil, err
 	}
-	p.server = &http.Server{Handler: p.runtimeAPI(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
+	p.server = &http.Server{Handler: p.runtimeAPI(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug)}
 	go p.server.Serve(listener)
 	c.Logger.Debug("process started", "function", c.Name, "pid", p.pid)
 	return p, nil
