@@ -49,16 +49,13 @@ const maxSteps = 4 << 20
 // maxHints bounds for how many unknown properties a nearby name is looked for.
 const maxHints = 20
 
-// maxTimeouts bounds how many matches of one check may run into their time-out.
-const maxTimeouts = 4
-
 // Check lists how the model breaks the schema, in the order of the keywords, then of
 // sorted keys and items; nil when it does not. A pattern that cannot be compiled or that
 // takes too long decides nothing. References that lead nowhere, which Load has reported,
 // accept everything.
 func (s *Schema) Check(model any, cfg CheckConfig) []Violation {
 	node := cfg.Node
-	c := &checker{schema: s, shape: cfg.Shape, timedOut: map[*pattern]bool{}, indexes: map[*document.Value]map[string]*document.Value{}}
+	c := &checker{schema: s, shape: cfg.Shape, indexes: map[*document.Value]map[string]*document.Value{}}
 	if node == nil {
 		node = s.Root
 		if _, object := model.(map[string]any); !object {
@@ -72,16 +69,15 @@ func (s *Schema) Check(model any, cfg CheckConfig) []Violation {
 	return c.found
 }
 
-// A checker is one check. Patterns that timed out once are not tried again.
+// A checker is one check.
 type checker struct {
-	schema   *Schema
-	shape    bool
-	found    []Violation
-	steps    int
-	hints    int
-	timedOut map[*pattern]bool
-	active   []frame // the schemas that are being applied to the same value
-	indexes  map[*document.Value]map[string]*document.Value
+	schema  *Schema
+	shape   bool
+	found   []Violation
+	steps   int
+	hints   int
+	active  []frame // the schemas that are being applied to the same value
+	indexes map[*document.Value]map[string]*document.Value
 }
 
 // index returns the members of an object by key. It is made once per check, because an
@@ -291,21 +287,9 @@ func (c *checker) checkString(v string, node *document.Value, at document.Pointe
 	if node.Get("minLength") != nil || node.Get("maxLength") != nil {
 		c.count(utf8.RuneCountInString(v), node, at, "minLength", "maxLength", "characters")
 	}
-	if text := node.Get("pattern"); text != nil && text.Kind == document.String && c.match(text.Text, v) == noMatch {
+	if text := node.Get("pattern"); text != nil && text.Kind == document.String && c.schema.refs.match(text.Text, v) == noMatch {
 		c.fail(at, "pattern", "does not match the pattern %s", cut(text.Text))
 	}
-}
-
-func (c *checker) match(text, v string) verdict {
-	p := c.schema.refs.pattern(text)
-	if p.err != nil || c.timedOut[p] || len(c.timedOut) >= maxTimeouts {
-		return undecided
-	}
-	result := p.match(v)
-	if result == undecided {
-		c.timedOut[p] = true
-	}
-	return result
 }
 
 func (c *checker) checkNumber(v decimal, node *document.Value, at document.Pointer) {
@@ -389,7 +373,7 @@ func (c *checker) checkObject(v map[string]any, node *document.Value, at documen
 			c.validate(v[key], child, below)
 		}
 		for _, m := range patterns {
-			switch c.match(m.Key, key) {
+			switch c.schema.refs.match(m.Key, key) {
 			case matches:
 				declared = true
 				c.validate(v[key], m.Value, below)

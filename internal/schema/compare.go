@@ -52,7 +52,7 @@ type CompareConfig struct {
 // that needs the fewest words; for very large arrays as missing and extra ones.
 func (s *Schema) Compare(want, got any, cfg CompareConfig) []Difference {
 	c := &comparison{schema: s, extra: cfg.AllowExtra}
-	return c.compare(want, got, scope{s.expand(s.Root), false, false}, nil)
+	return c.compare(want, got, s.scope(), nil)
 }
 
 // A comparison is bounded: pairing unordered items takes quadratic time, so once budget
@@ -61,42 +61,47 @@ type comparison struct {
 	schema *Schema
 	extra  bool
 	spent  int
-	scopes map[*document.Value]map[string]scope
 }
 
 const compareBudget = 1 << 20
 
-// A scope is what the schema says about one place of a model.
+// A scope is what the schema says about one place of a model. It remembers what it says
+// about the places below.
 type scope struct {
 	nodes             []*document.Value
 	unordered, unique bool
+
+	known map[string]*scope
 }
 
-// below goes one key or item down.
-func (c *comparison) below(in scope, token string) scope {
+// scope is what the schema says about the whole model.
+func (s *Schema) scope() *scope { return &scope{nodes: s.expand(s.Root)} }
+
+// nothing is the scope of what the schema does not mention.
+var nothing = &scope{}
+
+// below goes one key, or with "*" one item, down.
+func (s *Schema) below(in *scope, token string) *scope {
 	if len(in.nodes) == 0 {
-		return scope{}
+		return nothing
 	}
-	first := in.nodes[0]
-	if known, ok := c.scopes[first][token]; ok && len(in.nodes) == 1 {
-		return known
+	if out := in.known[token]; out != nil {
+		return out
 	}
 	var raw []*document.Value
-	c.schema.children(in.nodes, token, func(node *document.Value) { raw = append(raw, node) })
-	out := scope{nodes: c.schema.expand(raw...)}
+	s.children(in.nodes, token, func(node *document.Value) { raw = append(raw, node) })
+	if len(raw) == 0 {
+		return nothing
+	}
+	out := &scope{nodes: s.expand(raw...)}
 	for _, node := range slices.Concat(raw, out.nodes) { // beside a $ref too: it is no validation
 		out.unordered = out.unordered || isBool(node.Get("insertionOrder"), false)
 		out.unique = out.unique || isBool(node.Get("uniqueItems"), true)
 	}
-	if len(in.nodes) == 1 {
-		if c.scopes == nil {
-			c.scopes = map[*document.Value]map[string]scope{}
-		}
-		if c.scopes[first] == nil {
-			c.scopes[first] = map[string]scope{}
-		}
-		c.scopes[first][token] = out
+	if in.known == nil {
+		in.known = map[string]*scope{}
 	}
+	in.known[token] = out
 	return out
 }
 
@@ -104,7 +109,7 @@ func isBool(v *document.Value, want bool) bool {
 	return v != nil && v.Kind == document.Bool && v.Bool == want
 }
 
-func (c *comparison) compare(want, got any, in scope, at document.Pointer) []Difference {
+func (c *comparison) compare(want, got any, in *scope, at document.Pointer) []Difference {
 	c.spent++
 	switch w := want.(type) {
 	case map[string]any:
@@ -140,7 +145,7 @@ func sameScalar(want, got any) bool {
 	return ok && both && a.compare(b) == 0
 }
 
-func (c *comparison) compareObjects(want, got map[string]any, in scope, at document.Pointer) []Difference {
+func (c *comparison) compareObjects(want, got map[string]any, in *scope, at document.Pointer) []Difference {
 	var out []Difference
 	for _, key := range sortedKeys(want) {
 		if want[key] == nil {
@@ -153,7 +158,7 @@ func (c *comparison) compareObjects(want, got map[string]any, in scope, at docum
 			out = append(out, Difference{Pointer: at.Append(key), Kind: "missing", Want: want[key]})
 			continue
 		}
-		out = append(out, c.compare(want[key], got[key], c.below(in, key), at.Append(key))...)
+		out = append(out, c.compare(want[key], got[key], c.schema.below(in, key), at.Append(key))...)
 	}
 	if c.extra {
 		return out
@@ -166,9 +171,9 @@ func (c *comparison) compareObjects(want, got map[string]any, in scope, at docum
 	return out
 }
 
-func (c *comparison) compareLists(want, got []any, in scope, at document.Pointer) []Difference {
+func (c *comparison) compareLists(want, got []any, in *scope, at document.Pointer) []Difference {
 	var out []Difference
-	items := c.below(in, "*")
+	items := c.schema.below(in, "*")
 	for i, item := range want {
 		place := at.Append(strconv.Itoa(i))
 		if i < len(got) {
@@ -185,8 +190,8 @@ func (c *comparison) compareLists(want, got []any, in scope, at document.Pointer
 
 // compareSets pairs unordered items: first equal ones, then, where extra keys are
 // allowed, those that fit; what is left is told apart as well as may be.
-func (c *comparison) compareSets(want, got []any, in scope, at document.Pointer) []Difference {
-	items := c.below(in, "*")
+func (c *comparison) compareSets(want, got []any, in *scope, at document.Pointer) []Difference {
+	items := c.schema.below(in, "*")
 	wanted, found := c.pairEqual(want, got, items, in.unique)
 	if c.extra && len(wanted) > 0 && len(found) > 0 {
 		wanted, found = c.pairFitting(want, got, wanted, found, items)
@@ -195,7 +200,7 @@ func (c *comparison) compareSets(want, got []any, in scope, at document.Pointer)
 }
 
 // pairEqual takes equal items away and returns the indexes of the others.
-func (c *comparison) pairEqual(want, got []any, items scope, unique bool) (wanted, found []int) {
+func (c *comparison) pairEqual(want, got []any, items *scope, unique bool) (wanted, found []int) {
 	places := map[string][]int{}
 	seen := map[string]bool{}
 	for i, item := range got {
@@ -226,10 +231,11 @@ func (c *comparison) pairEqual(want, got []any, items scope, unique bool) (wante
 
 // key is [canonical] by the schema: unordered arrays in the order of their items' keys,
 // members with null left out.
-func (c *comparison) key(b []byte, v any, in scope) []byte {
+func (c *comparison) key(b []byte, v any, in *scope) []byte {
+	c.spent++
 	switch v := v.(type) {
 	case []any:
-		items := c.below(in, "*")
+		items := c.schema.below(in, "*")
 		keys := make([]string, len(v))
 		for i, item := range v {
 			keys[i] = string(c.key(nil, item, items))
@@ -250,7 +256,7 @@ func (c *comparison) key(b []byte, v any, in scope) []byte {
 		for _, key := range sortedKeys(v) {
 			if v[key] != nil {
 				b = append(appendCanonical(b, key), ':')
-				b = append(c.key(b, v[key], c.below(in, key)), ',')
+				b = append(c.key(b, v[key], c.schema.below(in, key)), ',')
 			}
 		}
 		return append(b, '}')
@@ -261,7 +267,7 @@ func (c *comparison) key(b []byte, v any, in scope) []byte {
 // pairFitting finds the largest number of pairs in which the item that was got fits the
 // one that was wanted, and returns what stays alone. An item may fit several, so pairs
 // that were made are changed when that makes room (augmenting paths).
-func (c *comparison) pairFitting(want, got []any, wanted, found []int, items scope) (restWanted, restFound []int) {
+func (c *comparison) pairFitting(want, got []any, wanted, found []int, items *scope) (restWanted, restFound []int) {
 	if len(wanted)*len(found) > compareBudget || c.spent > compareBudget {
 		return wanted, found
 	}
@@ -315,7 +321,7 @@ const maxAlike = 16
 
 // describe tells what is left of two unordered arrays: objects that have something in
 // common as changed, everything else as missing and extra.
-func (c *comparison) describe(want, got []any, wanted, found []int, items scope, at document.Pointer) []Difference {
+func (c *comparison) describe(want, got []any, wanted, found []int, items *scope, at document.Pointer) []Difference {
 	var out []Difference
 	used := map[int]bool{}
 	for _, i := range wanted {

@@ -171,7 +171,7 @@ func (s *Schema) children(nodes []*document.Value, token string, f func(*documen
 			f(items)
 		}
 		for _, m := range members(node.Get("patternProperties")) {
-			if token == "*" || s.refs.pattern(m.Key).match(token) != noMatch {
+			if token == "*" || s.refs.match(m.Key, token) != noMatch {
 				f(m.Value)
 			}
 		}

@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -26,10 +27,19 @@ const (
 // A pattern is a regular expression of a schema. Its dialect is that of the published
 // schemas: ECMAScript, where the Java idioms that occur mean what they mean in Java.
 type pattern struct {
-	text string
-	re   *regexp2.Regexp
-	err  error // why it cannot be used
+	text     string
+	re       *regexp2.Regexp
+	err      error // why it cannot be used
+	timeouts atomic.Int32
 }
+
+// A pattern that ran into its time-out this often is not tried again, nor is any other of
+// a schema whose patterns together did: a hostile schema costs seconds in all, not
+// seconds for every string.
+const (
+	maxTimeouts       = 2
+	maxSchemaTimeouts = 16
+)
 
 // maxPattern bounds the length of a pattern in bytes: compiling takes more than linear time.
 const maxPattern = 16 << 10
@@ -49,17 +59,31 @@ func compile(text string) *pattern {
 
 // match looks for the pattern anywhere in the text, as draft-07 has it.
 func (p *pattern) match(text string) verdict {
-	if p.err != nil {
+	if p.err != nil || p.timeouts.Load() >= maxTimeouts {
 		return undecided
 	}
 	found, err := p.re.MatchString(text)
 	switch {
 	case err != nil:
+		p.timeouts.Add(1)
 		return undecided
 	case found:
 		return matches
 	}
 	return noMatch
+}
+
+// match matches with a pattern of the schema.
+func (r *references) match(pattern, text string) verdict {
+	if r.timeouts.Load() >= maxSchemaTimeouts {
+		return undecided
+	}
+	p := r.pattern(pattern)
+	result := p.match(text)
+	if result == undecided && p.err == nil {
+		r.timeouts.Add(1)
+	}
+	return result
 }
 
 // reason says why the pattern cannot be used, in one line.

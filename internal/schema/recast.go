@@ -13,28 +13,25 @@ import (
 // boolean becomes its text where only strings are. What fits already, what the schema
 // says nothing about and what cannot be converted stays as it is. The input is not
 // modified.
-func (s *Schema) Recast(model any) any { return s.recast(model, s.expand(s.Root)) }
+func (s *Schema) Recast(model any) any { return s.recast(model, s.scope()) }
 
-func (s *Schema) recast(v any, nodes []*document.Value) any {
+func (s *Schema) recast(v any, in *scope) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, value := range v {
-			out[key] = s.recast(value, s.step(nodes, key))
+			out[key] = s.recast(value, s.below(in, key))
 		}
 		return out
 	case []any:
-		items := s.step(nodes, "*")
+		items := s.below(in, "*")
 		out := make([]any, len(v))
 		for i, item := range v {
 			out[i] = s.recast(item, items)
 		}
 		return out
 	}
-	if len(nodes) == 0 {
-		return v
-	}
-	return recastScalar(v, typesOf(nodes))
+	return recastScalar(v, typesOf(in.nodes))
 }
 
 // types is a set of JSON types; the empty set means that all are allowed.

@@ -6,9 +6,13 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 
+	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
@@ -18,32 +22,31 @@ const maxForeign = 64
 // references knows where every $ref of a document leads. It is filled while loading and
 // only read afterwards.
 type references struct {
-	cfg      Config
-	own      *source
-	foreign  map[string]*source // by URL; nil for one that cannot be loaded
-	failed   map[string]error
+	cfg     Config
+	dir     string // where files beside the schema are, "" if there is no such place
+	own     *source
+	sources map[string]*source // by URL, the own one and schemas with an $id included
+	failed  map[string]error   // by URL, for those that cannot be loaded
+	foreign int                // how many documents were loaded
+
+	scopes   map[*document.Value]*source // of the schemas that begin a source
+	anchors  map[string]*document.Value  // by URL and fragment
 	sites    []site
 	pending  []pendingRef
 	visited  map[*document.Value]bool
-	source   map[*document.Value]*source // of the schemas in foreign documents
 	targets  map[*document.Value]*document.Value
 	broken   map[*document.Value]error
 	patterns map[string]*pattern
 
-	reachable []property // made when a rule first asks for it
+	timeouts  atomic.Int32 // of all patterns together
+	reachable []property   // made when a rule first asks for it
 }
 
-// A pendingRef is a schema whose $ref is not followed yet.
-type pendingRef struct {
-	in   *source
-	node *document.Value
-}
-
-// A source is one JSON document in which schemas stand.
+// A source is a schema that references can be relative to: a document, or a schema
+// within one that has an $id.
 type source struct {
 	root *document.Value
-	base *url.URL // what references are relative to
-	dir  string   // where files beside it are, "" for a remote document
+	base *url.URL
 }
 
 // A site is one schema in the user's own document or in one that it refers to.
@@ -54,35 +57,75 @@ type site struct {
 	pattern bool             // stands below patternProperties, where the meta-schema does not look
 }
 
+// A pendingRef is a schema whose $ref is not followed yet.
+type pendingRef struct {
+	in   *source
+	node *document.Value
+	own  bool
+}
+
 func newReferences(file string, root *document.Value, cfg Config) *references {
 	r := &references{
 		cfg:      cfg,
-		foreign:  map[string]*source{},
+		sources:  map[string]*source{},
 		failed:   map[string]error{},
+		scopes:   map[*document.Value]*source{},
+		anchors:  map[string]*document.Value{},
 		visited:  map[*document.Value]bool{},
-		source:   map[*document.Value]*source{},
 		targets:  map[*document.Value]*document.Value{},
 		broken:   map[*document.Value]error{},
 		patterns: map[string]*pattern{},
 	}
-	r.own = &source{root: root}
+	base := &url.URL{}
 	if file != "" {
-		r.own.dir = filepath.Dir(file)
-		r.own.base = &url.URL{Path: "/" + filepath.Base(file)}
+		r.dir = filepath.Dir(file)
+		base.Path = "/" + filepath.Base(file)
 	}
-	if id := root.Get("$id"); id != nil && id.Kind == document.String {
-		if u, err := url.Parse(id.Text); err == nil && u.IsAbs() {
-			r.own.base = u
-		}
-	}
+	r.own = r.begin(root, base)
 	r.walk(r.own, site{node: root, own: true})
 	// A queue rather than recursion: a chain of references may be as long as the document.
 	for len(r.pending) > 0 {
 		next := r.pending[0]
 		r.pending = r.pending[1:]
-		r.follow(next.in, next.node)
+		r.follow(next)
 	}
 	return r
+}
+
+// begin makes a document known under its URL, with the schemas in it that have an $id.
+func (r *references) begin(root *document.Value, base *url.URL) *source {
+	src := &source{root: root, base: base}
+	r.sources[base.String()] = src
+	r.scopes[root] = src
+	r.identify(src, root)
+	return r.scopes[root]
+}
+
+// identify looks for $id, which makes a schema a source of its own or gives it a name.
+// Beside a $ref it means nothing.
+func (r *references) identify(in *source, node *document.Value) {
+	if node.Kind != document.Object {
+		return
+	}
+	id, ref := node.Get("$id"), node.Get("$ref")
+	if id != nil && id.Kind == document.String && (ref == nil || ref.Kind != document.String) {
+		if u, err := url.Parse(id.Text); err == nil && id.Text != "" {
+			resolved := in.base.ResolveReference(u)
+			name := resolved.Fragment
+			resolved.Fragment = ""
+			if name != "" {
+				r.anchors[resolved.String()+"#"+name] = node
+			}
+			if id.Text[0] != '#' {
+				in = &source{root: node, base: resolved}
+				r.scopes[node] = in
+				if r.sources[resolved.String()] == nil {
+					r.sources[resolved.String()] = in
+				}
+			}
+		}
+	}
+	eachSchema(node, func(child *document.Value, _ ...string) { r.identify(in, child) })
 }
 
 // The keywords of draft-07 that hold one schema, a list of them, or named ones. What is
@@ -93,38 +136,45 @@ var (
 	schemaNamedKeywords = []string{"properties", "patternProperties", "definitions", "dependencies"}
 )
 
-// walk visits a schema and all schemas below it, then what their references name.
+// eachSchema calls f for the schemas directly below a schema, with the way to them.
+func eachSchema(node *document.Value, f func(child *document.Value, tokens ...string)) {
+	for _, keyword := range schemaKeywords {
+		if child := node.Get(keyword); child != nil {
+			f(child, keyword)
+		}
+	}
+	for _, keyword := range schemaListKeywords {
+		if list := node.Get(keyword); list != nil && list.Kind == document.Array {
+			for i, child := range list.Items {
+				f(child, keyword, strconv.Itoa(i))
+			}
+		}
+	}
+	for _, keyword := range schemaNamedKeywords {
+		for _, m := range members(node.Get(keyword)) {
+			f(m.Value, keyword, m.Key)
+		}
+	}
+}
+
+// walk visits a schema and all schemas below it, and notes their references.
 func (r *references) walk(in *source, at site) {
 	node := at.node
 	if node == nil || node.Kind != document.Object || r.visited[node] {
 		return
 	}
 	r.visited[node] = true
-	if in != r.own {
-		r.source[node] = in
-	}
 	r.sites = append(r.sites, at)
+	if own := r.scopes[node]; own != nil {
+		in = own
+	}
 	below := func(child *document.Value, tokens ...string) {
 		r.walk(in, site{
 			node: child, pointer: at.pointer.Append(tokens...), own: at.own,
 			pattern: at.pattern || tokens[0] == "patternProperties",
 		})
 	}
-	for _, keyword := range schemaKeywords {
-		below(node.Get(keyword), keyword)
-	}
-	for _, keyword := range schemaListKeywords {
-		if list := node.Get(keyword); list != nil && list.Kind == document.Array {
-			for i, child := range list.Items {
-				below(child, keyword, fmt.Sprint(i))
-			}
-		}
-	}
-	for _, keyword := range schemaNamedKeywords {
-		for _, m := range members(node.Get(keyword)) {
-			below(m.Value, keyword, m.Key)
-		}
-	}
+	eachSchema(node, below)
 	for _, m := range members(node.Get("patternProperties")) {
 		r.addPattern(m.Key)
 	}
@@ -132,15 +182,15 @@ func (r *references) walk(in *source, at site) {
 		r.addPattern(pattern.Text)
 	}
 	if len(at.pointer) == 0 {
-		r.walkDocument(in, at, below)
+		r.walkDocument(at, below)
 	}
 	if node.Get("$ref") != nil {
-		r.pending = append(r.pending, pendingRef{in, node})
+		r.pending = append(r.pending, pendingRef{in, node, at.own})
 	}
 }
 
 // walkDocument visits the schemas that only the root of a document can hold.
-func (r *references) walkDocument(in *source, at site, below func(*document.Value, ...string)) {
+func (r *references) walkDocument(at site, below func(*document.Value, ...string)) {
 	root := at.node
 	below(root.Get("typeConfiguration"), "typeConfiguration")
 	for _, m := range members(root.Get("handlers")) {
@@ -152,43 +202,59 @@ func (r *references) walkDocument(in *source, at site, below func(*document.Valu
 }
 
 // follow resolves the $ref of one schema and visits what it names.
-func (r *references) follow(in *source, node *document.Value) {
-	ref := node.Get("$ref")
-	if ref == nil || ref.Kind != document.String {
+func (r *references) follow(from pendingRef) {
+	ref := from.node.Get("$ref")
+	if ref.Kind != document.String {
 		return
 	}
-	target, src, pointer, err := r.find(in, ref.Text)
+	found, err := r.find(from.in, ref.Text)
 	if err != nil {
-		r.broken[node] = err
+		r.broken[from.node] = err
 		return
 	}
-	r.targets[node] = target
-	r.walk(src, site{node: target, pointer: pointer, own: src == r.own})
+	r.targets[from.node] = found.node
+	r.walk(found.in, site{node: found.node, pointer: found.pointer, own: from.own && found.document == r.own})
 }
 
-// find resolves the text of a reference that stands in a document.
-func (r *references) find(in *source, ref string) (*document.Value, *source, document.Pointer, error) {
+// A target is what a reference names.
+type target struct {
+	node     *document.Value
+	pointer  document.Pointer // in the document that was opened
+	document *source
+	in       *source // what the references of the node are relative to
+}
+
+// find resolves the text of a reference.
+func (r *references) find(in *source, ref string) (target, error) {
 	location, fragment, _ := strings.Cut(ref, "#")
 	src, err := r.open(in, location)
 	if err != nil {
-		return nil, nil, nil, err
+		return target{}, err
 	}
 	decoded, err := url.PathUnescape(fragment)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("%q has a %% that begins no escape", "#"+fragment)
+		return target{}, fmt.Errorf("%q has a %% that begins no escape", "#"+fragment)
+	}
+	if node := r.anchors[src.base.String()+"#"+decoded]; node != nil && decoded != "" {
+		return target{node: node, document: src, in: src}, nil
 	}
 	pointer, ok := document.ParsePointer(decoded)
 	if !ok {
-		return nil, nil, nil, fmt.Errorf("%q is no JSON pointer: it reads like #/definitions/Name", "#"+fragment)
+		return target{}, fmt.Errorf("%q is no JSON pointer: it reads like #/definitions/Name", "#"+fragment)
 	}
-	target := src.root.Lookup(pointer)
-	if target == nil {
-		return nil, nil, nil, &danglingError{pointer: pointer, root: src.root}
+	out := target{node: src.root, pointer: pointer, document: src, in: src}
+	for i := range pointer {
+		if out.node = out.node.Lookup(pointer[i : i+1]); out.node == nil {
+			return target{}, &danglingError{pointer: pointer, root: src.root}
+		}
+		if inner := r.scopes[out.node]; inner != nil {
+			out.in = inner
+		}
 	}
-	if target.Kind != document.Object && target.Kind != document.Bool {
-		return nil, nil, nil, fmt.Errorf("#%s is %s, not a schema", pointer, article(target.Kind))
+	if out.node.Kind != document.Object && out.node.Kind != document.Bool {
+		return target{}, fmt.Errorf("#%s is %s, not a schema", pointer, article(out.node.Kind))
 	}
-	return target, src, pointer, nil
+	return out, nil
 }
 
 // A danglingError is a pointer into a document that leads nowhere.
@@ -211,74 +277,70 @@ func (r *references) open(in *source, location string) (*source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q is no URL", location)
 	}
-	relative := !u.IsAbs()
-	if in.base != nil {
-		u = in.base.ResolveReference(u)
+	beside := ""
+	if !u.IsAbs() && u.Host == "" && r.dir != "" {
+		beside = u.Path
+		if in.base.Scheme == "" {
+			beside = path.Join(strings.TrimPrefix(path.Dir(in.base.Path), "/"), u.Path)
+		}
 	}
+	u = in.base.ResolveReference(u)
 	u.Fragment = ""
 	key := u.String()
-	if r.own.base != nil && key == r.own.base.String() {
-		return r.own, nil
-	}
-	if src := r.foreign[key]; src != nil {
+	if src := r.sources[key]; src != nil {
 		return src, nil
 	}
 	if err := r.failed[key]; err != nil {
 		return nil, err
 	}
-	src, err := r.load(in, u, location, relative)
+	src, err := r.load(u, location, beside)
 	if err != nil {
 		r.failed[key] = err
 		return nil, err
 	}
-	r.foreign[key] = src
 	return src, nil
 }
 
-func (r *references) load(in *source, u *url.URL, location string, relative bool) (*source, error) {
-	if len(r.foreign) >= maxForeign {
+// load reads a foreign document: from the network if that is allowed and meant, else
+// from the file beside the schema that is called so.
+func (r *references) load(u *url.URL, location, beside string) (*source, error) {
+	if r.foreign++; r.foreign > maxForeign {
 		return nil, fmt.Errorf("the schema draws in more than %d other documents", maxForeign)
 	}
 	web := u.Scheme == "http" || u.Scheme == "https"
+	name := u.String()
 	var data []byte
 	var err error
-	src := &source{base: u}
 	switch {
 	case web && r.cfg.Remote != nil:
-		if data, err = r.cfg.Remote(u.String()); err != nil {
-			return nil, fmt.Errorf("loading %s: %w", u, err)
+		if data, err = r.cfg.Remote(name); err != nil {
+			return nil, fmt.Errorf("loading %s: %w", name, err)
 		}
-	case relative && in.dir != "":
-		data, err = readBeside(in.dir, location, r.cfg.Limits)
-		if errors.Is(err, os.ErrNotExist) {
-			if web {
-				return nil, &offlineError{url: u.String(), file: location}
-			}
+	case beside != "":
+		name = filepath.Join(r.dir, filepath.FromSlash(beside))
+		data, err = readBeside(r.dir, beside, r.cfg.Limits)
+		switch {
+		case errors.Is(err, os.ErrNotExist) && web:
+			return nil, &offlineError{url: u.String(), file: location}
+		case errors.Is(err, os.ErrNotExist):
 			return nil, fmt.Errorf("there is no file %s beside the schema", location)
-		}
-		if err != nil {
+		case err != nil:
 			return nil, err
 		}
-		src.dir = filepath.Dir(filepath.Join(in.dir, filepath.FromSlash(location)))
 	case web:
-		return nil, &offlineError{url: u.String(), file: lastSegment(u.Path)}
+		return nil, &offlineError{url: u.String(), file: path.Base(u.Path)}
 	case u.Scheme != "":
 		return nil, fmt.Errorf("references of the form %s: are not followed", u.Scheme)
 	default:
 		return nil, fmt.Errorf("%q is relative, and where this schema stands is not known", location)
 	}
-	name := u.String()
-	if src.dir != "" {
-		name = filepath.Join(in.dir, filepath.FromSlash(location))
-	}
 	root, problems := document.ParseJSON(name, data, r.cfg.Limits)
-	if root == nil || problems.HasErrors() {
-		for _, p := range problems {
+	for _, p := range problems {
+		if p.Severity == diag.Error {
 			return nil, fmt.Errorf("%s: %s", p.At, p.Message)
 		}
 	}
-	src.root = root
-	return src, nil
+	return r.begin(root, u), nil
 }
 
 // An offlineError is a reference to a document that only the network has.
@@ -317,8 +379,6 @@ func readBeside(dir, location string, limits document.Limits) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, limit+1)) // the parser refuses what is over the limit
 }
 
-func lastSegment(path string) string { return path[strings.LastIndex(path, "/")+1:] }
-
 // Resolve follows $ref (local, resource-schema.json#…, foreign) until it reaches a schema
 // that has none, and returns that. The same definition is always the same value, so that
 // callers may key maps by it. A node that is nil stays nil.
@@ -336,11 +396,11 @@ func (s *Schema) Resolve(node *document.Value) (*document.Value, error) {
 			if err := s.refs.broken[node]; err != nil {
 				return nil, fmt.Errorf("reference %q: %w", ref.Text, err)
 			}
-			found, _, _, err := s.refs.findOwn(ref.Text)
+			found, err := s.refs.findOwn(ref.Text)
 			if err != nil {
 				return nil, fmt.Errorf("reference %q: %w", ref.Text, err)
 			}
-			target = found
+			target = found.node
 		}
 		if target == node {
 			break
@@ -352,10 +412,10 @@ func (s *Schema) Resolve(node *document.Value) (*document.Value, error) {
 
 // findOwn resolves a reference of a node that was not in the document when it was loaded,
 // for which only the document itself is at hand.
-func (r *references) findOwn(ref string) (*document.Value, *source, document.Pointer, error) {
+func (r *references) findOwn(ref string) (target, error) {
 	location, _, _ := strings.Cut(ref, "#")
 	if location != "" && location != "resource-schema.json" {
-		return nil, nil, nil, errors.New("it stands outside of the schema")
+		return target{}, errors.New("it stands outside of the schema")
 	}
 	return r.find(r.own, ref)
 }
