@@ -117,6 +117,14 @@ func (c *console) projectDir() string {
 	return filepath.Join(c.Dir, c.project)
 }
 
+// label is how messages call the project's folder: "" is the working folder.
+func (c *console) label() string {
+	if label := c.shown(c.projectDir()); label != "." {
+		return label
+	}
+	return ""
+}
+
 // path makes a path that was given on the command line absolute: it counts from the
 // working folder, not from --project.
 func (c *console) path(name string) string {
@@ -136,10 +144,11 @@ func (c *console) shown(path string) string {
 }
 
 // start is run before every command's own code. Only a folder that is a project gets a
-// log file; what init says before it has made one is kept for then.
+// log file; what init says before it has made one is kept for then. A command with the
+// annotation "project"="created" makes the folder, one with "log"="none" leaves no log.
 func (c *console) start(cmd *cobra.Command) error {
 	c.started = true
-	if c.project != "" {
+	if c.project != "" && cmd.Annotations["project"] != "created" {
 		if info, err := os.Stat(c.projectDir()); err != nil || !info.IsDir() {
 			return withHint(fmt.Errorf("there is no folder %s", c.project), "--project names the folder of an extension project")
 		}

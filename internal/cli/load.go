@@ -17,12 +17,7 @@ import (
 // openProject reads the settings of the project that --project names. With faulty
 // settings the project is nil and the list says why.
 func (c *console) openProject() (*project.Project, diag.List, error) {
-	dir := c.projectDir()
-	label := c.shown(dir)
-	if label == "." {
-		label = ""
-	}
-	p, problems, err := project.Open(dir, label)
+	p, problems, err := project.Open(c.projectDir(), c.label())
 	var none *project.NotFoundError
 	if errors.As(err, &none) {
 		hint := "cfn init starts a project; --project DIR names one"

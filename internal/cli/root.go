@@ -39,11 +39,18 @@ Long options may be shortened as long as they stay unambiguous: --dry is --dry-r
 	shared := root.PersistentFlags()
 	shared.SortFlags = false
 	shared.VarPF((*counter)(&c.verbose), "verbose", "v", "say more on the error stream; -vv says everything").NoOptDefVal = "true"
-	shared.StringVar(&c.project, "project", "", "the folder of the project: `DIR` (default: the working folder)")
+	shared.StringVar(&c.project, "project", "", "use the project in the folder `DIR`, not the working folder")
 	annotate(shared, addition, "project")
 	root.Flags().Bool("version", false, "show the version and exit")
 	root.AddCommand(
+		newInit(c),
 		newValidate(c),
+		newSubmit(c),
+		newGenerate(c),
+		newBuildImage(c),
+		newPackage(c),
+		newDoctor(c),
+		newCompletion(c),
 	)
 	eachCommand(root, func(cmd *cobra.Command) {
 		cmd.Flags().SortFlags = false

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -32,7 +33,7 @@ Exit code: 0 without errors, 1 with errors.`,
 }
 
 func (c *console) validate(ctx context.Context) error {
-	success, problems, err := c.check(ctx)
+	p, fragment, problems, err := c.check(ctx)
 	if err != nil {
 		return err
 	}
@@ -43,26 +44,35 @@ func (c *console) validate(ctx context.Context) error {
 	if problems.HasErrors() {
 		return &exitError{code: exitFailure}
 	}
+	success := map[schema.Kind]string{
+		schema.Resource: "Resource schema is valid.",
+		schema.Hook:     "Hook schema is valid.",
+		schema.Module:   "Module fragment is valid.",
+	}[p.Kind]
+	if p.Kind == schema.Module {
+		if _, err := p.WriteModuleSchema(ctx, fragment); err != nil {
+			return err
+		}
+	}
 	if c.format == "text" {
 		fmt.Fprintln(c.Stdout, success)
 	}
 	return nil
 }
 
-// check looks at everything in the project. success is the line for a faultless one.
-func (c *console) check(ctx context.Context) (success string, problems diag.List, err error) {
+// check looks at everything in the project. With faulty settings the project is nil and
+// the list says why; only modules have a fragment.
+func (c *console) check(ctx context.Context) (*project.Project, *project.Fragment, diag.List, error) {
 	p, problems, err := c.openProject()
 	if err != nil || p == nil {
-		return "", problems, err
+		return nil, nil, problems, err
 	}
 	var more diag.List
-	switch p.Kind {
-	default:
-		success = "Resource schema is valid."
-		_, more, err = p.Schema(c.schemaConfig(ctx))
-	case schema.Hook:
-		success = "Hook schema is valid."
+	var fragment *project.Fragment
+	if p.Kind == schema.Module {
+		fragment, more, err = p.Fragment()
+	} else {
 		_, more, err = p.Schema(c.schemaConfig(ctx))
 	}
-	return success, append(problems, more...), err
+	return p, fragment, append(problems, more...), err
 }

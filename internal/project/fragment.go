@@ -1,6 +1,9 @@
 package project
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -271,4 +274,30 @@ func (f *Fragment) Schema(typeName string) []byte {
 		{"properties", properties},
 		{"additionalProperties", true},
 	})
+}
+
+// ModuleSchemaState compares schema.json of a module with its fragment. The file is
+// always taken for generated, because nothing else could be in it.
+func (p *Project) ModuleSchemaState(f *Fragment) (State, error) {
+	data, err := readBounded(p.Path(ModuleSchema), maxDocument)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Missing, nil
+	case err != nil:
+		return "", fmt.Errorf("read the module's schema: %w", err)
+	case bytes.Equal(data, f.Schema(p.TypeName)):
+		return Current, nil
+	}
+	return Stale, nil
+}
+
+// WriteModuleSchema brings schema.json up to date and returns the state that it had.
+func (p *Project) WriteModuleSchema(ctx context.Context, f *Fragment) (State, error) {
+	state, err := p.ModuleSchemaState(f)
+	if err != nil || state == Current {
+		return state, err
+	}
+	b := batch{dir: p.Dir}
+	b.put(ModuleSchema, f.Schema(p.TypeName))
+	return state, b.run(ctx)
 }

@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+func newBuildImage(c *console) *cobra.Command {
+	var opts struct{ image, executable string }
+	cmd := &cobra.Command{
+		Use:   "build-image",
+		Short: "Build a container image of the handlers (for languages that have one)",
+		Long: `Build a container image of the handlers. Only Java projects of the official tool have one,
+for running contract tests in a container.
+
+cfn runs handlers as local processes. Handlers in Go need no image, nor do modules, which
+have no handlers; the command then says so and fails, because there is no image.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, _, err := c.loadProject(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if p.Kind == schema.Module {
+				return errors.New("a module has no handlers, and so no image")
+			}
+			if p.Language == "java" {
+				return withHint(errors.New("building images of handlers in java is not supported yet"), "the official tool builds it, and needs Docker for it")
+			}
+			return withHint(fmt.Errorf("an image is not needed here: handlers in %s (runtime %s) run as local processes", p.Language, p.Runtime), "cfn test and cfn invoke start them without a container")
+		},
+	}
+	cmd.Flags().StringVar(&opts.image, "image-name", "", "the `NAME` of the image (default: the type's name with hyphens)")
+	cmd.Flags().StringVar(&opts.executable, "executable", "", "the `PATH` of the executable to put into the image")
+	return cmd
+}

@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// tools are the programs that cfn or the projects it makes may call.
+var tools = []struct {
+	name      string
+	args      []string // what makes it tell its version
+	languages []string // projects in these languages cannot do without it
+	use       string   // what it is for
+}{
+	{"go", []string{"version"}, []string{"go"}, "building handlers in Go: cfn test, cfn invoke, cfn start-lambda"},
+	{"git", []string{"--version"}, nil, "nothing: version control of your own"},
+	{"python3", []string{"--version"}, []string{"python36", "python37", "python38", "python39", "python310", "python311", "python312"}, "running handlers in Python"},
+	{"node", []string{"--version"}, []string{"typescript"}, "running handlers in TypeScript"},
+	{"java", []string{"-version"}, []string{"java"}, "running handlers in Java"},
+	{"docker", []string{"--version"}, nil, "nothing: handlers run as local processes"},
+	{"sam", []string{"--version"}, nil, "nothing: cfn start-lambda takes the place of sam local start-lambda"},
+	{"psql", []string{"--version"}, nil, "nothing: PostgreSQL is a choice for the local registry"},
+}
+
+// diagnosis is the result of cfn doctor, and its JSON.
+type diagnosis struct {
+	Version  string        `json:"version"`
+	Platform string        `json:"platform"`
+	OK       bool          `json:"ok"`
+	Tools    []toolState   `json:"tools"`
+	AWS      awsState      `json:"aws"`
+	Project  *projectState `json:"project"` // null outside of a project
+	Advice   []string      `json:"advice"`
+	problems diag.List
+}
+
+type toolState struct {
+	Name    string `json:"name"`
+	Found   bool   `json:"found"`
+	Path    string `json:"path"`
+	Version string `json:"version"`
+	Needed  bool   `json:"needed"` // by the project in this folder
+	Use     string `json:"use"`
+}
+
+// awsState tells where AWS settings come from, never what they are.
+type awsState struct {
+	Credentials []string `json:"credentials"` // "environment", a file
+	Profile     string   `json:"profile"`
+	Region      string   `json:"region"`
+	Endpoint    string   `json:"endpoint"`
+}
+
+type projectState struct {
+	Dir      string `json:"dir"`
+	TypeName string `json:"typeName"`
+	Kind     string `json:"kind"`
+	Language string `json:"language"`
+	Runtime  string `json:"runtime"`
+	Errors   int    `json:"errors"`
+	Warnings int    `json:"warnings"`
+	Built    bool   `json:"built"`
+	Inputs   int    `json:"inputs"` // sets of inputs for contract tests
+	Log      bool   `json:"logWritable"`
+}
+
+func newDoctor(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Show what is installed, what needs it, and the state of the project",
+		Long: `Show which tools are installed and what each is for, where AWS settings come from, and the
+state of the project in the folder. cfn itself needs none of the tools; handlers in Go need
+the go command to be built.
+
+Exit code: 0, or 1 if the project has errors or lacks a tool that its language needs.`,
+		Args:        noArguments,
+		Annotations: map[string]string{"log": "none"},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d, err := c.diagnose(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if c.format == "json" {
+				err = c.printJSON(d)
+			} else {
+				err = c.printDiagnosis(d)
+			}
+			if err == nil && !d.OK {
+				err = &exitError{code: exitFailure}
+			}
+			return err
+		},
+	}
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (c *console) diagnose(ctx context.Context) (*diagnosis, error) {
+	d := &diagnosis{Version: c.Version, Platform: runtime.GOOS + "/" + runtime.GOARCH, OK: true, AWS: c.awsState(), Advice: []string{}}
+	language, err := c.diagnoseProject(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	defer c.progress("Looking for tools")()
+	d.Tools = make([]toolState, len(tools))
+	var group sync.WaitGroup
+	for i, tool := range tools {
+		state := &d.Tools[i]
+		*state = toolState{Name: tool.name, Use: tool.use}
+		for _, l := range tool.languages {
+			state.Needed = state.Needed || l == language
+		}
+		group.Go(func() { c.findTool(ctx, state, tool.args) })
+	}
+	group.Wait()
+	for _, state := range d.Tools {
+		if state.Needed && !state.Found {
+			d.OK = false
+			d.Advice = append(d.Advice, fmt.Sprintf("install %s: it is needed for %s", state.Name, state.Use))
+		}
+	}
+	return d, ctx.Err()
+}
+
+// versionNumber is the first thing in a tool's answer that looks like a version.
+var versionNumber = regexp.MustCompile(`[0-9]+(\.[0-9]+)+[-+.\w]*`)
+
+func (c *console) findTool(ctx context.Context, state *toolState, args []string) {
+	path, err := exec.LookPath(state.Name)
+	if err != nil {
+		return
+	}
+	state.Found, state.Path = true, path
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env, cmd.Dir = c.Environ, os.TempDir() // not in the project: its settings change what tools say
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	state.Version = versionNumber.FindString(string(out))
+	c.logger.Debug("Asked a tool for its version", "tool", path, "answer", strings.TrimSpace(string(out[:min(len(out), 500)])), "error", err)
+}
+
+// awsState looks where the AWS SDKs would look, without reading a secret.
+func (c *console) awsState() awsState {
+	s := awsState{Credentials: []string{}, Profile: c.Getenv("AWS_PROFILE"), Region: c.Getenv("AWS_REGION"), Endpoint: c.Getenv("AWS_ENDPOINT_URL")}
+	if s.Region == "" {
+		s.Region = c.Getenv("AWS_DEFAULT_REGION")
+	}
+	if c.Getenv("AWS_ACCESS_KEY_ID") != "" && c.Getenv("AWS_SECRET_ACCESS_KEY") != "" {
+		s.Credentials = append(s.Credentials, "environment")
+	}
+	for _, file := range []struct{ variable, name string }{{"AWS_SHARED_CREDENTIALS_FILE", "credentials"}, {"AWS_CONFIG_FILE", "config"}} {
+		path := c.Getenv(file.variable)
+		if path == "" {
+			path = filepath.Join(c.home(), ".aws", file.name)
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			s.Credentials = append(s.Credentials, path)
+		}
+	}
+	return s
+}
+
+// home is the user's home folder, "" if the environment names none.
+func (c *console) home() string {
+	if runtime.GOOS == "windows" {
+		return c.Getenv("USERPROFILE")
+	}
+	return c.Getenv("HOME")
+}
+
+// diagnoseProject fills in the state of the project and returns its language.
+func (c *console) diagnoseProject(ctx context.Context, d *diagnosis) (language string, err error) {
+	p, _, problems, err := c.check(ctx)
+	var none *project.NotFoundError
+	if errors.As(err, &none) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	state := &projectState{Dir: c.projectDir()}
+	d.Project = state
+	if p != nil {
+		state.TypeName, state.Kind, state.Language, state.Runtime = p.TypeName, string(p.Kind), p.Language, p.Runtime
+		inputs, _, err := p.Inputs()
+		if err != nil {
+			return "", err
+		}
+		for i, input := range inputs {
+			if i == 0 || inputs[i-1].Set != input.Set {
+				state.Inputs++
+			}
+		}
+		state.Built = p.CheckBuilt() == nil
+		if p.Kind != schema.Module && !state.Built && p.Language == "go" {
+			d.Advice = append(d.Advice, "the handlers are not built: make builds them")
+		}
+	}
+	state.Errors, state.Warnings = problems.Count(diag.Error), problems.Count(diag.Warning)
+	if problems.HasErrors() {
+		d.OK = false
+		d.Advice = append(d.Advice, "the project has errors: cfn validate shows them")
+	}
+	state.Log = writable(c.projectDir())
+	if !state.Log {
+		d.Advice = append(d.Advice, "the project's folder cannot be written: there will be no rpdk.log, and nothing can be generated")
+	}
+	return state.Language, nil
+}
+
+// writable tells whether files can be made in a folder.
+func writable(dir string) bool {
+	file, err := os.CreateTemp(dir, ".cfn-*")
+	if err != nil {
+		return false
+	}
+	file.Close()
+	return os.Remove(file.Name()) == nil
+}
+
+func (c *console) printDiagnosis(d *diagnosis) error {
+	w := tabwriter.NewWriter(c.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "cfn\t%s\t%s\n", d.Version, d.Platform)
+	if p := d.Project; p == nil {
+		fmt.Fprintf(w, "project\tnone in this folder\n")
+	} else {
+		fmt.Fprintf(w, "project\t%s\t%s %s\n", cmp.Or(p.TypeName, "unknown"), strings.ToLower(p.Kind), p.Language)
+		fmt.Fprintf(w, "\terrors: %d, warnings: %d\tsets of inputs: %d\n", p.Errors, p.Warnings, p.Inputs)
+	}
+	fmt.Fprintf(w, "aws\tcredentials: %s\tregion: %s\n", cmp.Or(strings.Join(d.AWS.Credentials, ", "), "none, dummy ones are used"), cmp.Or(d.AWS.Region, "none, us-east-1 is used"))
+	fmt.Fprintln(w)
+	for _, tool := range d.Tools {
+		version := "not found"
+		if tool.Found {
+			version = cmp.Or(tool.Version, "found")
+		}
+		need := "optional"
+		if tool.Needed {
+			need = "needed"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", tool.Name, version, need, tool.Use)
+	}
+	for _, advice := range d.Advice {
+		fmt.Fprintf(w, "\n%s", advice)
+	}
+	if len(d.Advice) > 0 {
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
+}

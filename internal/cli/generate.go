@@ -1,0 +1,255 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/codegen"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+func newGenerate(c *console) *cobra.Command {
+	var opts struct {
+		check, canary, localOnly  bool
+		targets                   []string
+		endpoint, region, profile string
+	}
+	cmd := &cobra.Command{
+		Use:   "generate",
+		Short: "Generate code, role template and docs from the schema",
+		Long: `Generate what follows from the schema: models and the frame around the handlers, the
+template of the execution role, and the reference documentation in docs/. For a module,
+schema.json is generated from the fragment.
+
+Files that cfn did not generate are never touched, and files that are up to date are not
+written, so that their times stay. Pages in docs/ that were generated before and are not
+wanted any more are removed; your own files there stay.
+
+Nothing is asked of the network: the targets of a hook come from target-schemas/,
+target-info.json and --target-schemas.
+
+Exit code of --check: 0 if all is up to date, 1 if something is missing, stale or left over.`,
+		Example: `  cfn generate
+  cfn generate --check
+  cfn generate --target-schemas ../schemas/aws-s3-bucket.json ../schemas/aws-sqs-queue.json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.canary {
+				return withHint(errors.New("generating canary files is not supported yet"), "leave out --local-code-generation; everything else is generated without it")
+			}
+			return c.generate(cmd.Context(), opts.check, opts.targets)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&opts.check, "check", false, "change nothing; list the files that are not up to date and exit with 1")
+	flags.StringArrayVar(&opts.targets, "target-schemas", nil, "`FILES` or folders with the schemas of a hook's targets")
+	flags.BoolVar(&opts.localOnly, "local-only", false, "use only local schemas of a hook's targets; cfn always does")
+	flags.BoolVar(&opts.canary, "local-code-generation", false, "generate canary files, too")
+	flags.StringVar(&opts.endpoint, "endpoint-url", "", "accepted for compatibility: no service is asked (`URL`)")
+	flags.StringVar(&opts.region, "region", "", "accepted for compatibility: no service is asked (`NAME`)")
+	flags.StringVar(&opts.profile, "profile", "", "accepted for compatibility: no service is asked (`NAME`)")
+	annotate(flags, multiValue, "target-schemas")
+	annotate(flags, addition, "check")
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (c *console) generate(ctx context.Context, check bool, extra []string) error {
+	p, s, err := c.loadProject(ctx)
+	if err != nil {
+		return err
+	}
+	if p.Kind == schema.Module {
+		return c.generateModule(ctx, p, check)
+	}
+	files, err := c.generated(p, s, extra)
+	if err != nil {
+		return err
+	}
+	var statuses []project.Status
+	if check {
+		statuses, err = project.Compare(p.Dir, files)
+	} else {
+		statuses, err = project.Write(ctx, p.Dir, files, project.Regenerate)
+	}
+	if err != nil {
+		return err
+	}
+	statuses = only(statuses, files, codegen.Generated)
+	return c.reportGenerated(p, statuses, check)
+}
+
+// generateModule writes schema.json, or compares it.
+func (c *console) generateModule(ctx context.Context, p *project.Project, check bool) error {
+	f, problems, err := p.Fragment()
+	if err == nil {
+		err = problems.Err()
+	}
+	if err != nil {
+		return err
+	}
+	var state project.State
+	if check {
+		state, err = p.ModuleSchemaState(f)
+	} else {
+		state, err = p.WriteModuleSchema(ctx, f)
+	}
+	if err != nil {
+		return err
+	}
+	return c.reportGenerated(p, []project.Status{{Name: project.ModuleSchema, State: state}}, check)
+}
+
+// reportGenerated says what was done, or what there is to do.
+func (c *console) reportGenerated(p *project.Project, statuses []project.Status, check bool) error {
+	for _, status := range statuses {
+		c.logger.Debug("Generated file", "name", status.Name, "was", string(status.State))
+	}
+	if c.format == "json" {
+		if err := c.printStatuses(p, statuses); err != nil {
+			return err
+		}
+	}
+	if check {
+		return c.reportCheck(p, statuses)
+	}
+	for _, status := range statuses {
+		if status.State == project.Foreign {
+			fmt.Fprintf(c.Stderr, "warning: %s was left alone: cfn did not generate it\n", p.Name(status.Name))
+		}
+	}
+	if c.format == "text" {
+		fmt.Fprintf(c.Stdout, "Generated files for %s\n", p.TypeName)
+	}
+	return nil
+}
+
+// only keeps the statuses of files of one mode, and those of leftovers.
+func only(statuses []project.Status, files []codegen.File, mode codegen.Mode) []project.Status {
+	var out []project.Status
+	for i, status := range statuses {
+		if i >= len(files) || files[i].Mode == mode {
+			out = append(out, status)
+		}
+	}
+	return out
+}
+
+// reportCheck says what "generate" would do. Files of somebody else are not stale.
+func (c *console) reportCheck(p *project.Project, statuses []project.Status) error {
+	stale := 0
+	for _, status := range statuses {
+		switch status.State {
+		case project.Missing, project.Stale, project.Leftover:
+			stale++
+			if c.format == "text" {
+				fmt.Fprintf(c.Stdout, "%s: %s\n", status.State, p.Name(status.Name))
+			}
+		}
+	}
+	if stale > 0 {
+		c.hint("cfn generate brings them up to date")
+		return &exitError{code: exitFailure}
+	}
+	if c.format == "text" {
+		fmt.Fprintf(c.Stdout, "Generated files for %s are up to date\n", p.TypeName)
+	}
+	return nil
+}
+
+func (c *console) printStatuses(p *project.Project, statuses []project.Status) error {
+	type file struct {
+		Name  string        `json:"name"`
+		State project.State `json:"state"`
+	}
+	out := struct {
+		TypeName string `json:"typeName"`
+		Files    []file `json:"files"`
+	}{TypeName: p.TypeName, Files: []file{}}
+	for _, status := range statuses {
+		out.Files = append(out.Files, file{status.Name, status.State})
+	}
+	return c.printJSON(out)
+}
+
+// printJSON writes a result for a script.
+func (c *console) printJSON(v any) error {
+	e := json.NewEncoder(c.Stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// generated returns the files that follow from the schema of a resource type or a hook.
+func (c *console) generated(p *project.Project, s *schema.Schema, extra []string) ([]codegen.File, error) {
+	in, err := c.codegenInput(p, s)
+	if err != nil {
+		return nil, err
+	}
+	if p.Kind == schema.Hook {
+		for i, name := range extra {
+			extra[i] = c.path(name)
+		}
+		targets, missing, problems, err := p.Targets(s, extra)
+		if err == nil {
+			err = problems.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(missing) > 0 {
+			c.logger.Info("There are no schemas of the targets " + strings.Join(missing, ", ") + ": no models are generated for them")
+		}
+		for _, t := range targets {
+			if t.Schema != nil {
+				in.Targets = append(in.Targets, t.Schema)
+			}
+		}
+	}
+	files, err := codegen.Generate(in)
+	if err != nil {
+		return nil, fmt.Errorf("generate: %w", err)
+	}
+	return files, nil
+}
+
+// codegenInput describes the project to the generator. Of a language that cfn has no
+// generator for, role and documentation are generated.
+func (c *console) codegenInput(p *project.Project, s *schema.Schema) (codegen.Input, error) {
+	in := codegen.Input{
+		Schema: s, TypeName: p.TypeName, SchemaFile: p.SchemaFile(), Language: p.Language,
+		ImportPath: p.Option("import_path"), Entrypoint: p.Entrypoint, Runtime: p.Runtime, Version: c.Version,
+	}
+	if p.Language != "go" {
+		c.logger.Warn(fmt.Sprintf("no code is generated: there is no generator for %s yet", p.Language))
+		in.Language = ""
+		return in, nil
+	}
+	goMod, err := readOptional(p.Path("go.mod"))
+	if err != nil {
+		return in, err
+	}
+	handlers, err := readOptional(p.Path("cmd/resource/resource.go"))
+	if err != nil {
+		return in, err
+	}
+	in.Flavour = codegen.FlavourOf(goMod, handlers)
+	return in, nil
+}
+
+// readOptional reads a file; one that is not there is empty.
+func readOptional(path string) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}

@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/cfnlog"
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// initOptions are the options of cfn init; what is empty is asked for.
+type initOptions struct {
+	force      bool
+	kind       string
+	typeName   string
+	language   string
+	importPath string
+	targets    string // separated by commas
+
+	endpoint, region, profile string
+}
+
+func newInit(c *console) *cobra.Command {
+	var opts initOptions
+	cmd := &cobra.Command{
+		Use:   "init [LANGUAGE]",
+		Short: "Start a new project: a resource type, a module or a hook",
+		Long: `Start a new project in the folder. What the options do not say is asked for: on a terminal
+with a form, elsewhere with plain questions on the standard output and answers, one a line,
+from the standard input. Set ACCESSIBLE=1 for plain questions on a terminal.
+
+The project appears whole or not at all. Files that are there already stay as they are, a
+schema included, from which the code is then generated. With --force, or when you agree to
+overwrite the settings of a project, all files are overwritten.
+
+So far projects are started in Go; modules have no language.`,
+		Example: `  cfn init
+  cfn init --artifact-type RESOURCE --type-name Acme::Billing::Invoice go --import-path example.com/invoice
+  cfn init -a MODULE -t Acme::Network::Vpc::MODULE --project vpc`,
+		Args:        noArguments,
+		Annotations: map[string]string{"project": "created"},
+		RunE:        func(cmd *cobra.Command, _ []string) error { return c.init(cmd.Context(), opts) },
+	}
+	shared := cmd.PersistentFlags()
+	shared.SortFlags = false
+	shared.BoolVarP(&opts.force, "force", "f", false, "overwrite the files of the project")
+	shared.StringVarP(&opts.typeName, "type-name", "t", "", "the `NAME` of the type: Organization::Service::Resource")
+	shared.StringVarP(&opts.kind, "artifact-type", "a", "", "the `KIND` of extension: RESOURCE, MODULE or HOOK")
+	shared.StringVar(&opts.targets, "target-schemas", "", "`FILES` or folders with the schemas of a hook's targets, separated by commas")
+	shared.StringVar(&opts.endpoint, "endpoint-url", "", "accepted for compatibility: no service is asked (`URL`)")
+	shared.StringVar(&opts.region, "region", "", "accepted for compatibility: no service is asked (`NAME`)")
+	shared.StringVar(&opts.profile, "profile", "", "accepted for compatibility: no service is asked (`NAME`)")
+	c.choice(shared, &c.format, "format", "how the result is printed", "text", "json")
+	cmd.Flags().StringVar(&opts.language, "language", "", "the `LANGUAGE` of the handlers; the same as the sub-command")
+	cmd.Flags().StringVar(&opts.importPath, "import-path", "", "the import `PATH` of the Go module")
+	annotate(shared, addition, "format")
+	annotate(cmd.Flags(), addition, "language", "import-path")
+	for _, language := range project.Languages() {
+		cmd.AddCommand(newInitLanguage(c, &opts, language))
+	}
+	return cmd
+}
+
+// newInitLanguage is the form of init that names the language first.
+func newInitLanguage(c *console, opts *initOptions, language string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:         language,
+		Short:       "Start a project with handlers in " + language,
+		Args:        noArguments,
+		Annotations: map[string]string{"project": "created"},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts := *opts
+			opts.language = language
+			return c.init(cmd.Context(), opts)
+		},
+	}
+	if language == "go" {
+		cmd.Flags().StringVarP(&opts.importPath, "import-path", "p", "", "the import `PATH` of the Go module")
+	} else {
+		cmd.Short += " (not yet)"
+	}
+	return cmd
+}
+
+func (c *console) init(ctx context.Context, opts initOptions) error {
+	if opts.language != "" && !slices.Contains(project.Languages(), opts.language) {
+		return usagef("unknown language %q: choose from %s", opts.language, strings.Join(project.Languages(), ", "))
+	}
+	if c.format == "text" {
+		fmt.Fprintln(c.Stdout, "Initializing new project")
+	}
+	config := project.InitConfig{Version: c.Version, Overwrite: opts.force}
+	for _, name := range strings.Split(opts.targets, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			config.TargetSchemas = append(config.TargetSchemas, c.path(name))
+		}
+	}
+	w := c.newWizard()
+	if err := c.settleOverwrite(ctx, w, &config); err != nil {
+		return err
+	}
+	if err := c.settleType(ctx, w, opts, &config); err != nil {
+		return err
+	}
+	if err := c.settleLanguage(ctx, w, opts, &config); err != nil {
+		return err
+	}
+	return c.initialize(ctx, config)
+}
+
+// settleOverwrite looks for a project that is there already and asks what to do with it.
+func (c *console) settleOverwrite(ctx context.Context, w wizard, config *project.InitConfig) error {
+	path := filepath.Join(c.projectDir(), project.SettingsFile)
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	if config.Overwrite {
+		fmt.Fprintf(c.Stderr, "Overwriting settings file: %s\n", path)
+		return nil
+	}
+	p, problems, err := c.openProject()
+	if err != nil {
+		return err
+	}
+	if err := problems.Err(); err != nil {
+		return withHint(err, "--force overwrites the settings")
+	}
+	yes, err := w.overwrite(ctx, p.TypeName)
+	if err != nil {
+		return err
+	}
+	if !yes {
+		return &exitError{exitFailure, "aborted: the project is as it was"}
+	}
+	config.Overwrite = true
+	return nil
+}
+
+// settleType finds out the kind and the name of the type.
+func (c *console) settleType(ctx context.Context, w wizard, opts initOptions, config *project.InitConfig) (err error) {
+	kind, ok := parseKind(opts.kind)
+	if !ok {
+		if opts.kind != "" {
+			fmt.Fprintln(c.Stderr, kindError)
+		}
+		if kind, err = w.kind(ctx); err != nil {
+			return err
+		}
+	}
+	config.Kind, config.TypeName = kind, opts.typeName
+	if !project.ValidTypeName(kind, config.TypeName) {
+		if config.TypeName != "" {
+			fmt.Fprintln(c.Stderr, typeNameError(kind))
+		}
+		if config.TypeName, err = w.typeName(ctx, kind); err != nil {
+			return err
+		}
+	}
+	if namespace := project.ReservedNamespace(config.TypeName); namespace != "" {
+		fmt.Fprintf(c.Stderr, "warning: the namespace %s is reserved: the registry refuses private types in it\n", namespace)
+	}
+	return nil
+}
+
+// settleLanguage finds out what the language of the handlers needs to know.
+func (c *console) settleLanguage(ctx context.Context, w wizard, opts initOptions, config *project.InitConfig) (err error) {
+	if config.Kind == schema.Module {
+		return nil
+	}
+	if opts.language == "" && c.format == "text" {
+		fmt.Fprintln(c.Stdout, "One language is supported so far, defaulting to go")
+	}
+	if opts.language != "" && opts.language != "go" {
+		return withHint(fmt.Errorf("projects in %s cannot be started yet", opts.language),
+			"so far cfn starts projects in Go: cfn init go. What a project in %s needs besides its code, cfn generate writes", opts.language)
+	}
+	config.ImportPath = strings.ReplaceAll(opts.importPath, `\`, "/")
+	if !validImportPath(config.ImportPath) {
+		if config.ImportPath != "" {
+			fmt.Fprintln(c.Stderr, importPathError)
+		}
+		config.ImportPath, err = w.importPath(ctx, "example.com/"+strings.ToLower(strings.ReplaceAll(config.TypeName, "::", "-")))
+	}
+	return err
+}
+
+// initialize writes the project. A folder that was made for it goes away again if that fails.
+func (c *console) initialize(ctx context.Context, config project.InitConfig) (err error) {
+	dir := c.projectDir()
+	if _, statErr := os.Stat(dir); errors.Is(statErr, os.ErrNotExist) {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("make the folder of the project: %w", err)
+		}
+		defer func() {
+			if err != nil {
+				os.Remove(dir)
+			}
+		}()
+	}
+	done := c.progress("Writing the project")
+	statuses, problems, err := project.Init(ctx, dir, c.label(), config)
+	done()
+	switch {
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return errAborted()
+	case err != nil:
+		return err
+	case problems.HasErrors():
+		return withHint(&diag.Invalid{Problems: problems}, "--force overwrites the schema with an example")
+	}
+	c.log.Open(filepath.Join(dir, cfnlog.Name))
+	for _, status := range statuses {
+		c.logger.Info(status.Name+": "+initialized(status.State, config.Overwrite), "state", string(status.State))
+	}
+	if c.format == "json" {
+		type file struct {
+			Name   string `json:"name"`
+			Action string `json:"action"` // created, overwritten, removed, kept or unchanged
+		}
+		out := struct {
+			TypeName string `json:"typeName"`
+			Kind     string `json:"kind"`
+			Dir      string `json:"dir"`
+			Files    []file `json:"files"`
+		}{config.TypeName, string(config.Kind), dir, []file{}}
+		for _, status := range statuses {
+			out.Files = append(out.Files, file{status.Name, initialized(status.State, config.Overwrite)})
+		}
+		return c.printJSON(out)
+	}
+	fmt.Fprintf(c.Stdout, "Initialized a new project in %s\n", dir)
+	return nil
+}
+
+// initialized says what init did with a file in a state.
+func initialized(state project.State, overwrite bool) string {
+	switch {
+	case state == project.Missing:
+		return "created"
+	case state == project.Leftover:
+		return "removed"
+	case state == project.Current:
+		return "unchanged"
+	case overwrite || state == project.Stale:
+		return "overwritten"
+	}
+	return "kept"
+}

@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"charm.land/huh/v2"
+
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// A wizard asks what the options of init do not say. Every answer is valid. An error
+// means that there is none: the user gave up or the input ended.
+type wizard interface {
+	overwrite(ctx context.Context, typeName string) (bool, error)
+	kind(ctx context.Context) (schema.Kind, error)
+	typeName(ctx context.Context, kind schema.Kind) (string, error)
+	importPath(ctx context.Context, suggestion string) (string, error)
+}
+
+// newWizard returns a form for a terminal that can show one, else plain questions.
+func (c *console) newWizard() wizard {
+	fancy := c.Terminal.Stdin && c.Terminal.Stdout && c.Getenv("TERM") != "dumb" && c.Getenv("ACCESSIBLE") == ""
+	if fancy && c.format == "text" {
+		return &form{in: c.Stdin, out: c.Stdout}
+	}
+	out := c.Stdout
+	if c.format == "json" {
+		out = c.Stderr
+	}
+	return &questions{in: bufio.NewScanner(c.Stdin), out: out}
+}
+
+// errAborted is how init ends when the user gives up.
+func errAborted() error { return &exitError{exitFailure, "\naborted"} }
+
+// The official tool's words for a wrong answer.
+const (
+	kindError       = "Please enter a value matching resource(r) or a module(m) or a hook(h)"
+	importPathError = "Please enter the path of a Go module, such as example.com/reports"
+)
+
+func typeNameError(kind schema.Kind) string {
+	return fmt.Sprintf("Please enter a value matching '%s'", project.TypeNamePattern(kind))
+}
+
+// parseKind reads a kind as the official tool does: r, resource, resources and so on.
+func parseKind(word string) (schema.Kind, bool) {
+	switch strings.ToLower(strings.TrimSpace(word)) {
+	case "r", "resource", "resources":
+		return schema.Resource, true
+	case "m", "module", "modules":
+		return schema.Module, true
+	case "h", "hook", "hooks":
+		return schema.Hook, true
+	}
+	return "", false
+}
+
+// importPath is the form of a Go module path, without the rules that only matter to
+// module proxies.
+var importPath = regexp.MustCompile(`^[A-Za-z0-9_~-][A-Za-z0-9._~-]*(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
+
+func validImportPath(path string) bool {
+	return importPath.MatchString(path) && !strings.Contains(path, "..") && len(path) <= 200
+}
+
+// questions asks as the official tool does: a question, ">> ", an answer on one line, and
+// again after a wrong one.
+type questions struct {
+	in  *bufio.Scanner
+	out io.Writer
+}
+
+// ask repeats the question until the answer is accepted.
+func (q *questions) ask(ctx context.Context, question, flag string, accept func(answer string) string) error {
+	for {
+		fmt.Fprintf(q.out, "%s\n>> ", question)
+		answer, err := q.read(ctx, flag)
+		if err != nil {
+			return err
+		}
+		complaint := accept(strings.TrimSpace(answer))
+		if complaint == "" {
+			return nil
+		}
+		fmt.Fprintln(q.out, complaint)
+	}
+}
+
+// read waits for a line or for the end of ctx.
+func (q *questions) read(ctx context.Context, flag string) (string, error) {
+	type line struct {
+		text string
+		err  error
+	}
+	lines := make(chan line, 1)
+	go func() {
+		if q.in.Scan() {
+			lines <- line{text: q.in.Text()}
+			return
+		}
+		err := q.in.Err()
+		if err == nil {
+			err = io.EOF
+		}
+		lines <- line{err: err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", errAborted()
+	case l := <-lines:
+		if errors.Is(l.err, io.EOF) {
+			fmt.Fprintln(q.out)
+			return "", withHint(errors.New("the input ended before the question was answered"), "answer it with the option %s", flag)
+		}
+		if l.err != nil {
+			return "", fmt.Errorf("read the answer: %w", l.err)
+		}
+		return l.text, nil
+	}
+}
+
+func (q *questions) overwrite(ctx context.Context, typeName string) (yes bool, err error) {
+	err = q.ask(ctx, "Found existing settings - overwrite (y/N)?\n"+typeName, "--force", func(answer string) string {
+		answer = strings.ToLower(answer)
+		yes = answer == "y" || answer == "yes"
+		return ""
+	})
+	return yes, err
+}
+
+func (q *questions) kind(ctx context.Context) (kind schema.Kind, err error) {
+	err = q.ask(ctx, "Do you want to develop a new resource(r) or a module(m) or a hook(h)?.", "--artifact-type KIND", func(answer string) string {
+		var ok bool
+		if kind, ok = parseKind(answer); !ok {
+			return kindError
+		}
+		return ""
+	})
+	return kind, err
+}
+
+// typeNameQuestion is the official tool's question, in two lines.
+func typeNameQuestion(kind schema.Kind) (question, form string) {
+	switch kind {
+	case schema.Module:
+		return "What's the name of your module type?", "(<Organization>::<Service>::<Name>::MODULE)"
+	case schema.Hook:
+		return "What's the name of your hook type?", "(Organization::Service::Hook)"
+	}
+	return "What's the name of your resource type?", "(Organization::Service::Resource)"
+}
+
+func (q *questions) typeName(ctx context.Context, kind schema.Kind) (name string, err error) {
+	question, form := typeNameQuestion(kind)
+	err = q.ask(ctx, question+"\n"+form, "--type-name NAME", func(answer string) string {
+		if name = answer; !project.ValidTypeName(kind, name) {
+			return typeNameError(kind)
+		}
+		return ""
+	})
+	return name, err
+}
+
+func (q *questions) importPath(ctx context.Context, _ string) (path string, err error) {
+	err = q.ask(ctx, "Enter the GO Import path", "--import-path PATH", func(answer string) string {
+		if path = strings.ReplaceAll(answer, `\`, "/"); !validImportPath(path) {
+			return importPathError
+		}
+		return ""
+	})
+	return path, err
+}
+
+// form asks with fields that can be edited.
+type form struct {
+	in  io.Reader
+	out io.Writer
+}
+
+func (f *form) run(ctx context.Context, field huh.Field) error {
+	err := huh.NewForm(huh.NewGroup(field)).WithInput(f.in).WithOutput(f.out).RunWithContext(ctx)
+	if errors.Is(err, huh.ErrUserAborted) || ctx.Err() != nil {
+		return errAborted()
+	}
+	if err != nil {
+		return fmt.Errorf("show the form: %w", err)
+	}
+	return nil
+}
+
+func (f *form) overwrite(ctx context.Context, typeName string) (yes bool, err error) {
+	err = f.run(ctx, huh.NewConfirm().
+		Title("There is a project here already: "+typeName).
+		Description("Overwrite all its files?").
+		Affirmative("Overwrite").Negative("Leave it").Value(&yes))
+	return yes, err
+}
+
+func (f *form) kind(ctx context.Context) (schema.Kind, error) {
+	kind := schema.Resource
+	err := f.run(ctx, huh.NewSelect[schema.Kind]().
+		Title("What do you want to develop?").
+		Options(
+			huh.NewOption("a resource type", schema.Resource),
+			huh.NewOption("a module", schema.Module),
+			huh.NewOption("a hook", schema.Hook),
+		).Value(&kind))
+	return kind, err
+}
+
+func (f *form) typeName(ctx context.Context, kind schema.Kind) (name string, err error) {
+	question, form := typeNameQuestion(kind)
+	err = f.run(ctx, huh.NewInput().Title(question).Description(form).Value(&name).Validate(func(text string) error {
+		if !project.ValidTypeName(kind, text) {
+			return errors.New(typeNameError(kind))
+		}
+		return nil
+	}))
+	return name, err
+}
+
+func (f *form) importPath(ctx context.Context, suggestion string) (string, error) {
+	path := suggestion
+	err := f.run(ctx, huh.NewInput().Title("What's the import path of the Go module?").Value(&path).Validate(func(text string) error {
+		if !validImportPath(text) {
+			return errors.New(importPathError)
+		}
+		return nil
+	}))
+	return path, err
+}

@@ -1,0 +1,185 @@
+package project
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/codegen"
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// bucketSchema is the target that the example hook starts with, so that a new project is
+// whole without a network.
+//
+//go:embed example/aws-s3-bucket.json
+var bucketSchema []byte
+
+// Languages are those of the official tool's plug-ins that projects may be written in.
+// Only the first can be started by [Init] so far.
+func Languages() []string {
+	return []string{"go", "java", "python38", "python39", "python310", "python311", "python312", "typescript"}
+}
+
+// InitConfig describes a new project.
+type InitConfig struct {
+	Kind     schema.Kind
+	TypeName string // valid for the kind
+
+	// ImportPath is the path of the Go module; modules have none.
+	ImportPath string
+
+	// Version is that of this program; see codegen.Input.
+	Version string
+
+	// TargetSchemas are files and folders, absolute, with schemas of a hook's targets.
+	// They are copied into the project.
+	TargetSchemas []string
+
+	// Overwrite replaces every file that is in the way. Otherwise what is there stays,
+	// a schema included, from which the code is then generated.
+	Overwrite bool
+}
+
+// Init writes a new project in the language Go, or a new module, into dir, which exists.
+// label is what messages call it. Everything is written or nothing is, .rpdk-config last.
+//
+// Settings that are there and that Init does not know are kept. The list holds what is
+// wrong with a schema that was there, or with the targets; with errors in it nothing is
+// written. Errors are those of [Write] and of [codegen.Generate].
+func Init(ctx context.Context, dir, label string, config InitConfig) ([]Status, diag.List, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("start the project: %w", err)
+	}
+	p := &Project{Dir: dir, Label: label, Settings: Settings{
+		Kind: config.Kind, TypeName: config.TypeName, Language: "go", Runtime: "provided.al2023", Entrypoint: "bootstrap",
+	}}
+	if p.Kind == schema.Module {
+		p.Language, p.Runtime, p.Entrypoint = "", "", ""
+	}
+	settings, err := p.newSettings(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := codegen.Example(p.Kind, p.TypeName)
+	if err != nil {
+		return nil, nil, fmt.Errorf("start the project: %w", err)
+	}
+	var problems diag.List
+	if p.Kind != schema.Module {
+		var more []codegen.File
+		more, problems, err = p.newSources(files[0], config)
+		if err != nil || problems.HasErrors() {
+			return nil, problems, err
+		}
+		files = append(files, more...)
+	}
+	files = append(files, codegen.File{Path: SettingsFile, Data: settings, Mode: codegen.Once})
+	purpose := Start
+	if config.Overwrite {
+		purpose = Overwrite
+	}
+	statuses, err := Write(ctx, dir, files, purpose)
+	return statuses, problems, err
+}
+
+// newSources generates what belongs to the schema: the one that is there, or the example.
+func (p *Project) newSources(example codegen.File, config InitConfig) ([]codegen.File, diag.List, error) {
+	text := example.Data
+	if !config.Overwrite {
+		data, err := readBounded(p.Path(example.Path), maxDocument)
+		if err == nil {
+			text = data
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, fmt.Errorf("read the schema: %w", err)
+		}
+	}
+	s, problems := schema.Load(p.Name(example.Path), text, schema.Config{Kind: p.Kind})
+	if problems.HasErrors() {
+		return nil, problems, nil
+	}
+	in := codegen.Input{
+		Schema: s, TypeName: p.TypeName, SchemaFile: p.SchemaFile(), Language: p.Language,
+		ImportPath: config.ImportPath, Entrypoint: p.Entrypoint, Runtime: p.Runtime, Version: config.Version,
+	}
+	var files []codegen.File
+	if p.Kind == schema.Hook {
+		known := map[string]*Target{}
+		if len(config.TargetSchemas) == 0 {
+			addTarget(known, TargetsDir+"/aws-s3-bucket.json", bucketSchema)
+		}
+		more, err := p.readTargets(known, config.TargetSchemas)
+		if err != nil || more.HasErrors() {
+			return nil, append(problems, more...), err
+		}
+		for _, t := range sortedTargets(known) {
+			if t.Schema != nil {
+				in.Targets = append(in.Targets, t.Schema)
+				files = append(files, codegen.File{Path: TargetsDir + "/" + codegen.Hyphenated(t.Name) + ".json", Data: encode(t.Schema.Root), Mode: codegen.Once})
+			}
+		}
+	}
+	generated, err := codegen.Generate(in)
+	if err != nil {
+		return nil, problems, fmt.Errorf("generate: %w", err)
+	}
+	return append(generated, files...), problems, nil
+}
+
+// newSettings is the text of .rpdk-config, with what was in it and is not ours to set.
+func (p *Project) newSettings(config InitConfig) ([]byte, error) {
+	var old *document.Value
+	data, err := readBounded(p.Path(SettingsFile), 1<<20)
+	switch {
+	case err == nil:
+		old, _ = document.ParseJSON(p.Name(SettingsFile), data, document.Limits{Depth: 64})
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("read the settings: %w", err)
+	}
+	options := object{}
+	if p.Kind != schema.Module {
+		options = append(options, pair{"import_path", config.ImportPath})
+	}
+	options = append(options, pair{"protocolVersion", "2.0.0"})
+	out := object{{"artifact_type", string(p.Kind)}, {"typeName", p.TypeName}}
+	if p.Kind != schema.Module {
+		out = append(out,
+			pair{"language", p.Language}, pair{"runtime", p.Runtime},
+			pair{"entrypoint", p.Entrypoint}, pair{"testEntrypoint", p.Entrypoint})
+	}
+	out = append(out, pair{"settings", merged(options, old.Get("settings"))})
+	// These belong to the code of another kind or language, which is replaced.
+	replaced := []string{"language", "runtime", "entrypoint", "testEntrypoint", "executableEntrypoint"}
+	return encode(merged(out, old, replaced...)), nil
+}
+
+// merged adds to an object the members of another that it does not have.
+func merged(o object, old *document.Value, except ...string) object {
+	if old == nil || old.Kind != document.Object {
+		return o
+	}
+	for i, m := range old.Members {
+		has := slices.ContainsFunc(o, func(p pair) bool { return p.key == m.Key }) || slices.Contains(except, m.Key)
+		if !has && old.Member(m.Key) == &old.Members[i] {
+			o = append(o, pair{m.Key, m.Value})
+		}
+	}
+	return o
+}
+
+func sortedTargets(known map[string]*Target) []*Target {
+	var out []*Target
+	for _, t := range known {
+		out = append(out, t)
+	}
+	slices.SortFunc(out, func(a, b *Target) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

@@ -1,0 +1,218 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// A Target is a resource type that a hook judges, as far as the project knows it.
+type Target struct {
+	Name   string         // the type name
+	Schema *schema.Schema // nil if only target-info.json knows the type and holds no schema
+	Info   *document.Value
+}
+
+// Targets collects the resource types that the hook's handlers name and that the project
+// has schemas of: in target-schemas/, in the files and folders given as extra (absolute),
+// and in target-info.json. Names with * or ? stand for all the types known that they
+// match. The targets are sorted by name; missing are the names without wildcards that
+// nothing is known of, and the wildcards that match nothing.
+//
+// STACK and CHANGE_SET are no resource types and are left out.
+func (p *Project) Targets(s *schema.Schema, extra []string) (targets []Target, missing []string, problems diag.List, err error) {
+	known := map[string]*Target{}
+	problems, err = p.readTargets(known, extra)
+	if err != nil || problems.HasErrors() {
+		return nil, nil, problems, err
+	}
+	wanted := map[string]bool{}
+	for _, h := range s.Handlers {
+		for _, pattern := range h.TargetNames {
+			if pattern == "STACK" || pattern == "CHANGE_SET" {
+				continue
+			}
+			found := false
+			for name := range known {
+				if matchTarget(pattern, name) {
+					found, wanted[name] = true, true
+				}
+			}
+			if !found && !slices.Contains(missing, pattern) {
+				missing = append(missing, pattern)
+			}
+		}
+	}
+	for name := range wanted {
+		targets = append(targets, *known[name])
+	}
+	slices.SortFunc(targets, func(a, b Target) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(missing)
+	return targets, missing, problems, nil
+}
+
+// readTargets fills known from the project and from extra.
+func (p *Project) readTargets(known map[string]*Target, extra []string) (diag.List, error) {
+	var problems diag.List
+	data, err := readBounded(p.Path(TargetsFile), 4*maxDocument)
+	if err == nil {
+		problems = append(problems, p.readTargetInfo(known, data)...)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the hook's targets: %w", err)
+	}
+	files := map[string]string{} // from the path to the name in messages
+	for _, place := range append([]string{p.Path(TargetsDir)}, extra...) {
+		found, err := jsonFiles(place)
+		if errors.Is(err, fs.ErrNotExist) && place == p.Path(TargetsDir) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the hook's targets: %w", err)
+		}
+		for _, file := range found {
+			files[file] = p.labelled(file)
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		data, err := readBounded(file, maxDocument)
+		if err != nil {
+			return nil, fmt.Errorf("read the hook's targets: %w", err)
+		}
+		problems = append(problems, addTarget(known, files[file], data)...)
+	}
+	return problems, nil
+}
+
+// labelled is a path as messages show it.
+func (p *Project) labelled(path string) string {
+	if rel, err := filepath.Rel(p.Dir, path); err == nil && filepath.IsLocal(rel) {
+		return p.Name(rel)
+	}
+	return path
+}
+
+// jsonFiles lists a file, or the .json files in a folder.
+func jsonFiles(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	return filepath.Glob(filepath.Join(path, "*.json"))
+}
+
+// addTarget loads the schema of a target. Warnings about it are not the hook author's.
+func addTarget(known map[string]*Target, file string, data []byte) diag.List {
+	s, problems := schema.Load(file, data, schema.Config{Kind: schema.Resource})
+	if problems.HasErrors() {
+		return problems
+	}
+	name := s.TypeName.Value
+	t := known[name]
+	if t == nil {
+		t = &Target{Name: name}
+		known[name] = t
+	}
+	if t.Schema != nil && string(t.Schema.Root.AppendJSON(nil)) != string(s.Root.AppendJSON(nil)) {
+		return diag.List{{
+			ID: "project/target-twice", At: s.TypeName.At, Pointer: "/typeName",
+			Message: fmt.Sprintf("there are two different schemas of %s", name),
+			Hint:    "remove one of them",
+			Related: []diag.Note{{At: t.Schema.TypeName.At, Message: "the other one"}},
+		}}
+	}
+	t.Schema = s
+	return nil
+}
+
+// readTargetInfo reads target-info.json: {typeName: {"Schema": …, …}}.
+func (p *Project) readTargetInfo(known map[string]*Target, data []byte) diag.List {
+	root, problems := document.ParseJSON(p.Name(TargetsFile), data, document.Limits{Bytes: 4 * maxDocument})
+	if root == nil || problems.HasErrors() {
+		return problems
+	}
+	if root.Kind != document.Object {
+		return diag.List{{ID: "project/wrong-type", At: root.At, Message: "the hook's targets are no JSON object", Hint: `write {"TYPE NAME": {"Schema": {…}}}`}}
+	}
+	for _, m := range root.Members {
+		t := &Target{Name: m.Key, Info: m.Value}
+		known[m.Key] = t
+		held := m.Value.Get("Schema")
+		if held == nil {
+			continue
+		}
+		s, problems := schema.Load(p.Name(TargetsFile)+"#/"+m.Key, held.AppendJSON(nil), schema.Config{Kind: schema.Resource})
+		if problems.HasErrors() {
+			return problems
+		}
+		t.Schema = s
+	}
+	return nil
+}
+
+// matchTarget tells whether a target name, in which * stands for any text and ? for one
+// character, matches a type name.
+func matchTarget(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
+}
+
+// packTargets adds what the registry wants to know of a hook's targets.
+func (p *Project) packTargets(a *archiver, s *schema.Schema) error {
+	targets, _, problems, err := p.Targets(s, nil)
+	if err == nil {
+		err = problems.Err()
+	}
+	if err != nil {
+		return err
+	}
+	info := object{}
+	for _, t := range targets {
+		info = append(info, pair{t.Name, t.info()})
+	}
+	a.add(TargetsFile, encode(info), 0o644)
+	for _, t := range targets {
+		if t.Schema != nil {
+			a.add(TargetsDir+"/"+strings.ToLower(strings.ReplaceAll(t.Name, "::", "-"))+".json", encode(t.Schema.Root), 0o644)
+		}
+	}
+	return nil
+}
+
+// info is the target's member of target-info.json; what the project's own file says
+// comes first.
+func (t *Target) info() object {
+	out := object{}
+	has := map[string]bool{}
+	if t.Info != nil {
+		for _, m := range t.Info.Members {
+			has[m.Key] = true
+			out = append(out, pair{m.Key, m.Value})
+		}
+	}
+	add := func(key string, value any) {
+		if !has[key] {
+			out = append(out, pair{key, value})
+		}
+	}
+	add("TargetName", t.Name)
+	add("TargetType", "RESOURCE")
+	if t.Schema != nil {
+		add("Schema", t.Schema.Root)
+	}
+	add("IsCfnRegistrySupportedType", true)
+	add("SchemaFileAvailable", t.Schema != nil)
+	return out
+}
