@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -165,7 +166,7 @@ func (r *structureReport) add(e *jsonschema.ValidationError) {
 			r.missingKey(f)
 		}
 	case *kind.Dependency:
-		f.key = k.Prop
+		f.keyword, f.key = "dependencies", k.Prop
 		r.report(f, "schema/needs-type", "{key} needs something beside it that is not there")
 	case *kind.Not:
 		f.keyword = "not"
@@ -260,10 +261,14 @@ func (r *structureReport) unknownKey(f failure) {
 	if last := nameOf(f.pointer); len(f.pointer) > 0 && f.rule.Get("properties").Get("$ref") == nil {
 		where = last
 	}
+	known := f.rule.Get("properties")
 	if hint := f.rule.Get("refused").Get(f.key); hint != nil {
 		f.problem.Hint = hint.Text
+	} else if known == nil {
+		if name := properName(f.key); name != "" {
+			f.problem.Hint = fmt.Sprintf("%q would be one", name)
+		}
 	} else {
-		known := f.rule.Get("properties")
 		words := make([]string, 0, 40)
 		for _, m := range members(known) {
 			words = append(words, m.Key)
@@ -319,6 +324,8 @@ func typeHint(f failure, k *kind.Type) string {
 		last = f.pointer[len(f.pointer)-1]
 	}
 	switch {
+	case k.Got == "boolean" && slices.Contains(k.Want, "object"):
+		return "an empty object, {}, allows every value"
 	case last == "items" && k.Got == "array":
 		return "items takes one schema for all items; describe a tuple as an object with named properties"
 	case len(k.Want) == 1 && k.Want[0] == "array" && k.Got == "string":

@@ -68,7 +68,7 @@ var placeholder = regexp.MustCompile(`\{(key|name|got|value)\}`)
 // every way a seed can think of.
 func TestMetaSchemasAgreeWithOfficial(t *testing.T) {
 	oracle := official(t)
-	rounds := 40
+	rounds := 16
 	if testing.Short() {
 		rounds = 5
 	}

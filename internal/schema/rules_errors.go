@@ -123,7 +123,7 @@ func refsResolve(in *inspection) {
 // nearest proposes a key where the pointer leaves the document.
 func (e *danglingError) nearest() string {
 	v := e.root
-	for _, token := range e.pointer {
+	for i, token := range e.pointer {
 		next := v.Lookup(document.Pointer{token})
 		if next != nil {
 			v = next
@@ -133,7 +133,11 @@ func (e *danglingError) nearest() string {
 		for _, m := range members(v) {
 			words = append(words, m.Key)
 		}
-		return didYouMean(token, words)
+		if near := nearest(token, words); near != "" {
+			better := e.pointer[:i].Append(near).Append(e.pointer[i+1:]...)
+			return fmt.Sprintf("did you mean %q?", "#"+better.String())
+		}
+		return ""
 	}
 	return ""
 }
@@ -242,7 +246,7 @@ func taggingOnce(in *inspection) {
 
 func tagsUpdatable(in *inspection) {
 	m := in.Root.Member("tagging")
-	if m == nil || m.Value.Kind != document.Object || !in.Tagging.TagUpdatable || in.Handler("update") != nil {
+	if m == nil || m.Value.Get("taggable") == nil || !in.Tagging.TagUpdatable || in.Handler("update") != nil {
 		return
 	}
 	at, pointer, message := m.KeyAt, document.Pointer{"tagging"}, "tags are updatable unless tagUpdatable is false, but there is no update handler"
@@ -259,7 +263,7 @@ func tagPropertyExists(in *inspection) {
 	}
 	property := m.Value.Get("tagProperty")
 	if property == nil {
-		if in.Tagging.Taggable && in.Property(document.Pointer{"Tags"}) == nil {
+		if in.Tagging.Taggable && m.Value.Get("taggable") != nil && in.Property(document.Pointer{"Tags"}) == nil {
 			in.report(m.KeyAt, document.Pointer{"tagging"}, `the type is taggable, but has no property "Tags"`,
 				`declare it, name another one in "tagProperty", or set "taggable": false`)
 		}
@@ -294,7 +298,10 @@ func (in *inspection) nearestProperty(p Path) string {
 			return fmt.Sprintf("did you mean %q?", "/properties/"+word)
 		}
 	}
-	return didYouMean(tokens[0], words)
+	if near := nearest(tokens[0], words); near != "" {
+		return fmt.Sprintf("did you mean %q?", "/properties/"+near)
+	}
+	return ""
 }
 
 func hookPermissions(in *inspection) {

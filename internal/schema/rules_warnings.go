@@ -134,7 +134,7 @@ var warningRules = []Rule{{
 
 func identifiersResolve(in *inspection) {
 	check := func(p listed) {
-		if len(p.Tokens) == 0 || in.Property(p.Tokens) == nil {
+		if in.leadsNowhere(p.Path) {
 			in.report(p.At, p.pointer, fmt.Sprintf("%q names no property", cut(p.Text)), in.nearestProperty(p.Path))
 		}
 	}
@@ -154,9 +154,17 @@ func identifiersResolve(in *inspection) {
 	}
 }
 
+// leadsNowhere tells whether a path names no property of the schema.
+func (in *inspection) leadsNowhere(p Path) bool {
+	return len(p.Tokens) == 0 || in.Property(p.Tokens) == nil
+}
+
 func identifiersImmutable(in *inspection) {
 	readOnly, createOnly := in.list("readOnlyProperties"), in.list("createOnlyProperties")
 	for _, p := range in.list("primaryIdentifier") {
+		if in.leadsNowhere(p.Path) {
+			continue // said already
+		}
 		if inList(p.Path, readOnly) == nil && inList(p.Path, createOnly) == nil {
 			in.report(p.At, p.pointer, fmt.Sprintf("%q identifies the resource, but is neither read-only nor create-only", cut(p.Text)),
 				"add it to createOnlyProperties, or to readOnlyProperties if the service assigns it")
@@ -166,9 +174,9 @@ func identifiersImmutable(in *inspection) {
 
 func propertiesCapitalised(in *inspection) {
 	for _, p := range in.reachable() {
-		if p.name != "" && p.name[0] >= 'a' && p.name[0] <= 'z' {
-			in.report(p.at, p.pointer, fmt.Sprintf("the property %q begins with a lowercase letter", cut(p.name)),
-				fmt.Sprintf("CloudFormation style is %q", cut(strings.ToUpper(p.name[:1])+p.name[1:])))
+		if isName(p.name) && p.name[0] >= 'a' && p.name[0] <= 'z' {
+			in.report(p.at, p.pointer, fmt.Sprintf("the property %q begins with a lowercase letter", p.name),
+				fmt.Sprintf("in the style of CloudFormation it is %q", properName(p.name)))
 		}
 	}
 }

@@ -49,7 +49,15 @@ var warningIDs = map[string]string{
 // warningLedger lists where our warnings differ from the official tool's, and why.
 var warningLedger = map[string]string{
 	"aws/aws-s3-storagelensgroup.json keyword-type-mismatch": "uniqueItems on an object with properties, where the official tool does not look",
+
+	"edge/identifier_missing_property.json primary-identifier-not-read-or-create-only":                   unresolved,
+	"java-library/minimal-schema.json primary-identifier-not-read-or-create-only":                        unresolved,
+	"java-library/minimal-schema-with-typeconfiguration.json primary-identifier-not-read-or-create-only": unresolved,
+	"java-library/singleton-test-schema.json primary-identifier-not-read-or-create-only":                 unresolved,
+	"java-library/test-schema-with-empty-write-only.json primary-identifier-not-read-or-create-only":     unresolved,
 }
+
+const unresolved = "the identifier names no property, which schema/identifier-unresolved says instead"
 
 func readIndex(t *testing.T, file string) map[string]expectation {
 	t.Helper()

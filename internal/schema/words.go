@@ -87,21 +87,64 @@ func oneOf(names []string) string {
 	return strings.Join(out, " or ")
 }
 
+// properName makes the name of a property from a text that is none: "cover_sheet" becomes
+// "CoverSheet". It is empty if nothing usable remains.
+func properName(text string) string {
+	var b strings.Builder
+	capital := true
+	for _, r := range text {
+		switch {
+		case r >= 'a' && r <= 'z' && capital:
+			b.WriteRune(r - 'a' + 'A')
+			capital = false
+		case r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9':
+			b.WriteRune(r)
+			capital = false
+		default:
+			capital = true
+		}
+	}
+	name := strings.TrimPrefix(b.String(), "CloudFormation")
+	if len(name) > 64 {
+		name = name[:64]
+	}
+	return name
+}
+
+// isName tells whether a text can be the name of a property.
+func isName(text string) bool {
+	for i := range len(text) {
+		c := text[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9') {
+			return false
+		}
+	}
+	return text != "" && len(text) <= 64
+}
+
 // didYouMean proposes the known word that is nearest to a wrong one, if one is near.
 func didYouMean(word string, known []string) string {
+	if near := nearest(word, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return ""
+}
+
+// nearest returns the known word that takes the fewest edits, "" if all take too many.
+func nearest(word string, known []string) string {
 	if word == "" || len(word) > 64 {
 		return ""
 	}
 	best, distance := "", max(1, len(word)/3)+1
 	for _, candidate := range known {
+		if len(candidate) > 64+distance {
+			continue
+		}
 		if d := editDistance(strings.ToLower(word), strings.ToLower(candidate)); d < distance {
 			best, distance = candidate, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("did you mean %q?", best)
+	return best
 }
 
 // editDistance counts the insertions, deletions, substitutions and swaps of neighbours
