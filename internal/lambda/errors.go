@@ -154,13 +154,16 @@ func (e *PayloadTooLargeError) Error() string {
 }
 
 // A ThrottledError says that no process became free within
-// Config.QueueTimeout.
+// Config.QueueTimeout, or that an endpoint refused for such a reason.
 type ThrottledError struct {
 	Function string
-	Limit    int // processes
+	Limit    int // processes; 0 when the endpoint keeps that to itself
 }
 
 func (e *ThrottledError) Error() string {
+	if e.Limit == 0 {
+		return fmt.Sprintf("function %s: the endpoint has too many invocations under way", e.Function)
+	}
 	return fmt.Sprintf("function %s: all %d processes are busy", e.Function, e.Limit)
 }
 
