@@ -1,0 +1,283 @@
+//go:build unix
+
+package lambda_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/formwork-dev/formwork/internal/lambda"
+)
+
+// TestStartError holds that a command that is no program here is explained.
+func TestStartError(t *testing.T) {
+	elf := func(machine byte) string {
+		return "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + "\x02\x00" + string([]byte{machine, 0}) + "\x01\x00\x00\x00" + strings.Repeat("\x00", 40)
+	}
+	foreign, foreignName := elf(183), "linux/arm64"
+	if runtime.GOARCH == "arm64" {
+		foreign, foreignName = elf(62), "linux/amd64"
+	}
+	tests := []struct {
+		name    string
+		content string
+		mode    os.FileMode
+		want    []string
+	}{
+		{"missing", "", 0, []string{"there is no such file", "build the handler first"}},
+		{"folder", "", os.ModeDir | 0o755, []string{"it is a folder"}},
+		{"not executable", "#!/bin/sh\n", 0o644, []string{"not executable", "chmod +x"}},
+		{"empty", "", 0o755, []string{"the file is empty"}},
+		{"other architecture", foreign, 0o755, []string{foreignName, "this machine is " + runtime.GOOS + "/" + runtime.GOARCH, "GOARCH=" + runtime.GOARCH}},
+		{"other system", "\xcf\xfa\xed\xfe\x0c\x00\x00\x01" + strings.Repeat("\x00", 56), 0o755, []string{"darwin/arm64", "GOOS=" + runtime.GOOS}},
+		{"zip", "PK\x03\x04\x00\x00\x00\x00", 0o755, []string{"zip archive"}},
+		{"text", "echo hello\n", 0o755, []string{"first line like #!/bin/sh"}},
+		{"no interpreter", "#!/no/such/python3\n", 0o755, []string{`"/no/such/python3"`, "not there"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "bootstrap")
+			switch {
+			case test.mode.IsDir():
+				os.Mkdir(path, 0o755)
+			case test.mode != 0:
+				if err := os.WriteFile(path, []byte(test.content), test.mode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f, err := lambda.Start(t.Context(), lambda.Config{Name: "F", Command: []string{"./bootstrap"}, Dir: dir})
+			if f != nil {
+				t.Fatal("it started")
+			}
+			is(func(e *lambda.StartError) bool { return e.Command == path })(t, err)
+			for _, part := range test.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %q does not say %q", err, part)
+				}
+			}
+		})
+	}
+	t.Run("no working folder", func(t *testing.T) {
+		c := config(t, "echo")
+		c.Dir = filepath.Join(c.Dir, "missing")
+		_, err := lambda.Start(t.Context(), c)
+		is(func(e *lambda.StartError) bool { return strings.Contains(e.Reason, "working folder") })(t, err)
+	})
+}
+
+func TestConfigChecked(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*lambda.Config)
+		want   string
+	}{
+		{"no name", func(c *lambda.Config) { c.Name = "" }, "function name"},
+		{"bad name", func(c *lambda.Config) { c.Name = "a:b" }, "function name"},
+		{"no command", func(c *lambda.Config) { c.Command = nil }, "no command"},
+		{"negative", func(c *lambda.Config) { c.MaxProcesses = -1 }, "cannot be negative"},
+	}
+	for _, test := range tests {
+		c := config(t, "echo")
+		test.change(&c)
+		if _, err := lambda.Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want one with %q", test.name, err, test.want)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	outside := []string{
+		"PATH=/bin", "HOME=/home/me", "AWS_ENDPOINT_URL=http://127.0.0.1:4566", "AWS_ENDPOINT_URL_S3=http://s3", "SSL_CERT_FILE=/ca.pem",
+		"HTTP_PROXY=http://proxy", "NO_PROXY=example.com", "AWS_REGION=eu-west-1",
+		"AWS_ACCESS_KEY_ID=AKIAREAL", "AWS_SECRET_ACCESS_KEY=real", "AWS_SESSION_TOKEN=real", "AWS_PROFILE=prod", "GITHUB_TOKEN=real",
+		"AWS_WEB_IDENTITY_TOKEN_FILE=/token", "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://x", "AWS_LAMBDA_RUNTIME_API=elsewhere:1",
+		"AWS_LAMBDA_MAX_CONCURRENCY=4", "_LAMBDA_SERVER_PORT=1", "TABLE_NAME=mine",
+	}
+	tests := []struct {
+		name   string
+		change func(*lambda.Config)
+		want   map[string]string // "" for absent
+	}{{
+		"plain", func(*lambda.Config) {}, map[string]string{
+			"PATH": "/bin", "HOME": "/home/me", "AWS_ENDPOINT_URL": "http://127.0.0.1:4566", "AWS_ENDPOINT_URL_S3": "http://s3", "SSL_CERT_FILE": "/ca.pem",
+			"HTTP_PROXY": "http://proxy", "NO_PROXY": "example.com,127.0.0.1,localhost",
+			"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1", "AWS_SAM_LOCAL": "true", "TZ": ":UTC", "_HANDLER": "bootstrap",
+			"AWS_LAMBDA_FUNCTION_NAME": "TypeFunction", "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "2048",
+			"AWS_LAMBDA_LOG_GROUP_NAME": "/aws/lambda/TypeFunction",
+			"AWS_ACCESS_KEY_ID":         "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_SESSION_TOKEN": "test",
+			"AWS_PROFILE": "", "GITHUB_TOKEN": "", "AWS_WEB_IDENTITY_TOKEN_FILE": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "",
+			"AWS_LAMBDA_MAX_CONCURRENCY": "", "_LAMBDA_SERVER_PORT": "", "TABLE_NAME": "",
+		},
+	}, {
+		"given credentials", func(c *lambda.Config) { c.Credentials = aws.Credentials{AccessKeyID: "AKIA1", SecretAccessKey: "s"} },
+		map[string]string{"AWS_ACCESS_KEY_ID": "AKIA1", "AWS_SECRET_ACCESS_KEY": "s", "AWS_SESSION_TOKEN": ""},
+	}, {
+		"handed on", func(c *lambda.Config) {
+			c.PassEnv = []string{"TABLE_NAME", "AWS_ACCESS_KEY_ID", "AWS_SECRET_*", "AWS_SESSION_TOKEN"}
+		},
+		map[string]string{"TABLE_NAME": "mine", "AWS_ACCESS_KEY_ID": "AKIAREAL", "AWS_SECRET_ACCESS_KEY": "real", "AWS_SESSION_TOKEN": "real", "GITHUB_TOKEN": ""},
+	}, {
+		"everything", func(c *lambda.Config) { c.PassEnv = []string{"*"} },
+		map[string]string{"GITHUB_TOKEN": "real", "AWS_PROFILE": "prod", "AWS_LAMBDA_MAX_CONCURRENCY": ""},
+	}, {
+		"set", func(c *lambda.Config) {
+			c.Env = append(c.Env, "TABLE_NAME=other", "TZ=Europe/Berlin", "AWS_LAMBDA_RUNTIME_API=evil:1", "_HANDLER=x", "AWS_REGION=us-west-2")
+			c.Region, c.Handler, c.MemoryMB = "ap-south-1", "main", 512
+		},
+		map[string]string{"TABLE_NAME": "other", "TZ": "Europe/Berlin", "_HANDLER": "main", "AWS_REGION": "us-west-2", "AWS_DEFAULT_REGION": "ap-south-1", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512"},
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := config(t, "env")
+			c.Environ = outside
+			test.change(&c)
+			reply, err := start(t, c).Call(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var entries []string
+			if err := json.Unmarshal(reply, &entries); err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			for _, entry := range entries {
+				name, value, _ := strings.Cut(entry, "=")
+				got[name] = value
+			}
+			for name, want := range test.want {
+				if got[name] != want {
+					t.Errorf("%s=%q, want %q", name, got[name], want)
+				}
+			}
+			if got["LAMBDA_TASK_ROOT"] != c.Dir || !strings.HasPrefix(got["AWS_LAMBDA_RUNTIME_API"], "127.0.0.1:") {
+				t.Errorf("task root %q, runtime API %q", got["LAMBDA_TASK_ROOT"], got["AWS_LAMBDA_RUNTIME_API"])
+			}
+		})
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	for _, test := range []struct{ name, handler, payload string }{
+		{"taken slowly", "memory", "2000"},
+		{"taken and given back", "memory-peak", "150"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := config(t, test.handler)
+			c.MemoryMB = 100
+			f := start(t, c)
+			result, err := f.Invoke(t.Context(), []byte(test.payload))
+			is(func(e *lambda.MemoryError) bool {
+				return e.Limit == 100<<20 && e.Used > e.Limit && e.RequestID == result.RequestID
+			})(t, err)
+			if want := "the limit is 100 MB"; !strings.Contains(err.Error(), want) {
+				t.Errorf("error %q does not say %q", err, want)
+			}
+			checkDocument(t, result, "Runtime.OutOfMemory")
+			if left := f.Processes(); len(left) != 0 {
+				t.Errorf("processes left: %v", left)
+			}
+		})
+	}
+	t.Run("off", func(t *testing.T) {
+		c := config(t, "memory-peak")
+		c.MemoryMB = -1
+		if _, err := start(t, c).Call(t.Context(), []byte("150")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestKilledParent holds that a process does not survive the program that
+// started it, even when that has no chance to clean up.
+func TestKilledParent(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux ends a process with its parent")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), handlerVar+"=nest")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 20)
+	n, err := stdout.Read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(line[:n])))
+	if err != nil || !alive(pid) {
+		t.Fatalf("inner process %q: %v", line[:n], err)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	waitFor(t, "the end of the inner process", func() bool { return !alive(pid) })
+}
+
+func TestDebug(t *testing.T) {
+	var pids []int
+	c := config(t, "sdk")
+	c.Timeout, c.MaxProcesses, c.MemoryMB = time.Millisecond, 5, 1
+	c.Debug = &lambda.Debug{Started: func(pid int) { pids = append(pids, pid) }}
+	f := start(t, c)
+	result, err := f.Invoke(t.Context(), []byte(`{"Do":"sleep","Wait":50000000}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(pids, []int{result.PID}) {
+		t.Errorf("told of the processes %v, process %d served", pids, result.PID)
+	}
+}
+
+func TestWaitForDebugger(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs strace, which is a debugger to Linux")
+	}
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("strace is not installed: cannot attach to a process")
+	}
+	c := config(t, "sdk")
+	c.Debug = &lambda.Debug{WaitForDebugger: true}
+	f := start(t, c)
+	pid := f.Processes()[0]
+	short, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+	defer cancel()
+	if _, err := f.Invoke(short, []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "wait for a debugger to attach to process "+strconv.Itoa(pid)) {
+		t.Fatalf("without a debugger: %v", err)
+	}
+	if err := f.Warm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pid = f.Processes()[0]
+	tracer := exec.Command(strace, "-f", "-o", os.DevNull, "-p", strconv.Itoa(pid))
+	if err := tracer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer tracer.Wait()
+	defer tracer.Process.Kill()
+	ctx, cancelLong := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancelLong()
+	result, err := f.Invoke(ctx, []byte(`{}`))
+	if err != nil || result.PID != pid {
+		t.Errorf("process %d, %v; want %d", result.PID, err, pid)
+	}
+}
