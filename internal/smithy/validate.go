@@ -1,0 +1,3 @@
+package smithy
+
+func Validate(m *Model) Events { return nil }
