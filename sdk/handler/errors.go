@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
+	"os"
 	"strings"
 )
 
@@ -187,13 +189,13 @@ type statusError interface{ HTTPStatusCode() int }
 // The first row that fits decides:
 //
 //	an *Error in the chain                            its code and message
-//	context deadline, network time-out                NetworkFailure
+//	context or network deadline                       NetworkFailure
 //	ErrorCode() of an AWS error that the table knows  Throttling, AccessDenied, NotFound, ...
 //	HTTPStatusCode()                                  400 InvalidRequest; 401, 403, 511 AccessDenied; 404, 410 NotFound;
 //	                                                  409 ResourceConflict; 429 Throttling; 5xx ServiceInternalError;
 //	                                                  others GeneralServiceException
 //	any other AWS error                               GeneralServiceException
-//	net.Error                                         NetworkFailure
+//	errors of package net and of HTTP clients         NetworkFailure
 //	everything else                                   InternalFailure
 //
 // FromError(nil) is nil. The message of an AWS error is "Message (Code)".
@@ -209,8 +211,7 @@ func FromError(err error) *Error {
 		return &Error{Code: CodeInternalFailure, Message: own.Error(), Err: err}
 	}
 	message := err.Error()
-	var timeout net.Error
-	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return &Error{Code: CodeNetworkFailure, Message: message, Err: err}
 	}
 	var api apiError
@@ -226,14 +227,22 @@ func FromError(err error) *Error {
 		return &Error{Code: codeOfStatus(status.HTTPStatusCode()), Message: message, Err: err}
 	}
 	code := CodeInternalFailure
-	var network net.Error
 	switch {
 	case isAPI:
 		code = CodeGeneralServiceException
-	case errors.As(err, &network):
+	case isNetwork(err):
 		code = CodeNetworkFailure
 	}
 	return &Error{Code: code, Message: message, Err: err}
+}
+
+// isNetwork looks for the types of package net. The interface net.Error would
+// not do: the errors of files fit it too.
+func isNetwork(err error) bool {
+	var op *net.OpError
+	var dns *net.DNSError
+	var request *url.Error
+	return errors.As(err, &op) || errors.As(err, &dns) || errors.As(err, &request)
 }
 
 func codeOfStatus(status int) Code {

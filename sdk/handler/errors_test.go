@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
+	"syscall"
 	"testing"
 )
 
@@ -37,6 +39,9 @@ func TestFromError(t *testing.T) {
 		{"deadline", fmt.Errorf("call: %w", context.DeadlineExceeded), CodeNetworkFailure, "call: context deadline exceeded"},
 		{"network time-out", &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}, CodeNetworkFailure, "dial: i/o timeout"},
 		{"network", &net.OpError{Op: "dial", Err: errors.New("refused")}, CodeNetworkFailure, "dial: refused"},
+		{"HTTP client", &url.Error{Op: "Get", URL: "http://x", Err: errors.New("EOF")}, CodeNetworkFailure, `Get "http://x": EOF`},
+		{"name service", &net.DNSError{Err: "no such host", Name: "x"}, CodeNetworkFailure, "lookup x: no such host"},
+		{"a file is not a network", &os.PathError{Op: "open", Path: "f", Err: syscall.ENOTDIR}, CodeInternalFailure, "open f: not a directory"},
 		{"cancelled", context.Canceled, CodeInternalFailure, "context canceled"},
 		{"anything", errors.New("boom"), CodeInternalFailure, "boom"},
 		{"throttling of an API", apiErr{"ThrottlingException", 400}, CodeThrottling, "said (ThrottlingException)"},
