@@ -77,7 +77,7 @@ type projectState struct {
 	Errors   int    `json:"errors"`
 	Warnings int    `json:"warnings"`
 	Built    bool   `json:"built"`
-	Inputs   int    `json:"inputs"` // sets of inputs for contract tests
+	Inputs   int    `json:"inputs"` // files with inputs for contract tests
 	Log      bool   `json:"logWritable"`
 }
 
@@ -201,15 +201,11 @@ func (c *console) diagnoseProject(ctx context.Context, d *diagnosis) (language s
 	d.Project = state
 	if p != nil {
 		state.TypeName, state.Kind, state.Language, state.Runtime = p.TypeName, string(p.Kind), p.Language, p.Runtime
-		inputs, _, err := p.Inputs()
+		inputs, err := filepath.Glob(filepath.Join(p.Path(project.InputsDir), "inputs_*.json"))
 		if err != nil {
 			return "", err
 		}
-		for i, input := range inputs {
-			if i == 0 || inputs[i-1].Set != input.Set {
-				state.Inputs++
-			}
-		}
+		state.Inputs = len(inputs)
 		state.Built = p.CheckBuilt() == nil
 		if p.Kind != schema.Module && !state.Built && p.Language == "go" {
 			d.Advice = append(d.Advice, "the handlers are not built: make builds them")
@@ -244,7 +240,7 @@ func (c *console) printDiagnosis(d *diagnosis) error {
 		fmt.Fprintf(w, "project\tnone in this folder\n")
 	} else {
 		fmt.Fprintf(w, "project\t%s\t%s %s\n", cmp.Or(p.TypeName, "unknown"), strings.ToLower(p.Kind), p.Language)
-		fmt.Fprintf(w, "\terrors: %d, warnings: %d\tsets of inputs: %d\n", p.Errors, p.Warnings, p.Inputs)
+		fmt.Fprintf(w, "\terrors: %d, warnings: %d\tinputs for contract tests: %d\n", p.Errors, p.Warnings, p.Inputs)
 	}
 	fmt.Fprintf(w, "aws\tcredentials: %s\tregion: %s\n", cmp.Or(strings.Join(d.AWS.Credentials, ", "), "none, dummy ones are used"), cmp.Or(d.AWS.Region, "none, us-east-1 is used"))
 	fmt.Fprintln(w)

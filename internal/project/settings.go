@@ -125,7 +125,9 @@ func (c *settingsCheck) run() Settings {
 		c.object("canarySettings")
 	}
 	s.Options = c.object("settings")
-	c.protocol(s.Options)
+	if s.Options != nil || c.root.Member("settings") == nil {
+		c.protocol(s.Options)
+	}
 	return s
 }
 
