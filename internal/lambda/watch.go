@@ -24,8 +24,8 @@ type WatchConfig struct {
 	// them. Relative ones are taken from Dir.
 	Dirs []string
 
-	// Ignore are names of files and folders that do not count. Nil means
-	// DefaultIgnore.
+	// Ignore are names of files and folders that do not count, in addition to
+	// those that begin with "." or end in "~". Nil means DefaultIgnore.
 	Ignore []string
 
 	// Renew lists the functions whose command the build makes. After a good
@@ -46,7 +46,7 @@ type WatchConfig struct {
 }
 
 // DefaultIgnore are the names that Watch passes over unless told otherwise:
-// what tools write, not people. So are all names that begin with a dot.
+// what tools write, not people.
 var DefaultIgnore = []string{"bin", "build", "dist", "node_modules", "target", "vendor", "__pycache__", "rpdk.log", "rpdk.log.1"}
 
 // A Build is the outcome of one run of the build command.
@@ -189,7 +189,7 @@ func (c *WatchConfig) look() (map[string]stamp, error) {
 				}
 				return err
 			}
-			if path != root && (strings.HasPrefix(entry.Name(), ".") || slices.Contains(c.Ignore, entry.Name())) {
+			if path != root && c.ignores(entry.Name()) {
 				if entry.IsDir() {
 					return filepath.SkipDir
 				}
@@ -213,6 +213,10 @@ func (c *WatchConfig) look() (map[string]stamp, error) {
 		}
 	}
 	return found, nil
+}
+
+func (c *WatchConfig) ignores(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || slices.Contains(c.Ignore, name)
 }
 
 // differences lists the files that are not the same in both, sorted.
