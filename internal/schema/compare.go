@@ -105,6 +105,21 @@ func (s *Schema) below(in *scope, token string) *scope {
 	return out
 }
 
+// agree tells whether an object has a key in which no difference was found. The
+// differences' pointers go on below the object after depth tokens.
+func agree(want map[string]any, found []Difference, depth int) bool {
+	differ := map[string]bool{}
+	for _, d := range found {
+		if len(d.Pointer) <= depth {
+			return false
+		}
+		if _, wanted := want[d.Pointer[depth]]; wanted {
+			differ[d.Pointer[depth]] = true
+		}
+	}
+	return len(differ) < len(want)
+}
+
 func isBool(v *document.Value, want bool) bool {
 	return v != nil && v.Kind == document.Bool && v.Bool == want
 }
@@ -333,7 +348,7 @@ func (c *comparison) describe(want, got []any, wanted, found []int, items *scope
 					continue
 				}
 				d := c.compare(want[i], got[j], items, place)
-				if len(d) < len(w) && (best < 0 || len(d) < len(least)) {
+				if agree(w, d, len(place)) && (best < 0 || len(d) < len(least)) {
 					best, least = j, d
 				}
 			}

@@ -51,6 +51,8 @@ var warningLedger = map[string]string{
 	"aws/aws-s3-storagelensgroup.json keyword-type-mismatch": "uniqueItems on an object with properties, where the official tool does not look",
 
 	"edge/identifier_missing_property.json primary-identifier-not-read-or-create-only":                   unresolved,
+	"cli-accept/test-schema-validtypeconfiguration.json primary-identifier-not-read-or-create-only":      unresolved,
+	"cli-accept/valid_multityped_property.json primary-identifier-not-read-or-create-only":               unresolved,
 	"java-library/minimal-schema.json primary-identifier-not-read-or-create-only":                        unresolved,
 	"java-library/minimal-schema-with-typeconfiguration.json primary-identifier-not-read-or-create-only": unresolved,
 	"java-library/singleton-test-schema.json primary-identifier-not-read-or-create-only":                 unresolved,
