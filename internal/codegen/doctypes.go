@@ -21,12 +21,19 @@ const (
 
 // types spells the type of a value, alternatives in the order of the schema.
 func (d *docWriter) types(schemas []*document.Value, how spelling) string {
-	return d.spell(schemas, how, 0)
+	return d.spell(schemas, how, map[*shape]bool{})
 }
 
-func (d *docWriter) spell(schemas []*document.Value, how spelling, depth int) string {
+// spell keeps the shapes that it is in the middle of: a list can hold itself.
+func (d *docWriter) spell(schemas []*document.Value, how spelling, open map[*shape]bool) string {
+	s := d.reader.all(schemas)
+	if open[s] {
+		return html.EscapeString(cmp.Or(s.name, "Map"))
+	}
+	open[s] = true
+	defer delete(open, s)
 	var names []string
-	forms := slices.DeleteFunc(slices.Clone(d.reader.all(schemas).forms), func(f form) bool { return f.kind == kNull })
+	forms := slices.DeleteFunc(slices.Clone(s.forms), func(f form) bool { return f.kind == kNull })
 	for _, f := range forms {
 		name := "Map" // also for what may be anything
 		switch f.kind {
@@ -44,10 +51,10 @@ func (d *docWriter) spell(schemas []*document.Value, how spelling, depth int) st
 				name = `<a href="README.md">` + html.EscapeString(d.typeName) + "</a>"
 			}
 		case kList:
-			name = d.list(f, how, depth, len(forms) > 1)
+			name = d.list(f, how, len(forms) > 1, open)
 		case kMap:
-			if len(f.values) > 0 && depth < 16 {
-				name = "Map of " + d.spell(f.values, spellLong, depth+1)
+			if len(f.values) > 0 {
+				name = "Map of " + d.spell(f.values, spellLong, open)
 			}
 		}
 		if !slices.Contains(names, name) {
@@ -57,14 +64,14 @@ func (d *docWriter) spell(schemas []*document.Value, how spelling, depth int) st
 	return cmp.Or(strings.Join(names, ", "), "Map")
 }
 
-func (d *docWriter) list(f form, how spelling, depth int, several bool) string {
+func (d *docWriter) list(f form, how spelling, several bool, open map[*shape]bool) string {
 	item := "Map"
 	inner := how
 	if how == spellYAML {
 		inner = spellJSON
 	}
-	if len(f.items) > 0 && depth < 16 { // a list can hold itself
-		item = d.spell(f.items, inner, depth+1)
+	if len(f.items) > 0 {
+		item = d.spell(f.items, inner, open)
 	}
 	switch {
 	case how == spellLong:

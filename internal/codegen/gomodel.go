@@ -299,8 +299,11 @@ func (w *goWriter) comment(indent string, paragraphs ...string) {
 			}
 			first = false
 			line := ""
+			if strings.HasPrefix(words[0], "+build") {
+				words[0] = "'" + words[0] // gofmt would make it a build constraint of the file
+			}
 			for _, word := range words {
-				if line != "" && len(line)+len(word) > 96 {
+				if line != "" && len(line)+len(word) > 96 && !strings.HasPrefix(word, "+build") {
 					w.printf("%s// %s\n", indent, line)
 					line = ""
 				}

@@ -25,8 +25,8 @@ func goPluginProject(in Input) ([]File, error) {
 	models := len(g.decls)
 	g.add(r.readModel(in.Schema.TypeConfiguration), "TypeConfiguration")
 	for _, d := range g.decls {
-		if name := d.object.untaggable(); d.class == classRoot && name != "" {
-			return nil, fmt.Errorf("generate the model of %s: the property name %q cannot be written in a Go struct tag", in.TypeName, name)
+		if d.class == classRoot && d.object.untaggable() != "" {
+			return nil, fmt.Errorf("generate the model of %s: the property name %q cannot be written in a Go struct tag", in.TypeName, d.object.untaggable())
 		}
 	}
 	nameDeclarations(append([]*declaration(nil), g.decls...), reserved())

@@ -86,7 +86,7 @@ func goProject(in Input) ([]File, error) {
 	} else {
 		files = append(files, exampleInputs(in.Schema)...)
 	}
-	if !f.Released {
+	if in.GoMod == nil && !f.Released || bytes.Contains(in.GoMod, []byte("./.formwork/sdk")) {
 		files = append(files, sdkCopy()...)
 	}
 	return files, nil
@@ -103,7 +103,7 @@ func handlersOf(s *schema.Schema) []frameHandler {
 		if h := s.Handler(row.action); h != nil {
 			out = append(out, frameHandler{
 				Name: strings.ToUpper(row.action[:1]) + row.action[1:],
-				Done: row.done, Targets: clean(strings.Join(h.TargetNames, ", ")),
+				Done: row.done, Targets: strings.Join(strings.Fields(clean(strings.Join(h.TargetNames, ", "))), " "),
 			})
 		}
 	}

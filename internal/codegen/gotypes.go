@@ -41,6 +41,7 @@ type declaration struct {
 	name  string   // the Go name, once it is given
 	parts []string // what it is called in the schema, outermost first
 	owner *declaration
+	under string // what else may tell the name of an object apart: "TypeConfiguration" or ""
 
 	subject string // what the comment says after the name, if not the usual
 	title   string // the description in the schema
@@ -81,6 +82,9 @@ func newGoTypes(r *reader) *goTypes {
 // add declares everything below the root of m, the root itself under the given name.
 func (g *goTypes) add(m *model, name string) *declaration {
 	root := &declaration{kind: declStruct, class: classRoot, name: name, object: m.root, model: m, title: m.root.title}
+	if name != "Model" {
+		root.under = name
+	}
 	g.objects[m.root] = root
 	g.decls = append(g.decls, root)
 	g.fill(root)
@@ -242,7 +246,7 @@ func (g *goTypes) object(o *object, owner *declaration) *declaration {
 	if d, ok := g.objects[o]; ok {
 		return d
 	}
-	d := &declaration{kind: declStruct, class: classInline, owner: owner, object: o, parts: o.parts, title: o.title, model: owner.model}
+	d := &declaration{kind: declStruct, class: classInline, owner: owner, object: o, parts: o.parts, title: o.title, model: owner.model, under: owner.under}
 	if o.ref {
 		d.class = classNamed
 	}

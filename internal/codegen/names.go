@@ -118,7 +118,7 @@ func nameDeclarations(decls []*declaration, taken scope) {
 		case d.class == classNamed:
 			d.name = taken.take(wish, wish+"Type")
 		case d.class == classInline:
-			d.name = taken.take(wish, long.String(), long.String()+"Type")
+			d.name = taken.take(wish, d.under+long.String(), d.under+long.String()+"Type")
 		default:
 			owner := "Model"
 			if d.owner != nil {
