@@ -162,52 +162,53 @@ func TestConvertFixtures(t *testing.T) {
 	}
 }
 
-// TestConvertModels converts real models, from JSON AST and from the IDL.
+// TestConvertModels converts real models, from JSON AST and from the IDL, and compares
+// whole files, order and spaces included.
 func TestConvertModels(t *testing.T) {
-	dirs, err := filepath.Glob(filepath.Join(fixtures.Dir(t, "smithy/models"), "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range dirs {
-		data, err := os.ReadFile(filepath.Join(dir, "case.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+	root, l := fixtures.Dir(t, "smithy/models"), openLedger(t)
+	schemas := map[string]int{}
+	for _, caseFile := range filesOf(t, root, "case.json") {
+		dir := filepath.Join(root, filepath.Dir(filepath.FromSlash(caseFile)))
 		var c conversion
-		if err := json.Unmarshal(data, &c); err != nil {
-			t.Fatal(err)
-		}
-		want, err := filepath.Glob(filepath.Join(dir, "expected", "*.json"))
-		if err != nil {
+		if err := json.Unmarshal(readSource(t, root, caseFile).Data, &c); err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range []string{"model.json", "model.smithy"} {
-			t.Run(filepath.Base(dir)+"/"+file, func(t *testing.T) {
-				got, problems := Convert(loadFiles(t, filepath.Join(dir, file)), settingsOf(t, c.Service, c.Settings))
-				if problems.HasErrors() {
-					t.Fatal(problems.Err())
+			got, problems := Convert(loadFiles(t, filepath.Join(dir, file)), settingsOf(t, c.Service, c.Settings))
+			wrong := ""
+			if err := problems.Err(); err != nil {
+				wrong = err.Error()
+			}
+			want := filesOf(t, filepath.Join(dir, "expected"), ".json")
+			if wrong == "" && len(want) != len(got) {
+				wrong = fmt.Sprintf("%d schemas, want %d", len(got), len(want))
+			}
+			for _, name := range want {
+				if d := differentBytes(got, name, readSource(t, filepath.Join(dir, "expected"), name).Data); d != "" {
+					wrong += d
+				} else {
+					schemas[file]++
 				}
-				sameSchemas(t, got, want)
-				sameBytes(t, got, want)
-			})
+			}
+			l.check(t, "models", filepath.Base(dir)+"/"+file, wrong)
 		}
 	}
+	l.close(t, "models")
+	t.Logf("models: %d schemas agree from model.json, %d from model.smithy", schemas["model.json"], schemas["model.smithy"])
 }
 
-// sameBytes compares whole files, order and spaces included.
-func sameBytes(t *testing.T, got []Converted, want []string) {
-	t.Helper()
-	for _, file := range want {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+// differentBytes says how the schema with that file name differs from what is expected.
+func differentBytes(got []Converted, name string, want []byte) string {
+	for _, c := range got {
+		if c.File != name {
+			continue
 		}
-		for _, c := range got {
-			if c.File == filepath.Base(file) && !bytes.Equal(bytes.TrimSpace(c.JSON()), bytes.TrimSpace(data)) {
-				t.Errorf("%s is written differently: %s", c.File, firstLine(c.JSON(), data))
-			}
+		if bytes.Equal(bytes.TrimSpace(c.JSON()), bytes.TrimSpace(want)) {
+			return ""
 		}
+		return name + ": " + firstLine(c.JSON(), want) + "\n"
 	}
+	return name + " was not made\n"
 }
 
 func firstLine(got, want []byte) string {

@@ -30,7 +30,7 @@ func valueOfVersion(s *Shape) []*Trait {
 	if s.version != version1 || !zeroByDefault(s.Type) || findTrait(s.own, traitBox) != nil {
 		return s.own
 	}
-	return setTrait(s.own, &Trait{ID: traitDefault, Value: zeroValue(s.Type, s), At: s.At, synthetic: true})
+	return setTrait(s.own, &Trait{ID: traitDefault, Value: zeroValue(s.Type, s), At: s.At})
 }
 
 // boxed tells whether version 1.0 saw a number or boolean as something that may be
@@ -69,7 +69,7 @@ func upgrade(m *Model) {
 			if value == nil {
 				continue
 			}
-			t := &Trait{ID: traitDefault, Value: value, At: member.At, synthetic: true}
+			t := &Trait{ID: traitDefault, Value: value, At: member.At}
 			shared := len(member.inMixins) == 0
 			member.own = setTrait(member.own, t)
 			if shared {

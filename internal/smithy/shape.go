@@ -188,9 +188,6 @@ type Trait struct {
 	ID    ID
 	Value *document.Value // an annotation without value holds {}, [] or null, after the type of its definition
 	At    diag.Range
-
-	// synthetic marks what the loader adds for models of version 1.0.
-	synthetic bool
 }
 
 // A Named is an entry of a map of IDs that keeps its order.
