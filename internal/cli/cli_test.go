@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/*.txtar: <command>_<aspect>.txtar, one aspect each. With
 // -update, what "cmp stdout", "cmp stderr" and "cmp" compare with is rewritten.
 //
-// The scripts have the variable REPO, the folder of this module, and the command
+// The scripts have the variables REPO, the folder of this module, and CFN, the path of
+// the program for scripts that change PATH, and the command
 //
 //	exitcode N cfn ARGS…	runs cfn, which must end with this exit code
 func TestScripts(t *testing.T) {
@@ -56,6 +57,7 @@ func TestScripts(t *testing.T) {
 			}
 			env.Setenv("REPO", filepath.Dir(filepath.Dir(filepath.Dir(file))))
 			env.Setenv("TERM", "dumb")
+			env.Setenv("CFN", filepath.Join(strings.Split(env.Getenv("PATH"), string(filepath.ListSeparator))[0], "cfn"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -208,11 +208,7 @@ func (c *console) generated(p *project.Project, s *schema.Schema, extra []string
 		if len(missing) > 0 {
 			c.logger.Info("There are no schemas of the targets " + strings.Join(missing, ", ") + ": no models are generated for them")
 		}
-		for _, t := range targets {
-			if t.Schema != nil {
-				in.Targets = append(in.Targets, t.Schema)
-			}
-		}
+		in.Targets = project.TargetSchemas(targets)
 	}
 	files, err := codegen.Generate(in)
 	if err != nil {

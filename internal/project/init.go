@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/diag"
@@ -120,12 +120,13 @@ func (p *Project) newSources(example codegen.File, config InitConfig) ([]codegen
 		if err != nil || more.HasErrors() {
 			return nil, append(problems, more...), err
 		}
-		for _, t := range sortedTargets(known) {
-			if t.Schema != nil {
-				in.Targets = append(in.Targets, t.Schema)
-				files = append(files, codegen.File{Path: TargetsDir + "/" + codegen.Hyphenated(t.Name) + ".json", Data: encode(t.Schema.Root), Mode: codegen.Once})
+		for _, name := range slices.Sorted(maps.Keys(known)) {
+			if t := known[name]; t.Schema != nil {
+				files = append(files, codegen.File{Path: TargetsDir + "/" + codegen.Hyphenated(name) + ".json", Data: encode(t.Schema.Root), Mode: codegen.Once})
 			}
 		}
+		targets, _ := named(s, known)
+		in.Targets = TargetSchemas(targets)
 	}
 	generated, err := codegen.Generate(in)
 	if err != nil {
@@ -173,13 +174,4 @@ func merged(o object, old *document.Value, except ...string) object {
 		}
 	}
 	return o
-}
-
-func sortedTargets(known map[string]*Target) []*Target {
-	var out []*Target
-	for _, t := range known {
-		out = append(out, t)
-	}
-	slices.SortFunc(out, func(a, b *Target) int { return strings.Compare(a.Name, b.Name) })
-	return out
 }

@@ -36,6 +36,12 @@ func (p *Project) Targets(s *schema.Schema, extra []string) (targets []Target, m
 	if err != nil || problems.HasErrors() {
 		return nil, nil, problems, err
 	}
+	targets, missing = named(s, known)
+	return targets, missing, problems, nil
+}
+
+// named picks the targets that the handlers of a hook name.
+func named(s *schema.Schema, known map[string]*Target) (targets []Target, missing []string) {
 	wanted := map[string]bool{}
 	for _, h := range s.Handlers {
 		for _, pattern := range h.TargetNames {
@@ -58,7 +64,18 @@ func (p *Project) Targets(s *schema.Schema, extra []string) (targets []Target, m
 	}
 	slices.SortFunc(targets, func(a, b Target) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(missing)
-	return targets, missing, problems, nil
+	return targets, missing
+}
+
+// TargetSchemas returns the schemas of those targets that have one.
+func TargetSchemas(targets []Target) []*schema.Schema {
+	var out []*schema.Schema
+	for _, t := range targets {
+		if t.Schema != nil {
+			out = append(out, t.Schema)
+		}
+	}
+	return out
 }
 
 // readTargets fills known from the project and from extra.
