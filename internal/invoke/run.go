@@ -141,7 +141,7 @@ func New(cfg Config) *Runner {
 		cfg.Sleep = sleep
 	}
 	if cfg.NewToken == nil {
-		cfg.NewToken = newToken
+		cfg.NewToken = NewToken
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -242,6 +242,8 @@ func (r *Runner) call(ctx context.Context, req *Request, now state, index int) (
 	c.Duration = r.cfg.Now().Sub(c.Start)
 	if c.Err == nil {
 		c.Event, c.Err = r.read(c.reply, req.Action, index)
+	} else if c.reply != nil {
+		c.Event, _ = r.read(c.reply, req.Action, index) // too late, but it may tell an identifier
 	}
 	if c.Err == nil && !c.Event.Terminal() {
 		c.Delay, c.Err = r.next(c.Event, req.Action, index)
@@ -269,8 +271,10 @@ func (r *Runner) send(ctx context.Context, action Action, index int, payload []b
 		reply, err = r.cfg.Function.Call(within, payload)
 	}
 	switch {
-	case err == nil:
+	case err == nil && within.Err() == nil:
 		return reply, log, nil
+	case err == nil && ctx.Err() == nil: // in spite of its context
+		return reply, log, &TimeoutError{Action: action, Call: index + 1, Limit: limit}
 	case ctx.Err() != nil:
 		return nil, log, ctx.Err()
 	case within.Err() != nil:
@@ -384,8 +388,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// newToken makes a random UUID (version 4).
-func newToken() string {
+// NewToken makes a random UUID (version 4).
+func NewToken() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails, by its documentation
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80

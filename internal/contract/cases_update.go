@@ -1,0 +1,84 @@
+package contract
+
+import (
+	"context"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+const clauseSameResource = "An update changes the resource that it was given; its primary identifier stays what it was."
+
+func updateRead(ctx context.Context, r *run) error {
+	if err := r.sameResource(); err != nil {
+		return err
+	}
+	read, err := r.read(ctx, r.shared.updated)
+	if err != nil {
+		return err
+	}
+	return r.sameAsRequested(r.shared.update, read)
+}
+
+func updateList(ctx context.Context, r *run) error {
+	if err := r.sameResource(); err != nil {
+		return err
+	}
+	found, err := r.listed(ctx, r.shared.updated)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return r.violation("After an update has succeeded, a list returns the primary identifier of the resource, on one of its pages.",
+			"the updated resource %s is not in the list", r.name(r.shared.updated))
+	}
+	return nil
+}
+
+// sameResource compares the identifiers of the created and the updated model.
+func (r *run) sameResource() error {
+	if !r.sameIdentifier(r.shared.model, r.shared.updated) {
+		return r.violation(clauseSameResource, "the resource was %s, the update answered with %s", r.name(r.shared.model), r.name(r.shared.updated))
+	}
+	return nil
+}
+
+func updateTagUpdatable(_ context.Context, r *run) error {
+	return r.hasTags(r.shared.update, "update")
+}
+
+func updateWithoutCreate(ctx context.Context, r *run) error {
+	created, err := r.createInput()
+	if err != nil {
+		return err
+	}
+	input, err := r.updateInput(created)
+	if err != nil {
+		return err
+	}
+	const clause = "An update fails with NotFound, and a message, if the resource did not exist before; it never creates one."
+	event, err := r.failed(ctx, invoke.Request{Action: invoke.Update, Model: input, Previous: created}, invoke.NotFound, clause)
+	if err != nil {
+		return err
+	}
+	if event.Message == "" {
+		return r.violation(clause, "the FAILED event has no message")
+	}
+	return nil
+}
+
+// checkAssertsWork is the suite's test of itself. It calls no handler.
+func checkAssertsWork(_ context.Context, r *run) error {
+	want := map[string]any{"List": []any{"a", "b"}, "Text": "x"}
+	for _, other := range []map[string]any{
+		{"List": []any{"a", "c"}, "Text": "x"}, {"List": []any{"a"}, "Text": "x"}, {"List": []any{"a", "b"}}, {"List": []any{"a", "b"}, "Text": true},
+	} {
+		if len(r.cfg.Schema.Compare(want, other, schema.CompareConfig{AllowExtra: true})) == 0 {
+			return r.violation("", "two models that differ were taken for the same")
+		}
+	}
+	if len(r.cfg.Schema.Compare(want, want, schema.CompareConfig{})) > 0 {
+		return r.violation("", "a model was found to differ from itself")
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package contract
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// sameAsRequested compares what was requested with what was returned. Read-only and
+// write-only properties do not count; what was returned beyond the request does not
+// either. Collections compare as the schema says: in order, or in any.
+func (r *run) sameAsRequested(requested, returned map[string]any) error {
+	s := r.cfg.Schema
+	want := schema.Without(schema.Without(requested, s.ReadOnly), s.WriteOnly)
+	got := schema.Without(returned, s.ReadOnly)
+	differences := s.Compare(want, got, schema.CompareConfig{AllowExtra: true})
+	if len(differences) == 0 {
+		return nil
+	}
+	message := fmt.Sprintf("%d properties differ", len(differences))
+	if len(differences) == 1 {
+		message = "one property differs"
+	}
+	shown := make([]schema.Difference, len(differences))
+	for i, d := range differences {
+		shown[i] = hide(r.redactor, d)
+	}
+	message += ": " + shown[0].String()
+	if name := transformed(s, differences); name != nil {
+		message += fmt.Sprintf(" (the schema has a propertyTransform for %s, which is not applied)", name)
+	}
+	return &Violation{Clause: clauseMatch, Message: message, Differences: shown}
+}
+
+// hide takes the secrets out of a difference.
+func hide(redactor *invoke.Redactor, d schema.Difference) schema.Difference {
+	if redactor.IsSecret(d.Pointer) {
+		d.Want, d.Got = secret(d.Want), secret(d.Got)
+		return d
+	}
+	d.Want, d.Got = within(redactor, d.Want), within(redactor, d.Got)
+	return d
+}
+
+func secret(v any) any {
+	if v == nil {
+		return nil
+	}
+	return invoke.Hidden
+}
+
+// within hides by text what lies inside a value: a write-only member of an object that is
+// missing as a whole was hidden already, because it is no part of the comparison.
+func within(redactor *invoke.Redactor, v any) any {
+	switch v := v.(type) {
+	case string:
+		return redactor.Text(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = within(redactor, item)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			out[key] = within(redactor, value)
+		}
+		return out
+	}
+	return v
+}
+
+// transformed names a property that differs and that the schema has a transform for.
+func transformed(s *schema.Schema, differences []schema.Difference) document.Pointer {
+	for _, d := range differences {
+		for _, t := range s.PropertyTransform {
+			if slices.Equal(t.Path.Tokens, d.Pointer) || d.Pointer.HasPrefix(t.Path.Tokens) {
+				return d.Pointer
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,373 @@
+package contract
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// An InputSet is what one run of the suite sends to the handlers: the files
+// inputs/inputs_N_create.json, …_update.json and …_invalid.json.
+type InputSet struct {
+	Number  int
+	Create  map[string]any // nil only in a set that is faulty
+	Update  map[string]any // nil if there is no such file
+	Invalid map[string]any // nil if there is no such file; no test of the core suite uses it
+}
+
+// Overrides replace parts of generated inputs: the file overrides.json.
+type Overrides struct {
+	Create []Override
+	Update []Override // the same as Create if the file has no UPDATE
+}
+
+// An Override puts a value at a place of a model.
+type Override struct {
+	Pointer document.Pointer
+	Value   any
+}
+
+// Exports finds the value of an export of a stack, which {{Name}} in an input stands for.
+type Exports func(name string) (value string, found bool)
+
+// InputsConfig says where inputs come from.
+type InputsConfig struct {
+	// Files is the folder of the project, with inputs/ and overrides.json in it.
+	Files fs.FS
+
+	// Label is put before the names of files in messages, "" if the folder is the user's
+	// working folder. Otherwise it ends in a slash.
+	Label string
+
+	Schema  *schema.Schema
+	Exports Exports // nil: there are none
+}
+
+// Inputs are all inputs of a project.
+type Inputs struct {
+	Sets      []InputSet // in the order of their numbers; none if they are to be generated
+	Overrides *Overrides // nil if there are none; of no effect where there are Sets
+}
+
+// maxInput bounds an input file.
+const maxInput = 1 << 20
+
+var (
+	inputFile = regexp.MustCompile(`^inputs_(0|[1-9][0-9]*)_(.+)\.json$`)
+	// exportMark is the official pattern: names with other characters stay text.
+	exportMark = regexp.MustCompile(`\{\{([-A-Za-z0-9:\s]+?)\}\}`)
+)
+
+// kinds are the kinds of input files in the order in which the official tool looks for
+// their names within a file name.
+var kinds = []string{
+	"invalid_pre_create", "invalid_pre_update", "invalid_pre_delete",
+	"pre_create", "pre_update", "pre_delete", "create", "update", "invalid",
+}
+
+// LoadInputs reads the inputs of a resource type. The error is that of the file system.
+//
+// Problems have the IDs of document.ParseJSON, and inputs/name, inputs/gap,
+// inputs/duplicate, inputs/incomplete, inputs/export, inputs/not-a-model,
+// inputs/unknown-property, inputs/schema (a warning), overrides/structure and
+// overrides/pointer.
+func LoadInputs(cfg InputsConfig) (*Inputs, diag.List, error) {
+	l := &loader{cfg: cfg}
+	sets, err := l.sets()
+	if err != nil {
+		return nil, nil, err
+	}
+	overrides, err := l.overrides()
+	if err != nil {
+		return nil, nil, err
+	}
+	if overrides != nil && len(sets) > 0 {
+		l.report(diag.Warning, "overrides/unused", diag.Range{File: cfg.Label + "overrides.json"},
+			"overrides.json has no effect, because there are inputs", "change the files in inputs/ instead, or remove one of both")
+	}
+	return &Inputs{Sets: sets, Overrides: overrides}, l.problems, nil
+}
+
+type loader struct {
+	cfg      InputsConfig
+	problems diag.List
+}
+
+func (l *loader) report(severity diag.Severity, id string, at diag.Range, message, hint string) {
+	l.problems.Add(diag.Problem{ID: id, Severity: severity, At: at, Message: message, Hint: hint})
+}
+
+func (l *loader) sets() ([]InputSet, error) {
+	entries, err := fs.ReadDir(l.cfg.Files, "inputs")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the inputs: %w", err)
+	}
+	found := map[int]map[string]string{} // set number → kind → file
+	for _, entry := range entries {
+		if number, kind, ok := l.classify(entry); ok {
+			if found[number] == nil {
+				found[number] = map[string]string{}
+			}
+			if other := found[number][kind]; other != "" {
+				l.report(diag.Error, "inputs/duplicate", l.file(entry.Name()),
+					fmt.Sprintf("there are two %s inputs of set %d: %s and %s", kind, number, other, entry.Name()), "remove one of them")
+				continue
+			}
+			found[number][kind] = entry.Name()
+		}
+	}
+	var sets []InputSet
+	expected := 1
+	for _, number := range sortedNumbers(found) {
+		if number > expected {
+			l.report(diag.Warning, "inputs/gap", l.file(""), fmt.Sprintf("there are inputs_%d files but no inputs_%d ones", number, expected),
+				"the official tool stops at the first number without files; number the sets 1, 2, 3 …")
+		}
+		expected = number + 1
+		set, err := l.set(number, found[number])
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, set)
+	}
+	return sets, nil
+}
+
+func (l *loader) file(name string) diag.Range {
+	return diag.Range{File: l.cfg.Label + "inputs/" + name}
+}
+
+// classify reads the name of a file in inputs/.
+func (l *loader) classify(entry fs.DirEntry) (number int, kind string, ok bool) {
+	name := entry.Name()
+	if entry.IsDir() || strings.HasPrefix(name, ".") {
+		return 0, "", false
+	}
+	match := inputFile.FindStringSubmatch(name)
+	if match == nil {
+		l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: its name is none of an input",
+			"name it inputs_N_create.json, inputs_N_update.json or inputs_N_invalid.json")
+		return 0, "", false
+	}
+	number, err := strconv.Atoi(match[1])
+	if err != nil || number == 0 {
+		l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: sets are numbered from 1", "")
+		return 0, "", false
+	}
+	for _, k := range kinds {
+		if !strings.Contains(match[2], k) {
+			continue
+		}
+		if strings.Contains(k, "pre_") {
+			l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: it is an input of a hook", "")
+			return 0, "", false
+		}
+		if k != match[2] {
+			l.report(diag.Warning, "inputs/name", l.file(name), fmt.Sprintf("the file is taken as the %s input of set %d", k, number),
+				fmt.Sprintf("call it inputs_%d_%s.json", number, k))
+		}
+		return number, k, true
+	}
+	l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: its name says neither create nor update nor invalid", "")
+	return 0, "", false
+}
+
+func sortedNumbers(found map[int]map[string]string) []int {
+	numbers := make([]int, 0, len(found))
+	for n := range found {
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	return numbers
+}
+
+func (l *loader) set(number int, files map[string]string) (InputSet, error) {
+	set := InputSet{Number: number}
+	for kind, target := range map[string]*map[string]any{"create": &set.Create, "update": &set.Update, "invalid": &set.Invalid} {
+		name := files[kind]
+		if name == "" {
+			continue
+		}
+		model, doc, err := l.model("inputs/" + name)
+		if err != nil {
+			return set, err
+		}
+		*target = model
+		if kind != "invalid" && doc != nil {
+			l.check(doc, model)
+		}
+	}
+	if files["create"] == "" {
+		l.report(diag.Error, "inputs/incomplete", l.file(fmt.Sprintf("inputs_%d_create.json", number)),
+			fmt.Sprintf("set %d has no create input", number), "every test begins with a create; where there are inputs, none are generated")
+	}
+	return set, nil
+}
+
+// model reads an input file. It is recast by the schema, as handlers' answers are: people
+// write "5" for 5 because that is what handlers in Go used to return.
+func (l *loader) model(name string) (map[string]any, *document.Value, error) {
+	doc, err := l.read(name)
+	if doc == nil || err != nil {
+		return nil, nil, err
+	}
+	if doc.Kind != document.Object {
+		l.report(diag.Error, "inputs/not-a-model", doc.At, fmt.Sprintf("an input is an object with the properties of the resource, this is a JSON %s", doc.Kind), "")
+		return nil, nil, nil
+	}
+	model, _ := withoutNulls(doc.Any()).(map[string]any)
+	if recast, ok := l.cfg.Schema.Recast(model).(map[string]any); ok {
+		model = recast
+	}
+	return model, doc, nil
+}
+
+// check compares an input with the schema: the service would refuse it before any handler
+// saw it.
+func (l *loader) check(doc *document.Value, model map[string]any) {
+	for _, m := range doc.Members {
+		if l.cfg.Schema.Property(document.Pointer{m.Key}) == nil {
+			l.report(diag.Error, "inputs/unknown-property", diag.Range{File: m.KeyAt.File, Start: m.KeyAt.Start, End: m.KeyAt.End},
+				fmt.Sprintf("the schema has no property %s", m.Key), "")
+		}
+	}
+	for _, v := range l.cfg.Schema.Check(model, schema.CheckConfig{}) {
+		if v.Keyword == "additionalProperties" && len(v.Pointer) <= 1 {
+			continue // said above
+		}
+		at := doc.At
+		if value := doc.Lookup(v.Pointer); value != nil {
+			at = value.At
+		}
+		l.problems.Add(diag.Problem{ID: "inputs/schema", Severity: diag.Warning, At: at, Pointer: v.Pointer.String(), Message: v.Message,
+			Hint: "the service would refuse this before the handler saw it"})
+	}
+}
+
+// read reads a JSON file with its exports put in. The document is nil if there is none
+// or it is faulty.
+func (l *loader) read(name string) (*document.Value, error) {
+	file, err := l.cfg.Files.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the inputs: %w", err)
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.Size() > maxInput {
+		l.report(diag.Error, "inputs/not-a-model", diag.Range{File: l.cfg.Label + name}, fmt.Sprintf("the file has %d bytes, more than the %d that are read", info.Size(), maxInput), "")
+		return nil, nil
+	}
+	data, err := fs.ReadFile(l.cfg.Files, name)
+	if err != nil {
+		return nil, fmt.Errorf("read the inputs: %w", err)
+	}
+	data, ok := l.substitute(name, data)
+	if !ok {
+		return nil, nil
+	}
+	doc, problems := document.ParseJSON(l.cfg.Label+name, data, document.Limits{Depth: 100})
+	l.problems.Add(problems...)
+	if problems.HasErrors() {
+		return nil, nil
+	}
+	return doc, nil
+}
+
+// substitute puts the values of exports in the place of {{Name}}. Inside a string a value
+// is escaped as JSON wants it; outside of one it stands as it is, so that a number may
+// come from an export.
+func (l *loader) substitute(name string, data []byte) ([]byte, bool) {
+	var out []byte
+	complete, inString, last := true, false, 0
+	for _, match := range exportMark.FindAllSubmatchIndex(data, -1) {
+		inString = endsInString(data[last:match[0]], inString)
+		out = append(out, data[last:match[0]]...)
+		last = match[1]
+		export := strings.TrimSpace(string(data[match[2]:match[3]]))
+		value, found := "", false
+		if l.cfg.Exports != nil {
+			value, found = l.cfg.Exports(export)
+		}
+		if !found {
+			complete = false
+			l.report(diag.Error, "inputs/export", placeIn(l.cfg.Label+name, data, match[0], match[1]), fmt.Sprintf("there is no export %q", export),
+				fmt.Sprintf("set %s in the environment, or give --exports FILE with {%q: \"…\"}", ExportVariable(export), export))
+			continue
+		}
+		if inString {
+			escaped, _ := json.Marshal(value) // a string
+			value = string(escaped[1 : len(escaped)-1])
+		}
+		out = append(out, value...)
+	}
+	return append(out, data[last:]...), complete
+}
+
+// endsInString tells whether a JSON text that begins inside a string, or outside, ends
+// inside one.
+func endsInString(text []byte, inside bool) bool {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			inside = !inside
+		}
+	}
+	return inside
+}
+
+func placeIn(file string, data []byte, start, end int) diag.Range {
+	at := func(offset int) diag.Position {
+		before := string(data[:offset])
+		line := strings.Count(before, "\n")
+		return diag.Position{Offset: offset, Line: line + 1, Column: offset - strings.LastIndex(before, "\n")}
+	}
+	return diag.Range{File: file, Start: at(start), End: at(end)}
+}
+
+// ExportVariable is the environment variable that holds the value of an export:
+// CFN_EXPORT_ and the name, with _ for every character that is no letter or digit.
+func ExportVariable(name string) string {
+	return "CFN_EXPORT_" + strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// withoutNulls copies a model without members that are null.
+func withoutNulls(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			if value != nil {
+				out[key] = withoutNulls(value)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = withoutNulls(item)
+		}
+		return out
+	}
+	return v
+}

@@ -1,0 +1,189 @@
+package contract
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
+)
+
+type jsonReport struct {
+	TypeName   string     `json:"typeName"`
+	Seed       *uint64    `json:"seed,omitempty"`
+	Passed     int        `json:"passed"`
+	Failed     int        `json:"failed"`
+	Skipped    int        `json:"skipped"`
+	Errors     int        `json:"errors"`
+	Seconds    float64    `json:"seconds"`
+	Tests      []jsonTest `json:"tests"`
+	LeftBehind []string   `json:"leftBehind"`
+}
+
+type jsonTest struct {
+	ID          string           `json:"id"`
+	Set         int              `json:"set,omitempty"` // of the inputs
+	Outcome     Outcome          `json:"outcome"`
+	Phase       Phase            `json:"phase"`
+	Seconds     float64          `json:"seconds"`
+	Message     string           `json:"message"`
+	Clause      string           `json:"clause"` // broken, or tested if none was
+	Differences []jsonDifference `json:"differences,omitempty"`
+	Calls       []jsonCall       `json:"calls"`
+	Log         string           `json:"log,omitempty"`
+}
+
+type jsonDifference struct {
+	Pointer string `json:"pointer"`
+	Kind    string `json:"kind"`
+	Want    any    `json:"want,omitempty"`
+	Got     any    `json:"got,omitempty"`
+}
+
+type jsonCall struct {
+	Action    invoke.Action `json:"action"`
+	Number    int           `json:"number"`
+	Offset    float64       `json:"offsetSeconds"`
+	Seconds   float64       `json:"seconds"`
+	Status    invoke.Status `json:"status,omitempty"`
+	ErrorCode invoke.Code   `json:"errorCode,omitempty"`
+	Message   string        `json:"message,omitempty"`
+	Delay     float64       `json:"delaySeconds,omitempty"`
+	Error     string        `json:"error,omitempty"`
+}
+
+// WriteJSON writes a summary as one JSON document:
+// {"typeName","seed","passed","failed","skipped","errors","seconds","tests":[{"id","set",
+// "outcome","phase","seconds","message","clause","differences","calls","log"}],"leftBehind"}.
+func WriteJSON(w io.Writer, s *Summary) error {
+	out := jsonReport{
+		TypeName: s.TypeName, Seed: s.Seed, Passed: s.Passed, Failed: s.Failed, Skipped: s.Skipped, Errors: s.Errors,
+		Seconds: round(s.Duration), Tests: []jsonTest{}, LeftBehind: append([]string{}, s.LeftBehind...),
+	}
+	for _, r := range s.Results {
+		test := jsonTest{
+			ID: r.ID(), Set: r.Set, Outcome: r.Outcome, Phase: r.Phase, Seconds: round(r.Duration), Message: r.Message, Clause: r.Clause, Calls: []jsonCall{},
+		}
+		if test.Clause == "" {
+			test.Clause = r.Case.Clause
+		}
+		for _, d := range r.Differences {
+			test.Differences = append(test.Differences, jsonDifference{d.Pointer.String(), d.Kind, d.Want, d.Got})
+		}
+		for _, c := range r.Calls {
+			test.Calls = append(test.Calls, jsonCall{c.Action, c.Number, round(c.Offset), round(c.Duration), c.Status, c.ErrorCode, c.Message, round(c.Delay), c.Err})
+		}
+		if r.Outcome == Failed || r.Outcome == Errored {
+			test.Log = r.Log()
+		}
+		out.Tests = append(out.Tests, test)
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(out)
+}
+
+// round is a duration in seconds, to the millisecond.
+func round(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+
+type junitReport struct {
+	XMLName xml.Name     `xml:"testsuites"`
+	Suites  []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name     string      `xml:"name,attr"`
+	Errors   int         `xml:"errors,attr"`
+	Failures int         `xml:"failures,attr"`
+	Skipped  int         `xml:"skipped,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Time     string      `xml:"time,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Class   string       `xml:"classname,attr"`
+	Name    string       `xml:"name,attr"`
+	Time    string       `xml:"time,attr"`
+	Failure *junitDetail `xml:"failure"`
+	Error   *junitDetail `xml:"error"`
+	Skipped *junitDetail `xml:"skipped"`
+	Output  string       `xml:"system-out,omitempty"`
+}
+
+type junitDetail struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// WriteJUnit writes a summary as JUnit XML, with one test suite for each set of inputs.
+func WriteJUnit(w io.Writer, s *Summary) error {
+	var out junitReport
+	suites := map[int]int{} // set → index
+	for _, r := range s.Results {
+		index, known := suites[r.Set]
+		if !known {
+			index = len(out.Suites)
+			suites[r.Set] = index
+			name := s.TypeName
+			if r.Set > 0 {
+				name += " inputs_" + strconv.Itoa(r.Set)
+			}
+			out.Suites = append(out.Suites, junitSuite{Name: name})
+		}
+		out.Suites[index].add(r)
+	}
+	for i := range out.Suites {
+		var total float64
+		for _, c := range out.Suites[i].Cases {
+			seconds, _ := strconv.ParseFloat(c.Time, 64)
+			total += seconds
+		}
+		out.Suites[i].Time = fmt.Sprintf("%.3f", total)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(out); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func (s *junitSuite) add(r *Result) {
+	c := junitCase{Class: strings.TrimSuffix(r.Case.File(), ".py"), Name: r.Case.Name(), Time: fmt.Sprintf("%.3f", r.Duration.Seconds())}
+	detail := &junitDetail{Message: firstLine(r.Message)}
+	switch r.Outcome {
+	case Failed:
+		detail.Text = r.detail()
+		c.Failure = detail
+		s.Failures++
+	case Errored:
+		detail.Text = r.detail()
+		c.Error = detail
+		s.Errors++
+	case Skipped:
+		c.Skipped = detail
+		s.Skipped++
+	}
+	if r.Outcome == Failed || r.Outcome == Errored {
+		c.Output = r.Log()
+	}
+	s.Tests++
+	s.Cases = append(s.Cases, c)
+}
+
+// detail is a failure in full.
+func (r *Result) detail() string {
+	var b strings.Builder
+	(&Text{W: &b}).failure(r)
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,235 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// A Reporter is told what happens in a run, in the order in which it happens.
+type Reporter interface {
+	// Report takes one event. It is called by one goroutine.
+	Report(Event)
+}
+
+// Reporters tells several.
+type Reporters []Reporter
+
+// Report hands the event to each.
+func (r Reporters) Report(e Event) {
+	for _, reporter := range r {
+		reporter.Report(e)
+	}
+}
+
+// A Kind says which field of an [Event] is set.
+type Kind int
+
+// The kinds of events.
+const (
+	Planned  Kind = iota // Plan: once, at the beginning
+	Started              // Case and Set: before each case
+	Called               // Call: after each call of a handler
+	Finished             // Result: after each case, and for each failed teardown
+	Ended                // Summary: once, at the end
+)
+
+// An Event is something that happened in a run.
+type Event struct {
+	Kind    Kind
+	Plan    *Plan
+	Case    *Case
+	Set     int // 0 where inputs are generated
+	Call    *Call
+	Result  *Result
+	Summary *Summary
+}
+
+// A Plan is what a run is going to do.
+type Plan struct {
+	TypeName   string
+	Cases      []Case
+	Deselected int
+	Sets       []InputSet
+	Seed       *uint64 // nil where inputs come from files
+}
+
+// An Outcome is how a case ended. The words are those of pytest.
+type Outcome string
+
+// The outcomes.
+const (
+	Passed  Outcome = "passed"
+	Failed  Outcome = "failed"
+	Skipped Outcome = "skipped"
+	Errored Outcome = "error" // the resource that the case needs could not be made or removed
+)
+
+// A Phase is the part of a case that ended it.
+type Phase string
+
+// The phases.
+const (
+	Setup     Phase = "setup"
+	CallPhase Phase = "call"
+	Teardown  Phase = "teardown" // of a whole file, told for its last case
+)
+
+// A Result is how a case ended, secrets hidden.
+type Result struct {
+	Case        *Case
+	Set         int // 0 where inputs are generated
+	Outcome     Outcome
+	Phase       Phase
+	Message     string // "" if passed
+	Clause      string // of the contract that was broken; "" if none was
+	Differences []schema.Difference
+	Duration    time.Duration
+
+	// Calls are those of the case, in the order made. Before them, with negative offsets
+	// where another case made them, stand those of the resource that the case shares with
+	// others, if the case did not pass.
+	Calls []Call
+}
+
+// ID is the name of the case.
+func (r *Result) ID() string { return r.Case.ID }
+
+// Log is what the handlers wrote during the case, the last lines of it if it is long.
+func (r *Result) Log() string {
+	var b strings.Builder
+	for _, c := range r.Calls {
+		b.WriteString(c.Log)
+	}
+	return tail(b.String(), 40, 8<<10)
+}
+
+// tail is the end of a text: at most so many lines and bytes.
+func tail(text string, lines, size int) string {
+	text = strings.TrimRight(text, "\n")
+	if len(text) > size {
+		text = text[len(text)-size:]
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	all := strings.Split(text, "\n")
+	if len(all) > lines {
+		all = append([]string{fmt.Sprintf("… %d lines before", len(all)-lines)}, all[len(all)-lines:]...)
+	}
+	return strings.Join(all, "\n")
+}
+
+// A Call is one call of a handler within a case, secrets hidden.
+type Call struct {
+	Action    invoke.Action
+	Number    int           // within its operation, from 1
+	Offset    time.Duration // since the case began; negative if before
+	Duration  time.Duration
+	Status    invoke.Status // "" without an event
+	ErrorCode invoke.Code
+	Message   string
+	Delay     time.Duration // until the next call of the operation
+	Err       string        // why there is no event, or no next call; "" otherwise
+	Request   []byte        // JSON
+	Response  []byte        // JSON, or the beginning of what came instead; nil if nothing
+	Log       string
+
+	start time.Time
+}
+
+// String is the call as one line of a time line.
+func (c *Call) String() string {
+	action := string(c.Action)
+	if c.Number > 1 {
+		action += fmt.Sprintf(" again (%d)", c.Number)
+	}
+	text := fmt.Sprintf("%9s  %-16s %8s", fmt.Sprintf("%+.3fs", c.Offset.Seconds()), action, seconds(c.Duration))
+	if c.Status != "" {
+		text += "  " + string(c.Status)
+	}
+	if c.ErrorCode != "" {
+		text += " " + string(c.ErrorCode)
+	}
+	if c.Delay > 0 {
+		text += fmt.Sprintf(", next call in %s", c.Delay)
+	}
+	if c.Message != "" {
+		text += fmt.Sprintf("  %q", firstLine(c.Message))
+	}
+	if c.Err != "" {
+		text += "  " + firstLine(c.Err)
+	}
+	return text
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3fs", d.Seconds()) }
+
+func firstLine(text string) string {
+	first, _, _ := strings.Cut(text, "\n")
+	if len(first) > 200 {
+		first = strings.ToValidUTF8(first[:200], "") + " …"
+	}
+	return first
+}
+
+// A Summary is what came out of a run.
+type Summary struct {
+	TypeName string
+	Seed     *uint64 // nil where inputs come from files
+	Results  []*Result
+
+	Passed, Failed, Skipped, Errors int
+
+	Duration time.Duration
+
+	// LeftBehind names resources that the run created and could not delete.
+	LeftBehind []string
+}
+
+// OK tells whether the handlers kept the contract as far as it was tested.
+func (s *Summary) OK() bool { return s.Failed == 0 && s.Errors == 0 }
+
+// skipped is the error of a case that means nothing for the schema.
+type skipped string
+
+func (s skipped) Error() string { return string(s) }
+
+// result describes how a case ended.
+func (r *run) result(c *Case, phase Phase, err error) *Result {
+	result := &Result{Case: c, Set: r.inputs.Number, Phase: phase, Outcome: Passed, Calls: r.calls, Duration: r.cfg.Now().Sub(r.start)}
+	var (
+		reason skipped
+		broken *Violation
+	)
+	switch {
+	case err == nil:
+		return result
+	case errors.As(err, &reason):
+		result.Outcome = Skipped
+	case phase == CallPhase:
+		result.Outcome = Failed
+	default:
+		result.Outcome = Errored
+	}
+	if c.fixture != nil && phase != Teardown && result.Outcome != Skipped {
+		result.Calls = append(r.since(r.making), r.calls...)
+	}
+	result.Message = r.redactor.Text(err.Error())
+	if errors.As(err, &broken) {
+		result.Clause, result.Differences = broken.Clause, broken.Differences
+	}
+	return result
+}
+
+// since tells calls by the beginning of the case.
+func (r *run) since(calls []Call) []Call {
+	out := make([]Call, len(calls))
+	for i, c := range calls {
+		c.Offset = c.start.Sub(r.start)
+		out[i] = c
+	}
+	return out
+}

@@ -1,0 +1,376 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// A run is what the cases of one file work with: the operations, and the resource that
+// they share.
+type run struct {
+	*suite
+	cfg       *Config
+	inputs    *InputSet
+	generator *generator // nil where there are inputs
+	live      *ledger
+
+	shared   shared
+	prepared bool
+	broken   error  // of the fixture: every further case that needs it ends with it
+	making   []Call // of the fixture
+	teardown func(context.Context) error
+
+	start   time.Time // of the case
+	calls   []Call
+	lenient bool // only the end of an operation matters, not the rules for its events
+}
+
+// shared is the resource of a fixture.
+type shared struct {
+	input, model    map[string]any // of the create: requested and returned
+	update, updated map[string]any // of the update: requested and returned
+}
+
+// A ledger knows what was created and not deleted since.
+type ledger struct{ entries []ledgerEntry }
+
+type ledgerEntry struct {
+	token string // of the create
+	model map[string]any
+}
+
+// begin forgets the calls of the case before.
+func (r *run) begin() { r.start, r.calls = r.cfg.Now(), nil }
+
+func (r *run) violation(clause, format string, args ...any) error {
+	return violated(clause, format, args...)
+}
+
+// operate carries out an operation, checks every event by the rules that hold for all,
+// and keeps the calls for the report. The error is a *Violation where the handler is to
+// blame, whatever way it failed in.
+func (r *run) operate(ctx context.Context, req invoke.Request) (*invoke.Event, error) {
+	s := r.cfg.Schema
+	if req.Action == invoke.Create {
+		req.Token = r.newToken()
+		r.live.add(req.Token, req.Model)
+	}
+	req.TypeName = s.TypeName.Value
+	req.TypeConfiguration = r.cfg.TypeConfiguration
+	limit := r.callLimit(req.Action)
+	runner := invoke.New(invoke.Config{
+		Function: r.cfg.Function, Schema: s,
+		Credentials: r.cfg.Credentials, LogGroup: r.cfg.LogGroup, LogCredentials: r.cfg.LogCredentials,
+		Region: r.cfg.Region, AccountID: r.cfg.AccountID, Wire: r.cfg.Wire,
+		CallTimeout: limit, Redactor: r.redactor,
+		Sleep: r.cfg.Sleep, NewToken: r.cfg.NewToken, Now: r.cfg.Now,
+		AfterCall: func(c *invoke.Call) error {
+			r.keep(c)
+			if c.Event == nil {
+				return nil
+			}
+			if req.Action == invoke.Create && c.Event.Model != nil {
+				r.live.update(req.Token, c.Event.Model)
+			}
+			if v := checkEvent(s, req.Action, c.Event); v != nil && !r.lenient {
+				return v
+			}
+			return nil
+		},
+	})
+	event, err := runner.Run(ctx, req)
+	r.live.settle(s, &req, event)
+	return event, r.blame(err)
+}
+
+// newToken makes the client request token of an operation that the ledger must know.
+func (r *run) newToken() string {
+	if r.cfg.NewToken != nil {
+		return r.cfg.NewToken()
+	}
+	return invoke.NewToken()
+}
+
+// callLimit is how long a call may take.
+func (r *run) callLimit(action invoke.Action) time.Duration {
+	switch {
+	case r.cfg.EnforceTimeout < 0:
+		return -1
+	case action.Synchronous():
+		return r.cfg.EnforceTimeout
+	}
+	return 2 * r.cfg.EnforceTimeout
+}
+
+// blame makes violations of the errors of an operation.
+func (r *run) blame(err error) error {
+	var (
+		broken *Violation
+		late   *invoke.TimeoutError
+		silent *invoke.CallError
+		odd    *invoke.ProtocolError
+	)
+	switch {
+	case err == nil, errors.As(err, &broken):
+		return err
+	case errors.As(err, &late) && late.Operation:
+		return violated(clauseStabilize, "%s", late)
+	case errors.As(err, &late):
+		return violated(clauseAnswer, "%s (--enforce-timeout sets the limit)", late)
+	case errors.As(err, &silent), errors.As(err, &odd):
+		return violated(clauseAnswer, "%s", r.redactor.Text(err.Error()))
+	}
+	return err
+}
+
+// keep records a call for the report.
+func (r *run) keep(c *invoke.Call) {
+	call := Call{
+		Action: c.Action, Number: c.Index + 1, start: c.Start, Offset: c.Start.Sub(r.start), Duration: c.Duration, Delay: c.Delay,
+		Message: c.Message(), Request: c.Request(), Response: c.Response(), Log: c.Log(),
+	}
+	if c.Event != nil {
+		call.Status, call.ErrorCode = c.Event.Status, c.Event.ErrorCode
+	}
+	if c.Err != nil {
+		call.Err = r.redactor.Text(c.Err.Error())
+	}
+	r.calls = append(r.calls, call)
+	r.report(Event{Kind: Called, Call: &call})
+}
+
+// succeeded carries out an operation that has to end in SUCCESS.
+func (r *run) succeeded(ctx context.Context, req invoke.Request, clause string) (*invoke.Event, error) {
+	event, err := r.operate(ctx, req)
+	if err == nil && event.Status != invoke.Success {
+		err = r.violation(clause, "%s ended with %s, SUCCESS was due", req.Action, r.describe(event))
+	}
+	return event, err
+}
+
+// failed carries out an operation that has to end in FAILED with the code.
+func (r *run) failed(ctx context.Context, req invoke.Request, code invoke.Code, clause string) (*invoke.Event, error) {
+	event, err := r.operate(ctx, req)
+	if err == nil && (event.Status != invoke.Failed || event.ErrorCode != code) {
+		err = r.violation(clause, "%s ended with %s, FAILED %s was due", req.Action, r.describe(event), code)
+	}
+	return event, err
+}
+
+func (r *run) fails(ctx context.Context, req invoke.Request, code invoke.Code, clause string) error {
+	_, err := r.failed(ctx, req, code, clause)
+	return err
+}
+
+// describe is "FAILED NotFound: the message" of an event.
+func (r *run) describe(e *invoke.Event) string {
+	text := string(e.Status)
+	if e.ErrorCode != "" {
+		text += " " + string(e.ErrorCode)
+	}
+	if e.Message != "" {
+		text += ": " + r.redactor.Text(e.Message)
+	}
+	return text
+}
+
+// create makes a resource and returns its model.
+func (r *run) create(ctx context.Context, input map[string]any) (map[string]any, error) {
+	event, err := r.succeeded(ctx, invoke.Request{Action: invoke.Create, Model: input},
+		"A create handler ends with SUCCESS once the resource is as requested; its input is valid.")
+	if err != nil {
+		return nil, err
+	}
+	return event.Model, nil
+}
+
+// read returns the model of a resource.
+func (r *run) read(ctx context.Context, model map[string]any) (map[string]any, error) {
+	event, err := r.succeeded(ctx, invoke.Request{Action: invoke.Read, Model: model},
+		"After a create or update has succeeded, a read of the primary identifier succeeds.")
+	if err != nil {
+		return nil, err
+	}
+	return event.Model, nil
+}
+
+// delete deletes a resource.
+func (r *run) delete(ctx context.Context, model map[string]any) error {
+	_, err := r.succeeded(ctx, invoke.Request{Action: invoke.Delete, Model: model},
+		"A delete handler ends with SUCCESS once the resource is gone.")
+	return err
+}
+
+// maxPages bounds a LIST whose handler never runs out of tokens.
+const maxPages = 10_000
+
+// listed looks for a resource on all pages of a LIST.
+func (r *run) listed(ctx context.Context, model map[string]any) (bool, error) {
+	seen := map[string]bool{}
+	found := false
+	for token := ""; ; {
+		event, err := r.succeeded(ctx, invoke.Request{Action: invoke.List, Model: model, NextToken: token},
+			"A list handler ends with SUCCESS, also where there is nothing to list.")
+		if err != nil {
+			return false, err
+		}
+		for _, item := range event.Models {
+			if _, ok := schema.Identifier(item, r.cfg.Schema.PrimaryIdentifier); !ok {
+				return false, r.violation(clauseIdentifier, "LIST returned a model without its primary identifier")
+			}
+			found = found || r.sameIdentifier(item, model)
+		}
+		if token = event.NextToken; token == "" {
+			return found, nil
+		}
+		if seen[token] || len(seen) >= maxPages {
+			return false, r.violation(clauseList, "LIST returned the same nextToken twice, or more than %d pages: it never ends", maxPages)
+		}
+		seen[token] = true
+	}
+}
+
+// sameIdentifier tells whether two models have the same primary identifier.
+func (r *run) sameIdentifier(a, b map[string]any) bool {
+	return sameIdentifier(r.cfg.Schema, a, b)
+}
+
+func sameIdentifier(s *schema.Schema, a, b map[string]any) bool {
+	one, ok := schema.Identifier(a, s.PrimaryIdentifier)
+	other, also := schema.Identifier(b, s.PrimaryIdentifier)
+	if !ok || !also {
+		return false
+	}
+	for i := range one {
+		if fmt.Sprint(one[i]) != fmt.Sprint(other[i]) && !reflect.DeepEqual(one[i], other[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// name is how messages call a resource: the values of its identifier.
+func (r *run) name(model map[string]any) string {
+	text := ""
+	for _, path := range r.cfg.Schema.PrimaryIdentifier {
+		values, ok := schema.Identifier(model, []schema.Path{path})
+		value := any("(none)")
+		if ok {
+			value = r.redactor.Text(fmt.Sprint(values[0]))
+		}
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s=%v", document.Pointer(path.Tokens), value)
+	}
+	return text
+}
+
+// createInput is a model to create.
+func (r *run) createInput() (map[string]any, error) {
+	if r.generator == nil {
+		return cloneModel(r.inputs.Create), nil
+	}
+	model, err := r.generator.model(false)
+	if err != nil {
+		return nil, err
+	}
+	if o := r.cfg.Inputs.Overrides; o != nil {
+		apply(r.cfg.Schema, model, o.Create, false)
+	}
+	return model, nil
+}
+
+// updateInput is a model to update a created one to. From an input file it differs in the
+// identifiers, which are those of the created model, and in the read-only properties,
+// which are added.
+func (r *run) updateInput(created map[string]any) (map[string]any, error) {
+	s := r.cfg.Schema
+	if r.generator != nil {
+		example, err := r.generator.model(true)
+		if err != nil {
+			return nil, err
+		}
+		if o := r.cfg.Inputs.Overrides; o != nil {
+			apply(s, example, o.Update, true)
+		}
+		out := cloneModel(created)
+		for key, value := range example {
+			out[key] = value
+		}
+		return out, nil
+	}
+	if r.inputs.Update == nil {
+		return nil, fmt.Errorf("there is no inputs/inputs_%d_update.json, which the tests of the update handler need", r.inputs.Number)
+	}
+	out := cloneModel(r.inputs.Update)
+	for _, path := range s.PrimaryIdentifier {
+		value, given := schema.Identifier(out, []schema.Path{path})
+		was, known := schema.Identifier(created, []schema.Path{path})
+		if given && known && s.IsCreateOnly(path.Tokens) && fmt.Sprint(value[0]) != fmt.Sprint(was[0]) {
+			return nil, r.violation("An update does not change create-only properties.",
+				"inputs_%d_update.json changes %s, which is create-only, from %v to %v", r.inputs.Number, document.Pointer(path.Tokens), was[0], value[0])
+		}
+	}
+	for _, paths := range append([][]schema.Path{s.PrimaryIdentifier}, s.AdditionalIdentifiers...) {
+		for _, path := range paths {
+			if values, ok := schema.Identifier(created, []schema.Path{path}); ok && !slices.Contains(path.Tokens, "*") {
+				put(out, path.Tokens, values[0])
+			}
+		}
+	}
+	for key, value := range created {
+		if _, given := out[key]; !given && s.IsReadOnly(document.Pointer{key}) {
+			out[key] = value
+		}
+	}
+	return out, nil
+}
+
+func cloneModel(model map[string]any) map[string]any {
+	out, _ := schema.Without(model, nil).(map[string]any)
+	return out
+}
+
+func (l *ledger) add(token string, model map[string]any) {
+	l.entries = append(l.entries, ledgerEntry{token, model})
+}
+
+func (l *ledger) update(token string, model map[string]any) {
+	for i := range l.entries {
+		if l.entries[i].token == token {
+			l.entries[i].model = model
+		}
+	}
+}
+
+// settle strikes out what an operation has shown not to exist.
+func (l *ledger) settle(s *schema.Schema, req *invoke.Request, event *invoke.Event) {
+	if event == nil || !event.Terminal() {
+		return
+	}
+	switch {
+	case req.Action == invoke.Create && event.Status == invoke.Failed && event.Model == nil:
+		l.entries = slices.DeleteFunc(l.entries, func(e ledgerEntry) bool {
+			_, known := schema.Identifier(e.model, s.PrimaryIdentifier)
+			return e.token == req.Token && (!known || event.ErrorCode == invoke.AlreadyExists)
+		})
+	case req.Action == invoke.Create && event.Status == invoke.Failed && event.ErrorCode == invoke.AlreadyExists:
+		l.entries = slices.DeleteFunc(l.entries, func(e ledgerEntry) bool { return e.token == req.Token })
+	case req.Action == invoke.Update && event.Status == invoke.Success && event.Model != nil:
+		known := slices.ContainsFunc(l.entries, func(e ledgerEntry) bool { return sameIdentifier(s, e.model, event.Model) })
+		if !known {
+			l.add(req.Token, event.Model) // an update that made a resource
+		}
+	case req.Action == invoke.Delete && (event.Status == invoke.Success || event.ErrorCode == invoke.NotFound):
+		l.entries = slices.DeleteFunc(l.entries, func(e ledgerEntry) bool { return sameIdentifier(s, e.model, req.Model) })
+	}
+}

@@ -1,0 +1,230 @@
+package contract
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Text is a [Reporter] that writes what pytest would, as far as people and scripts read
+// it: one line for each case with its outcome in capitals, the failures in full, a
+// summary.
+type Text struct {
+	W io.Writer
+
+	// Verbosity -1 writes one letter for each case, 0 one line, 1 and more the time line
+	// of every case as well.
+	Verbosity int
+
+	// Live writes what handlers write as it comes.
+	Live bool
+
+	// Traceback says how failures are shown: "short", "long" with all requests and
+	// responses, "line" for one line each, "no". Empty means "short".
+	Traceback string
+
+	total, done int
+	sets        bool // there are several, or they have numbers
+	set         int
+	file        string
+	failures    []*Result
+}
+
+// Report writes what an event says.
+func (t *Text) Report(e Event) {
+	switch e.Kind {
+	case Planned:
+		t.plan(e.Plan)
+	case Started:
+		t.heading(e.Set)
+	case Called:
+		if t.Live && e.Call.Log != "" {
+			fmt.Fprintf(t.W, "%s\n%s\n", e.Call, strings.TrimRight(e.Call.Log, "\n"))
+		}
+	case Finished:
+		t.finished(e.Result)
+	case Ended:
+		t.summary(e.Summary)
+	}
+}
+
+func (t *Text) plan(p *Plan) {
+	t.total, t.sets = len(p.Cases)*len(p.Sets), len(p.Sets) > 1
+	inputs := fmt.Sprintf("inputs generated with seed %d", deref(p.Seed))
+	if p.Seed == nil {
+		inputs = fmt.Sprintf("%d sets of inputs", len(p.Sets))
+		if len(p.Sets) == 1 {
+			inputs = fmt.Sprintf("inputs_%d", p.Sets[0].Number)
+		}
+	}
+	line := fmt.Sprintf("%s: %s", p.TypeName, count(len(p.Cases), "contract test"))
+	if p.Deselected > 0 {
+		line += fmt.Sprintf(", %d deselected", p.Deselected)
+	}
+	fmt.Fprintf(t.W, "%s, %s\n", line, inputs)
+}
+
+func deref(seed *uint64) uint64 {
+	if seed == nil {
+		return 0
+	}
+	return *seed
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (t *Text) heading(set int) {
+	if t.sets && set != t.set {
+		t.set, t.file = set, ""
+		fmt.Fprintf(t.W, "\ninputs_%d\n", set)
+	}
+}
+
+var words = map[Outcome]string{Passed: "PASSED", Failed: "FAILED", Skipped: "SKIPPED", Errored: "ERROR"}
+
+func (t *Text) finished(r *Result) {
+	if r.Outcome == Failed || r.Outcome == Errored {
+		t.failures = append(t.failures, r)
+	}
+	if r.Phase != Teardown {
+		t.done++
+	}
+	if t.Verbosity < 0 {
+		t.letter(r)
+		return
+	}
+	line := r.ID() + " " + words[r.Outcome]
+	if r.Outcome == Skipped {
+		line += " (" + r.Message + ")"
+	}
+	fmt.Fprintf(t.W, "%-70s [%3d%%]\n", line, 100*t.done/max(t.total, 1))
+	if t.Verbosity > 0 {
+		t.timeline(r)
+	}
+}
+
+func (t *Text) letter(r *Result) {
+	if t.file != r.Case.File() {
+		if t.file != "" {
+			fmt.Fprintln(t.W)
+		}
+		t.file = r.Case.File()
+		fmt.Fprint(t.W, t.file, " ")
+	}
+	letter := map[Outcome]string{Passed: ".", Failed: "F", Skipped: "s", Errored: "E"}[r.Outcome]
+	fmt.Fprint(t.W, letter)
+	if t.done == t.total {
+		fmt.Fprintln(t.W)
+	}
+}
+
+func (t *Text) timeline(r *Result) {
+	for i := range r.Calls {
+		fmt.Fprintf(t.W, "  %s\n", &r.Calls[i])
+	}
+}
+
+const ruler = "======================================================================"
+
+// title centres a text in a line, as pytest does.
+func title(text string) string {
+	side := max(3, (len(ruler)-len(text)-2)/2)
+	return ruler[:side] + " " + text + " " + ruler[:side]
+}
+
+func (t *Text) summary(s *Summary) {
+	if t.Verbosity < 0 && t.done < t.total {
+		fmt.Fprintln(t.W)
+	}
+	if len(t.failures) > 0 && t.Traceback != "no" {
+		fmt.Fprintf(t.W, "\n%s\n", title("FAILURES"))
+		for _, r := range t.failures {
+			t.failure(r)
+		}
+	}
+	if len(t.failures) > 0 {
+		fmt.Fprintf(t.W, "\n%s\n", title("short test summary info"))
+		for _, r := range t.failures {
+			fmt.Fprintf(t.W, "%s %s - %s\n", words[r.Outcome], t.name(r), firstLine(r.Message))
+		}
+	}
+	if len(s.LeftBehind) > 0 {
+		fmt.Fprintf(t.W, "\nleft behind, to be deleted by hand:\n")
+		for _, line := range s.LeftBehind {
+			fmt.Fprintf(t.W, "  %s\n", line)
+		}
+	}
+	if !s.OK() && s.Seed != nil {
+		fmt.Fprintf(t.W, "\nthe inputs were generated; --seed %d makes the same again\n", *s.Seed)
+	}
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{s.Failed, "failed"}, {s.Passed, "passed"}, {s.Skipped, "skipped"}, {s.Errors, "errors"}} {
+		if part.n == 1 && part.word == "errors" {
+			part.word = "error"
+		}
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.word))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"no tests ran"}
+	}
+	fmt.Fprintf(t.W, "%s\n", title(fmt.Sprintf("%s in %.2fs", strings.Join(parts, ", "), s.Duration.Seconds())))
+}
+
+// name is the ID of a result, with its set if there are several.
+func (t *Text) name(r *Result) string {
+	if t.sets {
+		return fmt.Sprintf("%s [inputs_%d]", r.ID(), r.Set)
+	}
+	return r.ID()
+}
+
+func (t *Text) failure(r *Result) {
+	if t.Traceback == "line" {
+		fmt.Fprintf(t.W, "%s: %s\n", t.name(r), firstLine(r.Message))
+		return
+	}
+	where := ""
+	if r.Phase != CallPhase {
+		where = " at " + string(r.Phase)
+	}
+	fmt.Fprintf(t.W, "\n%s%s\n", t.name(r), where)
+	fmt.Fprintf(t.W, "  %s\n", indent(r.Message, "  "))
+	if r.Clause != "" {
+		fmt.Fprintf(t.W, "  the contract: %s\n", r.Clause)
+	}
+	if len(r.Differences) > 0 {
+		fmt.Fprintln(t.W, "  differences:")
+		for _, d := range r.Differences {
+			fmt.Fprintf(t.W, "    %s\n", d)
+		}
+	}
+	if len(r.Calls) > 0 {
+		fmt.Fprintln(t.W, "  calls:")
+		for i := range r.Calls {
+			c := &r.Calls[i]
+			fmt.Fprintf(t.W, "  %s\n", c)
+			if t.Traceback == "long" {
+				fmt.Fprintf(t.W, "      request: %s\n", indent(string(c.Request), "      "))
+				if c.Response != nil {
+					fmt.Fprintf(t.W, "      response: %s\n", indent(string(bytes.TrimSpace(c.Response)), "      "))
+				}
+			}
+		}
+	}
+	if log := r.Log(); log != "" {
+		fmt.Fprintf(t.W, "  log of the handler:\n    %s\n", indent(log, "    "))
+	}
+}
+
+func indent(text, by string) string { return strings.ReplaceAll(text, "\n", "\n"+by) }
