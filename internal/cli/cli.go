@@ -67,7 +67,8 @@ func Main(ctx context.Context, env Env, args []string) (code int) {
 	if env.Now == nil {
 		env.Now = time.Now
 	}
-	c := &console{Env: &env, logger: slog.New(slog.DiscardHandler)}
+	c := &console{Env: &env}
+	c.discardLog()
 	defer c.closeLog()
 	defer func() {
 		if p := recover(); p != nil {
@@ -170,6 +171,9 @@ func (c *console) start(cmd *cobra.Command) error {
 	c.logger.Debug("Running "+cmd.CommandPath(), "version", c.Version)
 	return nil
 }
+
+// discardLog is the state before start: nothing is logged.
+func (c *console) discardLog() { c.logger = slog.New(slog.DiscardHandler) }
 
 func (c *console) closeLog() {
 	if c.log != nil {

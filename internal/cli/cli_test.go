@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/term"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden parts of the scripts")
@@ -27,13 +28,16 @@ func TestMain(m *testing.M) {
 			}
 			code := Main(ctx, Env{
 				Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-				Environ: os.Environ(), Dir: dir, Version: "0.1.0-dev",
+				Terminal: Terminal{Stdin: isTerminal(os.Stdin), Stdout: isTerminal(os.Stdout), Stderr: isTerminal(os.Stderr)},
+				Environ:  os.Environ(), Dir: dir, Version: "0.1.0-dev",
 			}, os.Args[1:])
 			stop()
 			os.Exit(code)
 		},
 	})
 }
+
+func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
 
 // TestScripts runs testdata/*.txtar: <command>_<aspect>.txtar, one aspect each. With
 // -update, what "cmp stdout", "cmp stderr" and "cmp" compare with is rewritten.
