@@ -142,14 +142,18 @@ func (n *normalizer) flag(flag *pflag.Flag, shown, value string, hasValue bool, 
 
 // short takes a cluster of one-letter options: -v, -vv, -tNAME, -t NAME.
 func (n *normalizer) short(word string, args []string) ([]string, error) {
-	for i, letter := range word[1:] {
-		flag := n.lookup(func(f *pflag.FlagSet) *pflag.Flag { return f.ShorthandLookup(string(letter)) })
+	for i := 1; i < len(word); i++ {
+		letter := word[i : i+1]
+		var flag *pflag.Flag
+		if letter < "\x80" { // the library panics on others
+			flag = n.lookup(func(f *pflag.FlagSet) *pflag.Flag { return f.ShorthandLookup(letter) })
+		}
 		if flag == nil {
-			return nil, &usageError{command: n.command, message: fmt.Sprintf("unknown option -%c", letter), hint: helpHint(n.command)}
+			return nil, &usageError{command: n.command, message: fmt.Sprintf("unknown option -%s", strings.ToValidUTF8(word[i:], "?")), hint: helpHint(n.command)}
 		}
 		if flag.NoOptDefVal == "" {
-			value := strings.TrimPrefix(word[1+i+len(string(letter)):], "=")
-			return n.flag(flag, "-"+string(letter), value, value != "", args)
+			value := strings.TrimPrefix(word[i+1:], "=")
+			return n.flag(flag, "-"+letter, value, value != "", args)
 		}
 		n.rest = append(n.rest, "--"+flag.Name)
 	}
