@@ -52,6 +52,8 @@ Long options may be shortened as long as they stay unambiguous: --dry is --dry-r
 		newDoctor(c),
 		newCompletion(c),
 	)
+	root.SetHelpCommand(newHelp(c))
+	root.InitDefaultHelpCmd()
 	eachCommand(root, func(cmd *cobra.Command) {
 		cmd.Flags().SortFlags = false
 		cmd.Flags().BoolP("help", "h", false, "show this help and exit")
@@ -65,6 +67,24 @@ Long options may be shortened as long as they stay unambiguous: --dry is --dry-r
 		}
 	})
 	return root
+}
+
+// newHelp is the command form of --help; it is not listed.
+func newHelp(c *console) *cobra.Command {
+	return &cobra.Command{
+		Use:         "help [COMMAND]",
+		Short:       "Show the help of a command",
+		Hidden:      true,
+		Annotations: map[string]string{"log": "none"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("there is no command %q", strings.Join(args, " "))
+			}
+			showHelp(c.Stdout, about)
+			return nil
+		},
+	}
 }
 
 func eachCommand(cmd *cobra.Command, visit func(*cobra.Command)) {
