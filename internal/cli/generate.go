@@ -83,7 +83,7 @@ func (c *console) generate(ctx context.Context, check bool, extra []string) erro
 	if err != nil {
 		return err
 	}
-	statuses = only(statuses, files, codegen.Generated)
+	statuses = ofMode(statuses, files, codegen.Generated)
 	return c.reportGenerated(p, statuses, check)
 }
 
@@ -132,8 +132,8 @@ func (c *console) reportGenerated(p *project.Project, statuses []project.Status,
 	return nil
 }
 
-// only keeps the statuses of files of one mode, and those of leftovers.
-func only(statuses []project.Status, files []codegen.File, mode codegen.Mode) []project.Status {
+// ofMode keeps the statuses of files of one mode, and those of leftovers.
+func ofMode(statuses []project.Status, files []codegen.File, mode codegen.Mode) []project.Status {
 	var out []project.Status
 	for i, status := range statuses {
 		if i >= len(files) || files[i].Mode == mode {
