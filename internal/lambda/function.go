@@ -215,11 +215,12 @@ func (f *Function) Close() error {
 
 // acquire waits for the right to use a process.
 func (f *Function) acquire(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("function %s: %w", f.config.Name, context.Cause(ctx))
+	}
 	select {
-	case <-f.closing:
-		return fmt.Errorf("function %s: %w", f.config.Name, ErrClosed)
 	case f.slots <- struct{}{}:
-		return nil
+		return nil // a closed function refuses to start or to hand over
 	default:
 	}
 	if f.config.QueueTimeout < 0 {
@@ -328,21 +329,16 @@ func (f *Function) newProcess(ctx context.Context) (*process, error) {
 	f.ended.Add(1)
 	generation := f.generation
 	f.mu.Unlock()
-	p, err := startProcess(&f.config, f.spawner, f.tee, generation)
+	p, err := startProcess(&f.config, f.spawner, f.tee, generation, f.forget)
 	if err != nil {
 		f.ended.Done()
 		return nil, err
 	}
 	f.mu.Lock()
-	f.all[p] = struct{}{}
+	if !p.gone() {
+		f.all[p] = struct{}{}
+	}
 	f.mu.Unlock()
-	go func() {
-		defer f.ended.Done()
-		<-p.exited
-		f.mu.Lock()
-		delete(f.all, p)
-		f.mu.Unlock()
-	}()
 	if d := f.config.Debug; d != nil && d.Started != nil {
 		d.Started(p.pid)
 	}
@@ -350,6 +346,15 @@ func (f *Function) newProcess(ctx context.Context) (*process, error) {
 		return nil, f.bury(p, err)
 	}
 	return p, nil
+}
+
+// forget drops a process that is gone, before anyone learns that it is.
+func (f *Function) forget(p *process) {
+	f.mu.Lock()
+	delete(f.all, p)
+	close(p.exited)
+	f.mu.Unlock()
+	f.ended.Done()
 }
 
 // putBack makes the process available to the next invocation.
@@ -369,9 +374,14 @@ func (f *Function) putBack(p *process) {
 func (f *Function) retire(p *process) { go p.stop(f.config.GracePeriod) }
 
 // bury kills the process, waits for its end, and completes the error with what
-// it printed last. Only a process that the system cannot end now is not waited
-// for; it stays known, and Close waits.
+// it printed last. When the function is being closed, the process is asked
+// first. Only a process that the system cannot end now is not waited for; it
+// stays known, and Close waits.
 func (f *Function) bury(p *process, err error) error {
+	if errors.Is(err, ErrClosed) {
+		p.stop(f.config.GracePeriod)
+		return err
+	}
 	p.kill()
 	timer := time.NewTimer(burial)
 	defer timer.Stop()

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -376,6 +378,30 @@ func TestCloseInterrupts(t *testing.T) {
 	}
 }
 
+func TestCloseAsksFirst(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		said := make(signalWriter, 1)
+		var printed bytes.Buffer
+		c := config(t, "farewell")
+		c.Output = io.MultiWriter(&printed, said)
+		f := start(t, c)
+		var call sync.WaitGroup
+		if busy {
+			call.Go(func() {
+				if _, err := f.Invoke(context.Background(), nil); !errors.Is(err, lambda.ErrClosed) {
+					t.Errorf("error %v, want ErrClosed", err)
+				}
+			})
+			<-said
+		}
+		f.Close()
+		call.Wait()
+		if !strings.HasSuffix(printed.String(), "goodbye\n") {
+			t.Errorf("busy %v: printed %q", busy, printed.String())
+		}
+	}
+}
+
 func TestCloseKillsStubborn(t *testing.T) {
 	c := config(t, "stubborn")
 	c.GracePeriod = 50 * time.Millisecond
@@ -501,5 +527,53 @@ func waitFor(t *testing.T, what string, done func() bool) {
 		if time.Now().After(end) {
 			t.Fatal("waited in vain for", what)
 		}
+	}
+}
+
+// TestRuntimeAPIGuarded holds that the process's own address is of no use to a
+// page in a browser, nor for what the protocol does not know.
+func TestRuntimeAPIGuarded(t *testing.T) {
+	f := start(t, config(t, "env"))
+	reply, err := f.Call(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var environ []string
+	if err := json.Unmarshal(reply, &environ); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(environ, func(e string) bool { return strings.HasPrefix(e, "AWS_LAMBDA_RUNTIME_API=") })
+	address := strings.TrimPrefix(environ[i], "AWS_LAMBDA_RUNTIME_API=")
+	for _, test := range []struct {
+		method, path, host, origin string
+		status                     int
+	}{
+		{"GET", "invocation/next", "", "https://evil.example", 403},
+		{"GET", "invocation/next", "evil.example", "", 403},
+		{"GET", "restore/next", "", "", 404},
+		{"DELETE", "invocation/next", "", "", 404},
+		{"POST", "invocation/other/error", "", "", 400},
+		{"POST", "init/error", "", "", 403},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), test.method, "http://"+address+"/2018-06-01/runtime/"+test.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host, request.Close = test.host, true
+		if test.origin != "" {
+			request.Header.Set("Origin", test.origin)
+		}
+		response, err := http.DefaultTransport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode != test.status || !bytes.Contains(body, []byte(`"errorType"`)) {
+			t.Errorf("%+v: status %d, %s", test, response.StatusCode, body)
+		}
+	}
+	if _, err := f.Call(t.Context(), nil); err != nil {
+		t.Errorf("afterwards: %v", err)
 	}
 }

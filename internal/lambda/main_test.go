@@ -103,6 +103,7 @@ var handlers = map[string]func(){
 	},
 	"grandchild":  func() { serve(grandchild) },
 	"sleep":       func() { fmt.Println("asleep"); time.Sleep(time.Hour) },
+	"farewell":    farewell,
 	"stubborn":    func() { signal.Ignore(syscall.SIGTERM); serve(func(_ string, p []byte) { reply(p) }) },
 	"memory":      func() { serve(takeMemory) },
 	"memory-peak": func() { serve(func(_ string, p []byte) { hold(number(p)); reply([]byte("{}")) }) },
@@ -143,6 +144,18 @@ func sdkHandler() {
 		dir, _ := os.Getwd()
 		return answer{os.Getpid(), c.AwsRequestID, c.InvokedFunctionArn, time.Until(deadline), lambdacontext.MemoryLimitInMB, dir}, nil
 	})
+}
+
+// farewell ends properly when asked to, even in the middle of an invocation.
+func farewell() {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM)
+	go func() {
+		<-asked
+		fmt.Println("goodbye")
+		os.Exit(0)
+	}()
+	serve(func(string, []byte) { fmt.Println("busy"); time.Sleep(time.Hour) })
 }
 
 func crashMid(_ string, payload []byte) {

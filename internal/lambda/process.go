@@ -111,8 +111,9 @@ func (s *spawner) stop() {
 	<-s.done
 }
 
-// startProcess starts the command and returns at once.
-func startProcess(c *Config, s *spawner, tee io.Writer, generation int) (*process, error) {
+// startProcess starts the command and returns at once. When the process is gone,
+// ended is called, which must close exited.
+func startProcess(c *Config, s *spawner, tee io.Writer, generation int, ended func(*process)) (*process, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("function %s: listen for the process: %w", c.Name, err)
@@ -129,18 +130,18 @@ func startProcess(c *Config, s *spawner, tee io.Writer, generation int) (*proces
 		started:    time.Now(),
 		output:     newOutput(c.LogBytes, tee),
 	}
-	if err := p.spawn(s); err != nil {
+	p.server = &http.Server{Handler: p.runtimeAPI(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug)}
+	if err := p.spawn(s, ended); err != nil {
 		listener.Close()
 		return nil, err
 	}
-	p.server = &http.Server{Handler: p.runtimeAPI(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug)}
-	go p.server.Serve(listener)
+	go p.server.Serve(listener) // closes the listener, also when the process is gone by now
 	c.Logger.Debug("process started", "function", c.Name, "pid", p.pid)
 	return p, nil
 }
 
 // spawn starts the command with its output connected.
-func (p *process) spawn(s *spawner) error {
+func (p *process) spawn(s *spawner, ended func(*process)) error {
 	c := p.config
 	pipe, end, err := newPipe(p.output)
 	if err != nil {
@@ -176,12 +177,12 @@ func (p *process) spawn(s *spawner) error {
 	p.pipe = pipe
 	p.output.sync = pipe.sync
 	go pipe.run()
-	go p.reap(cmd)
+	go p.reap(cmd, ended)
 	return nil
 }
 
 // reap waits for the end of the process and clears away what is left of it.
-func (p *process) reap(cmd *exec.Cmd) {
+func (p *process) reap(cmd *exec.Cmd, ended func(*process)) {
 	p.group.waitExit()
 	p.mu.Lock()
 	p.group.kill() // descendants, while the ID of the group is still ours
@@ -197,7 +198,7 @@ func (p *process) reap(cmd *exec.Cmd) {
 	p.group.close()
 	p.server.Close()
 	p.config.Logger.Debug("process ended", "function", p.config.Name, "pid", p.pid, "status", p.status)
-	close(p.exited)
+	ended(p)
 }
 
 // kill ends the process and its descendants now. Its end shows in exited.
