@@ -47,8 +47,11 @@ Long options may be shortened as long as they stay unambiguous: --dry is --dry-r
 		newValidate(c),
 		newSubmit(c),
 		newGenerate(c),
+		newTest(c),
+		newInvoke(c),
 		newBuildImage(c),
 		newPackage(c),
+		newStartLambda(c),
 		newDoctor(c),
 		newCompletion(c),
 	)

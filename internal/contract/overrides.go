@@ -3,11 +3,11 @@ package contract
 import (
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -87,44 +87,6 @@ func apply(s *schema.Schema, model map[string]any, overrides []Override, update 
 		if update && s.IsCreateOnly(o.Pointer) {
 			continue
 		}
-		put(model, o.Pointer, o.Value)
+		invoke.Put(model, o.Pointer, o.Value)
 	}
-}
-
-// put sets a value in a model, making objects and arrays on the way. "*" is every item or
-// member that is there.
-func put(container any, pointer document.Pointer, value any) any {
-	if len(pointer) == 0 {
-		return value
-	}
-	token, rest := pointer[0], pointer[1:]
-	index, err := strconv.Atoi(token)
-	isIndex := err == nil && index >= 0
-	switch c := container.(type) {
-	case map[string]any:
-		if token == "*" {
-			for key, member := range c {
-				c[key] = put(member, rest, value)
-			}
-			return c
-		}
-		c[token] = put(c[token], rest, value)
-		return c
-	case []any:
-		switch {
-		case token == "*":
-			for i, item := range c {
-				c[i] = put(item, rest, value)
-			}
-		case isIndex && index < len(c):
-			c[index] = put(c[index], rest, value)
-		case isIndex && index == len(c):
-			c = append(c, put(nil, rest, value))
-		}
-		return c
-	}
-	if token == "*" || isIndex {
-		return []any{put(nil, rest, value)}
-	}
-	return map[string]any{token: put(nil, rest, value)}
 }

@@ -323,7 +323,7 @@ func (r *run) updateInput(created map[string]any) (map[string]any, error) {
 	for _, paths := range append([][]schema.Path{s.PrimaryIdentifier}, s.AdditionalIdentifiers...) {
 		for _, path := range paths {
 			if values, ok := schema.Identifier(created, []schema.Path{path}); ok && !slices.Contains(path.Tokens, "*") {
-				put(out, path.Tokens, values[0])
+				invoke.Put(out, path.Tokens, values[0])
 			}
 		}
 	}

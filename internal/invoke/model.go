@@ -106,3 +106,42 @@ func isClosed(s *schema.Schema, at document.Pointer) bool {
 	extra := node.Get("additionalProperties")
 	return extra != nil && extra.Kind == document.Bool && !extra.Bool
 }
+
+// Put sets a value in a model, making objects and arrays on the way, and returns the model,
+// which is changed in place as far as that is possible. "*" is every item or member that is
+// there.
+func Put(container any, pointer document.Pointer, value any) any {
+	if len(pointer) == 0 {
+		return value
+	}
+	token, rest := pointer[0], pointer[1:]
+	index, err := strconv.Atoi(token)
+	isIndex := err == nil && index >= 0
+	switch c := container.(type) {
+	case map[string]any:
+		if token == "*" {
+			for key, member := range c {
+				c[key] = Put(member, rest, value)
+			}
+			return c
+		}
+		c[token] = Put(c[token], rest, value)
+		return c
+	case []any:
+		switch {
+		case token == "*":
+			for i, item := range c {
+				c[i] = Put(item, rest, value)
+			}
+		case isIndex && index < len(c):
+			c[index] = Put(c[index], rest, value)
+		case isIndex && index == len(c):
+			c = append(c, Put(nil, rest, value))
+		}
+		return c
+	}
+	if token == "*" || isIndex {
+		return []any{Put(nil, rest, value)}
+	}
+	return map[string]any{token: Put(nil, rest, value)}
+}

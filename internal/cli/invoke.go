@@ -1,0 +1,406 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// invokeOptions are the options of cfn invoke.
+type invokeOptions struct {
+	handlerOptions
+	maxReinvoke  int // -1: as often as the handler asks for
+	set          []string
+	printRequest bool
+	event        string
+}
+
+func newInvoke(c *console) *cobra.Command {
+	opts := &invokeOptions{}
+	cmd := &cobra.Command{
+		Use:   "invoke",
+		Short: "Call one handler of the project",
+		Long: `Call one handler with a request from a file, and call it again as long as it answers
+IN_PROGRESS, as CloudFormation does. Every request and every response is shown, without secrets:
+credentials, write-only values and type configurations are replaced by <hidden>.
+
+Without --endpoint the handlers of the project run as local processes. A Go project is built
+first if bin/bootstrap is missing or older than its sources.
+
+Handlers get the AWS credentials that the environment or --profile hold, dummies if there are
+none. STS is only asked with --profile, and only for an account id that the profile does not say.
+
+Exit code: 0 if the handler answered, also with FAILED; 1 if it did not.`,
+		Args: noArguments,
+	}
+	opts.official(cmd)
+	cmd.AddCommand(newInvokeKind(c, opts, "resource", "ACTION", invoke.ResourceActions), newInvokeKind(c, opts, "hook", "POINT", invoke.HookActions))
+	return cmd
+}
+
+func newInvokeKind(c *console, opts *invokeOptions, kind, what string, actions []invoke.Action) *cobra.Command {
+	words := make([]string, len(actions))
+	for i, a := range actions {
+		words[i] = string(a)
+	}
+	long := `Call a handler of a resource type. REQUEST is a file, or - for the standard input, with
+{"desiredResourceState": {…}, "previousResourceState": {…}, "typeConfiguration": {…}}; the last
+two may be left out.
+
+With --event, ACTION and REQUEST are left out and the file is an event: one of the sam-tests folder
+of the user guide, {"action", "request", "callbackContext", "credentials"}, or a whole request
+of CloudFormation, {"action", "requestData", …}. Either is sent in the form that the function
+takes: that of the user guide to --function-name TestEntrypoint, the other one to TypeFunction.`
+	example := `  cfn invoke resource CREATE create.json
+  cfn invoke resource UPDATE update.json --set /Title=Memo --set /Pages=3
+  cfn invoke resource --event sam-tests/create.json --debug`
+	if kind == "hook" {
+		long = `Call a handler of a hook. REQUEST is a file, or - for the standard input, with
+{"targetName": "AWS::S3::Bucket", "targetModel": {"resourceProperties": {…}}}.`
+		example = `  cfn invoke hook CREATE_PRE_PROVISION bucket.json`
+	}
+	cmd := &cobra.Command{
+		Use:       fmt.Sprintf("%s {%s} REQUEST", kind, strings.Join(words, ",")),
+		Short:     fmt.Sprintf("Call a handler of a %s", map[string]string{"resource": "resource type", "hook": "hook"}[kind]),
+		Long:      long,
+		Example:   example,
+		ValidArgs: words,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case opts.event != "" && len(args) > 0:
+				return fmt.Errorf("with --event, no %s and no REQUEST are given", what)
+			case opts.event != "":
+				return nil
+			case len(args) < 2:
+				return fmt.Errorf("the following arguments are required: %s", strings.Join([]string{what, "REQUEST"}[len(args):], ", "))
+			case len(args) > 2:
+				return fmt.Errorf("unrecognized arguments: %s", strings.Join(args[2:], " "))
+			case !slices.Contains(words, args[0]):
+				return fmt.Errorf("argument %s: invalid choice: %q (choose from %s)", what, args[0], strings.Join(words, ", "))
+			}
+			return c.checkRequestFile(args[1])
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.invoke(cmd.Context(), opts, kind, args) },
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&opts.maxReinvoke, "max-reinvoke", -1, "call the handler again at most `N` times (default: as often as it asks for)")
+	flags.StringVar(&opts.dockerImage, "docker-image", "", "not supported here: handlers run as local processes")
+	flags.StringArrayVar(&opts.set, "set", nil, "set a value of the desired state, as in `/POINTER=VALUE`; VALUE is JSON or else text (may be repeated)")
+	flags.BoolVar(&opts.printRequest, "print-request", false, "show the whole first request and call nothing")
+	flags.BoolVar(&opts.debug, "debug", false, "lift all time limits, show the process and wait for a debugger before the first call")
+	annotate(flags, addition, "set", "print-request", "debug")
+	if kind == "resource" {
+		flags.StringVar(&opts.event, "event", "", "take the action and the request from the event `FILE`")
+		annotate(flags, addition, "event")
+	}
+	opts.flags(cmd)
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+// checkRequestFile refuses a file that is not there before anything is started.
+func (c *console) checkRequestFile(name string) error {
+	if name == "-" {
+		return nil
+	}
+	file, err := os.Open(c.path(name))
+	if err != nil {
+		return fmt.Errorf("argument REQUEST: can't open %q: %w", name, errors.Unwrap(err))
+	}
+	return file.Close()
+}
+
+func (c *console) invoke(ctx context.Context, opts *invokeOptions, kind string, args []string) error {
+	if err := opts.checkDocker(); err != nil {
+		return err
+	}
+	p, s, err := c.loadProject(ctx)
+	if err != nil {
+		return err
+	}
+	want := map[string]schema.Kind{"resource": schema.Resource, "hook": schema.Hook}[kind]
+	if p.Kind != want {
+		return withHint(fmt.Errorf("%s is no %s: its artifact type is %s", p.TypeName, kind, p.Kind), "%s", map[schema.Kind]string{
+			schema.Resource: "cfn invoke resource calls its handlers", schema.Hook: "cfn invoke hook calls its handlers", schema.Module: "a module has no handlers",
+		}[p.Kind])
+	}
+	event, err := c.readRequest(opts, args)
+	if err != nil {
+		return err
+	}
+	if s.Handler(event.Request.Action.Handler()) == nil {
+		fmt.Fprintf(c.Stderr, "warning: the schema declares no %s handler\n", event.Request.Action.Handler())
+	}
+	for _, at := range invoke.Undeclared(s, event.Request.Model) {
+		fmt.Fprintf(c.Stderr, "warning: the schema has no property %s: it is not sent\n", at)
+	}
+	aws, err := invoke.LoadAWS(ctx, invoke.AWSConfig{Profile: opts.profile, Region: opts.region, Getenv: c.Getenv, Now: c.Now})
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, opts, p, s, event, aws)
+}
+
+// readRequest reads the request file, or the event file, and applies --set.
+func (c *console) readRequest(opts *invokeOptions, args []string) (*invoke.EventFile, error) {
+	name := opts.event
+	if name == "" {
+		name = args[1]
+	}
+	data, err := c.readInput(name)
+	if err != nil {
+		return nil, err
+	}
+	var event *invoke.EventFile
+	var problems diag.List
+	if opts.event != "" {
+		event, problems = invoke.ReadEvent(name, data)
+	} else {
+		event, problems = invoke.ReadState(name, data, invoke.Action(args[0]))
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	for _, assignment := range opts.set {
+		pointer, text, ok := strings.Cut(assignment, "=")
+		at, valid := document.ParsePointer(pointer)
+		if !ok || !valid || len(at) == 0 {
+			return nil, usagef("option --set: %q is not of the form /POINTER=VALUE", assignment)
+		}
+		var value any = text
+		if parsed, problems := document.ParseJSON("--set", []byte(text), document.Limits{}); !problems.HasErrors() {
+			value = parsed.Any()
+		}
+		if event.Request.Action.Hook() {
+			event.Request.Target.Model = invoke.Put(event.Request.Target.Model, at, value)
+		} else {
+			event.Request.Model, _ = invoke.Put(event.Request.Model, at, value).(map[string]any)
+		}
+	}
+	return event, nil
+}
+
+// maxRequest bounds a request file; Lambda takes no more.
+const maxRequest = 6 << 20
+
+func (c *console) readInput(name string) ([]byte, error) {
+	input := c.Stdin
+	if name != "-" {
+		file, err := os.Open(c.path(name))
+		if err != nil {
+			return nil, fmt.Errorf("read the request: %w", err)
+		}
+		defer file.Close()
+		input = file
+	}
+	data, err := io.ReadAll(io.LimitReader(input, maxRequest+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the request: %w", err)
+	}
+	if len(data) > maxRequest {
+		return nil, fmt.Errorf("read the request: %s has more than the %d bytes that Lambda takes", name, maxRequest)
+	}
+	return data, nil
+}
+
+// limits of one call, as the official tool has them.
+const (
+	resourceCallTimeout = 15 * time.Minute
+	hookCallTimeout     = 5 * time.Minute
+)
+
+// call carries the operation out and shows it.
+func (c *console) call(ctx context.Context, opts *invokeOptions, p *project.Project, s *schema.Schema, event *invoke.EventFile, aws *invoke.AWS) error {
+	request := event.Request
+	if request.TypeName == "" {
+		request.TypeName = p.TypeName
+	}
+	redactor := invoke.NewRedactor(s)
+	config := invoke.Config{
+		Schema: s, Redactor: redactor, Credentials: aws, Region: opts.region, AccountID: aws.AccountID, CallTimeout: resourceCallTimeout,
+		TestEntrypoint: opts.functionName == testEntrypoint, Now: c.Now,
+	}
+	if event.Credentials != nil {
+		config.Credentials = invoke.Static(*event.Credentials)
+	}
+	if event.Region != "" {
+		config.Region = event.Region
+	}
+	if event.AccountID != "" {
+		config.AccountID = event.AccountID
+	}
+	if request.Action.Hook() {
+		config.CallTimeout = hookCallTimeout
+	}
+	if opts.debug {
+		config.CallTimeout, config.Timeout = -1, -1
+	}
+	switch {
+	case opts.maxReinvoke == 0:
+		config.MaxReinvoke = -1
+	case opts.maxReinvoke > 0:
+		config.MaxReinvoke = opts.maxReinvoke
+	}
+	if opts.printRequest {
+		payload, err := invoke.New(config).Payload(ctx, request)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.Stdout, "%s\n", redactor.JSON(payload))
+		return nil
+	}
+	function, stop, err := opts.function(ctx, c, p, aws, nil)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	show := &invocation{console: c, hook: request.Action.Hook(), whole: config.TestEntrypoint}
+	config.Function, config.BeforeCall, config.AfterCall = function, show.before, show.after
+	last, err := invoke.New(config).Run(ctx, request)
+	if ctx.Err() != nil {
+		return nil // Ctrl-C is how one stops waiting
+	}
+	if errors.Is(err, invoke.ErrReinvokeLimit) {
+		err = nil
+	}
+	if c.format == "json" {
+		if printed := show.json(request.Action, last, err, redactor); printed != nil {
+			return printed
+		}
+	}
+	if err != nil {
+		return errors.New(redactor.Text(err.Error()))
+	}
+	return nil
+}
+
+// An invocation shows the calls of one operation.
+type invocation struct {
+	*console
+	hook, whole bool
+	calls       []jsonInvocation
+}
+
+type jsonInvocation struct {
+	Request   json.RawMessage `json:"request"`
+	Response  any             `json:"response"` // text if it is not JSON, null if there is none
+	Seconds   float64         `json:"seconds"`
+	Delay     float64         `json:"delaySeconds"`
+	Log       string          `json:"log"`
+	ErrorText string          `json:"error"`
+}
+
+func (i *invocation) before(call *invoke.Call) {
+	if i.format == "text" {
+		fmt.Fprintf(i.Stdout, "=== Handler input ===\n%s\n", i.input(call.Request()))
+	}
+}
+
+func (i *invocation) after(call *invoke.Call) error {
+	response := call.Response()
+	if i.format == "text" {
+		if response != nil {
+			fmt.Fprintf(i.Stdout, "=== Handler response ===\n%s\n", response)
+		}
+		if log := strings.TrimRight(call.Log(), "\n"); log != "" {
+			fmt.Fprintln(i.Stderr, log)
+		}
+		if call.Delay > 0 && i.Terminal.Stderr {
+			fmt.Fprintf(i.Stderr, "calling again in %s\n", call.Delay)
+		}
+		return nil
+	}
+	shown := jsonInvocation{Request: call.Request(), Seconds: call.Duration.Seconds(), Delay: call.Delay.Seconds(), Log: call.Log()}
+	switch {
+	case json.Valid(response):
+		shown.Response = json.RawMessage(response)
+	case response != nil:
+		shown.Response = string(response)
+	}
+	if call.Err != nil {
+		shown.ErrorText = call.Err.Error()
+	}
+	i.calls = append(i.calls, shown)
+	return nil
+}
+
+// input is the part of a request that the official tool shows.
+func (i *invocation) input(request []byte) []byte {
+	doc, problems := document.ParseJSON("", request, document.Limits{})
+	if problems.HasErrors() || i.whole {
+		return request
+	}
+	data, members := []string{"resourceProperties", "previousResourceProperties"}, []string{"callbackContext", "action", "requestData", "region", "awsAccountId", "bearerToken"}
+	if i.hook {
+		data, members = []string{"targetName", "targetLogicalId", "targetModel"}, []string{"hookTypeName", "actionInvocationPoint", "requestData", "awsAccountId", "clientRequestToken"}
+	}
+	shown := only(doc, members)
+	for k, m := range shown.Members {
+		if m.Key == "requestData" {
+			shown.Members[k].Value = only(m.Value, data)
+		}
+	}
+	var text bytes.Buffer
+	if err := json.Indent(&text, shown.AppendJSON(nil), "", "  "); err != nil {
+		return request
+	}
+	return text.Bytes()
+}
+
+// only is an object with some of its members, in the given order.
+func only(v *document.Value, names []string) *document.Value {
+	out := &document.Value{Kind: document.Object}
+	for _, name := range names {
+		if value := v.Get(name); value != nil {
+			out.Members = append(out.Members, document.Member{Key: name, Value: value})
+		}
+	}
+	return out
+}
+
+// json prints the whole operation as one document.
+func (i *invocation) json(action invoke.Action, last *invoke.Event, err error, redactor *invoke.Redactor) error {
+	out := struct {
+		Action    invoke.Action    `json:"action"`
+		Status    invoke.Status    `json:"status"` // "" if the handler never answered
+		ErrorCode invoke.Code      `json:"errorCode"`
+		Message   string           `json:"message"`
+		Model     any              `json:"resourceModel"`
+		Models    any              `json:"resourceModels"`
+		NextToken string           `json:"nextToken"`
+		Error     string           `json:"error"`
+		Calls     []jsonInvocation `json:"calls"`
+	}{Action: action, Calls: append([]jsonInvocation{}, i.calls...)}
+	if last != nil {
+		out.Status, out.ErrorCode, out.Message, out.NextToken = last.Status, last.ErrorCode, redactor.Text(last.Message), last.NextToken
+		if last.Model != nil {
+			out.Model = redactor.Model(last.Model)
+		}
+		if last.Models != nil {
+			models := make([]any, len(last.Models))
+			for k, m := range last.Models {
+				models[k] = redactor.Model(m)
+			}
+			out.Models = models
+		}
+	}
+	if err != nil {
+		out.Error = redactor.Text(err.Error())
+	}
+	return i.printJSON(out)
+}

@@ -1,0 +1,377 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// The functions of a project, as template.yml names them.
+const (
+	typeFunction   = "TypeFunction"
+	testEntrypoint = "TestEntrypoint"
+)
+
+func newStartLambda(c *console) *cobra.Command {
+	var opts struct {
+		host               string
+		port               int
+		watch, allowRemote bool
+	}
+	local := &handlerOptions{}
+	cmd := &cobra.Command{
+		Use:   "start-lambda",
+		Short: "Serve the handlers of the project like a local AWS Lambda",
+		Long: `Run the handlers of the project as local processes and serve them under the Invoke API of
+AWS Lambda, as "sam local start-lambda" does, without containers: the functions TypeFunction and
+TestEntrypoint. Other tools find them at http://127.0.0.1:3001: the AWS CLI and the SDKs, the
+official CloudFormation CLI, and cfn test and cfn invoke with --endpoint.
+
+What the handlers write is shown on the error stream. Ctrl-C ends the server and all processes.
+
+A Go project is built first if bin/bootstrap is missing or older than its sources; with --watch
+also whenever a source changes.`,
+		Example: `  cfn start-lambda --watch
+  aws lambda invoke --endpoint-url http://127.0.0.1:3001 --no-sign-request \
+      --function-name TypeFunction --payload file://event.json out.json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, _, err := c.loadProject(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if p.Kind == schema.Module {
+				return errors.New("a module has no handlers")
+			}
+			return c.startLambda(cmd.Context(), p, local, lambda.ServerConfig{
+				Address: net.JoinHostPort(opts.host, strconv.Itoa(opts.port)), AllowRemote: opts.allowRemote, Logger: c.logger,
+			}, opts.watch)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.host, "host", "127.0.0.1", "the `ADDRESS` to listen on")
+	flags.IntVar(&opts.port, "port", 3001, "the port `N` to listen on; 0 takes any free one")
+	flags.BoolVar(&opts.watch, "watch", false, "build and restart when a source changes")
+	flags.BoolVar(&opts.allowRemote, "allow-remote", false, "let other machines run the handlers, without authentication")
+	flags.StringVar(&local.region, "region", invoke.DefaultRegion, "the `NAME` of the region that the handlers find in their environment")
+	local.flags(cmd)
+	return cmd
+}
+
+// handlerOptions are the options of the commands that run handlers.
+type handlerOptions struct {
+	endpoint, functionName, region, profile string
+	dockerImage                             string
+
+	env     []string // --env
+	noBuild bool
+	debug   bool
+}
+
+// flags adds the options that the official tool does not have.
+func (o *handlerOptions) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.env, "env", nil, "hand `NAME[=VALUE]` of the environment on to the handlers (may be repeated)")
+	flags.BoolVar(&o.noBuild, "no-build", false, "run bin/bootstrap as it is, without looking whether it is up to date")
+	annotate(flags, addition, "env", "no-build")
+}
+
+// official adds the options that cfn invoke and cfn test share with the official tool.
+func (o *handlerOptions) official(cmd *cobra.Command) {
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&o.endpoint, "endpoint", "", "call the handlers at the `URL` of a Lambda endpoint (default: run those of the project)")
+	flags.StringVar(&o.functionName, "function-name", typeFunction, "the `NAME` of the function to call")
+	flags.StringVar(&o.region, "region", invoke.DefaultRegion, "the `NAME` of the region that handlers are told")
+	flags.StringVar(&o.profile, "profile", "", "hand the credentials of the AWS profile `NAME` to the handlers")
+}
+
+// checkDocker refuses containers.
+func (o *handlerOptions) checkDocker() error {
+	if o.dockerImage == "" {
+		return nil
+	}
+	if o.endpoint != "" || o.functionName != typeFunction {
+		return &exitError{exitFailure, "Cannot specify both --docker-image and --endpoint or --function-name"}
+	}
+	return withHint(errors.New("--docker-image is not supported here, because cfn runs handlers as local processes and never starts a container"),
+		"leave the option out, or start the container yourself and name its Lambda endpoint with --endpoint")
+}
+
+// function opens the handlers of a project. Without --endpoint they run as local
+// processes, which close ends; handlers in a language that cfn cannot start are expected
+// where the official tool expects all of them. output, if not nil, receives what local
+// handlers write.
+func (o *handlerOptions) function(ctx context.Context, c *console, p *project.Project, aws *invoke.AWS, output io.Writer) (f invoke.Function, close func(), err error) {
+	url := o.endpoint
+	if url == "" && !runsHere(p) {
+		url = "http://" + lambda.DefaultAddress
+		c.logger.Info("Handlers in this language are expected at " + url)
+	}
+	if url != "" {
+		endpoint := &lambda.Endpoint{
+			URL: url, FunctionName: o.functionName, Region: o.region, Credentials: aws.SDK.Credentials, Timeout: -1,
+			LogTail: strings.HasPrefix(url, "https://"), // the local endpoints of others refuse to
+		}
+		return logged{endpoint}, func() {}, nil
+	}
+	if o.functionName != typeFunction && o.functionName != testEntrypoint {
+		return nil, nil, withHint(fmt.Errorf("the project has no function %q: it has %s and %s", o.functionName, typeFunction, testEntrypoint),
+			"--endpoint URL names the Lambda endpoint that has it")
+	}
+	config, err := o.config(ctx, c, p, o.functionName)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.AccountID, config.Output = aws.AccountID, output
+	if o.debug {
+		config.Debug = &lambda.Debug{WaitForDebugger: runtime.GOOS == "linux" || runtime.GOOS == "darwin", Started: func(pid int) {
+			fmt.Fprintf(c.Stderr, "process %d waits for a debugger: dlv attach %d\n", pid, pid)
+		}}
+	}
+	function, err := lambda.Start(ctx, config)
+	if err != nil {
+		return nil, nil, err
+	}
+	return logged{function}, func() { function.Close() }, nil
+}
+
+// runsHere tells whether cfn can start the handlers: programs that speak the protocol of
+// the "provided" runtimes by themselves.
+func runsHere(p *project.Project) bool {
+	return p.Language == "go" || strings.HasPrefix(p.Runtime, "provided")
+}
+
+// config describes a local function of the project, built if need be.
+func (o *handlerOptions) config(ctx context.Context, c *console, p *project.Project, name string) (lambda.Config, error) {
+	program, err := o.build(ctx, c, p)
+	if err != nil {
+		return lambda.Config{}, err
+	}
+	config := lambda.Config{
+		Name: name, Command: []string{program}, Dir: filepath.Dir(program), Handler: p.Entrypoint, Region: o.region,
+		Environ: c.Environ, Logger: c.logger,
+	}
+	if name == testEntrypoint {
+		config.Env = append(config.Env, "MODE=Test")
+	}
+	for _, entry := range o.env {
+		if name, _, set := strings.Cut(entry, "="); set {
+			config.Env = append(config.Env, entry)
+		} else {
+			config.PassEnv = append(config.PassEnv, name)
+		}
+	}
+	return config, nil
+}
+
+// build makes sure that the program of the handlers is there and returns its path. A Go
+// project is built if the program is missing or older than a source; the command is shown.
+func (o *handlerOptions) build(ctx context.Context, c *console, p *project.Project) (string, error) {
+	name := o.program(p)
+	path := p.Path(name)
+	program, err := os.Stat(path)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
+		return "", fmt.Errorf("find the handlers: %w", err)
+	}
+	command := buildCommand(name, o.debug)
+	buildable := p.Language == "go" && exists(p.Path("go.mod")) && exists(p.Path("cmd/main.go"))
+	if buildable && !o.noBuild && (missing || newerSource(p.Dir, program.ModTime())) {
+		if _, err := exec.LookPath("go"); err == nil {
+			return path, c.runBuild(ctx, p, command)
+		}
+		if !missing {
+			fmt.Fprintf(c.Stderr, "warning: %s is older than its sources, and there is no Go to build it\n", p.Name(name))
+		}
+	}
+	if !missing {
+		return path, nil
+	}
+	hint := "build the handlers: they are expected there as an executable for AWS Lambda's runtime " + p.Runtime
+	if p.Language == "go" {
+		hint = "build it with: make, or: " + strings.Join(command, " ")
+	}
+	if buildable && o.noBuild {
+		hint += ", or leave --no-build out"
+	}
+	return "", withHint(fmt.Errorf("the handlers are not built: there is no %s", p.Name(name)), "%s", hint)
+}
+
+// program is the name of what runs the handlers. What Lambda runs cannot be run on every
+// machine; others get a program of their own beside it, which archives leave out.
+func (o *handlerOptions) program(p *project.Project) string {
+	file := "bootstrap"
+	if !strings.HasPrefix(p.Runtime, "provided") && p.Entrypoint != "" {
+		file = p.Entrypoint // the retired runtime go1.x
+	}
+	switch {
+	case o.debug && p.Language == "go":
+		return "bin/debug/" + file
+	case p.Language == "go" && (runtime.GOOS != "linux" || runtime.GOARCH != "amd64"):
+		return "bin/local/" + file
+	}
+	return "bin/" + file
+}
+
+func buildCommand(program string, debug bool) []string {
+	if debug {
+		return []string{"go", "build", "-gcflags=all=-N -l", "-tags=lambda.norpc", "-o", program, "./cmd"}
+	}
+	return []string{"go", "build", "-trimpath", "-ldflags=-s -w", "-tags=lambda.norpc", "-o", program, "./cmd"}
+}
+
+// runBuild runs a build command in the folder of the project.
+func (c *console) runBuild(ctx context.Context, p *project.Project, command []string) error {
+	fmt.Fprintf(c.Stderr, "%s\n", strings.Join(command, " "))
+	done := c.progress("Building the handlers")
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir = p.Dir
+	cmd.Env = append(slices.Clone(c.Environ), "CGO_ENABLED=0")
+	output, err := cmd.CombinedOutput()
+	done()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return &downstreamError{fmt.Errorf("the handlers do not build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// newerSource tells whether a file that goes into a Go program was changed after a time.
+func newerSource(dir string, built time.Time) bool {
+	newer := errors.New("newer")
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // what cannot be read cannot be built either; go says it better
+		}
+		name := entry.Name()
+		if entry.IsDir() {
+			if path != dir && (strings.HasPrefix(name, ".") || slices.Contains([]string{"bin", "docs", "inputs", "example_inputs", "node_modules", "testdata"}, name)) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		inside, _ := filepath.Rel(dir, path)
+		source := strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") || name == "go.mod" || name == "go.sum" ||
+			strings.ContainsRune(inside, filepath.Separator) && strings.HasSuffix(name, ".json") // may be embedded
+		if info, err := entry.Info(); source && err == nil && info.ModTime().After(built) {
+			return newer
+		}
+		return nil
+	})
+	return errors.Is(err, newer)
+}
+
+// startLambda serves the functions until ctx ends.
+func (c *console) startLambda(ctx context.Context, p *project.Project, o *handlerOptions, config lambda.ServerConfig, watch bool) error {
+	if !runsHere(p) {
+		return withHint(fmt.Errorf("cfn cannot start handlers in %s: only programs for the provided runtimes, such as those in Go", p.Language),
+			"start them with the tools of their language and name their Lambda endpoint with --endpoint")
+	}
+	handler := &lambda.Handler{Functions: map[string]lambda.Invoker{}, Region: o.region, Logger: c.logger}
+	var functions []*lambda.Function
+	defer func() {
+		for _, f := range functions {
+			f.Close()
+		}
+	}()
+	for _, name := range []string{typeFunction, testEntrypoint} {
+		function, err := o.config(ctx, c, p, name)
+		if err != nil {
+			return err
+		}
+		function.Output = c.Stderr
+		function.Lazy = name == testEntrypoint // hardly anybody calls it
+		f, err := lambda.Start(ctx, function)
+		if err != nil {
+			return err
+		}
+		functions = append(functions, f)
+		handler.Functions[name] = f
+	}
+	config.Handler = handler
+	server, err := lambda.Listen(config)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.Stdout, "Serving the functions %s and %s at %s (press Ctrl-C to end)\n", typeFunction, testEntrypoint, server.URL())
+	watched := make(chan error, 1)
+	watching, stop := context.WithCancel(ctx)
+	go func() { watched <- c.watch(watching, p, o, functions, watch) }()
+	err = server.Serve(ctx)
+	stop()
+	return errors.Join(err, <-watched)
+}
+
+// watch builds the project again when a source changes.
+func (c *console) watch(ctx context.Context, p *project.Project, o *handlerOptions, functions []*lambda.Function, on bool) error {
+	if !on {
+		return nil
+	}
+	if p.Language != "go" {
+		return fmt.Errorf("--watch needs a project in Go: how to build handlers in %s is not known", p.Language)
+	}
+	return lambda.Watch(ctx, lambda.WatchConfig{
+		Build: buildCommand(o.program(p), false), Dir: p.Dir, Dirs: []string{"."}, Renew: functions,
+		Run: func(ctx context.Context, command []string, dir string) ([]byte, error) {
+			cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+			cmd.Dir = dir
+			cmd.Env = append(slices.Clone(c.Environ), "CGO_ENABLED=0")
+			return cmd.CombinedOutput()
+		},
+		Report: func(b lambda.Build) {
+			if b.Err != nil {
+				fmt.Fprintf(c.Stderr, "%s changed; the handlers do not build, those of before go on:\n%s\n", strings.Join(b.Changed, ", "), strings.TrimRight(b.Output, "\n"))
+				return
+			}
+			fmt.Fprintf(c.Stderr, "%s changed; built in %s\n", strings.Join(b.Changed, ", "), b.Duration.Round(time.Millisecond))
+		},
+	})
+}
+
+// logged is a function whose log comes with each reply.
+type logged struct{ lambda.Invoker }
+
+func (l logged) Call(ctx context.Context, payload []byte) ([]byte, error) {
+	reply, _, err := l.CallLogged(ctx, payload)
+	return reply, err
+}
+
+// CallLogged leaves out of the log what Lambda adds to it.
+func (l logged) CallLogged(ctx context.Context, payload []byte) (reply, log []byte, err error) {
+	result, err := l.Invoke(ctx, payload)
+	var kept strings.Builder
+	for line := range strings.Lines(string(result.Log)) {
+		if !strings.HasPrefix(line, "START RequestId:") && !strings.HasPrefix(line, "END RequestId:") && !strings.HasPrefix(line, "REPORT RequestId:") {
+			kept.WriteString(line)
+		}
+	}
+	if err != nil {
+		return nil, []byte(kept.String()), err
+	}
+	return result.Payload, []byte(kept.String()), nil
+}

@@ -1,0 +1,315 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/contract"
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// testOptions are the options of cfn test.
+type testOptions struct {
+	handlerOptions
+	roleARN, cloudformation  string
+	enforceTimeout           int // seconds
+	logGroup, logRoleARN     string
+	typeConfiguration        string
+	sourceAccount, sourceARN string
+	exports                  string
+	seed                     uint64
+	arguments                contract.Arguments
+}
+
+func newTest(c *console) *cobra.Command {
+	opts := &testOptions{}
+	cmd := &cobra.Command{
+		Use:   "test [-- PYTEST-ARGUMENT …]",
+		Short: "Run the contract tests against the handlers",
+		Long: `Run the tests of the resource type handler contract that the schema's handlers allow, once for
+each set of inputs in inputs/. What the tests create is deleted in the end, also when they fail
+or are interrupted.
+
+Inputs are the files inputs/inputs_N_create.json and inputs/inputs_N_update.json. Where there are
+none, they are generated from the schema, with what overrides.json says. {{Name}} in either stands
+for the export Name of a stack: its value is looked for in the file that --exports names, then in
+the environment variables CFN_EXPORT_Name and CFN_EXPORT_NAME (with _ for every character that is
+no letter or digit).
+
+Without --endpoint the handlers of the project run as local processes. A Go project is built
+first if bin/bootstrap is missing or older than its sources.
+
+Handlers get the AWS credentials that the environment or --profile hold, dummies if there are
+none. STS is asked only with --role-arn, --log-role-arn, --source-account and --source-arn, and
+with --profile for an account id that the profile does not say.
+
+After "--" these arguments of pytest are understood: -k EXPRESSION and -m EXPRESSION select tests
+by their names and markers, -x and --maxfail=N stop early, -v, -q, -s and
+--tb=short|long|line|no say how much is shown, --junitxml=FILE writes a report,
+--collect-only lists the tests, --random-order mixes them.
+
+Exit code: 0 if all tests passed or were skipped, 1 if not.`,
+		Example: `  cfn test
+  cfn test -- -k "create and not list" --tb=long
+  cfn test --enforce-timeout 60 -- -x --junitxml=report.xml`,
+		Args: func(_ *cobra.Command, args []string) (err error) {
+			opts.arguments, err = contract.ParseArguments(args)
+			return err
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.test(cmd.Context(), opts) },
+	}
+	opts.official(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&opts.roleARN, "role-arn", "", "the `ARN` of a role whose credentials the handlers get")
+	flags.StringVar(&opts.cloudformation, "cloudformation-endpoint-url", "", "look exports up at the CloudFormation `URL`")
+	flags.IntVar(&opts.enforceTimeout, "enforce-timeout", int(contract.DefaultEnforceTimeout/time.Second), "how many seconds `N` a call of read and list may take; others may take twice as long")
+	flags.StringVar(&opts.logGroup, "log-group-name", "", "the `NAME` of the log group that handlers write to")
+	flags.StringVar(&opts.logRoleARN, "log-role-arn", "", "the `ARN` of a role to write that log with")
+	flags.StringVar(&opts.dockerImage, "docker-image", "", "not supported here: handlers run as local processes")
+	flags.StringVar(&opts.typeConfiguration, "typeconfig", "", "the `FILE` with the type configuration (default: ~/.cfn-cli/typeConfiguration.json)")
+	flags.StringVar(&opts.sourceAccount, "source-account", "", "tell STS the source account `ID`")
+	flags.StringVar(&opts.sourceARN, "source-arn", "", "tell STS the source `ARN`")
+	flags.StringVar(&opts.exports, "exports", "", "take the values of exports from the JSON `FILE` {\"Name\": \"value\"}")
+	flags.Uint64Var(&opts.seed, "seed", 1, "generate other inputs with another number `N`")
+	annotate(flags, addition, "exports", "seed")
+	opts.flags(cmd)
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (c *console) test(ctx context.Context, opts *testOptions) error {
+	if err := opts.checkDocker(); err != nil {
+		return err
+	}
+	p, s, err := c.loadProject(ctx)
+	if err != nil {
+		return err
+	}
+	switch p.Kind {
+	case schema.Module:
+		fmt.Fprintln(c.Stdout, "The test command is not supported in a module project")
+		return nil
+	case schema.Hook:
+		return withHint(errors.New("the contract tests of hooks are not part of cfn yet; nothing was tested"), "cfn invoke hook calls a single handler")
+	}
+	if len(s.Handlers) == 0 {
+		return withHint(fmt.Errorf("%s: the schema declares no handlers: there is nothing to test", s.File), `"handlers": {"create": {"permissions": []}, …} declares them`)
+	}
+	if opts.arguments.CollectOnly {
+		return c.collect(s, opts.arguments.Selection)
+	}
+	config, err := c.testConfig(ctx, opts, p, s)
+	if err != nil {
+		return err
+	}
+	return c.runTests(ctx, opts, p, config)
+}
+
+// collect lists the tests without running them.
+func (c *console) collect(s *schema.Schema, selection contract.Selection) error {
+	cases, deselected := contract.Select(s, selection)
+	if c.format == "json" {
+		type test struct {
+			ID     string   `json:"id"`
+			Marks  []string `json:"markers"`
+			Clause string   `json:"clause"`
+		}
+		out := struct {
+			Tests []test `json:"tests"`
+		}{Tests: []test{}}
+		for _, t := range cases {
+			out.Tests = append(out.Tests, test{t.ID, append([]string{}, t.Needs...), t.Clause})
+		}
+		return c.printJSON(out)
+	}
+	for _, t := range cases {
+		fmt.Fprintln(c.Stdout, t.ID)
+	}
+	fmt.Fprintf(c.Stdout, "\n%d tests collected, %d deselected\n", len(cases), deselected)
+	return nil
+}
+
+// testConfig gathers everything but the handlers, so that faults of files are told before
+// anything is started.
+func (c *console) testConfig(ctx context.Context, opts *testOptions, p *project.Project, s *schema.Schema) (contract.Config, error) {
+	config := contract.Config{
+		Schema: s, Seed: opts.seed, Region: opts.region, LogGroup: opts.logGroup, Selection: opts.arguments.Selection, Now: c.Now,
+		EnforceTimeout: time.Duration(opts.enforceTimeout) * time.Second,
+	}
+	if opts.enforceTimeout <= 0 {
+		return config, usagef("option --enforce-timeout: %d is no number of seconds", opts.enforceTimeout)
+	}
+	exports, err := c.readExports(opts.exports)
+	if err != nil {
+		return config, err
+	}
+	label := c.label()
+	if label != "" {
+		label += string(filepath.Separator)
+	}
+	inputs, problems, err := contract.LoadInputs(contract.InputsConfig{Files: os.DirFS(p.Dir), Label: label, Schema: s, Exports: exports})
+	if err != nil {
+		return config, err
+	}
+	if config.TypeConfiguration, err = c.readTypeConfiguration(opts.typeConfiguration, p.Kind, &problems); err != nil {
+		return config, err
+	}
+	problems.Sort()
+	if problems.HasErrors() {
+		return config, problems.Err()
+	}
+	if err := diag.Print(c.Stderr, problems, "text"); err != nil {
+		return config, err
+	}
+	config.Inputs = *inputs
+	return config, nil
+}
+
+// readTypeConfiguration reads the file that is named, or the one in the home folder.
+func (c *console) readTypeConfiguration(name string, kind schema.Kind, problems *diag.List) (any, error) {
+	path := c.path(name)
+	if name == "" {
+		home := c.Getenv("HOME")
+		if home == "" {
+			return nil, nil
+		}
+		path = project.TypeConfigurationFile(home)
+	} else if !exists(path) {
+		return nil, fmt.Errorf("there is no type configuration file %s", name)
+	}
+	configuration, found, err := project.TypeConfiguration(path, c.shown(path), kind)
+	if err != nil || configuration == nil {
+		problems.Add(found...)
+		return nil, err
+	}
+	problems.Add(found...)
+	return configuration.Any(), nil
+}
+
+// readExports finds exports in a file, then in the environment.
+func (c *console) readExports(name string) (contract.Exports, error) {
+	values := map[string]string{}
+	if name != "" {
+		data, err := os.ReadFile(c.path(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("there is no file %s with exports", name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the exports: %w", err)
+		}
+		doc, problems := document.ParseJSON(name, data, document.Limits{})
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		if doc.Kind != document.Object {
+			return nil, withHint(fmt.Errorf("%s holds no exports: it is a JSON %s", name, doc.Kind), `the file is {"Name": "value", …}`)
+		}
+		for _, m := range doc.Members {
+			values[m.Key] = m.Value.Text
+			if m.Value.Kind != document.String {
+				values[m.Key] = string(m.Value.AppendJSON(nil))
+			}
+		}
+	}
+	return func(export string) (string, bool) {
+		if value, found := values[export]; found {
+			return value, true
+		}
+		variable := contract.ExportVariable(export)
+		for _, name := range []string{variable, strings.ToUpper(variable)} {
+			for i := len(c.Environ) - 1; i >= 0; i-- {
+				if value, found := strings.CutPrefix(c.Environ[i], name+"="); found {
+					return value, true
+				}
+			}
+		}
+		return "", false
+	}, nil
+}
+
+// runTests starts the handlers, runs the tests and writes the reports.
+func (c *console) runTests(ctx context.Context, opts *testOptions, p *project.Project, config contract.Config) error {
+	settings := invoke.AWSConfig{
+		Profile: opts.profile, Region: opts.region, RoleARN: opts.roleARN, SourceAccount: opts.sourceAccount, SourceARN: opts.sourceARN, Getenv: c.Getenv, Now: c.Now,
+	}
+	aws, err := invoke.LoadAWS(ctx, settings)
+	if err != nil {
+		if opts.roleARN != "" || opts.sourceARN != "" {
+			return &downstreamError{err}
+		}
+		return err
+	}
+	if _, err := aws.Credentials(ctx); err != nil { // a role that cannot be assumed fails here, once
+		return &downstreamError{err}
+	}
+	config.Credentials, config.AccountID = aws, aws.AccountID
+	if opts.logRoleARN != "" {
+		settings.RoleARN = opts.logRoleARN
+		config.LogCredentials = aws.Role(settings)
+	}
+	function, stop, err := opts.function(ctx, c, p, aws, nil)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	config.Function = function
+	if c.format == "text" {
+		config.Reporter = &contract.Text{W: c.Stdout, Verbosity: opts.arguments.Verbosity, Live: opts.arguments.Live, Traceback: opts.arguments.Traceback}
+	}
+	done := func() {}
+	if c.format == "json" {
+		done = c.progress("Testing %s", p.TypeName)
+	}
+	summary, err := contract.Run(ctx, config)
+	done()
+	if summary != nil {
+		if err := c.writeReports(opts, summary); err != nil {
+			return err
+		}
+	}
+	switch {
+	case errors.Is(err, contract.ErrNothingSelected):
+		return withHint(err, "cfn test -- --collect-only lists the tests")
+	case err != nil:
+		return err
+	case !summary.OK():
+		return &exitError{exitFailure, "One or more contract tests failed"}
+	}
+	return nil
+}
+
+func (c *console) writeReports(opts *testOptions, summary *contract.Summary) error {
+	if c.format == "json" {
+		if err := contract.WriteJSON(c.Stdout, summary); err != nil {
+			return err
+		}
+	}
+	if opts.arguments.JUnitXML == "" {
+		return nil
+	}
+	var report bytes.Buffer
+	if err := contract.WriteJUnit(&report, summary); err != nil {
+		return err
+	}
+	path := c.path(opts.arguments.JUnitXML)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	if err := os.WriteFile(path, report.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
