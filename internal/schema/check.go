@@ -42,9 +42,13 @@ type CheckConfig struct {
 	Node *document.Value
 }
 
-// maxSteps bounds a check. Combiners within combiners multiply: without a bound, a schema
-// of a few kilobytes can keep a validator busy for years.
-const maxSteps = 4 << 20
+// A check may take so many steps, and more for larger models. Combiners within combiners
+// multiply: without a bound, a schema of a few kilobytes can keep a validator busy for
+// years.
+const (
+	maxSteps         = 1 << 20
+	maxStepsForValue = 64
+)
 
 // maxHints bounds for how many unknown properties a nearby name is looked for.
 const maxHints = 20
@@ -55,7 +59,7 @@ const maxHints = 20
 // accept everything.
 func (s *Schema) Check(model any, cfg CheckConfig) []Violation {
 	node := cfg.Node
-	c := &checker{schema: s, shape: cfg.Shape, indexes: map[*document.Value]map[string]*document.Value{}}
+	c := &checker{schema: s, shape: cfg.Shape, most: maxSteps + maxStepsForValue*countValues(model), indexes: map[*document.Value]map[string]*document.Value{}}
 	if node == nil {
 		node = s.Root
 		if _, object := model.(map[string]any); !object {
@@ -63,10 +67,25 @@ func (s *Schema) Check(model any, cfg CheckConfig) []Violation {
 		}
 	}
 	c.validate(model, node, nil)
-	if c.steps > maxSteps {
+	if c.steps > c.most {
 		return []Violation{{Message: "the check was given up: the combiners of the schema multiply beyond what can be followed"}}
 	}
 	return c.found
+}
+
+func countValues(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			n += countValues(item)
+		}
+	case map[string]any:
+		for _, value := range v {
+			n += countValues(value)
+		}
+	}
+	return n
 }
 
 // A checker is one check.
@@ -75,6 +94,7 @@ type checker struct {
 	shape   bool
 	found   []Violation
 	steps   int
+	most    int // steps
 	hints   int
 	active  []frame // the schemas that are being applied to the same value
 	indexes map[*document.Value]map[string]*document.Value
@@ -117,7 +137,7 @@ func (c *checker) valid(v any, node *document.Value, at document.Pointer) bool {
 
 func (c *checker) validate(v any, node *document.Value, at document.Pointer) {
 	c.steps++
-	if c.steps > maxSteps {
+	if c.steps > c.most {
 		return
 	}
 	if node.Kind == document.Bool {

@@ -26,39 +26,75 @@ type Path struct {
 // String is the path as written.
 func (p Path) String() string { return p.Text }
 
-// path reads the text of a path by the properties of the schema.
+// path reads the text of a path by the properties of the schema, while it is loaded.
 func (s *Schema) path(text string, at diag.Range) Path {
-	p := Path{Text: text, At: at}
-	pointer := text
-	if fragment, found := strings.CutPrefix(pointer, "#"); found {
+	key := pathKey{s.Root, text}
+	known, ok := s.refs.paths[key]
+	if !ok {
+		known = s.readPath(text)
+		s.refs.paths[key] = known
+	}
+	return Path{Text: text, At: at, Tokens: known.tokens}
+}
+
+// leadsNowhere tells whether a path of the schema names none of its properties.
+func (s *Schema) leadsNowhere(p Path) bool { return !s.refs.paths[pathKey{s.Root, p.Text}].leads }
+
+type pathKey struct {
+	root *document.Value
+	text string
+}
+
+// A pathMeaning is what the text of a path comes to, and whether it leads to a property.
+type pathMeaning struct {
+	tokens document.Pointer
+	leads  bool
+}
+
+func (s *Schema) readPath(text string) pathMeaning {
+	if fragment, found := strings.CutPrefix(text, "#"); found {
 		if decoded, err := url.PathUnescape(fragment); err == nil {
-			pointer = decoded
+			text = decoded
 		}
 	}
-	if !strings.HasPrefix(pointer, "/") {
-		pointer = "/" + pointer
+	if !strings.HasPrefix(text, "/") {
+		text = "/" + text
 	}
-	tokens, ok := document.ParsePointer(pointer)
+	tokens, ok := document.ParsePointer(text)
 	if !ok || len(tokens) == 0 {
-		return p
+		return pathMeaning{}
 	}
 	switch {
 	case tokens[0] == "properties" && len(tokens) > 1:
 		tokens = tokens[1:]
 	case s.Root.Get("properties").Get(tokens[0]) == nil:
-		return p
+		return pathMeaning{}
 	}
-	if p.Tokens = s.canonical(tokens); p.Tokens == nil {
-		p.Tokens = tokens
+	if canonical := s.canonical(tokens); canonical != nil {
+		return pathMeaning{canonical, true}
 	}
-	return p
+	return pathMeaning{tokens, false}
 }
+
+// maxTokens is the length of paths from which on they are taken as they stand: the
+// deepest published one has nine tokens, and following one costs time with every token.
+const maxTokens = 64
+
+// maxPathSteps bounds how many schemas are looked at for all paths together. Published
+// schemas need some hundreds; beyond the bound paths are taken as they stand.
+const maxPathSteps = 1 << 20
 
 // canonical spells tokens as [Path] promises, or returns nil if they lead nowhere.
 func (s *Schema) canonical(tokens document.Pointer) document.Pointer {
+	if len(tokens) > maxTokens {
+		return nil
+	}
 	nodes := s.expand(s.Root)
 	var out document.Pointer
 	for i := 0; i < len(tokens); i++ {
+		if s.refs.pathSteps += len(nodes); s.refs.pathSteps > maxPathSteps {
+			return nil
+		}
 		token := tokens[i]
 		if next := s.step(nodes, token); next != nil {
 			if isIndex(token) && hasItems(nodes) {
@@ -126,15 +162,18 @@ func (s *Schema) Property(tokens document.Pointer) *document.Value {
 	return nodes[0]
 }
 
+const maxBranches = 256
+
 // expand returns the schemas that apply together with or instead of the given one: what
-// its $ref names, and the branches of its combiners, each once, itself first.
+// its $ref names, and the branches of its combiners, each once, itself first. Of a place
+// with more than maxBranches schemas the others are left out.
 func (s *Schema) expand(nodes ...*document.Value) []*document.Value {
 	var out []*document.Value
 	seen := map[*document.Value]bool{}
 	var visit func(node *document.Value)
 	visit = func(node *document.Value) {
 		node, err := s.Resolve(node)
-		if err != nil || node == nil || seen[node] {
+		if err != nil || node == nil || seen[node] || len(out) == maxBranches {
 			return
 		}
 		seen[node] = true

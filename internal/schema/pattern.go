@@ -25,7 +25,8 @@ const (
 )
 
 // A pattern is a regular expression of a schema. Its dialect is that of the published
-// schemas: ECMAScript, where the Java idioms that occur mean what they mean in Java.
+// schemas: ECMAScript in Unicode mode (without it \p{L} and \A are plain letters), where
+// the Java idioms that occur mean what they mean in Java.
 type pattern struct {
 	text     string
 	re       *regexp2.Regexp
@@ -50,7 +51,7 @@ func compile(text string) *pattern {
 		p.err = fmt.Errorf("it has %d bytes, more than %d", len(text), maxPattern)
 		return p
 	}
-	p.re, p.err = regexp2.Compile(rewrite(text), regexp2.ECMAScript)
+	p.re, p.err = regexp2.Compile(rewrite(text), regexp2.ECMAScript|regexp2.Unicode)
 	if p.err == nil {
 		p.re.MatchTimeout = matchTimeout
 	}
@@ -111,8 +112,8 @@ func (r *references) pattern(text string) *pattern {
 }
 
 // rewrite turns the idioms of Java's engine that occur in published schemas into what
-// ECMAScript compiles, each exactly: X+{m,n} into (?:X+){m,n}, ${m,n} into $, a range of
-// surrogate pairs into the code points that it means, \p{Graph} into its range of ASCII.
+// ECMAScript compiles, each exactly: X+{m,n} into (?:X+){m,n}, ${m,n} into $, \p{Graph}
+// into its range of ASCII, [\w-.] into [\w\-.], \x{60} into \u{60}.
 func rewrite(text string) string {
 	s := &patternScanner{text: text}
 	for s.pos < len(s.text) {
@@ -130,12 +131,12 @@ type patternScanner struct {
 	atom   int   // where in out the last atom begins, which a quantifier would repeat
 	groups []int // where the open groups begin
 	// What was met that not every engine reads.
-	doubled, surrogates, graph, unicode, lateFlags, classRange, longHex bool
+	doubled, surrogates, unicode, lateFlags, classRange, longHex bool
 }
 
 const (
-	surrogatePairs = `\uD800\uDC00-\uDBFF\uDFFF`
-	graphClass     = `\p{Graph}`
+	graphClass = `\p{Graph}`
+	pairRange  = `\uDC00-\uDBFF` // within a range of pairs: backwards for who sees halves
 )
 
 func (s *patternScanner) next() {
@@ -183,60 +184,65 @@ func (s *patternScanner) copy(n int) {
 	s.pos += n
 }
 
-// escape copies one escape sequence, in a class or outside of one.
-func (s *patternScanner) escape(inClass bool) {
+// escape copies one escape sequence, in a class or outside of one. It reports whether the
+// sequence stands for a set of characters.
+func (s *patternScanner) escape(inClass bool) (set bool) {
 	rest := s.text[s.pos:]
 	switch {
 	case strings.HasPrefix(rest, graphClass):
-		s.graph = true
+		s.unicode = true
 		s.pos += len(graphClass)
 		if inClass {
 			s.out = append(s.out, "!-~"...)
 		} else {
 			s.out = append(s.out, "[!-~]"...)
 		}
-		return
-	case inClass && len(rest) >= len(surrogatePairs) && strings.EqualFold(rest[:len(surrogatePairs)], surrogatePairs):
-		s.surrogates = true
-		s.pos += len(surrogatePairs)
-		s.out = append(s.out, "\U00010000-\U0010FFFF"...)
-		return
-	}
-	if len(rest) > 2 {
-		s.unicode = s.unicode || (rest[1] == 'p' || rest[1] == 'P') && rest[2] == '{'
-		s.longHex = s.longHex || rest[1] == 'x' && rest[2] == '{'
-		if (rest[1] == 'p' || rest[1] == 'P' || rest[1] == 'x') && rest[2] == '{' {
-			if end := strings.IndexByte(rest, '}'); end > 0 {
-				s.copy(end + 1)
-				return
-			}
+		return true
+	case len(rest) > 2 && strings.IndexByte("pPx", rest[1]) >= 0 && rest[2] == '{':
+		end := strings.IndexByte(rest, '}')
+		if end < 0 {
+			break
 		}
+		if rest[1] == 'x' {
+			s.longHex = true
+			s.out = append(s.out, `\u`...)
+			s.pos += 2
+			s.copy(end - 1)
+			return false
+		}
+		s.unicode = true
+		s.copy(end + 1)
+		return true
+	case len(rest) >= len(pairRange) && strings.EqualFold(rest[:len(pairRange)], pairRange):
+		s.surrogates = true
 	}
+	set = len(rest) > 1 && strings.IndexByte("wWdDsS", rest[1]) >= 0
 	s.copy(1)
 	if s.pos < len(s.text) {
 		_, size := utf8.DecodeRuneInString(s.text[s.pos:])
 		s.copy(size)
 	}
+	return set
 }
 
-// class copies a character class.
+// class copies a character class. A "-" after a set is no range: it is escaped.
 func (s *patternScanner) class() {
 	s.copy(1)
 	if s.pos < len(s.text) && s.text[s.pos] == '^' {
 		s.copy(1)
 	}
 	for s.pos < len(s.text) && s.text[s.pos] != ']' {
-		if s.text[s.pos] == '\\' {
-			start := s.pos
-			s.escape(true)
-			set := s.pos-start == 2 && strings.IndexByte("wWdDsS", s.text[start+1]) >= 0
-			if rest := s.text[s.pos:]; set && len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
-				s.classRange = true
-			}
+		if s.text[s.pos] != '\\' {
+			_, size := utf8.DecodeRuneInString(s.text[s.pos:])
+			s.copy(size)
 			continue
 		}
-		_, size := utf8.DecodeRuneInString(s.text[s.pos:])
-		s.copy(size)
+		set := s.escape(true)
+		if rest := s.text[s.pos:]; set && len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
+			s.classRange = true
+			s.out = append(s.out, '\\')
+			s.copy(1)
+		}
 	}
 	if s.pos < len(s.text) {
 		s.copy(1)
@@ -287,7 +293,7 @@ func notPortable(text string) (reason, hint string) {
 		return "it repeats a repetition, as in +{1,8}", "leave one of the two out"
 	case s.surrogates:
 		return "it has a range of surrogate pairs", `leave it out, or write the characters themselves`
-	case s.graph || s.unicode:
+	case s.unicode:
 		return `it has a class \p{…} of Unicode`, "list the characters that are meant"
 	case s.lateFlags:
 		return "it switches flags like (?i) on in the middle", "put them at the start, or list both cases"

@@ -50,6 +50,10 @@ func (in *inspection) reachable() []property {
 	return in.refs.reachable
 }
 
+// maxReachable bounds how many schemas of properties are looked at; the largest published
+// schema has some thousands. Combiners that combine each other multiply them.
+const maxReachable = 1 << 18
+
 func (in *inspection) collect() []property {
 	where := make(map[*document.Value]*site, len(in.refs.sites))
 	for i := range in.refs.sites {
@@ -58,7 +62,7 @@ func (in *inspection) collect() []property {
 	out := []property{}
 	seen := map[*document.Value]bool{}
 	queue := []*document.Value{in.Root}
-	for len(queue) > 0 {
+	for spent := 0; len(queue) > 0 && spent < maxReachable; {
 		nodes := in.expand(queue[0])
 		queue = queue[1:]
 		if len(nodes) == 0 || seen[nodes[0]] {
@@ -80,6 +84,7 @@ func (in *inspection) collect() []property {
 					out = append(out, p)
 				}
 				out[i].nodes = append(out[i].nodes, in.expand(m.Value)...)
+				spent += len(out[i].nodes)
 				queue = append(queue, m.Value)
 			}
 			queue = append(queue, node.Get("items"))

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -35,9 +36,15 @@ type references struct {
 	pending  []pendingRef
 	visited  map[*document.Value]bool
 	targets  map[*document.Value]*document.Value
-	broken   map[*document.Value]error
+	broken   map[*document.Value]error // references that lead nowhere
+	behind   map[*document.Value]error // references that lead to broken ones
+	circular map[*document.Value]bool  // references that lead only to each other
 	patterns map[string]*pattern
+	paths    map[pathKey]pathMeaning
+	indexes  map[*document.Value]map[string]*document.Value // of large objects
 
+	loaded    bool // from now on nothing here changes but timeouts
+	pathSteps int
 	timeouts  atomic.Int32 // of all patterns together
 	reachable []property   // made when a rule first asks for it
 }
@@ -74,7 +81,11 @@ func newReferences(file string, root *document.Value, cfg Config) *references {
 		visited:  map[*document.Value]bool{},
 		targets:  map[*document.Value]*document.Value{},
 		broken:   map[*document.Value]error{},
+		behind:   map[*document.Value]error{},
+		circular: map[*document.Value]bool{},
 		patterns: map[string]*pattern{},
+		paths:    map[pathKey]pathMeaning{},
+		indexes:  map[*document.Value]map[string]*document.Value{},
 	}
 	base := &url.URL{}
 	if file != "" {
@@ -89,7 +100,36 @@ func newReferences(file string, root *document.Value, cfg Config) *references {
 		r.pending = r.pending[1:]
 		r.follow(next)
 	}
+	r.settle()
+	r.loaded = true
 	return r
+}
+
+// settle makes every reference lead to a schema that is none: what chains of references
+// lead to is looked up once, and those that only lead to each other are broken.
+func (r *references) settle() {
+	for node := range r.targets {
+		var way []*document.Value
+		on := map[*document.Value]bool{}
+		end := node
+		for r.targets[end] != nil && !on[end] {
+			on[end] = true
+			way = append(way, end)
+			end = r.targets[end]
+		}
+		for _, passed := range way {
+			switch {
+			case on[end] || r.circular[end]:
+				delete(r.targets, passed)
+				r.circular[passed] = true
+			case r.broken[end] != nil || r.behind[end] != nil:
+				delete(r.targets, passed)
+				r.behind[passed] = cmp.Or(r.broken[end], r.behind[end])
+			default:
+				r.targets[passed] = end
+			}
+		}
+	}
 }
 
 // begin makes a document known under its URL, with the schemas in it that have an $id.
@@ -244,7 +284,7 @@ func (r *references) find(in *source, ref string) (target, error) {
 	}
 	out := target{node: src.root, pointer: pointer, document: src, in: src}
 	for i := range pointer {
-		if out.node = out.node.Lookup(pointer[i : i+1]); out.node == nil {
+		if out.node = r.lookup(out.node, pointer[i:i+1]); out.node == nil {
 			return target{}, &danglingError{pointer: pointer, root: src.root}
 		}
 		if inner := r.scopes[out.node]; inner != nil {
@@ -255,6 +295,26 @@ func (r *references) find(in *source, ref string) (target, error) {
 		return target{}, fmt.Errorf("#%s is %s, not a schema", pointer, article(out.node.Kind))
 	}
 	return out, nil
+}
+
+// lookup goes one token down. Large objects are indexed: many references into one folder
+// of definitions would otherwise take quadratic time.
+func (r *references) lookup(v *document.Value, token document.Pointer) *document.Value {
+	if v.Kind != document.Object || len(v.Members) < 64 {
+		return v.Lookup(token)
+	}
+	index := r.indexes[v]
+	if index == nil && r.loaded {
+		return v.Lookup(token)
+	}
+	if index == nil {
+		index = make(map[string]*document.Value, len(v.Members))
+		for _, m := range v.Members {
+			index[m.Key] = m.Value
+		}
+		r.indexes[v] = index
+	}
+	return index[token[0]]
 }
 
 // A danglingError is a pointer into a document that leads nowhere.
@@ -386,29 +446,32 @@ func readBeside(dir, location string, limits document.Limits) ([]byte, error) {
 // The errors: a reference that leads nowhere, which Load has reported, and references
 // that only lead to each other.
 func (s *Schema) Resolve(node *document.Value) (*document.Value, error) {
-	for range 1 << 10 {
+	for range maxUnknown {
 		ref := node.Get("$ref")
 		if ref == nil || ref.Kind != document.String {
 			return node, nil
 		}
-		target := s.refs.targets[node]
-		if target == nil {
-			if err := s.refs.broken[node]; err != nil {
-				return nil, fmt.Errorf("reference %q: %w", ref.Text, err)
-			}
-			found, err := s.refs.findOwn(ref.Text)
-			if err != nil {
-				return nil, fmt.Errorf("reference %q: %w", ref.Text, err)
-			}
-			target = found.node
+		if end := s.refs.targets[node]; end != nil {
+			return end, nil
 		}
-		if target == node {
+		if s.refs.circular[node] {
 			break
 		}
-		node = target
+		if err := cmp.Or(s.refs.broken[node], s.refs.behind[node]); err != nil {
+			return nil, fmt.Errorf("reference %q: %w", ref.Text, err)
+		}
+		found, err := s.refs.findOwn(ref.Text)
+		if err != nil {
+			return nil, fmt.Errorf("reference %q: %w", ref.Text, err)
+		}
+		node = found.node
 	}
 	return nil, errors.New("references lead only to each other")
 }
+
+// maxUnknown bounds a chain of references between schemas that Load did not see, such as
+// one that a caller made.
+const maxUnknown = 64
 
 // findOwn resolves a reference of a node that was not in the document when it was loaded,
 // for which only the document itself is at hand.

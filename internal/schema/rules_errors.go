@@ -201,28 +201,28 @@ func (in *inspection) list(key string) []listed {
 	return out
 }
 
-// same tells whether two paths name the same property.
-func same(a, b Path) bool {
-	if len(a.Tokens) == 0 || len(b.Tokens) == 0 {
-		return a.Text == b.Text
+// byProperty returns the paths under a top-level key by the property that they name.
+func (in *inspection) byProperty(key string) map[string]listed {
+	out := map[string]listed{}
+	for _, p := range in.list(key) {
+		out[p.property()] = p
 	}
-	return len(a.Tokens) == len(b.Tokens) && a.Tokens.HasPrefix(b.Tokens)
+	return out
 }
 
-// inList finds a path in a list.
-func inList(p Path, list []listed) *listed {
-	for i := range list {
-		if same(p, list[i].Path) {
-			return &list[i]
-		}
+// property is the same text for paths that name the same property.
+func (p Path) property() string {
+	if len(p.Tokens) == 0 {
+		return p.Text
 	}
-	return nil
+	return p.Tokens.String()
 }
 
 func conditionalCreateOnlyApart(in *inspection) {
-	for _, p := range in.list("conditionalCreateOnlyProperties") {
-		for _, key := range []string{"createOnlyProperties", "readOnlyProperties"} {
-			if other := inList(p.Path, in.list(key)); other != nil {
+	for _, key := range []string{"createOnlyProperties", "readOnlyProperties"} {
+		others := in.byProperty(key)
+		for _, p := range in.list("conditionalCreateOnlyProperties") {
+			if other, both := others[p.property()]; both {
 				in.report(p.At, p.pointer, fmt.Sprintf("%q is in %s too", p.Text, key), "keep it in one of the two lists",
 					diag.Note{At: other.At, Message: "the other mention"})
 			}

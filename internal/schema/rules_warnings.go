@@ -154,18 +154,12 @@ func identifiersResolve(in *inspection) {
 	}
 }
 
-// leadsNowhere tells whether a path names no property of the schema.
-func (in *inspection) leadsNowhere(p Path) bool {
-	return len(p.Tokens) == 0 || in.Property(p.Tokens) == nil
-}
-
 func identifiersImmutable(in *inspection) {
-	readOnly, createOnly := in.list("readOnlyProperties"), in.list("createOnlyProperties")
+	readOnly, createOnly := in.byProperty("readOnlyProperties"), in.byProperty("createOnlyProperties")
 	for _, p := range in.list("primaryIdentifier") {
-		if in.leadsNowhere(p.Path) {
-			continue // said already
-		}
-		if inList(p.Path, readOnly) == nil && inList(p.Path, createOnly) == nil {
+		_, assigned := readOnly[p.property()]
+		_, fixed := createOnly[p.property()]
+		if !assigned && !fixed && !in.leadsNowhere(p.Path) { // which is said already
 			in.report(p.At, p.pointer, fmt.Sprintf("%q identifies the resource, but is neither read-only nor create-only", cut(p.Text)),
 				"add it to createOnlyProperties, or to readOnlyProperties if the service assigns it")
 		}
@@ -316,13 +310,13 @@ func listOptionsAbsent(in *inspection) {
 }
 
 func readOnlyApart(in *inspection) {
-	createOnly, writeOnly := in.list("createOnlyProperties"), in.list("writeOnlyProperties")
+	createOnly, writeOnly := in.byProperty("createOnlyProperties"), in.byProperty("writeOnlyProperties")
 	for _, p := range in.list("readOnlyProperties") {
 		var clash string
 		var at diag.Range
-		if other := inList(p.Path, createOnly); other != nil {
+		if other, both := createOnly[p.property()]; both {
 			clash, at = "in createOnlyProperties too", other.At
-		} else if other := inList(p.Path, writeOnly); other != nil {
+		} else if other, both := writeOnly[p.property()]; both {
 			clash, at = "in writeOnlyProperties too", other.At
 		} else if len(p.Tokens) == 1 && slices.Contains(in.Required, p.Tokens[0]) {
 			clash, at = "required", in.Root.Member("required").KeyAt

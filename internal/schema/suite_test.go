@@ -14,10 +14,9 @@ import (
 
 // optionalLedger lists what of the optional part of the suite is not offered, and why.
 var optionalLedger = map[string]string{
-	"draft7/optional/format/":               "formats are annotations",
-	"draft7/optional/content.json":          "contentEncoding and contentMediaType are annotations",
-	"draft7/optional/cross-draft.json":      "only draft-07 is spoken",
-	"draft7/optional/ecmascript-regex.json": "the engine has no long names of Unicode classes, such as \\p{Letter}",
+	"draft7/optional/format/":          "formats are annotations",
+	"draft7/optional/content.json":     "contentEncoding and contentMediaType are annotations",
+	"draft7/optional/cross-draft.json": "only draft-07 is spoken",
 }
 
 // TestDraft07Suite runs the official tests of draft-07 through [Schema.Check]: the
