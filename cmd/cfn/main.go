@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -26,7 +27,7 @@ func run() int {
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	dir, err := os.Getwd()
 	if err != nil {
-		os.Stderr.WriteString("error: the working folder is gone: " + err.Error() + "\n")
+		fmt.Fprintf(os.Stderr, "error: the working folder is gone: %s\n", err)
 		return 1
 	}
 	terminal := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

@@ -145,7 +145,7 @@ func (l *Log) Handle(_ context.Context, r slog.Record) error {
 	l.sink.mu.Lock()
 	defer l.sink.mu.Unlock()
 	if l.sink.config.Console != nil && r.Level >= l.sink.config.ConsoleLevel {
-		fmt.Fprintln(l.sink.config.Console, text)
+		_, _ = fmt.Fprintln(l.sink.config.Console, text) // nobody is left to be told
 	}
 	when := r.Time
 	if when.IsZero() {

@@ -67,7 +67,9 @@ func Main(ctx context.Context, env Env, args []string) (code int) {
 	if env.Now == nil {
 		env.Now = time.Now
 	}
-	c := &console{Env: &env}
+	c := &console{Env: &env, screen: env.Stdout}
+	out := &output{to: env.Stdout}
+	env.Stdout = out
 	c.discardLog()
 	defer c.closeLog()
 	defer func() {
@@ -93,15 +95,34 @@ func Main(ctx context.Context, env Env, args []string) (code int) {
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = &exitError{code: exitInterrupted, message: "interrupted"}
 	}
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("write the result: %w", out.err)
+	}
 	return c.report(command, err, args)
+}
+
+// output remembers the first failure to write, so that a result that was lost, on a full
+// disk for example, fails the command.
+type output struct {
+	to  io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 // console is what commands share: the outside world, the global options and the log.
 type console struct {
 	*Env
-	project string // --project, as given; "" is the working folder
-	format  string // --format of commands that have it
-	verbose int    // how often -v was given
+	screen  io.Writer // Stdout as Main got it, for what draws on a terminal
+	project string    // --project, as given; "" is the working folder
+	format  string    // --format of commands that have it
+	verbose int       // how often -v was given
 	logger  *slog.Logger
 	log     *cfnlog.Log // nil until a command that logs has started
 	started bool        // the command's own code runs: errors are no usage errors any more
@@ -177,9 +198,15 @@ func (c *console) discardLog() { c.logger = slog.New(slog.DiscardHandler) }
 
 func (c *console) closeLog() {
 	if c.log != nil {
-		c.log.Close()
+		_ = c.log.Close() // a log that cannot be written is no reason to fail
 	}
 }
+
+// printf writes results to Stdout. Main reports a failure.
+func (c *console) printf(format string, args ...any) { _, _ = fmt.Fprintf(c.Stdout, format, args...) }
+
+// notef writes to Stderr what is no result. If that fails nobody can be told.
+func (c *console) notef(format string, args ...any) { _, _ = fmt.Fprintf(c.Stderr, format, args...) }
 
 // progress shows on a terminal what is going on. The function that it returns wipes the
 // line; without a terminal nothing is shown.
@@ -187,8 +214,8 @@ func (c *console) progress(format string, args ...any) (done func()) {
 	if !c.Terminal.Stderr || c.verbose > 0 || c.Getenv("TERM") == "dumb" {
 		return func() {}
 	}
-	fmt.Fprintf(c.Stderr, format+" …", args...)
-	return func() { fmt.Fprint(c.Stderr, "\r\x1b[K") }
+	c.notef(format+" …", args...)
+	return func() { c.notef("\r\x1b[K") }
 }
 
 // platform is what a bug report needs to know.

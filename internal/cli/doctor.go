@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,7 +49,6 @@ type diagnosis struct {
 	AWS      awsState      `json:"aws"`
 	Project  *projectState `json:"project"` // null outside of a project
 	Advice   []string      `json:"advice"`
-	problems diag.List
 }
 
 type toolState struct {
@@ -234,16 +234,16 @@ func writable(dir string) bool {
 }
 
 func (c *console) printDiagnosis(d *diagnosis) error {
-	w := tabwriter.NewWriter(c.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "cfn\t%s\t%s\n", d.Version, d.Platform)
+	var w strings.Builder
+	fmt.Fprintf(&w, "cfn\t%s\t%s\n", d.Version, d.Platform)
 	if p := d.Project; p == nil {
-		fmt.Fprintf(w, "project\tnone in this folder\n")
+		fmt.Fprintf(&w, "project\tnone in this folder\n")
 	} else {
-		fmt.Fprintf(w, "project\t%s\t%s %s\n", cmp.Or(p.TypeName, "unknown"), strings.ToLower(p.Kind), p.Language)
-		fmt.Fprintf(w, "\terrors: %d, warnings: %d\tinputs for contract tests: %d\n", p.Errors, p.Warnings, p.Inputs)
+		fmt.Fprintf(&w, "project\t%s\t%s %s\n", cmp.Or(p.TypeName, "unknown"), strings.ToLower(p.Kind), p.Language)
+		fmt.Fprintf(&w, "\terrors: %d, warnings: %d\tinputs for contract tests: %d\n", p.Errors, p.Warnings, p.Inputs)
 	}
-	fmt.Fprintf(w, "aws\tcredentials: %s\tregion: %s\n", cmp.Or(strings.Join(d.AWS.Credentials, ", "), "none, dummy ones are used"), cmp.Or(d.AWS.Region, "none, us-east-1 is used"))
-	fmt.Fprintln(w)
+	fmt.Fprintf(&w, "aws\tcredentials: %s\tregion: %s\n", cmp.Or(strings.Join(d.AWS.Credentials, ", "), "none, dummy ones are used"), cmp.Or(d.AWS.Region, "none, us-east-1 is used"))
+	fmt.Fprintln(&w)
 	for _, tool := range d.Tools {
 		version := "not found"
 		if tool.Found {
@@ -253,13 +253,17 @@ func (c *console) printDiagnosis(d *diagnosis) error {
 		if tool.Needed {
 			need = "needed"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", tool.Name, version, need, tool.Use)
+		fmt.Fprintf(&w, "%s\t%s\t%s\t%s\n", tool.Name, version, need, tool.Use)
 	}
 	for _, advice := range d.Advice {
-		fmt.Fprintf(w, "\n%s", advice)
+		fmt.Fprintf(&w, "\n%s", advice)
 	}
 	if len(d.Advice) > 0 {
-		fmt.Fprintln(w)
+		fmt.Fprintln(&w)
 	}
-	return w.Flush()
+	table := tabwriter.NewWriter(c.Stdout, 0, 0, 2, ' ', 0)
+	if _, err := io.WriteString(table, w.String()); err != nil {
+		return err
+	}
+	return table.Flush()
 }

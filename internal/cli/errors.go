@@ -106,19 +106,19 @@ func (c *console) show(cmd *cobra.Command, err error, args []string) int {
 		if usage.command != nil {
 			cmd = usage.command
 		}
-		fmt.Fprintf(c.Stderr, "%s\n%s: error: %s\n", usageLine(cmd), cmd.CommandPath(), usage.message)
+		c.notef("%s\n%s: error: %s\n", usageLine(cmd), cmd.CommandPath(), usage.message)
 		c.hint(usage.hint)
 		return exitUsage
 	case errors.As(err, &exit):
 		if exit.message != "" {
-			fmt.Fprintln(c.Stderr, exit.message)
+			c.notef("%s\n", exit.message)
 		}
 		return exit.code
 	case errors.As(err, &downstream):
-		fmt.Fprintf(c.Stderr, "=== A called service or tool failed ===\n%s\n---\n", downstream.err)
+		c.notef("=== A called service or tool failed ===\n%s\n---\n", downstream.err)
 		c.hint(hint)
 		if path := c.logPath(); path != "" {
-			fmt.Fprintf(c.Stderr, "Details are in %s.\n", path)
+			c.notef("Details are in %s.\n", path)
 		}
 		return exitDownstream
 	case errors.As(err, &invalid):
@@ -131,18 +131,18 @@ func (c *console) show(cmd *cobra.Command, err error, args []string) int {
 				}
 			}
 		}
-		diag.Print(c.Stderr, shown, "text")
+		_ = diag.Print(c.Stderr, shown, "text") // see notef
 		c.hint(hint)
 		return exitFailure
 	}
-	fmt.Fprintf(c.Stderr, "error: %s\n", err)
+	c.notef("error: %s\n", err)
 	c.hint(hint)
 	return exitFailure
 }
 
 func (c *console) hint(text string) {
 	if text != "" {
-		fmt.Fprintf(c.Stderr, "hint: %s\n", text)
+		c.notef("hint: %s\n", text)
 	}
 }
 
@@ -158,13 +158,13 @@ func (c *console) showBug(bug bugError, args []string) {
 	if bug.stack != nil {
 		c.logger.Debug("Panic", "error", bug.err, "stack", string(bug.stack))
 	}
-	fmt.Fprintf(c.Stderr, "=== This is a bug in cfn ===\n%s\n---\n", bug.err)
-	fmt.Fprintf(c.Stderr, "Your project is not at fault. Please report it at https://github.com/formwork-dev/formwork/issues with\n")
-	fmt.Fprintf(c.Stderr, "  version: %s\n  command: cfn %s\n", c.platform(), strings.Join(args, " "))
+	c.notef("=== This is a bug in cfn ===\n%s\n---\n", bug.err)
+	c.notef("Your project is not at fault. Please report it at https://github.com/formwork-dev/formwork/issues with\n")
+	c.notef("  version: %s\n  command: cfn %s\n", c.platform(), strings.Join(args, " "))
 	if path := c.logPath(); path != "" {
-		fmt.Fprintf(c.Stderr, "  log:     the end of %s\n", path)
+		c.notef("  log:     the end of %s\n", path)
 	} else if bug.stack != nil {
-		fmt.Fprintf(c.Stderr, "  trace:\n%s", bug.stack)
+		c.notef("  trace:\n%s", bug.stack)
 	}
 }
 

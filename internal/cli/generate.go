@@ -123,11 +123,11 @@ func (c *console) reportGenerated(p *project.Project, statuses []project.Status,
 	}
 	for _, status := range statuses {
 		if status.State == project.Foreign {
-			fmt.Fprintf(c.Stderr, "warning: %s was left alone: cfn did not generate it\n", p.Name(status.Name))
+			c.notef("warning: %s was left alone: cfn did not generate it\n", p.Name(status.Name))
 		}
 	}
 	if c.format == "text" {
-		fmt.Fprintf(c.Stdout, "Generated files for %s\n", p.TypeName)
+		c.printf("Generated files for %s\n", p.TypeName)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (c *console) reportCheck(p *project.Project, statuses []project.Status) err
 		case project.Missing, project.Stale, project.Leftover:
 			stale++
 			if c.format == "text" {
-				fmt.Fprintf(c.Stdout, "%s: %s\n", status.State, p.Name(status.Name))
+				c.printf("%s: %s\n", status.State, p.Name(status.Name))
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func (c *console) reportCheck(p *project.Project, statuses []project.Status) err
 		return &exitError{code: exitFailure}
 	}
 	if c.format == "text" {
-		fmt.Fprintf(c.Stdout, "Generated files for %s are up to date\n", p.TypeName)
+		c.printf("Generated files for %s are up to date\n", p.TypeName)
 	}
 	return nil
 }

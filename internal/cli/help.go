@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -62,24 +61,25 @@ func wrap(text string, width int) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// showHelp prints a command's help: its synopsis, what it does, its commands and options.
-func showHelp(w io.Writer, cmd *cobra.Command) {
-	fmt.Fprintln(w, usageLine(cmd))
+// helpText is a command's help: its synopsis, what it does, its commands and options.
+func helpText(cmd *cobra.Command) string {
+	var w strings.Builder
+	fmt.Fprintln(&w, usageLine(cmd))
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short
 	}
-	fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(text))
+	fmt.Fprintf(&w, "\n%s\n", strings.TrimSpace(text))
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintln(w, "\ncommands:")
+		fmt.Fprintln(&w, "\ncommands:")
 		for _, sub := range cmd.Commands() {
 			if sub.IsAvailableCommand() {
-				fmt.Fprintf(w, "  %-*s  %s\n", cmd.Commands()[0].NamePadding(), sub.Name(), sub.Short)
+				fmt.Fprintf(&w, "  %-*s  %s\n", cmd.Commands()[0].NamePadding(), sub.Name(), sub.Short)
 			}
 		}
 	}
 	if usages := cmd.LocalNonPersistentFlags().FlagUsagesWrapped(100); usages != "" {
-		fmt.Fprintf(w, "\noptions:\n%s", usages)
+		fmt.Fprintf(&w, "\noptions:\n%s", usages)
 	}
 	shared := pflag.NewFlagSet("", pflag.ContinueOnError)
 	shared.SortFlags = false
@@ -90,9 +90,10 @@ func showHelp(w io.Writer, cmd *cobra.Command) {
 		if cmd.HasParent() && cmd.PersistentFlags().HasAvailableFlags() {
 			heading = "shared and global options"
 		}
-		fmt.Fprintf(w, "\n%s:\n%s", heading, usages)
+		fmt.Fprintf(&w, "\n%s:\n%s", heading, usages)
 	}
 	if cmd.Example != "" {
-		fmt.Fprintf(w, "\nexamples:\n%s\n", strings.Trim(cmd.Example, "\n"))
+		fmt.Fprintf(&w, "\nexamples:\n%s\n", strings.Trim(cmd.Example, "\n"))
 	}
+	return w.String()
 }

@@ -96,7 +96,7 @@ func (c *console) init(ctx context.Context, opts initOptions) error {
 		return usagef("unknown language %q: choose from %s", opts.language, strings.Join(project.Languages(), ", "))
 	}
 	if c.format == "text" {
-		fmt.Fprintln(c.Stdout, "Initializing new project")
+		c.printf("%s\n", "Initializing new project")
 	}
 	config := project.InitConfig{Version: c.Version, Overwrite: opts.force}
 	for _, name := range strings.Split(opts.targets, ",") {
@@ -124,7 +124,7 @@ func (c *console) settleOverwrite(ctx context.Context, w wizard, config *project
 		return nil
 	}
 	if config.Overwrite {
-		fmt.Fprintf(c.Stderr, "Overwriting settings file: %s\n", path)
+		c.notef("Overwriting settings file: %s\n", path)
 		return nil
 	}
 	p, problems, err := c.openProject()
@@ -150,7 +150,7 @@ func (c *console) settleType(ctx context.Context, w wizard, opts initOptions, co
 	kind, ok := parseKind(opts.kind)
 	if !ok {
 		if opts.kind != "" {
-			fmt.Fprintln(c.Stderr, kindError)
+			c.notef("%s\n", kindError)
 		}
 		if kind, err = w.kind(ctx); err != nil {
 			return err
@@ -159,14 +159,14 @@ func (c *console) settleType(ctx context.Context, w wizard, opts initOptions, co
 	config.Kind, config.TypeName = kind, opts.typeName
 	if !project.ValidTypeName(kind, config.TypeName) {
 		if config.TypeName != "" {
-			fmt.Fprintln(c.Stderr, typeNameError(kind))
+			c.notef("%s\n", typeNameError(kind))
 		}
 		if config.TypeName, err = w.typeName(ctx, kind); err != nil {
 			return err
 		}
 	}
 	if namespace := project.ReservedNamespace(config.TypeName); namespace != "" {
-		fmt.Fprintf(c.Stderr, "warning: the namespace %s is reserved: the registry refuses private types in it\n", namespace)
+		c.notef("warning: the namespace %s is reserved: the registry refuses private types in it\n", namespace)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (c *console) settleLanguage(ctx context.Context, w wizard, opts initOptions
 		return nil
 	}
 	if opts.language == "" && c.format == "text" {
-		fmt.Fprintln(c.Stdout, "One language is supported so far, defaulting to go")
+		c.printf("%s\n", "One language is supported so far, defaulting to go")
 	}
 	if opts.language != "" && opts.language != "go" {
 		return withHint(fmt.Errorf("projects in %s cannot be started yet", opts.language),
@@ -186,7 +186,7 @@ func (c *console) settleLanguage(ctx context.Context, w wizard, opts initOptions
 	config.ImportPath = strings.ReplaceAll(opts.importPath, `\`, "/")
 	if !validImportPath(config.ImportPath) {
 		if config.ImportPath != "" {
-			fmt.Fprintln(c.Stderr, importPathError)
+			c.notef("%s\n", importPathError)
 		}
 		config.ImportPath, err = w.importPath(ctx, "example.com/"+strings.ToLower(strings.ReplaceAll(config.TypeName, "::", "-")))
 	}
@@ -202,7 +202,7 @@ func (c *console) initialize(ctx context.Context, config project.InitConfig) (er
 		}
 		defer func() {
 			if err != nil {
-				os.Remove(dir)
+				_ = os.Remove(dir) // it is empty, or somebody put something into it
 			}
 		}()
 	}
@@ -237,7 +237,7 @@ func (c *console) initialize(ctx context.Context, config project.InitConfig) (er
 		}
 		return c.printJSON(out)
 	}
-	fmt.Fprintf(c.Stdout, "Initialized a new project in %s\n", dir)
+	c.printf("Initialized a new project in %s\n", dir)
 	return nil
 }
 

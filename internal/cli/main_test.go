@@ -77,6 +77,23 @@ func TestPanicIsReportedAsABug(t *testing.T) {
 	}
 }
 
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestResultThatCannotBeWritten(t *testing.T) {
+	var errs strings.Builder
+	code := Main(t.Context(), Env{Stdout: fullDisk{}, Stderr: &errs, Dir: t.TempDir(), Version: "1.2.3"}, []string{"completion", "fish"})
+	if code != exitFailure || !strings.Contains(errs.String(), "no space left on device") {
+		t.Errorf("code %d, stderr %q", code, errs.String())
+	}
+	errs.Reset()
+	code = Main(t.Context(), Env{Stdout: fullDisk{}, Stderr: &errs, Dir: t.TempDir(), Version: "1.2.3"}, nil)
+	if code != exitFailure || errs.String() != "error: write the result: no space left on device\n" {
+		t.Errorf("code %d, stderr %q", code, errs.String())
+	}
+}
+
 func TestInterruptedCommand(t *testing.T) {
 	dir := t.TempDir()
 	if code, _, stderr := runMain(t.Context(), dir, nil, "init", "-a", "r", "-t", "Acme::Foo::Bar", "go", "-p", "example.com/bar"); code != 0 {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -115,6 +114,6 @@ func (c *console) pack(ctx context.Context) error {
 			Files    []string `json:"files"`
 		}{p.TypeName, path, archive.SHA256, len(archive.Data), archive.Files})
 	}
-	fmt.Fprintf(c.Stdout, "Dry run complete: %s\n", path)
+	c.printf("Dry run complete: %s\n", path)
 	return nil
 }

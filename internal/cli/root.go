@@ -30,12 +30,12 @@ Long options may be shortened as long as they stay unambiguous: --dry is --dry-r
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			showHelp(c.Stdout, cmd)
+			c.printf("%s", helpText(cmd))
 			return nil
 		},
 	}
 	root.SetVersionTemplate("cfn {{.Version}}\n")
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { showHelp(c.Stdout, cmd) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { c.printf("%s", helpText(cmd)) })
 	shared := root.PersistentFlags()
 	shared.SortFlags = false
 	shared.VarPF((*counter)(&c.verbose), "verbose", "v", "say more on the error stream; -vv says everything").NoOptDefVal = "true"
@@ -84,7 +84,7 @@ func newHelp(c *console) *cobra.Command {
 			if err != nil || len(rest) > 0 {
 				return usagef("there is no command %q", strings.Join(args, " "))
 			}
-			showHelp(c.Stdout, about)
+			c.printf("%s", helpText(about))
 			return nil
 		},
 	}

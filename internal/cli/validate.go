@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -55,7 +54,7 @@ func (c *console) validate(ctx context.Context) error {
 		}
 	}
 	if c.format == "text" {
-		fmt.Fprintln(c.Stdout, success)
+		c.printf("%s\n", success)
 	}
 	return nil
 }

@@ -28,13 +28,13 @@ type wizard interface {
 func (c *console) newWizard() wizard {
 	fancy := c.Terminal.Stdin && c.Terminal.Stdout && c.Getenv("TERM") != "dumb" && c.Getenv("ACCESSIBLE") == ""
 	if fancy && c.format == "text" {
-		return &form{in: c.Stdin, out: c.Stdout}
+		return &form{in: c.Stdin, out: c.screen}
 	}
-	out := c.Stdout
+	say := c.printf
 	if c.format == "json" {
-		out = c.Stderr
+		say = c.notef
 	}
-	return &questions{in: bufio.NewScanner(c.Stdin), out: out}
+	return &questions{in: bufio.NewScanner(c.Stdin), say: say}
 }
 
 // errAborted is how init ends when the user gives up.
@@ -49,6 +49,11 @@ const (
 func typeNameError(kind schema.Kind) string {
 	return fmt.Sprintf("Please enter a value matching '%s'", project.TypeNamePattern(kind))
 }
+
+// wrongAnswer is a complaint that a form shows under its field.
+type wrongAnswer string
+
+func (w wrongAnswer) Error() string { return string(w) }
 
 // parseKind reads a kind as the official tool does: r, resource, resources and so on.
 func parseKind(word string) (schema.Kind, bool) {
@@ -75,13 +80,13 @@ func validImportPath(path string) bool {
 // again after a wrong one.
 type questions struct {
 	in  *bufio.Scanner
-	out io.Writer
+	say func(format string, args ...any)
 }
 
 // ask repeats the question until the answer is accepted.
 func (q *questions) ask(ctx context.Context, question, flag string, accept func(answer string) string) error {
 	for {
-		fmt.Fprintf(q.out, "%s\n>> ", question)
+		q.say("%s\n>> ", question)
 		answer, err := q.read(ctx, flag)
 		if err != nil {
 			return err
@@ -90,7 +95,7 @@ func (q *questions) ask(ctx context.Context, question, flag string, accept func(
 		if complaint == "" {
 			return nil
 		}
-		fmt.Fprintln(q.out, complaint)
+		q.say("%s\n", complaint)
 	}
 }
 
@@ -117,7 +122,7 @@ func (q *questions) read(ctx context.Context, flag string) (string, error) {
 		return "", errAborted()
 	case l := <-lines:
 		if errors.Is(l.err, io.EOF) {
-			fmt.Fprintln(q.out)
+			q.say("\n")
 			return "", withHint(errors.New("the input ended before the question was answered"), "answer it with the option %s", flag)
 		}
 		if l.err != nil {
@@ -220,7 +225,7 @@ func (f *form) typeName(ctx context.Context, kind schema.Kind) (name string, err
 	question, form := typeNameQuestion(kind)
 	err = f.run(ctx, huh.NewInput().Title(question).Description(form).Value(&name).Validate(func(text string) error {
 		if !project.ValidTypeName(kind, text) {
-			return errors.New(typeNameError(kind))
+			return wrongAnswer(typeNameError(kind))
 		}
 		return nil
 	}))
@@ -231,7 +236,7 @@ func (f *form) importPath(ctx context.Context, suggestion string) (string, error
 	path := suggestion
 	err := f.run(ctx, huh.NewInput().Title("What's the import path of the Go module?").Value(&path).Validate(func(text string) error {
 		if !validImportPath(text) {
-			return errors.New(importPathError)
+			return wrongAnswer(importPathError)
 		}
 		return nil
 	}))

@@ -183,7 +183,7 @@ func (p *Project) CheckBuilt() error {
 	if err != nil {
 		return &BuildError{fmt.Sprintf("%s is no program for Linux, on which the handlers run", p.Name(name)), build + name + " ./cmd"}
 	}
-	defer binary.Close()
+	defer func() { _ = binary.Close() }() // only read
 	if binary.Machine != elf.EM_X86_64 {
 		return &BuildError{fmt.Sprintf("%s is built for another processor than x86-64, on which the handlers run", p.Name(name)), build + name + " ./cmd"}
 	}
@@ -196,7 +196,7 @@ func WriteArchive(path string, a *Archive) error {
 	if err != nil {
 		return fmt.Errorf("write the archive: %w", err)
 	}
-	defer os.Remove(temp.Name())
+	defer func() { _ = os.Remove(temp.Name()) }() // after the rename there is nothing to remove
 	_, err = temp.Write(a.Data)
 	if err == nil {
 		err = temp.Chmod(0o644)

@@ -155,8 +155,8 @@ type batch struct {
 	dir   string
 	steps []step
 
-	staging string   // the folder with the new and the replaced files
-	undo    []func() // how to take back what was done, in order
+	staging string         // the folder with the new and the replaced files
+	undo    []func() error // how to take back what was done, in order
 }
 
 type step struct {
@@ -180,7 +180,7 @@ func (b *batch) run(ctx context.Context) (err error) {
 	if b.staging, err = os.MkdirTemp(b.dir, ".cfn-"); err != nil {
 		return fmt.Errorf("write into the project: %w", err)
 	}
-	defer os.RemoveAll(b.staging)
+	defer func() { _ = os.RemoveAll(b.staging) }()
 	for i, s := range b.steps {
 		if !filepath.IsLocal(filepath.FromSlash(s.name)) {
 			return fmt.Errorf("write into the project: %s is outside of it", s.name)
@@ -197,10 +197,13 @@ func (b *batch) run(ctx context.Context) (err error) {
 	}
 	for i, s := range b.steps {
 		if err := b.apply(i, s); err != nil {
+			err = fmt.Errorf("write %s: %w", s.name, err)
 			for _, undo := range slices.Backward(b.undo) {
-				undo()
+				if undone := undo(); undone != nil {
+					err = errors.Join(err, fmt.Errorf("take it back: %w", undone))
+				}
 			}
-			return fmt.Errorf("write %s: %w", s.name, err)
+			return err
 		}
 	}
 	return nil
@@ -225,7 +228,7 @@ func (b *batch) apply(i int, s step) error {
 		if err := os.Rename(path, old); err != nil {
 			return err
 		}
-		b.undo = append(b.undo, func() { os.Rename(old, path) })
+		b.undo = append(b.undo, func() error { return os.Rename(old, path) })
 	}
 	if s.delete {
 		return nil
@@ -238,7 +241,7 @@ func (b *batch) apply(i int, s step) error {
 	if err := os.Rename(b.staged("new", i), path); err != nil {
 		return err
 	}
-	b.undo = append(b.undo, func() { os.Remove(path) })
+	b.undo = append(b.undo, func() error { return os.Remove(path) })
 	return nil
 }
 
@@ -256,6 +259,6 @@ func (b *batch) mkdir(path string) error {
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return err
 	}
-	b.undo = append(b.undo, func() { os.Remove(path) })
+	b.undo = append(b.undo, func() error { return os.Remove(path) })
 	return nil
 }
