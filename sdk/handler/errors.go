@@ -294,16 +294,24 @@ func apiCodes() map[string]Code {
 // codeOfAPIError is empty for a code that says too little by itself.
 func codeOfAPIError(code string) Code {
 	name := strings.ToLower(code)
-	// Query services write InvalidInstanceID.NotFound and the like.
-	if strings.HasSuffix(name, ".notfound") {
-		return CodeNotFound
-	}
-	if strings.HasSuffix(name, ".duplicate") {
-		return CodeAlreadyExists
-	}
-	name = strings.TrimPrefix(name, "sender.")
 	for _, suffix := range []string{"exception", "error", "fault"} {
 		name = strings.TrimSuffix(name, suffix)
 	}
-	return apiCodes()[name]
+	if code, ok := apiCodes()[name]; ok {
+		return code
+	}
+	// Most services name the thing first: TableNotFound, InvalidInstanceID.NotFound.
+	for _, row := range []struct {
+		suffix string
+		code   Code
+	}{
+		{"notfound", CodeNotFound}, {"alreadyexists", CodeAlreadyExists}, {".duplicate", CodeAlreadyExists},
+		{"limitexceeded", CodeServiceLimitExceeded}, {"quotaexceeded", CodeServiceLimitExceeded},
+		{"accessdenied", CodeAccessDenied}, {"throttling", CodeThrottling}, {"throttled", CodeThrottling},
+	} {
+		if strings.HasSuffix(name, row.suffix) {
+			return row.code
+		}
+	}
+	return ""
 }

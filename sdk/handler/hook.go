@@ -233,9 +233,7 @@ func (f *hookFunction[C]) answer(ctx context.Context, payload []byte) ([]byte, e
 		event = HookEvent{Status: StatusFailed, Code: found.Code, Message: found.Error()}
 	}
 	reply := f.reply(req, event)
-	if reply.Status == StatusFailed {
-		reply.Message = redact.text(reply.Message)
-	}
+	reply.Message = redact.text(reply.Message)
 	text, err := writeJSON(reply)
 	if err == nil && len(text) <= maxPayload {
 		return text, nil

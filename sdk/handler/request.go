@@ -99,7 +99,8 @@ type Request[M, C any] struct {
 	Credentials Credentials
 
 	// Logger writes JSON lines to the log of the function. It hides credentials
-	// and the values of write-only properties. Nil discards, in tests.
+	// and the values of write-only properties. The runtime always sets it; for
+	// requests made by hand, in tests, see handlertest.NewRequest.
 	Logger *slog.Logger
 }
 

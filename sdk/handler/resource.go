@@ -125,9 +125,7 @@ func (f *resourceFunction[M, C]) answer(ctx context.Context, payload []byte) ([]
 		reply = failedReply(err)
 	}
 	reply.BearerToken = in.req.Token
-	if reply.Status == StatusFailed {
-		reply.Message = in.redact.text(reply.Message)
-	}
+	reply.Message = in.redact.text(reply.Message)
 	return f.encode(in, reply)
 }
 

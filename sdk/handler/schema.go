@@ -3,7 +3,9 @@ package handler
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"regexp"
 	"slices"
@@ -151,8 +153,8 @@ func decodeTree(text []byte) (any, error) {
 	if err := decoder.Decode(&value); err != nil {
 		return nil, err
 	}
-	if decoder.More() {
-		return nil, fmt.Errorf("more than one JSON value")
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, errors.New("more than one JSON value")
 	}
 	return value, nil
 }

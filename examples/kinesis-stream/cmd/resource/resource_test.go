@@ -181,7 +181,7 @@ func TestFailures(t *testing.T) {
 		{"CreateStream", &types.InvalidArgumentException{Message: aws.String("bad")}, handler.CodeInvalidRequest},
 		{"AddTagsToStream", &types.InvalidArgumentException{}, handler.CodeInvalidRequest},
 		{"IncreaseStreamRetentionPeriod", broken, handler.CodeInternalFailure},
-		{"StartStreamEncryption", &types.KMSAccessDeniedException{Message: aws.String("no")}, handler.CodeGeneralServiceException},
+		{"StartStreamEncryption", &types.KMSAccessDeniedException{Message: aws.String("no")}, handler.CodeAccessDenied},
 		{"DescribeStreamSummary", &types.ResourceNotFoundException{}, handler.CodeNotFound},
 		{"ListTagsForStream", broken, handler.CodeInternalFailure},
 	}

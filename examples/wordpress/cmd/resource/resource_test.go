@@ -250,14 +250,14 @@ func TestRepeatedCreateMakesNoSecondSite(t *testing.T) {
 func TestNothingIsLeftOfASiteThatCannotStart(t *testing.T) {
 	tester, fake := start(t)
 	fake.fail["RunInstances"] = apiError("InstanceLimitExceeded")
-	if message := tester.Create(blog()).WantFailed(handler.CodeGeneralServiceException); message != "said EC2 (InstanceLimitExceeded)" {
+	if message := tester.Create(blog()).WantFailed(handler.CodeServiceLimitExceeded); message != "said EC2 (InstanceLimitExceeded)" {
 		t.Error(message)
 	}
 	if len(fake.groups) != 0 {
 		t.Errorf("left %v", fake.groups)
 	}
 	fake.fail["RunInstances"], fake.fail["DeleteSecurityGroup"] = apiError("InstanceLimitExceeded"), apiError("InternalError")
-	tester.Create(blog()).WantFailed(handler.CodeGeneralServiceException)
+	tester.Create(blog()).WantFailed(handler.CodeServiceLimitExceeded)
 	if len(fake.groups) != 1 {
 		t.Errorf("left %v", fake.groups)
 	}
