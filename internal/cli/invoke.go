@@ -64,8 +64,9 @@ two may be left out.
 
 With --event, ACTION and REQUEST are left out and the file is an event: one of the sam-tests folder
 of the user guide, {"action", "request", "callbackContext", "credentials"}, or a whole request
-of CloudFormation, {"action", "requestData", …}. Either is sent in the form that the function
-takes: that of the user guide to --function-name TestEntrypoint, the other one to TypeFunction.`
+of CloudFormation, {"action", "requestData", …}. Which of both it is does not matter: to the
+function TypeFunction it is sent as a request of CloudFormation, to --function-name
+TestEntrypoint in the form of the user guide.`
 	example := `  cfn invoke resource CREATE create.json
   cfn invoke resource UPDATE update.json --set /Title=Memo --set /Pages=3
   cfn invoke resource --event sam-tests/create.json --debug`
@@ -99,7 +100,8 @@ takes: that of the user guide to --function-name TestEntrypoint, the other one t
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&opts.maxReinvoke, "max-reinvoke", -1, "call the handler again at most `N` times (default: as often as it asks for)")
-	flags.StringVar(&opts.dockerImage, "docker-image", "", "not supported here: handlers run as local processes")
+	flags.Lookup("max-reinvoke").DefValue = "0" // which the help leaves out
+	flags.StringVar(&opts.dockerImage, "docker-image", "", "an `IMAGE` with the handlers; not supported here: handlers run as local processes")
 	flags.StringArrayVar(&opts.set, "set", nil, "set a value of the desired state, as in `/POINTER=VALUE`; VALUE is JSON or else text (may be repeated)")
 	flags.BoolVar(&opts.printRequest, "print-request", false, "show the whole first request and call nothing")
 	flags.BoolVar(&opts.debug, "debug", false, "lift all time limits, show the process and wait for a debugger before the first call")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,7 +48,7 @@ Inputs are the files inputs/inputs_N_create.json and inputs/inputs_N_update.json
 none, they are generated from the schema, with what overrides.json says. {{Name}} in either stands
 for the export Name of a stack: its value is looked for in the file that --exports names, then in
 the environment variables CFN_EXPORT_Name and CFN_EXPORT_NAME (with _ for every character that is
-no letter or digit).
+no letter or digit), then at the CloudFormation that --cloudformation-endpoint-url names.
 
 Without --endpoint the handlers of the project run as local processes. A Go project is built
 first if bin/bootstrap is missing or older than its sources.
@@ -78,7 +79,7 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 	flags.IntVar(&opts.enforceTimeout, "enforce-timeout", int(contract.DefaultEnforceTimeout/time.Second), "how many seconds `N` a call of read and list may take; others may take twice as long")
 	flags.StringVar(&opts.logGroup, "log-group-name", "", "the `NAME` of the log group that handlers write to")
 	flags.StringVar(&opts.logRoleARN, "log-role-arn", "", "the `ARN` of a role to write that log with")
-	flags.StringVar(&opts.dockerImage, "docker-image", "", "not supported here: handlers run as local processes")
+	flags.StringVar(&opts.dockerImage, "docker-image", "", "an `IMAGE` with the handlers; not supported here: handlers run as local processes")
 	flags.StringVar(&opts.typeConfiguration, "typeconfig", "", "the `FILE` with the type configuration (default: ~/.cfn-cli/typeConfiguration.json)")
 	flags.StringVar(&opts.sourceAccount, "source-account", "", "tell STS the source account `ID`")
 	flags.StringVar(&opts.sourceARN, "source-arn", "", "tell STS the source `ARN`")
@@ -152,7 +153,7 @@ func (c *console) testConfig(ctx context.Context, opts *testOptions, p *project.
 	if opts.enforceTimeout <= 0 {
 		return config, usagef("option --enforce-timeout: %d is no number of seconds", opts.enforceTimeout)
 	}
-	exports, err := c.readExports(opts.exports)
+	exports, err := c.readExports(ctx, opts)
 	if err != nil {
 		return config, err
 	}
@@ -199,10 +200,15 @@ func (c *console) readTypeConfiguration(name string, kind schema.Kind, problems 
 	return configuration.Any(), nil
 }
 
-// readExports finds exports in a file, then in the environment.
-func (c *console) readExports(name string) (contract.Exports, error) {
-	values := map[string]string{}
-	if name != "" {
+// readExports finds exports in a file, then in the environment, then where the user names
+// a CloudFormation.
+func (c *console) readExports(ctx context.Context, opts *testOptions) (contract.Exports, error) {
+	values, err := c.listExports(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	given := map[string]string{}
+	if name := opts.exports; name != "" {
 		data, err := os.ReadFile(c.path(name))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("there is no file %s with exports", name)
@@ -218,14 +224,14 @@ func (c *console) readExports(name string) (contract.Exports, error) {
 			return nil, withHint(fmt.Errorf("%s holds no exports: it is a JSON %s", name, doc.Kind), `the file is {"Name": "value", …}`)
 		}
 		for _, m := range doc.Members {
-			values[m.Key] = m.Value.Text
+			given[m.Key] = m.Value.Text
 			if m.Value.Kind != document.String {
-				values[m.Key] = string(m.Value.AppendJSON(nil))
+				given[m.Key] = string(m.Value.AppendJSON(nil))
 			}
 		}
 	}
 	return func(export string) (string, bool) {
-		if value, found := values[export]; found {
+		if value, found := given[export]; found {
 			return value, true
 		}
 		variable := contract.ExportVariable(export)
@@ -236,8 +242,28 @@ func (c *console) readExports(name string) (contract.Exports, error) {
 				}
 			}
 		}
-		return "", false
+		value, found := values[export]
+		return value, found
 	}, nil
+}
+
+// listExports asks the CloudFormation that the user names. None means no exports.
+func (c *console) listExports(ctx context.Context, opts *testOptions) (map[string]string, error) {
+	if opts.cloudformation == "" {
+		return nil, nil
+	}
+	aws, err := invoke.LoadAWS(ctx, invoke.AWSConfig{Profile: opts.profile, Region: opts.region, Getenv: c.Getenv, Now: c.Now})
+	if err != nil {
+		return nil, err
+	}
+	client := contract.ExportsClient{
+		URL: opts.cloudformation, Region: opts.region, Credentials: aws.SDK.Credentials, HTTP: &http.Client{Timeout: 30 * time.Second}, Now: c.Now,
+	}
+	values, err := client.List(ctx)
+	if err != nil {
+		return nil, &downstreamError{err}
+	}
+	return values, nil
 }
 
 // runTests starts the handlers, runs the tests and writes the reports.
