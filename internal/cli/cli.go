@@ -69,7 +69,7 @@ func Main(ctx context.Context, env Env, args []string) (code int) {
 	}
 	c := &console{Env: &env, screen: env.Stdout}
 	out := &output{to: env.Stdout}
-	env.Stdout = out
+	env.Stdout, c.out = out, out
 	c.discardLog()
 	defer c.closeLog()
 	defer func() {
@@ -104,12 +104,14 @@ func Main(ctx context.Context, env Env, args []string) (code int) {
 // output remembers the first failure to write, so that a result that was lost, on a full
 // disk for example, fails the command.
 type output struct {
-	to  io.Writer
-	err error
+	to   io.Writer
+	err  error
+	some bool // something was written
 }
 
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.to.Write(p)
+	o.some = o.some || n > 0
 	if o.err == nil {
 		o.err = err
 	}
@@ -119,6 +121,7 @@ func (o *output) Write(p []byte) (int, error) {
 // console is what commands share: the outside world, the global options and the log.
 type console struct {
 	*Env
+	out     *output   // Stdout
 	screen  io.Writer // Stdout as Main got it, for what draws on a terminal
 	project string    // --project, as given; "" is the working folder
 	format  string    // --format of commands that have it

@@ -21,6 +21,9 @@ import (
 //	*diag.Invalid     the problems on stderr                    1
 //	bugError, panic   a block on how to report it, on stderr    127
 //	other             "error: …" on stderr, with its hint       1
+//
+// With --format json, an error that is shown after nothing was printed is printed on
+// stdout as well: {"error": {"message", "hint", "exitCode"}}, or as the list of problems.
 
 // usageError is a command line that cfn does not understand.
 type usageError struct {
@@ -120,24 +123,49 @@ func (c *console) show(cmd *cobra.Command, err error, args []string) int {
 		if path := c.logPath(); path != "" {
 			c.notef("Details are in %s.\n", path)
 		}
+		c.showJSON(downstream.err, hint, exitDownstream)
 		return exitDownstream
 	case errors.As(err, &invalid):
-		shown := invalid.Problems
-		if c.verbose == 0 {
-			shown = nil
-			for _, p := range invalid.Problems {
-				if p.Severity == diag.Error {
-					shown.Add(p)
-				}
-			}
-		}
-		_ = diag.Print(c.Stderr, shown, "text") // see notef
+		c.showProblems(invalid.Problems)
 		c.hint(hint)
 		return exitFailure
 	}
 	c.notef("error: %s\n", err)
 	c.hint(hint)
+	c.showJSON(err, hint, exitFailure)
 	return exitFailure
+}
+
+// showProblems shows errors, and warnings with -v only.
+func (c *console) showProblems(problems diag.List) {
+	shown := problems
+	if c.verbose == 0 {
+		shown = nil
+		for _, p := range problems {
+			if p.Severity == diag.Error {
+				shown.Add(p)
+			}
+		}
+	}
+	_ = diag.Print(c.Stderr, shown, "text") // see notef
+	if c.format == "json" && !c.out.some {
+		_ = diag.Print(c.Stdout, problems, "json") // see printf
+	}
+}
+
+// showJSON gives a script that asked for JSON some.
+func (c *console) showJSON(err error, hint string, code int) {
+	if c.format != "json" || c.out.some {
+		return
+	}
+	type failure struct {
+		Message  string `json:"message"`
+		Hint     string `json:"hint"`
+		ExitCode int    `json:"exitCode"`
+	}
+	_ = c.printJSON(struct {
+		Error failure `json:"error"`
+	}{failure{err.Error(), hint, code}}) // see printf
 }
 
 func (c *console) hint(text string) {

@@ -166,7 +166,7 @@ func (c *console) settleType(ctx context.Context, w wizard, opts initOptions, co
 		}
 	}
 	if namespace := project.ReservedNamespace(config.TypeName); namespace != "" {
-		c.notef("warning: the namespace %s is reserved: the registry refuses private types in it\n", namespace)
+		c.notef("warning: the namespace %s is reserved: types in it cannot be published\n", namespace)
 	}
 	return nil
 }

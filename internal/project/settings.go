@@ -58,11 +58,12 @@ func ValidTypeName(kind schema.Kind, name string) bool {
 	return regexp.MustCompile(TypeNamePattern(kind)).MatchString(name)
 }
 
-// reserved are the first parts of type names that only AWS may register.
-var reserved = []string{"alexa", "amazon", "amzn", "amazonlinux", "aws", "custom", "dev", "stage"}
+// reserved are the first parts of type names that are not for everybody: the user guide,
+// "typeName" and "Naming conventions".
+var reserved = []string{"alexa", "amazon", "amzn", "ask", "aws", "awsquickstart", "custom", "dev"}
 
-// ReservedNamespace returns the organization of the type name if private extensions must
-// not use it, else "".
+// ReservedNamespace returns the organization of the type name if types in it cannot be
+// published, else "".
 func ReservedNamespace(name string) string {
 	organization, _, _ := strings.Cut(name, "::")
 	if slices.Contains(reserved, strings.ToLower(organization)) {
