@@ -61,7 +61,9 @@ type HookRequest[C any] struct {
 	// in the template.
 	TargetName, TargetType, TargetLogicalID string
 
-	// TargetModel is the target as JSON; see [HookRequest.Target]. Nil when the
+	// TargetModel is the target as JSON: for RESOURCE an object that
+	// [HookRequest.Target] reads; for STACK and CHANGE_SET one with Template,
+	// PreviousTemplate, ResolvedTemplate and ChangedResources. Nil when the
 	// caller sent none.
 	TargetModel json.RawMessage
 

@@ -18,10 +18,10 @@ import (
 //	5.0    integer                                     5
 //	null   member of an object                         absent
 //
-// A property whose name is not declared exactly, but in other letter case, is
-// dropped, so that encoding/json does not take it for the declared one; so is
-// an undeclared property of an object that is closed, if drop is set. What
-// fits nothing stays as it is: telling so is the validator's part.
+// What fits nothing stays as it is: telling so is the validator's part. With
+// drop, which comes after the validator, undeclared properties of closed
+// objects are left out, and those that differ from a declared one in letter
+// case only: encoding/json would take them for it.
 func recast(value any, schema *node, drop bool) any {
 	return recaster{drop: drop}.value(value, alternatives(schema), 0)
 }
@@ -90,7 +90,7 @@ func (r recaster) object(value map[string]any, schemas []*node, depth int) any {
 			continue
 		}
 		under, known := memberSchemas(name, schemas)
-		if !known && (r.drop && closed || foldsToDeclared(name, declared)) {
+		if r.drop && !known && (closed || foldsToDeclared(name, declared)) {
 			continue
 		}
 		out[name] = r.value(member, under, depth+1)

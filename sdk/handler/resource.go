@@ -52,7 +52,8 @@ type Resource[M, C any] struct {
 	List   func(context.Context, Request[M, C]) Event[M]
 
 	// SkipValidation passes on what the schema does not allow. By default the
-	// first call of a CREATE or UPDATE answers InvalidRequest for it.
+	// first call of a CREATE or UPDATE answers InvalidRequest for it, and
+	// InvalidTypeConfiguration for a type configuration that breaks its schema.
 	SkipValidation bool
 
 	// LogHandler takes the log records, secrets already removed. Nil writes
@@ -188,6 +189,11 @@ func (f *resourceFunction[M, C]) configure(tree any, req *Request[M, C]) error {
 	if f.schema != nil {
 		schema = f.schema.typeConfiguration
 	}
+	if f.validates(req) {
+		if found := validate(recast(tree, schema, false), schema, nil); len(found) > 0 {
+			return InvalidTypeConfiguration(f.TypeName, validationMessage(found))
+		}
+	}
 	req.TypeConfiguration = new(C)
 	if err := decodeInto(recast(tree, schema, true), req.TypeConfiguration); err != nil {
 		return InvalidTypeConfiguration(f.TypeName, err.Error())
@@ -237,9 +243,7 @@ func (f *resourceFunction[M, C]) desired(in *incoming[M, C]) error {
 	if f.schema == nil {
 		return nil
 	}
-	action := in.req.Action
-	mutates := action == ActionCreate || action == ActionUpdate
-	if in.req.FirstCall && mutates && !f.SkipValidation {
+	if f.validates(&in.req) {
 		unneeded := map[string]bool{}
 		for _, path := range f.schema.readOnly {
 			unneeded[path[0]] = true
@@ -249,10 +253,15 @@ func (f *resourceFunction[M, C]) desired(in *incoming[M, C]) error {
 		}
 	}
 	in.desired = recast(in.desired, f.schema.root, true)
-	if in.req.FirstCall && action == ActionCreate {
+	if in.req.FirstCall && in.req.Action == ActionCreate {
 		removePaths(in.desired, f.schema.readOnly)
 	}
 	return nil
+}
+
+// validates tells whether the input of a call is checked against the schema.
+func (f *resourceFunction[M, C]) validates(req *Request[M, C]) bool {
+	return req.FirstCall && (req.Action == ActionCreate || req.Action == ActionUpdate) && !f.SkipValidation
 }
 
 func (f *resourceFunction[M, C]) tags(model any, sets ...map[string]string) map[string]string {
