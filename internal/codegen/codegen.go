@@ -39,7 +39,8 @@ type Input struct {
 	// documentation only.
 	Language string
 
-	// ImportPath is the module path of a Go project.
+	// ImportPath is the module path of a Go project, or that of the folder within its
+	// module. A slash at the end is dropped.
 	ImportPath string
 
 	// Flavour says which library the handlers of a Go project are written for.
@@ -134,6 +135,7 @@ func Generate(in Input) ([]File, error) {
 	in.SchemaFile = cmp.Or(in.SchemaFile, Hyphenated(in.TypeName)+".json")
 	in.Entrypoint = cmp.Or(in.Entrypoint, "bootstrap")
 	in.Runtime = cmp.Or(in.Runtime, "provided.al2023")
+	in.ImportPath = strings.TrimRight(in.ImportPath, "/") // as some settings have it
 	if err := in.check(); err != nil {
 		return nil, err
 	}

@@ -289,6 +289,17 @@ func TestSDKCopy(t *testing.T) {
 	}
 }
 
+// Published projects have import paths with a slash at the end.
+func TestImportPathWithSlash(t *testing.T) {
+	files, err := Generate(Input{Schema: example(t, schema.Resource, "Initech::TPS::Report"), Language: "go", ImportPath: "x.test/y/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if main := fileNamed(t, files, "cmd/main.go"); !strings.Contains(main, "\"x.test/y/cmd/resource\"") {
+		t.Error(main)
+	}
+}
+
 // Names from settings end up in sources and build files.
 func TestNamesAreChecked(t *testing.T) {
 	s := example(t, schema.Resource, "Initech::TPS::Report")
