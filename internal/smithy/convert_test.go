@@ -150,7 +150,7 @@ func TestConvertFixtures(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			m := loadFiles(t, within(c.Models)...)
-			if events := Validate(m); events.Fatal() {
+			if events := Validate(m, nil); events.Fatal() {
 				t.Errorf("the model does not validate: %v", events)
 			}
 			got, problems := Convert(m, settingsOf(t, c.Service, c.Settings))

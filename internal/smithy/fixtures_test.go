@@ -73,9 +73,7 @@ func TestLoaderInvalid(t *testing.T) {
 		want, _, _ := strings.Cut(string(source.Data), "\n")
 		want = strings.TrimSpace(strings.TrimPrefix(want, "//"))
 		m, events := Load([]Source{source}, Config{Strict: true})
-		if !events.hasErrors() {
-			events = append(events, Validate(m)...)
-		}
+		events = Validate(m, events)
 		wrong := ""
 		if !slices.ContainsFunc(events, func(e Event) bool { return e.Severity >= WarningSeverity && strings.Contains(e.String(), want) }) {
 			wrong = fmt.Sprintf("no event has %q: %v", want, events)
@@ -86,15 +84,11 @@ func TestLoaderInvalid(t *testing.T) {
 }
 
 // TestTraitErrors and TestValidators compare all events with those that a file lists.
-func TestTraitErrors(t *testing.T) { checkEvents(t, "trait-errors", nil) }
+func TestTraitErrors(t *testing.T) { checkEvents(t, "trait-errors") }
 
-func TestValidators(t *testing.T) {
-	// These suites of the reference implementation run without the AWS traits and
-	// without traits that others define.
-	checkEvents(t, "validators", nil)
-}
+func TestValidators(t *testing.T) { checkEvents(t, "validators") }
 
-func checkEvents(t *testing.T, group string, cfg *Config) {
+func checkEvents(t *testing.T, group string) {
 	dir, l := fixtures.Dir(t, "smithy/"+group), openLedger(t)
 	for _, name := range filesOf(t, dir, ".errors") {
 		base := strings.TrimSuffix(name, ".errors")
@@ -103,7 +97,7 @@ func checkEvents(t *testing.T, group string, cfg *Config) {
 			model = base + ".json"
 		}
 		m, events := Load([]Source{readSource(t, dir, model)}, Config{Strict: true})
-		events = append(events, Validate(m)...)
+		events = Validate(m, events)
 		l.check(t, group, base, unexpectedEvents(events, string(readSource(t, dir, name).Data)))
 	}
 	l.close(t, group)

@@ -287,11 +287,11 @@ func (l *loader) checkBuilt(s *Shape) bool {
 		}
 		slices.SortFunc(s.Members, func(a, b *Shape) int { return strings.Compare(a.Name(), b.Name()) })
 	case Enum:
-		if len(s.Members) == 0 && !s.Has(traitMixin) {
+		if len(s.Members) == 0 {
 			message = "enum must have at least one entry"
 		}
 	case IntEnum:
-		if len(s.Members) == 0 && !s.Has(traitMixin) {
+		if len(s.Members) == 0 {
 			message = "intEnum shapes must have at least one member"
 		}
 	case Operation:

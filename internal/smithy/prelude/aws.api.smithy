@@ -48,9 +48,7 @@ enum ResourceDelimiter {
 @trait(selector: "string")
 structure arnReference {
     type: String
-    @idRef(failWhenMissing: false, selector: "resource")
     resource: String
-    @idRef(failWhenMissing: false, selector: "service")
     service: String
 }
 
@@ -77,7 +75,7 @@ structure clientEndpointDiscovery {
     @required
     @idRef(failWhenMissing: true, selector: "operation")
     operation: String
-    @idRef(failWhenMissing: true, selector: "structure")
+    @idRef(failWhenMissing: true, selector: "structure[trait|error]")
     error: String
 }
 

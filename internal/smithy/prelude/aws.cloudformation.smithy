@@ -14,12 +14,9 @@ structure cfnResource {
 
 @private
 list StructureIdList {
-    member: StructureId
+    @idRef(failWhenMissing: true, selector: "structure")
+    member: String
 }
-
-@private
-@idRef(failWhenMissing: true, selector: "structure")
-string StructureId
 
 @unstable
 @trait(selector: "structure > :test(member > string)", conflicts: [cfnExcludeProperty])

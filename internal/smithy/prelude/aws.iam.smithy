@@ -84,7 +84,7 @@ string conditionKeyValue
 
 @trait(selector: "service")
 map defineConditionKeys {
-    key: IamIdentifier
+    key: ConditionKeyName
     value: ConditionKeyDefinition
 }
 
@@ -128,7 +128,7 @@ structure iamResource {
 
 @trait(selector: "service")
 list serviceResolvedConditionKeys {
-    member: IamIdentifier
+    member: ConditionKeyName
 }
 
 @trait(selector: ":test(service, operation)")

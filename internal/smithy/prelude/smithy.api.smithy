@@ -114,6 +114,7 @@ string TraitShapeId
 
 @trait(selector: "[trait|trait]")
 map traitValidators {
+    @length(min: 1)
     key: String
     value: TraitValidator
 }
@@ -187,7 +188,8 @@ structure unstable {}
 
 @trait
 list suppress {
-    member: NonEmptyString
+    @length(min: 1)
+    member: String
 }
 
 @trait(selector: "operation")
@@ -218,7 +220,8 @@ structure ExampleError {
 @trait(selector: "dataType :not([trait|input]) :not([trait|output])")
 structure metadata {
     @required
-    key: NonEmptyString
+    @length(min: 1)
+    key: String
 }
 
 @trait(selector: ":is(simpleType, list, map, structure > member :test(> :is(simpleType, list, map)))")
@@ -318,12 +321,9 @@ structure idempotent {
 
 @private
 list IdempotentErrors {
-    member: IdempotentErrorId
+    @idRef(selector: "[trait|error]")
+    member: String
 }
-
-@private
-@idRef(failWhenMissing: true, selector: "structure[trait|error]")
-string IdempotentErrorId
 
 @trait(selector: "structure > :test(member > string)", structurallyExclusive: "member")
 structure idempotencyToken {}
@@ -357,6 +357,7 @@ enum error {
 @trait(selector: "operation")
 structure longPoll {
     @required
+    @range(min: 1)
     timeoutMillis: Integer
 }
 
@@ -381,10 +382,8 @@ list references {
 @private
 structure Reference {
     @required
-    @idRef(selector: "resource", failWhenMissing: true)
     resource: NonEmptyString
     ids: NonEmptyStringMap
-    @idRef(selector: "service", failWhenMissing: false)
     service: NonEmptyString
     rel: NonEmptyString
 }
@@ -469,6 +468,7 @@ structure http {
     method: NonEmptyString
     @required
     uri: NonEmptyString
+    @range(min: 100, max: 999)
     code: Integer = 200
 }
 
@@ -555,9 +555,6 @@ string xmlName
 structure xmlNamespace {
     @required
     uri: NonEmptyString
-    prefix: XmlNamespacePrefix
+    @pattern("^[a-zA-Z_][a-zA-Z_0-9-]*$")
+    prefix: NonEmptyString
 }
-
-@private
-@pattern("^[a-zA-Z_][a-zA-Z_0-9-]*$")
-string XmlNamespacePrefix
