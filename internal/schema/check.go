@@ -50,9 +50,6 @@ const (
 	maxStepsForValue = 64
 )
 
-// maxHints bounds for how many unknown properties a nearby name is looked for.
-const maxHints = 20
-
 // Check lists how the model breaks the schema, in the order of the keywords, then of
 // sorted keys and items; nil when it does not. A pattern that cannot be compiled or that
 // takes too long decides nothing. References that lead nowhere, which Load has reported,

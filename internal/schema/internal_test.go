@@ -48,6 +48,9 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%s: not portable because %q", test.text, reason)
 		}
 	}
+	if got := compile(`^(a|b|[cd])*$`).match(strings.Repeat("abcd", 50_000)); got != matches {
+		t.Errorf("a long string: %v", got)
+	}
 	for _, text := range []string{"(", "[", "a{2", `\`, "[z-a]", "(?<", "*", strings.Repeat("a", maxPattern+1)} {
 		if p := compile(text); p.err == nil && text != "a{2" {
 			t.Errorf("%.20s compiles", text)
@@ -159,6 +162,11 @@ func TestHostile(t *testing.T) {
 	for i := range 300 {
 		fmt.Fprintf(&circle, `"D%d":{"anyOf":[{"$ref":"#/definitions/D%d"},{"$ref":"#/definitions/D%d"},{"properties":{"A":{"$ref":"#/definitions/D%d"}}}]},`, i, (i+1)%300, (i+7)%300, (i+3)%300)
 	}
+	var unknown, nowhere strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&unknown, `"maxLenght%d":%d,`, i, i)
+		fmt.Fprintf(&nowhere, `"/properties/maxLenght%d",`, i)
+	}
 	long := "/properties" + strings.Repeat("/A", 100_000)
 	for name, doc := range map[string]string{
 		"a chain of references":       head + `"properties":{"A":{"$ref":"#/definitions/D0"}},"definitions":{` + chain.String() + fmt.Sprintf(`"D%d":{"type":"string"}}}`, links),
@@ -169,6 +177,7 @@ func TestHostile(t *testing.T) {
 		"numbers out of range":        head + `"properties":{"A":{"type":"string","minLength":1e999999999,"maxLength":-1e99999,"multipleOf":1e-999999999}},"handlers":{"create":{"permissions":[],"timeoutInMinutes":1e999999999}}}`,
 		"a pattern without end":       head + `"properties":{"A":{"type":"string","pattern":"` + strings.Repeat("(", 100_000) + `"}}}`,
 		"a pattern of many counts":    head + `"properties":{"A":{"type":"string","pattern":"` + strings.Repeat("(a{1000}", 50) + strings.Repeat("){1000}", 50) + `"}}}`,
+		"unknown keys and paths":      head + `"properties":{"A":{` + strings.TrimSuffix(unknown.String(), ",") + `}},"additionalIdentifiers":[[` + strings.TrimSuffix(nowhere.String(), ",") + `]]}`,
 		"the deepest nesting allowed": head + `"properties":{"A":` + strings.Repeat(`{"items":`, 500) + "{}" + strings.Repeat("}", 500) + `}}`,
 		"one level too deep":          head + `"properties":{"A":` + strings.Repeat(`{"items":`, 100_000) + "{}" + strings.Repeat("}", 100_000) + `}}`,
 	} {

@@ -133,6 +133,10 @@ type structureReport struct {
 	meta     *metaSchema
 	root     *document.Value
 	problems diag.List
+	hints    int // how many unknown keys there were
+
+	indexed *document.Value // the large object that index is of
+	index   map[string]*document.Member
 }
 
 // A failure is one failed keyword with all that a message may need.
@@ -156,6 +160,7 @@ func (r *structureReport) add(e *jsonschema.ValidationError) {
 			r.add(cause)
 		}
 	case *kind.AdditionalProperties:
+		slices.Sort(k.Properties)
 		for _, key := range k.Properties {
 			f.key = key
 			r.unknownKey(f)
@@ -233,7 +238,7 @@ func (r *structureReport) report(f failure, id, message string) {
 			*into = text.Text
 		}
 	}
-	if m := f.value.Member(f.key); m != nil {
+	if m := r.member(f.value, f.key); m != nil {
 		p.At, p.Pointer = m.KeyAt, f.pointer.Append(f.key).String()
 	} else if (f.keyword == "minItems" || f.keyword == "minProperties" || f.keyword == "uniqueItems") && member != nil {
 		p.At = member.KeyAt
@@ -241,6 +246,20 @@ func (r *structureReport) report(f failure, id, message string) {
 	p.Message = strings.NewReplacer("{key}", fmt.Sprintf("%q", f.key), "{name}", nameOf(f.pointer),
 		"{got}", describe(f.value), "{value}", shortText(f.value)).Replace(p.Message)
 	r.problems.Add(p)
+}
+
+// member is [document.Value.Member] for objects in which many keys are at fault.
+func (r *structureReport) member(v *document.Value, key string) *document.Member {
+	if v == nil || len(v.Members) < 64 {
+		return v.Member(key)
+	}
+	if r.indexed != v {
+		r.indexed, r.index = v, make(map[string]*document.Member, len(v.Members))
+		for i := range v.Members {
+			r.index[v.Members[i].Key] = &v.Members[i]
+		}
+	}
+	return r.index[key]
 }
 
 // memberAt returns the member of an object that a pointer names, nil if it names an item.
@@ -262,13 +281,14 @@ func (r *structureReport) unknownKey(f failure) {
 		where = last
 	}
 	known := f.rule.Get("properties")
+	r.hints++
 	if hint := f.rule.Get("refused").Get(f.key); hint != nil {
 		f.problem.Hint = hint.Text
 	} else if known == nil {
 		if name := properName(f.key); name != "" {
 			f.problem.Hint = fmt.Sprintf("%q would be one", name)
 		}
-	} else {
+	} else if r.hints <= maxHints {
 		words := make([]string, 0, 40)
 		for _, m := range members(known) {
 			words = append(words, m.Key)

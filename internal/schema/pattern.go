@@ -14,6 +14,10 @@ import (
 // than ten seconds on a short string.
 const matchTimeout = 250 * time.Millisecond
 
+// maxStack bounds the memory of one match, in words: enough for strings of some hundred
+// thousand characters.
+const maxStack = 4 << 20
+
 // verdict is the outcome of a match: a pattern that cannot be used, or takes too long,
 // says nothing about the string.
 type verdict uint8
@@ -51,7 +55,7 @@ func compile(text string) *pattern {
 		p.err = fmt.Errorf("it has %d bytes, more than %d", len(text), maxPattern)
 		return p
 	}
-	p.re, p.err = regexp2.Compile(rewrite(text), regexp2.ECMAScript|regexp2.Unicode)
+	p.re, p.err = regexp2.Compile(rewrite(text), regexp2.ECMAScript|regexp2.Unicode, regexp2.OptionMaxBacktrackingStackSize(maxStack))
 	if p.err == nil {
 		p.re.MatchTimeout = matchTimeout
 	}

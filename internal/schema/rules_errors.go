@@ -113,7 +113,7 @@ func refsResolve(in *inspection) {
 		}
 		hint := ""
 		var dangling *danglingError
-		if errors.As(err, &dangling) {
+		if errors.As(err, &dangling) && len(*in.problems) <= maxHints {
 			hint = dangling.nearest()
 		}
 		in.report(ref.At, at.pointer.Append("$ref"), fmt.Sprintf("the reference %q leads nowhere: %s", cut(ref.Text), cut(err.Error())), hint)
@@ -281,6 +281,9 @@ func tagPropertyExists(in *inspection) {
 
 // nearestProperty proposes a top-level property for a path that leads nowhere.
 func (in *inspection) nearestProperty(p Path) string {
+	if len(*in.problems) > maxHints {
+		return ""
+	}
 	tokens := p.Tokens
 	if len(tokens) == 0 {
 		parsed, _ := document.ParsePointer(p.Text)

@@ -122,6 +122,9 @@ func isName(text string) bool {
 	return text != "" && len(text) <= 64
 }
 
+// maxHints bounds for how many wrong words of one document a near one is looked for.
+const maxHints = 100
+
 // didYouMean proposes the known word that is nearest to a wrong one, if one is near.
 func didYouMean(word string, known []string) string {
 	if near := nearest(word, known); near != "" {
