@@ -345,10 +345,9 @@ func (c *checker) checkArray(v []any, node *document.Value, at document.Pointer)
 			first[key] = i
 		}
 	}
-	tuple := 0
 	if items := node.Get("items"); items != nil {
 		if items.Kind == document.Array {
-			tuple = min(len(items.Items), len(v))
+			tuple := min(len(items.Items), len(v))
 			for i, item := range v[:tuple] {
 				c.validate(item, items.Items[i], at.Append(strconv.Itoa(i)))
 			}

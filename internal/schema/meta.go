@@ -3,6 +3,7 @@ package schema
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -88,12 +89,12 @@ func (p metaPattern) String() string               { return p.text }
 func checkStructure(root *document.Value, k Kind) diag.List {
 	m := loadMeta()
 	err := m.compiled[k].Validate(plain(root))
-	failure, ok := err.(*jsonschema.ValidationError)
-	if !ok {
+	var failed *jsonschema.ValidationError
+	if !errors.As(err, &failed) {
 		return nil
 	}
 	report := &structureReport{meta: m, root: root}
-	report.add(failure)
+	report.add(failed)
 	return report.problems
 }
 

@@ -419,7 +419,7 @@ func readBeside(dir, location string, limits document.Limits) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the folder of the schema: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // it was only read
 	info, err := root.Stat(filepath.FromSlash(name))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", location, err)
@@ -431,7 +431,7 @@ func readBeside(dir, location string, limits document.Limits) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", location, err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	limit := int64(limits.Bytes)
 	if limit == 0 {
 		limit = 8 << 20

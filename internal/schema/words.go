@@ -114,8 +114,9 @@ func properName(text string) string {
 // isName tells whether a text can be the name of a property.
 func isName(text string) bool {
 	for i := range len(text) {
-		c := text[i]
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9') {
+		switch c := text[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		default:
 			return false
 		}
 	}

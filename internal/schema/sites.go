@@ -1,0 +1,27 @@
+package schema
+
+import "github.com/formwork-dev/formwork/internal/document"
+
+// A Site is one schema in the sense of draft-07 with its place in the document.
+type Site struct {
+	Node    *document.Value
+	Pointer document.Pointer
+
+	// Pattern tells that the schema stands below patternProperties, whose values the
+	// meta-schemas do not look at.
+	Pattern bool
+}
+
+// Sites returns every schema that the document itself holds, the document first, in the
+// order in which they are met. Those of foreign documents, and data that merely looks
+// like a schema, are not among them. A type configuration has the sites of the document
+// around it.
+func (s *Schema) Sites() []Site {
+	out := make([]Site, 0, len(s.refs.sites))
+	for i := range s.refs.sites {
+		if at := &s.refs.sites[i]; at.own {
+			out = append(out, Site{Node: at.node, Pointer: at.pointer, Pattern: at.pattern})
+		}
+	}
+	return out
+}
