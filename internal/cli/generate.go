@@ -12,16 +12,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/codegen"
+	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
+type generateOptions struct {
+	check, canary, localOnly  bool
+	targets                   []string
+	endpoint, region, profile string
+}
+
 func newGenerate(c *console) *cobra.Command {
-	var opts struct {
-		check, canary, localOnly  bool
-		targets                   []string
-		endpoint, region, profile string
-	}
+	var opts generateOptions
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Generate code, role template and docs from the schema",
@@ -42,17 +45,14 @@ Exit code of --check: 0 if all is up to date, 1 if something is missing, stale o
   cfn generate --target-schemas ../schemas/aws-s3-bucket.json ../schemas/aws-sqs-queue.json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if opts.canary {
-				return withHint(errors.New("generating canary files is not supported yet"), "leave out --local-code-generation; everything else is generated without it")
-			}
-			return c.generate(cmd.Context(), opts.check, opts.targets)
+			return c.generate(cmd.Context(), opts)
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&opts.check, "check", false, "change nothing; list the files that are not up to date and exit with 1")
 	flags.StringArrayVar(&opts.targets, "target-schemas", nil, "`FILES` or folders with the schemas of a hook's targets")
 	flags.BoolVar(&opts.localOnly, "local-only", false, "use only local schemas of a hook's targets; cfn always does")
-	flags.BoolVar(&opts.canary, "local-code-generation", false, "generate canary files, too")
+	flags.BoolVar(&opts.canary, "local-code-generation", false, "generate canary templates, too, from contract-tests-artifacts/")
 	flags.StringVar(&opts.endpoint, "endpoint-url", "", "accepted for compatibility: no service is asked (`URL`)")
 	flags.StringVar(&opts.region, "region", "", "accepted for compatibility: no service is asked (`NAME`)")
 	flags.StringVar(&opts.profile, "profile", "", "accepted for compatibility: no service is asked (`NAME`)")
@@ -62,20 +62,34 @@ Exit code of --check: 0 if all is up to date, 1 if something is missing, stale o
 	return cmd
 }
 
-func (c *console) generate(ctx context.Context, check bool, extra []string) error {
+func (c *console) generate(ctx context.Context, opts generateOptions) error {
 	p, s, err := c.loadProject(ctx)
 	if err != nil {
 		return err
 	}
 	if p.Kind == schema.Module {
-		return c.generateModule(ctx, p, check)
+		return c.generateModule(ctx, p, opts.check)
 	}
-	files, err := c.generated(p, s, extra)
+	files, err := c.generated(p, s, opts.targets)
 	if err != nil {
 		return err
 	}
+	if opts.canary {
+		canaries, problems, err := p.Canaries()
+		if err == nil {
+			err = problems.Err()
+		}
+		if err != nil {
+			return err
+		}
+		_ = diag.Print(c.Stderr, problems, "text") // warnings; see notef
+		if len(canaries) == 0 {
+			c.logger.Info("Skipping Canary Auto-Generation")
+		}
+		files = append(files, canaries...)
+	}
 	var statuses []project.Status
-	if check {
+	if opts.check {
 		statuses, err = project.Compare(p.Dir, files)
 	} else {
 		statuses, err = project.Write(ctx, p.Dir, files, project.Regenerate)
@@ -84,7 +98,7 @@ func (c *console) generate(ctx context.Context, check bool, extra []string) erro
 		return err
 	}
 	statuses = ofMode(statuses, files, codegen.Generated)
-	return c.reportGenerated(p, statuses, check)
+	return c.reportGenerated(p, statuses, opts.check)
 }
 
 // generateModule writes schema.json, or compares it.

@@ -47,7 +47,11 @@ func Compare(dir string, files []codegen.File) ([]Status, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for generated files: %w", err)
 	}
-	for _, name := range codegen.Stale(files, existing) {
+	canaries, err := leftoverCanaries(dir, files)
+	if err != nil {
+		return nil, fmt.Errorf("look for generated files: %w", err)
+	}
+	for _, name := range append(codegen.Stale(files, existing), canaries...) {
 		out = append(out, Status{name, Leftover})
 	}
 	return out, nil
@@ -64,7 +68,7 @@ func stateOf(dir string, f codegen.File) (State, error) {
 		return Kept, nil
 	case bytes.Equal(data, f.Data):
 		return Current, nil
-	case codegen.IsGenerated(f.Path, data):
+	case generated(f.Path, data):
 		return Stale, nil
 	}
 	return Foreign, nil
