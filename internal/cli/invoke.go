@@ -46,7 +46,10 @@ Handlers get the AWS credentials that the environment or --profile hold, dummies
 none. STS is only asked with --profile, and only for an account id that the profile does not say.
 
 Exit code: 0 if the handler answered, also with FAILED; 1 if it did not.`,
-		Args: noArguments,
+		Args: func(*cobra.Command, []string) error {
+			return errors.New("the following arguments are required: resource or hook")
+		},
+		RunE: func(*cobra.Command, []string) error { return nil }, // Args never lets it run
 	}
 	opts.official(cmd)
 	cmd.AddCommand(newInvokeKind(c, opts, "resource", "ACTION", invoke.ResourceActions), newInvokeKind(c, opts, "hook", "POINT", invoke.HookActions))

@@ -366,7 +366,9 @@ func (l logged) CallLogged(ctx context.Context, payload []byte) (reply, log []by
 	result, err := l.Invoke(ctx, payload)
 	var kept strings.Builder
 	for line := range strings.Lines(string(result.Log)) {
-		if !strings.HasPrefix(line, "START RequestId:") && !strings.HasPrefix(line, "END RequestId:") && !strings.HasPrefix(line, "REPORT RequestId:") {
+		added := slices.ContainsFunc([]string{"START RequestId:", "END RequestId:", "REPORT RequestId:", result.RequestID + " "},
+			func(beginning string) bool { return strings.HasPrefix(line, beginning) })
+		if !added {
 			kept.WriteString(line)
 		}
 	}

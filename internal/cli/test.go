@@ -116,6 +116,13 @@ func (c *console) test(ctx context.Context, opts *testOptions) error {
 	if err != nil {
 		return err
 	}
+	err = contract.Check(config)
+	if errors.Is(err, contract.ErrNothingSelected) {
+		return withHint(err, "cfn test -- --collect-only lists the tests")
+	}
+	if err != nil {
+		return err
+	}
 	return c.runTests(ctx, opts, p, config)
 }
 
@@ -307,8 +314,6 @@ func (c *console) runTests(ctx context.Context, opts *testOptions, p *project.Pr
 		}
 	}
 	switch {
-	case errors.Is(err, contract.ErrNothingSelected):
-		return withHint(err, "cfn test -- --collect-only lists the tests")
 	case err != nil:
 		return err
 	case !summary.OK():

@@ -71,13 +71,11 @@ var ErrNothingSelected = errors.New("no contract test is selected")
 //	nil      other                nothing can be tested: the schema lacks handlers that
 //	                              every test needs, or no inputs can be generated
 func Run(ctx context.Context, cfg Config) (*Summary, error) {
-	if err := complete(&cfg); err != nil {
+	if err := Check(cfg); err != nil {
 		return nil, err
 	}
+	complete(&cfg)
 	cases, deselected := Select(cfg.Schema, cfg.Selection)
-	if len(cases) == 0 {
-		return nil, ErrNothingSelected
-	}
 	sets := cfg.Inputs.Sets
 	if len(sets) == 0 {
 		sets = []InputSet{{}}
@@ -98,12 +96,26 @@ func Run(ctx context.Context, cfg Config) (*Summary, error) {
 	return s.summary, ctx.Err()
 }
 
-func complete(cfg *Config) error {
+// Check tells what keeps a run from beginning: ErrNothingSelected, handlers that the schema
+// lacks, or inputs that cannot be generated. The Function is not looked at.
+func Check(cfg Config) error {
 	for _, handler := range []string{"create", "read", "delete"} {
 		if cfg.Schema.Handler(handler) == nil {
 			return fmt.Errorf("%s: the schema declares no %s handler: the contract tests need create, read and delete handlers", cfg.Schema.TypeName.Value, handler)
 		}
 	}
+	if cases, _ := Select(cfg.Schema, cfg.Selection); len(cases) == 0 {
+		return ErrNothingSelected
+	}
+	if len(cfg.Inputs.Sets) == 0 {
+		if _, err := newGenerator(cfg.Schema, cfg.Seed, "").model(false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func complete(cfg *Config) {
 	if cfg.EnforceTimeout == 0 {
 		cfg.EnforceTimeout = DefaultEnforceTimeout
 	}
@@ -113,13 +125,6 @@ func complete(cfg *Config) error {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if len(cfg.Inputs.Sets) == 0 { // find out now what cannot be generated
-		g := newGenerator(cfg.Schema, cfg.Seed, "")
-		if _, err := g.model(false); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Select returns the cases that a schema's handlers allow and a selection takes, in the
