@@ -161,11 +161,11 @@ func TestChainFaults(t *testing.T) {
 		{"result without a JSON form", func(chain *Chain[widgetEvent], _ widgetRequest) {
 			Call(chain, "a", func(context.Context) (chan int, error) { return make(chan int), nil })
 		}, `step "a": store the result: json: unsupported type: chan int`},
-		{"stored result of another type", func(chain *Chain[widgetEvent], req widgetRequest) {
+		{"stored result of another type", func(_ *Chain[widgetEvent], req widgetRequest) {
 			if err := json.Unmarshal([]byte(`{"$steps":{"a":{"done":true,"result":"text"}}}`), req.Memory); err != nil {
 				t.Error(err)
 			}
-			chain = req.Chain(context.Background(), &widget{})
+			chain := req.Chain(context.Background(), &widget{})
 			Call(chain, "a", func(context.Context) (int, error) { return 0, nil })
 			chain.Fail(errors.New("ignored: the chain has stopped"))
 			panic(chain.Done(nil).Message)

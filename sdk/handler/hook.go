@@ -227,7 +227,7 @@ func (f *hookFunction[C]) answer(ctx context.Context, payload []byte) ([]byte, e
 		req.Token = top.text("clientRequestToken")
 		redact, err = f.read(ctx, top, &req)
 	}
-	event := HookEvent{}
+	var event HookEvent
 	if err == nil {
 		event = f.run(ctx, req)
 	} else {

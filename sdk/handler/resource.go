@@ -115,7 +115,7 @@ func (f *resourceFunction[M, C]) answer(ctx context.Context, payload []byte) ([]
 		return nil, err
 	}
 	in := &incoming[M, C]{redact: &redactor{}}
-	reply := resourceReply{}
+	var reply resourceReply
 	if err == nil {
 		in.req.Token = top.text("bearerToken")
 		err = f.read(top, in)

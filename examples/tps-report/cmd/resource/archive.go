@@ -160,7 +160,7 @@ func (a archive) put(filed record) error {
 	if err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	defer os.Remove(file.Name())
+	defer func() { _ = os.Remove(file.Name()) }() // gone already if all went well
 	_, err = file.Write(text)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("write report: %w", err)
