@@ -18,7 +18,7 @@ type Converted struct {
 	Schema   *document.Value // in the order in which it is written
 
 	// Lost says what the model knows of the resource and the schema cannot say: ids
-	// smithy/lost-constraint and smithy/lost-trait, all of severity info.
+	// smithy/lost-constraint, smithy/lost-text and smithy/lost-trait, all of severity info.
 	Lost diag.List
 }
 

@@ -7,14 +7,22 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 )
 
-// constraintLost notes a constraint or a text of a member that a $ref leaves no place for.
-func (r *resourceSchema) constraintLost(member *Shape, keyword string) {
-	id := member.ID
-	if id.Root() == r.root.ID {
-		id = r.cfn.shape.ID.Root() + "." + ID(member.Name())
+// behindRef notes a constraint or a text of a member that a $ref leaves no place for.
+func (r *resourceSchema) behindRef(member *Shape, trait ID) {
+	id := "smithy/lost-constraint"
+	if trait == traitDocumentation || trait == traitDeprecated || trait == traitTitle {
+		id = "smithy/lost-text"
 	}
-	r.lost.Add(diag.Problem{ID: "smithy/lost-constraint", Severity: diag.Info, At: member.At,
-		Message: fmt.Sprintf("%s has a %s of its own, which is lost: a schema says nothing beside a $ref", id, keyword)})
+	r.lost.Add(diag.Problem{ID: id, Severity: diag.Info, At: member.At,
+		Message: fmt.Sprintf("%s has a %s of its own, which is lost: a schema says nothing beside a $ref", r.nameOf(member), trait.Name())})
+}
+
+// nameOf is the ID of a shape; members of the made-up structure go by the resource.
+func (r *resourceSchema) nameOf(s *Shape) ID {
+	if s.ID.Root() == r.root.ID {
+		return r.cfn.shape.ID + "." + ID(s.Name())
+	}
+	return s.ID
 }
 
 // unrepresented are the traits that say something about values or properties which a
@@ -45,12 +53,8 @@ func (r *resourceSchema) reportTraits() {
 	note := func(s *Shape) {
 		for _, t := range s.Traits {
 			if why, known := unrepresented[t.ID]; known && !s.builtin {
-				id := s.ID
-				if id.Root() == r.root.ID {
-					id = r.cfn.shape.ID + "." + ID(s.Name())
-				}
 				r.lost.Add(diag.Problem{ID: "smithy/lost-trait", Severity: diag.Info, At: t.At,
-					Message: fmt.Sprintf("the trait %s on %s has no place in a schema: %s", t.ID.idiomatic(), id, why)})
+					Message: fmt.Sprintf("the trait %s on %s has no place in a schema: %s", t.ID.idiomatic(), r.nameOf(s), why)})
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func (c *converter) resource(s *Shape) Converted {
 	}
 	r.typeName = c.organization + "::" + c.serviceName + "::" + name
 	out := Converted{Resource: s.ID, TypeName: r.typeName, File: fileName(r.typeName)}
-	r.writer = &schemaWriter{m: c.m, settings: c.settings, names: c.names, building: map[ID]bool{}, lost: r.constraintLost}
+	r.writer = &schemaWriter{m: c.m, settings: c.settings, names: c.names, building: map[ID]bool{}, lost: r.behindRef}
 	for _, id := range r.cfn.recursive {
 		c.problems.Add(diag.Problem{ID: "smithy/recursive-structure", Severity: diag.Info, At: c.m.Shape(id).At,
 			Message: fmt.Sprintf("%s contains itself; the reference implementation runs out of stack on %s", id, s.ID)})
@@ -422,8 +422,9 @@ func (r *resourceSchema) tagging() *document.Value {
 	}
 	updatable := true
 	if r.settings.Modern {
-		updatable = r.m.tagOperation(r.service, s, tagResource) != "" || r.m.takesTags(r.index, s.Update, property) ||
-			r.m.takesTags(r.index, s.Put, property) && !s.Has(traitNoReplace)
+		update, put := s.Update != "", s.Put != "" && !s.Has(traitNoReplace)
+		updatable = (update || put) && r.m.tagOperation(r.service, s, tagResource) != "" ||
+			update && r.m.takesTags(r.index, s.Update, property) || put && r.m.takesTags(r.index, s.Put, property)
 	}
 	return object(
 		document.Member{Key: "cloudFormationSystemTags", Value: boolValue(!isTrue(trait.Value, "disableSystemTags"))},

@@ -25,7 +25,7 @@ type schemaWriter struct {
 	names    map[ID]string // of definitions
 	building map[ID]bool   // inlined shapes on the way: a cycle of them cannot be written
 	endless  []ID
-	lost     func(member *Shape, keyword string) // a constraint behind a $ref; may be nil
+	lost     func(member *Shape, trait ID) // told of what a $ref leaves no place for
 }
 
 // build finishes a schema: what the timestamp format asks for, without disabled
@@ -223,7 +223,7 @@ func (w *schemaWriter) reference(member *Shape) *document.Value {
 			put(ref, "description", stringValue(text))
 		}
 	}
-	w.reportLost(member, target)
+	w.reportLost(member)
 	if t := member.Trait(traitDefault); t != nil && w.keepsDefault(t) {
 		def := object(document.Member{Key: "default", Value: t.Value})
 		return object(document.Member{Key: "allOf", Value: &document.Value{Kind: document.Array, Items: []*document.Value{ref, def}}})
@@ -234,17 +234,11 @@ func (w *schemaWriter) reference(member *Shape) *document.Value {
 // lostBehindRef are the traits of a member that a $ref leaves no place for.
 var lostBehindRef = []ID{traitDocumentation, traitDeprecated, traitTitle, traitPattern, traitRange, traitLength}
 
-func (w *schemaWriter) reportLost(member, target *Shape) {
-	if w.lost == nil {
-		return
-	}
+func (w *schemaWriter) reportLost(member *Shape) {
 	for _, id := range lostBehindRef {
-		if member.Has(id) && !(id == traitDocumentation && w.settings.AddReferenceDescriptions) {
-			w.lost(member, id.Name())
+		if member.Has(id) && !(w.settings.AddReferenceDescriptions && (id == traitDocumentation || id == traitDeprecated)) {
+			w.lost(member, id)
 		}
-	}
-	if target.Type == Map && target.Has(traitLength) {
-		return // said by the definition
 	}
 }
 

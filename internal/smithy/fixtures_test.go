@@ -37,7 +37,7 @@ func filesOf(t *testing.T, dir string, suffixes ...string) []string {
 	return out
 }
 
-func readSource(t *testing.T, dir, name string) Source {
+func readSource(t testing.TB, dir, name string) Source {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
 	if err != nil {

@@ -249,7 +249,7 @@ var nonNumeric = []string{"NaN", "Infinity", "-Infinity"}
 
 // text checks what may be asked of strings.
 func (v *valueCheck) text(s *Shape, n *document.Value, context string) {
-	if t := s.Trait(traitPattern); t != nil && !matchesPattern(t.Value.Text, n.Text) {
+	if t := s.Trait(traitPattern); t != nil && !v.patterns.match(t.Value.Text, n.Text) {
 		v.report(v.constraint(), context, "", "String value provided for `%s` must match regular expression: %s", s.ID, t.Value.Text)
 	}
 	if values := stringValues(s); values != nil && !slices.Contains(values, n.Text) {

@@ -10,18 +10,33 @@ import (
 // matchTime bounds one match of a pattern that only the backtracking engine takes.
 const matchTime = 100 * time.Millisecond
 
-// matchesPattern tells whether a pattern of the model is found in a text. Patterns are
-// those of ECMA 262 or Java; one that no engine here takes, or that takes too long, is
-// given the benefit of the doubt.
-func matchesPattern(pattern, text string) bool {
+// patterns finds patterns of the model in texts. It compiles each pattern once and is not
+// safe for concurrent use.
+type patterns map[string]func(text string) bool
+
+// match tells whether a pattern is found in a text. Patterns are those of ECMA 262 or
+// Java; one that no engine here takes, or that takes too long, is given the benefit of
+// the doubt.
+func (p patterns) match(pattern, text string) bool {
+	find := p[pattern]
+	if find == nil {
+		find = compilePattern(pattern)
+		p[pattern] = find
+	}
+	return find(text)
+}
+
+func compilePattern(pattern string) func(text string) bool {
 	if re, err := regexp.Compile(pattern); err == nil {
-		return re.MatchString(text)
+		return re.MatchString
 	}
 	re, err := regexp2.Compile(pattern, regexp2.None)
 	if err != nil {
-		return true
+		return func(string) bool { return true }
 	}
 	re.MatchTimeout = matchTime
-	found, err := re.MatchString(text)
-	return found || err != nil
+	return func(text string) bool {
+		found, err := re.MatchString(text)
+		return found || err != nil
+	}
 }

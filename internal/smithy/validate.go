@@ -34,7 +34,7 @@ var rules = slices.Concat(
 // place. Events that the model suppresses have the severity SUPPRESSED. If loading found an
 // error, nothing more is checked.
 func Validate(m *Model, loaded Events) Events {
-	c := &check{m: m, events: slices.Clone(loaded), selection: newSelection(m), picked: map[string]map[*Shape]bool{}}
+	c := &check{m: m, events: slices.Clone(loaded), selection: newSelection(m), picked: map[string]map[*Shape]bool{}, patterns: patterns{}}
 	c.decorator = c.readDecorator()
 	if c.events.hasErrors() {
 		return c.finish()
@@ -68,6 +68,7 @@ type check struct {
 	picked    map[string]map[*Shape]bool
 	bindings  *propertyIndex
 	closures  map[ID][]ID
+	patterns  patterns
 }
 
 func (c *check) index() {

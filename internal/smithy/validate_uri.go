@@ -115,7 +115,7 @@ func (c *check) separated(a, b *Shape, pairs [][2]segment, trait ID) bool {
 			return false
 		}
 		t := c.m.traitOn(m, traitPattern)
-		if t == nil || matchesPattern(t.Value.Text, literal.text) {
+		if t == nil || c.patterns.match(t.Value.Text, literal.text) {
 			return false
 		}
 	}
