@@ -280,7 +280,8 @@ func (c *container) copy(v *document.Value) *document.Value {
 	}
 	for _, m := range v.Members {
 		value := c.copy(m.Value)
-		if m.Key == "$ref" && m.Value.Kind == document.String && !(c.own[v] && strings.HasPrefix(m.Value.Text, "#")) {
+		local := c.own[v] && strings.HasPrefix(m.Value.Text, "#")
+		if m.Key == "$ref" && m.Value.Kind == document.String && !local {
 			value = text(c.reference(v, m.Value.Text))
 		}
 		out.Members = append(out.Members, document.Member{Key: m.Key, Value: value})

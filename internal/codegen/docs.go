@@ -66,7 +66,8 @@ type docWriter struct {
 	pages    map[*object]string
 }
 
-func (d *docWriter) printf(format string, args ...any) { fmt.Fprintf(d, format, args...) }
+// printf cannot fail: it writes to memory.
+func (d *docWriter) printf(format string, args ...any) { _, _ = fmt.Fprintf(d, format, args...) }
 
 func (d *docWriter) page(name string, write func()) File {
 	d.Reset()

@@ -89,7 +89,8 @@ type goWriter struct {
 	fits   bool // some union chooses between objects
 }
 
-func (w *goWriter) printf(format string, args ...any) { fmt.Fprintf(w, format, args...) }
+// printf cannot fail: it writes to memory.
+func (w *goWriter) printf(format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
 func (w *goWriter) imports() []string {
 	var out []string

@@ -107,10 +107,10 @@ func (g *goTypes) typeOf(schemas []*document.Value, owner *declaration, name str
 	null := false
 	var forms []form
 	for _, f := range s.forms {
-		switch {
-		case f.kind == kNull:
+		switch f.kind {
+		case kNull:
 			null = true
-		case f.kind == kAny:
+		case kAny:
 			g.anyUsed = true
 			return &goType{kind: kAny}
 		default:

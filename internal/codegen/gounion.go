@@ -142,17 +142,26 @@ func (w *goWriter) unionEncode(d *declaration, fields map[*goType]string) {
 // helpers writes the functions that the methods above call.
 func (w *goWriter) helpers() {
 	if w.union || w.types.anyUsed {
-		w.printf(`// genDecode reads numbers of free-form values as json.Number.
+		w.WriteString(decodeHelper)
+	}
+	if w.union {
+		w.WriteString(unionHelpers)
+	}
+	if w.fits {
+		w.WriteString(fitsHelper)
+	}
+}
+
+const decodeHelper = `// genDecode reads numbers of free-form values as json.Number.
 func genDecode(data []byte, value any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	return decoder.Decode(value)
 }
 
-`)
-	}
-	if w.union {
-		w.printf(`// genTry decodes into the field, or leaves it alone if the value does not fit.
+`
+
+const unionHelpers = `// genTry decodes into the field, or leaves it alone if the value does not fit.
 func genTry[T any](data []byte, field *T) bool {
 	var value T
 	if genDecode(data, &value) != nil {
@@ -182,17 +191,16 @@ func genEncode(name string, fields ...any) ([]byte, error) {
 			continue
 		}
 		if string(out) != "null" {
-			return nil, fmt.Errorf("%%s: two fields are set, it can have one of its types", name)
+			return nil, fmt.Errorf("%s: two fields are set, it can have one of its types", name)
 		}
 		out = data
 	}
 	return out, nil
 }
 
-`)
-	}
-	if w.fits {
-		w.printf(`// genFits tells whether an object has no keys but these, all that are required, and only
+`
+
+const fitsHelper = `// genFits tells whether an object has no keys but these, all that are required, and only
 // the values that the enums allow.
 func genFits(data []byte, keys, required []string, values map[string][]string) bool {
 	var object map[string]json.RawMessage
@@ -217,6 +225,4 @@ func genFits(data []byte, keys, required []string, values map[string][]string) b
 	}
 	return true
 }
-`)
-	}
-}
+`

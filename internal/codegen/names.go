@@ -114,10 +114,10 @@ func nameDeclarations(decls []*declaration, taken scope) {
 		for _, part := range d.parts {
 			long.WriteString(goName(part))
 		}
-		switch {
-		case d.class == classNamed:
+		switch d.class {
+		case classNamed:
 			d.name = taken.take(wish, wish+"Type")
-		case d.class == classInline:
+		case classInline:
 			d.name = taken.take(wish, d.under+long.String(), d.under+long.String()+"Type")
 		default:
 			owner := "Model"

@@ -66,7 +66,7 @@ func TestProjectsBuild(t *testing.T) {
 		{"resource", Input{Schema: example(t, schema.Resource, "Initech::TPS::Report")}},
 		{"hook", Input{Schema: example(t, schema.Hook, "Initech::TPS::Policy"), Targets: []*schema.Schema{example(t, schema.Resource, "Initech::TPS::Report"), nasty}}},
 		{"resource without handlers", Input{Schema: bare, Version: "0.1.0-dev"}},
-		{"hook without handlers", Input{Schema: parse(t, `{"typeName": "Aa::Bb::Hook", "description": "d", "typeConfiguration": {"properties": {}, "additionalProperties": false}, "additionalProperties": false}`)}},
+		{"hook without handlers", Input{Version: "0.0.0", Schema: parse(t, `{"typeName": "Aa::Bb::Hook", "description": "d", "typeConfiguration": {"properties": {}, "additionalProperties": false}, "additionalProperties": false}`)}},
 		{"nasty names", Input{Schema: nasty, Version: "v1.0.1-0.20260101000000-abcdef123456"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -83,7 +83,9 @@ func TestProjectsBuild(t *testing.T) {
 				}
 			}
 			env := []string{"GOMODCACHE=" + filepath.Join(dir, "no-cache"), "GOFLAGS=-modcacherw"}
-			gocmd(t, dir, env, "build", "-trimpath", "-o", "bin/bootstrap", "./cmd")
+			if c.in.Version == "" { // linking takes long; the others are compiled only
+				gocmd(t, dir, env, "build", "-trimpath", "-o", "bin/bootstrap", "./cmd")
+			}
 			gocmd(t, dir, env, "vet", "-trimpath", "./...")
 			out, err := exec.Command("gofmt", "-l", dir).CombinedOutput()
 			if err != nil || len(out) > 0 {
@@ -115,6 +117,9 @@ func TestStubsFail(t *testing.T) {
 // TestGoPluginProject compiles what is regenerated for the library of the official tool
 // against that library, if the module cache has it.
 func TestGoPluginProject(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: the library takes a while to compile (run without -short)")
+	}
 	const library = "github.com/aws-cloudformation/cloudformation-cli-go-plugin v1.2.0"
 	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
 	if err != nil {
@@ -126,7 +131,7 @@ func TestGoPluginProject(t *testing.T) {
 	}
 	schemas := append(load(t, "testdata/schemas/names.json", "testdata/schemas/shapes.json"), example(t, schema.Resource, "Initech::TPS::Report"))
 	corpus := corpus(t)
-	for i := 0; i < len(corpus); i += 40 {
+	for i := 0; i < len(corpus); i += 120 {
 		if corpus[i].Kind == schema.Resource {
 			schemas = append(schemas, corpus[i])
 		}

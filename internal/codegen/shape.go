@@ -498,10 +498,11 @@ func (r *reader) objectForms(own form, offered *shape, all bool) []form {
 			maps = append(maps, g.values...)
 		}
 	}
-	if free || all && len(structs) > 0 {
+	together := all && len(structs) > 0
+	if free || together {
 		maps = nil
 	}
-	free = free && !(all && len(structs) > 0)
+	free = free && !together
 	switch {
 	case own.kind == kMap && len(own.values) > 0 && len(structs) > 0, own.kind == kStruct && len(maps) > 0:
 		return []form{{kind: kMap}} // names and patterns together
