@@ -3,6 +3,7 @@ package handler
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"strings"
@@ -52,5 +53,27 @@ func TestRedactorPrefersLongSecrets(t *testing.T) {
 	r := newRedactor(nil, []Credentials{{AccessKeyID: "abcd", SecretAccessKey: "abcdefgh"}}, nil, map[string]any{"list": []any{map[string]any{"Password": []any{"pass1", true}}}, "plain": "pl41n"})
 	if got := r.text("abcdefgh abcd pass1 pl41n"); got != "<redacted> <redacted> <redacted> pl41n" {
 		t.Error(got)
+	}
+}
+
+func TestRedactorLearnsEveryLeafOfAWriteOnlyValue(t *testing.T) {
+	s, err := parseSchema([]byte(`{"writeOnlyProperties": ["/properties/Key", "/properties/List/*/Secret"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := decodeTree([]byte(`{"Key": {"pin": 987654, "parts": ["first-part", "second-part"], "on": true}, "List": [{"Secret": "in-list", "Open": "open-text"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRedactor(s, nil, []any{model, nil, "no object"}, nil)
+	if got := r.text("987654 first-part second-part in-list open-text true"); got != "<redacted> <redacted> <redacted> <redacted> open-text true" {
+		t.Error(got)
+	}
+	tree, err := decodeTree([]byte(`{"Key": 5, "n": 987654, "m": 5.5, "x": ["first-part"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := json.Marshal(r.tree(tree)); string(got) != `{"Key":"\u003credacted\u003e","m":5.5,"n":"\u003credacted\u003e","x":["\u003credacted\u003e"]}` {
+		t.Error(string(got))
 	}
 }

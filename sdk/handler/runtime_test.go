@@ -156,3 +156,28 @@ func TestStart(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// BenchmarkServe is a warm invocation through the Runtime API over HTTP.
+func BenchmarkServe(b *testing.B) {
+	e := one(func(_ context.Context, req widgetRequest) widgetEvent { return req.Success(widget{ID: ptr("w")}) })
+	f, err := New(e)
+	if err != nil {
+		b.Fatal(err)
+	}
+	payload := `{"action":"READ","bearerToken":"t","requestData":{"resourceProperties":{"Id":"w"}}}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			_, _ = io.Copy(io.Discard, r.Body)
+			return
+		}
+		w.Header().Set("Lambda-Runtime-Aws-Request-Id", "id")
+		_, _ = io.WriteString(w, payload)
+	}))
+	defer server.Close()
+	client := &runtimeClient{base: server.URL + "/" + runtimeVersion + "/runtime/", http: server.Client()}
+	for b.Loop() {
+		if err := client.serveNext(b.Context(), f); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
