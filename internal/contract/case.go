@@ -169,7 +169,7 @@ func skipUnlessIdentifierIsChosen(s *schema.Schema) string {
 
 func skipUnlessTaggable(s *schema.Schema) string {
 	switch {
-	case !s.Tagging.Declared:
+	case s.Root.Get("tagging") == nil: // the deprecated "taggable" alone does not count
 		return "Resource does not contain tagging metadata. Skipping test."
 	case !s.Tagging.Taggable:
 		return "Resource is not taggable. Skipping test."
@@ -179,7 +179,7 @@ func skipUnlessTaggable(s *schema.Schema) string {
 
 func skipUnlessTagsCanChange(s *schema.Schema) string {
 	switch {
-	case !s.Tagging.Declared:
+	case s.Root.Get("tagging") == nil: // the deprecated "taggable" alone does not count
 		return "Resource does not contain tagging metadata. Skipping test."
 	case !s.Tagging.TagUpdatable:
 		return "Resource is not tagUpdatable. Skipping test."

@@ -34,9 +34,6 @@ func createRead(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	if err := r.sameAsRequested(r.shared.model, read); err != nil {
-		return err
-	}
 	return r.sameAsRequested(r.shared.input, read)
 }
 

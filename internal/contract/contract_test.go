@@ -127,6 +127,7 @@ var mutants = []mutant{
 	{name: "create twice", id: "handler_create.py::contract_create_create", outcome: Failed, message: "CREATE ended with SUCCESS, FAILED AlreadyExists was due", chosen: true},
 	{name: "read forgets", id: "handler_create.py::contract_create_read", outcome: Failed, message: "/Title", clause: clauseMatch},
 	{name: "read changes a label", id: "handler_create.py::contract_create_read", outcome: Failed, message: "/Labels", clause: clauseMatch},
+	{name: "read forgets", id: "handler_create.py::contract_create_list", outcome: Failed, message: "/Title", clause: clauseMatch},
 	{name: "list empty", id: "handler_create.py::contract_create_list", outcome: Failed, message: "the created resource /Id=id-2 is not in the list"},
 	{name: "read after delete", id: "handler_delete.py::contract_delete_read", outcome: Failed, message: "READ ended with SUCCESS, FAILED NotFound was due"},
 	{name: "list keeps deleted", id: "handler_delete.py::contract_delete_list", outcome: Failed, message: "is still in the list"},

@@ -192,14 +192,14 @@ func (r *run) create(ctx context.Context, input map[string]any) (map[string]any,
 	return event.Model, nil
 }
 
-// read returns the model of a resource.
+// read returns the model of a resource, which has all that the given one has.
 func (r *run) read(ctx context.Context, model map[string]any) (map[string]any, error) {
 	event, err := r.succeeded(ctx, invoke.Request{Action: invoke.Read, Model: model},
 		"After a create or update has succeeded, a read of the primary identifier succeeds.")
 	if err != nil {
 		return nil, err
 	}
-	return event.Model, nil
+	return event.Model, r.sameAsRequested(model, event.Model)
 }
 
 // delete deletes a resource.
