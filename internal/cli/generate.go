@@ -251,6 +251,7 @@ func (c *console) codegenInput(p *project.Project, s *schema.Schema) (codegen.In
 	if err != nil {
 		return in, err
 	}
+	in.GoMod = goMod
 	in.Flavour = codegen.FlavourOf(goMod, handlers)
 	return in, nil
 }
