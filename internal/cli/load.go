@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"time"
 
@@ -51,7 +52,7 @@ func (c *console) loadProject(ctx context.Context) (*project.Project, *schema.Sc
 	if p.Kind == schema.Module {
 		return p, nil, nil
 	}
-	s, more, err := p.Schema(c.schemaConfig(ctx))
+	s, more, err := c.loadSchema(ctx, p)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,32 +63,55 @@ func (c *console) loadProject(ctx context.Context) (*project.Project, *schema.Sc
 	return p, s, problems.Err()
 }
 
+// loadSchema reads the schema of a resource type or a hook.
+func (c *console) loadSchema(ctx context.Context, p *project.Project) (*schema.Schema, diag.List, error) {
+	s, problems, err := p.Schema(c.schemaConfig(ctx))
+	for i := range problems {
+		if problems[i].ID == "schema/ref-offline" {
+			problems[i].Hint += "; or set " + remoteRefs + "=1 to have it fetched"
+		}
+	}
+	return s, problems, err
+}
+
+// remoteRefs is the environment variable that lets schemas refer to the network.
+const remoteRefs = "CFN_REMOTE_REFS"
+
 // schemaConfig lets schemas refer to documents on the network only where the user says
 // so: being offline is a promise.
 func (c *console) schemaConfig(ctx context.Context) schema.Config {
-	if c.Getenv("CFN_REMOTE_REFS") == "" {
+	if c.Getenv(remoteRefs) == "" {
 		return schema.Config{}
 	}
 	client := &http.Client{Timeout: 30 * time.Second}
-	return schema.Config{Remote: func(url string) ([]byte, error) {
-		defer c.progress("Fetching %s", url)()
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return nil, err
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return nil, err
-		}
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return nil, fmt.Errorf("%s answered %s", url, response.Status)
-		}
-		const limit = 8 << 20
-		data, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
-		if len(data) > limit {
-			return nil, fmt.Errorf("%s has more than %d bytes", url, limit)
-		}
-		return data, err
+	return schema.Config{Remote: func(location string) ([]byte, error) {
+		defer c.progress("Fetching %s", location)()
+		return fetch(ctx, client, location)
 	}}
+}
+
+// fetch gets a document. The error does not name it: who asked knows it.
+func fetch(ctx context.Context, client *http.Client, location string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, location, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		return nil, failed.Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the answer was %s", response.Status)
+	}
+	const limit = 8 << 20
+	data, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if len(data) > limit {
+		return nil, fmt.Errorf("the document has more than %d bytes", limit)
+	}
+	return data, err
 }

@@ -71,7 +71,7 @@ func (c *console) check(ctx context.Context) (*project.Project, *project.Fragmen
 	if p.Kind == schema.Module {
 		fragment, more, err = p.Fragment()
 	} else {
-		_, more, err = p.Schema(c.schemaConfig(ctx))
+		_, more, err = c.loadSchema(ctx, p)
 	}
 	return p, fragment, append(problems, more...), err
 }
