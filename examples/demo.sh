@@ -4,18 +4,21 @@
 set -eu
 cd "$(dirname "$0")/tps-report"
 
-reports=$(mktemp -d)
-trap 'rm -rf "$reports"' EXIT
+REPORTS_DIR=$(mktemp -d)
+export REPORTS_DIR
+trap 'rm -rf "$REPORTS_DIR"' EXIT
 
 step() {
-	echo
-	echo "# $1"
+	printf '\n# %s\n$ ' "$1"
 	shift
-	echo "\$ $*"
+	echo "$*"
 	"$@"
 }
 
-echo "Initech::TPS::Report, in $(pwd)"
-step "The schema keeps the rules of the registry." cfn validate
+echo "Initech::TPS::Report, a resource type whose handlers keep reports as files ($(pwd))"
+step "Is the schema one that the registry takes?" cfn validate
+step "Is the generated code what the schema says today?" cfn generate --check
 step "The handlers are an ordinary Go program." go build -trimpath -o bin/bootstrap ./cmd
-step "The contract: cfn runs the program as a local process and plays the service." cfn test --env "REPORTS_DIR=$reports"
+step "One operation: cfn calls the handler again until it has finished." \
+	cfn invoke resource CREATE requests/create.json --env REPORTS_DIR
+step "The whole contract: no network, no Docker, no AWS account." cfn test --env REPORTS_DIR
