@@ -78,7 +78,14 @@ func helpText(cmd *cobra.Command) string {
 			}
 		}
 	}
-	if usages := cmd.LocalNonPersistentFlags().FlagUsagesWrapped(100); usages != "" {
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	own.SortFlags = false
+	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+		if cmd.PersistentFlags().Lookup(flag.Name) == nil {
+			own.AddFlag(flag)
+		}
+	})
+	if usages := own.FlagUsagesWrapped(100); usages != "" {
 		fmt.Fprintf(&w, "\noptions:\n%s", usages)
 	}
 	shared := pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -60,6 +60,7 @@ Long options may be shortened as long as they stay unambiguous: --dry is --dry-r
 	eachCommand(root, func(cmd *cobra.Command) {
 		cmd.Flags().SortFlags = false
 		cmd.Flags().BoolP("help", "h", false, "show this help and exit")
+		completeValues(cmd)
 		if run := cmd.RunE; run != nil {
 			cmd.RunE = func(cmd *cobra.Command, args []string) error {
 				if err := c.start(cmd); err != nil {
@@ -70,6 +71,30 @@ Long options may be shortened as long as they stay unambiguous: --dry is --dry-r
 		}
 	})
 	return root
+}
+
+// completeValues tells shells the values of options that are one of a few words.
+func completeValues(cmd *cobra.Command) {
+	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+		var words []string
+		switch value := flag.Value.(type) {
+		case *enum:
+			words = value.words
+		default:
+			words = completions[flag.Name]
+		}
+		if len(words) > 0 {
+			// The error is that of a flag that has values already.
+			_ = cmd.RegisterFlagCompletionFunc(flag.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
+}
+
+// completions are values of options that take others, too.
+var completions = map[string][]string{
+	"artifact-type": {"RESOURCE", "MODULE", "HOOK"},
+	"language":      {"go"},
+	"function-name": {"TypeFunction", "TestEntrypoint"},
 }
 
 // newHelp is the command form of --help; it is not listed.
