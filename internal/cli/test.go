@@ -299,8 +299,9 @@ func (c *console) runTests(ctx context.Context, opts *testOptions, p *project.Pr
 	}
 	defer stop()
 	config.Function = function
+	text := &contract.Text{W: c.Stdout, Verbosity: opts.arguments.Verbosity, Live: opts.arguments.Live, Traceback: opts.arguments.Traceback}
 	if c.format == "text" {
-		config.Reporter = &contract.Text{W: c.Stdout, Verbosity: opts.arguments.Verbosity, Live: opts.arguments.Live, Traceback: opts.arguments.Traceback}
+		config.Reporter = text
 	}
 	done := func() {}
 	if c.format == "json" {
@@ -316,6 +317,8 @@ func (c *console) runTests(ctx context.Context, opts *testOptions, p *project.Pr
 	switch {
 	case err != nil:
 		return err
+	case text.Err() != nil:
+		return fmt.Errorf("write the report: %w", text.Err())
 	case !summary.OK():
 		return &exitError{exitFailure, "One or more contract tests failed"}
 	}

@@ -3,7 +3,6 @@ package contract
 import (
 	"context"
 
-	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -65,5 +64,5 @@ func (r *run) hasTags(input map[string]any, kind string) error {
 		return nil
 	}
 	return r.violation("Handlers of a resource that can be tagged are tested with tags.",
-		"Contract test %s input does not contain tags property: the schema names %s as the property with the tags", kind, document.Pointer(tags.Tokens))
+		"Contract test %s input does not contain tags property: the schema names %s as the property with the tags", kind, tags.Tokens)
 }

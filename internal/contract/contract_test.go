@@ -399,7 +399,7 @@ func TestSeed(t *testing.T) {
 		}
 		return b.String()
 	}
-	if made(1) != made(1) {
+	if first, again := made(1), made(1); first != again {
 		t.Error("one seed made two different runs")
 	}
 	if made(1) == made(2) {

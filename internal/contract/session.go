@@ -269,7 +269,7 @@ func (r *run) name(model map[string]any) string {
 		if text != "" {
 			text += ", "
 		}
-		text += fmt.Sprintf("%s=%v", document.Pointer(path.Tokens), value)
+		text += fmt.Sprintf("%s=%v", path.Tokens, value)
 	}
 	return text
 }
@@ -317,7 +317,7 @@ func (r *run) updateInput(created map[string]any) (map[string]any, error) {
 		was, known := schema.Identifier(created, []schema.Path{path})
 		if given && known && s.IsCreateOnly(path.Tokens) && fmt.Sprint(value[0]) != fmt.Sprint(was[0]) {
 			return nil, r.violation("An update does not change create-only properties.",
-				"inputs_%d_update.json changes %s, which is create-only, from %v to %v", r.inputs.Number, document.Pointer(path.Tokens), was[0], value[0])
+				"inputs_%d_update.json changes %s, which is create-only, from %v to %v", r.inputs.Number, path.Tokens, was[0], value[0])
 		}
 	}
 	for _, paths := range append([][]schema.Path{s.PrimaryIdentifier}, s.AdditionalIdentifiers...) {

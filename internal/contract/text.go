@@ -29,6 +29,17 @@ type Text struct {
 	set         int
 	file        string
 	failures    []*Result
+	err         error
+}
+
+// Err is the first error of W. What comes after it is not written; the run goes on, since
+// it has to clean up.
+func (t *Text) Err() error { return t.err }
+
+func (t *Text) printf(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.W, format, args...)
+	}
 }
 
 // Report writes what an event says.
@@ -40,7 +51,7 @@ func (t *Text) Report(e Event) {
 		t.heading(e.Set)
 	case Called:
 		if t.Live && e.Call.Log != "" {
-			fmt.Fprintf(t.W, "%s\n%s\n", e.Call, strings.TrimRight(e.Call.Log, "\n"))
+			t.printf("%s\n%s\n", e.Call, strings.TrimRight(e.Call.Log, "\n"))
 		}
 	case Finished:
 		t.finished(e.Result)
@@ -62,7 +73,7 @@ func (t *Text) plan(p *Plan) {
 	if p.Deselected > 0 {
 		line += fmt.Sprintf(", %d deselected", p.Deselected)
 	}
-	fmt.Fprintf(t.W, "%s, %s\n", line, inputs)
+	t.printf("%s, %s\n", line, inputs)
 }
 
 func deref(seed *uint64) uint64 {
@@ -82,7 +93,7 @@ func count(n int, what string) string {
 func (t *Text) heading(set int) {
 	if t.sets && set != t.set {
 		t.set, t.file = set, ""
-		fmt.Fprintf(t.W, "\ninputs_%d\n", set)
+		t.printf("\ninputs_%d\n", set)
 	}
 }
 
@@ -103,7 +114,7 @@ func (t *Text) finished(r *Result) {
 	if r.Outcome == Skipped {
 		line += " (" + r.Message + ")"
 	}
-	fmt.Fprintf(t.W, "%-70s [%3d%%]\n", line, 100*t.done/max(t.total, 1))
+	t.printf("%-70s [%3d%%]\n", line, 100*t.done/max(t.total, 1))
 	if t.Verbosity > 0 {
 		t.timeline(r)
 	}
@@ -112,21 +123,21 @@ func (t *Text) finished(r *Result) {
 func (t *Text) letter(r *Result) {
 	if t.file != r.Case.File() {
 		if t.file != "" {
-			fmt.Fprintln(t.W)
+			t.printf("\n")
 		}
 		t.file = r.Case.File()
-		fmt.Fprint(t.W, t.file, " ")
+		t.printf("%s ", t.file)
 	}
 	letter := map[Outcome]string{Passed: ".", Failed: "F", Skipped: "s", Errored: "E"}[r.Outcome]
-	fmt.Fprint(t.W, letter)
+	t.printf("%s", letter)
 	if t.done == t.total {
-		fmt.Fprintln(t.W)
+		t.printf("\n")
 	}
 }
 
 func (t *Text) timeline(r *Result) {
 	for i := range r.Calls {
-		fmt.Fprintf(t.W, "  %s\n", &r.Calls[i])
+		t.printf("  %s\n", &r.Calls[i])
 	}
 }
 
@@ -140,28 +151,28 @@ func title(text string) string {
 
 func (t *Text) summary(s *Summary) {
 	if t.Verbosity < 0 && t.done < t.total {
-		fmt.Fprintln(t.W)
+		t.printf("\n")
 	}
 	if len(t.failures) > 0 && t.Traceback != "no" {
-		fmt.Fprintf(t.W, "\n%s\n", title("FAILURES"))
+		t.printf("\n%s\n", title("FAILURES"))
 		for _, r := range t.failures {
 			t.failure(r)
 		}
 	}
 	if len(t.failures) > 0 {
-		fmt.Fprintf(t.W, "\n%s\n", title("short test summary info"))
+		t.printf("\n%s\n", title("short test summary info"))
 		for _, r := range t.failures {
-			fmt.Fprintf(t.W, "%s %s - %s\n", words[r.Outcome], t.name(r), firstLine(r.Message))
+			t.printf("%s %s - %s\n", words[r.Outcome], t.name(r), firstLine(r.Message))
 		}
 	}
 	if len(s.LeftBehind) > 0 {
-		fmt.Fprintf(t.W, "\nleft behind, to be deleted by hand:\n")
+		t.printf("\nleft behind, to be deleted by hand:\n")
 		for _, line := range s.LeftBehind {
-			fmt.Fprintf(t.W, "  %s\n", line)
+			t.printf("  %s\n", line)
 		}
 	}
 	if !s.OK() && s.Seed != nil {
-		fmt.Fprintf(t.W, "\nthe inputs were generated; --seed %d makes the same again\n", *s.Seed)
+		t.printf("\nthe inputs were generated; --seed %d makes the same again\n", *s.Seed)
 	}
 	var parts []string
 	for _, part := range []struct {
@@ -178,7 +189,7 @@ func (t *Text) summary(s *Summary) {
 	if len(parts) == 0 {
 		parts = []string{"no tests ran"}
 	}
-	fmt.Fprintf(t.W, "%s\n", title(fmt.Sprintf("%s in %.2fs", strings.Join(parts, ", "), s.Duration.Seconds())))
+	t.printf("%s\n", title(fmt.Sprintf("%s in %.2fs", strings.Join(parts, ", "), s.Duration.Seconds())))
 }
 
 // name is the ID of a result, with its set if there are several.
@@ -191,39 +202,39 @@ func (t *Text) name(r *Result) string {
 
 func (t *Text) failure(r *Result) {
 	if t.Traceback == "line" {
-		fmt.Fprintf(t.W, "%s: %s\n", t.name(r), firstLine(r.Message))
+		t.printf("%s: %s\n", t.name(r), firstLine(r.Message))
 		return
 	}
 	where := ""
 	if r.Phase != CallPhase {
 		where = " at " + string(r.Phase)
 	}
-	fmt.Fprintf(t.W, "\n%s%s\n", t.name(r), where)
-	fmt.Fprintf(t.W, "  %s\n", indent(r.Message, "  "))
+	t.printf("\n%s%s\n", t.name(r), where)
+	t.printf("  %s\n", indent(r.Message, "  "))
 	if r.Clause != "" {
-		fmt.Fprintf(t.W, "  the contract: %s\n", r.Clause)
+		t.printf("  the contract: %s\n", r.Clause)
 	}
 	if len(r.Differences) > 0 {
-		fmt.Fprintln(t.W, "  differences:")
+		t.printf("  differences:\n")
 		for _, d := range r.Differences {
-			fmt.Fprintf(t.W, "    %s\n", d)
+			t.printf("    %s\n", d)
 		}
 	}
 	if len(r.Calls) > 0 {
-		fmt.Fprintln(t.W, "  calls:")
+		t.printf("  calls:\n")
 		for i := range r.Calls {
 			c := &r.Calls[i]
-			fmt.Fprintf(t.W, "  %s\n", c)
+			t.printf("  %s\n", c)
 			if t.Traceback == "long" {
-				fmt.Fprintf(t.W, "      request: %s\n", indent(string(c.Request), "      "))
+				t.printf("      request: %s\n", indent(string(c.Request), "      "))
 				if c.Response != nil {
-					fmt.Fprintf(t.W, "      response: %s\n", indent(string(bytes.TrimSpace(c.Response)), "      "))
+					t.printf("      response: %s\n", indent(string(bytes.TrimSpace(c.Response)), "      "))
 				}
 			}
 		}
 	}
 	if log := r.Log(); log != "" {
-		fmt.Fprintf(t.W, "  log of the handler:\n    %s\n", indent(log, "    "))
+		t.printf("  log of the handler:\n    %s\n", indent(log, "    "))
 	}
 }
 

@@ -384,7 +384,7 @@ func TestRunErrors(t *testing.T) {
 			return "", errors.New("killed")
 		}, want: "not finished within 1m30s after 2 calls", is: func(err error) bool { return errors.As(err, new(*TimeoutError)) }, waited: 90 * time.Second},
 		{name: "AfterCall", action: Create, cfg: Config{AfterCall: func(*Call) error { return crash }}, last: true, f: func(context.Context, map[string]any) (string, error) { return progress, nil },
-			want: "exit status 2", is: func(err error) bool { return err == crash }},
+			want: "exit status 2", is: func(err error) bool { return errors.Is(err, crash) && !errors.As(err, new(*CallError)) }},
 		{name: "no such action", action: "EXPLODE", want: `the action "EXPLODE" does not exist`, is: func(error) bool { return true }},
 	}
 	for _, test := range tests {
