@@ -49,13 +49,17 @@ func sortedKeys(v *document.Value) *document.Value {
 	return &out
 }
 
+// addTraits adds traits, but for the box of version 1.0: version 2.0 says the same by the
+// absence of a default.
 func addTraits(v *document.Value, traits []*Trait) *document.Value {
-	if len(traits) == 0 {
-		return v
-	}
 	list := object()
 	for _, t := range traits {
-		list.Members = append(list.Members, document.Member{Key: string(t.ID), Value: t.Value})
+		if t.ID != traitBox {
+			list.Members = append(list.Members, document.Member{Key: string(t.ID), Value: t.Value})
+		}
+	}
+	if len(list.Members) == 0 {
+		return v
 	}
 	sortMembers(list)
 	put(v, "traits", list)
