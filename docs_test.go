@@ -38,8 +38,9 @@ func blocks(text string) []block {
 
 // TestCommandsOfDocuments runs every block that is marked sh in the documents, in the
 // order in which a reader meets them. Each document has a folder of its own that looks
-// like a fresh clone, a home of its own, and the cfn of this tree in its PATH. A line
-// "# leaves N" before a command says that its exit code is N.
+// like a fresh clone, a home of its own, and the cfn of this tree in its PATH; each block
+// begins in the folder of the document. A line "# leaves N" before a command says that
+// its exit code is N.
 //
 // The make targets of the README are what CI itself runs; a test cannot run itself.
 func TestCommandsOfDocuments(t *testing.T) {
@@ -70,7 +71,7 @@ func TestCommandsOfDocuments(t *testing.T) {
 		var script strings.Builder
 		for _, b := range blocks(string(data)) {
 			if b.language == "sh" {
-				script.WriteString(commands(b))
+				script.WriteString("(\n" + commands(b) + ":\n)\n")
 			}
 		}
 		if script.Len() == 0 {
