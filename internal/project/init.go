@@ -39,6 +39,10 @@ type InitConfig struct {
 	// Version is that of this program; see codegen.Input.
 	Version string
 
+	// Schema is the schema of the resource type that the project starts with; its
+	// typeName is TypeName. nil means an example.
+	Schema []byte
+
 	// TargetSchemas are files and folders, absolute, with schemas of a hook's targets.
 	// They are copied into the project.
 	TargetSchemas []string
@@ -72,6 +76,9 @@ func Init(ctx context.Context, dir, label string, config InitConfig) ([]Status, 
 	files, err := codegen.Example(p.Kind, p.TypeName)
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the project: %w", err)
+	}
+	if config.Schema != nil {
+		files[0].Data = config.Schema
 	}
 	var problems diag.List
 	if p.Kind != schema.Module {

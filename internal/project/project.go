@@ -2,8 +2,8 @@
 // and what belongs to it.
 //
 // [Open] reads and checks the settings. From there a [Project] finds the schema, the
-// module's fragment, the inputs of contract tests and the type configuration; it writes
-// generated files, and packs the archive that RegisterType takes.
+// module's fragment and a hook's targets, and packs the archive that RegisterType takes.
+// [Init] starts a project, [Compare] and [Write] keep its generated files up to date.
 //
 // What is wrong with a user's file comes back as a [diag.List] with places; an error means
 // that something could not be read or written. Files are written beside their place and
@@ -32,7 +32,6 @@ const (
 	SettingsFile  = ".rpdk-config"
 	OverridesFile = "overrides.json"
 	InputsDir     = "inputs"
-	ExamplesDir   = "example_inputs"
 	FragmentsDir  = "fragments"
 	TargetsDir    = "target-schemas"
 	TargetsFile   = "target-info.json"
@@ -124,14 +123,6 @@ func (s *Settings) SchemaFile() string {
 		return ModuleSchema
 	}
 	return s.Hyphenated() + ".json"
-}
-
-// RoleFile is the name of the generated template of the execution role.
-func (s *Settings) RoleFile() string {
-	if s.Kind == schema.Hook {
-		return "hook-role.yaml"
-	}
-	return "resource-role.yaml"
 }
 
 // ArchiveFile is the name of the archive that a dry run of submit leaves behind.

@@ -54,11 +54,11 @@ func TestSettingsDefaults(t *testing.T) {
 	if problems.HasErrors() {
 		t.Fatal(problems)
 	}
-	if s.Kind != schema.Resource || s.TestEntrypoint != "handler" || s.ExecutableEntrypoint != "x" || s.ProtocolVersion() != "1.0.0" || s.Option("import_path") != "" {
+	if s.Kind != schema.Resource || s.TestEntrypoint != "handler" || s.ExecutableEntrypoint != "x" || s.Option("import_path") != "" {
 		t.Errorf("got %+v", s)
 	}
-	if s.Hyphenated() != "aa-bb-cc" || s.SchemaFile() != "aa-bb-cc.json" || s.RoleFile() != "resource-role.yaml" || s.ArchiveFile() != "aa-bb-cc.zip" {
-		t.Errorf("names %s %s %s %s", s.Hyphenated(), s.SchemaFile(), s.RoleFile(), s.ArchiveFile())
+	if s.Hyphenated() != "aa-bb-cc" || s.SchemaFile() != "aa-bb-cc.json" || s.ArchiveFile() != "aa-bb-cc.zip" {
+		t.Errorf("names %s %s %s", s.Hyphenated(), s.SchemaFile(), s.ArchiveFile())
 	}
 }
 

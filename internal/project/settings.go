@@ -26,15 +26,6 @@ type Settings struct {
 	Options *document.Value
 }
 
-// ProtocolVersion is the version of the protocol between service and handlers: "1.0.0"
-// or "2.0.0". A project that names none has version 1.0.0.
-func (s *Settings) ProtocolVersion() string {
-	if v := s.Option("protocolVersion"); v != "" {
-		return v
-	}
-	return "1.0.0"
-}
-
 // Option returns a text from "settings", "" if it is not there.
 func (s *Settings) Option(name string) string {
 	if v := s.Options.Get(name); v != nil && v.Kind == document.String {
