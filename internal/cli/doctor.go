@@ -31,6 +31,7 @@ var tools = []struct {
 	use       string   // what it is for
 }{
 	{"go", []string{"version"}, []string{"go"}, "building handlers in Go: cfn test, cfn invoke, cfn start-lambda"},
+	{"make", []string{"--version"}, nil, "the Makefile of projects in Go, which only calls cfn and go"},
 	{"git", []string{"--version"}, nil, "nothing: version control of your own"},
 	{"python3", []string{"--version"}, []string{"python36", "python37", "python38", "python39", "python310", "python311", "python312"}, "running handlers in Python"},
 	{"node", []string{"--version"}, []string{"typescript"}, "running handlers in TypeScript"},

@@ -239,7 +239,7 @@ func (c *console) codegenInput(p *project.Project, s *schema.Schema) (codegen.In
 		ImportPath: p.Option("import_path"), Entrypoint: p.Entrypoint, Runtime: p.Runtime, Version: c.Version,
 	}
 	if p.Language != "go" {
-		c.logger.Warn(fmt.Sprintf("no code is generated: there is no generator for %s yet", p.Language))
+		c.notef("warning: no code is generated, only the role and the documentation: there is no generator for %s yet\n", p.Language)
 		in.Language = ""
 		return in, nil
 	}

@@ -3,7 +3,6 @@ package project
 import (
 	"archive/zip"
 	"bytes"
-	"compress/flate"
 	"context"
 	"crypto/sha256"
 	"debug/elf"
@@ -228,9 +227,6 @@ func epoch() time.Time { return time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC) }
 func newArchiver(ctx context.Context) *archiver {
 	a := &archiver{ctx: ctx}
 	a.zip = zip.NewWriter(&a.out)
-	a.zip.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
-		return flate.NewWriter(w, flate.BestCompression)
-	})
 	return a
 }
 

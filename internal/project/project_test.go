@@ -30,6 +30,7 @@ func TestParseSettings(t *testing.T) {
 		{"one letter", `{"typeName": "A::Bb::Cc", ` + rest, `f:1:14: error: "A::Bb::Cc" is no type name of a resource [project/type-name]`},
 		{"language is a number", `{"typeName": "Aa::Bb::Cc", "language": 1, "runtime": "r", "entrypoint": null, "settings": {"protocolVersion": "2.0.0"}}`, "f:1:40: error: language is of type number, not a string [project/wrong-type]"},
 		{"runtime is null", `{"typeName": "Aa::Bb::Cc", "language": "l", "runtime": null, "entrypoint": null, "settings": {"protocolVersion": "2.0.0"}}`, "f:1:56: error: runtime is of type null, not a string [project/wrong-type]"},
+		{"retired runtime", `{"typeName": "Aa::Bb::Cc", "language": "go", "runtime": "go1.x", "entrypoint": null, "settings": {"protocolVersion": "2.0.0"}}`, "f:1:57: warning: Lambda makes no new functions with the runtime go1.x [project/runtime-retired]"},
 		{"settings are a list", `{"artifact_type": "MODULE", "typeName": "Aa::Bb::Cc::MODULE", "settings": []}`, "f:1:75: error: settings is of type array, not an object [project/wrong-type]"},
 		{"canary settings of a resource", `{"typeName": "Aa::Bb::Cc", "canarySettings": 5, ` + rest, "f:1:46: error: canarySettings is of type number, not an object [project/wrong-type]"},
 		{"no version", `{"artifact_type": "MODULE", "typeName": "Aa::Bb::Cc::MODULE", "settings": {}}`, "f:1:63: warning: no protocolVersion found: registration will take version 1.0.0 [project/protocol-version]"},

@@ -63,6 +63,9 @@ func ReservedNamespace(name string) string {
 	return ""
 }
 
+// retiredRuntimes are those with which Lambda makes no new functions.
+var retiredRuntimes = []string{"go1.x", "java8", "nodejs10.x", "nodejs12.x", "nodejs14.x", "nodejs16.x", "provided", "python2.7", "python3.6", "python3.7", "python3.8"}
+
 // maxSettings is the official limit of .rpdk-config, counted on the form that Python's
 // json.dumps gives it.
 const maxSettings = 10 << 10
@@ -106,6 +109,10 @@ func (c *settingsCheck) run() Settings {
 	if s.Kind != schema.Module {
 		s.Language = c.text("language", true, false)
 		s.Runtime = c.text("runtime", true, false)
+		if slices.Contains(retiredRuntimes, s.Runtime) {
+			c.add("runtime-retired", diag.Warning, c.root.Get("runtime").At, "/runtime", fmt.Sprintf("Lambda makes no new functions with the runtime %s", s.Runtime),
+				"registering a version fails in the end: move to a current runtime; handlers in Go have provided.al2023 and the entrypoint bootstrap")
+		}
 		s.Entrypoint = c.text("entrypoint", true, true)
 		s.TestEntrypoint = c.text("testEntrypoint", false, true)
 		if c.root.Member("testEntrypoint") == nil {
