@@ -25,6 +25,8 @@ type initOptions struct {
 	language   string
 	importPath string
 	targets    string // separated by commas
+	model      string // the Smithy model to start from
+	smithy     smithyOptions
 
 	endpoint, region, profile string
 }
@@ -42,10 +44,15 @@ The project appears whole or not at all. Files that are there already stay as th
 schema included, from which the code is then generated. With --force, or when you agree to
 overwrite the settings of a project, all files are overwritten.
 
+With --from-smithy a resource type starts from a resource of a Smithy model: its schema is
+converted as cfn smithy convert does. --type-name chooses the resource if there are several;
+its organization and service count where the model and the settings name none.
+
 So far projects are started in Go; modules have no language.`,
 		Example: `  cfn init
   cfn init --artifact-type RESOURCE --type-name Acme::Billing::Invoice go --import-path example.com/invoice
-  cfn init -a MODULE -t Acme::Network::Vpc::MODULE --project vpc`,
+  cfn init -a MODULE -t Acme::Network::Vpc::MODULE --project vpc
+  cfn init --from-smithy model/ --service example.weather#Weather -t Acme::Weather::City go`,
 		Args:        noArguments,
 		Annotations: map[string]string{"project": "created"},
 		RunE:        func(cmd *cobra.Command, _ []string) error { return c.init(cmd.Context(), opts) },
@@ -62,7 +69,11 @@ So far projects are started in Go; modules have no language.`,
 	c.choice(shared, &c.format, "format", "how the result is printed", "text", "json")
 	cmd.Flags().StringVar(&opts.language, "language", "", "the `LANGUAGE` of the handlers; the same as the sub-command")
 	cmd.Flags().StringVar(&opts.importPath, "import-path", "", "the import `PATH` of the Go module")
-	annotate(shared, addition, "format")
+	shared.StringVar(&opts.model, "from-smithy", "", "start from a resource of the Smithy model `MODEL`, a file, a folder or a .jar")
+	shared.StringVar(&opts.smithy.service, "service", "", "the `ID` of the model's service, as namespace#Name")
+	shared.StringVar(&opts.smithy.config, "smithy-config", "", "the smithy-build.json `FILE` with the settings of the conversion")
+	shared.BoolVar(&opts.smithy.modern, "modern", false, "leave out the accidents of the official converter")
+	annotate(shared, addition, "format", "from-smithy", "service", "smithy-config", "modern")
 	annotate(cmd.Flags(), addition, "language", "import-path")
 	for _, language := range project.Languages() {
 		cmd.AddCommand(newInitLanguage(c, &opts, language))
@@ -106,6 +117,9 @@ func (c *console) init(ctx context.Context, opts initOptions) error {
 	}
 	w := c.newWizard()
 	if err := c.settleOverwrite(ctx, w, &config); err != nil {
+		return err
+	}
+	if err := c.settleModel(&opts, &config); err != nil {
 		return err
 	}
 	if err := c.settleType(ctx, w, opts, &config); err != nil {

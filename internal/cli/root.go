@@ -52,6 +52,7 @@ Long options may be shortened as long as they stay unambiguous: --dry is --dry-r
 		newBuildImage(c),
 		newPackage(c),
 		newStartLambda(c),
+		newSmithy(c),
 		newDoctor(c),
 		newCompletion(c),
 	)

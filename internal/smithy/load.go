@@ -67,6 +67,7 @@ type reference struct {
 	namespace string // "" outside any namespace: names then resolve in the prelude
 	name      string
 	uses      map[string]ID
+	at        diag.Range
 	resolved  func(id ID, t Type) // t is "" if there is no such shape
 }
 
@@ -214,7 +215,10 @@ func (l *loader) resolve() {
 		name, member, hasMember := strings.Cut(r.name, "$")
 		id, t := l.find(r, name)
 		if hasMember {
-			id, t = id.WithMember(member), l.memberType(id, member)
+			id, t = id.WithMember(member), l.memberType(id)
+		}
+		if !validID(string(id)) {
+			l.error(r.at, "", "Invalid shape ID: "+string(id))
 		}
 		r.resolved(id, t)
 	}
@@ -257,7 +261,7 @@ func (l *loader) typeOf(id ID) Type {
 
 // memberType is "member" for a member of a shape that exists: which members mixins bring
 // is not known yet.
-func (l *loader) memberType(root ID, _ string) Type {
+func (l *loader) memberType(root ID) Type {
 	if l.typeOf(root) == "" {
 		return ""
 	}

@@ -24,7 +24,9 @@ type parser struct {
 	uses         map[string]ID // names that "use" statements bring in
 	inputSuffix  string
 	outputSuffix string
-	docs         []string // lines of documentation comments that nothing has claimed yet
+	docs         []string   // lines of documentation comments that nothing has claimed yet
+	docsAt       diag.Range // the first of them
+	idAt         diag.Range // the shape ID that was read last
 	depth        int
 }
 
@@ -68,6 +70,9 @@ func (p *parser) noteDoc() {
 	}
 	if len(line) > 0 && line[0] == ' ' {
 		line = line[1:]
+	}
+	if len(p.docs) == 0 {
+		p.docsAt = p.at()
 	}
 	p.docs = append(p.docs, line)
 }
@@ -189,8 +194,9 @@ func (p *parser) lineBreak() bool {
 
 // dropDocs warns of documentation comments that stand where they document nothing.
 func (p *parser) dropDocs() {
+	at := p.docsAt
 	if text, found := p.takeDocs(); found {
-		p.badDocs(p.at(), text)
+		p.badDocs(at, text)
 	}
 }
 
@@ -413,9 +419,10 @@ func (p *parser) useStatement() bool {
 func (p *parser) statement(first bool) bool {
 	documented := p.kind == tokDoc
 	var early []writtenTrait
+	at := p.docsAt
 	if text, found := p.takeEarlyDocs(first); found {
 		documented = true
-		value := &document.Value{Kind: document.String, Text: text, At: p.at()}
+		value := &document.Value{Kind: document.String, Text: text, At: at}
 		early = append(early, writtenTrait{name: string(traitDocumentation), value: value, at: value.At, doc: true})
 	}
 	traits, ok := p.docsAndTraits(false)
@@ -425,7 +432,7 @@ func (p *parser) statement(first bool) bool {
 	traits = append(traits, early...)
 	if p.kind == tokEOF {
 		if documented && len(traits) == 1 {
-			p.badDocs(p.at(), traits[0].value.Text)
+			p.badDocs(traits[0].at, traits[0].value.Text)
 			return true
 		}
 		if len(traits) == 0 {
@@ -445,7 +452,7 @@ func (p *parser) takeEarlyDocs(first bool) (string, bool) {
 // refer asks for the shape behind a name once all files are read; resolved gets its ID,
 // and its type, which is "" if there is no such shape.
 func (p *parser) refer(name string, resolved func(id ID, t Type)) {
-	p.load.refer(reference{namespace: p.namespace, name: name, uses: p.uses, resolved: resolved})
+	p.load.refer(reference{namespace: p.namespace, name: name, uses: p.uses, at: p.idAt, resolved: resolved})
 }
 
 func (p *parser) referTo(name string, target *ID) {

@@ -53,6 +53,7 @@ func (p *parser) relativeName() (to int, ok bool) {
 
 func (p *parser) absoluteID() (string, bool) {
 	from := p.start
+	p.idAt = p.at()
 	if _, ok := p.namespaceName(); !ok {
 		return "", false
 	}
@@ -69,6 +70,7 @@ func (p *parser) absoluteID() (string, bool) {
 // shapeID reads an absolute or a relative shape ID.
 func (p *parser) shapeID() (string, bool) {
 	from := p.start
+	p.idAt = p.at()
 	name, ok := p.namespaceName()
 	if !ok {
 		return "", false

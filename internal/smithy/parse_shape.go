@@ -74,6 +74,7 @@ func (p *parser) shapeName() (ID, bool) {
 // applyTraits hands traits to the loader once their names are known.
 func (p *parser) applyTraits(target ID, traits []writtenTrait) {
 	for _, t := range traits {
+		p.idAt = t.at
 		p.refer(t.name, func(id ID, traitType Type) {
 			p.load.apply(application{
 				target: target, trait: id, value: coerceAnnotation(t, traitType), at: t.at,
@@ -397,6 +398,7 @@ func (p *parser) idList(v *document.Value, name string, into *[]ID) bool {
 		if item.Kind != document.String {
 			return p.failAt(item.At, "", fmt.Sprintf("Expected array element %d to be a string but found %s.", i, kindName(item.Kind)))
 		}
+		p.idAt = item.At
 		p.referTo(item.Text, &(*into)[i])
 	}
 	return true
@@ -411,6 +413,7 @@ func (p *parser) id(v *document.Value, name string, into *ID) bool {
 	if value.Kind != document.String {
 		return p.wrongKind(value, name, "string")
 	}
+	p.idAt = value.At
 	p.referTo(value.Text, into)
 	return true
 }
@@ -451,6 +454,7 @@ func (p *parser) idMap(v *document.Value, name string, into *[]Named) bool {
 			return p.failAt(m.Value.At, "", "Expected string, but found "+kindName(m.Value.Kind)+".")
 		}
 		(*into)[i].Name = m.Key
+		p.idAt = m.Value.At
 		p.referTo(m.Value.Text, &(*into)[i].Target)
 	}
 	return true
