@@ -318,6 +318,8 @@ func (i *invocation) before(call *invoke.Call) {
 
 func (i *invocation) after(call *invoke.Call) error {
 	response := call.Response()
+	i.logger.Debug("Handler called", "action", call.Action, "number", call.Index+1, "duration", call.Duration, "error", call.Err,
+		"request", json.RawMessage(call.Request()), "response", string(response))
 	if i.format == "text" {
 		if response != nil {
 			fmt.Fprintf(i.Stdout, "=== Handler response ===\n%s\n", response)

@@ -123,7 +123,7 @@ func (o *handlerOptions) function(ctx context.Context, c *console, p *project.Pr
 	url := o.endpoint
 	if url == "" && !runsHere(p) {
 		url = "http://" + lambda.DefaultAddress
-		c.logger.Info("Handlers in this language are expected at " + url)
+		fmt.Fprintf(c.Stderr, "handlers in %s are expected at %s, where sam local start-lambda offers them\n", p.Language, url)
 	}
 	if url != "" {
 		endpoint := &lambda.Endpoint{

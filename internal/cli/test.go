@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -300,9 +301,14 @@ func (c *console) runTests(ctx context.Context, opts *testOptions, p *project.Pr
 	defer stop()
 	config.Function = function
 	text := &contract.Text{W: c.Stdout, Verbosity: opts.arguments.Verbosity, Live: opts.arguments.Live, Traceback: opts.arguments.Traceback}
+	reporters := contract.Reporters{callLog{c}}
 	if c.format == "text" {
-		config.Reporter = text
+		reporters = append(reporters, text)
 	}
+	config.Reporter = reporters
+	defer context.AfterFunc(ctx, func() {
+		fmt.Fprintln(c.Stderr, "interrupted: deleting what the tests have created; once more ends at once and leaves it")
+	})()
 	done := func() {}
 	if c.format == "json" {
 		done = c.progress("Testing %s", p.TypeName)
@@ -323,6 +329,21 @@ func (c *console) runTests(ctx context.Context, opts *testOptions, p *project.Pr
 		return &exitError{exitFailure, "One or more contract tests failed"}
 	}
 	return nil
+}
+
+// callLog writes the calls of handlers to the log, secrets hidden.
+type callLog struct{ *console }
+
+func (l callLog) Report(e contract.Event) {
+	switch e.Kind {
+	case contract.Started:
+		l.logger.Debug("Test " + e.Case.ID)
+	case contract.Called:
+		l.logger.Debug("Handler called", "action", e.Call.Action, "number", e.Call.Number, "duration", e.Call.Duration, "error", e.Call.Err,
+			"request", json.RawMessage(e.Call.Request), "response", string(e.Call.Response))
+	case contract.Finished:
+		l.logger.Debug("Test "+e.Result.ID()+" "+string(e.Result.Outcome), "message", e.Result.Message)
+	}
 }
 
 func (c *console) writeReports(opts *testOptions, summary *contract.Summary) error {

@@ -22,9 +22,9 @@ func (g *generator) match(pattern string, least, most int) (string, error) {
 		return "", fmt.Errorf("%q matches nothing", pattern)
 	}
 	longest := 0
-	for try := range attempts {
-		// Each try repeats a little more, so that a minimum length is reached.
-		m := matcher{random: g.random, extra: try / 2 * max(1, least/8), budget: 4096}
+	for try := range 6 * attempts {
+		// Later tries repeat parts more often, so that a minimum length is reached.
+		m := matcher{random: g.random, extra: g.random.IntN(1 + min(try*least/attempts, least)), budget: 4096}
 		m.write(tree)
 		text := m.out.String()
 		if m.budget <= 0 {
