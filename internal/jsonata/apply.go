@@ -129,9 +129,6 @@ func (e *evaluator) applyOnce(procedure any, args []any, input any, env *frame, 
 	if err := e.spend(1); err != nil {
 		return nil, err
 	}
-	if err := e.grow(sizeArray + sizeItem*len(args)); err != nil {
-		return nil, err
-	}
 	switch f := procedure.(type) {
 	case *native:
 		checked, err := f.signature.check(f.name, args, input)
@@ -249,7 +246,7 @@ func (e *evaluator) chain(n *node, input any, env *frame) (any, error) {
 		return e.apply(right, []any{left}, null, env, "")
 	}
 	return &closure{arity: 1, run: func(c *call, args []any) (any, error) {
-		value, err := c.apply(left, args[:min(1, len(args))], null, nil, "")
+		value, err := c.apply(left, []any{argument(args, 0)}, null, nil, "")
 		if err != nil {
 			return nil, err
 		}
@@ -325,8 +322,12 @@ func (e *evaluator) change(n *node, match any, env *frame) error {
 			return newError("T2011", n.right.at, n.text, "{type}", typeName(update))
 		}
 		if object != nil && object != fields {
+			moved := 0
 			for key, value := range fields.All() {
-				object.Set(key, value)
+				moved += object.put(key, value)
+			}
+			if err := e.spend(fields.Len() + moved/movedPerStep); err != nil {
+				return err
 			}
 			if err := e.grow(sizeEntry * fields.Len()); err != nil {
 				return err
@@ -346,6 +347,9 @@ func (e *evaluator) change(n *node, match any, env *frame) error {
 			return newError("T2012", n.third.at, n.text, "{type}", typeName(deletions))
 		}
 		if object != nil {
+			if err := e.spend(1 + object.Len()/movedPerStep); err != nil {
+				return err
+			}
 			object.Delete(name)
 		}
 	}

@@ -161,7 +161,7 @@ var messages = map[string]string{
 	"D3131": "the picture of an integer mixes digits of different scripts",
 	"D3132": "{token} is not a component of a date/time picture",
 	"D3133": "component {token} of a date/time picture has no name",
-	"D3134": "a time zone is written with four digits at most",
+	"D3134": "a time zone is written with one to four digits",
 	"D3135": "the date/time picture has no closing ]",
 	"D3136": "the date/time picture leaves out a component that the instant needs",
 	"D3137": "$error() was evaluated",

@@ -27,7 +27,11 @@ const (
 	sizeObject = 96
 	sizeEntry  = 48 // a key with its value
 	sizeTuple  = 96
+	sizeLambda = 256 // with the variables that it keeps alive
 )
+
+// movedPerStep is the number of keys that are moved to make place in the time of a step.
+const movedPerStep = 256
 
 // checkEvery is the number of steps between two looks at the context.
 const checkEvery = 1024
@@ -158,9 +162,9 @@ func (e *evaluator) evalKind(n *node, input any, env *frame) (any, error) {
 	case kindPartial:
 		return e.partial(n, input, env)
 	case kindLambda:
-		return &lambda{params: n.params, signature: n.signature, body: n.left, input: input, env: env}, e.grow(sizeObject)
+		return &lambda{params: n.params, signature: n.signature, body: n.left, input: input, env: env}, e.grow(sizeLambda)
 	case kindThunk:
-		return &thunk{call: n.left, input: input, env: env}, e.grow(sizeObject)
+		return &thunk{call: n.left, input: input, env: env}, nil
 	case kindCondition, kindElvis, kindCoalesce:
 		return e.condition(n, input, env)
 	case kindBlock:
@@ -336,14 +340,15 @@ func (e *evaluator) groupBy(pairs [][2]*node, input any, env *frame) (any, error
 	if a, ok := input.(*array); ok {
 		reduce = a.tuples
 	}
-	if len(items) == 0 {
+	if len(items) == 0 && !reduce {
 		items = []any{nil}
 	}
 	keys, entries, err := e.groups(pairs, items, env)
 	if err != nil {
 		return nil, err
 	}
-	out := &Object{}
+	values := make([]any, 0, len(keys))
+	defined := make([]string, 0, len(keys))
 	for _, key := range keys {
 		known := entries[key]
 		context, inner := known.context(), env
@@ -356,10 +361,10 @@ func (e *evaluator) groupBy(pairs [][2]*node, input any, env *frame) (any, error
 			return nil, err
 		}
 		if value != nil {
-			out.Set(key, value)
+			defined, values = append(defined, key), append(values, value)
 		}
 	}
-	return out, e.grow(sizeObject)
+	return newObject(defined, values), e.grow(sizeObject)
 }
 
 // groups evaluates the keys of all items, in the order of their appearance.

@@ -295,10 +295,11 @@ func (e *evaluator) keysOf(value any, depth int) ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
+			moved := 0
 			for _, key := range keys {
-				merged.Set(key, true)
+				moved += merged.put(key, true)
 			}
-			if err := e.spend(len(keys) / 4); err != nil {
+			if err := e.spend(len(keys)/4 + moved/movedPerStep); err != nil {
 				return nil, err
 			}
 		}
@@ -342,7 +343,7 @@ func (e *evaluator) spread(value any, depth int) (any, error) {
 		if err := e.deepen(depth); err != nil {
 			return nil, err
 		}
-		out := newSequence()
+		out := &array{sequence: len(v.items) == 0}
 		for _, item := range v.items {
 			inner, err := e.spread(item, depth+1)
 			if err != nil {
@@ -369,10 +370,11 @@ func fnMerge(c *call, args []any) (any, error) {
 		if !ok {
 			return true, nil
 		}
+		moved := 0
 		for key, value := range o.All() {
-			out.Set(key, value)
+			moved += out.put(key, value)
 		}
-		if err := c.spend(1 + o.Len()/4); err != nil {
+		if err := c.spend(1 + o.Len() + moved/movedPerStep); err != nil {
 			return false, err
 		}
 		return true, c.grow(sizeEntry * o.Len())
@@ -482,7 +484,7 @@ func (e *evaluator) clone(value any, depth int) (any, error) {
 		}
 		return out, e.grow(sizeArray + sizeItem*len(v.items))
 	case *Object:
-		out := &Object{keys: make([]string, 0, v.Len()), values: make([]any, 0, v.Len())}
+		out := &Object{keys: make([]string, 0, v.Len())}
 		for key, item := range v.All() {
 			copied, err := e.clone(item, depth+1)
 			if err != nil {

@@ -43,6 +43,9 @@ func fnRound(_ *call, args []any) (any, error) {
 		return nil, nil
 	}
 	precision, _ := argument(args, 1).(float64)
+	if precision != math.Trunc(precision) {
+		return math.NaN(), nil
+	}
 	return roundHalfEven(n, clampInt(precision)), nil
 }
 
@@ -56,7 +59,7 @@ func fnPower(c *call, args []any) (any, error) {
 		exponent = math.NaN()
 	}
 	result := math.Pow(base, exponent)
-	if math.IsNaN(result) || math.IsInf(result, 0) {
+	if math.IsNaN(result) || math.IsInf(result, 0) || math.IsNaN(exponent) {
 		return nil, newError("D3061", unplaced, c.name)
 	}
 	return result, nil

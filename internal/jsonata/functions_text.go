@@ -114,7 +114,7 @@ func (w *jsonWriter) write(value any, depth int) error {
 			if err := w.put(key); err != nil {
 				return err
 			}
-			return w.write(v.values[i], depth+1)
+			return w.write(v.at(i), depth+1)
 		})
 	}
 	return w.put(`""`) // a function
@@ -197,8 +197,8 @@ func fnSubstring(c *call, args []any) (any, error) {
 		return nil, nil
 	}
 	start, ok := argument(args, 1).(float64)
-	if !ok {
-		start = 0
+	if !ok && argument(args, 2) != nil {
+		return "", nil // an index that is not a number, in JavaScript
 	}
 	if err := c.spend(1 + len(s)/64); err != nil {
 		return nil, err
@@ -403,11 +403,11 @@ func fnReplace(c *call, args []any) (any, error) {
 }
 
 func replaceText(c *call, s, pattern string, replacement any, limit float64) (any, error) {
+	n := strings.Count(s, pattern)
 	with, ok := replacement.(string)
-	if !ok {
+	if n > 0 && !ok {
 		return nil, newError("D3012", unplaced, c.name, "{type}", typeName(replacement))
 	}
-	n := strings.Count(s, pattern)
 	if limit < float64(n) {
 		n = int(math.Ceil(limit))
 	}

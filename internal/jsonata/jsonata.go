@@ -27,8 +27,8 @@ type Config struct {
 	// takes two or three levels for each call of itself, none for a call that is the last
 	// thing it does. Zero means 10,000.
 	MaxDepth int
-	// MaxMemory is the approximate number of bytes of all values that an evaluation makes,
-	// whether still in use or not. Zero means 64 MiB.
+	// MaxMemory is the approximate number of bytes of all strings, arrays and objects that
+	// an evaluation makes, whether still in use or not. Zero means 64 MiB.
 	MaxMemory int64
 	// RegexTimeout is the time that all matches of regular expressions in one evaluation
 	// may take together. It is observed to about 100 ms. Zero means 250 ms.

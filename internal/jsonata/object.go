@@ -1,11 +1,12 @@
 package jsonata
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"iter"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 )
 
@@ -15,8 +16,8 @@ import (
 // safe for use while another goroutine changes it.
 type Object struct {
 	keys    []string
-	values  []any
-	index   map[string]int // built beyond smallObject keys
+	values  []any          // in the order of keys, while there are few
+	large   map[string]any // the values beyond smallObject keys, instead of values
 	indexes int            // how many keys at the front are array indexes
 }
 
@@ -31,17 +32,31 @@ func (o *Object) Keys() []string { return o.keys }
 
 // Get returns the value of key, and whether there is one.
 func (o *Object) Get(key string) (any, bool) {
-	if i := o.find(key); i >= 0 {
-		return o.values[i], true
+	if o.large != nil {
+		value, found := o.large[key]
+		return value, found
+	}
+	for i, k := range o.keys {
+		if k == key {
+			return o.values[i], true
+		}
 	}
 	return nil, false
+}
+
+// at is the value of the i-th key.
+func (o *Object) at(i int) any {
+	if o.large != nil {
+		return o.large[o.keys[i]]
+	}
+	return o.values[i]
 }
 
 // All yields the keys with their values, in order.
 func (o *Object) All() iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for i, key := range o.keys {
-			if !yield(key, o.values[i]) {
+			if !yield(key, o.at(i)) {
 				return
 			}
 		}
@@ -49,66 +64,90 @@ func (o *Object) All() iter.Seq2[string, any] {
 }
 
 // Set gives key a value. A key that is there keeps its place.
-func (o *Object) Set(key string, value any) {
-	if i := o.find(key); i >= 0 {
+func (o *Object) Set(key string, value any) { o.put(key, value) }
+
+// put is Set; it returns the number of keys that had to make place.
+func (o *Object) put(key string, value any) int {
+	if o.large != nil {
+		if _, found := o.large[key]; found {
+			o.large[key] = value
+			return 0
+		}
+	} else if i := slices.Index(o.keys, key); i >= 0 {
 		o.values[i] = value
-		return
+		return 0
 	}
 	at := len(o.keys)
 	if number, ok := arrayIndex(key); ok {
-		for at = 0; at < o.indexes; at++ {
-			if other, _ := arrayIndex(o.keys[at]); other > number {
-				break
-			}
-		}
+		at = sort.Search(o.indexes, func(i int) bool {
+			other, _ := arrayIndex(o.keys[i])
+			return other > number
+		})
 		o.indexes++
 	}
 	o.keys = slices.Insert(o.keys, at, key)
-	o.values = slices.Insert(o.values, at, value)
 	switch {
-	case o.index != nil && at == len(o.keys)-1:
-		o.index[key] = at
-	case len(o.keys) > smallObject:
-		o.reindex()
+	case o.large != nil:
+		o.large[key] = value
+	case len(o.keys) <= smallObject:
+		o.values = slices.Insert(o.values, at, value)
+	default:
+		o.values = slices.Insert(o.values, at, value)
+		o.large = make(map[string]any, 2*len(o.keys))
+		for i, k := range o.keys {
+			o.large[k] = o.values[i]
+		}
+		o.values = nil
 	}
+	return len(o.keys) - 1 - at
 }
 
 // Delete removes key, if it is there.
 func (o *Object) Delete(key string) {
-	i := o.find(key)
+	i := slices.Index(o.keys, key)
 	if i < 0 {
 		return
 	}
-	o.keys = slices.Delete(o.keys, i, i+1)
-	o.values = slices.Delete(o.values, i, i+1)
+	o.keys = slices.Delete(slices.Clone(o.keys), i, i+1)
+	if o.large != nil {
+		delete(o.large, key)
+	} else {
+		o.values = slices.Delete(o.values, i, i+1)
+	}
 	if i < o.indexes {
 		o.indexes--
 	}
-	if o.index != nil {
-		o.reindex()
-	}
 }
 
-func (o *Object) find(key string) int {
-	if o.index != nil {
-		if i, ok := o.index[key]; ok {
-			return i
+// newObject makes an object of keys and their values, in an order that makes adding them
+// one by one cheap. Of a key that comes more than once the last value counts.
+func newObject(keys []string, values []any) *Object {
+	type numbered struct {
+		number uint64
+		at     int
+	}
+	var front []numbered
+	for i, key := range keys {
+		if number, ok := arrayIndex(key); ok {
+			front = append(front, numbered{number, i})
 		}
-		return -1
 	}
-	for i, k := range o.keys {
-		if k == key {
-			return i
+	slices.SortStableFunc(front, func(a, b numbered) int { return cmp.Compare(a.number, b.number) })
+	out := &Object{keys: make([]string, 0, len(keys))}
+	if len(keys) <= smallObject {
+		out.values = make([]any, 0, len(keys))
+	} else {
+		out.large = make(map[string]any, len(keys))
+	}
+	for _, f := range front {
+		out.put(keys[f.at], values[f.at])
+	}
+	for i, key := range keys {
+		if _, ok := arrayIndex(key); !ok {
+			out.put(key, values[i])
 		}
 	}
-	return -1
-}
-
-func (o *Object) reindex() {
-	o.index = make(map[string]int, len(o.keys)+1)
-	for i, key := range o.keys {
-		o.index[key] = i
-	}
+	return out
 }
 
 // arrayIndex reads a key that JavaScript orders by number: the canonical decimal form
@@ -121,26 +160,27 @@ func arrayIndex(key string) (uint64, bool) {
 	return n, err == nil && n < math.MaxUint32
 }
 
-// MarshalJSON writes the object in the order of its keys.
+// MarshalJSON writes the object in the order of its keys. Entries that are functions or
+// regular expressions are left out, as JavaScript does.
 func (o *Object) MarshalJSON() ([]byte, error) {
-	var out bytes.Buffer
-	out.WriteByte('{')
-	for i, key := range o.keys {
-		if i > 0 {
-			out.WriteByte(',')
+	out := []byte{'{'}
+	for key, value := range o.All() {
+		switch value.(type) {
+		case *Function, *Regexp:
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
 		}
 		name, err := json.Marshal(key)
 		if err != nil {
 			return nil, err
 		}
-		out.Write(name)
-		out.WriteByte(':')
-		text, err := json.Marshal(o.values[i])
+		text, err := json.Marshal(value)
 		if err != nil {
 			return nil, err
 		}
-		out.Write(text)
+		out = append(append(append(out, name...), ':'), text...)
 	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
+	return append(out, '}'), nil
 }

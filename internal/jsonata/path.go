@@ -21,6 +21,8 @@ func (e *evaluator) path(n *node, input any, env *frame) (any, error) {
 		onTuples = onTuples || step.tuple
 		var err error
 		switch {
+		case i == 0 && step.consArray && step.tuple:
+			tuples, err = e.tupleStep(step, &array{items: []any{values}}, nil, env)
 		case i == 0 && step.consArray:
 			var value any
 			if value, err = e.eval(step, values, env); err == nil {
@@ -515,13 +517,7 @@ func (e *evaluator) wildcard(input any) (any, error) {
 	if a, ok := input.(*array); ok && a.outerWrapper && len(a.items) > 0 {
 		input = a.items[0]
 	}
-	var values []any
-	switch v := input.(type) {
-	case *Object:
-		values = v.values
-	case *array:
-		values = v.items
-	}
+	values := innerValues(input)
 	out := newSequence()
 	for _, value := range values {
 		a, ok := value.(*array)
@@ -537,6 +533,24 @@ func (e *evaluator) wildcard(input any) (any, error) {
 		out.sequence = false
 	}
 	return out, e.grow(sizeArray + sizeItem*len(out.items))
+}
+
+// innerValues is the values of an object or the items of an array.
+func innerValues(value any) []any {
+	switch v := value.(type) {
+	case *array:
+		return v.items
+	case *Object:
+		if v.large == nil {
+			return v.values
+		}
+		out := make([]any, v.Len())
+		for i := range out {
+			out[i] = v.at(i)
+		}
+		return out
+	}
+	return nil
 }
 
 func (e *evaluator) flatten(out []any, a *array, depth int) ([]any, error) {
@@ -563,20 +577,13 @@ func (e *evaluator) descendants(input any) (any, error) {
 		if err := e.deepen(depth); err != nil {
 			return err
 		}
-		var inner []any
-		switch v := value.(type) {
-		case *array:
-			inner = v.items
-		case *Object:
-			inner = v.values
-		}
 		if _, isArray := value.(*array); !isArray {
 			out.items = append(out.items, value)
 			if err := e.grow(sizeItem); err != nil {
 				return err
 			}
 		}
-		for _, item := range inner {
+		for _, item := range innerValues(value) {
 			if err := walk(item, depth+1); err != nil {
 				return err
 			}

@@ -144,10 +144,8 @@ func (p *integerPicture) digits(n float64) string {
 	var b strings.Builder
 	for i := range len(plain) {
 		left := len(plain) - i
-		for _, s := range p.separators {
-			if i > 0 && p.regular == 0 && s.position == left {
-				b.WriteRune(s.char)
-			}
+		if i > 0 && p.regular == 0 {
+			p.separate(&b, left)
 		}
 		if i > 0 && p.regular > 0 && left%p.regular == 0 {
 			b.WriteRune(p.separators[0].char)
@@ -158,10 +156,21 @@ func (p *integerPicture) digits(n float64) string {
 		}
 		b.WriteRune(c)
 	}
+	p.separate(&b, 0)
 	if p.ordinal {
 		b.WriteString(ordinalSuffix(plain))
 	}
 	return b.String()
+}
+
+// separate writes the separators that have position digits on their right. They were
+// found from right to left.
+func (p *integerPicture) separate(b *strings.Builder, position int) {
+	for _, s := range slices.Backward(p.separators) {
+		if s.position == position {
+			b.WriteRune(s.char)
+		}
+	}
 }
 
 func ordinalSuffix(digits string) string {

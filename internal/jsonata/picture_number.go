@@ -85,50 +85,41 @@ func (f *decimalFormat) split(picture string) *subPicture {
 	return p
 }
 
-// check gives the code of what is wrong with a sub-picture, "" if nothing is.
+// check gives the code of what is wrong with a sub-picture, "" if nothing is. Of several
+// faults it is the last one, as in the reference.
 func (f *decimalFormat) check(p *subPicture) string {
 	twice := func(s string) bool { return strings.Count(p.picture, s) > 1 }
 	percent, perMille := strings.Contains(p.picture, f.percent), strings.Contains(p.picture, f.perMille)
-	switch {
-	case p.active == "":
-		return "D3086"
-	case twice(f.decimal):
-		return "D3081"
-	case twice(f.percent):
-		return "D3082"
-	case twice(f.perMille):
-		return "D3083"
-	case percent && perMille:
-		return "D3084"
-	case f.countDigits(p.integer+p.fraction, true) == 0:
-		return "D3085"
+	optionalInteger := strings.Index(p.integer, f.digit)
+	optionalFraction := strings.LastIndex(p.fraction, f.digit)
+	before, after, found := strings.Cut(p.picture, f.decimal)
+	faults := []struct {
+		code  string
+		found bool
+	}{
+		{"D3081", twice(f.decimal)},
+		{"D3082", twice(f.percent)},
+		{"D3083", twice(f.perMille)},
+		{"D3084", percent && perMille},
+		{"D3085", f.countDigits(p.integer+p.fraction, true) == 0},
+		{"D3086", p.active == "" || strings.ContainsFunc(p.active, func(r rune) bool {
+			return !f.isActive(r) && string(r) != f.exponent
+		})},
+		{"D3087", found && (strings.HasSuffix(before, f.grouping) || strings.HasPrefix(after, f.grouping))},
+		{"D3088", !strings.Contains(p.picture, f.decimal) && strings.HasSuffix(p.integer, f.grouping)},
+		{"D3089", strings.Contains(p.picture, f.grouping+f.grouping)},
+		{"D3090", optionalInteger >= 0 && f.countDigits(p.integer[:max(0, optionalInteger)], false) > 0},
+		{"D3091", optionalFraction >= 0 && f.countDigits(p.fraction[max(0, optionalFraction):], false) > 0},
+		{"D3092", p.hasExponent && p.exponent != "" && (percent || perMille)},
+		{"D3093", p.hasExponent && (p.exponent == "" || f.countDigits(p.exponent, false) != len([]rune(p.exponent)))},
 	}
-	for _, r := range p.active {
-		if !f.isActive(r) && string(r) != f.exponent {
-			return "D3086"
+	code := ""
+	for _, fault := range faults {
+		if fault.found {
+			code = fault.code
 		}
 	}
-	switch {
-	case strings.Contains(p.picture, f.grouping+f.decimal) || strings.Contains(p.picture, f.decimal+f.grouping):
-		return "D3087"
-	case !strings.Contains(p.picture, f.decimal) && strings.HasSuffix(p.integer, f.grouping):
-		return "D3088"
-	case strings.Contains(p.picture, f.grouping+f.grouping):
-		return "D3089"
-	}
-	if at := strings.Index(p.integer, f.digit); at >= 0 && f.countDigits(p.integer[:at], false) > 0 {
-		return "D3090"
-	}
-	if at := strings.LastIndex(p.fraction, f.digit); at >= 0 && f.countDigits(p.fraction[at:], false) > 0 {
-		return "D3091"
-	}
-	switch {
-	case p.hasExponent && p.exponent != "" && (percent || perMille):
-		return "D3092"
-	case p.hasExponent && (p.exponent == "" || f.countDigits(p.exponent, false) != len([]rune(p.exponent))):
-		return "D3093"
-	}
-	return ""
+	return code
 }
 
 // analyse derives the sizes and the places of the separators.

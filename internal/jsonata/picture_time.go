@@ -265,11 +265,8 @@ func nameTable(component byte) []string {
 }
 
 func (part *timePart) formatZone(offset int) (string, error) {
-	if part.zulu && offset == 0 {
-		return "Z", nil
-	}
-	if part.integer == nil {
-		return "", newError("D3133", unplaced, string(part.component))
+	if part.integer == nil || part.integer.kind != '0' || part.integer.regular == 0 && part.integer.mandatory > 4 {
+		return "", newError("D3134", unplaced, "")
 	}
 	sign := "+"
 	if offset < 0 {
@@ -278,11 +275,11 @@ func (part *timePart) formatZone(offset int) (string, error) {
 	if part.component == 'z' {
 		sign = "GMT" + sign
 	}
+	if part.zulu && offset == 0 {
+		return "Z", nil
+	}
 	hours, minutes := offset/60, offset%60
 	digits := part.integer.mandatory
-	if part.integer.regular == 0 && digits > 4 {
-		return "", newError("D3134", unplaced, "")
-	}
 	if part.integer.regular > 0 || digits > 2 {
 		text, err := part.integer.format(float64(hours*100 + minutes))
 		return sign + text, err
@@ -613,7 +610,11 @@ func instant(given map[byte]float64, now time.Time) (any, error) {
 			return math.NaN(), nil
 		}
 	}
-	t := time.Date(int(given['Y']), time.Month(max(1, given['M'])), int(given['D']), int(given['H']), int(given['m']),
+	year := int(given['Y'])
+	if year >= 0 && year <= 99 {
+		year += 1900 // as JavaScript reads years of two digits
+	}
+	t := time.Date(year, time.Month(max(1, given['M'])), int(given['D']), int(given['H']), int(given['m']),
 		int(given['s']), 0, time.UTC)
 	zone := given['Z']
 	if zone == 0 {

@@ -160,7 +160,7 @@ func (r *regexValue) find(e *evaluator, text []rune, from int) (*match, error) {
 
 // applyTo is the regular expression called as a function.
 func (r *regexValue) applyTo(e *evaluator, args []any) (any, error) {
-	if len(args) == 0 {
+	if argument(args, 0) == nil {
 		return nil, nil
 	}
 	text, ok := args[0].(string)

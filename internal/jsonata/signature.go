@@ -73,7 +73,7 @@ func parseSignature(text string) (*signature, *Error) {
 			i = end
 		case '-', '?', '+':
 			if last == nil {
-				return nil, newError("S0401", unplaced, string(symbol))
+				continue // the reference overlooks it too
 			}
 			last.context = last.context || symbol == '-'
 			last.optional = last.optional || symbol != '+'
@@ -92,7 +92,7 @@ func parseSignature(text string) (*signature, *Error) {
 	return s, nil
 }
 
-// closing finds the bracket that closes the one at start, or the last character.
+// closing finds the bracket that closes the one at start, or the end of the text.
 func closing(text string, start int, open, close byte) int {
 	depth := 0
 	for i := start; i < len(text); i++ {
@@ -105,7 +105,7 @@ func closing(text string, start int, open, close byte) int {
 			}
 		}
 	}
-	return len(text) - 1
+	return len(text)
 }
 
 // itemNames are the words for what an array must hold.

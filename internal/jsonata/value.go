@@ -146,7 +146,8 @@ func decodeOrdered(decoder *json.Decoder, depth int) (any, error) {
 		_, err = decoder.Token()
 		return list, err
 	case json.Delim('{'):
-		object := &Object{}
+		var keys []string
+		var values []any
 		for decoder.More() {
 			key, err := decoder.Token()
 			if err != nil {
@@ -156,10 +157,10 @@ func decodeOrdered(decoder *json.Decoder, depth int) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			object.Set(key.(string), value)
+			keys, values = append(keys, key.(string)), append(values, value)
 		}
 		_, err = decoder.Token()
-		return object, err
+		return newObject(keys, values), err
 	}
 	return token, nil
 }
@@ -208,17 +209,17 @@ func importValue(data any, depth int) (any, error) {
 }
 
 func importObject(keys []string, get func(string) any, depth int) (any, error) {
-	out := &Object{keys: make([]string, 0, len(keys)), values: make([]any, 0, len(keys))}
+	names, values := make([]string, 0, len(keys)), make([]any, 0, len(keys))
 	for _, key := range keys {
 		value, err := importValue(get(key), depth+1)
 		if err != nil {
 			return nil, err
 		}
 		if value != nil {
-			out.Set(wellFormed(key), value)
+			names, values = append(names, wellFormed(key)), append(values, value)
 		}
 	}
-	return out, nil
+	return newObject(names, values), nil
 }
 
 // importReflected converts the shapes that encoding/json does not produce itself.
@@ -290,9 +291,9 @@ func (e *evaluator) export(value any, depth int) (any, error) {
 		if err := e.grow(sizeEntry * len(v.keys)); err != nil {
 			return nil, err
 		}
-		out := &Object{keys: make([]string, 0, len(v.keys)), values: make([]any, 0, len(v.keys))}
-		for i, key := range v.keys {
-			converted, err := e.export(v.values[i], depth+1)
+		out := &Object{keys: make([]string, 0, len(v.keys))}
+		for key, item := range v.All() {
+			converted, err := e.export(item, depth+1)
 			if err != nil {
 				return nil, err
 			}
