@@ -233,7 +233,7 @@ func (o *handlerOptions) program(p *project.Project) string {
 
 func buildCommand(program string, debug bool) []string {
 	if debug {
-		return []string{"go", "build", "-gcflags=all=-N -l", "-tags=lambda.norpc", "-o", program, "./cmd"}
+		return []string{"go", "build", "-gcflags=./...=-N -l", "-tags=lambda.norpc", "-o", program, "./cmd"}
 	}
 	return []string{"go", "build", "-trimpath", "-ldflags=-s -w", "-tags=lambda.norpc", "-o", program, "./cmd"}
 }
@@ -270,7 +270,7 @@ func newerSource(dir string, built time.Time) bool {
 		}
 		name := entry.Name()
 		if entry.IsDir() {
-			if path != dir && (strings.HasPrefix(name, ".") || slices.Contains([]string{"bin", "docs", "inputs", "example_inputs", "node_modules", "testdata"}, name)) {
+			if path != dir && notSource(name) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -336,7 +336,7 @@ func (c *console) watch(ctx context.Context, p *project.Project, o *handlerOptio
 		return fmt.Errorf("--watch needs a project in Go: how to build handlers in %s is not known", p.Language)
 	}
 	return lambda.Watch(ctx, lambda.WatchConfig{
-		Build: buildCommand(o.program(p), false), Dir: p.Dir, Dirs: []string{"."}, Renew: functions,
+		Build: buildCommand(o.program(p), false), Dir: p.Dir, Dirs: sourceDirs(p.Dir), Renew: functions,
 		Run: func(ctx context.Context, command []string, dir string) ([]byte, error) {
 			cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 			cmd.Dir = dir
@@ -351,6 +351,37 @@ func (c *console) watch(ctx context.Context, p *project.Project, o *handlerOptio
 			fmt.Fprintf(c.Stderr, "%s changed; built in %s\n", strings.Join(b.Changed, ", "), b.Duration.Round(time.Millisecond))
 		},
 	})
+}
+
+// sourceDirs are the folders of a Go project whose files go into its program. The folder
+// of the project itself is none: logs and outputs land there.
+func sourceDirs(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return []string{"cmd"}
+	}
+	var dirs []string
+	for _, entry := range entries {
+		if !entry.IsDir() || notSource(entry.Name()) {
+			continue
+		}
+		found := errors.New("found")
+		err := filepath.WalkDir(filepath.Join(dir, entry.Name()), func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".go") {
+				return found
+			}
+			return nil
+		})
+		if errors.Is(err, found) {
+			dirs = append(dirs, entry.Name())
+		}
+	}
+	return dirs
+}
+
+// notSource tells whether a folder holds nothing that goes into a program.
+func notSource(name string) bool {
+	return strings.HasPrefix(name, ".") || slices.Contains([]string{"bin", "docs", "inputs", "example_inputs", "node_modules", "testdata"}, name)
 }
 
 // logged is a function whose log comes with each reply.

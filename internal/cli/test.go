@@ -102,6 +102,9 @@ func (c *console) test(ctx context.Context, opts *testOptions) error {
 	}
 	switch p.Kind {
 	case schema.Module:
+		if c.format == "json" {
+			return contract.WriteJSON(c.Stdout, &contract.Summary{TypeName: p.TypeName})
+		}
 		fmt.Fprintln(c.Stdout, "The test command is not supported in a module project")
 		return nil
 	case schema.Hook:
@@ -281,9 +284,6 @@ func (c *console) runTests(ctx context.Context, opts *testOptions, p *project.Pr
 	}
 	aws, err := invoke.LoadAWS(ctx, settings)
 	if err != nil {
-		if opts.roleARN != "" || opts.sourceARN != "" {
-			return &downstreamError{err}
-		}
 		return err
 	}
 	if _, err := aws.Credentials(ctx); err != nil { // a role that cannot be assumed fails here, once

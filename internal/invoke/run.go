@@ -181,6 +181,10 @@ func (r *Runner) Payload(ctx context.Context, req Request) ([]byte, error) {
 //
 // "Last one" is the last IN_PROGRESS event, if there was one: its model is the last that
 // was heard of the resource.
+//
+// A caller whose waiting must survive a restart sets MaxReinvoke to -1, keeps the event
+// that comes with ErrReinvokeLimit, and after its CallbackDelay runs the same Request
+// again, with its Token and the event's CallbackContext and Model in it.
 func (r *Runner) Run(ctx context.Context, req Request) (*Event, error) {
 	req, err := r.complete(req)
 	if err != nil {
