@@ -15,7 +15,8 @@ import (
 func (r *run) sameAsRequested(requested, returned map[string]any) error {
 	s := r.cfg.Schema
 	want := schema.Without(schema.Without(requested, s.ReadOnly), s.WriteOnly)
-	got := schema.Without(returned, s.ReadOnly)
+	// That write-only values are not returned is another rule; here they would only be shown.
+	got := schema.Without(schema.Without(returned, s.ReadOnly), s.WriteOnly)
 	differences := s.Compare(want, got, schema.CompareConfig{AllowExtra: true})
 	if len(differences) == 0 {
 		return nil
@@ -26,7 +27,8 @@ func (r *run) sameAsRequested(requested, returned map[string]any) error {
 	}
 	shown := make([]schema.Difference, len(differences))
 	for i, d := range differences {
-		shown[i] = hide(r.redactor, d)
+		d.Want, d.Got = hide(r.redactor, d.Want), hide(r.redactor, d.Got)
+		shown[i] = d
 	}
 	message += ": " + shown[0].String()
 	if name := transformed(s, differences); name != nil {
@@ -35,39 +37,21 @@ func (r *run) sameAsRequested(requested, returned map[string]any) error {
 	return &Violation{Clause: clauseMatch, Message: message, Differences: shown}
 }
 
-// hide takes the secrets out of a difference.
-func hide(redactor *invoke.Redactor, d schema.Difference) schema.Difference {
-	if redactor.IsSecret(d.Pointer) {
-		d.Want, d.Got = secret(d.Want), secret(d.Got)
-		return d
-	}
-	d.Want, d.Got = within(redactor, d.Want), within(redactor, d.Got)
-	return d
-}
-
-func secret(v any) any {
-	if v == nil {
-		return nil
-	}
-	return invoke.Hidden
-}
-
-// within hides by text what lies inside a value: a write-only member of an object that is
-// missing as a whole was hidden already, because it is no part of the comparison.
-func within(redactor *invoke.Redactor, v any) any {
+// hide takes secrets out of a value that differs, where they stand in other properties.
+func hide(redactor *invoke.Redactor, v any) any {
 	switch v := v.(type) {
 	case string:
 		return redactor.Text(v)
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
-			out[i] = within(redactor, item)
+			out[i] = hide(redactor, item)
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, value := range v {
-			out[key] = within(redactor, value)
+			out[key] = hide(redactor, value)
 		}
 		return out
 	}

@@ -406,3 +406,16 @@ func TestSeed(t *testing.T) {
 		t.Error("two seeds made the same run")
 	}
 }
+
+// BenchmarkRun is the suite's own part of a run: 20 operations on a handler that costs
+// next to nothing.
+func BenchmarkRun(b *testing.B) {
+	f := flavours[0]
+	s := f.schema(b)
+	for b.Loop() {
+		summary, err := Run(b.Context(), Config{Schema: s, Function: newStub(f, ""), Inputs: f.inputs()})
+		if err != nil || !summary.OK() {
+			b.Fatal(err)
+		}
+	}
+}

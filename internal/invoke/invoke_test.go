@@ -477,17 +477,6 @@ func TestSecretsOfHooksAreNotShown(t *testing.T) {
 	}
 }
 
-func TestIsSecret(t *testing.T) {
-	r := NewRedactor(load(t))
-	for place, want := range map[string]bool{
-		"Password": true, "Title": false, "Keys": false, "Keys/0/Secret": true, "Keys/Secret": false, "Keys/0/Name": false, "Keys/1/Secret/x": true, "": false,
-	} {
-		if got := r.IsSecret(strings.Split(place, "/")); got != want {
-			t.Errorf("IsSecret(%s) = %v", place, got)
-		}
-	}
-}
-
 func TestUndeclared(t *testing.T) {
 	got := fmt.Sprint(Undeclared(load(t), map[string]any{"Nope": 1, "Title": "x", "Tags": []any{map[string]any{"Key": 1, "key": 2}}, "Free": map[string]any{"x": 1}}))
 	if want := "[/Nope /Tags/0/key]"; got != want {

@@ -117,29 +117,6 @@ func (r *Redactor) Model(model any) any {
 	return r.texts(r.model(doc)).Any()
 }
 
-// IsSecret tells whether a place in a model is write-only or lies within what is.
-func (r *Redactor) IsSecret(at document.Pointer) bool {
-	return slices.ContainsFunc(r.writeOnly, func(path document.Pointer) bool { return covers(path, at) })
-}
-
-// covers tells whether path, with "*" for any member or item, and with array indexes in
-// at that path may leave out, names at or something around it.
-func covers(path, at document.Pointer) bool {
-	for len(path) > 0 {
-		switch {
-		case len(at) == 0:
-			return false
-		case path[0] == "*" || path[0] == at[0]:
-			path, at = path[1:], at[1:]
-		case isIndex(at[0]):
-			at = at[1:]
-		default:
-			return false
-		}
-	}
-	return true
-}
-
 func isIndex(token string) bool {
 	return token != "" && strings.Trim(token, "0123456789") == ""
 }
