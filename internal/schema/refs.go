@@ -466,7 +466,7 @@ func (s *Schema) Resolve(node *document.Value) (*document.Value, error) {
 		}
 		node = found.node
 	}
-	return nil, errors.New("references lead only to each other")
+	return nil, ErrCircular
 }
 
 // maxUnknown bounds a chain of references between schemas that Load did not see, such as

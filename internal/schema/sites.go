@@ -1,6 +1,13 @@
 package schema
 
-import "github.com/formwork-dev/formwork/internal/document"
+import (
+	"errors"
+
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// ErrCircular is the error of [Schema.Resolve] for references that lead only to each other.
+var ErrCircular = errors.New("references lead only to each other")
 
 // A Site is one schema in the sense of draft-07 with its place in the document.
 type Site struct {

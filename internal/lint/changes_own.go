@@ -1,0 +1,300 @@
+package lint
+
+// ownChanges are what guard-rail does not watch and what can hurt somebody.
+var ownChanges = []ChangeRule{{
+	ID:      "breaking/type-name",
+	Purpose: "The schema is that of another type, or of another kind of extension.",
+	Why:     "For CloudFormation it is a different type: no stack of the old one gets to it.",
+	Effect:  "fails: templates that use the old name are refused where the old type is not registered any more",
+	Old:     `"typeName": "Initech::TPS::Report"`, New: `"typeName": "Initech::TPS::Sheet"`,
+}, {
+	ID:      "breaking/type-removed",
+	Purpose: "A type of the old folder has no schema in the new one.",
+	Why:     "Stacks that use the type cannot be updated once it is deregistered.",
+	Effect:  "fails: templates that use the type are refused where it is not registered any more",
+}, {
+	ID: "breaking/conditional-create-only", Severity: Risky,
+	Purpose: "An existing property joins conditionalCreateOnlyProperties.",
+	Why:     "Some updates of it replace the resource; which ones, the handler decides.",
+	Effect:  "replaces: some updates that change the property replace the resource, where they changed it in place before",
+	Old:     `"conditionalCreateOnlyProperties": null`, New: `"conditionalCreateOnlyProperties": ["/properties/Color"]`,
+}, {
+	ID: "breaking/additional-identifier", Severity: Risky,
+	Purpose: "An additional identifier is gone.",
+	Why:     "Whoever imports or reads resources by it no longer can.",
+	Effect:  "fails: imports and Cloud Control requests that use the identifier are refused; stacks go on",
+	Old:     `"additionalIdentifiers": [["/properties/Name"]]`, New: `"additionalIdentifiers": null`,
+}, {
+	ID: "breaking/non-public", Severity: Risky,
+	Purpose: "An existing property is no longer public.",
+	Why:     "It vanishes from the documentation and from the schemas that users see.",
+	Effect:  failsWhenSet,
+	Old:     `"nonPublicProperties": null`, New: `"nonPublicProperties": ["/properties/Color"]`,
+}, {
+	ID: "breaking/deprecated", Severity: Risky,
+	Purpose: "An existing property is deprecated.",
+	Why:     "It works as before; its users should move before it goes.",
+	Old:     `"deprecatedProperties": null`, New: `"deprecatedProperties": ["/properties/Color"]`,
+}, {
+	ID:      "breaking/enum-added",
+	Purpose: "An existing property gets an enum.",
+	Why:     "All other values were accepted and are refused.",
+	Effect:  failsWhenOutside,
+	Old:     `"properties": {"Color": {"type": "string"}}`, New: `"properties": {"Color": {"type": "string", "enum": ["RED"]}}`,
+}, {
+	ID:      "breaking/const",
+	Purpose: "A property gets a const, or another one.",
+	Why:     "All other values are refused.",
+	Effect:  failsWhenOutside,
+	Old:     `"properties": {"Color": {"type": "string", "const": "RED"}}`, New: `"properties": {"Color": {"type": "string", "const": "BLUE"}}`,
+}, {
+	ID:      "breaking/bound-added",
+	Purpose: "An existing property gets minProperties, maxProperties, exclusiveMinimum, exclusiveMaximum or multipleOf.",
+	Why:     "Values that were accepted are refused.",
+	Effect:  failsWhenOutside,
+	Old:     `"properties": {"Size": {"type": "integer"}}`, New: `"properties": {"Size": {"type": "integer", "multipleOf": 2}}`,
+}, {
+	ID:      "breaking/bound-narrowed",
+	Purpose: "minProperties, maxProperties, exclusiveMinimum, exclusiveMaximum or multipleOf of a property allows less.",
+	Why:     "Values that were accepted are refused.",
+	Effect:  failsWhenOutside,
+	Old:     `"properties": {"Size": {"type": "integer", "exclusiveMaximum": 20}}`, New: `"properties": {"Size": {"type": "integer", "exclusiveMaximum": 10}}`,
+}, {
+	ID:      "breaking/unique-items",
+	Purpose: "The items of an existing array must be unique.",
+	Why:     "Templates that repeat an item are refused.",
+	Effect:  failsWhenOutside,
+	Old:     `"properties": {"Pages": {"type": "array", "items": {"type": "string"}}}`, New: `"properties": {"Pages": {"type": "array", "uniqueItems": true, "items": {"type": "string"}}}`,
+}, {
+	ID: "breaking/insertion-order", Severity: Risky,
+	Purpose: "insertionOrder of an array is another one.",
+	Why:     "It decides whether the same items in another order are the same value, for drift detection and for the contract tests.",
+	Effect:  "drifts: where order begins to matter, arrays that the service returns in its own order show drift; where it ceases to, reorderings are no longer seen",
+	Old:     `"properties": {"Pages": {"type": "array", "insertionOrder": false, "items": {"type": "string"}}}`, New: `"properties": {"Pages": {"type": "array", "insertionOrder": true, "items": {"type": "string"}}}`,
+}, {
+	ID: "breaking/array-type", Severity: Risky,
+	Purpose: "arrayType of an array is another one.",
+	Why:     "An AttributeList is compared item by item and merged with what the service adds; a Standard array is one value.",
+	Effect:  driftsOnRead,
+	Old:     `"properties": {"Pages": {"type": "array", "items": {"type": "string"}}}`, New: `"properties": {"Pages": {"type": "array", "arrayType": "AttributeList", "items": {"type": "string"}}}`,
+}, {
+	ID: "breaking/format", Severity: Risky,
+	Purpose: "A property gets a format, or another one.",
+	Why:     "Some validators check formats, others take them for documentation.",
+	Effect:  failsWhenOutside,
+	Old:     `"properties": {"Since": {"type": "string"}}`, New: `"properties": {"Since": {"type": "string", "format": "date-time"}}`,
+}, {
+	ID: "breaking/default-added", Severity: Risky,
+	Purpose: "An existing property gets a default.",
+	Why:     "Resources that were made without the property may differ from it.",
+	Effect:  "drifts: resources whose templates leave the property out may get the default at their next update",
+	Old:     `"properties": {"Size": {"type": "integer"}}`, New: `"properties": {"Size": {"type": "integer", "default": 5}}`,
+}, {
+	ID:      "breaking/closed",
+	Purpose: "An object no longer takes properties that the schema does not declare.",
+	Why:     "Templates with other keys were accepted and are refused.",
+	Effect:  failsWhenOutside,
+	Old:     `"properties": {"Cover": {"type": "object"}}`, New: `"properties": {"Cover": {"type": "object", "additionalProperties": false}}`,
+}, {
+	ID: "breaking/items", Severity: Risky,
+	Purpose: "The items of an existing array, which could be anything, are described.",
+	Why:     "Other items were accepted and are refused.",
+	Effect:  failsWhenOutside,
+	Old:     `"properties": {"Pages": {"type": "array"}}`, New: `"properties": {"Pages": {"type": "array", "items": {"type": "string"}}}`,
+}, {
+	ID: "breaking/contains", Severity: Risky,
+	Purpose: "What an array must contain is said anew.",
+	Why:     "Arrays that were accepted may be refused.",
+	Effect:  failsWhenOutside,
+	Old:     `"properties": {"Pages": {"type": "array"}}`, New: `"properties": {"Pages": {"type": "array", "contains": {"type": "string"}}}`,
+}, {
+	ID:      "breaking/map-keys",
+	Purpose: "A pattern for the keys of a map is gone.",
+	Why:     "Keys that matched it are refused, unless another pattern has them.",
+	Effect:  "fails: stacks whose maps have keys that no pattern allows any more fail at their next update of the resource",
+	Old:     `"properties": {"Cover": {"type": "object", "patternProperties": {"^[a-z]+$": {"type": "string"}}, "additionalProperties": false}}`,
+	New:     `"properties": {"Cover": {"type": "object", "patternProperties": {"^[a-f]+$": {"type": "string"}}, "additionalProperties": false}}`,
+}, {
+	ID:      "breaking/combiner-added",
+	Purpose: "An existing object or property gets allOf, anyOf or oneOf, or allOf a further entry.",
+	Why:     "Values must now satisfy what was not asked of them.",
+	Effect:  failsWhenOutside,
+	Old:     `"oneOf": null`, New: `"oneOf": [{"required": ["Name"]}, {"required": ["Color"]}]`,
+}, {
+	ID:      "breaking/alternative-removed",
+	Purpose: "An entry of anyOf or oneOf is gone.",
+	Why:     "Values that were written for it are refused.",
+	Effect:  failsWhenOutside,
+	Old:     `"anyOf": [{"required": ["Name"]}, {"required": ["Color"]}]`, New: `"anyOf": [{"required": ["Name"]}]`,
+}, {
+	ID: "breaking/alternative-added", Severity: Risky,
+	Purpose: "oneOf has a further entry.",
+	Why:     "A value that fits both an old entry and the new one is refused, because exactly one may fit.",
+	Effect:  failsWhenOutside,
+	Old:     `"oneOf": [{"required": ["Name"]}]`, New: `"oneOf": [{"required": ["Name"]}, {"required": ["Color"]}]`,
+}, {
+	ID:      "breaking/dependency",
+	Purpose: "A property depends on others on which it did not depend.",
+	Why:     "Templates that set the one without the other are refused.",
+	Effect:  failsWhenOutside,
+	Old:     `"properties": {"Cover": {"type": "object"}}`, New: `"properties": {"Cover": {"type": "object", "dependencies": {"Front": ["Back"]}}}`,
+}, {
+	ID:      "breaking/handler-removed",
+	Purpose: "A handler is gone.",
+	Why:     "What it did can no longer be done: without update every change replaces the resource, without delete no stack can be deleted, without list nothing is discovered.",
+	Effect:  "fails: operations that need the handler fail",
+	Old:     `"handlers": {"update": {"permissions": ["tps:UpdateReport"]}}`, New: `"handlers": {"update": null}`,
+}, {
+	ID: "breaking/permission-added", Severity: Risky,
+	Purpose: "A handler needs a permission that it did not need.",
+	Why:     "Execution roles that were made for the old version do not have it.",
+	Effect:  "fails: where the execution role is not extended, the operation ends with AccessDenied",
+	Old:     `"handlers": {"create": {"permissions": ["tps:CreateReport"]}}`, New: `"handlers": {"create": {"permissions": ["tps:CreateReport", "tps:TagReport"]}}`,
+}, {
+	ID: "breaking/timeout-lowered", Severity: Risky,
+	Purpose: "A handler has less time.",
+	Why:     "Operations that took longer are given up, and roll the stack back.",
+	Effect:  "fails: operations that take longer than the new time-out fail",
+	Old:     `"handlers": {"create": {"timeoutInMinutes": 120}}`, New: `"handlers": {"create": {"timeoutInMinutes": 60}}`,
+}, {
+	ID: "breaking/list-request", Severity: Risky,
+	Purpose: "The list handler gets a handlerSchema, which it did not have, or loses it.",
+	Why:     "List requests that worked may be refused.",
+	Effect:  "fails: list requests that do not satisfy it are refused; stacks go on",
+	Old:     `"handlers": {"list": {"permissions": ["tps:ListReports"]}}`,
+	New:     `"handlers": {"list": {"permissions": ["tps:ListReports"], "handlerSchema": {"properties": {"Name": {"$ref": "resource-schema.json#/properties/Name"}}, "required": ["Name"]}}}`,
+}, {
+	ID: "breaking/hook-targets", Severity: Risky,
+	Purpose: "A hook looks at more types, or at fewer.",
+	Why:     "Stacks that it never saw can now be stopped by it, or what it guarded is no longer guarded.",
+	Effect:  "fails: operations on types that are new among the targets can be refused",
+	Old:     `"typeName": "Initech::TPS::Guard", "properties": null, "primaryIdentifier": null, "typeConfiguration": {"properties": {}, "additionalProperties": false}, "handlers": {"create": null, "read": null, "update": null, "delete": null, "list": null, "preCreate": {"permissions": [], "targetNames": ["AWS::S3::Bucket"]}}`,
+	New:     `"typeName": "Initech::TPS::Guard", "properties": null, "primaryIdentifier": null, "typeConfiguration": {"properties": {}, "additionalProperties": false}, "handlers": {"create": null, "read": null, "update": null, "delete": null, "list": null, "preCreate": {"permissions": [], "targetNames": ["AWS::S3::Bucket", "AWS::SQS::Queue"]}}`,
+}, {
+	ID:      "breaking/tag-updatable",
+	Purpose: "Tags can no longer be updated.",
+	Why:     "A changed tag fails, or replaces the resource.",
+	Effect:  "fails: updates that change tags fail or replace the resource",
+	Old:     `"tagging": {"tagUpdatable": true}`, New: `"tagging": {"tagUpdatable": false}`,
+}, {
+	ID: "breaking/transform-removed", Severity: Risky,
+	Purpose: "The transform of a property is gone.",
+	Why:     "What the service answers in its own form no longer compares equal to what was requested.",
+	Effect:  driftsOnRead,
+	Old:     `"propertyTransform": {"/properties/Name": "$lowercase(Name)"}`, New: `"propertyTransform": null`,
+}, {
+	ID: "breaking/transform-changed", Severity: Risky,
+	Purpose: "The transform of a property is another one.",
+	Why:     "Values that compared equal may not any more, and the other way round.",
+	Effect:  driftsOnRead,
+	Old:     `"propertyTransform": {"/properties/Name": "$lowercase(Name)"}`, New: `"propertyTransform": {"/properties/Name": "$uppercase(Name)"}`,
+}, {
+	ID: "breaking/replacement-strategy", Severity: Risky,
+	Purpose: "A replacement goes in the other order.",
+	Why:     "delete_then_create leaves users without the resource for a while; create_then_delete fails where names must be unique.",
+	Effect:  "replaces: replacements delete the old resource before the new one works, or fail where both cannot exist at once",
+	Old:     `"replacementStrategy": "create_then_delete"`, New: `"replacementStrategy": "delete_then_create"`,
+}, {
+	ID:      "breaking/configuration",
+	Purpose: "The type gets a typeConfiguration with required settings.",
+	Why:     "Handlers do not run in accounts where the settings are not given.",
+	Effect:  "fails: operations fail until the settings are given in every account and region",
+	Old:     `"typeConfiguration": null`, New: `"typeConfiguration": {"properties": {"Endpoint": {"type": "string"}}, "required": ["Endpoint"], "additionalProperties": false}`,
+}, {
+	ID: "breaking/configuration-removed", Severity: Risky,
+	Purpose: "The typeConfiguration is gone.",
+	Why:     "Settings that accounts have given are no longer accepted, nor passed to handlers.",
+	Effect:  "fails: SetTypeConfiguration with the old settings is refused",
+	Old:     `"typeConfiguration": {"properties": {"Endpoint": {"type": "string"}}, "additionalProperties": false}`, New: `"typeConfiguration": null`,
+}, {
+	ID: "breaking/unresolved", Severity: Risky,
+	Purpose: "A reference leads nowhere in one of the versions, so what it describes could not be compared.",
+	Why:     "What cannot be compared may have changed.",
+	Old:     `"properties": {"Cover": {"$ref": "#/definitions/Tag"}}`, New: `"properties": {"Cover": {"$ref": "#/definitions/Tga"}}`,
+}, {
+	ID: "breaking/incomplete", Severity: Risky,
+	Purpose: "The comparison was given up because the schemas nest too deep or refer to each other too often.",
+	Why:     "What was not compared may have changed.",
+}}
+
+// compatibleChanges are what no user of the type has to react to.
+var compatibleChanges = []ChangeRule{{
+	ID: "compatible/type-added", Severity: Compatible,
+	Purpose: "A type of the new folder has no schema in the old one.",
+	Why:     "Nobody can have used it.",
+}, {
+	ID: "compatible/property-added", Severity: Compatible,
+	Purpose: "A property is new.",
+	Why:     "Existing templates do not have it. If it is required, breaking/RQ001 says so.",
+	Old:     `"properties": {"Size": null}`, New: `"properties": {"Size": {"type": "integer"}}`,
+}, {
+	ID: "compatible/constraint-dropped", Severity: Compatible,
+	Purpose: "A constraint is gone: a bound, const, uniqueItems, format, items, additionalProperties, a combiner, a dependency.",
+	Why:     "Every value that was accepted still is.",
+	Old:     `"properties": {"Color": {"type": "string", "const": "RED"}}`, New: `"properties": {"Color": {"type": "string"}}`,
+}, {
+	ID: "compatible/bound-widened", Severity: Compatible,
+	Purpose: "A bound allows more.",
+	Why:     "Every value that was accepted still is.",
+	Old:     `"properties": {"Color": {"type": "string", "maxLength": 32}}`, New: `"properties": {"Color": {"type": "string", "maxLength": 64}}`,
+}, {
+	ID: "compatible/value-added", Severity: Compatible,
+	Purpose: "An enum has a further value, anyOf a further entry, or a map a further pattern for its keys.",
+	Why:     "Every value that was accepted still is.",
+	Old:     `"properties": {"Color": {"type": "string", "enum": ["RED"]}}`, New: `"properties": {"Color": {"type": "string", "enum": ["RED", "BLUE"]}}`,
+}, {
+	ID: "compatible/required-dropped", Severity: Compatible,
+	Purpose: "A property that was required no longer is.",
+	Why:     "Existing templates set it, and may go on doing so.",
+	Old:     `"required": ["Name"]`, New: `"required": null`,
+}, {
+	ID: "compatible/list-dropped", Severity: Compatible,
+	Purpose: "A property is no longer create-only, conditionally create-only, write-only, deprecated or non-public.",
+	Why:     "More is possible with it than before. Its updates happen in place.",
+	Old:     `"createOnlyProperties": ["/properties/Name"]`, New: `"createOnlyProperties": null`,
+}, {
+	ID: "compatible/additional-identifier-added", Severity: Compatible,
+	Purpose: "There is a further additional identifier.",
+	Why:     "The others stay.",
+	Old:     `"additionalIdentifiers": null`, New: `"additionalIdentifiers": [["/properties/Name"]]`,
+}, {
+	ID: "compatible/handler-added", Severity: Compatible,
+	Purpose: "A handler is new.",
+	Why:     "More is possible than before; with an update handler changes no longer replace the resource.",
+	Old:     `"handlers": {"list": null}`, New: `"handlers": {"list": {"permissions": ["tps:ListReports"]}}`,
+}, {
+	ID: "compatible/permission-removed", Severity: Compatible,
+	Purpose: "A handler, or tagging, no longer needs a permission.",
+	Why:     "Roles that have it do no harm.",
+	Old:     `"handlers": {"create": {"permissions": ["tps:CreateReport", "tps:TagReport"]}}`, New: `"handlers": {"create": {"permissions": ["tps:CreateReport"]}}`,
+}, {
+	ID: "compatible/timeout-raised", Severity: Compatible,
+	Purpose: "A handler has more time.",
+	Why:     "Operations that took less time still do.",
+	Old:     `"handlers": {"create": {"timeoutInMinutes": 60}}`, New: `"handlers": {"create": {"timeoutInMinutes": 120}}`,
+}, {
+	ID: "compatible/tagging", Severity: Compatible,
+	Purpose: "tagging says more than it did, or allows more.",
+	Why:     "Tags that were possible still are.",
+	Old:     `"tagging": {"tagOnCreate": false}`, New: `"tagging": {"tagOnCreate": true}`,
+}, {
+	ID: "compatible/transform-added", Severity: Compatible,
+	Purpose: "A property gets a transform.",
+	Why:     "More forms of a value compare equal than before.",
+	Old:     `"propertyTransform": null`, New: `"propertyTransform": {"/properties/Name": "$lowercase(Name)"}`,
+}, {
+	ID: "compatible/configuration-added", Severity: Compatible,
+	Purpose: "The type gets a typeConfiguration without required settings.",
+	Why:     "It works without them.",
+	Old:     `"typeConfiguration": null`, New: `"typeConfiguration": {"properties": {"Endpoint": {"type": "string"}}, "additionalProperties": false}`,
+}, {
+	ID: "compatible/documentation", Severity: Compatible,
+	Purpose: "A description, title, comment, example, relationship or link is another one.",
+	Why:     "They are for readers.",
+	Old:     `"properties": {"Color": {"type": "string"}}`, New: `"properties": {"Color": {"type": "string", "description": "The color."}}`,
+}, {
+	ID: "compatible/other", Severity: Compatible,
+	Purpose: "The documents differ in what has no effect: definitions that nothing uses, the spelling of a path, a default written out.",
+	Why:     "Nothing that a template or a handler can see has changed.",
+	Old:     `"definitions": {"Unused": {"type": "string"}}`, New: `"definitions": {"Unused": {"type": "integer"}}`,
+}}

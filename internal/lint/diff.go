@@ -1,0 +1,262 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// Diff lists what changed from an older version of a schema to a newer one, the breaking
+// changes first; nil if nothing did. The order of the arguments matters: what is added
+// one way round is removed the other, and a schema does not say how old it is.
+//
+// Only what has a meaning counts: the order of members, of lists of paths, of required,
+// enum and permissions is none, that of primaryIdentifier is. References are followed, so
+// that it makes no difference whether a definition is used or written out, and a change in
+// a definition is one change, at the first property that uses it. What is not reachable
+// from the properties has no effect.
+//
+// The severities are those of [ChangeRules], or lower where a particular change is
+// harmless. Diff changes neither schema and may run on any number of pairs at once.
+func Diff(old, new *schema.Schema) []Change {
+	if canonicalText(old.Root, true) == canonicalText(new.Root, true) && sameForeign(old, new) {
+		return nil
+	}
+	d := &differ{old: old, new: new, visits: map[[2]*document.Value]*visit{}}
+	d.documents()
+	if len(d.changes) == 0 && canonicalText(old.Root, true) != canonicalText(new.Root, true) {
+		d.add("compatible/other", nil, "the documents differ in nothing that has an effect", new.Root.At)
+	}
+	sortChanges(d.changes)
+	return d.changes
+}
+
+// sameForeign tells whether the documents draw in no other documents, which might differ
+// where the texts of the references are the same.
+func sameForeign(old, new *schema.Schema) bool {
+	for _, s := range []*schema.Schema{old, new} {
+		for _, site := range s.Sites() {
+			ref := textOf(site.Node.Get("$ref"))
+			if location, _, _ := strings.Cut(ref, "#"); location != "" && location != "resource-schema.json" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// A differ is one comparison.
+type differ struct {
+	old, new *schema.Schema
+	changes  []Change
+	visits   map[[2]*document.Value]*visit
+	inherits [2][]string // the types around the entries of a combiner, while one is compared
+	depth    int
+	steps    int
+	gaveUp   bool
+}
+
+var changeRules = func() map[string]ChangeRule {
+	rules := map[string]ChangeRule{}
+	for _, rule := range ChangeRules() {
+		rules[rule.ID] = rule
+	}
+	return rules
+}()
+
+// add records a change by the rule, which fills in severity and effect.
+func (d *differ) add(id string, at document.Pointer, message string, where diag.Range) *Change {
+	rule := changeRules[id]
+	effect := rule.Effect
+	if strings.HasPrefix(effect, "fails") && effect == failsWhenOutside && d.assigned(at) {
+		effect = "fails: the service sets the property; where its values do not satisfy the new constraint, handlers break their contract"
+	}
+	d.changes = append(d.changes, Change{
+		ID: id, Severity: rule.Severity, Pointer: at.String(), Message: message, Effect: effect, At: where,
+	})
+	return &d.changes[len(d.changes)-1]
+}
+
+// assigned tells whether users cannot set what a pointer names.
+func (d *differ) assigned(at document.Pointer) bool {
+	return len(at) > 1 && at[0] == "properties" && d.old.IsReadOnly(at[1:]) && d.new.IsReadOnly(at[1:])
+}
+
+// documents compares everything at the top of the documents.
+func (d *differ) documents() {
+	d.identity()
+	d.identifiers()
+	d.lists()
+	d.values(d.old.Root, d.new.Root, nil)
+	d.handlers()
+	d.tagging()
+	d.transforms()
+	d.configuration()
+	if d.old.ReplacementStrategy != d.new.ReplacementStrategy {
+		d.add("breaking/replacement-strategy", document.Pointer{"replacementStrategy"},
+			fmt.Sprintf("replacementStrategy was %s and is %s", cut(d.old.ReplacementStrategy), cut(d.new.ReplacementStrategy)), memberAt(d.new.Root, "replacementStrategy"))
+	}
+}
+
+// memberAt is the place of a member's key, or of the beginning of the object.
+func memberAt(v *document.Value, key string) diag.Range {
+	if m := v.Member(key); m != nil {
+		return m.KeyAt
+	}
+	if v == nil {
+		return diag.Range{}
+	}
+	at := v.At
+	at.End = at.Start
+	return at
+}
+
+func (d *differ) identity() {
+	if d.old.Kind != d.new.Kind {
+		d.add("breaking/type-name", nil, fmt.Sprintf("the document was that of a %s and is that of a %s", kindName(d.old.Kind), kindName(d.new.Kind)), memberAt(d.new.Root, "typeName"))
+	}
+	if old, new := d.old.TypeName, d.new.TypeName; old.Value != new.Value {
+		d.add("breaking/type-name", document.Pointer{"typeName"}, fmt.Sprintf("the type was %s and is %s", quote(old.Value), quote(new.Value)), new.At)
+	}
+	for _, key := range []string{"sourceUrl", "documentationUrl", "resourceLink", "nonPublicDefinitions", "$id", "$schema", "remote", "taggable"} {
+		o, n := d.old.Root.Get(key), d.new.Root.Get(key)
+		if canonicalText(o, false) == canonicalText(n, false) {
+			continue
+		}
+		if key == "taggable" && (d.old.Tagging.Taggable != d.new.Tagging.Taggable || d.old.Root.Get("tagging") != nil || d.new.Root.Get("tagging") != nil) {
+			continue // what it means is compared with tagging
+		}
+		d.add("compatible/documentation", document.Pointer{key}, quote(key)+" is another one", memberAt(d.new.Root, key))
+	}
+}
+
+func kindName(k schema.Kind) string { return strings.ToLower(strings.ReplaceAll(string(k), "_", " ")) }
+
+// A place is a path in a list with where it is written.
+type place struct {
+	key, text string
+	tokens    document.Pointer
+	at        diag.Range
+}
+
+func places(paths []schema.Path) []place {
+	out := make([]place, 0, len(paths))
+	seen := map[string]bool{}
+	for _, p := range paths {
+		l := place{key: p.Text, text: p.Text, tokens: p.Tokens, at: p.At}
+		if len(p.Tokens) > 0 {
+			l.key = "/properties" + p.Tokens.String()
+		}
+		if !seen[l.key] {
+			seen[l.key] = true
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func (p place) pointer() document.Pointer {
+	if len(p.tokens) > 0 {
+		return append(document.Pointer{"properties"}, p.tokens...)
+	}
+	return document.Pointer{p.text}
+}
+
+// without returns the places of a that b does not have.
+func without(a, b []place) []place {
+	return slices.DeleteFunc(slices.Clone(a), func(p place) bool {
+		return slices.ContainsFunc(b, func(q place) bool { return p.key == q.key })
+	})
+}
+
+func (d *differ) identifiers() {
+	// The members are written one after the other into one text: their places count.
+	old, new := places(d.old.PrimaryIdentifier), places(d.new.PrimaryIdentifier)
+	for i := range max(len(old), len(new)) {
+		if i < len(old) && i < len(new) && old[i].key == new[i].key {
+			continue
+		}
+		if i < len(new) {
+			d.add("breaking/PID001", new[i].pointer(), fmt.Sprintf("member %d of the primaryIdentifier is %s now", i+1, quote(new[i].key)), new[i].at)
+		}
+		if i < len(old) {
+			d.add("breaking/PID002", old[i].pointer(), fmt.Sprintf("member %d of the primaryIdentifier is not %s any more", i+1, quote(old[i].key)), old[i].at)
+		}
+	}
+	keys := func(identifiers [][]schema.Path) map[string]place {
+		out := map[string]place{}
+		for _, paths := range identifiers {
+			var all []string
+			var first diag.Range
+			for i, p := range places(paths) {
+				if i == 0 {
+					first = p.at
+				}
+				all = append(all, p.key)
+			}
+			slices.Sort(all)
+			out[strings.Join(all, ", ")] = place{at: first}
+		}
+		return out
+	}
+	before, after := keys(d.old.AdditionalIdentifiers), keys(d.new.AdditionalIdentifiers)
+	for _, key := range sortedKeys(before) {
+		if _, stays := after[key]; !stays {
+			d.add("breaking/additional-identifier", document.Pointer{"additionalIdentifiers"}, "the additional identifier "+quote(key)+" is gone", before[key].at)
+		}
+	}
+	for _, key := range sortedKeys(after) {
+		if _, known := before[key]; !known {
+			d.add("compatible/additional-identifier-added", document.Pointer{"additionalIdentifiers"}, quote(key)+" is an additional identifier now", after[key].at)
+		}
+	}
+}
+
+// pathChanges are the lists of properties with the rules for joining and leaving them.
+var pathChanges = []struct {
+	key            string
+	of             func(*schema.Schema) []schema.Path
+	joined, left   string
+	is             string // what a property in the list is
+	leavesByItself bool   // a property that is gone is reported as leaving too
+}{
+	{"createOnlyProperties", func(s *schema.Schema) []schema.Path { return s.CreateOnly }, "breaking/PR002", "compatible/list-dropped", "create-only", false},
+	{"writeOnlyProperties", func(s *schema.Schema) []schema.Path { return s.WriteOnly }, "breaking/PR003", "compatible/list-dropped", "write-only", false},
+	{"readOnlyProperties", func(s *schema.Schema) []schema.Path { return s.ReadOnly }, "breaking/PR004", "breaking/PR005", "read-only", true},
+	{"conditionalCreateOnlyProperties", func(s *schema.Schema) []schema.Path { return s.ConditionalCreateOnly }, "breaking/conditional-create-only", "compatible/list-dropped", "create-only under conditions", false},
+	{"nonPublicProperties", func(s *schema.Schema) []schema.Path { return s.NonPublic }, "breaking/non-public", "compatible/list-dropped", "non-public", false},
+	{"deprecatedProperties", func(s *schema.Schema) []schema.Path { return s.Deprecated }, "breaking/deprecated", "compatible/list-dropped", "deprecated", false},
+}
+
+func (d *differ) lists() {
+	for _, list := range pathChanges {
+		old, new := places(list.of(d.old)), places(list.of(d.new))
+		for _, p := range without(new, old) {
+			if !leads(d.old, p) && leads(d.new, p) {
+				continue // a new property: that it is new is said
+			}
+			d.add(list.joined, p.pointer(), fmt.Sprintf("%s is %s now", quote(p.key), list.is), p.at)
+		}
+		for _, p := range without(old, new) {
+			if !list.leavesByItself && !leads(d.new, p) {
+				continue // a property that is gone: that it is gone is said
+			}
+			d.add(list.left, p.pointer(), fmt.Sprintf("%s is not %s any more", quote(p.key), list.is), p.at)
+		}
+	}
+}
+
+func leads(s *schema.Schema, p place) bool { return len(p.tokens) > 0 && s.Property(p.tokens) != nil }
+
+func sortedKeys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for key := range m {
+		out = append(out, key)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,121 @@
+// Package lint judges schemas that can be read: one schema by [Run], two versions of one
+// by [Diff].
+//
+// What internal/schema reports is what the registry and the official tool say. The rules
+// here go further. Those with an upper-case name (lint/PR003, breaking/ML002) are the
+// rules of AWS's own resource-schema-guard-rail under its names, which mean different
+// things in its two modes and therefore bear the mode in front; those with a lower-case
+// name are this tool's own, for what every other check lets through.
+//
+// Everything is a row of a table, [Rules] and [ChangeRules], from which "cfn explain" and
+// docs/rules.md are made. Severities can be changed per project, and findings suppressed
+// for a reason, by [Settings].
+package lint
+
+import (
+	"slices"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// A Rule is one kind of problem that [Run] or [Settings] report. The fields but check and
+// kinds are what "cfn explain" prints.
+type Rule struct {
+	ID       string // stable: "lint/PR006"
+	Severity diag.Severity
+	Upstream string // the check of another tool that it matches, "" if it is this tool's own
+	Purpose  string // what it checks, one sentence
+	Why      string // what goes wrong otherwise
+
+	// Bad and Good are members of a schema, as JSON: with Bad in place of what a sound
+	// schema has the rule reports, with Good it does not. The value null stands for a
+	// member that is left out.
+	Bad, Good string
+
+	// Twin is the rule of internal/schema that reports the same fault, "" if there is
+	// none. Faults are what makes a schema contradict itself; what is no fault is the
+	// house style of AWS, which its own published types often break.
+	Twin  string
+	Fault bool
+
+	kinds []schema.Kind     // the kinds of document that it judges; all when nil
+	check func(*inspection) // nil for what Settings reports
+}
+
+// Rules returns every rule, in the order of the documentation.
+func Rules() []Rule {
+	return slices.Concat(identifierRules, permissionRules, taggingRules, styleRules, pathRules, valueRules, settingsRules)
+}
+
+// Config says by which rules a schema is judged. The zero Config is all of them.
+type Config struct {
+	// FaultsOnly leaves out the house style of AWS, and what schema.Load has said
+	// already under a name of its own.
+	FaultsOnly bool
+}
+
+// Run judges a schema that schema.Load has returned. The problems are sorted; severities
+// are those of the table, which [Settings.Apply] can change. Run never changes the schema,
+// and it may run on any number of schemas at once.
+func Run(s *schema.Schema, cfg Config) diag.List {
+	if s == nil || s.Root == nil {
+		return nil
+	}
+	var problems diag.List
+	facts := newFacts(s)
+	for _, rules := range [...][]Rule{identifierRules, permissionRules, taggingRules, styleRules, pathRules, valueRules} {
+		for i := range rules {
+			rule := &rules[i]
+			if rule.kinds != nil && !slices.Contains(rule.kinds, s.Kind) || cfg.FaultsOnly && (!rule.Fault || rule.Twin != "") {
+				continue
+			}
+			rule.check(&inspection{facts: facts, rule: rule, problems: &problems})
+		}
+	}
+	problems.Sort()
+	return problems
+}
+
+// resources is the kinds of rules that only resource types have.
+var resources = []schema.Kind{schema.Resource}
+
+// An inspection is one rule at work on one schema.
+type inspection struct {
+	*facts
+	rule     *Rule
+	problems *diag.List
+}
+
+// maxReports bounds the problems of one rule for one schema: beyond it, one more says the
+// same as the others.
+const maxReports = 200
+
+// report adds a problem of the rule.
+func (in *inspection) report(at diag.Range, pointer document.Pointer, message, hint string, related ...diag.Note) {
+	if n := len(*in.problems); n >= maxReports && (*in.problems)[n-maxReports].ID == in.rule.ID {
+		return
+	}
+	in.problems.Add(diag.Problem{
+		ID: in.rule.ID, Severity: in.rule.Severity, At: at, Pointer: pointer.String(),
+		Message: message, Hint: hint, Related: related,
+	})
+}
+
+// absent is the place of what the document does not have: its first brace.
+func (in *inspection) absent() diag.Range {
+	at := in.Root.At
+	at.End = at.Start
+	at.End.Offset++
+	at.End.Column++
+	return at
+}
+
+// keyAt is the place of a top-level key, or of the document if it has no such key.
+func (in *inspection) keyAt(key string) diag.Range {
+	if m := in.Root.Member(key); m != nil {
+		return m.KeyAt
+	}
+	return in.absent()
+}

@@ -1,0 +1,159 @@
+package lint
+
+import (
+	"fmt"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+)
+
+// identifierRules judge the lists of paths: what identifies a resource, and which of its
+// properties are read-only, create-only or write-only.
+var identifierRules = []Rule{{
+	ID: "lint/PID001", Severity: diag.Error, Fault: true, Twin: "schema/missing-key",
+	Upstream: "guard-rail: PID001",
+	Purpose:  "A resource type has a primaryIdentifier.",
+	Why:      "Every read, update and delete addresses the resource by it; the registry refuses a schema without one.",
+	Bad:      `"primaryIdentifier": null`,
+	Good:     `"primaryIdentifier": ["/properties/Id"]`,
+	kinds:    resources, check: identifierExists,
+}, {
+	ID: "lint/PID002", Severity: diag.Error, Fault: true, Twin: "schema/empty",
+	Upstream: "guard-rail: PID002",
+	Purpose:  "The primaryIdentifier has members.",
+	Why:      "An identifier of nothing identifies nothing.",
+	Bad:      `"primaryIdentifier": []`,
+	Good:     `"primaryIdentifier": ["/properties/Id"]`,
+	kinds:    resources, check: identifierNotEmpty,
+}, {
+	ID: "lint/PID003", Severity: diag.Warning, Fault: true, Twin: "schema/identifier-mutable",
+	Upstream: "guard-rail: PID003",
+	Purpose:  "Every member of the primaryIdentifier is read-only or create-only.",
+	Why:      "An identifier that an update may change would make CloudFormation lose the resource.",
+	Bad:      `"primaryIdentifier": ["/properties/Color"]`,
+	Good:     `"primaryIdentifier": ["/properties/Name"], "createOnlyProperties": ["/properties/Name"]`,
+	kinds:    resources, check: identifierFixed,
+}, {
+	ID: "lint/PID004", Severity: diag.Warning, Fault: true,
+	Upstream: "guard-rail: PID004",
+	Purpose:  "No member of the primaryIdentifier is write-only.",
+	Why:      "Write-only properties are never returned: nobody could read the identifier back.",
+	Bad:      `"primaryIdentifier": ["/properties/Secret"], "writeOnlyProperties": ["/properties/Secret"]`,
+	Good:     `"primaryIdentifier": ["/properties/Id"], "writeOnlyProperties": ["/properties/Secret"]`,
+	kinds:    resources, check: identifierReadable,
+}, {
+	ID: "lint/PR001", Severity: diag.Warning, Fault: true, Twin: "schema/read-only-overlap",
+	Upstream: "guard-rail: PR001",
+	Purpose:  "No property is both read-only and create-only.",
+	Why:      "Users cannot set a read-only property, so they cannot set it at creation either.",
+	Bad:      `"readOnlyProperties": ["/properties/Id", "/properties/Name"], "createOnlyProperties": ["/properties/Name"]`,
+	Good:     `"readOnlyProperties": ["/properties/Id"], "createOnlyProperties": ["/properties/Name"]`,
+	kinds:    resources, check: apart("readOnlyProperties", "createOnlyProperties"),
+}, {
+	ID: "lint/PR004", Severity: diag.Warning, Fault: true, Twin: "schema/read-only-overlap",
+	Upstream: "guard-rail: PR004",
+	Purpose:  "No property is both read-only and write-only.",
+	Why:      "A property that can neither be set nor read does not exist for anybody.",
+	Bad:      `"readOnlyProperties": ["/properties/Id", "/properties/Secret"], "writeOnlyProperties": ["/properties/Secret"]`,
+	Good:     `"readOnlyProperties": ["/properties/Id"], "writeOnlyProperties": ["/properties/Secret"]`,
+	kinds:    resources, check: apart("readOnlyProperties", "writeOnlyProperties"),
+}, {
+	ID: "lint/PR005", Severity: diag.Warning, Fault: true, Twin: "schema/identifier-unresolved",
+	Upstream: "guard-rail: PR005",
+	Purpose:  "The members of the primaryIdentifier name properties of the schema, in the notation of the specification.",
+	Why:      "A resource is found by its identifier: with one that no model can have, every read, update and delete fails.",
+	Bad:      `"primaryIdentifier": ["/properties/Ident"]`,
+	Good:     `"primaryIdentifier": ["/properties/Id"]`,
+	kinds:    resources, check: named("primaryIdentifier"),
+}, {
+	ID: "lint/PR006", Severity: diag.Warning, Fault: true,
+	Upstream: "guard-rail: PR006",
+	Purpose:  "createOnlyProperties name properties of the schema, in the notation of the specification.",
+	Why:      "A misspelt path protects nothing: an update that should replace the resource reaches the update handler instead.",
+	Bad:      `"createOnlyProperties": ["/properties/Nmae"]`,
+	Good:     `"createOnlyProperties": ["/properties/Name"]`,
+	kinds:    resources, check: named("createOnlyProperties"),
+}, {
+	ID: "lint/PR007", Severity: diag.Warning, Fault: true,
+	Upstream: "guard-rail: PR007",
+	Purpose:  "readOnlyProperties name properties of the schema, in the notation of the specification.",
+	Why:      "The property that was meant stays one that users can set, and the service's answer looks like drift.",
+	Bad:      `"readOnlyProperties": ["/properties/Id", "/properties/Arn"]`,
+	Good:     `"readOnlyProperties": ["/properties/Id"]`,
+	kinds:    resources, check: named("readOnlyProperties"),
+}, {
+	ID: "lint/PR008", Severity: diag.Warning, Fault: true,
+	Upstream: "guard-rail: PR008",
+	Purpose:  "writeOnlyProperties name properties of the schema, in the notation of the specification.",
+	Why:      "The secret that was meant is returned by the read handler and shown to everybody who may describe the resource.",
+	Bad:      `"writeOnlyProperties": ["/properties/Password"]`,
+	Good:     `"writeOnlyProperties": ["/properties/Secret"]`,
+	kinds:    resources, check: named("writeOnlyProperties"),
+}}
+
+func identifierExists(in *inspection) {
+	if in.Root.Get("primaryIdentifier") == nil {
+		in.report(in.absent(), nil, "the type has no primaryIdentifier", `add "primaryIdentifier": ["/properties/…"] with the property that identifies a resource`)
+	}
+}
+
+func identifierNotEmpty(in *inspection) {
+	if m := in.Root.Member("primaryIdentifier"); m != nil && len(itemsOf(m.Value)) == 0 {
+		in.report(m.KeyAt, []string{"primaryIdentifier"}, "the primaryIdentifier has no members", "name the property that identifies a resource")
+	}
+}
+
+func identifierFixed(in *inspection) {
+	readOnly, createOnly := in.list("readOnlyProperties"), in.list("createOnlyProperties")
+	for _, p := range in.list("primaryIdentifier") {
+		_, assigned := find(readOnly, p)
+		_, fixed := find(createOnly, p)
+		if !assigned && !fixed {
+			in.report(p.At, p.pointer, fmt.Sprintf("%s identifies the resource, but is neither read-only nor create-only", quote(p.Text)),
+				"add it to createOnlyProperties, or to readOnlyProperties if the service assigns it")
+		}
+	}
+}
+
+func identifierReadable(in *inspection) {
+	for _, p := range in.list("primaryIdentifier") {
+		if other, both := find(in.list("writeOnlyProperties"), p); both {
+			in.report(p.At, p.pointer, fmt.Sprintf("%s identifies the resource, but is write-only and never returned", quote(p.Text)),
+				"take it out of writeOnlyProperties", note(other.At, "write-only here"))
+		}
+	}
+}
+
+// apart checks that two lists have no property in common.
+func apart(key, otherKey string) func(*inspection) {
+	return func(in *inspection) {
+		for _, p := range in.list(key) {
+			if other, both := find(in.list(otherKey), p); both {
+				in.report(p.At, p.pointer, fmt.Sprintf("%s is in %s too", quote(p.Text), otherKey), "keep it in one of the two lists",
+					note(other.At, "the other mention"))
+			}
+		}
+	}
+}
+
+// named checks that the paths of a list name properties, in the true spelling.
+func named(key string) func(*inspection) {
+	return func(in *inspection) {
+		for _, p := range in.list(key) {
+			in.checkPath(p)
+		}
+	}
+}
+
+// checkPath reports a path that names no property, or names one in a spelling of its own.
+func (in *inspection) checkPath(p listed) {
+	switch {
+	case !in.leads(p.Path):
+		hint := in.nearest(p.Path)
+		if hint != "" {
+			hint = "did you mean " + hint + "?"
+		}
+		in.report(p.At, p.pointer, quote(p.Text)+" names no property", hint)
+	case p.Text != p.spelling():
+		in.report(p.At, p.pointer, fmt.Sprintf("%s is not how the specification writes paths", quote(p.Text)), "write "+quote(p.spelling()))
+	}
+}

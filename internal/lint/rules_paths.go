@@ -1,0 +1,284 @@
+package lint
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// pathRules judge what a schema refers to: properties by their paths, and definitions.
+var pathRules = []Rule{{
+	ID: "lint/path-unresolved", Severity: diag.Warning, Fault: true,
+	Purpose: "Every path of the schema names a property: in deprecatedProperties, conditionalCreateOnlyProperties, nonPublicProperties, propertyTransform and resourceLink. Those of nonPublicDefinitions name definitions.",
+	Why:     "No meta-schema looks where a path leads, so a misspelt one silently does nothing.",
+	Bad:     `"deprecatedProperties": ["/properties/Colour"]`,
+	Good:    `"deprecatedProperties": ["/properties/Color"]`,
+	check:   pathsResolve,
+}, {
+	ID: "lint/path-notation", Severity: diag.Warning, Fault: true,
+	Purpose: `Paths are written as the specification has them: they begin with /properties, cross arrays and maps by "*", and leave inner "properties" and "items" out.`,
+	Why:     "Every tool reads the other spellings differently: the path works here and means nothing there.",
+	Bad:     `"deprecatedProperties": ["/properties/Tags/Key"]`,
+	Good:    `"deprecatedProperties": ["/properties/Tags/*/Key"]`,
+	check:   pathsWellSpelled,
+}, {
+	ID: "lint/path-repeated", Severity: diag.Warning, Fault: true,
+	Purpose: "No list of paths names a property twice, and no identifier is given twice.",
+	Why:     "The second mention does nothing; often another property was meant.",
+	Bad:     `"readOnlyProperties": ["/properties/Id", "/properties/Id"]`,
+	Good:    `"readOnlyProperties": ["/properties/Id"]`,
+	check:   pathsOnce,
+}, {
+	ID: "lint/identifier-not-scalar", Severity: diag.Warning, Fault: true,
+	Purpose: "The members of identifiers are strings, numbers or booleans.",
+	Why:     "Cloud Control and the registry write an identifier as one text; the service answers an object or an array in it with an internal failure that explains nothing.",
+	Bad:     `"primaryIdentifier": ["/properties/Tags"]`,
+	Good:    `"primaryIdentifier": ["/properties/Id"]`,
+	kinds:   resources, check: identifiersScalar,
+}, {
+	ID: "lint/unused-definition", Severity: diag.Warning, Fault: true,
+	Purpose: "Every definition is used by a property, be it through other definitions.",
+	Why:     "What nothing refers to is forgotten or misspelt, and counts towards the size that the registry allows.",
+	Bad:     `"definitions": {"Page": {"type": "string"}}`,
+	Good:    `"definitions": {"Page": {"type": "string"}}, "properties": {"Cover": {"$ref": "#/definitions/Page"}}`,
+	check:   definitionsUsed,
+}, {
+	ID: "lint/ref-circular", Severity: diag.Warning, Fault: true,
+	Purpose: "A chain of $ref ends at a schema.",
+	Why:     "References that lead only to each other describe nothing: tools accept every value there, or hang.",
+	Bad:     `"definitions": {"A": {"$ref": "#/definitions/B"}, "B": {"$ref": "#/definitions/A"}}`,
+	Good:    `"definitions": {"A": {"$ref": "#/definitions/B"}, "B": {"type": "string"}}`,
+	check:   refsEnd,
+}, {
+	ID: "lint/ref-sibling", Severity: diag.Warning, Fault: true,
+	Purpose: "No constraint stands beside $ref.",
+	Why:     "draft-07 ignores everything beside $ref; only descriptions are of use to readers there.",
+	Bad:     `"properties": {"Owner": {"$ref": "#/definitions/Tag", "minProperties": 1}}`,
+	Good:    `"properties": {"Owner": {"$ref": "#/definitions/Tag", "description": "The owner."}}`,
+	check:   refsAlone,
+}}
+
+// otherLists are the lists of paths that guard-rail does not judge.
+var otherLists = [...]string{"deprecatedProperties", "conditionalCreateOnlyProperties", "nonPublicProperties"}
+
+// eachOther calls f for the paths that guard-rail does not judge.
+func (in *inspection) eachOther(f func(p listed)) {
+	for _, key := range otherLists {
+		for _, p := range in.list(key) {
+			f(p)
+		}
+	}
+	for _, t := range in.PropertyTransform {
+		f(listed{t.Path, document.Pointer{"propertyTransform", t.Path.Text}})
+	}
+}
+
+func pathsResolve(in *inspection) {
+	in.eachOther(func(p listed) {
+		if !in.leads(p.Path) {
+			hint := in.nearest(p.Path)
+			if hint != "" {
+				hint = "did you mean " + hint + "?"
+			}
+			in.report(p.At, p.pointer, quote(p.Text)+" names no property", hint)
+		}
+	})
+	for i, item := range itemsOf(in.Root.Get("nonPublicDefinitions")) {
+		tokens, ok := document.ParsePointer(textOf(item))
+		if item.Kind == document.String && (!ok || len(tokens) < 2 || tokens[0] != "definitions" || in.Root.Lookup(tokens) == nil) {
+			in.report(item.At, document.Pointer{"nonPublicDefinitions", strconv.Itoa(i)}, quote(item.Text)+" names no definition", "it reads like /definitions/Name")
+		}
+	}
+	in.checkLink()
+}
+
+// checkLink looks at the mappings of resourceLink, whose values are paths.
+func (in *inspection) checkLink() {
+	for _, m := range membersOf(in.Root.Get("resourceLink").Get("mappings")) {
+		tokens, ok := document.ParsePointer(textOf(m.Value))
+		if m.Value.Kind != document.String {
+			continue
+		}
+		if ok && len(tokens) > 0 && tokens[0] == "properties" {
+			tokens = tokens[1:]
+		}
+		if !ok || len(tokens) == 0 || in.Property(tokens) == nil {
+			in.report(m.Value.At, document.Pointer{"resourceLink", "mappings", m.Key}, quote(m.Value.Text)+" names no property", "")
+		}
+	}
+}
+
+func pathsWellSpelled(in *inspection) {
+	check := func(p listed) {
+		if in.leads(p.Path) && p.Text != p.spelling() {
+			in.report(p.At, p.pointer, quote(p.Text)+" is not how the specification writes paths", "write "+quote(p.spelling()))
+		}
+	}
+	in.eachOther(check)
+	for _, identifier := range in.additional() {
+		for _, p := range identifier {
+			check(p)
+		}
+	}
+}
+
+// pathLists are the top-level keys with paths, additionalIdentifiers apart.
+var pathLists = [...]string{
+	"primaryIdentifier", "readOnlyProperties", "writeOnlyProperties", "createOnlyProperties",
+	"conditionalCreateOnlyProperties", "deprecatedProperties", "nonPublicProperties",
+}
+
+func pathsOnce(in *inspection) {
+	once := func(list []listed) {
+		first := make(map[string]listed, len(list))
+		for _, p := range list {
+			if before, again := first[p.key()]; again {
+				in.report(p.At, p.pointer, quote(p.Text)+" is in the list already", "leave one of them out", note(before.At, "the first mention"))
+				continue
+			}
+			first[p.key()] = p
+		}
+	}
+	for _, key := range pathLists {
+		once(in.list(key))
+	}
+	seen := map[string]diag.Range{identifierKey(in.list("primaryIdentifier")): in.keyAt("primaryIdentifier")}
+	for _, identifier := range in.additional() {
+		once(identifier)
+		if len(identifier) == 0 {
+			continue
+		}
+		key := identifierKey(identifier)
+		if before, again := seen[key]; again {
+			in.report(identifier[0].At, identifier[0].pointer[:2], "the identifier is given already", "leave one of them out", note(before, "the first mention"))
+			continue
+		}
+		seen[key] = identifier[0].At
+	}
+}
+
+// identifierKey is the same text for identifiers of the same properties in the same order.
+func identifierKey(list []listed) string {
+	var b strings.Builder
+	for _, p := range list {
+		b.WriteString(p.key() + "\x00")
+	}
+	return b.String()
+}
+
+func identifiersScalar(in *inspection) {
+	check := func(p listed) {
+		if !in.leads(p.Path) {
+			return
+		}
+		node := in.resolved(in.Property(p.Tokens))
+		if node == nil {
+			return
+		}
+		for _, name := range typesOf(node) {
+			if name == "array" || name == "object" {
+				in.report(p.At, p.pointer, fmt.Sprintf("%s identifies the resource, but is of type %s", quote(p.Text), name), "use a string that the service or the user assigns")
+				return
+			}
+		}
+	}
+	for _, p := range in.list("primaryIdentifier") {
+		check(p)
+	}
+	for _, identifier := range in.additional() {
+		for _, p := range identifier {
+			check(p)
+		}
+	}
+}
+
+// definitionsUsed follows the references from everything that is no definition.
+func definitionsUsed(in *inspection) {
+	definitions := membersOf(in.Root.Get("definitions"))
+	if len(definitions) == 0 {
+		return
+	}
+	owner := make(map[*document.Value]string, len(in.sites)) // the definition that a schema is in
+	refs := map[string][]*document.Value{}                   // the schemas with $ref, by that
+	for _, site := range in.sites {
+		name := ""
+		if len(site.Pointer) > 1 && site.Pointer[0] == "definitions" {
+			name = site.Pointer[1]
+		}
+		owner[site.Node] = name
+		if site.Node.Get("$ref") != nil {
+			refs[name] = append(refs[name], site.Node)
+		}
+	}
+	used := map[string]bool{"": true}
+	queue := []string{""}
+	use := func(name string) {
+		if !used[name] {
+			used[name] = true
+			queue = append(queue, name)
+		}
+	}
+	for len(queue) > 0 {
+		from := queue[0]
+		queue = queue[1:]
+		for _, node := range refs[from] {
+			// The text names what stands between here and the end of a chain.
+			use(definitionOf(textOf(node.Get("$ref"))))
+			if target := in.resolved(node); target != nil {
+				use(owner[target])
+			}
+		}
+	}
+	for _, m := range definitions {
+		if !used[m.Key] {
+			in.report(m.KeyAt, document.Pointer{"definitions", m.Key}, fmt.Sprintf("the definition %s is not used", quote(m.Key)), "leave it out")
+		}
+	}
+}
+
+// definitionOf is the name in a reference to a definition of the document, else "".
+func definitionOf(ref string) string {
+	_, fragment, _ := strings.Cut(ref, "#")
+	tokens, ok := document.ParsePointer(fragment)
+	if !ok || len(tokens) < 2 || tokens[0] != "definitions" {
+		return ""
+	}
+	return tokens[1]
+}
+
+func refsEnd(in *inspection) {
+	for _, site := range in.sites {
+		ref := site.Node.Get("$ref")
+		if ref == nil || ref.Kind != document.String || !in.circular(site.Node) {
+			continue
+		}
+		in.report(ref.At, site.Pointer.Append("$ref"), fmt.Sprintf("the reference %s leads only back to itself", quote(ref.Text)), "describe the value in one of the definitions")
+	}
+}
+
+// circular tells whether the references from a schema lead only to each other.
+func (in *inspection) circular(node *document.Value) bool {
+	_, err := in.Resolve(node)
+	return errors.Is(err, schema.ErrCircular)
+}
+
+// annotations may stand beside $ref: they constrain nothing.
+var annotations = map[string]bool{"$ref": true, "description": true, "title": true, "$comment": true, "examples": true, "default": true, "relationshipRef": true}
+
+func refsAlone(in *inspection) {
+	for _, site := range in.sites {
+		if len(site.Pointer) == 0 || site.Node.Get("$ref") == nil {
+			continue
+		}
+		for _, m := range site.Node.Members {
+			if !annotations[m.Key] {
+				in.report(m.KeyAt, site.Pointer.Append(m.Key), fmt.Sprintf("%s stands beside $ref, which makes it void", quote(m.Key)), "put it into the definition, or describe the value without $ref")
+			}
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package lint
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+const permissionsWhy = "The execution role of the handler is made from its permissions: without them its calls are refused, with wildcards it may do more than it needs."
+
+// permissionRules judge the handlers and what they may do.
+var permissionRules = []Rule{{
+	ID: "lint/PER001", Severity: diag.Warning,
+	Upstream: "guard-rail: PER001",
+	Purpose:  "The type has a create handler.",
+	Why:      "Without one nobody can create the resource with CloudFormation.",
+	Bad:      `"handlers": {"create": null}`,
+	Good:     `"handlers": {"create": {"permissions": ["tps:CreateReport"]}}`,
+	kinds:    resources, check: handlerExists("create", ""),
+}, {
+	ID: "lint/PER002", Severity: diag.Warning,
+	Upstream: "guard-rail: PER002",
+	Purpose:  "The create handler has permissions, none of them a wildcard.",
+	Why:      permissionsWhy,
+	Bad:      `"handlers": {"create": {"permissions": ["tps:*"]}}`,
+	Good:     `"handlers": {"create": {"permissions": ["tps:CreateReport"]}}`,
+	kinds:    resources, check: permissionsGiven("create", true, true),
+}, {
+	ID: "lint/PER003", Severity: diag.Warning,
+	Upstream: "guard-rail: PER003",
+	Purpose:  "The type has a read handler.",
+	Why:      "Fn::GetAtt, drift detection, import and the contract tests all read the resource.",
+	Bad:      `"handlers": {"read": null}`,
+	Good:     `"handlers": {"read": {"permissions": ["tps:GetReport"]}}`,
+	kinds:    resources, check: handlerExists("read", ""),
+}, {
+	ID: "lint/PER004", Severity: diag.Warning,
+	Upstream: "guard-rail: PER004",
+	Purpose:  "The read handler has permissions, none of them a wildcard.",
+	Why:      permissionsWhy,
+	Bad:      `"handlers": {"read": {"permissions": []}}`,
+	Good:     `"handlers": {"read": {"permissions": ["tps:GetReport"]}}`,
+	kinds:    resources, check: permissionsGiven("read", true, true),
+}, {
+	ID: "lint/PER005", Severity: diag.Warning,
+	Upstream: "guard-rail: PER005",
+	Purpose:  "The type has an update handler.",
+	Why:      "Without one every change of a property replaces the resource, with a new identifier.",
+	Bad:      `"handlers": {"update": null}`,
+	Good:     `"handlers": {"update": {"permissions": ["tps:UpdateReport"]}}`,
+	kinds:    resources, check: handlerExists("update", "if the service cannot update, list every property that can be set in createOnlyProperties"),
+}, {
+	ID: "lint/PER006", Severity: diag.Warning,
+	Upstream: "guard-rail: PER006",
+	Purpose:  "The update handler has permissions.",
+	Why:      permissionsWhy,
+	Bad:      `"handlers": {"update": {"permissions": []}}`,
+	Good:     `"handlers": {"update": {"permissions": ["tps:UpdateReport"]}}`,
+	kinds:    resources, check: permissionsGiven("update", true, false),
+}, {
+	ID: "lint/PER007", Severity: diag.Warning,
+	Upstream: "guard-rail: PER007",
+	Purpose:  "No permission of the update handler is a wildcard.",
+	Why:      permissionsWhy,
+	Bad:      `"handlers": {"update": {"permissions": ["tps:Update*"]}}`,
+	Good:     `"handlers": {"update": {"permissions": ["tps:UpdateReport"]}}`,
+	kinds:    resources, check: permissionsGiven("update", false, true),
+}, {
+	ID: "lint/PER008", Severity: diag.Warning,
+	Upstream: "guard-rail: PER008",
+	Purpose:  "The type has a delete handler.",
+	Why:      "Without one a stack cannot be deleted cleanly, nor a failed creation rolled back.",
+	Bad:      `"handlers": {"delete": null}`,
+	Good:     `"handlers": {"delete": {"permissions": ["tps:DeleteReport"]}}`,
+	kinds:    resources, check: handlerExists("delete", ""),
+}, {
+	ID: "lint/PER009", Severity: diag.Warning,
+	Upstream: "guard-rail: PER009",
+	Purpose:  "The delete handler has permissions, none of them a wildcard.",
+	Why:      permissionsWhy,
+	Bad:      `"handlers": {"delete": {"permissions": []}}`,
+	Good:     `"handlers": {"delete": {"permissions": ["tps:DeleteReport"]}}`,
+	kinds:    resources, check: permissionsGiven("delete", true, true),
+}, {
+	ID: "lint/PER010", Severity: diag.Warning,
+	Upstream: "guard-rail: PER010",
+	Purpose:  "The type has a list handler.",
+	Why:      "Without one existing resources cannot be discovered: neither by Cloud Control nor by the generator of templates.",
+	Bad:      `"handlers": {"list": null}`,
+	Good:     `"handlers": {"list": {"permissions": ["tps:ListReports"]}}`,
+	kinds:    resources, check: handlerExists("list", ""),
+}, {
+	ID: "lint/PER011", Severity: diag.Warning,
+	Upstream: "guard-rail: PER011",
+	Purpose:  "The list handler has permissions, none of them a wildcard.",
+	Why:      permissionsWhy,
+	Bad:      `"handlers": {"list": {"permissions": ["tps:*"]}}`,
+	Good:     `"handlers": {"list": {"permissions": ["tps:ListReports"]}}`,
+	kinds:    resources, check: permissionsGiven("list", true, true),
+}, {
+	ID: "lint/permission-form", Severity: diag.Warning, Fault: true,
+	Purpose: "A permission is a service prefix and an action with a colon between them.",
+	Why:     "IAM refuses a policy with anything else, and the execution role cannot be created.",
+	Bad:     `"handlers": {"create": {"permissions": ["tps/CreateReport"]}}`,
+	Good:    `"handlers": {"create": {"permissions": ["tps:CreateReport"]}}`,
+	check:   permissionsWellFormed,
+}, {
+	ID: "lint/permission-repeated", Severity: diag.Warning, Fault: true,
+	Purpose: "A handler names each permission once.",
+	Why:     "The second mention does nothing; often another one was meant.",
+	Bad:     `"handlers": {"create": {"permissions": ["tps:CreateReport", "tps:CreateReport"]}}`,
+	Good:    `"handlers": {"create": {"permissions": ["tps:CreateReport", "tps:GetReport"]}}`,
+	check:   permissionsOnce,
+}, {
+	ID: "lint/handler-timeout", Severity: diag.Warning, Fault: true,
+	Purpose: "timeoutInMinutes stands on create, update and delete only.",
+	Why:     "Read and list answer within 30 seconds or fail, whatever the schema says.",
+	Bad:     `"handlers": {"read": {"permissions": ["tps:GetReport"], "timeoutInMinutes": 60}}`,
+	Good:    `"handlers": {"create": {"permissions": ["tps:CreateReport"], "timeoutInMinutes": 60}}`,
+	kinds:   resources, check: timeoutsUseful,
+}}
+
+func handlerExists(action, hint string) func(*inspection) {
+	return func(in *inspection) {
+		if in.Handler(action) != nil {
+			return
+		}
+		if hint == "" {
+			hint = fmt.Sprintf(`add "%s": {"permissions": […]} to "handlers" and write the handler`, action)
+		}
+		var pointer document.Pointer
+		if in.Root.Get("handlers") != nil {
+			pointer = document.Pointer{"handlers"}
+		}
+		in.report(in.keyAt("handlers"), pointer, fmt.Sprintf("the type has no %s handler", action), hint)
+	}
+}
+
+// wildcard is what guard-rail takes for one: a whole service, or a beginning of letters
+// and digits. A bare "*" and "s3:*Tagging" pass there; schema/wildcard-permission has them.
+var wildcard = regexp.MustCompile(`^[a-z0-9-]{0,20}:[a-zA-Z0-9]*\*$`)
+
+// permissionsGiven judges the permissions of a handler that is there: the absence of the
+// handler has a rule of its own.
+func permissionsGiven(action string, some, specific bool) func(*inspection) {
+	return func(in *inspection) {
+		h := in.Handler(action)
+		if h == nil {
+			return
+		}
+		pointer := document.Pointer{"handlers", action, "permissions"}
+		permissions := in.Root.Get("handlers").Get(action).Get("permissions")
+		if some && len(itemsOf(permissions)) == 0 {
+			at := h.At
+			if permissions != nil {
+				at = permissions.At
+			}
+			in.report(at, pointer, fmt.Sprintf("the %s handler has no permissions", action), "name the API operations that it calls, as in s3:CreateBucket")
+		}
+		for i, item := range itemsOf(permissions) {
+			if specific && wildcard.MatchString(textOf(item)) {
+				in.report(item.At, pointer.Append(strconv.Itoa(i)), fmt.Sprintf("the permission %s of the %s handler is a wildcard", quote(item.Text), action), "name the operations that the handler calls")
+			}
+		}
+	}
+}
+
+// eachPermission calls f for the permissions of all handlers.
+func (in *inspection) eachPermission(f func(action string, item *document.Value, pointer document.Pointer)) {
+	for _, h := range membersOf(in.Root.Get("handlers")) {
+		for i, item := range itemsOf(h.Value.Get("permissions")) {
+			if item.Kind == document.String {
+				f(h.Key, item, document.Pointer{"handlers", h.Key, "permissions", strconv.Itoa(i)})
+			}
+		}
+	}
+}
+
+var permissionForm = regexp.MustCompile(`^(\*|[a-zA-Z0-9*-]+:[a-zA-Z0-9*?.]+)$`)
+
+func permissionsWellFormed(in *inspection) {
+	in.eachPermission(func(_ string, item *document.Value, pointer document.Pointer) {
+		if !permissionForm.MatchString(item.Text) {
+			in.report(item.At, pointer, quote(item.Text)+" is no permission of IAM", "it reads like s3:CreateBucket")
+		}
+	})
+}
+
+func permissionsOnce(in *inspection) {
+	type mention struct{ action, text string }
+	first := map[mention]*document.Value{}
+	in.eachPermission(func(action string, item *document.Value, pointer document.Pointer) {
+		key := mention{action, item.Text}
+		if before := first[key]; before != nil {
+			in.report(item.At, pointer, fmt.Sprintf("the %s handler has the permission %s already", action, quote(item.Text)), "leave one of them out", note(before.At, "the first mention"))
+			return
+		}
+		first[key] = item
+	})
+}
+
+func timeoutsUseful(in *inspection) {
+	for _, action := range []string{"read", "list"} {
+		if m := in.Root.Get("handlers").Get(action).Member("timeoutInMinutes"); m != nil {
+			in.report(m.KeyAt, document.Pointer{"handlers", action, "timeoutInMinutes"}, fmt.Sprintf("timeoutInMinutes does nothing for the %s handler, which has 30 seconds", action), "leave it out")
+		}
+	}
+}

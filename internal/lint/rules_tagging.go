@@ -1,0 +1,332 @@
+package lint
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// taggingWhy is why everything about tags is written out.
+const taggingWhy = "The defaults (all true) promise more than most services keep; what is written down is checked by the contract tests."
+
+// taggingRules judge what the schema says about tags.
+var taggingRules = []Rule{{
+	ID: "lint/TAG001", Severity: diag.Warning,
+	Upstream: "guard-rail: TAG001",
+	Purpose:  "The deprecated key taggable is not used.",
+	Why:      "It cannot say where the tags are, or when they can be changed; tagging can.",
+	Bad:      `"tagging": null, "taggable": true`,
+	Good:     `"tagging": {"taggable": true}`,
+	kinds:    resources, check: taggableUnused,
+}, {
+	ID: "lint/TAG002", Severity: diag.Warning, Twin: "schema/tagging-missing",
+	Upstream: "guard-rail: TAG002",
+	Purpose:  "The schema has the key tagging.",
+	Why:      "Without it the type counts as taggable, with everything that follows from that.",
+	Bad:      `"tagging": null`,
+	Good:     `"tagging": {"taggable": true}`,
+	kinds:    resources, check: taggingExists,
+}, {
+	ID: "lint/TAG003", Severity: diag.Error, Fault: true, Twin: "schema/taggable-and-tagging",
+	Upstream: "guard-rail: TAG003",
+	Purpose:  "taggable and tagging do not stand side by side.",
+	Why:      "The two can contradict each other, so the registry refuses them together.",
+	Bad:      `"taggable": true`,
+	Good:     `"tagging": {"taggable": true}`,
+	kinds:    resources, check: taggingOnce,
+}, {
+	ID: "lint/TAG004", Severity: diag.Warning,
+	Upstream: "guard-rail: TAG004",
+	Purpose:  "A type with taggable true has a property Tags.",
+	Why:      "CloudFormation writes the tags of the stack there.",
+	Bad:      `"tagging": null, "taggable": true, "properties": {"Tags": null}`,
+	Good:     `"tagging": null, "taggable": true`,
+	kinds:    resources, check: tagsBesideTaggable,
+}, {
+	ID: "lint/TAG005", Severity: diag.Error, Fault: true, Twin: "schema/wrong-type",
+	Upstream: "guard-rail: TAG005",
+	Purpose:  "tagging is an object.",
+	Why:      "The registry refuses the schema.",
+	Bad:      `"tagging": true`,
+	Good:     `"tagging": {"taggable": true}`,
+	kinds:    resources, check: taggingIsObject,
+}, {
+	ID: "lint/TAG006", Severity: diag.Error, Fault: true, Twin: "schema/missing-key",
+	Upstream: "guard-rail: TAG006",
+	Purpose:  "tagging has the key taggable.",
+	Why:      "The registry refuses the schema.",
+	Bad:      `"tagging": {"taggable": null}`,
+	Good:     `"tagging": {"taggable": true}`,
+	kinds:    resources, check: taggingComplete("taggable"),
+}, {
+	ID: "lint/TAG007", Severity: diag.Warning,
+	Upstream: "guard-rail: TAG007",
+	Purpose:  "tagging of a taggable type says whether tags can be given at creation.",
+	Why:      taggingWhy,
+	Bad:      `"tagging": {"tagOnCreate": null}`,
+	Good:     `"tagging": {"tagOnCreate": true}`,
+	kinds:    resources, check: taggingComplete("tagOnCreate"),
+}, {
+	ID: "lint/TAG008", Severity: diag.Warning,
+	Upstream: "guard-rail: TAG008",
+	Purpose:  "tagging of a taggable type says whether tags can be updated.",
+	Why:      taggingWhy,
+	Bad:      `"tagging": {"tagUpdatable": null}`,
+	Good:     `"tagging": {"tagUpdatable": true}`,
+	kinds:    resources, check: taggingComplete("tagUpdatable"),
+}, {
+	ID: "lint/TAG009", Severity: diag.Warning,
+	Upstream: "guard-rail: TAG009",
+	Purpose:  "tagging of a taggable type says whether it takes CloudFormation's own tags.",
+	Why:      taggingWhy,
+	Bad:      `"tagging": {"cloudFormationSystemTags": null}`,
+	Good:     `"tagging": {"cloudFormationSystemTags": false}`,
+	kinds:    resources, check: taggingComplete("cloudFormationSystemTags"),
+}, {
+	ID: "lint/TAG010", Severity: diag.Warning,
+	Upstream: "guard-rail: TAG010",
+	Purpose:  "tagging of a taggable type names its tagProperty.",
+	Why:      taggingWhy,
+	Bad:      `"tagging": {"tagProperty": null}`,
+	Good:     `"tagging": {"tagProperty": "/properties/Tags"}`,
+	kinds:    resources, check: taggingComplete("tagProperty"),
+}, {
+	ID: "lint/TAG011", Severity: diag.Warning,
+	Upstream: "guard-rail: TAG011",
+	Purpose:  "A taggable type has a property that is called Tags.",
+	Why:      "Users look for the tags there in every type; another name makes the type the exception.",
+	Bad:      `"properties": {"Tags": null, "Labels": {"type": "object"}}, "tagging": {"tagProperty": "/properties/Labels"}`,
+	Good:     `"tagging": {"tagProperty": "/properties/Tags"}`,
+	kinds:    resources, check: tagsBesideTagging,
+}, {
+	ID: "lint/TAG012", Severity: diag.Warning,
+	Upstream: "guard-rail: TAG012",
+	Purpose:  "tagging of a taggable type lists the permissions that tagging needs.",
+	Why:      "A role that may change a resource but not its tags can then be told from one that may do both.",
+	Bad:      `"tagging": {"permissions": null}`,
+	Good:     `"tagging": {"permissions": ["tps:TagReport", "tps:UntagReport"]}`,
+	kinds:    resources, check: taggingComplete("permissions"),
+}, {
+	ID: "lint/TAG013", Severity: diag.Error, Fault: true, Twin: "schema/tag-property",
+	Upstream: "guard-rail: TAG013",
+	Purpose:  "tagProperty of a taggable type names a property of the schema.",
+	Why:      "CloudFormation writes the tags of the stack there.",
+	Bad:      `"tagging": {"tagProperty": "/properties/Labels"}`,
+	Good:     `"tagging": {"tagProperty": "/properties/Tags"}`,
+	kinds:    resources, check: tagPropertyExists,
+}, {
+	ID: "lint/TAG014", Severity: diag.Warning, Fault: true,
+	Upstream: "guard-rail: TAG014",
+	Purpose:  "The property with the tags is not write-only.",
+	Why:      "Tags that are never returned cannot be compared: drift of tags stays unseen, and the contract tests for tags fail.",
+	Bad:      `"writeOnlyProperties": ["/properties/Tags"]`,
+	Good:     `"writeOnlyProperties": ["/properties/Secret"]`,
+	kinds:    resources, check: tagPropertyNotIn("writeOnlyProperties", "write-only: nobody can read the tags back"),
+}, {
+	ID: "lint/TAG015", Severity: diag.Warning,
+	Upstream: "guard-rail: TAG015",
+	Purpose:  "The type can be tagged.",
+	Why:      "Tags are how users allot cost and access; AWS asks for them of all types of its own. A type whose service has no tags suppresses the rule.",
+	Bad:      `"tagging": {"taggable": false}`,
+	Good:     `"tagging": {"taggable": true}`,
+	kinds:    resources, check: canBeTagged,
+}, {
+	ID: "lint/TAG016", Severity: diag.Warning,
+	Upstream: "guard-rail: TAG016",
+	Purpose:  `A type that is not taggable has no property whose name contains "Tag".`,
+	Why:      "A property with tags that tagging does not mention gets neither the tags of the stack nor the checks of tags. Names such as ImageTagMutability are a false alarm.",
+	Bad:      `"tagging": {"taggable": false}`,
+	Good:     `"tagging": {"taggable": false}, "properties": {"Tags": null}`,
+	kinds:    resources, check: noTagsUntold,
+}, {
+	ID: "lint/TAG017", Severity: diag.Warning,
+	Upstream: "guard-rail: TAG017",
+	Purpose:  "The property with the tags is not create-only.",
+	Why:      "A change of one tag would replace the resource.",
+	Bad:      `"createOnlyProperties": ["/properties/Tags"]`,
+	Good:     `"createOnlyProperties": ["/properties/Name"]`,
+	kinds:    resources, check: tagPropertyNotIn("createOnlyProperties", "create-only: a changed tag replaces the resource"),
+}, {
+	ID: "lint/TAG018", Severity: diag.Warning, Fault: true,
+	Upstream: "guard-rail: TAG018",
+	Purpose:  "Tags that are create-only have tagUpdatable false.",
+	Why:      "The schema says at once that tags can be updated and that they cannot.",
+	Bad:      `"createOnlyProperties": ["/properties/Tags"], "tagging": {"tagUpdatable": true}`,
+	Good:     `"createOnlyProperties": ["/properties/Tags"], "tagging": {"tagUpdatable": false}`,
+	kinds:    resources, check: createOnlyTagsNotUpdatable,
+}, {
+	ID: "lint/TAG019", Severity: diag.Warning,
+	Upstream: "guard-rail: TAG019",
+	Purpose:  "tagProperty has no wildcard.",
+	Why:      "The tags of the stack go to one place; in every item of an array they would be repeated.",
+	Bad:      `"properties": {"Pages": {"type": "array", "items": {"type": "object", "properties": {"Tags": {"type": "object"}}}}}, "tagging": {"tagProperty": "/properties/Pages/*/Tags"}`,
+	Good:     `"tagging": {"tagProperty": "/properties/Tags"}`,
+	kinds:    resources, check: tagPropertySingle,
+}, {
+	ID: "lint/tag-property-type", Severity: diag.Warning, Fault: true,
+	Purpose: "The property with the tags is a list of objects with Key and Value, or a map of strings.",
+	Why:     "CloudFormation writes the tags of the stack in one of these two shapes; anything else fails when a stack has tags.",
+	Bad:     `"properties": {"Tags": {"type": "string"}}`,
+	Good:    `"properties": {"Tags": {"type": "object", "patternProperties": {"^.+$": {"type": "string"}}, "additionalProperties": false}}`,
+	kinds:   resources, check: tagPropertyShape,
+}}
+
+// tagging returns the key of the schema, nil if it has none that is an object.
+func (in *inspection) tagging() *document.Member {
+	m := in.Root.Member("tagging")
+	if m == nil || m.Value.Kind != document.Object {
+		return nil
+	}
+	return m
+}
+
+// tagged returns the key tagging of a schema that says that the type is taggable.
+func (in *inspection) tagged() *document.Member {
+	m := in.tagging()
+	if m == nil || !isTrue(m.Value.Get("taggable")) {
+		return nil
+	}
+	return m
+}
+
+func taggableUnused(in *inspection) {
+	if m := in.Root.Member("taggable"); m != nil {
+		in.report(m.KeyAt, document.Pointer{"taggable"}, `"taggable" is deprecated`, fmt.Sprintf(`write "tagging": {"taggable": %v, …}`, isTrue(m.Value)))
+	}
+}
+
+func taggingExists(in *inspection) {
+	if in.Root.Member("tagging") == nil {
+		in.report(in.absent(), nil, "the schema does not say by tagging whether the type has tags", `add "tagging": {"taggable": false}, or describe its tags there`)
+	}
+}
+
+func taggingOnce(in *inspection) {
+	short, long := in.Root.Member("taggable"), in.Root.Member("tagging")
+	if short != nil && long != nil {
+		in.report(short.KeyAt, document.Pointer{"taggable"}, `"taggable" and "tagging" both describe tagging`, `leave "taggable" out: it is the older form`, note(long.KeyAt, "described here"))
+	}
+}
+
+func tagsBesideTaggable(in *inspection) {
+	if m := in.Root.Member("taggable"); m != nil && isTrue(m.Value) && in.Root.Get("properties").Get("Tags") == nil {
+		in.report(m.KeyAt, document.Pointer{"taggable"}, `the type is taggable, but has no property "Tags"`, `declare it, or set "taggable": false`)
+	}
+}
+
+func taggingIsObject(in *inspection) {
+	if m := in.Root.Member("tagging"); m != nil && m.Value.Kind != document.Object {
+		in.report(m.Value.At, document.Pointer{"tagging"}, "tagging is no object", `write "tagging": {"taggable": …}`)
+	}
+}
+
+// taggingComplete checks that a key of tagging is written out; all but taggable itself
+// only where the type is taggable.
+func taggingComplete(key string) func(*inspection) {
+	return func(in *inspection) {
+		m := in.tagged()
+		if key == "taggable" {
+			m = in.tagging()
+		}
+		if m != nil && m.Value.Get(key) == nil {
+			in.report(m.KeyAt, document.Pointer{"tagging"}, "tagging does not have "+key, "write it out, even where the default is meant")
+		}
+	}
+}
+
+func tagsBesideTagging(in *inspection) {
+	if m := in.tagged(); m != nil && in.Root.Get("properties").Get("Tags") == nil {
+		in.report(m.KeyAt, document.Pointer{"tagging"}, `the type is taggable, but has no property "Tags"`, "call the property with the tags so")
+	}
+}
+
+// tagProperty returns the value of the key in the tagging of a taggable type, nil if
+// there is none.
+func (in *inspection) tagProperty() *document.Value {
+	m := in.tagged()
+	if m == nil || m.Value.Get("tagProperty") == nil || m.Value.Get("tagProperty").Kind != document.String {
+		return nil
+	}
+	return m.Value.Get("tagProperty")
+}
+
+var tagPropertyPointer = document.Pointer{"tagging", "tagProperty"}
+
+func tagPropertyExists(in *inspection) {
+	if v := in.tagProperty(); v != nil && !in.leads(in.Tagging.Property) {
+		in.report(v.At, tagPropertyPointer, fmt.Sprintf("tagProperty is %s, but there is no such property", quote(v.Text)), "")
+	}
+}
+
+// tagPropertyNotIn checks that the tags are not in a list of paths.
+func tagPropertyNotIn(key, message string) func(*inspection) {
+	return func(in *inspection) {
+		v := in.tagProperty()
+		if v == nil {
+			return
+		}
+		if other, both := find(in.list(key), listed{Path: in.Tagging.Property}); both {
+			in.report(v.At, tagPropertyPointer, "the property with the tags is "+message, "take it out of "+key, note(other.At, "listed here"))
+		}
+	}
+}
+
+func canBeTagged(in *inspection) {
+	if m := in.tagging(); m != nil && !isTrue(m.Value.Get("taggable")) {
+		in.report(m.KeyAt, document.Pointer{"tagging"}, "the type cannot be tagged", "if the service has no tags, suppress the rule and say so")
+	}
+}
+
+func noTagsUntold(in *inspection) {
+	m := in.tagging()
+	if m == nil || !isFalse(m.Value.Get("taggable")) {
+		return
+	}
+	in.eachProperty(func(p document.Member) bool {
+		if !strings.Contains(p.Key, "Tag") {
+			return true
+		}
+		in.report(m.KeyAt, document.Pointer{"tagging", "taggable"}, fmt.Sprintf("the type is said to have no tags, but has the property %s", quote(p.Key)),
+			"describe its tags in tagging; if they are none, suppress the rule and say so", note(p.KeyAt, "the property"))
+		return false
+	})
+}
+
+func createOnlyTagsNotUpdatable(in *inspection) {
+	v := in.tagProperty()
+	if v == nil {
+		return
+	}
+	other, both := find(in.list("createOnlyProperties"), listed{Path: in.Tagging.Property})
+	if both && !isFalse(in.tagged().Value.Get("tagUpdatable")) {
+		in.report(v.At, tagPropertyPointer, "the tags are create-only, but tagUpdatable is not false", `set "tagUpdatable": false`, note(other.At, "create-only here"))
+	}
+}
+
+func tagPropertySingle(in *inspection) {
+	if v := in.tagProperty(); v != nil && strings.Contains(v.Text, "*") {
+		in.report(v.At, tagPropertyPointer, fmt.Sprintf("tagProperty is %s: the tags would go into every item", quote(v.Text)), "name one property")
+	}
+}
+
+func tagPropertyShape(in *inspection) {
+	v := in.tagProperty()
+	if v == nil || !in.leads(in.Tagging.Property) {
+		return
+	}
+	node := in.resolved(in.Property(in.Tagging.Property.Tokens))
+	if node == nil {
+		return
+	}
+	for _, name := range typesOf(node) {
+		if name == "array" || name == "object" {
+			return
+		}
+	}
+	if len(typesOf(node)) > 0 {
+		in.report(v.At, tagPropertyPointer, fmt.Sprintf("the property with the tags is of type %s", strings.Join(typesOf(node), " or ")),
+			"make it an array of objects with Key and Value, or an object with patternProperties")
+	}
+}
