@@ -1,5 +1,5 @@
-// Package document reads JSON into one ordered tree that remembers where every value
-// was written.
+// Package document reads JSON and YAML into one ordered tree that remembers where every
+// value was written.
 //
 // A user's document keeps its order and its places from the first byte to the last
 // message: schemas, inputs and settings all come through here, so that whatever is said

@@ -13,6 +13,10 @@ import (
 type Limits struct {
 	Bytes int // the size of the document; 0 means 8 MiB
 	Depth int // how deep arrays and objects nest; 0 means 512
+
+	// Values is how many values a YAML document may come to with its aliases expanded;
+	// 0 means 262,144. JSON is bounded by its size alone.
+	Values int
 }
 
 func (l Limits) withDefaults() Limits {
@@ -21,6 +25,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Depth == 0 {
 		l.Depth = 512
+	}
+	if l.Values == 0 {
+		l.Values = 1 << 18
 	}
 	return l
 }
@@ -44,7 +51,7 @@ func ParseJSON(file string, data []byte, limits Limits) (*Value, diag.List) {
 		p.findInvalidUTF8()
 		return nil, p.problems
 	}
-	if len(data) >= 3 && string(data[:3]) == "\xef\xbb\xbf" {
+	if len(data) >= 3 && string(data[:3]) == byteOrderMark {
 		p.pos, p.lineStart = 3, 3
 	}
 	p.space()

@@ -1,0 +1,123 @@
+package document
+
+import (
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+)
+
+// A yamlFault is what is said about a fault of syntax that the YAML library found.
+type yamlFault struct {
+	message, hint string
+
+	// atContext puts the problem where the construct began rather than where the library
+	// gave up.
+	atContext bool
+}
+
+const (
+	noTabs   = "YAML is indented with blanks, never with tabs"
+	quoteIt  = `put the text in quotes: "…"`
+	directed = "a line that begins with % is for YAML itself; " + quoteIt
+)
+
+// yamlFaults are the faults by what the library says of them. Where the same words are said
+// of several constructs, the construct and a colon stand before them.
+var yamlFaults = map[string]yamlFault{
+	"block sequence entries are not allowed in this context": {message: `a list cannot begin here with "-"`, hint: "begin it on a line of its own"},
+	"mapping values are not allowed in this context":         {message: `a ":" cannot stand here`, hint: "put a text that has a colon before a blank in quotes, and begin a mapping on a line of its own"},
+	"mapping keys are not allowed in this context":           {message: `a key cannot begin here with "?"`, hint: quoteIt},
+	"could not find expected ':'":                            {message: `there is no ":" after this key`, hint: "a text of several lines is in quotes, or indented below its key", atContext: true},
+	"did not find expected key":                              {message: "this line is neither a key of the mapping above nor part of a value in it", hint: "the keys of a mapping begin in the same column"},
+	"did not find expected '-' indicator":                    {message: "this line is neither an item of the list above nor part of one", hint: `the "-" of all items stand in the same column`},
+	"did not find expected ',' or ']'":                       {message: `a comma or "]" is missing`},
+	"did not find expected ',' or '}'":                       {message: `a comma or "}" is missing`},
+	"did not find expected node content":                     {message: "a value is missing here"},
+	"did not find expected <document start>":                 {message: "there is more after the end of the document"},
+	"found unexpected content after document-end marker":     {message: "there is more after the end of the document"},
+
+	"found a tab character that violates indentation":                            {message: "a tab stands in the indentation", hint: noTabs},
+	"found a tab character where an indentation space is expected":               {message: "a tab stands in the indentation", hint: noTabs},
+	"found character that cannot start any token":                                {message: "no value begins with this character", hint: quoteIt},
+	"found a comment without preceding whitespace":                               {message: "a blank is missing before the # of a comment"},
+	"did not find expected whitespace or line break":                             {message: "a blank is missing after a tag"},
+	"did not find the expected '>'":                                              {message: "a tag that begins with !< does not end with >"},
+	"found undefined tag handle":                                                 {message: "the tag has a prefix that is not declared", hint: "JSON has no tags: remove it"},
+	"did not find expected alphabetic or numeric character":                      {message: "a name is missing after & or *", hint: quoteIt},
+	"while scanning a block scalar: did not find expected comment or line break": {message: "the text begins beside its | or >", hint: "begin it on the next line"},
+	"found an indentation indicator equal to 0":                                  {message: "the digit after | or > is from 1 to 9"},
+
+	"found unknown escape character":                                      {message: "YAML has no such escape", hint: `a backslash itself is written \\`},
+	"did not find expected hexadecimal number":                            {message: "an escape lacks hexadecimal digits", hint: `\x has two of them, \u four, \U eight`},
+	"found invalid Unicode character escape code":                         {message: "an escape stands for no character", hint: `a character beyond U+FFFF is one escape of eight digits: \U0001F600`},
+	"while scanning a quoted scalar: found unexpected end of stream":      {message: "a string is not closed", atContext: true},
+	"while scanning a quoted scalar: found unexpected document indicator": {message: "a string is not closed", atContext: true},
+
+	"found unknown directive name":                          {message: "there is no such directive", hint: directed},
+	"could not find expected directive name":                {message: "a directive has no name", hint: directed},
+	"found unexpected non-alphabetical character":           {message: "a directive has a name that is none", hint: directed},
+	"found incompatible YAML document":                      {message: "the document is of another version of YAML than 1.1 and 1.2"},
+	"did not find expected <document end> before directive": {message: "a directive stands inside of the document", hint: directed},
+	"found duplicate %TAG directive":                        {message: "the directive stands twice"},
+	"found duplicate %YAML directive":                       {message: "the directive stands twice"},
+}
+
+// yamlConstructs say where something began that the library could not read to its end.
+var yamlConstructs = map[string]string{
+	"while parsing a block mapping":    "the mapping begins here",
+	"while parsing a block collection": "the list begins here",
+	"while parsing a flow mapping":     "the mapping begins here",
+	"while parsing a flow sequence":    "the list begins here",
+	"while scanning a quoted scalar":   "the string begins here",
+	"while scanning a block scalar":    "the text begins here",
+}
+
+// syntax reports what stopped the library.
+func (c *yamlReader) syntax(err error) {
+	var load *yaml.LoadError
+	if !errors.As(err, &load) {
+		c.add("syntax", diag.Error, diag.Range{File: c.file}, "the YAML cannot be read", "")
+		return
+	}
+	at := c.text.offset(load.Mark.Line, load.Mark.Column)
+	if load.Mark.Line == 0 {
+		at = 0
+	}
+	if c.tooDeep {
+		c.deeper(c.limits.Depth, c.between(at, at))
+		return
+	}
+	fault, known := yamlFaults[load.ContextMsg+": "+load.Message]
+	if !known {
+		fault, known = yamlFaults[load.Message]
+	}
+	name, unknownAnchor := strings.CutPrefix(load.Message, "unknown anchor '")
+	switch {
+	case unknownAnchor:
+		name = c.text.restore(strings.TrimSuffix(name, "' referenced"))
+		fault = yamlFault{message: "nothing before this has the anchor &" + name, hint: "put a text that begins with * in quotes"}
+	case !known && strings.Contains(load.ContextMsg, "directive"):
+		fault = yamlFault{message: "the directive cannot be read", hint: directed}
+	case !known:
+		fault = yamlFault{message: "this cannot be read as YAML"}
+	case strings.Contains(load.Message, "cannot start") && at < len(c.text.data) && c.text.data[at] == '\t':
+		fault = yamlFault{message: "a tab stands in the indentation", hint: noTabs}
+	}
+	p := diag.Problem{ID: "document/syntax", Message: fault.message, Hint: fault.hint}
+	context := c.text.offset(load.ContextMark.Line, load.ContextMark.Column)
+	began := yamlConstructs[load.ContextMsg]
+	switch {
+	case load.ContextMark.Line == 0:
+	case fault.atContext:
+		at = context
+	case began != "" && context != at:
+		p.Related = []diag.Note{{At: c.between(context, context), Message: began}}
+	}
+	_, size := utf8.DecodeRune(c.text.data[at:])
+	p.At = c.between(at, at+size)
+	c.problems.Add(p)
+}
