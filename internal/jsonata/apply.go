@@ -129,6 +129,11 @@ func (e *evaluator) applyOnce(procedure any, args []any, input any, env *frame, 
 	if err := e.spend(1); err != nil {
 		return nil, err
 	}
+	if e.calls >= e.config.MaxDepth {
+		return nil, limitError(LimitDepth, unplaced, "functions call each other too deeply", nil)
+	}
+	e.calls++
+	defer func() { e.calls-- }()
 	switch f := procedure.(type) {
 	case *native:
 		checked, err := f.signature.check(f.name, args, input)

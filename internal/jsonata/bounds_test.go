@@ -51,6 +51,12 @@ func TestBounds(t *testing.T) {
 		{"eval of a long text", `$eval($pad("1", 1000000, "+1"))`, LimitSource},
 		{"cross join", `[1..1000]@$a.[1..1000]@$b.{"a": $a, "b": $b}`, LimitMemory},
 		{"merge", `$reduce([1..100000], function($o, $i){$merge([$o, {$string($i): 1}])}, {})`, LimitMemory},
+		{"chain of functions", `($c := function($h, $n){$n = 0 ? $h : $c($h ~> $string, $n - 1)}; $c($string, 100000)(1))`, LimitDepth},
+		{"template of a replacement", `$replace($pad("", 100000, "a"), /(a+)/, $pad("", 100000, "$1"))`, LimitMemory},
+		{"grouped join", `[1..20000]@$a.[1..20]@$b{"k": $count($a)}`, LimitMemory},
+		{"picture of separators", `$formatNumber(1, $pad("", 200000, "0,0,,"))`, LimitSteps},
+		{"picture of digits", `$formatInteger(1, $pad("", 200000, "0,0.0"))`, LimitSteps},
+		{"pictures in a loop", `[1..100000].$toMillis("x", "[Dw] [Mw] [Yw] [Hw] [mw] [sw] [dw]")`, ""},
 		{"rounded picture", `$formatNumber(1, "0." & $pad("", 100000, "0"))`, ""},
 		{"roman", `$formatInteger(1e15, "i")`, ""},
 	}

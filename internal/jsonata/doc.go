@@ -34,14 +34,17 @@
 //   - A function that is passed as an argument stays itself; the reference passes a
 //     wrapper. A partially applied built-in function checks its arguments.
 //   - After an order-by clause, tuples keep their variables through predicates.
-//   - [] after a call in tail position is respected.
 //   - $replace with a string to look for takes a string to put in its place, no function.
 //   - A time zone that is behind UTC by a part of an hour, and one written with a colon,
 //     mean what they say. Times without a zone are UTC, not local.
 //   - $fromMillis and $formatInteger report numbers that are out of range. Roman numerals
 //     end at ten million.
-//   - A number picture may have an exponent after a prefix, and numbers below zero with
-//     an exponent end.
+//   - A number picture may have an exponent after a prefix. Separators of a picture stand
+//     between digits only.
+//   - $power may differ in the last bit, and $formatBase in the digits that a number
+//     beyond 2^53 does not hold.
+//   - A path that starts with an array constructor and a predicate, [a, b][0].c, goes on
+//     with what the predicate selects; the reference mostly goes on with nothing.
 //   - A transform passes over matches that are not objects.
 //   - Properties that JavaScript gives to every object are not seen.
 //

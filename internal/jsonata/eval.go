@@ -13,9 +13,10 @@ type evaluator struct {
 	ctx     context.Context
 	done    <-chan struct{}
 
-	steps  int64 // left
-	memory int64 // bytes left
-	depth  int
+	steps  int64         // left
+	memory int64         // bytes left
+	depth  int           // of nodes
+	calls  int           // of functions
 	regex  time.Duration // left
 	now    time.Time     // when the evaluation started
 }
@@ -318,7 +319,13 @@ type groupEntry struct {
 }
 
 func (g *groupEntry) add(item any) {
-	if !g.many {
+	switch {
+	case item == nil:
+		return
+	case g.items[0] == nil && !g.many:
+		g.items[0] = item
+		return
+	case !g.many:
 		g.items, g.many = append([]any(nil), itemsOf(g.items[0])...), true
 	}
 	g.items = append(g.items, itemsOf(item)...)

@@ -525,7 +525,7 @@ func fnEval(c *call, args []any) (any, error) {
 			input = &array{items: []any{a}, sequence: true, outerWrapper: true}
 		}
 	}
-	if err := c.spend(1 + len(source)); err != nil {
+	if err := c.spend(1 + 4*len(source)); err != nil {
 		return nil, err
 	}
 	if err := c.grow(64 * len(source)); err != nil {

@@ -431,7 +431,9 @@ func replaceMatches(c *call, s string, matcher, replacement any, limit float64) 
 	for count := 0.0; m != nil && count < limit; count++ {
 		var with any
 		if template, ok := replacement.(string); ok {
-			with = expandTemplate(template, m)
+			if with, err = c.expandTemplate(template, m); err != nil {
+				return nil, err
+			}
 		} else if with, err = c.apply(replacement, []any{m.value()}, null, c.env, ""); err != nil {
 			return nil, err
 		}
@@ -468,14 +470,20 @@ func newUnitCutter(s string) func(start, end int) string {
 
 // expandTemplate fills in $0, $1 and so on; $$ is a dollar, and a dollar before anything
 // else stands for itself. As many digits are read as the number of groups has.
-func expandTemplate(template string, m *match) string {
+func (e *evaluator) expandTemplate(template string, m *match) (string, error) {
 	var b strings.Builder
+	put := func(text string) error {
+		b.WriteString(text)
+		return e.grow(len(text))
+	}
 	for {
 		at := strings.IndexByte(template, '$')
 		if at < 0 {
 			break
 		}
-		b.WriteString(template[:at])
+		if err := put(template[:at]); err != nil {
+			return "", err
+		}
 		template = template[at+1:]
 		switch {
 		case strings.HasPrefix(template, "$"):
@@ -483,7 +491,9 @@ func expandTemplate(template string, m *match) string {
 			template = template[1:]
 			continue
 		case strings.HasPrefix(template, "0"):
-			b.WriteString(m.text)
+			if err := put(m.text); err != nil {
+				return "", err
+			}
 			template = template[1:]
 			continue
 		}
@@ -500,14 +510,15 @@ func expandTemplate(template string, m *match) string {
 			continue
 		}
 		if index >= 1 && index <= len(m.groups) {
-			if text, ok := m.groups[index-1].(string); ok {
-				b.WriteString(text)
+			text, _ := m.groups[index-1].(string)
+			if err := put(text); err != nil {
+				return "", err
 			}
 		}
 		template = template[length:]
 	}
-	b.WriteString(template)
-	return b.String()
+	err := put(template)
+	return b.String(), err
 }
 
 // leadingInt reads up to most digits at the start of s.

@@ -268,18 +268,28 @@ func (e *evaluator) tupleSort(n *node, values, tuples *array, env *frame) (*arra
 
 // mergeTuples makes one tuple of several: each of its values is those of all of them.
 func mergeTuples(items []any) *tuple {
-	merged := items[0].(*tuple).copy()
+	first := items[0].(*tuple)
+	merged := first.copy()
+	entries := make([]groupEntry, 1, len(first.names)+1) // of the context, then of each variable
+	entries[0].items = []any{first.context}
+	for _, value := range first.values {
+		entries = append(entries, groupEntry{items: []any{value}})
+	}
 	for _, item := range items[1:] {
 		t := item.(*tuple)
-		merged.context = join(merged.context, t.context)
+		entries[0].add(t.context)
 		for i, name := range t.names {
-			at := slices.Index(merged.names, name)
-			if at < 0 {
-				merged.set(name, t.values[i])
+			if at := slices.Index(merged.names, name); at >= 0 {
+				entries[at+1].add(t.values[i])
 				continue
 			}
-			merged.values[at] = join(merged.values[at], t.values[i])
+			merged.set(name, nil)
+			entries = append(entries, groupEntry{items: []any{t.values[i]}})
 		}
+	}
+	merged.context = entries[0].context()
+	for i := range merged.values {
+		merged.values[i] = entries[i+1].context()
 	}
 	return merged
 }

@@ -416,6 +416,9 @@ func parseInt(text string) float64 {
 	return sign * n
 }
 
+// pictureSteps is the cost of a picture: every digit is held against every separator.
+func pictureSteps(picture string) int { return 1 + len(picture) + len(picture)*len(picture)/64 }
+
 func fnFormatInteger(c *call, args []any) (any, error) {
 	n, ok := argument(args, 0).(float64)
 	if !ok {
@@ -425,7 +428,7 @@ func fnFormatInteger(c *call, args []any) (any, error) {
 		return nil, newError("D1001", unplaced, c.name)
 	}
 	picture, _ := argument(args, 1).(string)
-	if err := c.spend(1 + len(picture)*len(unicode.Nd.R16)/64); err != nil {
+	if err := c.spend(pictureSteps(picture)); err != nil {
 		return nil, err
 	}
 	p, err := parseIntegerPicture(picture)
@@ -445,7 +448,7 @@ func fnParseInteger(c *call, args []any) (any, error) {
 		return nil, nil
 	}
 	picture, _ := argument(args, 1).(string)
-	if err := c.spend(1 + len(text)/16 + len(picture)*len(unicode.Nd.R16)/64); err != nil {
+	if err := c.spend(len(text)/16 + pictureSteps(picture)); err != nil {
 		return nil, err
 	}
 	p, err := parseIntegerPicture(picture)

@@ -197,7 +197,7 @@ func fnFormatNumber(c *call, args []any) (any, error) {
 	}
 	picture, _ := argument(args, 1).(string)
 	f := newDecimalFormat(argument(args, 2))
-	if err := c.spend(1 + len(picture)); err != nil {
+	if err := c.spend(pictureSteps(picture)); err != nil {
 		return nil, err
 	}
 	parts := strings.Split(picture, f.separator)

@@ -321,7 +321,7 @@ func (c *call) formatTime(t time.Time, picture, zone any) (any, error) {
 	if !ok {
 		text = isoPicture
 	}
-	if err := c.spend(1 + len(text)); err != nil {
+	if err := c.spend(pictureSteps(text)); err != nil {
 		return nil, err
 	}
 	p, err := parseTimePicture(text)
@@ -361,7 +361,7 @@ func fnToMillis(c *call, args []any) (any, error) {
 		return nil, nil
 	}
 	if picture, ok := argument(args, 1).(string); ok {
-		if err := c.spend(64 + len(picture)); err != nil {
+		if err := c.spend(pictureSteps(picture)); err != nil {
 			return nil, err
 		}
 		p, err := parseTimePicture(picture)
@@ -521,6 +521,9 @@ func (p *timePicture) parse(c *call, text string) (any, error) {
 		pattern.WriteString("(" + source + ")")
 	}
 	pattern.WriteByte('$')
+	if err := c.spend(500 + 16*pattern.Len()); err != nil {
+		return nil, err
+	}
 	re, err := compileRegexp(pattern.String(), "i", c.config.RegexTimeout)
 	if err != nil {
 		return nil, newError("D3132", unplaced, "")
