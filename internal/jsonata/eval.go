@@ -322,7 +322,7 @@ func (g *groupEntry) add(item any) {
 	switch {
 	case item == nil:
 		return
-	case g.items[0] == nil && !g.many:
+	case !g.many && g.items[0] == nil:
 		g.items[0] = item
 		return
 	case !g.many:

@@ -55,6 +55,7 @@ func FuzzCompile(f *testing.F) {
 // FuzzEval evaluates anything against anything, within small bounds: it must end, not
 // panic, give the same twice, and give what can be written as JSON.
 func FuzzEval(f *testing.F) {
+	f.Add(`a{"k":$}`, `{"a":[[],[],[1]]}`)
 	for i, source := range seeds(f) {
 		f.Add(source, []string{`{"a":[1,{"b":"x"}],"c":null,"d":{"e":1.5}}`, `[[1,2],[3]]`, `"ab"`}[i%3])
 	}

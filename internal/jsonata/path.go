@@ -22,7 +22,7 @@ func (e *evaluator) path(n *node, input any, env *frame) (any, error) {
 		var err error
 		switch {
 		case i == 0 && step.consArray && step.tuple:
-			tuples, err = e.tupleStep(step, &array{items: []any{values}}, nil, env)
+			tuples, err = e.tupleStep(step, &array{items: []any{input}}, nil, env)
 		case i == 0 && step.consArray:
 			var value any
 			if value, err = e.eval(step, values, env); err == nil {
