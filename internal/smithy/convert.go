@@ -149,10 +149,7 @@ func (c *converter) contextualName(id ID) string {
 // for later, for only shapes of the service can do harm.
 func (c *converter) nameDefinitions() {
 	c.names, c.conflicts = map[ID]string{}, map[ID]ID{}
-	inService := map[ID]bool{}
-	for _, id := range c.m.closure(c.service.ID) {
-		inService[id] = true
-	}
+	inService := c.serviceClosure()
 	owners := map[string]*Shape{}
 	for _, s := range c.m.roots {
 		if c.settings.InServiceReferences && !inService[s.ID] {
@@ -185,6 +182,27 @@ func (c *converter) nameDefinitions() {
 		c.names[s.ID] = name
 	}
 	c.names[unitID] = "Unit"
+}
+
+// serviceClosure holds the shapes that the service leads to, by the structures that its
+// resources name in additionalSchemas too.
+func (c *converter) serviceClosure() map[ID]bool {
+	out := map[ID]bool{}
+	from := []ID{c.service.ID}
+	resources, _ := c.m.topDown(c.service)
+	for _, r := range resources {
+		if t := r.Trait(traitCFNResource); t != nil {
+			for _, id := range t.Value.Get("additionalSchemas").Strings() {
+				from = append(from, ID(id))
+			}
+		}
+	}
+	for _, id := range from {
+		for _, id := range c.m.closure(id) {
+			out[id] = true
+		}
+	}
+	return out
 }
 
 // alphanumeric leaves out every character that may not stand in a reference.

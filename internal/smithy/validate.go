@@ -34,7 +34,7 @@ var rules = slices.Concat(
 // place. Events that the model suppresses have the severity SUPPRESSED. If loading found an
 // error, nothing more is checked.
 func Validate(m *Model, loaded Events) Events {
-	c := &check{m: m, events: slices.Clone(loaded), selection: newSelection(m), picked: map[string]map[*Shape]bool{}, patterns: patterns{}}
+	c := &check{m: m, events: slices.Clone(loaded), selection: newSelection(m), picked: map[string]map[*Shape]bool{}, patterns: patterns{}, similar: map[ID][]string{}}
 	c.decorator = c.readDecorator()
 	if c.events.hasErrors() {
 		return c.finish()
@@ -69,6 +69,7 @@ type check struct {
 	bindings  *propertyIndex
 	closures  map[ID][]ID
 	patterns  patterns
+	similar   map[ID][]string
 }
 
 func (c *check) index() {

@@ -44,8 +44,15 @@ func (c *check) reportUnresolved(s *Shape, r relation) {
 		s.Type, article(name), strings.ToLower(name), r.to, suggestion)
 }
 
+// maxSuggestions bounds for how many missing shapes similar ones are looked for: each
+// look goes through the whole model.
+const maxSuggestions = 100
+
 // similarIDs lists the IDs of the model that are the fewest edits away, two at most.
 func (c *check) similarIDs(id ID) []string {
+	if known, asked := c.similar[id]; asked || len(c.similar) >= maxSuggestions {
+		return known
+	}
 	best := 3
 	var out []string
 	for other := range c.m.shapes {
@@ -59,6 +66,7 @@ func (c *check) similarIDs(id ID) []string {
 		out = append(out, string(other))
 	}
 	slices.Sort(out)
+	c.similar[id] = out
 	return out
 }
 
