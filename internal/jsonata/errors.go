@@ -30,7 +30,8 @@ type Error struct {
 	// be compiled, and a source over the bounds.
 	Code string
 	// Position is the byte of the source, from 0, where Token starts; -1 where the
-	// fault has no place. A fault in the text given to $eval has the place of $eval.
+	// fault has no place. A fault in the text given to $eval has the place of the call,
+	// and D3120 or D3121 as its code.
 	Position int
 	// Token is the symbol or the name that was at fault, "" if there is none.
 	Token string
@@ -38,7 +39,7 @@ type Error struct {
 	Message string
 	// Limit is the bound that was reached, "" for all other faults.
 	Limit Limit
-	// Err is the cause, nil mostly: the context's error, or the fault inside $eval.
+	// Err is the cause, nil mostly: the error of the context or of the regular expression.
 	Err error
 }
 
@@ -155,9 +156,9 @@ var messages = map[string]string{
 	"D3093": "the exponent of a sub-picture takes mandatory digits only, one at least",
 	"D3100": "the base given to {token} must be from 2 to 36",
 	"D3110": "the text given to {token} is not an ISO 8601 time",
-	"D3120": "the expression given to {token} does not compile: {why}",
-	"D3121": "the expression given to {token} fails: {why}",
-	"D3130": "integers cannot be written or read by the picture {token}",
+	"D3120": "the expression given to {token} does not compile ({why})",
+	"D3121": "the expression given to {token} fails ({why})",
+	"D3130": "integers cannot be written or read by a picture like this one",
 	"D3131": "the picture of an integer mixes digits of different scripts",
 	"D3132": "{token} is not a component of a date/time picture",
 	"D3133": "component {token} of a date/time picture has no name",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strconv"
 )
 
 func fnBoolean(c *call, args []any) (any, error) {
@@ -542,13 +543,21 @@ func fnEval(c *call, args []any) (any, error) {
 	return result, nil
 }
 
-// evalError wraps a fault inside $eval. A bound that was reached stays what it is.
+// evalError wraps a fault inside $eval. Its text and its token may come from data, so
+// only the code and the place in the evaluated text are told. A bound that was reached
+// stays what it is.
 func evalError(code, name string, err error) error {
 	var inner *Error
-	if !errors.As(err, &inner) || inner.Limit != "" {
+	if !errors.As(err, &inner) {
 		return err
 	}
-	e := newError(code, unplaced, name, "{why}", inner.Error())
-	e.Err = err
-	return e
+	if inner.Limit != "" {
+		inner.Position, inner.Token = unplaced, ""
+		return inner
+	}
+	why := inner.Code
+	if inner.Position >= 0 {
+		why += " at " + strconv.Itoa(inner.Position)
+	}
+	return newError(code, unplaced, name, "{why}", why)
 }

@@ -263,6 +263,19 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestBuiltIns reads the table of functions.
+func TestBuiltIns(t *testing.T) {
+	if len(functions) != len(builtIns) {
+		t.Errorf("%d names for %d functions", len(functions), len(builtIns))
+	}
+	for _, f := range builtIns {
+		signature, err := parseSignature(f.signature)
+		if err != nil || len(signature.params) < min(f.arity, 1) || f.run == nil {
+			t.Errorf("%s: %s: %v", f.name, f.signature, err)
+		}
+	}
+}
+
 // TestMessages wants words for every code that the source can give.
 func TestMessages(t *testing.T) {
 	for code, text := range messages {

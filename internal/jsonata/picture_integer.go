@@ -12,7 +12,6 @@ import (
 // format-integer, section 4.6 of its functions.
 type integerPicture struct {
 	kind    byte // 'a' letters, 'i' roman, 'w' words, '0' digits, '?' a sequence that is not supported
-	token   string
 	upper   bool
 	title   bool
 	ordinal bool
@@ -85,7 +84,7 @@ func parseIntegerPicture(picture string) (*integerPicture, error) {
 		}
 	}
 	if p.mandatory == 0 {
-		p.kind, p.token = '?', quoteToken(primary)
+		p.kind = '?'
 		return p, nil
 	}
 	p.kind = '0'
@@ -113,7 +112,7 @@ func (p *integerPicture) format(n float64) (string, error) {
 		text = letters(abs)
 	case 'i':
 		if abs > maxRoman {
-			return "", newError("D3130", unplaced, "i")
+			return "", newError("D3130", unplaced, "")
 		}
 		text = roman(int(abs))
 	case 'w':
@@ -124,7 +123,7 @@ func (p *integerPicture) format(n float64) (string, error) {
 	case '0':
 		text = p.digits(abs)
 	default:
-		return "", newError("D3130", unplaced, p.token)
+		return "", newError("D3130", unplaced, "")
 	}
 	if p.upper {
 		text = strings.ToUpper(text)
@@ -331,7 +330,7 @@ func (p *integerPicture) parse(text string) (float64, error) {
 	case '0':
 		return p.parseDigits(text), nil
 	}
-	return 0, newError("D3130", unplaced, p.token)
+	return 0, newError("D3130", unplaced, "")
 }
 
 func parseRoman(text string) float64 {

@@ -452,7 +452,7 @@ func (p *integerPicture) source() (string, error) {
 		}
 		return digits, nil
 	}
-	return "", newError("D3130", unplaced, p.token)
+	return "", newError("D3130", unplaced, "")
 }
 
 // value is the component that a part reads from text, NaN if it cannot.
