@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -145,7 +146,7 @@ func (a *Arguments) checkIDs() error {
 			short += "::" + name
 		}
 		known := false
-		for _, c := range Cases {
+		for _, c := range slices.Concat(Cases, FaultCases) {
 			known = known || c.ID == short || c.File() == short
 		}
 		if !known {

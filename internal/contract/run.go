@@ -50,6 +50,9 @@ type Config struct {
 
 	Selection Selection
 
+	// Faults adds the tests of handlers under faults. Nil means none.
+	Faults *Faults
+
 	// Reporter is told what happens. Nil means nobody.
 	Reporter Reporter
 
@@ -75,7 +78,7 @@ func Run(ctx context.Context, cfg Config) (*Summary, error) {
 		return nil, err
 	}
 	complete(&cfg)
-	cases, deselected := Select(cfg.Schema, cfg.Selection)
+	cases, deselected := cfg.selected()
 	sets := cfg.Inputs.Sets
 	if len(sets) == 0 {
 		sets = []InputSet{{}}
@@ -104,7 +107,7 @@ func Check(cfg Config) error {
 			return fmt.Errorf("%s: the schema declares no %s handler: the contract tests need create, read and delete handlers", cfg.Schema.TypeName.Value, handler)
 		}
 	}
-	if cases, _ := Select(cfg.Schema, cfg.Selection); len(cases) == 0 {
+	if cases, _ := cfg.selected(); len(cases) == 0 {
 		return ErrNothingSelected
 	}
 	if len(cfg.Inputs.Sets) == 0 {
