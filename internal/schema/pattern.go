@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -55,12 +56,27 @@ func compile(text string) *pattern {
 		p.err = fmt.Errorf("it has %d bytes, more than %d", len(text), maxPattern)
 		return p
 	}
-	p.re, p.err = regexp2.Compile(rewrite(text), regexp2.ECMAScript|regexp2.Unicode, regexp2.OptionMaxBacktrackingStackSize(maxStack))
+	p.re, p.err = regexp2.Compile(rewrite(text), PatternOptions, regexp2.OptionMaxBacktrackingStackSize(maxStack))
 	if p.err == nil {
 		p.re.MatchTimeout = matchTimeout
 	}
 	return p
 }
+
+// CompilePattern compiles a pattern as [Schema.Check] does, for those who look into
+// patterns themselves: rewritten to the dialect of the engine, which is what the result's
+// String returns, and bounded in the time and the memory of one match. A schema looks for
+// a match anywhere in a text. The error says, in one line, why the pattern cannot be used.
+func CompilePattern(text string) (*regexp2.Regexp, error) {
+	p := compile(text)
+	if p.err != nil {
+		return nil, errors.New(p.reason())
+	}
+	return p.re, nil
+}
+
+// PatternOptions are the options with which patterns of schemas are compiled.
+const PatternOptions = regexp2.ECMAScript | regexp2.Unicode
 
 // match looks for the pattern anywhere in the text, as draft-07 has it.
 func (p *pattern) match(text string) verdict {
