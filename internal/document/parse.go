@@ -12,17 +12,24 @@ import (
 //
 //	.json          JSON
 //	.yaml, .yml    YAML
+//	.template      JSON if it can be read as JSON, else YAML
 //	anything else  JSON if it begins with a bracket, else YAML
 //
 // YAML that begins with a bracket is mostly JSON, and read as such where it can be: that is
-// faster, and JSON has an escape that YAML lacks. What is neither is reported in the terms
-// of the language that the name calls for, and without such a name in those of JSON.
+// faster, and JSON has an escape that YAML lacks. The problems of a template that is
+// neither are those of JSON if it begins with a bracket.
 func Parse(file string, data []byte, limits Limits) (*Value, diag.List) {
-	extension := strings.ToLower(filepath.Ext(file))
 	begins := bytes.TrimLeft(bytes.TrimPrefix(data, []byte(byteOrderMark)), " \t\r\n")
 	bracket := len(begins) > 0 && (begins[0] == '{' || begins[0] == '[')
-	if extension == ".json" {
+	extension := strings.ToLower(filepath.Ext(file))
+	switch extension {
+	case ".json":
 		return ParseJSON(file, data, limits)
+	case ".yaml", ".yml", ".template":
+	default:
+		if bracket {
+			return ParseJSON(file, data, limits)
+		}
 	}
 	if !bracket {
 		return ParseYAML(file, data, limits)
@@ -32,10 +39,10 @@ func Parse(file string, data []byte, limits Limits) (*Value, diag.List) {
 		return v, problems
 	}
 	flow, flowProblems := ParseYAML(file, data, limits)
-	if !flowProblems.HasErrors() || extension == ".yaml" || extension == ".yml" {
-		return flow, flowProblems
+	if extension == ".template" && flowProblems.HasErrors() {
+		return v, problems
 	}
-	return v, problems
+	return flow, flowProblems
 }
 
 const byteOrderMark = "\xef\xbb\xbf"

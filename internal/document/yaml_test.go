@@ -292,7 +292,9 @@ func TestParseChoosesTheLanguage(t *testing.T) {
 		{"a.template", "a: 1", `{"a":1}`},
 		{"a.template", "\ufeff{\"a\": 1}", `{"a":1}`},
 		{"a.template", `{"a": 1 "b": 2}`, "a.template:1:9: document/syntax: a comma is missing between two elements"},
-		{"", "[1, # one\n 2]", `[1,2]`},
+		{"a.template", "[1, # one\n 2]", `[1,2]`},
+		{"", "[1, # one\n 2]", ":1:5: document/syntax: found '#' where a value should be"},
+		{"a.txt", "a: [1, # one\n 2]", `{"a":[1,2]}`},
 	} {
 		v, problems := Parse(tt.file, []byte(tt.input), Limits{})
 		got := show(problems)
