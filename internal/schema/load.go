@@ -9,14 +9,15 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// Load parses, checks and decodes a document. The file names it in messages, and files
-// that it refers to are looked for beside it; data is its content.
+// Load parses, checks and decodes a document, JSON or YAML as [document.Parse] has it. The
+// file names it in messages, and files that it refers to are looked for beside it; data is
+// its content.
 //
 // The Schema is nil only if the document cannot be read or is no JSON object. With
 // error-severity problems it is of use for further messages, not for running handlers.
-// The problems are sorted; their IDs are those of [Rules] and of [document.ParseJSON].
+// The problems are sorted; their IDs are those of [Rules] and of [document.Parse].
 func Load(file string, data []byte, cfg Config) (*Schema, diag.List) {
-	root, problems := document.ParseJSON(file, data, cfg.Limits)
+	root, problems := document.Parse(file, data, cfg.Limits)
 	if root == nil {
 		return nil, problems
 	}

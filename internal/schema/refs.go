@@ -28,17 +28,19 @@ type references struct {
 	own     *source
 	sources map[string]*source // by URL, the own one and schemas with an $id included
 	failed  map[string]error   // by URL, for those that cannot be loaded
-	foreign int                // how many documents were loaded
+	foreign int                // how many documents were asked for
+	opened  []*source          // the foreign documents by the URL that was asked for
 
 	scopes   map[*document.Value]*source // of the schemas that begin a source
 	anchors  map[string]*document.Value  // by URL and fragment
 	sites    []site
 	pending  []pendingRef
 	visited  map[*document.Value]bool
-	targets  map[*document.Value]*document.Value
-	broken   map[*document.Value]error // references that lead nowhere
-	behind   map[*document.Value]error // references that lead to broken ones
-	circular map[*document.Value]bool  // references that lead only to each other
+	targets  map[*document.Value]*document.Value // at the end of the references
+	direct   map[*document.Value]*document.Value // after one of them
+	broken   map[*document.Value]error           // references that lead nowhere
+	behind   map[*document.Value]error           // references that lead to broken ones
+	circular map[*document.Value]bool            // references that lead only to each other
 	patterns map[string]*pattern
 	paths    map[pathKey]pathMeaning
 	indexes  map[*document.Value]map[string]*document.Value // of large objects
@@ -80,6 +82,7 @@ func newReferences(file string, root *document.Value, cfg Config) *references {
 		anchors:  map[string]*document.Value{},
 		visited:  map[*document.Value]bool{},
 		targets:  map[*document.Value]*document.Value{},
+		direct:   map[*document.Value]*document.Value{},
 		broken:   map[*document.Value]error{},
 		behind:   map[*document.Value]error{},
 		circular: map[*document.Value]bool{},
@@ -252,7 +255,7 @@ func (r *references) follow(from pendingRef) {
 		r.broken[from.node] = err
 		return
 	}
-	r.targets[from.node] = found.node
+	r.targets[from.node], r.direct[from.node] = found.node, found.node
 	r.walk(found.in, site{node: found.node, pointer: found.pointer, own: from.own && found.document == r.own})
 }
 
@@ -361,46 +364,83 @@ func (r *references) open(in *source, location string) (*source, error) {
 	return src, nil
 }
 
-// load reads a foreign document: from the network if that is allowed and meant, else
-// from the file beside the schema that is called so.
+// load reads a foreign document: a relative reference in a schema without an $id is to a
+// file beside it; then the registry is asked, then the network if that is allowed. Without
+// either, the name of a URL may be that of a file beside the schema.
 func (r *references) load(u *url.URL, location, beside string) (*source, error) {
 	if r.foreign++; r.foreign > maxForeign {
 		return nil, fmt.Errorf("the schema draws in more than %d other documents", maxForeign)
 	}
 	web := u.Scheme == "http" || u.Scheme == "https"
-	name := u.String()
-	var data []byte
-	var err error
-	switch {
-	case web && r.cfg.Remote != nil:
-		if data, err = r.cfg.Remote(name); err != nil {
-			return nil, fmt.Errorf("loading %s: %w", name, err)
+	var missing error
+	if beside != "" && !web {
+		src, err := r.loadBeside(u, beside)
+		if !errors.Is(err, os.ErrNotExist) {
+			return src, err
 		}
-	case beside != "":
-		name = filepath.Join(r.dir, filepath.FromSlash(beside))
-		data, err = readBeside(r.dir, beside, r.cfg.Limits)
-		switch {
-		case errors.Is(err, os.ErrNotExist) && web:
-			return nil, &offlineError{url: u.String(), file: location}
-		case errors.Is(err, os.ErrNotExist):
-			return nil, fmt.Errorf("there is no file %s beside the schema", location)
-		case err != nil:
+		missing = fmt.Errorf("there is no file %s beside the schema", location)
+	}
+	if root, err := r.cfg.Registry.find(u); root != nil || err != nil {
+		if err != nil {
 			return nil, err
 		}
+		return r.beginForeign(root, u), nil
+	}
+	switch {
+	case missing != nil:
+		return nil, missing
+	case web && r.cfg.Remote != nil:
+		data, err := r.cfg.Remote(u.String())
+		if err != nil {
+			return nil, fmt.Errorf("loading %s: %w", u, err)
+		}
+		return r.read(u, u.String(), data)
+	case web && beside != "":
+		src, err := r.loadBeside(u, beside)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, &offlineError{url: u.String(), file: location}
+		}
+		return src, err
 	case web:
 		return nil, &offlineError{url: u.String(), file: path.Base(u.Path)}
 	case u.Scheme != "":
 		return nil, fmt.Errorf("references of the form %s: are not followed", u.Scheme)
-	default:
-		return nil, fmt.Errorf("%q is relative, and where this schema stands is not known", location)
 	}
-	root, problems := document.ParseJSON(name, data, r.cfg.Limits)
+	return nil, fmt.Errorf("%q is relative, and where this schema stands is not known", location)
+}
+
+// loadBeside reads a file by its path from the folder of the schema.
+func (r *references) loadBeside(u *url.URL, beside string) (*source, error) {
+	data, err := readBeside(r.dir, beside, r.cfg.Limits)
+	if err != nil {
+		return nil, err
+	}
+	return r.read(u, filepath.Join(r.dir, filepath.FromSlash(beside)), data)
+}
+
+// read parses a foreign document and makes it known under its URL.
+func (r *references) read(u *url.URL, name string, data []byte) (*source, error) {
+	root, err := parseForeign(name, data, r.cfg.Limits)
+	if err != nil {
+		return nil, err
+	}
+	return r.beginForeign(root, u), nil
+}
+
+func (r *references) beginForeign(root *document.Value, u *url.URL) *source {
+	r.opened = append(r.opened, &source{root: root, base: u})
+	return r.begin(root, u)
+}
+
+// parseForeign parses a document that is not the user's own: its first fault is an error.
+func parseForeign(name string, data []byte, limits document.Limits) (*document.Value, error) {
+	root, problems := document.Parse(name, data, limits)
 	for _, p := range problems {
 		if p.Severity == diag.Error {
 			return nil, fmt.Errorf("%s: %s", p.At, p.Message)
 		}
 	}
-	return r.begin(root, u), nil
+	return root, nil
 }
 
 // An offlineError is a reference to a document that only the network has.

@@ -15,8 +15,8 @@
 //
 // A $ref is resolved wherever draft-07 has a schema, and nowhere else: a "$ref" inside
 // default, enum, const or examples is data. A foreign document is looked for beside the
-// schema, and on the network only through [Config.Remote]. Cycles and schemas that refer
-// to themselves are legal; everything here survives them. After Load a Schema never
+// schema, in a [Registry], and on the network only through [Config.Remote]. Cycles and
+// schemas that refer to themselves are legal; everything here survives them. After Load a Schema never
 // changes, so that any number of goroutines may use one.
 //
 // # Models
@@ -61,8 +61,13 @@ type Config struct {
 	// Kind is the kind that the caller knows the document to be, "" to recognise it.
 	Kind Kind
 
+	// Registry holds documents that a $ref may name by their file name, their $id or
+	// their type. With nil there are none. It comes before Remote, and after files that
+	// stand beside a schema without an $id.
+	Registry *Registry
+
 	// Remote loads the foreign document at an http or https URL that a $ref names.
-	// With nil, only files beside the schema are read, and other references are problems.
+	// With nil nothing is fetched, and references to the network are problems.
 	Remote func(url string) ([]byte, error)
 }
 
