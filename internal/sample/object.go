@@ -154,8 +154,11 @@ func (o *object) choose() ([]string, error) {
 			optional = append(optional, name)
 		}
 	}
-	short := max(0, o.least-len(chosen))
-	if o.st.sparse && short > 0 || o.most < len(chosen)+len(optional) {
+	enough := o.least
+	if o.st.sparse {
+		enough = max(enough, len(chosen)+o.st.more)
+	}
+	if o.st.sparse && enough > len(chosen) || o.most < len(chosen)+len(optional) {
 		src := o.st.src.fork("optional")
 		src.shuffle(len(optional), func(i, j int) { optional[i], optional[j] = optional[j], optional[i] })
 	}
@@ -163,7 +166,7 @@ func (o *object) choose() ([]string, error) {
 		if len(chosen) >= o.most {
 			break
 		}
-		if chosen[name] || !o.wants(name, o.least-len(chosen)) {
+		if chosen[name] || !o.wants(name, enough-len(chosen)) {
 			continue
 		}
 		trial := cloneSet(chosen)

@@ -217,7 +217,8 @@ func endsText(n *syntax.RegexNode) bool {
 type alphabet struct {
 	plain    []rune // small letters and digits, else capitals
 	ascii    []rune // everything printable
-	other    []rune // some of what lies outside of ASCII
+	other    []rune // some of what lies outside of ASCII, once searched
+	searched bool
 	wildcard bool   // nearly everything is allowed
 }
 
@@ -229,9 +230,15 @@ func (p *pattern) alphabetOf(set *syntax.CharSet, exotic bool) *alphabet {
 		a = newAlphabet(set.Contains)
 		p.sets[set] = a
 	}
-	if (exotic || len(a.ascii) == 0) && a.other == nil && p.scans < maxScans {
-		p.scans++
-		a.other = search(set.Contains)
+	if (exotic || len(a.ascii) == 0) && !a.searched && p.scans < maxScans {
+		a.searched = true
+		if known := set.Analyze(); !known.ContainsOnlyAscii {
+			p.scans++
+			a.other = search(set.Contains, 64) // a look at some of each script
+		}
+		if len(a.ascii)+len(a.other) == 0 {
+			a.other = search(set.Contains, 1)
+		}
 	}
 	return a
 }
@@ -259,9 +266,10 @@ func newAlphabet(contains func(rune) bool) *alphabet {
 }
 
 // search finds some characters outside of printable ASCII: letters before other printable
-// ones before control characters, which are the last resort.
-func search(contains func(rune) bool) []rune {
-	const enough = 64
+// ones before control characters, which are the last resort. Beyond the first planes of
+// scripts it looks at every step-th character only.
+func search(contains func(rune) bool, step rune) []rune {
+	const enough, dense = 64, 0x600
 	var letters, printable, controls []rune
 	visit := func(r rune) {
 		if r >= 0xD800 && r <= 0xDFFF || !contains(r) {
@@ -277,15 +285,18 @@ func search(contains func(rune) bool) []rune {
 		}
 	}
 	for r := rune(0xA0); r <= unicode.MaxRune && len(letters) < enough; r++ {
+		if r >= dense && step > 1 {
+			r += step - 1
+		}
 		visit(r)
 	}
 	if len(letters)+len(printable) == 0 {
-		for r := rune(0); r < 0xA0; r++ {
+		for r := range rune(0xA0) {
 			if r < ' ' || r > '~' {
 				visit(r)
 			}
 		}
-		return controls
+		return controls[:min(len(controls), enough)]
 	}
 	return append(letters, printable[:min(len(printable), enough)]...)
 }

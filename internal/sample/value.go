@@ -29,6 +29,7 @@ type state struct {
 	src    source
 	depth  int
 	sparse bool // nothing optional, the least nesting
+	more   int  // optional properties that a sparse object has all the same
 	object bool // the model itself: an object, whatever its schema says
 	around *frame
 }
@@ -71,7 +72,7 @@ func (r *run) value(nodes []*document.Value, at document.Pointer, st state) (any
 	}
 	r.room--
 	var first error
-	src := st.src
+	src, sparse := st.src, st.sparse
 	for attempt := 0; ; attempt++ {
 		if r.steps++; r.steps > r.most {
 			return nil, r.exhausted(at, first)
@@ -89,8 +90,12 @@ func (r *run) value(nodes []*document.Value, at document.Pointer, st state) (any
 		if verify {
 			limit = c.ways + 8
 		}
-		if attempt+1 >= c.ways {
-			st.sparse = st.sparse || attempt%2 == 0
+		if beyond := attempt + 1 - c.ways; beyond >= 0 { // the same choices, but less or more in them
+			st.sparse = sparse || beyond%2 == 0
+			st.more = beyond / 2
+			if sparse {
+				st.more = beyond + 1
+			}
 		}
 		if attempt+1 >= limit {
 			return nil, first
