@@ -190,7 +190,7 @@ func (c *console) home() string {
 
 // diagnoseProject fills in the state of the project and returns its language.
 func (c *console) diagnoseProject(ctx context.Context, d *diagnosis) (language string, err error) {
-	p, _, problems, err := c.check(ctx)
+	p, _, _, problems, err := c.check(ctx)
 	var none *project.NotFoundError
 	if errors.As(err, &none) {
 		return "", nil

@@ -53,6 +53,8 @@ Long options may be shortened as long as they stay unambiguous: --dry is --dry-r
 		newPackage(c),
 		newStartLambda(c),
 		newSmithy(c),
+		newDiff(c),
+		newExplain(c),
 		newDoctor(c),
 		newCompletion(c),
 	)

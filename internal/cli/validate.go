@@ -11,29 +11,57 @@ import (
 )
 
 func newValidate(c *console) *cobra.Command {
+	var level string
 	cmd := &cobra.Command{
-		Use:   "validate",
-		Short: "Check the project's settings and its schema or fragment",
+		Use:   "validate [PATH…]",
+		Short: "Check the project's settings and its schema or fragment, or any schemas",
 		Long: `Check the project's settings and its schema (resource types and hooks) or template
 fragment (modules). All problems are shown in one run, each with its place, an ID and, where
-there is one, a hint. Warnings do not fail the command.
+there is one, a hint; "cfn explain ID" says more. Warnings do not fail the command.
 
 For a module, schema.json is written from the fragment, as the official tool does.
+
+A PATH is a schema file, the folder of a project, or a folder of schemas and projects: of it
+the JSON files with a typeName and the projects directly below are checked. Nothing is
+written then.
+
+--lint says how far the check goes beyond what the registry asks for. "faults" finds what
+contradicts itself or means nothing: a path to no property, a minimum above the maximum.
+"all" adds the house style of AWS, under the ids of its resource-schema-guard-rail. "auto" is
+"all" for PATHs and where there is a .formwork.json, else "faults", so that the command
+without arguments says no more than it must. The file .formwork.json, beside the schema or
+above it in the repository, sets severities and suppresses findings for a reason:
+
+  {"rules": {"lint/ARN002": "off", "lint/PR007": "error"},
+   "suppress": [{"id": "lint/TAG015", "pointer": "/tagging", "reason": "no tags there"}]}
 
 A schema may refer to documents beside it. References to the network are followed only if the
 environment variable CFN_REMOTE_REFS is set.
 
 Exit code: 0 without errors, 1 with errors.`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.validate(cmd.Context()) },
+		Example: `  cfn validate
+  cfn validate initech-tps-report.json other-type/
+  cfn validate --lint all --format sarif . > problems.sarif`,
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			if len(paths) > 0 {
+				return c.validatePaths(cmd.Context(), paths, level)
+			}
+			return c.validate(cmd.Context(), level)
+		},
 	}
 	c.formatFlag(cmd, diag.Formats...)
+	c.choice(cmd.Flags(), &level, "lint", "what is looked for beyond what the registry asks for", lintLevels...)
+	annotate(cmd.Flags(), addition, "lint")
 	return cmd
 }
 
-func (c *console) validate(ctx context.Context) error {
-	p, fragment, problems, err := c.check(ctx)
+func (c *console) validate(ctx context.Context, level string) error {
+	p, s, fragment, problems, err := c.check(ctx)
 	if err != nil {
+		return err
+	}
+	l := &linting{console: c, level: level, quiet: true}
+	if problems, err = l.judge(c.projectDir(), s, problems); err != nil {
 		return err
 	}
 	problems.Sort()
@@ -59,19 +87,17 @@ func (c *console) validate(ctx context.Context) error {
 	return nil
 }
 
-// check looks at everything in the project. With faulty settings the project is nil and
-// the list says why; only modules have a fragment.
-func (c *console) check(ctx context.Context) (*project.Project, *project.Fragment, diag.List, error) {
+// check looks at everything in the project but what lint says. With faulty settings the
+// project is nil and the list says why; only modules have a fragment, and no schema.
+func (c *console) check(ctx context.Context) (*project.Project, *schema.Schema, *project.Fragment, diag.List, error) {
 	p, problems, err := c.openProject()
 	if err != nil || p == nil {
-		return nil, nil, problems, err
+		return nil, nil, nil, problems, err
 	}
-	var more diag.List
-	var fragment *project.Fragment
 	if p.Kind == schema.Module {
-		fragment, more, err = p.Fragment()
-	} else {
-		_, more, err = c.loadSchema(ctx, p)
+		fragment, more, err := p.Fragment()
+		return p, nil, fragment, append(problems, more...), err
 	}
-	return p, fragment, append(problems, more...), err
+	s, more, err := c.loadSchema(ctx, p)
+	return p, s, nil, append(problems, more...), err
 }

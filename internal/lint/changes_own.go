@@ -109,11 +109,11 @@ var ownChanges = []ChangeRule{{
 	Old:     `"properties": {"Pages": {"type": "array"}}`, New: `"properties": {"Pages": {"type": "array", "contains": {"type": "string"}}}`,
 }, {
 	ID:      "breaking/map-keys",
-	Purpose: "A pattern for the keys of a map is gone.",
+	Purpose: "A pattern for the keys of a map is gone, or replaced by another one (a warning).",
 	Why:     "Keys that matched it are refused, unless another pattern has them.",
 	Effect:  "fails: stacks whose maps have keys that no pattern allows any more fail at their next update of the resource",
-	Old:     `"properties": {"Cover": {"type": "object", "patternProperties": {"^[a-z]+$": {"type": "string"}}, "additionalProperties": false}}`,
-	New:     `"properties": {"Cover": {"type": "object", "patternProperties": {"^[a-f]+$": {"type": "string"}}, "additionalProperties": false}}`,
+	Old:     `"properties": {"Cover": {"type": "object", "patternProperties": {"^[a-z]+$": {"type": "string"}, "^[0-9]+$": {"type": "string"}}, "additionalProperties": false}}`,
+	New:     `"properties": {"Cover": {"type": "object", "patternProperties": {"^[a-z]+$": {"type": "string"}}, "additionalProperties": false}}`,
 }, {
 	ID:      "breaking/combiner-added",
 	Purpose: "An existing object or property gets allOf, anyOf or oneOf, or allOf a further entry.",

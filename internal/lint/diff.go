@@ -26,7 +26,7 @@ func Diff(old, new *schema.Schema) []Change {
 	if canonicalText(old.Root, true) == canonicalText(new.Root, true) && sameForeign(old, new) {
 		return nil
 	}
-	d := &differ{old: old, new: new, visits: map[[2]*document.Value]*visit{}}
+	d := newDiffer(old, new)
 	d.documents()
 	if len(d.changes) == 0 && canonicalText(old.Root, true) != canonicalText(new.Root, true) {
 		d.add("compatible/other", nil, "the documents differ in nothing that has an effect", new.Root.At)
@@ -60,6 +60,11 @@ type differ struct {
 	gaveUp   bool
 }
 
+func newDiffer(old, new *schema.Schema) *differ {
+	return &differ{old: old, new: new, visits: map[[2]*document.Value]*visit{}}
+}
+
+// changeRules are the rows by their IDs.
 var changeRules = func() map[string]ChangeRule {
 	rules := map[string]ChangeRule{}
 	for _, rule := range ChangeRules() {

@@ -74,10 +74,17 @@ func (d *differ) properties(o, n *document.Value, at document.Pointer) {
 }
 
 // maps compares patternProperties. A single pattern that was rewritten still describes the
-// same map, so its values are compared.
+// same map, so its values are compared; what the two patterns have in common no tool can
+// tell.
 func (d *differ) maps(o, n *document.Value, at document.Pointer) {
 	old, new := index(o.Get("patternProperties")), index(n.Get("patternProperties"))
 	below := at.Append("*")
+	if len(old) == 1 && len(new) == 1 && sortedKeys(old)[0] != sortedKeys(new)[0] {
+		before, after := old[sortedKeys(old)[0]], new[sortedKeys(new)[0]]
+		d.values(before.Value, after.Value, below)
+		d.add("breaking/map-keys", at, fmt.Sprintf("keys had the pattern %s and have %s", quote(before.Key), quote(after.Key)), after.KeyAt).Severity = Risky
+		return
+	}
 	for _, pattern := range sortedKeys(old) {
 		if m, stays := new[pattern]; stays {
 			d.values(old[pattern].Value, m.Value, below)
@@ -87,18 +94,11 @@ func (d *differ) maps(o, n *document.Value, at document.Pointer) {
 			d.add("compatible/constraint-dropped", at, "the keys of the map may be anything now", old[pattern].KeyAt)
 			continue
 		}
-		d.add("breaking/map-keys", at, "keys by the pattern "+quote(pattern)+" are not described any more", old[pattern].KeyAt)
+		d.add("breaking/map-keys", at, "keys by the pattern "+quote(pattern)+" are not allowed any more", old[pattern].KeyAt)
 	}
 	for _, pattern := range sortedKeys(new) {
-		if _, known := old[pattern]; known {
-			continue
-		}
-		d.add("compatible/value-added", at, "keys by the pattern "+quote(pattern)+" are allowed now", new[pattern].KeyAt)
-	}
-	if len(old) == 1 && len(new) == 1 {
-		oldPattern, newPattern := sortedKeys(old)[0], sortedKeys(new)[0]
-		if oldPattern != newPattern {
-			d.values(old[oldPattern].Value, new[newPattern].Value, below)
+		if _, known := old[pattern]; !known {
+			d.add("compatible/value-added", at, "keys by the pattern "+quote(pattern)+" are allowed now", new[pattern].KeyAt)
 		}
 	}
 }

@@ -238,7 +238,10 @@ func (d *differ) bound(b bound, ids [3]string, old, new *document.Value, at docu
 	switch {
 	case old == nil && new == nil:
 	case new == nil:
-		d.add(ids[0], at, fmt.Sprintf("%s %s is gone", b.keyword, cut(old.Text)), where)
+		c := d.add(ids[0], at, fmt.Sprintf("%s %s is gone", b.keyword, cut(old.Text)), where)
+		if b.vacuous(old) {
+			c.Severity = Compatible
+		}
 	case old == nil:
 		c := d.add(ids[1], at, fmt.Sprintf("%s is new: %s", b.keyword, cut(new.Text)), where)
 		if b.vacuous(new) {

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"encoding/json"
-	"flag"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,12 +10,9 @@ import (
 	"testing"
 
 	"github.com/formwork-dev/formwork/internal/diag"
-	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // sound is a schema that no rule finds anything in.
 const sound = `{
@@ -260,7 +256,7 @@ func TestPublishedSchemas(t *testing.T) {
 			t.Errorf("%s: %+v", filepath.Base(file), changes)
 		}
 		// The comparison proper, not the shortcut for equal documents.
-		d := &differ{old: s, new: again, visits: map[[2]*document.Value]*visit{}}
+		d := newDiffer(s, again)
 		if d.documents(); len(d.changes) > 0 {
 			t.Errorf("%s: %+v", filepath.Base(file), d.changes)
 		}

@@ -1,0 +1,270 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// A side is one of the two versions that are compared.
+type side struct {
+	schemas []*schema.Schema
+	folder  bool   // a folder of any number of schemas, not one schema
+	dir     string // whose settings govern it
+}
+
+func (s side) byType() map[string]*schema.Schema {
+	out := map[string]*schema.Schema{}
+	for _, one := range s.schemas {
+		out[one.TypeName.Value] = one
+	}
+	return out
+}
+
+// versions reads one side: what exists on disk, else what git has under the name.
+func (c *console) versions(ctx context.Context, name string) (side, error) {
+	_, err := os.Stat(c.path(name))
+	if err != nil {
+		return c.revision(ctx, name)
+	}
+	subjects, err := c.subjects(name)
+	if err != nil {
+		return side{}, err
+	}
+	out := side{folder: isDir(c.path(name)) && !isProject(c.path(name)), dir: c.path(name)}
+	if !isDir(out.dir) {
+		out.dir = filepath.Dir(out.dir)
+	}
+	for _, subject := range subjects {
+		file := subject.name
+		if subject.project {
+			if file, err = c.schemaOf(subject.name); err != nil {
+				return side{}, err
+			}
+		}
+		data, err := readSchemaFile(c.path(file))
+		if err != nil {
+			return side{}, fmt.Errorf("read the schema: %w", err)
+		}
+		one, err := loadVersion(file, data, c.schemaConfig(ctx))
+		if err != nil {
+			return side{}, err
+		}
+		out.schemas = append(out.schemas, one)
+	}
+	return out, nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// schemaOf is the schema file of a project.
+func (c *console) schemaOf(dir string) (string, error) {
+	p, problems, err := project.Open(c.path(dir), dir)
+	if err != nil {
+		return "", err
+	}
+	if err := problems.Err(); err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, p.SchemaFile()), nil
+}
+
+// loadVersion loads a schema. What is wrong with it matters only where it cannot be read: the
+// old version may well break rules of today.
+func loadVersion(name string, data []byte, cfg schema.Config) (*schema.Schema, error) {
+	s, problems := schema.Load(name, data, cfg)
+	var fatal diag.List
+	for _, p := range problems {
+		if s == nil || strings.HasPrefix(p.ID, "document/") && p.Severity == diag.Error {
+			fatal.Add(p)
+		}
+	}
+	return s, fatal.Err()
+}
+
+// gitTimeout and gitOutput bound what git may take.
+const (
+	gitTimeout = 30 * time.Second
+	gitOutput  = 64 << 20
+	gitFiles   = 10_000
+)
+
+// revision reads one side from git: REV:PATH, or REV for the project's schema.
+func (c *console) revision(ctx context.Context, name string) (side, error) {
+	rev, file, hasPath := strings.Cut(name, ":")
+	if rev == "" || strings.HasPrefix(rev, "-") {
+		return side{}, withHint(fmt.Errorf("there is no file or folder %s", name), "a version in git reads like v1.2.0:schema.json")
+	}
+	top, err := c.git(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return side{}, withHint(fmt.Errorf("there is no file or folder %s, and it is no version in git: %w", name, err), "versions in git are found inside of a repository only")
+	}
+	if _, err := c.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}"); err != nil {
+		if ctx.Err() != nil {
+			return side{}, ctx.Err()
+		}
+		return side{}, withHint(fmt.Errorf("%s is neither a file or folder nor a revision in git", rev), "git log --oneline lists revisions; git tag lists tags")
+	}
+	out := side{dir: c.Dir}
+	if !hasPath {
+		if file, err = c.schemaOf(""); err != nil {
+			return side{}, withHint(fmt.Errorf("a revision alone is about the schema of the project: %w", err), "name the file: %s:schema.json", rev)
+		}
+		file = "./" + filepath.ToSlash(file)
+	}
+	tree, err := c.treePath(strings.TrimSpace(string(top)), file)
+	if err != nil {
+		return side{}, err
+	}
+	kind, err := c.git(ctx, "cat-file", "-t", rev+":"+tree)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return side{}, ctx.Err()
+	case err != nil:
+		return side{}, withHint(fmt.Errorf("%s has no %s", rev, tree), "the path counts from the top of the repository; with ./ before it, from the working folder")
+	case strings.TrimSpace(string(kind)) == "tree":
+		out.folder = true
+		out.schemas, err = c.treeSchemas(ctx, rev, tree)
+		return out, err
+	}
+	one, err := c.blob(ctx, rev, tree)
+	out.schemas = []*schema.Schema{one}
+	return out, err
+}
+
+// treePath is a path as git has it in a revision: from the top of the repository.
+func (c *console) treePath(top, file string) (string, error) {
+	clean := path.Clean(filepath.ToSlash(file))
+	if strings.HasPrefix(file, "./") || strings.HasPrefix(file, "../") || file == "." || file == ".." {
+		dir, err := filepath.EvalSymlinks(c.Dir)
+		if err != nil {
+			return "", err
+		}
+		rel, err := filepath.Rel(filepath.FromSlash(top), dir)
+		if err != nil {
+			return "", err
+		}
+		clean = path.Join(filepath.ToSlash(rel), clean)
+	}
+	if clean == "." || clean == "/" {
+		return "", nil
+	}
+	if strings.HasPrefix(clean, "../") || clean == ".." || strings.HasPrefix(clean, "/") {
+		return "", fmt.Errorf("%s is outside of the repository", file)
+	}
+	return clean, nil
+}
+
+// treeSchemas reads the schemas directly in a folder of a revision.
+func (c *console) treeSchemas(ctx context.Context, rev, tree string) ([]*schema.Schema, error) {
+	list, err := c.git(ctx, "ls-tree", "-z", "--end-of-options", rev+":"+tree)
+	if err != nil {
+		return nil, err
+	}
+	var out []*schema.Schema
+	entries := strings.Split(strings.TrimSuffix(string(list), "\x00"), "\x00")
+	if len(entries) > gitFiles {
+		return nil, fmt.Errorf("%s:%s has %d entries, more than the %d that are read", rev, tree, len(entries), gitFiles)
+	}
+	for _, entry := range entries {
+		about, name, _ := strings.Cut(entry, "\t")
+		if !strings.HasSuffix(name, ".json") || !slices.Contains(strings.Fields(about), "blob") || strings.HasPrefix(about, "120000") {
+			continue
+		}
+		data, err := c.git(ctx, "cat-file", "blob", rev+":"+path.Join(tree, name))
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Contains(data, []byte(`"typeName"`)) {
+			continue
+		}
+		one, err := c.versionInGit(rev, path.Join(tree, name), data)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("the folder %s:%s holds no schema", rev, tree)
+	}
+	return out, nil
+}
+
+func (c *console) blob(ctx context.Context, rev, tree string) (*schema.Schema, error) {
+	data, err := c.git(ctx, "cat-file", "blob", rev+":"+tree)
+	if err != nil {
+		return nil, err
+	}
+	return c.versionInGit(rev, tree, data)
+}
+
+// versionInGit loads a schema of a revision. Files beside it are those of the working
+// tree, which may be another version: in the folder that the name spells there are none.
+func (c *console) versionInGit(rev, tree string, data []byte) (*schema.Schema, error) {
+	if !strings.Contains(tree, "/") {
+		tree = "./" + tree
+	}
+	return loadVersion(rev+":"+tree, data, schema.Config{})
+}
+
+// git runs a command of git that only reads, in the working folder. Its environment keeps
+// it from asking, from fetching and from writing.
+func (c *console) git(ctx context.Context, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = c.Dir
+	cmd.Env = append(slices.Clone(c.Environ), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C")
+	cmd.WaitDelay = time.Second
+	var stderr bytes.Buffer
+	cmd.Stderr = &limited{&stderr, 4 << 10}
+	var stdout bytes.Buffer
+	output := &limited{&stdout, gitOutput}
+	cmd.Stdout = output
+	err := cmd.Run()
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return nil, errors.New("the program git is not installed")
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, fmt.Errorf("git did not answer within %s", gitTimeout)
+	case err != nil:
+		if message := sentence(strings.TrimSpace(stderr.String())); message != "" {
+			return nil, errors.New(message)
+		}
+		return nil, fmt.Errorf("git: %w", err)
+	case output.left == 0:
+		return nil, fmt.Errorf("git gives more than %d bytes", gitOutput)
+	}
+	return stdout.Bytes(), nil
+}
+
+// limited keeps the first bytes that are written to it, and takes the rest for nothing.
+type limited struct {
+	to   io.Writer
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	n := min(len(p), l.left)
+	l.left -= n
+	if _, err := l.to.Write(p[:n]); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

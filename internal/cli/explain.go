@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/lint"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+func newExplain(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain [ID…]",
+		Short: "Say what a rule means, why it is there, and show an example",
+		Long: `Say what a rule means, why it is there, and show an example: of every ID that validate
+and diff report. Without an ID all rules are listed, with their severity.
+
+An ID may lack the part before the slash: PR001 explains both lint/PR001, about one schema,
+and breaking/PR001, about two versions of one.
+
+Exit code: 0, or 1 if there is no such rule.`,
+		Example: `  cfn explain lint/PR006
+  cfn explain ML002
+  cfn explain --format json > rules.json`,
+		Annotations: map[string]string{"log": "none"},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return allExplanations().ids(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, ids []string) error { return c.explain(ids) },
+	}
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+// An explanation is one rule as users read it.
+type explanation struct {
+	ID       string `json:"id"`
+	Severity string `json:"severity"`
+	Purpose  string `json:"purpose"`
+	Why      string `json:"why"`
+	Effect   string `json:"effect,omitempty"`   // of a change, on existing stacks
+	Example  string `json:"example"`            // lines "wrong: …" and "right: …", or "old: …" and "new: …"
+	Upstream string `json:"upstream,omitempty"` // the check of another tool that it matches
+	SameAs   string `json:"sameAs,omitempty"`   // the rule that reports the same fault
+}
+
+type explanations []explanation
+
+func (all explanations) ids() []string {
+	out := make([]string, len(all))
+	for i, e := range all {
+		out[i] = e.ID
+	}
+	return out
+}
+
+// allExplanations gathers the tables, in the order of the documentation.
+func allExplanations() explanations {
+	out := slices.Clone(documentRules)
+	for _, r := range schema.Rules() {
+		out = append(out, explanation{ID: r.ID, Severity: r.Severity.String(), Purpose: r.Purpose, Why: r.Why, Example: r.Example, Upstream: r.Upstream})
+	}
+	for _, r := range lint.Rules() {
+		out = append(out, explanation{
+			ID: r.ID, Severity: r.Severity.String(), Purpose: r.Purpose, Why: r.Why,
+			Example: pair("wrong", r.Bad, "right", r.Good), Upstream: r.Upstream, SameAs: r.Twin,
+		})
+	}
+	for _, r := range lint.ChangeRules() {
+		out = append(out, explanation{
+			ID: r.ID, Severity: r.Severity.String(), Purpose: r.Purpose, Why: r.Why, Effect: r.Effect,
+			Example: pair("old", r.Old, "new", r.New), Upstream: r.Upstream,
+		})
+	}
+	return out
+}
+
+// pair is two examples, one below the other.
+func pair(firstName, first, secondName, second string) string {
+	if first == "" && second == "" {
+		return ""
+	}
+	return firstName + ": " + first + "\n" + secondName + ": " + second
+}
+
+// documentRules are what the readers of JSON and YAML report.
+var documentRules = explanations{
+	{ID: "document/syntax", Severity: "error", Purpose: "The document is JSON (RFC 8259), or YAML where that is read.",
+		Why: "What is read over, such as a comma too many, is read over by this tool alone.", Example: "wrong: {\"a\": 1,}\nright: {\"a\": 1}"},
+	{ID: "document/too-large", Severity: "error", Purpose: "The document has at most 8 MiB, aliases of YAML written out.",
+		Why: "The largest published schema has a third of a megabyte; what is larger is a mistake or an attack.", Example: ""},
+	{ID: "document/too-deep", Severity: "error", Purpose: "Arrays and objects nest at most 512 levels deep.",
+		Why: "Deeper documents are not written by people, and exhaust the tools that read them.", Example: ""},
+	{ID: "document/duplicate-key", Severity: "warning", Purpose: "No object has a key twice.",
+		Why: "The last one counts, silently: the other one is lost.", Example: "wrong: {\"type\": \"string\", \"type\": \"integer\"}\nright: {\"type\": \"string\"}"},
+	{ID: "document/several-documents", Severity: "error", Purpose: "A YAML file holds one document.",
+		Why: "Nobody would look at the others.", Example: "wrong: a: 1\n       ---\n       b: 2"},
+	{ID: "document/key", Severity: "warning", Purpose: "The keys of YAML mappings are texts; lists and mappings are errors.",
+		Why: "JSON has no other keys; a number is taken for its text.", Example: "wrong: 1: one\nright: \"1\": one"},
+	{ID: "document/number", Severity: "warning", Purpose: "Numbers of YAML are such that JSON has and that all versions of YAML agree about; infinities are errors.",
+		Why: "007 is seven for some readers and a text for others.", Example: "wrong: Id: 007\nright: Id: \"007\""},
+	{ID: "document/tag", Severity: "error", Purpose: "Tags of YAML stand for values that JSON has.",
+		Why: "A schema is JSON: what has no form in it has no meaning for CloudFormation.", Example: "wrong: Data: !!binary aGk=\nright: Data: aGk="},
+	{ID: "document/alias", Severity: "error", Purpose: "An alias of YAML does not stand inside of what it stands for.",
+		Why: "The value would contain itself.", Example: "wrong: a: &x [*x]"},
+	{ID: "document/merge", Severity: "error", Purpose: "The merge key << of YAML merges mappings.",
+		Why: "Anything else has no keys to merge.", Example: "wrong: <<: [1]\nright: <<: *defaults"},
+}
+
+func (c *console) explain(ids []string) error {
+	all := allExplanations()
+	chosen := all
+	if len(ids) > 0 {
+		chosen = nil
+		for _, id := range ids {
+			found := all.find(id)
+			if len(found) == 0 {
+				return withHint(fmt.Errorf("there is no rule %q", id), "%s", all.near(id))
+			}
+			chosen = append(chosen, found...)
+		}
+	}
+	if c.format == "json" {
+		e := json.NewEncoder(c.Stdout)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(struct {
+			Rules explanations `json:"rules"`
+		}{chosen})
+	}
+	if len(ids) == 0 {
+		c.listRules(all)
+		return nil
+	}
+	for i, e := range chosen {
+		if i > 0 {
+			c.printf("\n")
+		}
+		c.printf("%s", e.text())
+	}
+	return nil
+}
+
+// find returns the rules that an ID names: with its namespace one, without it several.
+func (all explanations) find(id string) explanations {
+	var out explanations
+	for _, e := range all {
+		_, name, _ := strings.Cut(e.ID, "/")
+		if strings.EqualFold(e.ID, id) || strings.EqualFold(name, id) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// near says which rules an ID may have meant.
+func (all explanations) near(id string) string {
+	words := []string{}
+	for _, e := range all {
+		words = append(words, strings.ToLower(e.ID))
+		if _, name, _ := strings.Cut(e.ID, "/"); !strings.Contains(id, "/") {
+			words = append(words, strings.ToLower(name))
+		}
+	}
+	if near := nearest(id, words); near != "" {
+		var ids []string
+		for _, e := range all.find(near) {
+			ids = append(ids, e.ID)
+		}
+		return "did you mean " + strings.Join(ids, " or ") + "?"
+	}
+	return "cfn explain lists the rules"
+}
+
+func (c *console) listRules(all explanations) {
+	width := 0
+	for _, e := range all {
+		width = max(width, len(e.ID))
+	}
+	namespace := ""
+	for _, e := range all {
+		if space, _, _ := strings.Cut(e.ID, "/"); space != namespace {
+			if namespace != "" {
+				c.printf("\n")
+			}
+			namespace = space
+		}
+		c.printf("%-*s  %-10s  %s\n", width, e.ID, e.Severity, e.Purpose)
+	}
+}
+
+// text is the explanation for a terminal.
+func (e explanation) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s)\n\n%s\n", e.ID, e.Severity, fold(e.Purpose))
+	fmt.Fprintf(&b, "\nWhy: %s\n", fold(e.Why))
+	if e.Effect != "" {
+		fmt.Fprintf(&b, "\nEffect on existing stacks: %s\n", fold(e.Effect))
+	}
+	if e.Example != "" {
+		fmt.Fprintf(&b, "\n  %s\n", strings.ReplaceAll(e.Example, "\n", "\n  "))
+	}
+	if e.Upstream != "" {
+		fmt.Fprintf(&b, "\nMatches %s.\n", e.Upstream)
+	}
+	if e.SameAs != "" {
+		fmt.Fprintf(&b, "\nThe same fault is reported as %s, in every run of cfn validate.\n", e.SameAs)
+	}
+	if strings.HasPrefix(e.ID, "lint/") || strings.HasPrefix(e.ID, "breaking/") || e.Severity == diag.Warning.String() && strings.HasPrefix(e.ID, "schema/") {
+		fmt.Fprintf(&b, "\n%s sets its severity: {\"rules\": {%q: \"off\"}}\n", lint.SettingsFile, e.ID)
+	}
+	return b.String()
+}
+
+// fold breaks a text into lines of about 90 characters.
+func fold(text string) string {
+	const width = 90
+	var b strings.Builder
+	at := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case at+1+len(word) > width:
+			b.WriteByte('\n')
+			at = 0
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += len(word)
+	}
+	return b.String()
+}

@@ -1,0 +1,349 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/lint"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// lintLevels are the values of --lint, the default first.
+var lintLevels = []string{"auto", "all", "faults", "off"}
+
+// linting applies the rules of package lint, and the projects' settings for them, in one
+// run over any number of schemas.
+type linting struct {
+	*console
+	level string
+	quiet bool // "auto" is "faults" where there are no settings
+
+	byDir  map[string]*settings
+	byFile map[string]*settings
+}
+
+// settings are those of one .formwork.json, nil in the end where there is none.
+type settings struct {
+	*lint.Settings
+	filter   *lint.Filter
+	problems diag.List
+}
+
+// settingsOf finds the settings that govern a folder.
+func (l *linting) settingsOf(dir string) (*settings, error) {
+	if known := l.byDir[dir]; known != nil {
+		return known, nil
+	}
+	if l.byDir == nil {
+		l.byDir, l.byFile = map[string]*settings{}, map[string]*settings{}
+	}
+	path := lint.FindSettings(dir)
+	s := l.byFile[path]
+	if s == nil {
+		s = &settings{filter: (*lint.Settings)(nil).Filter()}
+		if path != "" {
+			data, err := readSchemaFile(path)
+			if err != nil {
+				return nil, fmt.Errorf("read the settings: %w", err)
+			}
+			s.Settings, s.problems = lint.ParseSettings(l.shown(path), data)
+			s.filter = s.Filter()
+		}
+		l.byFile[path] = s
+	}
+	l.byDir[dir] = s
+	return s, nil
+}
+
+// config says which rules run for the schemas of a folder; run is false for none.
+func (l *linting) config(dir string) (cfg lint.Config, run bool, err error) {
+	s, err := l.settingsOf(dir)
+	if err != nil {
+		return lint.Config{}, false, err
+	}
+	switch l.level {
+	case "off":
+		return lint.Config{}, false, nil
+	case "faults":
+		cfg.FaultsOnly = true
+	case "auto":
+		cfg.FaultsOnly = l.quiet && s.Settings == nil
+	}
+	return cfg, true, nil
+}
+
+// judge adds to the problems of one schema, or of a project without one, what lint says,
+// and applies the settings of the folder.
+func (l *linting) judge(dir string, s *schema.Schema, problems diag.List) (diag.List, error) {
+	cfg, run, err := l.config(dir)
+	if err != nil {
+		return nil, err
+	}
+	if run && s != nil {
+		problems = append(problems, lint.Run(s, cfg)...)
+	}
+	out, err := l.apply(dir, typeName(s), problems)
+	return append(out, l.finish()...), err
+}
+
+// apply has the settings of a folder change and suppress problems.
+func (l *linting) apply(dir, typeName string, problems diag.List) (diag.List, error) {
+	s, err := l.settingsOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	return s.filter.Apply(problems, typeName), nil
+}
+
+// finish returns the problems of the settings themselves. Suppressions without use are
+// among them only if all rules have run.
+func (l *linting) finish() diag.List {
+	var out diag.List
+	for _, s := range l.byFile {
+		out.Add(s.problems...)
+		if l.level == "all" || l.level == "auto" {
+			out.Add(s.filter.Unused()...)
+		}
+	}
+	return out
+}
+
+func typeName(s *schema.Schema) string {
+	if s == nil {
+		return ""
+	}
+	return s.TypeName.Value
+}
+
+// A subject is a schema file or a project that is to be checked.
+type subject struct {
+	name    string // as messages call it
+	project bool
+}
+
+// validatePaths checks schema files, projects, and folders of them.
+func (c *console) validatePaths(ctx context.Context, paths []string, level string) error {
+	var subjects []subject
+	for _, path := range paths {
+		found, err := c.subjects(path)
+		if err != nil {
+			return err
+		}
+		subjects = append(subjects, found...)
+	}
+	subjects = unique(subjects)
+	l := &linting{console: c, level: level}
+	problems, err := l.judgeAll(ctx, subjects)
+	if err != nil {
+		return err
+	}
+	if err := diag.Print(c.Stdout, problems, c.format); err != nil {
+		return err
+	}
+	if c.format == "text" {
+		c.printf("%s\n", verdict(len(subjects), problems))
+	}
+	if problems.HasErrors() {
+		return &exitError{code: exitFailure}
+	}
+	return nil
+}
+
+func unique(subjects []subject) []subject {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(subjects, func(s subject) bool {
+		key := filepath.Clean(s.name)
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
+}
+
+// verdict is the last line of the text format.
+func verdict(n int, problems diag.List) string {
+	count := func(n int, what string) string {
+		if n == 1 {
+			return "1 " + what
+		}
+		return fmt.Sprintf("%d %ss", n, what)
+	}
+	return fmt.Sprintf("%s checked: %s, %s.", count(n, "schema"), count(problems.Count(diag.Error), "error"), count(problems.Count(diag.Warning), "warning"))
+}
+
+// subjects finds what a path of the command line stands for.
+func (c *console) subjects(path string) ([]subject, error) {
+	info, err := os.Stat(c.path(path))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, withHint(fmt.Errorf("there is no file or folder %s", path), "a PATH is a schema file, the folder of a project, or a folder of schemas")
+	case err != nil:
+		return nil, err
+	case !info.IsDir() && filepath.Base(path) == project.SettingsFile:
+		return []subject{{filepath.Dir(path), true}}, nil
+	case !info.IsDir():
+		return []subject{{path, false}}, nil
+	case isProject(c.path(path)):
+		return []subject{{path, true}}, nil
+	}
+	entries, err := os.ReadDir(c.path(path))
+	if err != nil {
+		return nil, err
+	}
+	var out []subject
+	for _, entry := range entries {
+		name := filepath.Join(path, entry.Name())
+		switch {
+		case entry.IsDir():
+			if isProject(c.path(name)) {
+				out = append(out, subject{name, true})
+			}
+		case strings.HasSuffix(name, ".json") && entry.Type().IsRegular():
+			if data, err := readSchemaFile(c.path(name)); err == nil && bytes.Contains(data, []byte(`"typeName"`)) {
+				out = append(out, subject{name, false})
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, withHint(fmt.Errorf("the folder %s holds no schema", path), "schemas are the JSON files with a typeName, and the projects directly below")
+	}
+	return out, nil
+}
+
+func isProject(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, project.SettingsFile))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// A finding is what came of one subject.
+type finding struct {
+	typeName string
+	problems diag.List
+	err      error
+}
+
+// judgeAll checks the subjects at once, as many as there are processors, and returns all
+// problems in order.
+func (l *linting) judgeAll(ctx context.Context, subjects []subject) (diag.List, error) {
+	configs := make([]func(*schema.Schema) diag.List, len(subjects))
+	for i, s := range subjects {
+		cfg, run, err := l.config(l.dirOf(s))
+		if err != nil {
+			return nil, err
+		}
+		configs[i] = func(s *schema.Schema) diag.List {
+			if !run || s == nil {
+				return nil
+			}
+			return lint.Run(s, cfg)
+		}
+	}
+	findings := make([]finding, len(subjects))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(subjects)) {
+		workers.Go(func() {
+			for i := range next {
+				findings[i] = l.examine(ctx, subjects[i], configs[i])
+			}
+		})
+	}
+	for i := range subjects {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	var out diag.List
+	for i, f := range findings {
+		if f.err != nil {
+			return nil, f.err
+		}
+		problems, err := l.apply(l.dirOf(subjects[i]), f.typeName, f.problems)
+		if err != nil {
+			return nil, err
+		}
+		out.Add(problems...)
+	}
+	out.Add(l.finish()...)
+	out.Sort()
+	return out, nil
+}
+
+func (l *linting) dirOf(s subject) string {
+	if s.project {
+		return l.path(s.name)
+	}
+	return filepath.Dir(l.path(s.name))
+}
+
+// examine loads one subject and says what is wrong with it.
+func (l *linting) examine(ctx context.Context, s subject, more func(*schema.Schema) diag.List) finding {
+	if s.project {
+		return l.examineProject(ctx, s, more)
+	}
+	data, err := readSchemaFile(l.path(s.name))
+	if err != nil {
+		return finding{err: fmt.Errorf("read the schema: %w", err)}
+	}
+	loaded, problems := schema.Load(s.name, data, l.schemaConfig(ctx))
+	return finding{typeName(loaded), append(problems, more(loaded)...), nil}
+}
+
+func (l *linting) examineProject(ctx context.Context, s subject, more func(*schema.Schema) diag.List) finding {
+	label := s.name
+	if filepath.Clean(l.path(label)) == filepath.Clean(l.Dir) {
+		label = ""
+	}
+	p, problems, err := project.Open(l.path(s.name), label)
+	if err != nil || p == nil {
+		return finding{"", problems, err}
+	}
+	if p.Kind == schema.Module {
+		_, found, err := p.Fragment()
+		return finding{p.TypeName, append(problems, found...), err}
+	}
+	loaded, found, err := l.loadSchema(ctx, p)
+	problems = append(problems, found...)
+	return finding{p.TypeName, append(problems, more(loaded)...), err}
+}
+
+// maxSchemaFile bounds what is read of a file: a little more than a document may have, so
+// that the parser says that it is too large.
+const maxSchemaFile = 8<<20 + 1
+
+// readSchemaFile reads a regular file: the path may lead to a device or a pipe.
+func readSchemaFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is no regular file")}
+	}
+	if info.Size() < maxSchemaFile {
+		return os.ReadFile(path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, maxSchemaFile))
+}
