@@ -16,8 +16,7 @@ var profiles = map[string]sample.Profile{"minimal": sample.Minimal, "full": samp
 
 // unmakeable are the published schemas from which no model can be made, with the reason.
 // A line that is no longer true fails the test.
-var unmakeable = map[string]string{
-}
+var unmakeable = map[string]string{}
 
 // published loads the published schemas, by file name.
 func published(t testing.TB) map[string]*schema.Schema {

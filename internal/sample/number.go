@@ -174,3 +174,9 @@ func pick(first, last *big.Int, src *source, sparse bool) *big.Int {
 	}
 	return new(big.Int).Add(first, big.NewInt(int64(src.between(0, n))))
 }
+
+// bigHalf is half of a number, towards zero.
+func bigHalf(k *big.Int) *big.Int { return new(big.Int).Quo(k, big.NewInt(2)) }
+
+// bigTowardsZero is the next number on the way to zero.
+func bigTowardsZero(k *big.Int) *big.Int { return new(big.Int).Sub(k, big.NewInt(int64(k.Sign()))) }

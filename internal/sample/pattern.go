@@ -219,7 +219,7 @@ type alphabet struct {
 	ascii    []rune // everything printable
 	other    []rune // some of what lies outside of ASCII, once searched
 	searched bool
-	wildcard bool   // nearly everything is allowed
+	wildcard bool // nearly everything is allowed
 }
 
 // alphabetOf looks through a class. The result may be empty, when nothing but control

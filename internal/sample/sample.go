@@ -121,14 +121,14 @@ type Generator struct {
 	rules    map[*document.Value]*rules
 	patterns map[string]*pattern
 	heights  map[*document.Value]int
-	invalid  map[string]int // how often Invalid broke a keyword
+	broken   map[string]int // how often Invalid broke a keyword
 }
 
 // New makes a generator. The schema should be one that Load found no errors in.
 func New(s *schema.Schema, cfg Config) *Generator {
 	return &Generator{
 		schema: s, cfg: cfg.withDefaults(),
-		rules: map[*document.Value]*rules{}, patterns: map[string]*pattern{}, invalid: map[string]int{},
+		rules: map[*document.Value]*rules{}, patterns: map[string]*pattern{}, broken: map[string]int{},
 	}
 }
 
