@@ -37,6 +37,13 @@ type CompareConfig struct {
 	// AllowExtra lets objects of the second model, at any depth, have keys that the first
 	// has not: a service fills in defaults. Extra items of arrays are always differences.
 	AllowExtra bool
+
+	// Alike, if set, is asked about the places of the first model where the models differ,
+	// the inner ones first, and not about items that only one of them has. got is nil where
+	// the second model has nothing; equal compares got with another value than the wanted
+	// one, by what the schema says about the place. The first result says that got is to
+	// count as equal, the second that all that differs at the place is one difference.
+	Alike func(at document.Pointer, got any, equal func(want any) bool) (alike, whole bool)
 }
 
 // Compare lists where the second model differs from the first, in the order of the first.
@@ -51,7 +58,7 @@ type CompareConfig struct {
 // Unordered items that are alike but not equal are shown as changed items, in the way
 // that needs the fewest words; for very large arrays as missing and extra ones.
 func (s *Schema) Compare(want, got any, cfg CompareConfig) []Difference {
-	c := &comparison{schema: s, extra: cfg.AllowExtra}
+	c := &comparison{schema: s, extra: cfg.AllowExtra, alike: cfg.Alike}
 	return c.compare(want, got, s.scope(), nil)
 }
 
@@ -60,6 +67,7 @@ func (s *Schema) Compare(want, got any, cfg CompareConfig) []Difference {
 type comparison struct {
 	schema *Schema
 	extra  bool
+	alike  func(document.Pointer, any, func(any) bool) (alike, whole bool)
 	spent  int
 }
 
@@ -125,6 +133,35 @@ func isBool(v *document.Value, want bool) bool {
 }
 
 func (c *comparison) compare(want, got any, in *scope, at document.Pointer) []Difference {
+	out := c.compareValues(want, got, in, at)
+	if len(out) == 0 {
+		return nil
+	}
+	return c.ask(Difference{Pointer: at, Kind: "changed", Want: want, Got: got}, out, in)
+}
+
+// ask lets the caller say that what was found at a place is no difference, or only one.
+func (c *comparison) ask(place Difference, found []Difference, in *scope) []Difference {
+	if c.alike == nil {
+		return found
+	}
+	plain := &comparison{schema: c.schema, extra: c.extra}
+	alike, whole := c.alike(place.Pointer, place.Got, func(want any) bool {
+		plain.spent = c.spent
+		differs := place.Got == nil || len(plain.compare(c.schema.recast(want, in), place.Got, in, nil)) > 0
+		c.spent = plain.spent
+		return !differs
+	})
+	switch {
+	case alike:
+		return nil
+	case whole:
+		return []Difference{place}
+	}
+	return found
+}
+
+func (c *comparison) compareValues(want, got any, in *scope, at document.Pointer) []Difference {
 	c.spent++
 	switch w := want.(type) {
 	case map[string]any:
@@ -170,7 +207,8 @@ func (c *comparison) compareObjects(want, got map[string]any, in *scope, at docu
 			continue
 		}
 		if got[key] == nil {
-			out = append(out, Difference{Pointer: at.Append(key), Kind: "missing", Want: want[key]})
+			missing := Difference{Pointer: at.Append(key), Kind: "missing", Want: want[key]}
+			out = append(out, c.ask(missing, []Difference{missing}, c.schema.below(in, key))...)
 			continue
 		}
 		out = append(out, c.compare(want[key], got[key], c.schema.below(in, key), at.Append(key))...)
@@ -209,7 +247,7 @@ func (c *comparison) compareSets(want, got []any, in *scope, at document.Pointer
 	items := c.schema.below(in, "*")
 	wanted, found := c.pairEqual(want, got, items, in.unique)
 	if c.extra && len(wanted) > 0 && len(found) > 0 {
-		wanted, found = c.pairFitting(want, got, wanted, found, items)
+		wanted, found = c.pairFitting(want, got, wanted, found, items, at)
 	}
 	return c.describe(want, got, wanted, found, items, at)
 }
@@ -282,7 +320,7 @@ func (c *comparison) key(b []byte, v any, in *scope) []byte {
 // pairFitting finds the largest number of pairs in which the item that was got fits the
 // one that was wanted, and returns what stays alone. An item may fit several, so pairs
 // that were made are changed when that makes room (augmenting paths).
-func (c *comparison) pairFitting(want, got []any, wanted, found []int, items *scope) (restWanted, restFound []int) {
+func (c *comparison) pairFitting(want, got []any, wanted, found []int, items *scope, at document.Pointer) (restWanted, restFound []int) {
 	if len(wanted)*len(found) > compareBudget || c.spent > compareBudget {
 		return wanted, found
 	}
@@ -292,7 +330,7 @@ func (c *comparison) pairFitting(want, got []any, wanted, found []int, items *sc
 			if c.spent > compareBudget {
 				return wanted, found
 			}
-			if len(c.compare(want[i], got[j], items, nil)) == 0 {
+			if len(c.compare(want[i], got[j], items, at.Append(strconv.Itoa(i)))) == 0 {
 				fits[a] = append(fits[a], b)
 			}
 		}
