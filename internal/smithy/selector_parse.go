@@ -489,16 +489,23 @@ func holdAll(c *selection, assertions []assertion, scope attribute) bool {
 
 func (p *selectorParser) scopedValue() scopedValue {
 	p.space()
-	v := scopedValue{}
-	if p.take("@{") {
-		v.path = []string{p.segment()}
-		for p.err == nil && p.take("|") {
-			v.path = append(v.path, p.segment())
-		}
-		p.expect("}")
+	var v scopedValue
+	if strings.HasPrefix(p.text[p.pos:], "@{") {
+		v = p.scopedPath()
 	} else {
 		v.text = p.value()
 	}
 	p.space()
 	return v
+}
+
+// scopedPath reads "@{name|name}".
+func (p *selectorParser) scopedPath() scopedValue {
+	p.expect("@{")
+	path := []string{p.segment()}
+	for p.err == nil && p.take("|") {
+		path = append(path, p.segment())
+	}
+	p.expect("}")
+	return scopedValue{path: path}
 }

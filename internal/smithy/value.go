@@ -51,8 +51,11 @@ func equalValues(a, b *document.Value) bool {
 func number(text string) *big.Rat {
 	if i := strings.IndexAny(text, "eE"); i >= 0 && len(text)-i > 5 {
 		f, _, err := big.ParseFloat(text, 10, 64, big.ToNearestEven)
-		if err != nil || f.IsInf() {
+		if f == nil || err != nil && !f.IsInf() {
 			return new(big.Rat)
+		}
+		if f.IsInf() {
+			return new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(int64(f.Sign())), 1<<14))
 		}
 		exponent := f.MantExp(nil)
 		if exponent > 1<<14 || exponent < -1<<14 {
