@@ -17,7 +17,7 @@ const module = "github.com/formwork-dev/formwork/"
 // floors lists every package of the module, the lowest floor first. A package imports
 // only from floors below its own. docs/architecture.md says what each one promises.
 var floors = [][]string{
-	{"internal/fixtures"}, {"internal/jsonata", "internal/diag", "internal/lambda", "internal/cfnlog"},
+	{"internal/fixtures"}, {"internal/jsonata", "internal/diag", "internal/lambda", "internal/cfnlog", "internal/httptape"},
 	{"internal/document"},
 	{"internal/schema"},
 	{"internal/codegen", "internal/invoke", "internal/lint", "internal/sample", "internal/smithy"},

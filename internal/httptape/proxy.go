@@ -1,0 +1,643 @@
+package httptape
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Mode says what becomes of a call.
+type Mode int
+
+// The modes.
+const (
+	Local  Mode = iota // forwarded to this machine only; anything else is refused
+	Record             // forwarded anywhere and put on the tape
+	Replay             // answered from the tape; nothing is forwarded
+)
+
+// Config sets up a [Proxy]. The zero Config forwards to this machine only.
+type Config struct {
+	Mode Mode
+
+	// Tape is written to by Record and read by Replay, which both need it.
+	Tape *Tape
+
+	// Redact takes known secrets out of a text. Nil knows none; what is secret by the
+	// name of its header, parameter or member is taken out in any case.
+	Redact func(string) string
+
+	// Environ is the environment of the child process before Env: endpoints on this
+	// machine and further authorities to trust are taken from it. Nil means none.
+	Environ []string
+
+	// Upstream sends what is forwarded. Nil means directly, with the roots of the system
+	// and the authorities of Environ.
+	Upstream http.RoundTripper
+
+	// Dir is where the file for the authority's certificate is made. Empty means the
+	// folder for temporary files.
+	Dir string
+
+	// Now is the clock of the certificates. Nil means time.Now.
+	Now func() time.Time
+}
+
+// An Exchange is one call that reached the proxy, without secrets.
+type Exchange struct {
+	Name      string // "POST https://sts.us-east-1.amazonaws.com/ (GetCallerIdentity)"
+	Status    int    // 0 without an answer
+	Fault     Kind   // "" if it was let through
+	Unmatched bool   // Replay: the tape has no answer
+	Refused   bool   // Local: its host is not this machine
+	Err       string // why there is no answer from the host; "" otherwise
+}
+
+// A Proxy is an HTTP proxy on loopback. Make one with [Start], and Close it.
+type Proxy struct {
+	cfg       Config
+	authority *authority
+	scrub     scrubber
+	upstream  http.RoundTripper
+	dir       string   // with the certificate
+	env       []string // of the child
+	servers   []*http.Server
+	inner     *tunnels
+	ended     sync.WaitGroup
+
+	mu        sync.Mutex
+	faults    map[int][]Fault // by call
+	calls     int
+	exchanges []Exchange
+	closed    bool
+}
+
+// maxExchanges bounds what is remembered between two calls of Inject.
+const maxExchanges = 10_000
+
+// Start makes a proxy that listens on 127.0.0.1. The error is that of the system.
+func Start(cfg Config) (*Proxy, error) {
+	if cfg.Mode != Local && cfg.Tape == nil {
+		return nil, errors.New("start the proxy: recording and replaying need a tape")
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	authority, err := newAuthority(cfg.Now())
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{cfg: cfg, authority: authority, scrub: scrubber{cfg.Redact}}
+	if err := p.start(); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Proxy) start() error {
+	bundle, extra := p.bundle()
+	dir, err := os.MkdirTemp(p.cfg.Dir, "cfn-proxy-")
+	if err != nil {
+		return fmt.Errorf("start the proxy: %w", err)
+	}
+	p.dir = dir
+	certificate := filepath.Join(dir, "authority.pem")
+	if err := os.WriteFile(certificate, bundle, 0o600); err != nil {
+		return fmt.Errorf("start the proxy: %w", err)
+	}
+	if p.upstream = p.cfg.Upstream; p.upstream == nil {
+		p.upstream = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: extra}, DisableCompression: true, ResponseHeaderTimeout: 2 * time.Minute, IdleConnTimeout: time.Minute}
+	}
+	p.inner = newTunnels()
+	p.serve(p.inner, http.HandlerFunc(p.inside), func(ctx context.Context, c net.Conn) context.Context {
+		if t, ok := c.(*tunnel); ok {
+			return context.WithValue(ctx, tunnelKey{}, t)
+		}
+		return ctx
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("start the proxy: %w", err)
+	}
+	p.serve(listener, http.HandlerFunc(p.outside), nil)
+	return p.environment("http://"+listener.Addr().String(), certificate)
+}
+
+// bundle is the certificate of the authority, followed by those that the environment
+// already trusts beyond the system's; extra are the roots for what is forwarded.
+func (p *Proxy) bundle() (bundle []byte, extra *x509.CertPool) {
+	bundle = p.authority.pem()
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	for _, name := range []string{"SSL_CERT_FILE", "AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"} {
+		file := lookup(p.cfg.Environ, name)
+		if file == "" {
+			continue
+		}
+		if data, err := os.ReadFile(file); err == nil && len(data) < 4<<20 && roots.AppendCertsFromPEM(data) {
+			bundle = append(append(bundle, data...), '\n')
+		}
+	}
+	return bundle, roots
+}
+
+func lookup(environ []string, name string) string {
+	value := ""
+	for _, entry := range environ {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// environment writes the variables of the child, with a listener for each endpoint of AWS
+// on this machine.
+func (p *Proxy) environment(address, certificate string) error {
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
+		p.env = append(p.env, name+"="+address)
+	}
+	const direct = "127.0.0.1,localhost,::1"
+	p.env = append(p.env, "NO_PROXY="+direct, "no_proxy="+direct, "NODE_USE_ENV_PROXY=1")
+	for _, name := range []string{"SSL_CERT_FILE", "AWS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"} {
+		p.env = append(p.env, name+"="+certificate)
+	}
+	listeners := map[string]string{}
+	for _, entry := range p.cfg.Environ {
+		name, value, _ := strings.Cut(entry, "=")
+		target, err := url.Parse(value)
+		if !strings.HasPrefix(name, "AWS_ENDPOINT_URL") || err != nil || target.Scheme != "http" && target.Scheme != "https" || !loopback(target.Hostname()) {
+			continue
+		}
+		base := target.Scheme + "://" + target.Host
+		if listeners[base] == "" {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return fmt.Errorf("start the proxy: %w", err)
+			}
+			listeners[base] = "http://" + listener.Addr().String()
+			p.serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				r.URL.Scheme, r.URL.Host = target.Scheme, target.Host
+				p.handle(w, r)
+			}), nil)
+		}
+		p.env = append(p.env, name+"="+listeners[base]+strings.TrimSuffix(target.Path, "/"))
+	}
+	return nil
+}
+
+// serve runs a server until Close.
+func (p *Proxy) serve(listener net.Listener, handler http.Handler, conn func(context.Context, net.Conn) context.Context) {
+	server := &http.Server{
+		Handler: handler, ConnContext: conn, ReadHeaderTimeout: time.Minute, IdleTimeout: 5 * time.Minute, MaxHeaderBytes: 256 << 10,
+		ErrorLog:     log.New(io.Discard, "", 0),
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}, // HTTP/1.1 only
+	}
+	p.servers = append(p.servers, server)
+	p.ended.Go(func() { _ = server.Serve(listener) })
+}
+
+// Env is what a child process needs in its environment, as NAME=value.
+func (p *Proxy) Env() []string { return append([]string(nil), p.env...) }
+
+// Close ends the proxy and removes its certificate. What is under way is cut.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	closed := p.closed
+	p.closed = true
+	p.mu.Unlock()
+	if closed {
+		return nil
+	}
+	for _, server := range p.servers {
+		server.Close()
+	}
+	p.ended.Wait()
+	if t, ok := p.upstream.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
+	if p.dir != "" {
+		if err := os.RemoveAll(p.dir); err != nil {
+			return fmt.Errorf("end the proxy: %w", err)
+		}
+	}
+	return nil
+}
+
+// Inject makes calls from now on go wrong, and forgets the exchanges so far. Without
+// faults everything is let through again.
+func (p *Proxy) Inject(faults ...Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults, p.calls, p.exchanges = map[int][]Fault{}, 0, nil
+	for _, f := range faults {
+		p.faults[f.Call] = append(p.faults[f.Call], f)
+	}
+}
+
+// Exchanges are the calls since the last Inject, in the order in which they came.
+func (p *Proxy) Exchanges() []Exchange {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]Exchange(nil), p.exchanges...)
+}
+
+// begin counts a call and says what goes wrong with it.
+func (p *Proxy) begin() []Fault {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls++
+	return p.faults[p.calls-1]
+}
+
+func (p *Proxy) note(e Exchange) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.exchanges) < maxExchanges {
+		p.exchanges = append(p.exchanges, e)
+	}
+}
+
+// outside serves what comes to the proxy itself: CONNECT, and requests with a whole URL.
+func (p *Proxy) outside(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodConnect:
+		p.connect(w, r)
+	case r.URL.Scheme == "http" && r.URL.Host != "":
+		p.handle(w, r)
+	default:
+		http.Error(w, "this is a proxy: it takes CONNECT, and requests with an absolute http URL", http.StatusBadRequest)
+	}
+}
+
+// inside serves what comes through a tunnel.
+func (p *Proxy) inside(w http.ResponseWriter, r *http.Request) {
+	t, _ := r.Context().Value(tunnelKey{}).(*tunnel)
+	r.URL.Scheme, r.URL.Host = "http", strings.TrimSuffix(t.to, ":80")
+	if t.secure {
+		r.URL.Scheme, r.URL.Host = "https", strings.TrimSuffix(t.to, ":443")
+	}
+	p.handle(w, r)
+}
+
+// connect opens a tunnel that ends here: the proxy itself answers in it, over TLS if the
+// client begins it.
+func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
+	host, _, err := net.SplitHostPort(r.URL.Host)
+	if err != nil || host == "" {
+		http.Error(w, "CONNECT names HOST:PORT", http.StatusBadRequest)
+		return
+	}
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, "no tunnel", http.StatusInternalServerError)
+		return
+	}
+	_ = conn.SetDeadline(time.Now().Add(time.Minute)) // of the beginning
+	if _, err := conn.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err != nil {
+		conn.Close()
+		return
+	}
+	first, err := buffered.Reader.Peek(1)
+	if err != nil {
+		conn.Close()
+		return
+	}
+	_ = conn.SetDeadline(time.Time{})
+	inner := net.Conn(&readAhead{Conn: conn, r: buffered.Reader})
+	secure := first[0] == 0x16 // a TLS handshake
+	if secure {
+		inner = tls.Server(inner, &tls.Config{
+			MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+			GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+				if hello.ServerName != "" {
+					return p.authority.leaf(hello.ServerName)
+				}
+				return p.authority.leaf(host)
+			},
+		})
+	}
+	p.inner.add(&tunnel{Conn: inner, to: r.URL.Host, secure: secure})
+}
+
+// handle answers one request, whose URL is whole by now.
+func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
+	faults := p.begin()
+	body, whole, err := readUpTo(r.Body, MaxBody)
+	entry := p.entry(r, body)
+	exchange := Exchange{Name: p.scrub.entry(entry).name()}
+	defer func() { p.note(exchange) }()
+	switch {
+	case err != nil:
+		exchange.Err = "the request ended early"
+		panic(http.ErrAbortHandler)
+	case !whole && p.cfg.Mode == Replay:
+		exchange.Unmatched, exchange.Status = true, http.StatusBadGateway
+		p.fail(w, "the body of %s is longer than %d MiB: it was not recorded", exchange.Name, MaxBody>>20)
+		return
+	}
+	var after bool
+	for _, f := range faults {
+		exchange.Fault = f.Kind
+		switch f.Kind {
+		case Throttle, ServerError:
+			exchange.Status = refuse(w, r, r.URL.Hostname(), body, f.Kind)
+			return
+		case CutBefore:
+			panic(http.ErrAbortHandler)
+		case CutAfter:
+			after = true
+		case Slow:
+			if !pause(r.Context(), f.Delay) {
+				return
+			}
+		}
+	}
+	if after { // the answer goes nowhere
+		p.answer(nowhere{http.Header{}}, r, entry, body, &exchange)
+		exchange.Status = 0
+		panic(http.ErrAbortHandler)
+	}
+	p.answer(w, r, entry, body, &exchange)
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// entry describes a request; secrets are still in it.
+func (p *Proxy) entry(r *http.Request, body []byte) *Entry {
+	u := *r.URL
+	u.Fragment = ""
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	e := &Entry{Method: r.Method, URL: u.String(), Target: r.Header.Get("X-Amz-Target"), RequestType: r.Header.Get("Content-Type")}
+	e.setBodies(decoded(r.Header, body), nil)
+	return e
+}
+
+// answer replays or forwards.
+func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, entry *Entry, body []byte, exchange *Exchange) {
+	switch {
+	case p.cfg.Mode == Replay:
+		p.replay(w, r, entry, exchange)
+	case p.cfg.Mode == Local && !loopback(r.URL.Hostname()):
+		exchange.Refused, exchange.Status = true, http.StatusBadGateway
+		p.fail(w, "%s was not sent: without --record nothing leaves this machine", exchange.Name)
+	case r.Header.Get("Upgrade") != "":
+		exchange.Status = http.StatusNotImplemented
+		http.Error(w, "the proxy takes no "+r.Header.Get("Upgrade"), http.StatusNotImplemented)
+	default:
+		p.forward(w, r, entry, body, exchange)
+	}
+}
+
+// fail answers 502 with the reason.
+func (p *Proxy) fail(w http.ResponseWriter, format string, args ...any) {
+	w.Header().Set("X-Cfn-Proxy", "refused")
+	http.Error(w, "cfn: "+fmt.Sprintf(format, args...), http.StatusBadGateway)
+}
+
+// replay answers from the tape.
+func (p *Proxy) replay(w http.ResponseWriter, r *http.Request, entry *Entry, exchange *Exchange) {
+	recorded := p.cfg.Tape.answer(p.scrub.entry(entry))
+	exchange.Status = http.StatusBadGateway
+	switch {
+	case recorded == nil:
+		exchange.Unmatched = true
+		p.fail(w, "the recording has no answer to %s", exchange.Name)
+		return
+	case recorded.Missing != "":
+		exchange.Unmatched = true
+		p.fail(w, "the answer to %s was not recorded: %s", exchange.Name, recorded.Missing)
+		return
+	}
+	exchange.Status = recorded.Status
+	for name, values := range recorded.Header {
+		name = http.CanonicalHeaderKey(name)
+		if leftOut[name] || name == "Content-Length" && r.Method != http.MethodHead { // the body has another length without its secrets
+			continue
+		}
+		for _, value := range values {
+			w.Header().Add(name, value)
+		}
+	}
+	w.WriteHeader(recorded.Status)
+	if r.Method != http.MethodHead && recorded.Status >= 200 && recorded.Status != http.StatusNoContent && recorded.Status != http.StatusNotModified {
+		_, _ = w.Write(recorded.body()) // the client may be gone
+	}
+}
+
+var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Upgrade"}
+
+// forward sends the request to its host and hands the answer back as it comes.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, entry *Entry, body []byte, exchange *Exchange) {
+	out := r.Clone(r.Context())
+	out.RequestURI = ""
+	out.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), r.Body))
+	if r.ContentLength == 0 {
+		out.Body = nil
+	}
+	for _, name := range hopByHop {
+		out.Header.Del(name)
+	}
+	if r.Header.Get("User-Agent") == "" {
+		out.Header.Set("User-Agent", "") // none, rather than that of Go
+	}
+	response, err := p.upstream.RoundTrip(out)
+	if err != nil {
+		exchange.Err = p.scrub.text(err.Error())
+		exchange.Status = http.StatusBadGateway
+		p.fail(w, "%s: %s", exchange.Name, exchange.Err)
+		return
+	}
+	defer response.Body.Close()
+	exchange.Status = response.StatusCode
+	for name, values := range response.Header {
+		w.Header()[name] = values
+	}
+	for _, name := range hopByHop {
+		w.Header().Del(name)
+	}
+	w.WriteHeader(response.StatusCode)
+	kept, cut, err := copyOut(w, response.Body)
+	if p.cfg.Mode == Record {
+		p.keep(entry, response, kept, cut || err != nil, r.ContentLength > MaxBody)
+	}
+	if err != nil {
+		exchange.Err = "the connection ended within the answer"
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// keep puts a call on the tape.
+func (p *Proxy) keep(entry *Entry, response *http.Response, body []byte, cut, long bool) {
+	entry.Status, entry.Header = response.StatusCode, response.Header.Clone()
+	plain, ok := inflated(response.Header, body)
+	switch {
+	case cut:
+		entry.Missing, plain = fmt.Sprintf("it is longer than %d MiB, or ended early", MaxBody>>20), nil
+	case long:
+		entry.Missing, plain = "the request is too long", nil
+	case !ok:
+		entry.Missing, plain = "its Content-Encoding "+response.Header.Get("Content-Encoding")+" cannot be searched for secrets", nil
+	}
+	request := entry.requestBody()
+	entry.RequestBytes, entry.RequestBody = nil, ""
+	entry.setBodies(request, plain)
+	p.cfg.Tape.add(p.scrub.entry(entry))
+}
+
+// copyOut copies an answer to the client, each piece at once, and keeps the beginning.
+func copyOut(w http.ResponseWriter, from io.Reader) (kept []byte, cut bool, err error) {
+	controller := http.NewResponseController(w)
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			if len(kept)+n <= MaxBody {
+				kept = append(kept, buffer[:n]...)
+			} else {
+				cut = true
+			}
+			if _, werr := w.Write(buffer[:n]); werr != nil {
+				return kept, true, werr
+			}
+			_ = controller.Flush() // not every writer can
+		}
+		if errors.Is(err, io.EOF) {
+			return kept, cut, nil
+		}
+		if err != nil {
+			return kept, true, err
+		}
+	}
+}
+
+// readUpTo reads the beginning of a body; whole says whether that is all of it.
+func readUpTo(r io.Reader, limit int) (data []byte, whole bool, err error) {
+	if r == nil {
+		return nil, true, nil
+	}
+	data, err = io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	return data, len(data) <= limit, err
+}
+
+// inflated undoes the Content-Encoding of a body, within bounds.
+func inflated(h http.Header, body []byte) ([]byte, bool) {
+	switch strings.ToLower(h.Get("Content-Encoding")) {
+	case "", "identity", "aws-chunked":
+		return body, true
+	case "gzip", "x-gzip":
+		reader, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return body, len(body) == 0
+		}
+		plain, whole, err := readUpTo(reader, MaxBody)
+		return plain, whole && err == nil
+	}
+	return nil, len(body) == 0
+}
+
+// decoded is a request's body for matching and recording.
+func decoded(h http.Header, body []byte) []byte {
+	if plain, ok := inflated(h, body); ok {
+		return plain
+	}
+	return nil
+}
+
+// loopback tells whether a host is this machine.
+func loopback(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// nowhere is a ResponseWriter whose client will not learn what it says.
+type nowhere struct{ header http.Header }
+
+func (n nowhere) Header() http.Header         { return n.header }
+func (n nowhere) Write(b []byte) (int, error) { return len(b), nil }
+func (n nowhere) WriteHeader(int)             {}
+
+type tunnelKey struct{}
+
+// A tunnel is a connection within a CONNECT.
+type tunnel struct {
+	net.Conn
+	to     string // host and port
+	secure bool
+}
+
+// readAhead is a connection whose beginning was read already.
+type readAhead struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+func (c *readAhead) Read(b []byte) (int, error) { return c.r.Read(b) }
+
+// tunnels is a listener for the connections within CONNECTs.
+type tunnels struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newTunnels() *tunnels { return &tunnels{conns: make(chan net.Conn), done: make(chan struct{})} }
+
+func (t *tunnels) add(c net.Conn) {
+	select {
+	case t.conns <- c:
+	case <-t.done:
+		c.Close()
+	}
+}
+
+// Accept waits for the next tunnel.
+func (t *tunnels) Accept() (net.Conn, error) {
+	select {
+	case c := <-t.conns:
+		return c, nil
+	case <-t.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close makes Accept return.
+func (t *tunnels) Close() error {
+	t.once.Do(func() { close(t.done) })
+	return nil
+}
+
+// Addr is of no meaning: nobody dials it.
+func (t *tunnels) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
