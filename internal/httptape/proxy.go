@@ -10,7 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -208,7 +208,7 @@ func (p *Proxy) environment(address, certificate string) error {
 func (p *Proxy) serve(listener net.Listener, handler http.Handler, conn func(context.Context, net.Conn) context.Context) {
 	server := &http.Server{
 		Handler: handler, ConnContext: conn, ReadHeaderTimeout: time.Minute, IdleTimeout: 5 * time.Minute, MaxHeaderBytes: 256 << 10,
-		ErrorLog:     log.New(io.Discard, "", 0),
+		ErrorLog:     slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}, // HTTP/1.1 only
 	}
 	p.servers = append(p.servers, server)
