@@ -13,6 +13,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
+//go:generate go test -count=1 -run ^TestRulesDocument$ -update .
+
 func newExplain(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [ID…]",

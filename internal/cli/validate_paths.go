@@ -173,13 +173,15 @@ func unique(subjects []subject) []subject {
 
 // verdict is the last line of the text format.
 func verdict(n int, problems diag.List) string {
-	count := func(n int, what string) string {
-		if n == 1 {
-			return "1 " + what
-		}
-		return fmt.Sprintf("%d %ss", n, what)
-	}
 	return fmt.Sprintf("%s checked: %s, %s.", count(n, "schema"), count(problems.Count(diag.Error), "error"), count(problems.Count(diag.Warning), "warning"))
+}
+
+// count is a number of things in a sentence.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // subjects finds what a path of the command line stands for.

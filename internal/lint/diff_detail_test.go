@@ -43,7 +43,7 @@ func TestDiff(t *testing.T) {
 		{"a definition that refers to itself", `"definitions": {"N": {"type": "object", "properties": {"N": {"$ref": "#/definitions/N"}, "L": {"type": "string"}}}}, "properties": {"N": {"$ref": "#/definitions/N"}}`,
 			`"definitions": {"N": {"type": "object", "properties": {"N": {"$ref": "#/definitions/N"}, "L": {"type": "integer"}}}}, "properties": {"N": {"$ref": "#/definitions/N"}}`,
 			"breaking TP003 /properties/N/L"},
-		{"references to nothing on both sides", `"properties": {"T": {"$ref": "#/definitions/X"}}`, `"properties": {"T": {"$ref": "#/definitions/X"}}, "description": "d"`, "compatible documentation"},
+		{"references to nothing on both sides", `"properties": {"T": {"$ref": "#/definitions/X"}}`, `"properties": {"T": {"$ref": "#/definitions/X"}}, "description": "d"`, "compatible documentation /description"},
 		{"a new property with all its marks", ``,
 			`"properties": {"X": {"type": "string", "minLength": 1}}, "createOnlyProperties": ["/properties/Name", "/properties/X"], "readOnlyProperties": ["/properties/Id"]`,
 			"compatible property-added /properties/X"},

@@ -100,7 +100,11 @@ func (d *differ) schemas(o, n *document.Value, at document.Pointer) {
 	d.dependencies(o, n, at)
 	for _, keyword := range []string{"description", "title", "$comment", "examples", "relationshipRef"} {
 		if canonicalText(o.Get(keyword), false) != canonicalText(n.Get(keyword), false) {
-			d.add("compatible/documentation", at, keyword+" "+came(o.Get(keyword), n.Get(keyword)), keywordAt(o, n, keyword))
+			place := at
+			if top {
+				place = document.Pointer{keyword}
+			}
+			d.add("compatible/documentation", place, keyword+" "+came(o.Get(keyword), n.Get(keyword)), keywordAt(o, n, keyword))
 		}
 	}
 }

@@ -132,7 +132,7 @@ func TestRules(t *testing.T) {
 				t.Errorf("the row is not complete: %+v", rule)
 			}
 			if rule.check == nil {
-				return // TestSettings has it
+				return // TestSettingsRules has it
 			}
 			bad := soundWith(t, rule.Bad)
 			problems := Run(bad, Config{})

@@ -21,8 +21,8 @@ const SettingsFile = ".formwork.json"
 var settingsRules = []Rule{{
 	ID: "lint/settings", Severity: diag.Error, Fault: true,
 	Purpose: "The file .formwork.json has the keys, the rules and the severities that there are.",
-	Why:     "A misspelt rule would silently stay what it was.",
-	Bad:     `"rules": {"lint/PR03": "off"}`,
+	Why:     "What is misspelt would silently stay what it was.",
+	Bad:     `"rules": {"lint/PR006": "fatal"}`,
 	Good:    `"rules": {"lint/PR006": "error", "lint/TAG*": "off"}`,
 }, {
 	ID: "lint/suppression-reason", Severity: diag.Error, Fault: true,

@@ -49,6 +49,24 @@ func TestParseSettings(t *testing.T) {
 	}
 }
 
+// TestSettingsRules derives a case from the rows that are about the settings themselves.
+func TestSettingsRules(t *testing.T) {
+	found := func(text string) []string {
+		s, problems := ParseSettings(SettingsFile, []byte("{"+text+"}"))
+		filter := s.Filter()
+		filter.Apply(Run(soundWith(t, `"tagging": {"taggable": false}`), Config{}), "Initech::TPS::Report")
+		return append(ids(problems), ids(filter.Unused())...)
+	}
+	for _, rule := range settingsRules {
+		if got := found(rule.Bad); !slices.Contains(got, rule.ID) {
+			t.Errorf("%s: the wrong example gives %v", rule.ID, got)
+		}
+		if got := found(rule.Good); len(got) > 0 {
+			t.Errorf("%s: the right example gives %v", rule.ID, got)
+		}
+	}
+}
+
 func mustParse(t *testing.T, text string) *Settings {
 	t.Helper()
 	s, problems := ParseSettings(SettingsFile, []byte(text))

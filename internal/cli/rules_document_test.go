@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// rulesDocument is docs/rules.md, made from the tables that the rules are checked by.
+func rulesDocument() string {
+	var b strings.Builder
+	b.WriteString(`<!-- Made from the tables of the rules by "go generate ./internal/cli". DO NOT EDIT. -->
+
+# Rules
+
+Every problem that ` + "`cfn validate`" + ` reports and every change that ` + "`cfn diff`" + ` reports has an ID from this
+page; ` + "`cfn explain ID`" + ` prints the entry. IDs are stable: one that is given up is never used for something else.
+
+| namespace | what | reported by |
+|---|---|---|
+| ` + "`document/…`" + ` | whether a file can be read at all | every command that reads one |
+| ` + "`schema/…`" + ` | what the registry and the official tool say of a schema | ` + "`cfn validate`" + `, and every command that needs a sound schema |
+| ` + "`lint/…`" + ` | what they let through; upper-case names are those of AWS's resource-schema-guard-rail | ` + "`cfn validate`" + ` |
+| ` + "`breaking/…`" + ` | changes between two versions that can hurt somebody; upper-case names as above | ` + "`cfn diff`" + ` |
+| ` + "`compatible/…`" + ` | changes that cannot | ` + "`cfn diff`" + ` |
+
+Errors make a schema unusable, and ` + "`cfn validate`" + ` fails; breaking changes make ` + "`cfn diff`" + ` end with exit code 3.
+A project changes severities and suppresses findings in the file ` + "`.formwork.json`" + `, beside its schema or above it in
+the repository:
+
+` + "```json" + `
+{
+  "rules": {"lint/TAG*": "off", "lint/PR006": "error", "breaking/PAT003": "error"},
+  "suppress": [
+    {"id": "lint/ARN002", "pointer": "/properties/*", "type": "Initech::TPS::*", "reason": "the service takes names, too"}
+  ]
+}
+` + "```" + `
+
+Severities are off, info, warning and error; for changes they mean compatible, warning and breaking. A ` + "`*`" + ` at the end of
+an id or a type stands for any ending, in a pointer for any one token; a pointer covers what is inside it. Each
+suppression says why. The errors of ` + "`document/…`" + ` and ` + "`schema/…`" + ` can be neither lowered nor suppressed.
+`)
+	namespace := ""
+	for _, e := range allExplanations() {
+		if space, _, _ := strings.Cut(e.ID, "/"); space != namespace {
+			namespace = space
+			fmt.Fprintf(&b, "\n## %s/…\n", namespace)
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n**%s.** %s\n%s\n", e.ID, e.Severity, e.Purpose, e.Why)
+		if e.Effect != "" {
+			fmt.Fprintf(&b, "\nEffect on existing stacks: %s.\n", e.Effect)
+		}
+		if e.Example != "" {
+			fmt.Fprintf(&b, "\n```text\n%s\n```\n", e.Example)
+		}
+		if e.Upstream != "" {
+			fmt.Fprintf(&b, "\nMatches %s.", e.Upstream)
+			if e.SameAs == "" {
+				b.WriteString("\n")
+			}
+		}
+		if e.SameAs != "" {
+			fmt.Fprintf(&b, " The same fault is `%s`, which needs no `--lint`.\n", e.SameAs)
+		}
+	}
+	return b.String()
+}
+
+// TestRulesDocument keeps docs/rules.md in step with the tables; with -update it is written.
+func TestRulesDocument(t *testing.T) {
+	path := filepath.Join("..", "..", "docs", "rules.md")
+	want := rulesDocument()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != want {
+		t.Errorf("docs/rules.md is not what the tables say (%v): go generate ./internal/cli", err)
+	}
+}
+
+// TestExplanations: every ID that is written anywhere in the sources can be explained, and
+// each is complete.
+func TestExplanations(t *testing.T) {
+	all := allExplanations()
+	seen := map[string]bool{}
+	for _, e := range all {
+		if seen[e.ID] {
+			t.Errorf("%s stands twice", e.ID)
+		}
+		seen[e.ID] = true
+		if e.Purpose == "" || e.Why == "" || e.Severity == "" || !strings.HasSuffix(e.Purpose, ".") || !strings.HasSuffix(e.Why, ".") {
+			t.Errorf("not complete: %+v", e)
+		}
+	}
+	comment := regexp.MustCompile(`(?m)(^|\s)//.*$`)
+	literal := regexp.MustCompile(`"((?:document|schema|lint|breaking|compatible)/[A-Za-z0-9-]+)"`)
+	files := 0
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		files++
+		source, err := os.ReadFile(path)
+		for _, m := range literal.FindAllSubmatch(comment.ReplaceAll(source, nil), -1) {
+			if !seen[string(m[1])] {
+				t.Errorf("%s: %s has no explanation", path, m[1])
+			}
+		}
+		return err
+	})
+	if err != nil || files < 50 {
+		t.Errorf("%d files, %v", files, err)
+	}
+}
