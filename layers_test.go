@@ -20,7 +20,7 @@ var floors = [][]string{
 	{"internal/fixtures"}, {"internal/jsonata", "internal/diag", "internal/lambda", "internal/cfnlog", "internal/httptape"},
 	{"internal/document"},
 	{"internal/schema"},
-	{"internal/codegen", "internal/invoke", "internal/lint", "internal/sample", "internal/smithy"},
+	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/sample", "internal/smithy"},
 	{"internal/project", "internal/contract"},
 	{"internal/cli"},
 	{"cmd/cfn"},
