@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // An object is an object in the making.
@@ -124,7 +123,7 @@ func (o *object) schemasOf(name string) ([]*document.Value, bool) {
 		default:
 			out = append(out, k.additional)
 		}
-		if k.names != nil && len(o.g.schema.Check(name, schema.CheckConfig{Node: k.names})) > 0 {
+		if k.names != nil && len(o.check(name, k.names)) > 0 {
 			return nil, false
 		}
 	}

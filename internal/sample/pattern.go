@@ -232,12 +232,15 @@ func (p *pattern) alphabetOf(set *syntax.CharSet, exotic bool) *alphabet {
 	}
 	if (exotic || len(a.ascii) == 0) && !a.searched && p.scans < maxScans {
 		a.searched = true
-		if known := set.Analyze(); !known.ContainsOnlyAscii {
+		last := rune(unicode.MaxRune)
+		if set.Analyze().ContainsOnlyAscii {
+			last = unicode.MaxASCII
+		} else {
 			p.scans++
-			a.other = search(set.Contains, 64) // a look at some of each script
 		}
+		a.other = search(set.Contains, last, 64) // a look at some of each script
 		if len(a.ascii)+len(a.other) == 0 {
-			a.other = search(set.Contains, 1)
+			a.other = search(set.Contains, last, 1)
 		}
 	}
 	return a
@@ -268,7 +271,7 @@ func newAlphabet(contains func(rune) bool) *alphabet {
 // search finds some characters outside of printable ASCII: letters before other printable
 // ones before control characters, which are the last resort. Beyond the first planes of
 // scripts it looks at every step-th character only.
-func search(contains func(rune) bool, step rune) []rune {
+func search(contains func(rune) bool, last, step rune) []rune {
 	const enough, dense = 64, 0x600
 	var letters, printable, controls []rune
 	visit := func(r rune) {
@@ -284,7 +287,7 @@ func search(contains func(rune) bool, step rune) []rune {
 			controls = append(controls, r)
 		}
 	}
-	for r := rune(0xA0); r <= unicode.MaxRune && len(letters) < enough; r++ {
+	for r := rune(0xA0); r <= last && len(letters) < enough; r++ {
 		if r >= dense && step > 1 {
 			r += step - 1
 		}

@@ -207,13 +207,3 @@ func (g *Generator) patternOf(text string) *pattern {
 	}
 	return p
 }
-
-// accepts tells whether a value fits all of some schemas.
-func (g *Generator) accepts(value any, nodes []*document.Value) bool {
-	for _, node := range nodes {
-		if len(g.schema.Check(value, schema.CheckConfig{Node: node})) > 0 {
-			return false
-		}
-	}
-	return true
-}

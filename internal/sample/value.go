@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // A run is the making of one model.
@@ -140,20 +139,6 @@ func (r *run) attempt(nodes []*document.Value, at document.Pointer, c *chooser, 
 	return v, true, r.verify(v, sp, at)
 }
 
-// verify checks a value against what it was made for. A check costs more than a step.
-func (r *run) verify(v any, sp *spec, at document.Pointer) error {
-	r.steps += 50
-	for _, node := range sp.sources {
-		for _, violation := range r.g.schema.Check(v, schema.CheckConfig{Node: node}) {
-			if violation.Keyword == "" {
-				r.steps = r.most // what cannot be followed once cannot be followed again
-			}
-			return fault(at.Append(violation.Pointer...), violation.Keyword, "what was tried %s", violation.Message)
-		}
-	}
-	return nil
-}
-
 // make makes a value for a spec.
 func (r *run) make(sp *spec, at document.Pointer, c *chooser, st state) (any, error) {
 	for _, k := range sp.rules {
@@ -175,21 +160,41 @@ func (r *run) make(sp *spec, at document.Pointer, c *chooser, st state) (any, er
 	return v, err
 }
 
+// scalarTries is how often a scalar is drawn, until no refused schema accepts it.
+const scalarTries = 32
+
+// makeKind makes a value of one of the allowed types.
 func (r *run) makeKind(sp *spec, at document.Pointer, c *chooser, st state) (any, error) {
-	switch kind := r.kind(sp, c, st); kind {
+	kind := r.kind(sp, c, st)
+	switch kind {
 	case typeObject:
 		return r.object(sp, at, st)
 	case typeArray:
 		return r.array(sp, at, st)
+	}
+	v, err := r.scalar(sp, kind, at, st)
+	for try := range scalarTries {
+		if err != nil || len(sp.refused) == 0 || r.fits(v, sp) {
+			break
+		}
+		r.steps++
+		again := st
+		again.src, again.sparse = st.src.fork("again").at(try), false
+		v, err = r.scalar(sp, kind, at, again)
+	}
+	return v, err
+}
+
+func (r *run) scalar(sp *spec, kind types, at document.Pointer, st state) (any, error) {
+	switch kind {
 	case typeString:
 		return r.text(sp, at, st)
 	case typeBoolean:
 		return st.src.oneIn(2), nil
 	case typeNull:
 		return nil, nil
-	default:
-		return r.number(sp, kind == typeInteger, at, st)
 	}
+	return r.number(sp, kind == typeInteger, at, st)
 }
 
 // kind chooses one of the allowed types. A model has no nulls, as long as anything else
@@ -255,18 +260,6 @@ func (r *run) listed(sp *spec, at document.Pointer, st state) (any, error) {
 		}
 	}
 	return nil, fault(at, keyword, "none of the %d values that are listed fits its other keywords", len(list))
-}
-
-// fits tells whether a value fits the rules of a spec and none of the refused schemas.
-func (r *run) fits(v any, sp *spec) bool {
-	for _, k := range sp.rules {
-		if len(r.g.schema.Check(v, schema.CheckConfig{Node: k.node})) > 0 {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(sp.refused, func(node *document.Value) bool {
-		return len(r.g.schema.Check(v, schema.CheckConfig{Node: node})) == 0
-	})
 }
 
 // hint picks a default or an example that fits.

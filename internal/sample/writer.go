@@ -41,7 +41,7 @@ func (p *pattern) generate(src source, s span, exotic bool, most int, ok func(st
 	}
 	own := p.measure(p.root)
 	s = span{max(s.least, p.bound.least), min(s.most, p.bound.most)}
-	if s.least > s.most {
+	if s.least > s.most || max(own.least, s.least) > most {
 		return "", false
 	}
 	for try := range widths * triesPerWidth {
