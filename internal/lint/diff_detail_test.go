@@ -129,10 +129,15 @@ func hostile() map[string]string {
 		fmt.Fprintf(fan, `"D%d": {"anyOf": [{"$ref": "#/definitions/D%d"}, {"$ref": "#/definitions/D%d"}, {"properties": {"A": {"$ref": "#/definitions/D%d"}, "B%d": {"minimum": %d}}, "required": ["C"]}]},`,
 			i, (i+1)%wide, (i+7)%wide, (i+3)%wide, i, i)
 	}
+	defaults := &strings.Builder{}
+	for i := range 20_000 {
+		fmt.Fprintf(defaults, `"P%d": {"default": {}, "anyOf": [{"$ref": "#/definitions/D%d"}]},`, i, i%wide)
+	}
 	paths := strings.Repeat(`"/properties/A/B/C/D",`, 20_000)
 	return map[string]string{
 		"a chain of definitions":      `{"properties": {"A": {"$ref": "#/definitions/D0"}}, "definitions": {` + chain.String() + fmt.Sprintf(`"D%d": {}}}`, links),
 		"combiners of each other":     `{"properties": {"A": {"$ref": "#/definitions/D0"}}, "definitions": {` + strings.TrimSuffix(fan.String(), ",") + `}}`,
+		"defaults of such":            `{"properties": {` + defaults.String() + `"A": {}}, "definitions": {` + strings.TrimSuffix(fan.String(), ",") + `}}`,
 		"nested as deep as it may be": `{"properties": {"A": ` + strings.Repeat(`{"items":`, 500) + "{}" + strings.Repeat("}", 500) + `}}`,
 		"many paths":                  `{"properties": {"A": {}}, "readOnlyProperties": [` + strings.TrimSuffix(paths, ",") + `]}`,
 		"numbers without end":         `{"properties": {"A": {"type": "integer", "minimum": 1e999999999, "maximum": ` + strings.Repeat("9", 100_000) + `, "default": 1e-999999999}}}`,

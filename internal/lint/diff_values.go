@@ -155,7 +155,7 @@ func (d *differ) types(o, n *document.Value, at document.Pointer, inherited [2][
 // wider tells whether every value of the old types has one of the new ones.
 func wider(old, new []string) bool {
 	for _, name := range old {
-		if !slices.Contains(new, name) && !(name == "integer" && slices.Contains(new, "number")) {
+		if !slices.Contains(new, name) && (name != "integer" || !slices.Contains(new, "number")) {
 			return false
 		}
 	}

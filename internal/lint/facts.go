@@ -14,8 +14,9 @@ import (
 // facts is what several rules ask about one schema, found out once.
 type facts struct {
 	*schema.Schema
-	sites []schema.Site
-	lists map[string][]listed
+	sites  []schema.Site
+	lists  map[string][]listed
+	values int // that were checked against their schemas
 }
 
 func newFacts(s *schema.Schema) *facts {

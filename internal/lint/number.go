@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"errors"
 	"math/big"
 	"strconv"
 	"strings"
@@ -45,9 +46,6 @@ func exact(text string) bool {
 	return i < 0 || len(strings.TrimLeft(text[i+1:], "+-")) <= 3
 }
 
-func isRange(err error) bool {
-	e, ok := err.(*strconv.NumError)
-	return ok && e.Err == strconv.ErrRange
-}
+func isRange(err error) bool { return errors.Is(err, strconv.ErrRange) }
 
 func newRat(text string) (*big.Rat, bool) { return new(big.Rat).SetString(text) }

@@ -69,7 +69,7 @@ var identifierRules = []Rule{{
 	Upstream: "guard-rail: PR006",
 	Purpose:  "createOnlyProperties name properties of the schema, in the notation of the specification.",
 	Why:      "A misspelt path protects nothing: an update that should replace the resource reaches the update handler instead.",
-	Bad:      `"createOnlyProperties": ["/properties/Nmae"]`,
+	Bad:      `"createOnlyProperties": ["/properties/Nane"]`,
 	Good:     `"createOnlyProperties": ["/properties/Name"]`,
 	kinds:    resources, check: named("createOnlyProperties"),
 }, {

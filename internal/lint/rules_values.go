@@ -25,7 +25,7 @@ var valueRules = []Rule{{
 	ID: "lint/required-unknown", Severity: diag.Warning, Fault: true,
 	Purpose: "The names in required are those of properties.",
 	Why:     "Where other properties are not allowed, no value can have what is required of it; elsewhere the name is a misspelling that requires nothing anybody sets.",
-	Bad:     `"required": ["Nmae"]`,
+	Bad:     `"required": ["Nane"]`,
 	Good:    `"required": ["Name"]`,
 	check:   requiredKnown,
 }, {
@@ -170,10 +170,21 @@ func (in *inspection) namesAround(site schema.Site) (names map[string]bool, clos
 	return names, len(names) > 0 && !open
 }
 
-// eachValue checks values that a schema holds against the schema itself.
+// The bounds of the checks of values: published schemas have some hundred values, and the
+// combiners of a hostile one would multiply for each of them.
+const (
+	maxValues     = 8000
+	maxValueSteps = 1024
+)
+
+// checkValue checks a value that a schema holds against the schema itself. A check that
+// was given up says nothing.
 func (in *inspection) checkValue(site schema.Site, node, value *document.Value, pointer document.Pointer, what string) {
-	violations := in.Check(value.Any(), schema.CheckConfig{Node: node})
-	if len(violations) == 0 {
+	if in.values++; in.values > maxValues {
+		return
+	}
+	violations := in.Check(value.Any(), schema.CheckConfig{Node: node, Steps: maxValueSteps})
+	if len(violations) == 0 || violations[0].Keyword == "" {
 		return
 	}
 	first := violations[0]
@@ -213,9 +224,6 @@ func enumsValid(in *inspection) {
 		rest := *site.Node
 		rest.Members = slices.DeleteFunc(slices.Clone(rest.Members), func(m document.Member) bool { return m.Key == "enum" })
 		for i, v := range itemsOf(enum) {
-			if i == maxEnum {
-				break
-			}
 			in.checkValue(site, &rest, v, site.Pointer.Append("enum", strconv.Itoa(i)), "a value of the enum")
 		}
 		if constant != nil {
@@ -223,9 +231,6 @@ func enumsValid(in *inspection) {
 		}
 	}
 }
-
-// maxEnum bounds how many values of one enum are checked.
-const maxEnum = 2000
 
 // keywordKinds are the keywords of a property definition with the kinds of their values.
 var keywordKinds = map[string][]document.Kind{

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -40,6 +41,10 @@ type CheckConfig struct {
 	// Node is the schema to judge by; nil is the whole schema. The handlerSchema of a list
 	// handler is one.
 	Node *document.Value
+
+	// Steps bounds the work of the check, beside what grows with the model: a step is a
+	// schema applied to a value. Zero means about a million.
+	Steps int
 }
 
 // A check may take so many steps, and more for larger models. Combiners within combiners
@@ -56,7 +61,7 @@ const (
 // accept everything.
 func (s *Schema) Check(model any, cfg CheckConfig) []Violation {
 	node := cfg.Node
-	c := &checker{schema: s, shape: cfg.Shape, most: maxSteps + maxStepsForValue*countValues(model), indexes: map[*document.Value]map[string]*document.Value{}}
+	c := &checker{schema: s, shape: cfg.Shape, most: cmp.Or(cfg.Steps, maxSteps) + maxStepsForValue*countValues(model), indexes: map[*document.Value]map[string]*document.Value{}}
 	if node == nil {
 		node = s.Root
 		if _, object := model.(map[string]any); !object {
