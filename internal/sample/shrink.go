@@ -48,11 +48,11 @@ type shrink struct {
 	calls, looked int
 }
 
-// A size orders models: fewer characters, then numbers nearer to zero and letters nearer
-// to "a".
+// A size orders models: fewer characters, then more of them an "a", then numbers nearer to
+// zero.
 type size struct {
-	length int
-	text   string
+	length, others int
+	text           string
 }
 
 func sizeOf(v any) size {
@@ -60,13 +60,13 @@ func sizeOf(v any) size {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		return size{many, ""}
+		return size{many, many, ""}
 	}
-	return size{b.Len(), b.String()}
+	return size{b.Len(), b.Len() - bytes.Count(b.Bytes(), []byte("a")), b.String()}
 }
 
 func (s size) less(other size) bool {
-	return cmp.Or(cmp.Compare(s.length, other.length), cmp.Compare(s.text, other.text)) < 0
+	return cmp.Or(cmp.Compare(s.length, other.length), cmp.Compare(s.others, other.others), cmp.Compare(s.text, other.text)) < 0
 }
 
 // try takes a candidate over if it is smaller, as valid as before and still fails.
