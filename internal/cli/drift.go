@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/drift"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+func newDrift(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "drift",
+		Short: "Try out drift detection, with the property transforms of a schema",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.printf("%s", helpText(cmd))
+			return nil
+		},
+		Annotations: map[string]string{"log": "none"},
+	}
+	cmd.AddCommand(newDriftCompare(c))
+	return cmd
+}
+
+// driftOptions are the files of a comparison.
+type driftOptions struct{ schema, expected, actual string }
+
+func newDriftCompare(c *console) *cobra.Command {
+	var opts driftOptions
+	cmd := &cobra.Command{
+		Use:   "compare",
+		Short: "Compare what a template asks for with what a read handler returned",
+		Long: `Compare what a template asks for with what a read handler returned, as drift detection does.
+
+Both are models: the properties of one resource, as JSON or YAML. Properties that the template
+does not set are not compared, nor are read-only and write-only ones. Where a property differs,
+the propertyTransform that the schema has for it is applied to the expected value, one
+alternative between $OR after the other. A result that is a text is also tried as a regular
+expression for the whole of the actual value.
+
+For each difference the expected value is shown, what the transforms made of it, and the actual
+value. A transform that cannot be compiled or evaluated never hides a difference; what is wrong
+with it is said on the error stream.
+
+Exit code: 0 in sync, 1 modified or if a file cannot be read, 2 for a faulty command line.`,
+		Example: `  cfn drift compare --expected template.json --actual read.json
+  cfn drift compare --schema acme-jobs-queue.json --expected e.yaml --actual a.json --format json`,
+		Args:        noArguments,
+		Annotations: map[string]string{"log": "none"},
+		RunE:        func(cmd *cobra.Command, _ []string) error { return c.driftCompare(cmd.Context(), opts) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.schema, "schema", "", "the schema of the type, a `FILE`; without it that of the project")
+	flags.StringVar(&opts.expected, "expected", "", "the properties that the template sets, a `FILE`")
+	flags.StringVar(&opts.actual, "actual", "", "the properties that the read handler returned, a `FILE`")
+	annotate(flags, addition, "schema", "expected", "actual")
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (c *console) driftCompare(ctx context.Context, opts driftOptions) error {
+	for _, required := range []struct{ name, value, what string }{
+		{"expected", opts.expected, "the properties that the template sets"},
+		{"actual", opts.actual, "the properties that the read handler returned"},
+	} {
+		if required.value == "" {
+			return &usageError{message: "missing option --" + required.name, hint: "--" + required.name + " FILE: " + required.what}
+		}
+	}
+	s, err := c.driftSchema(ctx, opts.schema)
+	if err != nil {
+		return err
+	}
+	expected, err := c.readModel(opts.expected, "expected")
+	if err != nil {
+		return err
+	}
+	actual, err := c.readModel(opts.actual, "actual")
+	if err != nil {
+		return err
+	}
+	detector, problems := drift.New(s, drift.Config{})
+	result, err := detector.Compare(ctx, expected, actual)
+	if err != nil {
+		return err
+	}
+	problems = append(problems, result.Problems...)
+	problems.Sort()
+	if err := diag.Print(c.Stderr, problems, "text"); err != nil {
+		return err
+	}
+	if err := c.printDrift(result); err != nil {
+		return err
+	}
+	if result.Status != drift.InSync {
+		return &exitError{code: exitFailure}
+	}
+	return nil
+}
+
+// driftSchema reads the schema that is named, or that of the project.
+func (c *console) driftSchema(ctx context.Context, name string) (*schema.Schema, error) {
+	if name == "" {
+		p, s, err := c.loadProject(ctx)
+		if err == nil && s == nil {
+			err = fmt.Errorf("%s is a module: it has no read handler whose answers could drift", p.TypeName)
+		}
+		return s, err
+	}
+	data, err := readSchemaFile(c.path(name))
+	if err != nil {
+		return nil, fmt.Errorf("read the schema: %w", err)
+	}
+	s, problems := schema.Load(name, data, c.schemaConfig(ctx))
+	return s, problems.Err()
+}
+
+// readModel reads the properties of one resource.
+func (c *console) readModel(name, what string) (any, error) {
+	data, err := readSchemaFile(c.path(name))
+	if err != nil {
+		return nil, fmt.Errorf("read the %s model: %w", what, err)
+	}
+	v, problems := document.Parse(name, data, document.Limits{})
+	if !problems.HasErrors() && v.Kind != document.Object {
+		problems.Add(diag.Problem{
+			ID: "drift/model", At: v.At, Message: fmt.Sprintf("the %s model is an object with properties, this is of type %s", what, v.Kind),
+		})
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return v.Any(), nil
+}
+
+// driftJSON is a difference in the words of DescribeStackResourceDrifts. A value that is
+// not there is null.
+type driftJSON struct {
+	PropertyPath   string
+	ExpectedValue  any
+	ActualValue    any
+	DifferenceType string
+}
+
+func (c *console) printDrift(result drift.Result) error {
+	if c.format == "json" {
+		differences := make([]driftJSON, 0, len(result.Differences))
+		for _, d := range result.Differences {
+			differences = append(differences, driftJSON{d.PropertyPath.String(), d.ExpectedValue, d.ActualValue, d.DifferenceType})
+		}
+		return c.printJSON(struct {
+			Status      string      `json:"status"`
+			Differences []driftJSON `json:"differences"`
+		}{result.Status, differences})
+	}
+	for _, d := range result.Differences {
+		c.printf("%s: %s\n", d.PropertyPath, d.DifferenceType)
+		if d.DifferenceType != drift.Add {
+			c.printf("    expected:    %s\n", driftText(d.ExpectedValue))
+		}
+		for _, value := range d.Transformed {
+			c.printf("    transformed: %s\n", driftText(value))
+		}
+		if d.DifferenceType != drift.Remove {
+			c.printf("    actual:      %s\n", driftText(d.ActualValue))
+		}
+	}
+	c.printf("%s\n", result.Status)
+	return nil
+}
+
+// driftText is a value of a model, or what a transform made of one, on one line.
+func driftText(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}
