@@ -15,7 +15,7 @@ type Limits struct {
 	Depth int // how deep arrays and objects nest; 0 means 512
 
 	// Values is how many values a YAML document may come to with its aliases expanded;
-	// 0 means 262,144. JSON is bounded by its size alone.
+	// 0 means 131,072. JSON is bounded by its size alone.
 	Values int
 }
 
@@ -27,7 +27,7 @@ func (l Limits) withDefaults() Limits {
 		l.Depth = 512
 	}
 	if l.Values == 0 {
-		l.Values = 1 << 18
+		l.Values = 1 << 17
 	}
 	return l
 }

@@ -180,12 +180,12 @@ func (c *yamlReader) value(n *yaml.Node, depth int) *Value {
 		c.anchored[n] = nil
 	}
 	v := &Value{}
-	end := start
 	switch n.Kind {
 	case yaml.MappingNode, yaml.SequenceNode:
 		if c.deeper(depth, c.between(start, start)) {
 			return v
 		}
+		var end int
 		if n.Kind == yaml.MappingNode {
 			v.Kind = Object
 			end = c.members(v, n, start, depth)

@@ -196,8 +196,8 @@ func TestParseYAMLBounds(t *testing.T) {
 	for i := range 40 {
 		merges += fmt.Sprintf("a%d: &a%d {k%d: *a%d, l%d: *a%d}\n", i+1, i+1, i, i, i, i)
 	}
-	chain := "a0: &a0 [x]\n"
-	for i := range 600 {
+	chain := "a0: &a0 " + strings.Repeat("[", 450) + strings.Repeat("]", 450) + "\n"
+	for i := range 100 {
 		chain += fmt.Sprintf("a%d: &a%d [*a%d]\n", i+1, i+1, i)
 	}
 	for name, tt := range map[string]struct{ input, want string }{
@@ -380,4 +380,17 @@ func plainNumbers(v any) any {
 		}
 	}
 	return v
+}
+
+func BenchmarkParseYAML(b *testing.B) {
+	data, err := os.ReadFile(filepath.Join(fixtures.Dir(b, "schemas/aws"), "aws-amazonmq-broker.json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if _, problems := ParseYAML("f", data, Limits{}); problems != nil {
+			b.Fatal(problems)
+		}
+	}
 }
