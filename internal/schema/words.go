@@ -74,11 +74,9 @@ func texts(values []any) []string {
 func oneOf(names []string) string {
 	out := make([]string, len(names))
 	for i, name := range names {
-		switch name[0] {
-		case 'a', 'i', 'o':
+		out[i] = "a " + name
+		if name != "" && strings.IndexByte("aio", name[0]) >= 0 {
 			out[i] = "an " + name
-		default:
-			out[i] = "a " + name
 		}
 		if name == "null" {
 			out[i] = name
