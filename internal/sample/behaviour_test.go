@@ -459,6 +459,7 @@ func FuzzCreate(f *testing.F) {
 	for _, test := range satisfiable {
 		f.Add(`{"typeName": "A::B::C", "description": "d", "properties": {`+test.properties+`}`+prefixed(",", test.more)+`}`, uint64(1))
 	}
+	f.Add(`{"properties": {"A": {"type": ["", "string"]}}}`, uint64(5))
 	f.Fuzz(func(t *testing.T, text string, seed uint64) {
 		if len(text) > 4000 {
 			return

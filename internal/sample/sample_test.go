@@ -154,6 +154,7 @@ func TestImpossible(t *testing.T) {
 		{"an empty class", `{"type": "string", "pattern": "^[^\\s\\S]$"}`, ``, "/V", "pattern"},
 		{"a bad pattern", `{"type": "string", "pattern": "(unclosed"}`, ``, "/V", "pattern"},
 		{"a slow pattern", `{"type": "string", "pattern": "^(a+)+$(?<!a)"}`, ``, "/V", "pattern"},
+		{"loops around nothing", `{"type": "string", "pattern": "^` + strings.Repeat("(", 60) + "a?" + strings.Repeat(")*", 60) + `(?!)$"}`, ``, "/V", "pattern"},
 		{"many large classes", `{"type": "string", "pattern": "^` + strings.Repeat(`[^\\s\\S]`, 1000) + `$"}`, ``, "/V", "pattern"},
 		{"required but not allowed", `{"type": "object", "required": ["A"], "additionalProperties": false}`, ``, "/V/A", "required"},
 		{"a dependency not allowed", `{"type": "object", "required": ["A"], "properties": {"A": {"type": "string"}}, "dependencies": {"A": ["B"]}, "additionalProperties": false}`, ``, "/V/B", "dependencies"},

@@ -19,6 +19,7 @@ type writer struct {
 	groups map[int][]rune // what was written for each capture
 	looks  []look
 	stuck  bool // a class without a character, or a text that grew too long
+	budget *int // parts of the tree that may still be written, in all tries
 }
 
 // A look is a look-ahead that was passed, and where.
@@ -33,6 +34,10 @@ const (
 	triesPerWidth = 24
 )
 
+// maxParts bounds the parts of the tree that are written for one text, all tries together:
+// loops around loops around nothing multiply.
+const maxParts = 1 << 20
+
 // generate makes a text that matches, with a length in s, and that ok accepts. It reports
 // false if none was found.
 func (p *pattern) generate(src source, s span, exotic bool, most int, ok func(string) bool) (string, bool) {
@@ -44,12 +49,13 @@ func (p *pattern) generate(src source, s span, exotic bool, most int, ok func(st
 	if s.least > s.most || max(own.least, s.least) > most {
 		return "", false
 	}
+	budget := maxParts
 	for try := range widths * triesPerWidth {
-		if p.timeouts >= maxTimeouts {
+		if p.timeouts >= maxTimeouts || budget < 0 {
 			return "", false
 		}
 		draw := src.at(try)
-		w := &writer{p: p, src: &draw, width: try / triesPerWidth, exotic: exotic, most: most}
+		w := &writer{p: p, src: &draw, width: try / triesPerWidth, exotic: exotic, most: most, budget: &budget}
 		low, high := max(own.least, s.least), min(own.most, s.most)
 		if low > high { // padding around the pattern, or a length that only look-ahead bounds
 			low = min(own.most, s.least)
@@ -99,7 +105,8 @@ func (w *writer) padded(s span) []string {
 // write writes a part of the tree in about as many characters as asked for. It writes
 // what the part needs, whatever was asked.
 func (w *writer) write(n *syntax.RegexNode, length int) {
-	if w.stuck {
+	if *w.budget--; w.stuck || *w.budget < 0 {
+		w.stuck = true
 		return
 	}
 	switch n.T {
@@ -262,7 +269,7 @@ func (w *writer) pick(a *alphabet) rune {
 // at some place.
 func (w *writer) overlay() {
 	for _, l := range w.looks {
-		ahead := &writer{p: w.p, src: w.src, width: w.width, exotic: w.exotic, most: w.most}
+		ahead := &writer{p: w.p, src: w.src, width: w.width, exotic: w.exotic, most: w.most, budget: w.budget}
 		body := l.node.Children[0]
 		s := w.p.measure(body)
 		room := len(w.out) - l.at
