@@ -8,18 +8,48 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
+// A Suite is a group of cases that is run or left out as a whole.
+type Suite string
+
+// The suites. The zero Suite is SuiteCore.
+const (
+	SuiteCore     Suite = "core"     // the tests of the official suite, with its names and verdicts
+	SuiteExtended Suite = "extended" // the clauses of the contract that no test of the core suite checks
+	SuiteAll      Suite = "all"      // both, and the rules for every event on top of the core tests
+)
+
+// Suites are the values that a user may choose from.
+var Suites = []Suite{SuiteCore, SuiteExtended, SuiteAll}
+
+// has tells whether a choice of suites contains one.
+func (s Suite) has(other Suite) bool {
+	if s == "" {
+		s = SuiteCore
+	}
+	if other == "" {
+		other = SuiteCore
+	}
+	return s == SuiteAll || s == other
+}
+
 // A Case is one test of the suite.
 type Case struct {
-	// ID is the name that the official suite has for it:
+	// ID names the case. In the core suite it is the official one:
 	// "handler_create.py::contract_create_delete".
 	ID string
 
-	// Needs are the handlers that the case is about, which are its pytest markers. A case
-	// is left out where the schema lacks one of them.
+	// Suite is SuiteCore if empty.
+	Suite Suite
+
+	// Needs are the handlers that the case is about. A case is left out where the schema
+	// lacks one of them.
 	Needs []string
 
-	// Clause is what of the handler contract the case stands for.
+	// Clause is what of the handler contract the case stands for, in a sentence.
 	Clause string
+
+	// Clauses are the IDs of the same in [Clauses].
+	Clauses []string
 
 	// Skip says why the case means nothing for a schema, "" if it does. Nil never skips.
 	Skip func(*schema.Schema) string
@@ -27,6 +57,13 @@ type Case struct {
 	// fixture prepares the resource that the case shares with others of its file. Nil
 	// for cases that have none.
 	fixture func(*run, context.Context) error
+
+	// alone keeps other sets of inputs from doing anything meanwhile: the case looks at
+	// all resources that exist.
+	alone bool
+
+	// last puts the case behind all others of its set, after what they left was deleted.
+	last bool
 
 	run func(context.Context, *run) error
 }
@@ -43,13 +80,36 @@ func (c *Case) Name() string {
 	return name
 }
 
+// markers are the pytest markers of hook handlers; those of resource handlers are the
+// names of the handlers.
+var markers = map[string]string{
+	"preCreate": "create_pre_provision", "preUpdate": "update_pre_provision", "preDelete": "delete_pre_provision",
+}
+
+// Markers are the pytest markers of the case.
+func (c *Case) Markers() []string {
+	out := make([]string, len(c.Needs))
+	for i, handler := range c.Needs {
+		out[i] = handler
+		if marker := markers[handler]; marker != "" {
+			out[i] = marker
+		}
+	}
+	return out
+}
+
 // applies tells whether the schema has all handlers that the case is about.
 func (c *Case) applies(s *schema.Schema) bool {
 	return !slices.ContainsFunc(c.Needs, func(handler string) bool { return s.Handler(handler) == nil })
 }
 
-// Cases are the tests in the order in which the official suite runs them.
-var Cases = []Case{
+// Cases are all tests in the order in which they run: the hook tests and the resource
+// tests in the order of the official suite, then the extended ones.
+var Cases = slices.Concat(hookCases, resourceCases, extendedCases)
+
+// resourceCases are the tests of resource types in the order in which the official suite
+// runs them.
+var resourceCases = []Case{
 	{
 		ID:     "handler_create.py::contract_create_delete",
 		Needs:  []string{"create", "delete"},

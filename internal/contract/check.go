@@ -40,6 +40,9 @@ func violated(clause, format string, args ...any) *Violation {
 
 // checkEvent applies the rules to one event. The result is nil if all are kept.
 func checkEvent(s *schema.Schema, action invoke.Action, e *invoke.Event) *Violation {
+	if action.Hook() {
+		return checkHookEvent(action, e)
+	}
 	switch e.Status {
 	case invoke.InProgress:
 		return checkProgress(s, action, e)

@@ -2,10 +2,13 @@ package contract
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/formwork-dev/formwork/internal/drift"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // TestEventRules holds single events against the rules that every event has to keep.
@@ -65,7 +68,7 @@ func TestDifferencesAreShownWithoutSecrets(t *testing.T) {
 		`,"writeOnlyProperties":["/properties/Secret","/properties/List/*/Pin"],"propertyTransform":{"/properties/Name":"$lowercase(Name)"}`)
 	redactor := invoke.NewRedactor(s)
 	redactor.Learn("hunter22")
-	r := &run{suite: &suite{redactor: redactor}, cfg: &Config{Schema: s}}
+	r := &run{lane: &lane{suite: &suite{redactor: redactor, drift: detector(s)}}, cfg: &Config{Schema: s}}
 	err := r.sameAsRequested(
 		map[string]any{"Name": "NAME", "Secret": "hunter22", "List": []any{map[string]any{"A": "1", "Pin": "42"}}},
 		map[string]any{"Name": "name is hunter22", "List": []any{map[string]any{"A": "1"}, map[string]any{"A": "2", "Pin": "43"}}})
@@ -80,7 +83,7 @@ func TestDifferencesAreShownWithoutSecrets(t *testing.T) {
 	if strings.Contains(text, "hunter22") || strings.Contains(text, "43") || !strings.Contains(text, "/List/1") {
 		t.Error(text)
 	}
-	if !strings.Contains(v.Message, "propertyTransform for /Name, which is not applied") {
+	if !strings.Contains(v.Message, "propertyTransform for /Name, which does not give what was returned") {
 		t.Error(v.Message)
 	}
 }
@@ -91,7 +94,7 @@ func TestUpdateInputs(t *testing.T) {
 		`,"additionalIdentifiers":[["/properties/Arn"]],"createOnlyProperties":["/properties/Name"]`)
 	s.PrimaryIdentifier = append(s.PrimaryIdentifier, s.CreateOnly[0])
 	created := map[string]any{"Id": "1", "Arn": "arn:1", "Name": "n", "Title": "old"}
-	r := &run{suite: &suite{redactor: invoke.NewRedactor(s)}, cfg: &Config{Schema: s}, inputs: &InputSet{Number: 1, Update: map[string]any{"Title": "new"}}}
+	r := &run{lane: &lane{suite: &suite{redactor: invoke.NewRedactor(s), drift: detector(s)}}, cfg: &Config{Schema: s}, inputs: &InputSet{Number: 1, Update: map[string]any{"Title": "new"}}}
 	got, err := r.updateInput(created)
 	if err != nil || got["Id"] != "1" || got["Arn"] != "arn:1" || got["Name"] != "n" || got["Title"] != "new" {
 		t.Errorf("%v, %v", got, err)
@@ -103,4 +106,21 @@ func TestUpdateInputs(t *testing.T) {
 	if _, err := r.updateInput(created); err == nil || !strings.Contains(err.Error(), "inputs_1_update.json changes /Name, which is create-only, from n to other") {
 		t.Errorf("error %v", err)
 	}
+}
+
+// schemaOf wraps properties and further members into the schema of a resource type.
+func schemaOf(t testing.TB, properties, more string) *schema.Schema {
+	t.Helper()
+	text := fmt.Sprintf(`{"typeName":"A1::B2::C3","description":"x","additionalProperties":false,"primaryIdentifier":["/properties/Id"],"readOnlyProperties":["/properties/Id"],
+		"handlers":{"create":{"permissions":[""]},"read":{"permissions":[""]},"delete":{"permissions":[""]}},"properties":{"Id":{"type":"string"},%s}%s}`, properties, more)
+	s, problems := schema.Load("s.json", []byte(text), schema.Config{})
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	return s
+}
+
+func detector(s *schema.Schema) *drift.Detector {
+	d, _ := drift.New(s, drift.Config{})
+	return d
 }

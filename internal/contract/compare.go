@@ -1,10 +1,12 @@
 package contract
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/drift"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -13,14 +15,15 @@ import (
 // write-only properties do not count; what was returned beyond the request does not
 // either. Collections compare as the schema says: in order, or in any.
 func (r *run) sameAsRequested(requested, returned map[string]any) error {
-	s := r.cfg.Schema
-	want := schema.Without(schema.Without(requested, s.ReadOnly), s.WriteOnly)
-	// That write-only values are not returned is another rule; here they would only be shown.
-	got := schema.Without(schema.Without(returned, s.ReadOnly), s.WriteOnly)
-	differences := s.Compare(want, got, schema.CompareConfig{AllowExtra: true})
+	differences := r.differences(requested, returned)
 	if len(differences) == 0 {
 		return nil
 	}
+	return r.mismatch(differences)
+}
+
+// mismatch tells of differences, secrets hidden.
+func (r *run) mismatch(differences []schema.Difference) *Violation {
 	message := fmt.Sprintf("%d properties differ", len(differences))
 	if len(differences) == 1 {
 		message = "one property differs"
@@ -31,10 +34,33 @@ func (r *run) sameAsRequested(requested, returned map[string]any) error {
 		shown[i] = d
 	}
 	message += ": " + shown[0].String()
-	if name := transformed(s, differences); name != nil {
-		message += fmt.Sprintf(" (the schema has a propertyTransform for %s, which is not applied)", name)
+	if name := transformed(r.cfg.Schema, differences); name != nil {
+		message += fmt.Sprintf(" (the schema has a propertyTransform for %s, which does not give what was returned)", name)
 	}
 	return &Violation{Clause: clauseMatch, Message: message, Differences: shown}
+}
+
+// differences are those between requested and returned properties. A property that
+// differs is none if the transforms of the schema give what was returned.
+func (r *run) differences(requested, returned map[string]any) []schema.Difference {
+	s := r.cfg.Schema
+	want := schema.Without(schema.Without(requested, s.ReadOnly), s.WriteOnly)
+	// That write-only values are not returned is another rule; here they would only be shown.
+	got := schema.Without(schema.Without(returned, s.ReadOnly), s.WriteOnly)
+	differences := s.Compare(want, got, schema.CompareConfig{AllowExtra: true})
+	if len(differences) == 0 || len(s.PropertyTransform) == 0 {
+		return differences
+	}
+	result, err := r.drift.Compare(context.Background(), want, got) // which bounds its time itself
+	if err != nil {
+		return differences
+	}
+	differences = nil
+	for _, d := range result.Differences {
+		kind := map[string]string{drift.Add: "extra", drift.Remove: "missing", drift.NotEqual: "changed"}[d.DifferenceType]
+		differences = append(differences, schema.Difference{Pointer: d.PropertyPath, Kind: kind, Want: d.ExpectedValue, Got: d.ActualValue})
+	}
+	return differences
 }
 
 // hide takes secrets out of a value that differs, where they stand in other properties.

@@ -13,6 +13,8 @@ func (r *run) prepare(ctx context.Context, fixture func(*run, context.Context) e
 		r.prepared = true
 		r.broken = fixture(r, ctx)
 		r.making, r.calls = r.calls, nil
+		r.made, r.drawn = r.drawn, nil
+		r.ready = true
 	}
 	return r.broken
 }

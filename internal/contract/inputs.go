@@ -1,10 +1,10 @@
 package contract
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -22,12 +23,28 @@ type InputSet struct {
 	Create  map[string]any // nil only in a set that is faulty
 	Update  map[string]any // nil if there is no such file
 	Invalid map[string]any // nil if there is no such file; no test of the core suite uses it
+
+	// Tests are the inputs that one case alone has, by its name and the kind of input:
+	// Tests["contract_create_read"]["create"]. They stand before those of the set.
+	Tests map[string]map[string]map[string]any
+
+	// Hook is what inputs_N_pre_create.json and its like say of the targets of a hook, by
+	// the kind of input: Hook["pre_create"] = {target name: {"resourceProperties": {…}}}.
+	Hook map[string]map[string]any
+
+	// Wire says how the scalars of this set travel. Empty leaves it to Config.Wire.
+	Wire invoke.Wire
 }
 
 // Overrides replace parts of generated inputs: the file overrides.json.
 type Overrides struct {
 	Create []Override
 	Update []Override // the same as Create if the file has no UPDATE
+
+	// Hook are those of the targets of a hook, by the keys of the file
+	// ("CREATE_PRE_PROVISION", "INVALID") and the names of the targets. Their pointers
+	// begin with resourceProperties or previousResourceProperties.
+	Hook map[string]map[string][]Override
 }
 
 // An Override puts a value at a place of a model.
@@ -50,6 +67,12 @@ type InputsConfig struct {
 
 	Schema  *schema.Schema
 	Exports Exports // nil: there are none
+
+	// Env finds a variable of the environment for {{env:NAME}}. Nil finds none.
+	Env func(name string) (value string, found bool)
+
+	// NewToken makes what {{uuid}} stands for. Nil means random UUIDs.
+	NewToken func() string
 }
 
 // Inputs are all inputs of a project.
@@ -61,11 +84,7 @@ type Inputs struct {
 // maxInput bounds an input file.
 const maxInput = 1 << 20
 
-var (
-	inputFile = regexp.MustCompile(`^inputs_(0|[1-9][0-9]*)_(.+)\.json$`)
-	// exportMark is the official pattern: names with other characters stay text.
-	exportMark = regexp.MustCompile(`\{\{([-A-Za-z0-9:\s]+?)\}\}`)
-)
+var inputFile = regexp.MustCompile(`^inputs_(0|[1-9][0-9]*)_(.+?)(?:__([A-Za-z0-9_]+))?\.json$`)
 
 // kinds are the kinds of input files in the order in which the official tool looks for
 // their names within a file name.
@@ -77,11 +96,11 @@ var kinds = []string{
 // LoadInputs reads the inputs of a resource type. The error is that of the file system.
 //
 // Problems have the IDs of document.ParseJSON, and inputs/name, inputs/gap,
-// inputs/duplicate, inputs/incomplete, inputs/export, inputs/not-a-model,
-// inputs/unknown-property, inputs/schema (a warning), overrides/structure and
+// inputs/duplicate, inputs/incomplete, inputs/export, inputs/environment, inputs/not-a-model,
+// inputs/unknown-property, inputs/schema and inputs/valid (warnings), overrides/structure and
 // overrides/pointer.
 func LoadInputs(cfg InputsConfig) (*Inputs, diag.List, error) {
-	l := &loader{cfg: cfg}
+	l := &loader{cfg: cfg, uuids: map[int]string{}}
 	sets, err := l.sets()
 	if err != nil {
 		return nil, nil, err
@@ -100,6 +119,7 @@ func LoadInputs(cfg InputsConfig) (*Inputs, diag.List, error) {
 type loader struct {
 	cfg      InputsConfig
 	problems diag.List
+	uuids    map[int]string // by the numbers of sets, 0 for overrides.json
 }
 
 func (l *loader) report(severity diag.Severity, id string, at diag.Range, message, hint string) {
@@ -157,8 +177,7 @@ func (l *loader) classify(entry fs.DirEntry) (number int, kind string, ok bool) 
 	}
 	match := inputFile.FindStringSubmatch(name)
 	if match == nil {
-		l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: its name is none of an input",
-			"name it inputs_N_create.json, inputs_N_update.json or inputs_N_invalid.json")
+		l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: its name is none of an input", l.names())
 		return 0, "", false
 	}
 	number, err := strconv.Atoi(match[1])
@@ -170,18 +189,36 @@ func (l *loader) classify(entry fs.DirEntry) (number int, kind string, ok bool) 
 		if !strings.Contains(match[2], k) {
 			continue
 		}
-		if strings.Contains(k, "pre_") {
-			l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: it is an input of a hook", "")
+		if hook := l.cfg.Schema.Kind == schema.Hook; hook != strings.Contains(k, "pre_") && k != "invalid" {
+			l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: it is an input of a "+map[bool]string{true: "resource type", false: "hook"}[hook], l.names())
 			return 0, "", false
 		}
 		if k != match[2] {
 			l.report(diag.Warning, "inputs/name", l.file(name), fmt.Sprintf("the file is taken as the %s input of set %d", k, number),
 				fmt.Sprintf("call it inputs_%d_%s.json", number, k))
 		}
+		if match[3] != "" {
+			if !slices.ContainsFunc(Cases, func(c Case) bool { return c.Name() == match[3] }) {
+				l.report(diag.Error, "inputs/name", l.file(name), "there is no test "+match[3], "cfn test --suite all -- --collect-only lists the tests")
+				return 0, "", false
+			}
+			k += testMark + match[3]
+		}
 		return number, k, true
 	}
-	l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: its name says neither create nor update nor invalid", "")
+	l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: its name does not say what kind of input it is", l.names())
 	return 0, "", false
+}
+
+// testMark stands between the kind of an input and the only case that it is for.
+const testMark = "__"
+
+// names are what input files may be called.
+func (l *loader) names() string {
+	if l.cfg.Schema.Kind == schema.Hook {
+		return "name it inputs_N_pre_create.json, inputs_N_invalid_pre_create.json or alike"
+	}
+	return "name it inputs_N_create.json, inputs_N_update.json or inputs_N_invalid.json, and inputs_N_create__TEST.json if it is for one test"
 }
 
 func sortedNumbers(found map[int]map[string]string) []int {
@@ -193,23 +230,45 @@ func sortedNumbers(found map[int]map[string]string) []int {
 	return numbers
 }
 
+// set reads the files of a set, which are named by their kinds.
 func (l *loader) set(number int, files map[string]string) (InputSet, error) {
 	set := InputSet{Number: number}
-	for kind, target := range map[string]*map[string]any{"create": &set.Create, "update": &set.Update, "invalid": &set.Invalid} {
-		name := files[kind]
-		if name == "" {
-			continue
-		}
-		model, doc, err := l.model("inputs/" + name)
+	for _, key := range slices.Sorted(maps.Keys(files)) {
+		kind, test, _ := strings.Cut(key, testMark)
+		model, doc, err := l.model("inputs/"+files[key], number)
 		if err != nil {
 			return set, err
 		}
-		*target = model
+		switch {
+		case l.cfg.Schema.Kind == schema.Hook:
+			if set.Hook == nil {
+				set.Hook = map[string]map[string]any{}
+			}
+			set.Hook[kind] = model
+			continue
+		case test != "":
+			if set.Tests == nil {
+				set.Tests = map[string]map[string]map[string]any{}
+			}
+			if set.Tests[test] == nil {
+				set.Tests[test] = map[string]map[string]any{}
+			}
+			set.Tests[test][kind] = model
+		case kind == "create":
+			set.Create = model
+		case kind == "update":
+			set.Update = model
+		case kind == "invalid":
+			set.Invalid = model
+		}
 		if kind != "invalid" && doc != nil {
 			l.check(doc, model)
 		}
+		if kind == "invalid" && doc != nil && len(l.cfg.Schema.Check(model, schema.CheckConfig{})) == 0 {
+			l.report(diag.Warning, "inputs/valid", doc.At, "the invalid input is valid by the schema", "a handler that takes it will fail the test contract_create_invalid")
+		}
 	}
-	if files["create"] == "" {
+	if files["create"] == "" && l.cfg.Schema.Kind != schema.Hook {
 		l.report(diag.Error, "inputs/incomplete", l.file(fmt.Sprintf("inputs_%d_create.json", number)),
 			fmt.Sprintf("set %d has no create input", number), "every test begins with a create; where there are inputs, none are generated")
 	}
@@ -218,8 +277,8 @@ func (l *loader) set(number int, files map[string]string) (InputSet, error) {
 
 // model reads an input file. It is recast by the schema, as handlers' answers are: people
 // write "5" for 5 because that is what handlers in Go used to return.
-func (l *loader) model(name string) (map[string]any, *document.Value, error) {
-	doc, err := l.read(name)
+func (l *loader) model(name string, set int) (map[string]any, *document.Value, error) {
+	doc, err := l.read(name, set)
 	if doc == nil || err != nil {
 		return nil, nil, err
 	}
@@ -228,6 +287,9 @@ func (l *loader) model(name string) (map[string]any, *document.Value, error) {
 		return nil, nil, nil
 	}
 	model, _ := withoutNulls(doc.Any()).(map[string]any)
+	if l.cfg.Schema.Kind == schema.Hook {
+		return model, doc, nil
+	}
 	if recast, ok := l.cfg.Schema.Recast(model).(map[string]any); ok {
 		model = recast
 	}
@@ -258,7 +320,7 @@ func (l *loader) check(doc *document.Value, model map[string]any) {
 
 // read reads a JSON file with its exports put in. The document is nil if there is none
 // or it is faulty.
-func (l *loader) read(name string) (*document.Value, error) {
+func (l *loader) read(name string, set int) (*document.Value, error) {
 	file, err := l.cfg.Files.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -275,7 +337,7 @@ func (l *loader) read(name string) (*document.Value, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the inputs: %w", err)
 	}
-	data, ok := l.substitute(name, data)
+	data, ok := l.substitute(name, set, data)
 	if !ok {
 		return nil, nil
 	}
@@ -285,70 +347,6 @@ func (l *loader) read(name string) (*document.Value, error) {
 		return nil, nil
 	}
 	return doc, nil
-}
-
-// substitute puts the values of exports in the place of {{Name}}. Inside a string a value
-// is escaped as JSON wants it; outside of one it stands as it is, so that a number may
-// come from an export.
-func (l *loader) substitute(name string, data []byte) ([]byte, bool) {
-	var out []byte
-	complete, inString, last := true, false, 0
-	for _, match := range exportMark.FindAllSubmatchIndex(data, -1) {
-		inString = endsInString(data[last:match[0]], inString)
-		out = append(out, data[last:match[0]]...)
-		last = match[1]
-		export := strings.TrimSpace(string(data[match[2]:match[3]]))
-		value, found := "", false
-		if l.cfg.Exports != nil {
-			value, found = l.cfg.Exports(export)
-		}
-		if !found {
-			complete = false
-			l.report(diag.Error, "inputs/export", placeIn(l.cfg.Label+name, data, match[0], match[1]), fmt.Sprintf("there is no export %q", export),
-				fmt.Sprintf("set %s in the environment, or give --exports FILE with {%q: \"…\"}", ExportVariable(export), export))
-			continue
-		}
-		if inString {
-			escaped, _ := json.Marshal(value) // a string
-			value = string(escaped[1 : len(escaped)-1])
-		}
-		out = append(out, value...)
-	}
-	return append(out, data[last:]...), complete
-}
-
-// endsInString tells whether a JSON text that begins inside a string, or outside, ends
-// inside one.
-func endsInString(text []byte, inside bool) bool {
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			inside = !inside
-		}
-	}
-	return inside
-}
-
-func placeIn(file string, data []byte, start, end int) diag.Range {
-	at := func(offset int) diag.Position {
-		before := string(data[:offset])
-		line := strings.Count(before, "\n")
-		return diag.Position{Offset: offset, Line: line + 1, Column: offset - strings.LastIndex(before, "\n")}
-	}
-	return diag.Range{File: file, Start: at(start), End: at(end)}
-}
-
-// ExportVariable is the environment variable that holds the value of an export:
-// CFN_EXPORT_ and the name, with _ for every character that is no letter or digit.
-func ExportVariable(name string) string {
-	return "CFN_EXPORT_" + strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '_'
-	}, name)
 }
 
 // withoutNulls copies a model without members that are null.

@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/diag"
@@ -13,7 +14,7 @@ import (
 
 // overrides reads overrides.json, nil if there is none or it is faulty.
 func (l *loader) overrides() (*Overrides, error) {
-	doc, err := l.read("overrides.json")
+	doc, err := l.read("overrides.json", 0)
 	if doc == nil || err != nil {
 		return nil, err
 	}
@@ -21,6 +22,9 @@ func (l *loader) overrides() (*Overrides, error) {
 	if doc.Kind != document.Object || len(doc.Members) == 0 {
 		l.report(diag.Error, "overrides/structure", doc.At, "overrides.json has neither CREATE nor UPDATE", shape)
 		return nil, nil
+	}
+	if l.cfg.Schema.Kind == schema.Hook {
+		return l.hookOverrides(doc), nil
 	}
 	out := &Overrides{}
 	for _, m := range doc.Members {
@@ -53,15 +57,8 @@ func (l *loader) overrides() (*Overrides, error) {
 // overridePointer reads the place that an override names. A bare property name, as in the
 // example of the user guide, is one too.
 func (l *loader) overridePointer(entry document.Member, kind string) document.Pointer {
-	text := entry.Key
-	if !strings.HasPrefix(text, "/") {
-		text = "/" + text
-	}
-	if decoded, err := url.PathUnescape(text); err == nil {
-		text = decoded
-	}
-	pointer, ok := document.ParsePointer(text)
-	if !ok || entry.Key == "" {
+	pointer, ok := overrideText(entry.Key)
+	if !ok {
 		l.report(diag.Error, "overrides/pointer", entry.KeyAt, fmt.Sprintf("%q is no JSON pointer", entry.Key), "begin with a slash: /Property/Member")
 		return nil
 	}
@@ -80,6 +77,20 @@ func (l *loader) overridePointer(entry document.Member, kind string) document.Po
 	return pointer
 }
 
+// overrideText reads a pointer. A bare property name is one too.
+func overrideText(text string) (document.Pointer, bool) {
+	if text == "" {
+		return nil, false
+	}
+	if !strings.HasPrefix(text, "/") {
+		text = "/" + text
+	}
+	if decoded, err := url.PathUnescape(text); err == nil {
+		text = decoded
+	}
+	return document.ParsePointer(text)
+}
+
 // apply puts overrides into a model, which it changes. Create-only places are left alone
 // in an update.
 func apply(s *schema.Schema, model map[string]any, overrides []Override, update bool) {
@@ -89,4 +100,43 @@ func apply(s *schema.Schema, model map[string]any, overrides []Override, update 
 		}
 		invoke.Put(model, o.Pointer, o.Value)
 	}
+}
+
+// hookOverrideKeys are the members that the overrides of a hook may have.
+var hookOverrideKeys = []string{
+	"CREATE_PRE_PROVISION", "UPDATE_PRE_PROVISION", "DELETE_PRE_PROVISION",
+	"INVALID_CREATE_PRE_PROVISION", "INVALID_UPDATE_PRE_PROVISION", "INVALID_DELETE_PRE_PROVISION", "INVALID",
+}
+
+// hookOverrides reads {point: {target name: {"resourceProperties": {pointer: value}}}}.
+func (l *loader) hookOverrides(doc *document.Value) *Overrides {
+	const shape = `the overrides of a hook are {"CREATE_PRE_PROVISION": {"TARGET NAME": {"resourceProperties": {"/Property": value}}}}`
+	out := &Overrides{Hook: map[string]map[string][]Override{}}
+	fault := func(at diag.Range, format string, args ...any) {
+		l.report(diag.Error, "overrides/structure", at, fmt.Sprintf(format, args...), shape)
+	}
+	for _, point := range doc.Members {
+		if !slices.Contains(hookOverrideKeys, point.Key) {
+			fault(point.KeyAt, "overrides are not made for %q", point.Key)
+			continue
+		}
+		targets := map[string][]Override{}
+		out.Hook[point.Key] = targets
+		for _, target := range point.Value.Members {
+			for _, part := range target.Value.Members {
+				if part.Key != "resourceProperties" && part.Key != "previousResourceProperties" {
+					fault(part.KeyAt, "a target has no %q", part.Key)
+					continue
+				}
+				for _, entry := range part.Value.Members {
+					if at, ok := overrideText(entry.Key); ok {
+						targets[target.Key] = append(targets[target.Key], Override{append(document.Pointer{part.Key}, at...), entry.Value.Any()})
+					} else {
+						fault(entry.KeyAt, "%q is no JSON pointer", entry.Key)
+					}
+				}
+			}
+		}
+	}
+	return out
 }

@@ -43,7 +43,8 @@ type Event struct {
 	Kind    Kind
 	Plan    *Plan
 	Case    *Case
-	Set     int // 0 where inputs are generated
+	Set     int         // 0 where inputs are generated
+	Wire    invoke.Wire // set where everything runs in both ways
 	Call    *Call
 	Result  *Result
 	Summary *Summary
@@ -55,7 +56,8 @@ type Plan struct {
 	Cases      []Case
 	Deselected int
 	Sets       []InputSet
-	Seed       *uint64 // nil where inputs come from files
+	Seed       *uint64 // nil where nothing depends on it
+	Suite      Suite
 }
 
 // An Outcome is how a case ended. The words are those of pytest.
@@ -82,13 +84,22 @@ const (
 // A Result is how a case ended, secrets hidden.
 type Result struct {
 	Case        *Case
-	Set         int // 0 where inputs are generated
+	Set         int         // 0 where inputs are generated
+	Wire        invoke.Wire // set where everything runs in both ways
 	Outcome     Outcome
 	Phase       Phase
 	Message     string // "" if passed
 	Clause      string // of the contract that was broken; "" if none was
 	Differences []schema.Difference
 	Duration    time.Duration
+
+	// More are further clauses that were broken while the case ran, by events that have
+	// nothing to do with what it is about.
+	More []*Violation
+
+	// Example is what runs the case again with the same generated inputs. Nil if the case
+	// passed or its inputs come from files.
+	Example *Example
 
 	// Calls are those of the case, in the order made. Before them, with negative offsets
 	// where another case made them, stand those of the resource that the case shares with
@@ -178,7 +189,8 @@ func firstLine(text string) string {
 // A Summary is what came out of a run.
 type Summary struct {
 	TypeName string
-	Seed     *uint64 // nil where inputs come from files
+	Seed     *uint64 // nil where nothing depends on it
+	Shuffled bool    // the order of the cases depends on Seed
 	Results  []*Result
 
 	Passed, Failed, Skipped, Errors int
@@ -199,11 +211,16 @@ func (s skipped) Error() string { return string(s) }
 
 // result describes how a case ended.
 func (r *run) result(c *Case, phase Phase, err error) *Result {
-	result := &Result{Case: c, Set: r.inputs.Number, Phase: phase, Outcome: Passed, Calls: r.calls, Duration: r.cfg.Now().Sub(r.start)}
+	result := &Result{
+		Case: c, Set: r.inputs.Number, Wire: r.lane.inputs.Wire, Phase: phase, Outcome: Passed, Calls: r.calls, Duration: r.cfg.Now().Sub(r.start), More: r.observed,
+	}
 	var (
 		reason skipped
 		broken *Violation
 	)
+	if err == nil && len(r.observed) > 0 {
+		err, result.More = r.observed[0], r.observed[1:]
+	}
 	switch {
 	case err == nil:
 		return result
@@ -214,12 +231,18 @@ func (r *run) result(c *Case, phase Phase, err error) *Result {
 	default:
 		result.Outcome = Errored
 	}
-	if c.fixture != nil && phase != Teardown && result.Outcome != Skipped {
+	result.Message = r.redactor.Text(err.Error())
+	if result.Outcome == Skipped {
+		return result
+	}
+	if c.fixture != nil && phase != Teardown {
 		result.Calls = append(r.since(r.making), r.calls...)
 	}
-	result.Message = r.redactor.Text(err.Error())
 	if errors.As(err, &broken) {
 		result.Clause, result.Differences = broken.Clause, broken.Differences
+	}
+	if r.generated() && phase != Teardown && r.cfg.Schema.Kind != schema.Hook {
+		result.Example = r.example(c, result)
 	}
 	return result
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/drift"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -31,13 +32,36 @@ type Config struct {
 	// TypeConfiguration is handed to the handlers as it is. Nil means none.
 	TypeConfiguration any
 
+	// HookTargets are the types that the wildcards of a hook stand for, and whose schemas
+	// inputs are generated from. Only for hooks.
+	HookTargets []HookTarget
+
 	// What handlers are told, as invoke.Config has it.
 	Credentials    invoke.Source
 	LogGroup       string
 	LogCredentials invoke.Source
 	Region         string
 	AccountID      string
-	Wire           invoke.Wire
+
+	// Wire says how scalars travel. [WireBoth] runs everything once in each way.
+	Wire invoke.Wire
+
+	// TimeScale is what callback delays are multiplied by. Zero means 1, negative means
+	// not to wait at all. What timeoutInMinutes allows is still counted in the time that
+	// the handler asked for.
+	TimeScale float64
+
+	// Parallel is how many sets of inputs run at the same time. Zero means one. Results
+	// are reported in the order of the sets all the same.
+	Parallel int
+
+	// Cleanup deletes resources that appeared during the run and that no event told of.
+	// Without it they are only named: somebody else may have made them.
+	Cleanup bool
+
+	// Replay, if not nil, is the failing example to run again: its case alone, with its
+	// inputs. Selection and Seed do not count.
+	Replay *Example
 
 	// EnforceTimeout bounds every call of a read or list handler; create, update and
 	// delete handlers get twice as long. Zero means [DefaultEnforceTimeout], which is the
@@ -62,6 +86,10 @@ type Config struct {
 	Now      func() time.Time
 }
 
+// WireBoth as [Config.Wire] runs every set twice: with scalars as JSON types, and as
+// strings.
+const WireBoth invoke.Wire = "both"
+
 // ErrNothingSelected says that the selection leaves no test.
 var ErrNothingSelected = errors.New("no contract test is selected")
 
@@ -79,39 +107,62 @@ func Run(ctx context.Context, cfg Config) (*Summary, error) {
 	}
 	complete(&cfg)
 	cases, deselected := cfg.selected()
+	slices.SortStableFunc(cases, func(a, b Case) int { return order(a) - order(b) })
+	sets := cfg.sets()
+	s := &suite{cfg: cfg, summary: &Summary{TypeName: cfg.Schema.TypeName.Value}, start: cfg.Now(), redactor: invoke.NewRedactor(cfg.Schema)}
+	s.drift, _ = drift.New(cfg.Schema, drift.Config{}) // transforms that cannot be compiled are for cfn validate
+	if sets[0].Number == 0 || cfg.Selection.Shuffle {
+		s.summary.Seed, s.summary.Shuffled = &cfg.Seed, cfg.Selection.Shuffle
+	}
+	s.order.to = cfg.Reporter
+	s.order.report(0, Event{Kind: Planned, Plan: &Plan{Cases: cases, Deselected: deselected, Sets: sets, TypeName: s.summary.TypeName, Seed: s.summary.Seed, Suite: cfg.Selection.Suite}})
+	s.runSets(ctx, sets, cases)
+	s.summary.Duration = cfg.Now().Sub(s.start)
+	s.order.report(len(sets)-1, Event{Kind: Ended, Summary: s.summary})
+	return s.summary, ctx.Err()
+}
+
+// sets are the sets of inputs as they are run: generated ones are a single set without a
+// number, and both ways of writing scalars make two of each.
+func (cfg *Config) sets() []InputSet {
 	sets := cfg.Inputs.Sets
-	if len(sets) == 0 {
+	if len(sets) == 0 || cfg.Replay != nil {
 		sets = []InputSet{{}}
 	}
-	s := &suite{cfg: cfg, summary: &Summary{TypeName: cfg.Schema.TypeName.Value}, start: cfg.Now(), redactor: invoke.NewRedactor(cfg.Schema)}
-	if sets[0].Number == 0 {
-		s.summary.Seed = &cfg.Seed
+	if cfg.Wire != WireBoth || cfg.Schema.Kind == schema.Hook {
+		return sets
 	}
-	s.report(Event{Kind: Planned, Plan: &Plan{Cases: cases, Deselected: deselected, Sets: sets, TypeName: s.summary.TypeName, Seed: s.summary.Seed}})
-	for i := range sets {
-		if s.stop(ctx) {
-			break
+	var out []InputSet
+	for _, set := range sets {
+		for _, wire := range []invoke.Wire{invoke.WireTyped, invoke.WireStrings} {
+			set.Wire = wire
+			out = append(out, set)
 		}
-		s.runSet(ctx, &sets[i], cases)
 	}
-	s.summary.Duration = cfg.Now().Sub(s.start)
-	s.report(Event{Kind: Ended, Summary: s.summary})
-	return s.summary, ctx.Err()
+	return out
 }
 
 // Check tells what keeps a run from beginning: ErrNothingSelected, handlers that the schema
 // lacks, or inputs that cannot be generated. The Function is not looked at.
 func Check(cfg Config) error {
-	for _, handler := range []string{"create", "read", "delete"} {
-		if cfg.Schema.Handler(handler) == nil {
-			return fmt.Errorf("%s: the schema declares no %s handler: the contract tests need create, read and delete handlers", cfg.Schema.TypeName.Value, handler)
+	s := cfg.Schema
+	if s.Kind == schema.Hook {
+		if len(s.Handlers) == 0 {
+			return fmt.Errorf("%s: the schema declares no handlers: the contract tests need a preCreate, preUpdate or preDelete handler", s.TypeName.Value)
+		}
+	} else {
+		for _, handler := range []string{"create", "read", "delete"} {
+			if s.Handler(handler) == nil {
+				return fmt.Errorf("%s: the schema declares no %s handler: the contract tests need create, read and delete handlers", s.TypeName.Value, handler)
+			}
 		}
 	}
+	complete(&cfg)
 	if cases, _ := cfg.selected(); len(cases) == 0 {
 		return ErrNothingSelected
 	}
-	if len(cfg.Inputs.Sets) == 0 {
-		if _, err := newGenerator(cfg.Schema, cfg.Seed, "").model(false); err != nil {
+	if len(cfg.Inputs.Sets) == 0 && s.Kind != schema.Hook && cfg.Replay == nil {
+		if _, err := newSource(s, cfg.Seed, "", 0).Create(); err != nil {
 			return err
 		}
 	}
@@ -125,8 +176,18 @@ func complete(cfg *Config) {
 	if cfg.CleanupTimeout == 0 {
 		cfg.CleanupTimeout = DefaultCleanupTimeout
 	}
+	if cfg.TimeScale == 0 {
+		cfg.TimeScale = 1
+	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Replay != nil {
+		cfg.Seed = cfg.Replay.Seed
+		cfg.Selection = Selection{Suite: SuiteAll, IDs: []string{cfg.Replay.Test}}
+		if cfg.Replay.Wire != "" {
+			cfg.Wire = cfg.Replay.Wire
+		}
 	}
 }
 
@@ -135,7 +196,7 @@ func complete(cfg *Config) {
 func Select(s *schema.Schema, selection Selection) (cases []Case, deselected int) {
 	for _, c := range Cases {
 		switch {
-		case !c.applies(s):
+		case !c.applies(s) || !selection.Suite.has(c.Suite):
 		case selection.Picks(&c):
 			cases = append(cases, c)
 		default:
@@ -146,6 +207,13 @@ func Select(s *schema.Schema, selection Selection) (cases []Case, deselected int
 		shuffle(cases, selection.Seed)
 	}
 	return cases, deselected
+}
+
+func order(c Case) int {
+	if c.last {
+		return 1
+	}
+	return 0
 }
 
 // shuffle mixes the files, and the cases within each: those of a file share a resource.
@@ -160,138 +228,4 @@ func shuffle(cases []Case, seed uint64) {
 	random.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
 	random.Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
 	slices.SortStableFunc(cases, func(a, b Case) int { return slices.Index(files, a.File()) - slices.Index(files, b.File()) })
-}
-
-// A suite is one Run.
-type suite struct {
-	cfg      Config
-	summary  *Summary
-	start    time.Time
-	redactor *invoke.Redactor
-}
-
-func (s *suite) report(e Event) {
-	if s.cfg.Reporter != nil {
-		s.cfg.Reporter.Report(e)
-	}
-}
-
-// stop tells whether no further case is to be run.
-func (s *suite) stop(ctx context.Context) bool {
-	limit := s.cfg.Selection.MaxFailures
-	return ctx.Err() != nil || limit > 0 && s.summary.Failed+s.summary.Errors >= limit
-}
-
-// runSet runs the cases with one set of inputs. Cases of one file share a fixture, which
-// is made when the first of them needs it and torn down after the last.
-func (s *suite) runSet(ctx context.Context, inputs *InputSet, cases []Case) {
-	var live ledger
-	for len(cases) > 0 && !s.stop(ctx) {
-		file := cases[0].File()
-		n := slices.IndexFunc(cases, func(c Case) bool { return c.File() != file })
-		if n < 0 {
-			n = len(cases)
-		}
-		s.runFile(ctx, inputs, cases[:n], &live)
-		cases = cases[n:]
-	}
-	s.sweep(ctx, inputs, &live)
-}
-
-func (s *suite) runFile(ctx context.Context, inputs *InputSet, cases []Case, live *ledger) {
-	r := &run{suite: s, cfg: &s.cfg, inputs: inputs, live: live}
-	if len(s.cfg.Inputs.Sets) == 0 {
-		r.generator = newGenerator(s.cfg.Schema, s.cfg.Seed, cases[0].File())
-	}
-	var last *Case
-	for i := range cases {
-		if s.stop(ctx) {
-			break
-		}
-		last = &cases[i]
-		s.record(s.runCase(ctx, r, last))
-	}
-	if r.teardown == nil {
-		return
-	}
-	r.begin()
-	within, cancel := s.afterwards(ctx)
-	defer cancel()
-	if err := r.teardown(within); err != nil {
-		s.record(r.result(last, Teardown, err))
-	}
-}
-
-// afterwards is a context for cleaning up. It outlives the end of ctx by CleanupTimeout:
-// what is cleaned up must not be lost because somebody stops the run.
-func (s *suite) afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
-	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(s.cfg.CleanupTimeout, cancel)
-		context.AfterFunc(within, func() { timer.Stop() })
-	})
-	return within, func() { stop(); cancel() }
-}
-
-func (s *suite) runCase(ctx context.Context, r *run, c *Case) *Result {
-	r.begin()
-	s.report(Event{Kind: Started, Case: c, Set: r.inputs.Number})
-	if c.Skip != nil {
-		if reason := c.Skip(s.cfg.Schema); reason != "" {
-			return r.result(c, CallPhase, skipped(reason))
-		}
-	}
-	if c.fixture != nil {
-		if err := r.prepare(ctx, c.fixture); err != nil {
-			return r.result(c, Setup, err)
-		}
-	}
-	return r.result(c, CallPhase, c.run(ctx, r))
-}
-
-// record counts a result and reports it.
-func (s *suite) record(result *Result) {
-	switch result.Outcome {
-	case Passed:
-		s.summary.Passed++
-	case Failed:
-		s.summary.Failed++
-	case Skipped:
-		s.summary.Skipped++
-	case Errored:
-		s.summary.Errors++
-	}
-	s.summary.Results = append(s.summary.Results, result)
-	s.report(Event{Kind: Finished, Result: result})
-}
-
-// sweep deletes what a set has left behind: resources of failed cases, and those that a
-// handler created where it should have refused to.
-func (s *suite) sweep(ctx context.Context, inputs *InputSet, live *ledger) {
-	if len(live.entries) == 0 {
-		return
-	}
-	within, cancel := s.afterwards(ctx)
-	defer cancel()
-	r := &run{suite: s, cfg: &s.cfg, inputs: inputs, live: live, lenient: true}
-	for _, entry := range slices.Clone(live.entries) {
-		if _, known := schema.Identifier(entry.model, s.cfg.Schema.PrimaryIdentifier); !known {
-			s.summary.LeftBehind = append(s.summary.LeftBehind, "a CREATE ended without telling an identifier: what it made, if anything, could not be deleted")
-			continue
-		}
-		r.begin()
-		event, err := r.operate(within, invoke.Request{Action: invoke.Delete, Model: entry.model})
-		gone := err == nil && (event.Status == invoke.Success || event.ErrorCode == invoke.NotFound)
-		if gone {
-			continue
-		}
-		reason := "its delete handler did not answer"
-		switch {
-		case err != nil:
-			reason = s.redactor.Text(err.Error())
-		case event != nil:
-			reason = fmt.Sprintf("DELETE answered %s %s", event.Status, event.ErrorCode)
-		}
-		s.summary.LeftBehind = append(s.summary.LeftBehind, fmt.Sprintf("%s: %s", r.name(entry.model), reason))
-	}
 }

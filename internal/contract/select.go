@@ -151,6 +151,7 @@ func (p *expressionParser) not(depth int) (node, error) {
 
 // A Selection is which cases are run, and how.
 type Selection struct {
+	Suite    Suite       // SuiteCore if empty
 	Keywords *Expression // on names, parts of names and markers; letter case does not matter
 	Markers  *Expression // on markers
 	IDs      []string    // "handler_create.py" or whole ids; none means all
@@ -173,7 +174,7 @@ func (s *Selection) Picks(c *Case) bool {
 			return false
 		}
 	}
-	names := append([]string{c.File(), c.Name()}, c.Needs...)
+	names := append([]string{c.File(), c.Name()}, c.Markers()...)
 	return s.Keywords.Match(func(word string) bool {
 		for _, name := range names {
 			if strings.Contains(strings.ToLower(name), strings.ToLower(word)) {
@@ -182,7 +183,7 @@ func (s *Selection) Picks(c *Case) bool {
 		}
 		return false
 	}) && s.Markers.Match(func(word string) bool {
-		for _, marker := range c.Needs {
+		for _, marker := range c.Markers() {
 			if marker == word {
 				return true
 			}

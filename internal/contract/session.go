@@ -16,21 +16,25 @@ import (
 // A run is what the cases of one file work with: the operations, and the resource that
 // they share.
 type run struct {
-	*suite
-	cfg       *Config
-	inputs    *InputSet
-	generator *generator // nil where there are inputs
-	live      *ledger
+	*lane
+	cfg    *Config
+	inputs *InputSet
+	wire   invoke.Wire
 
 	shared   shared
 	prepared bool
 	broken   error  // of the fixture: every further case that needs it ends with it
 	making   []Call // of the fixture
+	made     []Draw // inputs that were generated for the fixture
+	ready    bool   // the fixture was made, or could not be
 	teardown func(context.Context) error
 
-	start   time.Time // of the case
-	calls   []Call
-	lenient bool // only the end of an operation matters, not the rules for its events
+	current  *Case // nil outside of cases
+	start    time.Time
+	calls    []Call
+	drawn    []Draw // inputs that were generated for the case
+	observed []*Violation
+	lenient  bool // only the end of an operation matters, not the rules for its events
 }
 
 // shared is the resource of a fixture.
@@ -40,15 +44,22 @@ type shared struct {
 }
 
 // A ledger knows what was created and not deleted since.
-type ledger struct{ entries []ledgerEntry }
+type ledger struct {
+	entries []ledgerEntry
+	made    int              // entries so far
+	ever    []map[string]any // models with identifiers of all that was created
+}
 
 type ledgerEntry struct {
-	token string // of the create
+	key   int // of the operation
 	model map[string]any
 }
 
-// begin forgets the calls of the case before.
-func (r *run) begin() { r.start, r.calls = r.cfg.Now(), nil }
+// begin forgets what the case before has done.
+func (r *run) begin(c *Case) {
+	r.start, r.current = r.cfg.Now(), c
+	r.calls, r.drawn, r.observed = nil, nil, nil
+}
 
 func (r *run) violation(clause, format string, args ...any) error {
 	return violated(clause, format, args...)
@@ -59,35 +70,43 @@ func (r *run) violation(clause, format string, args ...any) error {
 // blame, whatever way it failed in.
 func (r *run) operate(ctx context.Context, req invoke.Request) (*invoke.Event, error) {
 	s := r.cfg.Schema
+	key := 0
 	if req.Action == invoke.Create {
-		req.Token = r.newToken()
-		r.live.add(req.Token, req.Model)
+		if req.Token == "" {
+			req.Token = r.newToken()
+		}
+		key = r.live.add(req.Model)
 	}
 	req.TypeName = s.TypeName.Value
 	req.TypeConfiguration = r.cfg.TypeConfiguration
 	limit := r.callLimit(req.Action)
+	clock := r.newClock(req.Action)
+	watch := r.newWatch(&req)
 	runner := invoke.New(invoke.Config{
 		Function: r.cfg.Function, Schema: s,
 		Credentials: r.cfg.Credentials, LogGroup: r.cfg.LogGroup, LogCredentials: r.cfg.LogCredentials,
-		Region: r.cfg.Region, AccountID: r.cfg.AccountID, Wire: r.cfg.Wire,
+		Region: r.cfg.Region, AccountID: r.cfg.AccountID, Wire: r.wire,
 		CallTimeout: limit, Redactor: r.redactor,
-		Sleep: r.cfg.Sleep, NewToken: r.cfg.NewToken, Now: r.cfg.Now,
+		Sleep: clock.sleep, NewToken: r.cfg.NewToken, Now: r.cfg.Now,
 		AfterCall: func(c *invoke.Call) error {
 			r.keep(c)
+			watch.call(c)
 			if c.Event == nil {
 				return nil
 			}
 			if req.Action == invoke.Create && c.Event.Model != nil {
-				r.live.update(req.Token, c.Event.Model)
+				r.live.update(key, c.Event.Model)
 			}
 			if v := checkEvent(s, req.Action, c.Event); v != nil && !r.lenient {
 				return v
 			}
-			return nil
+			return clock.late(c)
 		},
 	})
 	event, err := runner.Run(ctx, req)
-	r.live.settle(s, &req, event)
+	if !req.Action.Hook() {
+		r.live.settle(s, &req, key, event)
+	}
 	return event, r.blame(err)
 }
 
@@ -104,7 +123,7 @@ func (r *run) callLimit(action invoke.Action) time.Duration {
 	switch {
 	case r.cfg.EnforceTimeout < 0:
 		return -1
-	case action.Synchronous():
+	case action.Synchronous(), action.Hook():
 		return r.cfg.EnforceTimeout
 	}
 	return 2 * r.cfg.EnforceTimeout
@@ -214,27 +233,33 @@ const maxPages = 10_000
 
 // listed looks for a resource on all pages of a LIST.
 func (r *run) listed(ctx context.Context, model map[string]any) (bool, error) {
+	items, err := r.list(ctx, invoke.Request{Model: model})
+	return slices.ContainsFunc(items, func(item map[string]any) bool { return r.sameIdentifier(item, model) }), err
+}
+
+// list is what all pages of a LIST hold.
+func (r *run) list(ctx context.Context, req invoke.Request) ([]map[string]any, error) {
+	req.Action = invoke.List
+	var items []map[string]any
 	seen := map[string]bool{}
-	found := false
-	for token := ""; ; {
-		event, err := r.succeeded(ctx, invoke.Request{Action: invoke.List, Model: model, NextToken: token},
-			"A list handler ends with SUCCESS, also where there is nothing to list.")
+	for {
+		event, err := r.succeeded(ctx, req, "A list handler ends with SUCCESS, also where there is nothing to list.")
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		for _, item := range event.Models {
 			if _, ok := schema.Identifier(item, r.cfg.Schema.PrimaryIdentifier); !ok {
-				return false, r.violation(clauseIdentifier, "LIST returned a model without its primary identifier")
+				return nil, r.violation(clauseIdentifier, "LIST returned a model without its primary identifier")
 			}
-			found = found || r.sameIdentifier(item, model)
+			items = append(items, item)
 		}
-		if token = event.NextToken; token == "" {
-			return found, nil
+		if req.NextToken = event.NextToken; req.NextToken == "" {
+			return items, nil
 		}
-		if seen[token] || len(seen) >= maxPages {
-			return false, r.violation(clauseList, "LIST returned the same nextToken twice, or more than %d pages: it never ends", maxPages)
+		if seen[req.NextToken] || len(seen) >= maxPages {
+			return nil, r.violation(clauseList, "LIST returned the same nextToken twice, or more than %d pages: it never ends", maxPages)
 		}
-		seen[token] = true
+		seen[req.NextToken] = true
 	}
 }
 
@@ -274,12 +299,15 @@ func (r *run) name(model map[string]any) string {
 	return text
 }
 
+// generated tells whether the inputs of the case are made from the schema.
+func (r *run) generated() bool { return r.inputs.Number == 0 }
+
 // createInput is a model to create.
 func (r *run) createInput() (map[string]any, error) {
-	if r.generator == nil {
+	if !r.generated() {
 		return cloneModel(r.inputs.Create), nil
 	}
-	model, err := r.generator.model(false)
+	model, err := r.draw()
 	if err != nil {
 		return nil, err
 	}
@@ -294,17 +322,10 @@ func (r *run) createInput() (map[string]any, error) {
 // which are added.
 func (r *run) updateInput(created map[string]any) (map[string]any, error) {
 	s := r.cfg.Schema
-	if r.generator != nil {
-		example, err := r.generator.model(true)
-		if err != nil {
-			return nil, err
-		}
+	if r.generated() {
+		out := r.drawUpdate(created)
 		if o := r.cfg.Inputs.Overrides; o != nil {
-			apply(s, example, o.Update, true)
-		}
-		out := cloneModel(created)
-		for key, value := range example {
-			out[key] = value
+			apply(s, out, o.Update, true)
 		}
 		return out, nil
 	}
@@ -340,37 +361,44 @@ func cloneModel(model map[string]any) map[string]any {
 	return out
 }
 
-func (l *ledger) add(token string, model map[string]any) {
-	l.entries = append(l.entries, ledgerEntry{token, model})
+func (l *ledger) add(model map[string]any) (key int) {
+	l.made++
+	l.entries = append(l.entries, ledgerEntry{l.made, model})
+	return l.made
 }
 
-func (l *ledger) update(token string, model map[string]any) {
+func (l *ledger) update(key int, model map[string]any) {
+	l.ever = append(l.ever, model)
 	for i := range l.entries {
-		if l.entries[i].token == token {
+		if l.entries[i].key == key {
 			l.entries[i].model = model
 		}
 	}
 }
 
+// forget strikes out a resource that is gone.
+func (l *ledger) forget(s *schema.Schema, model map[string]any) {
+	l.entries = slices.DeleteFunc(l.entries, func(e ledgerEntry) bool { return sameIdentifier(s, e.model, model) })
+}
+
 // settle strikes out what an operation has shown not to exist.
-func (l *ledger) settle(s *schema.Schema, req *invoke.Request, event *invoke.Event) {
+func (l *ledger) settle(s *schema.Schema, req *invoke.Request, key int, event *invoke.Event) {
 	if event == nil || !event.Terminal() {
 		return
 	}
 	switch {
-	case req.Action == invoke.Create && event.Status == invoke.Failed && event.Model == nil:
+	case req.Action == invoke.Create && event.Status == invoke.Failed:
 		l.entries = slices.DeleteFunc(l.entries, func(e ledgerEntry) bool {
 			_, known := schema.Identifier(e.model, s.PrimaryIdentifier)
-			return e.token == req.Token && (!known || event.ErrorCode == invoke.AlreadyExists)
+			return e.key == key && (event.ErrorCode == invoke.AlreadyExists || event.Model == nil && !known)
 		})
-	case req.Action == invoke.Create && event.Status == invoke.Failed && event.ErrorCode == invoke.AlreadyExists:
-		l.entries = slices.DeleteFunc(l.entries, func(e ledgerEntry) bool { return e.token == req.Token })
 	case req.Action == invoke.Update && event.Status == invoke.Success && event.Model != nil:
 		known := slices.ContainsFunc(l.entries, func(e ledgerEntry) bool { return sameIdentifier(s, e.model, event.Model) })
 		if !known {
-			l.add(req.Token, event.Model) // an update that made a resource
+			l.ever = append(l.ever, event.Model)
+			l.add(event.Model) // an update that made a resource
 		}
 	case req.Action == invoke.Delete && (event.Status == invoke.Success || event.ErrorCode == invoke.NotFound):
-		l.entries = slices.DeleteFunc(l.entries, func(e ledgerEntry) bool { return sameIdentifier(s, e.model, req.Model) })
+		l.forget(s, req.Model)
 	}
 }

@@ -1,0 +1,163 @@
+package contract
+
+// A Level is how much a clause binds (RFC 2119).
+type Level string
+
+// The levels.
+const (
+	Must   Level = "MUST"
+	Should Level = "SHOULD"
+	May    Level = "MAY"
+)
+
+// A Clause is one rule of the handler contract, in our own words.
+type Clause struct {
+	ID      string // "create.applied"
+	Section string
+	Level   Level
+	Text    string
+
+	// Every says that the rule is looked at in every call of every case; "core" if the
+	// core suite does so, "extended" if only the extended suite does. Empty if cases do.
+	Every Suite
+
+	// Untested says why nothing tests the clause. Empty if something does.
+	Untested string
+}
+
+// The sections of [Clauses]. The first five and "All handlers" are those of the resource
+// handler contract.
+const (
+	sectionCreate   = "Create handlers"
+	sectionUpdate   = "Update handlers"
+	sectionDelete   = "Delete handlers"
+	sectionRead     = "Read handlers"
+	sectionList     = "List handlers"
+	sectionModels   = "Returned models"
+	sectionStable   = "Stabilization"
+	sectionLeaks    = "Leaks"
+	sectionProtocol = "Calling protocol"
+	sectionTags     = "Tags and configuration"
+	sectionHooks    = "Hooks"
+)
+
+// Clauses is the table of the handler contract ("Resource type handler contract" of the
+// user guide), clause by clause, with what the official suite and the other chapters ask
+// beyond it under the last sections.
+var Clauses = []Clause{
+	{ID: "create.time", Section: sectionCreate, Level: Must, Every: SuiteExtended, Text: "Each call returns a progress event within 60 seconds."},
+	{ID: "create.shape", Section: sectionCreate, Level: Must, Every: SuiteExtended, Text: "The model of every event conforms to the shape of the schema."},
+	{ID: "create.identifier", Section: sectionCreate, Level: Must, Every: SuiteCore, Text: "Every model includes the primary identifier, unless the first event is FAILED."},
+	{ID: "create.identifier-stays", Section: sectionCreate, Level: Must, Every: SuiteExtended, Text: "The primary identifier is the same in all events of an operation."},
+	{ID: "create.failed-first", Section: sectionCreate, Level: Must, Text: "If the first event is FAILED, the resource does not exist: a read returns NotFound."},
+	{ID: "create.applied", Section: sectionCreate, Level: Must, Text: "SUCCESS is returned only when all requested properties have been applied."},
+	{ID: "create.in-progress", Section: sectionCreate, Level: Must, Text: "IN_PROGRESS is returned as long as the desired state is not reached; a read straight after SUCCESS shows it."},
+	{ID: "create.in-progress-model", Section: sectionCreate, Level: Should, Every: SuiteExtended, Text: "The model of an IN_PROGRESS event holds what has been set so far, and nothing else."},
+	{ID: "create.timeout", Section: sectionCreate, Level: Must, Every: SuiteCore, Text: "FAILED is returned if the desired state is not reached within timeoutInMinutes."},
+	{ID: "create.failed", Section: sectionCreate, Level: Must, Every: SuiteExtended, Text: "FAILED carries a message and an error code of the contract."},
+	{ID: "create.match", Section: sectionCreate, Level: Must, Text: "The model of SUCCESS has all requested properties, exactly as requested, write-only ones excepted."},
+	{ID: "create.defaults", Section: sectionCreate, Level: Must, Text: "The model of SUCCESS has the properties with default values."},
+	{ID: "create.read-only", Section: sectionCreate, Level: Must, Text: "The model of SUCCESS has the read-only properties that have values."},
+	{ID: "create.no-null", Section: sectionCreate, Level: Must, Every: SuiteExtended, Text: "The model of SUCCESS has no null and no property without a value."},
+	{ID: "create.read", Section: sectionCreate, Level: Must, Text: "After SUCCESS, a read by the primary identifier succeeds."},
+	{ID: "create.read-additional", Section: sectionCreate, Level: Must, Text: "After SUCCESS, a read by any additional identifier succeeds."},
+	{ID: "create.list", Section: sectionCreate, Level: Must, Text: "After SUCCESS, a list returns the primary identifier, on one of its pages."},
+	{ID: "create.idempotent", Section: sectionCreate, Level: Must, Text: "The same idempotency token never creates more than one resource."},
+	{ID: "create.exists", Section: sectionCreate, Level: Must, Text: "A create of what exists already is FAILED with AlreadyExists."},
+	{ID: "create.runtime-state", Section: sectionCreate, Level: May, Text: "After the desired state, a create may wait until the resource can be used."},
+	{ID: "create.input", Section: sectionCreate, Level: Must, Text: "The input is valid against the schema: what is not is refused with InvalidRequest."},
+
+	{ID: "update.time", Section: sectionUpdate, Level: Must, Every: SuiteExtended, Text: "Each call returns a progress event within 60 seconds."},
+	{ID: "update.shape", Section: sectionUpdate, Level: Must, Every: SuiteExtended, Text: "The model of every event conforms to the shape of the schema."},
+	{ID: "update.identifier", Section: sectionUpdate, Level: Must, Every: SuiteCore, Text: "Every model includes the primary identifier."},
+	{ID: "update.identifier-stays", Section: sectionUpdate, Level: Must, Every: SuiteExtended, Text: "The primary identifier of every event is the one of the request."},
+	{ID: "update.create-only", Section: sectionUpdate, Level: Must, Text: "Create-only properties do not change: a request to is FAILED with NotUpdatable."},
+	{ID: "update.additional", Section: sectionUpdate, Level: Must, Text: "An additional identifier is enough to find the resource."},
+	{ID: "update.applied", Section: sectionUpdate, Level: Must, Text: "SUCCESS is returned only when all requested properties have been applied."},
+	{ID: "update.in-progress", Section: sectionUpdate, Level: Must, Text: "IN_PROGRESS is returned as long as the desired state is not reached; a read straight after SUCCESS shows it."},
+	{ID: "update.in-progress-model", Section: sectionUpdate, Level: Should, Text: "The model of an IN_PROGRESS event holds what has been set so far, and nothing else.",
+		Untested: "what an update has set so far cannot be told from outside: old and new values are both right"},
+	{ID: "update.timeout", Section: sectionUpdate, Level: Must, Every: SuiteCore, Text: "FAILED is returned if the desired state is not reached within timeoutInMinutes."},
+	{ID: "update.failed", Section: sectionUpdate, Level: Must, Every: SuiteExtended, Text: "FAILED carries a message and an error code of the contract."},
+	{ID: "update.match", Section: sectionUpdate, Level: Must, Text: "The model of SUCCESS has all requested properties, exactly as requested, write-only ones excepted."},
+	{ID: "update.defaults", Section: sectionUpdate, Level: Must, Text: "The model of SUCCESS has the properties with default values."},
+	{ID: "update.read-only", Section: sectionUpdate, Level: Must, Text: "The model of SUCCESS has the read-only properties that have values."},
+	{ID: "update.no-null", Section: sectionUpdate, Level: Must, Every: SuiteExtended, Text: "The model of SUCCESS has no null and no property without a value."},
+	{ID: "update.collections", Section: sectionUpdate, Level: Must, Text: "Collections are applied in full: the new ones replace the old ones."},
+	{ID: "update.not-found", Section: sectionUpdate, Level: Must, Text: "An update of what does not exist is FAILED with NotFound."},
+	{ID: "update.creates-nothing", Section: sectionUpdate, Level: Must, Text: "An update creates no new physical resource."},
+
+	{ID: "delete.time", Section: sectionDelete, Level: Must, Every: SuiteExtended, Text: "Each call returns a progress event within 60 seconds."},
+	{ID: "delete.input", Section: sectionDelete, Level: Must, Text: "The primary identifier alone, or an additional one, is enough to delete."},
+	{ID: "delete.stable", Section: sectionDelete, Level: Must, Text: "SUCCESS is returned only when the resource is gone; a read straight after it shows that."},
+	{ID: "delete.timeout", Section: sectionDelete, Level: Must, Every: SuiteCore, Text: "FAILED is returned if the resource is not gone within timeoutInMinutes."},
+	{ID: "delete.failed", Section: sectionDelete, Level: Must, Every: SuiteExtended, Text: "FAILED carries a message and an error code of the contract."},
+	{ID: "delete.success", Section: sectionDelete, Level: Must, Text: "SUCCESS is returned once the resource is gone."},
+	{ID: "delete.no-model", Section: sectionDelete, Level: Must, Every: SuiteExtended, Text: "SUCCESS carries no model."},
+	{ID: "delete.not-found", Section: sectionDelete, Level: Must, Text: "A delete of what does not exist is FAILED with NotFound."},
+	{ID: "delete.final", Section: sectionDelete, Level: Must, Text: "After SUCCESS, update, delete and read are FAILED with NotFound, now and later."},
+	{ID: "delete.list", Section: sectionDelete, Level: Must, Text: "After SUCCESS, no page of a list has the primary identifier."},
+	{ID: "delete.create", Section: sectionDelete, Level: Must, Text: "After SUCCESS, a create with the same identifiers is not FAILED with AlreadyExists."},
+	{ID: "delete.billing", Section: sectionDelete, Level: Should, Text: "After SUCCESS, the resource costs nothing.", Untested: "bills are no business of handlers' answers"},
+
+	{ID: "read.time", Section: sectionRead, Level: Must, Every: SuiteExtended, Text: "Each call returns a progress event within 30 seconds."},
+	{ID: "read.synchronous", Section: sectionRead, Level: Must, Every: SuiteCore, Text: "The status is SUCCESS or FAILED, never IN_PROGRESS."},
+	{ID: "read.input", Section: sectionRead, Level: Must, Text: "The primary identifier alone, or an additional one, is enough to read."},
+	{ID: "read.shape", Section: sectionRead, Level: Must, Every: SuiteExtended, Text: "The model conforms to the shape of the schema."},
+	{ID: "read.complete", Section: sectionRead, Level: Must, Text: "The model has all properties that have values, defaults and read-only ones included."},
+	{ID: "read.no-null", Section: sectionRead, Level: Must, Every: SuiteExtended, Text: "The model has no null and no property without a value."},
+	{ID: "read.not-found", Section: sectionRead, Level: Must, Text: "A read of what does not exist is FAILED with NotFound."},
+
+	{ID: "list.time", Section: sectionList, Level: Must, Every: SuiteExtended, Text: "Each call returns a progress event within 30 seconds."},
+	{ID: "list.synchronous", Section: sectionList, Level: Must, Every: SuiteCore, Text: "The status is SUCCESS or FAILED, never IN_PROGRESS."},
+	{ID: "list.identifiers", Section: sectionList, Level: Must, Every: SuiteExtended, Text: "The answer is an array whose members have the primary identifier."},
+	{ID: "list.readable", Section: sectionList, Level: Must, Text: "Each primary identifier of a list can be read."},
+	{ID: "list.pages", Section: sectionList, Level: Must, Text: "A NextToken leads to the next results, and is null when there are no more."},
+	{ID: "list.empty", Section: sectionList, Level: Must, Every: SuiteCore, Text: "Nothing to list is an empty array."},
+	{ID: "list.filter", Section: sectionList, Level: Should, Text: "Several properties in the request filter by all of them (AND)."},
+
+	{ID: "shape.any", Section: sectionModels, Level: Must, Every: SuiteExtended, Text: "type, enum and const are observed (validation section 6.1)."},
+	{ID: "shape.numbers", Section: sectionModels, Level: Must, Every: SuiteExtended, Text: "The keywords for numbers are observed (6.2)."},
+	{ID: "shape.strings", Section: sectionModels, Level: Must, Every: SuiteExtended, Text: "The keywords for strings are observed (6.3)."},
+	{ID: "shape.arrays", Section: sectionModels, Level: Must, Every: SuiteExtended, Text: "The keywords for arrays are observed (6.4)."},
+	{ID: "shape.objects", Section: sectionModels, Level: Must, Every: SuiteExtended, Text: "The keywords for objects are observed (6.5), except required, dependencies and propertyNames."},
+	{ID: "shape.exempt", Section: sectionModels, Level: May, Text: "Conditional subschemas (6.6), combiners (6.7) and the three exceptions do not count: flavours of the correct handler break them."},
+
+	{ID: "stable.consistent", Section: sectionStable, Level: Must, Text: "Eventual consistency is waited for: a read straight after SUCCESS, and again, shows the desired state."},
+	{ID: "stable.runtime", Section: sectionStable, Level: Should, Text: "After a create, the resource can be changed and deleted at once."},
+
+	{ID: "leak.token", Section: sectionLeaks, Level: Must, Text: "A create that is called again with its token makes no second resource."},
+	{ID: "leak.identifier", Section: sectionLeaks, Level: Must, Text: "What a create has made is named by the identifier that it returned."},
+	{ID: "leak.delete", Section: sectionLeaks, Level: Must, Text: "What was deleted with SUCCESS is really gone, also at the end."},
+
+	{ID: "protocol.progress", Section: sectionProtocol, Level: Must, Every: SuiteCore, Text: clauseProgress},
+	{ID: "protocol.success", Section: sectionProtocol, Level: Must, Every: SuiteCore, Text: clauseSuccess},
+	{ID: "protocol.failed", Section: sectionProtocol, Level: Must, Every: SuiteCore, Text: clauseFailed},
+	{ID: "protocol.write-only", Section: sectionProtocol, Level: Must, Every: SuiteCore, Text: "The models of SUCCESS hold no write-only values."},
+	{ID: "protocol.write-only-anywhere", Section: sectionProtocol, Level: Must, Every: SuiteExtended, Text: "Write-only values are nowhere else either: not in lists, not in models of FAILED, not in messages."},
+	{ID: "protocol.model", Section: sectionProtocol, Level: Must, Every: SuiteCore, Text: clauseModel},
+	{ID: "protocol.self-check", Section: sectionProtocol, Level: Must, Text: "The suite itself notices when two models differ."},
+
+	{ID: "tags.create", Section: sectionTags, Level: Must, Text: "A resource that can be tagged is created with its tags, also when the stack has some."},
+	{ID: "tags.update", Section: sectionTags, Level: Must, Text: "Tags that can be changed are replaced by an update."},
+	{ID: "tags.system", Section: sectionTags, Level: Must, Text: "System tags (aws:…) do not come back as tags of the resource."},
+	{ID: "configuration.schema", Section: sectionTags, Level: Must, Text: "The type configuration obeys its schema."},
+	{ID: "drift.none", Section: sectionTags, Level: Must, Text: "Right after a create or update nothing has drifted, property transforms applied."},
+
+	{ID: "hook.compliant", Section: sectionHooks, Level: Must, Text: clauseHookCompliant},
+	{ID: "hook.non-compliant", Section: sectionHooks, Level: Must, Text: clauseHookRefuses},
+	{ID: "hook.unsupported-target", Section: sectionHooks, Level: Must, Text: clauseHookUnsupported},
+	{ID: "hook.progress", Section: sectionHooks, Level: Must, Every: SuiteCore, Text: clauseHookProgress},
+	{ID: "hook.success", Section: sectionHooks, Level: Must, Every: SuiteCore, Text: clauseHookSuccess},
+	{ID: "hook.failed", Section: sectionHooks, Level: Must, Every: SuiteCore, Text: clauseHookFailed},
+}
+
+// clauseText is what a clause says.
+func clauseText(id string) string {
+	for _, c := range Clauses {
+		if c.ID == id {
+			return c.Section + ": " + c.Text
+		}
+	}
+	return ""
+}

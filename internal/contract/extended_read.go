@@ -1,0 +1,288 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+func readComplete(ctx context.Context, r *run) error {
+	return r.complete(ctx, r.shared.model, "CREATE", "create.read-only")
+}
+
+// complete reads a resource and compares which properties it and an earlier model have.
+func (r *run) complete(ctx context.Context, model map[string]any, action, clause string) error {
+	read, err := r.read(ctx, model)
+	if err != nil {
+		return err
+	}
+	if lacks := r.lacks(model, read); lacks != nil {
+		return r.violation(clauseText(clause), "the model of %s lacks %s, which has a value: READ returns it", action, lacks)
+	}
+	if lacks := r.lacks(read, model); lacks != nil {
+		return r.violation(clauseText("read.complete"), "the model of READ lacks %s, which has a value: %s returned it", lacks, action)
+	}
+	return nil
+}
+
+// lacks names a property that one model has not and another one has: one of the top level,
+// or a read-only one.
+func (r *run) lacks(model, other map[string]any) document.Pointer {
+	s := r.cfg.Schema
+	for _, key := range slices.Sorted(maps.Keys(other)) {
+		at := document.Pointer{key}
+		if value := other[key]; value == nil || isEmpty(value) || s.IsWriteOnly(at) {
+			continue // an empty collection may be left out
+		}
+		if _, has := model[key]; !has {
+			return at
+		}
+	}
+	for _, path := range s.ReadOnly {
+		paths := []schema.Path{path}
+		if len(schema.Present(other, paths)) > 0 && len(schema.Present(model, paths)) == 0 {
+			return path.Tokens
+		}
+	}
+	return nil
+}
+
+func readPrimary(ctx context.Context, r *run) error {
+	return r.readBy(ctx, r.cfg.Schema.PrimaryIdentifier, "read.input")
+}
+
+func readAdditional(ctx context.Context, r *run) error {
+	tried := false
+	for _, paths := range r.cfg.Schema.AdditionalIdentifiers {
+		if _, known := schema.Identifier(r.shared.model, paths); !known {
+			continue
+		}
+		tried = true
+		if err := r.readBy(ctx, paths, "create.read-additional"); err != nil {
+			return err
+		}
+	}
+	if !tried {
+		return skipped("The resource has no value for an additional identifier. Skipping test.")
+	}
+	return nil
+}
+
+// readBy reads the shared resource by one of its identifiers and nothing else.
+func (r *run) readBy(ctx context.Context, paths []schema.Path, clause string) error {
+	event, err := r.operate(ctx, invoke.Request{Action: invoke.Read, Model: r.identity(r.shared.model, paths)})
+	switch {
+	case err != nil:
+		return err
+	case event.Status != invoke.Success:
+		return r.violation(clauseText(clause), "READ by %s alone ended with %s, SUCCESS was due", names(paths), r.describe(event))
+	case !r.sameIdentifier(r.shared.model, event.Model):
+		return r.violation(clauseText(clause), "READ by %s alone returned %s, not %s", names(paths), r.name(event.Model), r.name(r.shared.model))
+	}
+	if differences := r.differences(r.shared.input, event.Model); len(differences) > 0 {
+		return r.mismatch(differences)
+	}
+	return nil
+}
+
+func names(paths []schema.Path) string {
+	list := make([]string, len(paths))
+	for i, p := range paths {
+		list[i] = p.Tokens.String()
+	}
+	return strings.Join(list, " and ")
+}
+
+func readWithoutCreate(ctx context.Context, r *run) error {
+	model, err := r.nobody()
+	if err != nil {
+		return err
+	}
+	return r.fails(ctx, invoke.Request{Action: invoke.Read, Model: model}, invoke.NotFound, clauseText("read.not-found"))
+}
+
+func deleteWithoutCreate(ctx context.Context, r *run) error {
+	model, err := r.nobody()
+	if err != nil {
+		return err
+	}
+	return r.fails(ctx, invoke.Request{Action: invoke.Delete, Model: model}, invoke.NotFound, clauseText("delete.not-found"))
+}
+
+// maxReadable bounds how many members of a list are read.
+const maxReadable = 20
+
+func listReadable(ctx context.Context, r *run) error {
+	items, err := r.list(ctx, invoke.Request{Model: r.shared.model})
+	if err != nil {
+		return err
+	}
+	for _, item := range items[:min(len(items), maxReadable)] {
+		identity := r.identity(item, r.cfg.Schema.PrimaryIdentifier)
+		event, err := r.operate(ctx, invoke.Request{Action: invoke.Read, Model: identity})
+		if err != nil {
+			return err
+		}
+		if event.Status != invoke.Success {
+			return r.violation(clauseText("list.readable"), "LIST returned %s, and READ of it ended with %s", r.name(item), r.describe(event))
+		}
+	}
+	return nil
+}
+
+func listPages(ctx context.Context, r *run) error {
+	models := []map[string]any{r.shared.model}
+	if input, err := r.another(r.shared.input); err == nil {
+		second, err := r.create(ctx, input)
+		if err != nil {
+			return err
+		}
+		models = append(models, second)
+	}
+	found := r.pages(ctx, models)
+	for _, model := range models[1:] {
+		found = first(found, r.delete(ctx, model))
+	}
+	return found
+}
+
+// pages lists with the shortest pages and looks for the models.
+func (r *run) pages(ctx context.Context, models []map[string]any) error {
+	clause := clauseText("list.pages")
+	items, err := r.list(ctx, invoke.Request{Model: r.listModel(models[0]), MaxResults: 1})
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, item := range items {
+		if key := r.key(item); seen[key] {
+			return r.violation(clause, "LIST returned %s on two pages", r.name(item))
+		} else {
+			seen[key] = true
+		}
+	}
+	for _, model := range models {
+		if !seen[r.key(model)] {
+			return r.violation(clause, "%s is on none of the pages of LIST", r.name(model))
+		}
+	}
+	return nil
+}
+
+// key is the primary identifier of a model as a text, "" if it has none.
+func (r *run) key(model map[string]any) string {
+	values, ok := schema.Identifier(model, r.cfg.Schema.PrimaryIdentifier)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%q", values)
+}
+
+// listModel is what a LIST needs to be told: the properties that the handlerSchema of the
+// list handler requires, as the given model has them.
+func (r *run) listModel(model map[string]any) map[string]any {
+	h := r.cfg.Schema.Handler("list")
+	out := map[string]any{}
+	if h == nil || h.Schema == nil {
+		return out
+	}
+	for _, name := range h.Schema.Get("required").Strings() {
+		if value, has := model[name]; has {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// listFilter asks for the shared resource by one property that it has and one that it has
+// not. A handler that does filter by the second one has to leave the resource out whatever
+// the first one says. One that filters by neither is right as well.
+func listFilter(ctx context.Context, r *run) error {
+	filters, err := r.filters()
+	if err != nil {
+		return err
+	}
+	base := r.listModel(r.shared.model)
+	ask := func(filter map[string]any) (bool, error) {
+		model := maps.Clone(base)
+		maps.Copy(model, filter)
+		items, err := r.list(ctx, invoke.Request{Model: model})
+		return slices.ContainsFunc(items, func(item map[string]any) bool { return r.sameIdentifier(item, r.shared.model) }), err
+	}
+	for i, other := range filters {
+		own := filters[(i+1)%len(filters)]
+		found, err := ask(map[string]any{other.name: other.wrong})
+		if err != nil {
+			return err
+		}
+		if found {
+			continue // it does not filter by this one
+		}
+		both, err := ask(map[string]any{other.name: other.wrong, own.name: own.right})
+		if err != nil {
+			return err
+		}
+		if both {
+			return r.violation(clauseText("list.filter"), "LIST with another %s leaves the resource out, but returns it when its own %s is in the request too", other.name, own.name)
+		}
+	}
+	return nil
+}
+
+// A filter is a property with the value that the shared resource has, and another one.
+type filter struct {
+	name         string
+	right, wrong any
+}
+
+// maxFilters bounds the properties that are filtered by.
+const maxFilters = 3
+
+// filters are properties that a list may filter by: those of the handlerSchema if there is
+// one, scalars of the resource otherwise.
+func (r *run) filters() ([]filter, error) {
+	s := r.cfg.Schema
+	other, err := r.draw()
+	if err != nil {
+		return nil, err
+	}
+	var allowed map[string]bool
+	if h := s.Handler("list"); h != nil && h.Schema != nil {
+		allowed = map[string]bool{}
+		if properties := h.Schema.Get("properties"); properties != nil {
+			for _, m := range properties.Members {
+				allowed[m.Key] = true
+			}
+		}
+	}
+	required := r.listModel(r.shared.model)
+	var out []filter
+	for _, m := range s.Properties() {
+		right, wrong := r.shared.model[m.Key], other[m.Key]
+		_, fixed := required[m.Key]
+		if fixed || allowed != nil && !allowed[m.Key] || s.IsWriteOnly(document.Pointer{m.Key}) || !scalar(right) || !scalar(wrong) || fmt.Sprint(right) == fmt.Sprint(wrong) {
+			continue
+		}
+		if out = append(out, filter{m.Key, right, wrong}); len(out) == maxFilters {
+			break
+		}
+	}
+	if len(out) < 2 {
+		return nil, skipped("There are no two properties that a list could filter by. Skipping test.")
+	}
+	return out, nil
+}
+
+func scalar(v any) bool {
+	switch v.(type) {
+	case nil, []any, map[string]any:
+		return false
+	}
+	return true
+}

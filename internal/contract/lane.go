@@ -1,0 +1,311 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/drift"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// A suite is one Run. What several sets of inputs may use at the same time is guarded.
+type suite struct {
+	cfg      Config
+	summary  *Summary // of the sets that are over
+	start    time.Time
+	redactor *invoke.Redactor
+	drift    *drift.Detector
+	order    ordered
+	failures atomic.Int64
+
+	// alone is held by a case that looks at all resources that exist, and shared by all
+	// other cases.
+	alone sync.RWMutex
+
+	mu    sync.Mutex
+	lanes []*lane
+}
+
+// A lane is the run of one set of inputs.
+type lane struct {
+	*suite
+	number  int // from 0
+	inputs  *InputSet
+	live    ledger
+	results []*Result
+	left    []string
+
+	before map[string]bool // identifiers that LIST returned before the set; nil if not asked
+	told   map[string]bool // observations that were reported
+}
+
+// ordered hands events on in the order of the lanes: those of a later lane wait until the
+// earlier ones are over.
+type ordered struct {
+	to      Reporter
+	mu      sync.Mutex
+	current int
+	waiting map[int][]Event
+	over    map[int]bool
+}
+
+func (o *ordered) report(lane int, e Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.to == nil:
+	case lane <= o.current:
+		o.to.Report(e)
+	default:
+		if o.waiting == nil {
+			o.waiting = map[int][]Event{}
+		}
+		o.waiting[lane] = append(o.waiting[lane], e)
+	}
+}
+
+// end says that a lane has nothing more to report.
+func (o *ordered) end(lane int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over == nil {
+		o.over = map[int]bool{}
+	}
+	o.over[lane] = true
+	for o.over[o.current] {
+		o.current++
+		for _, e := range o.waiting[o.current] {
+			if o.to != nil {
+				o.to.Report(e)
+			}
+		}
+		delete(o.waiting, o.current)
+	}
+}
+
+// runSets runs all cases with every set, so many sets at a time as Parallel says.
+func (s *suite) runSets(ctx context.Context, sets []InputSet, cases []Case) {
+	for i := range sets {
+		s.lanes = append(s.lanes, &lane{suite: s, number: i, inputs: &sets[i], told: map[string]bool{}})
+	}
+	free := make(chan struct{}, max(1, s.cfg.Parallel))
+	var all sync.WaitGroup
+	for _, l := range s.lanes {
+		free <- struct{}{}
+		if s.stop(ctx) {
+			<-free
+			break
+		}
+		all.Go(func() {
+			defer func() { <-free }()
+			l.runSet(ctx, cases)
+			s.order.end(l.number)
+		})
+	}
+	all.Wait()
+	for _, l := range s.lanes {
+		for _, r := range l.results {
+			s.summary.count(r)
+		}
+		s.summary.LeftBehind = append(s.summary.LeftBehind, l.left...)
+	}
+}
+
+// count adds a result.
+func (s *Summary) count(r *Result) {
+	switch r.Outcome {
+	case Passed:
+		s.Passed++
+	case Failed:
+		s.Failed++
+	case Skipped:
+		s.Skipped++
+	case Errored:
+		s.Errors++
+	}
+	s.Results = append(s.Results, r)
+}
+
+// stop tells whether no further case is to be run.
+func (s *suite) stop(ctx context.Context) bool {
+	limit := s.cfg.Selection.MaxFailures
+	return ctx.Err() != nil || limit > 0 && s.failures.Load() >= int64(limit)
+}
+
+func (l *lane) report(e Event) { l.order.report(l.number, e) }
+
+// wire is how scalars travel in this lane.
+func (l *lane) wire() invoke.Wire {
+	if l.inputs.Wire != "" {
+		return l.inputs.Wire
+	}
+	return l.cfg.Wire
+}
+
+// runSet runs the cases with one set of inputs. Cases of one file share a fixture, which
+// is made when the first of them needs it and torn down after the last.
+func (l *lane) runSet(ctx context.Context, cases []Case) {
+	first := slices.IndexFunc(cases, func(c Case) bool { return c.last })
+	if first < 0 {
+		first = len(cases)
+	}
+	if first < len(cases) {
+		l.lookAround(ctx)
+	}
+	l.runFiles(ctx, cases[:first])
+	l.sweep(ctx)
+	l.runFiles(ctx, cases[first:])
+	l.sweep(ctx)
+}
+
+func (l *lane) runFiles(ctx context.Context, cases []Case) {
+	for len(cases) > 0 && !l.stop(ctx) {
+		file := cases[0].File()
+		n := slices.IndexFunc(cases, func(c Case) bool { return c.File() != file })
+		if n < 0 {
+			n = len(cases)
+		}
+		l.runFile(ctx, cases[:n])
+		cases = cases[n:]
+	}
+}
+
+// newRun is what cases of a file work with.
+func (l *lane) newRun(inputs *InputSet) *run {
+	return &run{lane: l, cfg: &l.cfg, inputs: inputs, wire: l.wire()}
+}
+
+func (l *lane) runFile(ctx context.Context, cases []Case) {
+	shared := l.newRun(l.inputs)
+	var last *Case
+	for i := range cases {
+		if l.stop(ctx) {
+			break
+		}
+		c := &cases[i]
+		if own := l.inputs.of(c); own != nil {
+			r := l.newRun(own)
+			l.record(l.runCase(ctx, r, c))
+			l.tearDown(ctx, r, c)
+			continue
+		}
+		last = c
+		l.record(l.runCase(ctx, shared, c))
+	}
+	l.tearDown(ctx, shared, last)
+}
+
+// of is the set with the inputs that a case has for itself, nil if it has none.
+func (s *InputSet) of(c *Case) *InputSet {
+	own := s.Tests[c.Name()]
+	if own == nil {
+		return nil
+	}
+	out := *s
+	for kind, target := range map[string]*map[string]any{"create": &out.Create, "update": &out.Update, "invalid": &out.Invalid} {
+		if model := own[kind]; model != nil {
+			*target = model
+		}
+	}
+	return &out
+}
+
+// tearDown ends the fixture of a file.
+func (l *lane) tearDown(ctx context.Context, r *run, last *Case) {
+	if r.teardown == nil {
+		return
+	}
+	r.begin(nil)
+	within, cancel := l.afterwards(ctx)
+	defer cancel()
+	l.alone.RLock()
+	defer l.alone.RUnlock()
+	if result := r.result(last, Teardown, r.teardown(within)); result.Outcome != Passed {
+		l.record(result)
+	}
+}
+
+// afterwards is a context for cleaning up. It outlives the end of ctx by CleanupTimeout:
+// what is cleaned up must not be lost because somebody stops the run.
+func (s *suite) afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
+	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(s.cfg.CleanupTimeout, cancel)
+		context.AfterFunc(within, func() { timer.Stop() })
+	})
+	return within, func() { stop(); cancel() }
+}
+
+func (l *lane) runCase(ctx context.Context, r *run, c *Case) *Result {
+	if c.alone {
+		l.alone.Lock()
+		defer l.alone.Unlock()
+	} else {
+		l.alone.RLock()
+		defer l.alone.RUnlock()
+	}
+	r.begin(c)
+	l.report(Event{Kind: Started, Case: c, Set: r.inputs.Number, Wire: l.inputs.Wire})
+	if c.Skip != nil {
+		if reason := c.Skip(l.cfg.Schema); reason != "" {
+			return r.result(c, CallPhase, skipped(reason))
+		}
+	}
+	if c.fixture != nil {
+		if err := r.prepare(ctx, c.fixture); err != nil {
+			return r.result(c, Setup, err)
+		}
+	}
+	return r.result(c, CallPhase, c.run(ctx, r))
+}
+
+// record keeps a result and reports it.
+func (l *lane) record(result *Result) {
+	if result.Outcome == Failed || result.Outcome == Errored {
+		l.failures.Add(1)
+	}
+	l.results = append(l.results, result)
+	l.report(Event{Kind: Finished, Result: result})
+}
+
+// sweep deletes what a set has left behind: resources of failed cases, and those that a
+// handler created where it should have refused to.
+func (l *lane) sweep(ctx context.Context) {
+	if len(l.live.entries) == 0 {
+		return
+	}
+	within, cancel := l.afterwards(ctx)
+	defer cancel()
+	l.alone.RLock()
+	defer l.alone.RUnlock()
+	r := l.newRun(l.inputs)
+	r.lenient = true
+	for _, entry := range slices.Clone(l.live.entries) {
+		if _, known := schema.Identifier(entry.model, l.cfg.Schema.PrimaryIdentifier); !known {
+			l.left = append(l.left, "a CREATE ended without telling an identifier: what it made, if anything, could not be deleted")
+			continue
+		}
+		if reason := r.discard(within, entry.model); reason != "" {
+			l.left = append(l.left, fmt.Sprintf("%s: %s", r.name(entry.model), reason))
+		}
+	}
+	l.live.entries = nil
+}
+
+// discard deletes a resource and says why it could not be, "" if it is gone.
+func (r *run) discard(ctx context.Context, model map[string]any) string {
+	r.begin(nil)
+	event, err := r.operate(ctx, invoke.Request{Action: invoke.Delete, Model: model})
+	switch {
+	case err != nil:
+		return r.redactor.Text(err.Error())
+	case event.Status == invoke.Success || event.ErrorCode == invoke.NotFound:
+		return ""
+	}
+	return fmt.Sprintf("DELETE answered %s %s", event.Status, event.ErrorCode)
+}
