@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,11 +18,11 @@ const module = "github.com/formwork-dev/formwork/"
 // floors lists every package of the module, the lowest floor first. A package imports
 // only from floors below its own. docs/architecture.md says what each one promises.
 var floors = [][]string{
-	{"internal/fixtures"}, {"internal/jsonata", "internal/diag", "internal/lambda", "internal/cfnlog", "internal/httptape"},
+	{"internal/cfnlog", "internal/diag", "internal/fixtures", "internal/httptape", "internal/jsonata", "internal/lambda"},
 	{"internal/document"},
 	{"internal/schema"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/sample", "internal/smithy"},
-	{"internal/project", "internal/contract"},
+	{"internal/contract", "internal/lsp", "internal/project"},
 	{"internal/cli"},
 	{"cmd/cfn"},
 }
@@ -77,8 +78,11 @@ func TestImportsRunDownwards(t *testing.T) {
 			if !found {
 				continue
 			}
-			if ours == "internal/fixtures" && !strings.HasSuffix(path, "_test.go") {
-				t.Errorf("%s: internal/fixtures is for tests only", path)
+			if ours == "internal/fixtures" { // for the tests of every floor, and nothing else
+				if !strings.HasSuffix(path, "_test.go") {
+					t.Errorf("%s: internal/fixtures is for tests only", path)
+				}
+				continue
 			}
 			if below, ok := floor[ours]; !ok || below >= own && !(ours == name) {
 				t.Errorf("%s (floor %d) imports %s (floor %d): imports run downwards only", path, own, ours, below)
@@ -89,6 +93,31 @@ func TestImportsRunDownwards(t *testing.T) {
 		if !seen[name] {
 			t.Errorf("floors lists %s, which does not exist", name)
 		}
+	}
+}
+
+var floorRow = regexp.MustCompile("(?m)^\\| *([0-9]+) \\| `([^`]+)` \\|")
+
+// TestArchitectureListsTheFloors holds the table that people read to the one above.
+func TestArchitectureListsTheFloors(t *testing.T) {
+	text, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{}
+	for _, row := range floorRow.FindAllStringSubmatch(string(text), -1) {
+		documented[row[2]] = row[1]
+	}
+	for i, packages := range floors {
+		for _, name := range packages {
+			if got := documented[name]; got != strconv.Itoa(i) {
+				t.Errorf("docs/architecture.md: %s is on floor %d, the table says %q", name, i, got)
+			}
+			delete(documented, name)
+		}
+	}
+	for name := range documented {
+		t.Errorf("docs/architecture.md: the table lists %s, which is on no floor", name)
 	}
 }
 
