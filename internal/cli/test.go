@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,11 @@ type testOptions struct {
 	sourceAccount, sourceARN string
 	exports                  string
 	seed                     uint64
+	suite, wire              string
+	timeScale                float64
+	parallel                 int
+	shuffle, cleanup         bool
+	replay                   string
 	arguments                contract.Arguments
 }
 
@@ -41,15 +47,23 @@ func newTest(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [-- PYTEST-ARGUMENT …]",
 		Short: "Run the contract tests against the handlers",
-		Long: `Run the tests of the resource type handler contract that the schema's handlers allow, once for
-each set of inputs in inputs/. What the tests create is deleted in the end, also when they fail
-or are interrupted.
+		Long: `Run the contract tests that the schema's handlers allow, once for each set of inputs in inputs/.
+What the tests create is deleted in the end, also when they fail or are interrupted.
 
-Inputs are the files inputs/inputs_N_create.json and inputs/inputs_N_update.json. Where there are
-none, they are generated from the schema, with what overrides.json says. {{Name}} in either stands
-for the export Name of a stack: its value is looked for in the file that --exports names, then in
-the environment variables CFN_EXPORT_Name and CFN_EXPORT_NAME (with _ for every character that is
-no letter or digit), then at the CloudFormation that --cloudformation-endpoint-url names.
+--suite core has the tests of the official suite, --suite extended one for each further clause of
+the handler contract, and --suite all both; docs/contract.md lists them.
+
+Inputs are the files inputs/inputs_N_create.json, inputs_N_update.json and inputs_N_invalid.json,
+for hooks inputs_N_pre_create.json, inputs_N_invalid_pre_create.json and so on. A file
+inputs_N_create__TEST.json is for the test TEST alone. Where there are no inputs, they are
+generated from the schema, with what overrides.json says. In all these files {{uuid}} stands for a
+text that no other run has, {{env:NAME}} for an environment variable, and {{Name}} for the export
+Name of a stack: its value is looked for in the file that --exports names, then in the environment
+variables CFN_EXPORT_Name and CFN_EXPORT_NAME (with _ for every character that is no letter or
+digit), then at the CloudFormation that --cloudformation-endpoint-url names.
+
+A test that fails with generated inputs leaves them in .formwork/failures, made as small as they
+get; --replay runs it again with them.
 
 Without --endpoint the handlers of the project run as local processes. A Go project is built
 first if bin/bootstrap is missing or older than its sources.
@@ -65,7 +79,9 @@ by their names and markers, -x and --maxfail=N stop early, -v, -q, -s and
 
 Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 		Example: `  cfn test
+  cfn test --suite all --wire both --parallel 4
   cfn test -- -k "create and not list" --tb=long
+  cfn test --replay .formwork/failures/handler_create-contract_create_read.json
   cfn test --enforce-timeout 60 -- -x --junitxml=report.xml`,
 		Args: func(_ *cobra.Command, args []string) (err error) {
 			opts.arguments, err = contract.ParseArguments(args)
@@ -86,7 +102,14 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 	flags.StringVar(&opts.sourceARN, "source-arn", "", "tell STS the source `ARN`")
 	flags.StringVar(&opts.exports, "exports", "", "take the values of exports from the JSON `FILE` {\"Name\": \"value\"}")
 	flags.Uint64Var(&opts.seed, "seed", 1, "generate other inputs with another number `N`")
-	annotate(flags, addition, "exports", "seed")
+	flags.StringVar(&opts.suite, "suite", string(contract.SuiteCore), "run the `SUITE` core, extended or all")
+	flags.StringVar(&opts.wire, "wire", string(invoke.WireTyped), "send numbers and booleans as JSON types or as strings, as the service used to: `WIRE` is typed, strings or both")
+	flags.Float64Var(&opts.timeScale, "time-scale", 1, "wait only `F` times as long as handlers ask for between two calls")
+	flags.IntVar(&opts.parallel, "parallel", 1, "run `N` sets of inputs at the same time")
+	flags.BoolVar(&opts.shuffle, "shuffle", false, "mix the tests by --seed")
+	flags.BoolVar(&opts.cleanup, "cleanup", false, "delete what appeared during the tests and no handler told of, instead of naming it")
+	flags.StringVar(&opts.replay, "replay", "", "run the failed test in `FILE` again, with its inputs")
+	annotate(flags, addition, "exports", "seed", "suite", "wire", "time-scale", "parallel", "shuffle", "cleanup", "replay")
 	opts.flags(cmd)
 	c.formatFlag(cmd, "text", "json")
 	return cmd
@@ -100,6 +123,9 @@ func (c *console) test(ctx context.Context, opts *testOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := opts.checkSuite(); err != nil {
+		return err
+	}
 	switch p.Kind {
 	case schema.Module:
 		if c.format == "json" {
@@ -107,8 +133,6 @@ func (c *console) test(ctx context.Context, opts *testOptions) error {
 		}
 		fmt.Fprintln(c.Stdout, "The test command is not supported in a module project")
 		return nil
-	case schema.Hook:
-		return withHint(errors.New("the contract tests of hooks are not part of cfn yet; nothing was tested"), "cfn invoke hook calls a single handler")
 	}
 	if len(s.Handlers) == 0 {
 		return withHint(fmt.Errorf("%s: the schema declares no handlers: there is nothing to test", s.File), `"handlers": {"create": {"permissions": []}, …} declares them`)
@@ -130,6 +154,26 @@ func (c *console) test(ctx context.Context, opts *testOptions) error {
 	return c.runTests(ctx, opts, p, config)
 }
 
+// checkSuite refuses values of options that name one of several things.
+func (opts *testOptions) checkSuite() error {
+	switch {
+	case !slices.Contains(contract.Suites, contract.Suite(opts.suite)):
+		return usagef("option --suite: invalid choice: %q (choose from core, extended, all)", opts.suite)
+	case !slices.Contains([]invoke.Wire{invoke.WireTyped, invoke.WireStrings, contract.WireBoth}, invoke.Wire(opts.wire)):
+		return usagef("option --wire: invalid choice: %q (choose from typed, strings, both)", opts.wire)
+	case opts.timeScale < 0 || opts.timeScale > 1000:
+		return usagef("option --time-scale: %g is not between 0 and 1000", opts.timeScale)
+	case opts.parallel < 1:
+		return usagef("option --parallel: %d is no number of sets", opts.parallel)
+	}
+	selection := &opts.arguments.Selection
+	selection.Suite = contract.Suite(opts.suite)
+	if opts.shuffle {
+		selection.Shuffle, selection.Seed = true, opts.seed
+	}
+	return nil
+}
+
 // collect lists the tests without running them.
 func (c *console) collect(s *schema.Schema, selection contract.Selection) error {
 	cases, deselected := contract.Select(s, selection)
@@ -143,7 +187,7 @@ func (c *console) collect(s *schema.Schema, selection contract.Selection) error 
 			Tests []test `json:"tests"`
 		}{Tests: []test{}}
 		for _, t := range cases {
-			out.Tests = append(out.Tests, test{t.ID, append([]string{}, t.Needs...), t.Clause})
+			out.Tests = append(out.Tests, test{t.ID, t.Markers(), t.Clause})
 		}
 		return c.printJSON(out)
 	}
@@ -160,6 +204,10 @@ func (c *console) testConfig(ctx context.Context, opts *testOptions, p *project.
 	config := contract.Config{
 		Schema: s, Seed: opts.seed, Region: opts.region, LogGroup: opts.logGroup, Selection: opts.arguments.Selection, Now: c.Now,
 		EnforceTimeout: time.Duration(opts.enforceTimeout) * time.Second,
+		Wire:           invoke.Wire(opts.wire), TimeScale: opts.timeScale, Parallel: opts.parallel, Cleanup: opts.cleanup,
+	}
+	if opts.timeScale == 0 {
+		config.TimeScale = -1 // not to wait at all
 	}
 	if opts.enforceTimeout <= 0 {
 		return config, usagef("option --enforce-timeout: %d is no number of seconds", opts.enforceTimeout)
@@ -172,8 +220,21 @@ func (c *console) testConfig(ctx context.Context, opts *testOptions, p *project.
 	if label != "" {
 		label += string(filepath.Separator)
 	}
-	inputs, problems, err := contract.LoadInputs(contract.InputsConfig{Files: os.DirFS(p.Dir), Label: label, Schema: s, Exports: exports})
+	inputs, problems, err := contract.LoadInputs(contract.InputsConfig{Files: os.DirFS(p.Dir), Label: label, Schema: s, Exports: exports, Env: c.lookupEnv})
 	if err != nil {
+		return config, err
+	}
+	if p.Kind == schema.Hook {
+		targets, _, found, err := p.Targets(s, nil)
+		if err != nil {
+			return config, err
+		}
+		problems.Add(found...)
+		for _, target := range targets {
+			config.HookTargets = append(config.HookTargets, contract.HookTarget{Name: target.Name, Schema: target.Schema})
+		}
+	}
+	if config.Replay, err = c.readExample(opts.replay, s); err != nil {
 		return config, err
 	}
 	if config.TypeConfiguration, err = c.readTypeConfiguration(opts.typeConfiguration, p.Kind, &problems); err != nil {
@@ -188,6 +249,35 @@ func (c *console) testConfig(ctx context.Context, opts *testOptions, p *project.
 	}
 	config.Inputs = *inputs
 	return config, nil
+}
+
+// readExample reads the failing example that is to be run again.
+func (c *console) readExample(name string, s *schema.Schema) (*contract.Example, error) {
+	if name == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(c.path(name))
+	if err != nil {
+		return nil, fmt.Errorf("read the failing example: %w", err)
+	}
+	example, err := contract.ParseExample(name, data)
+	if err != nil {
+		return nil, err
+	}
+	if example.TypeName != s.TypeName.Value {
+		return nil, fmt.Errorf("%s is a failing example of %s, not of %s", name, example.TypeName, s.TypeName.Value)
+	}
+	return example, nil
+}
+
+// lookupEnv finds a variable of the environment.
+func (c *console) lookupEnv(name string) (string, bool) {
+	for i := len(c.Environ) - 1; i >= 0; i-- {
+		if value, found := strings.CutPrefix(c.Environ[i], name+"="); found {
+			return value, true
+		}
+	}
+	return "", false
 }
 
 // readTypeConfiguration reads the file that is named, or the one in the home folder.
@@ -247,10 +337,8 @@ func (c *console) readExports(ctx context.Context, opts *testOptions) (contract.
 		}
 		variable := contract.ExportVariable(export)
 		for _, name := range []string{variable, strings.ToUpper(variable)} {
-			for i := len(c.Environ) - 1; i >= 0; i-- {
-				if value, found := strings.CutPrefix(c.Environ[i], name+"="); found {
-					return value, true
-				}
+			if value, found := c.lookupEnv(name); found {
+				return value, true
 			}
 		}
 		value, found := values[export]
@@ -319,6 +407,9 @@ func (c *console) runTests(ctx context.Context, opts *testOptions, p *project.Pr
 		if err := c.writeReports(opts, summary); err != nil {
 			return err
 		}
+		if err := c.writeExamples(p, summary); err != nil {
+			return err
+		}
 	}
 	switch {
 	case err != nil:
@@ -327,6 +418,34 @@ func (c *console) runTests(ctx context.Context, opts *testOptions, p *project.Pr
 		return fmt.Errorf("write the report: %w", text.Err())
 	case !summary.OK():
 		return &exitError{exitFailure, "One or more contract tests failed"}
+	}
+	return nil
+}
+
+// failuresFolder is where failing examples are kept, within the project.
+const failuresFolder = ".formwork/failures"
+
+// writeExamples keeps the generated inputs of failed tests. Only their owner may read them.
+func (c *console) writeExamples(p *project.Project, summary *contract.Summary) error {
+	written := 0
+	for _, r := range summary.Results {
+		if r.Example == nil {
+			continue
+		}
+		data, err := r.Example.Encode()
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(p.Path(failuresFolder), 0o755); err != nil {
+			return fmt.Errorf("keep the failing example: %w", err)
+		}
+		name := filepath.Join(failuresFolder, strings.TrimSuffix(r.Case.File(), ".py")+"-"+r.Case.Name()+".json")
+		if err := os.WriteFile(p.Path(name), data, 0o600); err != nil {
+			return fmt.Errorf("keep the failing example: %w", err)
+		}
+		if written++; written == 1 {
+			fmt.Fprintf(c.Stderr, "cfn test --replay %s runs the first failure again with its inputs\n", p.Name(name))
+		}
 	}
 	return nil
 }

@@ -80,6 +80,14 @@ func (c *Case) Name() string {
 	return name
 }
 
+// suite is the suite of the case, by its name.
+func (c *Case) suite() Suite {
+	if c.Suite == "" {
+		return SuiteCore
+	}
+	return c.Suite
+}
+
 // markers are the pytest markers of hook handlers; those of resource handlers are the
 // names of the handlers.
 var markers = map[string]string{

@@ -26,15 +26,25 @@ type jsonReport struct {
 
 type jsonTest struct {
 	ID          string           `json:"id"`
-	Set         int              `json:"set,omitempty"` // of the inputs
+	Suite       Suite            `json:"suite"`
+	Set         int              `json:"set,omitempty"`  // of the inputs
+	Wire        invoke.Wire      `json:"wire,omitempty"` // if both were asked for
 	Outcome     Outcome          `json:"outcome"`
 	Phase       Phase            `json:"phase"`
 	Seconds     float64          `json:"seconds"`
 	Message     string           `json:"message"`
-	Clause      string           `json:"clause"` // broken, or tested if none was
+	Clause      string           `json:"clause"`            // broken, or tested if none was
+	Clauses     []string         `json:"clauses,omitempty"` // that the test stands for, in docs/contract.md
+	More        []jsonViolation  `json:"more,omitempty"`
 	Differences []jsonDifference `json:"differences,omitempty"`
 	Calls       []jsonCall       `json:"calls"`
 	Log         string           `json:"log,omitempty"`
+}
+
+// A jsonViolation is a further clause that was broken.
+type jsonViolation struct {
+	Message string `json:"message"`
+	Clause  string `json:"clause"`
 }
 
 type jsonDifference struct {
@@ -57,8 +67,9 @@ type jsonCall struct {
 }
 
 // WriteJSON writes a summary as one JSON document:
-// {"typeName","seed","passed","failed","skipped","errors","seconds","tests":[{"id","set",
-// "outcome","phase","seconds","message","clause","differences","calls","log"}],"leftBehind"}.
+// {"typeName","seed","passed","failed","skipped","errors","seconds","tests":[{"id","suite",
+// "set","wire","outcome","phase","seconds","message","clause","clauses","more","differences",
+// "calls","log"}],"leftBehind"}.
 func WriteJSON(w io.Writer, s *Summary) error {
 	out := jsonReport{
 		TypeName: s.TypeName, Seed: s.Seed, Passed: s.Passed, Failed: s.Failed, Skipped: s.Skipped, Errors: s.Errors,
@@ -66,10 +77,13 @@ func WriteJSON(w io.Writer, s *Summary) error {
 	}
 	for _, r := range s.Results {
 		test := jsonTest{
-			ID: r.ID(), Set: r.Set, Outcome: r.Outcome, Phase: r.Phase, Seconds: round(r.Duration), Message: r.Message, Clause: r.Clause, Calls: []jsonCall{},
+			ID: r.ID(), Suite: r.Case.suite(), Clauses: r.Case.Clauses, Set: r.Set, Wire: r.Wire, Outcome: r.Outcome, Phase: r.Phase, Seconds: round(r.Duration), Message: r.Message, Clause: r.Clause, Calls: []jsonCall{},
 		}
 		if test.Clause == "" {
 			test.Clause = r.Case.Clause
+		}
+		for _, v := range r.More {
+			test.More = append(test.More, jsonViolation{v.Message, v.Clause})
 		}
 		for _, d := range r.Differences {
 			test.Differences = append(test.Differences, jsonDifference{d.Pointer.String(), d.Kind, d.Want, d.Got})
@@ -124,17 +138,14 @@ type junitDetail struct {
 // WriteJUnit writes a summary as JUnit XML, with one test suite for each set of inputs.
 func WriteJUnit(w io.Writer, s *Summary) error {
 	var out junitReport
-	suites := map[int]int{} // set → index
+	suites := map[string]int{} // name of the set → index
 	for _, r := range s.Results {
-		index, known := suites[r.Set]
+		set := setName(r.Set, r.Wire)
+		index, known := suites[set]
 		if !known {
 			index = len(out.Suites)
-			suites[r.Set] = index
-			name := s.TypeName
-			if r.Set > 0 {
-				name += " inputs_" + strconv.Itoa(r.Set)
-			}
-			out.Suites = append(out.Suites, junitSuite{Name: name})
+			suites[set] = index
+			out.Suites = append(out.Suites, junitSuite{Name: strings.TrimSpace(s.TypeName + " " + set)})
 		}
 		out.Suites[index].add(r)
 	}

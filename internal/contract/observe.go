@@ -111,7 +111,7 @@ func (w *watch) identifier(e *invoke.Event, handler string) {
 	}
 	told, ok := schema.Identifier(e.Model, s.PrimaryIdentifier)
 	switch {
-	case !ok && e.Status == invoke.Failed && w.req.Action == invoke.Update:
+	case !ok && e.Status == invoke.Failed && w.req.Action == invoke.Update && w.identity != nil:
 		w.note("update.identifier", "UPDATE answered FAILED with a model that lacks the primary identifier")
 	case !ok:
 		return

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
 // Text is a [Reporter] that writes what pytest would, as far as people and scripts read
@@ -25,8 +27,8 @@ type Text struct {
 	Traceback string
 
 	total, done int
-	sets        bool // there are several, or they have numbers
-	set         int
+	sets        bool // there are several
+	set         string
 	file        string
 	failures    []*Result
 	err         error
@@ -48,7 +50,7 @@ func (t *Text) Report(e Event) {
 	case Planned:
 		t.plan(e.Plan)
 	case Started:
-		t.heading(e.Set)
+		t.heading(e.Set, e.Wire)
 	case Called:
 		if t.Live && e.Call.Log != "" {
 			t.printf("%s\n%s\n", e.Call, strings.TrimRight(e.Call.Log, "\n"))
@@ -63,10 +65,10 @@ func (t *Text) Report(e Event) {
 func (t *Text) plan(p *Plan) {
 	t.total, t.sets = len(p.Cases)*len(p.Sets), len(p.Sets) > 1
 	inputs := fmt.Sprintf("inputs generated with seed %d", deref(p.Seed))
-	if p.Seed == nil {
-		inputs = fmt.Sprintf("%d sets of inputs", len(p.Sets))
-		if len(p.Sets) == 1 {
-			inputs = fmt.Sprintf("inputs_%d", p.Sets[0].Number)
+	if p.Sets[0].Number > 0 {
+		inputs = fmt.Sprintf("inputs_%d", p.Sets[0].Number)
+		if len(p.Sets) > 1 {
+			inputs = fmt.Sprintf("%d sets of inputs", len(p.Sets))
 		}
 	}
 	line := fmt.Sprintf("%s: %s", p.TypeName, count(len(p.Cases), "contract test"))
@@ -90,11 +92,22 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func (t *Text) heading(set int) {
-	if t.sets && set != t.set {
-		t.set, t.file = set, ""
-		t.printf("\ninputs_%d\n", set)
+func (t *Text) heading(set int, wire invoke.Wire) {
+	if name := setName(set, wire); t.sets && name != t.set {
+		t.set, t.file = name, ""
+		t.printf("\n%s\n", name)
 	}
+}
+
+// setName is how reports call a set of inputs: "inputs_2", "inputs_2, strings", "strings".
+func setName(set int, wire invoke.Wire) string {
+	switch {
+	case set == 0:
+		return string(wire)
+	case wire == "":
+		return fmt.Sprintf("inputs_%d", set)
+	}
+	return fmt.Sprintf("inputs_%d, %s", set, wire)
 }
 
 var words = map[Outcome]string{Passed: "PASSED", Failed: "FAILED", Skipped: "SKIPPED", Errored: "ERROR"}
@@ -171,7 +184,9 @@ func (t *Text) summary(s *Summary) {
 			t.printf("  %s\n", line)
 		}
 	}
-	if !s.OK() && s.Seed != nil {
+	if !s.OK() && s.Seed != nil && s.Shuffled {
+		t.printf("\nthe order of the tests was mixed; --shuffle --seed %d makes the same again\n", *s.Seed)
+	} else if !s.OK() && s.Seed != nil {
 		t.printf("\nthe inputs were generated; --seed %d makes the same again\n", *s.Seed)
 	}
 	var parts []string
@@ -195,7 +210,7 @@ func (t *Text) summary(s *Summary) {
 // name is the ID of a result, with its set if there are several.
 func (t *Text) name(r *Result) string {
 	if t.sets {
-		return fmt.Sprintf("%s [inputs_%d]", r.ID(), r.Set)
+		return fmt.Sprintf("%s [%s]", r.ID(), setName(r.Set, r.Wire))
 	}
 	return r.ID()
 }
@@ -219,6 +234,9 @@ func (t *Text) failure(r *Result) {
 		for _, d := range r.Differences {
 			t.printf("    %s\n", d)
 		}
+	}
+	for _, v := range r.More {
+		t.printf("  also: %s\n    the contract: %s\n", indent(v.Message, "    "), v.Clause)
 	}
 	if len(r.Calls) > 0 {
 		t.printf("  calls:\n")
