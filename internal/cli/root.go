@@ -55,6 +55,7 @@ Long options may be shortened as long as they stay unambiguous: --dry is --dry-r
 		newSmithy(c),
 		newDiff(c),
 		newExplain(c),
+		newLSP(c),
 		newDrift(c),
 		newDoctor(c),
 		newCompletion(c),

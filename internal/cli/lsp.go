@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/contract"
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/lint"
+	"github.com/formwork-dev/formwork/internal/lsp"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+func newLSP(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "lsp",
+		Short: "Serve an editor: problems, help and completion while you type",
+		Long: `Serve an editor with the language server protocol, on the standard streams. The editor starts
+it; docs/editors.md says how, for each of the common ones.
+
+It knows the schemas of resource types, hooks and modules, type configurations, and in a
+project inputs/inputs_N_*.json and overrides.json. It shows what cfn validate shows, with the
+same .formwork.json, and what cfn test would say of the inputs; explains keywords, properties
+and rules; completes keywords, paths, references and values; leads from a path, a reference
+or an input to what it names; and outlines schemas. Other documents are left alone.
+
+With -v the log goes to the error stream, which editors show.
+
+Exit code: 0 after shutdown and exit, 1 if the editor goes away without.`,
+		Args:        noArguments,
+		Annotations: map[string]string{"log": "none"},
+		RunE:        func(cmd *cobra.Command, _ []string) error { return c.lsp(cmd.Context()) },
+	}
+	cmd.Flags().Bool("stdio", true, "use the standard streams; many editors insist on saying so")
+	annotate(cmd.Flags(), addition, "stdio")
+	return cmd
+}
+
+func (c *console) lsp(ctx context.Context) error {
+	if c.Terminal.Stdin {
+		c.notef("This is a language server: an editor starts it and speaks with it. Ctrl-C ends it.\n")
+	}
+	err := lsp.Serve(ctx, c.Stdin, c.Stdout, lsp.Config{
+		Version:     c.Version,
+		Logger:      c.logger,
+		Schema:      c.schemaConfig(ctx),
+		FindProject: findProject,
+		Lint:        c.lintForEditor,
+		Explain:     explainForEditor,
+		CheckInputs: func(files fs.FS, s *schema.Schema) (diag.List, error) {
+			_, problems, err := contract.LoadInputs(contract.InputsConfig{Files: files, Schema: s})
+			return problems, err
+		},
+	})
+	if errors.Is(err, lsp.ErrNoShutdown) {
+		return &exitError{exitFailure, err.Error()}
+	}
+	return err
+}
+
+// findProject looks for the project of a file: its folder, or for an input the one above.
+func findProject(file string) (lsp.Project, bool) {
+	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
+		p, _, err := project.Open(dir, "")
+		if err == nil && p != nil {
+			return lsp.Project{Dir: p.Dir, SchemaFile: p.Path(p.SchemaFile()), Kind: p.Kind}, true
+		}
+		if dir != filepath.Dir(file) || filepath.Base(dir) != project.InputsDir {
+			return lsp.Project{}, false
+		}
+	}
+}
+
+// lintForEditor is what cfn validate adds in a project to the problems of a schema. That
+// settings cannot be read is no news about the schema.
+func (c *console) lintForEditor(s *schema.Schema, found diag.List) diag.List {
+	dir := filepath.Dir(s.File)
+	l := &linting{console: c, level: "auto", quiet: true}
+	cfg, run, err := l.config(dir)
+	if err != nil || !run {
+		return found
+	}
+	problems := append(found, lint.Run(s, cfg)...)
+	if all, err := l.apply(dir, s.TypeName.Value, problems); err == nil {
+		problems = all
+	}
+	problems.Sort()
+	return problems
+}
+
+// explainForEditor is what cfn explain says about a rule.
+func explainForEditor(id string) (lsp.Explanation, bool) {
+	for _, e := range allExplanations() {
+		if e.ID == id {
+			return lsp.Explanation{Purpose: e.Purpose, Why: e.Why, Example: e.Example}, true
+		}
+	}
+	return lsp.Explanation{}, false
+}

@@ -1,0 +1,123 @@
+// Package lsp is a language server for the people who write extensions: it says what is
+// wrong while they type, explains keywords, properties and rules, completes keywords,
+// pointers and values, and leads from a name to its declaration.
+//
+// It knows the schemas of resource types, hooks and modules, type configurations, the
+// inputs of contract tests and overrides.json; every other document is left alone. What
+// is wrong comes from internal/schema and from the functions of [Config]; what may be
+// typed comes from the same meta-schemas.
+//
+// [Serve] speaks the language server protocol 3.17 (base protocol 0.9, JSON-RPC 2.0) with
+// one client. Notifications are taken in the order in which they come. A request works on
+// the document as it was when the request came, beside everything that comes after it,
+// and ends when it is cancelled. Documents are broken while somebody types: [parseTree]
+// and [cursorAt] read every text, and never fail.
+//
+// The package opens files only through Config.ReadFile and starts no processes.
+package lsp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// A Project is the extension project that a file lies in.
+type Project struct {
+	Dir        string      // absolute
+	SchemaFile string      // absolute
+	Kind       schema.Kind // of the extension
+}
+
+// An Explanation tells what a rule is about.
+type Explanation struct {
+	Purpose string // what it checks, one sentence
+	Why     string // what goes wrong otherwise
+	Example string // "" if there is none
+}
+
+// Config sets up a server. The zero Config serves schemas that lie in no project.
+type Config struct {
+	Version string       // of this program, for the client's log
+	Logger  *slog.Logger // nil discards
+
+	// Debounce is how long a document must stay unchanged before it is judged again.
+	// Zero means 150 ms.
+	Debounce time.Duration
+
+	// AfterFunc calls f in a goroutine of its own after a time, unless stop is called
+	// before; stop reports whether it came in time. Nil is time.AfterFunc.
+	AfterFunc func(d time.Duration, f func()) (stop func() bool)
+
+	// ReadFile reads a whole file that is no open document. Nil reads files of at most
+	// 8 MiB from the disk.
+	ReadFile func(path string) ([]byte, error)
+
+	// FindProject returns the project that a file lies in. With nil there are none, and
+	// inputs and overrides are not recognised.
+	FindProject func(path string) (Project, bool)
+
+	// Schema says how schemas are loaded. Its Kind is not used.
+	Schema schema.Config
+
+	// Lint gets a schema, whose File is absolute, with what was found when it was loaded,
+	// and returns what is to be shown: more problems, or other severities. Nil shows what
+	// was found.
+	Lint func(s *schema.Schema, found diag.List) diag.List
+
+	// CheckInputs judges the inputs and the overrides in a project folder by the schema.
+	// The open documents are part of the folder as they are in the editor. Problems name
+	// files relative to it, with slashes. With nil only the syntax is judged.
+	CheckInputs func(project fs.FS, s *schema.Schema) (diag.List, error)
+
+	// Explain knows the rules that internal/schema does not have. It may be nil.
+	Explain func(id string) (Explanation, bool)
+}
+
+const maxFile = 8 << 20
+
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Debounce == 0 {
+		c.Debounce = 150 * time.Millisecond
+	}
+	if c.AfterFunc == nil {
+		c.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+	}
+	if c.ReadFile == nil {
+		c.ReadFile = readFile
+	}
+	if c.FindProject == nil {
+		c.FindProject = func(string) (Project, bool) { return Project{}, false }
+	}
+	return c
+}
+
+func readFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read %s: it is no file", path)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("read %s: it has more than %d bytes", path, maxFile)
+	}
+	return data, err
+}
+
+// ErrNoShutdown is the error of [Serve] for a client that went away without asking for
+// shutdown first, for which the protocol demands exit code 1.
+var ErrNoShutdown = errors.New("the client ended the session without a shutdown request")
