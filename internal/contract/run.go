@@ -77,6 +77,9 @@ type Config struct {
 	// Faults adds the tests of handlers under faults. Nil means none.
 	Faults *Faults
 
+	// Redactor is what everything is shown through. Nil means one of the run's own.
+	Redactor *invoke.Redactor
+
 	// Reporter is told what happens. Nil means nobody.
 	Reporter Reporter
 
@@ -109,7 +112,7 @@ func Run(ctx context.Context, cfg Config) (*Summary, error) {
 	cases, deselected := cfg.selected()
 	slices.SortStableFunc(cases, func(a, b Case) int { return order(a) - order(b) })
 	sets := cfg.sets()
-	s := &suite{cfg: cfg, summary: &Summary{TypeName: cfg.Schema.TypeName.Value}, start: cfg.Now(), redactor: invoke.NewRedactor(cfg.Schema)}
+	s := &suite{cfg: cfg, summary: &Summary{TypeName: cfg.Schema.TypeName.Value}, start: cfg.Now(), redactor: cfg.Redactor}
 	s.drift, _ = drift.New(cfg.Schema, drift.Config{}) // transforms that cannot be compiled are for cfn validate
 	if sets[0].Number == 0 || cfg.Selection.Shuffle {
 		s.summary.Seed, s.summary.Shuffled = &cfg.Seed, cfg.Selection.Shuffle
@@ -181,6 +184,9 @@ func complete(cfg *Config) {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Redactor == nil {
+		cfg.Redactor = invoke.NewRedactor(cfg.Schema)
 	}
 	if cfg.Replay != nil {
 		cfg.Seed = cfg.Replay.Seed
