@@ -54,6 +54,9 @@ type Config struct {
 	// folder for temporary files.
 	Dir string
 
+	// Report, if not nil, is told each call when it is over, by several goroutines.
+	Report func(Exchange)
+
 	// Now is the clock of the certificates. Nil means time.Now.
 	Now func() time.Time
 }
@@ -269,6 +272,9 @@ func (p *Proxy) begin() []Fault {
 }
 
 func (p *Proxy) note(e Exchange) {
+	if p.cfg.Report != nil {
+		p.cfg.Report(e)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.exchanges) < maxExchanges {
