@@ -350,7 +350,7 @@ func TestShrink(t *testing.T) {
 					}
 					return test.fails(m)
 				})
-				if text := jsonOf(t, got); !regexp.MustCompile("^"+test.want+"$").MatchString(text) {
+				if text := jsonOf(t, got); !regexp.MustCompile("^" + test.want + "$").MatchString(text) {
 					t.Errorf("seed %d: got %s, want %s, from %s", seed, text, test.want, before)
 				}
 				if calls > 500 {

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/dlclark/regexp2/v2"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/sample"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -40,8 +43,47 @@ func published(t testing.TB) map[string]*schema.Schema {
 	return out
 }
 
+// oracle is another validator for a schema, which also asserts formats.
+func oracle(t testing.TB, s *schema.Schema) *jsonschema.Schema {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft7)
+	compiler.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) {
+		re, err := schema.CompilePattern(text)
+		return matcher{re, text}, err
+	})
+	doc, _ := s.Root.Any().(map[string]any)
+	delete(doc, "$schema")
+	if err := compiler.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	out, err := compiler.Compile("schema.json")
+	if err != nil {
+		t.Fatalf("%s: %v", s.File, err)
+	}
+	return out
+}
+
+type matcher struct {
+	re   *regexp2.Regexp
+	text string
+}
+
+func (m matcher) MatchString(text string) bool {
+	found, err := m.re.MatchString(text)
+	return err == nil && found
+}
+
+func (m matcher) String() string { return m.text }
+
+// TestModelsOfPublishedSchemas: from every published schema, in every profile, a model is
+// made that the product's own validation accepts, and so does another one.
 func TestModelsOfPublishedSchemas(t *testing.T) {
 	all := published(t)
+	oracles := map[string]*jsonschema.Schema{}
+	for file, s := range all {
+		oracles[file] = oracle(t, s)
+	}
 	for name, profile := range profiles {
 		made := 0
 		for _, file := range slices.Sorted(maps.Keys(all)) {
@@ -60,6 +102,9 @@ func TestModelsOfPublishedSchemas(t *testing.T) {
 			}
 			if v := s.Check(model, schema.CheckConfig{}); len(v) > 0 {
 				t.Errorf("%s, %s: the model breaks %v", file, name, v)
+			}
+			if err := oracles[file].Validate(model); err != nil {
+				t.Errorf("%s, %s: another validator says: %v", file, name, err)
 			}
 			if present := schema.Present(model, s.ReadOnly); len(present) > 0 {
 				t.Errorf("%s, %s: the model has the read-only %v", file, name, present)

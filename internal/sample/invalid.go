@@ -283,7 +283,7 @@ func (b *breaker) lengthened(k *rules, at document.Pointer, list []any, n, try i
 	sp := &spec{rules: []*rules{k}, types: typeArray}
 	for i := 0; len(list) < n && i < 4*n+16; i++ {
 		b.run.room, b.run.most = 64, b.run.steps+1000
-		src := b.src.fork(at.String()).at(i + try<<20)
+		src := b.src.fork(at.String()).at(try).at(i)
 		item, err := b.run.value(itemsAt(sp, len(list)), at.Append("0"), state{src: src, depth: len(at), sparse: true})
 		if err != nil {
 			return nil, false

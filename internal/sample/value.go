@@ -146,7 +146,8 @@ func (r *run) make(sp *spec, at document.Pointer, c *chooser, st state) (any, er
 			return r.listed(sp, at, st)
 		}
 	}
-	if draw := st.src.fork("hints"); len(sp.hints) > 0 && !st.sparse && !st.object && draw.oneIn(4) {
+	// A default need not follow its own format, as published ones show.
+	if draw := st.src.fork("hints"); len(sp.hints) > 0 && !sp.formatted() && !st.sparse && !st.object && draw.oneIn(4) {
 		if v, ok := r.hint(sp, st); ok {
 			return v, nil
 		}
@@ -262,6 +263,11 @@ func (r *run) listed(sp *spec, at document.Pointer, st state) (any, error) {
 	return nil, fault(at, keyword, "none of the %d values that are listed fits its other keywords", len(list))
 }
 
+// formatted tells whether there is a format that is followed.
+func (sp *spec) formatted() bool {
+	return slices.ContainsFunc(sp.rules, func(k *rules) bool { return formats[k.format] != nil })
+}
+
 // hint picks a default or an example that fits.
 func (r *run) hint(sp *spec, st state) (any, bool) {
 	if len(sp.hints) == 0 {
@@ -333,7 +339,7 @@ func (r *run) array(sp *spec, at document.Pointer, st state) (any, error) {
 		}
 		r.room = share(room, wanted-i)
 		before := r.room
-		item, err := r.child(nodes, at.Append(strconv.Itoa(i)), st, st.src.at(i+failed*most32), i >= least)
+		item, err := r.child(nodes, at.Append(strconv.Itoa(i)), st, st.src.at(failed).at(i), i >= least)
 		room -= before - r.room
 		key := ""
 		if err == nil && unique {
@@ -362,9 +368,6 @@ func (r *run) array(sp *spec, at document.Pointer, st state) (any, error) {
 	r.room = room
 	return out, nil
 }
-
-// most32 keeps the numbers of items and of their retries apart.
-const most32 = 1 << 32
 
 // itemsAt are the schemas of the item at an index.
 func itemsAt(sp *spec, i int) []*document.Value {
