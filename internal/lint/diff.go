@@ -40,13 +40,18 @@ func Diff(old, new *schema.Schema) []Change {
 func sameForeign(old, new *schema.Schema) bool {
 	for _, s := range []*schema.Schema{old, new} {
 		for _, site := range s.Sites() {
-			ref := textOf(site.Node.Get("$ref"))
-			if location, _, _ := strings.Cut(ref, "#"); location != "" && location != "resource-schema.json" {
+			if foreign(textOf(site.Node.Get("$ref"))) {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// foreign tells whether a reference is to another document.
+func foreign(ref string) bool {
+	location, _, _ := strings.Cut(ref, "#")
+	return location != "" && location != "resource-schema.json"
 }
 
 // A differ is one comparison.

@@ -2,6 +2,8 @@ package lint
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -44,6 +46,7 @@ func TestDiff(t *testing.T) {
 			`"definitions": {"N": {"type": "object", "properties": {"N": {"$ref": "#/definitions/N"}, "L": {"type": "integer"}}}}, "properties": {"N": {"$ref": "#/definitions/N"}}`,
 			"breaking TP003 /properties/N/L"},
 		{"references to nothing on both sides", `"properties": {"T": {"$ref": "#/definitions/X"}}`, `"properties": {"T": {"$ref": "#/definitions/X"}}, "description": "d"`, "compatible documentation /description"},
+		{"references to documents that are not there", `"properties": {"T": {"$ref": "none.json#/X"}}`, `"properties": {"T": {"$ref": "none.json#/X"}}`, "warning unresolved /properties/T"},
 		{"a new property with all its marks", ``,
 			`"properties": {"X": {"type": "string", "minLength": 1}}, "createOnlyProperties": ["/properties/Name", "/properties/X"], "readOnlyProperties": ["/properties/Id"]`,
 			"compatible property-added /properties/X"},
@@ -87,6 +90,29 @@ func TestDiff(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})
+	}
+}
+
+// TestDiffFollowsOtherDocuments: a change in a document beside the schema is one of the
+// schema.
+func TestDiffFollowsOtherDocuments(t *testing.T) {
+	version := func(common string) *schema.Schema {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "common.json"), []byte(common), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, problems := schema.Load(filepath.Join(dir, "schema.json"), []byte(`{"properties": {"A": {"$ref": "common.json#/definitions/A"}}}`), schema.Config{})
+		if s == nil {
+			t.Fatal(problems)
+		}
+		return s
+	}
+	one, same, other := `{"definitions": {"A": {"type": "string"}}}`, `{"definitions": {"A": {"type":"string"}}}`, `{"definitions": {"A": {"type": "string", "maxLength": 5}}}`
+	if got := lines(Diff(version(one), version(same))); got != "" {
+		t.Errorf("the same: %s", got)
+	}
+	if got := lines(Diff(version(one), version(other))); got != "breaking ML005 /properties/A" {
+		t.Errorf("another: %s", got)
 	}
 }
 

@@ -37,7 +37,9 @@ func (d *differ) values(oldNode, newNode *document.Value, at document.Pointer) {
 	o, oldErr := d.old.Resolve(oldNode)
 	n, newErr := d.new.Resolve(newNode)
 	if oldErr != nil || newErr != nil {
-		if oldErr == nil || newErr == nil {
+		// What leads nowhere in both is a fault of both, unless it is in another document,
+		// which may well have changed.
+		if oldErr == nil || newErr == nil || foreign(textOf(newNode.Get("$ref"))) {
 			d.add("breaking/unresolved", at, "a reference leads nowhere in one of the versions: what it describes was not compared", newNode.At)
 		}
 		return
