@@ -1,0 +1,208 @@
+package contract
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
+)
+
+//go:embed report_html.tmpl
+var htmlSource string
+
+// htmlReport is parsed once. Its functions only change how values look.
+var htmlReport = template.Must(template.New("report").Funcs(template.FuncMap{
+	"seconds": func(d time.Duration) string { return seconds(d) },
+	"count":   count,
+}).Parse(htmlSource))
+
+// htmlPage is what the template shows.
+type htmlPage struct {
+	TypeName, Verdict string
+	OK                bool
+	Summary           *Summary
+	Seed              string // "" where inputs come from files
+	Tallies           []htmlTally
+	Failures          []*htmlTest
+	Files             []*htmlFile
+}
+
+type htmlTally struct {
+	Outcome Outcome
+	Word    string
+	N       int
+	Share   float64 // of all tests, in percent
+}
+
+type htmlFile struct {
+	Name   string
+	Tests  []*htmlTest
+	Failed int
+}
+
+type htmlTest struct {
+	*Result
+	Anchor      string // of the page
+	Title       string // with the set of inputs, if there are several
+	Kept        string // the clause: broken, or tested if none was
+	Open        bool
+	Differences []htmlDifference
+	Calls       []htmlCall
+	Span        time.Duration // from the first call to the end of the last
+	HandlerLog  string
+}
+
+type htmlDifference struct{ Pointer, Kind, Want, Got string }
+
+type htmlCall struct {
+	*Call
+	Class        string  // of the answer: "success", "progress", "failed", "none"
+	Left, Width  float64 // of the bar, in percent
+	WaitLeft     float64
+	Wait         float64 // of the callback delay
+	RequestText  string
+	ResponseText string
+}
+
+// WriteHTML writes a summary as one HTML page that needs nothing else: no script, no font,
+// no file beside it. It shows every test with its clause, the calls of handlers as a time
+// line, and folded away what was sent and answered.
+func WriteHTML(w io.Writer, s *Summary) error {
+	if err := htmlReport.Execute(w, newHTMLPage(s)); err != nil {
+		return fmt.Errorf("write the HTML report: %w", err)
+	}
+	return nil
+}
+
+func newHTMLPage(s *Summary) *htmlPage {
+	page := &htmlPage{TypeName: s.TypeName, Summary: s, OK: s.OK(), Verdict: "The handlers keep the contract"}
+	if s.Seed != nil {
+		page.Seed = fmt.Sprint(*s.Seed)
+	}
+	if !s.OK() {
+		page.Verdict = "The handlers break the contract"
+	}
+	total := len(s.Results)
+	if total == 0 {
+		page.Verdict = "No tests ran"
+	}
+	for _, t := range []htmlTally{{Outcome: Failed, Word: "failed", N: s.Failed}, {Outcome: Errored, Word: "errors", N: s.Errors}, {Outcome: Passed, Word: "passed", N: s.Passed}, {Outcome: Skipped, Word: "skipped", N: s.Skipped}} {
+		if t.N > 0 {
+			t.Share = 100 * float64(t.N) / float64(total)
+			page.Tallies = append(page.Tallies, t)
+		}
+	}
+	sets := map[int]bool{}
+	for _, r := range s.Results {
+		sets[r.Set] = true
+	}
+	files := map[string]*htmlFile{}
+	for i, r := range s.Results {
+		test := newHTMLTest(r, i, len(sets) > 1)
+		file := files[r.Case.File()]
+		if file == nil {
+			file = &htmlFile{Name: r.Case.File()}
+			files[file.Name] = file
+			page.Files = append(page.Files, file)
+		}
+		file.Tests = append(file.Tests, test)
+		if test.Open {
+			file.Failed++
+			page.Failures = append(page.Failures, test)
+		}
+	}
+	return page
+}
+
+func newHTMLTest(r *Result, index int, sets bool) *htmlTest {
+	t := &htmlTest{
+		Result: r, Anchor: fmt.Sprintf("%s-%d", slug(r.ID()), index), Title: r.Case.Name(), Kept: r.Clause,
+		Open: r.Outcome == Failed || r.Outcome == Errored,
+	}
+	if sets && r.Set > 0 {
+		t.Title += fmt.Sprintf(" [inputs_%d]", r.Set)
+	}
+	if r.Phase != CallPhase {
+		t.Title += " at " + string(r.Phase)
+	}
+	if t.Kept == "" {
+		t.Kept = r.Case.Clause
+	}
+	if t.Open {
+		t.HandlerLog = r.Log()
+	}
+	for _, d := range r.Differences {
+		t.Differences = append(t.Differences, htmlDifference{Pointer: orWhole(d.Pointer.String()), Kind: d.Kind, Want: valueText(d.Want), Got: valueText(d.Got)})
+	}
+	if len(r.Calls) == 0 {
+		return t
+	}
+	first, last := r.Calls[0].Offset, time.Duration(0)
+	for i := range r.Calls {
+		first = min(first, r.Calls[i].Offset)
+		last = max(last, r.Calls[i].Offset+r.Calls[i].Duration)
+	}
+	t.Span = last - first
+	scale := func(d time.Duration) float64 { return 100 * float64(d) / float64(max(t.Span, 1)) }
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		left := scale(c.Offset - first)
+		call := htmlCall{
+			Call: c, Class: class(c), Left: left, Width: min(scale(c.Duration), 100-left), RequestText: string(c.Request), ResponseText: strings.TrimSpace(string(c.Response)),
+		}
+		call.WaitLeft = left + call.Width
+		call.Wait = min(scale(c.Delay), 100-call.WaitLeft)
+		t.Calls = append(t.Calls, call)
+	}
+	return t
+}
+
+// class says how a call was answered.
+func class(c *Call) string {
+	switch c.Status {
+	case invoke.Success:
+		return "success"
+	case invoke.InProgress:
+		return "progress"
+	case invoke.Failed:
+		return "failed"
+	}
+	return "none"
+}
+
+func orWhole(pointer string) string {
+	if pointer == "" {
+		return "the model"
+	}
+	return pointer
+}
+
+// valueText is a value as indented JSON; "" for none.
+func valueText(v any) string {
+	if v == nil {
+		return ""
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// slug makes an ID of a page from a text.
+func slug(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, text)
+}
