@@ -46,9 +46,10 @@ type Config struct {
 	// machine and further authorities to trust are taken from it. Nil means none.
 	Environ []string
 
-	// Upstream sends what is forwarded. Nil means directly, with the roots of the system
-	// and the authorities of Environ.
-	Upstream http.RoundTripper
+	// Upstream sends what is forwarded. Nil means a client with the roots of the system
+	// and the authorities of Environ, which goes through UpstreamProxy if that is not nil.
+	Upstream      http.RoundTripper
+	UpstreamProxy func(*http.Request) (*url.URL, error)
 
 	// Dir is where the file for the authority's certificate is made. Empty means the
 	// folder for temporary files.
@@ -125,7 +126,7 @@ func (p *Proxy) start() error {
 		return fmt.Errorf("start the proxy: %w", err)
 	}
 	if p.upstream = p.cfg.Upstream; p.upstream == nil {
-		p.upstream = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: extra}, DisableCompression: true, ResponseHeaderTimeout: 2 * time.Minute, IdleConnTimeout: time.Minute}
+		p.upstream = &http.Transport{Proxy: p.cfg.UpstreamProxy, TLSClientConfig: &tls.Config{RootCAs: extra}, DisableCompression: true, ResponseHeaderTimeout: 2 * time.Minute, IdleConnTimeout: time.Minute}
 	}
 	p.inner = newTunnels()
 	p.serve(p.inner, http.HandlerFunc(p.inside), func(ctx context.Context, c net.Conn) context.Context {
