@@ -27,6 +27,7 @@ import (
 // testOptions are the options of cfn test.
 type testOptions struct {
 	handlerOptions
+	faultOptions
 	roleARN, cloudformation  string
 	enforceTimeout           int // seconds
 	logGroup, logRoleARN     string
@@ -111,6 +112,7 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 	flags.StringVar(&opts.replay, "replay", "", "run the failed test in `FILE` again, with its inputs")
 	annotate(flags, addition, "exports", "seed", "suite", "wire", "time-scale", "parallel", "shuffle", "cleanup", "replay")
 	opts.flags(cmd)
+	opts.faultFlags(cmd)
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -126,6 +128,9 @@ func (c *console) test(ctx context.Context, opts *testOptions) error {
 	if err := opts.checkSuite(); err != nil {
 		return err
 	}
+	if err := c.prepareFaults(opts, p); err != nil {
+		return err
+	}
 	switch p.Kind {
 	case schema.Module:
 		if c.format == "json" {
@@ -138,7 +143,7 @@ func (c *console) test(ctx context.Context, opts *testOptions) error {
 		return withHint(fmt.Errorf("%s: the schema declares no handlers: there is nothing to test", s.File), `"handlers": {"create": {"permissions": []}, …} declares them`)
 	}
 	if opts.arguments.CollectOnly {
-		return c.collect(s, opts.arguments.Selection)
+		return c.collect(s, opts.arguments.Selection, opts.faults)
 	}
 	config, err := c.testConfig(ctx, opts, p, s)
 	if err != nil {
@@ -175,8 +180,12 @@ func (opts *testOptions) checkSuite() error {
 }
 
 // collect lists the tests without running them.
-func (c *console) collect(s *schema.Schema, selection contract.Selection) error {
+func (c *console) collect(s *schema.Schema, selection contract.Selection, faults bool) error {
 	cases, deselected := contract.Select(s, selection)
+	if faults {
+		more, left := contract.SelectFaults(&contract.Config{Schema: s, Selection: selection})
+		cases, deselected = append(cases, more...), deselected+left
+	}
 	if c.format == "json" {
 		type test struct {
 			ID     string   `json:"id"`
@@ -209,6 +218,10 @@ func (c *console) testConfig(ctx context.Context, opts *testOptions, p *project.
 	if opts.timeScale == 0 {
 		config.TimeScale = -1 // not to wait at all
 	}
+	config.NewToken = opts.newToken(0)
+	if opts.faults {
+		config.Faults = &contract.Faults{}
+	}
 	if opts.enforceTimeout <= 0 {
 		return config, usagef("option --enforce-timeout: %d is no number of seconds", opts.enforceTimeout)
 	}
@@ -220,7 +233,7 @@ func (c *console) testConfig(ctx context.Context, opts *testOptions, p *project.
 	if label != "" {
 		label += string(filepath.Separator)
 	}
-	inputs, problems, err := contract.LoadInputs(contract.InputsConfig{Files: os.DirFS(p.Dir), Label: label, Schema: s, Exports: exports, Env: c.lookupEnv})
+	inputs, problems, err := contract.LoadInputs(contract.InputsConfig{Files: os.DirFS(p.Dir), Label: label, Schema: s, Exports: exports, Env: c.lookupEnv, NewToken: opts.newToken(1)})
 	if err != nil {
 		return config, err
 	}
@@ -382,12 +395,17 @@ func (c *console) runTests(ctx context.Context, opts *testOptions, p *project.Pr
 		settings.RoleARN = opts.logRoleARN
 		config.LogCredentials = aws.Role(settings)
 	}
+	closeProxy, err := c.openProxy(opts, p, aws, &config)
+	if err != nil {
+		return err
+	}
+	defer closeProxy()
 	function, stop, err := opts.function(ctx, c, p, aws, nil)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	config.Function = function
+	opts.underFaults(function, &config)
 	text := &contract.Text{W: c.Stdout, Verbosity: opts.arguments.Verbosity, Live: opts.arguments.Live, Traceback: opts.arguments.Traceback}
 	reporters := contract.Reporters{callLog{c}}
 	if c.format == "text" {
@@ -407,7 +425,13 @@ func (c *console) runTests(ctx context.Context, opts *testOptions, p *project.Pr
 		if err := c.writeReports(opts, summary); err != nil {
 			return err
 		}
+		if err := c.writeFormats(opts, summary, config.Schema); err != nil {
+			return err
+		}
 		if err := c.writeExamples(p, summary); err != nil {
+			return err
+		}
+		if err := c.closeTape(opts, config.Redactor); err != nil {
 			return err
 		}
 	}

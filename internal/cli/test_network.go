@@ -1,0 +1,315 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/formwork-dev/formwork/internal/contract"
+	"github.com/formwork-dev/formwork/internal/httptape"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// faultOptions are the options of cfn test for what goes wrong around handlers, and for
+// what they ask of the network.
+type faultOptions struct {
+	faults             bool
+	record, replayHTTP string
+	reports            []string
+
+	seedFlag *pflag.Flag
+	tape     *httptape.Tape // nil without record and replayHTTP
+	proxy    *httptape.Proxy
+	outbound outbound
+}
+
+func (o *faultOptions) faultFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&o.faults, "faults", false, "also test what handlers make of lost answers, repeated calls, killed processes and failing services")
+	flags.StringVar(&o.record, "record", "", "record what handlers ask of the network in `FILE`, without secrets")
+	flags.StringVar(&o.replayHTTP, "replay-http", "", "answer what handlers ask of the network from the recording `FILE`")
+	flags.StringArrayVar(&o.reports, "report", nil, "write a report: `FORMAT=FILE` with junit, html, json, sarif or github; github alone is printed (may be repeated)")
+	annotate(flags, addition, "faults", "record", "replay-http", "report")
+	o.seedFlag = flags.Lookup("seed")
+}
+
+// reportWriters are the formats of --report.
+var reportWriters = map[string]func(*bytes.Buffer, *contract.Summary, *schema.Schema) error{
+	"junit": func(b *bytes.Buffer, s *contract.Summary, _ *schema.Schema) error { return contract.WriteJUnit(b, s) },
+	"html":  func(b *bytes.Buffer, s *contract.Summary, _ *schema.Schema) error { return contract.WriteHTML(b, s) },
+	"json":  func(b *bytes.Buffer, s *contract.Summary, _ *schema.Schema) error { return contract.WriteJSON(b, s) },
+	"sarif": func(b *bytes.Buffer, s *contract.Summary, of *schema.Schema) error {
+		return contract.WriteSARIF(b, s, of)
+	},
+	"github": func(b *bytes.Buffer, s *contract.Summary, of *schema.Schema) error {
+		return contract.WriteGitHub(b, s, of)
+	},
+}
+
+// prepareFaults checks the options before anything runs, and reads the recording.
+func (c *console) prepareFaults(opts *testOptions, p *project.Project) error {
+	for _, report := range opts.reports {
+		format, file, _ := strings.Cut(report, "=")
+		if reportWriters[format] == nil {
+			return usagef("option --report: invalid choice: %q (choose from junit=FILE, html=FILE, json=FILE, sarif=FILE, github)", report)
+		}
+		if file == "" && format != "github" {
+			return usagef("option --report: %s needs a file: --report %s=FILE", format, format)
+		}
+	}
+	if opts.faults && p.Kind == schema.Hook {
+		return usagef("option --faults: hooks change nothing that a fault could leave behind; leave the option out")
+	}
+	if opts.record == "" && opts.replayHTTP == "" {
+		return nil
+	}
+	switch {
+	case opts.record != "" && opts.replayHTTP != "":
+		return usagef("options --record and --replay-http exclude each other")
+	case opts.endpoint != "" || !runsHere(p):
+		return withHint(errors.New("only what handlers ask of the network that cfn starts itself can be recorded and replayed"), "leave --endpoint out")
+	case opts.parallel > 1:
+		return usagef("option --parallel: with --record and --replay-http the sets run one after the other")
+	case opts.record != "":
+		opts.tape = &httptape.Tape{Info: httptape.Info{TypeName: p.TypeName, Seed: opts.seed, Tokens: rand.Uint64(), Region: opts.region}}
+		return nil
+	}
+	return c.readTape(opts, p.TypeName)
+}
+
+// readTape reads the recording, and takes from it what makes handlers ask the same again.
+func (c *console) readTape(opts *testOptions, typeName string) error {
+	file, err := os.Open(c.path(opts.replayHTTP))
+	if errors.Is(err, fs.ErrNotExist) {
+		return withHint(fmt.Errorf("there is no recording %s", opts.replayHTTP), "cfn test --record %s makes it", opts.replayHTTP)
+	}
+	if err != nil {
+		return fmt.Errorf("read the recording: %w", err)
+	}
+	defer file.Close()
+	tape, err := httptape.Read(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", opts.replayHTTP, err)
+	}
+	if tape.Info.TypeName != typeName {
+		return fmt.Errorf("%s is a recording of %s, not of %s", opts.replayHTTP, tape.Info.TypeName, typeName)
+	}
+	opts.tape, opts.region = tape, tape.Info.Region
+	if !opts.seedFlag.Changed {
+		opts.seed = tape.Info.Seed
+	}
+	return nil
+}
+
+// newToken makes client request tokens, and what {{uuid}} stands for. With a recording
+// they are the same in every replay; else the result is nil, for random ones.
+func (o *faultOptions) newToken(stream uint64) func() string {
+	if o.tape == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(o.tape.Info.Tokens, stream))
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		high, low := random.Uint64(), random.Uint64()
+		return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", high>>32, high>>16&0xffff, high&0xfff, low>>48&0x3fff|0x8000, low&0xffffffffffff)
+	}
+}
+
+// openProxy stands between the handlers and the network if an option asks for it. The
+// result closes it.
+func (c *console) openProxy(opts *testOptions, p *project.Project, aws *invoke.AWS, config *contract.Config) (stop func(), err error) {
+	here := opts.endpoint == "" && runsHere(p)
+	if opts.tape == nil && !(opts.faults && here) {
+		return func() {}, nil
+	}
+	mode := httptape.Local
+	switch {
+	case opts.record != "":
+		mode, opts.tape.Info.AccountID = httptape.Record, aws.AccountID
+	case opts.tape != nil:
+		mode, aws.AccountID = httptape.Replay, opts.tape.Info.AccountID
+		config.AccountID = aws.AccountID
+	}
+	config.Redactor = invoke.NewRedactor(config.Schema)
+	environ := slices.Clone(c.Environ)
+	for _, entry := range opts.env {
+		if strings.Contains(entry, "=") {
+			environ = append(environ, entry)
+		}
+	}
+	opts.proxy, err = httptape.Start(httptape.Config{
+		Mode: mode, Tape: opts.tape, Redact: config.Redactor.Text, Environ: environ, UpstreamProxy: http.ProxyFromEnvironment, Report: opts.outbound.note,
+	})
+	if err != nil {
+		return nil, err
+	}
+	opts.env = append(opts.env, opts.proxy.Env()...)
+	return func() {
+		if err := opts.proxy.Close(); err != nil {
+			c.logger.Warn("The proxy did not end cleanly", "error", err)
+		}
+	}, nil
+}
+
+// underFaults sets a run up with what the handlers are known to run in.
+func (opts *testOptions) underFaults(function invoke.Function, config *contract.Config) {
+	config.Function = function
+	if inner, ok := function.(invoke.LoggedFunction); ok && opts.proxy != nil {
+		config.Function = throughProxy{inner, &opts.outbound}
+	}
+	if config.Faults == nil {
+		return
+	}
+	if opts.proxy != nil {
+		config.Faults.Network = opts.proxy
+	}
+	if local, ok := function.(logged); ok {
+		if f, ok := local.Invoker.(*lambda.Function); ok {
+			config.Faults.Restarter = f
+		}
+	}
+}
+
+// outbound collects what went wrong with calls of handlers to the network.
+type outbound struct {
+	mu        sync.Mutex
+	pending   []string // since the last call of a handler
+	unmatched []string
+	refused   []string
+}
+
+func (o *outbound) note(e httptape.Exchange) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case e.Unmatched:
+		o.unmatched = append(o.unmatched, e.Name)
+		o.pending = append(o.pending, "the recording has no answer to "+e.Name)
+	case e.Refused:
+		o.refused = append(o.refused, e.Name)
+		o.pending = append(o.pending, e.Name+" was not sent: without --record nothing leaves this machine")
+	case e.Err != "" && e.Fault == "":
+		o.pending = append(o.pending, e.Name+": "+e.Err)
+	}
+}
+
+func (o *outbound) take() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out := o.pending
+	o.pending = nil
+	return out
+}
+
+// throughProxy is a function whose log also tells what went wrong with its calls to the
+// network.
+type throughProxy struct {
+	invoke.LoggedFunction
+	outbound *outbound
+}
+
+func (t throughProxy) CallLogged(ctx context.Context, payload []byte) (reply, log []byte, err error) {
+	reply, log, err = t.LoggedFunction.CallLogged(ctx, payload)
+	for _, line := range t.outbound.take() {
+		log = append(log, "cfn: "+line+"\n"...)
+	}
+	return reply, log, err
+}
+
+// closeTape writes the recording, or says what a replay has asked for in vain.
+func (c *console) closeTape(opts *testOptions, redactor *invoke.Redactor) error {
+	if len(opts.outbound.refused) > 0 {
+		fmt.Fprintf(c.Stderr, "the handlers asked for other machines, and nothing was sent:\n%s", names(opts.outbound.refused))
+		fmt.Fprintln(c.Stderr, "hint: --record FILE lets them, once; --replay-http FILE answers for them from then on")
+	}
+	if opts.record != "" {
+		var file bytes.Buffer
+		if err := opts.tape.Write(&file, redactor.Text); err != nil {
+			return err
+		}
+		if err := c.writeFile(opts.record, file.Bytes(), 0o600); err != nil {
+			return fmt.Errorf("write the recording: %w", err)
+		}
+		fmt.Fprintf(c.Stderr, "%d calls of the handlers are recorded in %s\n", opts.tape.Len(), opts.record)
+	}
+	if n := len(opts.outbound.unmatched); n > 0 {
+		fmt.Fprintf(c.Stderr, "the recording has no answer to:\n%s", names(opts.outbound.unmatched))
+		return withHint(&exitError{exitFailure, fmt.Sprintf("%s has no answer to %d calls of the handlers", opts.replayHTTP, n)}, "cfn test --record %s records anew", opts.replayHTTP)
+	}
+	return nil
+}
+
+// names lists some of many, each once.
+func names(all []string) string {
+	var b strings.Builder
+	slices.Sort(all)
+	all = slices.Compact(all)
+	for i, name := range all {
+		if i == 20 {
+			fmt.Fprintf(&b, "  and %d more\n", len(all)-i)
+			break
+		}
+		b.WriteString("  " + name + "\n")
+	}
+	return b.String()
+}
+
+// writeFile replaces a file that the user named, at once.
+func (c *console) writeFile(name string, data []byte, mode fs.FileMode) error {
+	path := c.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), ".cfn-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) // gone already if all went well
+	_, err = file.Write(data)
+	if err := errors.Join(err, file.Chmod(mode), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+// writeFormats writes the reports of --report.
+func (c *console) writeFormats(opts *testOptions, summary *contract.Summary, of *schema.Schema) error {
+	for _, report := range opts.reports {
+		format, file, _ := strings.Cut(report, "=")
+		var text bytes.Buffer
+		if err := reportWriters[format](&text, summary, of); err != nil {
+			return err
+		}
+		if file != "" {
+			if err := c.writeFile(file, text.Bytes(), 0o644); err != nil {
+				return fmt.Errorf("write the report: %w", err)
+			}
+			continue
+		}
+		out := c.Stdout
+		if c.format == "json" {
+			out = c.Stderr // GitHub reads both
+		}
+		if _, err := text.WriteTo(out); err != nil {
+			return fmt.Errorf("write the report: %w", err)
+		}
+	}
+	return nil
+}
