@@ -63,7 +63,7 @@ func (all explanations) ids() []string {
 
 // allExplanations gathers the tables, in the order of the documentation.
 func allExplanations() explanations {
-	out := slices.Clone(documentRules)
+	out := slices.Concat(documentRules, projectRules, moduleRules)
 	for _, r := range schema.Rules() {
 		out = append(out, explanation{ID: r.ID, Severity: r.Severity.String(), Purpose: r.Purpose, Why: r.Why, Example: r.Example, Upstream: r.Upstream})
 	}
@@ -88,30 +88,6 @@ func pair(firstName, first, secondName, second string) string {
 		return ""
 	}
 	return firstName + ": " + first + "\n" + secondName + ": " + second
-}
-
-// documentRules are what the readers of JSON and YAML report.
-var documentRules = explanations{
-	{ID: "document/syntax", Severity: "error", Purpose: "The document is JSON (RFC 8259), or YAML where that is read.",
-		Why: "What is read over, such as a comma too many, is read over by this tool alone.", Example: "wrong: {\"a\": 1,}\nright: {\"a\": 1}"},
-	{ID: "document/too-large", Severity: "error", Purpose: "The document has at most 8 MiB, aliases of YAML written out.",
-		Why: "The largest published schema has a third of a megabyte; what is larger is a mistake or an attack.", Example: ""},
-	{ID: "document/too-deep", Severity: "error", Purpose: "Arrays and objects nest at most 512 levels deep.",
-		Why: "Deeper documents are not written by people, and exhaust the tools that read them.", Example: ""},
-	{ID: "document/duplicate-key", Severity: "warning", Purpose: "No object has a key twice.",
-		Why: "The last one counts, silently: the other one is lost.", Example: "wrong: {\"type\": \"string\", \"type\": \"integer\"}\nright: {\"type\": \"string\"}"},
-	{ID: "document/several-documents", Severity: "error", Purpose: "A YAML file holds one document.",
-		Why: "Nobody would look at the others.", Example: "wrong: a: 1\n       ---\n       b: 2"},
-	{ID: "document/key", Severity: "warning", Purpose: "The keys of YAML mappings are texts; lists and mappings are errors.",
-		Why: "JSON has no other keys; a number is taken for its text.", Example: "wrong: 1: one\nright: \"1\": one"},
-	{ID: "document/number", Severity: "warning", Purpose: "Numbers of YAML are such that JSON has and that all versions of YAML agree about; infinities are errors.",
-		Why: "007 is seven for some readers and a text for others.", Example: "wrong: Id: 007\nright: Id: \"007\""},
-	{ID: "document/tag", Severity: "error", Purpose: "Tags of YAML stand for values that JSON has.",
-		Why: "A schema is JSON: what has no form in it has no meaning for CloudFormation.", Example: "wrong: Data: !!binary aGk=\nright: Data: aGk="},
-	{ID: "document/alias", Severity: "error", Purpose: "An alias of YAML does not stand inside of what it stands for.",
-		Why: "The value would contain itself.", Example: "wrong: a: &x [*x]"},
-	{ID: "document/merge", Severity: "error", Purpose: "The merge key << of YAML merges mappings.",
-		Why: "Anything else has no keys to merge.", Example: "wrong: <<: [1]\nright: <<: *defaults"},
 }
 
 func (c *console) explain(ids []string) error {

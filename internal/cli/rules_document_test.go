@@ -23,6 +23,8 @@ page; ` + "`cfn explain ID`" + ` prints the entry. IDs are stable: one that is g
 | namespace | what | reported by |
 |---|---|---|
 | ` + "`document/…`" + ` | whether a file can be read at all | every command that reads one |
+| ` + "`project/…`" + ` | the settings of a project and the files around them | every command that works on a project |
+| ` + "`module/…`" + ` | what the registry says of a module's template fragment | ` + "`cfn validate`" + ` and ` + "`cfn package`" + ` |
 | ` + "`schema/…`" + ` | what the registry and the official tool say of a schema | ` + "`cfn validate`" + `, and every command that needs a sound schema |
 | ` + "`lint/…`" + ` | what they let through; upper-case names are those of AWS's resource-schema-guard-rail | ` + "`cfn validate`" + ` |
 | ` + "`breaking/…`" + ` | changes between two versions that can hurt somebody; upper-case names as above | ` + "`cfn diff`" + ` |
@@ -101,7 +103,7 @@ func TestExplanations(t *testing.T) {
 		}
 	}
 	comment := regexp.MustCompile(`(?m)(^|\s)//.*$`)
-	literal := regexp.MustCompile(`"((?:document|schema|lint|breaking|compatible)/[A-Za-z0-9-]+)"`)
+	literal := regexp.MustCompile(`"((?:document|project|module|schema|lint|breaking|compatible)/[A-Za-z0-9-]+)"`)
 	files := 0
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -116,6 +118,25 @@ func TestExplanations(t *testing.T) {
 		}
 		return err
 	})
+	// The reader of projects puts its IDs together from a namespace and a name.
+	for namespace, names := range map[string][]string{"project": {"settings.go"}, "module": {"fragment.go", "yaml.go"}} {
+		call := regexp.MustCompile(`(?:c\.add\(|: *\{)"([a-z-]+)", *(?:diag\.|c\.root|[a-z]+\.(?:At|KeyAt|Value)|section|export|"Template)`)
+		for _, name := range names {
+			source, err := os.ReadFile(filepath.Join("..", "project", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := call.FindAllSubmatch(source, -1)
+			if len(found) < 4 {
+				t.Errorf("%s: only %d IDs found", name, len(found))
+			}
+			for _, m := range found {
+				if id := namespace + "/" + string(m[1]); !seen[id] {
+					t.Errorf("%s: %s has no explanation", name, id)
+				}
+			}
+		}
+	}
 	if err != nil || files < 50 {
 		t.Errorf("%d files, %v", files, err)
 	}
