@@ -53,6 +53,7 @@ func (s *server) inputProblems(d *snapshot) diag.List {
 		}
 		problems.Add(p)
 	}
+	problems.Sort()
 	return problems
 }
 

@@ -221,11 +221,26 @@ func (s *server) request(id json.RawMessage, method string, raw json.RawMessage)
 		s.send(s.out.refuse(id, &responseError{codeServerNotInitialized, "the first request is initialize"}))
 	case method == "shutdown":
 		s.phase = shutDown
+		s.settle()
 		s.send(s.out.respond(id, nil))
 	case queries[method] == nil:
 		s.send(s.out.refuse(id, &responseError{codeMethodNotFound, "there is no method " + method}))
 	default:
 		s.ask(id, method, raw)
+	}
+}
+
+// settle waits until every request has its answer.
+func (s *server) settle() {
+	s.closeAll()
+	settled := make(chan struct{})
+	go func() {
+		defer close(settled)
+		s.tasks.Wait()
+	}()
+	select {
+	case <-settled:
+	case <-s.ctx.Done():
 	}
 }
 

@@ -94,6 +94,45 @@ func TestEndOfContext(t *testing.T) {
 	})
 }
 
+// A client that writes everything at once gets all its answers before that of shutdown.
+func TestShutdownWaits(t *testing.T) {
+	var in []byte
+	for _, body := range []string{
+		`{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"capabilities": {}}}`,
+		`{"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": {"uri": "file:///x.json", "version": 1, "text": ` + quote(bucket) + `}}}`,
+	} {
+		in = appendFrame(in, []byte(body))
+	}
+	for i := range 50 {
+		in = appendFrame(in, []byte(fmt.Sprintf(`{"jsonrpc": "2.0", "id": %d, "method": "textDocument/hover", "params": %s}`, i+1, at("file:///x.json", bucket, i*20))))
+	}
+	in = appendFrame(in, []byte(`{"jsonrpc": "2.0", "id": 51, "method": "shutdown"}`))
+	in = appendFrame(in, []byte(`{"jsonrpc": "2.0", "method": "exit"}`))
+	var out bytes.Buffer
+	if err := Serve(t.Context(), bytes.NewReader(in), &out, Config{}); err != nil {
+		t.Fatal(err)
+	}
+	answers := 0
+	for r := newFrameReader(&out); ; {
+		body, err := r.read()
+		if err != nil {
+			break
+		}
+		if bytes.Contains(body, []byte(`"error"`)) {
+			t.Errorf("an answer is %s", body)
+		}
+		if bytes.Contains(body, []byte(`"id":`)) {
+			answers++
+		}
+		if last := bytes.Contains(body, []byte(`"id":51,`)); last != (answers == 52) {
+			t.Errorf("shutdown is answer %d", answers)
+		}
+	}
+	if answers != 52 {
+		t.Errorf("there are %d answers", answers)
+	}
+}
+
 // A client that does not read is given up after a while.
 func TestDeafClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
