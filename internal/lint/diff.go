@@ -57,6 +57,8 @@ func foreign(ref string) bool {
 // A differ is one comparison.
 type differ struct {
 	old, new *schema.Schema
+	before   version // of old
+	after    version // of new
 	changes  []Change
 	visits   map[[2]*document.Value]*visit
 	inherits [2][]string // the types around the entries of a combiner, while one is compared
@@ -66,7 +68,7 @@ type differ struct {
 }
 
 func newDiffer(old, new *schema.Schema) *differ {
-	return &differ{old: old, new: new, visits: map[[2]*document.Value]*visit{}}
+	return &differ{old: old, new: new, before: newVersion(old), after: newVersion(new), visits: map[[2]*document.Value]*visit{}}
 }
 
 // changeRules are the rows by their IDs.
@@ -93,7 +95,7 @@ func (d *differ) add(id string, at document.Pointer, message string, where diag.
 
 // assigned tells whether users cannot set what a pointer names.
 func (d *differ) assigned(at document.Pointer) bool {
-	return len(at) > 1 && at[0] == "properties" && d.old.IsReadOnly(at[1:]) && d.new.IsReadOnly(at[1:])
+	return len(at) > 1 && at[0] == "properties" && d.before.assigns(at[1:]) && d.after.assigns(at[1:])
 }
 
 // documents compares everything at the top of the documents.
@@ -178,9 +180,11 @@ func (p place) pointer() document.Pointer {
 
 // without returns the places of a that b does not have.
 func without(a, b []place) []place {
-	return slices.DeleteFunc(slices.Clone(a), func(p place) bool {
-		return slices.ContainsFunc(b, func(q place) bool { return p.key == q.key })
-	})
+	have := make(map[string]bool, len(b))
+	for _, p := range b {
+		have[p.key] = true
+	}
+	return slices.DeleteFunc(slices.Clone(a), func(p place) bool { return have[p.key] })
 }
 
 func (d *differ) identifiers() {
@@ -246,13 +250,13 @@ func (d *differ) lists() {
 	for _, list := range pathChanges {
 		old, new := places(list.of(d.old)), places(list.of(d.new))
 		for _, p := range without(new, old) {
-			if !leads(d.old, p) && leads(d.new, p) {
+			if !d.before.has(p.tokens) && d.after.has(p.tokens) {
 				continue // a new property: that it is new is said
 			}
 			d.add(list.joined, p.pointer(), fmt.Sprintf("%s is %s now", quote(p.key), list.is), p.at)
 		}
 		for _, p := range without(old, new) {
-			if !list.leavesByItself && !leads(d.new, p) {
+			if !list.leavesByItself && !d.after.has(p.tokens) {
 				continue // a property that is gone: that it is gone is said
 			}
 			d.add(list.left, p.pointer(), fmt.Sprintf("%s is not %s any more", quote(p.key), list.is), p.at)
@@ -260,7 +264,49 @@ func (d *differ) lists() {
 	}
 }
 
-func leads(s *schema.Schema, p place) bool { return len(p.tokens) > 0 && s.Property(p.tokens) != nil }
+// A version is one of the two schemas with what is asked about it again and again.
+type version struct {
+	*schema.Schema
+	top      map[string]document.Member // its properties
+	assigned map[string]bool            // the read-only ones
+	open     bool                       // it may have properties elsewhere
+}
+
+func newVersion(s *schema.Schema) version {
+	v := version{Schema: s, top: index(s.Root.Get("properties")), assigned: map[string]bool{}}
+	for _, p := range s.ReadOnly {
+		v.assigned[p.Tokens.String()] = true
+	}
+	for _, keyword := range []string{"$ref", "patternProperties", "items", "allOf", "anyOf", "oneOf"} {
+		v.open = v.open || s.Root.Get(keyword) != nil
+	}
+	return v
+}
+
+// has tells whether the tokens name a property.
+func (v version) has(tokens document.Pointer) bool {
+	if len(tokens) == 0 {
+		return false
+	}
+	_, found := v.top[tokens[0]]
+	switch {
+	case found && len(tokens) == 1:
+		return true
+	case !found && !v.open:
+		return false
+	}
+	return v.Property(tokens) != nil
+}
+
+// assigns tells whether the tokens name a read-only property, or something inside one.
+func (v version) assigns(tokens document.Pointer) bool {
+	for n := 1; n <= len(tokens) && len(v.assigned) > 0; n++ {
+		if v.assigned[tokens[:n].String()] {
+			return true
+		}
+	}
+	return false
+}
 
 func sortedKeys[V any](m map[string]V) []string {
 	out := make([]string, 0, len(m))

@@ -159,6 +159,14 @@ func hostile() map[string]string {
 	for i := range 3000 {
 		fmt.Fprintf(defaults, `"P%d": {"default": {}, "anyOf": [{"$ref": "#/definitions/D%d"}]},`, i, i%wide)
 	}
+	const many = 5000
+	names, properties, keywords := &strings.Builder{}, &strings.Builder{}, &strings.Builder{}
+	for i := range many {
+		fmt.Fprintf(names, `"/properties/N%d",`, i)
+		fmt.Fprintf(properties, `"P%d": {"anyOf": [{"required": ["Q"]}]},`, i)
+		fmt.Fprintf(keywords, `"maxLenght%d": %d,`, i, i)
+	}
+	list := "[" + strings.TrimSuffix(names.String(), ",") + "]"
 	paths := strings.Repeat(`"/properties/A/B/C/D",`, 20_000)
 	return map[string]string{
 		"a chain of definitions":      `{"properties": {"A": {"$ref": "#/definitions/D0"}}, "definitions": {` + chain.String() + fmt.Sprintf(`"D%d": {}}}`, links),
@@ -166,6 +174,8 @@ func hostile() map[string]string {
 		"defaults of such":            `{"properties": {` + defaults.String() + `"A": {}}, "definitions": {` + strings.TrimSuffix(fan.String(), ",") + `}}`,
 		"nested as deep as it may be": `{"properties": {"A": ` + strings.Repeat(`{"items":`, 500) + "{}" + strings.Repeat("}", 500) + `}}`,
 		"many paths":                  `{"properties": {"A": {}}, "readOnlyProperties": [` + strings.TrimSuffix(paths, ",") + `]}`,
+		"long lists":                  `{"properties": {` + properties.String() + `"A": {"required": ` + list + `, "enum": ` + list + `}}, "required": ` + list + `, "readOnlyProperties": ` + list + `, "createOnlyProperties": ` + list + `, "writeOnlyProperties": ` + list + `, "primaryIdentifier": ` + list + `, "deprecatedProperties": ` + list + `, "handlers": {"create": {"permissions": ` + list + `}}}`,
+		"keywords without end":        `{"properties": {"A": {"patternProperties": {"a": {` + keywords.String() + `"type": []}}}}}`,
 		"numbers without end":         `{"properties": {"A": {"type": "integer", "minimum": 1e999999999, "maximum": ` + strings.Repeat("9", 100_000) + `, "default": 1e-999999999}}}`,
 		"wrong types everywhere":      `{"typeName": 1, "properties": [], "definitions": 5, "handlers": {"create": {"permissions": [[]]}, "list": {"handlerSchema": 3}}, "tagging": {"taggable": {}, "tagProperty": 7}, "primaryIdentifier": {"a": 1}, "required": {}, "additionalIdentifiers": [5, [6]], "propertyTransform": {"/properties/A": []}, "typeConfiguration": 1, "oneOf": 3}`,
 		"an object only":              `{}`,

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -21,15 +20,11 @@ func child(at document.Pointer, name string) document.Pointer {
 
 func (d *differ) required(o, n *document.Value, at document.Pointer) {
 	old, new := o.Get("required").Strings(), n.Get("required").Strings()
-	for _, name := range new {
-		if !slices.Contains(old, name) {
-			d.add("breaking/RQ001", child(at, name), quote(name)+" is required now", keywordAt(o, n, "required"))
-		}
+	for _, name := range missingExact(new, old) {
+		d.add("breaking/RQ001", child(at, name), quote(name)+" is required now", keywordAt(o, n, "required"))
 	}
-	for _, name := range old {
-		if !slices.Contains(new, name) {
-			d.add("compatible/required-dropped", child(at, name), quote(name)+" is not required any more", keywordAt(o, n, "required"))
-		}
+	for _, name := range missingExact(old, new) {
+		d.add("compatible/required-dropped", child(at, name), quote(name)+" is not required any more", keywordAt(o, n, "required"))
 	}
 }
 
@@ -51,13 +46,13 @@ func (d *differ) properties(o, n *document.Value, at document.Pointer) {
 		}
 		// A property may have moved between the object itself and its combiners.
 		if len(below) > 1 && below[0] == "properties" {
-			if moved := d.new.Property(below[1:]); moved != nil {
-				d.values(old[name].Value, moved, below)
+			if d.after.has(below[1:]) {
+				d.values(old[name].Value, d.new.Property(below[1:]), below)
 				continue
 			}
 		}
 		c := d.add("breaking/PR001", below, quote(name)+" is gone", old[name].KeyAt)
-		if len(below) > 1 && below[0] == "properties" && d.old.IsReadOnly(below[1:]) {
+		if len(below) > 1 && below[0] == "properties" && d.before.assigns(below[1:]) {
 			c.Effect = "fails: templates that read the property by Fn::GetAtt are refused"
 		}
 	}
@@ -66,7 +61,7 @@ func (d *differ) properties(o, n *document.Value, at document.Pointer) {
 			continue
 		}
 		below := child(at, name)
-		if len(below) > 1 && below[0] == "properties" && d.old.Property(below[1:]) != nil {
+		if len(below) > 1 && below[0] == "properties" && d.before.has(below[1:]) {
 			continue // it has moved, and was compared where it was
 		}
 		d.add("compatible/property-added", below, quote(name)+" is new", new[name].KeyAt)
@@ -218,8 +213,20 @@ func (d *differ) dependencies(o, n *document.Value, at document.Pointer) {
 	}
 }
 
+// missingExact returns the texts of a that b does not have, each once.
 func missingExact(a, b []string) []string {
-	return slices.DeleteFunc(slices.Clone(a), func(text string) bool { return slices.Contains(b, text) })
+	have := make(map[string]bool, len(b))
+	for _, text := range b {
+		have[text] = true
+	}
+	var out []string
+	for _, text := range a {
+		if !have[text] {
+			have[text] = true
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // canonicalText is a text that equal values share: members in order of their keys, numbers

@@ -3,7 +3,6 @@ package lint
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/formwork-dev/formwork/internal/diag"
@@ -14,13 +13,15 @@ import (
 // facts is what several rules ask about one schema, found out once.
 type facts struct {
 	*schema.Schema
-	sites  []schema.Site
-	lists  map[string][]listed
-	values int // that were checked against their schemas
+	sites   []schema.Site
+	lists   map[string][]listed
+	indexes map[string]map[string]listed // of lists, by what the paths name
+	values  int                          // that were checked against their schemas
+	hints   int                          // that were looked for
 }
 
 func newFacts(s *schema.Schema) *facts {
-	return &facts{Schema: s, sites: s.Sites(), lists: map[string][]listed{}}
+	return &facts{Schema: s, sites: s.Sites(), lists: map[string][]listed{}, indexes: map[string]map[string]listed{}}
 }
 
 // A listed is one path of a list with the place of its text in the document.
@@ -100,30 +101,18 @@ func (f *facts) additional() [][]listed {
 	return out
 }
 
-// find returns the entry of a list that names the same property.
-func find(list []listed, p listed) (listed, bool) {
-	key := p.key()
-	i := slices.IndexFunc(list, func(l listed) bool { return l.key() == key })
-	if i < 0 {
-		return listed{}, false
-	}
-	return list[i], true
-}
-
-// leads tells whether a path names a property of the schema.
-func (f *facts) leads(p schema.Path) bool {
-	return len(p.Tokens) > 0 && f.Property(p.Tokens) != nil
-}
-
-// nearest proposes a property for a path that leads nowhere: one that differs only in case.
-func (f *facts) nearest(p schema.Path) string {
-	last := p.Text[strings.LastIndexAny(p.Text, "/.")+1:]
-	for _, m := range f.Properties() {
-		if strings.EqualFold(m.Key, last) || len(p.Tokens) > 0 && strings.EqualFold(m.Key, p.Tokens[0]) {
-			return quote("/properties/" + m.Key)
+// find returns the entry of the list under a top-level key that names the same property.
+func (f *facts) find(key string, p listed) (listed, bool) {
+	index := f.indexes[key]
+	if index == nil {
+		index = map[string]listed{}
+		for _, l := range f.list(key) {
+			index[l.key()] = l
 		}
+		f.indexes[key] = index
 	}
-	return ""
+	other, found := index[p.key()]
+	return other, found
 }
 
 // resolved follows $ref; a schema whose reference leads nowhere, which schema.Load has

@@ -13,7 +13,9 @@
 package lint
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -94,13 +96,36 @@ const maxReports = 200
 
 // report adds a problem of the rule.
 func (in *inspection) report(at diag.Range, pointer document.Pointer, message, hint string, related ...diag.Note) {
-	if n := len(*in.problems); n >= maxReports && (*in.problems)[n-maxReports].ID == in.rule.ID {
+	if in.full() {
 		return
 	}
 	in.problems.Add(diag.Problem{
 		ID: in.rule.ID, Severity: in.rule.Severity, At: at, Pointer: pointer.String(),
 		Message: message, Hint: hint, Related: related,
 	})
+}
+
+// maxHints bounds for how many paths a nearby name is looked for.
+const maxHints = 20
+
+// full tells whether the rule has reported enough, so that hints need not be looked for.
+func (in *inspection) full() bool {
+	n := len(*in.problems)
+	return n >= maxReports && (*in.problems)[n-maxReports].ID == in.rule.ID
+}
+
+// nearest proposes a property for a path that leads nowhere: one that differs only in case.
+func (in *inspection) nearest(p schema.Path) string {
+	if in.hints++; in.hints > maxHints {
+		return ""
+	}
+	last := p.Text[strings.LastIndexAny(p.Text, "/.")+1:]
+	for _, m := range in.Properties() {
+		if strings.EqualFold(m.Key, last) || len(p.Tokens) > 0 && strings.EqualFold(m.Key, p.Tokens[0]) {
+			return fmt.Sprintf("did you mean %s?", quote("/properties/"+m.Key))
+		}
+	}
+	return ""
 }
 
 // absent is the place of what the document does not have: its first brace.

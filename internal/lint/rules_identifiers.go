@@ -103,10 +103,9 @@ func identifierNotEmpty(in *inspection) {
 }
 
 func identifierFixed(in *inspection) {
-	readOnly, createOnly := in.list("readOnlyProperties"), in.list("createOnlyProperties")
 	for _, p := range in.list("primaryIdentifier") {
-		_, assigned := find(readOnly, p)
-		_, fixed := find(createOnly, p)
+		_, assigned := in.find("readOnlyProperties", p)
+		_, fixed := in.find("createOnlyProperties", p)
 		if !assigned && !fixed {
 			in.report(p.At, p.pointer, fmt.Sprintf("%s identifies the resource, but is neither read-only nor create-only", quote(p.Text)),
 				"add it to createOnlyProperties, or to readOnlyProperties if the service assigns it")
@@ -116,7 +115,7 @@ func identifierFixed(in *inspection) {
 
 func identifierReadable(in *inspection) {
 	for _, p := range in.list("primaryIdentifier") {
-		if other, both := find(in.list("writeOnlyProperties"), p); both {
+		if other, both := in.find("writeOnlyProperties", p); both {
 			in.report(p.At, p.pointer, fmt.Sprintf("%s identifies the resource, but is write-only and never returned", quote(p.Text)),
 				"take it out of writeOnlyProperties", note(other.At, "write-only here"))
 		}
@@ -127,7 +126,7 @@ func identifierReadable(in *inspection) {
 func apart(key, otherKey string) func(*inspection) {
 	return func(in *inspection) {
 		for _, p := range in.list(key) {
-			if other, both := find(in.list(otherKey), p); both {
+			if other, both := in.find(otherKey, p); both {
 				in.report(p.At, p.pointer, fmt.Sprintf("%s is in %s too", quote(p.Text), otherKey), "keep it in one of the two lists",
 					note(other.At, "the other mention"))
 			}
@@ -147,12 +146,8 @@ func named(key string) func(*inspection) {
 // checkPath reports a path that names no property, or names one in a spelling of its own.
 func (in *inspection) checkPath(p listed) {
 	switch {
-	case !in.leads(p.Path):
-		hint := in.nearest(p.Path)
-		if hint != "" {
-			hint = "did you mean " + hint + "?"
-		}
-		in.report(p.At, p.pointer, quote(p.Text)+" names no property", hint)
+	case !in.Leads(p.Path):
+		in.report(p.At, p.pointer, quote(p.Text)+" names no property", in.nearest(p.Path))
 	case p.Text != p.spelling():
 		in.report(p.At, p.pointer, fmt.Sprintf("%s is not how the specification writes paths", quote(p.Text)), "write "+quote(p.spelling()))
 	}

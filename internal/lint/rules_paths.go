@@ -80,12 +80,8 @@ func (in *inspection) eachOther(f func(p listed)) {
 
 func pathsResolve(in *inspection) {
 	in.eachOther(func(p listed) {
-		if !in.leads(p.Path) {
-			hint := in.nearest(p.Path)
-			if hint != "" {
-				hint = "did you mean " + hint + "?"
-			}
-			in.report(p.At, p.pointer, quote(p.Text)+" names no property", hint)
+		if !in.Leads(p.Path) {
+			in.report(p.At, p.pointer, quote(p.Text)+" names no property", in.nearest(p.Path))
 		}
 	})
 	for i, item := range itemsOf(in.Root.Get("nonPublicDefinitions")) {
@@ -115,7 +111,7 @@ func (in *inspection) checkLink() {
 
 func pathsWellSpelled(in *inspection) {
 	check := func(p listed) {
-		if in.leads(p.Path) && p.Text != p.spelling() {
+		if in.Leads(p.Path) && p.Text != p.spelling() {
 			in.report(p.At, p.pointer, quote(p.Text)+" is not how the specification writes paths", "write "+quote(p.spelling()))
 		}
 	}
@@ -173,7 +169,7 @@ func identifierKey(list []listed) string {
 
 func identifiersScalar(in *inspection) {
 	check := func(p listed) {
-		if !in.leads(p.Path) {
+		if !in.Leads(p.Path) {
 			return
 		}
 		node := in.resolved(in.Property(p.Tokens))

@@ -255,7 +255,7 @@ func (in *inspection) tagProperty() *document.Value {
 var tagPropertyPointer = document.Pointer{"tagging", "tagProperty"}
 
 func tagPropertyExists(in *inspection) {
-	if v := in.tagProperty(); v != nil && !in.leads(in.Tagging.Property) {
+	if v := in.tagProperty(); v != nil && !in.Leads(in.Tagging.Property) {
 		in.report(v.At, tagPropertyPointer, fmt.Sprintf("tagProperty is %s, but there is no such property", quote(v.Text)), "")
 	}
 }
@@ -267,7 +267,7 @@ func tagPropertyNotIn(key, message string) func(*inspection) {
 		if v == nil {
 			return
 		}
-		if other, both := find(in.list(key), listed{Path: in.Tagging.Property}); both {
+		if other, both := in.find(key, listed{Path: in.Tagging.Property}); both {
 			in.report(v.At, tagPropertyPointer, "the property with the tags is "+message, "take it out of "+key, note(other.At, "listed here"))
 		}
 	}
@@ -299,7 +299,7 @@ func createOnlyTagsNotUpdatable(in *inspection) {
 	if v == nil {
 		return
 	}
-	other, both := find(in.list("createOnlyProperties"), listed{Path: in.Tagging.Property})
+	other, both := in.find("createOnlyProperties", listed{Path: in.Tagging.Property})
 	if both && !isFalse(in.tagged().Value.Get("tagUpdatable")) {
 		in.report(v.At, tagPropertyPointer, "the tags are create-only, but tagUpdatable is not false", `set "tagUpdatable": false`, note(other.At, "create-only here"))
 	}
@@ -313,7 +313,7 @@ func tagPropertySingle(in *inspection) {
 
 func tagPropertyShape(in *inspection) {
 	v := in.tagProperty()
-	if v == nil || !in.leads(in.Tagging.Property) {
+	if v == nil || !in.Leads(in.Tagging.Property) {
 		return
 	}
 	node := in.resolved(in.Property(in.Tagging.Property.Tokens))

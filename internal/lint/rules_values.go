@@ -107,7 +107,7 @@ func boundsInOrder(in *inspection) {
 func requiredKnown(in *inspection) {
 	for _, site := range in.sites {
 		required := site.Node.Get("required")
-		if required == nil || required.Kind != document.Array || len(required.Items) == 0 {
+		if in.full() || required == nil || required.Kind != document.Array || len(required.Items) == 0 {
 			continue
 		}
 		known, closed := in.namesAround(site)
@@ -115,7 +115,7 @@ func requiredKnown(in *inspection) {
 			continue
 		}
 		for i, item := range required.Items {
-			if item.Kind == document.String && !known[item.Text] {
+			if item.Kind == document.String && !known[item.Text] && !in.full() {
 				in.report(item.At, site.Pointer.Append("required", strconv.Itoa(i)), fmt.Sprintf("%s is required, but is no property", quote(item.Text)), sameButCase(item.Text, known))
 			}
 		}
@@ -258,10 +258,13 @@ func patternValues(in *inspection) {
 				in.report(m.Value.At, site.Pointer.Append("patternProperties", m.Key), fmt.Sprintf("the value under the pattern %s is no schema", quote(m.Key)), `{} allows every value`)
 			}
 		}
-		if !site.Pattern || slices.Contains(site.Pointer, "contains") {
+		if in.full() || !site.Pattern || slices.Contains(site.Pointer, "contains") {
 			continue
 		}
 		for _, m := range site.Node.Members {
+			if in.full() {
+				break
+			}
 			kinds, known := keywordKinds[m.Key]
 			pointer := site.Pointer.Append(m.Key)
 			switch {

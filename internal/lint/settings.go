@@ -103,7 +103,7 @@ func ParseSettings(file string, data []byte) (*Settings, diag.List) {
 	if root == nil {
 		return nil, problems
 	}
-	p := &settingsParser{problems: problems, settings: &Settings{rules: map[string]diag.Severity{}}}
+	p := &settingsParser{problems: problems, settings: &Settings{rules: map[string]diag.Severity{}}, ids: ruleIDs()}
 	if root.Kind != document.Object {
 		p.fault(root.At, nil, "the settings are a JSON object", `they read like {"rules": {"lint/TAG015": "off"}}`)
 		return nil, p.problems
@@ -126,6 +126,7 @@ func ParseSettings(file string, data []byte) (*Settings, diag.List) {
 type settingsParser struct {
 	settings *Settings
 	problems diag.List
+	ids      []string // of all rules
 }
 
 func (p *settingsParser) fault(at diag.Range, pointer document.Pointer, message, hint string) {
@@ -155,12 +156,7 @@ func (p *settingsParser) rules(v *document.Value) {
 
 // known tells whether an id, or one with "*" at its end, is that of a rule.
 func (p *settingsParser) known(id string) bool {
-	for _, rule := range AllRules() {
-		if matchEnd(id, rule.ID) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.ids, func(one string) bool { return matchEnd(id, one) })
 }
 
 // fixed tells whether an id is that of an error that cannot be lowered.
@@ -176,26 +172,20 @@ func fixed(id string) bool {
 	return strings.HasPrefix(id, "document/")
 }
 
-// AllRules returns the ids and severities of all rules that settings can name: those of
-// schemas, those of this package, and those about changes.
-func AllRules() []Named {
-	var out []Named
+// ruleIDs are the IDs of all rules that settings can name: those of schemas, those of this
+// package, and those about changes.
+func ruleIDs() []string {
+	var out []string
 	for _, r := range schema.Rules() {
-		out = append(out, Named{r.ID, r.Severity})
+		out = append(out, r.ID)
 	}
 	for _, r := range Rules() {
-		out = append(out, Named{r.ID, r.Severity})
+		out = append(out, r.ID)
 	}
 	for _, r := range ChangeRules() {
-		out = append(out, Named{r.ID, r.Severity.Problem()})
+		out = append(out, r.ID)
 	}
 	return out
-}
-
-// Named is the name of a rule with its severity.
-type Named struct {
-	ID       string
-	Severity diag.Severity
 }
 
 func matchEnd(pattern, text string) bool {
