@@ -19,6 +19,7 @@ var htmlSource string
 var htmlReport = template.Must(template.New("report").Funcs(template.FuncMap{
 	"seconds": func(d time.Duration) string { return seconds(d) },
 	"count":   count,
+	"breaks":  breaks,
 }).Parse(htmlSource))
 
 // htmlPage is what the template shows.
@@ -28,7 +29,7 @@ type htmlPage struct {
 	Summary           *Summary
 	Seed              string // "" where inputs come from files
 	Tallies           []htmlTally
-	Failures          []*htmlTest
+	Faults            []*htmlFault
 	Files             []*htmlFile
 }
 
@@ -37,6 +38,12 @@ type htmlTally struct {
 	Word    string
 	N       int
 	Share   float64 // of all tests, in percent
+}
+
+// An htmlFault is one message with all tests that it stands for.
+type htmlFault struct {
+	Message, Clause string
+	Tests           []*htmlTest
 }
 
 type htmlFile struct {
@@ -113,10 +120,21 @@ func newHTMLPage(s *Summary) *htmlPage {
 		file.Tests = append(file.Tests, test)
 		if test.Open {
 			file.Failed++
-			page.Failures = append(page.Failures, test)
+			page.fault(test)
 		}
 	}
 	return page
+}
+
+// fault puts a test to those that failed with the same message.
+func (p *htmlPage) fault(t *htmlTest) {
+	for _, f := range p.Faults {
+		if f.Message == t.Message {
+			f.Tests = append(f.Tests, t)
+			return
+		}
+	}
+	p.Faults = append(p.Faults, &htmlFault{Message: t.Message, Clause: t.Clause, Tests: []*htmlTest{t}})
 }
 
 func newHTMLTest(r *Result, index int, sets bool) *htmlTest {
@@ -195,6 +213,11 @@ func valueText(v any) string {
 		return fmt.Sprint(v)
 	}
 	return strings.TrimSpace(b.String())
+}
+
+// breaks lets a long name go on in the next line after any "_".
+func breaks(name string) template.HTML {
+	return template.HTML(strings.ReplaceAll(template.HTMLEscapeString(name), "_", "_<wbr>")) //nolint:gosec // escaped
 }
 
 // slug makes an ID of a page from a text.
