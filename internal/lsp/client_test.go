@@ -145,6 +145,9 @@ func (c *client) opens(uri, text string) {
 	c.notify("textDocument/didOpen", `{"textDocument": {"uri": `+quote(uri)+`, "languageId": "json", "version": 1, "text": `+quote(text)+`}}`)
 }
 
+// settled waits until the server has taken everything that was said to it.
+func (c *client) settled() { _, _ = c.call("$/settled", "{}") }
+
 // at is the params of a request about a place, given as an offset.
 func at(uri, text string, offset int) string {
 	p := newLines(text).position(offset, utf16Encoding)

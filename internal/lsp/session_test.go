@@ -8,7 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,16 +69,29 @@ func TestEnds(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := connect(t, Config{}, everything)
-				c.opens("file:///x.json", bucket) // its diagnosis must not keep the server
-				test.end(c)
-				if err := <-c.serveErr; !errors.Is(err, test.want) || test.want == nil && err != nil {
-					t.Errorf("Serve: %v, want %v", err, test.want)
-				}
-			})
+			c := connect(t, Config{}, everything)
+			c.opens("file:///x.json", bucket) // its diagnosis must not keep the server
+			test.end(c)
+			if err := <-c.serveErr; !errors.Is(err, test.want) || test.want == nil && err != nil {
+				t.Errorf("Serve: %v, want %v", err, test.want)
+			}
+			nothingRuns(t)
 		})
 	}
+}
+
+// nothingRuns fails if the server has left a goroutine behind.
+func nothingRuns(t *testing.T) {
+	t.Helper()
+	for range 100 {
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		if !bytes.Contains(stacks, []byte("lsp.(*server)")) && !bytes.Contains(stacks, []byte("lsp.(*outbox)")) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond) // the reader ends a moment after its input
+	}
+	t.Error("a goroutine of the server is left behind")
 }
 
 func TestEndOfContext(t *testing.T) {
@@ -206,44 +221,83 @@ func TestLenientHeader(t *testing.T) {
 	}
 }
 
-// Typing: a document is judged when it has rested for a while, and only then.
+// A clock stands still until it is advanced.
+type clock struct {
+	mu     sync.Mutex
+	now    time.Duration
+	alarms map[*func()]time.Duration
+}
+
+func (c *clock) afterFunc(d time.Duration, f func()) (stop func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d <= 0 {
+		go f()
+		return func() bool { return false }
+	}
+	c.alarms[&f] = c.now + d
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_, waiting := c.alarms[&f]
+		delete(c.alarms, &f)
+		return waiting
+	}
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now += d
+	for f, at := range c.alarms {
+		if at <= c.now {
+			delete(c.alarms, f)
+			go (*f)()
+		}
+	}
+}
+
+// Typing: a document is judged when it has rested for a while, and only then. The clock
+// is not that of testing/synctest: the library for patterns keeps a goroutine of its own.
 func TestDiagnosticsWhileTyping(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := connect(t, Config{Debounce: time.Second}, everything)
-		const uri = "file:///bucket.json"
-		start := time.Now()
-		c.opens(uri, bucket)
-		if got := c.published(uri); len(got.Diagnostics) > 0 || *got.Version != 1 || time.Since(start) != 0 {
-			t.Errorf("when it was opened: %+v after %s", got, time.Since(start))
-		}
-		change := func(version int, line, from, to int, text string) {
-			c.notify("textDocument/didChange", fmt.Sprintf(`{"textDocument": {"uri": %q, "version": %d}, "contentChanges": [
-				{"range": {"start": {"line": %d, "character": %d}, "end": {"line": %d, "character": %d}}, "text": %s}]}`, uri, version, line, from, line, to, quote(text)))
-		}
-		change(2, 1, 2, 12, `"typName"`)
-		time.Sleep(900 * time.Millisecond)
-		change(3, 2, 2, 15, `"describe"`)
-		if got := c.published(uri); time.Since(start) != 1900*time.Millisecond || *got.Version != 3 ||
-			ids(got.Diagnostics) != "1:schema/missing-key 1:schema/missing-key 2:schema/unknown-key 3:schema/unknown-key" {
-			t.Errorf("after typing: %s after %s", ids(got.Diagnostics), time.Since(start))
-		}
-		c.notify("textDocument/didChange", fmt.Sprintf(`{"textDocument": {"uri": %q, "version": 4}, "contentChanges": [{"text": %s}]}`, uri, quote("{\n\"typeName\": \"A::B::C\",\n}")))
-		c.notify("textDocument/didSave", fmt.Sprintf(`{"textDocument": {"uri": %q}}`, uri))
-		got := c.published(uri)
-		if time.Since(start) != 1900*time.Millisecond || *got.Version != 4 || !strings.HasPrefix(ids(got.Diagnostics), "1:schema/missing-key") {
-			t.Errorf("after saving: %+v after %s", got, time.Since(start))
-		}
-		change(5, 1, 0, 1, `x`)
-		c.notify("textDocument/didClose", fmt.Sprintf(`{"textDocument": {"uri": %q}}`, uri))
-		if got := c.published(uri); len(got.Diagnostics) > 0 || got.Version != nil {
-			t.Errorf("after closing: %+v", got)
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if len(c.notes) > 0 {
-			t.Error("something was published for a closed document")
-		}
-	})
+	now := &clock{alarms: map[*func()]time.Duration{}}
+	c := connect(t, Config{Debounce: time.Second, AfterFunc: now.afterFunc}, everything)
+	const uri = "file:///bucket.json"
+	c.opens(uri, bucket)
+	if got := c.published(uri); len(got.Diagnostics) > 0 || *got.Version != 1 {
+		t.Errorf("when it was opened: %+v", got)
+	}
+	change := func(version int, line, from, to int, text string) {
+		c.notify("textDocument/didChange", fmt.Sprintf(`{"textDocument": {"uri": %q, "version": %d}, "contentChanges": [
+			{"range": {"start": {"line": %d, "character": %d}, "end": {"line": %d, "character": %d}}, "text": %s}]}`, uri, version, line, from, line, to, quote(text)))
+		c.settled()
+	}
+	change(2, 1, 2, 12, `"typName"`)
+	now.advance(900 * time.Millisecond)
+	change(3, 2, 2, 15, `"describe"`)
+	now.advance(900 * time.Millisecond)
+	if c.settled(); len(c.notes) > 0 {
+		t.Error("it was judged while it changed")
+	}
+	now.advance(100 * time.Millisecond)
+	if got := c.published(uri); *got.Version != 3 ||
+		ids(got.Diagnostics) != "1:schema/missing-key 1:schema/missing-key 2:schema/unknown-key 3:schema/unknown-key" {
+		t.Errorf("after typing: %s", ids(got.Diagnostics))
+	}
+	c.notify("textDocument/didChange", fmt.Sprintf(`{"textDocument": {"uri": %q, "version": 4}, "contentChanges": [{"text": %s}]}`, uri, quote("{\n\"typeName\": \"A::B::C\",\n}")))
+	c.notify("textDocument/didSave", fmt.Sprintf(`{"textDocument": {"uri": %q}}`, uri))
+	if got := c.published(uri); *got.Version != 4 || !strings.HasPrefix(ids(got.Diagnostics), "1:schema/missing-key") {
+		t.Errorf("after saving: %+v", got)
+	}
+	change(5, 1, 0, 1, `x`)
+	c.notify("textDocument/didClose", fmt.Sprintf(`{"textDocument": {"uri": %q}}`, uri))
+	if got := c.published(uri); len(got.Diagnostics) > 0 || got.Version != nil {
+		t.Errorf("after closing: %+v", got)
+	}
+	now.advance(time.Minute)
+	if c.settled(); len(c.notes) > 0 || len(now.alarms) > 0 {
+		t.Error("a closed document is judged")
+	}
 }
 
 // A syntax error in the middle is one problem at its place, in UTF-16 columns.
@@ -280,43 +334,40 @@ func TestLongRanges(t *testing.T) {
 
 // Inputs are judged by the schema as it is in the editor, not as it was saved.
 func TestInputs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		config := withProject(map[string]string{"acme-store-bucket.json": bucket})
-		config.AfterFunc = nil
-		config.CheckInputs = func(files fs.FS, s *schema.Schema) (diag.List, error) {
-			data, err := fs.ReadFile(files, "inputs/inputs_1_create.json")
-			if err != nil {
-				return nil, err
-			}
-			at := func(start int) diag.Range {
-				return diag.Range{File: "inputs/inputs_1_create.json", Start: diag.Position{Offset: start, Line: 1, Column: start + 1}, End: diag.Position{Offset: start + 1, Line: 1, Column: start + 2}}
-			}
-			problems := diag.List{{ID: "inputs/other", At: diag.Range{File: "inputs/inputs_2_create.json"}}}
-			if s.Property([]string{"Size"}) == nil {
-				problems.Add(diag.Problem{ID: "inputs/size", Message: string(data), At: at(1)})
-			}
-			return append(problems, diag.Problem{ID: "inputs/schema", At: at(bytes.IndexByte(data, '0'))}), nil
+	config := withProject(map[string]string{"acme-store-bucket.json": bucket})
+	config.CheckInputs = func(files fs.FS, s *schema.Schema) (diag.List, error) {
+		data, err := fs.ReadFile(files, "inputs/inputs_1_create.json")
+		if err != nil {
+			return nil, err
 		}
-		c := connect(t, config, everything)
-		const in, of = "file:///work/inputs/inputs_1_create.json", "file:///work/acme-store-bucket.json"
-		c.opens(in, `{"Size": {{Size}}, "Name": "{{Name}}"}`)
-		if got := c.published(in); len(got.Diagnostics) > 0 {
-			t.Errorf("by the schema on disk: %+v", got)
+		at := func(start int) diag.Range {
+			return diag.Range{File: "inputs/inputs_1_create.json", Start: diag.Position{Offset: start, Line: 1, Column: start + 1}, End: diag.Position{Offset: start + 1, Line: 1, Column: start + 2}}
 		}
-		c.opens(of, replaced(`"Size": {`, `"Weight": {`))
-		got := c.published(in)
-		if ids(got.Diagnostics) != "1:inputs/size" || got.Diagnostics[0].Message != `{"Size": 0       , "Name": "xxNamexx"}` {
-			t.Errorf("by the schema in the editor: %+v", got)
+		problems := diag.List{{ID: "inputs/other", At: diag.Range{File: "inputs/inputs_2_create.json"}}}
+		if s.Property([]string{"Size"}) == nil {
+			problems.Add(diag.Problem{ID: "inputs/size", Message: string(data), At: at(1)})
 		}
-		c.notify("textDocument/didChange", `{"textDocument": {"uri": "`+of+`", "version": 2}, "contentChanges": [{"text": "{\"typeName\": 5}"}]}`)
-		if got := c.published(in); ids(got.Diagnostics) != "1:inputs/no-schema" {
-			t.Errorf("by a broken schema: %+v", got)
-		}
-		c.notify("workspace/didChangeWatchedFiles", `{"changes": []}`)
-		if got := c.published(in); ids(got.Diagnostics) != "1:inputs/no-schema" {
-			t.Errorf("after a change on disk: %+v", got)
-		}
-	})
+		return append(problems, diag.Problem{ID: "inputs/schema", At: at(bytes.IndexByte(data, '0'))}), nil
+	}
+	c := connect(t, config, everything)
+	const in, of = "file:///work/inputs/inputs_1_create.json", "file:///work/acme-store-bucket.json"
+	c.opens(in, `{"Size": {{Size}}, "Name": "{{Name}}"}`)
+	if got := c.published(in); len(got.Diagnostics) > 0 {
+		t.Errorf("by the schema on disk: %+v", got)
+	}
+	c.opens(of, replaced(`"Size": {`, `"Weight": {`))
+	got := c.published(in)
+	if ids(got.Diagnostics) != "1:inputs/size" || got.Diagnostics[0].Message != `{"Size": 0       , "Name": "xxNamexx"}` {
+		t.Errorf("by the schema in the editor: %+v", got)
+	}
+	c.notify("textDocument/didChange", `{"textDocument": {"uri": "`+of+`", "version": 2}, "contentChanges": [{"text": "{\"typeName\": 5}"}]}`)
+	if got := c.published(in); ids(got.Diagnostics) != "1:inputs/no-schema" {
+		t.Errorf("by a broken schema: %+v", got)
+	}
+	c.notify("workspace/didChangeWatchedFiles", `{"changes": []}`)
+	if got := c.published(in); ids(got.Diagnostics) != "1:inputs/no-schema" {
+		t.Errorf("after a change on disk: %+v", got)
+	}
 }
 
 // Nothing is said about documents of another trade.
@@ -336,32 +387,30 @@ func TestOtherDocuments(t *testing.T) {
 }
 
 func TestCancellation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		asked, release := make(chan bool), make(chan bool)
-		config := Config{Explain: func(string) (Explanation, bool) {
-			asked <- true
-			<-release
-			return Explanation{}, false
-		}, Lint: func(s *schema.Schema, found diag.List) diag.List {
-			return diag.List{{ID: "slow/rule", At: s.Root.At}}
-		}}
-		c := connect(t, config, everything)
-		c.opens("file:///x.json", `{"typeName": "A::B::C"}`)
-		id, answer := c.begin("textDocument/hover", at("file:///x.json", "", 0))
-		<-asked
-		c.notify("$/cancelRequest", `{"id": `+id+`}`)
-		c.notify("$/cancelRequest", `{"id": "never"}`)
-		// The server goes on while the request is worked on.
-		if _, err := c.call("textDocument/documentSymbol", `{"textDocument": {"uri": "file:///x.json"}}`); err != nil {
-			t.Error(err)
-		}
-		close(release)
-		_, err := wait(answer)
-		var got *responseError
-		if !errors.As(err, &got) || got.Code != codeRequestCancelled {
-			t.Errorf("the answer is %v", err)
-		}
-	})
+	asked, release := make(chan bool), make(chan bool)
+	config := Config{Explain: func(string) (Explanation, bool) {
+		asked <- true
+		<-release
+		return Explanation{}, false
+	}, Lint: func(s *schema.Schema, found diag.List) diag.List {
+		return diag.List{{ID: "slow/rule", At: s.Root.At}}
+	}}
+	c := connect(t, config, everything)
+	c.opens("file:///x.json", `{"typeName": "A::B::C"}`)
+	id, answer := c.begin("textDocument/hover", at("file:///x.json", "", 0))
+	<-asked
+	c.notify("$/cancelRequest", `{"id": `+id+`}`)
+	c.notify("$/cancelRequest", `{"id": "never"}`)
+	// The server goes on while the request is worked on.
+	if _, err := c.call("textDocument/documentSymbol", `{"textDocument": {"uri": "file:///x.json"}}`); err != nil {
+		t.Error(err)
+	}
+	close(release)
+	_, err := wait(answer)
+	var got *responseError
+	if !errors.As(err, &got) || got.Code != codeRequestCancelled {
+		t.Errorf("the answer is %v", err)
+	}
 }
 
 // A bug in one request is its own failure, and is logged.
