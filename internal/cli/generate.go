@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -256,9 +256,12 @@ func (c *console) codegenInput(p *project.Project, s *schema.Schema) (codegen.In
 	return in, nil
 }
 
+// maxSource bounds a source file that is read for a hint of what it is.
+const maxSource = 8 << 20
+
 // readOptional reads a file; one that is not there is empty.
 func readOptional(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
+	data, err := document.ReadFile(path, maxSource)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

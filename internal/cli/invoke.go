@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -123,11 +122,19 @@ func (c *console) checkRequestFile(name string) error {
 	if name == "-" {
 		return nil
 	}
-	file, err := os.Open(c.path(name))
+	info, err := os.Stat(c.path(name))
+	if err == nil && info.Mode().IsRegular() {
+		var file *os.File
+		if file, err = os.Open(c.path(name)); err == nil {
+			return file.Close()
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("argument REQUEST: can't open %q: %w", name, errors.Unwrap(err))
 	}
-	return file.Close()
+	return &usageError{
+		message: fmt.Sprintf("argument REQUEST: %s is not a regular file", name), hint: "a request can come through a pipe, too: - reads the standard input",
+	}
 }
 
 func (c *console) invoke(ctx context.Context, opts *invokeOptions, kind string, args []string) error {
@@ -144,7 +151,7 @@ func (c *console) invoke(ctx context.Context, opts *invokeOptions, kind string, 
 			schema.Resource: "cfn invoke resource calls its handlers", schema.Hook: "cfn invoke hook calls its handlers", schema.Module: "a module has no handlers",
 		}[p.Kind])
 	}
-	event, err := c.readRequest(opts, args)
+	event, err := c.readRequest(ctx, opts, args)
 	if err != nil {
 		return err
 	}
@@ -162,12 +169,12 @@ func (c *console) invoke(ctx context.Context, opts *invokeOptions, kind string, 
 }
 
 // readRequest reads the request file, or the event file, and applies --set.
-func (c *console) readRequest(opts *invokeOptions, args []string) (*invoke.EventFile, error) {
+func (c *console) readRequest(ctx context.Context, opts *invokeOptions, args []string) (*invoke.EventFile, error) {
 	name := opts.event
 	if name == "" {
 		name = args[1]
 	}
-	data, err := c.readInput(name)
+	data, err := c.readInput(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -203,24 +210,44 @@ func (c *console) readRequest(opts *invokeOptions, args []string) (*invoke.Event
 // maxRequest bounds a request file; Lambda takes no more.
 const maxRequest = 6 << 20
 
-func (c *console) readInput(name string) ([]byte, error) {
-	input := c.Stdin
-	if name != "-" {
-		file, err := os.Open(c.path(name))
-		if err != nil {
-			return nil, fmt.Errorf("read the request: %w", err)
-		}
-		defer file.Close()
-		input = file
+// readInput reads a file, or the standard input to its end.
+func (c *console) readInput(ctx context.Context, name string) ([]byte, error) {
+	var data []byte
+	var err error
+	if name == "-" {
+		name = "the standard input"
+		data, err = c.readStdin(ctx, maxRequest)
+	} else {
+		data, err = document.ReadFile(c.path(name), maxRequest)
 	}
-	data, err := io.ReadAll(io.LimitReader(input, maxRequest+1))
+	var large *document.TooLargeError
+	if errors.As(err, &large) {
+		return nil, fmt.Errorf("read the request: %s has more than the %d bytes that Lambda takes", name, maxRequest)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the request: %w", err)
 	}
-	if len(data) > maxRequest {
-		return nil, fmt.Errorf("read the request: %s has more than the %d bytes that Lambda takes", name, maxRequest)
-	}
 	return data, nil
+}
+
+// readStdin reads the standard input to its end. It gives up when ctx ends: somebody may
+// be typing.
+func (c *console) readStdin(ctx context.Context, most int64) ([]byte, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		data, err := document.ReadAll(c.Stdin, most)
+		done <- result{data, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case r := <-done:
+		return r.data, r.err
+	}
 }
 
 // limits of one call, as the official tool has them.

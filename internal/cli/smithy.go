@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/smithy"
@@ -311,7 +312,7 @@ func (c *console) convertSmithy(args []string, opts smithyOptions, settings smit
 func (c *console) smithySettings(opts smithyOptions) (smithy.Settings, error) {
 	var settings smithy.Settings
 	if opts.config != "" {
-		data, err := os.ReadFile(c.path(opts.config))
+		data, err := document.ReadFile(c.path(opts.config), 8<<20)
 		if err != nil {
 			return settings, fmt.Errorf("read the settings: %w", err)
 		}

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -259,7 +260,7 @@ const maxPacked = 512 << 20
 
 // file appends a file from disk.
 func (a *archiver) file(from, name string, mode fs.FileMode) error {
-	data, err := readBounded(from, maxPacked)
+	data, err := document.ReadFile(from, maxPacked)
 	if err != nil {
 		return fmt.Errorf("pack %s: %w", name, err)
 	}

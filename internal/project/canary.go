@@ -60,7 +60,7 @@ func (p *Project) Canaries() ([]codegen.File, diag.List, error) {
 			c.warn(diag.Range{File: p.Name(SettingsFile)}, fmt.Sprintf("canarySettings names %q, which is no file of inputs", name), "such files are called inputs_1.json, inputs_2.json …")
 			continue
 		}
-		data, err := readBounded(p.Path(canaryInputs+"/"+name), maxDocument)
+		data, err := document.ReadFile(p.Path(canaryInputs+"/"+name), maxDocument)
 		if errors.Is(err, fs.ErrNotExist) {
 			c.warn(diag.Range{File: p.Name(SettingsFile)}, fmt.Sprintf("canarySettings names %s, and there is no %s", name, p.Name(canaryInputs+"/"+name)), "")
 			continue
@@ -89,7 +89,7 @@ func (c *canaries) warn(at diag.Range, message, hint string) {
 }
 
 func (c *canaries) bootstrap() error {
-	data, err := readBounded(c.project.Path(canaryInputs+"/dependencies.yml"), maxDocument)
+	data, err := document.ReadFile(c.project.Path(canaryInputs+"/dependencies.yml"), maxDocument)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

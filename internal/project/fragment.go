@@ -58,7 +58,7 @@ func (p *Project) Fragment() (*Fragment, diag.List, error) {
 	}
 	f := &Fragment{File: files[0]}
 	name := p.Name(f.File)
-	if f.Data, err = readBounded(p.Path(f.File), maxDocument); err != nil {
+	if f.Data, err = document.ReadFile(p.Path(f.File), maxDocument); err != nil {
 		return nil, nil, fmt.Errorf("read the module's fragment: %w", err)
 	}
 	root, problems := parseTemplate(name, f.Data)
@@ -279,7 +279,7 @@ func (f *Fragment) Schema(typeName string) []byte {
 // ModuleSchemaState compares schema.json of a module with its fragment. The file is
 // always taken for generated, because nothing else could be in it.
 func (p *Project) ModuleSchemaState(f *Fragment) (State, error) {
-	data, err := readBounded(p.Path(ModuleSchema), maxDocument)
+	data, err := document.ReadFile(p.Path(ModuleSchema), maxDocument)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Missing, nil

@@ -102,7 +102,7 @@ func Init(ctx context.Context, dir, label string, config InitConfig) ([]Status, 
 func (p *Project) newSources(example codegen.File, config InitConfig) ([]codegen.File, diag.List, error) {
 	text := example.Data
 	if !config.Overwrite {
-		data, err := readBounded(p.Path(example.Path), maxDocument)
+		data, err := document.ReadFile(p.Path(example.Path), maxDocument)
 		if err == nil {
 			text = data
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -145,7 +145,7 @@ func (p *Project) newSources(example codegen.File, config InitConfig) ([]codegen
 // newSettings is the text of .rpdk-config, with what was in it and is not ours to set.
 func (p *Project) newSettings(config InitConfig) ([]byte, error) {
 	var old *document.Value
-	data, err := readBounded(p.Path(SettingsFile), 1<<20)
+	data, err := document.ReadFile(p.Path(SettingsFile), 1<<20)
 	switch {
 	case err == nil:
 		old, _ = document.ParseJSON(p.Name(SettingsFile), data, document.Limits{Depth: 64})

@@ -75,7 +75,7 @@ func Open(dir, label string) (*Project, diag.List, error) {
 		return nil, nil, fmt.Errorf("find the project: %w", err)
 	}
 	p := &Project{Dir: dir, Label: label}
-	data, err := readBounded(filepath.Join(dir, SettingsFile), 1<<20)
+	data, err := document.ReadFile(filepath.Join(dir, SettingsFile), 1<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, &NotFoundError{Dir: label, Above: above(dir)}
 	}
@@ -132,7 +132,7 @@ func (s *Settings) ArchiveFile() string { return s.Hyphenated() + ".zip" }
 // a problem. The schema is nil or incomplete if the list has error-severity problems.
 func (p *Project) Schema(config schema.Config) (*schema.Schema, diag.List, error) {
 	name := p.SchemaFile()
-	data, err := readBounded(p.Path(name), maxDocument)
+	data, err := document.ReadFile(p.Path(name), maxDocument)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, diag.List{{
 			ID: "project/schema-missing", At: diag.Range{File: p.Name(name)},
@@ -167,18 +167,3 @@ func (p *Project) at(key string) diag.Range {
 
 // maxDocument bounds every document that is read from a project.
 const maxDocument = 8 << 20
-
-// readBounded reads a regular file of at most max bytes.
-func readBounded(path string, max int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is no regular file")}
-	}
-	if info.Size() > max {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it has %d bytes, more than the %d that are read", info.Size(), max)}
-	}
-	return os.ReadFile(path)
-}

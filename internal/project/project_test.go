@@ -94,7 +94,7 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, SettingsFile), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Open(dir, ""); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, _, err := Open(dir, ""); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("got %v", err)
 	}
 }

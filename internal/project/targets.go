@@ -81,7 +81,7 @@ func TargetSchemas(targets []Target) []*schema.Schema {
 // readTargets fills known from the project and from extra.
 func (p *Project) readTargets(known map[string]*Target, extra []string) (diag.List, error) {
 	var problems diag.List
-	data, err := readBounded(p.Path(TargetsFile), 4*maxDocument)
+	data, err := document.ReadFile(p.Path(TargetsFile), 4*maxDocument)
 	if err == nil {
 		problems = append(problems, p.readTargetInfo(known, data)...)
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +101,7 @@ func (p *Project) readTargets(known map[string]*Target, extra []string) (diag.Li
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
-		data, err := readBounded(file, maxDocument)
+		data, err := document.ReadFile(file, maxDocument)
 		if err != nil {
 			return nil, fmt.Errorf("read the hook's targets: %w", err)
 		}

@@ -23,7 +23,7 @@ func TypeConfigurationFile(home string) string {
 // For a resource type it is the whole document; for a hook the member
 // CloudFormationConfiguration.HookConfiguration.Properties.
 func TypeConfiguration(path, label string, kind schema.Kind) (*document.Value, diag.List, error) {
-	data, err := readBounded(path, maxDocument)
+	data, err := document.ReadFile(path, maxDocument)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}

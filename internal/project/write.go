@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/formwork-dev/formwork/internal/codegen"
+	"github.com/formwork-dev/formwork/internal/document"
 )
 
 // A State says how a file on disk relates to what it should be.
@@ -58,7 +59,7 @@ func Compare(dir string, files []codegen.File) ([]Status, error) {
 }
 
 func stateOf(dir string, f codegen.File) (State, error) {
-	data, err := readBounded(filepath.Join(dir, filepath.FromSlash(f.Path)), maxDocument)
+	data, err := document.ReadFile(filepath.Join(dir, filepath.FromSlash(f.Path)), maxDocument)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Missing, nil
@@ -90,7 +91,7 @@ func generatedFiles(dir string) ([]string, error) {
 			if err != nil {
 				return err
 			}
-			data, err := readBounded(path, maxDocument)
+			data, err := document.ReadFile(path, maxDocument)
 			if name := filepath.ToSlash(rel); err == nil && codegen.IsGenerated(name, data) {
 				names = append(names, name)
 			}
