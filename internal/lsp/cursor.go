@@ -82,7 +82,7 @@ func cursorAt(text string, offset int) *cursor {
 		}
 		open.take(s.text, t, ahead)
 	}
-	if s.inComment() {
+	if s.comment {
 		return c
 	}
 	isKey := false
@@ -108,29 +108,10 @@ func touches(text string, t token) bool {
 	return (t.kind == wordToken || t.kind == stringToken && !t.closed) && t.end == len(text)
 }
 
-// inComment tells whether the text ends within a comment. It is asked at the end.
-func (s *scanner) inComment() bool {
-	line := s.text[strings.LastIndexAny(s.text, "\r\n")+1:]
-	line = strings.TrimLeft(line, " \t")
-	if strings.HasPrefix(line, "//") {
-		return true
-	}
-	i := strings.LastIndex(s.text, "/*")
-	if i < 0 || strings.Contains(s.text[i:], "*/") {
-		return false
-	}
-	whole := scanner{text: s.text, typing: true}
-	for t := whole.next(); t.kind != endToken; t = whole.next() {
-		if t.start <= i && i < t.end {
-			return false // inside a string
-		}
-	}
-	return true
-}
-
 // opened is the stack of what is open, outermost first.
 type opened struct {
 	frames []frame
+	deeper int  // how many are open below maxDepth, where nothing is looked at
 	done   bool // the document's value is complete
 	last   int  // the end of the last token
 }
@@ -164,10 +145,29 @@ func (o *opened) closeArrays() {
 	}
 }
 
+// skip passes over what nests too deep.
+func (o *opened) skip(t token) bool {
+	switch t.kind {
+	case openObject, openArray:
+		if o.deeper > 0 || len(o.frames) >= maxDepth {
+			o.deeper++
+			return true
+		}
+	case closeObject, closeArray:
+		if o.deeper > 0 {
+			if o.deeper--; o.deeper == 0 {
+				o.top().complete()
+			}
+			return true
+		}
+	}
+	return o.deeper > 0
+}
+
 // take reads one token that ends before the cursor.
 func (o *opened) take(text string, t, ahead token) {
 	o.last = t.end
-	if o.done {
+	if o.done || o.skip(t) {
 		return
 	}
 	isKey := t.kind == stringToken && ahead.kind == colonToken
@@ -214,7 +214,7 @@ func (o *opened) take(text string, t, ahead token) {
 // there already, isKey that it is followed by a colon, newLine that it stands on a line of
 // its own.
 func (o *opened) describe(c *cursor, typing, isKey, newLine bool) bool {
-	if len(o.frames) == 0 || o.done || o.top().stray || len(o.frames) > maxDepth {
+	if len(o.frames) == 0 || o.done || o.deeper > 0 || o.top().stray {
 		return false
 	}
 	f := o.top()

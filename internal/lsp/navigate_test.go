@@ -3,8 +3,13 @@ package lsp
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/fixtures"
 )
 
 func TestHover(t *testing.T) {
@@ -182,5 +187,35 @@ func TestQuickFixes(t *testing.T) {
 			}
 			t.Errorf("there is no %q among %+v", test.title, actions)
 		})
+	}
+}
+
+// Every request is answered in the published schemas, whole and cut in the middle.
+func TestPublishedSchemas(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(fixtures.Dir(t, "schemas/aws"), "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are no schemas: ", err)
+	}
+	s := newTestServer(t, Config{})
+	for i := 0; i < len(files); i += 25 {
+		data, err := os.ReadFile(files[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(data)
+		for _, place := range []string{`"/properties/`, `"type"`, `"$ref"`, `"handlers"`} {
+			if offset := strings.LastIndex(text, place); offset >= 0 {
+				s.answerAll(t, "file:///x.json", text, offset+2)
+				s.answerAll(t, "file:///x.json", text[:offset+2], offset+2)
+			}
+		}
+		d := s.newSnapshot("file:///x.json", nil, text)
+		strict, _ := document.ParseJSON("", data, document.Limits{})
+		sameTree(t, d.tree(), strict)
+		for _, p := range d.analysis().schema().PrimaryIdentifier {
+			if found, _ := d.shapeAt(nil).find(p.Tokens); found == nil {
+				t.Errorf("%s: nothing is found at %s", filepath.Base(files[i]), p.Text)
+			}
+		}
 	}
 }

@@ -44,6 +44,8 @@ type scanner struct {
 	// quote goes on to the end of the text. Otherwise it ends before what is probably no
 	// part of it.
 	typing bool
+
+	comment bool // the text ends within a comment
 }
 
 func (s *scanner) next() token {
@@ -77,11 +79,13 @@ func (s *scanner) space() {
 		case strings.HasPrefix(rest, "\ufeff"):
 			s.pos += len("\ufeff")
 		case strings.HasPrefix(rest, "//"):
-			s.pos += lineEnd(rest)
+			end := lineEnd(rest)
+			s.pos += end
+			s.comment = end == len(rest)
 		case strings.HasPrefix(rest, "/*"):
 			end := strings.Index(rest, "*/")
 			if end < 0 {
-				s.pos = len(s.text)
+				s.pos, s.comment = len(s.text), true
 				return
 			}
 			s.pos += end + len("*/")
