@@ -11,7 +11,8 @@ import (
 )
 
 // Diff lists what changed from an older version of a schema to a newer one, the breaking
-// changes first; nil if nothing did. The order of the arguments matters: what is added
+// changes first; nil if nothing did. What could not be compared, because a document that
+// is referred to is not at hand, counts as changed. Neither schema is nil. The order of the arguments matters: what is added
 // one way round is removed the other, and a schema does not say how old it is.
 //
 // Only what has a meaning counts: the order of members, of lists of paths, of required,

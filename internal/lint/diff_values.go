@@ -39,8 +39,11 @@ func (d *differ) values(oldNode, newNode *document.Value, at document.Pointer) {
 	if oldErr != nil || newErr != nil {
 		// What leads nowhere in both is a fault of both, unless it is in another document,
 		// which may well have changed.
-		if oldErr == nil || newErr == nil || foreign(textOf(newNode.Get("$ref"))) {
+		switch {
+		case oldErr == nil || newErr == nil:
 			d.add("breaking/unresolved", at, "a reference leads nowhere in one of the versions: what it describes was not compared", newNode.At)
+		case foreign(textOf(newNode.Get("$ref"))):
+			d.add("breaking/unresolved", at, "another document is not at hand: what it describes was not compared", newNode.At)
 		}
 		return
 	}
