@@ -217,23 +217,35 @@ type hookReply struct {
 	Annotations          []Annotation `json:"annotations,omitempty"`
 }
 
-func (f *hookFunction[C]) answer(ctx context.Context, payload []byte) ([]byte, error) {
+func (f *hookFunction[C]) answer(ctx context.Context, payload []byte) (answer []byte, err error) {
+	req, redact := HookRequest[C]{}, &redactor{}
+	defer func() {
+		if cause := recover(); cause != nil {
+			message := panicked(req.Logger, cause)
+			answer, err = f.encode(req, redact, HookEvent{Status: StatusFailed, Code: CodeInternalFailure, Message: message})
+		}
+	}()
 	top, err := openEnvelope(payload)
 	if errors.Is(err, errNotJSON) {
 		return nil, err
 	}
-	req, redact := HookRequest[C]{}, &redactor{}
 	if err == nil {
 		req.Token = top.text("clientRequestToken")
-		redact, err = f.read(ctx, top, &req)
+		err = f.read(ctx, top, &req, redact)
 	}
 	var event HookEvent
 	if err == nil {
-		event = f.run(ctx, req)
+		event = f.handlers[req.Point](ctx, req)
 	} else {
 		found := FromError(err)
 		event = HookEvent{Status: StatusFailed, Code: found.Code, Message: found.Error()}
 	}
+	return f.encode(req, redact, event)
+}
+
+// encode writes an event, and a FAILED one in place of one that is too large
+// for Lambda.
+func (f *hookFunction[C]) encode(req HookRequest[C], redact *redactor, event HookEvent) ([]byte, error) {
 	reply := f.reply(req, event)
 	reply.Message = redact.text(reply.Message)
 	text, err := writeJSON(reply)
@@ -244,8 +256,8 @@ func (f *hookFunction[C]) answer(ctx context.Context, payload []byte) ([]byte, e
 		Message: fmt.Sprintf("the answer has %d bytes, more than the %d that Lambda returns", len(text), maxPayload)})
 }
 
-// read fills in the request. Its errors are *Error.
-func (f *hookFunction[C]) read(ctx context.Context, top fields, req *HookRequest[C]) (*redactor, error) {
+// read fills in the request, and the redactor. Its errors are *Error.
+func (f *hookFunction[C]) read(ctx context.Context, top fields, req *HookRequest[C], redact *redactor) error {
 	data, outer := top.object("requestData"), top.object("requestContext")
 	req.TypeName, req.Point = f.TypeName, Point(top.text("actionInvocationPoint"))
 	req.StackID, req.ChangeSetID, req.AccountID = top.text("stackId"), top.text("changeSetId"), top.text("awsAccountId")
@@ -254,36 +266,36 @@ func (f *hookFunction[C]) read(ctx context.Context, top fields, req *HookRequest
 	req.Credentials = data.credentials("callerCredentials")
 	req.FirstCall, req.Memory = outer.raw("callbackContext") == nil, NewMemory()
 	configuration, url := top.tree("hookModel"), data.text("payload")
-	redact := newRedactor(nil, []Credentials{req.Credentials, data.credentials("providerCredentials")}, nil, configuration)
+	*redact = *newRedactor(nil, []Credentials{req.Credentials, data.credentials("providerCredentials")}, nil, configuration)
 	if *top.problem != nil {
-		return redact, *top.problem
+		return *top.problem
 	}
 	req.Logger = slog.New(redactingHandler{f.LogHandler, redact}).With("type", f.TypeName, "point", string(req.Point), "target", req.TargetName)
 	if f.handlers[req.Point] == nil {
-		return redact, Errorf(CodeInvalidRequest, "Hook of type '%s' has no handler for %s.", f.TypeName, req.Point)
+		return Errorf(CodeInvalidRequest, "Hook of type '%s' has no handler for %s.", f.TypeName, req.Point)
 	}
 	if data.raw("hookEncryptionKeyArn") != nil && req.Credentials.Empty() {
 		req.Logger.Warn("the credentials are encrypted with a key of the customer and cannot be used")
 	}
 	if context := outer.raw("callbackContext"); context != nil {
 		if err := req.Memory.UnmarshalJSON(context); err != nil {
-			return redact, InvalidRequest(err.Error())
+			return InvalidRequest(err.Error())
 		}
 	}
 	if configuration != nil {
 		req.Configuration = new(C)
 		if err := decodeInto(recast(configuration, f.configuration, true), req.Configuration); err != nil {
-			return redact, InvalidTypeConfiguration(f.TypeName, err.Error())
+			return InvalidTypeConfiguration(f.TypeName, err.Error())
 		}
 	}
 	if text := string(req.TargetModel); url != "" && (text == "" || text == "{}") {
 		model, err := f.fetch(ctx, url)
 		if err != nil {
-			return redact, Errorf(CodeInternalFailure, "the target model cannot be fetched: %w", err)
+			return Errorf(CodeInternalFailure, "the target model cannot be fetched: %w", err)
 		}
 		req.TargetModel = model
 	}
-	return redact, nil
+	return nil
 }
 
 // fetch gets a target model that was too large for the request. It tries three
@@ -322,16 +334,6 @@ func (f *hookFunction[C]) get(ctx context.Context, url string) ([]byte, int, err
 		return nil, 0, errors.New("the answer broke off")
 	}
 	return text, response.StatusCode, nil
-}
-
-func (f *hookFunction[C]) run(ctx context.Context, req HookRequest[C]) (event HookEvent) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			message := panicked(req.Logger, cause)
-			event = HookEvent{Status: StatusFailed, Code: CodeInternalFailure, Message: message}
-		}
-	}()
-	return f.handlers[req.Point](ctx, req)
 }
 
 func (f *hookFunction[C]) reply(req HookRequest[C], event HookEvent) hookReply {

@@ -27,8 +27,10 @@ type Function struct {
 func New(e Extension) (*Function, error) { return e.build() }
 
 // Call answers one invocation: a request as JSON in, a progress event as JSON
-// out. The only error is a payload that is not JSON; every other fault,
-// panics of the handler included, is a FAILED event.
+// out. The only error is a payload that is not JSON; every other fault is a
+// FAILED event. That includes a panic of the handler and of what is called
+// around it, such as the MarshalJSON of a model, but not one in a goroutine
+// that the handler started: nothing can stop that from ending the process.
 func (f *Function) Call(ctx context.Context, payload []byte) ([]byte, error) {
 	return f.call(ctx, payload)
 }
@@ -109,24 +111,29 @@ type incoming[M, C any] struct {
 	redact   *redactor
 }
 
-func (f *resourceFunction[M, C]) answer(ctx context.Context, payload []byte) ([]byte, error) {
+func (f *resourceFunction[M, C]) answer(ctx context.Context, payload []byte) (answer []byte, err error) {
+	in := &incoming[M, C]{redact: &redactor{}}
+	defer func() {
+		if cause := recover(); cause != nil {
+			message := panicked(in.req.Logger, cause)
+			reply := f.reply(in, Event[M]{Status: StatusFailed, Code: CodeInternalFailure, Message: message})
+			answer, err = f.encode(in, reply)
+		}
+	}()
 	top, err := openEnvelope(payload)
 	if errors.Is(err, errNotJSON) {
 		return nil, err
 	}
-	in := &incoming[M, C]{redact: &redactor{}}
 	var reply resourceReply
 	if err == nil {
 		in.req.Token = top.text("bearerToken")
 		err = f.read(top, in)
 	}
 	if err == nil {
-		reply = f.reply(in, f.run(ctx, in))
+		reply = f.reply(in, f.handlers[in.req.Action](ctx, in.req))
 	} else {
 		reply = failedReply(err)
 	}
-	reply.BearerToken = in.req.Token
-	reply.Message = in.redact.text(reply.Message)
 	return f.encode(in, reply)
 }
 
@@ -274,21 +281,14 @@ func (f *resourceFunction[M, C]) tags(model any, sets ...map[string]string) map[
 	return merged
 }
 
-// run calls the handler and turns a panic into a FAILED event. The stack goes
-// to the log only.
-func (f *resourceFunction[M, C]) run(ctx context.Context, in *incoming[M, C]) (event Event[M]) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			message := panicked(in.req.Logger, cause)
-			event = Event[M]{Status: StatusFailed, Code: CodeInternalFailure, Message: message}
-		}
-	}()
-	return f.handlers[in.req.Action](ctx, in.req)
-}
-
-func panicked(logger *slog.Logger, cause any) string {
-	logger.Error("handler panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
-	return fmt.Sprintf("The handler stopped unexpectedly: %v", cause)
+// panicked is the message for a panic. The stack goes to the log only.
+func panicked(logger *slog.Logger, cause any) (message string) {
+	message = fmt.Sprintf("The handler stopped unexpectedly: %v", cause)
+	if logger != nil { // nil before the request is read
+		defer func() { _ = recover() }() // the log itself may be what panics
+		logger.Error("handler panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	}
+	return message
 }
 
 // reply checks an event and gives it its wire form.
@@ -367,7 +367,7 @@ func (f *resourceFunction[M, C]) replyModel(in *incoming[M, C], event Event[M]) 
 	}
 	failedLate := event.Status == StatusFailed && event.Code != CodeAlreadyExists &&
 		(in.req.Action == ActionUpdate || in.req.Action == ActionCreate && !in.req.FirstCall)
-	if event.Status == StatusInProgress || failedLate {
+	if _, ok := in.desired.(map[string]any); ok && (event.Status == StatusInProgress || failedLate) {
 		return encodeTree(in.desired)
 	}
 	return nil, nil
@@ -376,6 +376,8 @@ func (f *resourceFunction[M, C]) replyModel(in *incoming[M, C], event Event[M]) 
 // encode writes the reply, and a FAILED event in place of one that is too
 // large for Lambda. That event keeps the identifier, so that nothing is lost.
 func (f *resourceFunction[M, C]) encode(in *incoming[M, C], reply resourceReply) ([]byte, error) {
+	reply.BearerToken = in.req.Token
+	reply.Message = in.redact.text(reply.Message)
 	text, err := writeJSON(reply)
 	if err == nil && len(text) <= maxPayload {
 		return text, nil
