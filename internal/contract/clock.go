@@ -45,10 +45,10 @@ func (c *clock) sleep(ctx context.Context, delay time.Duration) error {
 	}
 }
 
-// late is an error once the operation has taken longer than its handler may, counting the
-// time that was not waited.
+// late is an error once the operation has taken longer than its handler may, by the clock
+// of the suite and counting the time that was not waited. The runner counts real time.
 func (c *clock) late(call *invoke.Call) error {
-	if c.saved == 0 || c.limit == 0 || call.Event.Terminal() || c.run.cfg.Now().Sub(c.start)+c.saved+call.Delay <= c.limit {
+	if c.limit == 0 || call.Event.Terminal() || c.run.cfg.Now().Sub(c.start)+c.saved+call.Delay <= c.limit {
 		return nil
 	}
 	return &invoke.TimeoutError{Action: c.action, Call: call.Index + 1, Operation: true, Limit: c.limit}

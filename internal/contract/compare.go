@@ -57,10 +57,15 @@ func (r *run) differences(requested, returned map[string]any) []schema.Differenc
 	}
 	differences = nil
 	for _, d := range result.Differences {
-		kind := map[string]string{drift.Add: "extra", drift.Remove: "missing", drift.NotEqual: "changed"}[d.DifferenceType]
-		differences = append(differences, schema.Difference{Pointer: d.PropertyPath, Kind: kind, Want: d.ExpectedValue, Got: d.ActualValue})
+		differences = append(differences, asDifference(d))
 	}
 	return differences
+}
+
+// asDifference is a difference of package drift in the words of package schema.
+func asDifference(d drift.Difference) schema.Difference {
+	kind := map[string]string{drift.Add: "extra", drift.Remove: "missing", drift.NotEqual: "changed"}[d.DifferenceType]
+	return schema.Difference{Pointer: d.PropertyPath, Kind: kind, Want: d.ExpectedValue, Got: d.ActualValue}
 }
 
 // hide takes secrets out of a value that differs, where they stand in other properties.

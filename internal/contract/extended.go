@@ -74,6 +74,11 @@ var extendedCases = []Case{
 		fixture: (*run).createdResource, alone: true, run: listFilter,
 	},
 	{
+		ID: "extended_read.py::contract_create_drift", Suite: SuiteExtended, Needs: []string{"create", "read"},
+		Clause: "Right after a create nothing has drifted, property transforms applied.", Clauses: []string{"drift.none"},
+		fixture: (*run).createdResource, run: drifted,
+	},
+	{
 		ID: "extended_update.py::contract_update_consistent", Suite: SuiteExtended, Needs: []string{"create", "update", "read"},
 		Clause: "Straight after an update, and again, reads return what was requested.", Clauses: []string{"update.in-progress", "update.applied", "stable.consistent"},
 		fixture: (*run).createdResource, run: updateConsistent,
@@ -107,6 +112,11 @@ var extendedCases = []Case{
 		ID: "extended_update.py::contract_update_tags", Suite: SuiteExtended, Needs: []string{"create", "update", "read"},
 		Clause: "An update replaces the tags; those of the system do not come back.", Clauses: []string{"tags.update", "tags.system"},
 		Skip: skipUnlessTagsCanChange, fixture: (*run).createdResource, run: updateTags,
+	},
+	{
+		ID: "extended_update.py::contract_update_drift", Suite: SuiteExtended, Needs: []string{"create", "update", "read"},
+		Clause: "Right after an update nothing has drifted, property transforms applied.", Clauses: []string{"drift.none"},
+		fixture: (*run).createdResource, run: updateDrifted,
 	},
 	{
 		ID: "extended_delete.py::contract_delete_primary_identifier", Suite: SuiteExtended, Needs: []string{"create", "read", "delete"},

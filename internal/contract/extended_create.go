@@ -83,9 +83,9 @@ func createDefaults(ctx context.Context, r *run) error {
 	}
 	mismatch := r.hasDefaults(want, model, "CREATE", "create.defaults")
 	if mismatch == nil {
-		var read map[string]any
-		if read, err = r.read(ctx, model); err == nil {
-			mismatch = r.hasDefaults(want, read, "READ", "read.complete")
+		var read *invoke.Event
+		if read, err = r.succeeded(ctx, invoke.Request{Action: invoke.Read, Model: model}, clauseText("create.read")); err == nil {
+			mismatch = r.hasDefaults(want, read.Model, "READ", "read.complete")
 		}
 	}
 	return first(mismatch, err, r.delete(ctx, model))

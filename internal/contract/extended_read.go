@@ -200,9 +200,9 @@ func (r *run) listModel(model map[string]any) map[string]any {
 	return out
 }
 
-// listFilter asks for the shared resource by one property that it has and one that it has
-// not. A handler that does filter by the second one has to leave the resource out whatever
-// the first one says. One that filters by neither is right as well.
+// listFilter finds the properties that the handler filters by: with another value of them
+// it leaves the shared resource out. It has to do so too when the value of another one is
+// right. A handler that filters by none, or by one, has nothing to get wrong.
 func listFilter(ctx context.Context, r *run) error {
 	filters, err := r.filters()
 	if err != nil {
@@ -215,20 +215,26 @@ func listFilter(ctx context.Context, r *run) error {
 		items, err := r.list(ctx, invoke.Request{Model: model})
 		return slices.ContainsFunc(items, func(item map[string]any) bool { return r.sameIdentifier(item, r.shared.model) }), err
 	}
-	for i, other := range filters {
-		own := filters[(i+1)%len(filters)]
-		found, err := ask(map[string]any{other.name: other.wrong})
+	var used []filter // those that it filters by
+	for _, f := range filters {
+		found, err := ask(map[string]any{f.name: f.wrong})
+		if err != nil {
+			return err
+		}
+		if !found {
+			used = append(used, f)
+		}
+	}
+	for i, own := range used {
+		other := used[(i+1)%len(used)]
+		if own.name == other.name {
+			break
+		}
+		found, err := ask(map[string]any{other.name: other.wrong, own.name: own.right})
 		if err != nil {
 			return err
 		}
 		if found {
-			continue // it does not filter by this one
-		}
-		both, err := ask(map[string]any{other.name: other.wrong, own.name: own.right})
-		if err != nil {
-			return err
-		}
-		if both {
 			return r.violation(clauseText("list.filter"), "LIST with another %s leaves the resource out, but returns it when its own %s is in the request too", other.name, own.name)
 		}
 	}
@@ -242,7 +248,7 @@ type filter struct {
 }
 
 // maxFilters bounds the properties that are filtered by.
-const maxFilters = 3
+const maxFilters = 6
 
 // filters are properties that a list may filter by: those of the handlerSchema if there is
 // one, scalars of the resource otherwise.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/drift"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -81,6 +82,40 @@ func updateComplete(ctx context.Context, r *run) error {
 		}
 	}
 	return r.complete(ctx, model, "UPDATE", "update.read-only")
+}
+
+func updateDrifted(ctx context.Context, r *run) error {
+	update, err := r.updateInput(r.shared.model)
+	if err != nil {
+		return err
+	}
+	if _, err := r.change(ctx, update, invoke.Request{}); err != nil {
+		return err
+	}
+	return drifted(ctx, r)
+}
+
+// drifted compares what was asked for last with what a read returns, as drift detection
+// does.
+func drifted(ctx context.Context, r *run) error {
+	event, err := r.succeeded(ctx, invoke.Request{Action: invoke.Read, Model: r.shared.model}, clauseText("create.read"))
+	if err != nil {
+		return err
+	}
+	result, err := r.drift.Compare(ctx, r.shared.input, event.Model)
+	if err != nil {
+		return fmt.Errorf("compare the models: %w", err)
+	}
+	if result.Status == drift.InSync {
+		return nil
+	}
+	differences := make([]schema.Difference, len(result.Differences))
+	for i, d := range result.Differences {
+		differences[i] = asDifference(d)
+	}
+	mismatch := r.mismatch(differences)
+	mismatch.Clause, mismatch.Message = clauseText("drift.none"), "the resource has drifted: "+mismatch.Message
+	return mismatch
 }
 
 // updateCollections takes one member out of every collection that has two.
