@@ -144,9 +144,8 @@ func cborError(code, message string) string {
 	return "\xa2" + text("__type") + text(code) + text("message") + text(message)
 }
 
-// refuse writes the answer of a service that throttles or fails.
-func refuse(w http.ResponseWriter, r *http.Request, host string, body []byte, kind Kind) int {
-	answer := refusals[detect(r, host, body)][kind]
+// write answers as the service would.
+func (answer refusal) write(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", answer.kind)
 	header.Set("X-Amzn-Requestid", faultRequestID)
@@ -160,5 +159,4 @@ func refuse(w http.ResponseWriter, r *http.Request, host string, body []byte, ki
 	if r.Method != http.MethodHead {
 		_, _ = w.Write([]byte(answer.error)) // the client may be gone
 	}
-	return answer.status
 }

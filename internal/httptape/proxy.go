@@ -55,7 +55,8 @@ type Config struct {
 	// folder for temporary files.
 	Dir string
 
-	// Report, if not nil, is told each call when it is over, by several goroutines.
+	// Report, if not nil, is told each call before its answer is given, by several
+	// goroutines.
 	Report func(Exchange)
 
 	// Now is the clock of the certificates. Nil means time.Now.
@@ -87,7 +88,7 @@ type Proxy struct {
 	mu        sync.Mutex
 	faults    map[int][]Fault // by call
 	calls     int
-	exchanges []Exchange
+	exchanges []*Exchange
 	closed    bool
 }
 
@@ -261,25 +262,34 @@ func (p *Proxy) Inject(faults ...Fault) {
 func (p *Proxy) Exchanges() []Exchange {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]Exchange(nil), p.exchanges...)
+	out := make([]Exchange, len(p.exchanges))
+	for i, e := range p.exchanges {
+		out[i] = *e
+	}
+	return out
 }
 
-// begin counts a call and says what goes wrong with it.
-func (p *Proxy) begin() []Fault {
+// begin counts a call and says what goes wrong with it. The call is among the exchanges
+// from now on: the client may look for it as soon as it has its answer.
+func (p *Proxy) begin(name string) (*Exchange, []Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls++
-	return p.faults[p.calls-1]
-}
-
-func (p *Proxy) note(e Exchange) {
-	if p.cfg.Report != nil {
-		p.cfg.Report(e)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	e := &Exchange{Name: name}
 	if len(p.exchanges) < maxExchanges {
 		p.exchanges = append(p.exchanges, e)
+	}
+	return e, p.faults[p.calls-1]
+}
+
+// note says what becomes of a call, before its answer is given.
+func (p *Proxy) note(e *Exchange, became Exchange) {
+	p.mu.Lock()
+	became.Name = e.Name
+	*e = became
+	p.mu.Unlock()
+	if p.cfg.Report != nil {
+		p.cfg.Report(became)
 	}
 }
 
@@ -347,43 +357,40 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 
 // handle answers one request, whose URL is whole by now.
 func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
-	faults := p.begin()
 	body, whole, err := readUpTo(r.Body, MaxBody)
 	entry := p.entry(r, body)
-	exchange := Exchange{Name: p.scrub.entry(entry).name()}
-	defer func() { p.note(exchange) }()
+	exchange, faults := p.begin(p.scrub.entry(entry).name())
 	switch {
 	case err != nil:
-		exchange.Err = "the request ended early"
+		p.note(exchange, Exchange{Err: "the request ended early"})
 		panic(http.ErrAbortHandler)
 	case !whole && p.cfg.Mode == Replay:
-		exchange.Unmatched, exchange.Status = true, http.StatusBadGateway
+		p.note(exchange, Exchange{Unmatched: true, Status: http.StatusBadGateway})
 		p.fail(w, "the body of %s is longer than %d MiB: it was not recorded", exchange.Name, MaxBody>>20)
 		return
 	}
-	var after bool
+	kind := Kind("")
 	for _, f := range faults {
-		exchange.Fault = f.Kind
+		kind = f.Kind
 		switch f.Kind {
 		case Throttle, ServerError:
-			exchange.Status = refuse(w, r, r.URL.Hostname(), body, f.Kind)
+			answer := refusals[detect(r, r.URL.Hostname(), body)][f.Kind]
+			p.note(exchange, Exchange{Fault: f.Kind, Status: answer.status})
+			answer.write(w, r)
 			return
 		case CutBefore:
+			p.note(exchange, Exchange{Fault: f.Kind})
 			panic(http.ErrAbortHandler)
-		case CutAfter:
-			after = true
+		case CutAfter: // the answer goes nowhere
+			p.answer(nowhere{http.Header{}}, r, entry, body, exchange, f.Kind)
+			panic(http.ErrAbortHandler)
 		case Slow:
 			if !pause(r.Context(), f.Delay) {
 				return
 			}
 		}
 	}
-	if after { // the answer goes nowhere
-		p.answer(nowhere{http.Header{}}, r, entry, body, &exchange)
-		exchange.Status = 0
-		panic(http.ErrAbortHandler)
-	}
-	p.answer(w, r, entry, body, &exchange)
+	p.answer(w, r, entry, body, exchange, kind)
 }
 
 func pause(ctx context.Context, d time.Duration) bool {
@@ -409,19 +416,19 @@ func (p *Proxy) entry(r *http.Request, body []byte) *Entry {
 	return e
 }
 
-// answer replays or forwards.
-func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, entry *Entry, body []byte, exchange *Exchange) {
+// answer replays or forwards. kind is the fault of the call, "" if it has none.
+func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, entry *Entry, body []byte, exchange *Exchange, kind Kind) {
 	switch {
 	case p.cfg.Mode == Replay:
-		p.replay(w, r, entry, exchange)
+		p.replay(w, r, entry, exchange, kind)
 	case p.cfg.Mode == Local && !loopback(r.URL.Hostname()):
-		exchange.Refused, exchange.Status = true, http.StatusBadGateway
+		p.note(exchange, Exchange{Refused: true, Status: http.StatusBadGateway, Fault: kind})
 		p.fail(w, "%s was not sent: without --record nothing leaves this machine", exchange.Name)
 	case r.Header.Get("Upgrade") != "":
-		exchange.Status = http.StatusNotImplemented
+		p.note(exchange, Exchange{Status: http.StatusNotImplemented, Fault: kind})
 		http.Error(w, "the proxy takes no "+r.Header.Get("Upgrade"), http.StatusNotImplemented)
 	default:
-		p.forward(w, r, entry, body, exchange)
+		p.forward(w, r, entry, body, exchange, kind)
 	}
 }
 
@@ -432,20 +439,18 @@ func (p *Proxy) fail(w http.ResponseWriter, format string, args ...any) {
 }
 
 // replay answers from the tape.
-func (p *Proxy) replay(w http.ResponseWriter, r *http.Request, entry *Entry, exchange *Exchange) {
+func (p *Proxy) replay(w http.ResponseWriter, r *http.Request, entry *Entry, exchange *Exchange, kind Kind) {
 	recorded := p.cfg.Tape.answer(p.scrub.entry(entry))
-	exchange.Status = http.StatusBadGateway
-	switch {
-	case recorded == nil:
-		exchange.Unmatched = true
-		p.fail(w, "the recording has no answer to %s", exchange.Name)
-		return
-	case recorded.Missing != "":
-		exchange.Unmatched = true
+	if recorded == nil || recorded.Missing != "" {
+		p.note(exchange, Exchange{Unmatched: true, Status: http.StatusBadGateway, Fault: kind})
+		if recorded == nil {
+			p.fail(w, "the recording has no answer to %s", exchange.Name)
+			return
+		}
 		p.fail(w, "the answer to %s was not recorded: %s", exchange.Name, recorded.Missing)
 		return
 	}
-	exchange.Status = recorded.Status
+	p.note(exchange, Exchange{Status: recorded.Status, Fault: kind})
 	for name, values := range recorded.Header {
 		name = http.CanonicalHeaderKey(name)
 		if leftOut[name] || name == "Content-Length" && r.Method != http.MethodHead { // the body has another length without its secrets
@@ -464,7 +469,7 @@ func (p *Proxy) replay(w http.ResponseWriter, r *http.Request, entry *Entry, exc
 var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Upgrade"}
 
 // forward sends the request to its host and hands the answer back as it comes.
-func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, entry *Entry, body []byte, exchange *Exchange) {
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, entry *Entry, body []byte, exchange *Exchange, kind Kind) {
 	out := r.Clone(r.Context())
 	out.RequestURI = ""
 	out.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), r.Body))
@@ -479,13 +484,13 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, entry *Entry, bo
 	}
 	response, err := p.upstream.RoundTrip(out)
 	if err != nil {
-		exchange.Err = p.scrub.text(err.Error())
-		exchange.Status = http.StatusBadGateway
-		p.fail(w, "%s: %s", exchange.Name, exchange.Err)
+		why := p.scrub.text(err.Error())
+		p.note(exchange, Exchange{Err: why, Status: http.StatusBadGateway, Fault: kind})
+		p.fail(w, "%s: %s", exchange.Name, why)
 		return
 	}
 	defer response.Body.Close()
-	exchange.Status = response.StatusCode
+	p.note(exchange, Exchange{Status: response.StatusCode, Fault: kind})
 	for name, values := range response.Header {
 		w.Header()[name] = values
 	}
@@ -493,12 +498,17 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, entry *Entry, bo
 		w.Header().Del(name)
 	}
 	w.WriteHeader(response.StatusCode)
-	kept, cut, err := copyOut(w, response.Body)
-	if p.cfg.Mode == Record {
-		p.keep(entry, response, kept, cut || err != nil, r.ContentLength > MaxBody)
+	length := response.ContentLength
+	if r.Method == http.MethodHead {
+		length = -1
 	}
+	err = copyOut(w, response.Body, length, func(body []byte, cut bool) {
+		if p.cfg.Mode == Record {
+			p.keep(entry, response, body, cut, r.ContentLength > MaxBody)
+		}
+	})
 	if err != nil {
-		exchange.Err = "the connection ended within the answer"
+		p.note(exchange, Exchange{Err: "the connection ended within the answer", Status: response.StatusCode, Fault: kind})
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -521,28 +531,44 @@ func (p *Proxy) keep(entry *Entry, response *http.Response, body []byte, cut, lo
 	p.cfg.Tape.add(p.scrub.entry(entry))
 }
 
-// copyOut copies an answer to the client, each piece at once, and keeps the beginning.
-func copyOut(w http.ResponseWriter, from io.Reader) (kept []byte, cut bool, err error) {
+// copyOut copies an answer to the client, each piece at once. It hands the beginning of
+// the answer, at most MaxBody, to end before the client can know that it has everything:
+// length is how long the answer is going to be, -1 if that is not known.
+func copyOut(w http.ResponseWriter, from io.Reader, length int64, end func(kept []byte, cut bool)) error {
 	controller := http.NewResponseController(w)
 	buffer := make([]byte, 32<<10)
+	var kept []byte
+	var total int64
+	cut, ended := false, false
+	finish := func(early bool) {
+		if !ended {
+			ended = true
+			end(kept, cut || early)
+		}
+	}
 	for {
 		n, err := from.Read(buffer)
+		if total += int64(n); len(kept)+n <= MaxBody {
+			kept = append(kept, buffer[:n]...)
+		} else {
+			cut = true
+		}
+		if errors.Is(err, io.EOF) || total == length {
+			finish(false)
+		}
 		if n > 0 {
-			if len(kept)+n <= MaxBody {
-				kept = append(kept, buffer[:n]...)
-			} else {
-				cut = true
-			}
 			if _, werr := w.Write(buffer[:n]); werr != nil {
-				return kept, true, werr
+				finish(true)
+				return werr
 			}
 			_ = controller.Flush() // not every writer can
 		}
 		if errors.Is(err, io.EOF) {
-			return kept, cut, nil
+			return nil
 		}
 		if err != nil {
-			return kept, true, err
+			finish(true)
+			return err
 		}
 	}
 }

@@ -361,7 +361,7 @@ func TestFaultShapes(t *testing.T) {
 	} {
 		r, body := make()
 		w := httptest.NewRecorder()
-		refuse(w, r, r.URL.Hostname(), []byte(body), Throttle)
+		refusals[detect(r, r.URL.Hostname(), []byte(body))][Throttle].write(w, r)
 		if got := fmt.Sprintf("%d %s", w.Code, w.Header().Get("Content-Type")); got != want {
 			t.Errorf("%s: %s, want %s", r.URL.Host, got, want)
 		}
