@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 )
 
 // A Code is the handler error code of a FAILED event. The service decides by
@@ -189,7 +190,8 @@ type statusError interface{ HTTPStatusCode() int }
 // The first row that fits decides:
 //
 //	an *Error in the chain                            its code and message
-//	context or network deadline                       NetworkFailure
+//	a context.DeadlineExceeded                        InternalFailure: the handler ran out of time
+//	a time-out of package net or of an HTTP client    NetworkFailure
 //	ErrorCode() of an AWS error that the table knows  Throttling, AccessDenied, NotFound, ...
 //	HTTPStatusCode()                                  400 InvalidRequest; 401, 403, 511 AccessDenied; 404, 410 NotFound;
 //	                                                  409 ResourceConflict; 429 Throttling; 5xx ServiceInternalError;
@@ -199,7 +201,16 @@ type statusError interface{ HTTPStatusCode() int }
 //	everything else                                   InternalFailure
 //
 // FromError(nil) is nil. The message of an AWS error is "Message (Code)".
-func FromError(err error) *Error {
+//
+// An error does not tell whose deadline passed: that of the whole call, after
+// which trying again would take as long again, or that of one request to a
+// service. The Fail methods of requests know it and tell the two apart; use
+// them where there is a choice.
+func FromError(err error) *Error { return fromError(nil, err) }
+
+// fromError is FromError for an error of the call that runs under ctx; nil if
+// that is not known.
+func fromError(ctx context.Context, err error) *Error {
 	if err == nil {
 		return nil
 	}
@@ -212,6 +223,9 @@ func FromError(err error) *Error {
 	}
 	message := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		if ranOut(ctx, err) {
+			return &Error{Code: CodeInternalFailure, Message: "The handler ran out of time: " + message, Err: err}
+		}
 		return &Error{Code: CodeNetworkFailure, Message: message, Err: err}
 	}
 	var api apiError
@@ -234,6 +248,20 @@ func FromError(err error) *Error {
 		code = CodeNetworkFailure
 	}
 	return &Error{Code: code, Message: message, Err: err}
+}
+
+// ranOut tells whether a deadline that passed was that of the whole call.
+func ranOut(ctx context.Context, err error) bool {
+	if ctx != nil {
+		deadline, ok := ctx.Deadline()
+		return ok && !time.Now().Before(deadline)
+	}
+	// Time-outs of the network claim to be context.DeadlineExceeded, and come first.
+	var first interface {
+		error
+		Timeout() bool
+	}
+	return errors.As(err, &first) && first == context.DeadlineExceeded
 }
 
 // isNetwork looks for the types of package net. The interface net.Error would

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 type statusErr int
@@ -36,7 +40,8 @@ func TestFromError(t *testing.T) {
 		{"own error, wrapped", fmt.Errorf("reading: %w", NotFound("A::B::C", "x")), CodeNotFound, "Resource of type 'A::B::C' with identifier 'x' was not found."},
 		{"own error without a message", &Error{Code: CodeThrottling}, CodeThrottling, "Throttling"},
 		{"own error with an unknown code", &Error{Code: "Mine", Message: "m"}, CodeInternalFailure, "m"},
-		{"deadline", fmt.Errorf("call: %w", context.DeadlineExceeded), CodeNetworkFailure, "call: context deadline exceeded"},
+		{"deadline", fmt.Errorf("call: %w", context.DeadlineExceeded), CodeInternalFailure, "The handler ran out of time: call: context deadline exceeded"},
+		{"deadline of an HTTP request", &url.Error{Op: "Get", URL: "http://x", Err: context.DeadlineExceeded}, CodeNetworkFailure, `Get "http://x": context deadline exceeded`},
 		{"network time-out", &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}, CodeNetworkFailure, "dial: i/o timeout"},
 		{"network", &net.OpError{Op: "dial", Err: errors.New("refused")}, CodeNetworkFailure, "dial: refused"},
 		{"HTTP client", &url.Error{Op: "Get", URL: "http://x", Err: errors.New("EOF")}, CodeNetworkFailure, `Get "http://x": EOF`},
@@ -72,6 +77,81 @@ func TestFromError(t *testing.T) {
 	}
 	if FromError(nil) != nil {
 		t.Error("nil became an error")
+	}
+}
+
+// TestDeadlines asks a server that never answers, with one deadline or the other.
+func TestDeadlines(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer server.Close()
+	defer close(release)
+	get := func(ctx context.Context, client *http.Client) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+		if err != nil {
+			return err
+		}
+		_, err = client.Do(request)
+		return err
+	}
+	own := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	outgoing := func(run func(context.Context) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+			defer cancel()
+			return run(ctx)
+		}
+	}
+	long, short := time.Hour, 5*time.Millisecond
+	for _, test := range []struct {
+		name string
+		left time.Duration // of the call; 0 sets no deadline
+		run  func(context.Context) error
+		code Code
+	}{
+		{"of the call", short, own, CodeInternalFailure},
+		{"of the call, in a request", short, func(ctx context.Context) error { return get(ctx, http.DefaultClient) }, CodeInternalFailure},
+		{"of an operation", long, outgoing(own), CodeNetworkFailure},
+		{"of an operation, without one of the call", 0, outgoing(own), CodeNetworkFailure},
+		{"of a request", long, outgoing(func(ctx context.Context) error { return get(ctx, http.DefaultClient) }), CodeNetworkFailure},
+		{"of an HTTP client", long, func(ctx context.Context) error { return get(ctx, &http.Client{Timeout: time.Millisecond}) }, CodeNetworkFailure},
+		{"with a code of the author's", short, func(ctx context.Context) error { return Errorf(CodeNotStabilized, "wait: %w", own(ctx)) }, CodeNotStabilized},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ctx := t.Context()
+			if test.left > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, test.left)
+				defer cancel()
+			}
+			resource, err := New(one(func(ctx context.Context, req widgetRequest) widgetEvent {
+				chain := req.Chain(ctx, &req.Desired)
+				chain.Do("ask", test.run)
+				return chain.Done(nil)
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := New(hook(func(ctx context.Context, req hookRequest) HookEvent { return req.Fail(test.run(ctx)) }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for function, payload := range map[*Function]string{
+				resource: `{"action":"READ","requestData":{"resourceProperties":{"Id":"w"}}}`,
+				h:        `{"actionInvocationPoint":"CREATE_PRE_PROVISION"}`,
+			} {
+				reply, err := function.Call(ctx, []byte(payload))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !strings.Contains(string(reply), `"errorCode":"`+string(test.code)+`"`) {
+					t.Errorf("got %s, want %s", reply, test.code)
+				}
+				if said := strings.Contains(string(reply), "The handler ran out of time: "); said != (test.code == CodeInternalFailure) {
+					t.Errorf("%s", reply)
+				}
+			}
+		})
 	}
 }
 

@@ -174,7 +174,7 @@ func ExampleFromError() {
 	// Output:
 	// ServiceLimitExceeded Limit exceeded for resource of type 'Initech::Office::Desk'. Reason: the floor is full
 	// InternalFailure
-	// NetworkFailure true
+	// InternalFailure true
 }
 
 func ExampleBlended() {

@@ -79,6 +79,8 @@ type HookRequest[C any] struct {
 	AccountID            string
 	Credentials          Credentials
 	Logger               *slog.Logger // as in [Request]
+
+	ctx context.Context // as in [Request]
 }
 
 // Target reads the desired and the previous properties of a RESOURCE target
@@ -162,9 +164,10 @@ func (r HookRequest[C]) Failed(code Code, message string) HookEvent {
 	return HookEvent{Status: StatusFailed, Code: code, Message: message}
 }
 
-// Fail refuses the target as [FromError] says, and writes err to the log.
+// Fail refuses the target as [Request.Fail] ends an operation, and writes err
+// to the log.
 func (r HookRequest[C]) Fail(err error) HookEvent {
-	code, message := failure(r.Logger, err)
+	code, message := failure(r.ctx, r.Logger, err)
 	return HookEvent{Status: StatusFailed, Code: code, Message: message}
 }
 
@@ -218,7 +221,7 @@ type hookReply struct {
 }
 
 func (f *hookFunction[C]) answer(ctx context.Context, payload []byte) (answer []byte, err error) {
-	req, redact := HookRequest[C]{}, &redactor{}
+	req, redact := HookRequest[C]{ctx: ctx}, &redactor{}
 	defer func() {
 		if cause := recover(); cause != nil {
 			message := panicked(req.Logger, cause)

@@ -40,7 +40,7 @@ func TestHookRequest(t *testing.T) {
 		Configuration: &widgetConfig{Retries: ptr[int64](3)}, FirstCall: true, Token: "tok", StackID: "s", ChangeSetID: "c",
 		AccountID: "123456789012", Credentials: Credentials{"AK", "SK", "ST"},
 	}
-	got.Memory, got.Logger, got.TargetModel = nil, nil, nil
+	got.Memory, got.Logger, got.TargetModel, got.ctx = nil, nil, nil, nil
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}

@@ -102,6 +102,8 @@ type Request[M, C any] struct {
 	// and the values of write-only properties. The runtime always sets it; for
 	// requests made by hand, in tests, see handlertest.NewRequest.
 	Logger *slog.Logger
+
+	ctx context.Context // of this call, for Fail; nil in requests made by hand
 }
 
 // Success ends CREATE, READ and UPDATE, with the resource as it is now.
@@ -130,17 +132,20 @@ func (r Request[M, C]) Failed(code Code, message string) Event[M] {
 }
 
 // Fail ends any operation with the code and message that [FromError] finds in
-// err, and writes err to the log. A nil err is an InternalFailure.
+// err, and writes err to the log. A nil err is an InternalFailure. A deadline
+// that has passed is one too, "The handler ran out of time", if it is that of
+// the whole call; if it is one of the author's, as for a single request to a
+// service, it is a NetworkFailure, after which the operation is tried again.
 func (r Request[M, C]) Fail(err error) Event[M] {
-	code, message := failure(r.Logger, err)
+	code, message := failure(r.ctx, r.Logger, err)
 	return Event[M]{Status: StatusFailed, Code: code, Message: message}
 }
 
-func failure(logger *slog.Logger, err error) (Code, string) {
+func failure(ctx context.Context, logger *slog.Logger, err error) (Code, string) {
 	if err == nil {
 		return CodeInternalFailure, "the handler failed without an error"
 	}
-	found := FromError(err)
+	found := fromError(ctx, err)
 	if logger != nil {
 		logger.Warn("handler failed", "code", string(found.Code), "error", err.Error())
 	}

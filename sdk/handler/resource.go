@@ -113,6 +113,7 @@ type incoming[M, C any] struct {
 
 func (f *resourceFunction[M, C]) answer(ctx context.Context, payload []byte) (answer []byte, err error) {
 	in := &incoming[M, C]{redact: &redactor{}}
+	in.req.ctx = ctx
 	defer func() {
 		if cause := recover(); cause != nil {
 			message := panicked(in.req.Logger, cause)

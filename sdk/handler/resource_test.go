@@ -154,7 +154,7 @@ func TestRequestReachesHandler(t *testing.T) {
 	if ok, err := got.Memory.Get("n", &n); !ok || err != nil || n != 3 {
 		t.Errorf("memory: %v %v %v", ok, err, n)
 	}
-	got.Memory, got.Logger = nil, nil
+	got.Memory, got.Logger, got.ctx = nil, nil, nil
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
