@@ -25,6 +25,33 @@ var errIrregular = errors.New("it is not a regular file")
 // The error is an *[fs.PathError]: fs.ErrNotExist if there is no such file, a
 // *[TooLargeError], one that says that it is not a regular file, or that of the system.
 func ReadFile(path string, most int64) ([]byte, error) {
+	file, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	return readOpened(file, path, most)
+}
+
+// ReadHead reads the first bytes of a regular file, at most most of them. The error is
+// that of [ReadFile] otherwise.
+func ReadHead(path string, most int64) ([]byte, error) {
+	file, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errIrregular}
+	}
+	return io.ReadAll(io.LimitReader(file, most))
+}
+
+// open opens a file that looks like a regular one.
+func open(path string) (*os.File, error) {
 	// Opening some devices does something already, hence the look before. The flag
 	// keeps a pipe that comes in between from waiting for somebody who writes.
 	info, err := os.Stat(path)
@@ -34,11 +61,7 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: errIrregular}
 	}
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	return readOpened(file, path, most)
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
 // ReadFS is [ReadFile] within a file system.

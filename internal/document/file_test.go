@@ -76,6 +76,21 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
+func TestReadHead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte("12345"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for most, want := range map[int64]string{0: "", 4: "1234", 9: "12345"} {
+		if data, err := document.ReadHead(path, most); string(data) != want || err != nil {
+			t.Errorf("%d: %q, %v", most, data, err)
+		}
+	}
+	if _, err := document.ReadHead(filepath.Dir(path), 4); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Error(err)
+	}
+}
+
 func TestReadAll(t *testing.T) {
 	if data, err := document.ReadAll(strings.NewReader("1234"), 4); string(data) != "1234" || err != nil {
 		t.Errorf("%q, %v", data, err)

@@ -279,13 +279,14 @@ func (f *Fragment) Schema(typeName string) []byte {
 // ModuleSchemaState compares schema.json of a module with its fragment. The file is
 // always taken for generated, because nothing else could be in it.
 func (p *Project) ModuleSchemaState(f *Fragment) (State, error) {
-	data, err := document.ReadFile(p.Path(ModuleSchema), maxDocument)
+	want := f.Schema(p.TypeName)
+	data, err := document.ReadHead(p.Path(ModuleSchema), int64(len(want)+1))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Missing, nil
 	case err != nil:
 		return "", fmt.Errorf("read the module's schema: %w", err)
-	case bytes.Equal(data, f.Schema(p.TypeName)):
+	case bytes.Equal(data, want):
 		return Current, nil
 	}
 	return Stale, nil

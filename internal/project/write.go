@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -58,8 +60,13 @@ func Compare(dir string, files []codegen.File) ([]Status, error) {
 	return out, nil
 }
 
+// maxHead bounds what is read of a file to see whether a generator wrote it.
+const maxHead = 1 << 20
+
 func stateOf(dir string, f codegen.File) (State, error) {
-	data, err := document.ReadFile(filepath.Join(dir, filepath.FromSlash(f.Path)), maxDocument)
+	// Enough to tell whether it is the same, and whose it is: the file may have grown
+	// beyond what is read of a document, by our own hand even.
+	data, err := document.ReadHead(filepath.Join(dir, filepath.FromSlash(f.Path)), int64(max(len(f.Data)+1, maxHead)))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Missing, nil
@@ -91,7 +98,7 @@ func generatedFiles(dir string) ([]string, error) {
 			if err != nil {
 				return err
 			}
-			data, err := document.ReadFile(path, maxDocument)
+			data, err := document.ReadHead(path, maxHead)
 			if name := filepath.ToSlash(rel); err == nil && codegen.IsGenerated(name, data) {
 				names = append(names, name)
 			}
@@ -122,8 +129,8 @@ const (
 // what is Foreign, unless the purpose is to overwrite. Leftovers are removed.
 //
 // Either everything is written or nothing is, and the last of the files last. The error
-// is ctx's if ctx ended before the files were put in their places, or that of the file
-// system.
+// is ctx's if ctx ended before the files were put in their places, a *[LinkError] if a
+// file would land outside of the folder, or that of the file system.
 func Write(ctx context.Context, dir string, files []codegen.File, purpose Purpose) ([]Status, error) {
 	statuses, err := Compare(dir, files)
 	if err != nil {
@@ -182,14 +189,16 @@ func (b *batch) run(ctx context.Context) (err error) {
 	if len(b.steps) == 0 {
 		return nil
 	}
+	for _, s := range b.steps {
+		if err := b.inside(s.name); err != nil {
+			return err
+		}
+	}
 	if b.staging, err = os.MkdirTemp(b.dir, ".cfn-"); err != nil {
 		return fmt.Errorf("write into the project: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(b.staging) }()
 	for i, s := range b.steps {
-		if !filepath.IsLocal(filepath.FromSlash(s.name)) {
-			return fmt.Errorf("write into the project: %s is outside of it", s.name)
-		}
 		if s.delete {
 			continue
 		}
@@ -214,6 +223,69 @@ func (b *batch) run(ctx context.Context) (err error) {
 	return nil
 }
 
+// inside refuses the name of a file that would land outside of the folder, through a link
+// on its way. A link in the place of the file itself is replaced, not followed.
+func (b *batch) inside(name string) error {
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return fmt.Errorf("write into the project: %s is outside of it", name)
+	}
+	if err := linkOut(b.dir, path.Dir(name)); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// A LinkError is the error for a link in a project that leads out of it, where something
+// was to be written or packed.
+type LinkError struct {
+	Name   string // of the link, slash-separated, seen from the project
+	Target string // what the link says
+}
+
+func (e *LinkError) Error() string {
+	return fmt.Sprintf("%s is a link that leads out of the project, to %s: put there what it leads to", e.Name, e.Target)
+}
+
+// linkOut follows a slash-separated name within a folder. The error is a *[LinkError] if
+// a link on the way or at its end leads out of the folder. A link that leads nowhere is an
+// error, too; a name that does not exist is none.
+func linkOut(dir, name string) error {
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	at := ""
+	for part := range strings.SplitSeq(path.Clean(name), "/") {
+		at = path.Join(at, part)
+		full := filepath.Join(dir, filepath.FromSlash(at))
+		info, err := os.Lstat(full)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			continue
+		}
+		target, err := os.Readlink(full)
+		if err != nil {
+			return err
+		}
+		real, err := filepath.EvalSymlinks(full)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is a link to %s, which does not exist", at, target)
+		}
+		if err != nil {
+			return err
+		}
+		if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
+			return &LinkError{Name: at, Target: target}
+		}
+	}
+	return nil
+}
+
 func (b *batch) staged(kind string, i int) string {
 	return filepath.Join(b.staging, fmt.Sprintf("%s-%d", kind, i))
 }
@@ -228,7 +300,9 @@ func (b *batch) apply(i int, s step) error {
 		if info.IsDir() {
 			return &fs.PathError{Op: "replace", Path: path, Err: errors.New("it is a folder")}
 		}
-		mode = info.Mode().Perm()
+		if info.Mode().IsRegular() { // of a link they say nothing
+			mode = info.Mode().Perm()
+		}
 		old := b.staged("old", i)
 		if err := os.Rename(path, old); err != nil {
 			return err

@@ -154,3 +154,59 @@ func TestWriteKeepsPermissions(t *testing.T) {
 		}
 	}
 }
+
+// TestWriteAtLinks replaces a link in the place of a generated file by a file with the
+// usual permissions, and refuses to go through one that leads out of the project.
+func TestWriteAtLinks(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	write(t, outside, "a.md", header+"old")
+	write(t, outside, "model.go", header+"old")
+	for link, target := range map[string]string{"docs": outside, "model.go": filepath.Join(outside, "model.go"), "within": "real"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	write(t, dir, "real/b.md", header+"old")
+	model := generatedFile("model.go", "new")
+	var link *LinkError
+	if _, err := Write(t.Context(), dir, []codegen.File{model, generatedFile("docs/a.md", "new")}, Regenerate); !errors.As(err, &link) || link.Name != "docs" || link.Target != outside {
+		t.Fatalf("the error is %v", err)
+	}
+	if info, err := os.Lstat(filepath.Join(dir, "model.go")); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("a part was written: %v, %v", info, err)
+	}
+	if _, err := Write(t.Context(), dir, []codegen.File{model, generatedFile("within/b.md", "new"), generatedFile("within/deep/c.md", "new")}, Regenerate); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(filepath.Join(dir, "model.go"))
+	if err != nil || info.Mode() != 0o644 {
+		t.Errorf("the file is %v, %v", info.Mode(), err)
+	}
+	want := map[string]string{"a.md": header + "old", "model.go": header + "old"}
+	if got := tree(t, outside); !maps.Equal(got, want) {
+		t.Errorf("outside there is %v", got)
+	}
+	want = map[string]string{"b.md": header + "new", "deep/c.md": header + "new"}
+	if got := tree(t, filepath.Join(dir, "real")); !maps.Equal(got, want) {
+		t.Errorf("inside there is %v", got)
+	}
+}
+
+// TestLargeGeneratedFiles compares and replaces what is larger than any document that is
+// read: a generator may have written it.
+func TestLargeGeneratedFiles(t *testing.T) {
+	dir := t.TempDir()
+	large := generatedFile("docs/README.md", strings.Repeat("x", maxDocument+1))
+	small := generatedFile("docs/README.md", "small")
+	foreign := codegen.File{Path: "notes.go", Data: small.Data, Mode: codegen.Generated}
+	write(t, dir, "notes.go", strings.Repeat("x", maxDocument+1))
+	for i, step := range []struct {
+		file codegen.File
+		want State
+	}{{large, Missing}, {large, Current}, {small, Stale}, {small, Current}, {large, Stale}, {foreign, Foreign}} {
+		got, err := Write(t.Context(), dir, []codegen.File{step.file}, Regenerate)
+		if err != nil || got[0].State != step.want {
+			t.Errorf("step %d: %v, %v; want %s", i, got, err, step.want)
+		}
+	}
+}
