@@ -206,11 +206,11 @@ type statusError interface{ HTTPStatusCode() int }
 // which trying again would take as long again, or that of one request to a
 // service. The Fail methods of requests know it and tell the two apart; use
 // them where there is a choice.
-func FromError(err error) *Error { return fromError(nil, err) }
+func FromError(err error) *Error { return fromError(err, bareDeadline(err)) }
 
-// fromError is FromError for an error of the call that runs under ctx; nil if
-// that is not known.
-func fromError(ctx context.Context, err error) *Error {
+// fromError is FromError, told whether a deadline that has passed is that of
+// the whole call.
+func fromError(err error, callIsOver bool) *Error {
 	if err == nil {
 		return nil
 	}
@@ -223,7 +223,7 @@ func fromError(ctx context.Context, err error) *Error {
 	}
 	message := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		if ranOut(ctx, err) {
+		if callIsOver {
 			return &Error{Code: CodeInternalFailure, Message: "The handler ran out of time: " + message, Err: err}
 		}
 		return &Error{Code: CodeNetworkFailure, Message: message, Err: err}
@@ -250,18 +250,20 @@ func fromError(ctx context.Context, err error) *Error {
 	return &Error{Code: code, Message: message, Err: err}
 }
 
-// ranOut tells whether a deadline that passed was that of the whole call.
-func ranOut(ctx context.Context, err error) bool {
-	if ctx != nil {
-		deadline, ok := ctx.Deadline()
-		return ok && !time.Now().Before(deadline)
-	}
-	// Time-outs of the network claim to be context.DeadlineExceeded, and come first.
+// bareDeadline tells whether a deadline is that of a context, and no time-out of
+// the network: those claim to be a context.DeadlineExceeded too, and come first.
+func bareDeadline(err error) bool {
 	var first interface {
 		error
 		Timeout() bool
 	}
-	return errors.As(err, &first) && first == context.DeadlineExceeded
+	return errors.As(err, &first) && first == context.DeadlineExceeded //nolint:errorlint // what is wrapped comes second
+}
+
+// isOver tells whether the deadline of a context has passed.
+func isOver(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && !time.Now().Before(deadline)
 }
 
 // isNetwork looks for the types of package net. The interface net.Error would

@@ -67,8 +67,8 @@ type HookRequest[C any] struct {
 	// caller sent none.
 	TargetModel json.RawMessage
 
-	// Configuration is nil when the hook has none.
-	Configuration *C
+	// TypeConfiguration is nil when none is set for the hook.
+	TypeConfiguration *C
 
 	// FirstCall and Memory are as in [Request].
 	FirstCall bool
@@ -286,8 +286,8 @@ func (f *hookFunction[C]) read(ctx context.Context, top fields, req *HookRequest
 		}
 	}
 	if configuration != nil {
-		req.Configuration = new(C)
-		if err := decodeInto(recast(configuration, f.configuration, true), req.Configuration); err != nil {
+		req.TypeConfiguration = new(C)
+		if err := decodeInto(recast(configuration, f.configuration, true), req.TypeConfiguration); err != nil {
 			return InvalidTypeConfiguration(f.TypeName, err.Error())
 		}
 	}

@@ -37,7 +37,7 @@ func TestHookRequest(t *testing.T) {
 	wantEvent(t, event, `{"clientRequestToken":"tok","hookStatus":"SUCCESS","message":"ok","callbackDelaySeconds":0,"annotations":[{"annotationName":"n","status":"PASSED"}]}`)
 	want := hookRequest{
 		Point: PointPreUpdate, TypeName: "Initech::TPS::Hook", TargetName: "A::B::C", TargetType: "RESOURCE", TargetLogicalID: "L",
-		Configuration: &widgetConfig{Retries: ptr[int64](3)}, FirstCall: true, Token: "tok", StackID: "s", ChangeSetID: "c",
+		TypeConfiguration: &widgetConfig{Retries: ptr[int64](3)}, FirstCall: true, Token: "tok", StackID: "s", ChangeSetID: "c",
 		AccountID: "123456789012", Credentials: Credentials{"AK", "SK", "ST"},
 	}
 	got.Memory, got.Logger, got.TargetModel, got.ctx = nil, nil, nil, nil

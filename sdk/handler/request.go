@@ -145,7 +145,11 @@ func failure(ctx context.Context, logger *slog.Logger, err error) (Code, string)
 	if err == nil {
 		return CodeInternalFailure, "the handler failed without an error"
 	}
-	found := fromError(ctx, err)
+	callIsOver := bareDeadline(err)
+	if ctx != nil {
+		callIsOver = isOver(ctx)
+	}
+	found := fromError(err, callIsOver)
 	if logger != nil {
 		logger.Warn("handler failed", "code", string(found.Code), "error", err.Error())
 	}

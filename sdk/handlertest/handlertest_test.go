@@ -200,7 +200,7 @@ func TestHook(t *testing.T) {
 					return req.Fail(err)
 				}
 				if *desired.Count < *previous.Count {
-					failed := req.Fail(handler.NonCompliant(req.TypeName, req.Credentials.AccessKeyID+" "+*req.Configuration.Endpoint))
+					failed := req.Fail(handler.NonCompliant(req.TypeName, req.Credentials.AccessKeyID+" "+*req.TypeConfiguration.Endpoint))
 					failed.Annotations = []handler.Annotation{{Name: "shrinks", Status: handler.AnnotationFailed, Severity: handler.SeverityHigh}}
 					return failed
 				}
@@ -208,7 +208,7 @@ func TestHook(t *testing.T) {
 			})
 		},
 	})
-	tester.Clock, tester.Configuration, tester.Credentials = clock, &config{Endpoint: ptr("e")}, handler.Credentials{AccessKeyID: "AKID"}
+	tester.Clock, tester.TypeConfiguration, tester.Credentials = clock, &config{Endpoint: ptr("e")}, handler.Credentials{AccessKeyID: "AKID"}
 	result := tester.Run(handler.PointPreUpdate, "A::B::C", model{Count: ptr[int64](1)}, model{Count: ptr[int64](2)})
 	want := handlertest.HookResult{
 		Status: handler.StatusFailed, Code: handler.CodeNonCompliant,

@@ -12,8 +12,8 @@ import (
 
 // A HookTester runs the handlers of one hook type.
 type HookTester[C any] struct {
-	// Configuration is sent unless it is nil.
-	Configuration *C
+	// TypeConfiguration is sent unless it is nil.
+	TypeConfiguration *C
 
 	// Credentials are sent unless they are empty.
 	Credentials handler.Credentials
@@ -67,7 +67,7 @@ func (x *HookTester[C]) Run(point handler.Point, targetName string, desired, pre
 	outer := map[string]any{"callbackContext": nil}
 	request := map[string]any{
 		"clientRequestToken": token, "awsAccountId": "123456789012", "stackId": token, "hookTypeVersion": "00000001",
-		"actionInvocationPoint": point, "hookModel": x.Configuration, "requestData": data, "requestContext": outer,
+		"actionInvocationPoint": point, "hookModel": x.TypeConfiguration, "requestData": data, "requestContext": outer,
 	}
 	limit := x.MaxCalls
 	if limit == 0 {
