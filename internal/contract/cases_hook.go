@@ -96,6 +96,9 @@ func hookFails(ctx context.Context, r *run, point invoke.Action) error {
 		return err
 	}
 	for _, target := range targets {
+		if target.Name == stackTarget || target.Name == changeSetTarget {
+			continue // shown without a model, there is nothing to refuse about them
+		}
 		model, err := r.hookModel(point, target, true)
 		if err != nil {
 			return err

@@ -9,7 +9,7 @@ import (
 )
 
 func TestCorrectServicesPassEverything(t *testing.T) {
-	for _, k := range kinds2 {
+	for _, k := range kindsOfService {
 		for _, from := range []string{"inputs", "generated", "strings", "shuffled"} {
 			t.Run(k.name+"/"+from, func(t *testing.T) {
 				s := newService(t, k, "")
@@ -40,7 +40,7 @@ func TestCorrectServicesPassEverything(t *testing.T) {
 // TestEverythingRuns makes sure that the cases that a schema allows are not all skipped.
 func TestEverythingRuns(t *testing.T) {
 	ran := map[string]bool{}
-	for _, k := range kinds2 {
+	for _, k := range kindsOfService {
 		for _, r := range tryAll(t, newService(t, k, ""), Config{Inputs: k.inputs(), TypeConfiguration: nil}).Results {
 			if r.Outcome == Passed {
 				ran[r.ID()] = true

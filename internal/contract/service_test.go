@@ -32,7 +32,7 @@ type kind struct {
 	nested      bool // the identifier is inside of an object
 }
 
-var kinds2 = []kind{
+var kindsOfService = []kind{
 	{name: "synchronous, generated identifier", identifier: []string{"Id"}},
 	{name: "asynchronous", identifier: []string{"Id"}, callbacks: 3},
 	{name: "chosen identifier", identifier: []string{"Name"}, filters: true},

@@ -1,0 +1,143 @@
+package contract
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestClauseTable holds the table of clauses, the cases and the mutants together.
+func TestClauseTable(t *testing.T) {
+	cases := map[string][]string{}
+	for _, c := range Cases {
+		if len(c.Clauses) == 0 {
+			t.Errorf("%s names no clause", c.ID)
+		}
+		for _, id := range c.Clauses {
+			cases[id] = append(cases[id], c.ID)
+		}
+	}
+	known := map[string]bool{}
+	for _, c := range Clauses {
+		if known[c.ID] {
+			t.Errorf("%s is there twice", c.ID)
+		}
+		known[c.ID] = true
+		tested := len(cases[c.ID]) > 0 || c.Every != ""
+		if tested == (c.Untested != "") && c.Level != May {
+			t.Errorf("%s: tested %v, but untested because %q", c.ID, tested, c.Untested)
+		}
+	}
+	for id := range cases {
+		if !known[id] {
+			t.Errorf("%s: there is no such clause", id)
+		}
+	}
+	for id := range shapeClauses {
+		if !known[shapeClauses[id]] {
+			t.Errorf("keyword %s: there is no clause %s", id, shapeClauses[id])
+		}
+	}
+	for _, c := range extendedCases {
+		mutated := slices.ContainsFunc(serviceMutants, func(m serviceMutant) bool { return m.id == c.ID })
+		if !mutated && c.Name() != "contract_type_configuration" { // no handler can break that one
+			t.Errorf("%s rejects no mutant", c.ID)
+		}
+	}
+	for _, c := range Clauses {
+		mutated := slices.ContainsFunc(serviceMutants, func(m serviceMutant) bool { return m.clause == c.ID })
+		if c.Every == SuiteExtended && !mutated && !strings.HasSuffix(c.ID, ".shape") {
+			t.Errorf("%s rejects no mutant", c.ID)
+		}
+	}
+}
+
+// TestContractDocument writes docs/contract.md.
+func TestContractDocument(t *testing.T) {
+	got := contractDocument()
+	const path = "../../docs/contract.md"
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("docs/contract.md is stale: go test ./internal/contract -run TestContractDocument -update rewrites it")
+	}
+}
+
+func contractDocument() string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	tests := map[string][]string{}
+	for _, c := range Cases {
+		for _, id := range c.Clauses {
+			tests[id] = append(tests[id], "`"+c.ID+"`")
+		}
+	}
+	covered := 0
+	binding := 0
+	for _, c := range Clauses {
+		if c.Level == May {
+			continue
+		}
+		binding++
+		if len(tests[c.ID]) > 0 || c.Every != "" {
+			covered++
+		}
+	}
+	line("# The handler contract, clause by clause")
+	line("")
+	line("<!-- Written by go test ./internal/contract -run TestContractDocument -update. Do not edit. -->")
+	line("")
+	line("`cfn test --suite core` runs the tests of the official suite under their names, `--suite extended` those that it lacks,")
+	line("`--suite all` both. A clause that is tested in “every call” is looked at in every answer of every test; what breaks it")
+	line("fails the test in which it happened first, with the clause in the message.")
+	line("")
+	line("%d of the %d clauses that bind are tested: by %d core tests of resource types, %d of hooks, %d extended tests, and the", covered, binding, len(resourceCases), len(hookCases), len(extendedCases))
+	line("rules for every call. The tests are tested with %d broken handlers for the extended suite, %d for the core suite and %d", len(serviceMutants), len(mutants), len(hookMutants))
+	line("broken hooks, each of which is rejected for the clause that it breaks, and with %d kinds of correct handlers (%d for the", len(kindsOfService)+len(flavours), len(flavours))
+	line("core suite alone), none of which is rejected.")
+	section := ""
+	for _, c := range Clauses {
+		if c.Section != section {
+			section = c.Section
+			line("")
+			line("## %s", section)
+			line("")
+			line("| clause | | what it asks | tested by |")
+			line("|---|---|---|---|")
+		}
+		by := slices.Clone(tests[c.ID])
+		if c.Every != "" {
+			by = append(by, fmt.Sprintf("every call (%s)", c.Every))
+		}
+		switch {
+		case c.Untested != "":
+			by = []string{"nothing: " + c.Untested}
+		case len(by) == 0:
+			by = []string{"nothing: it asks for nothing"}
+		}
+		line("| %s | %s | %s | %s |", c.ID, c.Level, c.Text, strings.Join(by, "<br>"))
+	}
+	for _, suite := range []struct {
+		title string
+		cases []Case
+	}{{"Core tests of resource types", resourceCases}, {"Core tests of hooks", hookCases}, {"Extended tests", extendedCases}} {
+		line("")
+		line("## %s", suite.title)
+		line("")
+		line("| test | handlers | what it stands for |")
+		line("|---|---|---|")
+		for _, c := range suite.cases {
+			line("| `%s` | %s | %s |", c.ID, strings.Join(c.Needs, ", "), c.Clause)
+		}
+	}
+	return b.String()
+}

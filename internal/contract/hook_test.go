@@ -1,0 +1,213 @@
+package contract
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+const hookText = `{"typeName":"Initech::TPS::Cover","description":"A hook.","additionalProperties":false,
+	"typeConfiguration":{"properties":{"Series":{"type":"string"}},"additionalProperties":false},
+	"handlers":{"preCreate":{"targetNames":["Initech::TPS::*"],"permissions":[]},"preUpdate":{"targetNames":["Initech::TPS::Report"],"permissions":[]},"preDelete":{"targetNames":["Initech::TPS::Report","STACK"],"permissions":[]}}}`
+
+func hookSchema(t *testing.T) *schema.Schema {
+	t.Helper()
+	s, problems := schema.Load("hook.json", []byte(hookText), schema.Config{Kind: schema.Hook})
+	if s == nil || problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	return s
+}
+
+// A clerk is a hook that refuses reports without a cover sheet.
+type clerk struct {
+	mutant    string
+	callbacks bool
+	targets   []string
+	seen      string // everything that was sent
+}
+
+func (h *clerk) Call(_ context.Context, payload []byte) ([]byte, error) {
+	h.seen += string(payload)
+	var c struct {
+		RequestContext struct{ CallbackContext any }
+		RequestData    struct {
+			TargetName, TargetType string
+			TargetModel            struct{ ResourceProperties map[string]any }
+		}
+	}
+	if err := json.Unmarshal(payload, &c); err != nil {
+		return nil, err
+	}
+	h.targets = append(h.targets, c.RequestData.TargetType+" "+c.RequestData.TargetName)
+	event := map[string]any{"hookStatus": "SUCCESS", "callbackDelaySeconds": 0}
+	refuse := func(code, message string) {
+		event["hookStatus"], event["errorCode"], event["message"] = "FAILED", code, message
+	}
+	known := c.RequestData.TargetType != "RESOURCE" || strings.HasPrefix(c.RequestData.TargetName, "Initech::TPS::")
+	switch {
+	case h.callbacks && c.RequestContext.CallbackContext == nil:
+		event["hookStatus"], event["callbackDelaySeconds"], event["callbackContext"] = "IN_PROGRESS", 5, map[string]any{"round": 1}
+		switch h.mutant {
+		case "progress with result":
+			event["result"] = nil
+		case "progress with code":
+			event["errorCode"] = "Throttling"
+		}
+	case !known && h.mutant != "takes every type":
+		refuse("UnsupportedTarget", "no report")
+		if h.mutant == "wrong code" {
+			event["errorCode"] = "InvalidRequest"
+		}
+	case h.mutant == "refuses all", c.RequestData.TargetModel.ResourceProperties["Cover"] == "none" && h.mutant != "takes all":
+		refuse("NonCompliant", "did you get the memo?")
+		switch h.mutant {
+		case "no code":
+			delete(event, "errorCode")
+		case "unknown code":
+			event["errorCode"] = "Oops"
+		case "no message":
+			event["message"] = ""
+		}
+	default:
+		switch h.mutant {
+		case "success with code":
+			event["errorCode"] = "Unknown"
+		case "success with delay":
+			event["callbackDelaySeconds"] = 3
+		}
+	}
+	return json.Marshal(event)
+}
+
+// hookFiles are inputs of a hook.
+func hookFiles() fstest.MapFS {
+	target := func(cover string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte(`{"Initech::TPS::Report": {"resourceProperties": {"Cover": "` + cover + `"}}}`)}
+	}
+	files := fstest.MapFS{}
+	for _, point := range []string{"pre_create", "pre_update", "pre_delete"} {
+		files["inputs/inputs_1_"+point+".json"] = target("new")
+		files["inputs/inputs_1_invalid_"+point+".json"] = target("none")
+	}
+	return files
+}
+
+func tryHook(t *testing.T, h *clerk, files fstest.MapFS) *Summary {
+	t.Helper()
+	s := hookSchema(t)
+	inputs, problems, err := LoadInputs(InputsConfig{Files: files, Schema: s})
+	if err != nil || problems.HasErrors() {
+		t.Fatal(err, problems)
+	}
+	report, problems := schema.Load("report.json", []byte(`{"typeName":"Initech::TPS::Report","description":"x","additionalProperties":false,"properties":{"Id":{"type":"string"},"Cover":{"type":"string","enum":["new","old"]}},
+		"primaryIdentifier":["/properties/Id"],"readOnlyProperties":["/properties/Id"],"tagging":{"taggable":false}}`), schema.Config{})
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	summary, err := Run(t.Context(), Config{
+		Schema: s, Function: h, Inputs: *inputs, TypeConfiguration: map[string]any{"Series": "QUARTERLY"},
+		HookTargets: []HookTarget{{"Initech::TPS::Report", report}}, NewToken: func() string { return "token" },
+		Sleep: func(context.Context, time.Duration) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return summary
+}
+
+func TestHooks(t *testing.T) {
+	overrides := fstest.MapFS{"overrides.json": {Data: []byte(`{"INVALID": {"Initech::TPS::Report": {"resourceProperties": {"/Cover": "none"}}}}`)}}
+	for name, files := range map[string]fstest.MapFS{"inputs": hookFiles(), "generated": overrides} {
+		for _, callbacks := range []bool{false, true} {
+			h := &clerk{callbacks: callbacks}
+			summary := tryHook(t, h, files)
+			if !summary.OK() || summary.Passed != 8 || summary.Skipped != 2 {
+				t.Errorf("%s: %d passed, %d skipped:\n%s", name, summary.Passed, summary.Skipped, outcomes(summary))
+			}
+			if !strings.Contains(h.seen, `"hookModel":{"Series":"QUARTERLY"}`) || !strings.Contains(strings.Join(h.targets, "\n"), "STACK STACK") {
+				t.Errorf("%s: sent %s", name, h.seen)
+			}
+		}
+	}
+}
+
+// hookMutants are hooks with one defect, and what has to be said about each.
+var hookMutants = map[string]string{
+	"refuses all":          "success: CREATE_PRE_PROVISION of Initech::TPS::Report ended with FAILED NonCompliant: did you get the memo?, SUCCESS was due (" + clauseHookCompliant,
+	"takes all":            "failed: CREATE_PRE_PROVISION of Initech::TPS::Report ended with SUCCESS, FAILED was due (" + clauseHookRefuses,
+	"takes every type":     "unsupported_target: CREATE_PRE_PROVISION of",
+	"wrong code":           "FAILED UnsupportedTarget was due (" + clauseHookUnsupported,
+	"progress with result": "answered IN_PROGRESS with a result (" + clauseHookProgress,
+	"progress with code":   "answered IN_PROGRESS with the error code Throttling (" + clauseHookProgress,
+	"success with code":    "answered SUCCESS with the error code Unknown (" + clauseHookSuccess,
+	"success with delay":   "answered SUCCESS with a callbackDelaySeconds of 3 (" + clauseHookSuccess,
+	"no code":              "answered FAILED without an error code (" + clauseHookFailed,
+	"unknown code":         `answered FAILED with the error code "Oops", which the handler contract does not have (` + clauseHookFailed,
+	"no message":           "answered FAILED without a message (" + clauseHookFailed,
+}
+
+func TestHookMutants(t *testing.T) {
+	for mutant, want := range hookMutants {
+		summary := tryHook(t, &clerk{mutant: mutant, callbacks: strings.HasPrefix(mutant, "progress")}, hookFiles())
+		var said strings.Builder
+		for _, r := range summary.Results {
+			if r.Outcome == Failed {
+				said.WriteString(r.ID() + ": " + r.Message + " (" + r.Clause + ")\n")
+			}
+		}
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("%s: want %q, got\n%s", mutant, want, said.String())
+		}
+	}
+}
+
+// TestHookWithoutInputs says what is missing, instead of showing the hook a model that it
+// has no reason to refuse.
+func TestHookWithoutInputs(t *testing.T) {
+	summary := tryHook(t, &clerk{}, fstest.MapFS{})
+	if summary.Failed != 3 || !strings.Contains(outcomes(summary), "nothing is known that the hook refuses: write inputs/inputs_1_pre_create.json and inputs/inputs_1_invalid_pre_create.json") {
+		t.Errorf("%s", outcomes(summary))
+	}
+}
+
+func TestHookInputProblems(t *testing.T) {
+	_, problems, err := LoadInputs(InputsConfig{Schema: hookSchema(t), Files: fstest.MapFS{
+		"inputs/inputs_1_create.json": {Data: []byte(`{}`)},
+		"overrides.json":              {Data: []byte(`{"CREATE": {}, "INVALID": {"A::B::C": {"other": {}, "resourceProperties": {"": 1}}}}`)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := diag.Print(&b, problems, "text"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"it is an input of a resource type", `overrides are not made for "CREATE"`, `a target has no "other"`, `"" is no JSON pointer`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+func TestTargetNames(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"A::*": "A::B::C A::B::D", "*": "A::B::C A::B::D B::B::C", "A::B::?": "A::B::C A::B::D", "A::B::C": "A::B::C", "*::C": "A::B::C B::B::C", "A::B": "", "*x": "", "": "",
+	} {
+		var got []string
+		for _, name := range []string{"A::B::C", "A::B::D", "B::B::C"} {
+			if matchesTarget(pattern, name) {
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %v, want %s", pattern, got, want)
+		}
+	}
+}
