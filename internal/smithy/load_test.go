@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // wantEvents loads files and checks that each text is part of an event with a place.
@@ -134,6 +135,38 @@ func TestBounds(t *testing.T) {
 	}
 	if _, events := Load(idl(head+ring.String()), Config{}); len(events) != links {
 		t.Errorf("the ring of mixins has %d events", len(events))
+	}
+}
+
+// TestTangled checks models that are made to keep the rules busy.
+func TestTangled(t *testing.T) {
+	const head = "namespace a\n"
+	var ring, rings, tree, texts strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&ring, "structure S%d { a: S%d }\n", i, (i+1)%400)
+	}
+	for i := range 3000 {
+		fmt.Fprintf(&rings, "union U%d { a: U%d, b: U%d }\nlist L%d { member: L%d }\nstructure Q%d { @required a: Q%d }\n",
+			i, (i+1)%3000, (i*7+3)%3000, i, (i+1)%3000, i, (i+1)%3000)
+		fmt.Fprintf(&tree, "resource R%d { identifiers: {id: String}, resources: [R%d, R%d] }\n", i, i+1, min(i+2, 3000))
+		fmt.Fprintf(&texts, "%q\n", strings.Repeat("a", 30)+"b")
+	}
+	tests := []struct{ name, src, want string }{
+		{"selector", "$version: \"2\"\nmetadata validators = [{name: \"EmitEachSelector\", id: \"X\", configuration: {selector: \"* ~> * ~> * ~> * ~> * [id=x]\"}}]\n" +
+			head + ring.String(), "[ERROR] -: Checking the model takes more than 2"},
+		{"rings", "$version: \"2\"\n" + head + rings.String(), "[ERROR] a#L0: Found invalid shape recursion: "},
+		{"tree", "$version: \"2\"\n" + head + tree.String() + "resource R3000 { identifiers: {id: String} }\n", "Circular resource hierarchy found: "},
+		{"pattern", "$version: \"2\"\n" + head + "@pattern(\"^(?!x)(a+)+$\")\nstring P\n@trait\nlist t { member: P }\n@t([" + texts.String() + "\"b\"])\n@length(min: 2, max: 1)\nstring Z\n",
+			"[ERROR] a#Z: A length trait is applied with a `min` value greater"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			start := time.Now()
+			wantEvents(t, idl(test.src), Config{}, test.want)
+			if took := time.Since(start); took > time.Minute {
+				t.Errorf("it took %s", took)
+			}
+		})
 	}
 }
 

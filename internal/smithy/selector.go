@@ -34,14 +34,18 @@ type selection struct {
 	reversed   map[ID][]incoming
 	withTraits map[ID][]incoming
 	found      map[*root][]*Shape
+	budget     *budget
 }
 
 func newSelection(m *Model) *selection {
-	return &selection{m: m, vars: map[string][]*Shape{}, found: map[*root][]*Shape{}}
+	return &selection{m: m, vars: map[string][]*Shape{}, found: map[*root][]*Shape{}, budget: newBudget(m)}
 }
 
 // run feeds a shape through steps.
 func (c *selection) run(steps []step, s *Shape, next func(*Shape) bool) bool {
+	if !c.budget.spend(1, s) {
+		return false
+	}
 	if len(steps) == 0 {
 		return next(s)
 	}
@@ -170,7 +174,12 @@ func follows(labels []string, kind relationKind) bool {
 
 // walkStep moves to everything that a shape leads to.
 func walkStep(c *selection, s *Shape, next func(*Shape) bool) bool {
-	for _, id := range c.m.closure(s.ID)[1:] {
+	if c.budget.spent {
+		return false
+	}
+	reached := c.m.closure(s.ID)[1:]
+	c.budget.spend(len(reached), s)
+	for _, id := range reached {
 		if to := c.m.shapes[id]; to != nil && !next(to) {
 			return false
 		}

@@ -34,7 +34,10 @@ var rules = slices.Concat(
 // place. Events that the model suppresses have the severity SUPPRESSED. If loading found an
 // error, nothing more is checked.
 func Validate(m *Model, loaded Events) Events {
-	c := &check{m: m, events: slices.Clone(loaded), selection: newSelection(m), picked: map[string]map[*Shape]bool{}, patterns: patterns{}, similar: map[ID][]string{}}
+	c := &check{m: m, events: slices.Clone(loaded), picked: map[string]map[*Shape]bool{}, similar: map[ID][]string{},
+		patterns: patterns{compiled: map[string]func(string) bool{}, left: maxMatchTime}, budget: newBudget(m)}
+	c.selection = newSelection(m)
+	c.selection.budget = c.budget
 	c.decorator = c.readDecorator()
 	if c.events.hasErrors() {
 		return c.finish()
@@ -70,6 +73,7 @@ type check struct {
 	closures  map[ID][]ID
 	patterns  patterns
 	similar   map[ID][]string
+	budget    *budget
 }
 
 func (c *check) index() {
@@ -86,6 +90,9 @@ func (c *check) index() {
 }
 
 func (c *check) finish() Events {
+	if c.budget.spent {
+		c.events = append(c.events, c.budget.event())
+	}
 	for i := range c.events {
 		c.decorator.decorate(c.m, &c.events[i])
 	}
@@ -97,6 +104,9 @@ func (c *check) finish() Events {
 func (c *check) closure(id ID) []ID {
 	if c.closures[id] == nil {
 		c.closures[id] = c.m.closure(id)
+		if !c.budget.spend(len(c.closures[id]), c.m.shapes[id]) {
+			c.closures[id] = c.closures[id][:1]
+		}
 	}
 	return c.closures[id]
 }

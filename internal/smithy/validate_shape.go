@@ -201,6 +201,12 @@ func checkRecursion(c *check) {
 	}
 }
 
+// maxCyclePath bounds what messages say of a cycle: its end.
+const maxCyclePath = 200
+
+// cycleStep is what a shape on the search for cycles costs.
+const cycleStep = 20
+
 // cycle finds the shortest way from a shape back to itself through members that may be
 // taken; nil if there is none.
 func (c *check) cycle(s *Shape, takes func(member *Shape) bool) []ID {
@@ -214,16 +220,20 @@ func (c *check) cycle(s *Shape, takes func(member *Shape) bool) []ID {
 	for len(queue) > 0 {
 		at := queue[0]
 		queue = queue[1:]
+		if !c.budget.spend(cycleStep, s) {
+			return nil
+		}
 		for _, m := range at.shape.Members {
 			target := c.m.target(m)
 			if target == nil || !takes(m) {
 				continue
 			}
 			if target == s {
-				path := []ID{m.ID, s.ID}
-				for ; at.before != nil; at = at.before {
-					path = append([]ID{at.member, at.shape.ID}, path...)
+				path := []ID{s.ID, m.ID}
+				for ; at.before != nil && len(path) < maxCyclePath; at = at.before {
+					path = append(path, at.shape.ID, at.member)
 				}
+				slices.Reverse(path)
 				return path
 			}
 			if !seen[target.ID] {
@@ -237,7 +247,7 @@ func (c *check) cycle(s *Shape, takes func(member *Shape) bool) []ID {
 
 // terminates tells whether a finite value of the shape can be made.
 func (c *check) terminates(s *Shape, visited map[*Shape]bool) bool {
-	if s == nil || s.Type != Structure && s.Type != Union {
+	if s == nil || s.Type != Structure && s.Type != Union || !c.budget.spend(cycleStep, s) {
 		return true
 	}
 	optional := func(m *Shape) bool { return !m.Has(traitRequired) }

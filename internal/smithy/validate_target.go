@@ -215,12 +215,16 @@ func checkResourceCycles(c *check) {
 // that was met before. As in the reference implementation "before" means anywhere.
 func (c *check) resourceCycle(s *Shape) []ID {
 	var visited []ID
+	seen := map[ID]bool{}
 	var walk func(s *Shape) []ID
 	walk = func(s *Shape) []ID {
-		if slices.Contains(visited, s.ID) {
-			return append(slices.Clone(visited), s.ID)
+		if seen[s.ID] {
+			return append(visited[max(0, len(visited)-maxCyclePath):], s.ID)
 		}
-		visited = append(visited, s.ID)
+		if !c.budget.spend(cycleStep, s) {
+			return nil
+		}
+		visited, seen[s.ID] = append(visited, s.ID), true
 		for _, id := range s.Resources {
 			if child := c.m.Shape(id); child != nil && child.Type == Resource {
 				if chain := walk(child); chain != nil {
