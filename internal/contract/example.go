@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/invoke"
@@ -59,7 +60,8 @@ func ParseExample(name string, data []byte) (*Example, error) {
 		return nil, fmt.Errorf("%s is no failing example of a contract test: there is no test %q", name, example.Test)
 	}
 	if seed := doc.Get("seed"); seed != nil {
-		if _, err := fmt.Sscan(seed.Text, &example.Seed); err != nil {
+		number, err := strconv.ParseUint(seed.Text, 10, 64)
+		if example.Seed = number; err != nil {
 			return nil, fmt.Errorf("%s: the seed %q is no whole number", name, seed.Text)
 		}
 	}
