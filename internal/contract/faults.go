@@ -43,12 +43,12 @@ type Network interface {
 }
 
 // selected are the cases of a run: those of Select, and with Faults those of FaultCases.
-func (c *Config) selected() (cases []Case, deselected int) {
-	cases, deselected = Select(c.Schema, c.Selection)
-	if c.Faults == nil {
+func (cfg *Config) selected() (cases []Case, deselected int) {
+	cases, deselected = Select(cfg.Schema, cfg.Selection)
+	if cfg.Faults == nil {
 		return cases, deselected
 	}
-	faults, left := SelectFaults(c)
+	faults, left := SelectFaults(cfg)
 	return append(cases, faults...), deselected + left
 }
 

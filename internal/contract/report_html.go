@@ -104,9 +104,9 @@ func newHTMLPage(s *Summary) *htmlPage {
 			page.Tallies = append(page.Tallies, t)
 		}
 	}
-	sets := map[int]bool{}
+	sets := map[string]bool{}
 	for _, r := range s.Results {
-		sets[r.Set] = true
+		sets[setName(r.Set, r.Wire)] = true
 	}
 	files := map[string]*htmlFile{}
 	for i, r := range s.Results {
@@ -142,8 +142,8 @@ func newHTMLTest(r *Result, index int, sets bool) *htmlTest {
 		Result: r, Anchor: fmt.Sprintf("%s-%d", slug(r.ID()), index), Title: r.Case.Name(), Kept: r.Clause,
 		Open: r.Outcome == Failed || r.Outcome == Errored,
 	}
-	if sets && r.Set > 0 {
-		t.Title += fmt.Sprintf(" [inputs_%d]", r.Set)
+	if sets {
+		t.Title += " [" + setName(r.Set, r.Wire) + "]"
 	}
 	if r.Phase != CallPhase {
 		t.Title += " at " + string(r.Phase)

@@ -62,7 +62,7 @@ func TestHTMLOfHostileText(t *testing.T) {
 	hostile := `</pre></style><script>alert(1)</script><img src=x onerror=alert(1)> "'{{.}}`
 	c := &Case{ID: "faults.py::contract_" + hostile, Clause: hostile}
 	summary := &Summary{TypeName: hostile, Failed: 1, LeftBehind: []string{hostile}, Results: []*Result{{
-		Case: c, Outcome: Failed, Phase: CallPhase, Message: hostile, Clause: hostile,
+		Case: c, Outcome: Failed, Phase: CallPhase, Message: hostile, Clause: hostile, More: []*Violation{{Clause: hostile, Message: hostile}},
 		Calls: []Call{{Action: "CREATE", Status: "IN_PROGRESS", ErrorCode: "X<u>", Message: hostile, Err: hostile, Request: []byte(hostile), Response: []byte(hostile), Log: hostile}},
 	}}}
 	var b strings.Builder

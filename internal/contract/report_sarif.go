@@ -32,6 +32,9 @@ func Problems(s *Summary, of *schema.Schema) diag.List {
 			p.Related = append(p.Related, diag.Note{At: placeOf(of, d.Pointer), Message: d.String()})
 		}
 		out.Add(p)
+		for _, more := range r.More {
+			out.Add(diag.Problem{ID: p.ID, At: p.At, Pointer: p.Pointer, Message: firstLine(more.Message), Hint: more.Clause})
+		}
 	}
 	for _, left := range s.LeftBehind {
 		out.Add(diag.Problem{ID: "contract/left-behind", Severity: diag.Warning, At: diag.Range{File: of.File}, Message: "left behind: " + left, Hint: "delete it by hand"})

@@ -42,6 +42,7 @@ func someFailures() *Summary {
 		return &Result{Case: &Case{ID: id, Needs: needs, Clause: "tested"}, Outcome: outcome, Phase: phase, Message: message, Clause: "broken", Calls: calls}
 	}
 	read := result("handler_create.py::contract_create_read", []string{"create", "read"}, Failed, CallPhase, "one property differs\nmore", Call{Action: "CREATE"}, Call{Action: "READ"})
+	read.More = []*Violation{{Clause: "another", Message: "it took too long"}}
 	read.Differences = []schema.Difference{{Pointer: []string{"Title"}, Kind: "missing", Want: "a"}}
 	return &Summary{TypeName: "Initech::TPS::Report", Failed: 2, Errors: 1, Passed: 1, LeftBehind: []string{"/Id=7: DELETE answered FAILED"}, Results: []*Result{
 		read,
@@ -62,6 +63,7 @@ func TestProblems(t *testing.T) {
 	}
 	want := []string{
 		`report.json:13:5 error contract/contract_create_read /handlers/read: one property differs (report.json:7:14 /Title: requested "a", returned nothing)`,
+		`report.json:13:5 error contract/contract_create_read /handlers/read: it took too long`,
 		`report.json:14:5 error contract/contract_delete_read /handlers/delete: at teardown: it stays`,
 		`report.json:12:5 error contract/contract_create_killed /handlers/create: CREATE call 2 made after the process was killed: it is gone`,
 		`report.json warning contract/left-behind : left behind: /Id=7: DELETE answered FAILED`,
@@ -89,7 +91,7 @@ func TestSARIFAndGitHub(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(b.String()), &log); err != nil || log.Version != "2.1.0" || len(log.Runs[0].Results) != 4 || log.Runs[0].Results[0].Locations[0].PhysicalLocation.Region.StartLine != 13 {
+	if err := json.Unmarshal([]byte(b.String()), &log); err != nil || log.Version != "2.1.0" || len(log.Runs[0].Results) != 5 || log.Runs[0].Results[0].Locations[0].PhysicalLocation.Region.StartLine != 13 {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	b.Reset()
