@@ -109,7 +109,7 @@ func Start(cfg Config) (*Proxy, error) {
 	}
 	p := &Proxy{cfg: cfg, authority: authority, scrub: scrubber{cfg.Redact}}
 	if err := p.start(); err != nil {
-		p.Close()
+		_ = p.Close() // of what has started; the first error counts
 		return nil, err
 	}
 	return p, nil
@@ -330,12 +330,12 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = conn.SetDeadline(time.Now().Add(time.Minute)) // of the beginning
 	if _, err := conn.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err != nil {
-		conn.Close()
+		_ = conn.Close()
 		return
 	}
 	first, err := buffered.Reader.Peek(1)
 	if err != nil {
-		conn.Close()
+		_ = conn.Close()
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
@@ -652,7 +652,7 @@ func (t *tunnels) add(c net.Conn) {
 	select {
 	case t.conns <- c:
 	case <-t.done:
-		c.Close()
+		_ = c.Close()
 	}
 }
 
