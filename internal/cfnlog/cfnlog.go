@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/secret"
 )
 
 // Name is the file name that the official tool uses.
@@ -33,6 +35,10 @@ type Config struct {
 	// Console gets the bare messages of records at ConsoleLevel and above. Nil means none.
 	Console      io.Writer
 	ConsoleLevel slog.Level // the zero level is Info
+
+	// Secrets are hidden in every record, those that are added later in the records after
+	// that. Nil means a set of the log's own, which [Log.Hide] fills.
+	Secrets *secret.Set
 
 	// Now tells the time of records that carry none. Nil means time.Now.
 	Now func() time.Time
@@ -69,7 +75,10 @@ func New(config Config) *Log {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	return &Log{sink: &sink{config: config}}
+	if config.Secrets == nil {
+		config.Secrets = &secret.Set{}
+	}
+	return &Log{sink: &sink{config: config, scrub: scrubber{config.Secrets}}}
 }
 
 // Open names the log file and writes what was logged before. Its backup is path + ".1".
@@ -87,14 +96,13 @@ func (l *Log) Open(path string) {
 }
 
 // Hide adds values that must not appear in the log: credentials, write-only properties,
-// tokens. Each is replaced wherever it stands, in its plain form and in the form that it
-// has inside a JSON string. Values shorter than four bytes are not searched for, because
-// that would shred the log without hiding anything: what is that short must be left out
-// by the caller.
+// tokens. Each is replaced wherever it stands, in all the spellings that [secret.Set.Add]
+// lists. Values shorter than four bytes are not searched for, because that would shred the
+// log without hiding anything: what is that short must be left out by the caller.
 //
 // What needs no call: attributes and JSON members whose name says that they are secret,
 // such as secretAccessKey, sessionToken, callerCredentials or password.
-func (l *Log) Hide(values ...string) { l.sink.scrub.add(values) }
+func (l *Log) Hide(values ...string) { l.sink.config.Secrets.Add(values...) }
 
 // Scrub returns text as the log would write it.
 func (l *Log) Scrub(text string) string { return l.sink.scrub.clean(text) }

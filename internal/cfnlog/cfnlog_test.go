@@ -1,13 +1,19 @@
 package cfnlog
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/secret"
 )
 
 func newLogger(t *testing.T, path string, config Config) (*slog.Logger, *Log) {
@@ -169,5 +175,34 @@ func TestSecretsStayOut(t *testing.T) {
 				t.Errorf("the log lacks %s:\n%s", test.keeps, got)
 			}
 		})
+	}
+}
+
+// What others add to the secrets, while the log is open, is hidden in all spellings.
+func TestSecretsAreShared(t *testing.T) {
+	const value = "PLANT\"ED<1>\nsecond line"
+	path := filepath.Join(t.TempDir(), Name)
+	var console strings.Builder
+	var secrets secret.Set
+	logger, _ := newLogger(t, path, Config{Console: &console, Secrets: &secrets})
+	bound := logger.With("bound", value)
+	secrets.Add(value)
+	model := map[string]any{value: []any{value}}
+	inner, err := json.Marshal(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound.Info("raw "+value, "quoted", fmt.Sprintf("%q", value), "error", errors.New("-p"+value+"x"), "model", model,
+		"json", string(inner), "outer", map[string]any{"message": string(inner)}, value, 1,
+		"url", url.QueryEscape(value), "header", base64.StdEncoding.EncodeToString([]byte("user:"+value)))
+	for where, text := range map[string]string{"the file": read(t, path), "the console": console.String()} {
+		for _, bad := range []string{"PLANT", "ED", "second", "UExBTl"} {
+			if strings.Contains(text, bad) {
+				t.Errorf("%s holds %s:\n%s", where, bad, text)
+			}
+		}
+		if strings.Count(text, Hidden) < 9 {
+			t.Errorf("%s lacks records:\n%s", where, text)
+		}
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
+
+	"github.com/formwork-dev/formwork/internal/secret"
 )
 
 // Hidden stands in the log where a secret was.
-const Hidden = "<hidden>"
+const Hidden = secret.Hidden
 
 // secretMember finds a JSON member whose name says that it is secret, with a string as
 // its value. The backslashes let it find the members of JSON inside a JSON string, as
@@ -39,53 +40,11 @@ func secretKey(key string) bool {
 	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(plain, word) })
 }
 
-// A scrubber takes secrets out of text. The zero scrubber knows the names only.
-type scrubber struct {
-	mu       sync.RWMutex
-	values   map[string]bool
-	replacer *strings.Replacer
-}
-
-func (s *scrubber) add(values []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.values == nil {
-		s.values = map[string]bool{}
-	}
-	for _, value := range values {
-		if len(value) < 4 {
-			continue
-		}
-		s.values[value] = true
-		if quoted, err := json.Marshal(value); err == nil {
-			s.values[string(quoted[1:len(quoted)-1])] = true
-		}
-	}
-	longest := make([]string, 0, len(s.values))
-	for value := range s.values {
-		longest = append(longest, value)
-	}
-	// A longer value first, so that one that begins another does not leave its rest.
-	slices.SortFunc(longest, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
-	})
-	pairs := make([]string, 0, 2*len(longest))
-	for _, value := range longest {
-		pairs = append(pairs, value, Hidden)
-	}
-	s.replacer = strings.NewReplacer(pairs...)
-}
+// A scrubber takes secrets out of text: those of the set, and what a name says is secret.
+type scrubber struct{ secrets *secret.Set }
 
 func (s *scrubber) clean(text string) string {
-	s.mu.RLock()
-	replacer := s.replacer
-	s.mu.RUnlock()
-	if replacer != nil {
-		text = replacer.Replace(text)
-	}
+	text = s.secrets.Hide(text)
 	text = secretMember.ReplaceAllString(text, `${1}"`+Hidden+`"`)
 	return accessKey.ReplaceAllString(text, Hidden)
 }

@@ -1,0 +1,231 @@
+package secret
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"html"
+	"math/rand/v2"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// secrets are values whose spellings differ from each other.
+var secrets = map[string]string{
+	"plain":     "hunter22hunter22",
+	"quotes":    `PLANT"ED1'tsig`,
+	"backslash": `C:\new\table`,
+	"html":      "a<b>&c=d;e'f",
+	"url":       "p@ss w/rd+100%!*()",
+	"umlauts":   "Übergröße-😀-key",
+	"control":   "tab\tbell\afeed\fend",
+	"lines":     "-----BEGIN KEY-----\nMIIEvQIBADAN\"Bgkq\r\nhkiG9w0BAQEF\n",
+	"not UTF-8": "\xff\xfe-binary-\x80\x81",
+	"long":      strings.Repeat("0123456789abcdef", 1000) + "ü\"",
+}
+
+// encodings are ways in which a handler prints a value.
+var encodings = map[string]func(string) string{
+	"as it is":      func(s string) string { return s },
+	"in a word":     func(s string) string { return "mysql -p" + s + "x" },
+	"JSON":          func(s string) string { return mustJSON(map[string]any{"model": []any{s}}) },
+	"JSON twice":    func(s string) string { return mustJSON(mustJSON(map[string]any{"a": s})) },
+	"JSON thrice":   func(s string) string { return mustJSON(mustJSON(mustJSON(s))) },
+	"%q":            func(s string) string { return fmt.Sprintf("value %q", s) },
+	"%+q":           func(s string) string { return fmt.Sprintf("value %+q", s) },
+	"%q in JSON":    func(s string) string { return mustJSON(fmt.Sprintf("value %q", s)) },
+	"JSON in %q":    func(s string) string { return strconv.Quote(mustJSON(s)) },
+	"query":         func(s string) string { return "https://x/?k=" + url.QueryEscape(s) + "&b=1" },
+	"path":          func(s string) string { return "https://x/" + url.PathEscape(s) + "/1" },
+	"HTML":          html.EscapeString,
+	"XML":           func(s string) string { b, _ := xml.Marshal(s); return string(b) },
+	"base64":        func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+	"base64 bare":   func(s string) string { return base64.RawStdEncoding.EncodeToString([]byte(s)) },
+	"base64 URL":    func(s string) string { return base64.URLEncoding.EncodeToString([]byte(s)) },
+	"base64 URL -=": func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) },
+	"basic auth":    func(s string) string { return base64.StdEncoding.EncodeToString([]byte("me:" + s)) },
+	"basic auth 2":  func(s string) string { return base64.StdEncoding.EncodeToString([]byte("you:" + s)) },
+	"base64 JSON":   func(s string) string { return base64.StdEncoding.EncodeToString([]byte(`{"a":` + mustJSON(s) + `}`)) },
+}
+
+func mustJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// TestEverySpelling compares what is shown of a secret with what is shown of another one
+// of the same length, which the Set does not know: only the latter's text may be there.
+func TestEverySpelling(t *testing.T) {
+	for name, value := range secrets {
+		var set Set
+		set.Add(value)
+		for how, encode := range encodings {
+			if name == "not UTF-8" && (strings.Contains(how, "JSON") || how == "XML") || name == "control" && how == "XML" {
+				continue // these have no such text
+			}
+			t.Run(name+"/"+how, func(t *testing.T) {
+				text := encode(value)
+				got := set.Hide("before " + text + " after")
+				if !strings.Contains(got, Hidden) || !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") {
+					t.Fatalf("nothing is hidden, or too much: %q", got)
+				}
+				// The base64 of something longer keeps the first bits of the secret's first byte.
+				for i := 0; i+7 <= len(text); i++ {
+					if piece := text[i : i+7]; strings.Contains(got, piece) && !strings.Contains(encode("")+encode(strings.Repeat("?", len(value))), piece) {
+						t.Fatalf("%q of the secret is shown: %q", piece, got)
+					}
+				}
+			})
+		}
+	}
+}
+
+// What other languages print, written down from them.
+func TestSpellingsOfOtherLanguages(t *testing.T) {
+	tests := []struct{ name, secret, text, want string }{
+		{"json.dumps of Python", "Übergröße", `{"k": "\u00dcbergr\u00f6\u00dfe"}`, `{"k": "<hidden>"}`},
+		{"json.dumps, surrogates", "😀 key 1", `"\ud83d\ude00 key 1"`, `"<hidden>"`},
+		{"repr of Python", "it's\na \"key\"", `{'k': 'it\'s\na "key"'}`, `{'k': '<hidden>'}`},
+		{"repr in double quotes", "it's\na key", `{'k': "it's\na key"}`, `{'k': "<hidden>"}`},
+		{"quote_plus of Python", "a b/c&d", "k=a+b%2Fc%26d", "k=<hidden>"},
+		{"encodeURIComponent", "a b/(c)!d", "k=a%20b%2F(c)!d", "k=<hidden>"},
+		{"lower-case hex", "a b/c?dd", "k=a+b%2fc%3fdd", "k=<hidden>"},
+		{"Gson", "it's=<k>&more", `{"k":"it\u0027s\u003d\u003ck\u003e\u0026more"}`, `{"k":"<hidden>"}`},
+		{"a shell", "it's a key", `mysql -p'it'\''s a key'`, `mysql -p'<hidden>'`},
+		{"junit", `a"b<c>'d e`, `<f message="a&#34;b&lt;c&gt;&#39;d e"/>`, `<f message="<hidden>"/>`},
+		{"one line of many", "first line is long\nsecond one too\nshort", "  second one too\n short", "  <hidden>\n short"},
+		{"without its line end", "a key of a file\n", "key=a key of a file.", "key=<hidden>."},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var set Set
+			set.Add(test.secret)
+			if got := set.Hide(test.text); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestShortValuesAreHiddenAsWords(t *testing.T) {
+	tests := []struct{ name, secret, text, want string }{
+		{"a word", "hunt22", "pass hunt22, no", "pass <hidden>, no"},
+		{"in a word", "main", "domain mainly main", "domain mainly <hidden>"},
+		{"after an escape", "main", `a\nmain\tmain\u000amain\x0amain%0Amain`, `a\n<hidden>\t<hidden>\u000a<hidden>\x0a<hidden>%0A<hidden>`},
+		{"in color", "main", "\x1b[1;31mmain\x1b[0m", "\x1b[1;31m<hidden>\x1b[0m"},
+		{"marks around", "-ab-", "x-ab-y", "x<hidden>y"},
+		{"seven umlauts", "öäüöäüö", "xöäüöäüö öäüöäüö", "xöäüöäüö <hidden>"},
+		{"eight characters", "hunter22", "-phunter22x", "-p<hidden>x"},
+		{"three bytes", "abc", "abc", "abc"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var set Set
+			set.Add(test.secret)
+			if got := set.Hide(test.text); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// A secret that overlaps with another one leaves no rest of either.
+func TestSecretsThatOverlap(t *testing.T) {
+	var set Set
+	set.Add("abcdefgh", "efghijklmn", "abcdefghij", "12345678", "abcd")
+	for text, want := range map[string]string{
+		"xabcdefghijklmnx":      "x<hidden>x",
+		"abcdefgh12345678":      "<hidden>",
+		"abcdefgh 12345678":     "<hidden> <hidden>",
+		"abcd efgh":             "<hidden> efgh",
+		"":                      "",
+		"abc":                   "abc",
+		"nothing of it is here": "nothing of it is here",
+	} {
+		if got := set.Hide(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestASetThatIsFullHidesAll(t *testing.T) {
+	var set Set
+	random := rand.New(rand.NewPCG(1, 2))
+	line := func() string { return fmt.Sprintf("%016x", random.Uint64()) }
+	for !set.full {
+		set.Add(strings.Repeat(line(), 1000))
+		if set.size > capacity+(1<<20) {
+			t.Fatal("the bound does not hold")
+		}
+	}
+	if got := set.Hide("harmless"); got != Hidden {
+		t.Error(got)
+	}
+	if got := set.Hide(""); got != "" {
+		t.Error(got)
+	}
+}
+
+// FuzzHide checks that no value that was added is left in the text that has it.
+func FuzzHide(f *testing.F) {
+	f.Add("hunter22hunter22", "x", "y")
+	f.Add("a\"b\nlonger line", "\\", "")
+	f.Add("\xffabcdefgh", "\xff", "\x80")
+	f.Fuzz(func(t *testing.T, secret, before, after string) {
+		var set Set
+		set.Add(secret)
+		got := set.Hide(before + secret + after)
+		if len(secret) >= 2*short && len([]rune(secret)) >= short && !strings.Contains(before+Hidden+after, secret) && strings.Contains(got, secret) {
+			t.Fatalf("%q is in %q", secret, got)
+		}
+	})
+}
+
+func BenchmarkHide(b *testing.B) {
+	random := rand.New(rand.NewPCG(1, 2))
+	word := func() string { return strconv.FormatUint(random.Uint64(), 36) }
+	var prose strings.Builder
+	for prose.Len() < 6<<20 {
+		fmt.Fprintf(&prose, `{"Id": %q, "Name": "the name of a thing"}, `, word())
+	}
+	var known []string
+	for range 1000 {
+		known = append(known, word()+`"`+word())
+	}
+	alike := make([]string, 1000)
+	for i := range alike {
+		alike[i] = strings.Repeat("a", 40) + word()
+	}
+	for name, test := range map[string]struct {
+		text    string
+		secrets []string
+	}{
+		"1 secret":          {prose.String(), known[:1]},
+		"1000 secrets":      {prose.String(), known},
+		"1000 begin alike":  {strings.Repeat("a", 6<<20), alike},
+		"long, of one byte": {strings.Repeat("a", 6<<20), []string{strings.Repeat("a", 5000) + "b"}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			var set Set
+			set.Add(test.secrets...)
+			b.SetBytes(int64(len(test.text)))
+			for b.Loop() {
+				set.Hide(test.text)
+			}
+		})
+	}
+}
+
+func BenchmarkAdd(b *testing.B) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var set Set
+	for b.Loop() {
+		set.Add(strconv.FormatUint(random.Uint64(), 36) + `"<ü`)
+	}
+}
