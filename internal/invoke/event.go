@@ -111,40 +111,47 @@ const longestDelay = 2160 * time.Minute
 // Decode reads the reply of a handler to a call of the action. Every error is a
 // [*ProtocolError]. The schema, which may be nil, is what models are recast by.
 func Decode(reply []byte, action Action, s *schema.Schema) (*Event, error) {
-	doc, err := parseReply(reply)
-	if err != nil {
-		return nil, err
+	return decode(reply, action, s, func(text string) string { return text })
+}
+
+// decode is [Decode] that quotes the reply in its errors without secrets. Hide takes them
+// out before anything is cut: what a cut leaves of one could not be found any more.
+func decode(reply []byte, action Action, s *schema.Schema, hide func(string) string) (*Event, error) {
+	quoted := func(reason string) error {
+		return &ProtocolError{Reason: reason, Reply: excerpt([]byte(hide(string(reply))))}
 	}
-	e, err := decodeEvent(doc, action, s)
+	doc, reason := parseReply(reply)
+	if reason != "" {
+		return nil, quoted(reason)
+	}
+	e, err := decodeEvent(doc, action, s, hide)
 	if err != nil {
-		return nil, &ProtocolError{Reason: err.Error(), Reply: excerpt(reply)}
+		return nil, quoted(err.Error())
 	}
 	return e, nil
 }
 
-func parseReply(reply []byte) (*document.Value, error) {
-	fault := func(format string, args ...any) error {
-		return &ProtocolError{Reason: fmt.Sprintf(format, args...), Reply: excerpt(reply)}
-	}
+// parseReply reads the object that a reply is, or says why it is none.
+func parseReply(reply []byte) (doc *document.Value, reason string) {
 	text := bytes.TrimSpace(reply)
 	switch {
 	case len(text) == 0:
-		return nil, fault("it answered with nothing")
+		return nil, "it answered with nothing"
 	case len(reply) > replyLimits.Bytes:
-		return nil, fault("its answer has %d bytes, more than the %d that Lambda lets through", len(reply), replyLimits.Bytes)
+		return nil, fmt.Sprintf("its answer has %d bytes, more than the %d that Lambda lets through", len(reply), replyLimits.Bytes)
 	case text[0] == '<':
-		return nil, fault("it answered with HTML or XML, not with a progress event: is the endpoint one of Lambda?")
+		return nil, "it answered with HTML or XML, not with a progress event: is the endpoint one of Lambda?"
 	}
 	doc, problems := document.ParseJSON("reply", reply, replyLimits)
 	for _, p := range problems {
 		if p.Severity == diag.Error {
-			return nil, fault("its answer is not JSON: %s (line %d, column %d)", p.Message, max(p.At.Start.Line, 1), max(p.At.Start.Column, 1))
+			return nil, fmt.Sprintf("its answer is not JSON: %s (line %d, column %d)", p.Message, max(p.At.Start.Line, 1), max(p.At.Start.Column, 1))
 		}
 	}
 	if doc == nil || doc.Kind != document.Object {
-		return nil, fault("it answered with %s, not with a progress event", article(doc))
+		return nil, fmt.Sprintf("it answered with %s, not with a progress event", article(doc))
 	}
-	return doc, nil
+	return doc, ""
 }
 
 func article(v *document.Value) string {
@@ -158,13 +165,13 @@ func article(v *document.Value) string {
 	return "a " + kind
 }
 
-func decodeEvent(doc *document.Value, action Action, s *schema.Schema) (*Event, error) {
+func decodeEvent(doc *document.Value, action Action, s *schema.Schema, hide func(string) string) (*Event, error) {
 	e := &Event{}
 	for _, m := range doc.Members {
 		e.Members = append(e.Members, m.Key)
 	}
 	var err error
-	if e.Status, err = readStatus(doc, action); err != nil {
+	if e.Status, err = readStatus(doc, action, hide); err != nil {
 		return nil, err
 	}
 	if code := doc.Get("errorCode"); code != nil && code.Kind != document.Null && code.Text != "0" {
@@ -180,7 +187,7 @@ func decodeEvent(doc *document.Value, action Action, s *schema.Schema) (*Event, 
 		e.NextToken = scalarText(token)
 	}
 	e.CallbackContext = doc.Get("callbackContext").Any()
-	if e.CallbackDelay, err = readDelay(doc.Get("callbackDelaySeconds")); err != nil {
+	if e.CallbackDelay, err = readDelay(doc.Get("callbackDelaySeconds"), hide); err != nil {
 		return nil, err
 	}
 	if model := doc.Get("resourceModel"); model != nil && model.Kind != document.Null {
@@ -206,7 +213,7 @@ func decodeEvent(doc *document.Value, action Action, s *schema.Schema) (*Event, 
 
 // readStatus finds the status. Hooks answer with hookStatus; the test entrypoints of
 // hooks, and resources, with status.
-func readStatus(doc *document.Value, action Action) (Status, error) {
+func readStatus(doc *document.Value, action Action, hide func(string) string) (Status, error) {
 	name := "status"
 	value := doc.Get(name)
 	if action.Hook() {
@@ -227,19 +234,19 @@ func readStatus(doc *document.Value, action Action) (Status, error) {
 	case status == InProgress, status == Success, status == Failed, status == SkipStackHook && action.Hook():
 		return status, nil
 	}
-	return "", fmt.Errorf("its %s is %q: want IN_PROGRESS, SUCCESS or FAILED", name, bounded(value.Text, 60))
+	return "", fmt.Errorf("its %s is %q: want IN_PROGRESS, SUCCESS or FAILED", name, bounded(hide(value.Text), 60))
 }
 
-func readDelay(v *document.Value) (time.Duration, error) {
+func readDelay(v *document.Value, hide func(string) string) (time.Duration, error) {
 	if v == nil || v.Kind == document.Null {
 		return 0, nil
 	}
 	seconds, err := strconv.ParseFloat(v.Text, 64)
 	if v.Kind != document.Number && v.Kind != document.String || err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(seconds) {
-		return 0, fmt.Errorf("its callbackDelaySeconds is %s, not a number", bounded(string(v.AppendJSON(nil)), 60))
+		return 0, fmt.Errorf("its callbackDelaySeconds is %s, not a number", bounded(hide(string(v.AppendJSON(nil))), 60))
 	}
 	if seconds > longestDelay.Seconds() {
-		return 0, fmt.Errorf("its callbackDelaySeconds is %s, longer than any operation may take (%.0f)", bounded(v.Text, 60), longestDelay.Seconds())
+		return 0, fmt.Errorf("its callbackDelaySeconds is %s, longer than any operation may take (%.0f)", bounded(hide(v.Text), 60), longestDelay.Seconds())
 	}
 	return time.Duration(max(seconds, -1) * float64(time.Second)), nil
 }

@@ -4,105 +4,98 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/secret"
 )
 
 // Hidden stands where a secret was.
-const Hidden = "<hidden>"
+const Hidden = secret.Hidden
+
+// RedactorConfig sets up a [Redactor]. The zero value knows no schema.
+type RedactorConfig struct {
+	// Schema of the type: whose values are write-only. Nil means that none is known to be.
+	Schema *schema.Schema
+
+	// Targets finds the schema of a hook's target by its type name. Of a target that it
+	// returns nil for, all scalars are secret. A nil Targets knows no target.
+	Targets func(typeName string) *schema.Schema
+
+	// Secrets is where secrets are remembered, and may be shared with a log. Nil means a
+	// set of the Redactor's own.
+	Secrets *secret.Set
+}
 
 // A Redactor takes secrets out of what is shown of requests and replies.
 //
-// Credentials, write-only values of models and the values of a type configuration are
-// hidden by their place. Every such value that it has seen is hidden by its text as
-// well, wherever it turns up: in a message, a callback context or a log. Several
-// goroutines may use a Redactor.
+// Credentials, write-only values of models and of the targets of hooks, and the values of
+// a type configuration are hidden by their place. Every such value that it has seen is
+// hidden by its text as well, wherever it turns up: in a message, a callback context or a
+// log, in all the spellings that [secret.Set.Add] lists. Several goroutines may use a
+// Redactor.
 type Redactor struct {
 	writeOnly []document.Pointer
-
-	mu      sync.RWMutex
-	secrets []string // the longest first
+	targets   func(string) *schema.Schema
+	secrets   *secret.Set
 }
 
 // NewRedactor makes a Redactor for the models of a schema, which may be nil.
-func NewRedactor(s *schema.Schema) *Redactor {
-	r := &Redactor{}
-	if s != nil {
-		for _, path := range s.WriteOnly {
-			r.writeOnly = append(r.writeOnly, path.Tokens)
-		}
+func NewRedactor(s *schema.Schema) *Redactor { return RedactorConfig{Schema: s}.New() }
+
+// New makes a Redactor.
+func (c RedactorConfig) New() *Redactor {
+	r := &Redactor{writeOnly: writeOnly(c.Schema), targets: c.Targets, secrets: c.Secrets}
+	if r.targets == nil {
+		r.targets = func(string) *schema.Schema { return nil }
+	}
+	if r.secrets == nil {
+		r.secrets = &secret.Set{}
 	}
 	return r
 }
 
-// shortestSecret is how long a value must be to be hidden by its text. Shorter ones are
-// words that everything is full of; by their place they are hidden all the same.
-const shortestSecret = 4
+func writeOnly(s *schema.Schema) []document.Pointer {
+	if s == nil {
+		return nil
+	}
+	var paths []document.Pointer
+	for _, path := range s.WriteOnly {
+		paths = append(paths, path.Tokens)
+	}
+	return paths
+}
 
-// Learn makes the Redactor hide texts wherever they turn up.
+// Learn makes the Redactor hide texts wherever they turn up. Texts under four bytes are
+// words that everything is full of: by their place they are hidden all the same.
 func (r *Redactor) Learn(secrets ...string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, secret := range secrets {
-		if len(secret) < shortestSecret || secret == Dummy.SecretAccessKey || slices.Contains(r.secrets, secret) {
-			continue
+	for _, text := range secrets {
+		if text != Dummy.SecretAccessKey {
+			r.secrets.Add(text)
 		}
-		r.secrets = append(r.secrets, secret)
-	}
-	slices.SortStableFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
-}
-
-// Text hides the secrets that the Redactor has seen, where they stand as whole words.
-func (r *Redactor) Text(text string) string {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	for _, secret := range r.secrets {
-		text = replaceWord(text, secret)
-	}
-	return text
-}
-
-func replaceWord(text, secret string) string {
-	if !strings.Contains(text, secret) {
-		return text
-	}
-	var b strings.Builder
-	for {
-		i := strings.Index(text, secret)
-		if i < 0 {
-			b.WriteString(text)
-			return b.String()
-		}
-		before, _ := utf8.DecodeLastRuneInString(text[:i])
-		after, _ := utf8.DecodeRuneInString(text[i+len(secret):])
-		first, _ := utf8.DecodeRuneInString(secret)
-		last, _ := utf8.DecodeLastRuneInString(secret)
-		if inWord(before) && inWord(first) || inWord(after) && inWord(last) {
-			b.WriteString(text[:i+len(secret)])
-		} else {
-			b.WriteString(text[:i] + Hidden)
-		}
-		text = text[i+len(secret):]
 	}
 }
 
-func inWord(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+// Text hides the secrets that the Redactor has seen. Those under eight characters are
+// hidden where they stand as whole words.
+func (r *Redactor) Text(text string) string { return r.secrets.Hide(text) }
+
+// excerpt is the beginning of a text without its secrets. They are hidden before the cut,
+// because what a cut leaves of one could not be found any more.
+func (r *Redactor) excerpt(data []byte) string { return excerpt([]byte(r.Text(string(data)))) }
 
 // JSON hides the secrets of a request or a reply and indents it by two spaces. What is
 // not JSON is cut to its beginning.
 func (r *Redactor) JSON(data []byte) []byte {
 	doc, problems := document.ParseJSON("", data, replyLimits)
 	if doc == nil || problems.HasErrors() {
-		return []byte(r.Text(excerpt(data)))
+		return []byte(r.excerpt(data))
 	}
 	var out bytes.Buffer
-	if err := json.Indent(&out, r.document(doc, "").AppendJSON(nil), "", "  "); err != nil {
-		return []byte(r.Text(excerpt(data)))
+	if err := json.Indent(&out, r.document(doc, "", "").AppendJSON(nil), "", "  "); err != nil {
+		return []byte(r.excerpt(data))
 	}
 	return out.Bytes()
 }
@@ -114,15 +107,16 @@ func (r *Redactor) Model(model any) any {
 		return Hidden
 	}
 	doc, _ := document.ParseJSON("", data, document.Limits{Bytes: len(data), Depth: 1000})
-	return r.texts(r.model(doc)).Any()
+	return r.texts(hideAt(doc, r.writeOnly)).Any()
 }
 
 func isIndex(token string) bool {
 	return token != "" && strings.Trim(token, "0123456789") == ""
 }
 
-// document hides by place. Key is the member that v is the value of.
-func (r *Redactor) document(v *document.Value, key string) *document.Value {
+// document hides by place. Key is the member that v is the value of, and target the type
+// name that the nearest targetName around it holds.
+func (r *Redactor) document(v *document.Value, key, target string) *document.Value {
 	switch key {
 	case "callerCredentials", "providerCredentials", "credentials", "platformCredentials":
 		if v.Kind != document.Null {
@@ -131,17 +125,48 @@ func (r *Redactor) document(v *document.Value, key string) *document.Value {
 		return v
 	case "typeConfiguration", "hookModel":
 		return scalarsHidden(v)
+	case "targetModel":
+		return r.target(v, target)
 	case "resourceProperties", "previousResourceProperties", "desiredResourceState", "previousResourceState", "resourceModel":
-		return r.texts(r.model(v))
+		return r.texts(hideAt(v, r.writeOnly))
 	case "resourceModels":
 		out := *v
 		out.Items = make([]*document.Value, len(v.Items))
 		for i, item := range v.Items {
-			out.Items[i] = r.texts(r.model(item))
+			out.Items[i] = r.texts(hideAt(item, r.writeOnly))
 		}
-		return &out
+		return r.texts(&out) // what is no array has no items
 	}
-	return r.each(v, func(key string, member *document.Value) *document.Value { return r.document(member, key) })
+	target = targetName(v, target)
+	return r.each(v, func(key string, member *document.Value) *document.Value { return r.document(member, key, target) })
+}
+
+// targetName is the targetName of an object, or the one around it.
+func targetName(v *document.Value, around string) string {
+	if name := v.Get("targetName"); name != nil && name.Kind == document.String {
+		return name.Text
+	}
+	return around
+}
+
+// target hides what the schema of a hook's target says is write-only, and all scalars if
+// there is no schema.
+func (r *Redactor) target(v *document.Value, name string) *document.Value {
+	s := r.targets(name)
+	if s == nil || v.Kind != document.Object {
+		return scalarsHidden(v)
+	}
+	paths := writeOnly(s)
+	return r.each(v, func(key string, member *document.Value) *document.Value {
+		if isTargetState(key) {
+			member = hideAt(member, paths)
+		}
+		return r.texts(member)
+	})
+}
+
+func isTargetState(key string) bool {
+	return key == "resourceProperties" || key == "previousResourceProperties"
 }
 
 // texts hides by text only.
@@ -149,7 +174,8 @@ func (r *Redactor) texts(v *document.Value) *document.Value {
 	return r.each(v, func(_ string, member *document.Value) *document.Value { return r.texts(member) })
 }
 
-// each copies v with its members and items replaced and the secrets in strings hidden.
+// each copies v with its members and items replaced, and the secrets hidden that are in
+// its own text or its names.
 func (r *Redactor) each(v *document.Value, replace func(string, *document.Value) *document.Value) *document.Value {
 	out := *v
 	switch v.Kind {
@@ -157,6 +183,7 @@ func (r *Redactor) each(v *document.Value, replace func(string, *document.Value)
 		out.Members = make([]document.Member, len(v.Members))
 		for i, m := range v.Members {
 			m.Value = replace(m.Key, m.Value)
+			m.Key = r.Text(m.Key)
 			out.Members[i] = m
 		}
 	case document.Array:
@@ -166,12 +193,17 @@ func (r *Redactor) each(v *document.Value, replace func(string, *document.Value)
 		}
 	case document.String:
 		out.Text = r.Text(v.Text)
+	case document.Number:
+		if text := r.Text(v.Text); text != v.Text {
+			out.Kind, out.Text = document.String, text
+		}
 	}
 	return &out
 }
 
-func (r *Redactor) model(v *document.Value) *document.Value {
-	for _, path := range r.writeOnly {
+// hideAt copies v with what the paths name hidden.
+func hideAt(v *document.Value, paths []document.Pointer) *document.Value {
+	for _, path := range paths {
 		v = atPath(v, path, func(*document.Value) *document.Value { return hidden() })
 	}
 	return v
@@ -235,12 +267,12 @@ func (r *Redactor) learn(payload []byte) {
 	if doc == nil {
 		return
 	}
-	r.learnIn(doc, "")
+	r.learnIn(doc, "", "")
 }
 
-func (r *Redactor) learnIn(v *document.Value, key string) {
+func (r *Redactor) learnIn(v *document.Value, key, target string) {
 	switch key {
-	case "callerCredentials", "providerCredentials", "credentials":
+	case "callerCredentials", "providerCredentials", "credentials", "platformCredentials":
 		if v.Kind == document.String { // of a hook
 			if inner, _ := document.ParseJSON("", []byte(v.Text), replyLimits); inner != nil {
 				v = inner
@@ -249,28 +281,57 @@ func (r *Redactor) learnIn(v *document.Value, key string) {
 		r.learnScalars(v)
 	case "typeConfiguration", "hookModel":
 		r.learnScalars(v)
+	case "targetModel":
+		s := r.targets(target)
+		if s == nil {
+			r.learnScalars(v)
+			return
+		}
+		for _, m := range v.Members {
+			if isTargetState(m.Key) {
+				r.learnAt(m.Value, writeOnly(s))
+			}
+		}
 	case "resourceProperties", "previousResourceProperties", "desiredResourceState", "previousResourceState", "resourceModel":
-		for _, path := range r.writeOnly {
-			atPath(v, path, func(secret *document.Value) *document.Value {
-				r.learnScalars(secret)
-				return secret
-			})
+		r.learnAt(v, r.writeOnly)
+	case "resourceModels":
+		for _, item := range v.Items {
+			r.learnAt(item, r.writeOnly)
 		}
 	default:
+		target = targetName(v, target)
 		for _, m := range v.Members {
-			r.learnIn(m.Value, m.Key)
+			r.learnIn(m.Value, m.Key, target)
 		}
 		for _, item := range v.Items {
-			r.learnIn(item, "")
+			r.learnIn(item, "", target)
 		}
 	}
 }
 
-// learnScalars remembers the strings and long numbers within a value.
+// learnAt remembers what the paths name.
+func (r *Redactor) learnAt(v *document.Value, paths []document.Pointer) {
+	for _, path := range paths {
+		atPath(v, path, func(found *document.Value) *document.Value {
+			r.learnScalars(found)
+			return found
+		})
+	}
+}
+
+// learnScalars remembers the strings and long numbers within a value. Numbers are learned
+// as programs print them, too: 91827364 is 9.1827364e+07 to many.
 func (r *Redactor) learnScalars(v *document.Value) {
 	switch v.Kind {
-	case document.String, document.Number:
+	case document.String:
 		r.Learn(v.Text)
+	case document.Number:
+		r.Learn(v.Text)
+		if number, err := strconv.ParseFloat(v.Text, 64); err == nil && len(v.Text) >= 4 {
+			for _, form := range []byte("gfe") {
+				r.Learn(strconv.FormatFloat(number, form, -1, 64))
+			}
+		}
 	}
 	for _, m := range v.Members {
 		r.learnScalars(m.Value)
@@ -280,12 +341,10 @@ func (r *Redactor) learnScalars(v *document.Value) {
 	}
 }
 
-// learnModel remembers the secrets that a handler itself returned.
-func (r *Redactor) learnModel(e *Event) {
-	if len(r.writeOnly) == 0 || e.RawModel == nil {
-		return
-	}
-	if data, err := encode(map[string]any{"resourceModel": e.RawModel}); err == nil {
-		r.learn(data)
+// learnReply remembers the secrets that a handler itself returned, also in an answer that
+// turns out to be no progress event.
+func (r *Redactor) learnReply(reply []byte) {
+	if len(reply) <= replyLimits.Bytes {
+		r.learn(reply)
 	}
 }

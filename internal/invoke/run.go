@@ -289,14 +289,12 @@ func (r *Runner) send(ctx context.Context, action Action, index int, payload []b
 
 // read decodes a reply and puts the call into its errors.
 func (r *Runner) read(reply []byte, action Action, index int) (*Event, error) {
-	event, err := Decode(reply, action, r.cfg.Schema)
-	if event != nil {
-		r.cfg.Redactor.learnModel(event)
-	}
+	r.cfg.Redactor.learnReply(reply)
+	event, err := decode(reply, action, r.cfg.Schema, r.cfg.Redactor.Text)
 	var broken *ProtocolError
 	if errors.As(err, &broken) {
 		broken.Action, broken.Call = action, index+1
-		broken.Reason, broken.Reply = r.cfg.Redactor.Text(broken.Reason), r.cfg.Redactor.Text(broken.Reply)
+		broken.Reason = r.cfg.Redactor.Text(broken.Reason)
 	}
 	return event, err
 }

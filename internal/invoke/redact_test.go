@@ -1,0 +1,192 @@
+package invoke
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// TestSecretsInEverySpelling plants write-only values in all that an operation shows.
+func TestSecretsInEverySpelling(t *testing.T) {
+	const password, nested = `PLANT"ED<1>-tsig`, "PLANTED2-line1\nPLANTED2-line2"
+	model := map[string]any{"Title": "t", "Password": password, "Keys": []any{map[string]any{"Name": "n", "Secret": nested}}}
+	spellings := map[string]func(string) string{
+		"raw":         func(s string) string { return s },
+		"in a word":   func(s string) string { return "mysql -p" + s + "x" },
+		"in %q":       func(s string) string { return fmt.Sprintf("%q", s) },
+		"in a model":  func(string) string { return marshal(t, model) },
+		"model in %q": func(string) string { return fmt.Sprintf("%q", marshal(t, model)) },
+		"model twice": func(string) string { return marshal(t, marshal(t, model)) },
+		"in a URL":    func(s string) string { return "https://x/?p=" + url.QueryEscape(s) },
+		"in base64":   func(s string) string { return base64.StdEncoding.EncodeToString([]byte("me:" + s)) },
+	}
+	for name, spell := range spellings {
+		t.Run(name, func(t *testing.T) {
+			text := spell(password) + " " + spell(nested)
+			reply := marshal(t, map[string]any{
+				"status": "FAILED", "errorCode": text, "message": text, "nextToken": text,
+				"callbackContext": map[string]any{text: text, "list": []any{text}}, "resourceModel": map[string]any{"Id": text},
+			})
+			var call *Call
+			r := New(Config{Function: loggedFunction{reply: reply, log: text}, Schema: load(t), AfterCall: func(c *Call) error { call = c; return nil }})
+			if _, err := r.Run(t.Context(), Request{Action: Create, Model: model}); err != nil {
+				t.Fatal(err)
+			}
+			for sink, shown := range map[string]string{
+				"request": string(call.Request()), "response": string(call.Response()), "log": call.Log(), "message": call.Message(),
+			} {
+				for _, bad := range []string{"PLANT", "tsig", "line1", "line2", "UExBTl", "TEFOVE"} {
+					if strings.Contains(shown, bad) {
+						t.Errorf("the %s has %s:\n%s", sink, bad, shown)
+					}
+				}
+				if !strings.Contains(shown, Hidden) {
+					t.Errorf("the %s does not tell that something is hidden:\n%s", sink, shown)
+				}
+			}
+		})
+	}
+}
+
+func marshal(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// A cut must not leave the first part of a secret.
+func TestSecretsAtACut(t *testing.T) {
+	const password = "PLANTED-password-of-some-length"
+	tests := map[string]string{
+		"no JSON":       strings.Repeat("x", excerptBytes-10) + password,
+		"no event":      `{"a": "` + strings.Repeat("x", excerptBytes-17) + password + `"}`,
+		"status":        `{"status": "` + strings.Repeat("x", 50) + password + `"}`,
+		"delay":         `{"status": "IN_PROGRESS", "callbackDelaySeconds": {"` + strings.Repeat("x", 48) + password + `": 1}}`,
+		"error of code": `{"errorType": "x", "errorMessage": "` + strings.Repeat("x", excerptBytes-45) + password + `"}`,
+	}
+	for name, reply := range tests {
+		t.Run(name, func(t *testing.T) {
+			var call *Call
+			r := New(Config{Function: loggedFunction{reply: reply}, Schema: load(t), AfterCall: func(c *Call) error { call = c; return nil }})
+			_, err := r.Run(t.Context(), Request{Action: Create, Model: map[string]any{"Password": password}})
+			if !errors.As(err, new(*ProtocolError)) {
+				t.Fatal(err)
+			}
+			for sink, shown := range map[string]string{"error": err.Error(), "response": string(call.Response())} {
+				if strings.Contains(shown, "PLANT") {
+					t.Errorf("the %s is %s", sink, shown)
+				}
+			}
+			if !strings.Contains(err.Error(), "<hid") {
+				t.Errorf("the error is %s", err)
+			}
+		})
+	}
+}
+
+// Secrets that the handler made itself are known from its answer, also from one that is no
+// progress event and from the models of a LIST.
+func TestSecretsOfReplies(t *testing.T) {
+	tests := map[string]string{
+		"a model":  `{"status":"SUCCESS","message":"it is returned-secret","resourceModel":{"Password":"returned-secret"}}`,
+		"models":   `{"status":"SUCCESS","message":"it is returned-secret","resourceModels":[{"Password":"returned-secret"}]}`,
+		"no event": `{"status":"DONE","message":"it is returned-secret","resourceModel":{"Password":"returned-secret"}}`,
+		"a number": `{"status":"SUCCESS","message":"it is 91827364 or 9.1827364e+07","callbackContext":{"pin":91827364,"91827364":1},"resourceModel":{"Password":91827364}}`,
+	}
+	for name, reply := range tests {
+		t.Run(name, func(t *testing.T) {
+			var call *Call
+			r := New(Config{Function: loggedFunction{reply: reply}, Schema: load(t), AfterCall: func(c *Call) error { call = c; return nil }})
+			_, err := r.Run(t.Context(), Request{Action: List})
+			shown := fmt.Sprint(string(call.Response()), call.Message(), err)
+			if strings.Contains(shown, "returned") || strings.Contains(shown, "1827364") || !strings.Contains(shown, "it is <hidden>") {
+				t.Error(shown)
+			}
+		})
+	}
+}
+
+func TestTargetsOfHooks(t *testing.T) {
+	report := load(t)
+	known := func(name string) *schema.Schema {
+		if name == "Initech::TPS::Report" {
+			return report
+		}
+		return nil
+	}
+	model := map[string]any{
+		"resourceProperties":         map[string]any{"Title": "new title", "Password": "new-password", "Keys": []any{map[string]any{"Name": "n", "Secret": "key-secret"}}},
+		"previousResourceProperties": map[string]any{"Title": "old title", "Password": "old-password", "Pages": 77777},
+	}
+	tests := []struct {
+		name, target string
+		targets      func(string) *schema.Schema
+		shown        []string
+		hidden       []string
+	}{
+		{"known", "Initech::TPS::Report", known, []string{"new title", "old title", "77777", `"Name": "n"`}, []string{"new-password", "old-password", "key-secret"}},
+		{"unknown", "AWS::S3::Bucket", known, []string{`"Title": "<hidden>"`, `"Pages": "<hidden>"`}, []string{"new-password", "old-password", "key-secret", "new title", "old title", "77777"}},
+		{"none known", "Initech::TPS::Report", nil, []string{`"Title": "<hidden>"`}, []string{"new-password", "old-password", "key-secret", "new title", "old title", "77777"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inner := marshal(t, model)
+			f := loggedFunction{reply: marshal(t, map[string]any{"hookStatus": "FAILED", "message": "target " + inner}), log: "target " + inner}
+			redactor := RedactorConfig{Targets: test.targets}.New()
+			var call *Call
+			r := New(Config{Function: f, Redactor: redactor, AfterCall: func(c *Call) error { call = c; return nil }})
+			request := Request{Action: UpdatePreProvision, Target: Target{Name: test.target, Model: model}}
+			payload, err := r.Payload(t.Context(), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Run(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			for sink, text := range map[string]string{
+				"printed request": string(redactor.JSON(payload)), "request": string(call.Request()), "response": string(call.Response()), "log": call.Log(), "message": call.Message(),
+			} {
+				for _, bad := range test.hidden {
+					if strings.Contains(text, bad) {
+						t.Errorf("the %s has %s:\n%s", sink, bad, text)
+					}
+				}
+				if !strings.Contains(sink, "request") {
+					continue
+				}
+				for _, kept := range append(test.shown, test.target) {
+					if !strings.Contains(text, kept) {
+						t.Errorf("the %s lacks %s:\n%s", sink, kept, text)
+					}
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkRedactJSON is a reply of 6 MB, as large as Lambda lets through.
+func BenchmarkRedactJSON(b *testing.B) {
+	s, problems := schema.Load("report.json", []byte(reportSchema), schema.Config{})
+	if problems.HasErrors() {
+		b.Fatal(problems.Err())
+	}
+	redactor := NewRedactor(s)
+	for i := range 100 {
+		redactor.Learn(fmt.Sprintf("secret \"%d\"", i))
+	}
+	item := `{"Title": "a title", "Password": "p", "Tags": [{"Key": "k", "Value": "v \"quoted\" secret \"7\""}]}, `
+	reply := []byte(`{"status": "SUCCESS", "resourceModels": [` + strings.Repeat(item, (6<<20-200)/len(item)) + `{}]}`)
+	b.SetBytes(int64(len(reply)))
+	for b.Loop() {
+		redactor.JSON(reply)
+	}
+}
