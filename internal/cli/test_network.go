@@ -136,7 +136,7 @@ func (o *faultOptions) newToken(stream uint64) func() string {
 // result closes it.
 func (c *console) openProxy(opts *testOptions, p *project.Project, aws *invoke.AWS, config *contract.Config) (stop func(), err error) {
 	here := opts.endpoint == "" && runsHere(p)
-	if opts.tape == nil && !(opts.faults && here) {
+	if opts.tape == nil && (!opts.faults || !here) {
 		return func() {}, nil
 	}
 	mode := httptape.Local
@@ -236,8 +236,8 @@ func (t throughProxy) CallLogged(ctx context.Context, payload []byte) (reply, lo
 // closeTape writes the recording, or says what a replay has asked for in vain.
 func (c *console) closeTape(opts *testOptions, redactor *invoke.Redactor) error {
 	if len(opts.outbound.refused) > 0 {
-		fmt.Fprintf(c.Stderr, "the handlers asked for other machines, and nothing was sent:\n%s", names(opts.outbound.refused))
-		fmt.Fprintln(c.Stderr, "hint: --record FILE lets them, once; --replay-http FILE answers for them from then on")
+		c.notef("the handlers asked for other machines, and nothing was sent:\n%s", names(opts.outbound.refused))
+		c.notef("hint: --record FILE lets them, once; --replay-http FILE answers for them from then on\n")
 	}
 	if opts.record != "" {
 		var file bytes.Buffer
@@ -247,10 +247,10 @@ func (c *console) closeTape(opts *testOptions, redactor *invoke.Redactor) error 
 		if err := c.writeFile(opts.record, file.Bytes(), 0o600); err != nil {
 			return fmt.Errorf("write the recording: %w", err)
 		}
-		fmt.Fprintf(c.Stderr, "%d calls of the handlers are recorded in %s\n", opts.tape.Len(), opts.record)
+		c.notef("%d calls of the handlers are recorded in %s\n", opts.tape.Len(), opts.record)
 	}
 	if n := len(opts.outbound.unmatched); n > 0 {
-		fmt.Fprintf(c.Stderr, "the recording has no answer to:\n%s", names(opts.outbound.unmatched))
+		c.notef("the recording has no answer to:\n%s", names(opts.outbound.unmatched))
 		return withHint(&exitError{exitFailure, fmt.Sprintf("%s has no answer to %d calls of the handlers", opts.replayHTTP, n)}, "cfn test --record %s records anew", opts.replayHTTP)
 	}
 	return nil
@@ -281,7 +281,7 @@ func (c *console) writeFile(name string, data []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // gone already if all went well
+	defer func() { _ = os.Remove(file.Name()) }() // gone already if all went well
 	_, err = file.Write(data)
 	if err := errors.Join(err, file.Chmod(mode), file.Close()); err != nil {
 		return err
