@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -34,6 +37,33 @@ func FuzzRequest(f *testing.F) {
 		var event struct{ Status Status }
 		if err := json.Unmarshal(reply, &event); err != nil || event.Status != StatusFailed && event.Status != StatusInProgress {
 			t.Fatalf("%s: %v", reply, err)
+		}
+	})
+}
+
+// FuzzTarget checks that the target of a hook is refused in words, and that
+// what fits the variable as it was sent is read as encoding/json reads it.
+func FuzzTarget(f *testing.F) {
+	f.Add([]byte(`{"Id":5,"Name":true,"Count":"5.0","Ratio":"1e3","Enabled":"True","Users":[{"Name":1}],"Labels":{"a":1},"Any":"5"}`))
+	f.Add([]byte(`{"Count":"9223372036854775808","Users":{},"Tags":[[]]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		tree, err := decodeTree(text)
+		if err != nil || bytes.Contains(text, []byte("null")) {
+			return
+		}
+		if text, err = json.Marshal(tree); err != nil { // each member once
+			t.Fatal(err)
+		}
+		var plain, lenient widget
+		plainErr := json.Unmarshal(text, &plain)
+		err = HookRequest[widgetConfig]{TargetModel: fmt.Appendf(nil, `{"resourceProperties":%s}`, text)}.Target(&lenient, nil)
+		switch {
+		case err != nil && plainErr == nil:
+			t.Errorf("%s: %v", text, err)
+		case err == nil && plainErr == nil && !reflect.DeepEqual(plain, lenient):
+			t.Errorf("%s: got %+v, want %+v", text, lenient, plain)
+		case err != nil && strings.Contains(err.Error(), "Go "):
+			t.Error(err)
 		}
 	})
 }

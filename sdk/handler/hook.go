@@ -84,8 +84,14 @@ type HookRequest[C any] struct {
 }
 
 // Target reads the desired and the previous properties of a RESOURCE target
-// into the variables that desired and previous point to; previous may be nil.
+// into the variables that desired and previous point to; either may be nil.
 // A target without previous properties leaves that variable alone.
+//
+// A hook does not have the schemas of its targets. So it is the type of the
+// variable that says what a value is meant to be: "5" is read into an *int64 or
+// a *float64, "true" into a *bool, and 5 or true into a *string. Into an
+// interface, such as the values of a map[string]any, everything is read as it
+// was sent, apart from null members, which are absent.
 func (r HookRequest[C]) Target(desired, previous any) error {
 	var model struct {
 		ResourceProperties, PreviousResourceProperties json.RawMessage // in any letter case
@@ -100,7 +106,11 @@ func (r HookRequest[C]) Target(desired, previous any) error {
 		if len(part.text) == 0 || part.into == nil {
 			continue
 		}
-		if err := decodeInto(part.text, part.into); err != nil {
+		tree, err := decodeTree(part.text)
+		if err != nil {
+			return InvalidRequest("the target model is not JSON")
+		}
+		if err := decodeInto(recast(tree, schemaOf(part.into), false), part.into); err != nil {
 			return InvalidRequest("the target model: " + err.Error())
 		}
 	}

@@ -69,9 +69,9 @@ func TestHookReplies(t *testing.T) {
 		{"target that is missing", start + `"requestData":{}}`, func(_ context.Context, req hookRequest) HookEvent {
 			return req.Fail(req.Target(nil, nil))
 		}, `{"clientRequestToken":"t","hookStatus":"FAILED","errorCode":"InvalidRequest","message":"Invalid request provided: the target model is missing or not an object","callbackDelaySeconds":0}`},
-		{"target of the wrong type", start + `"requestData":{"targetModel":{"resourceProperties":{"Id":5}}}}`, func(_ context.Context, req hookRequest) HookEvent {
+		{"target of the wrong type", start + `"requestData":{"targetModel":{"resourceProperties":{"Users":[{"Name":"u"},{"Name":{}}]}}}}`, func(_ context.Context, req hookRequest) HookEvent {
 			return req.Fail(req.Target(&widget{}, nil))
-		}, `{"clientRequestToken":"t","hookStatus":"FAILED","errorCode":"InvalidRequest","message":"Invalid request provided: the target model: #/Id: found number where string is expected","callbackDelaySeconds":0}`},
+		}, `{"clientRequestToken":"t","hookStatus":"FAILED","errorCode":"InvalidRequest","message":"Invalid request provided: the target model: #/Users/1/Name: expected type: String, found: Object","callbackDelaySeconds":0}`},
 		{"encrypted credentials", start + `"requestData":{"callerCredentials":"AYADeA==","hookEncryptionKeyArn":"arn"}}`, func(_ context.Context, req hookRequest) HookEvent {
 			return req.Success(req.Credentials.String())
 		}, `{"clientRequestToken":"t","hookStatus":"SUCCESS","message":"no credentials","callbackDelaySeconds":0}`},
@@ -80,7 +80,7 @@ func TestHookReplies(t *testing.T) {
 		{"not an object", `5`, nil, `{"hookStatus":"FAILED","errorCode":"InvalidRequest","message":"Invalid request provided: the payload must be a JSON object","callbackDelaySeconds":0}`},
 		{"wrong kind of field", start + `"requestContext":5}`, nil, `{"clientRequestToken":"t","hookStatus":"FAILED","errorCode":"InvalidRequest","message":"Invalid request provided: requestContext must be an object","callbackDelaySeconds":0}`},
 		{"wrong configuration", start + `"hookModel":{"Retries":"x"}}`, func(context.Context, hookRequest) HookEvent { return HookEvent{} },
-			`{"clientRequestToken":"t","hookStatus":"FAILED","errorCode":"InvalidTypeConfiguration","message":"Invalid TypeConfiguration provided for type 'Initech::TPS::Hook'. Reason: #/Retries: found string where int64 is expected","callbackDelaySeconds":0}`},
+			`{"clientRequestToken":"t","hookStatus":"FAILED","errorCode":"InvalidTypeConfiguration","message":"Invalid TypeConfiguration provided for type 'Initech::TPS::Hook'. Reason: #/Retries: expected type: Integer, found: String","callbackDelaySeconds":0}`},
 		{"wrong context", start + `"requestContext":{"callbackContext":5}}`, func(context.Context, hookRequest) HookEvent { return HookEvent{} },
 			`{"clientRequestToken":"t","hookStatus":"FAILED","errorCode":"InvalidRequest","message":"Invalid request provided: read callback context: it must be an object","callbackDelaySeconds":0}`},
 		{"too large", start + `"requestData":{}}`, func(_ context.Context, req hookRequest) HookEvent {

@@ -222,21 +222,25 @@ func decodeInto(tree any, into any) error {
 	if err != nil {
 		return err
 	}
-	err = json.Unmarshal(text, into)
-	var mismatch *json.UnmarshalTypeError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &mismatch):
-		kind, _, _ := strings.Cut(mismatch.Value, " ") // "number 1.5" holds the value
-		at := "#"
-		if mismatch.Field != "" {
-			at = "#/" + strings.ReplaceAll(mismatch.Field, ".", "/")
-		}
-		return fmt.Errorf("%s: found %s where %s is expected", at, kind, mismatch.Type)
-	default:
-		return errors.New("the model cannot be read")
+	if err := json.Unmarshal(text, into); err != nil {
+		return misfit(tree, into, err)
 	}
+	return nil
+}
+
+// misfit says in the words of the validator why a tree was refused. A null is
+// never the reason.
+func misfit(tree, into any, err error) error {
+	for _, found := range validate(tree, schemaOf(into), nil) {
+		if !strings.HasSuffix(found.text, "found: Null") {
+			return errors.New(found.String())
+		}
+	}
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) && mismatch.Field != "" {
+		return fmt.Errorf("#/%s: does not fit the model", strings.ReplaceAll(mismatch.Field, ".", "/"))
+	}
+	return errors.New("the model cannot be read")
 }
 
 // encodeTree is the JSON form of an author's value as a tree without nulls.
