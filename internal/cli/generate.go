@@ -39,6 +39,10 @@ wanted any more are removed; your own files there stay.
 Nothing is asked of the network: the targets of a hook come from target-schemas/,
 target-info.json and --target-schemas.
 
+A go.mod that keeps the sources from being built, because another module is named in it or the
+library of the handlers is not, is warned of; --check takes it for stale. It is yours and never
+changed after cfn init.
+
 Exit code of --check: 0 if all is up to date, 1 if something is missing, stale or left over.`,
 		Example: `  cfn generate
   cfn generate --check
@@ -70,7 +74,11 @@ func (c *console) generate(ctx context.Context, opts generateOptions) error {
 	if p.Kind == schema.Module {
 		return c.generateModule(ctx, p, opts.check)
 	}
-	files, err := c.generated(p, s, opts.targets)
+	in, err := c.codegenInput(p, s)
+	if err != nil {
+		return err
+	}
+	files, err := c.generated(p, in, opts.targets)
 	if err != nil {
 		return err
 	}
@@ -98,7 +106,26 @@ func (c *console) generate(ctx context.Context, opts generateOptions) error {
 		return err
 	}
 	statuses = ofMode(statuses, files, codegen.Generated)
+	unbuildable, err := c.checkGoMod(p, in.Flavour)
+	if err != nil {
+		return err
+	}
+	if unbuildable && opts.check {
+		statuses = append(statuses, project.Status{Name: "go.mod", State: project.Stale})
+	}
 	return c.reportGenerated(p, statuses, opts.check)
+}
+
+// checkGoMod warns if the go.mod of a project in Go keeps its sources from being built.
+func (c *console) checkGoMod(p *project.Project, flavour codegen.Flavour) (unbuildable bool, err error) {
+	if p.Language != "go" {
+		return false, nil
+	}
+	problems, err := p.CheckGoMod(flavour)
+	if err != nil {
+		return false, err
+	}
+	return len(problems) > 0, diag.Print(c.Stderr, problems, "text")
 }
 
 // generateModule writes schema.json, or compares it.
@@ -159,18 +186,23 @@ func ofMode(statuses []project.Status, files []codegen.File, mode codegen.Mode) 
 
 // reportCheck says what "generate" would do. Files of somebody else are not stale.
 func (c *console) reportCheck(p *project.Project, statuses []project.Status) error {
-	stale := 0
+	stale, ours := 0, 0
 	for _, status := range statuses {
 		switch status.State {
 		case project.Missing, project.Stale, project.Leftover:
 			stale++
+			if status.Name != "go.mod" {
+				ours++
+			}
 			if c.format == "text" {
 				c.printf("%s: %s\n", status.State, p.Name(status.Name))
 			}
 		}
 	}
 	if stale > 0 {
-		c.hint("cfn generate brings them up to date")
+		if ours > 0 {
+			c.hint("cfn generate brings the generated files up to date")
+		}
 		return &exitError{code: exitFailure}
 	}
 	if c.format == "text" {
@@ -203,16 +235,12 @@ func (c *console) printJSON(v any) error {
 }
 
 // generated returns the files that follow from the schema of a resource type or a hook.
-func (c *console) generated(p *project.Project, s *schema.Schema, extra []string) ([]codegen.File, error) {
-	in, err := c.codegenInput(p, s)
-	if err != nil {
-		return nil, err
-	}
+func (c *console) generated(p *project.Project, in codegen.Input, extra []string) ([]codegen.File, error) {
 	if p.Kind == schema.Hook {
 		for i, name := range extra {
 			extra[i] = c.path(name)
 		}
-		targets, missing, problems, err := p.Targets(s, extra)
+		targets, missing, problems, err := p.Targets(in.Schema, extra)
 		if err == nil {
 			err = problems.Err()
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/cfnlog"
+	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -43,6 +44,8 @@ from the standard input. Set ACCESSIBLE=1 for plain questions on a terminal.
 The project appears whole or not at all. Files that are there already stay as they are, a
 schema included, from which the code is then generated. With --force, or when you agree to
 overwrite the settings of a project, all files are overwritten.
+
+Without --import-path, the import path is the module path of a go.mod that is there already.
 
 With --from-smithy a resource type starts from a resource of a Smithy model: its schema is
 converted as cfn smithy convert does. --type-name chooses the resource if there are several;
@@ -198,6 +201,16 @@ func (c *console) settleLanguage(ctx context.Context, w wizard, opts initOptions
 			"so far cfn starts projects in Go: cfn init go. What a project in %s needs besides its code, cfn generate writes", opts.language)
 	}
 	config.ImportPath = strings.ReplaceAll(opts.importPath, `\`, "/")
+	if config.ImportPath == "" {
+		path, err := project.ModulePath(c.projectDir())
+		if err != nil {
+			return fmt.Errorf("read go.mod: %w", err)
+		}
+		if validImportPath(path) {
+			c.notef("The import path is that of go.mod: %s\n", path)
+			config.ImportPath = path
+		}
+	}
 	if !validImportPath(config.ImportPath) {
 		if config.ImportPath != "" {
 			c.notef("%s\n", importPathError)
@@ -231,6 +244,9 @@ func (c *console) initialize(ctx context.Context, config project.InitConfig) (er
 	case problems.HasErrors():
 		return withHint(&diag.Invalid{Problems: problems}, "--force overwrites the schema with an example")
 	}
+	if err := c.warnOfGoMod(); err != nil {
+		return err
+	}
 	c.log.Open(filepath.Join(dir, cfnlog.Name))
 	for _, status := range statuses {
 		c.logger.Info(status.Name+": "+initialized(status.State, config.Overwrite), "state", string(status.State))
@@ -253,6 +269,17 @@ func (c *console) initialize(ctx context.Context, config project.InitConfig) (er
 	}
 	c.printf("Initialized a new project in %s\n", dir)
 	return nil
+}
+
+// warnOfGoMod looks at the go.mod of a project that was just started: it may have been
+// there before.
+func (c *console) warnOfGoMod() error {
+	p, _, err := c.openProject()
+	if err != nil || p == nil {
+		return err
+	}
+	_, err = c.checkGoMod(p, codegen.FlavourSDK)
+	return err
 }
 
 // initialized says what init did with a file in a state.

@@ -1,0 +1,217 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/formwork-dev/formwork/internal/codegen"
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// The modules that generated sources import.
+const (
+	sdkModule    = "github.com/formwork-dev/formwork/sdk"
+	pluginModule = "github.com/aws-cloudformation/cloudformation-cli-go-plugin"
+	sdkDir       = ".formwork/sdk" // the copy of the SDK in a project
+	unpublished  = "v0.0.0"        // the version that stands for the copy
+	goModFile    = "go.mod"
+)
+
+// ModulePath is the path of the Go module whose go.mod lies in a folder, "" if there is
+// none or it cannot be understood. The error is that of the file system.
+func ModulePath(dir string) (string, error) {
+	data, err := document.ReadFile(filepath.Join(dir, goModFile), maxGoMod)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return modfile.ModulePath(data), nil
+}
+
+const maxGoMod = 1 << 20
+
+// CheckGoMod looks whether the sources that are generated for a project in Go can find
+// each other and the library that they import: the module path, the requirement and the
+// replacement in go.mod, which belongs to the author and is never changed. Each problem
+// is a warning that says what to type.
+//
+// A go.mod above the project counts, too, as it does for the go command. The error is that
+// of the file system.
+func (p *Project) CheckGoMod(flavour codegen.Flavour) (diag.List, error) {
+	c := &goModCheck{project: p}
+	dir, err := c.find()
+	if err != nil {
+		return nil, fmt.Errorf("read go.mod: %w", err)
+	}
+	if c.file == nil {
+		if len(c.problems) == 0 {
+			c.add(nil, "there is no go.mod: the sources cannot be built", "type go mod init "+p.importPath()+", then cfn generate")
+		}
+		return c.problems, nil
+	}
+	c.module(dir)
+	if flavour == codegen.FlavourGoPlugin {
+		if c.required(pluginModule) == nil && !c.workspace(dir) {
+			c.add(nil, "the library of the handlers is not required: "+pluginModule, "type go get "+pluginModule)
+		}
+		return c.problems, nil
+	}
+	return c.problems, c.sdk(dir)
+}
+
+// importPath is the setting as the generator takes it.
+func (p *Project) importPath() string { return strings.TrimRight(p.Option("import_path"), "/") }
+
+type goModCheck struct {
+	project  *Project
+	name     string // of go.mod, seen from the project, slash-separated
+	file     *modfile.File
+	lax      bool // the file has words that only a newer Go knows
+	problems diag.List
+}
+
+// find reads the nearest go.mod, that of the project or one above, and returns its folder.
+func (c *goModCheck) find() (dir string, err error) {
+	c.name = goModFile
+	for dir = c.project.Dir; ; c.name = "../" + c.name {
+		data, err := document.ReadFile(filepath.Join(dir, goModFile), maxGoMod)
+		if err == nil {
+			c.parse(data)
+			return dir, nil
+		}
+		above := filepath.Dir(dir)
+		if !errors.Is(err, fs.ErrNotExist) || above == dir {
+			if errors.Is(err, fs.ErrNotExist) {
+				err, c.name = nil, goModFile
+			}
+			return "", err
+		}
+		dir = above
+	}
+}
+
+func (c *goModCheck) parse(data []byte) {
+	file, err := modfile.Parse(c.name, data, nil)
+	if err != nil {
+		// Of words that it does not know the strict reader says that they are wrong.
+		if file, lax := modfile.ParseLax(c.name, data, nil); lax == nil {
+			c.file, c.lax = file, true
+			return
+		}
+		problem := diag.Problem{ID: "project/go-mod", Severity: diag.Warning, At: diag.Range{File: c.project.Name(c.name)},
+			Message: "go.mod cannot be understood: the sources cannot be built", Hint: "type go mod verify, which says why"}
+		var list modfile.ErrorList
+		if errors.As(err, &list) && len(list) > 0 {
+			problem.Message = fmt.Sprintf("go.mod cannot be understood: %v", list[0].Err)
+			problem.At.Start = diag.Position{Offset: list[0].Pos.Byte, Line: list[0].Pos.Line, Column: list[0].Pos.LineRune}
+			problem.At.End = problem.At.Start
+		}
+		c.problems.Add(problem)
+		return
+	}
+	c.file = file
+}
+
+func (c *goModCheck) add(line *modfile.Line, message, hint string) {
+	at := diag.Range{File: c.project.Name(c.name)}
+	if line != nil {
+		at.Start = diag.Position{Offset: line.Start.Byte, Line: line.Start.Line, Column: line.Start.LineRune}
+		at.End = diag.Position{Offset: line.End.Byte, Line: line.End.Line, Column: line.End.LineRune}
+	}
+	c.problems.Add(diag.Problem{ID: "project/go-mod", Severity: diag.Warning, At: at, Message: message, Hint: hint})
+}
+
+// module compares the module path with the import path of the settings.
+func (c *goModCheck) module(dir string) {
+	want := c.project.importPath()
+	if c.file.Module == nil {
+		c.add(nil, "go.mod names no module", "type go mod edit -module "+want)
+		return
+	}
+	inside, err := filepath.Rel(dir, c.project.Dir)
+	if err != nil {
+		return
+	}
+	got := path.Join(c.file.Module.Mod.Path, filepath.ToSlash(inside))
+	if got == want {
+		return
+	}
+	hint := fmt.Sprintf(`write "import_path": %q into the settings of .rpdk-config and type cfn generate`, got)
+	if inside == "." {
+		hint += ", or type go mod edit -module " + want
+	}
+	c.add(c.file.Module.Syntax, fmt.Sprintf("the packages of the project are imported as %s/…, and the sources import them as %s/…", got, want), hint)
+}
+
+func (c *goModCheck) required(module string) *modfile.Require {
+	for _, r := range c.file.Require {
+		if r.Mod.Path == module {
+			return r
+		}
+	}
+	return nil
+}
+
+// workspace tells whether a go.work above may bring the library along.
+func (c *goModCheck) workspace(dir string) bool {
+	for ; ; dir = filepath.Dir(dir) {
+		if info, err := os.Lstat(filepath.Join(dir, "go.work")); err == nil && !info.IsDir() {
+			return true
+		}
+		if filepath.Dir(dir) == dir {
+			return false
+		}
+	}
+}
+
+// sdk looks for the SDK: a published version, or a folder with one.
+func (c *goModCheck) sdk(dir string) error {
+	if c.workspace(dir) || c.lax {
+		return nil
+	}
+	copied, err := filepath.Rel(dir, c.project.Path(sdkDir))
+	if err != nil {
+		return fmt.Errorf("find the copy of the SDK: %w", err)
+	}
+	replace := fmt.Sprintf("go mod edit -replace %s=./%s", sdkModule, filepath.ToSlash(copied))
+	require := c.required(sdkModule)
+	i := slices.IndexFunc(c.file.Replace, func(r *modfile.Replace) bool {
+		return r.Old.Path == sdkModule && (r.Old.Version == "" || require == nil || r.Old.Version == require.Mod.Version)
+	})
+	switch {
+	case require == nil && i < 0:
+		c.add(nil, "the SDK of the handlers is not required: "+sdkModule, fmt.Sprintf("type go mod edit -require %s@%s && %s, then cfn generate", sdkModule, unpublished, replace))
+	case require == nil:
+		c.add(nil, "the SDK of the handlers is not required: "+sdkModule, fmt.Sprintf("type go mod edit -require %s@%s", sdkModule, unpublished))
+	case i < 0 && require.Mod.Version == unpublished:
+		c.add(require.Syntax, fmt.Sprintf("the SDK of the handlers has no version %s: it stands for the copy in %s, to which no replace leads", unpublished, c.project.Name(sdkDir)),
+			"type "+replace+", then cfn generate")
+	}
+	if i < 0 || c.file.Replace[i].New.Version != "" {
+		return nil
+	}
+	target := filepath.FromSlash(c.file.Replace[i].New.Path)
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(dir, target)
+	}
+	if target == c.project.Path(sdkDir) {
+		return nil // a generated file, and compared as such
+	}
+	if _, err := os.Stat(filepath.Join(target, goModFile)); errors.Is(err, fs.ErrNotExist) {
+		c.add(c.file.Replace[i].Syntax, "the SDK of the handlers is replaced by a folder without a go.mod: "+c.file.Replace[i].New.Path, "type "+replace+", then cfn generate")
+	} else if err != nil {
+		return fmt.Errorf("find the SDK: %w", err)
+	}
+	return nil
+}

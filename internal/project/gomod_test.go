@@ -1,0 +1,75 @@
+package project
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/formwork-dev/formwork/internal/codegen"
+)
+
+func TestCheckGoMod(t *testing.T) {
+	const (
+		module  = "module example.com/bar\n"
+		require = "require github.com/formwork-dev/formwork/sdk v0.0.0\n"
+		replace = "replace github.com/formwork-dev/formwork/sdk => ./.formwork/sdk\n"
+	)
+	tests := []struct {
+		name    string
+		files   map[string]string // "../" leads out of the project
+		flavour codegen.Flavour
+		want    string // "place: message; hint" of each problem, a part of it; "" is none
+	}{
+		{"as init writes it", map[string]string{"go.mod": module + require + replace}, "", ""},
+		{"released", map[string]string{"go.mod": module + "require github.com/formwork-dev/formwork/sdk v1.2.0\n"}, "", ""},
+		{"in a block, with a comment", map[string]string{"go.mod": "module \"example.com/bar\" // ours\nrequire (\n github.com/formwork-dev/formwork/sdk v1.2.0 // indirect\n)\ntool example.com/x\n"}, "", ""},
+		{"none", nil, "", "go.mod: there is no go.mod: the sources cannot be built; type go mod init example.com/bar, then cfn generate"},
+		{"no replace", map[string]string{"go.mod": module + require}, "",
+			"go.mod:2:1: the SDK of the handlers has no version v0.0.0: it stands for the copy in .formwork/sdk, to which no replace leads; type go mod edit -replace github.com/formwork-dev/formwork/sdk=./.formwork/sdk, then cfn generate"},
+		{"replace of another version", map[string]string{"go.mod": module + require + "replace github.com/formwork-dev/formwork/sdk v1.0.0 => ./.formwork/sdk\n"}, "", "to which no replace leads"},
+		{"no require", map[string]string{"go.mod": module + replace}, "", "go.mod: the SDK of the handlers is not required: github.com/formwork-dev/formwork/sdk; type go mod edit -require github.com/formwork-dev/formwork/sdk@v0.0.0"},
+		{"neither", map[string]string{"go.mod": module}, "", "type go mod edit -require github.com/formwork-dev/formwork/sdk@v0.0.0 && go mod edit -replace github.com/formwork-dev/formwork/sdk=./.formwork/sdk, then cfn generate"},
+		{"replaced by nothing", map[string]string{"go.mod": module + require + "replace github.com/formwork-dev/formwork/sdk => ../sdk\n"}, "", "go.mod:3:1: the SDK of the handlers is replaced by a folder without a go.mod: ../sdk; type"},
+		{"replaced by a folder", map[string]string{"../sdk/go.mod": "module github.com/formwork-dev/formwork/sdk\n", "go.mod": module + require + "replace github.com/formwork-dev/formwork/sdk => ../sdk\n"}, "", ""},
+		{"replaced by a fork", map[string]string{"go.mod": module + require + "replace github.com/formwork-dev/formwork/sdk => example.com/fork v1.0.0\n"}, "", ""},
+		{"another module", map[string]string{"go.mod": "module example.com/other\n" + require + replace}, "",
+			`go.mod:1:1: the packages of the project are imported as example.com/other/…, and the sources import them as example.com/bar/…; write "import_path": "example.com/other" into the settings of .rpdk-config and type cfn generate, or type go mod edit -module example.com/bar`},
+		{"no module", map[string]string{"go.mod": require + replace}, "", "go.mod names no module; type go mod edit -module example.com/bar"},
+		{"broken", map[string]string{"go.mod": module + "require (\n"}, "", "go.mod cannot be understood"},
+		{"words of a newer Go", map[string]string{"go.mod": module + require + "future x\n"}, "", ""},
+		{"module above", map[string]string{"../go.mod": "module example.com\n" + require + "replace github.com/formwork-dev/formwork/sdk => ./bar/.formwork/sdk\n"}, "", ""},
+		{"module above, no replace", map[string]string{"../go.mod": "module example.com\n" + require}, "", "type go mod edit -replace github.com/formwork-dev/formwork/sdk=./bar/.formwork/sdk, then cfn generate"},
+		{"another module above", map[string]string{"../go.mod": "module example.com/y\n" + require + "replace github.com/formwork-dev/formwork/sdk => ./bar/.formwork/sdk\n"}, "", `write "import_path": "example.com/y/bar" into the settings of .rpdk-config and type cfn generate`},
+		{"workspace", map[string]string{"../go.work": "go 1.26\n", "go.mod": module}, "", ""},
+		{"the official library", map[string]string{"go.mod": module + "require github.com/aws-cloudformation/cloudformation-cli-go-plugin v1.2.0\n"}, codegen.FlavourGoPlugin, ""},
+		{"the official library, not required", map[string]string{"go.mod": module}, codegen.FlavourGoPlugin, "type go get github.com/aws-cloudformation/cloudformation-cli-go-plugin"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "bar")
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, SettingsFile, `{"typeName": "Aa::Bb::Cc", "language": "go", "runtime": "provided.al2023", "entrypoint": "bootstrap", "settings": {"protocolVersion": "2.0.0", "import_path": "example.com/bar/"}}`)
+			for name, text := range test.files {
+				write(t, dir, name, text)
+			}
+			p, problems, err := Open(dir, "")
+			if err != nil || len(problems) > 0 {
+				t.Fatal(problems, err)
+			}
+			problems, err = p.CheckGoMod(test.flavour)
+			if err != nil || problems.HasErrors() {
+				t.Fatal(problems, err)
+			}
+			var got []string
+			for _, problem := range problems {
+				got = append(got, problem.At.String()+": "+problem.Message+"; "+problem.Hint)
+			}
+			if all := strings.Join(got, "\n"); !strings.Contains(all, test.want) || len(got) > 1 || (len(got) > 0) != (test.want != "") {
+				t.Errorf("got\n%s\nwant\n%s", all, test.want)
+			}
+		})
+	}
+}
