@@ -1,6 +1,7 @@
 package httptape
 
 import (
+	"encoding/xml"
 	"fmt"
 	"net/http"
 	"strings"
@@ -159,4 +160,28 @@ func (answer refusal) write(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodHead {
 		_, _ = w.Write([]byte(answer.error)) // the client may be gone
 	}
+}
+
+// proxyCode is the error code of answers that are the proxy's own.
+const proxyCode = "CfnProxyRefusal"
+
+// explain is a 502 of the proxy itself in the format of a protocol.
+func explain(of protocol, message string) refusal {
+	answer := refusal{status: http.StatusBadGateway, kind: refusals[of][Throttle].kind, code: proxyCode}
+	var escaped strings.Builder
+	_ = xml.EscapeText(&escaped, []byte(message)) // a Builder takes everything
+	switch of {
+	case awsJSON, awsRESTJSON:
+		text, _ := encodeJSON(map[string]string{"__type": proxyCode, "message": message}) // strings
+		answer.error = string(text)
+	case awsQuery, awsRESTXML:
+		answer.error = xmlError("Receiver", proxyCode, escaped.String())
+	case awsEC2:
+		answer.error = ec2Error(proxyCode, escaped.String())
+	case awsS3:
+		answer.error = s3Error(proxyCode, escaped.String())
+	default: // a CBOR text of this length is not worth an encoder
+		answer.kind, answer.error = "text/plain; charset=utf-8", message+"\n"
+	}
+	return answer
 }

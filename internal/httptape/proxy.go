@@ -366,7 +366,7 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	case !whole && p.cfg.Mode == Replay:
 		p.note(exchange, Exchange{Unmatched: true, Status: http.StatusBadGateway})
-		p.fail(w, "the body of %s is longer than %d MiB: it was not recorded", exchange.Name, MaxBody>>20)
+		p.fail(w, r, body, "the body of %s is longer than %d MiB: it was not recorded", exchange.Name, MaxBody>>20)
 		return
 	}
 	kind := Kind("")
@@ -420,10 +420,10 @@ func (p *Proxy) entry(r *http.Request, body []byte) *Entry {
 func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, entry *Entry, body []byte, exchange *Exchange, kind Kind) {
 	switch {
 	case p.cfg.Mode == Replay:
-		p.replay(w, r, entry, exchange, kind)
+		p.replay(w, r, entry, body, exchange, kind)
 	case p.cfg.Mode == Local && !loopback(r.URL.Hostname()):
 		p.note(exchange, Exchange{Refused: true, Status: http.StatusBadGateway, Fault: kind})
-		p.fail(w, "%s was not sent: without --record nothing leaves this machine", exchange.Name)
+		p.fail(w, r, body, "%s was not sent: without --record nothing leaves this machine", exchange.Name)
 	case r.Header.Get("Upgrade") != "":
 		p.note(exchange, Exchange{Status: http.StatusNotImplemented, Fault: kind})
 		http.Error(w, "the proxy takes no "+r.Header.Get("Upgrade"), http.StatusNotImplemented)
@@ -432,22 +432,23 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, entry *Entry, bod
 	}
 }
 
-// fail answers 502 with the reason.
-func (p *Proxy) fail(w http.ResponseWriter, format string, args ...any) {
+// fail answers 502 with the reason, in the format that the client expects errors in: so
+// the reason reaches the log of the handler.
+func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, body []byte, format string, args ...any) {
 	w.Header().Set("X-Cfn-Proxy", "refused")
-	http.Error(w, "cfn: "+fmt.Sprintf(format, args...), http.StatusBadGateway)
+	explain(detect(r, r.URL.Hostname(), body), "cfn: "+fmt.Sprintf(format, args...)).write(w, r)
 }
 
 // replay answers from the tape.
-func (p *Proxy) replay(w http.ResponseWriter, r *http.Request, entry *Entry, exchange *Exchange, kind Kind) {
+func (p *Proxy) replay(w http.ResponseWriter, r *http.Request, entry *Entry, body []byte, exchange *Exchange, kind Kind) {
 	recorded := p.cfg.Tape.answer(p.scrub.entry(entry))
 	if recorded == nil || recorded.Missing != "" {
 		p.note(exchange, Exchange{Unmatched: true, Status: http.StatusBadGateway, Fault: kind})
 		if recorded == nil {
-			p.fail(w, "the recording has no answer to %s", exchange.Name)
+			p.fail(w, r, body, "the recording has no answer to %s", exchange.Name)
 			return
 		}
-		p.fail(w, "the answer to %s was not recorded: %s", exchange.Name, recorded.Missing)
+		p.fail(w, r, body, "the answer to %s was not recorded: %s", exchange.Name, recorded.Missing)
 		return
 	}
 	p.note(exchange, Exchange{Status: recorded.Status, Fault: kind})
@@ -486,7 +487,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, entry *Entry, bo
 	if err != nil {
 		why := p.scrub.text(err.Error())
 		p.note(exchange, Exchange{Err: why, Status: http.StatusBadGateway, Fault: kind})
-		p.fail(w, "%s: %s", exchange.Name, why)
+		p.fail(w, r, body, "%s: %s", exchange.Name, why)
 		return
 	}
 	defer response.Body.Close()

@@ -371,6 +371,20 @@ func TestFaultShapes(t *testing.T) {
 	}
 }
 
+// TestRefusalsReachTheSDK: the reason is in the error of the client.
+func TestRefusalsReachTheSDK(t *testing.T) {
+	p := start(t, Config{})
+	cfg := caller(t, p)
+	_, query := sts.NewFromConfig(cfg).GetCallerIdentity(t.Context(), nil)
+	_, rest := lambda.NewFromConfig(cfg).ListFunctions(t.Context(), nil)
+	for name, err := range map[string]error{"query": query, "rest-json": rest} {
+		var refused smithy.APIError
+		if !errors.As(err, &refused) || refused.ErrorCode() != proxyCode || !strings.Contains(refused.ErrorMessage(), "without --record nothing leaves this machine") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestUnmatchedIsNamed(t *testing.T) {
 	tape, err := Read(strings.NewReader(`{"httptape":1}
 {"method":"POST","url":"https://api.initech.example/reports","requestType":"application/json","requestBody":"{\"title\":\"a\",\"clientToken\":\"x\",\"at\":\"2026-01-01T00:00:00Z\"}","status":201,"header":{"Content-Type":["application/json"]},"body":"{\"id\":1}"}
