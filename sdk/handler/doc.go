@@ -48,6 +48,7 @@
 //   - brings the request into the types of the schema, whether the caller sends
 //     5 or "5", and leaves out nulls;
 //   - validates the model on the first call of a CREATE or UPDATE;
+//   - answers a READ, UPDATE or DELETE without an identifier with NotFound;
 //   - hands the deadline to the handler as that of its context, a quarter of a
 //     second early, so that the handler can still answer;
 //   - turns every fault into a FAILED event, panics included;

@@ -45,6 +45,13 @@ type Request[M, C any] struct {
 	// Desired is the model that the user asks for. READ and DELETE may send no
 	// more than an identifier; LIST may send the zero model or a filter. In
 	// later calls of an operation it is the model of the last IN_PROGRESS event.
+	//
+	// In the first call of a READ, UPDATE or DELETE all properties of the
+	// primary identifier are there, or all of one of the additional identifiers
+	// if the schema has any: what lacks them is answered NotFound before it
+	// comes to a handler. Every other property may be absent, required ones too
+	// unless the call is the first of a CREATE or UPDATE. [Value] reads absent
+	// ones as zero.
 	Desired M
 
 	// Previous is the model before an UPDATE, and nil otherwise.
@@ -191,4 +198,17 @@ func partitionOf(region string) string {
 		}
 	}
 	return "aws"
+}
+
+// Ptr points to a copy of v, for the fields of a model.
+func Ptr[T any](v T) *T { return &v }
+
+// Value is what p points to, and the zero value when p is nil. It does for
+// fields of a model whose absence means the same as their zero value.
+func Value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
 }

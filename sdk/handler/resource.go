@@ -43,8 +43,9 @@ type Resource[M, C any] struct {
 	TypeName string
 
 	// Schema is the text of the type schema. With it, requests are brought
-	// into the types of the schema, CREATE and UPDATE are validated, and
-	// write-only values are kept out of events and logs. Nil does without.
+	// into the types of the schema, CREATE and UPDATE are validated, a READ,
+	// UPDATE or DELETE without an identifier is NotFound, and write-only values
+	// are kept out of events and logs. Nil does without.
 	Schema []byte
 
 	Create func(context.Context, Request[M, C]) Event[M]
@@ -176,7 +177,10 @@ func (f *resourceFunction[M, C]) read(top fields, in *incoming[M, C]) error {
 	if err := f.configure(configuration, req); err != nil {
 		return err
 	}
-	return f.models(in)
+	if err := f.models(in); err != nil {
+		return err
+	}
+	return f.identified(in)
 }
 
 func (f *resourceFunction[M, C]) noHandler(action Action) error {
@@ -265,6 +269,27 @@ func (f *resourceFunction[M, C]) desired(in *incoming[M, C]) error {
 		removePaths(in.desired, f.schema.readOnly)
 	}
 	return nil
+}
+
+// identified refuses the first call of a READ, UPDATE or DELETE that does not
+// say of which resource. The answer is NotFound, and not InvalidRequest: the
+// contract tests update a resource that was never created, with a model that
+// has no read-only identifier, and want that. Later calls get the model that
+// the handler returned itself.
+func (f *resourceFunction[M, C]) identified(in *incoming[M, C]) error {
+	action := in.req.Action
+	if f.schema == nil || !in.req.FirstCall || action != ActionRead && action != ActionUpdate && action != ActionDelete {
+		return nil
+	}
+	missing := f.schema.missing(in.desired)
+	if len(missing) == 0 {
+		return nil
+	}
+	without := "without identifier"
+	if len(missing) < len(f.schema.identifier) {
+		without = "without its whole identifier"
+	}
+	return Errorf(CodeNotFound, "Resource of type '%s' %s was not found. Missing: %s.", f.TypeName, without, strings.Join(missing, ", "))
 }
 
 // validates tells whether the input of a call is checked against the schema.

@@ -231,7 +231,7 @@ func TestReplies(t *testing.T) {
 			`{"status":"FAILED","errorCode":"InternalFailure","message":"the READ handler answered SUCCESS without a model","callbackDelaySeconds":0}`,
 		}, {
 			"an event needs a status",
-			`{"action":"READ"}`,
+			`{"action":"READ","requestData":{"resourceProperties":{"Id":"w"}}}`,
 			func(context.Context, widgetRequest) widgetEvent { return widgetEvent{} },
 			`{"status":"FAILED","errorCode":"InternalFailure","message":"the READ handler returned an event with status \"\"; make events with the methods of the request","callbackDelaySeconds":0}`,
 		}, {
@@ -253,12 +253,12 @@ func TestReplies(t *testing.T) {
 			`{"status":"FAILED","errorCode":"InternalFailure","message":"boom","callbackDelaySeconds":0,"resourceModel":{"Id":"w","Name":"ab"}}`,
 		}, {
 			"a panic is a failure",
-			`{"action":"READ","bearerToken":"t"}`,
+			`{"action":"READ","bearerToken":"t","requestData":{"resourceProperties":{"Id":"w"}}}`,
 			func(context.Context, widgetRequest) widgetEvent { panic("lost") },
 			`{"status":"FAILED","errorCode":"InternalFailure","message":"The handler stopped unexpectedly: lost","callbackDelaySeconds":0,"bearerToken":"t"}`,
 		}, {
 			"a model without a JSON form is a failure",
-			`{"action":"READ"}`,
+			`{"action":"READ","requestData":{"resourceProperties":{"Id":"w"}}}`,
 			func(_ context.Context, req widgetRequest) widgetEvent {
 				return req.Success(widget{Ratio: ptr(math.NaN())})
 			},
@@ -376,7 +376,7 @@ func TestReadOnlyInputs(t *testing.T) {
 
 func TestValidationIsForFirstCallsAndCanBeSwitchedOff(t *testing.T) {
 	e := one(func(_ context.Context, req widgetRequest) widgetEvent { return req.Success(req.Desired) })
-	const bad = `"requestData":{"resourceProperties":{"Name":"not allowed at all","Extra":1}}}`
+	const bad = `"requestData":{"resourceProperties":{"Id":"w","Name":"not allowed at all","Extra":1}}}`
 	status := func() []any {
 		return []any{
 			invoke(t, e, `{"action":"CREATE",`+bad)["status"], invoke(t, e, `{"action":"UPDATE",`+bad)["status"],
@@ -392,11 +392,66 @@ func TestValidationIsForFirstCallsAndCanBeSwitchedOff(t *testing.T) {
 	}
 }
 
+// TestIdentifiers has a schema with an identifier of two parts, one of them
+// nested, and with two other identifiers.
+func TestIdentifiers(t *testing.T) {
+	type model = map[string]any
+	const schema = `{"properties":{"A":{"type":"string"},"B":{"type":"object","properties":{"C/D":{"type":"integer"}}},"Arn":{"type":"string"},"Name":{"type":"string"},"Owner":{"type":"string"},"N":{"type":"integer"}},
+		"primaryIdentifier":["/properties/A","/properties/B/C~1D"],"additionalIdentifiers":[["/properties/Arn"],["/properties/Name","/properties/Owner"]],"readOnlyProperties":["/properties/Arn"]}`
+	const none = "Resource of type 'T' without identifier was not found. Missing: #/A, #/B/C~1D."
+	ran := func(_ context.Context, req Request[model, any]) Event[model] {
+		return req.Failed(CodeNotStabilized, "the handler ran")
+	}
+	f, err := New(Resource[model, any]{TypeName: "T", Schema: []byte(schema), LogHandler: slog.DiscardHandler, Create: ran, Read: ran, Update: ran, Delete: ran, List: ran})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, call, model string
+		code, message     string // empty if the handler runs
+	}{
+		{"whole", `"action":"READ"`, `{"A":"a","B":{"C/D":"1"}}`, "", ""},
+		{"empty, which is for the handler to judge", `"action":"READ"`, `{"A":"","B":{"C/D":0}}`, "", ""},
+		{"other", `"action":"READ"`, `{"Arn":"a"}`, "", ""},
+		{"other of two parts", `"action":"DELETE"`, `{"Name":"n","Owner":"o"}`, "", ""},
+		{"one part", `"action":"READ"`, `{"A":"a"}`, "NotFound", "Resource of type 'T' without its whole identifier was not found. Missing: #/B/C~1D."},
+		{"half of another", `"action":"READ"`, `{"Name":"n"}`, "NotFound", none},
+		{"null", `"action":"READ"`, `{"A":null,"B":{}}`, "NotFound", none},
+		{"none for read", `"action":"READ"`, `{}`, "NotFound", none},
+		{"no model for delete", `"action":"DELETE"`, `null`, "NotFound", none},
+		{"none for update, as the contract tests send it", `"action":"UPDATE"`, `{"N":1}`, "NotFound", none},
+		{"what is wrong otherwise comes first", `"action":"UPDATE"`, `{"N":"x"}`, "InvalidRequest", "Model validation failed (#/N: expected type: Integer, found: String)"},
+		{"not for create", `"action":"CREATE"`, `{}`, "", ""},
+		{"not for list", `"action":"LIST"`, `{}`, "", ""},
+		{"not for later calls", `"action":"DELETE","callbackContext":{}`, `{}`, "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.code == "" {
+				test.code, test.message = "NotStabilized", "the handler ran"
+			}
+			event := call(t, f, fmt.Sprintf(`{%s,"requestData":{"resourceProperties":%s}}`, test.call, test.model))
+			if event["status"] != "FAILED" || event["errorCode"] != test.code || event["message"] != test.message {
+				t.Errorf("got %v, want %s %s", event, test.code, test.message)
+			}
+		})
+	}
+}
+
+func TestPtrAndValue(t *testing.T) {
+	n := int64(3)
+	if p := Ptr(n); p == &n || *p != 3 || Value(p) != 3 {
+		t.Error(*p)
+	}
+	if Value[int64](nil) != 0 || Value[string](nil) != "" || Value[[]string](nil) != nil {
+		t.Error("the value of nothing is something")
+	}
+}
+
 func TestOversizeReplies(t *testing.T) {
 	big := strings.Repeat("x", maxPayload)
 	event := invoke(t, one(func(_ context.Context, req widgetRequest) widgetEvent {
 		return req.Success(widget{ID: ptr("w"), Name: &big})
-	}), `{"action":"READ","bearerToken":"t"}`)
+	}), `{"action":"READ","bearerToken":"t","requestData":{"resourceProperties":{"Id":"w"}}}`)
 	wantEvent(t, event, fmt.Sprintf(`{"status":"FAILED","errorCode":"InternalFailure","message":"the answer to READ has %d bytes, more than the 6291456 that Lambda returns","callbackDelaySeconds":0,"bearerToken":"t","resourceModel":{"Id":"w"}}`, maxPayload+100))
 	event = invoke(t, one(func(_ context.Context, req widgetRequest) widgetEvent {
 		return req.SuccessList([]widget{{ID: &big}}, "")

@@ -67,7 +67,7 @@ func TestServeManyInvocations(t *testing.T) {
 		}
 		return req.Success(widget{ID: ptr("w<1>")})
 	})
-	fake := &fakeRuntime{payloads: []string{`{"action":"READ","bearerToken":"a"}`, `no JSON`, `{"action":"READ","requestData":{"resourceProperties":{"Name":"x"}}}`, `{"action":"READ","bearerToken":"b"}`}}
+	fake := &fakeRuntime{payloads: []string{`{"action":"READ","bearerToken":"a","requestData":{"resourceProperties":{"Id":"w"}}}`, `no JSON`, `{"action":"READ","requestData":{"resourceProperties":{"Id":"w","Name":"x"}}}`, `{"action":"READ","bearerToken":"b","requestData":{"resourceProperties":{"Id":"w"}}}`}}
 	err := serveFake(t, fake, e)
 	if err == nil || err.Error() != "get next invocation: the runtime answered 500 Internal Server Error" {
 		t.Error(err)
@@ -105,11 +105,11 @@ func TestServeEnds(t *testing.T) {
 	if err := serveFake(t, &fakeRuntime{payloads: []string{strings.Repeat(" ", maxRequest+1)}}, fine); err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Error(err)
 	}
-	fake := &fakeRuntime{payloads: []string{`{"action":"READ"}`}, answer: 503}
+	fake := &fakeRuntime{payloads: []string{`{"action":"READ","requestData":{"resourceProperties":{"Id":"w"}}}`}, answer: 503}
 	if err := serveFake(t, fake, fine); err == nil || err.Error() != "answer invocation id/1: the runtime answered 503 Service Unavailable" {
 		t.Error(err)
 	}
-	fake = &fakeRuntime{payloads: []string{`{"action":"READ"}`, `{"action":"READ"}`}, answer: 413, header: http.Header{"Lambda-Runtime-Aws-Request-Id": {"a"}}}
+	fake = &fakeRuntime{payloads: []string{`{"action":"READ","requestData":{"resourceProperties":{"Id":"w"}}}`, `{"action":"READ","requestData":{"resourceProperties":{"Id":"w"}}}`}, answer: 413, header: http.Header{"Lambda-Runtime-Aws-Request-Id": {"a"}}}
 	if err := serveFake(t, fake, fine); err == nil || !strings.HasPrefix(err.Error(), "get next invocation") || len(fake.posts) != 2 || !strings.Contains(fake.posts[0], "SUCCESS") {
 		t.Error(err, fake.posts)
 	}

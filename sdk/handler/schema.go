@@ -20,6 +20,7 @@ type schema struct {
 	writeOnly         [][]string
 	readOnly          [][]string
 	identifier        [][]string
+	others            [][][]string // additionalIdentifiers
 	tagProperty       []string
 }
 
@@ -107,12 +108,38 @@ func parseSchema(text []byte) (*schema, error) {
 	s.writeOnly = propertyPaths(root["writeOnlyProperties"])
 	s.readOnly = propertyPaths(root["readOnlyProperties"])
 	s.identifier = propertyPaths(root["primaryIdentifier"])
+	additional, _ := root["additionalIdentifiers"].([]any)
+	for _, list := range additional {
+		if paths := propertyPaths(list); len(paths) > 0 {
+			s.others = append(s.others, paths)
+		}
+	}
 	if tagging, ok := root["tagging"].(map[string]any); ok {
 		if path := propertyPaths([]any{tagging["tagProperty"]}); len(path) == 1 {
 			s.tagProperty = path[0]
 		}
 	}
 	return s, nil
+}
+
+// missing lists the properties of the primary identifier that a model has no
+// value for; none if it has a complete additional identifier instead.
+func (s *schema) missing(model any) (pointers []string) {
+	for _, other := range s.others {
+		if hasPaths(model, other) {
+			return nil
+		}
+	}
+	for _, path := range s.identifier {
+		if !hasPaths(model, [][]string{path}) {
+			pointer := "#"
+			for _, name := range path {
+				pointer += "/" + escapePointer(name)
+			}
+			pointers = append(pointers, pointer)
+		}
+	}
+	return pointers
 }
 
 // propertyPaths turns "/properties/A/*/B" into A, *, B.
