@@ -342,10 +342,25 @@ func TestAllSetsRun(t *testing.T) {
 
 func TestMaxFailures(t *testing.T) {
 	f := flavours[0]
-	s := newStub(f, "crash")
+	s := newStub(f, "read in progress")
 	summary := try(t, s, Config{Inputs: f.inputs(), Selection: Selection{MaxFailures: 2}})
 	if summary.Failed+summary.Errors != 2 {
 		t.Errorf("results:\n%s", outcomes(summary))
+	}
+}
+
+// TestSilence ends a run whose first call was not answered: every other case would say the
+// same again.
+func TestSilence(t *testing.T) {
+	f := flavours[0]
+	for _, mutant := range []string{"crash", "garbage"} {
+		summary := try(t, newStub(f, mutant), Config{Inputs: f.inputs()})
+		if !summary.Silent || len(summary.Results) != 1 || summary.OK() {
+			t.Errorf("%s:\n%s", mutant, outcomes(summary))
+		}
+	}
+	if summary := try(t, newStub(f, "slow"), Config{Inputs: f.inputs()}); summary.Silent {
+		t.Error("a handler that answered is called silent")
 	}
 }
 

@@ -117,14 +117,22 @@ func newSource(s *schema.Schema, seed uint64, scope string, n int) *sample.Gener
 	return sample.New(s, sample.Config{Seed: h.Sum64(), Profile: sample.Full})
 }
 
+// replay are the inputs of the example that is run again.
+func (cfg *Config) replay() []Draw {
+	if cfg.Replay == nil {
+		return nil
+	}
+	return cfg.Replay.Inputs
+}
+
 // replayed is the next input of the example that is run again, nil if there is none.
 func (r *run) replayed(kind string) map[string]any {
 	n := len(r.drawn)
 	if r.ready {
 		n += len(r.made)
 	}
-	if replay := r.cfg.Replay; replay != nil && n < len(replay.Inputs) && replay.Inputs[n].Kind == kind {
-		return cloneModel(replay.Inputs[n].Model)
+	if n < len(r.replay) && r.replay[n].Kind == kind {
+		return cloneModel(r.replay[n].Model)
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ type suite struct {
 	drift    *drift.Detector
 	order    ordered
 	failures atomic.Int64
+	answered atomic.Bool // some call, with a progress event
+	silent   atomic.Bool // a case has failed, and no call was ever answered
 
 	// alone is held by a case that looks at all resources that exist, and shared by all
 	// other cases.
@@ -39,6 +41,8 @@ type lane struct {
 	live    ledger
 	results []*Result
 	left    []string
+	quiet   bool   // of trials, which are not reported
+	replay  []Draw // inputs to use instead of new ones
 
 	before map[string]bool // identifiers that LIST returned before the set; nil if not asked
 	told   map[string]bool // observations that were reported
@@ -91,7 +95,7 @@ func (o *ordered) end(lane int) {
 // runSets runs all cases with every set, so many sets at a time as Parallel says.
 func (s *suite) runSets(ctx context.Context, sets []InputSet, cases []Case) {
 	for i := range sets {
-		s.lanes = append(s.lanes, &lane{suite: s, number: i, inputs: &sets[i], told: map[string]bool{}})
+		s.lanes = append(s.lanes, &lane{suite: s, number: i, inputs: &sets[i], told: map[string]bool{}, replay: s.cfg.replay()})
 	}
 	free := make(chan struct{}, max(1, s.cfg.Parallel))
 	var all sync.WaitGroup
@@ -108,6 +112,7 @@ func (s *suite) runSets(ctx context.Context, sets []InputSet, cases []Case) {
 		})
 	}
 	all.Wait()
+	s.summary.Silent = s.silent.Load()
 	for _, l := range s.lanes {
 		for _, r := range l.results {
 			s.summary.count(r)
@@ -134,10 +139,14 @@ func (s *Summary) count(r *Result) {
 // stop tells whether no further case is to be run.
 func (s *suite) stop(ctx context.Context) bool {
 	limit := s.cfg.Selection.MaxFailures
-	return ctx.Err() != nil || limit > 0 && s.failures.Load() >= int64(limit)
+	return ctx.Err() != nil || s.silent.Load() || limit > 0 && s.failures.Load() >= int64(limit)
 }
 
-func (l *lane) report(e Event) { l.order.report(l.number, e) }
+func (l *lane) report(e Event) {
+	if !l.quiet {
+		l.order.report(l.number, e)
+	}
+}
 
 // wire is how scalars travel in this lane.
 func (l *lane) wire() invoke.Wire {
@@ -195,7 +204,9 @@ func (l *lane) runFile(ctx context.Context, cases []Case) {
 			continue
 		}
 		last = c
-		l.record(l.runCase(ctx, shared, c))
+		result := l.runCase(ctx, shared, c)
+		l.shrink(ctx, c, result)
+		l.record(result)
 	}
 	l.tearDown(ctx, shared, last)
 }
@@ -268,6 +279,9 @@ func (l *lane) runCase(ctx context.Context, r *run, c *Case) *Result {
 func (l *lane) record(result *Result) {
 	if result.Outcome == Failed || result.Outcome == Errored {
 		l.failures.Add(1)
+		if len(result.Calls) > 0 && !l.answered.Load() {
+			l.silent.Store(true)
+		}
 	}
 	l.results = append(l.results, result)
 	l.report(Event{Kind: Finished, Result: result})

@@ -21,6 +21,7 @@ type jsonReport struct {
 	Errors     int        `json:"errors"`
 	Seconds    float64    `json:"seconds"`
 	Tests      []jsonTest `json:"tests"`
+	Silent     bool       `json:"silent,omitempty"` // ended early: no call was answered
 	LeftBehind []string   `json:"leftBehind"`
 }
 
@@ -73,7 +74,7 @@ type jsonCall struct {
 func WriteJSON(w io.Writer, s *Summary) error {
 	out := jsonReport{
 		TypeName: s.TypeName, Seed: s.Seed, Passed: s.Passed, Failed: s.Failed, Skipped: s.Skipped, Errors: s.Errors,
-		Seconds: round(s.Duration), Tests: []jsonTest{}, LeftBehind: append([]string{}, s.LeftBehind...),
+		Seconds: round(s.Duration), Silent: s.Silent, Tests: []jsonTest{}, LeftBehind: append([]string{}, s.LeftBehind...),
 	}
 	for _, r := range s.Results {
 		test := jsonTest{

@@ -197,6 +197,10 @@ type Summary struct {
 
 	Duration time.Duration
 
+	// Silent says that the run ended after the first failure, because no call had been
+	// answered with a progress event: the other cases would have said the same again.
+	Silent bool
+
 	// LeftBehind names resources that the run created and could not delete.
 	LeftBehind []string
 }

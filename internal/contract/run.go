@@ -17,6 +17,7 @@ import (
 const (
 	DefaultEnforceTimeout = 240 * time.Second
 	DefaultCleanupTimeout = 5 * time.Minute
+	DefaultShrinkTries    = 40
 )
 
 // Config says what is tested, and how. Schema and Function must be set.
@@ -79,6 +80,11 @@ type Config struct {
 
 	// Redactor is what everything is shown through. Nil means one of the run's own.
 	Redactor *invoke.Redactor
+
+	// ShrinkTries is how often a case that failed with generated inputs is run again to make
+	// them smaller. Zero means [DefaultShrinkTries], a negative value means never. Cases
+	// that need more than a few seconds are left as they are.
+	ShrinkTries int
 
 	// Reporter is told what happens. Nil means nobody.
 	Reporter Reporter
@@ -178,6 +184,9 @@ func complete(cfg *Config) {
 	}
 	if cfg.CleanupTimeout == 0 {
 		cfg.CleanupTimeout = DefaultCleanupTimeout
+	}
+	if cfg.ShrinkTries == 0 {
+		cfg.ShrinkTries = DefaultShrinkTries
 	}
 	if cfg.TimeScale == 0 {
 		cfg.TimeScale = 1

@@ -157,6 +157,7 @@ func (r *run) keep(c *invoke.Call) {
 		Message: c.Message(), Request: c.Request(), Response: c.Response(), Log: c.Log(),
 	}
 	if c.Event != nil {
+		r.answered.Store(true)
 		call.Status, call.ErrorCode = c.Event.Status, c.Event.ErrorCode
 	}
 	if c.Err != nil {

@@ -197,7 +197,7 @@ func TestReplay(t *testing.T) {
 	k := kind{identifier: []string{"Id"}}
 	for _, id := range []string{"handler_create.py::contract_create_read", "extended_update.py::contract_update_consistent", "extended_create.py::contract_create_invalid"} {
 		mutant := map[string]string{"handler_create.py::contract_create_read": "create drifts", "extended_update.py::contract_update_consistent": "update is stale", "extended_create.py::contract_create_invalid": "no validation"}[id]
-		first := resultOf(t, tryAll(t, newService(t, k, mutant), Config{Seed: 11}), id)
+		first := resultOf(t, tryAll(t, newService(t, k, mutant), Config{Seed: 11, ShrinkTries: -1}), id)
 		if first.Example == nil || len(first.Example.Inputs) == 0 {
 			t.Fatalf("%s: no example", id)
 		}
@@ -273,5 +273,27 @@ func TestSuites(t *testing.T) {
 		if cases, _ := Select(s, Selection{Suite: suite}); len(cases) != want {
 			t.Errorf("%q: %d cases, want %d", suite, len(cases), want)
 		}
+	}
+}
+
+// TestShrink makes the input of a failure as small as it gets: only what is required, and
+// what the defect is about.
+func TestInputsOfFailuresShrink(t *testing.T) {
+	k := kind{identifier: []string{"Id"}}
+	s := newService(t, k, "create drifts")
+	cfg := Config{Seed: 11, ShrinkTries: 200, Selection: Selection{Suite: SuiteCore, IDs: []string{"handler_create.py::contract_create_read"}}}
+	r := resultOf(t, tryAll(t, s, cfg), "handler_create.py::contract_create_read")
+	got := slices.Sorted(maps.Keys(r.Example.Inputs[0].Model))
+	if !slices.Equal(got, []string{"Name", "Title"}) {
+		t.Errorf("left: %v", r.Example.Inputs[0].Model)
+	}
+	if len(s.reports) > 0 {
+		t.Errorf("left behind: %v", s.reports)
+	}
+	calls := s.number
+	cfg.ShrinkTries = -1
+	s = newService(t, k, "create drifts")
+	if r := resultOf(t, tryAll(t, s, cfg), "handler_create.py::contract_create_read"); len(r.Example.Inputs[0].Model) < 5 || s.number >= calls {
+		t.Errorf("%d calls: %v", s.number, r.Example.Inputs[0].Model)
 	}
 }

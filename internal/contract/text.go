@@ -178,6 +178,9 @@ func (t *Text) summary(s *Summary) {
 			t.printf("%s %s - %s\n", words[r.Outcome], t.name(r), firstLine(r.Message))
 		}
 	}
+	if s.Silent && t.done < t.total {
+		t.printf("\nno call was answered: the other %s were not run\n", count(t.total-t.done, "test"))
+	}
 	if len(s.LeftBehind) > 0 {
 		t.printf("\nleft behind, to be deleted by hand:\n")
 		for _, line := range s.LeftBehind {
