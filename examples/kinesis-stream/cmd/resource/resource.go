@@ -95,7 +95,7 @@ func create(ctx context.Context, req request, client client) event {
 }
 
 func read(ctx context.Context, req request, client client) event {
-	stream, err := describe(ctx, client, value(req.Desired.Name))
+	stream, err := describe(ctx, client, handler.Value(req.Desired.Name))
 	if err != nil {
 		return req.Fail(err)
 	}
@@ -103,7 +103,7 @@ func read(ctx context.Context, req request, client client) event {
 }
 
 func update(ctx context.Context, req request, client client) event {
-	model, name := req.Desired, value(req.Desired.Name)
+	model, name := req.Desired, handler.Value(req.Desired.Name)
 	steps := req.Chain(ctx, &model)
 
 	// What the stream was like is remembered with the step: the later calls, which find it
@@ -115,18 +115,18 @@ func update(ctx context.Context, req request, client client) event {
 		return steps.Done(nil)
 	}
 	setTags(steps, client, name, tagMap(before.Tags), req.DesiredTags)
-	if wanted := value(model.ShardCount); wanted != value(before.ShardCount) {
+	if wanted := handler.Value(model.ShardCount); wanted != handler.Value(before.ShardCount) {
 		setShards(steps, client, name, model.ShardCount)
 	}
 	hours := int64(defaultRetention)
 	if model.RetentionPeriodHours != nil {
 		hours = *model.RetentionPeriodHours
 	}
-	setRetention(steps, client, name, value(before.RetentionPeriodHours), hours)
+	setRetention(steps, client, name, handler.Value(before.RetentionPeriodHours), hours)
 	switch wanted, was := model.StreamEncryption, before.StreamEncryption; {
 	case wanted == nil && was != nil:
 		stopEncryption(steps, client, name, was)
-	case wanted != nil && (was == nil || value(wanted.KeyId) != value(was.KeyId)):
+	case wanted != nil && (was == nil || handler.Value(wanted.KeyId) != handler.Value(was.KeyId)):
 		startEncryption(steps, client, name, wanted)
 	}
 	waitForActive(steps, client, name, "stream-ready")
@@ -135,7 +135,7 @@ func update(ctx context.Context, req request, client client) event {
 }
 
 func remove(ctx context.Context, req request, client client) event {
-	name := value(req.Desired.Name)
+	name := handler.Value(req.Desired.Name)
 	steps := req.Chain(ctx, &req.Desired)
 	whenFree(steps).Do("delete-stream", func(ctx context.Context) error {
 		_, err := client.DeleteStream(ctx, &kinesis.DeleteStreamInput{StreamName: &name})
@@ -167,5 +167,5 @@ func list(ctx context.Context, req request, client client) event {
 	for _, name := range out.StreamNames {
 		page = append(page, Model{Name: &name})
 	}
-	return req.SuccessList(page, value(out.NextToken))
+	return req.SuccessList(page, handler.Value(out.NextToken))
 }

@@ -106,7 +106,7 @@ func setRetention(steps *chain, client client, name string, previous, current in
 func startEncryption(steps *chain, client client, name string, wanted *StreamEncryption) {
 	whenFree(steps).Do("start-encryption", func(ctx context.Context) error {
 		_, err := client.StartStreamEncryption(ctx, &kinesis.StartStreamEncryptionInput{
-			StreamName: &name, EncryptionType: types.EncryptionType(value(wanted.EncryptionType)), KeyId: wanted.KeyId,
+			StreamName: &name, EncryptionType: types.EncryptionType(handler.Value(wanted.EncryptionType)), KeyId: wanted.KeyId,
 		})
 		return err
 	})
@@ -115,7 +115,7 @@ func startEncryption(steps *chain, client client, name string, wanted *StreamEnc
 func stopEncryption(steps *chain, client client, name string, was *StreamEncryption) {
 	whenFree(steps).Do("stop-encryption", func(ctx context.Context) error {
 		_, err := client.StopStreamEncryption(ctx, &kinesis.StopStreamEncryptionInput{
-			StreamName: &name, EncryptionType: types.EncryptionType(value(was.EncryptionType)), KeyId: was.KeyId,
+			StreamName: &name, EncryptionType: types.EncryptionType(handler.Value(was.EncryptionType)), KeyId: was.KeyId,
 		})
 		return err
 	})
@@ -128,7 +128,7 @@ func describe(ctx context.Context, client client, name string) (Model, error) {
 		return Model{}, notFound(err, name)
 	}
 	summary := out.StreamDescriptionSummary
-	shards, hours := int64(value(summary.OpenShardCount)), int64(value(summary.RetentionPeriodHours))
+	shards, hours := int64(handler.Value(summary.OpenShardCount)), int64(handler.Value(summary.RetentionPeriodHours))
 	model := Model{Arn: summary.StreamARN, Name: &name, ShardCount: &shards, RetentionPeriodHours: &hours}
 	if summary.EncryptionType == types.EncryptionTypeKms {
 		kind := StreamEncryptionEncryptionTypeKms
@@ -140,11 +140,11 @@ func describe(ctx context.Context, client client, name string) (Model, error) {
 			return Model{}, notFound(err, name)
 		}
 		for _, tag := range page.Tags {
-			if !strings.HasPrefix(value(tag.Key), "aws:") {
+			if !strings.HasPrefix(handler.Value(tag.Key), "aws:") {
 				model.Tags = append(model.Tags, Tag{Key: tag.Key, Value: tag.Value})
 			}
 		}
-		if !value(page.HasMoreTags) || len(page.Tags) == 0 {
+		if !handler.Value(page.HasMoreTags) || len(page.Tags) == 0 {
 			return model, nil
 		}
 		in.ExclusiveStartTagKey = page.Tags[len(page.Tags)-1].Key
@@ -202,7 +202,7 @@ func withoutSystem(tags map[string]string) map[string]string {
 func tagMap(tags []Tag) map[string]string {
 	all := map[string]string{}
 	for _, tag := range tags {
-		all[value(tag.Key)] = value(tag.Value)
+		all[handler.Value(tag.Key)] = handler.Value(tag.Value)
 	}
 	return all
 }
@@ -223,13 +223,4 @@ func count(n *int64) *int32 {
 	}
 	small := int32(*n)
 	return &small
-}
-
-// value is what a pointer points to, or the zero value.
-func value[T any](pointer *T) T {
-	if pointer == nil {
-		var zero T
-		return zero
-	}
-	return *pointer
 }

@@ -48,7 +48,7 @@ func Create(ctx context.Context, req handler.Request[Model, TypeConfiguration]) 
 
 // Read returns a report.
 func Read(_ context.Context, req handler.Request[Model, TypeConfiguration]) handler.Event[Model] {
-	return read(req, openArchive(), value(req.Desired.Id))
+	return read(req, openArchive(), handler.Value(req.Desired.Id))
 }
 
 // Update files another version of a report.
@@ -56,7 +56,7 @@ func Update(ctx context.Context, req handler.Request[Model, TypeConfiguration]) 
 	if err := checkCoverSheet(req); err != nil {
 		return req.Fail(err)
 	}
-	archive, id := openArchive(), value(req.Desired.Id)
+	archive, id := openArchive(), handler.Value(req.Desired.Id)
 	report := withDefaults(req.Desired)
 	report.FileName = fileName(id)
 
@@ -69,7 +69,7 @@ func Update(ctx context.Context, req handler.Request[Model, TypeConfiguration]) 
 		if report.Series == nil {
 			report.Series = filed.Report.Series
 		}
-		if value(report.Series) != value(filed.Report.Series) {
+		if handler.Value(report.Series) != handler.Value(filed.Report.Series) {
 			return handler.NotUpdatable(TypeName, id)
 		}
 		return archive.refile(filed, report, req.DesiredTags)
@@ -80,7 +80,7 @@ func Update(ctx context.Context, req handler.Request[Model, TypeConfiguration]) 
 
 // Delete shreds a report.
 func Delete(ctx context.Context, req handler.Request[Model, TypeConfiguration]) handler.Event[Model] {
-	archive, id := openArchive(), value(req.Desired.Id)
+	archive, id := openArchive(), handler.Value(req.Desired.Id)
 
 	chain := steps(ctx, req, &req.Desired)
 	chain.Do("shred", func(context.Context) error { return notFound(archive.shred(id), id) })
@@ -138,7 +138,7 @@ func notFound(err error, id string) error {
 }
 
 func checkCoverSheet(req request) error {
-	if req.TypeConfiguration == nil || !value(req.TypeConfiguration.RequireCoverSheet) || value(req.Desired.CoverSheet) {
+	if req.TypeConfiguration == nil || !handler.Value(req.TypeConfiguration.RequireCoverSheet) || handler.Value(req.Desired.CoverSheet) {
 		return nil
 	}
 	return handler.InvalidRequest("the report has no cover sheet, which the configuration of " + TypeName + " requires; did you get the memo?")
@@ -146,22 +146,9 @@ func checkCoverSheet(req request) error {
 
 func withDefaults(report Model) Model {
 	if report.Priority == nil {
-		priority := int64(defaultPriority)
-		report.Priority = &priority
+		report.Priority = handler.Ptr[int64](defaultPriority)
 	}
 	return report
 }
 
-func fileName(id string) *string {
-	name := id + ".json"
-	return &name
-}
-
-// value is what a pointer of a model points to, or the zero value.
-func value[T any](pointer *T) T {
-	if pointer == nil {
-		var zero T
-		return zero
-	}
-	return *pointer
-}
+func fileName(id string) *string { return handler.Ptr(id + ".json") }

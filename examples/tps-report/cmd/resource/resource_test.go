@@ -25,8 +25,6 @@ func start(t *testing.T) (tester *handlertest.Tester[Model, TypeConfiguration], 
 	}), dir
 }
 
-func ptr[T any](value T) *T { return &value }
-
 func input(t *testing.T, name string) Model {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "inputs", name))
@@ -59,9 +57,9 @@ func TestLifeOfAReport(t *testing.T) {
 				if created.Calls != 1+checksUntilSettled || created.Waited != 0 {
 					t.Errorf("%d calls, %v waited", created.Calls, created.Waited)
 				}
-				want.Id, want.FileName = report.Id, ptr(*report.Id+".json")
+				want.Id, want.FileName = report.Id, handler.Ptr(*report.Id+".json")
 				if want.Priority == nil {
-					want.Priority = ptr[int64](3)
+					want.Priority = handler.Ptr[int64](3)
 				}
 				created.WantModel(visible(want))
 				tester.Read(Model{Id: report.Id}).WantModel(visible(want))
@@ -121,7 +119,7 @@ func TestEveryEventNamesTheReport(t *testing.T) {
 }
 
 func withCode(report Model) Model {
-	report.ReviewCode = ptr(secret)
+	report.ReviewCode = handler.Ptr(secret)
 	return report
 }
 
@@ -129,7 +127,7 @@ func TestListPages(t *testing.T) {
 	tester, _ := start(t)
 	var ids []string
 	for i := range 2*reportsPerPage + 1 {
-		report := tester.Create(Model{Title: ptr(fmt.Sprintf("Report %d", i)), ReviewCode: ptr(secret)}).WantSuccess()
+		report := tester.Create(Model{Title: handler.Ptr(fmt.Sprintf("Report %d", i)), ReviewCode: handler.Ptr(secret)}).WantSuccess()
 		ids = append(ids, *report.Id)
 	}
 	if result := tester.List(Model{}); result.Pages != 3 {
@@ -178,7 +176,7 @@ func TestReviewCodeIsNeverShownOrKept(t *testing.T) {
 		t.Errorf("%v: kept in %s", err, text)
 	}
 	change := report
-	change.ReviewCode = ptr("AnotherCode99")
+	change.ReviewCode = handler.Ptr("AnotherCode99")
 	tester.Update(report, change).WantSuccess()
 	if again := record0(t, *report.Id).ReviewCodeHash; again == hash || len(again) != 64 {
 		t.Errorf("hash %s, then %s", hash, again)
@@ -216,17 +214,18 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s is not in %s", part, message)
 		}
 	}
-	tester.Create(Model{Title: ptr("No code")}).WantFailed(handler.CodeInvalidRequest)
+	tester.Create(Model{Title: handler.Ptr("No code")}).WantFailed(handler.CodeInvalidRequest)
 	wantListed(t, tester)
 
 	report := tester.Create(input(t, "inputs_1_create.json")).WantSuccess()
 	change := withCode(report)
-	change.Series = ptr("OTHER")
+	change.Series = handler.Ptr("OTHER")
 	tester.Update(report, change).WantFailed(handler.CodeNotUpdatable)
 	change.Series = nil
 	if updated := tester.Update(report, change).WantSuccess(); *updated.Series != "QTR" {
 		t.Errorf("series %s", *updated.Series)
 	}
+	tester.Update(Model{}, input(t, "inputs_1_update.json")).WantFailed(handler.CodeNotFound)
 	for _, id := range []string{"", "tps-short", "../../etc/passwd", "tps-aaaaaaaaaaaa"} {
 		tester.Read(Model{Id: &id}).WantFailed(handler.CodeNotFound)
 		tester.Delete(Model{Id: &id}).WantFailed(handler.CodeNotFound)
@@ -235,9 +234,11 @@ func TestRefusals(t *testing.T) {
 
 func TestTypeConfiguration(t *testing.T) {
 	tester, _ := start(t)
-	tester.TypeConfiguration = &TypeConfiguration{RequireCoverSheet: ptr(true)}
+	tester.TypeConfiguration = &TypeConfiguration{RequireCoverSheet: handler.Ptr(true)}
 	report := tester.Create(input(t, "inputs_1_create.json")).WantSuccess()
-	message := tester.Update(report, input(t, "inputs_1_update.json")).WantFailed(handler.CodeInvalidRequest)
+	change := input(t, "inputs_1_update.json")
+	change.Id = report.Id
+	message := tester.Update(report, change).WantFailed(handler.CodeInvalidRequest)
 	if !strings.Contains(message, "memo") {
 		t.Error(message)
 	}

@@ -71,13 +71,13 @@ func siteOf(instance types.Instance) (site, error) {
 		return found, errNoInstance
 	}
 	for _, tag := range instance.Tags {
-		if value(tag.Key) == "Name" {
+		if handler.Value(tag.Key) == "Name" {
 			found.model.Name = tag.Value
 		}
 	}
 	for _, group := range instance.SecurityGroups {
-		if strings.HasPrefix(value(group.GroupName), groupPrefix) {
-			found.groups = append(found.groups, value(group.GroupId))
+		if strings.HasPrefix(handler.Value(group.GroupName), groupPrefix) {
+			found.groups = append(found.groups, handler.Value(group.GroupId))
 		}
 	}
 	return found, nil
@@ -91,7 +91,7 @@ func (c cloud) vpcOf(ctx context.Context, subnet string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return value(out.Subnets[0].VpcId), nil
+	return handler.Value(out.Subnets[0].VpcId), nil
 }
 
 // createGroup makes a security group, or finds the one that an earlier try of the same
@@ -99,7 +99,7 @@ func (c cloud) vpcOf(ctx context.Context, subnet string) (string, error) {
 func (c cloud) createGroup(ctx context.Context, name, description, vpc string) (string, error) {
 	out, err := c.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: &name, Description: &description, VpcId: &vpc})
 	if err == nil {
-		return value(out.GroupId), nil
+		return handler.Value(out.GroupId), nil
 	}
 	if !hasCode(err, "InvalidGroup.Duplicate") {
 		return "", err
@@ -113,7 +113,7 @@ func (c cloud) createGroup(ctx context.Context, name, description, vpc string) (
 	if len(found.SecurityGroups) == 0 {
 		return "", err
 	}
-	return value(found.SecurityGroups[0].GroupId), nil
+	return handler.Value(found.SecurityGroups[0].GroupId), nil
 }
 
 func (c cloud) openWebPorts(ctx context.Context, group string) error {
@@ -152,7 +152,7 @@ func (c cloud) run(ctx context.Context, l launch) (string, error) {
 	if len(out.Instances) == 0 {
 		return "", errors.New("run instances: the answer names no instance")
 	}
-	return value(out.Instances[0].InstanceId), nil
+	return handler.Value(out.Instances[0].InstanceId), nil
 }
 
 func (c cloud) terminate(ctx context.Context, id string) error {

@@ -56,7 +56,7 @@ func connect(ctx context.Context, req request, run func(context.Context, request
 
 func create(ctx context.Context, req request, cloud cloud) event {
 	model := req.Desired
-	name, err := handler.Identifier{LogicalID: groupPrefix + value(model.Name), Token: req.Token, MaxLength: 255}.Generate()
+	name, err := handler.Identifier{LogicalID: groupPrefix + handler.Value(model.Name), Token: req.Token, MaxLength: 255}.Generate()
 	if err != nil {
 		return req.Fail(err)
 	}
@@ -99,7 +99,7 @@ func create(ctx context.Context, req request, cloud cloud) event {
 }
 
 func read(ctx context.Context, req request, cloud cloud) event {
-	id := value(req.Desired.InstanceId)
+	id := handler.Value(req.Desired.InstanceId)
 	site, err := cloud.site(ctx, id)
 	if err != nil {
 		return req.Fail(notFound(err, id))
@@ -108,7 +108,7 @@ func read(ctx context.Context, req request, cloud cloud) event {
 }
 
 func remove(ctx context.Context, req request, cloud cloud) event {
-	id := value(req.Desired.InstanceId)
+	id := handler.Value(req.Desired.InstanceId)
 	chain := req.Chain(ctx, &req.Desired)
 
 	groups, _ := handler.Call(chain, "find-security-groups", func(ctx context.Context) ([]string, error) {
@@ -146,13 +146,4 @@ func notFound(err error, id string) error {
 		return handler.NotFound(TypeName, id)
 	}
 	return err
-}
-
-// value is what a pointer points to, or the zero value.
-func value[T any](pointer *T) T {
-	if pointer == nil {
-		var zero T
-		return zero
-	}
-	return *pointer
 }
