@@ -36,10 +36,6 @@ type Config struct {
 	Console      io.Writer
 	ConsoleLevel slog.Level // the zero level is Info
 
-	// Secrets are hidden in every record, those that are added later in the records after
-	// that. Nil means a set of the log's own, which [Log.Hide] fills.
-	Secrets *secret.Set
-
 	// Now tells the time of records that carry none. Nil means time.Now.
 	Now func() time.Time
 }
@@ -75,10 +71,7 @@ func New(config Config) *Log {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	if config.Secrets == nil {
-		config.Secrets = &secret.Set{}
-	}
-	return &Log{sink: &sink{config: config, scrub: scrubber{config.Secrets}}}
+	return &Log{sink: &sink{config: config, scrub: scrubber{&secret.Set{}}}}
 }
 
 // Open names the log file and writes what was logged before. Its backup is path + ".1".
@@ -102,7 +95,11 @@ func (l *Log) Open(path string) {
 //
 // What needs no call: attributes and JSON members whose name says that they are secret,
 // such as secretAccessKey, sessionToken, callerCredentials or password.
-func (l *Log) Hide(values ...string) { l.sink.config.Secrets.Add(values...) }
+func (l *Log) Hide(values ...string) { l.sink.scrub.secrets.Add(values...) }
+
+// Secrets are the values that the log hides. What others add to them is hidden from then
+// on, as if [Log.Hide] had been told.
+func (l *Log) Secrets() *secret.Set { return l.sink.scrub.secrets }
 
 // Scrub returns text as the log would write it.
 func (l *Log) Scrub(text string) string { return l.sink.scrub.clean(text) }

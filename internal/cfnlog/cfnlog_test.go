@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/formwork-dev/formwork/internal/secret"
 )
 
 func newLogger(t *testing.T, path string, config Config) (*slog.Logger, *Log) {
@@ -183,10 +181,9 @@ func TestSecretsAreShared(t *testing.T) {
 	const value = "PLANT\"ED<1>\nsecond line"
 	path := filepath.Join(t.TempDir(), Name)
 	var console strings.Builder
-	var secrets secret.Set
-	logger, _ := newLogger(t, path, Config{Console: &console, Secrets: &secrets})
+	logger, log := newLogger(t, path, Config{Console: &console})
 	bound := logger.With("bound", value)
-	secrets.Add(value)
+	log.Secrets().Add(value)
 	model := map[string]any{value: []any{value}}
 	inner, err := json.Marshal(model)
 	if err != nil {

@@ -262,7 +262,10 @@ func (c *console) call(ctx context.Context, opts *invokeOptions, p *project.Proj
 	if request.TypeName == "" {
 		request.TypeName = p.TypeName
 	}
-	redactor := invoke.NewRedactor(s)
+	redactor, err := c.redactor(p, s, &request)
+	if err != nil {
+		return err
+	}
 	config := invoke.Config{
 		Schema: s, Redactor: redactor, Credentials: aws, Region: opts.region, AccountID: aws.AccountID, CallTimeout: resourceCallTimeout,
 		TestEntrypoint: opts.functionName == testEntrypoint, Now: c.Now,
@@ -325,6 +328,32 @@ func (c *console) call(ctx context.Context, opts *invokeOptions, p *project.Proj
 type invocation struct {
 	*console
 	hook, whole bool
+// redactor hides what the schema of the type, or those of a hook's targets, say is secret,
+// from here on in the log as well.
+func (c *console) redactor(p *project.Project, s *schema.Schema, request *invoke.Request) (*invoke.Redactor, error) {
+	config := invoke.RedactorConfig{Schema: s, Secrets: c.log.Secrets()}
+	if !request.Action.Hook() {
+		return config.New(), nil
+	}
+	targets, _, problems, err := p.Targets(s, nil)
+	if err == nil {
+		err = problems.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	schemas := map[string]*schema.Schema{}
+	for _, target := range targets {
+		schemas[target.Name] = target.Schema
+	}
+	config.Targets = func(name string) *schema.Schema { return schemas[name] }
+	if schemas[request.Target.Name] == nil && request.Target.Model != nil {
+		c.notef("warning: the schema of the target %s is not known: every value of its model is shown as %s\nhint: put its schema into %s/\n",
+			request.Target.Name, invoke.Hidden, project.TargetsDir)
+	}
+	return config.New(), nil
+}
+
 	calls       []jsonInvocation
 }
 
@@ -345,7 +374,7 @@ func (i *invocation) before(call *invoke.Call) {
 
 func (i *invocation) after(call *invoke.Call) error {
 	response := call.Response()
-	i.logger.Debug("Handler called", "action", call.Action, "number", call.Index+1, "duration", call.Duration, "error", call.Err,
+	i.logger.Debug("Handler called", "action", call.Action, "number", call.Index+1, "duration", call.Duration, "error", call.Failure(),
 		"request", json.RawMessage(call.Request()), "response", string(response))
 	if i.format == "text" {
 		if response != nil {
@@ -366,9 +395,7 @@ func (i *invocation) after(call *invoke.Call) error {
 	case response != nil:
 		shown.Response = string(response)
 	}
-	if call.Err != nil {
-		shown.ErrorText = call.Err.Error()
-	}
+	shown.ErrorText = call.Failure()
 	i.calls = append(i.calls, shown)
 	return nil
 }
@@ -421,7 +448,8 @@ func (i *invocation) json(action invoke.Action, last *invoke.Event, err error, r
 		Calls     []jsonInvocation `json:"calls"`
 	}{Action: action, Calls: append([]jsonInvocation{}, i.calls...)}
 	if last != nil {
-		out.Status, out.ErrorCode, out.Message, out.NextToken = last.Status, last.ErrorCode, redactor.Text(last.Message), last.NextToken
+		out.Status, out.ErrorCode = last.Status, invoke.Code(redactor.Text(string(last.ErrorCode)))
+		out.Message, out.NextToken = redactor.Text(last.Message), redactor.Text(last.NextToken)
 		if last.Model != nil {
 			out.Model = redactor.Model(last.Model)
 		}

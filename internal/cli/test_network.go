@@ -132,9 +132,22 @@ func (o *faultOptions) newToken(stream uint64) func() string {
 	}
 }
 
-// openProxy stands between the handlers and the network if an option asks for it. The
-// result closes it.
+// testRedactor hides in reports, tapes and the log what the schemas of a run say is secret.
+func (c *console) testRedactor(config *contract.Config) *invoke.Redactor {
+	return invoke.RedactorConfig{Schema: config.Schema, Secrets: c.log.Secrets(), Targets: func(name string) *schema.Schema {
+		for _, target := range config.HookTargets {
+			if target.Name == name {
+				return target.Schema
+			}
+		}
+		return nil
+	}}.New()
+}
+
+// openProxy stands between the handlers and the network if an option asks for it, and
+// gives the run the redactor that it shares with it. The result closes it.
 func (c *console) openProxy(opts *testOptions, p *project.Project, aws *invoke.AWS, config *contract.Config) (stop func(), err error) {
+	config.Redactor = c.testRedactor(config)
 	here := opts.endpoint == "" && runsHere(p)
 	if opts.tape == nil && (!opts.faults || !here) {
 		return func() {}, nil
@@ -147,7 +160,6 @@ func (c *console) openProxy(opts *testOptions, p *project.Project, aws *invoke.A
 		mode, aws.AccountID = httptape.Replay, opts.tape.Info.AccountID
 		config.AccountID = aws.AccountID
 	}
-	config.Redactor = invoke.NewRedactor(config.Schema)
 	environ := slices.Clone(c.Environ)
 	for _, entry := range opts.env {
 		if strings.Contains(entry, "=") {

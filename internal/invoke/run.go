@@ -119,6 +119,14 @@ func (c *Call) Message() string {
 	return c.redactor.Text(c.Event.Message)
 }
 
+// Failure is the text of Err, secrets hidden. Empty if there was none.
+func (c *Call) Failure() string {
+	if c.Err == nil {
+		return ""
+	}
+	return c.redactor.Text(c.Err.Error())
+}
+
 // A Runner carries out operations. It may be used by several goroutines if its Function
 // may.
 type Runner struct{ cfg Config }
