@@ -324,10 +324,6 @@ func (c *console) call(ctx context.Context, opts *invokeOptions, p *project.Proj
 	return nil
 }
 
-// An invocation shows the calls of one operation.
-type invocation struct {
-	*console
-	hook, whole bool
 // redactor hides what the schema of the type, or those of a hook's targets, say is secret,
 // from here on in the log as well.
 func (c *console) redactor(p *project.Project, s *schema.Schema, request *invoke.Request) (*invoke.Redactor, error) {
@@ -354,6 +350,10 @@ func (c *console) redactor(p *project.Project, s *schema.Schema, request *invoke
 	return config.New(), nil
 }
 
+// An invocation shows the calls of one operation.
+type invocation struct {
+	*console
+	hook, whole bool
 	calls       []jsonInvocation
 }
 
