@@ -1,20 +1,25 @@
-// Package contract holds the tests of the resource type handler contract, runs them
-// against a handler and reports what they found.
+// Package contract holds the tests of the handler contract, runs them against a handler
+// and reports what they found.
 //
-// [Cases] is the table of the tests: the names, markers and verdicts of the official
-// suite, with the clause of the contract that each stands for. [Run] takes a [Config]
-// (a schema, an [invoke.Function], inputs) through the cases that its handlers allow, once
-// for each set of inputs, and tells a [Reporter] what happens as it happens. Whatever a
-// run creates is deleted in the end, also when a case fails or the context is cancelled;
-// what could not be deleted is named.
+// [Cases] is the table of the tests. The core suite has the names, markers and verdicts of
+// the official one, for resource types and hooks; the extended suite has a test for every
+// clause of the contract that no core test checks. [Clauses] is the table of the clauses;
+// docs/contract.md is made of both. Rules that hold for every event are in check.go as far
+// as they are official, in observe.go as far as the extended suite adds them.
 //
-// [LoadInputs] reads the folder inputs/ and overrides.json of a project; [ParseArguments]
-// reads the arguments of pytest by which the official tool selects tests. [Text], [JSON]
-// and [JUnit] are reporters.
+// [Run] takes a [Config] (a schema, an [invoke.Function], inputs) through the cases that
+// its handlers allow, once for each set of inputs, several sets at a time if wanted, and
+// tells a [Reporter] what happens. Whatever a run creates is deleted in the end, also when
+// a case fails or the context is cancelled; what could not be deleted, or appeared without
+// an event that told of it, is named.
 //
-// The calling rules that hold for every operation are in check.go, the comparison of
-// requested and returned models in compare.go. Left out: hooks, the clauses of the
-// contract that no test of the official suite checks, and how handlers are run.
+// [LoadInputs] reads the folder inputs/ and overrides.json of a project. Without inputs,
+// package sample makes them from the schema, by the seed and the name of the case alone;
+// those of a failure are made smaller and kept as an [Example]. [ParseArguments] reads the
+// arguments of pytest by which the official tool selects tests. [Text], [WriteJSON] and
+// [WriteJUnit] are reports.
+//
+// Left out: how handlers are run, and what is written to disk.
 //
 // The references are resource-handler-contract.txt and the chapter "Testing resource
 // types using contract tests" of the user guide.
