@@ -85,6 +85,10 @@ func (c *Chain[E]) With(policy Policy) *Chain[E] {
 // Call runs a step with a result. The step runs until it succeeds once; later
 // calls of the operation get the stored result, as JSON gives it back. The
 // second value is false when the chain stops or has stopped here.
+//
+// The result is stored in the callback context, which leaves the process as
+// plain JSON and which the caller may keep and log. It must not be a secret:
+// return what names it, and fetch it in the step that needs it.
 func Call[Out, E any](c *Chain[E], name string, call func(ctx context.Context) (Out, error)) (Out, bool) {
 	var out Out
 	known, ok := c.enter(name)
@@ -123,6 +127,11 @@ func (c *Chain[E]) Do(name string, do func(ctx context.Context) error) bool {
 // Stabilize asks again and again, with the waits of the policy in between,
 // until ready gives true once. It returns false when the chain stops or has
 // stopped here.
+//
+// Each time that ready gives false, or an error that is tried again, counts as
+// one attempt, whether the wait after it ends the call or not. The chain counts
+// by itself: what ready does with the [Memory] of the request has no part in
+// it, and is found by the next try.
 func (c *Chain[E]) Stabilize(name string, ready func(ctx context.Context) (bool, error)) bool {
 	known, ok := c.enter(name)
 	if !ok {

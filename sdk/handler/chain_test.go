@@ -209,6 +209,27 @@ func TestChainKeepsTheAuthorsContext(t *testing.T) {
 	}
 }
 
+// TestMemoryInsideStabilize keeps a value that each try of a step changes. One
+// wait is spent inside the call, the next one ends it.
+func TestMemoryInsideStabilize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		event, contexts := operate(t, func(ctx context.Context, req widgetRequest) widgetEvent {
+			chain := req.Chain(ctx, &req.Desired).With(Policy{WaitLocally: time.Second, Backoff: Blended(Constant(time.Second, time.Second), Constant(time.Minute, time.Minute))})
+			chain.Stabilize("wait", func(context.Context) (bool, error) {
+				asked := 0
+				if _, err := req.Memory.Get("asked", &asked); err != nil {
+					return false, err
+				}
+				return asked == 20, req.Memory.Set("asked", asked+10)
+			})
+			return chain.Done(func(context.Context) widgetEvent { return req.Success(req.Desired) })
+		})
+		if got := strings.Join(contexts, " "); event["status"] != "SUCCESS" || got != `{"$steps":{"wait":{"attempts":2}},"asked":20}` {
+			t.Errorf("%v %s", event, got)
+		}
+	})
+}
+
 func TestMemory(t *testing.T) {
 	m := NewMemory()
 	if err := m.Set("a", map[string]int{"n": 1}); err != nil {

@@ -34,7 +34,10 @@ var Schema = []byte(`{
 // A Desk and an office stand for the service behind the resource.
 type Desk struct{ Arn string }
 
-var errNoDesk = errors.New("no such desk")
+var (
+	errNoDesk   = errors.New("no such desk")
+	errOccupied = errors.New("somebody sits there")
+)
 
 type office struct{ polls int }
 
@@ -53,6 +56,16 @@ func (o *office) Find(_ context.Context, arn string) (Model, error) {
 	}
 	name := "milton"
 	return Model{Arn: &arn, Name: &name}, nil
+}
+
+func (o *office) Remove(_ context.Context, arn string) error {
+	switch arn {
+	case "arn:office:desk/milton":
+		return errOccupied
+	case "arn:office:desk/samir":
+		return nil
+	}
+	return errNoDesk
 }
 
 var desks = &office{}
@@ -95,6 +108,23 @@ func Delete(ctx context.Context, req handler.Request[Model, TypeConfiguration]) 
 		return req.Fail(err)
 	}
 	return req.InProgress(req.Desired, 10*time.Second)
+}
+
+func Remove(ctx context.Context, req handler.Request[Model, TypeConfiguration]) handler.Event[Model] {
+	policy := handler.Policy{
+		Backoff:     handler.CappedExponential(time.Second, 30*time.Second, 10*time.Minute),
+		Retry:       func(err error) bool { return errors.Is(err, errOccupied) },
+		WaitLocally: 2 * time.Second,
+		HandleError: func(err error) error {
+			if errors.Is(err, errNoDesk) {
+				return handler.NotFound(TypeName, *req.Desired.Arn)
+			}
+			return err
+		},
+	}
+	chain := req.Chain(ctx, &req.Desired)
+	chain.With(policy).Do("remove", func(ctx context.Context) error { return desks.Remove(ctx, *req.Desired.Arn) })
+	return chain.Done(func(context.Context) handler.Event[Model] { return req.Deleted() })
 }
 
 // show runs a request and prints the answer.
@@ -148,6 +178,28 @@ func ExampleChain() {
 	// {"status":"IN_PROGRESS","callbackContext":{"$steps":{"delivered":{"attempts":1},"order":{"done":true,"result":{"Arn":"arn:office:desk/milton"}}}},"callbackDelaySeconds":5,"resourceModel":{"Arn":"arn:office:desk/milton","Floor":-1,"Name":"milton"}} <nil>
 	// {"status":"IN_PROGRESS","callbackContext":{"$steps":{"delivered":{"attempts":2},"order":{"done":true,"result":{"Arn":"arn:office:desk/milton"}}}},"callbackDelaySeconds":5,"resourceModel":{"Arn":"arn:office:desk/milton","Floor":-1,"Name":"milton"}} <nil>
 	// {"status":"SUCCESS","callbackDelaySeconds":0,"resourceModel":{"Arn":"arn:office:desk/milton","Floor":-1,"Name":"milton"}} <nil>
+}
+
+// A step with waits and rules about errors of its own. The deadline of these
+// calls is too near to spend the wait inside one.
+func ExampleChain_With() {
+	f, err := handler.New(handler.Resource[Model, TypeConfiguration]{
+		TypeName: TypeName, Schema: Schema, Delete: Remove, LogHandler: slog.DiscardHandler,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	for _, name := range []string{"milton", "samir", "peter"} {
+		answer, err := f.Call(ctx, fmt.Appendf(nil, `{"action": "DELETE", "requestData": {"resourceProperties": {"Arn": "arn:office:desk/%s"}}}`, name))
+		fmt.Println(string(answer), err)
+	}
+	// Output:
+	// {"status":"IN_PROGRESS","callbackContext":{"$steps":{"remove":{"attempts":1}}},"callbackDelaySeconds":1,"resourceModel":{"Arn":"arn:office:desk/milton"}} <nil>
+	// {"status":"SUCCESS","callbackDelaySeconds":0} <nil>
+	// {"status":"FAILED","errorCode":"NotFound","message":"Resource of type 'Initech::Office::Desk' with identifier 'arn:office:desk/peter' was not found.","callbackDelaySeconds":0} <nil>
 }
 
 func ExampleMemory() {

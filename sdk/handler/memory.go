@@ -11,8 +11,13 @@ const stepsKey = "$steps"
 
 // A Memory is what a handler remembers from one call of an operation to the
 // next: the callback context. It is sent with IN_PROGRESS events only. Values
-// are stored as plain JSON, so that any caller can pass them on. The steps of
-// a [Chain] live under the key "$steps"; every other key is the author's.
+// are stored as plain JSON, so that any caller can pass them on, and so they
+// must not be secrets. The steps of a [Chain] live under the key "$steps", with
+// their results and the number of attempts; every other key is the author's.
+//
+// Get, Set and Delete may be called between the steps of a chain and inside of
+// them. They count no attempts. A call that is cut off before it answers leaves
+// the callback context as it was.
 //
 // Use [NewMemory] to make one in a test.
 type Memory struct {
