@@ -39,6 +39,7 @@ type record struct {
 	ReviewCodeHash string            `json:"reviewCodeHash"`
 	Labels         map[string]string `json:"labels"` // all tags, those of the stack included
 	Shredding      bool              `json:"shredding"`
+	ShreddedBy     string            `json:"shreddedBy,omitempty"` // token of the request
 	ChecksLeft     int               `json:"checksLeft"`
 }
 
@@ -72,13 +73,19 @@ func (a archive) get(id string) (record, error) {
 	return filed, err
 }
 
-// shred begins to remove a report.
-func (a archive) shred(id string) error {
-	filed, err := a.get(id)
-	if err != nil {
+// shred begins to remove a report. A request whose answer was lost is sent again, with the
+// same token: it goes on with what it began.
+func (a archive) shred(id, token string) error {
+	filed, err := a.load(id)
+	switch {
+	case err != nil:
 		return err
+	case filed.Shredding && filed.ShreddedBy == token:
+		return nil
+	case filed.Shredding:
+		return errNoReport
 	}
-	filed.Shredding, filed.ChecksLeft = true, checksUntilSettled
+	filed.Shredding, filed.ShreddedBy, filed.ChecksLeft = true, token, checksUntilSettled
 	return a.put(filed)
 }
 
@@ -93,7 +100,7 @@ func (a archive) settled(id string) (bool, error) {
 		filed.ChecksLeft--
 		return false, a.put(filed)
 	case filed.Shredding:
-		if err := os.Remove(a.path(id)); err != nil {
+		if err := os.Remove(a.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, fmt.Errorf("shred report: %w", err)
 		}
 		return false, errNoReport

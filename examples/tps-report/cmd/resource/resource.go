@@ -83,7 +83,7 @@ func Delete(ctx context.Context, req handler.Request[Model, TypeConfiguration]) 
 	archive, id := openArchive(), handler.Value(req.Desired.Id)
 
 	chain := steps(ctx, req, &req.Desired)
-	chain.Do("shred", func(context.Context) error { return notFound(archive.shred(id), id) })
+	chain.Do("shred", func(context.Context) error { return notFound(archive.shred(id, req.Token), id) })
 	chain.Stabilize("gone", func(context.Context) (bool, error) {
 		if _, err := archive.settled(id); !errors.Is(err, errNoReport) {
 			return false, err
