@@ -180,7 +180,7 @@ func TestHookWithoutInputs(t *testing.T) {
 func TestHookInputProblems(t *testing.T) {
 	_, problems, err := LoadInputs(InputsConfig{Schema: hookSchema(t), Files: fstest.MapFS{
 		"inputs/inputs_1_create.json": {Data: []byte(`{}`)},
-		"overrides.json":              {Data: []byte(`{"CREATE": {}, "INVALID": {"A::B::C": {"other": {}, "resourceProperties": {"": 1}}}}`)},
+		"overrides.json":              {Data: []byte(`{"CREATE": {}, "INVALID": {"A::B::C": {"other": {}, "resourceProperties": {"": 1}, "previousResourceProperties": []}, "D::E::F": 1}, "INVALID_CREATE_PRE_PROVISION": "x"}`)},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +189,8 @@ func TestHookInputProblems(t *testing.T) {
 	if err := diag.Print(&b, problems, "text"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"it is an input of a resource type", `overrides are not made for "CREATE"`, `a target has no "other"`, `"" is no JSON pointer`} {
+	for _, want := range []string{"it is an input of a resource type", `overrides are not made for "CREATE"`, `a target has no "other"`, `"" is no JSON pointer`,
+		"the overrides of previousResourceProperties are a JSON array", "the overrides of D::E::F are a JSON number", "the overrides of INVALID_CREATE_PRE_PROVISION are a JSON string"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

@@ -122,11 +122,20 @@ func (l *loader) hookOverrides(doc *document.Value) *Overrides {
 		}
 		targets := map[string][]Override{}
 		out.Hook[point.Key] = targets
+		if point.Value.Kind != document.Object {
+			fault(point.Value.At, "the overrides of %s are a JSON %s, not an object", point.Key, point.Value.Kind)
+		}
 		for _, target := range point.Value.Members {
+			if target.Value.Kind != document.Object {
+				fault(target.Value.At, "the overrides of %s are a JSON %s, not an object", target.Key, target.Value.Kind)
+			}
 			for _, part := range target.Value.Members {
 				if part.Key != "resourceProperties" && part.Key != "previousResourceProperties" {
 					fault(part.KeyAt, "a target has no %q", part.Key)
 					continue
+				}
+				if part.Value.Kind != document.Object {
+					fault(part.Value.At, "the overrides of %s are a JSON %s, not an object", part.Key, part.Value.Kind)
 				}
 				for _, entry := range part.Value.Members {
 					if at, ok := overrideText(entry.Key); ok {

@@ -297,3 +297,27 @@ func TestInputsOfFailuresShrink(t *testing.T) {
 		t.Errorf("%d calls: %v", s.number, r.Example.Inputs[0].Model)
 	}
 }
+
+func FuzzParseExample(f *testing.F) {
+	example := &Example{TypeName: "A::B::C", Test: "handler_create.py::contract_create_read", Seed: 1, Inputs: []Draw{{DrawCreate, map[string]any{"A": json.Number("1.0")}}}}
+	data, err := example.Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte(`[]`))
+	f.Add([]byte(`{"test": 1, "inputs": [1, null]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		example, err := ParseExample("f.json", data)
+		if err != nil {
+			return
+		}
+		again, err := example.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ParseExample("f.json", again); err != nil {
+			t.Errorf("%s\n%s: %v", data, again, err)
+		}
+	})
+}
