@@ -1,10 +1,13 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,9 +19,11 @@ const (
 	shortSecret = 4
 )
 
-// A redactor takes the secrets of one invocation out of what is written.
+// A redactor takes the secrets of one invocation out of what is written. The
+// zero redactor knows none.
 type redactor struct {
-	secrets   []string // longest first, so that no rest of one stays
+	values    map[string]bool   // the secrets as they are
+	spelled   *strings.Replacer // of all spellings of those that are not short; nil for none
 	writeOnly [][]string
 }
 
@@ -26,7 +31,7 @@ type redactor struct {
 // write-only properties in the models, and the members of the type
 // configuration whose names speak of secrets.
 func newRedactor(s *schema, credentials []Credentials, models []any, configuration any) *redactor {
-	r := &redactor{}
+	r := &redactor{values: map[string]bool{}}
 	for _, c := range credentials {
 		r.learn(c.AccessKeyID, c.SecretAccessKey, c.SessionToken)
 	}
@@ -39,14 +44,37 @@ func newRedactor(s *schema, credentials []Credentials, models []any, configurati
 		}
 	}
 	r.learnNamed(configuration)
-	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
+	r.spell()
 	return r
+}
+
+// spell prepares the search for the secrets in all their spellings.
+func (r *redactor) spell() {
+	known := map[string]bool{}
+	for value := range r.values {
+		if len(value) >= shortSecret {
+			spellings(value, func(text string) { known[text] = len(text) >= shortSecret })
+		}
+	}
+	if len(known) == 0 {
+		return
+	}
+	texts := slices.Collect(maps.Keys(known))
+	// The longest first, so that no rest of one stays.
+	slices.SortFunc(texts, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	pairs := make([]string, 0, 2*len(texts))
+	for _, text := range texts {
+		if known[text] {
+			pairs = append(pairs, text, hiddenValue)
+		}
+	}
+	r.spelled = strings.NewReplacer(pairs...)
 }
 
 func (r *redactor) learn(values ...string) {
 	for _, value := range values {
 		if value != "" {
-			r.secrets = append(r.secrets, value)
+			r.values[value] = true
 		}
 	}
 }
@@ -57,6 +85,11 @@ func (r *redactor) learnTree(value any) {
 		r.learn(value)
 	case json.Number:
 		r.learn(value.String())
+		if number, err := value.Float64(); err == nil { // as programs print it
+			for _, form := range []byte("gfe") {
+				r.learn(strconv.FormatFloat(number, form, -1, 64))
+			}
+		}
 	case []any:
 		for _, item := range value {
 			r.learnTree(item)
@@ -95,17 +128,20 @@ func secretName(name string) bool {
 	return false
 }
 
-// text hides the secrets in a text.
+// text hides the secrets in a text. One that is short is hidden if it is all of it.
 func (r *redactor) text(text string) string {
-	for _, secret := range r.secrets {
-		if text == secret {
-			return hiddenValue
-		}
-		if len(secret) >= shortSecret {
-			text = strings.ReplaceAll(text, secret, hiddenValue)
-		}
+	if r.values[text] {
+		return hiddenValue
 	}
-	return text
+	return r.within(text)
+}
+
+// within hides the secrets in a text that may be a short one by chance, as names are.
+func (r *redactor) within(text string) string {
+	if r.spelled == nil {
+		return text
+	}
+	return r.spelled.Replace(text)
 }
 
 // tree hides the secrets in a decoded JSON value, in place where it can.
@@ -133,9 +169,13 @@ func (r *redactor) leaves(value any) any {
 			switch name {
 			case "accessKeyId", "secretAccessKey", "sessionToken":
 				value[name] = hiddenValue
-			default:
-				value[name] = r.leaves(member)
+				continue
 			}
+			shown := r.within(name)
+			if shown != name {
+				delete(value, name)
+			}
+			value[shown] = r.leaves(member)
 		}
 	}
 	return value
@@ -170,10 +210,11 @@ func (h redactingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 }
 
 func (h redactingHandler) WithGroup(name string) slog.Handler {
-	return redactingHandler{h.next.WithGroup(name), h.r}
+	return redactingHandler{h.next.WithGroup(h.r.within(name)), h.r}
 }
 
 func (h redactingHandler) attr(attr slog.Attr) slog.Attr {
+	attr.Key = h.r.within(attr.Key)
 	value := attr.Value.Resolve()
 	switch value.Kind() {
 	case slog.KindString:
@@ -198,6 +239,10 @@ func (h redactingHandler) attr(attr slog.Attr) slog.Attr {
 func (h redactingHandler) any(value any) any {
 	if err, ok := value.(error); ok {
 		return h.r.text(err.Error())
+	}
+	// JSON has bytes in base64, where a secret that they spell in another way is lost.
+	if raw, ok := value.([]byte); ok && h.r.text(string(raw)) != string(raw) {
+		return hiddenValue
 	}
 	text, err := json.Marshal(value)
 	if err != nil {

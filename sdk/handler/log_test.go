@@ -3,9 +3,12 @@ package handler
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -76,4 +79,95 @@ func TestRedactorLearnsEveryLeafOfAWriteOnlyValue(t *testing.T) {
 	if got, _ := json.Marshal(r.tree(tree)); string(got) != `{"Key":"\u003credacted\u003e","m":5.5,"n":"\u003credacted\u003e","x":["\u003credacted\u003e"]}` {
 		t.Error(string(got))
 	}
+}
+
+// Handlers print models as JSON, with %q, and into URLs and headers.
+func TestLogHidesSecretsInEverySpelling(t *testing.T) {
+	const secret = "PLANT\"xq<1>\nsecond line of it"
+	spellings := map[string]func(string) string{
+		"as it is":         func(s string) string { return s },
+		"in a word":        func(s string) string { return "mysql -p" + s + "x" },
+		"in JSON":          func(s string) string { return jsonText(t, map[string]any{"a": s}) },
+		"in JSON, twice":   func(s string) string { return jsonText(t, jsonText(t, s)) },
+		"in %q":            func(s string) string { return fmt.Sprintf("%q", s) },
+		"in %+q":           func(s string) string { return fmt.Sprintf("%+q", s) },
+		"%q in JSON":       func(s string) string { return jsonText(t, fmt.Sprintf("%q", s)) },
+		"in a query":       url.QueryEscape,
+		"in a path":        url.PathEscape,
+		"in base64":        func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+		"in base64, bare":  func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) },
+		"in basic auth":    func(s string) string { return base64.StdEncoding.EncodeToString([]byte("user:" + s)) },
+		"in base64 JSON":   func(s string) string { return base64.StdEncoding.EncodeToString([]byte(jsonText(t, []string{s}))) },
+		"one line of many": func(s string) string { _, line, _ := strings.Cut(s, "\n"); return "> " + line },
+	}
+	for name, spell := range spellings {
+		t.Run(name, func(t *testing.T) {
+			text := spell(secret)
+			var out bytes.Buffer
+			e := one(func(ctx context.Context, req widgetRequest) widgetEvent {
+				req.Logger.With("bound", text).WithGroup(text).Info("message "+text, "attr", text, text, 1, "error", errors.New(text),
+					"map", map[string]any{text: []any{text}}, "bytes", []byte(text), "group", slog.GroupValue(slog.String("inner", text)))
+				return req.Failed(CodeInternalFailure, "message "+text)
+			})
+			e.LogHandler = slog.NewJSONHandler(&out, nil)
+			model := jsonText(t, map[string]any{"Id": "visible", "Secret": secret})
+			event := invoke(t, e, `{"action":"READ","requestData":{"resourceProperties":`+model+`}}`)
+			for sink, shown := range map[string]string{"log": out.String(), "event": jsonText(t, event)} {
+				for _, bad := range []string{"PLANT", "xq", "second", "UExBTl", "c2Vjb25k"} {
+					if strings.Contains(shown, bad) {
+						t.Errorf("the %s has %s:\n%s", sink, bad, shown)
+					}
+				}
+				if !strings.Contains(shown, "redacted") || !strings.Contains(shown, "message ") {
+					t.Errorf("the %s does not tell that something is hidden:\n%s", sink, shown)
+				}
+			}
+		})
+	}
+}
+
+func jsonText(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestRedactorKnowsHowNumbersArePrinted(t *testing.T) {
+	r := &redactor{values: map[string]bool{}}
+	r.learnTree(json.Number("91827364"))
+	r.spell()
+	if got := r.text(fmt.Sprint("pins ", 91827364, " and ", 91827364.0)); got != "pins <redacted> and <redacted>" {
+		t.Error(got)
+	}
+	tree, err := decodeTree([]byte(`{"91827364": {"n": 91827364}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := json.Marshal(r.tree(tree)); strings.Contains(string(got), "91827364") {
+		t.Error(string(got))
+	}
+}
+
+func BenchmarkRedactor(b *testing.B) {
+	model := map[string]any{"Key": "PLANT\"ED<1>", "Pem": strings.Repeat("a line of a key\n", 30)}
+	s, err := parseSchema([]byte(`{"writeOnlyProperties": ["/properties/Key", "/properties/Pem"]}`))
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := strings.Repeat(`{"Id": "1", "Name": "the name of a thing"} `, 6<<20/43)
+	b.Run("learn", func(b *testing.B) {
+		for b.Loop() {
+			newRedactor(s, nil, []any{model}, nil).text("short")
+		}
+	})
+	b.Run("6 MB", func(b *testing.B) {
+		r := newRedactor(s, nil, []any{model}, nil)
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			r.text(text)
+		}
+	})
 }
