@@ -2,11 +2,13 @@ package resource
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/formwork-dev/formwork/sdk/handler"
@@ -190,6 +192,31 @@ func record0(t *testing.T, id string) record {
 		t.Fatal(err)
 	}
 	return filed
+}
+
+func TestManyAskWhetherAReportIsShredded(t *testing.T) {
+	tester, _ := start(t)
+	for range 20 {
+		report := tester.Create(input(t, "inputs_1_create.json")).WantSuccess()
+		archive := openArchive()
+		if err := archive.shred(*report.Id); err != nil {
+			t.Fatal(err)
+		}
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				for {
+					if _, err := archive.settled(*report.Id); err != nil {
+						if !errors.Is(err, errNoReport) {
+							t.Error(err)
+						}
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
+	}
 }
 
 func TestLabelsHoldTheTagsOfTheStack(t *testing.T) {
