@@ -331,9 +331,9 @@ func transformsAreTexts(in *inspection) {
 
 func transformsParse(in *inspection) {
 	for _, t := range in.PropertyTransform {
-		for _, alternative := range strings.Split(t.Expression.Value, "$OR") {
-			if _, err := jsonata.Compile(strings.TrimSpace(alternative), jsonata.Config{}); err != nil {
-				in.report(t.Expression.At, document.Pointer{"propertyTransform", t.Path.Text}, fmt.Sprintf("the transform %s is no JSONata: %s", quote(strings.TrimSpace(alternative)), cut(err.Error())),
+		for _, alternative := range t.Alternatives() {
+			if _, err := jsonata.Compile(alternative, jsonata.Config{}); err != nil {
+				in.report(t.Expression.At, document.Pointer{"propertyTransform", t.Path.Text}, fmt.Sprintf("the transform %s is no JSONata: %s", quote(alternative), cut(err.Error())),
 					"alternatives are joined by $OR in one text")
 			}
 		}
