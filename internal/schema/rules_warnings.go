@@ -15,7 +15,7 @@ var warningRules = []Rule{{
 	ID: "schema/identifier-unresolved", Severity: diag.Warning,
 	Upstream: "guard-rail: PR005",
 	Purpose:  "The members of primaryIdentifier and additionalIdentifiers name properties of the schema.",
-	Why:      "A resource is found by its identifier: with one that no model can have, every read, update and delete fails. The official tool and the registry accept such schemas, so it is a warning.",
+	Why:      "A resource is found by its identifier: with one that no model can have, every read, update and delete fails. The official tool and the Java library accept such schemas, so it is a warning.",
 	Example:  `wrong: "primaryIdentifier": ["/properties/id"] beside "properties": {"Id": …}` + "\n" + `right: "primaryIdentifier": ["/properties/Id"]`,
 	kinds:    []Kind{Resource},
 	check:    identifiersResolve,
