@@ -194,12 +194,25 @@ func record0(t *testing.T, id string) record {
 	return filed
 }
 
+func TestShreddingGoesOnForTheSameRequestOnly(t *testing.T) {
+	tester, _ := start(t)
+	report := tester.Create(input(t, "inputs_1_create.json")).WantSuccess()
+	if err := openArchive().shred(*report.Id, "lost"); err != nil {
+		t.Fatal(err)
+	}
+	tester.Token = "another"
+	tester.Delete(report).WantFailed(handler.CodeNotFound)
+	tester.Token = "lost"
+	tester.Delete(report).WantSuccess()
+	tester.Delete(report).WantFailed(handler.CodeNotFound)
+}
+
 func TestManyAskWhetherAReportIsShredded(t *testing.T) {
 	tester, _ := start(t)
 	for range 20 {
 		report := tester.Create(input(t, "inputs_1_create.json")).WantSuccess()
 		archive := openArchive()
-		if err := archive.shred(*report.Id); err != nil {
+		if err := archive.shred(*report.Id, "token"); err != nil {
 			t.Fatal(err)
 		}
 		var group sync.WaitGroup
