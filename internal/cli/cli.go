@@ -126,6 +126,7 @@ type console struct {
 	project string    // --project, as given; "" is the working folder
 	format  string    // --format of commands that have it
 	verbose int       // how often -v was given
+	refs    references
 	logger  *slog.Logger
 	log     *cfnlog.Log // nil until a command that logs has started
 	started bool        // the command's own code runs: errors are no usage errors any more

@@ -34,8 +34,9 @@ OLD and NEW are each one of
   a file or folder in git  v1.2.0:initech-tps-report.json, HEAD~1:schemas; "./" before the
                            path makes it count from the working folder, else from the top
   a revision in git        v1.2.0; the schema of the project in the working folder
-What exists as a file or folder is not looked for in git. There, references to other
-documents are not followed.
+What exists as a file or folder is not looked for in git. There, references to files beside a
+schema are not followed. Those to the network need --registry-schemas or --allow-remote, as in
+"cfn validate"; what is behind one that is not followed is not compared.
 
 The order matters, and nothing in a schema says which one is older: with OLD and NEW swapped
 every addition is a removal.
@@ -67,15 +68,21 @@ Exit code: 0, 3 with a breaking change, 1 if a schema cannot be read.`,
 	c.formatFlag(cmd, diag.Formats...)
 	cmd.Flags().BoolVar(&compatible, "documentation", false, "show changed descriptions in the text format too")
 	annotate(cmd.Flags(), addition, "documentation")
+	c.referenceFlags(cmd)
 	return cmd
 }
 
 func (c *console) diff(ctx context.Context, oldName, newName string, documentation bool) error {
-	old, err := c.versions(ctx, oldName)
+	cfg, err := c.schemaConfig(ctx)
 	if err != nil {
 		return err
 	}
-	new, err := c.versions(ctx, newName)
+	cfg.Remote = fetchOnce(cfg.Remote)
+	old, err := c.versions(ctx, oldName, cfg)
+	if err != nil {
+		return err
+	}
+	new, err := c.versions(ctx, newName, cfg)
 	if err != nil {
 		return err
 	}

@@ -35,10 +35,10 @@ func (s side) byType() map[string]*schema.Schema {
 }
 
 // versions reads one side: what exists on disk, else what git has under the name.
-func (c *console) versions(ctx context.Context, name string) (side, error) {
+func (c *console) versions(ctx context.Context, name string, cfg schema.Config) (side, error) {
 	_, err := os.Stat(c.path(name))
 	if err != nil {
-		return c.revision(ctx, name)
+		return c.revision(ctx, name, cfg)
 	}
 	subjects, err := c.subjects(name)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *console) versions(ctx context.Context, name string) (side, error) {
 		if err != nil {
 			return side{}, fmt.Errorf("read the schema: %w", err)
 		}
-		one, err := loadVersion(file, data, c.schemaConfig(ctx))
+		one, err := loadVersion(file, data, cfg)
 		if err != nil {
 			return side{}, err
 		}
@@ -106,7 +106,7 @@ const (
 )
 
 // revision reads one side from git: REV:PATH, or REV for the project's schema.
-func (c *console) revision(ctx context.Context, name string) (side, error) {
+func (c *console) revision(ctx context.Context, name string, cfg schema.Config) (side, error) {
 	rev, file, hasPath := strings.Cut(name, ":")
 	if rev == "" || strings.HasPrefix(rev, "-") {
 		return side{}, withHint(fmt.Errorf("there is no file or folder %s", name), "a version in git reads like v1.2.0:schema.json")
@@ -140,10 +140,10 @@ func (c *console) revision(ctx context.Context, name string) (side, error) {
 		return side{}, withHint(fmt.Errorf("%s has no %s", rev, tree), "the path counts from the top of the repository; with ./ before it, from the working folder")
 	case strings.TrimSpace(string(kind)) == "tree":
 		out.folder = true
-		out.schemas, err = c.treeSchemas(ctx, rev, tree)
+		out.schemas, err = c.treeSchemas(ctx, rev, tree, cfg)
 		return out, err
 	}
-	one, err := c.blob(ctx, rev, tree)
+	one, err := c.blob(ctx, rev, tree, cfg)
 	out.schemas = []*schema.Schema{one}
 	return out, err
 }
@@ -172,7 +172,7 @@ func (c *console) treePath(top, file string) (string, error) {
 }
 
 // treeSchemas reads the schemas directly in a folder of a revision.
-func (c *console) treeSchemas(ctx context.Context, rev, tree string) ([]*schema.Schema, error) {
+func (c *console) treeSchemas(ctx context.Context, rev, tree string, cfg schema.Config) ([]*schema.Schema, error) {
 	list, err := c.git(ctx, "ls-tree", "-z", "--end-of-options", rev+":"+tree)
 	if err != nil {
 		return nil, err
@@ -184,17 +184,17 @@ func (c *console) treeSchemas(ctx context.Context, rev, tree string) ([]*schema.
 	}
 	for _, entry := range entries {
 		about, name, _ := strings.Cut(entry, "\t")
-		if !strings.HasSuffix(name, ".json") || !slices.Contains(strings.Fields(about), "blob") || strings.HasPrefix(about, "120000") {
+		if !isDocument(name) || !slices.Contains(strings.Fields(about), "blob") || strings.HasPrefix(about, "120000") {
 			continue
 		}
 		data, err := c.git(ctx, "cat-file", "blob", rev+":"+path.Join(tree, name))
 		if err != nil {
 			return nil, err
 		}
-		if !bytes.Contains(data, []byte(`"typeName"`)) {
+		if !looksLikeSchema(name, data) {
 			continue
 		}
-		one, err := c.versionInGit(rev, path.Join(tree, name), data)
+		one, err := versionInGit(rev, path.Join(tree, name), data, cfg)
 		if err != nil {
 			return nil, err
 		}
@@ -206,21 +206,21 @@ func (c *console) treeSchemas(ctx context.Context, rev, tree string) ([]*schema.
 	return out, nil
 }
 
-func (c *console) blob(ctx context.Context, rev, tree string) (*schema.Schema, error) {
+func (c *console) blob(ctx context.Context, rev, tree string, cfg schema.Config) (*schema.Schema, error) {
 	data, err := c.git(ctx, "cat-file", "blob", rev+":"+tree)
 	if err != nil {
 		return nil, err
 	}
-	return c.versionInGit(rev, tree, data)
+	return versionInGit(rev, tree, data, cfg)
 }
 
 // versionInGit loads a schema of a revision. Files beside it are those of the working
 // tree, which may be another version: in the folder that the name spells there are none.
-func (c *console) versionInGit(rev, tree string, data []byte) (*schema.Schema, error) {
+func versionInGit(rev, tree string, data []byte, cfg schema.Config) (*schema.Schema, error) {
 	if !strings.Contains(tree, "/") {
 		tree = "./" + tree
 	}
-	return loadVersion(rev+":"+tree, data, schema.Config{})
+	return loadVersion(rev+":"+tree, data, cfg)
 }
 
 // git runs a command of git that only reads, in the working folder. Its environment keeps

@@ -61,6 +61,7 @@ Exit code: 0 in sync, 1 modified or if a file cannot be read, 2 for a faulty com
 	flags.StringVar(&opts.actual, "actual", "", "the properties that the read handler returned, a `FILE`")
 	annotate(flags, addition, "schema", "expected", "actual")
 	c.formatFlag(cmd, "text", "json")
+	c.referenceFlags(cmd)
 	return cmd
 }
 
@@ -117,7 +118,12 @@ func (c *console) driftSchema(ctx context.Context, name string) (*schema.Schema,
 	if err != nil {
 		return nil, fmt.Errorf("read the schema: %w", err)
 	}
-	s, problems := schema.Load(name, data, c.schemaConfig(ctx))
+	cfg, err := c.schemaConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, problems := schema.Load(name, data, cfg)
+	c.hintReferences(problems)
 	return s, problems.Err()
 }
 

@@ -4,11 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"path/filepath"
-	"time"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/project"
@@ -65,53 +61,11 @@ func (c *console) loadProject(ctx context.Context) (*project.Project, *schema.Sc
 
 // loadSchema reads the schema of a resource type or a hook.
 func (c *console) loadSchema(ctx context.Context, p *project.Project) (*schema.Schema, diag.List, error) {
-	s, problems, err := p.Schema(c.schemaConfig(ctx))
-	for i := range problems {
-		if problems[i].ID == "schema/ref-offline" {
-			problems[i].Hint += "; or set " + remoteRefs + "=1 to have it fetched"
-		}
+	cfg, err := c.schemaConfig(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
+	s, problems, err := p.Schema(cfg)
+	c.hintReferences(problems)
 	return s, problems, err
-}
-
-// remoteRefs is the environment variable that lets schemas refer to the network.
-const remoteRefs = "CFN_REMOTE_REFS"
-
-// schemaConfig lets schemas refer to documents on the network only where the user says
-// so: being offline is a promise.
-func (c *console) schemaConfig(ctx context.Context) schema.Config {
-	if c.Getenv(remoteRefs) == "" {
-		return schema.Config{}
-	}
-	client := &http.Client{Timeout: 30 * time.Second}
-	return schema.Config{Remote: func(location string) ([]byte, error) {
-		defer c.progress("Fetching %s", location)()
-		return fetch(ctx, client, location)
-	}}
-}
-
-// fetch gets a document. The error does not name it: who asked knows it.
-func fetch(ctx context.Context, client *http.Client, location string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, location, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := client.Do(request)
-	var failed *url.Error
-	if errors.As(err, &failed) {
-		return nil, failed.Err
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the answer was %s", response.Status)
-	}
-	const limit = 8 << 20
-	data, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
-	if len(data) > limit {
-		return nil, fmt.Errorf("the document has more than %d bytes", limit)
-	}
-	return data, err
 }

@@ -45,10 +45,14 @@ func (c *console) lsp(ctx context.Context) error {
 	if c.Terminal.Stdin {
 		c.notef("This is a language server: an editor starts it and speaks with it. Ctrl-C ends it.\n")
 	}
-	err := lsp.Serve(ctx, c.Stdin, c.Stdout, lsp.Config{
+	cfg, err := c.schemaConfig(ctx)
+	if err != nil {
+		return err
+	}
+	err = lsp.Serve(ctx, c.Stdin, c.Stdout, lsp.Config{
 		Version:     c.Version,
 		Logger:      c.logger,
-		Schema:      c.schemaConfig(ctx),
+		Schema:      cfg,
 		FindProject: findProject,
 		Lint:        c.lintForEditor,
 		Explain:     explainForEditor,

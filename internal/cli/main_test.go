@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -158,56 +156,6 @@ func TestLogHoldsNoSecret(t *testing.T) {
 	}
 	if got := string(text); strings.Contains(got, "hunter2") || strings.Contains(got, "wJalr") || strings.Contains(got, `"x"`) || !strings.Contains(got, "request") {
 		t.Errorf("the log is\n%s", got)
-	}
-}
-
-// Being offline is a promise: a schema reaches the network only where the user says so.
-func TestRemoteReferences(t *testing.T) {
-	asked := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
-		if r.URL.Path != "/common.json" {
-			http.NotFound(w, r)
-			return
-		}
-		io.WriteString(w, `{"definitions": {"Name": {"type": "string"}}}`)
-	}))
-	defer server.Close()
-	tests := []struct {
-		name, ref string
-		remote    bool
-		code      int
-		stdout    string
-		asked     int
-	}{
-		{"not allowed", "/common.json", false, 1, "or set CFN_REMOTE_REFS=1 to have it fetched", 0},
-		{"allowed", "/common.json", true, 0, "Resource schema is valid.", 1},
-		{"not there", "/other.json", true, 1, "404 Not Found", 1},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			asked = 0
-			dir := t.TempDir()
-			files := map[string]string{
-				".rpdk-config": `{"typeName": "Aa::Bb::Cc", "language": "go", "runtime": "r", "entrypoint": null, "settings": {"protocolVersion": "2.0.0"}}`,
-				"aa-bb-cc.json": `{"typeName": "Aa::Bb::Cc", "description": "d", "additionalProperties": false, "properties": {"Name": {"$ref": "` + server.URL + test.ref + `#/definitions/Name"}},
- "createOnlyProperties": ["/properties/Name"], "primaryIdentifier": ["/properties/Name"], "tagging": {"taggable": false}}`,
-			}
-			for name, text := range files {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			var out, errs strings.Builder
-			env := Env{Stdout: &out, Stderr: &errs, Dir: dir, Version: "1.2.3"}
-			if test.remote {
-				env.Environ = []string{"CFN_REMOTE_REFS=1"}
-			}
-			code := Main(t.Context(), env, []string{"validate"})
-			if code != test.code || asked != test.asked || !strings.Contains(out.String(), test.stdout) {
-				t.Errorf("code %d, asked %d times, stdout\n%s%s", code, asked, &out, &errs)
-			}
-		})
 	}
 }
 

@@ -22,8 +22,8 @@ there is one, a hint; "cfn explain ID" says more. Warnings do not fail the comma
 For a module, schema.json is written from the fragment, as the official tool does.
 
 A PATH is a schema file, the folder of a project, or a folder of schemas and projects: of it
-the JSON files with a typeName and the projects directly below are checked. Nothing is
-written then.
+the JSON and YAML files with a typeName and the projects directly below are checked. Nothing
+is written then.
 
 --lint says how far the check goes beyond what the registry asks for. "faults" finds what
 contradicts itself or means nothing: a path to no property, a minimum above the maximum.
@@ -35,12 +35,16 @@ above it in the repository, sets severities and suppresses findings for a reason
   {"rules": {"lint/ARN002": "off", "lint/PR007": "error"},
    "suppress": [{"id": "lint/TAG015", "pointer": "/tagging", "reason": "no tags there"}]}
 
-A schema may refer to documents beside it. References to the network are followed only if the
-environment variable CFN_REMOTE_REFS is set.
+A schema may refer to documents beside it. A reference to the network is followed only with
+--allow-remote or the environment variable CFN_REMOTE_REFS=1. Without it, what the reference
+names is looked for in the folders of --registry-schemas, and of the environment variable
+CFN_REGISTRY_SCHEMAS: one file for each type, as the registry hands them out, found by its
+name, its $id or its typeName. All other commands obey the two variables.
 
 Exit code: 0 without errors, 1 with errors.`,
 		Example: `  cfn validate
   cfn validate initech-tps-report.json other-type/
+  cfn validate --registry-schemas ~/aws-schemas acme-net-vpc.json
   cfn validate --lint all --format sarif . > problems.sarif`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if len(paths) > 0 {
@@ -52,6 +56,7 @@ Exit code: 0 without errors, 1 with errors.`,
 	c.formatFlag(cmd, diag.Formats...)
 	c.choice(cmd.Flags(), &level, "lint", "what is looked for beyond what the registry asks for", lintLevels...)
 	annotate(cmd.Flags(), addition, "lint")
+	c.referenceFlags(cmd)
 	return cmd
 }
 

@@ -9,12 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/lint"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -29,6 +31,7 @@ type linting struct {
 	*console
 	level string
 	quiet bool // "auto" is "faults" where there are no settings
+	cfg   schema.Config
 
 	byDir  map[string]*settings
 	byFile map[string]*settings
@@ -144,7 +147,12 @@ func (c *console) validatePaths(ctx context.Context, paths []string, level strin
 		subjects = append(subjects, found...)
 	}
 	subjects = unique(subjects)
-	l := &linting{console: c, level: level}
+	cfg, err := c.schemaConfig(ctx)
+	if err != nil {
+		return err
+	}
+	cfg.Remote = fetchOnce(cfg.Remote)
+	l := &linting{console: c, level: level, cfg: cfg}
 	problems, err := l.judgeAll(ctx, subjects)
 	if err != nil {
 		return err
@@ -211,16 +219,69 @@ func (c *console) subjects(path string) ([]subject, error) {
 			if isProject(c.path(name)) {
 				out = append(out, subject{name, true})
 			}
-		case strings.HasSuffix(name, ".json") && entry.Type().IsRegular():
-			if data, err := readSchemaFile(c.path(name)); err == nil && bytes.Contains(data, []byte(`"typeName"`)) {
+		case isDocument(name) && entry.Type().IsRegular():
+			if data, err := readSchemaFile(c.path(name)); err == nil && looksLikeSchema(name, data) {
 				out = append(out, subject{name, false})
 			}
 		}
 	}
 	if len(out) == 0 {
-		return nil, withHint(fmt.Errorf("the folder %s holds no schema", path), "schemas are the JSON files with a typeName, and the projects directly below")
+		return nil, withHint(fmt.Errorf("the folder %s holds no schema", path), "schemas are the JSON and YAML files with a typeName, and the projects directly below")
 	}
 	return out, nil
+}
+
+// isDocument tells from its name whether a file of a folder may be a schema.
+func isDocument(name string) bool {
+	return slices.Contains([]string{".json", ".yaml", ".yml"}, strings.ToLower(filepath.Ext(name)))
+}
+
+// typeNameLine begins a member of the outermost mapping of YAML.
+var typeNameLine = regexp.MustCompile(`(?m)^["']?typeName["']?[ \t]*:`)
+
+// looksLikeSchema tells whether a document says of itself which type it is about: a
+// typeName further inside, as in a template, says nothing. Documents with faults of syntax
+// count, so that the faults are told.
+func looksLikeSchema(name string, data []byte) bool {
+	if !bytes.Contains(data, []byte("typeName")) {
+		return false
+	}
+	if strings.EqualFold(filepath.Ext(name), ".json") {
+		return hasOuterKey(data, "typeName")
+	}
+	root, _ := document.Parse(name, data, document.Limits{})
+	if root != nil {
+		return root.Get("typeName") != nil
+	}
+	return typeNameLine.Match(data) || hasOuterKey(data, "typeName")
+}
+
+// hasOuterKey tells whether the outermost object of a text, which need not be wholly sound
+// JSON, has a key. It reads no further than to the key.
+func hasOuterKey(text []byte, key string) bool {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			start := i + 1
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			if depth != 1 || i >= len(text) || string(text[start:i]) != key {
+				continue
+			}
+			if rest := bytes.TrimLeft(text[i+1:], " \t\r\n"); len(rest) > 0 && rest[0] == ':' {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func isProject(dir string) bool {
@@ -257,7 +318,7 @@ func (l *linting) judgeAll(ctx context.Context, subjects []subject) (diag.List, 
 	for range min(runtime.GOMAXPROCS(0), len(subjects)) {
 		workers.Go(func() {
 			for i := range next {
-				findings[i] = l.examine(ctx, subjects[i], configs[i])
+				findings[i] = l.examine(subjects[i], configs[i])
 			}
 		})
 	}
@@ -296,19 +357,20 @@ func (l *linting) dirOf(s subject) string {
 }
 
 // examine loads one subject and says what is wrong with it.
-func (l *linting) examine(ctx context.Context, s subject, more func(*schema.Schema) diag.List) finding {
+func (l *linting) examine(s subject, more func(*schema.Schema) diag.List) finding {
 	if s.project {
-		return l.examineProject(ctx, s, more)
+		return l.examineProject(s, more)
 	}
 	data, err := readSchemaFile(l.path(s.name))
 	if err != nil {
 		return finding{err: fmt.Errorf("read the schema: %w", err)}
 	}
-	loaded, problems := schema.Load(s.name, data, l.schemaConfig(ctx))
+	loaded, problems := schema.Load(s.name, data, l.cfg)
+	l.hintReferences(problems)
 	return finding{typeName(loaded), append(problems, more(loaded)...), nil}
 }
 
-func (l *linting) examineProject(ctx context.Context, s subject, more func(*schema.Schema) diag.List) finding {
+func (l *linting) examineProject(s subject, more func(*schema.Schema) diag.List) finding {
 	label := s.name
 	if filepath.Clean(l.path(label)) == filepath.Clean(l.Dir) {
 		label = ""
@@ -321,7 +383,8 @@ func (l *linting) examineProject(ctx context.Context, s subject, more func(*sche
 		_, found, err := p.Fragment()
 		return finding{p.TypeName, append(problems, found...), err}
 	}
-	loaded, found, err := l.loadSchema(ctx, p)
+	loaded, found, err := p.Schema(l.cfg)
+	l.hintReferences(found)
 	problems = append(problems, found...)
 	return finding{p.TypeName, append(problems, more(loaded)...), err}
 }
