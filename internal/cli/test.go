@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/formwork-dev/formwork/internal/contract"
 	"github.com/formwork-dev/formwork/internal/diag"
@@ -103,6 +104,16 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 	flags.StringVar(&opts.sourceARN, "source-arn", "", "tell STS the source `ARN`")
 	flags.StringVar(&opts.exports, "exports", "", "take the values of exports from the JSON `FILE` {\"Name\": \"value\"}")
 	flags.Uint64Var(&opts.seed, "seed", 1, "generate other inputs with another number `N`")
+	opts.suiteFlags(flags)
+	opts.flags(cmd)
+	opts.faultFlags(cmd)
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+// suiteFlags adds the options about which tests run, and how, that the official tool does
+// not have.
+func (opts *testOptions) suiteFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&opts.suite, "suite", string(contract.SuiteCore), "run the `SUITE` core, extended or all")
 	flags.StringVar(&opts.wire, "wire", string(invoke.WireTyped), "send numbers and booleans as JSON types or as strings, as the service used to: `WIRE` is typed, strings or both")
 	flags.Float64Var(&opts.timeScale, "time-scale", 1, "wait only `F` times as long as handlers ask for between two calls")
@@ -111,10 +122,6 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 	flags.BoolVar(&opts.cleanup, "cleanup", false, "delete what appeared during the tests and no handler told of, instead of naming it")
 	flags.StringVar(&opts.replay, "replay", "", "run the failed test in `FILE` again, with its inputs")
 	annotate(flags, addition, "exports", "seed", "suite", "wire", "time-scale", "parallel", "shuffle", "cleanup", "replay")
-	opts.flags(cmd)
-	opts.faultFlags(cmd)
-	c.formatFlag(cmd, "text", "json")
-	return cmd
 }
 
 func (c *console) test(ctx context.Context, opts *testOptions) error {

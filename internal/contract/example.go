@@ -113,7 +113,7 @@ func (r *run) source() *sample.Generator {
 // newSource makes a generator with a seed of its own.
 func newSource(s *schema.Schema, seed uint64, scope string, n int) *sample.Generator {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %s %d", seed, scope, n)
+	h.Write(fmt.Appendf(nil, "%d %s %d", seed, scope, n))
 	return sample.New(s, sample.Config{Seed: h.Sum64(), Profile: sample.Full})
 }
 

@@ -415,9 +415,6 @@ func (s *service) finish(action, key string, model map[string]any, round int) (m
 		case s.is("progress lies"):
 			shown["Title"] = "other"
 		}
-		if s.is("progress of another") {
-			callbacks = 2
-		}
 		return map[string]any{
 			"status": "IN_PROGRESS", "callbackDelaySeconds": 30, "callbackContext": map[string]any{"round": round + 1, "key": key}, "resourceModel": shown,
 		}, nil
