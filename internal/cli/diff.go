@@ -93,7 +93,7 @@ func (c *console) diff(ctx context.Context, oldName, newName string, documentati
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	if err := c.printChanges(changes, documentation); err != nil {
+	if err := c.printChanges(ctx, changes, documentation); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(changes, func(ch lint.Change) bool { return ch.Severity == lint.Breaking }) {
@@ -183,7 +183,7 @@ type jsonChange struct {
 	Accepted string   `json:"accepted,omitempty"`
 }
 
-func (c *console) printChanges(changes []lint.Change, documentation bool) error {
+func (c *console) printChanges(ctx context.Context, changes []lint.Change, documentation bool) error {
 	switch c.format {
 	case "text":
 		return c.printChangesText(changes, documentation)
@@ -206,7 +206,12 @@ func (c *console) printChanges(changes []lint.Change, documentation bool) error 
 	for _, ch := range changes {
 		problems.Add(ch.Problem())
 	}
-	return diag.Print(c.Stdout, problems, c.format)
+	return c.printer(func(file string) []byte {
+		if text := c.source(file); text != nil {
+			return text
+		}
+		return c.sourceInGit(ctx, file)
+	}).Print(c.Stdout, problems, c.format)
 }
 
 // printChangesText writes one line for each change and one for its effect, and the sums.

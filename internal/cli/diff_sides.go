@@ -223,6 +223,20 @@ func versionInGit(rev, tree string, data []byte, cfg schema.Config) (*schema.Sch
 	return loadVersion(rev+":"+tree, data, cfg)
 }
 
+// sourceInGit is the text of a schema of a revision, by the name that versionInGit gave it;
+// nil if there is none.
+func (c *console) sourceInGit(ctx context.Context, name string) []byte {
+	rev, file, found := strings.Cut(name, ":")
+	if !found || rev == "" || strings.HasPrefix(rev, "-") {
+		return nil
+	}
+	data, err := c.git(ctx, "cat-file", "blob", rev+":"+strings.TrimPrefix(file, "./"))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
 // git runs a command of git that only reads, in the working folder. Its environment keeps
 // it from asking, from fetching and from writing.
 func (c *console) git(ctx context.Context, args ...string) ([]byte, error) {

@@ -82,6 +82,26 @@ func allExplanations() explanations {
 	return out
 }
 
+// printer knows the rules. The source is where it finds the texts of files.
+func (c *console) printer(source func(file string) []byte) diag.Printer {
+	all := map[string]string{}
+	if c.format == "sarif" {
+		for _, e := range allExplanations() {
+			all[e.ID] = e.Purpose
+		}
+	}
+	return diag.Printer{Source: source, Describe: func(id string) string { return all[id] }}
+}
+
+// source is the text of a file as problems name it, nil if it cannot be had.
+func (c *console) source(file string) []byte {
+	data, err := readSchemaFile(c.path(file))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
 // pair is two examples, one below the other.
 func pair(firstName, first, secondName, second string) string {
 	if first == "" && second == "" {

@@ -70,7 +70,7 @@ func (c *console) validate(ctx context.Context, level string) error {
 		return err
 	}
 	problems.Sort()
-	if err := diag.Print(c.Stdout, problems, c.format); err != nil {
+	if err := c.printer(c.source).Print(c.Stdout, problems, c.format); err != nil {
 		return err
 	}
 	if problems.HasErrors() {

@@ -157,7 +157,7 @@ func (c *console) validatePaths(ctx context.Context, paths []string, level strin
 	if err != nil {
 		return err
 	}
-	if err := diag.Print(c.Stdout, problems, c.format); err != nil {
+	if err := c.printer(c.source).Print(c.Stdout, problems, c.format); err != nil {
 		return err
 	}
 	if c.format == "text" {

@@ -144,11 +144,70 @@ func TestSARIF(t *testing.T) {
 	if got.Version != "2.1.0" || len(run.Results) != 2 || run.Tool.Driver.Rules[run.Results[0].RuleIndex].ID != "b/2" {
 		t.Errorf("got %s", b.String())
 	}
-	want := sarifRegion{StartLine: 2, StartColumn: 3, EndLine: 2, EndColumn: 7, ByteOffset: 10, ByteLength: 4}
+	want := sarifRegion{StartLine: 2, EndLine: 2, ByteOffset: 10, ByteLength: 4}
 	if place := run.Results[0].Locations[0].Physical; *place.Region != want || place.Artifact.URI != "my%20dir/f.json" {
 		t.Errorf("got %+v in %s, want %+v", *place.Region, place.Artifact.URI, want)
 	}
 	if run.Results[1].Locations != nil || run.Results[1].Level != "warning" {
 		t.Errorf("without a place: got %+v", run.Results[1])
+	}
+}
+
+// TestSARIFColumns: columns count the units of UTF-16, and are left out where the text
+// cannot be had or is another one.
+func TestSARIFColumns(t *testing.T) {
+	texts := map[string]string{
+		"plain.json": "{\n  \"a\": 1\n}",
+		"wide.json":  "{\n\"\u00e9\U0001F600\": \"\u20ac\"}",
+		"bad.json":   "\xff\xfe1",
+		"mark.json":  "\ufeff{1}",
+		"other.json": "[1, 2, 3, 4, 5, 6, 7]",
+	}
+	place := func(file string, start, end Position) Range { return Range{File: file, Start: start, End: end} }
+	tests := []struct {
+		at         Range
+		start, end int
+	}{
+		{place("plain.json", Position{4, 2, 3}, Position{7, 2, 6}), 3, 6},
+		{place("plain.json", Position{0, 1, 1}, Position{12, 3, 2}), 1, 2},
+		{place("plain.json", Position{4, 2, 3}, Position{}), 3, 0},
+		{place("wide.json", Position{12, 2, 11}, Position{17, 2, 16}), 8, 11}, // after 2 + 4 bytes, of 1 + 2 units
+		{place("bad.json", Position{2, 1, 3}, Position{3, 1, 4}), 3, 4},
+		{place("mark.json", Position{4, 1, 2}, Position{5, 1, 3}), 2, 3},
+		{place("other.json", Position{4, 2, 3}, Position{7, 2, 6}), 0, 0},   // no line begins there
+		{place("plain.json", Position{90, 2, 3}, Position{91, 2, 6}), 0, 0}, // it has become shorter
+		{place("gone.json", Position{4, 2, 3}, Position{7, 2, 6}), 0, 0},
+	}
+	printer := Printer{
+		Source:   func(file string) []byte { return []byte(texts[file]) },
+		Describe: func(id string) string { return map[string]string{"a/b": "Nothing is wrong."}[id] },
+	}
+	for _, test := range tests {
+		var b strings.Builder
+		if err := printer.Print(&b, List{{ID: "a/b", At: test.at, Message: "m"}, {ID: "a/c", Message: "m"}}, "sarif"); err != nil {
+			t.Fatal(err)
+		}
+		var got sarifLog
+		if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
+			t.Fatal(err)
+		}
+		rules := got.Runs[0].Tool.Driver.Rules
+		if rules[0].Short == nil || rules[0].Short.Text != "Nothing is wrong." || rules[1].Short != nil {
+			t.Errorf("the rules are %+v", rules)
+		}
+		region := got.Runs[0].Results[0].Locations[0].Physical.Region
+		if region.StartColumn != test.start || region.EndColumn != test.end || region.StartLine != test.at.Start.Line {
+			t.Errorf("%s: %+v, want columns %d to %d", test.at, region, test.start, test.end)
+		}
+	}
+}
+
+func TestSARIFPaths(t *testing.T) {
+	for file, want := range map[string]string{
+		"a b/c.json": "a%20b/c.json", "../c.json": "../c.json", "/tmp/c.json": "file:///tmp/c.json", "v1:c.json": "./v1:c.json",
+	} {
+		if got := (sources{}).place(Range{File: file}).Physical.Artifact.URI; got != want {
+			t.Errorf("%s: %s, want %s", file, got, want)
+		}
 	}
 }

@@ -18,14 +18,30 @@ func (e *UnknownFormat) Error() string {
 	return fmt.Sprintf("unknown format %q: use one of %s", e.Format, strings.Join(Formats, ", "))
 }
 
-// Print writes the list in one of [Formats].
+// A Printer writes lists with what only the caller knows of the documents and the rules.
+// The zero value knows nothing.
+type Printer struct {
+	// Source returns the text of a file that problems name, nil if it cannot be had. The
+	// columns of SARIF count the units of UTF-16: without the text of the line they are
+	// left out. Nil is a Source that has none.
+	Source func(file string) []byte
+	// Describe says in a sentence what the rule of an ID asks for, "" if that is unknown;
+	// viewers of SARIF show it. Nil knows of none.
+	Describe func(id string) string
+}
+
+// Print writes the list in one of [Formats], as the zero [Printer] does.
+func Print(w io.Writer, l List, format string) error { return Printer{}.Print(w, l, format) }
+
+// Print writes the list in one of [Formats]. The error is an [*UnknownFormat] or that of
+// the writer.
 //
 // In text, a problem is one line FILE:LINE:COLUMN: SEVERITY: MESSAGE [ID], then a line
 // with the hint and one for each related place. In JSON the document is
 // {"problems":[{"id","severity","file","line","column","pointer","message","hint"}]};
 // an unknown line or column is 0, and problems is never null. SARIF is version 2.1.0;
 // in JUnit errors are failures and everything else passes with its text.
-func Print(w io.Writer, l List, format string) error {
+func (p Printer) Print(w io.Writer, l List, format string) error {
 	if !slices.Contains(Formats, format) {
 		return &UnknownFormat{format}
 	}
@@ -33,7 +49,7 @@ func Print(w io.Writer, l List, format string) error {
 	case "json":
 		return printJSON(w, l)
 	case "sarif":
-		return printSARIF(w, l)
+		return p.printSARIF(w, l)
 	case "junit":
 		return printJUnit(w, l)
 	case "github":

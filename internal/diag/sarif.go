@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
+	"unicode/utf16"
 )
 
 // The parts of SARIF 2.1.0 (OASIS, 27 March 2020) that a list of problems needs.
@@ -28,7 +30,8 @@ type (
 		Rules []sarifRule `json:"rules"`
 	}
 	sarifRule struct {
-		ID string `json:"id"`
+		ID    string     `json:"id"`
+		Short *sarifText `json:"shortDescription,omitempty"`
 	}
 	sarifText struct {
 		Text string `json:"text"`
@@ -55,7 +58,7 @@ type (
 	}
 	sarifRegion struct {
 		StartLine   int `json:"startLine"`
-		StartColumn int `json:"startColumn"`
+		StartColumn int `json:"startColumn,omitempty"`
 		EndLine     int `json:"endLine,omitempty"`
 		EndColumn   int `json:"endColumn,omitempty"`
 		ByteOffset  int `json:"byteOffset"`
@@ -67,7 +70,8 @@ type (
 	}
 )
 
-func printSARIF(w io.Writer, l List) error {
+func (p Printer) printSARIF(w io.Writer, l List) error {
+	texts := sources{get: p.Source, known: map[string][]byte{}}
 	var ids []string
 	for _, p := range l {
 		ids = append(ids, p.ID)
@@ -76,29 +80,11 @@ func printSARIF(w io.Writer, l List) error {
 	ids = slices.Compact(ids)
 	run := sarifRun{Tool: sarifTool{Driver: sarifDriver{Name: "cfn", Rules: []sarifRule{}}}, ColumnKind: "utf16CodeUnits", Results: []sarifResult{}}
 	for _, id := range ids {
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{id})
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, p.sarifRule(id))
 	}
-	levels := map[Severity]string{Error: "error", Warning: "warning", Info: "note"}
-	for _, p := range l {
-		message := p.Message
-		if p.Hint != "" {
-			message += ". " + p.Hint
-		}
-		index, _ := slices.BinarySearch(ids, p.ID)
-		result := sarifResult{RuleID: p.ID, RuleIndex: index, Level: levels[p.Severity], Message: sarifText{message}}
-		if p.At.File != "" {
-			at := sarifPlace(p.At)
-			if p.Pointer != "" {
-				at.Logical = []sarifLogical{{FullyQualifiedName: p.Pointer, Kind: "member"}}
-			}
-			result.Locations = []sarifLocation{at}
-		}
-		for _, n := range p.Related {
-			at := sarifPlace(n.At)
-			at.Message = &sarifText{n.Message}
-			result.Related = append(result.Related, at)
-		}
-		run.Results = append(run.Results, result)
+	for _, problem := range l {
+		index, _ := slices.BinarySearch(ids, problem.ID)
+		run.Results = append(run.Results, texts.result(problem, index))
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -110,17 +96,104 @@ func printSARIF(w io.Writer, l List) error {
 	})
 }
 
-// sarifPlace leaves the end out where it is not known. Columns are those of the list,
-// which count bytes; byteOffset is exact wherever they differ.
-func sarifPlace(at Range) sarifLocation {
-	uri := url.URL{Path: filepath.ToSlash(at.File)}
-	out := sarifLocation{Physical: sarifPhysical{Artifact: sarifArtifact{uri.String()}}}
-	if at.Start.Known() {
-		out.Physical.Region = &sarifRegion{
-			StartLine: at.Start.Line, StartColumn: at.Start.Column,
-			EndLine: at.End.Line, EndColumn: at.End.Column,
-			ByteOffset: at.Start.Offset, ByteLength: max(0, at.End.Offset-at.Start.Offset),
+func (p Printer) sarifRule(id string) sarifRule {
+	out := sarifRule{ID: id}
+	if p.Describe != nil {
+		if text := p.Describe(id); text != "" {
+			out.Short = &sarifText{text}
 		}
 	}
 	return out
 }
+
+// sources are the texts of the files that problems name.
+type sources struct {
+	get   func(file string) []byte
+	known map[string][]byte
+}
+
+func (s sources) text(file string) []byte {
+	if s.get == nil {
+		return nil
+	}
+	text, known := s.known[file]
+	if !known {
+		text = s.get(file)
+		s.known[file] = text
+	}
+	return text
+}
+
+func (s sources) result(p Problem, rule int) sarifResult {
+	message := p.Message
+	if p.Hint != "" {
+		message += ". " + p.Hint
+	}
+	level := map[Severity]string{Error: "error", Warning: "warning", Info: "note"}[p.Severity]
+	out := sarifResult{RuleID: p.ID, RuleIndex: rule, Level: level, Message: sarifText{message}}
+	if p.At.File != "" {
+		at := s.place(p.At)
+		if p.Pointer != "" {
+			at.Logical = []sarifLogical{{FullyQualifiedName: p.Pointer, Kind: "value"}}
+		}
+		out.Locations = []sarifLocation{at}
+	}
+	for _, n := range p.Related {
+		at := s.place(n.At)
+		at.Message = &sarifText{n.Message}
+		out.Related = append(out.Related, at)
+	}
+	return out
+}
+
+// place leaves the end out where it is not known, and the columns where they are not: the
+// lines are then meant as a whole. byteOffset and byteLength are exact in any case.
+func (s sources) place(at Range) sarifLocation {
+	uri := url.URL{Path: filepath.ToSlash(at.File)}
+	if filepath.IsAbs(at.File) {
+		uri.Scheme = "file"
+		uri.Path = "/" + strings.TrimPrefix(uri.Path, "/") // C:/ on Windows
+	}
+	out := sarifLocation{Physical: sarifPhysical{Artifact: sarifArtifact{uri.String()}}}
+	if !at.Start.Known() {
+		return out
+	}
+	region := &sarifRegion{
+		StartLine: at.Start.Line, EndLine: at.End.Line,
+		ByteOffset: at.Start.Offset, ByteLength: max(0, at.End.Offset-at.Start.Offset),
+	}
+	out.Physical.Region = region
+	text := s.text(at.File)
+	start, ok := utf16Column(text, at.Start)
+	if !ok {
+		return out
+	}
+	if !at.End.Known() {
+		region.StartColumn = start
+	} else if end, ok := utf16Column(text, at.End); ok {
+		region.StartColumn, region.EndColumn = start, end
+	}
+	return out
+}
+
+// utf16Column counts the column of a position in units of UTF-16, from 1. It fails if the
+// text is not the one that the position is of.
+func utf16Column(text []byte, p Position) (int, bool) {
+	begin := p.Offset - (p.Column - 1)
+	if p.Column < 1 || begin < 0 || p.Offset > len(text) {
+		return 0, false
+	}
+	if begin > 0 && text[begin-1] != '\n' && text[begin-1] != '\r' && string(text[:begin]) != byteOrderMark {
+		return 0, false
+	}
+	column := 1
+	for _, r := range string(text[begin:p.Offset]) {
+		if r == '\n' {
+			return 0, false
+		}
+		column += max(1, utf16.RuneLen(r))
+	}
+	return column, true
+}
+
+const byteOrderMark = "\xef\xbb\xbf"
