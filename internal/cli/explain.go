@@ -20,7 +20,7 @@ func newExplain(c *console) *cobra.Command {
 		Use:   "explain [ID…]",
 		Short: "Say what a rule means, why it is there, and show an example",
 		Long: `Say what a rule means, why it is there, and show an example: of every ID that validate
-and diff report. Without an ID all rules are listed, with their severity.
+and diff report, and of those that other commands report of files. Without an ID all rules are listed, with their severity.
 
 An ID may lack the part before the slash: PR001 explains both lint/PR001, about one schema,
 and breaking/PR001, about two versions of one.
@@ -79,7 +79,7 @@ func allExplanations() explanations {
 			Example: pair("old", r.Old, "new", r.New), Upstream: r.Upstream,
 		})
 	}
-	return out
+	return slices.Concat(out, inputRules, driftRules, smithyRules)
 }
 
 // printer knows the rules. The source is where it finds the texts of files.

@@ -17,8 +17,9 @@ func rulesDocument() string {
 
 # Rules
 
-Every problem that ` + "`cfn validate`" + ` reports and every change that ` + "`cfn diff`" + ` reports has an ID from this
-page; ` + "`cfn explain ID`" + ` prints the entry. IDs are stable: one that is given up is never used for something else.
+Every problem that ` + "`cfn validate`" + ` reports, every change that ` + "`cfn diff`" + ` reports and every fault of a file that
+other commands report has an ID from this page; ` + "`cfn explain ID`" + ` prints the entry. IDs are stable: one that is
+given up is never used for something else.
 
 | namespace | what | reported by |
 |---|---|---|
@@ -29,6 +30,9 @@ page; ` + "`cfn explain ID`" + ` prints the entry. IDs are stable: one that is g
 | ` + "`lint/…`" + ` | what they let through; upper-case names are those of AWS's resource-schema-guard-rail | ` + "`cfn validate`" + ` |
 | ` + "`breaking/…`" + ` | changes between two versions that can hurt somebody; upper-case names as above | ` + "`cfn diff`" + ` |
 | ` + "`compatible/…`" + ` | changes that cannot | ` + "`cfn diff`" + ` |
+| ` + "`inputs/…`" + `, ` + "`overrides/…`" + `, ` + "`invoke/…`" + `, ` + "`contract/…`" + ` | the files that handlers are tried with, and what a run leaves behind | ` + "`cfn test`" + `, ` + "`cfn invoke`" + ` and editors |
+| ` + "`drift/…`" + ` | models and transforms while they are compared | ` + "`cfn drift compare`" + ` |
+| ` + "`smithy/…`" + ` | the conversion of models; what validators find bears the ids of Smithy after the slash | ` + "`cfn smithy`" + ` |
 
 Errors make a schema unusable, and ` + "`cfn validate`" + ` fails; breaking changes make ` + "`cfn diff`" + ` end with exit code 3.
 A project changes severities and suppresses findings in the file ` + "`.formwork.json`" + `, beside its schema or above it in
@@ -103,7 +107,8 @@ func TestExplanations(t *testing.T) {
 		}
 	}
 	comment := regexp.MustCompile(`(?m)(^|\s)//.*$`)
-	literal := regexp.MustCompile(`"((?:document|project|module|schema|lint|breaking|compatible)/[A-Za-z0-9-]+)"`)
+	literal := regexp.MustCompile(`"((?:document|project|module|schema|lint|breaking|compatible|inputs|overrides|invoke|drift|smithy)/[A-Za-z0-9-]+)"`)
+	member := regexp.MustCompile(`\bID: *"([^"/]+/[^"]+)"`) // of any namespace
 	files := 0
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -111,13 +116,20 @@ func TestExplanations(t *testing.T) {
 		}
 		files++
 		source, err := os.ReadFile(path)
-		for _, m := range literal.FindAllSubmatch(comment.ReplaceAll(source, nil), -1) {
-			if !seen[string(m[1])] {
+		source = comment.ReplaceAll(source, nil)
+		for _, m := range append(literal.FindAllSubmatch(source, -1), member.FindAllSubmatch(source, -1)...) {
+			if !seen[string(m[1])] && !strings.HasSuffix(string(m[1]), "-") {
 				t.Errorf("%s: %s has no explanation", path, m[1])
 			}
 		}
 		return err
 	})
+	// What a transform does wrong is the end of its ID.
+	for _, id := range []string{"drift/transform-syntax", "drift/transform-failed"} {
+		if !seen[id] {
+			t.Errorf("%s has no explanation", id)
+		}
+	}
 	// The reader of projects puts its IDs together from a namespace and a name.
 	for namespace, names := range map[string][]string{"project": {"settings.go"}, "module": {"fragment.go", "yaml.go"}} {
 		call := regexp.MustCompile(`(?:c\.add\(|: *\{)"([a-z-]+)", *(?:diag\.|c\.root|[a-z]+\.(?:At|KeyAt|Value)|section|export|"Template)`)
