@@ -64,6 +64,13 @@ var valueRules = []Rule{{
 	Good:    `"properties": {"Since": {"type": "string", "format": "date-time"}}`,
 	check:   formatsKnown,
 }, {
+	ID: "lint/pattern-slow", Severity: diag.Warning, Fault: true,
+	Purpose: "The defaults, examples and other values of a schema are matched with its patterns in a bounded time.",
+	Why:     "A pattern that tries all ways to share a text among its repetitions takes twice as long for every character: here the match is given up and decides nothing, elsewhere it never ends.",
+	Bad:     `"properties": {"Name": {"type": "string", "pattern": "^(a+)+$", "default": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"}}`,
+	Good:    `"properties": {"Name": {"type": "string", "pattern": "^a+$", "default": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}`,
+	check:   patternsEnd,
+}, {
 	ID: "lint/transform-value", Severity: diag.Warning, Fault: true,
 	Purpose: "The values of propertyTransform are texts: JSONata expressions, alternatives joined by $OR.",
 	Why:     "The key pattern of the meta-schema matches no path, so it never looks at the values; what is no text is never applied, and the property drifts.",
@@ -317,6 +324,23 @@ func formatsKnown(in *inspection) {
 	for _, site := range in.sites {
 		if v := site.Node.Get("format"); v != nil && v.Kind == document.String && !slices.Contains(formats, v.Text) {
 			in.report(v.At, site.Pointer.Append("format"), quote(v.Text)+" is no format that anybody checks", `leave it out, or write a "pattern"`)
+		}
+	}
+}
+
+func patternsEnd(in *inspection) {
+	for _, site := range in.sites {
+		pattern := site.Node.Get("pattern")
+		if pattern == nil || pattern.Kind != document.String {
+			continue
+		}
+		values := []*document.Value{site.Node.Get("default"), site.Node.Get("const")}
+		for _, v := range slices.Concat(values, itemsOf(site.Node.Get("enum")), itemsOf(site.Node.Get("examples"))) {
+			if v != nil && v.Kind == document.String && in.GivesUp(pattern.Text, v.Text) {
+				in.report(pattern.At, site.Pointer.Append("pattern"), fmt.Sprintf("matching the pattern of %s with a value of the schema takes too long and was given up", nameOf(site.Pointer)),
+					"write repetitions inside of repetitions as one: (a+)+ is a+")
+				break
+			}
 		}
 	}
 }

@@ -40,11 +40,11 @@ type pattern struct {
 }
 
 // A pattern that ran into its time-out this often is not tried again, nor is any other of
-// a schema whose patterns together did: a hostile schema costs seconds in all, not
-// seconds for every string.
+// a schema whose patterns together did: a hostile schema costs less than two seconds in
+// all, not that for every string.
 const (
 	maxTimeouts       = 2
-	maxSchemaTimeouts = 16
+	maxSchemaTimeouts = 6
 )
 
 // maxPattern bounds the length of a pattern in bytes: compiling takes more than linear time.
@@ -100,11 +100,20 @@ func (r *references) match(pattern, text string) verdict {
 		return undecided
 	}
 	p := r.pattern(pattern)
+	tried := p.err == nil && p.timeouts.Load() < maxTimeouts
 	result := p.match(text)
-	if result == undecided && p.err == nil {
+	if result == undecided && tried {
 		r.timeouts.Add(1)
 	}
 	return result
+}
+
+// GivesUp tells whether a match with a pattern of the schema, with this text or an earlier
+// one, was given up because it takes too much time or memory. [Schema.Check] then decides
+// nothing by the pattern.
+func (s *Schema) GivesUp(pattern, text string) bool {
+	s.refs.match(pattern, text)
+	return s.refs.pattern(pattern).timeouts.Load() > 0
 }
 
 // reason says why the pattern cannot be used, in one line.
