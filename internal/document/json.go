@@ -44,7 +44,7 @@ func ParseJSON(file string, data []byte, limits Limits) (*Value, diag.List) {
 	p := &parser{file: file, data: data, line: 1, limits: limits}
 	if len(data) > limits.Bytes {
 		p.report("document/too-large", diag.Position{}, diag.Position{},
-			fmt.Sprintf("the document has %d bytes, more than the %d that are read", len(data), limits.Bytes), "")
+			fmt.Sprintf("the document has more than the %d bytes that are read", limits.Bytes), "")
 		return nil, p.problems
 	}
 	if !utf8.Valid(data) {

@@ -37,7 +37,7 @@ func ParseYAML(file string, data []byte, limits Limits) (*Value, diag.List) {
 	c := &yamlReader{file: file, limits: limits, anchored: map[*yaml.Node]*Value{}}
 	if len(data) > limits.Bytes {
 		c.add("too-large", diag.Error, diag.Range{File: file},
-			fmt.Sprintf("the document has %d bytes, more than the %d that are read", len(data), limits.Bytes), "")
+			fmt.Sprintf("the document has more than the %d bytes that are read", limits.Bytes), "")
 		return nil, c.problems
 	}
 	c.text = newYAMLText(data)
