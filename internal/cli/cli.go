@@ -59,7 +59,7 @@ const (
 	exitUsage       = 2   // the command line is at fault
 	exitDownstream  = 2   // a service or a build tool that cfn called is at fault
 	exitBug         = 127 // cfn is at fault
-	exitInterrupted = 130 // stopped by a signal
+	exitInterrupted = 130 // stopped by a signal; see Signals
 )
 
 // Main runs the command line, args without the program's name, and returns the exit code.

@@ -4,11 +4,9 @@ import (
 	"context"
 	"flag"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -21,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the golden parts of the scripts
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"cfn": func() {
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := Signals(context.Background())
 			dir, err := os.Getwd()
 			if err != nil {
 				panic(err)

@@ -44,7 +44,8 @@ first if bin/bootstrap is missing or older than its sources.
 Handlers get the AWS credentials that the environment or --profile hold, dummies if there are
 none. STS is only asked with --profile, and only for an account id that the profile does not say.
 
-Exit code: 0 if the handler answered, also with FAILED; 1 if it did not.`,
+Exit code: 0 if the handler answered, also with FAILED, or Ctrl-C stopped the waiting; 1 if it
+did not answer; 130 if something else ended cfn (SIGTERM).`,
 		Args: func(*cobra.Command, []string) error {
 			return errors.New("the following arguments are required: resource or hook")
 		},
@@ -308,7 +309,10 @@ func (c *console) call(ctx context.Context, opts *invokeOptions, p *project.Proj
 	config.Function, config.BeforeCall, config.AfterCall = function, show.before, show.after
 	last, err := invoke.New(config).Run(ctx, request)
 	if ctx.Err() != nil {
-		return nil // Ctrl-C is how one stops waiting
+		if errors.Is(context.Cause(ctx), errTerminated) {
+			return ctx.Err()
+		}
+		return nil // Ctrl-C is how one stops waiting; see Signals
 	}
 	if errors.Is(err, invoke.ErrReinvokeLimit) {
 		err = nil

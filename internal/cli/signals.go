@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// errTerminated is why a context of [Signals] ended if somebody else ended the program:
+// the system that shuts down, a time limit of CI.
+var errTerminated = errors.New("terminated")
+
+// Signals returns a context that the first SIGINT or SIGTERM ends. The second signal ends
+// the process at once, as does any after stop.
+//
+// A command that a signal stopped leaves with 130, whichever of the two it was. The
+// exceptions are those of the official tool, and servers, which end in no other way: cfn
+// invoke leaves with 0 after SIGINT, because Ctrl-C is how one stops waiting for a handler,
+// but with 130 after SIGTERM; cfn init leaves with 1; cfn start-lambda and cfn lsp with 0.
+func Signals(parent context.Context) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		defer signal.Stop(received)
+		select {
+		case <-ctx.Done():
+		case s := <-received:
+			var cause error // that of ctx.Err
+			if s == syscall.SIGTERM {
+				cause = errTerminated
+			}
+			cancel(cause)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(received)
+		cancel(nil)
+	}
+}
