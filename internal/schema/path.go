@@ -38,7 +38,33 @@ func (s *Schema) path(text string, at diag.Range) Path {
 }
 
 // leadsNowhere tells whether a path of the schema names none of its properties.
-func (s *Schema) leadsNowhere(p Path) bool { return !s.refs.paths[pathKey{s.Root, p.Text}].leads }
+func (s *Schema) leadsNowhere(p Path) bool {
+	return !s.refs.paths[pathKey{s.Root, p.Text}].leads && !s.brokenOnTheWay(p)
+}
+
+// brokenOnTheWay tells whether a path goes through a reference that leads nowhere, which is
+// said of the reference: where the path would lead nobody knows.
+func (s *Schema) brokenOnTheWay(p Path) bool {
+	if len(s.refs.broken) == 0 || len(s.refs.paths) > maxBrokenPaths {
+		return false
+	}
+	tokens := p.Tokens
+	if len(tokens) == 0 {
+		tokens, _ = document.ParsePointer(strings.TrimPrefix(p.Text, "#"))
+	}
+	node := s.Root
+	for _, token := range tokens {
+		child := node.Get("properties").Get(token)
+		if child == nil && token == "properties" {
+			continue
+		}
+		var err error
+		if node, err = s.Resolve(child); err != nil {
+			return true
+		}
+	}
+	return false
+}
 
 type pathKey struct {
 	root *document.Value
@@ -75,6 +101,10 @@ func (s *Schema) readPath(text string) pathMeaning {
 	}
 	return pathMeaning{tokens, false}
 }
+
+// maxBrokenPaths is the number of paths from which on none is looked at for references that
+// lead nowhere, which takes time with every property.
+const maxBrokenPaths = 1 << 12
 
 // maxTokens is the length of paths from which on they are taken as they stand: the
 // deepest published one has nine tokens, and following one costs time with every token.

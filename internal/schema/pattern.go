@@ -44,7 +44,7 @@ type pattern struct {
 // all, not that for every string.
 const (
 	maxTimeouts       = 2
-	maxSchemaTimeouts = 6
+	maxSchemaTimeouts = 4
 )
 
 // maxPattern bounds the length of a pattern in bytes: compiling takes more than linear time.

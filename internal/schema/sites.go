@@ -37,7 +37,7 @@ func (s *Schema) Sites() []Site {
 // name is looked up.
 func (s *Schema) Leads(p Path) bool {
 	if known, ok := s.refs.paths[pathKey{s.Root, p.Text}]; ok {
-		return known.leads
+		return known.leads || s.brokenOnTheWay(p)
 	}
-	return len(p.Tokens) > 0 && s.Property(p.Tokens) != nil
+	return len(p.Tokens) > 0 && s.Property(p.Tokens) != nil || s.brokenOnTheWay(p)
 }
