@@ -55,6 +55,10 @@ func open(path string) (*os.File, error) {
 	// Opening some devices does something already, hence the look before. The flag
 	// keeps a pipe that comes in between from waiting for somebody who writes.
 	info, err := os.Stat(path)
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		failed.Op = "open" // for that is what was wanted
+	}
 	if err != nil {
 		return nil, err
 	}
