@@ -14,7 +14,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +63,7 @@ func (e *UnsupportedLanguageError) Error() string {
 // Errors: *[BuildError], *[UnsupportedLanguageError], *[diag.Invalid] for target schemas
 // with faults, ctx's, or that of the file system.
 func (p *Project) Archive(ctx context.Context, config ArchiveConfig) (*Archive, error) {
-	a := newArchiver(ctx)
+	a := newArchiver(ctx, p.Dir)
 	if err := p.pack(a, config); err != nil {
 		return nil, err
 	}
@@ -80,18 +79,21 @@ func (p *Project) pack(a *archiver, config ArchiveConfig) error {
 	if s := config.Schema; s != nil && s.TypeConfiguration != nil {
 		a.add("configuration-schema.json", encode(p.configurationSchema(s)), 0o644)
 	}
-	if err := a.file(p.Path(SettingsFile), SettingsFile, 0o644); err != nil {
+	if err := a.file(SettingsFile, SettingsFile, 0o644); err != nil {
 		return err
 	}
 	if p.Kind == schema.Module {
+		if err := linkOut(p.Dir, config.Fragment.File); err != nil {
+			return fmt.Errorf("pack %s: %w", config.Fragment.File, err)
+		}
 		a.add(ModuleSchema, config.Fragment.Schema(p.TypeName), 0o644)
 		a.add(FragmentsDir+"/"+path.Base(config.Fragment.File), config.Fragment.Data, 0o644)
 		return p.packOverrides(a)
 	}
-	if err := a.file(p.Path(p.SchemaFile()), "schema.json", 0o644); err != nil {
+	if err := a.file(p.SchemaFile(), "schema.json", 0o644); err != nil {
 		return err
 	}
-	if err := a.folder(p.Path(InputsDir), InputsDir, false); err != nil {
+	if err := a.folder(InputsDir, false); err != nil {
 		return err
 	}
 	if p.Kind == schema.Hook {
@@ -107,7 +109,7 @@ func (p *Project) pack(a *archiver, config ArchiveConfig) error {
 }
 
 func (p *Project) packOverrides(a *archiver) error {
-	err := a.file(p.Path(OverridesFile), OverridesFile, 0o644)
+	err := a.file(OverridesFile, OverridesFile, 0o644)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -135,11 +137,11 @@ func (p *Project) packHandlers(a *archiver) error {
 	if p.Language != "go" {
 		return &UnsupportedLanguageError{p.Language}
 	}
-	inner := newArchiver(a.ctx)
+	inner := newArchiver(a.ctx, p.Dir)
 	if err := p.CheckBuilt(); err != nil {
 		return err
 	}
-	if err := inner.flat(p.Path("bin"), 0o755); err != nil {
+	if err := inner.flat("bin", 0o755); err != nil {
 		return err
 	}
 	data, err := inner.finish()
@@ -147,12 +149,12 @@ func (p *Project) packHandlers(a *archiver) error {
 		return err
 	}
 	a.add("handler.zip", data, 0o644)
-	err = a.file(p.Path("Makefile"), "Makefile", 0o644)
+	err = a.file("Makefile", "Makefile", 0o644)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, dir := range []string{"cmd", "internal"} {
-		if err := a.folder(p.Path(dir), dir, true); err != nil {
+		if err := a.folder(dir, true); err != nil {
 			return err
 		}
 	}
@@ -216,6 +218,7 @@ func WriteArchive(path string, a *Archive) error {
 // archiver writes a zip file whose bytes depend on its contents only.
 type archiver struct {
 	ctx   context.Context
+	dir   string // the project
 	out   bytes.Buffer
 	zip   *zip.Writer
 	names []string
@@ -225,8 +228,8 @@ type archiver struct {
 // epoch is the time of all entries, the first that the format can hold.
 func epoch() time.Time { return time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-func newArchiver(ctx context.Context) *archiver {
-	a := &archiver{ctx: ctx}
+func newArchiver(ctx context.Context, dir string) *archiver {
+	a := &archiver{ctx: ctx, dir: dir}
 	a.zip = zip.NewWriter(&a.out)
 	return a
 }
@@ -258,20 +261,42 @@ func (a *archiver) add(name string, data []byte, mode fs.FileMode) {
 // maxPacked bounds one file of an archive; Lambda takes functions of up to 250 MB.
 const maxPacked = 512 << 20
 
-// file appends a file from disk.
+// file appends a file of the project, whose name there is from. A link is followed as long
+// as it stays in the project: what leaves with the archive is to be seen in the project.
 func (a *archiver) file(from, name string, mode fs.FileMode) error {
-	data, err := document.ReadFile(from, maxPacked)
+	if err := linkOut(a.dir, from); err != nil {
+		return fmt.Errorf("pack %s: %w", from, err)
+	}
+	data, err := document.ReadFile(filepath.Join(a.dir, filepath.FromSlash(from)), maxPacked)
 	if err != nil {
-		return fmt.Errorf("pack %s: %w", name, err)
+		return fmt.Errorf("pack %s: %w", from, err)
 	}
 	a.add(name, data, mode)
 	return a.err
 }
 
-// folder appends the files of a folder, sorted by name, with those of the folders in it
-// if it is deep. A folder that does not exist is empty.
-func (a *archiver) folder(from, name string, deep bool) error {
-	entries, err := os.ReadDir(from)
+// entries lists a folder of the project, sorted by name.
+func (a *archiver) entries(name string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(filepath.Join(a.dir, filepath.FromSlash(name)))
+	if err != nil {
+		return nil, err
+	}
+	if err := linkOut(a.dir, name); err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		path := filepath.Join(a.dir, filepath.FromSlash(name), entry.Name())
+		if info, err := os.Stat(path); entry.Type()&fs.ModeSymlink != 0 && err == nil && info.IsDir() {
+			return nil, fmt.Errorf("%s is a link to a folder, and those are not packed: put the folder itself there", name+"/"+entry.Name())
+		}
+	}
+	return entries, nil
+}
+
+// folder appends the files of a folder, with those of the folders in it if it is deep. A
+// folder that does not exist is empty.
+func (a *archiver) folder(name string, deep bool) error {
+	entries, err := a.entries(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -279,12 +304,11 @@ func (a *archiver) folder(from, name string, deep bool) error {
 		return fmt.Errorf("pack %s: %w", name, err)
 	}
 	for _, entry := range entries {
-		if entry.IsDir() {
-			if deep {
-				err = a.folder(filepath.Join(from, entry.Name()), name+"/"+entry.Name(), deep)
-			}
-		} else {
-			err = a.file(filepath.Join(from, entry.Name()), name+"/"+entry.Name(), 0o644)
+		inside := name + "/" + entry.Name()
+		if !entry.IsDir() {
+			err = a.file(inside, inside, 0o644)
+		} else if deep {
+			err = a.folder(inside, deep)
 		}
 		if err != nil {
 			return err
@@ -294,14 +318,16 @@ func (a *archiver) folder(from, name string, deep bool) error {
 }
 
 // flat appends the files of a folder without the folder's name.
-func (a *archiver) flat(from string, mode fs.FileMode) error {
-	entries, err := os.ReadDir(from)
+func (a *archiver) flat(name string, mode fs.FileMode) error {
+	entries, err := a.entries(name)
 	if err != nil {
-		return fmt.Errorf("pack %s: %w", filepath.Base(from), err)
+		return fmt.Errorf("pack %s: %w", name, err)
 	}
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.IsDir() })
 	for _, entry := range entries {
-		if err := a.file(filepath.Join(from, entry.Name()), entry.Name(), mode); err != nil {
+		if entry.IsDir() {
+			continue
+		}
+		if err := a.file(name+"/"+entry.Name(), entry.Name(), mode); err != nil {
 			return err
 		}
 	}

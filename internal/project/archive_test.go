@@ -245,3 +245,46 @@ func TestWriteArchiveLeavesNothingHalf(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// TestArchiveAndLinks packs what links within the project lead to, and nothing outside.
+func TestArchiveAndLinks(t *testing.T) {
+	outside := t.TempDir()
+	write(t, outside, "passwd", "root:x:0:0")
+	tests := []struct {
+		link, target string
+		want         string // a part of the error; "" is none
+	}{
+		{"inputs/inputs_2_create.json", "inputs_1_create.json", ""},
+		{"inputs/x.json", filepath.Join(outside, "passwd"), "pack inputs/x.json: inputs/x.json is a link that leads out of the project, to " + filepath.Join(outside, "passwd")},
+		{"inputs/x.json", "/dev/null", "leads out of the project, to /dev/null"},
+		{"cmd/shared", outside, "pack cmd: cmd/shared is a link to a folder, and those are not packed"},
+		{"cmd/shared", "../inputs", "cmd/shared is a link to a folder"},
+		{"internal", outside, "pack internal: internal is a link that leads out of the project, to " + outside},
+		{"bin/data", filepath.Join(outside, "passwd"), "bin/data is a link that leads out of the project"},
+		{"overrides.json", filepath.Join(outside, "passwd"), "overrides.json is a link that leads out of the project"},
+		{"inputs/x.json", "nowhere", "inputs/x.json is a link to nowhere, which does not exist"},
+	}
+	for _, test := range tests {
+		t.Run(test.link+" to "+test.target, func(t *testing.T) {
+			p, s := goProject(t, schema.Resource, map[string]string{
+				"aa-bb-cc.json": archivedSchema, "inputs/inputs_1_create.json": `{"a": 1}`, "cmd/main.go": "package main", "bin/bootstrap": elfHeader(x86),
+			})
+			if err := os.Symlink(test.target, p.Path(test.link)); err != nil {
+				t.Skip(err)
+			}
+			a, err := p.Archive(t.Context(), ArchiveConfig{Version: "1.2.3", Schema: s})
+			if test.want != "" {
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("the error is %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, texts, _ := entries(t, a.Data); texts[test.link] != `{"a": 1}` {
+				t.Errorf("packed is %q", texts[test.link])
+			}
+		})
+	}
+}
