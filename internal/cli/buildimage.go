@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -17,7 +18,7 @@ func newBuildImage(c *console) *cobra.Command {
 		Long: `Build a container image of the handlers. Only Java projects of the official tool have one,
 for running contract tests in a container.
 
-cfn runs handlers as local processes. Handlers in Go need no image, nor do modules, which
+cfn runs handlers in Go as local processes. They need no image, nor do modules, which
 have no handlers; the command then says so and fails, because there is no image.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -30,6 +31,12 @@ have no handlers; the command then says so and fails, because there is no image.
 			}
 			if p.Language == "java" {
 				return withHint(errors.New("building images of handlers in java is not supported yet"), "the official tool builds it, and needs Docker for it")
+			}
+			if !project.KnownLanguage(p.Language) {
+				return withHint(&project.UnknownLanguageError{Language: p.Language}, `correct "language" in %s`, p.Name(project.SettingsFile))
+			}
+			if !runsHere(p) {
+				return withHint(fmt.Errorf("there is no image to build for handlers in %s", p.Language), "to call them, %s", ownEndpoint)
 			}
 			return withHint(fmt.Errorf("an image is not needed here: handlers in %s (runtime %s) run as local processes", p.Language, p.Runtime), "cfn test and cfn invoke start them without a container")
 		},

@@ -36,8 +36,8 @@ var tools = []struct {
 	{"python3", []string{"--version"}, []string{"python36", "python37", "python38", "python39", "python310", "python311", "python312"}, "running handlers in Python"},
 	{"node", []string{"--version"}, []string{"typescript"}, "running handlers in TypeScript"},
 	{"java", []string{"-version"}, []string{"java"}, "running handlers in Java"},
-	{"docker", []string{"--version"}, nil, "nothing: handlers run as local processes"},
-	{"sam", []string{"--version"}, nil, "nothing: cfn start-lambda takes the place of sam local start-lambda"},
+	{"docker", []string{"--version"}, nil, "nothing in cfn; sam needs it"},
+	{"sam", []string{"--version"}, nil, "running handlers in other languages than Go (sam local start-lambda), if you have any"},
 	{"psql", []string{"--version"}, nil, "nothing: PostgreSQL is a choice for the local registry"},
 }
 
@@ -211,6 +211,9 @@ func (c *console) diagnoseProject(ctx context.Context, d *diagnosis) (language s
 		if p.Kind != schema.Module && !state.Built && p.Language == "go" {
 			d.Advice = append(d.Advice, "the handlers are not built: make builds them")
 		}
+	}
+	if p != nil && p.Kind != schema.Module && !project.KnownLanguage(p.Language) {
+		d.Advice = append(d.Advice, (&project.UnknownLanguageError{Language: p.Language}).Error())
 	}
 	state.Errors, state.Warnings = problems.Count(diag.Error), problems.Count(diag.Warning)
 	if problems.HasErrors() {

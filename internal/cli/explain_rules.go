@@ -46,6 +46,8 @@ var projectRules = explanations{
 		Why: "The registry refuses a package whose schema bears another name."},
 	{ID: "project/go-mod", Severity: "warning", Purpose: "The go.mod of a project in Go names the module that the generated sources import, and the library of the handlers.",
 		Why: "The sources cannot be built otherwise; cfn generate never changes go.mod, which is yours.", Example: "right: go mod edit -replace github.com/formwork-dev/formwork/sdk=./.formwork/sdk"},
+	{ID: "project/language", Severity: "warning", Purpose: "The language of the handlers is one that the official tool has a plug-in for.",
+		Why: "Neither code is generated nor handlers are started for any other.", Example: "wrong: \"language\": \"golang\"\nright: \"language\": \"go\""},
 	{ID: "project/target-twice", Severity: "error", Purpose: "No two schemas of a hook's targets are of the same type.",
 		Why: "Code is made for one of them only, and which one would be chance."},
 	{ID: "project/type-configuration", Severity: "error", Purpose: "The type configuration is an object; that of a hook has its settings under CloudFormationConfiguration.HookConfiguration.Properties.",

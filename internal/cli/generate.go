@@ -74,6 +74,9 @@ func (c *console) generate(ctx context.Context, opts generateOptions) error {
 	if p.Kind == schema.Module {
 		return c.generateModule(ctx, p, opts.check)
 	}
+	if !project.KnownLanguage(p.Language) {
+		return withHint(&project.UnknownLanguageError{Language: p.Language}, `correct "language" in %s`, p.Name(project.SettingsFile))
+	}
 	in, err := c.codegenInput(p, s)
 	if err != nil {
 		return err

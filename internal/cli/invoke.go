@@ -39,7 +39,8 @@ IN_PROGRESS, as CloudFormation does. Every request and every response is shown, 
 credentials, write-only values and type configurations are replaced by <hidden>.
 
 Without --endpoint the handlers of the project run as local processes. A Go project is built
-first if bin/bootstrap is missing or older than its sources.
+first if bin/bootstrap is missing or older than its sources. Handlers in other languages are
+called at http://127.0.0.1:3001, where "sam local start-lambda" offers them.
 
 Handlers get the AWS credentials that the environment or --profile hold, dummies if there are
 none. STS is only asked with --profile, and only for an account id that the profile does not say.

@@ -121,9 +121,16 @@ func (o *handlerOptions) checkDocker() error {
 // handlers write.
 func (o *handlerOptions) function(ctx context.Context, c *console, p *project.Project, aws *invoke.AWS, output io.Writer) (f invoke.Function, close func(), err error) {
 	url := o.endpoint
+	if url == "" && !project.KnownLanguage(p.Language) {
+		return nil, nil, withHint(&project.UnknownLanguageError{Language: p.Language},
+			`correct "language" in %s, or start a Lambda endpoint of your own and name it: --endpoint URL`, p.Name(project.SettingsFile))
+	}
 	if url == "" && !runsHere(p) {
 		url = "http://" + lambda.DefaultAddress
-		fmt.Fprintf(c.Stderr, "handlers in %s are expected at %s, where sam local start-lambda offers them\n", p.Language, url)
+		if err := listens(ctx, lambda.DefaultAddress); err != nil {
+			return nil, nil, withHint(fmt.Errorf("cfn cannot start handlers in %s, and none are at %s: %w", p.Language, url, err), "%s", ownEndpoint)
+		}
+		fmt.Fprintf(c.Stderr, "handlers in %s are called at %s\n", p.Language, url)
 	}
 	if url != "" {
 		endpoint := &lambda.Endpoint{
@@ -151,6 +158,19 @@ func (o *handlerOptions) function(ctx context.Context, c *console, p *project.Pr
 		return nil, nil, err
 	}
 	return logged{function}, func() { function.Close() }, nil
+}
+
+// ownEndpoint is what there is to do for handlers that cfn cannot start.
+const ownEndpoint = "start them yourself as a Lambda endpoint, for example with sam local start-lambda, and name it if it is elsewhere: --endpoint URL"
+
+// listens tells whether somebody listens at an address.
+func listens(ctx context.Context, address string) error {
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	connection, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	return connection.Close()
 }
 
 // runsHere tells whether cfn can start the handlers: programs that speak the protocol of
@@ -288,9 +308,12 @@ func newerSource(dir string, built time.Time) bool {
 
 // startLambda serves the functions until ctx ends.
 func (c *console) startLambda(ctx context.Context, p *project.Project, o *handlerOptions, config lambda.ServerConfig, watch bool) error {
+	if !project.KnownLanguage(p.Language) {
+		return withHint(&project.UnknownLanguageError{Language: p.Language}, `correct "language" in %s`, p.Name(project.SettingsFile))
+	}
 	if !runsHere(p) {
 		return withHint(fmt.Errorf("cfn cannot start handlers in %s: only programs for the provided runtimes, such as those in Go", p.Language),
-			"start them with the tools of their language and name their Lambda endpoint with --endpoint")
+			"start them yourself, for example with sam local start-lambda: cfn test and cfn invoke call them at http://%s, or at --endpoint URL", lambda.DefaultAddress)
 	}
 	handler := &lambda.Handler{Functions: map[string]lambda.Invoker{}, Region: o.region, Logger: c.logger}
 	var functions []*lambda.Function

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/diag"
@@ -28,6 +30,20 @@ func Languages() []string {
 	return []string{"go", "java", "python38", "python39", "python310", "python311", "python312", "typescript"}
 }
 
+// KnownLanguage tells whether there is, or once was, a plug-in of the official tool for
+// handlers in a language.
+func KnownLanguage(language string) bool {
+	return slices.Contains(append(Languages(), "python36", "python37"), language)
+}
+
+// UnknownLanguageError is the error of commands that depend on the language of the
+// handlers for one that no plug-in of the official tool is for.
+type UnknownLanguageError struct{ Language string }
+
+func (e *UnknownLanguageError) Error() string {
+	return fmt.Sprintf("the language of the project, %q, is not one that is known: those are %s", e.Language, strings.Join(Languages(), ", "))
+}
+
 // InitConfig describes a new project.
 type InitConfig struct {
 	Kind     schema.Kind
@@ -44,7 +60,7 @@ type InitConfig struct {
 	Schema []byte
 
 	// TargetSchemas are files and folders, absolute, with schemas of a hook's targets.
-	// They are copied into the project.
+	// The files are copied into the project, and of the folders what its handlers name.
 	TargetSchemas []string
 
 	// Overwrite replaces every file that is in the way. Otherwise what is there stays,
@@ -119,7 +135,10 @@ func (p *Project) newSources(example codegen.File, config InitConfig) ([]codegen
 	}
 	var files []codegen.File
 	if p.Kind == schema.Hook {
-		known := map[string]*Target{}
+		known, chosen, err := p.newTargets(config.TargetSchemas)
+		if err != nil {
+			return nil, problems, err
+		}
 		if len(config.TargetSchemas) == 0 {
 			addTarget(known, TargetsDir+"/aws-s3-bucket.json", bucketSchema)
 		}
@@ -127,19 +146,45 @@ func (p *Project) newSources(example codegen.File, config InitConfig) ([]codegen
 		if err != nil || more.HasErrors() {
 			return nil, append(problems, more...), err
 		}
-		for _, name := range slices.Sorted(maps.Keys(known)) {
+		targets, _ := named(s, known)
+		in.Targets = TargetSchemas(targets)
+		for _, target := range targets {
+			chosen[target.Name] = true
+		}
+		for _, name := range slices.Sorted(maps.Keys(chosen)) {
 			if t := known[name]; t.Schema != nil {
 				files = append(files, codegen.File{Path: TargetsDir + "/" + codegen.Hyphenated(name) + ".json", Data: encode(t.Schema.Root), Mode: codegen.Once})
 			}
 		}
-		targets, _ := named(s, known)
-		in.Targets = TargetSchemas(targets)
 	}
 	generated, err := codegen.Generate(in)
 	if err != nil {
 		return nil, problems, fmt.Errorf("generate: %w", err)
 	}
 	return append(generated, files...), problems, nil
+}
+
+// newTargets reads those of the places given that are files: whoever names a file wants
+// it in the project, while of a folder only what the hook's handlers name is copied. chosen
+// holds the names of the types.
+func (p *Project) newTargets(places []string) (known map[string]*Target, chosen map[string]bool, err error) {
+	known, chosen = map[string]*Target{}, map[string]bool{}
+	for _, place := range places {
+		info, err := os.Stat(place)
+		if err != nil || info.IsDir() {
+			continue // readTargets says what is wrong
+		}
+		data, err := document.ReadFile(place, maxDocument)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the hook's targets: %w", err)
+		}
+		one := map[string]*Target{}
+		_ = addTarget(one, place, data) // likewise
+		for name := range one {
+			chosen[name] = true
+		}
+	}
+	return known, chosen, nil
 }
 
 // newSettings is the text of .rpdk-config, with what was in it and is not ours to set.

@@ -108,6 +108,9 @@ func (c *settingsCheck) run() Settings {
 	}
 	if s.Kind != schema.Module {
 		s.Language = c.text("language", true, false)
+		if s.Language != "" && !KnownLanguage(s.Language) {
+			c.add("language", diag.Warning, c.root.Get("language").At, "/language", (&UnknownLanguageError{s.Language}).Error(), "neither code is generated nor handlers are started for it; those at a Lambda endpoint can be called")
+		}
 		s.Runtime = c.text("runtime", true, false)
 		if slices.Contains(retiredRuntimes, s.Runtime) {
 			c.add("runtime-retired", diag.Warning, c.root.Get("runtime").At, "/runtime", fmt.Sprintf("Lambda makes no new functions with the runtime %s", s.Runtime),
