@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/project"
+)
+
+// TestHandlersOfOthers calls handlers that cfn cannot start where they usually are, and
+// says what to do if none are there.
+func TestHandlersOfOthers(t *testing.T) {
+	listener, err := net.Listen("tcp", lambda.DefaultAddress)
+	if err != nil {
+		t.Skip(err)
+	}
+	if err := listens(t.Context(), lambda.DefaultAddress); err != nil {
+		t.Error(err)
+	}
+	listener.Close()
+	p := &project.Project{Settings: project.Settings{Language: "python39", Runtime: "python3.9"}}
+	c := &console{Env: &Env{Stderr: io.Discard}}
+	_, _, err = (&handlerOptions{functionName: typeFunction}).function(t.Context(), c, p, nil, nil)
+	if err == nil || !strings.HasPrefix(err.Error(), "cfn cannot start handlers in python39, and none are at http://127.0.0.1:3001: ") {
+		t.Errorf("the error is %v", err)
+	}
+}
