@@ -84,7 +84,7 @@ func TestImportsRunDownwards(t *testing.T) {
 				}
 				continue
 			}
-			if below, ok := floor[ours]; !ok || below >= own && !(ours == name) {
+			if below, ok := floor[ours]; !ok || below >= own && ours != name {
 				t.Errorf("%s (floor %d) imports %s (floor %d): imports run downwards only", path, own, ours, below)
 			}
 		}

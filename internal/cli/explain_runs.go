@@ -13,7 +13,7 @@ var inputRules = explanations{
 	{ID: "inputs/not-a-model", Severity: "error", Purpose: "An input is an object with the properties of the resource, of no more than 1 MiB.",
 		Why: "Handlers are given models, and nothing else.", Example: "wrong: [{\"Name\": \"a\"}]\nright: {\"Name\": \"a\"}"},
 	{ID: "inputs/unknown-property", Severity: "error", Purpose: "The properties of an input are properties of the schema.",
-		Why: "CloudFormation refuses a template with others before any handler is called.", Example: "wrong: {\"Nmae\": \"a\"}\nright: {\"Name\": \"a\"}"},
+		Why: "CloudFormation refuses a template with others before any handler is called.", Example: "wrong: {\"Nme\": \"a\"}\nright: {\"Name\": \"a\"}"},
 	{ID: "inputs/schema", Severity: "warning", Purpose: "An input is valid by the schema.",
 		Why: "CloudFormation would refuse it before any handler is called; a test with it shows nothing about templates.", Example: "wrong: {\"Size\": -1} where \"minimum\" is 1\nright: {\"Size\": 1}"},
 	{ID: "inputs/valid", Severity: "warning", Purpose: "An input that is meant to be invalid is not valid by the schema.",

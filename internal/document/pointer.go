@@ -61,7 +61,7 @@ func (p Pointer) String() string {
 	var b strings.Builder
 	for _, token := range p {
 		b.WriteByte('/')
-		escaper.WriteString(&b, token)
+		b.WriteString(escaper.Replace(token))
 	}
 	return b.String()
 }

@@ -390,7 +390,7 @@ func (f *Function) bury(p *process, err error) error {
 	case <-timer.C:
 		f.config.Logger.Warn("a killed process does not end", "function", f.config.Name, "pid", p.pid)
 	}
-	switch e := err.(type) { // made by wait, never wrapped
+	switch e := err.(type) { //nolint:errorlint // made by wait, never wrapped
 	case *TimeoutError:
 		e.Output = p.output.lastLines()
 	case *NotReadyError:

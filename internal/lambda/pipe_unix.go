@@ -60,7 +60,7 @@ func (p *pipe) close() {
 func (p *pipe) drain(fd, reads int) (more bool) {
 	for ; reads != 0; reads-- {
 		switch err := p.step(fd); err {
-		case nil, unix.EINTR:
+		case nil, unix.EINTR: //nolint:errorlint // the plain number of a system call
 		case unix.EAGAIN:
 			return true
 		default:

@@ -45,7 +45,7 @@ func TestApplyPatch(t *testing.T) {
 	for _, test := range tests {
 		model := parse(t, before)
 		out, err := applyPatch(model, parse(t, test.operation))
-		got := ""
+		var got string
 		if err != nil {
 			got = err.Error()
 		} else {

@@ -312,7 +312,8 @@ var lengthTexts = map[string][2]string{
 }
 
 func (v *valueCheck) length(s *Shape, t Type, limits, n *document.Value, context string) {
-	kind, size := "", 0
+	var kind string
+	var size int
 	switch {
 	case t.isString() && n.Kind == document.String:
 		kind, size = "string", len(utf16.Encode([]rune(n.Text)))

@@ -483,7 +483,7 @@ func (p *parser) operation(d *definition) bool {
 		defined[key] = true
 		p.advance()
 		p.skipAll()
-		ok := false
+		var ok bool
 		switch key {
 		case "input":
 			ok = p.operationMember(s.ID, &s.Input, p.inputSuffix, traitInput)

@@ -13,7 +13,6 @@ import (
 type selector struct {
 	text  string
 	steps []step
-	roots []root // the arguments of :root
 
 	// local tells that the outcome for a shape depends on that shape as a start only:
 	// no step moves to another shape for good.

@@ -76,7 +76,7 @@ func checkTraitTargets(c *check) {
 			continue // reported where it is written
 		}
 		for _, s := range shapes {
-			matched := false
+			var matched bool
 			if sel.local {
 				clear(c.selection.vars)
 				matched = c.selection.matches(sel, s)

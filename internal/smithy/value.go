@@ -102,10 +102,6 @@ func stringValue(text string) *document.Value {
 
 func boolValue(b bool) *document.Value { return &document.Value{Kind: document.Bool, Bool: b} }
 
-func numberValue(text string) *document.Value {
-	return &document.Value{Kind: document.Number, Text: text}
-}
-
 func object(members ...document.Member) *document.Value {
 	return &document.Value{Kind: document.Object, Members: members}
 }
