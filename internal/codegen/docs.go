@@ -6,6 +6,7 @@ import (
 	"html"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -73,7 +74,16 @@ func (d *docWriter) page(name string, write func()) File {
 	d.Reset()
 	d.printf("<!-- %s -->\n", marker)
 	write()
-	return File{Path: "docs/" + name, Data: []byte(strings.TrimRight(d.String(), "\n") + "\n"), Mode: Generated}
+	return File{Path: "docs/" + name, Data: []byte(strings.Map(printable, strings.TrimRight(d.String(), "\n")) + "\n"), Mode: Generated}
+}
+
+// printable drops the control characters that descriptions and patterns may bring along:
+// with a NUL among them, many programs take a page for no text.
+func printable(r rune) rune {
+	if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		return -1
+	}
+	return r
 }
 
 func (d *docWriter) resource() {

@@ -182,3 +182,25 @@ func TestDocsLinks(t *testing.T) {
 		}
 	}
 }
+
+// TestDocsHoldNoControlCharacters drops them wherever they stand in a schema.
+func TestDocsHoldNoControlCharacters(t *testing.T) {
+	text := `{"typeName": "Aa::Bb::Cc", "description": "a\u0000b\u001b[31mc\td\ne\u0085f", "additionalProperties": false,
+ "properties": {"Id": {"type": "string", "description": "x\u0007y", "pattern": "^\u0001$", "enum": ["p\u0002q"]}},
+ "createOnlyProperties": ["/properties/Id"], "primaryIdentifier": ["/properties/Id"], "tagging": {"taggable": false}}`
+	s, problems := schema.Load("s", []byte(text), schema.Config{})
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	page := fileNamed(t, docs(s, "Aa::Bb::Cc"), "docs/README.md")
+	for _, r := range page {
+		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+			t.Errorf("the page holds %U", r)
+		}
+	}
+	for _, part := range []string{"ab[31mc", "xy", "pq"} {
+		if !strings.Contains(page, part) {
+			t.Errorf("the page lacks %q:\n%s", part, page)
+		}
+	}
+}
