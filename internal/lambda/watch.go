@@ -51,7 +51,7 @@ var DefaultIgnore = []string{"bin", "build", "dist", "node_modules", "target", "
 
 // A Build is the outcome of one run of the build command.
 type Build struct {
-	Changed  []string // sources that caused it, sorted, at most 10; relative to their folder of Dirs
+	Changed  []string // sources that caused it, sorted, at most 10; relative to Dir, or to their folder of Dirs outside of it
 	Duration time.Duration
 	Output   string // of the command, at most the last 256 KiB
 	Err      error  // nil after a good build; the functions are unchanged otherwise
@@ -152,8 +152,11 @@ func (c *WatchConfig) build(ctx context.Context, changed []string) Build {
 	return Build{Changed: changed[:min(len(changed), 10)], Duration: time.Since(started), Output: string(output), Err: err}
 }
 
-// display shortens a path to what is below its folder.
+// display shortens a path to what is below Dir, else below its folder.
 func (c *WatchConfig) display(path string) string {
+	if rel, err := filepath.Rel(c.Dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
 	for _, dir := range c.Dirs {
 		if rel, err := filepath.Rel(c.path(dir), path); err == nil && filepath.IsLocal(rel) {
 			return rel
