@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ func annotate(flags *pflag.FlagSet, mark string, names ...string) {
 //     options that the official tool does not have never make one ambiguous
 //   - options of a command may stand before its sub-command: init -t A::B::C go
 //   - an option marked multiValue takes all the words up to the next option
+//   - --version before a command is all that counts
 //   - the value of an option never begins with "-", unless it is "-" or a negative number
 //
 // The words of the command come first in the result, options keep their order, and what
@@ -60,6 +62,9 @@ func normalize(root *cobra.Command, args []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		if n.version {
+			return []string{"--version"}, nil
+		}
 	}
 	return append(n.path, n.rest...), nil
 }
@@ -68,6 +73,7 @@ type normalizer struct {
 	command *cobra.Command // the command that the words so far name
 	path    []string       // those words
 	rest    []string       // options and arguments
+	version bool           // --version was seen
 	plain   bool           // an argument was seen: no more sub-commands
 }
 
@@ -106,6 +112,10 @@ func (n *normalizer) word(word string) error {
 func (n *normalizer) long(word string, args []string) ([]string, error) {
 	name, value, hasValue := strings.Cut(word[2:], "=")
 	flag, err := n.find(name)
+	var unknown *usageError
+	if errors.As(err, &unknown) && unknown.hint == helpHint(n.command) {
+		unknown.hint = n.unknownHint(word, args)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +124,7 @@ func (n *normalizer) long(word string, args []string) ([]string, error) {
 
 // flag writes an option with its value, taking the value from args if need be.
 func (n *normalizer) flag(flag *pflag.Flag, shown, value string, hasValue bool, args []string) ([]string, error) {
+	n.version = flag.Name == "version" && !n.command.HasParent()
 	if flag.NoOptDefVal != "" { // it needs no value
 		if hasValue {
 			if flag.Value.Type() != "bool" {
@@ -149,7 +160,7 @@ func (n *normalizer) short(word string, args []string) ([]string, error) {
 			flag = n.lookup(func(f *pflag.FlagSet) *pflag.Flag { return f.ShorthandLookup(letter) })
 		}
 		if flag == nil {
-			return nil, &usageError{command: n.command, message: fmt.Sprintf("unknown option -%s", strings.ToValidUTF8(word[i:], "?")), hint: helpHint(n.command)}
+			return nil, &usageError{command: n.command, message: fmt.Sprintf("unknown option -%s", strings.ToValidUTF8(word[i:], "?")), hint: n.unknownHint(word, args)}
 		}
 		if flag.NoOptDefVal == "" {
 			value := strings.TrimPrefix(word[i+1:], "=")
@@ -241,6 +252,18 @@ func negative(word string) bool {
 func flagHint(flag *pflag.Flag) string {
 	name, usage := pflag.UnquoteUsage(flag)
 	return fmt.Sprintf("--%s %s: %s", flag.Name, name, usage)
+}
+
+// unknownHint is what there is to say of an option that no command has. It may be one of
+// the program whose arguments stand behind "--".
+func (n *normalizer) unknownHint(word string, args []string) string {
+	if !strings.Contains(n.command.Use, "[-- ") {
+		return helpHint(n.command)
+	}
+	if len(args) > 0 && !optionLike(args[0]) {
+		word += " " + args[0]
+	}
+	return fmt.Sprintf("options of pytest stand behind --: %s -- %s", n.command.CommandPath(), strings.ToValidUTF8(word, "?"))
 }
 
 func helpHint(cmd *cobra.Command) string {

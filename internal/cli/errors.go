@@ -109,7 +109,7 @@ func (c *console) show(cmd *cobra.Command, err error, args []string) int {
 		if usage.command != nil {
 			cmd = usage.command
 		}
-		c.notef("%s\n%s: error: %s\n", usageLine(cmd), cmd.CommandPath(), usage.message)
+		c.notef("%s\n%s: error: %s\n", shortUsage(cmd), cmd.CommandPath(), usage.message)
 		c.hint(usage.hint)
 		return exitUsage
 	case errors.As(err, &exit):

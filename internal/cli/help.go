@@ -42,6 +42,15 @@ func usageLine(cmd *cobra.Command) string {
 	return wrap(b.String(), 100)
 }
 
+// shortUsage is the synopsis that stands above an error: without the options.
+func shortUsage(cmd *cobra.Command) string {
+	_, arguments, _ := strings.Cut(cmd.Use, " ")
+	if arguments == "" && cmd.HasAvailableSubCommands() {
+		arguments = "COMMAND …"
+	}
+	return strings.TrimRight("usage: "+cmd.CommandPath()+" [OPTION …] "+arguments, " ")
+}
+
 // wrap breaks a synopsis between its bracketed parts.
 func wrap(text string, width int) string {
 	indent := strings.Repeat(" ", len("usage: "))

@@ -167,7 +167,7 @@ func (c *console) settleType(ctx context.Context, w wizard, opts initOptions, co
 	kind, ok := parseKind(opts.kind)
 	if !ok {
 		if opts.kind != "" {
-			c.notef("%s\n", kindError)
+			c.notef("option --artifact-type: %q is refused. %s\n", opts.kind, kindError)
 		}
 		if kind, err = w.kind(ctx); err != nil {
 			return err
@@ -176,7 +176,7 @@ func (c *console) settleType(ctx context.Context, w wizard, opts initOptions, co
 	config.Kind, config.TypeName = kind, opts.typeName
 	if !project.ValidTypeName(kind, config.TypeName) {
 		if config.TypeName != "" {
-			c.notef("%s\n", typeNameError(kind))
+			c.notef("option --type-name: %q is refused. %s\n", config.TypeName, typeNameError(kind))
 		}
 		if config.TypeName, err = w.typeName(ctx, kind); err != nil {
 			return err
@@ -213,7 +213,7 @@ func (c *console) settleLanguage(ctx context.Context, w wizard, opts initOptions
 	}
 	if !validImportPath(config.ImportPath) {
 		if config.ImportPath != "" {
-			c.notef("%s\n", importPathError)
+			c.notef("option --import-path: %q is refused. %s\n", opts.importPath, importPathError)
 		}
 		config.ImportPath, err = w.importPath(ctx, "example.com/"+strings.ToLower(strings.ReplaceAll(config.TypeName, "::", "-")))
 	}

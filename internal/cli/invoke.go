@@ -194,7 +194,11 @@ func (c *console) readRequest(ctx context.Context, opts *invokeOptions, args []s
 		pointer, text, ok := strings.Cut(assignment, "=")
 		at, valid := document.ParsePointer(pointer)
 		if !ok || !valid || len(at) == 0 {
-			return nil, usagef("option --set: %q is not of the form /POINTER=VALUE", assignment)
+			err := &usageError{message: fmt.Sprintf("option --set: %q is not of the form /POINTER=VALUE", assignment)}
+			if ok && pointer != "" && pointer[0] != '/' {
+				err.hint = "a pointer begins with a slash: --set /" + assignment
+			}
+			return nil, err
 		}
 		var value any = text
 		if parsed, problems := document.ParseJSON("--set", []byte(text), document.Limits{}); !problems.HasErrors() {

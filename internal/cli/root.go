@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,6 +65,7 @@ Long options may be shortened as long as they stay unambiguous: --dry is --dry-r
 	root.SetHelpCommand(newHelp(c))
 	root.InitDefaultHelpCmd()
 	eachCommand(root, func(cmd *cobra.Command) {
+		cmd.SetFlagErrorFunc(flagError)
 		cmd.Flags().SortFlags = false
 		cmd.Flags().BoolP("help", "h", false, "show this help and exit")
 		completeValues(cmd)
@@ -76,6 +79,27 @@ Long options may be shortened as long as they stay unambiguous: --dry is --dry-r
 		}
 	})
 	return root
+}
+
+// flagError says in words of our own what is wrong with the value of an option.
+func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	flag, cause := invalid.GetFlag(), errors.Unwrap(err)
+	why := cause.Error()
+	wanted := map[string]string{
+		"int": "a whole number", "uint": "a whole number from 0", "uint64": "a whole number from 0", "float64": "a number",
+		"bool": "true or false", "duration": "a time such as 30s or 5m",
+	}[flag.Value.Type()]
+	switch {
+	case errors.Is(cause, strconv.ErrRange):
+		why = "it is too large or too small"
+	case wanted != "":
+		why = "it is not " + wanted
+	}
+	return &usageError{command: cmd, message: fmt.Sprintf("option --%s: %q is refused: %s", flag.Name, invalid.GetValue(), why), hint: flagHint(flag)}
 }
 
 // completeValues tells shells the values of options that are one of a few words.

@@ -54,6 +54,11 @@ also whenever a source changes.`,
       --function-name TypeFunction --payload file://event.json out.json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			ip := net.ParseIP(opts.host)
+			if !opts.allowRemote && (opts.host == "" || ip != nil && !ip.IsLoopback()) {
+				return withHint(fmt.Errorf("--host %s: other machines could run the functions, without authentication", opts.host),
+					"--allow-remote lets them; without it, listen on 127.0.0.1")
+			}
 			p, _, err := c.loadProject(cmd.Context())
 			if err != nil {
 				return err
@@ -271,7 +276,11 @@ func (c *console) runBuild(ctx context.Context, p *project.Project, command []st
 		return ctx.Err()
 	}
 	if err != nil {
-		return &downstreamError{fmt.Errorf("the handlers do not build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
+		err = &downstreamError{fmt.Errorf("the handlers do not build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
+		if c.home() == "" {
+			return withHint(err, "the environment names no home folder, where Go keeps what it has built: set HOME, or set GOCACHE and GOPATH to folders of yours")
+		}
+		return err
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -9,6 +10,18 @@ import (
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/project"
 )
+
+// TestBuildWithoutHome says what Go lacks where the environment names no home folder.
+func TestBuildWithoutHome(t *testing.T) {
+	dir := t.TempDir()
+	c := &console{Env: &Env{Stderr: io.Discard, Dir: dir}}
+	err := c.runBuild(t.Context(), &project.Project{Dir: dir}, []string{"go", "build", "./cmd"})
+	var hinted *hintedError
+	var downstream *downstreamError
+	if !errors.As(err, &downstream) || !errors.As(err, &hinted) || !strings.Contains(hinted.hint, "set HOME, or set GOCACHE and GOPATH") {
+		t.Errorf("the error is %v", err)
+	}
+}
 
 // TestHandlersOfOthers calls handlers that cfn cannot start where they usually are, and
 // says what to do if none are there.
