@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -26,7 +28,7 @@ Put the line into the start-up file of the shell to keep it.`,
 			root := cmd.Root()
 			switch args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(c.Stdout, true)
+				return c.bashCompletion(root)
 			case "zsh":
 				return root.GenZshCompletion(c.Stdout)
 			case "fish":
@@ -36,6 +38,58 @@ Put the line into the start-up file of the shell to keep it.`,
 		},
 	}
 }
+
+// bashCompletion prints the library's script, which calls a function of the package
+// bash-completion, with a replacement for it: many machines do not have the package.
+func (c *console) bashCompletion(root *cobra.Command) error {
+	var script strings.Builder
+	if err := root.GenBashCompletionV2(&script, true); err != nil {
+		return err
+	}
+	const call = `    _get_comp_words_by_ref "$@" cur prev words cword` + "\n"
+	before, after, found := strings.Cut(script.String(), call)
+	if !found {
+		return bugError{err: errors.New("the script for bash does not look for its words where it did")}
+	}
+	c.printf("%s%s%s", before, `    if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+    `+call+`    else
+        __cfn_words
+    fi
+`, after)
+	c.printf("%s", bashWords)
+	return nil
+}
+
+// bashWords sets the variables that completion functions start from. The shell splits
+// words at "=" and ":", as in --format=json and Acme::Foo::Bar; here they are whole.
+const bashWords = `
+# What bash-completion does for this script, where that package is not installed.
+__cfn_words()
+{
+    local i word rest=$COMP_LINE last=0
+    words=()
+    cword=0
+    for ((i = 0; i < ${#COMP_WORDS[@]}; i++)); do
+        word=${COMP_WORDS[i]}
+        if ((i > 0)) && [[ $rest != [[:space:]]* ]] && [[ $word == [=:]* || ${COMP_WORDS[i-1]} == *[=:] ]]; then
+            words[last]=${words[last]}$word
+        else
+            last=${#words[@]}
+            words[last]=$word
+        fi
+        rest=${rest#"${rest%%[![:space:]]*}"}
+        rest=${rest#"$word"}
+        if ((i == COMP_CWORD)); then
+            cword=$last
+        fi
+    done
+    cur=${words[cword]}
+    prev=
+    if ((cword > 0)); then
+        prev=${words[cword-1]}
+    fi
+}
+`
 
 // exactArguments is for commands with a fixed number of arguments.
 func exactArguments(n int, what string) cobra.PositionalArgs {
