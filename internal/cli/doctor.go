@@ -220,6 +220,24 @@ func (c *console) diagnoseProject(ctx context.Context, d *diagnosis) (language s
 		d.OK = false
 		d.Advice = append(d.Advice, "the project has errors: cfn validate shows them")
 	}
+	if p == nil && exists(filepath.Join(c.projectDir(), "go.mod")) {
+		state.Language = "go" // what the settings would say if they could be read
+	}
+	if p != nil && p.Language == "go" {
+		in, err := c.codegenInput(p, nil)
+		if err != nil {
+			return "", err
+		}
+		unbuildable, err := p.CheckGoMod(in.Flavour)
+		if err != nil {
+			return "", err
+		}
+		for _, problem := range unbuildable {
+			d.OK = false
+			state.Warnings++
+			d.Advice = append(d.Advice, problem.Message+": "+problem.Hint)
+		}
+	}
 	state.Log = writable(c.projectDir())
 	if !state.Log {
 		d.Advice = append(d.Advice, "the project's folder cannot be written: there will be no rpdk.log, and nothing can be generated")
