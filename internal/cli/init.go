@@ -151,7 +151,7 @@ func (c *console) settleOverwrite(ctx context.Context, w wizard, config *project
 	if err := problems.Err(); err != nil {
 		return withHint(err, "--force overwrites the settings")
 	}
-	yes, err := w.overwrite(ctx, p.TypeName)
+	yes, err := w.overwrite(ctx, p)
 	if err != nil {
 		return err
 	}

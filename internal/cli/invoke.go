@@ -149,7 +149,7 @@ func (c *console) invoke(ctx context.Context, opts *invokeOptions, kind string, 
 	}
 	want := map[string]schema.Kind{"resource": schema.Resource, "hook": schema.Hook}[kind]
 	if p.Kind != want {
-		return withHint(fmt.Errorf("%s is no %s: its artifact type is %s", p.TypeName, kind, p.Kind), "%s", map[schema.Kind]string{
+		return withHint(fmt.Errorf("%s is not a %s: its artifact type is %s", p.TypeName, kind, p.Kind), "%s", map[schema.Kind]string{
 			schema.Resource: "cfn invoke resource calls its handlers", schema.Hook: "cfn invoke hook calls its handlers", schema.Module: "a module has no handlers",
 		}[p.Kind])
 	}

@@ -487,7 +487,7 @@ func (c *console) settleModel(opts *initOptions, config *project.InitConfig) err
 	}
 	chosen := schemas[i]
 	if !project.ValidTypeName(schema.Resource, chosen.TypeName) {
-		return withHint(fmt.Errorf("%s is no name for a type", chosen.TypeName), "give the resource a name with the member name of the trait cfnResource")
+		return withHint(fmt.Errorf("%s is not a name for a type", chosen.TypeName), "give the resource a name with the member name of the trait cfnResource")
 	}
 	path := filepath.Join(c.projectDir(), chosen.File)
 	if _, err := os.Stat(path); err == nil && !config.Overwrite {

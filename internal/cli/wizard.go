@@ -18,7 +18,7 @@ import (
 // A wizard asks what the options of init do not say. Every answer is valid. An error
 // means that there is none: the user gave up or the input ended.
 type wizard interface {
-	overwrite(ctx context.Context, typeName string) (bool, error)
+	overwrite(ctx context.Context, p *project.Project) (bool, error)
 	kind(ctx context.Context) (schema.Kind, error)
 	typeName(ctx context.Context, kind schema.Kind) (string, error)
 	importPath(ctx context.Context, suggestion string) (string, error)
@@ -34,7 +34,7 @@ func (c *console) newWizard() wizard {
 	if c.format == "json" {
 		say = c.notef
 	}
-	return &questions{in: bufio.NewScanner(c.Stdin), say: say}
+	return &questions{in: bufio.NewScanner(c.Stdin), say: say, note: c.notef}
 }
 
 // errAborted is how init ends when the user gives up.
@@ -79,8 +79,9 @@ func validImportPath(path string) bool {
 // questions asks as the official tool does: a question, ">> ", an answer on one line, and
 // again after a wrong one.
 type questions struct {
-	in  *bufio.Scanner
-	say func(format string, args ...any)
+	in   *bufio.Scanner
+	say  func(format string, args ...any)
+	note func(format string, args ...any) // what is no question
 }
 
 // ask repeats the question until the answer is accepted.
@@ -132,8 +133,11 @@ func (q *questions) read(ctx context.Context, flag string) (string, error) {
 	}
 }
 
-func (q *questions) overwrite(ctx context.Context, typeName string) (yes bool, err error) {
-	err = q.ask(ctx, "Found existing settings - overwrite (y/N)?\n"+typeName, "--force", func(answer string) string {
+func (q *questions) overwrite(ctx context.Context, p *project.Project) (yes bool, err error) {
+	if lost := p.Authored(); len(lost) > 0 {
+		q.note("With y, these files of yours are replaced: %s\n", strings.Join(lost, ", "))
+	}
+	err = q.ask(ctx, "Found existing settings - overwrite (y/N)?\n"+p.TypeName, "--force", func(answer string) string {
 		answer = strings.ToLower(answer)
 		yes = answer == "y" || answer == "yes"
 		return ""
@@ -201,10 +205,14 @@ func (f *form) run(ctx context.Context, field huh.Field) error {
 	return nil
 }
 
-func (f *form) overwrite(ctx context.Context, typeName string) (yes bool, err error) {
+func (f *form) overwrite(ctx context.Context, p *project.Project) (yes bool, err error) {
+	description := "Overwrite all its files?"
+	if lost := p.Authored(); len(lost) > 0 {
+		description += "\nThese of yours, too: " + strings.Join(lost, ", ")
+	}
 	err = f.run(ctx, huh.NewConfirm().
-		Title("There is a project here already: "+typeName).
-		Description("Overwrite all its files?").
+		Title("There is a project here already: "+p.TypeName).
+		Description(description).
 		Affirmative("Overwrite").Negative("Leave it").Value(&yes))
 	return yes, err
 }

@@ -114,16 +114,16 @@ var (
 
 func (in *Input) check() error {
 	if !typeNamePattern.MatchString(in.TypeName) {
-		return fmt.Errorf("generate: %q is no name of a type; write Organization::Service::Name", in.TypeName)
+		return fmt.Errorf("generate: %q is not the name of a type; write Organization::Service::Name", in.TypeName)
 	}
 	if in.Language != "go" {
 		return nil
 	}
 	if !importPathPattern.MatchString(in.ImportPath) {
-		return fmt.Errorf("generate sources of %s: %q is no Go import path; set import_path in the settings to something like example.com/my/module", in.TypeName, in.ImportPath)
+		return fmt.Errorf("generate sources of %s: %q is not a Go import path; set import_path in the settings to something like example.com/my/module", in.TypeName, in.ImportPath)
 	}
 	if !entrypointPattern.MatchString(in.Entrypoint) {
-		return fmt.Errorf("generate sources of %s: the entrypoint %q is no file name; Go projects have \"bootstrap\"", in.TypeName, in.Entrypoint)
+		return fmt.Errorf("generate sources of %s: the entrypoint %q is not a file name; Go projects have \"bootstrap\"", in.TypeName, in.Entrypoint)
 	}
 	return nil
 }

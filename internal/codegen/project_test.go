@@ -312,11 +312,11 @@ func TestNamesAreChecked(t *testing.T) {
 		in   Input
 		want string
 	}{
-		{Input{ImportPath: ""}, `"" is no Go import path`},
-		{Input{ImportPath: "a\"\nb"}, "is no Go import path"},
-		{Input{ImportPath: "a//b"}, "is no Go import path"},
-		{Input{ImportPath: "a/b", Entrypoint: "x; rm -rf ~"}, "is no file name"},
-		{Input{ImportPath: "a/b", TypeName: "Aa::Bb::Cc\n"}, "is no name of a type"},
+		{Input{ImportPath: ""}, `"" is not a Go import path`},
+		{Input{ImportPath: "a\"\nb"}, "is not a Go import path"},
+		{Input{ImportPath: "a//b"}, "is not a Go import path"},
+		{Input{ImportPath: "a/b", Entrypoint: "x; rm -rf ~"}, "is not a file name"},
+		{Input{ImportPath: "a/b", TypeName: "Aa::Bb::Cc\n"}, "is not the name of a type"},
 	} {
 		c.in.Schema, c.in.Language = s, "go"
 		if _, err := Generate(c.in); err == nil || !strings.Contains(err.Error(), c.want) {

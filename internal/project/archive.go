@@ -183,7 +183,7 @@ func (p *Project) CheckBuilt() error {
 	}
 	binary, err := elf.NewFile(file)
 	if err != nil {
-		return &BuildError{fmt.Sprintf("%s is no program for Linux, on which the handlers run", p.Name(name)), build + name + " ./cmd"}
+		return &BuildError{fmt.Sprintf("%s is not a program for Linux, on which the handlers run", p.Name(name)), build + name + " ./cmd"}
 	}
 	defer func() { _ = binary.Close() }() // only read
 	if binary.Machine != elf.EM_X86_64 {

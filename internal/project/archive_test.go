@@ -200,8 +200,8 @@ func TestArchiveOfAModule(t *testing.T) {
 func TestHandlersThatCannotBePacked(t *testing.T) {
 	tests := []struct{ name, binary, want string }{
 		{"not built", "", "the handlers are not built: there is no bin/bootstrap"},
-		{"built for a Mac", "\xcf\xfa\xed\xfe" + strings.Repeat("\x00", 60), "bin/bootstrap is no program for Linux, on which the handlers run"},
-		{"empty", "\n", "bin/bootstrap is no program for Linux, on which the handlers run"},
+		{"built for a Mac", "\xcf\xfa\xed\xfe" + strings.Repeat("\x00", 60), "bin/bootstrap is not a program for Linux, on which the handlers run"},
+		{"empty", "\n", "bin/bootstrap is not a program for Linux, on which the handlers run"},
 		{"built for ARM", elfHeader(arm), "bin/bootstrap is built for another processor than x86-64, on which the handlers run"},
 	}
 	for _, test := range tests {

@@ -57,7 +57,7 @@ func (p *Project) Canaries() ([]codegen.File, diag.List, error) {
 	count := 0
 	for _, name := range slices.Compact(names) {
 		if !strings.HasPrefix(name, "inputs_") || path.Base(name) != name {
-			c.warn(diag.Range{File: p.Name(SettingsFile)}, fmt.Sprintf("canarySettings names %q, which is no file of inputs", name), "such files are called inputs_1.json, inputs_2.json …")
+			c.warn(diag.Range{File: p.Name(SettingsFile)}, fmt.Sprintf("canarySettings names %q, which is not a file of inputs", name), "such files are called inputs_1.json, inputs_2.json …")
 			continue
 		}
 		data, err := document.ReadFile(p.Path(canaryInputs+"/"+name), maxDocument)

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"maps"
@@ -107,5 +108,62 @@ func TestInitThatFailsChangesNothing(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "nowhere")); !os.IsNotExist(err) {
 		t.Error("made the folder")
+	}
+}
+
+// TestInitFillsExampleInputs writes inputs that the schema accepts.
+func TestInitFillsExampleInputs(t *testing.T) {
+	dir := t.TempDir()
+	text := `{"typeName": "Acme::Foo::Bar", "description": "d", "additionalProperties": false, "required": ["Due", "Code"],
+ "properties": {"Id": {"type": "string"}, "Due": {"type": "string", "format": "date-time"}, "Code": {"type": "string", "pattern": "^[A-Z]{4}$"}, "Note": {"type": "string"}},
+ "readOnlyProperties": ["/properties/Id"], "primaryIdentifier": ["/properties/Id"], "tagging": {"taggable": false},
+ "handlers": {"create": {"permissions": ["acme:Create"]}, "update": {"permissions": ["acme:Update"]}}}`
+	if _, problems, err := Init(t.Context(), dir, "", InitConfig{Kind: schema.Resource, TypeName: "Acme::Foo::Bar", ImportPath: "example.com/bar", Version: "1.2.3", Schema: []byte(text)}); err != nil || problems.HasErrors() {
+		t.Fatal(problems, err)
+	}
+	s, problems := schema.Load("s", []byte(text), schema.Config{})
+	if problems.HasErrors() {
+		t.Fatal(problems)
+	}
+	models := map[string]map[string]any{}
+	for _, name := range []string{"create", "update"} {
+		data, err := os.ReadFile(filepath.Join(dir, "example_inputs", "inputs_1_"+name+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var model map[string]any
+		if err := json.Unmarshal(data, &model); err != nil || len(s.Check(model, schema.CheckConfig{})) > 0 || model["Due"] == nil || model["Id"] != nil {
+			t.Errorf("%s: %v\n%s", name, err, data)
+		}
+		models[name] = model
+	}
+	if models["create"]["Due"] == models["update"]["Due"] && models["create"]["Code"] == models["update"]["Code"] && models["create"]["Note"] == models["update"]["Note"] {
+		t.Errorf("nothing is updated: %v", models)
+	}
+}
+
+func TestAuthored(t *testing.T) {
+	dir := t.TempDir()
+	if _, _, err := Init(t.Context(), dir, "", InitConfig{Kind: schema.Hook, TypeName: "Acme::Foo::Bar", ImportPath: "example.com/bar", Version: "1.2.3"}); err != nil {
+		t.Fatal(err)
+	}
+	p, _, err := Open(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Every file that is not generated is named, but for the settings, which are merged,
+	// and target schemas.
+	files := tree(t, dir)
+	authored := map[string]bool{SettingsFile: true, "target-schemas/aws-s3-bucket.json": true}
+	for _, name := range p.Authored() {
+		authored[name] = true
+		if _, found := files[name]; !found {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	for name, text := range files {
+		if !authored[name] && !generated(name, []byte(text)) {
+			t.Errorf("%s is not named", name)
+		}
 	}
 }

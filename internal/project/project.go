@@ -61,7 +61,7 @@ func (e *NotFoundError) Error() string {
 	if where == "" {
 		where = "this folder"
 	}
-	return fmt.Sprintf("%s is no extension project: there is no %s", where, SettingsFile)
+	return fmt.Sprintf("%s is not an extension project: there is no %s", where, SettingsFile)
 }
 
 // Open reads the settings of the project in dir. label is what messages call the folder,

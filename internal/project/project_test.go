@@ -21,13 +21,13 @@ func TestParseSettings(t *testing.T) {
 		{"module", `{"artifact_type": "MODULE", "typeName": "Aa::Bb::Cc::MODULE", "settings": {"protocolVersion": "1.0.0"}}`, ""},
 		{"unknown keys", `{"contractSettings": {}, "typeName": "Aa::Bb::Cc", ` + rest, ""},
 		{"empty file", ``, "f:1:1: error: the document ends where a value should be [document/syntax]"},
-		{"list", `[]`, "f:1:1: error: the settings are no JSON object but of type array [project/wrong-type]"},
+		{"list", `[]`, "f:1:1: error: the settings are of type array, not a JSON object [project/wrong-type]"},
 		{"kind in lower case", `{"artifact_type": "hook", "typeName": "Aa::Bb::Cc", ` + rest, "f:1:19: error: artifact_type is none of the kinds of extension [project/artifact-type]"},
 		{"kind is null", `{"artifact_type": null, "typeName": "Aa::Bb::Cc", ` + rest, "f:1:19: error: artifact_type is none of the kinds of extension [project/artifact-type]"},
 		{"no name", `{` + rest, `f:1:1: error: the key "typeName" is missing [project/missing-key]`},
-		{"name with a newline", `{"typeName": "Aa::Bb::Cc\n", ` + rest, `f:1:14: error: "Aa::Bb::Cc\n" is no type name of a resource [project/type-name]`},
-		{"module without its kind", `{"typeName": "Aa::Bb::Cc::MODULE", ` + rest, `f:1:14: error: "Aa::Bb::Cc::MODULE" is no type name of a resource [project/type-name]`},
-		{"one letter", `{"typeName": "A::Bb::Cc", ` + rest, `f:1:14: error: "A::Bb::Cc" is no type name of a resource [project/type-name]`},
+		{"name with a newline", `{"typeName": "Aa::Bb::Cc\n", ` + rest, `f:1:14: error: "Aa::Bb::Cc\n" is not a type name of a resource [project/type-name]`},
+		{"module without its kind", `{"typeName": "Aa::Bb::Cc::MODULE", ` + rest, `f:1:14: error: "Aa::Bb::Cc::MODULE" is not a type name of a resource [project/type-name]`},
+		{"one letter", `{"typeName": "A::Bb::Cc", ` + rest, `f:1:14: error: "A::Bb::Cc" is not a type name of a resource [project/type-name]`},
 		{"language is a number", `{"typeName": "Aa::Bb::Cc", "language": 1, "runtime": "r", "entrypoint": null, "settings": {"protocolVersion": "2.0.0"}}`, "f:1:40: error: language is of type number, not a string [project/wrong-type]"},
 		{"runtime is null", `{"typeName": "Aa::Bb::Cc", "language": "go", "runtime": null, "entrypoint": null, "settings": {"protocolVersion": "2.0.0"}}`, "f:1:57: error: runtime is of type null, not a string [project/wrong-type]"},
 		{"unknown language", `{"typeName": "Aa::Bb::Cc", "language": "cobol", "runtime": "r", "entrypoint": null, "settings": {"protocolVersion": "2.0.0"}}`,
@@ -86,7 +86,7 @@ func TestOpenNamesTheProjectAbove(t *testing.T) {
 	write(t, dir, "a/b/file", "")
 	_, _, err := Open(filepath.Join(dir, "a", "b"), "here")
 	var none *NotFoundError
-	if !errors.As(err, &none) || none.Above != dir || !strings.HasPrefix(err.Error(), "here is no extension project") {
+	if !errors.As(err, &none) || none.Above != dir || !strings.HasPrefix(err.Error(), "here is not an extension project") {
 		t.Errorf("got %v", err)
 	}
 }

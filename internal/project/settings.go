@@ -95,7 +95,7 @@ func (c *settingsCheck) add(id string, severity diag.Severity, at diag.Range, po
 
 func (c *settingsCheck) run() Settings {
 	if c.root.Kind != document.Object {
-		c.add("wrong-type", diag.Error, c.root.At, "", fmt.Sprintf("the settings are no JSON object but of type %s", c.root.Kind), "cfn init writes valid settings")
+		c.add("wrong-type", diag.Error, c.root.At, "", fmt.Sprintf("the settings are of type %s, not a JSON object", c.root.Kind), "cfn init writes valid settings")
 		return Settings{}
 	}
 	if n := dumpedSize(c.root); n > maxSettings {
@@ -182,7 +182,7 @@ func (c *settingsCheck) typeName(s Settings) {
 	} else if ValidTypeName(schema.Module, s.TypeName) {
 		hint = `names that end in ::MODULE belong to modules: write "artifact_type": "MODULE"`
 	}
-	c.add("type-name", diag.Error, c.root.Get("typeName").At, "/typeName", fmt.Sprintf("%q is no type name of a %s", s.TypeName, strings.ToLower(string(s.Kind))), hint)
+	c.add("type-name", diag.Error, c.root.Get("typeName").At, "/typeName", fmt.Sprintf("%q is not a type name of a %s", s.TypeName, strings.ToLower(string(s.Kind))), hint)
 }
 
 func (c *settingsCheck) protocol(options *document.Value) {

@@ -161,7 +161,7 @@ func (p *Project) readTargetInfo(known map[string]*Target, data []byte) diag.Lis
 		return problems
 	}
 	if root.Kind != document.Object {
-		return diag.List{{ID: "project/wrong-type", At: root.At, Message: "the hook's targets are no JSON object", Hint: `write {"TYPE NAME": {"Schema": {…}}}`}}
+		return diag.List{{ID: "project/wrong-type", At: root.At, Message: "the hook's targets are not a JSON object", Hint: `write {"TYPE NAME": {"Schema": {…}}}`}}
 	}
 	for _, m := range root.Members {
 		t := &Target{Name: m.Key, Info: m.Value}
