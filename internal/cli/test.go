@@ -176,7 +176,7 @@ func (opts *testOptions) checkSuite() error {
 	case opts.timeScale < 0 || opts.timeScale > 1000:
 		return usagef("option --time-scale: %g is not between 0 and 1000", opts.timeScale)
 	case opts.parallel < 1:
-		return usagef("option --parallel: %d is no number of sets", opts.parallel)
+		return usagef("option --parallel: %d is not a number of sets", opts.parallel)
 	}
 	selection := &opts.arguments.Selection
 	selection.Suite = contract.Suite(opts.suite)
@@ -230,7 +230,7 @@ func (c *console) testConfig(ctx context.Context, opts *testOptions, p *project.
 		config.Faults = &contract.Faults{}
 	}
 	if opts.enforceTimeout <= 0 {
-		return config, usagef("option --enforce-timeout: %d is no number of seconds", opts.enforceTimeout)
+		return config, usagef("option --enforce-timeout: %d is not a number of seconds", opts.enforceTimeout)
 	}
 	exports, err := c.readExports(ctx, opts)
 	if err != nil {
@@ -271,12 +271,15 @@ func (c *console) testConfig(ctx context.Context, opts *testOptions, p *project.
 	return config, nil
 }
 
+// maxTestFile bounds, in bytes, the files that a run is told to read.
+const maxTestFile = 8 << 20
+
 // readExample reads the failing example that is to be run again.
 func (c *console) readExample(name string, s *schema.Schema) (*contract.Example, error) {
 	if name == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(c.path(name))
+	data, err := document.ReadFile(c.path(name), maxTestFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the failing example: %w", err)
 	}
@@ -330,7 +333,7 @@ func (c *console) readExports(ctx context.Context, opts *testOptions) (contract.
 	}
 	given := map[string]string{}
 	if name := opts.exports; name != "" {
-		data, err := os.ReadFile(c.path(name))
+		data, err := document.ReadFile(c.path(name), maxTestFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("there is no file %s with exports", name)
 		}

@@ -321,20 +321,15 @@ func (l *loader) check(doc *document.Value, model map[string]any) {
 // read reads a JSON file with its exports put in. The document is nil if there is none
 // or it is faulty.
 func (l *loader) read(name string, set int) (*document.Value, error) {
-	file, err := l.cfg.Files.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	data, err := document.ReadFS(l.cfg.Files, name, maxInput)
+	var large *document.TooLargeError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the inputs: %w", err)
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.Size() > maxInput {
-		l.report(diag.Error, "inputs/not-a-model", diag.Range{File: l.cfg.Label + name}, fmt.Sprintf("the file has %d bytes, more than the %d that are read", info.Size(), maxInput), "")
+	case errors.As(err, &large):
+		l.report(diag.Error, "inputs/not-a-model", diag.Range{File: l.cfg.Label + name}, fmt.Sprintf("the file has more than the %d bytes that are read", large.Max), "")
 		return nil, nil
-	}
-	data, err := fs.ReadFile(l.cfg.Files, name)
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("read the inputs: %w", err)
 	}
 	data, ok := l.substitute(name, set, data)
