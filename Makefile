@@ -22,11 +22,14 @@ build: ## build bin/cfn, one static binary
 demo: build ## build, then take a complete resource type through its whole contract
 	@PATH="$(CURDIR)/bin:$$PATH" sh examples/demo.sh
 
+# -v, for the reasons of skipped tests, which a plain "go test" keeps to itself.
+GOTEST = { go test -v ./... 2>&1; echo "exit $$?"; } | awk -f $(CURDIR)/.ci/summary.awk
+
 .PHONY: test
 test: ## run every test; what a test lacks on this machine is said in a line
 	go vet ./...
-	go test ./...
-	@set -e; for m in $(NESTED); do echo "== $$m"; (cd $$m && go vet ./... && go test ./...); done
+	@$(GOTEST)
+	@set -e; for m in $(NESTED); do echo "== $$m"; (cd $$m && go vet ./... && $(GOTEST)); done
 
 .PHONY: race
 race: ## the tests under the race detector (needs a C compiler)
