@@ -516,7 +516,7 @@ func TestLogIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := string(result.Log)
-	if len(log) > 1500 || !strings.Contains(log, "[19999000 bytes of output left out]\n") || !strings.Contains(log, "019999990\nEND ") {
+	if len(log) > 1500 || !strings.Contains(log, "[19999010 bytes of output left out]\n") || !strings.Contains(log, "019999990\nEND ") {
 		t.Errorf("log of %d bytes: %s", len(log), log)
 	}
 }

@@ -77,12 +77,17 @@ func (o *output) take() []byte {
 	o.sync()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	text := o.part.bytes()
-	if o.part.dropped > 0 {
-		text = append(fmt.Appendf(nil, "[%d bytes of output left out]\n", o.part.dropped), text...)
-	}
+	text, dropped := o.part.bytes(), o.part.dropped
 	o.part.reset()
-	return text
+	if dropped == 0 {
+		return text
+	}
+	// The first line is a torso, and could be the end of a secret that nobody recognises.
+	if torso, rest, ok := bytes.Cut(text, []byte("\n")); ok {
+		dropped += int64(len(torso) + 1)
+		text = rest
+	}
+	return append(fmt.Appendf(nil, "[%d bytes of output left out]\n", dropped), text...)
 }
 
 // lastLines returns the end of the output, for an error.

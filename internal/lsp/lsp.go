@@ -18,14 +18,12 @@ package lsp
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -103,19 +101,7 @@ func (c Config) withDefaults() Config {
 }
 
 func readFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read %s: it is no file", path)
-	}
-	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("read %s: it has more than %d bytes", path, maxFile)
-	}
-	return data, err
+	return document.ReadFile(path, maxFile)
 }
 
 // ErrNoShutdown is the error of [Serve] for a client that went away without asking for
