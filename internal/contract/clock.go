@@ -35,14 +35,7 @@ func (c *clock) sleep(ctx context.Context, delay time.Duration) error {
 	if c.run.cfg.Sleep != nil {
 		return c.run.cfg.Sleep(ctx, wait)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return invoke.Sleep(ctx, wait)
 }
 
 // late is an error once the operation has taken longer than its handler may, by the clock

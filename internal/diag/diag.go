@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Severity says how much a problem matters. The zero value is Error: a forgotten choice
@@ -138,4 +139,17 @@ func (e *Invalid) Error() string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Cut shortens a text of a document to what fits into a message, and marks that it did.
+func Cut(text string) string {
+	const most = 80
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
 }

@@ -74,6 +74,28 @@ func (v *Value) Member(key string) *Member {
 	return nil
 }
 
+// Distinct returns the members of an object in the order written, of a repeated key only
+// the last, which is the one that counts. It is nil for other values.
+func (v *Value) Distinct() []Member {
+	if v == nil || v.Kind != Object {
+		return nil
+	}
+	last := make(map[string]int, len(v.Members))
+	for i, m := range v.Members {
+		last[m.Key] = i
+	}
+	if len(last) == len(v.Members) {
+		return v.Members
+	}
+	out := make([]Member, 0, len(last))
+	for i, m := range v.Members {
+		if last[m.Key] == i {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
 // Lookup returns the value that the pointer names, or nil.
 func (v *Value) Lookup(p Pointer) *Value {
 	for _, token := range p {

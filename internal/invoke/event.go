@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,16 +59,6 @@ func (c Code) Known() bool { _, ok := codes[c]; return ok }
 
 // Retriable tells whether the operation may succeed when it is tried again.
 func (c Code) Retriable() bool { return codes[c] }
-
-// Codes returns all codes of the handler contract in alphabetical order.
-func Codes() []Code {
-	all := make([]Code, 0, len(codes))
-	for c := range codes {
-		all = append(all, c)
-	}
-	slices.Sort(all)
-	return all
-}
 
 // An Event is the progress event that a handler answered a call with. Models are shapes
 // of encoding/json with json.Number.

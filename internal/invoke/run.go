@@ -146,7 +146,7 @@ func New(cfg Config) *Runner {
 		cfg.AccountID = DefaultAccountID
 	}
 	if cfg.Sleep == nil {
-		cfg.Sleep = sleep
+		cfg.Sleep = Sleep
 	}
 	if cfg.NewToken == nil {
 		cfg.NewToken = NewToken
@@ -387,7 +387,8 @@ func (r *Runner) operationTimeout(action Action) time.Duration {
 	return time.Duration(minutes) * time.Minute
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits in real time; it returns early with the error of a context that ends.
+func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

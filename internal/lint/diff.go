@@ -111,7 +111,7 @@ func (d *differ) documents() {
 	d.configuration()
 	if d.old.ReplacementStrategy != d.new.ReplacementStrategy {
 		d.add("breaking/replacement-strategy", document.Pointer{"replacementStrategy"},
-			fmt.Sprintf("replacementStrategy was %s and is %s", cut(d.old.ReplacementStrategy), cut(d.new.ReplacementStrategy)), memberAt(d.new.Root, "replacementStrategy"))
+			fmt.Sprintf("replacementStrategy was %s and is %s", diag.Cut(d.old.ReplacementStrategy), diag.Cut(d.new.ReplacementStrategy)), memberAt(d.new.Root, "replacementStrategy"))
 	}
 }
 

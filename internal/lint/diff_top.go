@@ -95,7 +95,7 @@ func enumerate(texts []string) string {
 			out = append(out, fmt.Sprintf("%d more", len(texts)-most))
 			break
 		}
-		out = append(out, cut(text))
+		out = append(out, diag.Cut(text))
 	}
 	return strings.Join(out, ", ")
 }

@@ -237,9 +237,9 @@ func (d *differ) bounds(o, n *document.Value, at document.Pointer) {
 	case new == nil:
 		d.add("compatible/constraint-dropped", at, "multipleOf is gone", where)
 	case old == nil:
-		d.add("breaking/bound-added", at, "multipleOf is new: "+cut(new.Text), where)
+		d.add("breaking/bound-added", at, "multipleOf is new: "+diag.Cut(new.Text), where)
 	default:
-		d.add("breaking/bound-narrowed", at, fmt.Sprintf("multipleOf was %s and is %s", cut(old.Text), cut(new.Text)), where)
+		d.add("breaking/bound-narrowed", at, fmt.Sprintf("multipleOf was %s and is %s", diag.Cut(old.Text), diag.Cut(new.Text)), where)
 	}
 }
 
@@ -247,18 +247,18 @@ func (d *differ) bound(b bound, ids [3]string, old, new *document.Value, at docu
 	switch {
 	case old == nil && new == nil:
 	case new == nil:
-		c := d.add(ids[0], at, fmt.Sprintf("%s %s is gone", b.keyword, cut(old.Text)), where)
+		c := d.add(ids[0], at, fmt.Sprintf("%s %s is gone", b.keyword, diag.Cut(old.Text)), where)
 		if b.vacuous(old) {
 			c.Severity = Compatible
 		}
 	case old == nil:
-		c := d.add(ids[1], at, fmt.Sprintf("%s is new: %s", b.keyword, cut(new.Text)), where)
+		c := d.add(ids[1], at, fmt.Sprintf("%s is new: %s", b.keyword, diag.Cut(new.Text)), where)
 		if b.vacuous(new) {
 			c.Severity, c.Effect = Compatible, "" // it refuses nothing
 		}
 	default:
 		order, ok := compareNumbers(old, new)
-		message := fmt.Sprintf("%s was %s and is %s", b.keyword, cut(old.Text), cut(new.Text))
+		message := fmt.Sprintf("%s was %s and is %s", b.keyword, diag.Cut(old.Text), diag.Cut(new.Text))
 		switch {
 		case ok && order == 0:
 		case ok && (order < 0) != b.lower:
@@ -300,7 +300,7 @@ func (d *differ) patterns(o, n *document.Value, at document.Pointer) {
 func (d *differ) defaults(o, n *document.Value, at document.Pointer) {
 	old, new := o.Get("default"), n.Get("default")
 	where := keywordAt(o, n, "default")
-	show := func(v *document.Value) string { return cut(string(v.AppendJSON(nil))) }
+	show := func(v *document.Value) string { return diag.Cut(string(v.AppendJSON(nil))) }
 	switch {
 	case canonicalText(old, false) == canonicalText(new, false):
 	case new == nil:
@@ -336,7 +336,7 @@ func (d *differ) flags(o, n *document.Value, at document.Pointer, top bool) {
 		return "Standard"
 	}
 	if old, new := standard(o.Get("arrayType")), standard(n.Get("arrayType")); old != new {
-		d.add("breaking/array-type", at, fmt.Sprintf("arrayType was %s and is %s", cut(old), cut(new)), keywordAt(o, n, "arrayType"))
+		d.add("breaking/array-type", at, fmt.Sprintf("arrayType was %s and is %s", diag.Cut(old), diag.Cut(new)), keywordAt(o, n, "arrayType"))
 	}
 	if old, new := isFalse(o.Get("additionalProperties")), isFalse(n.Get("additionalProperties")); old != new && !top {
 		if new {

@@ -3,7 +3,6 @@ package lint
 import (
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -202,19 +201,7 @@ func typesOf(node *document.Value) []string {
 func hasType(node *document.Value, name string) bool { return slices.Contains(typesOf(node), name) }
 
 // quote puts a text of a document into a message: quoted, and cut where it would fill it.
-func quote(text string) string { return strconv.Quote(cut(text)) }
-
-func cut(text string) string {
-	const most = 80
-	if len(text) <= most {
-		return text
-	}
-	end := most
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}
+func quote(text string) string { return strconv.Quote(diag.Cut(text)) }
 
 // nameOf names the value at a pointer in a sentence.
 func nameOf(pointer document.Pointer) string {

@@ -109,7 +109,7 @@ func descriptionBegins(in *inspection) {
 	if v := in.Root.Get("description"); v != nil {
 		at, pointer = v.At, document.Pointer{"description"}
 	}
-	in.report(at, pointer, `the description does not begin with "Resource Type definition for"`, fmt.Sprintf("write %q", "Resource Type definition for "+cut(in.TypeName.Value)))
+	in.report(at, pointer, `the description does not begin with "Resource Type definition for"`, fmt.Sprintf("write %q", "Resource Type definition for "+diag.Cut(in.TypeName.Value)))
 }
 
 func sourceSecure(in *inspection) {

@@ -105,7 +105,7 @@ func boundsInOrder(in *inspection) {
 			}
 			if order, ok := compareNumbers(least.Value, most); ok && (order > 0 || order == 0 && pair.strict) {
 				in.report(least.Value.At, site.Pointer.Append(pair.least),
-					fmt.Sprintf("no value fits: %s is %s, %s is %s", pair.least, cut(least.Value.Text), pair.most, cut(most.Text)), "swap them, or correct one", note(most.At, pair.most))
+					fmt.Sprintf("no value fits: %s is %s, %s is %s", pair.least, diag.Cut(least.Value.Text), pair.most, diag.Cut(most.Text)), "swap them, or correct one", note(most.At, pair.most))
 			}
 		}
 	}
@@ -357,7 +357,7 @@ func transformsParse(in *inspection) {
 	for _, t := range in.PropertyTransform {
 		for _, alternative := range t.Alternatives() {
 			if _, err := jsonata.Compile(alternative, jsonata.Config{}); err != nil {
-				in.report(t.Expression.At, document.Pointer{"propertyTransform", t.Path.Text}, fmt.Sprintf("the transform %s is no JSONata: %s", quote(alternative), cut(err.Error())),
+				in.report(t.Expression.At, document.Pointer{"propertyTransform", t.Path.Text}, fmt.Sprintf("the transform %s is no JSONata: %s", quote(alternative), diag.Cut(err.Error())),
 					"alternatives are joined by $OR in one text")
 			}
 		}

@@ -72,8 +72,8 @@ func readRules(node *document.Value) *rules {
 		minimum: number(node, "minimum"), maximum: number(node, "maximum"),
 		above: number(node, "exclusiveMinimum"), below: number(node, "exclusiveMaximum"),
 		multiple:   number(node, "multipleOf"),
-		properties: members(node.Get("properties")), patterns: members(node.Get("patternProperties")),
-		dependencies: members(node.Get("dependencies")),
+		properties: node.Get("properties").Distinct(), patterns: node.Get("patternProperties").Distinct(),
+		dependencies: node.Get("dependencies").Distinct(),
 		required:     node.Get("required").Strings(),
 		additional:   node.Get("additionalProperties"), names: node.Get("propertyNames"),
 		contains: node.Get("contains"), additionalItems: node.Get("additionalItems"),
@@ -128,27 +128,6 @@ func (r *rules) isEmpty() bool {
 		}
 	}
 	return true
-}
-
-// members returns the members of an object, of a repeated key only the last.
-func members(v *document.Value) []document.Member {
-	if v == nil || v.Kind != document.Object {
-		return nil
-	}
-	last := make(map[string]int, len(v.Members))
-	for i, m := range v.Members {
-		last[m.Key] = i
-	}
-	if len(last) == len(v.Members) {
-		return v.Members
-	}
-	var out []document.Member
-	for i, m := range v.Members {
-		if last[m.Key] == i {
-			out = append(out, m)
-		}
-	}
-	return out
 }
 
 func items(node *document.Value, keyword string) []*document.Value {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
@@ -255,7 +256,7 @@ func (c *checker) checkValues(v any, node *document.Value, at document.Pointer) 
 	for _, item := range enum.Items[:min(len(enum.Items), 20)] {
 		allowed = append(allowed, shortText(item))
 	}
-	c.fail(at, "enum", "is none of the %d values that are allowed: %s", len(enum.Items), cut(strings.Join(allowed, ", ")))
+	c.fail(at, "enum", "is none of the %d values that are allowed: %s", len(enum.Items), diag.Cut(strings.Join(allowed, ", ")))
 }
 
 // equal compares a value of a model with one of the schema as JSON Schema does.
@@ -310,7 +311,7 @@ func (c *checker) checkString(v string, node *document.Value, at document.Pointe
 		c.count(utf8.RuneCountInString(v), node, at, "minLength", "maxLength", "characters")
 	}
 	if text := node.Get("pattern"); text != nil && text.Kind == document.String && c.schema.refs.match(text.Text, v) == noMatch {
-		c.fail(at, "pattern", "does not match the pattern %s", cut(text.Text))
+		c.fail(at, "pattern", "does not match the pattern %s", diag.Cut(text.Text))
 	}
 }
 
@@ -326,13 +327,13 @@ func (c *checker) checkNumber(v decimal, node *document.Value, at document.Point
 	} {
 		if bound := node.Get(limit.keyword); bound != nil && bound.Kind == document.Number {
 			if d, ok := parseDecimal(bound.Text); ok && limit.broken(v.compare(d)) {
-				c.fail(at, limit.keyword, limit.message, cut(bound.Text))
+				c.fail(at, limit.keyword, limit.message, diag.Cut(bound.Text))
 			}
 		}
 	}
 	if factor := node.Get("multipleOf"); factor != nil && factor.Kind == document.Number {
 		if d, ok := parseDecimal(factor.Text); ok && !v.multipleOf(d) {
-			c.fail(at, "multipleOf", "is no multiple of %s", cut(factor.Text))
+			c.fail(at, "multipleOf", "is no multiple of %s", diag.Cut(factor.Text))
 		}
 	}
 }
@@ -383,7 +384,7 @@ func (c *checker) checkObject(v map[string]any, node *document.Value, at documen
 		c.checkRequired(v, node, at)
 	}
 	properties := c.index(node.Get("properties"))
-	patterns := members(node.Get("patternProperties"))
+	patterns := node.Get("patternProperties").Distinct()
 	additional := node.Get("additionalProperties")
 	c.steps += len(v) * len(patterns) / 4
 	for _, key := range sortedKeys(v) {
@@ -425,7 +426,7 @@ func (c *checker) checkRequired(v map[string]any, node *document.Value, at docum
 			c.fail(at, "required", "lacks the property %q", key)
 		}
 	}
-	for _, m := range members(node.Get("dependencies")) {
+	for _, m := range node.Get("dependencies").Distinct() {
 		if _, found := v[m.Key]; !found {
 			continue
 		}
@@ -442,7 +443,7 @@ func (c *checker) checkRequired(v map[string]any, node *document.Value, at docum
 	if names := node.Get("propertyNames"); names != nil {
 		for _, key := range sortedKeys(v) {
 			if !c.valid(key, names, at) {
-				c.fail(at, "propertyNames", "has the key %q, which is not allowed", cut(key))
+				c.fail(at, "propertyNames", "has the key %q, which is not allowed", diag.Cut(key))
 			}
 		}
 	}
@@ -519,7 +520,7 @@ func missingOf(first []Violation, branches []*document.Value) string {
 	if len(first) == 0 || first[0].Keyword != "required" {
 		return ""
 	}
-	return ": it needs " + cut(strings.Join(sets, ", or "))
+	return ": it needs " + diag.Cut(strings.Join(sets, ", or "))
 }
 
 // canonical is a text that equal values share, and no others: keys in order, numbers by

@@ -224,12 +224,12 @@ func invent(random *rand.Rand, s *Schema, node *document.Value, depth int) any {
 		for _, name := range node.Get("required").Strings() {
 			required[name] = true
 		}
-		for _, m := range members(node.Get("properties")) {
+		for _, m := range node.Get("properties").Distinct() {
 			if required[m.Key] && random.IntN(40) > 0 || depth < 3 && random.IntN(3) == 0 {
 				out[m.Key] = invent(random, s, m.Value, depth+1)
 			}
 		}
-		for _, m := range members(node.Get("patternProperties")) {
+		for _, m := range node.Get("patternProperties").Distinct() {
 			out[[]string{"a", "abc", "A1", "x-y"}[random.IntN(4)]] = invent(random, s, m.Value, depth+1)
 		}
 		if random.IntN(20) == 0 {

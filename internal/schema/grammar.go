@@ -37,7 +37,7 @@ func (m *metaSchema) step(node *document.Value, name, token string) (*document.V
 	if items := node.Get("items"); items != nil && isIndex(token) {
 		return m.follow(items, name)
 	}
-	for _, member := range members(node.Get("patternProperties")) {
+	for _, member := range node.Get("patternProperties").Distinct() {
 		if metaPatterns()[member.Key].match(token) == matches {
 			return m.follow(member.Value, name)
 		}
@@ -61,10 +61,10 @@ var metaPatterns = sync.OnceValue(func() map[string]*pattern {
 	out := map[string]*pattern{}
 	var visit func(v *document.Value)
 	visit = func(v *document.Value) {
-		for _, m := range members(v.Get("patternProperties")) {
+		for _, m := range v.Get("patternProperties").Distinct() {
 			out[m.Key] = compile(m.Key)
 		}
-		for _, m := range members(v) {
+		for _, m := range v.Distinct() {
 			visit(m.Value)
 		}
 	}

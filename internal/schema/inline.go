@@ -101,7 +101,7 @@ func (in *inliner) place(v *document.Value, at origin) {
 	for i, item := range v.Items {
 		in.place(item, origin{at.root, v, strconv.Itoa(i)})
 	}
-	for _, m := range members(v) {
+	for _, m := range v.Distinct() {
 		in.place(m.Value, origin{at.root, v, m.Key})
 	}
 }
@@ -123,10 +123,10 @@ func (in *inliner) visit(v *document.Value) error {
 		}
 		seen[v] = true
 		if err := in.refs.broken[v]; err != nil {
-			return fmt.Errorf("the reference %q: %w", cut(stringOf(v.Get("$ref"))), err)
+			return fmt.Errorf("the reference %q: %w", diag.Cut(stringOf(v.Get("$ref"))), err)
 		}
 		below := slices.Clone(v.Items)
-		for _, m := range members(v) {
+		for _, m := range v.Distinct() {
 			below = append(below, m.Value)
 		}
 		slices.Reverse(below)
@@ -138,7 +138,7 @@ func (in *inliner) visit(v *document.Value) error {
 		root := in.from[target].root
 		if doc := in.documents[root]; doc != nil && doc.number == 0 {
 			if root.Kind != document.Object {
-				return fmt.Errorf("the reference %q: %s is %s, not an object", cut(stringOf(v.Get("$ref"))), doc.location, article(root.Kind))
+				return fmt.Errorf("the reference %q: %s is %s, not an object", diag.Cut(stringOf(v.Get("$ref"))), doc.location, article(root.Kind))
 			}
 			in.foreign = append(in.foreign, root)
 			doc.number = len(in.foreign)
@@ -174,7 +174,7 @@ func (in *inliner) rewrite(v *document.Value, base document.Pointer) *document.V
 	for i, item := range v.Items {
 		out.Items[i] = in.rewrite(item, base)
 	}
-	for _, m := range members(v) {
+	for _, m := range v.Distinct() {
 		followed := in.refs.direct[v]
 		switch {
 		case m.Key == "$id" && identified:

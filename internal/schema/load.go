@@ -132,7 +132,7 @@ func (s *Schema) decode() {
 		*into = s.paths(root.Get(key))
 	}
 	s.Tagging = s.decodeTagging()
-	for _, m := range members(root.Get("propertyTransform")) {
+	for _, m := range root.Get("propertyTransform").Distinct() {
 		if m.Value.Kind == document.String {
 			s.PropertyTransform = append(s.PropertyTransform, Transform{
 				Path: s.path(m.Key, m.KeyAt), Expression: locatedString(m.Value),
@@ -148,7 +148,7 @@ func (s *Schema) decode() {
 
 func decodeHandlers(handlers *document.Value) []Handler {
 	var out []Handler
-	for _, m := range members(handlers) {
+	for _, m := range handlers.Distinct() {
 		h := Handler{
 			Action: m.Key, At: m.KeyAt, TimeoutInMinutes: 120,
 			TargetNames: m.Value.Get("targetNames").Strings(),

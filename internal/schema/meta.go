@@ -291,7 +291,7 @@ func (r *structureReport) unknownKey(f failure) {
 		}
 	} else if r.hints <= maxHints {
 		words := make([]string, 0, 40)
-		for _, m := range members(known) {
+		for _, m := range known.Distinct() {
 			words = append(words, m.Key)
 		}
 		f.problem.Hint = didYouMean(f.key, words)

@@ -239,7 +239,7 @@ func (s *Schema) children(nodes []*document.Value, token string, f func(*documen
 		if items := node.Get("items"); items != nil && items.Kind == document.Object && (token == "*" || isIndex(token)) {
 			f(items)
 		}
-		for _, m := range members(node.Get("patternProperties")) {
+		for _, m := range node.Get("patternProperties").Distinct() {
 			if token == "*" || s.refs.match(m.Key, token) != noMatch {
 				f(m.Value)
 			}

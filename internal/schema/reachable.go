@@ -72,7 +72,7 @@ func (in *inspection) collect() []property {
 		index := map[string]int{}
 		for _, node := range nodes {
 			at := where[node]
-			for _, m := range members(node.Get("properties")) {
+			for _, m := range node.Get("properties").Distinct() {
 				i, found := index[m.Key]
 				if !found {
 					i = len(out)
@@ -88,7 +88,7 @@ func (in *inspection) collect() []property {
 				queue = append(queue, m.Value)
 			}
 			queue = append(queue, node.Get("items"))
-			for _, m := range members(node.Get("patternProperties")) {
+			for _, m := range node.Get("patternProperties").Distinct() {
 				queue = append(queue, m.Value)
 			}
 		}

@@ -194,7 +194,7 @@ func eachSchema(node *document.Value, f func(child *document.Value, tokens ...st
 		}
 	}
 	for _, keyword := range schemaNamedKeywords {
-		for _, m := range members(node.Get(keyword)) {
+		for _, m := range node.Get(keyword).Distinct() {
 			f(m.Value, keyword, m.Key)
 		}
 	}
@@ -218,7 +218,7 @@ func (r *references) walk(in *source, at site) {
 		})
 	}
 	eachSchema(node, below)
-	for _, m := range members(node.Get("patternProperties")) {
+	for _, m := range node.Get("patternProperties").Distinct() {
 		r.addPattern(m.Key)
 	}
 	if pattern := node.Get("pattern"); pattern != nil && pattern.Kind == document.String {
@@ -236,10 +236,10 @@ func (r *references) walk(in *source, at site) {
 func (r *references) walkDocument(at site, below func(*document.Value, ...string)) {
 	root := at.node
 	below(root.Get("typeConfiguration"), "typeConfiguration")
-	for _, m := range members(root.Get("handlers")) {
+	for _, m := range root.Get("handlers").Distinct() {
 		below(m.Value.Get("handlerSchema"), "handlers", m.Key, "handlerSchema")
 	}
-	for _, m := range members(root.Get("remote")) {
+	for _, m := range root.Get("remote").Distinct() {
 		below(m.Value, "remote", m.Key)
 	}
 }

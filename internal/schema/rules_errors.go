@@ -116,7 +116,7 @@ func refsResolve(in *inspection) {
 		if errors.As(err, &dangling) && len(*in.problems) <= maxHints {
 			hint = dangling.nearest()
 		}
-		in.report(ref.At, at.pointer.Append("$ref"), fmt.Sprintf("the reference %q leads nowhere: %s", cut(ref.Text), cut(err.Error())), hint)
+		in.report(ref.At, at.pointer.Append("$ref"), fmt.Sprintf("the reference %q leads nowhere: %s", diag.Cut(ref.Text), diag.Cut(err.Error())), hint)
 	})
 }
 
@@ -130,7 +130,7 @@ func (e *danglingError) nearest() string {
 			continue
 		}
 		words := make([]string, 0, 16)
-		for _, m := range members(v) {
+		for _, m := range v.Distinct() {
 			words = append(words, m.Key)
 		}
 		if near := nearest(token, words); near != "" {
@@ -147,8 +147,8 @@ func refsOffline(in *inspection) {
 		var offline *offlineError
 		if errors.As(err, &offline) {
 			in.report(ref.At, at.pointer.Append("$ref"),
-				fmt.Sprintf("the reference %q is to %s, and nothing is fetched unasked", cut(ref.Text), cut(offline.url)),
-				fmt.Sprintf("save the document beside the schema and write %q", cut(offline.file+fragmentOf(ref.Text))))
+				fmt.Sprintf("the reference %q is to %s, and nothing is fetched unasked", diag.Cut(ref.Text), diag.Cut(offline.url)),
+				fmt.Sprintf("save the document beside the schema and write %q", diag.Cut(offline.file+fragmentOf(ref.Text))))
 		}
 	})
 }
@@ -166,7 +166,7 @@ func idIsURI(in *inspection) {
 		return
 	}
 	if _, err := url.Parse(id.Text); err != nil || id.Text == "" {
-		in.report(id.At, document.Pointer{"$id"}, fmt.Sprintf("$id is no URI: %q", cut(id.Text)), "leave it out or give the URL where the schema is published")
+		in.report(id.At, document.Pointer{"$id"}, fmt.Sprintf("$id is no URI: %q", diag.Cut(id.Text)), "leave it out or give the URL where the schema is published")
 	}
 }
 
@@ -273,9 +273,9 @@ func tagPropertyExists(in *inspection) {
 	switch {
 	case property.Kind != document.String:
 	case !strings.HasPrefix(property.Text, "/properties/"):
-		in.report(property.At, pointer, fmt.Sprintf("tagProperty is %q, which does not begin with /properties/", cut(property.Text)), "it reads like /properties/Tags")
+		in.report(property.At, pointer, fmt.Sprintf("tagProperty is %q, which does not begin with /properties/", diag.Cut(property.Text)), "it reads like /properties/Tags")
 	case in.Tagging.Taggable && in.Property(in.Tagging.Property.Tokens) == nil:
-		in.report(property.At, pointer, fmt.Sprintf("tagProperty is %q, but there is no such property", cut(property.Text)), in.nearestProperty(in.Tagging.Property))
+		in.report(property.At, pointer, fmt.Sprintf("tagProperty is %q, but there is no such property", diag.Cut(property.Text)), in.nearestProperty(in.Tagging.Property))
 	}
 }
 
@@ -311,7 +311,7 @@ func hookPermissions(in *inspection) {
 	in.eachPermission(func(at *document.Value, pointer document.Pointer) {
 		switch {
 		case strings.Contains(at.Text, "cloudformation:*"):
-			in.report(at.At, pointer, fmt.Sprintf("a hook cannot have the permission %q", cut(at.Text)), "name the operations that it calls")
+			in.report(at.At, pointer, fmt.Sprintf("a hook cannot have the permission %q", diag.Cut(at.Text)), "name the operations that it calls")
 		case at.Text == "cloudformation:RegisterType":
 			in.report(at.At, pointer, "a hook cannot have the permission to register types", "leave it out")
 		}
@@ -320,7 +320,7 @@ func hookPermissions(in *inspection) {
 
 // eachPermission calls f for the permissions of all handlers.
 func (in *inspection) eachPermission(f func(at *document.Value, pointer document.Pointer)) {
-	for _, h := range members(in.Root.Get("handlers")) {
+	for _, h := range in.Root.Get("handlers").Distinct() {
 		permissions := h.Value.Get("permissions")
 		if permissions == nil {
 			continue
@@ -334,7 +334,7 @@ func (in *inspection) eachPermission(f func(at *document.Value, pointer document
 }
 
 func hookTargets(in *inspection) {
-	for _, h := range members(in.Root.Get("handlers")) {
+	for _, h := range in.Root.Get("handlers").Distinct() {
 		targets := h.Value.Get("targetNames")
 		if targets == nil {
 			continue
@@ -342,7 +342,7 @@ func hookTargets(in *inspection) {
 		for i, item := range targets.Items {
 			if item.Kind == document.String && strings.Contains(item.Text, "*?") {
 				in.report(item.At, document.Pointer{"handlers", h.Key, "targetNames", fmt.Sprint(i)},
-					fmt.Sprintf("the target name %q has the wildcards \"*?\"", cut(item.Text)), `write "*" alone`)
+					fmt.Sprintf("the target name %q has the wildcards \"*?\"", diag.Cut(item.Text)), `write "*" alone`)
 			}
 		}
 	}

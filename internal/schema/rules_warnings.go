@@ -135,7 +135,7 @@ var warningRules = []Rule{{
 func identifiersResolve(in *inspection) {
 	check := func(p listed) {
 		if in.leadsNowhere(p.Path) {
-			in.report(p.At, p.pointer, fmt.Sprintf("%q names no property", cut(p.Text)), in.nearestProperty(p.Path))
+			in.report(p.At, p.pointer, fmt.Sprintf("%q names no property", diag.Cut(p.Text)), in.nearestProperty(p.Path))
 		}
 	}
 	for _, p := range in.list("primaryIdentifier") {
@@ -160,7 +160,7 @@ func identifiersImmutable(in *inspection) {
 		_, assigned := readOnly[p.property()]
 		_, fixed := createOnly[p.property()]
 		if !assigned && !fixed && !in.leadsNowhere(p.Path) { // which is said already
-			in.report(p.At, p.pointer, fmt.Sprintf("%q identifies the resource, but is neither read-only nor create-only", cut(p.Text)),
+			in.report(p.At, p.pointer, fmt.Sprintf("%q identifies the resource, but is neither read-only nor create-only", diag.Cut(p.Text)),
 				"add it to createOnlyProperties, or to readOnlyProperties if the service assigns it")
 		}
 	}
@@ -178,7 +178,7 @@ func propertiesCapitalised(in *inspection) {
 func insertionOrderExplicit(in *inspection) {
 	for _, p := range in.reachable() {
 		if p.types() == "array" && p.member("insertionOrder") == nil {
-			in.report(p.at, p.pointer, fmt.Sprintf("the array %q does not say whether the order of its items matters", cut(p.name)),
+			in.report(p.at, p.pointer, fmt.Sprintf("the array %q does not say whether the order of its items matters", diag.Cut(p.name)),
 				`add "insertionOrder": false if it does not, true if it does`)
 		}
 	}
@@ -208,7 +208,7 @@ func keywordsFitTypes(in *inspection) {
 			}
 			for _, keyword := range keywordsOf[other] {
 				if m := p.member(keyword); m != nil {
-					in.report(m.KeyAt, p.pointer, fmt.Sprintf("%s limits values of type %s, but %q is of type %s", keyword, other, cut(p.name), own), "leave it out, or correct the type")
+					in.report(m.KeyAt, p.pointer, fmt.Sprintf("%s limits values of type %s, but %q is of type %s", keyword, other, diag.Cut(p.name), own), "leave it out, or correct the type")
 				}
 			}
 		}
@@ -227,7 +227,7 @@ func patternsPortable(in *inspection) {
 	check := func(at diag.Range, pointer document.Pointer, text string) {
 		p := in.refs.pattern(text)
 		if p.err != nil {
-			in.report(at, pointer, fmt.Sprintf("the pattern cannot be compiled: %s", cut(p.reason())), "until it is corrected it is not checked")
+			in.report(at, pointer, fmt.Sprintf("the pattern cannot be compiled: %s", diag.Cut(p.reason())), "until it is corrected it is not checked")
 			return
 		}
 		if reason, hint := notPortable(text); reason != "" {
@@ -239,7 +239,7 @@ func patternsPortable(in *inspection) {
 	})
 	for _, at := range in.refs.sites {
 		if at.own {
-			for _, m := range members(at.node.Get("patternProperties")) {
+			for _, m := range at.node.Get("patternProperties").Distinct() {
 				if p := in.refs.pattern(m.Key); p.err != nil {
 					check(m.KeyAt, at.pointer.Append("patternProperties", m.Key), m.Key)
 				}
@@ -323,7 +323,7 @@ func readOnlyApart(in *inspection) {
 		} else {
 			continue
 		}
-		in.report(p.At, p.pointer, fmt.Sprintf("%q is read-only, and %s", cut(p.Text), clash), "users cannot set a read-only property: take it from one of the two",
+		in.report(p.At, p.pointer, fmt.Sprintf("%q is read-only, and %s", diag.Cut(p.Text), clash), "users cannot set a read-only property: take it from one of the two",
 			diag.Note{At: at, Message: "the other mention"})
 	}
 }
@@ -331,7 +331,7 @@ func readOnlyApart(in *inspection) {
 func permissionsSpecific(in *inspection) {
 	in.eachPermission(func(at *document.Value, pointer document.Pointer) {
 		if strings.Contains(at.Text, "*") {
-			in.report(at.At, pointer, fmt.Sprintf("the permission %q has a wildcard", cut(at.Text)), "name the operations that the handler calls")
+			in.report(at.At, pointer, fmt.Sprintf("the permission %q has a wildcard", diag.Cut(at.Text)), "name the operations that the handler calls")
 		}
 	})
 }
@@ -388,7 +388,7 @@ func dumpedSize(v *document.Value) int {
 		}
 		return n
 	case document.Object:
-		all := members(v)
+		all := v.Distinct()
 		n := 2 + 2*max(0, len(all)-1)
 		for _, m := range all {
 			n += dumpedString(m.Key) + 2 + dumpedSize(m.Value)

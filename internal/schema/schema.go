@@ -139,29 +139,7 @@ func (s *Schema) Handler(action string) *Handler {
 }
 
 // Properties returns the top-level properties in the order written.
-func (s *Schema) Properties() []document.Member { return members(s.Root.Get("properties")) }
+func (s *Schema) Properties() []document.Member { return s.Root.Get("properties").Distinct() }
 
 // Definitions returns the definitions in the order written.
-func (s *Schema) Definitions() []document.Member { return members(s.Root.Get("definitions")) }
-
-// members returns the members of an object, of a repeated key only the last, which is the
-// one that counts.
-func members(v *document.Value) []document.Member {
-	if v == nil || v.Kind != document.Object {
-		return nil
-	}
-	last := make(map[string]int, len(v.Members))
-	for i, m := range v.Members {
-		last[m.Key] = i
-	}
-	if len(last) == len(v.Members) {
-		return v.Members
-	}
-	out := make([]document.Member, 0, len(last))
-	for i, m := range v.Members {
-		if last[m.Key] == i {
-			out = append(out, m)
-		}
-	}
-	return out
-}
+func (s *Schema) Definitions() []document.Member { return s.Root.Get("definitions").Distinct() }

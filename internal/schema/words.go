@@ -3,8 +3,8 @@ package schema
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
@@ -46,20 +46,7 @@ func shortText(v *document.Value) string {
 	if v.Kind == document.Array || v.Kind == document.Object {
 		return article(v.Kind)
 	}
-	return cut(string(v.AppendJSON(nil)))
-}
-
-// cut shortens a text to what fits into a message.
-func cut(text string) string {
-	const most = 80
-	if len(text) <= most {
-		return text
-	}
-	end := most
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
+	return diag.Cut(string(v.AppendJSON(nil)))
 }
 
 func texts(values []any) []string {

@@ -335,10 +335,6 @@ type Model struct {
 // Shape returns a shape or member, or nil.
 func (m *Model) Shape(id ID) *Shape { return m.shapes[id] }
 
-// Shapes are the shapes that were loaded, without members and without those that this
-// package defines, sorted by ID.
-func (m *Model) Shapes() []*Shape { return m.roots }
-
 // target is the shape that a member targets, or nil.
 func (m *Model) target(member *Shape) *Shape { return m.shapes[member.Target] }
 
