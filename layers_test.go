@@ -18,11 +18,15 @@ const module = "github.com/formwork-dev/formwork/"
 // floors lists every package of the module, the lowest floor first. A package imports
 // only from floors below its own. docs/architecture.md says what each one promises.
 var floors = [][]string{
-	{"internal/diag", "internal/fixtures", "internal/httptape", "internal/jsonata", "internal/lambda", "internal/secret"},
-	{"internal/cfnlog", "internal/document"},
+	{"internal/awswire", "internal/diag", "internal/fixtures", "internal/httptape", "internal/jsonata", "internal/lambda", "internal/secret", "internal/store"},
+	{"internal/awslite", "internal/cfnlog", "internal/document"},
 	{"internal/schema"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/sample", "internal/smithy"},
 	{"internal/contract", "internal/lsp", "internal/project"},
+	{"internal/bundle", "internal/submit"},
+	{"internal/handlers", "internal/registry"},
+	{"internal/console", "internal/server"},
+	{"local"},
 	{"internal/cli"},
 	{"cmd/cfn"},
 }
