@@ -1,0 +1,35 @@
+package registry
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// The codes of the registry's refusals.
+const (
+	codeRegistry              = "CFNRegistryException"
+	codeTypeNotFound          = "TypeNotFoundException"
+	codeConfigurationNotFound = "TypeConfigurationNotFoundException"
+)
+
+// errStale says that somebody else changed a row first. What changes a row reads it again
+// and decides anew.
+var errStale = errors.New("the row was changed in the meantime")
+
+// refuse is the registry's ordinary refusal.
+func refuse(format string, args ...any) *awswire.Error {
+	return awswire.Errorf(codeRegistry, http.StatusBadRequest, format, args...)
+}
+
+// typeNotFound refuses a name that no type has. what is the name or the ARN.
+func typeNotFound(what string) *awswire.Error {
+	return awswire.Errorf(codeTypeNotFound, http.StatusNotFound, "The type '%s' cannot be found.", what)
+}
+
+// versionNotFound refuses a version that the type does not have.
+func versionNotFound(kind schema.Kind, typeName, version string) *awswire.Error {
+	return awswire.Errorf(codeTypeNotFound, http.StatusNotFound, "Version '%s' of the %s type '%s' cannot be found.", version, kind, typeName)
+}

@@ -1,0 +1,139 @@
+// Package registry is the CloudFormation registry: types and their versions, from
+// registration to deregistration, their configuration, their tests, and the public shelf
+// on which they are published and from which they are activated.
+//
+// Operations have the shapes of the AWS API. What takes time (registrations, tests) is
+// moved on by the workers of Workers, one committed step after the other, so that a
+// process that dies at any moment leaves nothing half done. All of it is scoped by the
+// account and the region of the caller, but for what is public.
+//
+// The references are the registering and publishing chapters of the CloudFormation CLI
+// user guide and the recorded answers of the service.
+package registry
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/bundle"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// Config sets up a Registry. Store and Packages must be set.
+type Config struct {
+	Store    *store.Store
+	Packages Packages
+
+	// Functions runs handlers. With nil no handler is started: registration ends after
+	// validation, and testing is refused.
+	Functions Functions
+
+	// References resolves dynamic references of type configurations. With nil a
+	// configuration that has some cannot be used.
+	References References
+
+	// Limits bounds packages; the zero value has the defaults of package bundle.
+	Limits bundle.Limits
+
+	// Patience is how long a registration is tried again when something of our own
+	// fails, such as the network on the way to a package. Zero means 10 minutes.
+	Patience time.Duration
+
+	// TestConcurrency is how many tests run at the same time. Zero means 1.
+	TestConcurrency int
+
+	Logger *slog.Logger     // nil discards
+	Now    func() time.Time // nil is time.Now
+	NewID  func() string    // nil makes random UUIDs
+}
+
+// Packages opens what RegisterType is pointed to.
+type Packages interface {
+	// Fetch opens the package at a URL, s3://bucket/key or https://. An *awswire.Error
+	// says that the caller is at fault (no such object) and ends the registration; other
+	// errors are tried again.
+	Fetch(ctx context.Context, caller awswire.Caller, url string) (io.ReadCloser, error)
+}
+
+// Functions runs the handlers of registered versions.
+type Functions interface {
+	// Probe starts the handler and waits until it is ready for work. The error says, for
+	// the author of the handler, why it is not; one that is or wraps context.Canceled
+	// means that the program stops, and says nothing about the handler.
+	Probe(ctx context.Context, spec FunctionSpec) error
+
+	// Function returns the handler; it is started when it is first called.
+	Function(ctx context.Context, spec FunctionSpec) (invoke.Function, error)
+}
+
+// A FunctionSpec names the handler of one version.
+type FunctionSpec struct {
+	Account, Region string
+	Kind            schema.Kind
+	TypeName        string // as in the schema, not an alias
+	Version         string // "00000001"
+	Package         string // hash of the blob
+	Runtime         string // "provided.al2023", "python3.12"
+	Entrypoint      string
+	LogGroup        string // "" for none of its own
+}
+
+// References resolves dynamic references, as in {{resolve:ssm:/path/to/name:3}}.
+type References interface {
+	// Resolve returns the text behind a reference. service is "ssm", "ssm-secure" or
+	// "secretsmanager", reference what follows the colon. An *awswire.Error says that
+	// there is no such value. No error may hold the value.
+	Resolve(ctx context.Context, caller awswire.Caller, service, reference string) (string, error)
+}
+
+// A Registry is used by any number of goroutines, and by several processes on one
+// database.
+type Registry struct {
+	store   *store.Store
+	config  Config
+	log     *slog.Logger
+	changes *broadcast
+}
+
+// New returns the registry over a store. Nothing runs until the store runs Workers.
+func New(config Config) *Registry {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	if config.NewID == nil {
+		config.NewID = uuid.NewString
+	}
+	if config.Patience == 0 {
+		config.Patience = 10 * time.Minute
+	}
+	if config.TestConcurrency == 0 {
+		config.TestConcurrency = 1
+	}
+	return &Registry{store: config.Store, config: config, log: config.Logger, changes: newBroadcast()}
+}
+
+// The kinds of what is woken in the store.
+const (
+	workRegistration = "registration" // id: the token
+	workTest         = "test"         // id: the id of the run
+	workAutoUpdate   = "autoupdate"   // id: the ARN of what was published
+)
+
+// Workers returns what the store is to run, by kind.
+func (r *Registry) Workers() map[string]store.Worker {
+	workers := map[string]store.Worker{workRegistration: r.register}
+	for kind, work := range r.publishingWorkers() {
+		workers[kind] = work
+	}
+	return workers
+}
