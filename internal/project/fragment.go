@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,49 +42,69 @@ func (p *Project) Fragment() (*Fragment, diag.List, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the module's fragments: %w", err)
 	}
-	at := diag.Range{File: p.Name(FragmentsDir)}
-	switch {
+	if problems := OneFragment(p.Name(FragmentsDir), files); problems != nil {
+		return nil, problems, nil
+	}
+	data, err := document.ReadFile(p.Path(files[0]), maxDocument)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the module's fragment: %w", err)
+	}
+	f, problems := ParseFragment(files[0], p.Name(files[0]), data)
+	return f, problems, nil
+}
+
+// ParseFragment reads and checks one fragment, as [Project.Fragment] does. file is where it
+// is in the project or package, label what messages call it.
+func ParseFragment(file, label string, data []byte) (*Fragment, diag.List) {
+	root, problems := parseTemplate(label, data)
+	if root == nil {
+		return nil, problems
+	}
+	f := &Fragment{File: file, Data: data, Root: root}
+	c := &fragmentCheck{file: label, root: root, problems: problems}
+	c.run(len(data))
+	c.problems.Sort()
+	return f, c.problems
+}
+
+// OneFragment holds the list of fragments to the rule that a module has exactly one. label
+// is what messages call their folder.
+func OneFragment(label string, files []string) diag.List {
+	switch at := (diag.Range{File: label}); {
 	case len(files) == 0:
-		return nil, diag.List{{
+		return diag.List{{
 			ID: "module/no-fragment", At: at,
 			Message: "No module fragment files found in the fragments folder ending in one of " + strings.Join(fragmentExtensions, ", "),
 			Hint:    "put the module's template there",
-		}}, nil
+		}}
 	case len(files) > 1:
-		return nil, diag.List{{
+		return diag.List{{
 			ID: "module/multiple-files", At: at,
 			Message: fmt.Sprintf("A Module can only consist of a single template file, but there are %d: %s", len(files), strings.Join(files, ", ")),
 			Hint:    "merge them into one, or move the others out of the folder",
-		}}, nil
+		}}
 	}
-	f := &Fragment{File: files[0]}
-	name := p.Name(f.File)
-	if f.Data, err = document.ReadFile(p.Path(f.File), maxDocument); err != nil {
-		return nil, nil, fmt.Errorf("read the module's fragment: %w", err)
-	}
-	root, problems := parseTemplate(name, f.Data)
-	if root == nil {
-		return nil, problems, nil
-	}
-	f.Root = root
-	c := &fragmentCheck{file: name, root: root, problems: problems}
-	c.run(len(f.Data))
-	c.problems.Sort()
-	return f, c.problems, nil
+	return nil
+}
+
+// IsFragment tells by its extension whether a file in fragments/ is a fragment; others
+// there do not count.
+func IsFragment(name string) bool {
+	return slices.Contains(fragmentExtensions, strings.ToLower(path.Ext(name)))
 }
 
 // fragmentFiles lists the templates in fragments/ and the folders below it, sorted.
 func (p *Project) fragmentFiles() ([]string, error) {
 	var files []string
-	err := filepath.WalkDir(p.Path(FragmentsDir), func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(p.Path(FragmentsDir), func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			if os.IsNotExist(err) {
 				return nil
 			}
 			return err
 		}
-		if !entry.IsDir() && slices.Contains(fragmentExtensions, strings.ToLower(filepath.Ext(path))) {
-			rel, err := filepath.Rel(p.Dir, path)
+		if !entry.IsDir() && IsFragment(entry.Name()) {
+			rel, err := filepath.Rel(p.Dir, name)
 			if err != nil {
 				return err
 			}

@@ -73,11 +73,22 @@ const maxSettings = 10 << 10
 // ParseSettings reads and checks .rpdk-config. file is its name in messages. The settings
 // are only of use without error-severity problems.
 func ParseSettings(file string, data []byte) (*document.Value, Settings, diag.List) {
+	return parseSettings(file, data, false)
+}
+
+// ParsePackagedSettings is ParseSettings for the .rpdk-config of a package. The registry
+// registers packages whose settings have neither typeName nor language: it takes the name
+// from the schema, and runs the handlers by runtime and entrypoint.
+func ParsePackagedSettings(file string, data []byte) (*document.Value, Settings, diag.List) {
+	return parseSettings(file, data, true)
+}
+
+func parseSettings(file string, data []byte, packaged bool) (*document.Value, Settings, diag.List) {
 	root, problems := document.ParseJSON(file, data, document.Limits{Bytes: 1 << 20, Depth: 64})
 	if root == nil {
 		return nil, Settings{}, problems
 	}
-	c := &settingsCheck{file: file, root: root, problems: problems}
+	c := &settingsCheck{file: file, root: root, packaged: packaged, problems: problems}
 	settings := c.run()
 	c.problems.Sort()
 	return root, settings, c.problems
@@ -86,6 +97,7 @@ func ParseSettings(file string, data []byte) (*document.Value, Settings, diag.Li
 type settingsCheck struct {
 	file     string
 	root     *document.Value
+	packaged bool // for the registry, not for a project's author
 	problems diag.List
 }
 
@@ -102,13 +114,13 @@ func (c *settingsCheck) run() Settings {
 		c.add("too-large", diag.Error, diag.Range{File: c.file}, "", fmt.Sprintf("the settings have %d bytes, more than the limit of 10 KiB", n), "")
 	}
 	s := Settings{Kind: c.kind()}
-	s.TypeName = c.text("typeName", true, false)
+	s.TypeName = c.text("typeName", !c.packaged, false)
 	if s.TypeName != "" && !ValidTypeName(s.Kind, s.TypeName) {
 		c.typeName(s)
 	}
 	if s.Kind != schema.Module {
-		s.Language = c.text("language", true, false)
-		if s.Language != "" && !KnownLanguage(s.Language) {
+		s.Language = c.text("language", !c.packaged, false)
+		if s.Language != "" && !c.packaged && !KnownLanguage(s.Language) {
 			c.add("language", diag.Warning, c.root.Get("language").At, "/language", (&UnknownLanguageError{s.Language}).Error(), "neither code is generated nor handlers are started for it; those at a Lambda endpoint can be called")
 		}
 		s.Runtime = c.text("runtime", true, false)

@@ -1,0 +1,151 @@
+// Package bundle reads the package that RegisterType takes: a zip file with the settings,
+// the schema, the handlers and whatever else belongs to a version of an extension.
+//
+// A package comes from outside and is read as such. [Read] bounds its size, the number of
+// its entries and what they unpack to; it refuses names that lead out of a folder, entries
+// that are no plain files, archives whose two directories disagree, and everything that
+// zip bombs are made of. What is wrong comes back as one list with places inside of the
+// zip file, as in "package.zip!/schema.json:3:14". The schema is judged as the registry
+// judges it: its errors refuse the package, warnings do not, and nothing is linted.
+//
+// [Bundle.Unpack] and [Cache] put the handlers on a disk, whole or not at all and nowhere
+// but below the folder that was named.
+//
+// The layout is that of the official CloudFormation CLI and its language plug-ins. The
+// format is PKWARE's APPNOTE 6.3.10, of which packages use the methods "stored" and
+// "deflated"; several volumes and encryption are refused.
+package bundle
+
+import (
+	"archive/zip"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// Limits bound what is read. In a field, zero means the default.
+type Limits struct {
+	Packed   int64 // bytes of the zip file; 256 MiB
+	Unpacked int64 // bytes of all its files, those of the handler archive included; 1 GiB
+	Entries  int   // in the zip file and the handler archive together; 20,000
+	Depth    int   // parts of a name; 32
+
+	// Ratio bounds how many times larger than the zip file its contents are, which only
+	// counts beyond 1 MiB of contents; 200. Sources and programs come to less than 20.
+	Ratio int64
+}
+
+func (l Limits) complete() Limits {
+	orDefault(&l.Packed, 256<<20)
+	orDefault(&l.Unpacked, 1<<30)
+	orDefault(&l.Entries, 20_000)
+	orDefault(&l.Depth, 32)
+	orDefault(&l.Ratio, 200)
+	return l
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Config says how a package is read. The zero value takes any package within the default
+// limits.
+type Config struct {
+	// Label is what messages call the zip file. Empty means "package.zip".
+	Label string
+
+	// Kind and TypeName are what the package is registered as. A package of another kind
+	// or name is at fault. Empty means what the package says of itself.
+	Kind     schema.Kind
+	TypeName string
+
+	Limits Limits
+}
+
+// A Bundle is a package without faults. It reads from the zip file as long as Files and
+// Unpack are used.
+type Bundle struct {
+	Kind     schema.Kind
+	TypeName string
+
+	Schema     *schema.Schema
+	SchemaText []byte // schema.json as it is
+
+	Settings     project.Settings
+	SettingsText []byte // .rpdk-config as it is
+
+	// ConfigurationSchema describes the type configuration of the extension, without what
+	// the service itself adds for hooks. Nil if the extension has none.
+	ConfigurationSchema []byte
+
+	// TargetInfo and TargetSchemas are what a hook knows of its targets; nil if the
+	// package has none.
+	TargetInfo    *document.Value
+	TargetSchemas []*schema.Schema
+
+	// Fragment is the template of a module; nil for others.
+	Fragment *project.Fragment
+
+	// Files has the folder inputs/ and the file overrides.json, as far as they are there.
+	Files fs.FS
+
+	// Handler is the code of the handlers; nil for modules, and for types without handlers.
+	Handler *Handler
+
+	archive *zip.File // of Handler
+}
+
+// Handler is the archive in the package that holds the code.
+type Handler struct {
+	Archive  string // its name in the package: "ResourceProvider.zip"
+	Files    int
+	Unpacked int64 // bytes
+}
+
+// Read reads a package of size bytes. The Bundle is nil if the list has error-severity
+// problems; warnings may be there beside it. The error says that r failed or that ctx
+// ended, and nothing about the package.
+func Read(ctx context.Context, r io.ReaderAt, size int64, config Config) (*Bundle, diag.List, error) {
+	orDefault(&config.Label, "package.zip")
+	config.Limits = config.Limits.complete()
+	reader := &reader{ctx: ctx, config: config, limits: config.Limits}
+	b, err := reader.run(r, size)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", config.Label, err)
+	}
+	reader.problems.Sort()
+	if reader.problems.HasErrors() {
+		return nil, reader.problems, nil
+	}
+	return b, reader.problems, nil
+}
+
+// reader reads one package.
+type reader struct {
+	ctx      context.Context
+	config   Config
+	limits   Limits // what is left of them
+	problems diag.List
+}
+
+// place is a file of the package as messages name it.
+func (r *reader) place(name string) string { return r.config.Label + "!/" + name }
+
+func (r *reader) add(id string, at diag.Range, message, hint string) {
+	r.problems.Add(diag.Problem{ID: "package/" + id, At: at, Message: message, Hint: hint})
+}
+
+// missing tells of a file that must be there.
+func (r *reader) missing(name, what string) {
+	r.add("missing-file", diag.Range{File: r.config.Label}, fmt.Sprintf("there is no %s, %s", name, what),
+		"cfn submit --dry-run makes a complete package")
+}

@@ -1,0 +1,45 @@
+// Package handlers runs the handlers of registered types: it unpacks a package when its
+// handler is first called, keeps the handler as local processes while it is in use, and
+// ends them when it is not.
+//
+// What the processes print goes, line by line, to a [LogSink] under the names that Lambda
+// gives log groups and streams. What they were asked and answered is kept for a while in
+// the table invocations. Secrets reach neither: credentials, values that a schema calls
+// write-only and values of type configurations are hidden in both, in all the spellings
+// that package secret knows.
+//
+// Left out: what a call means. A [Function] is an invoke.Function and a lambda.Invoker.
+package handlers
+
+import (
+	"context"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// A Spec names the handler of one version of a type.
+type Spec struct {
+	Account, Region string
+	Kind            schema.Kind
+	TypeName        string // as in the schema, not an alias
+	Version         string // "00000001"
+	Package         string // hash of the blob
+	Runtime         string // "provided.al2023", "python3.12"; empty means what the package says
+	Entrypoint      string // likewise
+	LogGroup        string // empty means that of Lambda: "/aws/lambda/" and the function's name
+}
+
+// A LogSink takes what handlers print.
+type LogSink interface {
+	// Append adds lines to the end of a log stream, making group and stream where they are
+	// not there. It is called by one goroutine at a time for a pool. Lines that it fails
+	// to take are lost.
+	Append(ctx context.Context, account, region, group, stream string, lines []Line) error
+}
+
+// A Line is one line of output without its end.
+type Line struct {
+	Time time.Time
+	Text string
+}
