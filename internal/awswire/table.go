@@ -103,12 +103,12 @@ type Table struct {
 // operation is an Operation with its shapes compiled.
 type operation struct {
 	Operation
-	noResult    bool
-	once        sync.Once
-	input       *shape
-	output      *shape
-	constraints []constraint
-	err         error
+	noResult bool
+	once     sync.Once
+	input    *shape
+	output   *shape
+	rules    *rules
+	err      error
 }
 
 func (t *Table) init() {
@@ -142,7 +142,7 @@ func (t *Table) compile(o *operation) error {
 		if o.output, o.err = t.shapes.of(o.out); o.err != nil {
 			return
 		}
-		o.constraints, o.err = compileConstraints(o.input, t.Constraints[o.Name])
+		o.rules, o.err = compileConstraints(o.input, t.Constraints[o.Name])
 	})
 	if o.err != nil {
 		return fmt.Errorf("operation %s: %w", o.Name, o.err)
