@@ -33,3 +33,13 @@ func typeNotFound(what string) *awswire.Error {
 func versionNotFound(kind schema.Kind, typeName, version string) *awswire.Error {
 	return awswire.Errorf(codeTypeNotFound, http.StatusNotFound, "Version '%s' of the %s type '%s' cannot be found.", version, kind, typeName)
 }
+
+// registryError is a refusal as operations have it whose only error is
+// CFNRegistryException.
+func registryError(err error) error {
+	var refused *awswire.Error
+	if errors.As(err, &refused) && refused.Code == codeTypeNotFound {
+		return refuse("%s", refused.Message)
+	}
+	return err
+}

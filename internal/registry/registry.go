@@ -100,6 +100,7 @@ type Registry struct {
 	config  Config
 	log     *slog.Logger
 	changes *broadcast
+	schemas schemas
 }
 
 // New returns the registry over a store. Nothing runs until the store runs Workers.
@@ -115,6 +116,9 @@ func New(config Config) *Registry {
 	}
 	if config.Patience == 0 {
 		config.Patience = 10 * time.Minute
+	}
+	if config.Limits.Packed == 0 {
+		config.Limits.Packed = 256 << 20
 	}
 	if config.TestConcurrency == 0 {
 		config.TestConcurrency = 1

@@ -1,10 +1,12 @@
 -- +goose Up
+-- Names are in the order of their bytes, whatever the locale of the database: pages of
+-- lists go on where the last one ended.
 CREATE TABLE types (
     id TEXT NOT NULL PRIMARY KEY,
     account TEXT NOT NULL,
     region TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    type_name TEXT NOT NULL,
+    kind TEXT COLLATE "C" NOT NULL,
+    type_name TEXT COLLATE "C" NOT NULL,
     default_version BIGINT,
     next_version BIGINT NOT NULL,
     deprecated BOOLEAN NOT NULL,
@@ -15,12 +17,12 @@ CREATE TABLE types (
 CREATE UNIQUE INDEX types_by_name ON types (account, region, kind, type_name);
 CREATE INDEX types_in_order ON types (account, region, type_name, kind);
 
+-- The long columns stand last: lists read the others without them.
 CREATE TABLE type_versions (
     id TEXT NOT NULL PRIMARY KEY,
     type_id TEXT NOT NULL,
     version BIGINT NOT NULL,
     deprecated BOOLEAN NOT NULL,
-    schema TEXT NOT NULL,
     package_hash TEXT NOT NULL,
     package_url TEXT NOT NULL,
     runtime TEXT NOT NULL,
@@ -32,21 +34,22 @@ CREATE TABLE type_versions (
     execution_role TEXT NOT NULL,
     log_group TEXT NOT NULL,
     log_role TEXT NOT NULL,
-    configuration_schema TEXT NOT NULL,
     required_types TEXT NOT NULL,
-    settings TEXT NOT NULL,
     test_status TEXT NOT NULL,
     test_status_description TEXT NOT NULL,
     public_version TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     updated_at BIGINT NOT NULL,
-    row_version BIGINT NOT NULL
+    row_version BIGINT NOT NULL,
+    configuration_schema TEXT NOT NULL,
+    settings TEXT NOT NULL,
+    schema TEXT NOT NULL
 );
 CREATE UNIQUE INDEX type_versions_by_number ON type_versions (type_id, version);
 CREATE INDEX type_versions_by_package ON type_versions (package_hash);
 
 CREATE TABLE registrations (
-    token TEXT NOT NULL PRIMARY KEY,
+    token TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     account TEXT NOT NULL,
     region TEXT NOT NULL,
     type_id TEXT NOT NULL,

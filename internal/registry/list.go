@@ -1,0 +1,363 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// maxResults is how many results a page has at most, and where no number is asked for.
+const maxResults = 100
+
+// pageSize reads MaxResults.
+func pageSize(asked *int32) (int, error) {
+	if asked == nil {
+		return maxResults, nil
+	}
+	if *asked < 1 || *asked > maxResults {
+		bound, word := maxResults, "less"
+		if *asked < 1 {
+			bound, word = 1, "greater"
+		}
+		return 0, awswire.ValidationErrorf("1 validation error detected: Value '%d' at 'maxResults' failed to satisfy constraint: Member must have value %s than or equal to %d", *asked, word, bound)
+	}
+	return int(*asked), nil
+}
+
+// A place is where a list goes on: the keys of the last result of a page. It travels to
+// the client and back as NextToken, which says nothing to others.
+type place []string
+
+// token writes a place down. query is everything that the list depends on, but for where
+// it goes on and how much is wanted: a token is of no use in another list.
+func (p place) token(query ...any) *string {
+	text, err := json.Marshal(append(place{fingerprint(query)}, p...))
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	token := base64.RawURLEncoding.EncodeToString(text)
+	return &token
+}
+
+// placeOf reads a token back, nil for none.
+func placeOf(token *string, keys int, query ...any) (place, error) {
+	if token == nil {
+		return nil, nil
+	}
+	var p place
+	text, err := base64.RawURLEncoding.DecodeString(*token)
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err != nil || len(p) != keys+1 || p[0] != fingerprint(query) {
+		return nil, refuse("NextToken is invalid: it must come from the answer before, and the other parameters must be those of that request.")
+	}
+	return p[1:], nil
+}
+
+func fingerprint(query []any) string {
+	text, err := json.Marshal(query)
+	if err != nil {
+		panic(err) // queries are strings
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// cut splits a page off results of which one more than fits was asked for.
+func cut[T any](results []T, size int) (page []T, more bool) {
+	if len(results) > size {
+		return results[:size], true
+	}
+	return results, false
+}
+
+// ListTypes lists types in the order of their names: those of the account, which are
+// registered or activated, or with Visibility PUBLIC those that everybody can activate.
+// Without other filters these are live ones; of resource types, as the API has it, those
+// that are FULLY_MUTABLE. Filters that exclude each other give an empty list.
+func (r *Registry) ListTypes(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypesInput) (*cloudformation.ListTypesOutput, error) {
+	size, err := pageSize(in.MaxResults)
+	if err != nil {
+		return nil, err
+	}
+	filters := types.TypeFilters{}
+	if in.Filters != nil {
+		filters = *in.Filters
+	}
+	query := []any{"ListTypes", caller.Account, caller.Region, in.Visibility, in.ProvisioningType, in.DeprecatedStatus, in.Type, filters.Category, filters.PublisherId, filters.TypeNamePrefix}
+	from, err := placeOf(in.NextToken, 3, query...)
+	if err != nil {
+		return nil, err
+	}
+	q := summaryQuery{
+		kind: string(in.Type), prefix: aws.ToString(filters.TypeNamePrefix), publisher: aws.ToString(filters.PublisherId),
+		provisioning: []string{string(types.ProvisioningTypeFullyMutable), ""}, limit: size + 1,
+	}
+	if in.ProvisioningType != "" {
+		q.provisioning = []string{string(in.ProvisioningType)}
+	}
+	if from != nil {
+		q.after = summaryKey{from[0], from[1], from[2]}
+	}
+	summaries, err := r.summaries(ctx, caller, in, filters.Category, q)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(summaries, func(a, b types.TypeSummary) int { return compareKeys(keyOfSummary(a), keyOfSummary(b)) })
+	page, more := cut(summaries, size)
+	out := &cloudformation.ListTypesOutput{TypeSummaries: page}
+	if more {
+		last := keyOfSummary(page[len(page)-1])
+		out.NextToken = place{last.typeName, last.kind, last.publisher}.token(query...)
+	}
+	return out, nil
+}
+
+// A summaryQuery is the part of ListTypes that one table answers: which rows, and from
+// where on.
+type summaryQuery struct {
+	kind         string   // "" for all
+	prefix       string   // of the type name, "" for all
+	publisher    string   // "" for all
+	provisioning []string // the provisioning types wanted; "" is that of modules and hooks
+	after        summaryKey
+	limit        int
+}
+
+// A summaryKey is the place of a type in a list: by name, then by kind, then by publisher.
+// The zero key stands before all others.
+type summaryKey struct{ typeName, kind, publisher string }
+
+// where adds the conditions that are the same in every table. name and provisioning are
+// the columns that hold those; kind is one of the query's own table.
+func (q summaryQuery) where(query *bun.SelectQuery, name, provisioning string) *bun.SelectQuery {
+	query = query.Where("? IN (?)", bun.Ident(provisioning), bun.List(q.provisioning)).Limit(q.limit)
+	if q.kind != "" {
+		query = query.Where("?TableAlias.kind = ?", q.kind)
+	}
+	if q.prefix != "" { // names are ASCII: the prefix, and everything up to what follows it
+		query = query.Where("? >= ? AND ? < ?", bun.Ident(name), q.prefix, bun.Ident(name), q.prefix+"\x7f")
+	}
+	return query
+}
+
+func keyOfSummary(s types.TypeSummary) summaryKey {
+	return summaryKey{aws.ToString(s.TypeName), string(s.Type), aws.ToString(s.PublisherId)}
+}
+
+func compareKeys(a, b summaryKey) int {
+	return cmp.Or(cmp.Compare(a.typeName, b.typeName), cmp.Compare(a.kind, b.kind), cmp.Compare(a.publisher, b.publisher))
+}
+
+// summaries asks the tables that hold what is wanted; each gives what would fill a page
+// on its own.
+func (r *Registry) summaries(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypesInput, category types.Category, q summaryQuery) ([]types.TypeSummary, error) {
+	deprecated := in.DeprecatedStatus == types.DeprecatedStatusDeprecated
+	summaries := []types.TypeSummary{}
+	if in.Visibility == types.VisibilityPublic {
+		if deprecated || category == types.CategoryRegistered {
+			return summaries, nil // nothing public is ever deprecated
+		}
+		return r.publicSummaries(ctx, caller, category, q)
+	}
+	if category == types.CategoryAwsTypes {
+		return summaries, nil
+	}
+	if category != types.CategoryActivated && q.publisher == "" {
+		registered, err := r.registeredSummaries(ctx, caller, deprecated, q)
+		if err != nil {
+			return nil, err
+		}
+		summaries = append(summaries, registered...)
+	}
+	if category != types.CategoryRegistered && !deprecated {
+		activated, err := r.activatedSummaries(ctx, caller, q)
+		if err != nil {
+			return nil, err
+		}
+		summaries = append(summaries, activated...)
+	}
+	return summaries, nil
+}
+
+// registeredSummaries lists private types with what their default version says of them.
+func (r *Registry) registeredSummaries(ctx context.Context, caller awswire.Caller, deprecated bool, q summaryQuery) ([]types.TypeSummary, error) {
+	var rows []struct {
+		typeRow
+		Description string `bun:"description"`
+	}
+	query := r.store.Read().NewSelect().Model(&rows).
+		Column("t.kind", "t.type_name", "t.default_version").
+		ColumnExpr("v.updated_at").ColumnExpr("v.description").
+		Join("JOIN type_versions AS v ON v.type_id = t.id AND v.version = t.default_version").
+		Where("t.account = ?", caller.Account).Where("t.region = ?", caller.Region).Where("t.deprecated = ?", deprecated).
+		Order("t.type_name", "t.kind")
+	if q.after != (summaryKey{}) {
+		query = query.Where("(t.type_name, t.kind) > (?, ?)", q.after.typeName, q.after.kind)
+	}
+	query = q.where(query, "t.type_name", "v.provisioning_type")
+	if err := query.Scan(ctx); err != nil {
+		return nil, fmt.Errorf("list types: %w", err)
+	}
+	summaries := make([]types.TypeSummary, len(rows))
+	for i := range rows {
+		row := &rows[i]
+		summaries[i] = types.TypeSummary{
+			Type: types.RegistryType(row.Kind), TypeName: &row.TypeName, DefaultVersionId: aws.String(versionID(*row.DefaultVersion)),
+			TypeArn:     aws.String(privateARN(caller, schema.Kind(row.Kind), row.TypeName).String()),
+			LastUpdated: &row.UpdatedAt.Time, Description: absent(row.Description),
+		}
+	}
+	return summaries, nil
+}
+
+// ListTypeVersions lists the versions of a type, live ones if no status is asked for, in
+// ascending order. A type that is not there is CFNRegistryException: the operation has no
+// other error.
+func (r *Registry) ListTypeVersions(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypeVersionsInput) (*cloudformation.ListTypeVersionsOutput, error) {
+	size, err := pageSize(in.MaxResults)
+	if err != nil {
+		return nil, err
+	}
+	query := []any{"ListTypeVersions", caller.Account, caller.Region, in.Arn, in.Type, in.TypeName, in.PublisherId, in.DeprecatedStatus}
+	from, err := placeOf(in.NextToken, 1, query...)
+	if err != nil {
+		return nil, err
+	}
+	var after int64
+	if from != nil {
+		after, _ = versionNumber(from[0])
+	}
+	summaries, err := r.versionSummaries(ctx, caller, in, after, size+1)
+	if err != nil {
+		return nil, registryError(err)
+	}
+	page, more := cut(summaries, size)
+	out := &cloudformation.ListTypeVersionsOutput{TypeVersionSummaries: page}
+	if more {
+		out.NextToken = place{*page[len(page)-1].VersionId}.token(query...)
+	}
+	return out, nil
+}
+
+func (r *Registry) versionSummaries(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypeVersionsInput, after int64, limit int) ([]types.TypeVersionSummary, error) {
+	if in.PublisherId == nil {
+		arn, err := named(caller, in.Arn, in.Type, in.TypeName, nil)
+		if err != nil {
+			return nil, err
+		}
+		if !arn.Public() {
+			if err := ownARN(caller, arn); err != nil {
+				return nil, err
+			}
+			typ, err := findType(ctx, r.store.Read(), caller, arn.Kind, arn.TypeName)
+			if err != nil {
+				return nil, err
+			}
+			if typ != nil {
+				return r.privateVersions(ctx, caller, typ, in.DeprecatedStatus == types.DeprecatedStatusDeprecated, after, limit)
+			}
+		}
+	}
+	all, err := r.publicVersions(ctx, caller, in)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(s types.TypeVersionSummary) bool {
+		number, _ := versionNumber(aws.ToString(s.VersionId))
+		return number <= after
+	}), nil
+}
+
+func (r *Registry) privateVersions(ctx context.Context, caller awswire.Caller, typ *typeRow, deprecated bool, after int64, limit int) ([]types.TypeVersionSummary, error) {
+	var rows []versionRow
+	err := r.store.Read().NewSelect().Model(&rows).Column("version", "description", "created_at").
+		Where("type_id = ?", typ.ID).Where("deprecated = ?", deprecated).Where("version > ?", after).
+		Order("version").Limit(limit).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the versions of %s: %w", typ.TypeName, err)
+	}
+	arn := privateARN(caller, kindOf(typ), typ.TypeName)
+	summaries := make([]types.TypeVersionSummary, len(rows))
+	for i := range rows {
+		row := &rows[i]
+		id := versionID(row.Version)
+		summaries[i] = types.TypeVersionSummary{
+			Arn: aws.String(arn.WithVersion(id).String()), Description: absent(row.Description),
+			IsDefaultVersion: aws.Bool(row.Version == *typ.DefaultVersion), TimeCreated: &row.CreatedAt.Time,
+			Type: types.RegistryType(typ.Kind), TypeName: &typ.TypeName, VersionId: &id,
+		}
+	}
+	return summaries, nil
+}
+
+// ListTypeRegistrations lists the tokens of registrations, those in progress if no status
+// is asked for, the newest first.
+func (r *Registry) ListTypeRegistrations(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypeRegistrationsInput) (*cloudformation.ListTypeRegistrationsOutput, error) {
+	size, err := pageSize(in.MaxResults)
+	if err != nil {
+		return nil, err
+	}
+	status := cmp.Or(in.RegistrationStatusFilter, types.RegistrationStatusInProgress)
+	query := []any{"ListTypeRegistrations", caller.Account, caller.Region, status, in.Type, in.TypeName, in.TypeArn}
+	from, err := placeOf(in.NextToken, 2, query...)
+	if err != nil {
+		return nil, err
+	}
+	kind, typeName := string(in.Type), aws.ToString(in.TypeName)
+	if in.TypeArn != nil {
+		arn, err := named(caller, in.TypeArn, in.Type, in.TypeName, nil)
+		if err != nil {
+			return nil, err
+		}
+		if ownARN(caller, arn) != nil {
+			return &cloudformation.ListTypeRegistrationsOutput{RegistrationTokenList: []string{}}, nil
+		}
+		kind, typeName = string(arn.Kind), arn.TypeName
+	}
+	var rows []registrationRow
+	q := r.store.Read().NewSelect().Model(&rows).Column("token", "created_at").
+		Where("account = ?", caller.Account).Where("region = ?", caller.Region).Where("status = ?", string(status)).
+		Order("created_at DESC", "token DESC").Limit(size + 1)
+	if kind != "" {
+		q = q.Where("kind = ?", kind)
+	}
+	if typeName != "" {
+		q = q.Where("type_name = ?", typeName)
+	}
+	if from != nil {
+		created, err := time.Parse(time.RFC3339Nano, from[0])
+		if err != nil {
+			return nil, fmt.Errorf("read where the list of registrations goes on: %w", err)
+		}
+		q = q.Where("(created_at, token) < (?, ?)", created.UnixMicro(), from[1])
+	}
+	if err := q.Scan(ctx); err != nil {
+		return nil, fmt.Errorf("list registrations: %w", err)
+	}
+	page, more := cut(rows, size)
+	out := &cloudformation.ListTypeRegistrationsOutput{RegistrationTokenList: make([]string, len(page))}
+	for i := range page {
+		out.RegistrationTokenList[i] = page[i].Token
+	}
+	if more {
+		last := page[len(page)-1]
+		out.NextToken = place{last.CreatedAt.Format(time.RFC3339Nano), last.Token}.token(query...)
+	}
+	return out, nil
+}

@@ -1,0 +1,254 @@
+package registry
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// maxVersions is how many live versions a type may have, those that are being registered
+// included (quotas of the service).
+const maxVersions = 50
+
+// maxConflicts is how often a transaction is run again because its rows were changed by
+// others. The store itself waits for those that run at the same time.
+const maxConflicts = 16
+
+// reserved are the organizations in which nobody registers, spelled so. Other spellings of
+// them, and some more, only cannot be published (user guide, "Naming conventions").
+var reserved = []string{"Alexa", "AMZN", "Amazon", "ASK", "AWS", "Custom", "Dev"}
+
+// RegisterType takes a request for a new version of a type, allots its number, and returns
+// the token by which DescribeTypeRegistration tells how it goes on. A request with the
+// ClientRequestToken of an earlier one gets the token of that.
+//
+// Refusals, all CFNRegistryException: a name that does not fit the kind or is reserved, a
+// package that is no URL, a client token that came with other parameters, a name that
+// stands for an activated type, and too many versions.
+func (r *Registry) RegisterType(ctx context.Context, caller awswire.Caller, in *cloudformation.RegisterTypeInput) (*cloudformation.RegisterTypeOutput, error) {
+	row, err := r.registration(caller, in)
+	if err != nil {
+		return nil, err
+	}
+	var token string
+	err = r.change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		var err error
+		token, err = r.accept(ctx, tx, *row)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if token == row.Token {
+		r.tell(row, RegistrationStarted)
+	}
+	return &cloudformation.RegisterTypeOutput{RegistrationToken: &token}, nil
+}
+
+// registration is the row of a request, without what accept fills in.
+func (r *Registry) registration(caller awswire.Caller, in *cloudformation.RegisterTypeInput) (*registrationRow, error) {
+	row := &registrationRow{
+		Token: r.config.NewID(), Account: caller.Account, Region: caller.Region,
+		Kind: string(in.Type), TypeName: aws.ToString(in.TypeName),
+		ClientToken: in.ClientRequestToken, PackageURL: aws.ToString(in.SchemaHandlerPackage),
+		ExecutionRole: aws.ToString(in.ExecutionRoleArn),
+		Status:        string(types.RegistrationStatusInProgress), Stage: stageFetch, Caller: caller.AccessKeyID,
+	}
+	if row.Kind == "" {
+		row.Kind = string(schema.Resource)
+	}
+	if in.LoggingConfig != nil {
+		row.LogGroup, row.LogRole = aws.ToString(in.LoggingConfig.LogGroupName), aws.ToString(in.LoggingConfig.LogRoleArn)
+	}
+	if err := registrable(schema.Kind(row.Kind), row.TypeName); err != nil {
+		return nil, err
+	}
+	if err := packageURL(row.PackageURL); err != nil {
+		return nil, err
+	}
+	request, err := json.Marshal([]string{row.Kind, row.TypeName, row.PackageURL, row.ExecutionRole, row.LogGroup, row.LogRole})
+	if err != nil {
+		return nil, fmt.Errorf("register %s: %w", row.TypeName, err)
+	}
+	sum := sha256.Sum256(request)
+	row.RequestHash = hex.EncodeToString(sum[:])
+	return row, nil
+}
+
+// registrable refuses names that a private type cannot have.
+func registrable(kind schema.Kind, typeName string) error {
+	if err := validName(kind, typeName); err != nil {
+		return err
+	}
+	organization, _, _ := strings.Cut(typeName, "::")
+	if slices.Contains(reserved, organization) {
+		return refuse("The namespace '%s' of the type name '%s' is reserved. These are: %s.", organization, typeName, strings.Join(reserved, ", "))
+	}
+	return nil
+}
+
+// validName refuses what is no name for a type of the kind.
+func validName(kind schema.Kind, typeName string) error {
+	switch kind {
+	case schema.Resource, schema.Hook, schema.Module:
+	default:
+		return refuse("Type '%s' is not one of RESOURCE, MODULE, HOOK.", kind)
+	}
+	if project.ValidTypeName(kind, typeName) {
+		return nil
+	}
+	switch {
+	case project.ValidTypeName(schema.Module, typeName):
+		return refuse("TypeName is invalid: '%s' is the name of a module, and Type is %s.", typeName, kind)
+	case kind == schema.Module && project.ValidTypeName(schema.Resource, typeName):
+		return refuse("TypeName is invalid: the name of a module ends in ::MODULE, as in '%s::MODULE'.", typeName)
+	}
+	return refuse("TypeName is invalid")
+}
+
+// packageURL refuses what leads to no object.
+func packageURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err == nil && u.Scheme == "s3" && u.Host != "" && len(u.Path) > 1:
+		return nil
+	case err == nil && u.Scheme == "https" && u.Host != "" && len(u.Path) > 1, err == nil && u.Scheme == "http" && u.Host != "" && len(u.Path) > 1:
+		return nil
+	}
+	return refuse("SchemaHandlerPackage must be the URL of a zip file in S3, as in s3://bucket/key.")
+}
+
+// accept makes the row of a request, or returns the token of the same earlier request.
+func (r *Registry) accept(ctx context.Context, tx *store.Tx, row registrationRow) (string, error) {
+	if token, err := earlier(ctx, tx, &row); token != "" || err != nil {
+		return token, err
+	}
+	activated, err := findActivation(ctx, tx, ownerOf(&row), schema.Kind(row.Kind), row.TypeName)
+	switch {
+	case err != nil:
+		return "", err
+	case activated != nil:
+		return "", refuse("The name '%s' is that of an activated public type. Deactivate it, or register under another name.", row.TypeName)
+	}
+	now := r.now()
+	row.CreatedAt, row.UpdatedAt = now, now
+	if err := r.allot(ctx, tx, &row); err != nil {
+		return "", err
+	}
+	result, err := tx.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Exec(ctx)
+	if err != nil {
+		return "", fmt.Errorf("register %s: %w", row.TypeName, err)
+	}
+	if err := one(result); err != nil {
+		return "", err // the client token was used at the same moment
+	}
+	if err := tx.Wake(ctx, workRegistration, row.Token, time.Time{}); err != nil {
+		return "", fmt.Errorf("register %s: %w", row.TypeName, err)
+	}
+	return row.Token, nil
+}
+
+// earlier returns the token of the registration that has the same client token.
+func earlier(ctx context.Context, tx *store.Tx, row *registrationRow) (string, error) {
+	if row.ClientToken == nil {
+		return "", nil
+	}
+	var before registrationRow
+	err := tx.NewSelect().Model(&before).Column("token", "request_hash").
+		Where("account = ?", row.Account).Where("region = ?", row.Region).Where("client_token = ?", *row.ClientToken).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("look for the client token of %s: %w", row.TypeName, err)
+	case before.RequestHash != row.RequestHash:
+		return "", refuse("The ClientRequestToken '%s' belongs to a registration with other parameters.", *row.ClientToken)
+	}
+	return before.Token, nil
+}
+
+// allot gives the row the next number of its type, which is made if it is new, and refuses
+// where there are too many versions.
+func (r *Registry) allot(ctx context.Context, tx *store.Tx, row *registrationRow) error {
+	fresh := &typeRow{
+		ID: r.config.NewID(), Account: row.Account, Region: row.Region, Kind: row.Kind, TypeName: row.TypeName,
+		NextVersion: 1, CreatedAt: row.CreatedAt, UpdatedAt: row.CreatedAt,
+	}
+	if _, err := tx.NewInsert().Model(fresh).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
+		return fmt.Errorf("register %s: %w", row.TypeName, err)
+	}
+	// The update locks the type: counting below sees every registration before this one.
+	var typ typeRow
+	err := tx.NewUpdate().Model(&typ).Set("next_version = next_version + 1").
+		Where("account = ?", row.Account).Where("region = ?", row.Region).Where("kind = ?", row.Kind).Where("type_name = ?", row.TypeName).
+		Returning("id, next_version").Scan(ctx, &typ.ID, &typ.NextVersion)
+	if err != nil {
+		return fmt.Errorf("allot a version of %s: %w", row.TypeName, err)
+	}
+	row.TypeID, row.Version = typ.ID, typ.NextVersion-1
+
+	live, err := tx.NewSelect().Model((*versionRow)(nil)).Where("type_id = ?", typ.ID).Where("NOT deprecated").Count(ctx)
+	if err != nil {
+		return fmt.Errorf("count the versions of %s: %w", row.TypeName, err)
+	}
+	coming, err := tx.NewSelect().Model((*registrationRow)(nil)).
+		Where("type_id = ?", typ.ID).Where("status = ?", types.RegistrationStatusInProgress).Count(ctx)
+	if err != nil {
+		return fmt.Errorf("count the registrations of %s: %w", row.TypeName, err)
+	}
+	if live+coming >= maxVersions {
+		return refuse("The limit of %d versions of the type '%s' is reached. Deregister versions that are not used any more.", maxVersions, row.TypeName)
+	}
+	return nil
+}
+
+// now is the time as rows have it.
+func (r *Registry) now() store.Time { return store.At(r.config.Now()) }
+
+// change runs one transaction, again when a row that it had read was changed by others.
+func (r *Registry) change(ctx context.Context, f func(ctx context.Context, tx *store.Tx) error) error {
+	var err error
+	for range maxConflicts {
+		if err = r.store.Write(ctx, f); !errors.Is(err, errStale) {
+			return err
+		}
+	}
+	return fmt.Errorf("given up after %d attempts: %w", maxConflicts, err)
+}
+
+// one is errStale unless exactly one row was written.
+func one(result sql.Result) error {
+	n, err := result.RowsAffected()
+	switch {
+	case err != nil:
+		return fmt.Errorf("count the rows: %w", err)
+	case n != 1:
+		return errStale
+	}
+	return nil
+}
+
+// tell tells subscribers about a registration.
+func (r *Registry) tell(row *registrationRow, what Event) {
+	r.changes.send(Change{
+		Account: row.Account, Region: row.Region, Kind: schema.Kind(row.Kind), TypeName: row.TypeName,
+		Version: versionID(row.Version), What: what,
+	})
+}

@@ -1,0 +1,340 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/bundle"
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// The stages of a registration, in their order. The names are those that the service
+// writes in descriptions.
+const (
+	stageFetch    = "FETCH_STAGE"      // the package is brought into the blobs
+	stageValidate = "VALIDATION_STAGE" // and read
+	stageDeploy   = "DEPLOY_STAGE"     // its handler started; then the version exists
+)
+
+// maxDescription bounds what a failed registration tells, in bytes.
+const maxDescription = 8 << 10
+
+// A failure ends a registration: the author of the package has to change something.
+type failure struct{ reason string }
+
+func (f *failure) Error() string { return f.reason }
+
+func failf(format string, args ...any) error { return &failure{reason: fmt.Sprintf(format, args...)} }
+
+// stages do the work of each stage. What they find is judged again after a restart: only
+// the step to the next stage is written down, and it is written once.
+var stages = map[string]func(*Registry, context.Context, *registrationRow) error{
+	stageFetch:    (*Registry).fetch,
+	stageValidate: (*Registry).validate,
+	stageDeploy:   (*Registry).deploy,
+}
+
+// register moves a registration on until it has ended. It is a store.Worker.
+func (r *Registry) register(ctx context.Context, token string) (time.Time, error) {
+	for {
+		row, err := r.readRegistration(ctx, token)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return time.Time{}, nil
+		case err != nil:
+			return time.Time{}, err
+		case row.Status != string(types.RegistrationStatusInProgress):
+			return time.Time{}, nil
+		}
+		stage, known := stages[row.Stage]
+		if !known {
+			return time.Time{}, fmt.Errorf("register %s version %d: unknown stage %q", row.TypeName, row.Version, row.Stage)
+		}
+		if err := r.settle(ctx, row, stage(r, ctx, row)); err != nil {
+			return time.Time{}, err
+		}
+	}
+}
+
+// settle decides what an error of a stage means: nil goes on, a failure ends the
+// registration, and the rest is tried again for a while.
+func (r *Registry) settle(ctx context.Context, row *registrationRow, err error) error {
+	var failed *failure
+	switch {
+	case err == nil, errors.Is(err, errStale):
+		return nil
+	case errors.As(err, &failed):
+		return r.fail(ctx, row, failed.reason)
+	case ctx.Err() != nil:
+		return ctx.Err() // we are stopping, which says nothing about the package
+	case r.config.Now().Sub(row.CreatedAt.Time) < r.config.Patience:
+		return fmt.Errorf("register %s version %d: %w", row.TypeName, row.Version, err)
+	}
+	r.log.ErrorContext(ctx, "a registration is given up", "type", row.TypeName, "version", row.Version, "token", row.Token, "error", err)
+	return r.fail(ctx, row, "Internal failure: the server's log has the cause.")
+}
+
+// fetch copies the package into the blobs.
+func (r *Registry) fetch(ctx context.Context, row *registrationRow) error {
+	body, err := r.config.Packages.Fetch(ctx, ownerOf(row), row.PackageURL)
+	if err != nil {
+		var refused *awswire.Error
+		if errors.As(err, &refused) {
+			return failf("The package %s cannot be read: %s (%s)", placed(row.PackageURL), refused.Message, refused.Code)
+		}
+		return fmt.Errorf("fetch %s: %w", placed(row.PackageURL), err)
+	}
+	defer body.Close()
+	most := r.config.Limits.Packed
+	var tooLarge *store.TooLargeError
+	blob, err := r.store.Blobs().Put(ctx, body, most)
+	switch {
+	case errors.As(err, &tooLarge):
+		return failf("The package %s is larger than %d MiB.", placed(row.PackageURL), most>>20)
+	case err != nil:
+		return fmt.Errorf("store the package %s: %w", placed(row.PackageURL), err)
+	}
+	return r.moveOn(ctx, row, stageValidate, blob.Hash)
+}
+
+// ownerOf is the caller on whose behalf a package is fetched.
+func ownerOf(row *registrationRow) awswire.Caller {
+	return awswire.Caller{Account: row.Account, Region: row.Region, AccessKeyID: row.Caller, RequestID: row.Token}
+}
+
+// validate reads the package for what is wrong with it.
+func (r *Registry) validate(ctx context.Context, row *registrationRow) error {
+	if _, err := r.read(ctx, row); err != nil {
+		return err
+	}
+	return r.moveOn(ctx, row, stageDeploy, row.PackageHash)
+}
+
+// read reads the fetched package and makes the version out of it.
+func (r *Registry) read(ctx context.Context, row *registrationRow) (*versionRow, error) {
+	blob, size, err := r.store.Blobs().Open(ctx, row.PackageHash)
+	if err != nil {
+		return nil, fmt.Errorf("open the package %s: %w", placed(row.PackageURL), err)
+	}
+	defer blob.Close()
+	kind := schema.Kind(row.Kind)
+	b, problems, err := bundle.Read(ctx, blob, size, bundle.Config{
+		Label: labelOf(row.PackageURL), Kind: kind, TypeName: row.TypeName, Limits: r.config.Limits,
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the package %s: %w", placed(row.PackageURL), err)
+	case b == nil:
+		return nil, failf("%s", describeProblems(problems))
+	}
+	v := &versionRow{
+		TypeID: row.TypeID, Version: row.Version,
+		Schema: string(b.SchemaText), PackageHash: row.PackageHash, PackageURL: placed(row.PackageURL),
+		Description: b.Schema.Description, SourceURL: b.Schema.SourceURL, DocumentationURL: b.Schema.DocumentationURL,
+		ExecutionRole: row.ExecutionRole, LogGroup: row.LogGroup, LogRole: row.LogRole,
+		ConfigurationSchema: string(b.ConfigurationSchema), Settings: string(b.SettingsText),
+		TestStatus: string(types.TypeTestsStatusNotTested),
+	}
+	switch kind {
+	case schema.Resource:
+		v.ProvisioningType = string(provisioning(b.Schema))
+	case schema.Module:
+		v.RequiredTypes, err = requiredTypes(row.Region, b.Fragment.Root)
+	}
+	if b.Handler != nil {
+		v.Runtime, v.Entrypoint = b.Settings.Runtime, b.Settings.Entrypoint
+	}
+	return v, err
+}
+
+// provisioning is what the handlers of a resource type are good for (user guide, "Resource
+// type provisioning").
+func provisioning(s *schema.Schema) types.ProvisioningType {
+	for _, action := range []string{"create", "read", "delete"} {
+		if s.Handler(action) == nil {
+			return types.ProvisioningTypeNonProvisionable
+		}
+	}
+	if s.Handler("update") == nil {
+		return types.ProvisioningTypeImmutable
+	}
+	return types.ProvisioningTypeFullyMutable
+}
+
+// requiredTypes lists, as JSON, the public extensions that the fragment of a module says
+// must be activated; "" if there are none.
+func requiredTypes(region string, fragment *document.Value) (string, error) {
+	check := &moduleCheck{region: region}
+	for _, m := range fragment.Get("Resources").Distinct() {
+		check.resource(m)
+	}
+	if len(check.required) == 0 {
+		return "", nil
+	}
+	list, err := json.Marshal(check.required)
+	if err != nil {
+		return "", fmt.Errorf("list what the module requires: %w", err)
+	}
+	return string(list), nil
+}
+
+// placed is the URL of a package as texts have it: the query of a presigned one is a
+// credential.
+func placed(packageURL string) string {
+	path, _, _ := strings.Cut(packageURL, "?")
+	return path
+}
+
+// labelOf is what problems call the package: the last part of its URL.
+func labelOf(packageURL string) string {
+	path := placed(packageURL)
+	if i := strings.LastIndexByte(path, '/'); i >= 0 && i+1 < len(path) {
+		return path[i+1:]
+	}
+	return "package.zip"
+}
+
+// describeProblems writes out the errors of a package, one a line, as far as there is room.
+func describeProblems(problems diag.List) string {
+	var b bytes.Buffer
+	errorsOnly := diag.List{}
+	for _, p := range problems {
+		if p.Severity == diag.Error {
+			errorsOnly = append(errorsOnly, p)
+		}
+	}
+	for i, p := range errorsOnly {
+		line := problemLine(p)
+		if b.Len()+len(line) > maxDescription {
+			fmt.Fprintf(&b, "\n… and %d more", len(errorsOnly)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+func problemLine(p diag.Problem) string {
+	line := p.Message
+	if at := p.At.String(); at != "" {
+		line = at + ": " + line
+	}
+	if p.Hint != "" {
+		line += " (" + p.Hint + ")"
+	}
+	return line
+}
+
+// deploy starts the handler and makes the version.
+func (r *Registry) deploy(ctx context.Context, row *registrationRow) error {
+	v, err := r.read(ctx, row)
+	if err != nil {
+		return err
+	}
+	if v.Runtime != "" && r.config.Functions != nil {
+		err := r.config.Functions.Probe(ctx, functionOf(row, v))
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return failf("The handler does not start: %s", diag.Cut(err.Error()))
+		}
+	}
+	return r.complete(ctx, row, v)
+}
+
+func functionOf(row *registrationRow, v *versionRow) FunctionSpec {
+	return FunctionSpec{
+		Account: row.Account, Region: row.Region, Kind: schema.Kind(row.Kind), TypeName: row.TypeName, Version: versionID(v.Version),
+		Package: v.PackageHash, Runtime: v.Runtime, Entrypoint: v.Entrypoint, LogGroup: v.LogGroup,
+	}
+}
+
+// complete makes the version, the default one if the type has no live one, and ends the
+// registration, all or nothing.
+func (r *Registry) complete(ctx context.Context, row *registrationRow, v *versionRow) error {
+	now := r.now()
+	v.ID, v.CreatedAt, v.UpdatedAt = r.config.NewID(), now, now
+	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if err := r.moved(ctx, tx, row, types.RegistrationStatusComplete, stageDeploy, "", row.PackageHash); err != nil {
+			return err
+		}
+		if _, err := tx.NewInsert().Model(v).Exec(ctx); err != nil {
+			return fmt.Errorf("make version %d: %w", v.Version, err)
+		}
+		_, err := tx.NewUpdate().Model((*typeRow)(nil)).
+			Set("default_version = CASE WHEN default_version IS NULL OR deprecated THEN ? ELSE default_version END", v.Version).
+			Set("deprecated = ?", false).Set("updated_at = ?", now).Set("row_version = row_version + 1").
+			Where("id = ?", v.TypeID).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("update the type: %w", err)
+		}
+		return nil
+	})
+	if err == nil {
+		r.tell(row, RegistrationComplete)
+	}
+	return err
+}
+
+// moveOn writes down that a stage is over.
+func (r *Registry) moveOn(ctx context.Context, row *registrationRow, stage, packageHash string) error {
+	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return r.moved(ctx, tx, row, types.RegistrationStatusInProgress, stage, "", packageHash)
+	})
+	if err == nil {
+		r.tell(row, RegistrationMoved)
+	}
+	return err
+}
+
+// fail ends a registration in the stage it is in.
+func (r *Registry) fail(ctx context.Context, row *registrationRow, reason string) error {
+	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return r.moved(ctx, tx, row, types.RegistrationStatusFailed, row.Stage, reason, row.PackageHash)
+	})
+	switch {
+	case errors.Is(err, errStale):
+		return nil
+	case err == nil:
+		r.tell(row, RegistrationFailed)
+	}
+	return err
+}
+
+// moved is the compare-and-set of registrations: errStale if the row is not any more as it
+// was read.
+func (r *Registry) moved(ctx context.Context, tx *store.Tx, row *registrationRow, status types.RegistrationStatus, stage, description, packageHash string) error {
+	result, err := tx.NewUpdate().Model((*registrationRow)(nil)).
+		Set("status = ?", string(status)).Set("stage = ?", stage).Set("description = ?", description).Set("package_hash = ?", packageHash).
+		Set("updated_at = ?", r.now()).Set("row_version = row_version + 1").
+		Where("token = ?", row.Token).Where("row_version = ?", row.RowVersion).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("move the registration of %s version %d: %w", row.TypeName, row.Version, err)
+	}
+	return one(result)
+}
+
+func (r *Registry) readRegistration(ctx context.Context, token string) (*registrationRow, error) {
+	row := &registrationRow{}
+	if err := r.store.Read().NewSelect().Model(row).Where("token = ?", token).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read registration %s: %w", token, err)
+	}
+	return row, nil
+}
