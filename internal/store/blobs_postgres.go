@@ -1,0 +1,170 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// chunkSize is how much of a blob one row holds. What is read of a blob is held in
+// memory chunk by chunk.
+const chunkSize = 1 << 20
+
+// tableBlobs keeps blobs in PostgreSQL, where every node finds them. A blob's row and
+// its chunks appear with one commit.
+type tableBlobs struct{ store *Store }
+
+type blobRow struct {
+	bun.BaseModel `bun:"table:blobs"`
+
+	Hash    string `bun:",pk"`
+	Size    int64
+	Touched Time // by the database's clock
+}
+
+type chunkRow struct {
+	bun.BaseModel `bun:"table:blob_chunks"`
+
+	Hash string `bun:",pk"`
+	Part int64  `bun:",pk"`
+	Data []byte
+}
+
+func newTableBlobs(s *Store) *Blobs { return &Blobs{&tableBlobs{s}} }
+
+// receive spools to a file first: no transaction waits for a slow sender, and the hash is
+// known before the first row is written.
+func (b *tableBlobs) receive(ctx context.Context, fill func(io.Writer) (Blob, error)) (Blob, error) {
+	spool, err := os.CreateTemp("", "formwork-blob-")
+	if err != nil {
+		return Blob{}, err
+	}
+	defer func() {
+		spool.Close()
+		_ = os.Remove(spool.Name())
+	}()
+	blob, err := fill(spool)
+	if err != nil {
+		return Blob{}, err
+	}
+	return blob, b.publish(ctx, blob, spool)
+}
+
+func (b *tableBlobs) publish(ctx context.Context, blob Blob, content io.ReaderAt) error {
+	return b.store.writer.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		var fresh bool
+		// xmax is zero in a row that this statement has inserted. The row is locked
+		// either way, so no Sweep removes it meanwhile.
+		err := tx.NewRaw(`INSERT INTO blobs (hash, size, touched) VALUES (?, ?, ?)
+			ON CONFLICT (hash) DO UPDATE SET touched = excluded.touched RETURNING xmax = 0`,
+			blob.Hash, blob.Size, At(time.Now())).Scan(ctx, &fresh)
+		if err != nil || !fresh {
+			return err
+		}
+		buffer := make([]byte, min(chunkSize, blob.Size))
+		for part := int64(0); part*chunkSize < blob.Size; part++ {
+			n, err := content.ReadAt(buffer[:min(chunkSize, blob.Size-part*chunkSize)], part*chunkSize)
+			if err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			row := chunkRow{Hash: blob.Hash, Part: part, Data: buffer[:n]}
+			if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (b *tableBlobs) open(ctx context.Context, hash string) (BlobReader, int64, error) {
+	row := blobRow{Hash: hash}
+	err := b.store.reader.NewSelect().Model(&row).WherePK().Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, 0, ErrNoBlob
+	} else if err != nil {
+		return nil, 0, err
+	}
+	chunks := &chunkReader{ctx: ctx, db: b.store.reader, hash: hash, size: row.Size, held: -1}
+	return &chunkedBlob{io.NewSectionReader(chunks, 0, row.Size)}, row.Size, nil
+}
+
+func (b *tableBlobs) has(ctx context.Context, hash string) (bool, error) {
+	return b.store.reader.NewSelect().Model(&blobRow{Hash: hash}).WherePK().Exists(ctx)
+}
+
+func (b *tableBlobs) old(ctx context.Context, before time.Time, after string, limit int) ([]string, error) {
+	var hashes []string
+	err := b.store.reader.NewSelect().Model((*blobRow)(nil)).Column("hash").
+		Where("hash > ?", after).Where("touched < ?", At(before)).Order("hash").Limit(int64(limit)).Scan(ctx, &hashes)
+	return hashes, err
+}
+
+func (b *tableBlobs) remove(ctx context.Context, hash string, before time.Time) (int64, bool, error) {
+	var size int64
+	err := b.store.writer.NewRaw("DELETE FROM blobs WHERE hash = ? AND touched < ? RETURNING size", hash, At(before)).Scan(ctx, &size)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, false, nil
+	}
+	return size, err == nil, err
+}
+
+func (b *tableBlobs) tidy(context.Context, time.Time) error { return nil }
+
+// A chunkedBlob reads a blob out of rows.
+type chunkedBlob struct{ *io.SectionReader }
+
+func (*chunkedBlob) Close() error { return nil }
+
+// A chunkReader holds the chunk that was read last.
+type chunkReader struct {
+	ctx  context.Context
+	db   *bun.DB
+	hash string
+	size int64
+
+	mu   sync.Mutex
+	held int64 // the part in data, -1 for none
+	data []byte
+}
+
+func (r *chunkReader) ReadAt(p []byte, offset int64) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for n < len(p) {
+		at := offset + int64(n)
+		if at >= r.size {
+			return n, io.EOF
+		}
+		if err := r.load(at / chunkSize); err != nil {
+			return n, err
+		}
+		n += copy(p[n:], r.data[at%chunkSize:])
+	}
+	return n, nil
+}
+
+func (r *chunkReader) load(part int64) error {
+	if r.held == part {
+		return nil
+	}
+	row := chunkRow{Hash: r.hash, Part: part}
+	err := r.db.NewSelect().Model(&row).WherePK().Scan(r.ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("blob %s has no part %d: %w", r.hash, part, ErrNoBlob)
+	} else if err != nil {
+		return fmt.Errorf("blob %s: %w", r.hash, err)
+	}
+	if want := min(chunkSize, r.size-part*chunkSize); int64(len(row.Data)) != want {
+		return fmt.Errorf("blob %s is damaged: its part %d has %d of %d bytes", r.hash, part, len(row.Data), want)
+	}
+	r.held, r.data = part, row.Data
+	return nil
+}

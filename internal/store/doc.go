@@ -1,0 +1,17 @@
+// Package store keeps what the server must not lose: rows in transactions, blobs by
+// their content, and wake-ups that outlive the process.
+//
+// One model runs on two databases. SQLite in a folder is for one process: the folder is
+// locked, one connection writes, others read. PostgreSQL is for several nodes, which
+// share the rows, the blobs and the work. Every transaction of Write is serializable on
+// both, so that an engine is written, and tested, once.
+//
+// A wake-up says that a worker must look at something, named by a kind and an id, at a
+// time. It is a row of the table wakeups and commits or rolls back with the rows that it
+// is about; River carries the ones that are due to the workers. Delivery is at least
+// once: workers move the state of record by compare-and-set on row versions.
+// docs/decisions/0007 and 0008 say why it is made so.
+//
+// The package knows no table of other packages. Each of them owns its rows and its
+// migration files, which lie in migrations/ so that they are applied in one order.
+package store

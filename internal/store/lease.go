@@ -1,0 +1,182 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// A lease is what a node has on the work it claims. On SQLite it is the lock of the
+// folder, and never ends. On PostgreSQL it is a row of nodes, which the node renews over
+// a connection of its own; a node whose row was not renewed for Config.Lease is taken for
+// dead by the others, which make its work wait again. Times are by the database's clock.
+type lease struct {
+	store *Store
+	db    *bun.DB // nil on SQLite
+
+	mu      sync.Mutex
+	node    string
+	current context.Context // ends with the lease
+	lose    context.CancelCauseFunc
+}
+
+// errLeaseLost is the cause with which the contexts of workers end.
+var errLeaseLost = errors.New("this node was silent for too long, and others have taken over its work")
+
+const (
+	databaseTime = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+	signOn       = "INSERT INTO nodes (id, seen) VALUES (?, " + databaseTime + ")"
+	renew        = "UPDATE nodes SET seen = " + databaseTime + " WHERE id = ?"
+	bury         = "DELETE FROM nodes WHERE seen < " + databaseTime + " - ?"
+	inherit      = `UPDATE wakeups SET node = '', queued = 0, due = CASE WHEN due IS NULL THEN ? ELSE due END
+		WHERE node <> '' AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = wakeups.node)`
+)
+
+func takeLease(ctx context.Context, s *Store) (*lease, error) {
+	l := &lease{store: s}
+	if s.IsPostgres() {
+		db, err := openPostgresPool(s.config.DSN, 1)
+		if err != nil {
+			return nil, err
+		}
+		l.db = db
+	}
+	if err := l.begin(ctx); err != nil {
+		_ = l.close()
+		return nil, fmt.Errorf("join the other nodes: %w", err)
+	}
+	return l, nil
+}
+
+// begin starts a lease under a new name: what was claimed under the old one is lost.
+func (l *lease) begin(ctx context.Context) error {
+	node := l.store.config.NewID()
+	if l.db != nil {
+		if _, err := l.db.ExecContext(ctx, signOn, node); err != nil {
+			return err
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.node = node
+	l.current, l.lose = context.WithCancelCause(context.Background())
+	return nil
+}
+
+// enter gives a worker the node's name and a context that ends with the lease. The
+// worker calls leave when it is done.
+func (l *lease) enter(ctx context.Context) (node string, leased context.Context, leave func()) {
+	l.mu.Lock()
+	current, node := l.current, l.node
+	l.mu.Unlock()
+	leased, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(current, func() { cancel(errLeaseLost) })
+	return node, leased, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// keep renews the lease and takes over from dead nodes, until ctx ends. It calls changed
+// when there is more to do.
+func (l *lease) keep(ctx context.Context, changed func()) {
+	if l.db == nil {
+		return
+	}
+	ticker := time.NewTicker(l.store.config.Lease / 5)
+	defer ticker.Stop()
+	renewed := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		attempt, cancel := context.WithTimeout(ctx, l.store.config.Lease/3)
+		taken, err := l.beat(attempt)
+		cancel()
+		switch {
+		case err == nil:
+			renewed = time.Now()
+		case ctx.Err() != nil:
+			return
+		default:
+			l.store.logger.WarnContext(ctx, "lease cannot be renewed", "silent", time.Since(renewed), "error", err)
+			if time.Since(renewed) > l.store.config.Lease {
+				l.lost()
+			}
+		}
+		if taken > 0 {
+			l.store.logger.InfoContext(ctx, "took over from dead nodes", "wake-ups", taken)
+			changed()
+		}
+	}
+}
+
+// beat renews the lease, or begins a new one, and says how many wake-ups of dead nodes
+// wait again.
+func (l *lease) beat(ctx context.Context) (taken int64, err error) {
+	l.mu.Lock()
+	node, lost := l.node, l.current.Err() != nil
+	l.mu.Unlock()
+	if !lost {
+		result, err := l.db.ExecContext(ctx, renew, node)
+		if err != nil {
+			return 0, err
+		}
+		count, err := result.RowsAffected()
+		if err != nil {
+			return 0, err
+		}
+		if lost = count == 0; lost {
+			l.lost()
+		}
+	}
+	if lost {
+		if err := l.begin(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if _, err := l.db.ExecContext(ctx, bury, l.store.config.Lease.Microseconds()); err != nil {
+		return 0, err
+	}
+	result, err := l.db.ExecContext(ctx, inherit, l.store.Now())
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// lost ends the contexts of the workers of this lease.
+func (l *lease) lost() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lose(errLeaseLost)
+}
+
+// end gives the lease back. What is still claimed waits again at once.
+func (l *lease) end(ctx context.Context) {
+	if l.db == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err := l.db.ExecContext(ctx, "DELETE FROM nodes WHERE id = ?", l.node)
+	if err == nil {
+		_, err = l.db.ExecContext(ctx, inherit, l.store.Now())
+	}
+	if err = errors.Join(err, l.close()); err != nil {
+		l.store.logger.WarnContext(ctx, "lease cannot be given back; others will take over when it has ended", "error", err)
+	}
+}
+
+func (l *lease) close() error {
+	if l.db == nil {
+		return nil
+	}
+	return l.db.Close()
+}

@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+	"github.com/riverqueue/river/rivermigrate"
+	"github.com/uptrace/bun"
+)
+
+// Each package that keeps rows owns a file of the same name in both folders. A file that
+// was released never changes; what comes later is a new file with a higher number.
+//
+//go:embed migrations
+var migrations embed.FS
+
+// versionTable lists the migrations that a database has seen.
+const versionTable = "formwork_migrations"
+
+// migrationLock is the number of PostgreSQL's advisory lock that lets one node migrate
+// while the others wait: "formwork" as ASCII.
+const migrationLock = 0x666f726d776f726b
+
+// migrate brings the database forward to the newest version that is embedded. What each
+// file does is one transaction, so a crash leaves a version that is whole.
+func (s *Store) migrate(ctx context.Context) error {
+	folder := "migrations/sqlite"
+	if s.IsPostgres() {
+		folder = "migrations/postgres"
+	}
+	files, err := fs.Sub(migrations, folder)
+	if err != nil {
+		return err
+	}
+	return s.migrateTo(ctx, files)
+}
+
+func (s *Store) migrateTo(ctx context.Context, files fs.FS) error {
+	if current, err := s.isCurrent(ctx, files); err != nil || current {
+		return err
+	}
+	if !s.IsPostgres() {
+		return s.migrateForward(ctx, files)
+	}
+	conn, err := s.writer.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock(?)", int64(migrationLock)); err != nil {
+		return fmt.Errorf("wait for another node's migration: %w", err)
+	}
+	defer func() { // the lock ends with its connection at the latest
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(?)", int64(migrationLock))
+	}()
+	if current, err := s.isCurrent(ctx, files); err != nil || current {
+		return err
+	}
+	return s.migrateForward(ctx, files)
+}
+
+// isCurrent compares the versions that were applied with those that are known. It is all
+// that opening an up-to-date store costs.
+func (s *Store) isCurrent(ctx context.Context, files fs.FS) (bool, error) {
+	known, err := versions(files)
+	if err != nil {
+		return false, err
+	}
+	applied, err := s.applied(ctx, versionTable, "SELECT version_id FROM "+versionTable+" WHERE version_id > 0")
+	if err != nil {
+		return false, err
+	}
+	if err := s.refuseNewer(applied, known); err != nil {
+		return false, err
+	}
+	carrier, err := s.carrierVersions()
+	if err != nil {
+		return false, err
+	}
+	carried, err := s.applied(ctx, "river_migration", "SELECT version FROM river_migration WHERE line = 'main'")
+	if err != nil {
+		return false, err
+	}
+	if err := s.refuseNewer(carried, carrier); err != nil {
+		return false, err
+	}
+	return len(applied) == len(known) && len(carried) == len(carrier), nil
+}
+
+func (s *Store) refuseNewer(applied, known []int64) error {
+	for _, version := range applied {
+		if slices.Contains(known, version) {
+			continue
+		}
+		where := s.file
+		if s.IsPostgres() {
+			where = "the PostgreSQL database"
+		}
+		return &NewerError{Where: where, Store: slices.Max(applied), Program: slices.Max(known)}
+	}
+	return nil
+}
+
+// applied runs a query for version numbers; a table that is absent has none.
+func (s *Store) applied(ctx context.Context, table, query string) ([]int64, error) {
+	exists := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
+	if s.IsPostgres() {
+		exists = "SELECT count(*) FROM pg_class WHERE oid = to_regclass(?)"
+	}
+	var count int
+	if err := s.writer.NewRaw(exists, table).Scan(ctx, &count); err != nil || count == 0 {
+		return nil, err
+	}
+	var versions []int64
+	if err := s.writer.NewRaw("?", bun.Safe(query)).Scan(ctx, &versions); err != nil {
+		return nil, fmt.Errorf("read the versions of %s: %w", table, err)
+	}
+	return versions, nil
+}
+
+// versions lists the numbers that the names of the files begin with.
+func versions(files fs.FS) ([]int64, error) {
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		return nil, err
+	}
+	var versions []int64
+	for _, name := range names {
+		number, _, _ := strings.Cut(name, "_")
+		version, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || version <= 0 {
+			return nil, fmt.Errorf("the migration %s does not begin with a number", name)
+		}
+		versions = append(versions, version)
+	}
+	if len(versions) == 0 {
+		return nil, fmt.Errorf("no migration is embedded")
+	}
+	return versions, nil
+}
+
+func (s *Store) migrateForward(ctx context.Context, files fs.FS) error {
+	dialect := goose.DialectSQLite3
+	if s.IsPostgres() {
+		dialect = goose.DialectPostgres
+	}
+	provider, err := goose.NewProvider(dialect, s.sqlDB(), files,
+		goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true),
+		goose.WithAllowOutofOrder(true), goose.WithLogger(goose.NopLogger()))
+	if err != nil {
+		return fmt.Errorf("migrations: %w", err)
+	}
+	results, err := provider.Up(ctx)
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	for _, result := range results {
+		s.logger.DebugContext(ctx, "store migrated", "file", result.Source.Path, "duration", result.Duration)
+	}
+	carrier, err := s.carrierMigrator()
+	if err != nil {
+		return err
+	}
+	if _, err := carrier.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		return fmt.Errorf("migrate the tables of River: %w", err)
+	}
+	return nil
+}

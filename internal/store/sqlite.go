@@ -1,0 +1,49 @@
+package store
+
+import (
+	"database/sql"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// openSQLiteFile opens one connection that writes and several that read.
+//
+// The log of writes is synced with every commit (synchronous=FULL): a call that was
+// acknowledged survives the loss of power, not only of the process. docs/decisions/0007
+// has the price. The size limit gives the disk back after a large transaction.
+func openSQLiteFile(file string) (writer, reader *bun.DB, err error) {
+	w, err := sql.Open("sqlite", sqliteDSN(file, url.Values{
+		"_txlock": {"immediate"},
+		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "journal_size_limit(67108864)"},
+	}))
+	if err != nil {
+		return nil, nil, err
+	}
+	w.SetMaxOpenConns(1)
+	r, err := sql.Open("sqlite", sqliteDSN(file, url.Values{
+		"_pragma": {"busy_timeout(10000)", "query_only(1)"},
+	}))
+	if err != nil {
+		return nil, nil, err
+	}
+	readers := max(4, runtime.GOMAXPROCS(0))
+	r.SetMaxOpenConns(readers)
+	r.SetMaxIdleConns(readers)
+	return bun.NewDB(w, sqlitedialect.New()), bun.NewDB(r, sqlitedialect.New()), nil
+}
+
+// sqliteDSN names a file by a URI, in which no character of the path has a meaning.
+func sqliteDSN(file string, query url.Values) string {
+	path := filepath.ToSlash(file)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/…
+	}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
+	return u.String()
+}

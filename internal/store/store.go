@@ -1,0 +1,211 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// Config says where a store is. Either Dir or DSN must be set.
+type Config struct {
+	// Dir is the folder of an SQLite store: formwork.db, blobs and lock. It is made,
+	// readable by its owner only, when it does not exist. A PostgreSQL store needs none.
+	Dir string
+
+	// DSN is the URL of a PostgreSQL database (postgres://…). Empty means SQLite in Dir.
+	DSN string
+
+	// Logger hears what happens in the background. Nil discards it.
+	Logger *slog.Logger
+
+	// Now is the clock that rows and wake-ups go by. Nil means time.Now.
+	Now func() time.Time
+
+	// NewID makes the names of nodes, which must not repeat. Nil means random ones.
+	NewID func() string
+
+	// Concurrency is how many workers run at once. Zero means 64.
+	Concurrency int
+
+	// MaxConns bounds the connections to PostgreSQL. Zero means 16.
+	MaxConns int
+
+	// Poll is how often the table of wake-ups is looked at although nothing was heard:
+	// after a node of a shared database died, or the clock was set. Zero means 1 s.
+	Poll time.Duration
+
+	// Lease is for how long a node of a shared database may be silent until others take
+	// over its work. Zero means 15 s. A node that finds its own lease lost ends its
+	// workers' contexts.
+	Lease time.Duration
+
+	// StopTimeout bounds how long Close waits for running workers before it ends their
+	// contexts, and again after that. Zero means 10 s.
+	StopTimeout time.Duration
+}
+
+// A Store is an open store. Its methods may be called from several goroutines.
+type Store struct {
+	config Config
+	logger *slog.Logger
+	file   string // of an SQLite database
+
+	writer *bun.DB // SQLite: one connection; PostgreSQL: the pool
+	reader *bun.DB // PostgreSQL: the same pool
+	lock   *folderLock
+	blobs  *Blobs
+
+	mu       sync.Mutex
+	dispatch *dispatcher
+	closed   bool
+}
+
+// Open opens a store, makes it when there is none, and brings it to the shape that this
+// program knows.
+//
+// Besides what the database says, the error is a *NewerError when a newer program has
+// been here, a *LockedError when another process has the folder of an SQLite store, and
+// a *StorageError when the disk or the file is at fault.
+func Open(ctx context.Context, config Config) (*Store, error) {
+	config = config.withDefaults()
+	s := &Store{config: config, logger: config.Logger}
+	open := s.openSQLite
+	switch {
+	case config.DSN != "":
+		open = s.openPostgres
+	case config.Dir == "":
+		return nil, errors.New("open store: neither a folder nor the URL of a database is given")
+	}
+	if err := open(ctx); err != nil {
+		s.release()
+		return nil, fmt.Errorf("open store: %w", s.explain(err))
+	}
+	return s, nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.NewID == nil {
+		c.NewID = rand.Text
+	}
+	orInt := func(v *int, def int) {
+		if *v <= 0 {
+			*v = def
+		}
+	}
+	orDuration := func(v *time.Duration, def time.Duration) {
+		if *v <= 0 {
+			*v = def
+		}
+	}
+	orInt(&c.Concurrency, 64)
+	orInt(&c.MaxConns, 16)
+	orDuration(&c.Poll, time.Second)
+	orDuration(&c.Lease, 15*time.Second)
+	orDuration(&c.StopTimeout, 10*time.Second)
+	return c
+}
+
+// Close stops the workers and closes the store. Running workers are given StopTimeout to
+// end, then their contexts end; what they had not finished is woken again by whoever
+// opens the store next. The error says that a worker did not end even then.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	dispatch := s.dispatch
+	s.mu.Unlock()
+
+	var err error
+	if dispatch != nil {
+		err = dispatch.stop()
+	}
+	return errors.Join(err, s.release())
+}
+
+// release gives back what Open took, as far as it came.
+func (s *Store) release() error {
+	var errs []error
+	if s.reader != nil && s.reader != s.writer {
+		errs = append(errs, s.reader.Close())
+	}
+	if s.writer != nil {
+		errs = append(errs, s.writer.Close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.release())
+	}
+	return errors.Join(errs...)
+}
+
+// IsPostgres says whether the store is shared by several nodes through PostgreSQL. SQL
+// that both databases understand is the rule; this is for the exceptions.
+func (s *Store) IsPostgres() bool { return s.config.DSN != "" }
+
+// Now is the time by the store's clock.
+func (s *Store) Now() Time { return At(s.config.Now()) }
+
+// Blobs are the store's blobs.
+func (s *Store) Blobs() *Blobs { return s.blobs }
+
+// Read queries what has been committed. On SQLite it cannot write.
+func (s *Store) Read() bun.IDB { return s.reader }
+
+func (s *Store) openSQLite(ctx context.Context) error {
+	dir, err := filepath.Abs(s.config.Dir)
+	if err != nil {
+		return err
+	}
+	s.config.Dir = dir
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if s.lock, err = lockFolder(filepath.Join(dir, "lock")); err != nil {
+		return err
+	}
+	s.file = filepath.Join(dir, "formwork.db")
+	if s.writer, s.reader, err = openSQLiteFile(s.file); err != nil {
+		return err
+	}
+	if err := s.migrate(ctx); err != nil {
+		return err
+	}
+	if err := s.reclaimAll(ctx); err != nil {
+		return err
+	}
+	s.blobs, err = newFileBlobs(s, filepath.Join(dir, "blobs"))
+	return err
+}
+
+func (s *Store) openPostgres(ctx context.Context) error {
+	db, err := openPostgresPool(s.config.DSN, s.config.MaxConns)
+	if err != nil {
+		return err
+	}
+	s.writer, s.reader = db, db
+	if err := s.migrate(ctx); err != nil {
+		return err
+	}
+	s.blobs = newTableBlobs(s)
+	return nil
+}
+
+// sqlDB is the pool that transactions of Write and River share.
+func (s *Store) sqlDB() *sql.DB { return s.writer.DB }

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/uptrace/bun"
+)
+
+// A Tx is a transaction of Write.
+type Tx struct {
+	bun.Tx
+	store *Store
+	woken bool // something was woken: the clock must look after the commit
+}
+
+// insideWrite marks the context of a function that Write runs.
+type insideWrite struct{}
+
+// maxAttempts bounds how often a transaction is run against others that touch the same
+// rows. The waits between sum up to about two seconds.
+const maxAttempts = 20
+
+// Write runs f in one transaction, which commits when f returns nil.
+//
+// No two transactions see each other half done: SQLite runs one at a time, PostgreSQL
+// runs them serializable and has f run again when it lost against another. So f must
+// change nothing but rows of the transaction and variables that it sets anew each time,
+// must not wait for anything outside, and must not call Write: that fails on either
+// database, for on SQLite it would wait for itself.
+//
+// The error is that of f, as it is, or of the database.
+func (s *Store) Write(ctx context.Context, f func(ctx context.Context, tx *Tx) error) error {
+	if ctx.Value(insideWrite{}) == s {
+		return errors.New("write: called inside another write")
+	}
+	options := &sql.TxOptions{}
+	if s.IsPostgres() {
+		options.Isolation = sql.LevelSerializable
+	}
+	inner := context.WithValue(ctx, insideWrite{}, s)
+	for attempt := 1; ; attempt++ {
+		err := s.attempt(inner, options, f)
+		if err == nil {
+			return nil
+		}
+		if !isConflict(err) || attempt == maxAttempts {
+			return err
+		}
+		if err := pause(ctx, attempt); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Store) attempt(ctx context.Context, options *sql.TxOptions, f func(ctx context.Context, tx *Tx) error) error {
+	begun, err := s.writer.BeginTx(ctx, options)
+	if err != nil {
+		return fmt.Errorf("begin: %w", s.explain(err))
+	}
+	done := false
+	defer func() {
+		if !done { // f failed or panicked; its own error is the one that matters
+			_ = begun.Rollback()
+		}
+	}()
+	tx := &Tx{Tx: begun, store: s}
+	if err := f(ctx, tx); err != nil {
+		return s.explain(err)
+	}
+	done = true
+	if err := begun.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", s.explain(err))
+	}
+	if tx.woken {
+		s.ring()
+	}
+	return nil
+}
+
+// isConflict says whether PostgreSQL gave a transaction up for another's sake, so that
+// it can be run again.
+func isConflict(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return false
+	}
+	return pg.Code == "40001" || pg.Code == "40P01" // serialization failure, deadlock
+}
+
+// pause waits a random while, longer with each attempt, so that two transactions do not
+// meet again.
+func pause(ctx context.Context, attempt int) error {
+	limit := min(time.Millisecond<<attempt, 200*time.Millisecond)
+	timer := time.NewTimer(rand.N(limit))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
