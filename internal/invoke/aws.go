@@ -63,7 +63,8 @@ const sessionLength = 15 * time.Minute
 // processes and web identities; not the metadata service of EC2, which costs seconds
 // where there is none. STS is asked only for a role, a source or an account: with
 // RoleARN, with SourceAccount and SourceARN, and for the account id of a Profile that
-// does not say it. It obeys AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_STS and endpoint_url.
+// does not say it. It obeys AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_STS and endpoint_url, and
+// [LocalVariable].
 //
 // An error says that what was asked for explicitly cannot be had.
 func LoadAWS(ctx context.Context, cfg AWSConfig) (*AWS, error) {
@@ -84,6 +85,7 @@ func LoadAWS(ctx context.Context, cfg AWSConfig) (*AWS, error) {
 	options := []func(*config.LoadOptions) error{
 		config.WithRegion(cfg.Region),
 		config.WithEC2IMDSClientEnableState(imds.ClientDisabled),
+		config.WithHTTPClient(LocalClient(cfg.Getenv)),
 	}
 	if cfg.Profile != "" {
 		options = append(options, config.WithSharedConfigProfile(cfg.Profile))
@@ -100,7 +102,7 @@ func LoadAWS(ctx context.Context, cfg AWSConfig) (*AWS, error) {
 		dummies := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: Dummy.AccessKeyID, SecretAccessKey: Dummy.SecretAccessKey, SessionToken: Dummy.SessionToken}, nil
 		})
-		return &AWS{Source: Dummy, Unused: err.Error(), AccountID: cfg.Getenv("AWS_ACCOUNT_ID"), SDK: aws.Config{Region: cfg.Region, Credentials: dummies}}, nil
+		return &AWS{Source: Dummy, Unused: err.Error(), AccountID: cfg.Getenv("AWS_ACCOUNT_ID"), SDK: aws.Config{Region: cfg.Region, Credentials: dummies, HTTPClient: LocalClient(cfg.Getenv)}}, nil
 	}
 	out := &AWS{Real: true, SDK: sdk, AccountID: found.AccountID, Source: fromSDK(sdk.Credentials)}
 	if id := cfg.Getenv("AWS_ACCOUNT_ID"); id != "" {

@@ -1,0 +1,76 @@
+package invoke
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+)
+
+// LocalVariable is the environment variable that "cfn env" exports beside those of the
+// AWS SDKs. While it is set, nothing of this program calls a service of AWS that is not on
+// this machine: a forgotten export of another tool, or an option, must not turn a trial
+// into a deployment.
+const LocalVariable = "FORMWORK_ENDPOINT"
+
+// NotLocalError is the refusal to call an endpoint that is not on this machine.
+type NotLocalError struct{ URL string }
+
+func (e *NotLocalError) Error() string {
+	return fmt.Sprintf("%s is not on this machine, and while %s is set nothing else is called", e.URL, LocalVariable)
+}
+
+// RetryableError tells the AWS SDK that trying again does not help.
+func (e *NotLocalError) RetryableError() bool { return false }
+
+// CheckLocal returns a *[NotLocalError] if the environment allows calls to this machine
+// only, and the endpoint, a URL, is elsewhere. An empty endpoint is that of AWS.
+func CheckLocal(getenv func(string) string, endpoint string) error {
+	if getenv(LocalVariable) == "" {
+		return nil
+	}
+	if endpoint == "" {
+		return &NotLocalError{"AWS"}
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || !Loopback(u.Hostname()) {
+		return &NotLocalError{endpoint}
+	}
+	return nil
+}
+
+// Loopback tells whether a host, without a port, is this machine by its name or address
+// alone; no name server is asked.
+func Loopback(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// LocalClient is the AWS SDK's own HTTP client, which refuses with a *[NotLocalError] to
+// call other machines while the environment says so. That holds for whatever the SDK calls
+// on its way as well: STS and SSO for credentials, the metadata service.
+//
+// The check stands where the transport asks for a proxy, because that is the one place
+// that every request passes before anything is looked up or dialled, and a client of
+// another type would lose the SDK's own settings, such as AWS_CA_BUNDLE.
+func LocalClient(getenv func(string) string) *awshttp.BuildableClient {
+	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		proxy := t.Proxy
+		t.Proxy = func(r *http.Request) (*url.URL, error) {
+			if err := CheckLocal(getenv, r.URL.Scheme+"://"+r.URL.Host); err != nil {
+				return nil, err
+			}
+			if proxy == nil {
+				return nil, nil
+			}
+			return proxy(r)
+		}
+	})
+}
