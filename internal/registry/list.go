@@ -146,7 +146,7 @@ type summaryKey struct{ typeName, kind, publisher string }
 // where adds the conditions that are the same in every table. name and provisioning are
 // the columns that hold those; kind is one of the query's own table.
 func (q summaryQuery) where(query *bun.SelectQuery, name, provisioning string) *bun.SelectQuery {
-	query = query.Where("? IN (?)", bun.Ident(provisioning), bun.List(q.provisioning)).Limit(q.limit)
+	query = query.Where("? IN (?)", bun.Ident(provisioning), bun.List(q.provisioning)).Limit(int64(q.limit))
 	if q.kind != "" {
 		query = query.Where("?TableAlias.kind = ?", q.kind)
 	}
@@ -288,7 +288,7 @@ func (r *Registry) privateVersions(ctx context.Context, caller awswire.Caller, t
 	var rows []versionRow
 	err := r.store.Read().NewSelect().Model(&rows).Column("version", "description", "created_at").
 		Where("type_id = ?", typ.ID).Where("deprecated = ?", deprecated).Where("version > ?", after).
-		Order("version").Limit(limit).Scan(ctx)
+		Order("version").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the versions of %s: %w", typ.TypeName, err)
 	}
@@ -333,7 +333,7 @@ func (r *Registry) ListTypeRegistrations(ctx context.Context, caller awswire.Cal
 	var rows []registrationRow
 	q := r.store.Read().NewSelect().Model(&rows).Column("token", "created_at").
 		Where("account = ?", caller.Account).Where("region = ?", caller.Region).Where("status = ?", string(status)).
-		Order("created_at DESC", "token DESC").Limit(size + 1)
+		Order("created_at DESC", "token DESC").Limit(int64(size) + 1)
 	if kind != "" {
 		q = q.Where("kind = ?", kind)
 	}

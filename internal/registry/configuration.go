@@ -1,0 +1,376 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+const (
+	// defaultAlias is the alias of a configuration that is given none. It is also the one
+	// that handlers get.
+	defaultAlias = "default"
+
+	// maxConfiguration is how long a configuration may be, in bytes; maxIdentifiers how
+	// many are looked up at once.
+	maxConfiguration = 204_800
+	maxIdentifiers   = 100
+)
+
+var aliasPattern = regexp.MustCompile(`\A[a-zA-Z0-9]{1,256}\z`)
+
+// SetTypeConfiguration stores the configuration of a registered or activated type, after
+// holding it against the schema: the type's typeConfiguration, or for hooks what
+// DescribeType answers as ConfigurationSchema. Dynamic references are kept as they are, and
+// stand for any text.
+//
+// A type that is not there is TypeNotFoundException. What is wrong with the configuration
+// is CFNRegistryException, with all of it and without its values.
+func (r *Registry) SetTypeConfiguration(ctx context.Context, caller awswire.Caller, in *cloudformation.SetTypeConfigurationInput) (*cloudformation.SetTypeConfigurationOutput, error) {
+	arn, err := named(caller, in.TypeArn, types.RegistryType(in.Type), in.TypeName, nil)
+	if err != nil {
+		return nil, err
+	}
+	if arn.Version != "" {
+		return nil, refuse("TypeArn must not name a version: a configuration is that of the whole type.")
+	}
+	if err := ownARN(caller, arn); err != nil {
+		return nil, err
+	}
+	alias, err := aliasOf(in.ConfigurationAlias)
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.Resolve(ctx, caller, arn.Kind, arn.TypeName, "")
+	if err != nil {
+		return nil, err
+	}
+	text := aws.ToString(in.Configuration)
+	if err := checkConfiguration(v, text); err != nil {
+		return nil, err
+	}
+	row := &configurationRow{Account: caller.Account, Region: caller.Region, TypeARN: v.TypeARN, Alias: alias, Configuration: text, UpdatedAt: r.now()}
+	err = r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		// The type may have been deregistered since: a configuration must not outlive it.
+		there, err := r.usable(ctx, tx, caller, arn)
+		switch {
+		case err != nil:
+			return err
+		case !there:
+			return typeNotFound(arn.TypeName)
+		}
+		_, err = tx.NewInsert().Model(row).On("CONFLICT (account, region, type_arn, alias) DO UPDATE").
+			Set("configuration = EXCLUDED.configuration").Set("updated_at = EXCLUDED.updated_at").Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("store the configuration of %s: %w", arn.TypeName, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.changes.send(Change{Account: caller.Account, Region: caller.Region, Kind: arn.Kind, TypeName: arn.TypeName, What: ConfigurationChanged})
+	return &cloudformation.SetTypeConfigurationOutput{ConfigurationArn: aws.String(arn.Configuration(alias))}, nil
+}
+
+func aliasOf(alias *string) (string, error) {
+	if alias == nil {
+		return defaultAlias, nil
+	}
+	if !aliasPattern.MatchString(*alias) {
+		return "", refuse("The configuration alias must consist of 1 to 256 letters and digits.")
+	}
+	return *alias, nil
+}
+
+// usable tells whether the account has a live type of the name, registered or activated.
+func (r *Registry) usable(ctx context.Context, db bun.IDB, caller awswire.Caller, arn typeARN) (bool, error) {
+	typ, err := findType(ctx, db, caller, arn.Kind, arn.TypeName)
+	if err != nil || typ != nil && !typ.Deprecated {
+		return err == nil, err
+	}
+	activation, err := findActivation(ctx, db, caller, arn.Kind, arn.TypeName)
+	return activation != nil, err
+}
+
+// removeConfigurations deletes what is configured for a type that goes out of use.
+func removeConfigurations(ctx context.Context, tx *store.Tx, caller awswire.Caller, arn typeARN) error {
+	_, err := tx.NewDelete().Model((*configurationRow)(nil)).
+		Where("account = ?", caller.Account).Where("region = ?", caller.Region).Where("type_arn = ?", arn.String()).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("remove the configurations of %s: %w", arn.TypeName, err)
+	}
+	return nil
+}
+
+// checkConfiguration refuses a configuration that does not fit the type. The texts never
+// hold its values, which may be secrets.
+func checkConfiguration(v *Version, text string) error {
+	if v.Kind == schema.Module {
+		return refuse("'%s' is a module, and modules have no configuration.", v.TypeName)
+	}
+	configuration, err := parseConfiguration(text)
+	if err != nil {
+		return err
+	}
+	var wrong []string
+	_, err = eachText(configuration, nil, func(at document.Pointer, text string) (string, error) {
+		if err := checkReferences(text); err != nil {
+			wrong = append(wrong, fmt.Sprintf("%s: %v", at, err))
+		}
+		return text, nil
+	})
+	if err != nil {
+		return err
+	}
+	if _, there := configuration["CloudFormation"]; there {
+		wrong = append(wrong, "/CloudFormation: the name is reserved")
+	}
+	s, err := configurationSchema(v)
+	switch {
+	case err != nil:
+		return err
+	case s == nil && len(configuration) > 0:
+		return refuse("The type '%s' has no typeConfiguration in its schema: only {} can be set.", v.TypeName)
+	case s != nil:
+		wrong = append(wrong, violations(s, configuration)...)
+	}
+	if len(wrong) > 0 {
+		return refuse("The configuration of '%s' is not valid: %s", v.TypeName, strings.Join(wrong, "; "))
+	}
+	return nil
+}
+
+// parseConfiguration reads a configuration, which is a JSON object. Where it is none, only
+// the place is told.
+func parseConfiguration(text string) (map[string]any, error) {
+	if len(text) > maxConfiguration {
+		return nil, refuse("The configuration is longer than %d bytes.", maxConfiguration)
+	}
+	root, problems := document.ParseJSON("configuration", []byte(text), document.Limits{Bytes: maxConfiguration, Depth: 64})
+	for _, p := range problems {
+		if p.Severity == 0 {
+			return nil, refuse("The configuration is not valid JSON (line %d, column %d).", p.At.Start.Line, p.At.Start.Column)
+		}
+	}
+	if configuration, ok := root.Any().(map[string]any); ok {
+		return configuration, nil
+	}
+	return nil, refuse("The configuration must be a JSON object.")
+}
+
+// configurationSchema is what configurations of a type are held against, nil for nothing.
+func configurationSchema(v *Version) (*schema.Schema, error) {
+	text, err := describedConfigurationSchema(v.Kind, v.SchemaName, v.ConfigurationSchema, v.Region)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	// Problems do not matter: those of the type's part were judged when it was registered,
+	// and the part around it is no schema that an author could write.
+	s, problems := schema.Load("configuration-schema.json", []byte(text), schema.Config{Kind: schema.TypeConfiguration})
+	if s == nil {
+		return nil, fmt.Errorf("read the configuration schema of %s: %w", v.TypeName, problems.Err())
+	}
+	return s, nil
+}
+
+// violations lists how a configuration breaks the schema. A text with a dynamic reference
+// counts as any text: it only breaks the schema where that asks for something else.
+func violations(s *schema.Schema, configuration map[string]any) []string {
+	var wrong []string
+	for _, violation := range s.Check(configuration, schema.CheckConfig{}) {
+		if !excused(configuration, violation) {
+			wrong = append(wrong, violation.String())
+		}
+	}
+	return wrong
+}
+
+// textKeywords are what draft-07 asks of the content of a text; combiners are about
+// everything below them.
+var textKeywords = map[string]bool{
+	"pattern": true, "minLength": true, "maxLength": true, "format": true, "enum": true, "const": true,
+	"contentEncoding": true, "contentMediaType": true,
+}
+
+var combiners = map[string]bool{"allOf": true, "anyOf": true, "oneOf": true, "not": true, "if": true, "then": true, "else": true, "contains": true, "uniqueItems": true}
+
+func excused(configuration map[string]any, violation schema.Violation) bool {
+	value := valueAt(configuration, violation.Pointer)
+	_, isText := value.(string)
+	return isText && textKeywords[violation.Keyword] && hasReference(value) || combiners[violation.Keyword] && hasReference(value)
+}
+
+func valueAt(value any, at document.Pointer) any {
+	for _, token := range at {
+		switch inner := value.(type) {
+		case map[string]any:
+			value = inner[token]
+		case []any:
+			var i int
+			if _, err := fmt.Sscanf(token, "%d", &i); err != nil || i < 0 || i >= len(inner) {
+				return nil
+			}
+			value = inner[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// Configuration returns the configuration of a type as its handlers get it, with the
+// values that dynamic references lead to: it is a secret. alias "" is the default. Of a
+// type that has none it is {}. An *awswire.Error says that a reference leads nowhere.
+func (r *Registry) Configuration(ctx context.Context, caller awswire.Caller, v *Version, alias string) (json.RawMessage, error) {
+	row, err := r.findConfiguration(ctx, caller, v.TypeARN, cmp.Or(alias, defaultAlias))
+	switch {
+	case err != nil:
+		return nil, err
+	case row == nil:
+		return json.RawMessage(`{}`), nil
+	case !strings.Contains(row.Configuration, "{{resolve:") && !strings.Contains(row.Configuration, `\u`):
+		return json.RawMessage(row.Configuration), nil
+	}
+	configuration, err := parseConfiguration(row.Configuration)
+	if err != nil {
+		return nil, err
+	}
+	resolved, err := r.resolveReferences(ctx, caller, configuration)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(resolved)
+	if err != nil {
+		return nil, fmt.Errorf("write the configuration of %s: %w", v.TypeName, err)
+	}
+	return text, nil
+}
+
+func (r *Registry) findConfiguration(ctx context.Context, caller awswire.Caller, typeARN, alias string) (*configurationRow, error) {
+	row := &configurationRow{}
+	err := r.store.Read().NewSelect().Model(row).
+		Where("account = ?", caller.Account).Where("region = ?", caller.Region).
+		Where("type_arn = ?", typeARN).Where("alias = ?", alias).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look for the configuration of %s: %w", typeARN, err)
+	}
+	return row, nil
+}
+
+// BatchDescribeTypeConfigurations tells the configurations that identifiers name, dynamic
+// references as they are. A type without a configuration under the default alias has {}.
+// What is refused stands among Errors; identifiers beyond the hundredth, and those whose
+// configuration cannot be read for reasons of our own, are returned unprocessed.
+func (r *Registry) BatchDescribeTypeConfigurations(ctx context.Context, caller awswire.Caller, in *cloudformation.BatchDescribeTypeConfigurationsInput) (*cloudformation.BatchDescribeTypeConfigurationsOutput, error) {
+	if emptyIdentifiers(in.TypeConfigurationIdentifiers) {
+		return nil, awswire.ValidationErrorf("1 validation error detected: Value null at 'typeConfigurationIdentifiers' failed to satisfy constraint: Member must not be null")
+	}
+	out := &cloudformation.BatchDescribeTypeConfigurationsOutput{
+		Errors: []types.BatchDescribeTypeConfigurationsError{}, TypeConfigurations: []types.TypeConfigurationDetails{},
+		UnprocessedTypeConfigurations: []types.TypeConfigurationIdentifier{},
+	}
+	for i, identifier := range in.TypeConfigurationIdentifiers {
+		if i >= maxIdentifiers {
+			out.UnprocessedTypeConfigurations = append(out.UnprocessedTypeConfigurations, identifier)
+			continue
+		}
+		details, err := r.describeConfiguration(ctx, caller, identifier)
+		var refused *awswire.Error
+		switch {
+		case err == nil:
+			out.TypeConfigurations = append(out.TypeConfigurations, *details)
+		case errors.As(err, &refused):
+			out.Errors = append(out.Errors, types.BatchDescribeTypeConfigurationsError{
+				ErrorCode: &refused.Code, ErrorMessage: &refused.Message, TypeConfigurationIdentifier: &identifier,
+			})
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		default:
+			r.log.ErrorContext(ctx, "a type configuration cannot be read", "request", caller.RequestID, "error", err)
+			out.UnprocessedTypeConfigurations = append(out.UnprocessedTypeConfigurations, identifier)
+		}
+	}
+	return out, nil
+}
+
+// emptyIdentifiers tells whether there is nothing to look up: on the wire a list of empty
+// structures is no list at all.
+func emptyIdentifiers(identifiers []types.TypeConfigurationIdentifier) bool {
+	for _, identifier := range identifiers {
+		if identifier != (types.TypeConfigurationIdentifier{}) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Registry) describeConfiguration(ctx context.Context, caller awswire.Caller, identifier types.TypeConfigurationIdentifier) (*types.TypeConfigurationDetails, error) {
+	arn, alias, err := identified(caller, identifier)
+	if err != nil {
+		return nil, err
+	}
+	there, err := r.usable(ctx, r.store.Read(), caller, arn)
+	switch {
+	case err != nil:
+		return nil, err
+	case !there:
+		return nil, typeNotFound(arn.TypeName)
+	}
+	row, err := r.findConfiguration(ctx, caller, arn.String(), alias)
+	if err != nil {
+		return nil, err
+	}
+	details := &types.TypeConfigurationDetails{
+		Alias: &alias, Arn: aws.String(arn.Configuration(alias)), TypeArn: aws.String(arn.String()), Configuration: aws.String("{}"), TypeName: identifier.TypeName,
+	}
+	switch {
+	case row != nil:
+		details.Configuration, details.LastUpdated = &row.Configuration, &row.UpdatedAt.Time
+	case alias != defaultAlias:
+		return nil, awswire.Errorf(codeConfigurationNotFound, 404, "The type '%s' has no configuration with the alias '%s'.", arn.TypeName, alias)
+	}
+	return details, nil
+}
+
+// identified reads the three ways to name a configuration: its ARN, or the ARN or the kind
+// and name of the type with an alias beside it.
+func identified(caller awswire.Caller, identifier types.TypeConfigurationIdentifier) (typeARN, string, error) {
+	if identifier.TypeConfigurationArn != nil {
+		arn, alias, err := parseConfigurationARN(*identifier.TypeConfigurationArn)
+		switch {
+		case err != nil:
+			return typeARN{}, "", err
+		case identifier.TypeConfigurationAlias != nil && *identifier.TypeConfigurationAlias != alias:
+			return typeARN{}, "", refuse("TypeConfigurationAlias names another configuration than TypeConfigurationArn.")
+		}
+		return arn, alias, ownARN(caller, arn)
+	}
+	alias, err := aliasOf(identifier.TypeConfigurationAlias)
+	if err != nil {
+		return typeARN{}, "", err
+	}
+	arn, err := named(caller, identifier.TypeArn, types.RegistryType(identifier.Type), identifier.TypeName, nil)
+	if err != nil {
+		return typeARN{}, "", err
+	}
+	return arn.WithVersion(""), alias, ownARN(caller, arn)
+}

@@ -1,0 +1,127 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// dynamicReference finds dynamic references in a text: {{resolve:service:reference}}.
+var dynamicReference = regexp.MustCompile(`\{\{resolve:([^:{}]*)(?::([^{}]*))?\}\}`)
+
+// referencePatterns are the services of dynamic references and what may follow their names
+// (user guide of CloudFormation, "dynamic references").
+var referencePatterns = map[string]*regexp.Regexp{
+	"ssm":        regexp.MustCompile(`\A[a-zA-Z0-9_.\-/]+(:[0-9]+)?\z`),
+	"ssm-secure": regexp.MustCompile(`\A[a-zA-Z0-9_.\-/]+(:[0-9]+)?\z`),
+	// secret-id, which may be an ARN, then :secret-string:json-key:version-stage:version-id
+	"secretsmanager": regexp.MustCompile(`\A[^:\s]+(:[^\s]*)?\z`),
+}
+
+// checkReferences says what is wrong with the dynamic references of a text. A reference is
+// no secret, and is shown.
+func checkReferences(text string) error {
+	rest := dynamicReference.ReplaceAllStringFunc(text, func(string) string { return "" })
+	if strings.Contains(rest, "{{resolve:") {
+		return errors.New("a dynamic reference is not complete: {{resolve:service:reference}} is the form")
+	}
+	for _, m := range dynamicReference.FindAllStringSubmatch(text, -1) {
+		pattern, known := referencePatterns[m[1]]
+		if !known {
+			return fmt.Errorf("the dynamic reference %s names no service of ssm, ssm-secure, secretsmanager", m[0])
+		}
+		if !pattern.MatchString(m[2]) {
+			return fmt.Errorf("the dynamic reference %s does not name a value of %s", m[0], m[1])
+		}
+	}
+	return nil
+}
+
+// hasReference tells whether a value has a dynamic reference in any of its texts.
+func hasReference(value any) bool {
+	switch value := value.(type) {
+	case string:
+		return strings.Contains(value, "{{resolve:")
+	case map[string]any:
+		for _, inner := range value {
+			if hasReference(inner) {
+				return true
+			}
+		}
+	case []any:
+		for _, inner := range value {
+			if hasReference(inner) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// eachText calls f for every text in a value, keys of objects excepted, and puts what it
+// returns in its place.
+func eachText(value any, at document.Pointer, f func(at document.Pointer, text string) (string, error)) (any, error) {
+	switch value := value.(type) {
+	case string:
+		return f(at, value)
+	case map[string]any:
+		for key, inner := range value {
+			changed, err := eachText(inner, at.Append(key), f)
+			if err != nil {
+				return nil, err
+			}
+			value[key] = changed
+		}
+	case []any:
+		for i, inner := range value {
+			changed, err := eachText(inner, at.Append(fmt.Sprint(i)), f)
+			if err != nil {
+				return nil, err
+			}
+			value[i] = changed
+		}
+	}
+	return value, nil
+}
+
+// resolveReferences puts the values in the place of the dynamic references of a
+// configuration. What is found is not looked into again: a value may look like a
+// reference. A reference that stands twice is asked for once.
+func (r *Registry) resolveReferences(ctx context.Context, caller awswire.Caller, configuration any) (any, error) {
+	found := map[string]string{}
+	return eachText(configuration, nil, func(at document.Pointer, text string) (string, error) {
+		if !strings.Contains(text, "{{resolve:") {
+			return text, nil
+		}
+		var failed error
+		resolved := dynamicReference.ReplaceAllStringFunc(text, func(reference string) string {
+			value, known := found[reference]
+			if !known && failed == nil {
+				m := dynamicReference.FindStringSubmatch(reference)
+				value, failed = r.resolveReference(ctx, caller, m[1], m[2])
+				found[reference] = value
+			}
+			return value
+		})
+		if failed != nil {
+			return "", fmt.Errorf("the type configuration at %s: %w", at, failed)
+		}
+		return resolved, nil
+	})
+}
+
+func (r *Registry) resolveReference(ctx context.Context, caller awswire.Caller, service, reference string) (string, error) {
+	if r.config.References == nil {
+		return "", refuse("The dynamic reference {{resolve:%s:%s}} cannot be resolved here.", service, reference)
+	}
+	value, err := r.config.References.Resolve(ctx, caller, service, reference)
+	if err != nil {
+		return "", fmt.Errorf("resolve {{resolve:%s:%s}}: %w", service, reference, err)
+	}
+	return value, nil
+}
