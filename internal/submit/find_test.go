@@ -1,0 +1,188 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/fixtures"
+)
+
+func TestParseReference(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		kind types.RegistryType
+		want Reference // the zero one is a refusal
+	}{
+		{"Acme::Foo::Bar", "", Reference{Name: "Acme::Foo::Bar"}},
+		{"Acme::Foo::Bar", "HOOK", Reference{Name: "Acme::Foo::Bar", Kind: "HOOK"}},
+		{"Acme::Foo::Bar::MODULE", "", Reference{Name: "Acme::Foo::Bar::MODULE", Kind: "MODULE"}},
+		{"Acme::Foo::Bar::MODULE", "HOOK", Reference{}},
+		{"Acme::Foo::Bar", "MODULE", Reference{}},
+		{"Acme::Foo", "", Reference{}},
+		{"", "", Reference{}},
+		{"arn:aws:cloudformation:eu-west-1:123456789012:type/resource/Acme-Foo-Bar", "", Reference{Name: "Acme::Foo::Bar", Kind: "RESOURCE"}},
+		{"arn:aws:cloudformation:eu-west-1:123456789012:type/resource/Acme-Foo-Bar", "HOOK", Reference{}},
+		{"arn:aws-cn:cloudformation:cn-north-1:123456789012:type/hook/Acme-Foo-Bar/00000002", "", Reference{Name: "Acme::Foo::Bar", Kind: "HOOK", VersionID: "00000002"}},
+		{"arn:aws:cloudformation:eu-west-1:123456789012:type/module/Acme-Foo-Bar-MODULE/00000001", "", Reference{Name: "Acme::Foo::Bar::MODULE", Kind: "MODULE", VersionID: "00000001"}},
+		{"arn:aws:cloudformation:eu-west-1::type/resource/0123456789abcdef0123456789abcdef01234567/Acme-Foo-Bar", "",
+			Reference{Name: "Acme::Foo::Bar", Kind: "RESOURCE", Publisher: "0123456789abcdef0123456789abcdef01234567"}},
+		{"arn:aws:cloudformation:eu-west-1::type/resource/AWS-S3-Bucket", "", Reference{Name: "AWS::S3::Bucket", Kind: "RESOURCE"}},
+		{"arn:aws:s3:::bucket", "", Reference{}},
+	} {
+		got, err := ParseReference(test.text, test.kind)
+		if strings.HasPrefix(test.text, "arn:") && test.want != (Reference{}) {
+			test.want.ARN = test.text
+		}
+		if got != test.want || (err == nil) != (test.want != Reference{}) {
+			t.Errorf("%q as %q: %+v, %v", test.text, test.kind, got, err)
+		}
+	}
+}
+
+func FuzzParseReference(f *testing.F) {
+	f.Add("Acme::Foo::Bar")
+	f.Add("arn:aws:cloudformation:eu-west-1::type/resource/0123456789abcdef0123456789abcdef01234567/Acme-Foo-Bar/00000001")
+	f.Fuzz(func(t *testing.T, text string) {
+		ref, err := ParseReference(text, "")
+		if err == nil && (ref.Name == "" || strings.Contains(ref.Name, "-")) {
+			t.Errorf("%q is %+v", text, ref)
+		}
+	})
+}
+
+func TestDescribeLooksForBothKinds(t *testing.T) {
+	a := fixtures.NewAWS(t)
+	a.Type("eu-west-1", "HOOK", "Acme::Foo::Bar", 1)
+	r := open(t, a)
+	ref := Reference{Name: "Acme::Foo::Bar"}
+	if out, err := r.Describe(t.Context(), &ref, ""); err != nil || out.Type != "HOOK" || ref.Kind != "HOOK" {
+		t.Errorf("%+v, %v", ref, err)
+	}
+	ref = Reference{Name: "Acme::Foo::Baz"}
+	if err := r.Find(t.Context(), &ref); Explain(err).Code != "TypeNotFoundException" || !strings.Contains(Explain(err).Hint, "--type") {
+		t.Errorf("%+v, %v", ref, err)
+	}
+}
+
+func TestListsArePaged(t *testing.T) {
+	a := fixtures.NewAWS(t)
+	for i := range 5 {
+		a.Type("eu-west-1", "RESOURCE", fmt.Sprintf("Acme::Foo::Bar%d", i), 1)
+	}
+	r := open(t, a)
+	var names []string
+	for s, err := range r.Types(t.Context(), cloudformation.ListTypesInput{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, *s.TypeName)
+	}
+	if len(names) != 5 || len(a.Calls("ListTypes")) != 3 {
+		t.Errorf("%v in %d pages", names, len(a.Calls("ListTypes")))
+	}
+	for range r.Types(t.Context(), cloudformation.ListTypesInput{}) {
+		break
+	}
+	if n := len(a.Calls("ListTypes")); n != 4 {
+		t.Errorf("%d pages were read for one type", n-3)
+	}
+	n := 0
+	for _, err := range pages(func(*string) ([]int, *string, error) { n++; next := "same"; return nil, &next, nil }) {
+		t.Error(err)
+	}
+	if n != 2 {
+		t.Errorf("a service that repeats itself was asked %d times", n)
+	}
+}
+
+func TestDeregisterAll(t *testing.T) {
+	a := fixtures.NewAWS(t)
+	a.Type("eu-west-1", "RESOURCE", "Acme::Foo::Bar", 3)
+	var gone []string
+	err := open(t, a).DeregisterAll(t.Context(), Reference{Name: "Acme::Foo::Bar", Kind: "RESOURCE"}, func(v string) { gone = append(gone, v) })
+	if err != nil || !slices.Equal(gone, []string{"00000002", "00000003", ""}) {
+		t.Errorf("%q, %v", gone, err)
+	}
+}
+
+func TestLogs(t *testing.T) {
+	a := fixtures.NewAWS(t)
+	r := open(t, a)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	q := LogQuery{Group: "g", Since: at}
+	var none *NoLogsError
+	if err := r.Logs(t.Context(), q, nil); !errors.As(err, &none) {
+		t.Errorf("without a group: %v", err)
+	}
+	for i := range 5 {
+		a.Log("g", fixtures.AWSLogEvent{ID: fmt.Sprint(i), Message: fmt.Sprint(i), Time: at.Add(time.Duration(i-1) * time.Second)})
+	}
+	read := func(ctx context.Context, q LogQuery, until int) (string, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		out := ""
+		err := r.Logs(ctx, q, func(e LogEvent) error {
+			out += e.Message
+			if len(out) == 4 && q.Follow { // one that comes late, and one of the future
+				a.Log(q.Group, fixtures.AWSLogEvent{ID: "5", Message: "5", Time: at.Add(-time.Nanosecond)}, fixtures.AWSLogEvent{ID: "6", Message: "6", Time: at.Add(time.Hour)})
+			}
+			if len(out) == until {
+				cancel()
+			}
+			return nil
+		})
+		return out, err
+	}
+	if got, err := read(t.Context(), q, 0); got != "1234" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	q.Since, q.Follow = at.Add(-time.Second), true
+	a.Fail(fixtures.AWSFailure{Operation: "FilterLogEvents", Times: 4, Code: "ThrottlingException", Message: "slow down"})
+	if got, err := read(t.Context(), q, 7); !errors.Is(err, context.Canceled) || len(got) != 7 || strings.Count(got, "0") != 1 {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestFollowWaitsForTheGroup(t *testing.T) {
+	a := fixtures.NewAWS(t)
+	r := open(t, a)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for len(a.Calls("FilterLogEvents")) < 2 {
+			time.Sleep(time.Millisecond)
+		}
+		a.Log("g", fixtures.AWSLogEvent{ID: "1", Message: "here", Time: time.Now()})
+	}()
+	got := ""
+	err := r.Logs(ctx, LogQuery{Group: "g", Since: time.Now().Add(-time.Hour), Follow: true}, func(e LogEvent) error {
+		got = e.Message
+		cancel()
+		return nil
+	})
+	if got != "here" || !errors.Is(err, context.Canceled) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestExplainWithoutAnAnswer(t *testing.T) {
+	a := fixtures.NewAWS(t)
+	r := open(t, a, "AWS_MAX_ATTEMPTS=1")
+	r.Endpoint = "http://127.0.0.1:1"
+	r.connect()
+	_, err := r.Registration(t.Context(), "token")
+	e := Explain(err)
+	if e.Code != "" || !strings.HasPrefix(e.Text, "DescribeTypeRegistration: ") || !strings.Contains(e.Text, "connection refused") || strings.Contains(e.Text, "maximum number of attempts") {
+		t.Errorf("%+v", e)
+	}
+	if e := Explain(errors.New("other")); e.Text != "other" {
+		t.Errorf("%+v", e)
+	}
+}

@@ -1,0 +1,88 @@
+package submit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+)
+
+// A receipt is what the registry does not tell of a package: which version it has become,
+// and which public one. It lies beside the package in the bucket, under the hash of the
+// package or the number of the version, so that whoever publishes it again, from any machine, goes on where the last one
+// stopped. It is no more than a pointer: what it says is looked up before it is believed.
+type receipt struct {
+	TypeName      string `json:"typeName"`
+	SHA256        string `json:"sha256"`
+	Token         string `json:"registrationToken"`
+	VersionARN    string `json:"typeVersionArn"`
+	PublicTypeARN string `json:"publicTypeArn"`
+	PublicVersion string `json:"publicVersion"`
+}
+
+// maxReceipt bounds, in bytes, what is read as a receipt.
+const maxReceipt = 64 << 10
+
+func (p *Plan) packageKey() string {
+	return fmt.Sprintf("%s-%s.zip", Hyphenated(p.publication.TypeName), Sum(p.publication.Archive))
+}
+
+func (p *Plan) receiptKey() string {
+	of := p.publication.Version
+	if of == "" {
+		of = Sum(p.publication.Archive)
+	}
+	return fmt.Sprintf("%s-%s.json", Hyphenated(p.publication.TypeName), of)
+}
+
+// readReceipt returns the zero receipt if there is none, or none that the caller may read:
+// S3 says that it is forbidden to look for what is not there, too.
+func (r *Remote) readReceipt(ctx context.Context, bucket, key string) (receipt, error) {
+	out, err := r.s3.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+	if err != nil {
+		var none *s3types.NoSuchKey
+		if errors.As(err, &none) || code(err) == "NoSuchBucket" || code(err) == "NotFound" || code(err) == "AccessDenied" {
+			return receipt{}, nil
+		}
+		return receipt{}, err
+	}
+	defer out.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(out.Body, maxReceipt))
+	if err != nil {
+		return receipt{}, fmt.Errorf("read s3://%s/%s: %w", bucket, key, err)
+	}
+	var found receipt
+	if json.Unmarshal(data, &found) != nil {
+		return receipt{}, nil // somebody else's file
+	}
+	return found, nil
+}
+
+// note writes the receipt. For a version that the user has named there may be no bucket,
+// and that is no reason to make one.
+func (p *Plan) note(ctx context.Context) error {
+	if p.store.bucket == "" {
+		return nil
+	}
+	p.receipt.TypeName = p.publication.TypeName
+	if p.publication.Archive != nil {
+		p.receipt.SHA256 = Sum(p.publication.Archive)
+	}
+	data, err := json.Marshal(p.receipt)
+	if err != nil {
+		return err
+	}
+	bucket, key := p.store.bucket, p.receiptKey()
+	if _, err := p.remote.s3.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(data)}); err != nil {
+		if p.publication.Version != "" && code(err) == "NoSuchBucket" {
+			return nil
+		}
+		return &BucketError{bucket, err}
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package submit
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
+)
+
+// Config says which registry is meant. Only Getenv must be set; what is empty is taken from
+// the environment and the shared files, as the AWS SDKs do.
+type Config struct {
+	Region, Profile string
+
+	// Endpoint is the URL of CloudFormation, and, if a local server of this program
+	// answers there, of all its services. Empty means AWS_ENDPOINT_URL_CLOUDFORMATION,
+	// AWS_ENDPOINT_URL or endpoint_url of the profile, else AWS.
+	Endpoint string
+
+	// Getenv reads the environment.
+	Getenv func(string) string
+
+	// Now is the clock for the keys of packages. Nil means time.Now.
+	Now func() time.Time
+
+	// NewToken makes client request tokens. Nil means random UUIDs.
+	NewToken func() string
+
+	// Pause is the first one between two questions about what goes on; later ones grow to
+	// its fivefold. Zero means 2 s, at this machine 100 ms.
+	Pause time.Duration
+}
+
+// A Remote is the registry of one account in one region. Its methods may be called from
+// several goroutines.
+type Remote struct {
+	Region   string
+	Endpoint string // of CloudFormation; "" is that of AWS
+	Local    bool   // a local server of this program: it needs neither stacks nor roles
+
+	config         Config
+	pause          time.Duration
+	sdk            aws.Config
+	account        string // "" until it was asked for
+	cloudformation *cloudformation.Client
+	s3             *s3.Client
+}
+
+// A MissingError says which part of the configuration of the AWS SDKs is not there.
+type MissingError struct {
+	What string // "region" or "credentials"
+	Err  error  // why, if there is more to say
+}
+
+func (e *MissingError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("no %s for AWS: %v", e.What, e.Err)
+	}
+	return fmt.Sprintf("no %s for AWS", e.What)
+}
+func (e *MissingError) Unwrap() error { return e.Err }
+
+// Open finds region, credentials and endpoint. Only an endpoint on this machine is called,
+// and one that AWS_ENDPOINT_URL names: whether it is a local server of this program.
+//
+// Errors: *[MissingError], *[UnreachableError], *[invoke.NotLocalError], or one of the
+// shared files.
+func Open(ctx context.Context, cfg Config) (*Remote, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.NewToken == nil {
+		cfg.NewToken = newUUID
+	}
+	client := invoke.LocalClient(cfg.Getenv)
+	options := []func(*config.LoadOptions) error{config.WithHTTPClient(client), config.WithAppID("cfn")}
+	if cfg.Profile != "" {
+		options = append(options, config.WithSharedConfigProfile(cfg.Profile))
+	}
+	if cfg.Region != "" {
+		options = append(options, config.WithRegion(cfg.Region))
+	}
+	sdk, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return nil, fmt.Errorf("load the AWS configuration: %w", err)
+	}
+	endpoint := cfg.Endpoint
+	if base := cloudformation.NewFromConfig(sdk).Options().BaseEndpoint; endpoint == "" && base != nil {
+		endpoint = *base
+	}
+	if err := invoke.CheckLocal(cfg.Getenv, endpoint); err != nil {
+		return nil, err
+	}
+	r := &Remote{Region: sdk.Region, Endpoint: endpoint, config: cfg, pause: cfg.Pause}
+	server, err := r.identify(ctx, sdk.HTTPClient)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.credentials(ctx, &sdk, server); err != nil {
+		return nil, err
+	}
+	r.sdk = sdk
+	r.connect()
+	return r, nil
+}
+
+// In is the same account in another region. Its endpoint is the same, too.
+func (r *Remote) In(region string) *Remote {
+	other := *r
+	other.Region, other.sdk.Region = region, region
+	other.connect()
+	return &other
+}
+
+func (r *Remote) connect() {
+	if r.pause == 0 {
+		r.pause = 2 * time.Second
+		if u, err := url.Parse(r.Endpoint); err == nil && invoke.Loopback(u.Hostname()) {
+			r.pause = 100 * time.Millisecond
+		}
+	}
+	r.cloudformation = cloudformation.NewFromConfig(r.sdk, func(o *cloudformation.Options) {
+		if r.Endpoint != "" {
+			o.BaseEndpoint = &r.Endpoint
+		}
+	})
+	r.s3 = s3.NewFromConfig(r.sdk, func(o *s3.Options) {
+		if r.Local {
+			o.BaseEndpoint = &r.Endpoint
+		}
+		if o.BaseEndpoint != nil {
+			u, err := url.Parse(*o.BaseEndpoint)
+			o.UsePathStyle = o.UsePathStyle || err == nil && invoke.Loopback(u.Hostname())
+		}
+	})
+}
+
+// CloudFormation is the client for calls that need no more than the SDK offers.
+func (r *Remote) CloudFormation() *cloudformation.Client { return r.cloudformation }
+
+func (r *Remote) logs() *cloudwatchlogs.Client {
+	return cloudwatchlogs.NewFromConfig(r.sdk, func(o *cloudwatchlogs.Options) {
+		if r.Local {
+			o.BaseEndpoint = &r.Endpoint
+		}
+	})
+}
+
+// Account asks STS for the number of the account.
+func (r *Remote) Account(ctx context.Context) (string, error) {
+	client := sts.NewFromConfig(r.sdk, func(o *sts.Options) {
+		if r.Local {
+			o.BaseEndpoint = &r.Endpoint
+		}
+	})
+	out, err := client.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return "", err
+	}
+	return aws.ToString(out.Account), nil
+}
+
+// credentials checks that there are a region and credentials. At a local server of this
+// program, anything will do.
+func (r *Remote) credentials(ctx context.Context, sdk *aws.Config, server *health) error {
+	if r.Region == "" && r.Local {
+		r.Region = server.Region
+		if r.Region == "" {
+			r.Region = invoke.DefaultRegion
+		}
+		sdk.Region = r.Region
+	}
+	if r.Region == "" {
+		return &MissingError{What: "region"}
+	}
+	_, err := sdk.Credentials.Retrieve(ctx)
+	var refused *invoke.NotLocalError
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case r.Local:
+		sdk.Credentials = credentials.NewStaticCredentialsProvider("test", "test", "")
+		return nil
+	case errors.As(err, &refused):
+		return refused
+	}
+	return &MissingError{"credentials", err}
+}
+
+// An UnreachableError says that nothing answers at an endpoint on this machine.
+type UnreachableError struct {
+	Endpoint string
+	Err      error
+}
+
+func (e *UnreachableError) Error() string { return fmt.Sprintf("nothing answers at %s", e.Endpoint) }
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// health is what a local server of this program says of itself at /healthz.
+type health struct {
+	Product string `json:"product"`
+	Region  string `json:"region"`
+}
+
+// identify asks whether a local server of this program is at the endpoint.
+func (r *Remote) identify(ctx context.Context, client aws.HTTPClient) (*health, error) {
+	if r.Endpoint == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(r.Endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("the endpoint %q is no URL such as http://127.0.0.1:4566", r.Endpoint)
+	}
+	near := invoke.Loopback(u.Hostname())
+	if !near && r.Endpoint != r.config.Getenv("AWS_ENDPOINT_URL") {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(r.Endpoint, "/")+"/healthz", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		if near && !errors.Is(err, context.Canceled) {
+			return nil, &UnreachableError{r.Endpoint, err}
+		}
+		return nil, ctx.Err()
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	var found health
+	if err == nil && json.Unmarshal(body, &found) == nil && found.Product == "formwork" {
+		r.Local = true
+	}
+	return &found, nil
+}
+
+// newUUID makes a random UUID, version 4.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
