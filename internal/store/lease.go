@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
@@ -96,7 +97,7 @@ func (l *lease) keep(ctx context.Context, changed func()) {
 			return
 		case <-ticker.C:
 		}
-		attempt, cancel := context.WithTimeout(ctx, l.store.config.Lease/3)
+		attempt, cancel := context.WithTimeout(ctx, l.store.config.Lease/5)
 		taken, err := l.beat(attempt)
 		cancel()
 		switch {
@@ -106,7 +107,8 @@ func (l *lease) keep(ctx context.Context, changed func()) {
 			return
 		default:
 			l.store.logger.WarnContext(ctx, "lease cannot be renewed", "silent", time.Since(renewed), "error", err)
-			if time.Since(renewed) > l.store.config.Lease {
+			// Half of the lease leaves time for this to happen before others take over.
+			if time.Since(renewed) > l.store.config.Lease/2 {
 				l.lost()
 			}
 		}
@@ -124,11 +126,7 @@ func (l *lease) beat(ctx context.Context) (taken int64, err error) {
 	node, lost := l.node, l.current.Err() != nil
 	l.mu.Unlock()
 	if !lost {
-		result, err := l.db.ExecContext(ctx, renew, node)
-		if err != nil {
-			return 0, err
-		}
-		count, err := result.RowsAffected()
+		count, err := affected(l.db.ExecContext(ctx, renew, node))
 		if err != nil {
 			return 0, err
 		}
@@ -141,10 +139,33 @@ func (l *lease) beat(ctx context.Context) (taken int64, err error) {
 			return 0, err
 		}
 	}
-	if _, err := l.db.ExecContext(ctx, bury, l.store.config.Lease.Microseconds()); err != nil {
-		return 0, err
+	return l.takeOver(ctx)
+}
+
+// takeOver makes the work of dead nodes wait again. The transaction fails, and is left
+// for the next beat, when another node does the same: a wake-up that a new node claims
+// meanwhile must not be taken from it.
+func (l *lease) takeOver(ctx context.Context) (taken int64, err error) {
+	err = l.db.RunInTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead}, func(ctx context.Context, tx bun.Tx) error {
+		buried, err := affected(tx.ExecContext(ctx, bury, l.store.config.Lease.Microseconds()))
+		if err != nil {
+			return err
+		}
+		if taken, err = affected(tx.ExecContext(ctx, inherit, l.store.Now())); err != nil {
+			return err
+		}
+		if buried > 0 { // what it had fetched from River, and not claimed, is lost
+			return l.store.ungive(ctx, tx)
+		}
+		return nil
+	})
+	if isConflict(err) {
+		return 0, nil
 	}
-	result, err := l.db.ExecContext(ctx, inherit, l.store.Now())
+	return taken, err
+}
+
+func affected(result sql.Result, err error) (int64, error) {
 	if err != nil {
 		return 0, err
 	}

@@ -96,7 +96,7 @@ func isConflict(err error) bool {
 // pause waits a random while, longer with each attempt, so that two transactions do not
 // meet again.
 func pause(ctx context.Context, attempt int) error {
-	limit := min(time.Millisecond<<attempt, 200*time.Millisecond)
+	limit := min(time.Millisecond<<min(attempt, 10), 200*time.Millisecond)
 	timer := time.NewTimer(rand.N(limit))
 	defer timer.Stop()
 	select {

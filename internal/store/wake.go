@@ -8,8 +8,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// wakeup is what has to be looked at. There is one row for a kind and id, waiting or
-// running or both:
+// wakeup names what has to be looked at. The table wakeups has one row for a kind and id,
+// waiting or running or both, and counts in attempts how often it failed in a row:
 //
 //	due   node  queued
 //	set   ''    0      waits for its time
@@ -17,14 +17,9 @@ import (
 //	NULL  set   0      its worker runs on that node
 //	set   set   0      its worker runs, and has to run once more
 type wakeup struct {
-	bun.BaseModel `bun:"table:wakeups"`
-
-	Kind     string `bun:",pk"`
-	ID       string `bun:",pk"`
-	Due      Time
-	Queued   Time
-	Node     string
-	Attempts int64 // how often it failed in a row
+	Kind string
+	ID   string
+	Due  Time
 }
 
 // Wake has the worker of a kind look at id, at a time; the zero time means now. It
@@ -52,7 +47,7 @@ func (tx *Tx) Wake(ctx context.Context, kind, id string, at time.Time) error {
 }
 
 // Unwake takes back what is waiting for a kind and id, if the transaction commits. A
-// worker that runs is not stopped, but does not run once more.
+// worker that runs is not stopped, and runs again only if it asks for that itself.
 func (tx *Tx) Unwake(ctx context.Context, kind, id string) error {
 	_, err := tx.ExecContext(ctx, "DELETE FROM wakeups WHERE kind = ? AND id = ? AND node = ''", kind, id)
 	if err == nil {
@@ -82,16 +77,16 @@ func (s *Store) claim(ctx context.Context, kind, id, node string) (attempts int6
 // longer this node's.
 func (s *Store) unclaim(ctx context.Context, kind, id, node string, again Time, attempts int64) (held bool, err error) {
 	err = s.writer.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		var dues []Time
+		var rows []wakeup
 		err := tx.NewRaw(`UPDATE wakeups SET node = '', queued = 0, attempts = ?,
 				due = CASE WHEN due IS NULL OR due > ? THEN ? ELSE due END
 			WHERE kind = ? AND id = ? AND node = ? RETURNING due`,
-			attempts, again, again, kind, id, node).Scan(ctx, &dues)
-		if err != nil || len(dues) == 0 {
+			attempts, again, again, kind, id, node).Scan(ctx, &rows)
+		if err != nil || len(rows) == 0 {
 			return err
 		}
 		held = true
-		if dues[0].IsZero() {
+		if rows[0].Due.IsZero() {
 			_, err = tx.ExecContext(ctx, "DELETE FROM wakeups WHERE kind = ? AND id = ?", kind, id)
 		}
 		return err
@@ -100,8 +95,8 @@ func (s *Store) unclaim(ctx context.Context, kind, id, node string, again Time, 
 }
 
 // due marks the wake-ups whose time has come as given to River, and returns them, the
-// most urgent first. What River was given long ago is given to it again: the node that
-// was to run it may be dead. A wake-up that River holds twice runs once.
+// most urgent first. What River was given very long ago is given to it again, should all
+// else have failed. A wake-up that River holds twice runs once.
 func (s *Store) due(ctx context.Context, limit int) ([]wakeup, error) {
 	lock := ""
 	if s.IsPostgres() {
@@ -114,6 +109,13 @@ func (s *Store) due(ctx context.Context, limit int) ([]wakeup, error) {
 			ORDER BY due LIMIT ? ?) RETURNING kind, id`,
 		now, now, At(now.Add(-requeueAfter)), limit, bun.Safe(lock)).Scan(ctx, &rows)
 	return rows, err
+}
+
+// ungive takes back the mark of due, when River could not be given something, or when the
+// node that fetched it from River may be dead.
+func (s *Store) ungive(ctx context.Context, db bun.IDB) error {
+	_, err := db.ExecContext(ctx, "UPDATE wakeups SET queued = 0 WHERE node = '' AND queued > 0")
+	return err
 }
 
 // nextDue is when the next wake-up has to be given to River, or zero.

@@ -29,8 +29,9 @@ const (
 	// firstRetry and lastRetry bound the wait after a worker failed.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
-	// requeueAfter is when River is given again what it was given and did not run.
-	requeueAfter = 10 * time.Second
+	// requeueAfter is when River is given again what it was given and did not run. It is
+	// long, for the queue may be.
+	requeueAfter = 10 * time.Minute
 	// batch is how many wake-ups River is given at once.
 	batch = 500
 )
@@ -141,7 +142,9 @@ func (d *dispatcher) clock() {
 		wait := s.config.Poll
 		rows, err := s.due(d.ctx, batch)
 		if err == nil && len(rows) > 0 {
-			err = d.carrier.give(d.ctx, rows)
+			if err = d.carrier.give(d.ctx, rows); err != nil {
+				err = errors.Join(err, s.ungive(context.WithoutCancel(d.ctx), s.writer))
+			}
 		}
 		if err == nil && len(rows) == batch {
 			wait = 0
@@ -169,13 +172,13 @@ func (d *dispatcher) run(ctx context.Context, kind, id string) {
 	s := d.store
 	node, ctx, leave := d.lease.enter(ctx)
 	defer leave()
-	attempts, claimed, err := s.claim(ctx, kind, id, node)
-	if err != nil {
-		// It stays given to River, and is given to it again after requeueAfter.
-		s.logger.WarnContext(ctx, "wake-up cannot be claimed", "kind", kind, "id", id, "error", s.explain(err))
-		return
-	}
-	if !claimed {
+	var attempts int64
+	var claimed bool
+	err := d.insist(ctx, kind, id, func() (err error) {
+		attempts, claimed, err = s.claim(ctx, kind, id, node)
+		return err
+	})
+	if err != nil || !claimed {
 		return
 	}
 	again, err := d.call(ctx, kind, id)
@@ -193,25 +196,36 @@ func (d *dispatcher) run(ctx context.Context, kind, id string) {
 	d.settle(context.WithoutCancel(ctx), kind, id, node, At(again), attempts)
 }
 
-// settle writes the outcome of a worker, trying again while the database cannot be
-// reached, but not for ever: what stays claimed is waited for by the lease, or by the
-// next start.
+// settle writes the outcome of a worker, but does not try for ever: what stays claimed is
+// waited for by the lease, or by the next start.
 func (d *dispatcher) settle(ctx context.Context, kind, id, node string, again Time, attempts int64) {
 	s := d.store
 	ctx, cancel := context.WithTimeout(ctx, s.config.Lease)
 	defer cancel()
-	for attempt := 1; ; attempt++ {
+	_ = d.insist(ctx, kind, id, func() error {
 		held, err := s.unclaim(ctx, kind, id, node, again, attempts)
 		if err == nil && !held {
 			s.logger.WarnContext(ctx, "worker ended after its lease", "kind", kind, "id", id)
 		}
+		return err
+	})
+	d.ring()
+}
+
+// insist does f again, while the database cannot be reached, until ctx ends.
+func (d *dispatcher) insist(ctx context.Context, kind, id string, f func() error) error {
+	for attempt := 0; ; attempt++ {
+		err := f()
 		if err == nil {
-			d.ring()
-			return
+			return nil
 		}
-		s.logger.WarnContext(ctx, "outcome of a worker cannot be kept", "kind", kind, "id", id, "error", s.explain(err))
-		if pause(ctx, 5+attempt) != nil {
-			return
+		if ctx.Err() == nil {
+			d.store.logger.WarnContext(ctx, "wake-up cannot be kept account of; trying again", "kind", kind, "id", id, "error", d.store.explain(err))
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(min(100*time.Millisecond<<min(attempt, 10), 5*time.Second)):
 		}
 	}
 }
