@@ -83,11 +83,12 @@ func (r *Registry) DescribeType(ctx context.Context, caller awswire.Caller, in *
 			return out, err
 		}
 	}
-	return describePrivate(caller, typ, v, in.VersionId != nil)
+	return describePrivate(caller, typ, v, arn.Version != "")
 }
 
 // describePrivate has exactly the members that the service answers for a private type.
-// The statuses of tests are only told where VersionId asks for a version.
+// The statuses of tests are only told where a version is asked for, by VersionId or by its
+// ARN, as TestType answers it.
 func describePrivate(caller awswire.Caller, typ *typeRow, v *versionRow, tests bool) (*cloudformation.DescribeTypeOutput, error) {
 	kind := schema.Kind(typ.Kind)
 	configuration, err := describedConfigurationSchema(kind, typ.TypeName, v.ConfigurationSchema, caller.Region)

@@ -49,6 +49,17 @@ type Config struct {
 	// TestConcurrency is how many tests run at the same time. Zero means 1.
 	TestConcurrency int
 
+	// TestTimeout bounds one test of a type. Zero means 2 hours.
+	TestTimeout time.Duration
+
+	// Credentials gives the handlers under test those of their execution role. With nil
+	// they get the dummies of package invoke.
+	Credentials Credentials
+
+	// Deliveries puts the logs of tests where LogDeliveryBucket says. With nil the member
+	// is refused.
+	Deliveries Deliveries
+
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil is time.Now
 	NewID  func() string    // nil makes random UUIDs
@@ -101,6 +112,7 @@ type Registry struct {
 	log     *slog.Logger
 	changes *broadcast
 	schemas schemas
+	testing chan struct{} // holds one token for each test that runs
 }
 
 // New returns the registry over a store. Nothing runs until the store runs Workers.
@@ -123,7 +135,10 @@ func New(config Config) *Registry {
 	if config.TestConcurrency == 0 {
 		config.TestConcurrency = 1
 	}
-	return &Registry{store: config.Store, config: config, log: config.Logger, changes: newBroadcast()}
+	if config.TestTimeout == 0 {
+		config.TestTimeout = 2 * time.Hour
+	}
+	return &Registry{store: config.Store, config: config, log: config.Logger, changes: newBroadcast(), testing: make(chan struct{}, config.TestConcurrency)}
 }
 
 // The kinds of what is woken in the store.

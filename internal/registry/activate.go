@@ -1,0 +1,330 @@
+package registry
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// An activationRow is a public extension that an account uses in a region, under a name of
+// its own.
+type activationRow struct {
+	bun.BaseModel `bun:"table:activations,alias:a"`
+
+	Account  string `bun:"account,pk"`
+	Region   string `bun:"region,pk"`
+	Kind     string `bun:"kind,pk"`
+	TypeName string `bun:"type_name,pk"` // the alias, or the original name
+
+	PublisherID      string `bun:"publisher_id"`
+	OriginalTypeName string `bun:"original_type_name"`
+	PublicationID    string `bun:"publication_id"` // the version in use
+
+	AutoUpdate    bool   `bun:"auto_update"`
+	ExecutionRole string `bun:"execution_role"`
+	LogGroup      string `bun:"log_group"`
+	LogRole       string `bun:"log_role"`
+
+	CreatedAt  store.Time `bun:"created_at"`
+	UpdatedAt  store.Time `bun:"updated_at"` // of the settings or the version
+	RowVersion int64      `bun:"row_version"`
+}
+
+// original is the public extension that is activated.
+func (a *activationRow) original() extensionKey {
+	return extensionKey{schema.Kind(a.Kind), a.PublisherID, a.OriginalTypeName}
+}
+
+// arn is the ARN of the activated type in the account.
+func (a *activationRow) arn() typeARN {
+	return privateARN(awswire.Caller{Account: a.Account, Region: a.Region}, schema.Kind(a.Kind), a.TypeName)
+}
+
+// findActivation returns what is activated under a name, nil if nothing is.
+func findActivation(ctx context.Context, db bun.IDB, caller awswire.Caller, kind schema.Kind, typeName string) (*activationRow, error) {
+	row := &activationRow{}
+	err := db.NewSelect().Model(row).
+		Where("account = ? AND region = ? AND kind = ? AND type_name = ?", caller.Account, caller.Region, string(kind), typeName).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look up the activation of %s: %w", typeName, err)
+	}
+	return row, nil
+}
+
+// findActivated returns what is activated under a name and the public version it is at,
+// nil if nothing is.
+func findActivated(ctx context.Context, db bun.IDB, caller awswire.Caller, kind schema.Kind, typeName string) (*activationRow, *publicationRow, error) {
+	row, err := findActivation(ctx, db, caller, kind, typeName)
+	if row == nil || err != nil {
+		return nil, nil, err
+	}
+	version := &publicationRow{}
+	if err := db.NewSelect().Model(version).Where("id = ?", row.PublicationID).Scan(ctx); err != nil {
+		return nil, nil, fmt.Errorf("look up the public version of %s: %w", typeName, err)
+	}
+	return row, version, nil
+}
+
+// ActivateType makes a public extension of a third party usable in the caller's account
+// and region, under an alias if one is given. It takes the latest version, or the latest
+// one of MajorVersion.
+//
+// Activated again under the same name, the settings that are given are changed, and the
+// version only as far as asked for: by MajorVersion, or by VersionBump to the latest of all
+// versions or of the present major version. With automatic updates the latest version of
+// the present major version is taken in any case.
+//
+// Refused: TypeNotFoundException for what is not public; CFNRegistryException for members
+// that contradict each other, an alias that is taken, and a module whose required
+// extensions are not activated.
+func (r *Registry) ActivateType(ctx context.Context, caller awswire.Caller, in *cloudformation.ActivateTypeInput) (*cloudformation.ActivateTypeOutput, error) {
+	ref, err := activationRef(caller, in)
+	if err != nil {
+		return nil, err
+	}
+	alias := aws.ToString(in.TypeNameAlias)
+	if alias == "" {
+		alias = ref.key.TypeName
+	}
+	if err := validName(ref.key.Kind, alias); err != nil {
+		return nil, err
+	}
+	if ofAmazon(alias) {
+		return nil, refuse("TypeNameAlias '%s' is in a namespace that is reserved.", alias)
+	}
+	var row *activationRow
+	err = r.change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		versions, err := findPublications(ctx, tx, caller.Region, ref.key)
+		if err != nil {
+			return err
+		}
+		if len(versions) == 0 {
+			return ref.notFound(in.PublicTypeArn)
+		}
+		if row, err = findActivation(ctx, tx, caller, ref.key.Kind, alias); err != nil {
+			return err
+		}
+		if row == nil {
+			row, err = r.activate(ctx, tx, caller, alias, versions, in)
+			return err
+		}
+		return r.reactivate(ctx, tx, caller, row, versions, in)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.announce(caller, schema.Kind(row.Kind), row.TypeName, "", Activated)
+	return &cloudformation.ActivateTypeOutput{Arn: aws.String(row.arn().String())}, nil
+}
+
+// activationRef reads which extension is meant, and refuses members that contradict each
+// other.
+func activationRef(caller awswire.Caller, in *cloudformation.ActivateTypeInput) (publicRef, error) {
+	if in.MajorVersion != nil && in.VersionBump != "" {
+		return publicRef{}, refuse("You can specify MajorVersion or VersionBump, but not both.")
+	}
+	kind := string(in.Type)
+	ref, public, err := publicRefOf(caller, in.PublicTypeArn, in.PublisherId, &kind, in.TypeName, nil, nil)
+	switch {
+	case err != nil:
+		return publicRef{}, err
+	case !public && aws.ToString(in.PublicTypeArn) != "":
+		return publicRef{}, refuse("'%s' is not the ARN of a public third-party extension.", *in.PublicTypeArn)
+	case !public || ref.key.Kind == "" || ref.key.TypeName == "":
+		return publicRef{}, refuse("You must specify either PublicTypeArn, or TypeName, Type, and PublisherId.")
+	case aws.ToString(in.PublicTypeArn) == "":
+		return ref, nil
+	}
+	// Given together, the names must be those of the ARN.
+	if in.Type != "" && kind != string(ref.key.Kind) || given(in.TypeName, ref.key.TypeName) || given(in.PublisherId, ref.key.Publisher) {
+		return publicRef{}, refuse("PublicTypeArn '%s' and TypeName, Type, or PublisherId name different extensions.", *in.PublicTypeArn)
+	}
+	ref.version = "" // an ARN with a version names the extension all the same
+	return ref, nil
+}
+
+// given tells whether a member is there and something else than value.
+func given(member *string, value string) bool {
+	return aws.ToString(member) != "" && *member != value
+}
+
+// activate writes a new activation. versions are those of the extension, the latest first.
+func (r *Registry) activate(ctx context.Context, tx *store.Tx, caller awswire.Caller, alias string, versions []publicationRow, in *cloudformation.ActivateTypeInput) (*activationRow, error) {
+	private, err := hasPrivate(ctx, tx, caller, versions[0].Kind, alias)
+	if err != nil {
+		return nil, err
+	}
+	if private {
+		return nil, refuse("A private type named '%s' is registered in this account and Region. Specify another TypeNameAlias.", alias)
+	}
+	version, err := chooseVersion(versions, publicVersion{}, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkActivated(ctx, tx, caller, version); err != nil {
+		return nil, err
+	}
+	now := r.now()
+	row := &activationRow{
+		Account: caller.Account, Region: caller.Region, Kind: version.Kind, TypeName: alias,
+		PublisherID: version.PublisherID, OriginalTypeName: version.TypeName, PublicationID: version.ID,
+		AutoUpdate: true, CreatedAt: now, UpdatedAt: now, RowVersion: 1,
+	}
+	row.set(in)
+	if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+		return nil, fmt.Errorf("activate %s: %w", alias, err)
+	}
+	return row, nil
+}
+
+// hasPrivate tells whether an account has a private type of a name, or soon will.
+func hasPrivate(ctx context.Context, db bun.IDB, caller awswire.Caller, kind, typeName string) (bool, error) {
+	of := func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("account = ? AND region = ? AND kind = ? AND type_name = ?", caller.Account, caller.Region, kind, typeName)
+	}
+	has, err := of(db.NewSelect().Model((*typeRow)(nil))).Where("NOT deprecated AND default_version IS NOT NULL").Exists(ctx)
+	if err == nil && !has {
+		has, err = of(db.NewSelect().Model((*registrationRow)(nil))).Where("status = ?", string(types.RegistrationStatusInProgress)).Exists(ctx)
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for a private type %s: %w", typeName, err)
+	}
+	return has, nil
+}
+
+// reactivate changes an activation to what is asked for.
+func (r *Registry) reactivate(ctx context.Context, tx *store.Tx, caller awswire.Caller, row *activationRow, versions []publicationRow, in *cloudformation.ActivateTypeInput) error {
+	if row.original() != versions[0].key() {
+		return refuse("The type name '%s' is already in use for %s in this account and Region. Specify another TypeNameAlias.", row.TypeName, row.original())
+	}
+	i := slices.IndexFunc(versions, func(v publicationRow) bool { return v.ID == row.PublicationID })
+	if i < 0 {
+		return fmt.Errorf("activate %s: its public version %s is gone", row.TypeName, row.PublicationID)
+	}
+	before := *row
+	row.set(in)
+	version, present := &versions[i], versions[i].public()
+	if row.AutoUpdate || in.MajorVersion != nil || in.VersionBump != "" {
+		var err error
+		if version, err = chooseVersion(versions, present, in); err != nil {
+			return err
+		}
+	}
+	if row.PublicationID = version.ID; *row == before {
+		return nil
+	}
+	if row.PublicationID != before.PublicationID {
+		if err := checkActivated(ctx, tx, caller, version); err != nil {
+			return err
+		}
+	}
+	row.UpdatedAt = r.now()
+	return swap(ctx, tx, row, &row.RowVersion)
+}
+
+// set takes over the settings that are given.
+func (a *activationRow) set(in *cloudformation.ActivateTypeInput) {
+	if in.AutoUpdate != nil {
+		a.AutoUpdate = *in.AutoUpdate
+	}
+	if in.ExecutionRoleArn != nil {
+		a.ExecutionRole = *in.ExecutionRoleArn
+	}
+	if in.LoggingConfig != nil {
+		a.LogGroup, a.LogRole = aws.ToString(in.LoggingConfig.LogGroupName), aws.ToString(in.LoggingConfig.LogRoleArn)
+	}
+}
+
+// chooseVersion picks one of an extension's versions, which come the latest first. present
+// is the version in use, zero if none is.
+func chooseVersion(versions []publicationRow, present publicVersion, in *cloudformation.ActivateTypeInput) (*publicationRow, error) {
+	major := present.Major
+	switch {
+	case in.MajorVersion != nil:
+		major = *in.MajorVersion
+	case in.VersionBump == types.VersionBumpMajor || present == publicVersion{}:
+		return &versions[0], nil
+	}
+	for i := range versions {
+		if versions[i].Major == major {
+			return &versions[i], nil
+		}
+	}
+	return nil, refuse("Major version %d of the type '%s' is not published. The latest version is %s.", major, versions[0].TypeName, versions[0].public())
+}
+
+// checkActivated refuses a version of a module whose required extensions are not activated
+// under the names that it uses, in a major version that it supports.
+func checkActivated(ctx context.Context, db bun.IDB, caller awswire.Caller, version *publicationRow) error {
+	missing, err := missingFor(ctx, db, caller, version)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return refuse("The module '%s' requires extensions that are not activated in this account and Region: %s. Activate them first, with these names as TypeNameAlias.",
+		version.TypeName, strings.Join(missing, "; "))
+}
+
+// missingFor lists what must be activated before a version can be.
+func missingFor(ctx context.Context, db bun.IDB, caller awswire.Caller, version *publicationRow) ([]string, error) {
+	required, err := version.required()
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, one := range required {
+		key := keyOf(one)
+		row, at, err := findActivated(ctx, db, caller, key.Kind, *one.TypeNameAlias)
+		if err != nil {
+			return nil, err
+		}
+		if row == nil || row.original() != key || !slices.Contains(one.SupportedMajorVersions, int32(min(at.Major, maxMajor))) {
+			missing = append(missing, fmt.Sprintf("%s (%s, major version %s)", *one.TypeNameAlias, key, listOf(one.SupportedMajorVersions)))
+		}
+	}
+	return missing, nil
+}
+
+// DeactivateType takes an activated extension out of use and deletes its configuration.
+// What is not activated is refused with TypeNotFoundException.
+func (r *Registry) DeactivateType(ctx context.Context, caller awswire.Caller, in *cloudformation.DeactivateTypeInput) (*cloudformation.DeactivateTypeOutput, error) {
+	name, err := named(caller, in.Arn, types.RegistryType(in.Type), in.TypeName, nil)
+	if err == nil {
+		err = ownARN(caller, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		row, err := findActivation(ctx, tx, caller, name.Kind, name.TypeName)
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			return typeNotFound(name.TypeName)
+		}
+		if _, err := tx.NewDelete().Model(row).WherePK().Exec(ctx); err != nil {
+			return fmt.Errorf("deactivate %s: %w", name.TypeName, err)
+		}
+		return removeConfigurations(ctx, tx, caller, row.arn())
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.announce(caller, name.Kind, name.TypeName, "", Deactivated)
+	return &cloudformation.DeactivateTypeOutput{}, nil
+}

@@ -1,0 +1,243 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// refuseAlias refuses a name that stands for an activated type: a private type cannot have
+// it as well.
+func (r *Registry) refuseAlias(ctx context.Context, caller awswire.Caller, kind schema.Kind, typeName string) error {
+	row, err := findActivation(ctx, r.store.Read(), caller, kind, typeName)
+	if err != nil || row == nil {
+		return err
+	}
+	return refuse("The type name '%s' is in use for the activated extension %s in this account and Region. Deactivate it first.", typeName, row.original())
+}
+
+// activatedNamed finds the activation that a request names by ARN or by its names. What
+// there is not is refused.
+func (r *Registry) activatedNamed(ctx context.Context, caller awswire.Caller, arn *string, kind types.RegistryType, typeName, version *string) (*activationRow, *publicationRow, typeARN, error) {
+	name, err := named(caller, arn, kind, typeName, version)
+	if err == nil {
+		err = ownARN(caller, name)
+	}
+	if err != nil {
+		return nil, nil, name, err
+	}
+	row, at, err := findActivated(ctx, r.store.Read(), caller, name.Kind, name.TypeName)
+	switch {
+	case err != nil:
+		return nil, nil, name, err
+	case row == nil:
+		return nil, nil, name, typeNotFound(name.TypeName)
+	case name.Version != "" && name.Version != at.public().String() && !sameVersion(name.Version, versionID(at.Number)):
+		return nil, nil, name, versionNotFound(name.Kind, name.TypeName, name.Version)
+	}
+	return row, at, name, nil
+}
+
+// describeActivated answers DescribeType for an activated extension under its name in the
+// account. It has no default version, role and log, as all that is public; when it was
+// changed is told where it updates automatically.
+func (r *Registry) describeActivated(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeTypeInput) (*cloudformation.DescribeTypeOutput, error) {
+	version := in.VersionId
+	if version == nil {
+		version = in.PublicVersionNumber
+	}
+	row, at, name, err := r.activatedNamed(ctx, caller, in.Arn, in.Type, in.TypeName, version)
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.publicDescription(caller, at)
+	if err != nil {
+		return nil, err
+	}
+	out.Arn = aws.String(row.arn().WithVersion(versionID(at.Number)).String())
+	out.TypeName, out.OriginalTypeName, out.OriginalTypeArn = &row.TypeName, &row.OriginalTypeName, aws.String(at.arn(caller).String())
+	out.IsActivated, out.AutoUpdate = aws.Bool(true), &row.AutoUpdate
+	out.PublicVersionNumber, out.TimeCreated = aws.String(at.public().String()), &row.CreatedAt.Time
+	if row.AutoUpdate {
+		out.LastUpdated = &row.UpdatedAt.Time
+	}
+	if name.Version == "" {
+		latest, err := findPublication(ctx, r.store.Read(), caller.Region, row.original(), "")
+		if err != nil {
+			return nil, err
+		}
+		if latest != nil {
+			out.LatestPublicVersion = aws.String(latest.public().String())
+		}
+	}
+	return out, nil
+}
+
+// activatedVersions lists the one version that an activated extension is at.
+func (r *Registry) activatedVersions(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypeVersionsInput) ([]types.TypeVersionSummary, error) {
+	row, at, _, err := r.activatedNamed(ctx, caller, in.Arn, in.Type, in.TypeName, nil)
+	if err != nil {
+		return nil, err
+	}
+	if in.DeprecatedStatus == types.DeprecatedStatusDeprecated {
+		return []types.TypeVersionSummary{}, nil
+	}
+	id := versionID(at.Number)
+	return []types.TypeVersionSummary{{
+		Arn: aws.String(row.arn().WithVersion(id).String()), Type: types.RegistryType(row.Kind), TypeName: &row.TypeName, VersionId: &id,
+		Description: absent(at.Description), PublicVersionNumber: aws.String(at.public().String()), TimeCreated: &row.UpdatedAt.Time,
+	}}, nil
+}
+
+// A listed is a public extension as lists show it. AutoUpdate, UpdatedAt and the latest
+// version are only there in lists of what is activated; Name is the alias then.
+type listed struct {
+	bun.BaseModel `bun:"table:publications,alias:p"`
+
+	Name             string     `bun:"name"`
+	Kind             string     `bun:"kind"`
+	PublisherID      string     `bun:"publisher_id"`
+	TypeName         string     `bun:"type_name"`
+	Description      string     `bun:"description"`
+	Major            int64      `bun:"major"`
+	Minor            int64      `bun:"minor"`
+	Patch            int64      `bun:"patch"`
+	IdentityProvider string     `bun:"identity_provider"`
+	Publisher        string     `bun:"publisher_account"`
+	AutoUpdate       bool       `bun:"auto_update"`
+	UpdatedAt        store.Time `bun:"updated_at"`
+	LatestMajor      int64      `bun:"latest_major"`
+	LatestMinor      int64      `bun:"latest_minor"`
+	LatestPatch      int64      `bun:"latest_patch"`
+}
+
+// listedColumns are those of publications and publishers.
+const listedColumns = "p.kind, p.publisher_id, p.type_name, p.description, p.major, p.minor, p.patch, b.identity_provider, b.account AS publisher_account"
+
+func (l *listed) key() extensionKey {
+	return extensionKey{schema.Kind(l.Kind), l.PublisherID, l.TypeName}
+}
+
+func (l *listed) public() publicVersion { return publicVersion{l.Major, l.Minor, l.Patch} }
+
+func (l *listed) latest() publicVersion {
+	return publicVersion{l.LatestMajor, l.LatestMinor, l.LatestPatch}
+}
+
+// summary is what lists tell of every public extension.
+func (l *listed) summary() types.TypeSummary {
+	publisher := publisherRow{Account: l.Publisher}
+	return types.TypeSummary{
+		Type: types.RegistryType(l.Kind), Description: absent(l.Description),
+		PublisherId: &l.PublisherID, PublisherIdentity: types.IdentityProvider(l.IdentityProvider), PublisherName: aws.String(publisher.name()),
+	}
+}
+
+// publicSummaries lists what is public in the region: all of it, or with Category
+// ACTIVATED what the account has activated. Amazon's own types are not on the shelf.
+func (r *Registry) publicSummaries(ctx context.Context, caller awswire.Caller, category types.Category, q summaryQuery) ([]types.TypeSummary, error) {
+	if category == types.CategoryAwsTypes {
+		return []types.TypeSummary{}, nil
+	}
+	var rows []listed
+	query := r.store.Read().NewSelect().Model(&rows).ColumnExpr(listedColumns).
+		Join("JOIN publishers AS b ON b.publisher_id = p.publisher_id").
+		Where("p.region = ?", caller.Region).Where("p.latest").Order("p.type_name", "p.kind", "p.publisher_id")
+	if q.publisher != "" {
+		query = query.Where("p.publisher_id = ?", q.publisher)
+	}
+	if q.after != (summaryKey{}) {
+		query = query.Where("(p.type_name, p.kind, p.publisher_id) > (?, ?, ?)", q.after.typeName, q.after.kind, q.after.publisher)
+	}
+	if category == types.CategoryActivated {
+		query = query.Where(`EXISTS (SELECT 1 FROM activations AS a WHERE a.account = ? AND a.region = p.region
+			AND a.kind = p.kind AND a.publisher_id = p.publisher_id AND a.original_type_name = p.type_name)`, caller.Account)
+	}
+	if err := q.where(query, "p.type_name", "p.provisioning_type").Scan(ctx); err != nil {
+		return nil, fmt.Errorf("list public types: %w", err)
+	}
+	inUse, err := r.inUse(ctx, caller, rows)
+	if err != nil {
+		return nil, err
+	}
+	summaries := make([]types.TypeSummary, len(rows))
+	for i := range rows {
+		row, s := &rows[i], &summaries[i]
+		*s = row.summary()
+		s.TypeName, s.TypeArn = &row.TypeName, aws.String(publicARN(caller, schema.Kind(row.Kind), row.PublisherID, row.TypeName).String())
+		version, activated := inUse[row.key()]
+		s.IsActivated = &activated
+		if activated {
+			s.OriginalTypeName, s.LatestPublicVersion, s.PublicVersionNumber = &row.TypeName, aws.String(row.public().String()), aws.String(version.String())
+		}
+	}
+	return summaries, nil
+}
+
+// inUse returns the versions of extensions that the account has activated; the greatest
+// where it has activated one several times.
+func (r *Registry) inUse(ctx context.Context, caller awswire.Caller, rows []listed) (map[extensionKey]publicVersion, error) {
+	inUse := map[extensionKey]publicVersion{}
+	if len(rows) == 0 {
+		return inUse, nil
+	}
+	names := make([]string, len(rows))
+	for i := range rows {
+		names[i] = rows[i].TypeName
+	}
+	var found []publicationRow
+	err := r.store.Read().NewSelect().Model(&found).Column("p.kind", "p.publisher_id", "p.type_name", "p.major", "p.minor", "p.patch").
+		Join("JOIN activations AS a ON a.publication_id = p.id").
+		Where("a.account = ? AND a.region = ? AND a.original_type_name IN (?)", caller.Account, caller.Region, bun.List(names)).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list what is activated: %w", err)
+	}
+	for i := range found {
+		v := &found[i]
+		if before, has := inUse[v.key()]; !has || before.compare(v.public()) < 0 {
+			inUse[v.key()] = v.public()
+		}
+	}
+	return inUse, nil
+}
+
+// activatedSummaries lists what the account has activated, under its names there.
+func (r *Registry) activatedSummaries(ctx context.Context, caller awswire.Caller, q summaryQuery) ([]types.TypeSummary, error) {
+	var rows []listed
+	query := r.store.Read().NewSelect().Model(&rows).ColumnExpr(listedColumns).
+		ColumnExpr("a.type_name AS name, a.auto_update, a.updated_at").
+		ColumnExpr("l.major AS latest_major, l.minor AS latest_minor, l.patch AS latest_patch").
+		Join("JOIN activations AS a ON a.publication_id = p.id").
+		Join("JOIN publications AS l ON l.region = p.region AND l.kind = p.kind AND l.publisher_id = p.publisher_id AND l.type_name = p.type_name AND l.latest").
+		Join("JOIN publishers AS b ON b.publisher_id = p.publisher_id").
+		Where("a.account = ? AND a.region = ?", caller.Account, caller.Region).Order("a.type_name", "a.kind", "a.publisher_id")
+	if q.publisher != "" {
+		query = query.Where("a.publisher_id = ?", q.publisher)
+	}
+	if q.after != (summaryKey{}) {
+		query = query.Where("(a.type_name, a.kind, a.publisher_id) > (?, ?, ?)", q.after.typeName, q.after.kind, q.after.publisher)
+	}
+	if err := q.where(query, "a.type_name", "p.provisioning_type").Scan(ctx); err != nil {
+		return nil, fmt.Errorf("list activated types: %w", err)
+	}
+	summaries := make([]types.TypeSummary, len(rows))
+	for i := range rows {
+		row, s := &rows[i], &summaries[i]
+		*s = row.summary()
+		s.TypeName, s.TypeArn = &row.Name, aws.String(privateARN(caller, schema.Kind(row.Kind), row.Name).String())
+		s.IsActivated, s.OriginalTypeName = aws.Bool(true), &row.TypeName
+		s.PublicVersionNumber, s.LatestPublicVersion = aws.String(row.public().String()), aws.String(row.latest().String())
+		if row.AutoUpdate {
+			s.LastUpdated = &row.UpdatedAt.Time
+		}
+	}
+	return summaries, nil
+}

@@ -1,0 +1,217 @@
+package registry
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// The codes of RecordHandlerProgress, by the names of their shapes.
+const (
+	codeInvalidTransition = "InvalidStateTransitionException"
+	codeStatusCheckFailed = "OperationStatusCheckFailedException"
+)
+
+// The bounds of RecordHandlerProgress, in characters.
+const (
+	maxStatusMessage = 1024
+	maxProgressModel = 16_384
+)
+
+// progressLife is how long a bearer token is known whose operation never ended here: as
+// long as a handler may take.
+const progressLife = 36 * time.Hour
+
+// A progressRow is an operation of a handler that may report on itself. The bearer token
+// is what the handler proves itself with, so that only its hash is kept.
+type progressRow struct {
+	bun.BaseModel `bun:"table:handler_progress,alias:h"`
+
+	TokenHash   string     `bun:"token_hash,pk"`
+	Account     string     `bun:"account"`
+	Region      string     `bun:"region"`
+	Status      string     `bun:"status"` // types.OperationStatus
+	ErrorCode   string     `bun:"error_code"`
+	Message     string     `bun:"message"`
+	Model       string     `bun:"model"`
+	ClientToken string     `bun:"client_token"` // of the last report
+	CreatedAt   store.Time `bun:"created_at"`
+	UpdatedAt   store.Time `bun:"updated_at"`
+	ExpiresAt   store.Time `bun:"expires_at"`
+	RowVersion  int64      `bun:"row_version"`
+}
+
+// A Progress is what a handler has reported with RecordHandlerProgress. Message and Model
+// may hold secrets.
+type Progress struct {
+	Status    types.OperationStatus
+	ErrorCode types.HandlerErrorCode // "" for none
+	Message   string
+	Model     string // JSON, "" for none
+}
+
+// BeginProgress makes a bearer token known before a handler is called with it; its status
+// is PENDING. One that is known already is left as it is. Tokens whose operations have
+// not been heard of for 36 hours are forgotten here.
+func (r *Registry) BeginProgress(ctx context.Context, caller awswire.Caller, bearerToken string) error {
+	now := r.config.Now()
+	row := &progressRow{
+		TokenHash: tokenHash(bearerToken), Account: caller.Account, Region: caller.Region, Status: string(types.OperationStatusPending),
+		CreatedAt: store.At(now), UpdatedAt: store.At(now), ExpiresAt: store.At(now.Add(progressLife)), RowVersion: 1,
+	}
+	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if _, err := tx.NewDelete().Model((*progressRow)(nil)).Where("expires_at < ?", store.At(now)).Exec(ctx); err != nil {
+			return err
+		}
+		_, err := tx.NewInsert().Model(row).On("CONFLICT (token_hash) DO NOTHING").Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("begin to listen for the handler's progress: %w", err)
+	}
+	return nil
+}
+
+// EndProgress forgets a bearer token and returns what was last reported with it; the
+// status is PENDING if nothing was, and nil is returned for a token that is not known.
+func (r *Registry) EndProgress(ctx context.Context, caller awswire.Caller, bearerToken string) (*Progress, error) {
+	var row *progressRow
+	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		if row, err = findProgress(ctx, tx, caller, bearerToken); err != nil || row == nil {
+			return err
+		}
+		_, err = tx.NewDelete().Model(row).WherePK().Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("end to listen for the handler's progress: %w", err)
+	}
+	if row == nil {
+		return nil, nil
+	}
+	return &Progress{types.OperationStatus(row.Status), types.HandlerErrorCode(row.ErrorCode), row.Message, row.Model}, nil
+}
+
+// forgetProgress is EndProgress for several tokens, whatever was reported with them.
+func (r *Registry) forgetProgress(ctx context.Context, bearerTokens []string) error {
+	if len(bearerTokens) == 0 {
+		return nil
+	}
+	hashes := make([]string, len(bearerTokens))
+	for i, token := range bearerTokens {
+		hashes[i] = tokenHash(token)
+	}
+	return r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		for part := range slices.Chunk(hashes, 500) {
+			if _, err := tx.NewDelete().Model((*progressRow)(nil)).Where("token_hash IN (?)", bun.List(part)).Exec(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// transitions are the statuses that may follow a status.
+var transitions = map[types.OperationStatus][]types.OperationStatus{
+	types.OperationStatusPending:    {types.OperationStatusInProgress, types.OperationStatusSuccess, types.OperationStatusFailed},
+	types.OperationStatusInProgress: {types.OperationStatusInProgress, types.OperationStatusSuccess, types.OperationStatusFailed},
+}
+
+// RecordHandlerProgress takes the report of a handler about the operation that it was
+// called for. A report that was recorded already, by its ClientRequestToken, is answered
+// and not recorded again.
+//
+// Refused: ValidationError for members that are missing or too long, and for a bearer
+// token that no running operation of the account in the region has; InvalidStateTransition
+// for a status that cannot follow the present one, as after SUCCESS; ConditionalCheckFailed
+// if CurrentOperationStatus is given and not the present one.
+func (r *Registry) RecordHandlerProgress(ctx context.Context, caller awswire.Caller, in *cloudformation.RecordHandlerProgressInput) (*cloudformation.RecordHandlerProgressOutput, error) {
+	if err := checkProgress(in); err != nil {
+		return nil, err
+	}
+	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		row, err := findProgress(ctx, tx, caller, *in.BearerToken)
+		if err != nil {
+			return fmt.Errorf("record the handler's progress: %w", err)
+		}
+		if row == nil {
+			return awswire.ValidationErrorf("The bearer token belongs to no running operation of a handler in this account and Region.")
+		}
+		present := types.OperationStatus(row.Status)
+		token := aws.ToString(in.ClientRequestToken)
+		switch {
+		case token != "" && token == row.ClientToken && in.OperationStatus == present:
+			return nil
+		case in.CurrentOperationStatus != "" && in.CurrentOperationStatus != present:
+			return awswire.Errorf(codeStatusCheckFailed, http.StatusBadRequest,
+				"The operation is in status %s, not in %s.", present, in.CurrentOperationStatus)
+		case !slices.Contains(transitions[present], in.OperationStatus):
+			return awswire.Errorf(codeInvalidTransition, http.StatusBadRequest,
+				"An operation in status %s cannot get the status %s.", present, in.OperationStatus)
+		}
+		row.Status, row.ErrorCode, row.ClientToken = string(in.OperationStatus), string(in.ErrorCode), token
+		row.Message, row.Model = aws.ToString(in.StatusMessage), aws.ToString(in.ResourceModel)
+		now := r.config.Now()
+		row.UpdatedAt, row.ExpiresAt = store.At(now), store.At(now.Add(progressLife))
+		return swap(ctx, tx, row, &row.RowVersion)
+	})
+	if errors.Is(err, errStale) { // another report came first: the present status is another one
+		return nil, awswire.Errorf(codeStatusCheckFailed, http.StatusBadRequest, "The status of the operation has changed in the meantime.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &cloudformation.RecordHandlerProgressOutput{}, nil
+}
+
+// checkProgress holds a report against the shape of the API.
+func checkProgress(in *cloudformation.RecordHandlerProgressInput) error {
+	token := aws.ToString(in.BearerToken)
+	switch {
+	case token == "" || len(token) > 128:
+		return awswire.ValidationErrorf("BearerToken must be given, with at most 128 characters.")
+	case !slices.Contains(types.OperationStatus("").Values(), in.OperationStatus):
+		return awswire.ValidationErrorf("OperationStatus must be one of PENDING, IN_PROGRESS, SUCCESS, FAILED.")
+	case in.CurrentOperationStatus != "" && !slices.Contains(types.OperationStatus("").Values(), in.CurrentOperationStatus):
+		return awswire.ValidationErrorf("CurrentOperationStatus must be one of PENDING, IN_PROGRESS, SUCCESS, FAILED.")
+	case in.ErrorCode != "" && !slices.Contains(types.HandlerErrorCode("").Values(), in.ErrorCode):
+		return awswire.ValidationErrorf("ErrorCode is not one of the error codes of handlers.")
+	case utf8.RuneCountInString(aws.ToString(in.StatusMessage)) > maxStatusMessage:
+		return awswire.ValidationErrorf("StatusMessage must have at most %d characters.", maxStatusMessage)
+	case utf8.RuneCountInString(aws.ToString(in.ResourceModel)) > maxProgressModel:
+		return awswire.ValidationErrorf("ResourceModel must have at most %d characters.", maxProgressModel)
+	case len(aws.ToString(in.ClientRequestToken)) > 128:
+		return awswire.ValidationErrorf("ClientRequestToken must have at most 128 characters.")
+	}
+	return nil
+}
+
+// findProgress returns nil for a token that is not known in the caller's account and region.
+func findProgress(ctx context.Context, db bun.IDB, caller awswire.Caller, bearerToken string) (*progressRow, error) {
+	row := &progressRow{}
+	err := db.NewSelect().Model(row).Where("token_hash = ? AND account = ? AND region = ?", tokenHash(bearerToken), caller.Account, caller.Region).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return row, err
+}
+
+func tokenHash(bearerToken string) string {
+	sum := sha256.Sum256([]byte(bearerToken))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,223 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// What happens on the public shelf and to what was taken from it.
+const (
+	TestStarted Event = "test-started"
+	TestEnded   Event = "test-ended"
+	Published   Event = "published"
+	Activated   Event = "activated" // or its settings or version changed
+	Deactivated Event = "deactivated"
+)
+
+// publishingWorkers are the workers of this half of the registry.
+func (r *Registry) publishingWorkers() map[string]store.Worker {
+	return map[string]store.Worker{workTest: r.test, workAutoUpdate: r.autoUpdate}
+}
+
+// announce tells subscribers about a type.
+func (r *Registry) announce(caller awswire.Caller, kind schema.Kind, typeName, version string, what Event) {
+	r.changes.send(Change{Account: caller.Account, Region: caller.Region, Kind: kind, TypeName: typeName, Version: version, What: what})
+}
+
+// swap writes a row unless somebody else has written it since it was read, which is
+// errStale. rowVersion points into the row.
+func swap(ctx context.Context, tx *store.Tx, row any, rowVersion *int64) error {
+	before := *rowVersion
+	*rowVersion++
+	result, err := tx.NewUpdate().Model(row).WherePK().Where("row_version = ?", before).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("write a changed row: %w", err)
+	}
+	return one(result)
+}
+
+// PublishType puts a tested version of a private type on the public shelf of the region,
+// where every account sees it. It publishes the default version, or the one that Arn
+// names. All that makes up the version is copied: the public one stays when the private
+// one is deregistered. Activated types that update automatically are woken.
+//
+// Public versions are numbered MAJOR.MINOR.PATCH. The first one is 1.0.0 and must not be
+// named; later ones are greater than all before, the next minor one if not named.
+//
+// Refused: TypeNotFoundException for what the account does not have; CFNRegistryException
+// for an account that is no publisher, a reserved namespace, a version that did not pass
+// its tests or is published already, a number that does not fit, and a module that does not
+// meet the requirements for public modules.
+func (r *Registry) PublishType(ctx context.Context, caller awswire.Caller, in *cloudformation.PublishTypeInput) (*cloudformation.PublishTypeOutput, error) {
+	asked := publicVersion{}
+	if text := aws.ToString(in.PublicVersionNumber); text != "" {
+		var ok bool
+		if asked, ok = parsePublicVersion(text); !ok || asked == (publicVersion{}) {
+			return nil, refuse("PublicVersionNumber '%s' is not a version of the form MAJOR.MINOR.PATCH, as in 1.2.3.", text)
+		}
+	}
+	name, err := named(caller, in.Arn, types.RegistryType(in.Type), in.TypeName, nil)
+	if err == nil {
+		err = ownARN(caller, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var row *publicationRow
+	err = r.change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		typ, version, err := r.findOwn(ctx, tx, caller, name)
+		if err != nil {
+			return err
+		}
+		publisher, err := ownPublisher(ctx, tx, caller)
+		if err != nil {
+			return err
+		}
+		if row, err = r.publication(ctx, tx, caller, publisher, typ, version, asked); err != nil {
+			return err
+		}
+		return r.shelve(ctx, tx, caller, row, version)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.announce(caller, schema.Kind(row.Kind), row.TypeName, versionID(row.Version), Published)
+	return &cloudformation.PublishTypeOutput{PublicTypeArn: aws.String(row.arn(caller).String())}, nil
+}
+
+// publication makes the row of a new public version, or refuses it.
+func (r *Registry) publication(ctx context.Context, tx *store.Tx, caller awswire.Caller, publisher *publisherRow, typ *typeRow, version *versionRow, asked publicVersion) (*publicationRow, error) {
+	name := typ.TypeName
+	if organization := project.ReservedNamespace(name); organization != "" {
+		return nil, refuse("The type '%s' cannot be published: the namespace '%s' is reserved.", name, organization)
+	}
+	if version.PublicVersion != "" {
+		return nil, refuse("Version '%s' of the type '%s' is already published as public version %s.", versionID(version.Version), name, version.PublicVersion)
+	}
+	if version.TestStatus != string(types.TypeTestsStatusPassed) {
+		return nil, refuse("Version '%s' of the type '%s' cannot be published: its test status is %s, and must be PASSED. Test it with TestType.",
+			versionID(version.Version), name, version.TestStatus)
+	}
+	key := extensionKey{schema.Kind(typ.Kind), publisher.PublisherID, name}
+	latest, err := findPublication(ctx, tx, caller.Region, key, "")
+	if err != nil {
+		return nil, err
+	}
+	number, public := int64(1), publicVersion{}
+	if latest != nil {
+		number, public = latest.Number+1, latest.public()
+	}
+	if public, err = follow(name, public, asked); err != nil {
+		return nil, err
+	}
+	required, err := r.requiredFor(ctx, tx, caller, key, version)
+	if err != nil {
+		return nil, err
+	}
+	return &publicationRow{
+		ID: r.config.NewID(), Region: caller.Region, Kind: typ.Kind, PublisherID: publisher.PublisherID, TypeName: name,
+		Number: number, Major: public.Major, Minor: public.Minor, Patch: public.Patch, Latest: true,
+		SourceID: version.ID, Account: caller.Account, Version: version.Version,
+		Schema: version.Schema, PackageHash: version.PackageHash, PackageURL: version.PackageURL, Runtime: version.Runtime, Entrypoint: version.Entrypoint,
+		Description: version.Description, SourceURL: version.SourceURL, DocumentationURL: version.DocumentationURL,
+		ProvisioningType: version.ProvisioningType, ConfigurationSchema: version.ConfigurationSchema,
+		RequiredTypes: required, Settings: version.Settings, CreatedAt: r.now(),
+	}, nil
+}
+
+// follow decides which number comes after the latest one, zero if there is none. asked is
+// zero if none is asked for.
+func follow(name string, latest, asked publicVersion) (publicVersion, error) {
+	switch {
+	case asked == publicVersion{}:
+		return latest.next(), nil
+	case latest == publicVersion{}:
+		return publicVersion{}, refuse("You cannot specify a version number the first time you publish a type: the first public version of '%s' is 1.0.0.", name)
+	case asked.compare(latest) <= 0:
+		return publicVersion{}, refuse("PublicVersionNumber %s must be greater than %s, the latest public version of '%s'.", asked, latest, name)
+	}
+	return asked, nil
+}
+
+// requiredFor lists what a module requires, "" for other kinds. The requirements for public
+// modules are looked at once more: since the test, the account may have become a publisher,
+// and others may have published modules that contain this one.
+func (r *Registry) requiredFor(ctx context.Context, tx *store.Tx, caller awswire.Caller, key extensionKey, version *versionRow) (string, error) {
+	if key.Kind != schema.Module {
+		return "", nil
+	}
+	required, err := decodeRequired(version.RequiredTypes)
+	if err != nil {
+		return "", err
+	}
+	check := moduleCheck{region: caller.Region, shelf: regionShelf{tx, caller.Region}, self: key, required: required}
+	if err := check.shelved(ctx); err != nil {
+		return "", err
+	}
+	if len(check.problems) > 0 {
+		return "", refuse("The module '%s' does not meet the requirements for publishing a public module: %s", key.TypeName, strings.Join(check.problems, " "))
+	}
+	return version.RequiredTypes, nil
+}
+
+// shelve writes a new public version, marks what it was made of, and wakes those that
+// follow it.
+func (r *Registry) shelve(ctx context.Context, tx *store.Tx, caller awswire.Caller, row *publicationRow, version *versionRow) error {
+	_, err := tx.NewUpdate().Model((*publicationRow)(nil)).Set("latest = ?", false).
+		Where("region = ? AND kind = ? AND publisher_id = ? AND type_name = ? AND latest", row.Region, row.Kind, row.PublisherID, row.TypeName).Exec(ctx)
+	if err == nil {
+		_, err = tx.NewInsert().Model(row).Exec(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("publish %s: %w", row.TypeName, err)
+	}
+	version.PublicVersion = row.public().String()
+	if err := writeStatus(ctx, tx, version); err != nil {
+		return err
+	}
+	if err := tx.Wake(ctx, workAutoUpdate, row.arn(caller).String(), time.Time{}); err != nil {
+		return fmt.Errorf("publish %s: %w", row.TypeName, err)
+	}
+	return nil
+}
+
+// findOwn finds the private version that TestType or PublishType is about: by Arn, which may
+// be that of a version, or by its names; the default version if none is named. What is
+// deregistered is not found.
+func (r *Registry) findOwn(ctx context.Context, db bun.IDB, caller awswire.Caller, arn typeARN) (*typeRow, *versionRow, error) {
+	typ, version, err := r.privateVersion(ctx, db, caller, arn.Kind, arn.TypeName, arn.Version)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case typ == nil || typ.Deprecated:
+		return nil, nil, typeNotFound(arn.TypeName)
+	case version.Deprecated:
+		return nil, nil, versionNotFound(arn.Kind, arn.TypeName, versionID(version.Version))
+	}
+	return typ, version, nil
+}
+
+// writeStatus writes the statuses of a version unless somebody else has written it since
+// it was read, which is errStale.
+func writeStatus(ctx context.Context, tx *store.Tx, version *versionRow) error {
+	result, err := tx.NewUpdate().Model((*versionRow)(nil)).
+		Set("test_status = ?", version.TestStatus).Set("test_status_description = ?", version.TestStatusDescription).
+		Set("public_version = ?", version.PublicVersion).Set("row_version = row_version + 1").
+		Where("id = ?", version.ID).Where("row_version = ?", version.RowVersion).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("write the status of version %d: %w", version.Version, err)
+	}
+	return one(result)
+}

@@ -1,0 +1,137 @@
+package registry
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// A publisherRow is an account that publishes, in all regions.
+type publisherRow struct {
+	bun.BaseModel `bun:"table:publishers,alias:p"`
+
+	Account          string     `bun:"account,pk"`
+	PublisherID      string     `bun:"publisher_id"`
+	IdentityProvider string     `bun:"identity_provider"` // types.IdentityProvider
+	ConnectionARN    string     `bun:"connection_arn"`    // "" with AWS_Marketplace
+	CreatedAt        store.Time `bun:"created_at"`
+}
+
+// name is what lists call the publisher. The service takes it from the profile at the
+// identity provider; offline the account has to do.
+func (p *publisherRow) name() string { return p.Account }
+
+var connectionARN = regexp.MustCompile(`\Aarn:aws(?:-[\w]+)*:(?:codestar-connections|codeconnections):[a-z0-9-]+:([0-9]{12}):(.+)\z`)
+
+// RegisterPublisher makes the caller's account one that can publish, in all regions. The
+// identity is taken as verified, since nobody can be asked. An account that is registered
+// keeps its id and its identity: the operation is idempotent, as the user guide has it of
+// AWS::CloudFormation::Publisher.
+//
+// Refused with CFNRegistryException: terms that are not accepted, and a ConnectionArn that
+// is not the ARN of a connection of the account.
+func (r *Registry) RegisterPublisher(ctx context.Context, caller awswire.Caller, in *cloudformation.RegisterPublisherInput) (*cloudformation.RegisterPublisherOutput, error) {
+	if !aws.ToBool(in.AcceptTermsAndConditions) {
+		return nil, refuse("You must accept the terms and conditions in order to register as a publisher. Set AcceptTermsAndConditions to true.")
+	}
+	provider := types.IdentityProviderAwsMarketplace
+	if connection := aws.ToString(in.ConnectionArn); connection != "" {
+		var err error
+		if provider, err = providerOf(caller, connection); err != nil {
+			return nil, err
+		}
+	}
+	row := &publisherRow{
+		Account: caller.Account, PublisherID: publisherID(caller.Account), IdentityProvider: string(provider),
+		ConnectionARN: aws.ToString(in.ConnectionArn), CreatedAt: r.now(),
+	}
+	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.NewInsert().Model(row).On("CONFLICT (account) DO NOTHING").Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("register the publisher: %w", err)
+	}
+	return &cloudformation.RegisterPublisherOutput{PublisherId: &row.PublisherID}, nil
+}
+
+// providerOf tells which service verifies an identity through a connection. What stands
+// behind a connection is known to the service that holds it alone, so that the ARN has to
+// do: one that mentions Bitbucket is one to Bitbucket, any other one to GitHub.
+func providerOf(caller awswire.Caller, connection string) (types.IdentityProvider, error) {
+	m := connectionARN.FindStringSubmatch(connection)
+	switch {
+	case m == nil:
+		return "", refuse("ConnectionArn '%s' is not the ARN of a connection, as in arn:%s:codestar-connections:%s:%s:connection/ID.",
+			connection, caller.Partition(), caller.Region, caller.Account)
+	case m[1] != caller.Account:
+		return "", refuse("The connection '%s' belongs to another account.", connection)
+	case strings.Contains(strings.ToLower(m[2]), "bitbucket"):
+		return types.IdentityProviderBitbucket, nil
+	}
+	return types.IdentityProviderGitHub, nil
+}
+
+// publisherID is the id of an account as a publisher: 40 digits and letters. It follows
+// from the account, so that what mentions it (the metadata of modules) stays true when the
+// store is made anew.
+func publisherID(account string) string {
+	sum := sha256.Sum256([]byte("publisher of extensions " + account))
+	return hex.EncodeToString(sum[:20])
+}
+
+// DescribePublisher returns the publisher with an id, or the caller's own. Nobody is
+// asked for a profile, so that there is none. An id of nobody and an account that is no
+// publisher are refused with CFNRegistryException.
+func (r *Registry) DescribePublisher(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribePublisherInput) (*cloudformation.DescribePublisherOutput, error) {
+	var row *publisherRow
+	var err error
+	if id := aws.ToString(in.PublisherId); id != "" {
+		if row, err = findPublisher(ctx, r.store.Read(), "publisher_id", id); err == nil && row == nil {
+			err = refuse("The publisher '%s' cannot be found.", id)
+		}
+	} else {
+		row, err = ownPublisher(ctx, r.store.Read(), caller)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &cloudformation.DescribePublisherOutput{
+		PublisherId: &row.PublisherID, IdentityProvider: types.IdentityProvider(row.IdentityProvider), PublisherStatus: types.PublisherStatusVerified,
+	}, nil
+}
+
+// ownPublisher returns the caller as a publisher. One that is none is refused.
+func ownPublisher(ctx context.Context, db bun.IDB, caller awswire.Caller) (*publisherRow, error) {
+	row, err := findPublisher(ctx, db, "account", caller.Account)
+	if err == nil && row == nil {
+		err = refuse("This account is not registered as a publisher. Register it with RegisterPublisher.")
+	}
+	return row, err
+}
+
+// findPublisher returns nil if there is none.
+func findPublisher(ctx context.Context, db bun.IDB, column, value string) (*publisherRow, error) {
+	row := &publisherRow{}
+	err := db.NewSelect().Model(row).Where("? = ?", bun.Ident(column), value).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look up the publisher: %w", err)
+	}
+	return row, nil
+}

@@ -1,0 +1,364 @@
+package registry
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// Credentials gives handlers the credentials that they call AWS with.
+type Credentials interface {
+	// For returns the source of the credentials of a role in the caller's account; the
+	// role is "" for a type that was registered without one.
+	For(caller awswire.Caller, role string) invoke.Source
+}
+
+// Deliveries puts the logs of tests into buckets.
+type Deliveries interface {
+	// Deliver writes an object on behalf of the caller. The error says, for the caller,
+	// why there is no such bucket or why it cannot be written to.
+	Deliver(ctx context.Context, caller awswire.Caller, bucket, key string, body io.ReadSeeker) error
+}
+
+const (
+	// keptRuns is how many runs of a version are kept.
+	keptRuns = 20
+	// maxAttempts is how often a run is begun: it ends as failed when the program died, or
+	// something of our own failed, so many times in the midst of it.
+	maxAttempts = 5
+	// maxTestDescription bounds TypeTestsStatusDescription, in characters.
+	maxTestDescription = 1024
+	// testQueue is how long a run waits until it looks again whether another one has ended.
+	testQueue = time.Second
+	// maxReport bounds the report of a run, in bytes.
+	maxReport = 256 << 20
+)
+
+// A testRunRow is one run of TestType.
+type testRunRow struct {
+	bun.BaseModel `bun:"table:test_runs,alias:r"`
+
+	ID       string `bun:"id,pk"`
+	SourceID string `bun:"source_id"` // of the private version
+	Account  string `bun:"account"`
+	Region   string `bun:"region"`
+	Kind     string `bun:"kind"`
+	TypeName string `bun:"type_name"`
+	Version  int64  `bun:"version"`
+
+	Status      string `bun:"status"` // types.TypeTestsStatus, never NOT_TESTED
+	Description string `bun:"description"`
+	Attempts    int64  `bun:"attempts"`
+	Bucket      string `bun:"bucket"`   // "" for none
+	Delivery    string `bun:"delivery"` // the key there, "" until it is delivered
+	Caller      string `bun:"caller"`   // the access key id, for delivering as its owner
+
+	Passed     int64  `bun:"passed"`
+	Failed     int64  `bun:"failed"` // failures and errors
+	Skipped    int64  `bun:"skipped"`
+	ReportHash string `bun:"report_hash"` // of the blob, "" for none
+
+	StartedAt  store.Time `bun:"started_at"`
+	EndedAt    store.Time `bun:"ended_at"` // NULL while it goes on
+	RowVersion int64      `bun:"row_version"`
+}
+
+func (r *testRunRow) caller() awswire.Caller {
+	return awswire.Caller{Account: r.Account, Region: r.Region, AccessKeyID: r.Caller, RequestID: r.ID}
+}
+
+// TestType has a version of a private type tested: the contract tests of a resource type
+// or hook with its registered handler, the requirements for public modules of a module.
+// It takes the default version if none is named, and returns before the tests have begun;
+// DescribeType tells how they go on, TestRuns and TestReport what came of them.
+//
+// While a version is tested, the same request again is answered and starts nothing.
+//
+// Refused: TypeNotFoundException for what the account does not have; CFNRegistryException
+// for another LogDeliveryBucket while the version is tested, and for a bucket or handlers
+// where this server has none.
+func (r *Registry) TestType(ctx context.Context, caller awswire.Caller, in *cloudformation.TestTypeInput) (*cloudformation.TestTypeOutput, error) {
+	name, err := named(caller, in.Arn, types.RegistryType(in.Type), in.TypeName, in.VersionId)
+	if err == nil {
+		err = ownARN(caller, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	bucket := aws.ToString(in.LogDeliveryBucket)
+	switch {
+	case bucket != "" && r.config.Deliveries == nil:
+		return nil, refuse("LogDeliveryBucket is not supported: this server has no buckets.")
+	case name.Kind != schema.Module && r.config.Functions == nil:
+		return nil, refuse("The type '%s' cannot be tested: this server runs no handlers.", name.TypeName)
+	}
+	var version *versionRow
+	var began bool
+	err = r.change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		var typ *typeRow
+		var err error
+		if typ, version, err = r.findOwn(ctx, tx, caller, name); err != nil {
+			return err
+		}
+		if began = version.TestStatus != string(types.TypeTestsStatusInProgress); !began {
+			return sameBucket(ctx, tx, version, name.TypeName, bucket)
+		}
+		return r.beginTest(ctx, tx, caller, typ, version, bucket)
+	})
+	if err != nil {
+		return nil, err
+	}
+	id := versionID(version.Version)
+	if began {
+		r.announce(caller, name.Kind, name.TypeName, id, TestStarted)
+	}
+	return &cloudformation.TestTypeOutput{TypeVersionArn: aws.String(privateARN(caller, name.Kind, name.TypeName).WithVersion(id).String())}, nil
+}
+
+// sameBucket refuses a request whose logs would not be delivered, because the version is
+// tested already and for another bucket.
+func sameBucket(ctx context.Context, tx *store.Tx, version *versionRow, typeName, bucket string) error {
+	if bucket == "" {
+		return nil
+	}
+	same, err := tx.NewSelect().Model((*testRunRow)(nil)).
+		Where("source_id = ? AND status = ? AND bucket = ?", version.ID, string(types.TypeTestsStatusInProgress), bucket).Exists(ctx)
+	if err != nil {
+		return fmt.Errorf("look for the test of %s: %w", typeName, err)
+	}
+	if !same {
+		return refuse("Version '%s' of the type '%s' is being tested already, and the logs of that test go elsewhere. Wait until it has ended.", versionID(version.Version), typeName)
+	}
+	return nil
+}
+
+// beginTest writes a new run, forgets old ones, and wakes the worker.
+func (r *Registry) beginTest(ctx context.Context, tx *store.Tx, caller awswire.Caller, typ *typeRow, version *versionRow, bucket string) error {
+	version.TestStatus, version.TestStatusDescription = string(types.TypeTestsStatusInProgress), "The tests are in progress."
+	if err := writeStatus(ctx, tx, version); err != nil {
+		return err
+	}
+	run := &testRunRow{
+		ID: r.config.NewID(), SourceID: version.ID, Account: typ.Account, Region: typ.Region, Kind: typ.Kind, TypeName: typ.TypeName, Version: version.Version,
+		Status: version.TestStatus, Bucket: bucket, Caller: caller.AccessKeyID, StartedAt: r.now(), RowVersion: 1,
+	}
+	if _, err := tx.NewInsert().Model(run).Exec(ctx); err != nil {
+		return fmt.Errorf("begin to test %s: %w", typ.TypeName, err)
+	}
+	kept := tx.NewSelect().Model((*testRunRow)(nil)).Column("id").Where("source_id = ?", version.ID).Order("started_at DESC", "id").Limit(keptRuns)
+	_, err := tx.NewDelete().Model((*testRunRow)(nil)).
+		Where("source_id = ? AND status <> ?", version.ID, string(types.TypeTestsStatusInProgress)).Where("id NOT IN (?)", kept).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("forget old tests of %s: %w", typ.TypeName, err)
+	}
+	if err := tx.Wake(ctx, workTest, run.ID, time.Time{}); err != nil {
+		return fmt.Errorf("begin to test %s: %w", typ.TypeName, err)
+	}
+	return nil
+}
+
+// test carries out a run. It is a store.Worker. A run that was interrupted is carried out
+// again from its beginning: only its outcome is written down.
+func (r *Registry) test(ctx context.Context, id string) (time.Time, error) {
+	select {
+	case r.testing <- struct{}{}:
+		defer func() { <-r.testing }()
+	default:
+		return r.store.Now().Add(testQueue), nil
+	}
+	run, version, err := r.attempt(ctx, id)
+	if err != nil || run == nil {
+		return time.Time{}, err
+	}
+	var found *outcome
+	if run.Attempts > maxAttempts {
+		found = failedTest("The tests were interrupted %d times and are given up; the server's log may have the cause.", maxAttempts)
+	} else {
+		limited, cancel := context.WithTimeout(ctx, r.config.TestTimeout)
+		defer cancel()
+		found, err = r.examine(limited, run, version)
+		switch {
+		case ctx.Err() != nil:
+			return time.Time{}, ctx.Err() // we are stopping, which says nothing about the type
+		case limited.Err() != nil:
+			found = failedTest("The tests took longer than %s.", r.config.TestTimeout)
+		case err != nil:
+			return time.Time{}, fmt.Errorf("test %s version %d: %w", run.TypeName, run.Version, err)
+		}
+	}
+	if err := r.deliver(ctx, run, found); err != nil {
+		return time.Time{}, err
+	}
+	return time.Time{}, r.endTest(ctx, run, found)
+}
+
+// attempt counts that a run is begun, and returns it with its version. The run is nil if
+// there is nothing to do.
+func (r *Registry) attempt(ctx context.Context, id string) (*testRunRow, *versionRow, error) {
+	var run *testRunRow
+	version := &versionRow{}
+	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		if run, err = findRun(ctx, tx, id); err != nil || run == nil {
+			return err
+		}
+		if run.Status != string(types.TypeTestsStatusInProgress) {
+			run = nil
+			return nil
+		}
+		if err := tx.NewSelect().Model(version).Where("id = ?", run.SourceID).Scan(ctx); err != nil {
+			return fmt.Errorf("look up what is tested: %w", err)
+		}
+		run.Attempts++
+		return swap(ctx, tx, run, &run.RowVersion)
+	})
+	if errors.Is(err, errStale) {
+		return nil, nil, nil // somebody else has it
+	}
+	return run, version, err
+}
+
+// endTest writes down what a run has found, in the run and in its version.
+func (r *Registry) endTest(ctx context.Context, run *testRunRow, found *outcome) error {
+	run.Status, run.Description = string(types.TypeTestsStatusFailed), cutTo(found.description, maxTestDescription)
+	if found.passed {
+		run.Status = string(types.TypeTestsStatusPassed)
+	}
+	if s := found.summary; s != nil {
+		run.Passed, run.Failed, run.Skipped = int64(s.Passed), int64(s.Failed+s.Errors), int64(s.Skipped)
+	}
+	run.ReportHash, run.EndedAt = found.report, r.now()
+	ended := *run
+	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		row := ended // the function may run more than once
+		if err := swap(ctx, tx, &row, &row.RowVersion); err != nil {
+			return err
+		}
+		version := &versionRow{}
+		if err := tx.NewSelect().Model(version).Where("id = ?", row.SourceID).Scan(ctx); err != nil {
+			return fmt.Errorf("look up what was tested: %w", err)
+		}
+		version.TestStatus, version.TestStatusDescription = row.Status, row.Description
+		return writeStatus(ctx, tx, version)
+	})
+	switch {
+	case errors.Is(err, errStale):
+		return nil // another node has the run: this one was taken for dead
+	case err != nil:
+		return fmt.Errorf("end the test of %s version %d: %w", run.TypeName, run.Version, err)
+	}
+	r.announce(run.caller(), schema.Kind(run.Kind), run.TypeName, versionID(run.Version), TestEnded)
+	return nil
+}
+
+// findRun returns nil if there is no such run.
+func findRun(ctx context.Context, db bun.IDB, id string) (*testRunRow, error) {
+	row := &testRunRow{}
+	err := db.NewSelect().Model(row).Where("id = ?", id).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look up the test run %s: %w", id, err)
+	}
+	return row, nil
+}
+
+// A TestQuery selects test runs. Empty fields select all.
+type TestQuery struct {
+	ID       string
+	Kind     schema.Kind
+	TypeName string
+	Limit    int // how many at most; 0 means 100
+}
+
+// A TestRun is one run of TestType.
+type TestRun struct {
+	ID       string
+	Kind     schema.Kind
+	TypeName string
+	Version  string // "00000001"
+
+	Status      types.TypeTestsStatus // IN_PROGRESS, PASSED or FAILED
+	Description string
+	Passed      int
+	Failed      int // failures and errors
+	Skipped     int
+
+	Bucket, Key string // where the logs were delivered to; "" if nowhere
+	Started     time.Time
+	Ended       time.Time // zero while it goes on
+}
+
+// TestRuns lists runs of the account in the region, the newest first. Of each version the
+// last 20 are kept.
+func (r *Registry) TestRuns(ctx context.Context, caller awswire.Caller, query TestQuery) ([]TestRun, error) {
+	var rows []testRunRow
+	q := r.store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ?", caller.Account, caller.Region).Order("started_at DESC", "id")
+	if query.ID != "" {
+		q = q.Where("id = ?", query.ID)
+	}
+	if query.Kind != "" {
+		q = q.Where("kind = ?", string(query.Kind))
+	}
+	if query.TypeName != "" {
+		q = q.Where("type_name = ?", query.TypeName)
+	}
+	if query.Limit <= 0 {
+		query.Limit = 100
+	}
+	if err := q.Limit(int64(query.Limit)).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("list test runs: %w", err)
+	}
+	runs := make([]TestRun, len(rows))
+	for i := range rows {
+		row := &rows[i]
+		runs[i] = TestRun{
+			ID: row.ID, Kind: schema.Kind(row.Kind), TypeName: row.TypeName, Version: versionID(row.Version),
+			Status: types.TypeTestsStatus(row.Status), Description: row.Description, Passed: int(row.Passed), Failed: int(row.Failed), Skipped: int(row.Skipped),
+			Bucket: row.Bucket, Key: row.Delivery, Started: row.StartedAt.Time, Ended: row.EndedAt.Time,
+		}
+	}
+	return runs, nil
+}
+
+// TestReport returns the report of a run as contract.WriteJSON writes it. It is nil for a
+// run that the account does not have, that goes on, or that ended without a report.
+func (r *Registry) TestReport(ctx context.Context, caller awswire.Caller, id string) ([]byte, error) {
+	row, err := findRun(ctx, r.store.Read(), id)
+	if err != nil || row == nil || row.Account != caller.Account || row.Region != caller.Region || row.ReportHash == "" {
+		return nil, err
+	}
+	blob, _, err := r.store.Blobs().Open(ctx, row.ReportHash)
+	if err != nil {
+		return nil, fmt.Errorf("open the report of the test run %s: %w", id, err)
+	}
+	defer blob.Close()
+	report, err := document.ReadAll(blob, maxReport)
+	if err != nil {
+		return nil, fmt.Errorf("read the report of the test run %s: %w", id, err)
+	}
+	return report, nil
+}
+
+// cutTo shortens a text to so many characters, and marks that it did.
+func cutTo(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
