@@ -78,6 +78,11 @@ func (r *Redactor) Learn(secrets ...string) {
 	}
 }
 
+// Observe makes the Redactor hide the secrets of a request or a reply wherever they turn up
+// from now on. A [Runner] does so with what goes through it; this is for others. What is not
+// JSON has no secrets that could be told.
+func (r *Redactor) Observe(payload []byte) { r.learn(payload) }
+
 // Text hides the secrets that the Redactor has seen. Those under eight characters are
 // hidden where they stand as whole words.
 func (r *Redactor) Text(text string) string { return r.secrets.Hide(text) }

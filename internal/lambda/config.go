@@ -125,6 +125,17 @@ type Config struct {
 	// serialized. A slow writer slows the function down. Nil means nowhere.
 	Output io.Writer
 
+	// LogGroup is what the processes are told of it, as AWS_LAMBDA_LOG_GROUP_NAME. Empty
+	// means "/aws/lambda/" and Name.
+	LogGroup string
+
+	// Stream makes for each process the place of its log stream, by the name that it is
+	// told as AWS_LAMBDA_LOG_STREAM_NAME. What the process prints is written there as it
+	// comes, in whole writes and not only whole lines, between the lines START, END and
+	// REPORT of each invocation, as Lambda does. Writes of one process are serialized; a
+	// slow writer slows it down. Nil means nowhere.
+	Stream func(name string) io.Writer
+
 	// Logger receives the life of the processes at debug level, and what goes
 	// wrong outside of an invocation as warnings. Never payloads. Nil means
 	// nowhere.
@@ -144,6 +155,8 @@ type Config struct {
 	// Now is the clock for deadlines and names of log streams. Nil means
 	// time.Now. Time-outs are measured by timers, not by this clock.
 	Now func() time.Time
+
+	owner string // see KillOrphans
 }
 
 // Debug is how a function meets a debugger.
@@ -182,6 +195,7 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("function %s: %w", c.Name, err)
 	}
 	c.Dir = dir
+	c.owner = owner()
 	if c.Environ == nil {
 		c.Environ = os.Environ()
 	}
@@ -196,6 +210,7 @@ func (c Config) complete() (Config, error) {
 	orDefault(&c.Region, lookupEnv(c.Environ, "AWS_DEFAULT_REGION"))
 	orDefault(&c.Region, DefaultRegion)
 	orDefault(&c.AccountID, DefaultAccountID)
+	orDefault(&c.LogGroup, "/aws/lambda/"+c.Name)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -11,6 +11,8 @@
 //   - [Endpoint] is the caller's side of that API, for functions that some
 //     other tool or AWS itself runs.
 //   - [Watch] rebuilds a function when its sources change.
+//   - [Runtimes] finds the command for a function of a Lambda runtime, with small
+//     programs of its own for functions in Python and JavaScript.
 //
 // [Function.Call] and [Endpoint.Call] return an error exactly when the
 // function did not answer: it crashed, hung, was refused, or reported an error
@@ -32,8 +34,9 @@
 // process when the program that started it dies, even by SIGKILL; on Windows
 // the job object does, descendants included. On macOS a program killed by
 // SIGKILL leaves its functions to notice the closed connection, on which the
-// usual runtimes exit. Not covered anywhere but on Windows: descendants of the
-// process, when this program itself dies by SIGKILL.
+// usual runtimes exit. Descendants of the process, when this program itself dies
+// by SIGKILL, end with it on Windows; on Linux the next program that calls
+// [KillOrphans] ends them; on macOS nobody does.
 //
 // The protocols are those of the Lambda developer guide ("Using the Lambda
 // runtime API for custom runtimes", 2018-06-01) and the Lambda API reference

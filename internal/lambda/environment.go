@@ -63,9 +63,12 @@ func (c *Config) environment(address, stream string) []string {
 	env["AWS_LAMBDA_FUNCTION_VERSION"] = latest
 	env["AWS_LAMBDA_FUNCTION_MEMORY_SIZE"] = strconv.Itoa(c.memorySize())
 	env["AWS_LAMBDA_INITIALIZATION_TYPE"] = "on-demand"
-	env["AWS_LAMBDA_LOG_GROUP_NAME"] = "/aws/lambda/" + c.Name
+	env["AWS_LAMBDA_LOG_GROUP_NAME"] = c.LogGroup
 	env["AWS_LAMBDA_LOG_STREAM_NAME"] = stream
 	env["_HANDLER"] = c.Handler
+	if c.owner != "" {
+		env[ownerVar] = c.owner
+	}
 
 	list := make([]string, 0, len(env))
 	for _, name := range slices.Sorted(maps.Keys(env)) {

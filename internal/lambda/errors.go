@@ -167,6 +167,16 @@ func (e *ThrottledError) Error() string {
 	return fmt.Sprintf("function %s: all %d processes are busy", e.Function, e.Limit)
 }
 
+// A RefusedError is a refusal in the terms of the Lambda API, for those who find functions
+// for a Handler.
+type RefusedError struct {
+	Status  int    // of HTTP: 403
+	Code    string // "AccessDeniedException"
+	Message string
+}
+
+func (e *RefusedError) Error() string { return e.Code + ": " + e.Message }
+
 // A FunctionError is an error that the function itself reported instead of a
 // reply: what a Lambda caller sees as X-Amz-Function-Error.
 type FunctionError struct {
@@ -204,13 +214,14 @@ func newFunctionError(function, requestID string, document []byte) *FunctionErro
 		Type       string            `json:"errorType"`
 		Message    string            `json:"errorMessage"`
 		StackTrace []json.RawMessage `json:"stackTrace"`
+		Trace      []json.RawMessage `json:"trace"` // as Node.js calls it
 	}
 	// A document of another form is still in Payload.
 	if json.Unmarshal(document, &body) != nil && body.Type == "" && body.Message == "" {
 		return e
 	}
 	e.Type, e.Message = body.Type, body.Message
-	for _, frame := range body.StackTrace {
+	for _, frame := range append(body.StackTrace, body.Trace...) {
 		e.StackTrace = append(e.StackTrace, stackFrame(frame))
 	}
 	return e

@@ -54,8 +54,10 @@ type Result struct {
 	// bytes; 0 when unknown.
 	MaxMemory int64
 
-	// PID is the process that was asked, 0 if none was.
-	PID int
+	// PID is the process that was asked, 0 if none was, and LogStream the name of its log
+	// stream.
+	PID       int
+	LogStream string
 }
 
 // Start makes a function. Unless c.Lazy, it starts a process and waits until
@@ -249,7 +251,7 @@ func (f *Function) invoke(ctx context.Context, payload []byte, result *Result) e
 	}
 	out, err := f.wait(ctx, p, PhaseInvoke, f.config.Timeout, inv, waits{done: inv.done})
 	result.Duration = time.Since(inv.sent)
-	result.PID = p.pid
+	result.PID, result.LogStream = p.pid, p.stream
 	result.MaxMemory = p.group.peak()
 	if limit := f.config.memoryLimit(); err == nil && limit > 0 && result.MaxMemory > limit {
 		err = &MemoryError{Function: f.config.Name, RequestID: inv.id, Used: result.MaxMemory, Limit: limit}

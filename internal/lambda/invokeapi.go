@@ -25,13 +25,20 @@ type Invoker interface {
 // A Handler offers functions under the Lambda Invoke API:
 // POST /2015-03-31/functions/{name}/invocations, where name may also be a
 // partial or full ARN. Requests need no signature; one that is there is not
-// looked at. Every qualifier stands for the one code there is.
+// looked at. Every qualifier stands for the one code there is, but for what
+// Lookup finds.
 //
 // An invocation goes on when its caller hangs up, as at AWS, bounded by the
 // limits of the function. The zero value has no functions.
 type Handler struct {
 	// Functions are the functions by name. Do not change them while serving.
 	Functions map[string]Invoker
+
+	// Lookup, if not nil, is asked for names that Functions does not have. qualifier is ""
+	// if the request has none; ctx is that of the request. A nil Invoker without an error
+	// means that there is no such function; of an error, the caller learns what a
+	// *RefusedError says, and otherwise that the service failed.
+	Lookup func(ctx context.Context, name, qualifier string) (Invoker, error)
 
 	// Region and AccountID appear in messages. Empty means DefaultRegion and
 	// DefaultAccountID.
@@ -99,6 +106,14 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, reference string)
 			fmt.Sprintf("%q with qualifier %q is no name, partial ARN or ARN of a function", reference, qualifier)}
 	}
 	c := call{name: name, target: h.Functions[name], kind: r.Header.Get("X-Amz-Invocation-Type")}
+	if c.target == nil && h.Lookup != nil {
+		target, err := h.Lookup(r.Context(), name, qualifier)
+		if err != nil {
+			refusal := h.refusal(name, err)
+			return c, &refusal
+		}
+		c.target = target
+	}
 	if c.target == nil {
 		return c, &apiError{http.StatusNotFound, "ResourceNotFoundException", "Function not found: " + h.arn(name)}
 	}
@@ -235,7 +250,13 @@ func (h *Handler) arn(name string) string {
 func (h *Handler) refusal(name string, err error) apiError {
 	var throttled *ThrottledError
 	var large *PayloadTooLargeError
+	var refused *RefusedError
+	var unknown *RuntimeError
 	switch {
+	case errors.As(err, &unknown):
+		return apiError{http.StatusBadRequest, "InvalidParameterValueException", unknown.Error()}
+	case errors.As(err, &refused):
+		return apiError{refused.Status, refused.Code, refused.Message}
 	case errors.As(err, &throttled):
 		return apiError{http.StatusTooManyRequests, "TooManyRequestsException", "Rate Exceeded."}
 	case errors.As(err, &large):

@@ -335,3 +335,48 @@ func rawStatus(t *testing.T, address, request string) int {
 	fmt.Sscanf(string(answer), "HTTP/1.1 %d", &status)
 	return status
 }
+
+// TestHandlerLookup finds functions by asking, with the caller's request at hand.
+func TestHandlerLookup(t *testing.T) {
+	type key struct{}
+	asked := ""
+	handler := &lambda.Handler{
+		Functions: map[string]lambda.Invoker{"Fixed": stub(echo)},
+		Lookup: func(ctx context.Context, name, qualifier string) (lambda.Invoker, error) {
+			asked = fmt.Sprint(ctx.Value(key{}), " ", name, " ", qualifier)
+			switch name {
+			case "Gone":
+				return nil, nil
+			case "Secret":
+				return nil, &lambda.RefusedError{Status: 403, Code: "AccessDeniedException", Message: "not yours"}
+			case "Broken":
+				return nil, errors.New("no database")
+			case "Java":
+				return nil, &lambda.RuntimeError{Runtime: "java17", Reason: "is not run here"}
+			}
+			return stub(echo), nil
+		},
+	}
+	for _, test := range []struct {
+		path   string
+		status int
+		code   string
+		asked  string
+	}{
+		{"Found/invocations?Qualifier=00000002", 200, "", "caller Found 00000002"},
+		{"arn%3Aaws%3Alambda%3Aus-east-1%3A000000000000%3Afunction%3AFound%3A7/invocations", 200, "", "caller Found 7"},
+		{"Fixed/invocations", 200, "", ""},
+		{"Gone/invocations", 404, "ResourceNotFoundException", "caller Gone "},
+		{"Secret/invocations", 403, "AccessDeniedException", "caller Secret "},
+		{"Broken/invocations", 500, "ServiceException", "caller Broken "},
+		{"Java/invocations", 400, "InvalidParameterValueException", "caller Java "},
+	} {
+		asked = ""
+		r := httptest.NewRequest("POST", "/2015-03-31/functions/"+test.path, strings.NewReader("1"))
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), key{}, "caller")))
+		if w.Code != test.status || w.Header().Get("X-Amzn-Errortype") != test.code || asked != test.asked {
+			t.Errorf("%s: %d %s, asked %q", test.path, w.Code, w.Header().Get("X-Amzn-Errortype"), asked)
+		}
+	}
+}

@@ -54,7 +54,8 @@ type output struct {
 	part ring
 	tail ring // for errors: the end of everything
 	tee  io.Writer
-	sync func() // reads what the process has printed by now; set by the pipe
+	log  *logStream // nil if there is none
+	sync func()     // reads what the process has printed by now; set by the pipe
 }
 
 func newOutput(limit int, tee io.Writer) *output {
@@ -69,7 +70,36 @@ func (o *output) Write(p []byte) (int, error) {
 	if o.tee != nil {
 		o.tee.Write(p) // whoever gave it deals with its errors
 	}
+	o.log.write(p, false)
 	return len(p), nil
+}
+
+// note writes a line of ours into the log stream, behind what the process has printed.
+func (o *output) note(line string) { o.log.write([]byte(line), true) }
+
+// A logStream is the log of one process, which others write to as well.
+type logStream struct {
+	mu   sync.Mutex
+	w    io.Writer
+	open bool // the last line has no end yet
+}
+
+// write appends text, on a line of its own if that is asked for. A nil logStream takes
+// nothing.
+func (l *logStream) write(p []byte, line bool) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if line && l.open {
+		l.w.Write([]byte("\n")) // whoever gave it deals with its errors
+		l.open = false
+	}
+	if len(p) > 0 {
+		l.w.Write(p)
+		l.open = p[len(p)-1] != '\n'
+	}
 }
 
 // take returns the output since the last take.

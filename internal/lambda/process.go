@@ -130,6 +130,9 @@ func startProcess(c *Config, s *spawner, tee io.Writer, generation int, ended fu
 		started:    time.Now(),
 		output:     newOutput(c.LogBytes, tee),
 	}
+	if c.Stream != nil {
+		p.output.log = &logStream{w: c.Stream(p.stream)}
+	}
 	p.server = &http.Server{Handler: p.runtimeAPI(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug)}
 	if err := p.spawn(s, ended); err != nil {
 		listener.Close()
@@ -195,6 +198,7 @@ func (p *process) reap(cmd *exec.Cmd, ended func(*process)) {
 	p.mu.Unlock()
 	p.group.sweep()
 	p.pipe.close()
+	p.output.note("") // ends the last line
 	p.group.close()
 	p.server.Close()
 	p.config.Logger.Debug("process ended", "function", p.config.Name, "pid", p.pid, "status", p.status)

@@ -88,6 +88,15 @@ func wrongFormat(head string) (reason, hint string) {
 	return "it is not a program for this machine (" + here + ")", hint
 }
 
+// foreign reports whether a program is for another system than this one. One for another
+// processor may run all the same, by an emulator that the system knows of: that shows when
+// it is started.
+func foreign(head string) bool {
+	system, _, _ := strings.Cut(programTarget(head), "/")
+	system, _, _ = strings.Cut(system, " ")
+	return system != "" && system != runtime.GOOS
+}
+
 // programTarget reads GOOS/GOARCH from the head of a program, "" if it is none.
 // ELF files are taken for Linux: nothing else is deployed to Lambda.
 func programTarget(head string) string {

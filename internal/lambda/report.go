@@ -15,20 +15,25 @@ func (f *Function) describe(p *process, inv *invocation, printed []byte, err err
 	result.InitDuration, p.initTime = p.initTime, 0
 	text := endLine(inv.before)
 	p.mu.Unlock()
-	text = fmt.Appendf(text, "START RequestId: %s Version: %s\n", inv.id, latest)
+	text = append(text, startLine(inv.id)...)
 	text = endLine(append(text, printed...))
+	var tail []byte
 	if err != nil {
 		line, _, _ := strings.Cut(err.Error(), "\n")
-		text = fmt.Appendf(text, "%s %s\n", inv.id, line)
+		tail = fmt.Appendf(tail, "%s %s\n", inv.id, line)
 	}
-	text = fmt.Appendf(text, "END RequestId: %s\n", inv.id)
-	text = fmt.Appendf(text, "REPORT RequestId: %s\tDuration: %.2f ms\tBilled Duration: %.0f ms\tMemory Size: %d MB\tMax Memory Used: %d MB\t",
+	tail = fmt.Appendf(tail, "END RequestId: %s\n", inv.id)
+	tail = fmt.Appendf(tail, "REPORT RequestId: %s\tDuration: %.2f ms\tBilled Duration: %.0f ms\tMemory Size: %d MB\tMax Memory Used: %d MB\t",
 		inv.id, milliseconds(result.Duration), math.Ceil(milliseconds(result.Duration)), f.config.memorySize(), result.MaxMemory>>20)
 	if result.InitDuration > 0 {
-		text = fmt.Appendf(text, "Init Duration: %.2f ms\t", milliseconds(result.InitDuration))
+		tail = fmt.Appendf(tail, "Init Duration: %.2f ms\t", milliseconds(result.InitDuration))
 	}
-	result.Log = append(text, '\n')
+	tail = append(tail, '\n')
+	p.output.note(string(tail))
+	result.Log = append(text, tail...)
 }
+
+func startLine(id string) string { return "START RequestId: " + id + " Version: " + latest + "\n" }
 
 func endLine(text []byte) []byte {
 	if len(text) > 0 && text[len(text)-1] != '\n' {

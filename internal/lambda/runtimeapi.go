@@ -61,6 +61,7 @@ func (p *process) serveNext(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	before := p.output.take()
+	p.output.note(startLine(inv.id))
 	p.mu.Lock()
 	p.current, inv.before = inv, before
 	p.mu.Unlock()

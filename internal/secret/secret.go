@@ -86,6 +86,13 @@ func (s *Set) Add(values ...string) {
 	}
 }
 
+// Size is how many bytes the Set uses, roughly.
+func (s *Set) Size() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.size
+}
+
 // insert remembers one spelling.
 func (s *Set) insert(text string, whole bool) {
 	added := false

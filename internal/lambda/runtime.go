@@ -1,0 +1,262 @@
+package lambda
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed runtime_python.py
+var pythonBootstrap []byte
+
+//go:embed runtime_node.mjs
+var nodeBootstrap []byte
+
+// Runtimes turns what a Lambda function is configured with, its runtime and its handler,
+// into a command of this machine. The zero value is ready for use, by several goroutines
+// as well; only Scripts must be set for runtimes that need an interpreter.
+//
+//	runtime                      command
+//	provided, provided.al2…      the program bootstrap of the function
+//	go1.x                        the program that the handler names
+//	python3.*                    the interpreter of that version, else any Python 3
+//	nodejs*                      the interpreter called node
+//	java*, and all the others    none: a *RuntimeError
+//
+// Interpreters run a small program of this package's own, which speaks the Runtime API and
+// calls the handler as the service does. Nothing is installed and nothing downloaded: what
+// a function needs beside the standard library must be part of it or of the interpreter.
+type Runtimes struct {
+	// Scripts is a folder that those programs are written to. It is made when needed, and
+	// may be shared with other processes.
+	Scripts string
+
+	// LookPath finds programs. Nil means exec.LookPath.
+	LookPath func(string) (string, error)
+
+	mu    sync.Mutex
+	found map[string]interpreter
+}
+
+// A Program is how a function is run: the fields of the same name of Config.
+type Program struct {
+	Command []string
+	Env     []string
+	Handler string
+
+	// Note says what differs from the service, "" if nothing does: the version of the
+	// interpreter.
+	Note string
+}
+
+// A RuntimeError says that functions of a runtime cannot be run on this machine.
+type RuntimeError struct {
+	Runtime string
+	Reason  string
+	Hint    string // what to do about it
+}
+
+func (e *RuntimeError) Error() string {
+	text := fmt.Sprintf("the runtime %s: %s", e.Runtime, e.Reason)
+	if e.Hint != "" {
+		text += "; " + e.Hint
+	}
+	return text
+}
+
+// An interpreter is a program that was asked what it is.
+type interpreter struct{ path, version string }
+
+const (
+	java = "handlers in Java need the Java runtime interface client of Lambda, which is no part of this program"
+	away = `run them by other means, such as "sam local start-lambda", and name that with --endpoint`
+)
+
+// Prepare finds the command for a runtime. dir is the unpacked code of the function,
+// entrypoint its handler. The error is a *RuntimeError, ctx's, or that of the file system.
+func (r *Runtimes) Prepare(ctx context.Context, runtime, entrypoint, dir string) (Program, error) {
+	switch {
+	case runtime == "":
+		return Program{}, &RuntimeError{Runtime: `""`, Reason: "the settings name none", Hint: `write "runtime" into .rpdk-config`}
+	case runtime == "provided" || strings.HasPrefix(runtime, "provided."):
+		return r.binary(runtime, "bootstrap", entrypoint, dir)
+	case runtime == "go1.x":
+		if !filepath.IsLocal(entrypoint) {
+			return Program{}, &RuntimeError{Runtime: runtime, Reason: fmt.Sprintf("the entrypoint %q is no file of the function", entrypoint)}
+		}
+		return r.binary(runtime, entrypoint, entrypoint, dir)
+	case strings.HasPrefix(runtime, "python3."):
+		return r.python(ctx, runtime, entrypoint)
+	case strings.HasPrefix(runtime, "nodejs"):
+		return r.node(ctx, runtime, entrypoint)
+	case strings.HasPrefix(runtime, "java"):
+		return Program{}, &RuntimeError{Runtime: runtime, Reason: java, Hint: away}
+	case strings.HasPrefix(runtime, "python2"):
+		return Program{}, &RuntimeError{Runtime: runtime, Reason: "Python 2 is not supported", Hint: "port the handlers to Python 3"}
+	}
+	return Program{}, &RuntimeError{Runtime: runtime, Reason: "functions of this runtime cannot be run here", Hint: away}
+}
+
+// binary is for functions that are programs themselves.
+func (r *Runtimes) binary(runtime, name, entrypoint, dir string) (Program, error) {
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	head, err := readHead(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Program{}, &RuntimeError{Runtime: runtime, Reason: fmt.Sprintf("the function has no file %s", name), Hint: "build the handlers, and pack them again"}
+	case err != nil:
+		return Program{}, fmt.Errorf("read the program of the function: %w", err)
+	}
+	if foreign(head) {
+		reason, hint := wrongFormat(head)
+		return Program{}, &StartError{Function: entrypoint, Command: name, Reason: reason, Hint: hint}
+	}
+	return Program{Command: []string{path}, Handler: entrypoint}, nil
+}
+
+// python runs functions in Python.
+func (r *Runtimes) python(ctx context.Context, runtime, entrypoint string) (Program, error) {
+	version := strings.TrimPrefix(runtime, "python")
+	const question = "import sys; print(sys.executable); print('%d.%d' % sys.version_info[:2])"
+	found, err := r.first(ctx, []string{"python" + version, "python3", "python"}, "-c", question, func(v string) bool { return strings.HasPrefix(v, "3.") })
+	if err != nil || found.path == "" {
+		return Program{}, orMissing(err, runtime, "Python 3")
+	}
+	script, err := r.script("python", ".py", pythonBootstrap)
+	if err != nil {
+		return Program{}, err
+	}
+	p := Program{
+		Command: []string{found.path, "-u", script},
+		Env:     []string{"AWS_EXECUTION_ENV=AWS_Lambda_" + runtime},
+		Handler: entrypoint,
+	}
+	if found.version != version {
+		p.Note = fmt.Sprintf("the runtime is %s, and is run by Python %s: there is no python%s in the PATH", runtime, found.version, version)
+	}
+	return p, nil
+}
+
+// node runs functions in JavaScript.
+func (r *Runtimes) node(ctx context.Context, runtime, entrypoint string) (Program, error) {
+	found, err := r.first(ctx, []string{"node", "nodejs"}, "-e", "console.log(process.execPath); console.log(process.versions.node)", func(string) bool { return true })
+	if err != nil || found.path == "" {
+		return Program{}, orMissing(err, runtime, "Node.js")
+	}
+	script, err := r.script("node", ".mjs", nodeBootstrap)
+	if err != nil {
+		return Program{}, err
+	}
+	p := Program{
+		Command: []string{found.path, script},
+		Env:     []string{"AWS_EXECUTION_ENV=AWS_Lambda_" + runtime},
+		Handler: entrypoint,
+	}
+	want := strings.TrimSuffix(strings.TrimPrefix(runtime, "nodejs"), ".x")
+	if major, _, _ := strings.Cut(found.version, "."); major != want {
+		p.Note = fmt.Sprintf("the runtime is %s, and is run by Node.js %s, the one in the PATH", runtime, found.version)
+	}
+	return p, nil
+}
+
+func orMissing(err error, runtime, what string) error {
+	if err != nil {
+		return err
+	}
+	return &RuntimeError{Runtime: runtime, Reason: fmt.Sprintf("there is no working %s in the PATH", what), Hint: "install it, or " + away}
+}
+
+// first returns the first of some programs that is there, works and has a fitting version.
+// A name in the PATH may lead to a wrapper that only says that there is no such version, so
+// that every program is asked; and what it says of itself is run from then on. The
+// interpreter is empty if there is none. The error is ctx's.
+func (r *Runtimes) first(ctx context.Context, names []string, flag, question string, fits func(version string) bool) (interpreter, error) {
+	lookPath := r.LookPath
+	if lookPath == nil {
+		lookPath = exec.LookPath
+	}
+	for _, name := range names {
+		path, err := lookPath(name)
+		if err != nil {
+			continue
+		}
+		found, err := r.ask(ctx, path, flag, question)
+		if err != nil {
+			return interpreter{}, err
+		}
+		if found.path != "" && fits(found.version) {
+			return found, nil
+		}
+	}
+	return interpreter{}, nil
+}
+
+// ask runs a program to learn its own path and its version, and remembers what works.
+func (r *Runtimes) ask(ctx context.Context, path, flag, question string) (interpreter, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock() // the others want to know the same
+	if found, known := r.found[path]; known {
+		return found, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, flag, question)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return interpreter{}, fmt.Errorf("ask %s for its version: %w", path, context.Cause(ctx))
+	}
+	lines := strings.Split(strings.ReplaceAll(string(out), "\r", ""), "\n")
+	if err != nil || len(lines) < 2 || !filepath.IsAbs(lines[0]) {
+		return interpreter{}, nil
+	}
+	found := interpreter{path: lines[0], version: lines[1]}
+	if r.found == nil {
+		r.found = map[string]interpreter{}
+	}
+	r.found[path] = found
+	return found, nil
+}
+
+// script writes one of the programs of this package, whose name is that of its contents,
+// so that one of another version stays as it is.
+func (r *Runtimes) script(name, extension string, text []byte) (string, error) {
+	sum := sha256.Sum256(text)
+	path := filepath.Join(r.Scripts, name+"-"+hex.EncodeToString(sum[:6])+extension)
+	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, text) {
+		return filepath.Abs(path)
+	}
+	if err := os.MkdirAll(r.Scripts, 0o755); err != nil {
+		return "", fmt.Errorf("write the %s runtime: %w", name, err)
+	}
+	temp, err := os.CreateTemp(r.Scripts, ".new-*")
+	if err != nil {
+		return "", fmt.Errorf("write the %s runtime: %w", name, err)
+	}
+	defer func() { _ = os.Remove(temp.Name()) }() // after the rename there is nothing to remove
+	_, err = temp.Write(text)
+	if err == nil {
+		err = temp.Chmod(0o444)
+	}
+	if closed := temp.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("write the %s runtime: %w", name, err)
+	}
+	return filepath.Abs(path)
+}
