@@ -1,0 +1,30 @@
+package bundle
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// flush writes what is in the folder to the disk. One call for the whole file system
+// takes less than one for each of thousands of files.
+func flush(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return unix.Syncfs(int(f.Fd()))
+}
+
+func flushFile(*os.File) error { return nil }
+
+// flushNames writes the names in a folder to the disk.
+func flushNames(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}

@@ -1,0 +1,137 @@
+package bundle
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+// Unpack puts the code of the handlers into the folder dir, whose parent is there: all of
+// it, on the disk, or nothing. A folder that is there already is left as it is. Programs
+// are executable, also where the archive has lost the bit: the one that the runtime
+// starts, scripts with a first line like #!/bin/sh, and ELF files.
+//
+// The error is ctx's, or that of the file system or of the reader of the package.
+func (b *Bundle) Unpack(ctx context.Context, dir string) error {
+	return place(dir, func(root *os.Root) error { return b.unpack(ctx, root) })
+}
+
+// place fills a new folder beside dir and renames it to dir.
+func place(dir string, fill func(*os.Root) error) error {
+	temp := filepath.Join(filepath.Dir(dir), newPrefix+rand.Text())
+	if err := os.Mkdir(temp, 0o755); err != nil {
+		return fmt.Errorf("unpack the handlers: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(temp) }() // after the rename there is nothing to remove
+	root, err := os.OpenRoot(temp)
+	if err != nil {
+		return fmt.Errorf("unpack the handlers: %w", err)
+	}
+	err = fill(root)
+	if err == nil {
+		err = flush(temp)
+	}
+	if closed := root.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("unpack the handlers: %w", err)
+	}
+	err = os.Rename(temp, dir)
+	if info, statErr := os.Stat(dir); err != nil && statErr == nil && info.IsDir() {
+		return nil // somebody else was first
+	}
+	if err == nil {
+		err = flushNames(filepath.Dir(dir))
+	}
+	if err != nil {
+		return fmt.Errorf("unpack the handlers: %w", err)
+	}
+	return nil
+}
+
+func (b *Bundle) unpack(ctx context.Context, root *os.Root) error {
+	if b.archive == nil {
+		return errors.New("the package has no handlers")
+	}
+	data, size, closer, err := section(ctx, b.archive)
+	if err != nil {
+		return err
+	}
+	defer closer()
+	z, err := zip.NewReader(data, size)
+	if err != nil {
+		return err
+	}
+	program := programOf(b.Settings.Runtime, b.Settings.Entrypoint)
+	for _, file := range z.File {
+		if !filepath.IsLocal(filepath.FromSlash(file.Name)) {
+			return fmt.Errorf("%q leads out of the folder", file.Name) // on this system only
+		}
+		if err := root.MkdirAll(filepath.FromSlash(path.Dir(file.Name)), 0o755); err != nil {
+			return err
+		}
+		if file.FileInfo().IsDir() {
+			err = root.MkdirAll(filepath.FromSlash(path.Clean(file.Name)), 0o755)
+		} else {
+			err = unpackFile(ctx, root, file, file.Name == program)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unpackFile writes one file. Nobody may write to it afterwards, as at Lambda.
+func unpackFile(ctx context.Context, root *os.Root, file *zip.File, program bool) error {
+	name := filepath.FromSlash(file.Name)
+	out, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	head := &headWriter{w: out}
+	err = copyEntry(ctx, head, file)
+	mode := fs.FileMode(0o444)
+	if program || file.Mode()&0o111 != 0 || head.isProgram() {
+		mode = 0o555
+	}
+	if err == nil {
+		err = out.Chmod(mode)
+	}
+	if err == nil {
+		err = flushFile(out)
+	}
+	if closed := out.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", file.Name, err)
+	}
+	return nil
+}
+
+// headWriter remembers how a file begins.
+type headWriter struct {
+	w    io.Writer
+	head []byte
+}
+
+func (h *headWriter) Write(p []byte) (int, error) {
+	if room := 4 - len(h.head); room > 0 {
+		h.head = append(h.head, p[:min(room, len(p))]...)
+	}
+	return h.w.Write(p)
+}
+
+func (h *headWriter) isProgram() bool {
+	return bytes.HasPrefix(h.head, []byte("#!")) || bytes.HasPrefix(h.head, []byte("\x7fELF"))
+}
