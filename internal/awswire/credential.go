@@ -84,13 +84,15 @@ func parseAuthorization(header string) (credential, error) {
 		}
 		parts[name] = value
 	}
+	if parts["Credential"] != "" {
+		if err := c.setScope(parts["Credential"]); err != nil {
+			return c, err
+		}
+	}
 	for _, name := range []string{"Credential", "SignedHeaders", "Signature"} {
 		if parts[name] == "" {
 			return c, incomplete("Authorization header requires '%s' parameter.", name)
 		}
-	}
-	if err := c.setScope(parts["Credential"]); err != nil {
-		return c, err
 	}
 	if err := c.setSignedHeaders(parts["SignedHeaders"]); err != nil {
 		return c, err

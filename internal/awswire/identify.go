@@ -83,9 +83,14 @@ func Identify(r *http.Request, d Defaults) (service string, caller Caller, err e
 			return scope.service, caller, nil
 		}
 	}
-	service, formErr := unsignedService(r)
-	if err == nil {
-		err = formErr
+	if service = scope.service; service == "" {
+		var formErr error
+		if service, formErr = unsignedService(r); err == nil {
+			err = formErr
+		}
+	}
+	if err != nil {
+		err = inWordsOf(service, scope, err)
 	}
 	return service, caller, err
 }
@@ -107,20 +112,11 @@ func unsignedService(r *http.Request) (string, error) {
 	}
 	query := r.URL.RawQuery
 	if r.Method == http.MethodPost && strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "application/x-www-form-urlencoded") {
-		if r.ContentLength > defaultQueryBody {
-			return "cloudformation", tooLarge(defaultQueryBody)
+		body, err := readAll(r, defaultQueryBody)
+		if err != nil {
+			return "cloudformation", err
 		}
-		var body []byte
-		if r.Body != nil {
-			var err error
-			if body, err = io.ReadAll(io.LimitReader(r.Body, defaultQueryBody+1)); err != nil {
-				return "cloudformation", Errorf("RequestTimeout", http.StatusBadRequest, "The body of the request could not be read to its end")
-			}
-			if len(body) > defaultQueryBody {
-				return "cloudformation", tooLarge(defaultQueryBody)
-			}
-			r.Body = readCloser{bytes.NewReader(body), r.Body}
-		}
+		r.Body = readCloser{bytes.NewReader(body), r.Body}
 		query += "&" + string(body)
 	}
 	values, _ := url.ParseQuery(query) // what is malformed is refused by the service
@@ -136,7 +132,14 @@ func unsignedService(r *http.Request) (string, error) {
 // readCloser reads from one and closes another.
 type readCloser struct {
 	io.Reader
-	io.Closer
+	body io.Closer // nil for a request without a body
+}
+
+func (rc readCloser) Close() error {
+	if rc.body == nil {
+		return nil
+	}
+	return rc.body.Close()
 }
 
 // newUUID makes a random UUID, version 4.

@@ -324,6 +324,10 @@ func readBody(r *http.Request, max int64) ([]byte, error) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return nil, Errorf("UnsupportedMediaTypeException", http.StatusUnsupportedMediaType, "The content encoding %s is not supported", shorten(encoding))
 	}
+	return readAll(r, max)
+}
+
+func readAll(r *http.Request, max int64) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
 	}
