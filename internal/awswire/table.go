@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 )
 
 // An Operation is one operation of a service: made with Op.
@@ -87,10 +86,6 @@ type Table struct {
 	// JSON.
 	MaxBody int64
 
-	// Observe, if not nil, is told of each request when it has been answered: the
-	// operation ("" if it could not be told), the error code on the wire ("" for success),
-	// the HTTP status and how long it took.
-	Observe func(op, code string, status int, d time.Duration)
 	// Logger takes the causes of internal failures. Nil discards them.
 	Logger *slog.Logger
 
@@ -183,12 +178,12 @@ func (t *Table) Check() error {
 	return errors.Join(errs...)
 }
 
-// Serve answers one request of the service.
-func (t *Table) Serve(w http.ResponseWriter, r *http.Request, caller Caller) {
+// Serve answers one request of the service, and tells which operation it was for, ""
+// unless the table has it, and the error's code on the wire, "" for success.
+func (t *Table) Serve(w http.ResponseWriter, r *http.Request, caller Caller) (operation, code string) {
 	t.init()
-	start := time.Now()
 	name, body, err := t.handle(r, caller)
-	status, code := http.StatusOK, ""
+	status := http.StatusOK
 	contentType := "text/xml"
 	if t.Protocol != Query {
 		contentType = jsonContentType(t.Protocol)
@@ -204,9 +199,10 @@ func (t *Table) Serve(w http.ResponseWriter, r *http.Request, caller Caller) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	w.Write(body)
-	if t.Observe != nil {
-		t.Observe(name, code, status, time.Since(start))
+	if t.index[name] != nil || t.known[name] {
+		operation = name
 	}
+	return operation, code
 }
 
 // handle decodes, checks, calls and encodes.
