@@ -130,14 +130,21 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	dispatch := s.dispatch
 	s.mu.Unlock()
+	return errors.Join(s.StopWork(), s.release())
+}
 
-	var err error
-	if dispatch != nil {
-		err = dispatch.stop()
+// StopWork stops the workers as Close does and leaves the store open, for those who have
+// to end what the workers used before they let go of the store.
+func (s *Store) StopWork() error {
+	s.mu.Lock()
+	dispatch := s.dispatch
+	s.dispatch = nil
+	s.mu.Unlock()
+	if dispatch == nil {
+		return nil
 	}
-	return errors.Join(err, s.release())
+	return dispatch.stop()
 }
 
 // release gives back what Open took, as far as it came.
