@@ -21,6 +21,9 @@ func openPostgresPool(dsn string, conns int) (*bun.DB, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "formwork"
 	}
+	// bun writes the arguments into the text of its queries. Preparing each of those texts,
+	// as pgx does by default, costs a round trip and is never of use again.
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	db := stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)

@@ -1,10 +1,7 @@
 package store
 
 import (
-	"context"
-	"errors"
 	"testing"
-	"time"
 
 	"github.com/formwork-dev/formwork/internal/fixtures"
 )
@@ -28,32 +25,4 @@ func open(t testing.TB, config Config) *Store {
 		}
 	})
 	return s
-}
-
-func wake(t testing.TB, s *Store, kind, id string, at time.Time) {
-	t.Helper()
-	err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error { return tx.Wake(ctx, kind, id, at) })
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestWakeRuns(t *testing.T) {
-	eachStore(t, func(t *testing.T, config Config) {
-		s := open(t, config)
-		ran := make(chan string, 1)
-		if err := s.Work(t.Context(), map[string]Worker{"k": func(_ context.Context, id string) (time.Time, error) {
-			ran <- id
-			return time.Time{}, nil
-		}}); err != nil {
-			t.Fatal(err)
-		}
-		wake(t, s, "k", "one", time.Time{})
-		if id := <-ran; id != "one" {
-			t.Error(id)
-		}
-		if !errors.Is(s.Close(), nil) {
-			t.Error("close")
-		}
-	})
 }
