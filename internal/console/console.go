@@ -1,0 +1,231 @@
+// Package console is the web pages of the local CloudFormation: types with their versions
+// and registrations, schemas as documentation, reports of tests, and the logs of handlers.
+//
+// The pages are made on the server and say everything without a script. One script of our
+// own adds what needs one: pages that follow changes, logs that run on, keys. Nothing is
+// loaded from elsewhere, and the Content-Security-Policy forbids it.
+//
+// What a schema, a handler or a caller wrote is text: it is escaped, bounded in length,
+// and its links lead to http and https only. A GET never changes anything. What does is a
+// POST from a page of the same origin with a token that only that page knows. Which host
+// names are served is for the server around it to decide.
+package console
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"embed"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+)
+
+//go:generate go run github.com/a-h/templ/cmd/templ@v0.3.977 generate -path .
+
+// Prefix is where the console is mounted: it answers this path and all below it.
+const Prefix = "/_cfn"
+
+//go:embed assets
+var assets embed.FS
+
+// Config sets up a Console. Only Registry must be set.
+type Config struct {
+	Registry Registry
+
+	// Logs reads the logs of handlers. With nil the pages say that none are kept.
+	Logs Logs
+
+	// Places lists the accounts and regions to choose from. With nil there is only Default.
+	Places Places
+
+	// Default is where the pages begin. Zero is account 000000000000 in us-east-1.
+	Default Place
+
+	// FormKey signs the forms of the pages. Servers that stand behind one address need the
+	// same one; nil makes one up, with which forms last until the server ends.
+	FormKey []byte
+
+	// MaxStreams is how many pages may follow changes or logs at once; zero means 64. The
+	// others are told to try again later.
+	MaxStreams int
+
+	// Poll is how often a log that is followed is read. Zero means half a second.
+	Poll time.Duration
+
+	// Look is how often a page that follows changes is told to look again although nothing
+	// was heard of: other servers on the same database say nothing here. Zero means 10 s.
+	Look time.Duration
+
+	Version string // of the program, for the foot of the pages
+	Now     func() time.Time
+	Random  io.Reader // nil is crypto/rand
+	Logger  *slog.Logger
+}
+
+// A Console serves the pages. It is safe for concurrent use.
+type Console struct {
+	config   Config
+	routes   *http.ServeMux
+	log      *slog.Logger
+	key      []byte
+	versions map[string]string // of the assets, for their addresses
+	schemas  schemaCache
+	streams  chan struct{} // holds one for each stream that is open
+	done     context.Context
+	close    context.CancelFunc
+	closing  sync.Mutex
+	open     sync.WaitGroup
+}
+
+// New returns the console.
+func New(config Config) *Console {
+	if config.Default == (Place{}) {
+		config.Default = Place{Account: "000000000000", Region: "us-east-1"}
+	}
+	if config.MaxStreams == 0 {
+		config.MaxStreams = 64
+	}
+	if config.Poll == 0 {
+		config.Poll = 500 * time.Millisecond
+	}
+	if config.Look == 0 {
+		config.Look = 10 * time.Second
+	}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	if config.Random == nil {
+		config.Random = rand.Reader
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	c := &Console{config: config, log: config.Logger, key: config.FormKey, routes: http.NewServeMux(), streams: make(chan struct{}, config.MaxStreams)}
+	if c.key == nil {
+		c.key = c.random(32)
+	}
+	c.done, c.close = context.WithCancel(context.Background())
+	c.versions = assetVersions()
+	c.route()
+	return c
+}
+
+// Close ends the streams and waits for them. What is asked for afterwards is answered but
+// not followed.
+func (c *Console) Close() {
+	c.closing.Lock()
+	c.close()
+	c.closing.Unlock()
+	c.open.Wait()
+}
+
+// random never fails: crypto/rand does not, and a source that was handed in must not.
+func (c *Console) random(n int) []byte {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(c.config.Random, b); err != nil {
+		panic("console: the source of randomness has ended: " + err.Error())
+	}
+	return b
+}
+
+// route says which request leads where.
+func (c *Console) route() {
+	const kindName = "/types/{kind}/{name}"
+	for _, r := range []struct {
+		pattern string
+		serve   func(http.ResponseWriter, *http.Request)
+	}{
+		{"GET /{$}", c.page(c.listTypes)},
+		{"GET " + kindName, c.page(c.showType)},
+		{"GET " + kindName + "/schema", c.page(c.showSchema)},
+		{"GET " + kindName + "/schema.json", c.page(c.sendSchema)},
+		{"GET " + kindName + "/compare", c.page(c.compareVersions)},
+		{"GET " + kindName + "/logs", c.page(c.typeLogs)},
+		{"POST " + kindName + "/default", c.page(c.setDefault)},
+		{"POST " + kindName + "/test", c.page(c.runTests)},
+		{"POST " + kindName + "/deregister", c.page(c.deregister)},
+		{"POST " + kindName + "/activate", c.page(c.activate)},
+		{"POST " + kindName + "/deactivate", c.page(c.deactivate)},
+		{"GET /registrations", c.page(c.listRegistrations)},
+		{"GET /tests", c.page(c.listTests)},
+		{"GET /tests/{id}", c.page(c.showTest)},
+		{"GET /logs", c.page(c.showLogs)},
+		{"GET /logs/events", c.followLogs},
+		{"GET /events", c.followChanges},
+		{"GET /contract", c.page(c.showContract)},
+		{"GET /assets/{file}", c.sendAsset},
+		{"/", c.page(c.notFound)},
+	} {
+		method, path, found := cutMethod(r.pattern)
+		if found {
+			method += " "
+		}
+		c.routes.HandleFunc(method+Prefix+path, r.serve)
+	}
+	c.routes.Handle(Prefix, http.RedirectHandler(Prefix+"/", http.StatusFound))
+}
+
+// ServeHTTP answers what is under Prefix.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	secure(w.Header())
+	if why := foreign(r); why != "" {
+		http.Error(w, why, http.StatusForbidden)
+		return
+	}
+	c.routes.ServeHTTP(w, r)
+}
+
+// A screen makes the page that a request asks for. The error is what went wrong instead:
+// a *fault or an *awswire.Error is told, anything else is logged.
+type screen func(w http.ResponseWriter, r *http.Request, p *page) (templ.Component, error)
+
+// page turns a screen into a handler. A screen that returns neither a component nor an
+// error has answered by itself.
+func (c *Console) page(s screen) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		p, err := c.newPage(w, r)
+		var body templ.Component
+		if err == nil && r.Method == http.MethodPost {
+			err = c.checkForm(w, r)
+		}
+		if err == nil {
+			body, err = s(w, r, p)
+		}
+		if err != nil {
+			c.fail(w, r, p, err)
+			return
+		}
+		if body != nil {
+			c.render(w, r, p, http.StatusOK, body)
+		}
+	}
+}
+
+// render writes a page whole or not at all.
+func (c *Console) render(w http.ResponseWriter, r *http.Request, p *page, status int, body templ.Component) {
+	var b bytes.Buffer
+	b.Grow(32 << 10)
+	if err := p.document(body).Render(r.Context(), &b); err != nil {
+		if r.Context().Err() == nil {
+			c.log.Error("a page of the console cannot be made", "path", r.URL.Path, "error", err)
+		}
+		http.Error(w, "this page cannot be made; the log of the server says why", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // a reader that is gone
+}
+
+// caller is who asks the registry on behalf of a page.
+func (c *Console) caller(p *page) awswire.Caller {
+	return awswire.Caller{Account: p.Place.Account, Region: p.Place.Region, RequestID: p.requestID}
+}

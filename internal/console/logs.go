@@ -1,0 +1,162 @@
+package console
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+)
+
+const (
+	shownLines  = 300 // of a log when its page is opened
+	streamLines = 500 // that one look at a log sends on
+	maxGroups   = 500
+)
+
+// logsView is the log of one group, or the choice of one.
+type logsView struct {
+	Head   *typeHead // of the type whose log it is, nil if it is a group by itself
+	Kept   bool      // that logs are kept at all
+	Groups []string
+	Group  string
+	Filter string
+	Lines  []shownLine
+	After  string // id of the last line
+	Events string // address of the stream
+	Again  string // address of this page
+	Most   int    // lines that a page keeps
+}
+
+// A shownLine is one line of a log as pages and streams show it.
+type shownLine struct {
+	ID     string  `json:"-"`
+	Time   string  `json:"time"`
+	At     string  `json:"at"` // in full
+	Stream string  `json:"stream"`
+	Level  string  `json:"level,omitempty"` // "error" or "warning"
+	Pieces []piece `json:"pieces"`
+}
+
+func (c *Console) showLogs(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
+	p.Title, p.Section = "Logs", "logs"
+	v := &logsView{Group: p.query.Get("group"), Kept: c.config.Logs != nil}
+	if v.Kept {
+		groups, err := c.config.Logs.LogGroups(r.Context(), p.Place)
+		if err != nil {
+			return nil, err
+		}
+		v.Groups = groups[:min(len(groups), maxGroups)]
+		if v.Group == "" && len(v.Groups) == 1 {
+			v.Group = v.Groups[0]
+		}
+	}
+	v.Again = p.link("/logs", "group", v.Group)
+	return c.logPage(r, p, v)
+}
+
+// typeLogs is the log of a type's handlers.
+func (c *Console) typeLogs(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
+	h, err := c.head(r, p, "logs")
+	if err != nil {
+		return nil, err
+	}
+	p.Title = h.Name + " logs"
+	v := &logsView{Head: h, Group: h.logGroup(), Kept: c.config.Logs != nil, Again: h.link("/logs", "v", h.Version)}
+	return c.logPage(r, p, v)
+}
+
+func (c *Console) logPage(r *http.Request, p *page, v *logsView) (templ.Component, error) {
+	v.Filter, v.Most = strings.TrimSpace(bounded(p.query.Get("q"), maxQuery)), 2000
+	if !v.Kept || v.Group == "" {
+		return p.logsBody(v), nil
+	}
+	lines, err := c.config.Logs.LogLines(r.Context(), p.Place, v.Group, "", shownLines)
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range lines {
+		v.After = line.ID
+		v.Lines = append(v.Lines, showLine(line))
+	}
+	if v.Filter != "" {
+		v.Lines = slices.DeleteFunc(v.Lines, func(l shownLine) bool { return !l.contains(v.Filter) })
+	}
+	v.Events = p.link("/logs/events", "group", v.Group, "after", v.After)
+	return p.logsBody(v), nil
+}
+
+func showLine(line LogLine) shownLine {
+	at := line.Time.UTC()
+	return shownLine{
+		ID: line.ID, Time: at.Format("15:04:05.000"), At: at.Format(time.RFC3339Nano), Stream: bounded(line.Stream, 200),
+		Level: level(line.Text), Pieces: pieces(strings.TrimRight(line.Text, "\r\n")),
+	}
+}
+
+// contains tells whether the text of a line has a text in it, capitals or not.
+func (l *shownLine) contains(text string) bool {
+	var b strings.Builder
+	for _, p := range l.Pieces {
+		b.WriteString(p.Text)
+	}
+	return strings.Contains(strings.ToLower(b.String()), strings.ToLower(text))
+}
+
+// level guesses from the beginning of a line how bad it is.
+func level(text string) string {
+	head := strings.ToUpper(text[:min(len(text), 120)])
+	for _, l := range []struct{ level, words string }{{"error", "ERROR FATAL PANIC: CRITICAL TRACEBACK EXCEPTION"}, {"warning", "WARN"}} {
+		for _, word := range strings.Fields(l.words) {
+			if strings.Contains(head, word) {
+				return l.level
+			}
+		}
+	}
+	return ""
+}
+
+// followLogs sends the lines of a group as they come. A reader that comes back says with
+// Last-Event-ID what it has.
+func (c *Console) followLogs(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	place, err := readPlace(q.Get(placeField), c.config.Default)
+	group := q.Get("group")
+	if err != nil || c.config.Logs == nil || group == "" {
+		http.Error(w, "there is nothing to follow here", http.StatusNotFound)
+		return
+	}
+	after := r.Header.Get("Last-Event-ID")
+	if after == "" {
+		after = q.Get("after")
+	}
+	c.follow(w, r, func(s *stream) error {
+		poll := time.NewTicker(c.config.Poll)
+		defer poll.Stop()
+		for {
+			lines, err := c.config.Logs.LogLines(s.ctx, place, group, after, streamLines)
+			if err != nil {
+				return err
+			}
+			for _, line := range lines {
+				if err := s.send("line", line.ID, showLine(line)); err != nil {
+					return err
+				}
+				after = line.ID
+			}
+			if len(lines) == streamLines {
+				continue // there is more
+			}
+			select {
+			case <-s.ctx.Done():
+				return s.ctx.Err()
+			case <-s.beat.C:
+				if err := s.alive(); err != nil {
+					return err
+				}
+			case <-poll.C:
+			}
+		}
+	})
+}

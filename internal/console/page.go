@@ -1,0 +1,278 @@
+package console
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/a-h/templ"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+)
+
+// A page is what all pages have in common. What a page is about is in the component that
+// its screen returns.
+type page struct {
+	Title     string
+	Section   string // of the navigation: "types", "tests" …
+	Place     Place
+	Places    []Place
+	Home      Place // the place that addresses leave out
+	Host      string
+	Version   string
+	Notice    string // that something was done
+	Live      bool   // follows changes
+	Script    string // address of the script
+	Style     string
+	Icon      string
+	Token     string // of forms
+	Path      string // of the request, without the prefix
+	query     url.Values
+	now       time.Time
+	requestID string
+}
+
+var (
+	accountPattern = regexp.MustCompile(`^[0-9]{12}$`)
+	regionPattern  = regexp.MustCompile(`^[a-z]{2,8}(-[a-z]{1,12}){1,3}-[0-9]{1,2}$`)
+)
+
+const placeField = "in"
+
+// newPage reads what every request says: for which place, and by whom. Its page is never
+// nil, so that an error can be shown.
+func (c *Console) newPage(w http.ResponseWriter, r *http.Request) (*page, error) {
+	p := &page{
+		Place: c.config.Default, Home: c.config.Default, Host: r.Host, Version: c.config.Version,
+		Script: c.asset("console.js"), Style: c.asset("console.css"), Icon: c.asset("icon.svg"),
+		Path: strings.TrimPrefix(r.URL.Path, Prefix), query: r.URL.Query(), now: c.config.Now(),
+		requestID: hex.EncodeToString(c.random(8)),
+	}
+	p.Token = c.sign(c.introduce(w, r))
+	p.Notice = notices[p.query.Get("done")]
+	place, err := readPlace(p.query.Get(placeField), c.config.Default)
+	if err != nil {
+		return p, err
+	}
+	p.Place = place
+	if c.config.Places != nil {
+		places, err := c.config.Places.Places(r.Context())
+		if err != nil {
+			return p, fmt.Errorf("list accounts and regions: %w", err)
+		}
+		p.Places = places
+	}
+	p.Places = append(slices.Clone(p.Places), p.Place, p.Home)
+	slices.SortFunc(p.Places, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Region, b.Region))
+	})
+	p.Places = slices.Compact(p.Places)
+	return p, nil
+}
+
+// readPlace reads "account/region"; "" is the place given.
+func readPlace(text string, otherwise Place) (Place, error) {
+	if text == "" {
+		return otherwise, nil
+	}
+	account, region, _ := strings.Cut(text, "/")
+	if !accountPattern.MatchString(account) || !regionPattern.MatchString(region) {
+		return otherwise, &fault{Status: http.StatusBadRequest, Title: "No such place", Message: "An account and a region are written as in 123456789012/eu-west-1."}
+	}
+	return Place{account, region}, nil
+}
+
+// link is an address within the console: a path below the prefix, with pairs of names and
+// values for the query, of which empty ones are left out. It stays in the place.
+func (p *page) link(path string, pairs ...string) string { return p.linkIn(p.Place, path, pairs...) }
+
+func (p *page) linkIn(place Place, path string, pairs ...string) string {
+	var query []string
+	if place != p.Home {
+		query = append(query, placeField+"="+place.String())
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			query = append(query, pairs[i]+"="+url.QueryEscape(pairs[i+1]))
+		}
+	}
+	address := Prefix + path
+	if len(query) > 0 {
+		address += "?" + strings.Join(query, "&")
+	}
+	return address
+}
+
+// typePath is the path of a type, with what follows it.
+func typePath(kind, name, rest string) string {
+	return "/types/" + url.PathEscape(kind) + "/" + url.PathEscape(name) + rest
+}
+
+// ago is how long ago something was, in one unit.
+func (p *page) ago(t time.Time) string {
+	d := p.now.Sub(t)
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{365 * 24 * time.Hour, "y"}, {24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}} {
+		if d >= unit.length {
+			return fmt.Sprintf("%d %s ago", d/unit.length, unit.name)
+		}
+	}
+	return "just now"
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// A fault is something that the visitor did or met, to be told as it is.
+type fault struct {
+	Status         int
+	Title, Message string
+	Code           string // of the AWS API, "" for none
+}
+
+func (f *fault) Error() string { return f.Title + ": " + f.Message }
+
+// fail answers with a page that says what went wrong.
+func (c *Console) fail(w http.ResponseWriter, r *http.Request, p *page, err error) {
+	if r.Context().Err() != nil {
+		return // nobody is there to read it
+	}
+	var (
+		told    *fault
+		refused *awswire.Error
+	)
+	switch {
+	case errors.As(err, &told):
+	case errors.As(err, &refused):
+		told = &fault{Status: cmp.Or(refused.Status, http.StatusBadRequest), Title: "The registry refused", Message: refused.Message, Code: refused.Code}
+		if refused.Code == "TypeNotFoundException" {
+			told.Status, told.Title = http.StatusNotFound, "There is no such type here"
+		}
+	default:
+		c.log.Error("a request of the console failed", "path", r.URL.Path, "request", p.requestID, "error", err)
+		told = &fault{Status: http.StatusInternalServerError, Title: "Something failed in the server", Message: "Its log says what, under the request " + p.requestID + "."}
+	}
+	p.Title, p.Live = told.Title, false
+	c.render(w, r, p, told.Status, p.faultBody(told))
+}
+
+// bounded cuts a text that is too long to be shown, and drops control characters but for
+// line breaks and tabs, and the marks that turn text around.
+func bounded(text string, most int) string {
+	cut := len(text) > most
+	if cut {
+		text = strings.ToValidUTF8(text[:most], "")
+	}
+	if strings.IndexFunc(text, hiding) >= 0 || !utf8.ValidString(text) {
+		text = strings.Map(func(r rune) rune {
+			if hiding(r) {
+				return -1
+			}
+			return r
+		}, strings.ToValidUTF8(text, "\uFFFD"))
+	}
+	if cut {
+		text += " …"
+	}
+	return text
+}
+
+func hiding(r rune) bool {
+	if r == '\n' || r == '\t' {
+		return false
+	}
+	return unicode.IsControl(r) || r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069' || r == '\u200E' || r == '\u200F'
+}
+
+// outside tells whether a link may lead out of the console: to http and https only.
+func outside(link string) bool {
+	u, err := url.Parse(link)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+func cutMethod(pattern string) (method, path string, found bool) {
+	method, path, found = strings.Cut(pattern, " ")
+	if !found {
+		return "", pattern, false
+	}
+	return method, path, true
+}
+
+// assetVersions names each asset by its content, so that browsers keep it as long as it
+// stays the same.
+func assetVersions() map[string]string {
+	versions := map[string]string{}
+	files, err := fs.Glob(assets, "assets/*")
+	if err != nil {
+		panic("console: " + err.Error()) // the pattern is a constant
+	}
+	for _, file := range files {
+		data, err := assets.ReadFile(file)
+		if err != nil {
+			panic("console: " + err.Error()) // the program carries it
+		}
+		sum := sha256.Sum256(data)
+		versions[strings.TrimPrefix(file, "assets/")] = hex.EncodeToString(sum[:6])
+	}
+	return versions
+}
+
+func (c *Console) asset(name string) string {
+	return Prefix + "/assets/" + name + "?v=" + c.versions[name]
+}
+
+var assetTypes = map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+
+func (c *Console) sendAsset(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("file")
+	version, found := c.versions[name]
+	if !found {
+		http.NotFound(w, r)
+		return
+	}
+	data, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", assetTypes[name[strings.LastIndexByte(name, '.')+1:]])
+	if r.URL.Query().Get("v") == version {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	} else {
+		w.Header().Set("Cache-Control", "no-cache")
+	}
+	_, _ = w.Write(data) // a reader that is gone
+}
+
+func (c *Console) notFound(_ http.ResponseWriter, _ *http.Request, _ *page) (templ.Component, error) {
+	return nil, &fault{Status: http.StatusNotFound, Title: "There is no such page", Message: "The address leads nowhere."}
+}

@@ -1,0 +1,104 @@
+package console
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/registry"
+)
+
+// A Registry is what the pages show and what their forms change; *registry.Registry is one.
+// All operations have the shapes and the rules of the AWS API; a refusal is an
+// *awswire.Error, whose message is shown.
+type Registry interface {
+	Types
+	Registrations
+	Configurations
+	Versions
+	Shelf
+	Tests
+	Changes
+}
+
+// Types reads types and their versions.
+type Types interface {
+	ListTypes(context.Context, awswire.Caller, *cloudformation.ListTypesInput) (*cloudformation.ListTypesOutput, error)
+	DescribeType(context.Context, awswire.Caller, *cloudformation.DescribeTypeInput) (*cloudformation.DescribeTypeOutput, error)
+	ListTypeVersions(context.Context, awswire.Caller, *cloudformation.ListTypeVersionsInput) (*cloudformation.ListTypeVersionsOutput, error)
+}
+
+// Registrations reads how far registrations have come.
+type Registrations interface {
+	ListTypeRegistrations(context.Context, awswire.Caller, *cloudformation.ListTypeRegistrationsInput) (*cloudformation.ListTypeRegistrationsOutput, error)
+	DescribeTypeRegistration(context.Context, awswire.Caller, *cloudformation.DescribeTypeRegistrationInput) (*cloudformation.DescribeTypeRegistrationOutput, error)
+}
+
+// Configurations reads type configurations. Their values are masked before they are shown.
+type Configurations interface {
+	BatchDescribeTypeConfigurations(context.Context, awswire.Caller, *cloudformation.BatchDescribeTypeConfigurationsInput) (*cloudformation.BatchDescribeTypeConfigurationsOutput, error)
+}
+
+// Versions changes private types.
+type Versions interface {
+	SetTypeDefaultVersion(context.Context, awswire.Caller, *cloudformation.SetTypeDefaultVersionInput) (*cloudformation.SetTypeDefaultVersionOutput, error)
+	DeregisterType(context.Context, awswire.Caller, *cloudformation.DeregisterTypeInput) (*cloudformation.DeregisterTypeOutput, error)
+	TestType(context.Context, awswire.Caller, *cloudformation.TestTypeInput) (*cloudformation.TestTypeOutput, error)
+}
+
+// A Shelf takes public types into an account and gives them back.
+type Shelf interface {
+	ActivateType(context.Context, awswire.Caller, *cloudformation.ActivateTypeInput) (*cloudformation.ActivateTypeOutput, error)
+	DeactivateType(context.Context, awswire.Caller, *cloudformation.DeactivateTypeInput) (*cloudformation.DeactivateTypeOutput, error)
+}
+
+// Tests reads the runs of TestType.
+type Tests interface {
+	// TestRuns lists runs, the newest first, at most query.Limit of them.
+	TestRuns(ctx context.Context, caller awswire.Caller, query registry.TestQuery) ([]registry.TestRun, error)
+
+	// TestReport is the report of a run as contract.WriteJSON writes it. It is nil while
+	// the run goes on, and where it ended without one.
+	TestReport(ctx context.Context, caller awswire.Caller, id string) ([]byte, error)
+}
+
+// Changes tells when to look again.
+type Changes interface {
+	// Subscribe sends changes until ctx is done, then closes the channel. Some may be
+	// missing; those made by other servers are.
+	Subscribe(ctx context.Context) <-chan registry.Change
+}
+
+// Places knows where there is something to look at.
+type Places interface {
+	// Places lists the accounts and regions that hold something, in any order.
+	Places(context.Context) ([]Place, error)
+}
+
+// Logs reads what handlers wrote, secrets already hidden.
+type Logs interface {
+	// LogGroups names the log groups of a place, sorted.
+	LogGroups(ctx context.Context, place Place) ([]string, error)
+
+	// LogLines reads a group, oldest line first. With an empty after it returns the last
+	// lines, else those that follow the line whose ID is after; at most limit of either.
+	// A group that does not exist has no lines. An ID that is not known any more is as
+	// good as empty.
+	LogLines(ctx context.Context, place Place, group, after string, limit int) ([]LogLine, error)
+}
+
+// A LogLine is one line of a log group. Its text is of any length and any content.
+type LogLine struct {
+	ID     string // orders the lines of a group; without line breaks
+	Time   time.Time
+	Stream string
+	Text   string
+}
+
+// A Place is an account in a region: what a page shows the types of.
+type Place struct{ Account, Region string }
+
+// String is the place as it stands in addresses.
+func (p Place) String() string { return p.Account + "/" + p.Region }
