@@ -383,6 +383,11 @@ func shown(sh *shape, v reflect.Value, secret bool) string {
 	switch {
 	case secret:
 		return ""
+	case (sh.kind == kindList || sh.kind == kindMap) && v.Len() == 0:
+		text = "[]"
+		if sh.kind == kindMap {
+			text = "{}"
+		}
 	case sh.kind == kindList && sh.elem.scalar():
 		var parts []string
 		size := 0

@@ -37,10 +37,13 @@ func credentialOf(r *http.Request) (c credential, signed bool, err error) {
 		c, err = parseAuthorization(header)
 		return c, err == nil, err
 	}
-	if r.URL.RawQuery == "" || !strings.Contains(r.URL.RawQuery, "X-Amz-") {
+	if !strings.Contains(r.URL.RawQuery, "X-Amz-") && !strings.Contains(r.URL.RawQuery, "AWSAccessKeyId=") {
 		return credential{}, false, nil
 	}
 	query := r.URL.Query()
+	if query.Has("AWSAccessKeyId") {
+		return presignedV2(query)
+	}
 	if !query.Has("X-Amz-Algorithm") && !query.Has("X-Amz-Credential") && !query.Has("X-Amz-Signature") {
 		return credential{}, false, nil
 	}
@@ -73,6 +76,9 @@ func parseAuthorization(header string) (credential, error) {
 	}
 	algorithm, rest, _ := strings.Cut(strings.TrimSpace(header), " ")
 	c := credential{algorithm: algorithm}
+	if algorithm == "AWS" {
+		return c, Errorf("InvalidRequest", http.StatusBadRequest, "The authorization mechanism you have provided is not supported. Please use %s.", algorithmV4)
+	}
 	if algorithm != algorithmV4 && algorithm != algorithmV4A {
 		return c, incomplete("The Authorization header begins with %q; it must begin with %s.", shorten(algorithm), algorithmV4)
 	}

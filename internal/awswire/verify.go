@@ -54,6 +54,8 @@ type Verifier struct {
 func (v *Verifier) AccountOf(accessKeyID string) string { return v.Keys[accessKeyID].Account }
 
 // Verify checks the signature of a request, in its Authorization header or in its URL.
+// The URLs of S3 may be presigned with Signature Version 2, too: boto3 and the aws CLI make
+// such ones for endpoints that are not AWS's own.
 //
 // S3 signs bodies piece by piece or by a hash that only the whole body can be compared to.
 // There Verify replaces r.Body by a *Body, which fails with an *Error as soon as a piece,
@@ -91,7 +93,7 @@ func (v *Verifier) Verify(r *http.Request) error {
 }
 
 func (v *Verifier) verify(r *http.Request, c credential) error {
-	if c.algorithm != algorithmV4 {
+	if c.algorithm == algorithmV4A {
 		return Errorf("UnsupportedSignature", http.StatusBadRequest, "This server does not verify %s signatures; sign with %s.", c.algorithm, algorithmV4)
 	}
 	key, ok := v.Keys[c.accessKeyID]
@@ -104,6 +106,9 @@ func (v *Verifier) verify(r *http.Request, c credential) error {
 	now := v.now()
 	if err := key.admits(r, c, now); err != nil {
 		return err
+	}
+	if c.algorithm == algorithmV2 {
+		return verifyV2(r, c, key.Secret, now)
 	}
 	at, err := v.checkTime(r, c, now)
 	if err != nil {
@@ -140,7 +145,9 @@ func (v *Verifier) now() time.Time {
 // admits checks the session token that comes with a request.
 func (k Key) admits(r *http.Request, c credential, now time.Time) error {
 	token := r.Header.Get("X-Amz-Security-Token")
-	if c.presigned {
+	if c.algorithm == algorithmV2 {
+		token = r.URL.Query().Get("x-amz-security-token")
+	} else if c.presigned {
 		token = r.URL.Query().Get("X-Amz-Security-Token")
 	}
 	if !hmac.Equal([]byte(token), []byte(k.SessionToken)) {

@@ -393,6 +393,45 @@ func TestPresigned(t *testing.T) {
 	}
 }
 
+// TestPresignedByBoto verifies URLs that botocore 1.43 has made with its defaults, which
+// are of Signature Version 2.
+func TestPresignedByBoto(t *testing.T) {
+	for _, test := range []struct {
+		method, target string
+		headers        map[string]string
+		late           time.Duration
+		code           string
+	}{
+		{method: "GET", target: "/b/a%20b/%2B%C3%BC~?AWSAccessKeyId=AKIAGOOD&Signature=urJBaMJKKe0FErtjjsYKNAkCjig%3D&Expires=1795207720"},
+		{method: "GET", target: "/b/a?versionId=v%2F1&response-content-type=text%2Fplain&AWSAccessKeyId=AKIAGOOD&Signature=sVn2Lqx7IF5Uf3OT0SEGG2G%2F3MI%3D&Expires=1795207720"},
+		{method: "GET", target: "/b?list-type=2&prefix=x&encoding-type=url&AWSAccessKeyId=AKIAGOOD&Signature=51DLcqcyYah8b5ZygL6kIuazr9Q%3D&Expires=1795207720"},
+		{
+			method: "PUT", target: "/b/a?AWSAccessKeyId=AKIAGOOD&Signature=o18iD%2F9mA3hVmXMTtk1%2Ftg5c4IA%3D&content-type=text%2Fplain&x-amz-meta-a=b&Expires=1795207720",
+			headers: map[string]string{"Content-Type": "text/plain", "X-Amz-Meta-A": "b"},
+		},
+		{
+			method: "PUT", target: "/b/a?AWSAccessKeyId=AKIAGOOD&Signature=o18iD%2F9mA3hVmXMTtk1%2Ftg5c4IA%3D&content-type=text%2Fplain&x-amz-meta-a=b&Expires=1795207720",
+			headers: map[string]string{"Content-Type": "text/html"}, code: "SignatureDoesNotMatch",
+		},
+		{method: "GET", target: "/c/a%20b/%2B%C3%BC~?AWSAccessKeyId=AKIAGOOD&Signature=urJBaMJKKe0FErtjjsYKNAkCjig%3D&Expires=1795207720", code: "SignatureDoesNotMatch"},
+		{method: "GET", target: "/b/a%20b/%2B%C3%BC~?AWSAccessKeyId=AKIAGOOD&Signature=urJBaMJKKe0FErtjjsYKNAkCjig%3D&Expires=1795207721", code: "SignatureDoesNotMatch"},
+		{method: "GET", target: "/b/a%20b/%2B%C3%BC~?AWSAccessKeyId=AKIAGOOD&Signature=urJBaMJKKe0FErtjjsYKNAkCjig%3D&Expires=1795207720", late: time.Hour, code: "AccessDenied"},
+		{method: "GET", target: "/b/a%20b/%2B%C3%BC~?AWSAccessKeyId=AKIAGOOD&Signature=urJBaMJKKe0FErtjjsYKNAkCjig%3D&Expires=soon", code: "AccessDenied"},
+		{method: "GET", target: "/b/a%20b/%2B%C3%BC~?AWSAccessKeyId=AKIANONE&Signature=urJBaMJKKe0FErtjjsYKNAkCjig%3D&Expires=1795207720", code: "InvalidAccessKeyId"},
+		{method: "GET", target: "/b/a%20b/%2B%C3%BC~?AWSAccessKeyId=AKIAGOOD&Expires=1795207720", code: "AccessDenied"},
+	} {
+		verifier := &awswire.Verifier{
+			Keys: map[string]awswire.Key{"AKIAGOOD": {Secret: "right"}},
+			Now:  func() time.Time { return time.Unix(1795207700, 0).Add(test.late) },
+		}
+		err := verifier.Verify(raw(t, test.method, test.target, "127.0.0.1:46711", test.headers, nil))
+		var refused *awswire.Error
+		if test.code == "" && err != nil || test.code != "" && (!errors.As(err, &refused) || refused.Code != test.code) {
+			t.Errorf("%s %s: %v, want %q", test.method, test.target, err, test.code)
+		}
+	}
+}
+
 // TestClockSkew has the texts that clients correct their clocks by.
 func TestClockSkew(t *testing.T) {
 	for _, test := range []struct {
@@ -447,7 +486,7 @@ func TestUnsigned(t *testing.T) {
 		{name: "s3", code: "AccessDenied"},
 		{name: "json", target: "AmazonSSM.GetParameter", code: "MissingAuthenticationTokenException"},
 		{name: "basic", authorization: "Basic abc", body: "Action=ListStacks&Version=2010-05-15", code: "IncompleteSignature"},
-		{name: "version 2", authorization: "AWS AKIAGOOD:abc", code: "AuthorizationHeaderMalformed"},
+		{name: "version 2", authorization: "AWS AKIAGOOD:abc", code: "InvalidRequest"},
 		{name: "short scope", authorization: "AWS4-HMAC-SHA256 Credential=AKIAGOOD/s3/aws4_request, SignedHeaders=host, Signature=00", code: "AuthorizationHeaderMalformed"},
 		{name: "no signature", authorization: "AWS4-HMAC-SHA256 Credential=AKIAGOOD/20261120/eu-west-1/s3/aws4_request, SignedHeaders=host", code: "AuthorizationHeaderMalformed"},
 		{name: "no date", authorization: "AWS4-HMAC-SHA256 " + fmt.Sprintf(good, "ssm"), code: "IncompleteSignatureException"},
