@@ -26,3 +26,9 @@ func open(t testing.TB, config Config) *Store {
 	})
 	return s
 }
+
+// postgres is for what only several nodes can do.
+func postgres(t testing.TB) Config {
+	t.Helper()
+	return Config{DSN: fixtures.NeedPostgres(t)}
+}
