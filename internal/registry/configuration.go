@@ -163,10 +163,9 @@ func parseConfiguration(text string) (map[string]any, error) {
 		return nil, refuse("The configuration is longer than %d bytes.", maxConfiguration)
 	}
 	root, problems := document.ParseJSON("configuration", []byte(text), document.Limits{Bytes: maxConfiguration, Depth: 64})
-	for _, p := range problems {
-		if p.Severity == 0 {
-			return nil, refuse("The configuration is not valid JSON (line %d, column %d).", p.At.Start.Line, p.At.Start.Column)
-		}
+	if len(problems) > 0 { // a member that stands there twice counts: readers disagree which is meant
+		at := problems[0].At.Start
+		return nil, refuse("The configuration is not valid JSON (line %d, column %d).", at.Line, at.Column)
 	}
 	if configuration, ok := root.Any().(map[string]any); ok {
 		return configuration, nil

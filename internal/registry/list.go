@@ -18,6 +18,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // maxResults is how many results a page has at most, and where no number is asked for.
@@ -198,12 +199,14 @@ func (r *Registry) summaries(ctx context.Context, caller awswire.Caller, in *clo
 // registeredSummaries lists private types with what their default version says of them.
 func (r *Registry) registeredSummaries(ctx context.Context, caller awswire.Caller, deprecated bool, q summaryQuery) ([]types.TypeSummary, error) {
 	var rows []struct {
-		typeRow
-		Description string `bun:"description"`
+		Kind           string
+		TypeName       string
+		DefaultVersion int64
+		UpdatedAt      store.Time
+		Description    string
 	}
-	query := r.store.Read().NewSelect().Model(&rows).
-		Column("t.kind", "t.type_name", "t.default_version").
-		ColumnExpr("v.updated_at").ColumnExpr("v.description").
+	query := r.store.Read().NewSelect().Model((*typeRow)(nil)).
+		Column("t.kind", "t.type_name", "t.default_version", "v.updated_at", "v.description").
 		Join("JOIN type_versions AS v ON v.type_id = t.id AND v.version = t.default_version").
 		Where("t.account = ?", caller.Account).Where("t.region = ?", caller.Region).Where("t.deprecated = ?", deprecated).
 		Order("t.type_name", "t.kind")
@@ -211,14 +214,14 @@ func (r *Registry) registeredSummaries(ctx context.Context, caller awswire.Calle
 		query = query.Where("(t.type_name, t.kind) > (?, ?)", q.after.typeName, q.after.kind)
 	}
 	query = q.where(query, "t.type_name", "v.provisioning_type")
-	if err := query.Scan(ctx); err != nil {
+	if err := query.Scan(ctx, &rows); err != nil {
 		return nil, fmt.Errorf("list types: %w", err)
 	}
 	summaries := make([]types.TypeSummary, len(rows))
 	for i := range rows {
 		row := &rows[i]
 		summaries[i] = types.TypeSummary{
-			Type: types.RegistryType(row.Kind), TypeName: &row.TypeName, DefaultVersionId: aws.String(versionID(*row.DefaultVersion)),
+			Type: types.RegistryType(row.Kind), TypeName: &row.TypeName, DefaultVersionId: aws.String(versionID(row.DefaultVersion)),
 			TypeArn:     aws.String(privateARN(caller, schema.Kind(row.Kind), row.TypeName).String()),
 			LastUpdated: &row.UpdatedAt.Time, Description: absent(row.Description),
 		}

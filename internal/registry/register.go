@@ -47,19 +47,19 @@ func (r *Registry) RegisterType(ctx context.Context, caller awswire.Caller, in *
 	if err != nil {
 		return nil, err
 	}
-	var token string
+	var accepted *registrationRow
 	err = r.change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		var err error
-		token, err = r.accept(ctx, tx, *row)
+		accepted, err = r.accept(ctx, tx, *row)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if token == row.Token {
-		r.tell(row, RegistrationStarted)
+	if accepted.Token == row.Token {
+		r.tell(accepted, RegistrationStarted)
 	}
-	return &cloudformation.RegisterTypeOutput{RegistrationToken: &token}, nil
+	return &cloudformation.RegisterTypeOutput{RegistrationToken: &accepted.Token}, nil
 }
 
 // registration is the row of a request, without what accept fills in.
@@ -126,62 +126,60 @@ func validName(kind schema.Kind, typeName string) error {
 // packageURL refuses what leads to no object.
 func packageURL(text string) error {
 	u, err := url.Parse(text)
-	switch {
-	case err == nil && u.Scheme == "s3" && u.Host != "" && len(u.Path) > 1:
-		return nil
-	case err == nil && u.Scheme == "https" && u.Host != "" && len(u.Path) > 1, err == nil && u.Scheme == "http" && u.Host != "" && len(u.Path) > 1:
+	if err == nil && slices.Contains([]string{"s3", "https", "http"}, u.Scheme) && u.Host != "" && len(u.Path) > 1 {
 		return nil
 	}
 	return refuse("SchemaHandlerPackage must be the URL of a zip file in S3, as in s3://bucket/key.")
 }
 
-// accept makes the row of a request, or returns the token of the same earlier request.
-func (r *Registry) accept(ctx context.Context, tx *store.Tx, row registrationRow) (string, error) {
-	if token, err := earlier(ctx, tx, &row); token != "" || err != nil {
-		return token, err
+// accept makes the row of a request, or returns that of the same earlier request, of which
+// only the token is read.
+func (r *Registry) accept(ctx context.Context, tx *store.Tx, row registrationRow) (*registrationRow, error) {
+	if before, err := earlier(ctx, tx, &row); before != nil || err != nil {
+		return before, err
 	}
 	activated, err := findActivation(ctx, tx, ownerOf(&row), schema.Kind(row.Kind), row.TypeName)
 	switch {
 	case err != nil:
-		return "", err
+		return nil, err
 	case activated != nil:
-		return "", refuse("The name '%s' is that of an activated public type. Deactivate it, or register under another name.", row.TypeName)
+		return nil, refuse("The name '%s' is that of an activated public type. Deactivate it, or register under another name.", row.TypeName)
 	}
 	now := r.now()
 	row.CreatedAt, row.UpdatedAt = now, now
 	if err := r.allot(ctx, tx, &row); err != nil {
-		return "", err
+		return nil, err
 	}
 	result, err := tx.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Exec(ctx)
 	if err != nil {
-		return "", fmt.Errorf("register %s: %w", row.TypeName, err)
+		return nil, fmt.Errorf("register %s: %w", row.TypeName, err)
 	}
 	if err := one(result); err != nil {
-		return "", err // the client token was used at the same moment
+		return nil, err // the client token was used at the same moment
 	}
 	if err := tx.Wake(ctx, workRegistration, row.Token, time.Time{}); err != nil {
-		return "", fmt.Errorf("register %s: %w", row.TypeName, err)
+		return nil, fmt.Errorf("register %s: %w", row.TypeName, err)
 	}
-	return row.Token, nil
+	return &row, nil
 }
 
-// earlier returns the token of the registration that has the same client token.
-func earlier(ctx context.Context, tx *store.Tx, row *registrationRow) (string, error) {
+// earlier returns the registration that has the same client token, nil if none has.
+func earlier(ctx context.Context, tx *store.Tx, row *registrationRow) (*registrationRow, error) {
 	if row.ClientToken == nil {
-		return "", nil
+		return nil, nil
 	}
 	var before registrationRow
 	err := tx.NewSelect().Model(&before).Column("token", "request_hash").
 		Where("account = ?", row.Account).Where("region = ?", row.Region).Where("client_token = ?", *row.ClientToken).Scan(ctx)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return "", nil
+		return nil, nil
 	case err != nil:
-		return "", fmt.Errorf("look for the client token of %s: %w", row.TypeName, err)
+		return nil, fmt.Errorf("look for the client token of %s: %w", row.TypeName, err)
 	case before.RequestHash != row.RequestHash:
-		return "", refuse("The ClientRequestToken '%s' belongs to a registration with other parameters.", *row.ClientToken)
+		return nil, refuse("The ClientRequestToken '%s' belongs to a registration with other parameters.", *row.ClientToken)
 	}
-	return before.Token, nil
+	return &before, nil
 }
 
 // allot gives the row the next number of its type, which is made if it is new, and refuses

@@ -17,7 +17,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/bundle"
@@ -139,6 +141,22 @@ func New(config Config) *Registry {
 		config.TestTimeout = 2 * time.Hour
 	}
 	return &Registry{store: config.Store, config: config, log: config.Logger, changes: newBroadcast(), testing: make(chan struct{}, config.TestConcurrency)}
+}
+
+// KeepsPackage tells whether a blob is a package that a version, a published version or a
+// registration in progress needs: what store.Blobs.Sweep asks.
+func (r *Registry) KeepsPackage(ctx context.Context, hash string) (bool, error) {
+	db := r.store.Read()
+	for _, query := range []*bun.SelectQuery{
+		db.NewSelect().Model((*versionRow)(nil)).Where("package_hash = ?", hash),
+		db.NewSelect().Model((*publicationRow)(nil)).Where("package_hash = ?", hash),
+		db.NewSelect().Model((*registrationRow)(nil)).Where("package_hash = ?", hash).Where("status = ?", string(types.RegistrationStatusInProgress)),
+	} {
+		if kept, err := query.Exists(ctx); kept || err != nil {
+			return kept, err
+		}
+	}
+	return false, nil
 }
 
 // The kinds of what is woken in the store.
