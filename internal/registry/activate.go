@@ -186,10 +186,11 @@ func (r *Registry) activate(ctx context.Context, tx *store.Tx, caller awswire.Ca
 		AutoUpdate: true, CreatedAt: now, UpdatedAt: now, RowVersion: 1,
 	}
 	row.set(in)
-	if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+	result, err := tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("activate %s: %w", alias, err)
 	}
-	return row, nil
+	return row, one(result) // the alias may have been taken at the same moment
 }
 
 // hasPrivate tells whether an account has a private type of a name, or soon will.

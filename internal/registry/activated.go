@@ -14,16 +14,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// refuseAlias refuses a name that stands for an activated type: a private type cannot have
-// it as well.
-func (r *Registry) refuseAlias(ctx context.Context, caller awswire.Caller, kind schema.Kind, typeName string) error {
-	row, err := findActivation(ctx, r.store.Read(), caller, kind, typeName)
-	if err != nil || row == nil {
-		return err
-	}
-	return refuse("The type name '%s' is in use for the activated extension %s in this account and Region. Deactivate it first.", typeName, row.original())
-}
-
 // activatedNamed finds the activation that a request names by ARN or by its names. What
 // there is not is refused.
 func (r *Registry) activatedNamed(ctx context.Context, caller awswire.Caller, arn *string, kind types.RegistryType, typeName, version *string) (*activationRow, *publicationRow, typeARN, error) {

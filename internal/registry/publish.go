@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -177,11 +178,15 @@ func (r *Registry) requiredFor(ctx context.Context, tx *store.Tx, caller awswire
 func (r *Registry) shelve(ctx context.Context, tx *store.Tx, caller awswire.Caller, row *publicationRow, version *versionRow) error {
 	_, err := tx.NewUpdate().Model((*publicationRow)(nil)).Set("latest = ?", false).
 		Where("region = ? AND kind = ? AND publisher_id = ? AND type_name = ? AND latest", row.Region, row.Kind, row.PublisherID, row.TypeName).Exec(ctx)
+	var result sql.Result
 	if err == nil {
-		_, err = tx.NewInsert().Model(row).Exec(ctx)
+		result, err = tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("publish %s: %w", row.TypeName, err)
+	}
+	if err := one(result); err != nil {
+		return err // another version got the number at the same moment
 	}
 	version.PublicVersion = row.public().String()
 	if err := writeStatus(ctx, tx, version); err != nil {
