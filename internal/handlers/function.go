@@ -1,0 +1,148 @@
+package handlers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lambda"
+)
+
+// A Function is the handler of one version. It is an invoke.LoggedFunction and a
+// lambda.Invoker, and stays of use when its processes have ended: the next call starts
+// new ones.
+type Function struct {
+	pool *Pool
+	spec Spec
+}
+
+// Function returns the handler that spec names. Nothing is started before the first call.
+// The error is ErrClosed, or says that spec is incomplete.
+func (p *Pool) Function(_ context.Context, spec Spec) (*Function, error) {
+	for name, value := range map[string]string{"account": spec.Account, "region": spec.Region, "kind": string(spec.Kind), "type name": spec.TypeName, "version": spec.Version, "package": spec.Package} {
+		if value == "" {
+			return nil, fmt.Errorf("the handler of %q has no %s", spec.TypeName, name)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, ErrClosed
+	}
+	return &Function{pool: p, spec: spec}, nil
+}
+
+// Invoke runs one invocation. The results are those of lambda.Function.Invoke, where
+// secrets are hidden in Result.Log and in the output that errors quote. Besides, there is
+// ErrClosed, and what is wrong with the package or the runtime.
+func (f *Function) Invoke(ctx context.Context, payload []byte) (lambda.Result, error) {
+	p := f.pool
+	e, err := p.acquire(ctx, f.spec)
+	if err != nil {
+		return lambda.Result{}, err
+	}
+	defer p.release(e)
+	e.secrets.observe(payload)
+	started := p.config.Now()
+	result, err := e.function.Invoke(ctx, payload)
+	e.secrets.observe(result.Payload)
+	hideOutput(err, e.secrets)
+	result.Log = []byte(e.secrets.text(string(result.Log)))
+	p.recorder.record(call{spec: f.spec, secrets: e.secrets, started: started, request: payload, result: result, err: err})
+	return result, err
+}
+
+// Call sends payload and returns the reply. An error means that the handler did not answer.
+func (f *Function) Call(ctx context.Context, payload []byte) ([]byte, error) {
+	reply, _, err := f.CallLogged(ctx, payload)
+	return reply, err
+}
+
+// CallLogged is Call that also returns what the handler printed.
+func (f *Function) CallLogged(ctx context.Context, payload []byte) (reply, log []byte, err error) {
+	result, err := f.Invoke(ctx, payload)
+	if err != nil {
+		return nil, result.Log, err
+	}
+	return result.Payload, result.Log, nil
+}
+
+// hideOutput takes secrets out of the output that an error quotes.
+func hideOutput(err error, hide *secrets) {
+	var crash *lambda.CrashError
+	var timeout *lambda.TimeoutError
+	var notReady *lambda.NotReadyError
+	var memory *lambda.MemoryError
+	for _, output := range []*string{
+		field(errors.As(err, &crash), crash, func(e *lambda.CrashError) *string { return &e.Output }),
+		field(errors.As(err, &timeout), timeout, func(e *lambda.TimeoutError) *string { return &e.Output }),
+		field(errors.As(err, &notReady), notReady, func(e *lambda.NotReadyError) *string { return &e.Output }),
+		field(errors.As(err, &memory), memory, func(e *lambda.MemoryError) *string { return &e.Output }),
+	} {
+		if output != nil {
+			*output = hide.text(*output)
+		}
+	}
+}
+
+func field[E any](is bool, err E, output func(E) *string) *string {
+	if !is {
+		return nil
+	}
+	return output(err)
+}
+
+// Probe starts a handler and waits until it asks for work, unless it runs already. The
+// error says why it does not, with what it printed last; it wraps context.Canceled or
+// ErrClosed where the handler is not to blame.
+func (p *Pool) Probe(ctx context.Context, spec Spec) error {
+	if _, err := p.Function(ctx, spec); err != nil {
+		return err
+	}
+	late := fmt.Errorf("it was not ready for work within %s", p.config.ProbeTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, p.config.ProbeTimeout, late)
+	defer cancel()
+	e, err := p.acquire(ctx, spec)
+	if err != nil {
+		return err
+	}
+	defer p.release(e)
+	err = e.function.Warm(ctx)
+	hideOutput(err, e.secrets)
+	var failure *lambda.FunctionError
+	if errors.As(err, &failure) && len(failure.StackTrace) > 0 {
+		const frames = 5 // the innermost are the last in Python, the first in JavaScript
+		trace := failure.StackTrace
+		if strings.HasPrefix(strings.TrimSpace(trace[0]), "File ") {
+			trace = trace[max(0, len(trace)-frames):]
+		}
+		return fmt.Errorf("%w; trace:\n\t%s", err, strings.ReplaceAll(strings.Join(trace[:min(frames, len(trace))], "\n"), "\n", "\n\t"))
+	}
+	if err != nil && p.life.Err() != nil {
+		return ErrClosed
+	}
+	return err
+}
+
+// functionName is the name of the function at Lambda. Names that are too long end in a
+// part of their hash.
+func functionName(spec Spec) string {
+	const longest = 64
+	name := strings.ReplaceAll(spec.TypeName, "::", "-") + "-" + spec.Version
+	if len(name) > longest {
+		sum := sha256.Sum256([]byte(name))
+		name = name[:longest-9] + "-" + hex.EncodeToString(sum[:4])
+	}
+	return name
+}
+
+// logGroup is where the handler's output goes.
+func logGroup(spec Spec) string {
+	if spec.LogGroup != "" {
+		return spec.LogGroup
+	}
+	return "/aws/lambda/" + functionName(spec)
+}

@@ -1,0 +1,309 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+const (
+	recordAfter  = 250 * time.Millisecond // how long calls wait for others, to be written together
+	mostRecorded = 64 << 10               // of a request or a reply, in bytes
+	mostRead     = 1 << 20                // of a request or a reply that is looked into for secrets
+	mostWaiting  = 16 << 20               // of calls that wait to be written; more are not recorded
+	pruneAfter   = 200                    // calls
+)
+
+// An Invocation is one call of a handler that is over. Secrets are hidden in its texts.
+type Invocation struct {
+	bun.BaseModel `bun:"table:invocations,alias:i"`
+
+	ID       string      `bun:"id,pk"` // Lambda's request ID
+	Account  string      `bun:"account"`
+	Region   string      `bun:"region"`
+	Kind     schema.Kind `bun:"kind"`
+	TypeName string      `bun:"type_name"`
+	Version  string      `bun:"version"`
+
+	Action  string `bun:"action"`  // "CREATE", "CREATE_PRE_PROVISION"; "" if the request has none
+	Status  string `bun:"status"`  // of the progress event; "ANSWERED" if it was none, "ERROR" without a reply
+	Error   string `bun:"error"`   // why there is no reply; "" if there is one
+	Request string `bun:"request"` // indented JSON, of which the end may be missing
+	Reply   string `bun:"reply"`   // likewise; "" if there is none
+
+	LogGroup  string        `bun:"log_group"`
+	LogStream string        `bun:"log_stream"`
+	Duration  time.Duration `bun:"-"`
+	Micros    int64         `bun:"duration"` // Duration as it is kept
+	StartedAt store.Time    `bun:"started_at"`
+}
+
+// AfterScanRow is for the database.
+func (i *Invocation) AfterScanRow(context.Context) error {
+	i.Duration = time.Duration(i.Micros) * time.Microsecond
+	return nil
+}
+
+// Invocations returns the last calls of a type's handlers, the latest first, at most limit
+// of them. An empty version means all.
+func (p *Pool) Invocations(ctx context.Context, account, region string, kind schema.Kind, typeName, version string, limit int) ([]Invocation, error) {
+	var list []Invocation
+	query := p.config.Store.Read().NewSelect().Model(&list).
+		Where("account = ?", account).Where("region = ?", region).Where("kind = ?", kind).Where("type_name = ?", typeName).
+		OrderExpr("started_at DESC, id").Limit(int64(limit))
+	if version != "" {
+		query = query.Where("version = ?", version)
+	}
+	if err := query.Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read the calls of %s: %w", typeName, err)
+	}
+	return list, nil
+}
+
+// A call is one that is to be recorded.
+type call struct {
+	spec    Spec
+	secrets *secrets
+	started time.Time
+	request []byte
+	result  lambda.Result
+	err     error
+}
+
+// recorder writes calls into the store, many at a time and not while a caller waits.
+type recorder struct {
+	store  *store.Store
+	logger *slog.Logger
+	now    func() time.Time
+	keep   int
+	age    time.Duration
+	life   context.Context // of what is written; it ends some time after close
+	end    context.CancelFunc
+	kick   chan struct{}
+	done   chan struct{}
+
+	mu       sync.Mutex
+	waiting  []call
+	bytes    int
+	lost     int // calls that came faster than they could be written
+	busy     bool
+	finished bool
+	pruned   int // calls since something was pruned; belongs to run
+}
+
+func newRecorder(c Config) *recorder {
+	life, end := context.WithCancel(context.Background())
+	r := &recorder{
+		life: life, end: end,
+		store: c.Store, logger: c.Logger, now: c.Now, keep: c.KeepInvocations, age: c.KeepFor,
+		kick: make(chan struct{}, 1), done: make(chan struct{}), pruned: pruneAfter,
+	}
+	go r.run()
+	return r
+}
+
+// record queues a call that a handler was asked to do.
+func (r *recorder) record(c call) {
+	if c.result.RequestID == "" || r.keep < 0 {
+		return
+	}
+	c.result.Log = nil
+	size := len(c.request) + len(c.result.Payload) + 1024
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.finished {
+		return
+	}
+	if r.bytes+size > mostWaiting {
+		r.lost++
+		return
+	}
+	r.waiting = append(r.waiting, c)
+	r.bytes += size
+	select {
+	case r.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (r *recorder) empty() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.waiting) == 0 && !r.busy
+}
+
+func (r *recorder) close() {
+	r.mu.Lock()
+	first := !r.finished
+	r.finished = true
+	r.mu.Unlock()
+	if first {
+		close(r.kick)
+	}
+	timer := time.AfterFunc(lastFlush, r.end)
+	defer timer.Stop()
+	<-r.done
+}
+
+func (r *recorder) run() {
+	defer close(r.done)
+	defer r.end()
+	for range r.kick {
+		timer := time.NewTimer(recordAfter)
+		select {
+		case <-timer.C:
+		case <-r.kick: // more, or the end
+			r.gather(timer.C)
+		}
+		timer.Stop()
+		r.flush()
+	}
+	r.flush()
+}
+
+// gather waits for the timer, or the end.
+func (r *recorder) gather(timer <-chan time.Time) {
+	for {
+		select {
+		case <-timer:
+			return
+		case _, more := <-r.kick:
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// flush writes what is queued. Calls that cannot be written are lost: they are for people
+// to look at.
+func (r *recorder) flush() {
+	r.mu.Lock()
+	calls, lost := r.waiting, r.lost
+	r.waiting, r.bytes, r.lost, r.busy = nil, 0, 0, true
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		r.busy = false
+		r.mu.Unlock()
+	}()
+	if lost > 0 {
+		r.logger.Warn("calls of handlers were not recorded: they came too fast", "calls", lost)
+	}
+	const batch = 50
+	for len(calls) > 0 {
+		n := min(batch, len(calls))
+		rows := make([]Invocation, n)
+		for i, c := range calls[:n] {
+			rows[i] = c.row()
+		}
+		err := r.store.Write(r.life, func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.NewInsert().Model(&rows).On("CONFLICT (id) DO NOTHING").Exec(ctx)
+			return err
+		})
+		if err != nil {
+			r.logger.Warn("calls of handlers cannot be recorded", "calls", n, "error", err)
+		}
+		calls = calls[n:]
+		r.pruned += n
+	}
+	if r.pruned > pruneAfter {
+		r.pruned = 0
+		if err := r.prune(r.life); err != nil {
+			r.logger.Warn("old calls of handlers cannot be removed", "error", err)
+		}
+	}
+}
+
+// prune removes what is too old and what is too much.
+func (r *recorder) prune(ctx context.Context) error {
+	return r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		oldest := store.At(r.now().Add(-r.age))
+		if _, err := tx.NewDelete().Model((*Invocation)(nil)).Where("started_at < ?", oldest).Exec(ctx); err != nil {
+			return err
+		}
+		_, err := tx.NewDelete().Model((*Invocation)(nil)).
+			Where("started_at <= (SELECT started_at FROM invocations ORDER BY started_at DESC LIMIT 1 OFFSET ?)", r.keep).Exec(ctx)
+		return err
+	})
+}
+
+// row is a call as it is kept.
+func (c call) row() Invocation {
+	row := Invocation{
+		ID: c.result.RequestID, Account: c.spec.Account, Region: c.spec.Region, Kind: c.spec.Kind, TypeName: c.spec.TypeName, Version: c.spec.Version,
+		Action: c.action(), Status: c.status(), Request: c.show(c.request),
+		LogGroup: logGroup(c.spec), LogStream: c.result.LogStream,
+		Micros: c.result.Duration.Microseconds(), StartedAt: store.At(c.started),
+	}
+	if c.err != nil {
+		row.Error = shorten(clean(c.secrets.text(c.err.Error())))
+	} else {
+		row.Reply = c.show(c.result.Payload)
+	}
+	return row
+}
+
+func (c call) action() string {
+	var request struct {
+		Action string `json:"action"`
+		Point  string `json:"actionInvocationPoint"`
+	}
+	if json.Unmarshal(c.request, &request) != nil {
+		return ""
+	}
+	if request.Action == "" {
+		request.Action = request.Point
+	}
+	return diag.Cut(clean(request.Action))
+}
+
+func (c call) status() string {
+	if c.err != nil {
+		return "ERROR"
+	}
+	var event struct {
+		Status string `json:"status"`
+		Hook   string `json:"hookStatus"`
+	}
+	if json.Unmarshal(c.result.Payload, &event) == nil {
+		for _, status := range []string{event.Status, event.Hook} {
+			switch status {
+			case "SUCCESS", "FAILED", "IN_PROGRESS", "PENDING":
+				return status
+			}
+		}
+	}
+	return "ANSWERED"
+}
+
+// show is a request or a reply without secrets, within the bounds of a row.
+func (c call) show(payload []byte) string {
+	if len(payload) > mostRead {
+		return fmt.Sprintf("(%d bytes)", len(payload))
+	}
+	return shorten(clean(c.secrets.json(payload)))
+}
+
+func shorten(text string) string {
+	if len(text) <= mostRecorded {
+		return text
+	}
+	end := mostRecorded
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return strings.TrimRight(text[:end], "\n") + "…"
+}

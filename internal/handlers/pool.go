@@ -1,0 +1,458 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/formwork-dev/formwork/internal/bundle"
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// Config sets up a Pool. Store and Dir must be set.
+type Config struct {
+	Store *store.Store // with the packages among its blobs
+
+	// Dir is a folder for unpacked packages. Several pools and programs may share one.
+	Dir string
+
+	// Logs takes what handlers print. Nil means nobody.
+	Logs LogSink
+
+	// Endpoint is what handlers find as AWS_ENDPOINT_URL; it is asked when a handler is
+	// started. Nil, or an empty answer, leaves what the environment says.
+	Endpoint func() string
+
+	// Credentials are what handlers find in their environment. Nil means the account as
+	// the access key, which is how callers of a server without keys name their account,
+	// and "test" for the rest.
+	Credentials func(Spec) aws.Credentials
+
+	// IdleTimeout is how long a handler without work keeps its processes. Zero means
+	// 10 minutes.
+	IdleTimeout time.Duration
+
+	// MaxFunctions bounds the handlers that have processes at once. Zero means 64. One
+	// more takes the place of the one that was idle longest; if none is idle, it waits.
+	MaxFunctions int
+
+	// MaxProcesses bounds the processes of one handler, and with them its calls at once.
+	// Zero means 10.
+	MaxProcesses int
+
+	// InitTimeout bounds the time that a process may take to start. Zero means 30 s:
+	// three times Lambda's, for a machine that does other things as well.
+	InitTimeout time.Duration
+
+	// ProbeTimeout bounds a Probe, unpacking included. Zero means 2 minutes.
+	ProbeTimeout time.Duration
+
+	// KeepInvocations and KeepFor bound what is kept of past calls: 10,000 of them and
+	// 7 days where they are zero. A negative KeepInvocations keeps none.
+	KeepInvocations int
+	KeepFor         time.Duration
+
+	// KeepPackages is how long a package that nobody uses stays unpacked. Zero means
+	// 7 days.
+	KeepPackages time.Duration
+
+	Logger *slog.Logger     // nil discards
+	Now    func() time.Time // nil is time.Now
+}
+
+func (c Config) complete() Config {
+	durations := map[*time.Duration]time.Duration{
+		&c.IdleTimeout: 10 * time.Minute, &c.InitTimeout: 30 * time.Second, &c.ProbeTimeout: 2 * time.Minute,
+		&c.KeepFor: 7 * 24 * time.Hour, &c.KeepPackages: 7 * 24 * time.Hour,
+	}
+	for field, value := range durations {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	if c.MaxFunctions == 0 {
+		c.MaxFunctions = 64
+	}
+	if c.KeepInvocations == 0 {
+		c.KeepInvocations = 10_000
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Credentials == nil {
+		c.Credentials = func(s Spec) aws.Credentials {
+			return aws.Credentials{AccessKeyID: s.Account, SecretAccessKey: "test", SessionToken: "test"}
+		}
+	}
+	return c
+}
+
+// ErrClosed is the error of a Pool that was closed. It is lambda.ErrClosed as well, and
+// context.Canceled: the program stops, and no handler is to blame.
+var ErrClosed error = closedError{}
+
+type closedError struct{}
+
+func (closedError) Error() string { return "the handlers are shut down" }
+
+func (closedError) Is(target error) bool {
+	return target == lambda.ErrClosed || target == context.Canceled //nolint:errorlint // the errors themselves
+}
+
+// A Pool runs handlers. It may be used by any number of goroutines. Make one with New, and
+// Close it.
+type Pool struct {
+	config   Config
+	cache    *bundle.Cache
+	runtimes *lambda.Runtimes
+	logs     *logs
+	recorder *recorder
+
+	life    context.Context // ends with the Pool
+	end     context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	entries map[Spec]*entry
+	leaving map[*entry]bool // dropped, and still in use
+	freed   chan struct{}   // closed when an entry became idle or went away; nil when nobody waits
+	closed  bool
+}
+
+// An entry is a handler that is starting or running.
+type entry struct {
+	spec     Spec
+	ready    chan struct{} // closed when the next three are set
+	function *lambda.Function
+	secrets  *secrets
+	err      error
+
+	uses int       // calls under way, and callers that wait for ready; guarded by Pool.mu
+	used time.Time // when the last one ended; likewise
+}
+
+// New makes a Pool. It ends what handlers of a program that was killed have left behind.
+func New(config Config) *Pool {
+	config = config.complete()
+	life, end := context.WithCancel(context.Background())
+	p := &Pool{
+		config:   config,
+		cache:    &bundle.Cache{Dir: filepath.Join(config.Dir, "packages"), Now: config.Now},
+		runtimes: &lambda.Runtimes{Scripts: filepath.Join(config.Dir, "runtimes")},
+		logs:     newLogs(config.Logs, config.Logger, config.Now),
+		recorder: newRecorder(config),
+		life:     life,
+		end:      end,
+		entries:  map[Spec]*entry{},
+		leaving:  map[*entry]bool{},
+	}
+	p.running.Go(func() {
+		if n := lambda.KillOrphans(); n > 0 {
+			p.config.Logger.Warn("ended processes of handlers whose program was killed", "processes", n)
+		}
+	})
+	p.running.Go(p.tend)
+	return p
+}
+
+// Close ends all handlers, with what they are doing, and returns when none of their
+// processes is left and everything of their logs and calls is written. It may be called
+// more than once.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	all := make([]*entry, 0, len(p.entries))
+	for spec, e := range p.entries {
+		delete(p.entries, spec)
+		all = append(all, e)
+	}
+	for e := range p.leaving {
+		all = append(all, e)
+	}
+	p.wake()
+	p.mu.Unlock()
+	p.end()
+	p.logs.unblock()
+	var stopping sync.WaitGroup
+	for _, e := range all {
+		stopping.Go(func() { e.stop() })
+	}
+	stopping.Wait()
+	p.running.Wait()
+	p.logs.close()
+	p.recorder.close()
+	return nil
+}
+
+// stop ends the processes of an entry that is in no Pool any more.
+func (e *entry) stop() {
+	<-e.ready
+	if e.function != nil {
+		_ = e.function.Close() // never fails
+	}
+}
+
+// Remove ends the handlers of a type that was deregistered: those of one version, or of
+// all if spec has none. Calls under way are not cut off.
+func (p *Pool) Remove(spec Spec) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s, e := range p.entries {
+		if s.Account == spec.Account && s.Region == spec.Region && s.Kind == spec.Kind && s.TypeName == spec.TypeName &&
+			(spec.Version == "" || s.Version == spec.Version) {
+			p.drop(e)
+		}
+	}
+}
+
+// drop takes an entry out of the Pool and stops it as soon as it is idle. The caller holds
+// mu, and the Pool is not closed: a closed one has no entries.
+func (p *Pool) drop(e *entry) {
+	delete(p.entries, e.spec)
+	if e.uses > 0 {
+		p.leaving[e] = true
+	} else {
+		p.running.Go(e.stop)
+	}
+	p.wake()
+}
+
+// wake tells those who wait for a place to look again. The caller holds mu.
+func (p *Pool) wake() {
+	if p.freed != nil {
+		close(p.freed)
+		p.freed = nil
+	}
+}
+
+// acquire returns a started handler, which the caller must release. Callers that come
+// while it starts wait for the same start.
+func (p *Pool) acquire(ctx context.Context, spec Spec) (*entry, error) {
+	e, err := p.enter(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-e.ready:
+	case <-ctx.Done():
+		p.release(e)
+		return nil, fmt.Errorf("start the handler of %s: %w", spec.TypeName, context.Cause(ctx))
+	}
+	if e.err != nil {
+		p.release(e)
+		return nil, e.err
+	}
+	return e, nil
+}
+
+// enter counts a use of the entry for spec, and makes it if there is none.
+func (p *Pool) enter(ctx context.Context, spec Spec) (*entry, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		if p.closed {
+			return nil, ErrClosed
+		}
+		if e := p.entries[spec]; e != nil {
+			e.uses++
+			return e, nil
+		}
+		if len(p.entries) < p.config.MaxFunctions || p.evict() {
+			e := &entry{spec: spec, ready: make(chan struct{}), uses: 1}
+			p.entries[spec] = e
+			p.running.Go(func() { p.start(e) })
+			return e, nil
+		}
+		if p.freed == nil {
+			p.freed = make(chan struct{})
+		}
+		freed := p.freed
+		p.mu.Unlock()
+		select {
+		case <-freed:
+		case <-ctx.Done():
+		}
+		p.mu.Lock()
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("start the handler of %s: all %d handlers that may run at once are busy: %w", spec.TypeName, p.config.MaxFunctions, context.Cause(ctx))
+		}
+	}
+}
+
+// evict drops the entry that was idle longest, if any is idle. The caller holds mu.
+func (p *Pool) evict() bool {
+	var oldest *entry
+	for _, e := range p.entries {
+		if e.uses == 0 && (oldest == nil || e.used.Before(oldest.used)) {
+			oldest = e
+		}
+	}
+	if oldest != nil {
+		p.drop(oldest)
+	}
+	return oldest != nil
+}
+
+// release ends a use.
+func (p *Pool) release(e *entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e.uses--
+	e.used = p.config.Now()
+	if e.uses > 0 {
+		return
+	}
+	if p.leaving[e] && !p.closed { // else Close stops it
+		delete(p.leaving, e)
+		p.running.Go(e.stop)
+	}
+	p.wake()
+}
+
+// start makes the function of an entry. It goes on when the caller that wanted it first
+// gives up: others may wait for it.
+func (p *Pool) start(e *entry) {
+	e.function, e.secrets, e.err = p.prepare(p.life, e.spec)
+	if e.err != nil && p.life.Err() != nil {
+		e.err = ErrClosed
+	}
+	close(e.ready)
+	if e.err == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.entries[e.spec] == e { // the next caller tries again
+		delete(p.entries, e.spec)
+		p.wake()
+	}
+}
+
+// prepare unpacks a handler and finds out how to run it. No process is started yet.
+func (p *Pool) prepare(ctx context.Context, spec Spec) (*lambda.Function, *secrets, error) {
+	code, err := p.cache.Get(ctx, spec.Package, func(ctx context.Context) (*bundle.Bundle, func(), error) {
+		return p.open(ctx, spec)
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("unpack the handler of %s: %w", spec.TypeName, err)
+	}
+	runtime, entrypoint := spec.Runtime, spec.Entrypoint
+	if runtime == "" {
+		runtime = code.Settings.Runtime
+	}
+	if entrypoint == "" {
+		entrypoint = code.Settings.Entrypoint
+	}
+	program, err := p.runtimes.Prepare(ctx, runtime, entrypoint, code.Dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("start the handler of %s: %w", spec.TypeName, err)
+	}
+	if program.Note != "" {
+		p.config.Logger.Warn("the handler runs with another version of its runtime", "type", spec.TypeName, "version", spec.Version, "difference", program.Note)
+	}
+	hide := newSecrets(code.Schema, code.Targets)
+	function, err := lambda.Start(ctx, p.function(spec, code, program, hide))
+	if err != nil {
+		return nil, nil, fmt.Errorf("start the handler of %s: %w", spec.TypeName, err)
+	}
+	return function, hide, nil
+}
+
+// function describes a handler to package lambda.
+func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hide *secrets) lambda.Config {
+	env := slices.Clone(program.Env)
+	// Compiled code of Python does not go where the code is, which is as read-only as at
+	// Lambda, and yet need not be made at every start.
+	env = append(env, "PYTHONPYCACHEPREFIX="+filepath.Join(code.Scratch, "python"))
+	if p.config.Endpoint != nil {
+		if url := p.config.Endpoint(); url != "" {
+			env = append(env, "AWS_ENDPOINT_URL="+url)
+		}
+	}
+	return lambda.Config{
+		Name:         functionName(spec),
+		Command:      program.Command,
+		Dir:          code.Dir,
+		Env:          env,
+		Handler:      program.Handler,
+		Region:       spec.Region,
+		AccountID:    spec.Account,
+		Credentials:  p.config.Credentials(spec),
+		MaxProcesses: p.config.MaxProcesses,
+		InitTimeout:  p.config.InitTimeout,
+		LogGroup:     logGroup(spec),
+		Stream:       p.logs.stream(spec, hide, program.Note),
+		Logger:       p.config.Logger,
+		Now:          p.config.Now,
+		Lazy:         true,
+	}
+}
+
+// open reads the package of a handler from the store.
+func (p *Pool) open(ctx context.Context, spec Spec) (*bundle.Bundle, func(), error) {
+	blob, size, err := p.config.Store.Blobs().Open(ctx, spec.Package)
+	if err != nil {
+		return nil, nil, err
+	}
+	done := func() { _ = blob.Close() } // it was only read
+	b, problems, err := bundle.Read(ctx, blob, size, bundle.Config{Kind: spec.Kind, TypeName: spec.TypeName})
+	if err == nil && problems.HasErrors() { // the registry takes none that has
+		err = &diag.Invalid{Problems: problems}
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return b, done, nil
+}
+
+// tend ends handlers that have nothing to do, and removes packages that nobody uses.
+func (p *Pool) tend() {
+	ticker := time.NewTicker(min(max(p.config.IdleTimeout/4, time.Millisecond), 30*time.Second))
+	defer ticker.Stop()
+	var swept time.Time
+	for {
+		if now := p.config.Now(); now.Sub(swept) >= time.Hour {
+			swept = now
+			p.sweep()
+		}
+		select {
+		case <-p.life.Done():
+			return
+		case <-ticker.C:
+		}
+		p.mu.Lock()
+		for _, e := range p.entries {
+			if e.uses == 0 && p.config.Now().Sub(e.used) >= p.config.IdleTimeout {
+				p.drop(e)
+			}
+		}
+		p.mu.Unlock()
+	}
+}
+
+func (p *Pool) sweep() {
+	p.mu.Lock()
+	var used []string
+	for spec := range p.entries {
+		used = append(used, spec.Package)
+	}
+	p.mu.Unlock()
+	for _, hash := range used {
+		p.cache.Touch(hash)
+	}
+	if _, err := p.cache.Sweep(p.life, p.config.KeepPackages); err != nil && p.life.Err() == nil {
+		p.config.Logger.Warn("unpacked packages cannot be removed", "error", err)
+	}
+}

@@ -1,0 +1,87 @@
+package handlers
+
+import (
+	"sync"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/secret"
+)
+
+// generation bounds what is remembered of secrets before older ones make room, in bytes:
+// some hundred of them.
+const generation = 2 << 20
+
+// secrets hides what the calls of one handler had of secrets, in two generations: when one
+// has grown large, the one before it is forgotten. What is part of every call, such as a
+// type configuration, is so never forgotten; of passwords that came once, at least the last
+// few hundred are remembered.
+type secrets struct {
+	config invoke.RedactorConfig
+
+	mu             sync.RWMutex
+	set            *secret.Set // of recent
+	recent, before *invoke.Redactor
+}
+
+func newSecrets(s *schema.Schema, targets []*schema.Schema) *secrets {
+	byName := map[string]*schema.Schema{}
+	for _, target := range targets {
+		byName[target.TypeName.Value] = target
+	}
+	hide := &secrets{config: invoke.RedactorConfig{Schema: s, Targets: func(name string) *schema.Schema { return byName[name] }}}
+	hide.rotate()
+	return hide
+}
+
+// rotate begins a generation.
+func (s *secrets) rotate() {
+	config := s.config
+	config.Secrets = &secret.Set{}
+	s.set, s.before, s.recent = config.Secrets, s.recent, config.New()
+}
+
+// observe learns the secrets of a request or a reply.
+func (s *secrets) observe(payload []byte) {
+	if len(payload) == 0 {
+		return
+	}
+	s.mu.RLock()
+	full := s.set.Size() > generation
+	s.mu.RUnlock()
+	if full {
+		s.mu.Lock()
+		if s.set.Size() > generation {
+			s.rotate()
+		}
+		s.mu.Unlock()
+	}
+	recent, _ := s.redactors()
+	recent.Observe(payload)
+}
+
+func (s *secrets) redactors() (recent, before *invoke.Redactor) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.recent, s.before
+}
+
+// text hides secrets in what was printed.
+func (s *secrets) text(text string) string {
+	recent, before := s.redactors()
+	text = recent.Text(text)
+	if before != nil {
+		text = before.Text(text)
+	}
+	return text
+}
+
+// json hides secrets in a request or a reply.
+func (s *secrets) json(payload []byte) string {
+	recent, before := s.redactors()
+	text := string(recent.JSON(payload))
+	if before != nil {
+		text = before.Text(text)
+	}
+	return text
+}
