@@ -36,7 +36,7 @@ func (b *fileBlobs) path(hash string) string { return filepath.Join(b.root, hash
 func (b *fileBlobs) receive(ctx context.Context, fill func(io.Writer) (Blob, error)) (Blob, error) {
 	file, err := os.CreateTemp(filepath.Join(b.root, incoming), "")
 	if err != nil {
-		return Blob{}, b.store.explain(err)
+		return Blob{}, b.store.explainFile(err)
 	}
 	defer func() {
 		file.Close()
@@ -44,10 +44,10 @@ func (b *fileBlobs) receive(ctx context.Context, fill func(io.Writer) (Blob, err
 	}()
 	blob, err := fill(file)
 	if err != nil {
-		return Blob{}, b.store.explain(err)
+		return Blob{}, b.store.explainFile(err)
 	}
 	if err := b.publish(file, blob); err != nil {
-		return Blob{}, b.store.explain(err)
+		return Blob{}, b.store.explainFile(err)
 	}
 	return blob, nil
 }
@@ -87,7 +87,7 @@ func (b *fileBlobs) open(_ context.Context, hash string) (BlobReader, int64, err
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, ErrNoBlob
 	} else if err != nil {
-		return nil, 0, b.store.explain(err)
+		return nil, 0, b.store.explainFile(err)
 	}
 	info, err := file.Stat()
 	if err != nil {

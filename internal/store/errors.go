@@ -51,46 +51,47 @@ func (e *StorageError) Error() string {
 
 func (e *StorageError) Unwrap() error { return e.Err }
 
-// explain makes a *StorageError of what SQLite or the file system says about the disk or
-// the file, and leaves every other error as it is.
+// explain makes a *StorageError of what SQLite says about the disk or its file, and leaves
+// every other error as it is.
 func (s *Store) explain(err error) error {
 	var known *StorageError
-	if err == nil || errors.As(err, &known) {
-		return err
-	}
-	fault := func(path, what, advice string) error {
-		return &StorageError{Path: path, What: what, Advice: advice, Err: err}
-	}
-	damaged := func() error {
-		return fault(s.file, "is damaged or no database", "restore it from a copy, or move it away together with its -wal and -shm files to begin with an empty store")
-	}
-	full := func(path string) error {
-		return fault(path, "cannot grow", "the disk is full; make room and try again")
-	}
 	var lite *sqlite.Error
-	if errors.As(err, &lite) {
-		switch lite.Code() & 0xff {
-		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-			return damaged()
-		case sqlite3.SQLITE_FULL:
-			return full(s.file)
-		case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN:
-			return fault(s.file, "cannot be written", "allow this user to write the file and its folder, or choose another folder")
-		case sqlite3.SQLITE_IOERR:
-			return fault(s.file, "cannot be read or written", "look after the disk, which may be full or failing")
-		}
+	if err == nil || errors.As(err, &known) || !errors.As(err, &lite) {
 		return err
 	}
-	if s.config.Dir == "" {
-		return err
+	fault := func(what, advice string) error {
+		return &StorageError{Path: s.file, What: what, Advice: advice, Err: err}
 	}
-	switch {
+	switch lite.Code() & 0xff { // without the extension, which tells where it happened
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return fault("is damaged or no database",
+			"restore it from a copy, or move it away together with its -wal and -shm files to begin with an empty store")
+	case sqlite3.SQLITE_FULL:
+		return fault("cannot grow", adviceFull)
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN:
+		return fault("cannot be written", "allow this user to write the file and its folder, or choose another folder")
+	case sqlite3.SQLITE_IOERR:
+		return fault("cannot be read or written", "look after the disk, which may be full or failing")
+	}
+	return err
+}
+
+const adviceFull = "the disk is full; make room and try again"
+
+// explainFile is explain for errors of the store's own files, too.
+func (s *Store) explainFile(err error) error {
+	fault := func(what, advice string) error {
+		return &StorageError{Path: s.config.Dir, What: what, Advice: advice, Err: err}
+	}
+	switch explained := s.explain(err); {
+	case explained != err, s.config.Dir == "": //nolint:errorlint // was it changed, not what it is
+		return explained
 	case errors.Is(err, syscall.ENOSPC):
-		return full(s.config.Dir)
+		return fault("cannot grow", adviceFull)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fault(s.config.Dir, "cannot be written", "allow this user to write the folder, or choose another one")
-	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
-		return fault(s.config.Dir, "is no folder", "choose another one")
+		return fault("cannot be written", "allow this user to write the folder, or choose another one")
+	case errors.Is(err, syscall.ENOTDIR):
+		return fault("is no folder", "choose another one")
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -158,6 +159,10 @@ func (s *Store) migrateForward(ctx context.Context, files fs.FS) error {
 	}
 	results, err := provider.Up(ctx)
 	if err != nil {
+		var partial *goose.PartialError
+		if errors.As(err, &partial) && partial.Failed != nil && partial.Failed.Source != nil {
+			return fmt.Errorf("migrate by %s: %w", partial.Failed.Source.Path, partial.Err)
+		}
 		return fmt.Errorf("migrate: %w", err)
 	}
 	for _, result := range results {

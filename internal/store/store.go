@@ -87,7 +87,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	}
 	if err := open(ctx); err != nil {
 		s.release()
-		return nil, fmt.Errorf("open store: %w", s.explain(err))
+		return nil, fmt.Errorf("open store: %w", s.explainFile(err))
 	}
 	return s, nil
 }

@@ -1,16 +1,34 @@
 package store
 
 import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"go.uber.org/goleak"
 
 	"github.com/formwork-dev/formwork/internal/fixtures"
 )
 
 // eachStore runs a test on every kind of database.
 func eachStore(t *testing.T, test func(t *testing.T, config Config)) {
+	t.Helper()
 	for _, place := range fixtures.Stores(t) {
 		t.Run(place.Name, func(t *testing.T) { test(t, Config{Dir: place.Dir, DSN: place.DSN}) })
 	}
+}
+
+// postgres is for what only several nodes can do.
+func postgres(t testing.TB) Config {
+	t.Helper()
+	return Config{DSN: fixtures.NeedPostgres(t)}
 }
 
 func open(t testing.TB, config Config) *Store {
@@ -27,8 +45,313 @@ func open(t testing.TB, config Config) *Store {
 	return s
 }
 
-// postgres is for what only several nodes can do.
-func postgres(t testing.TB) Config {
+// counters makes a table of numbers by name.
+func counters(t *testing.T, s *Store, names ...string) {
 	t.Helper()
-	return Config{DSN: fixtures.NeedPostgres(t)}
+	if _, err := s.writer.ExecContext(t.Context(), "CREATE TABLE counters (name TEXT NOT NULL PRIMARY KEY, n BIGINT NOT NULL)"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if _, err := s.writer.ExecContext(t.Context(), "INSERT INTO counters VALUES (?, 0)", name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func counter(t *testing.T, s *Store, name string) (n int) {
+	t.Helper()
+	if err := s.Read().NewRaw("SELECT n FROM counters WHERE name = ?", name).Scan(t.Context(), &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestWriteLosesNoUpdate(t *testing.T) {
+	eachStore(t, func(t *testing.T, config Config) {
+		s := open(t, config)
+		counters(t, s, "c")
+		const writers, rounds = 8, 15
+		var group sync.WaitGroup
+		for range writers {
+			group.Go(func() {
+				for range rounds {
+					if err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
+						var n int
+						if err := tx.NewRaw("SELECT n FROM counters WHERE name = 'c'").Scan(ctx, &n); err != nil {
+							return err
+						}
+						_, err := tx.ExecContext(ctx, "UPDATE counters SET n = ? WHERE name = 'c'", n+1)
+						return err
+					}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		if n := counter(t, s, "c"); n != writers*rounds {
+			t.Errorf("counted %d, want %d", n, writers*rounds)
+		}
+	})
+}
+
+// TestWriteSeesNoSkew: each transaction changes a row on the strength of another one.
+func TestWriteSeesNoSkew(t *testing.T) {
+	eachStore(t, func(t *testing.T, config Config) {
+		s := open(t, config)
+		names := []string{"left", "right"}
+		counters(t, s, names...)
+		var group sync.WaitGroup
+		start := make(chan struct{})
+		for i := range names {
+			group.Go(func() {
+				<-start
+				if err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
+					var sum int
+					if err := tx.NewRaw("SELECT sum(n) FROM counters").Scan(ctx, &sum); err != nil || sum > 0 {
+						return err
+					}
+					time.Sleep(20 * time.Millisecond)
+					_, err := tx.ExecContext(ctx, "UPDATE counters SET n = 1 WHERE name = ?", names[i])
+					return err
+				}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		close(start)
+		group.Wait()
+		if sum := counter(t, s, "left") + counter(t, s, "right"); sum != 1 {
+			t.Errorf("%d of the two took the only place", sum)
+		}
+	})
+}
+
+func TestWriteInsideWrite(t *testing.T) {
+	eachStore(t, func(t *testing.T, config Config) {
+		s := open(t, config)
+		counters(t, s, "c")
+		err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
+			if _, err := tx.ExecContext(ctx, "UPDATE counters SET n = 1"); err != nil {
+				return err
+			}
+			if n := counter(t, s, "c"); n != 0 {
+				t.Errorf("Read sees %d, which is not committed", n)
+			}
+			return s.Write(ctx, func(context.Context, *Tx) error { return nil })
+		})
+		if err == nil {
+			t.Error("a write inside a write went through")
+		}
+		if n := counter(t, s, "c"); n != 0 {
+			t.Errorf("the failed write left %d", n)
+		}
+	})
+}
+
+func TestWriteEndsWithItsContext(t *testing.T) {
+	eachStore(t, func(t *testing.T, config Config) {
+		s := open(t, config)
+		counters(t, s, "c")
+		ctx, cancel := context.WithCancel(t.Context())
+		err := s.Write(ctx, func(ctx context.Context, tx *Tx) error {
+			if _, err := tx.ExecContext(ctx, "UPDATE counters SET n = 1"); err != nil {
+				return err
+			}
+			cancel()
+			_, err := tx.ExecContext(ctx, "UPDATE counters SET n = 2")
+			return err
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
+			_, err := tx.ExecContext(ctx, "UPDATE counters SET n = n + 10")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if n := counter(t, s, "c"); n != 10 {
+			t.Errorf("counted %d, want 10", n)
+		}
+	})
+}
+
+func TestReadersCannotWrite(t *testing.T) {
+	s := open(t, Config{Dir: t.TempDir()})
+	counters(t, s, "c")
+	if _, err := s.Read().NewRaw("UPDATE counters SET n = 1").Exec(t.Context()); err == nil {
+		t.Error("Read has written")
+	}
+}
+
+func TestTimesAreKept(t *testing.T) {
+	eachStore(t, func(t *testing.T, config Config) {
+		s := withThings(t, config)
+		zone := time.FixedZone("east", 3*3600)
+		for i, at := range []time.Time{
+			{},
+			time.Date(2026, 11, 20, 10, 11, 12, 123456789, zone),
+			time.Date(1969, 12, 31, 23, 59, 59, 999999000, time.UTC),
+			time.Unix(0, 0),
+		} {
+			in := thing{ID: fmt.Sprint(i), At: At(at)}
+			if _, err := s.writer.NewInsert().Model(&in).Exec(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			out := thing{ID: in.ID}
+			if err := s.Read().NewSelect().Model(&out).WherePK().Scan(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if out != in {
+				t.Errorf("kept %v, got %v", in.At, out.At)
+			}
+			if want := at.Truncate(time.Microsecond); !out.At.Equal(want) {
+				t.Errorf("got %v, want %v", out.At, want)
+			}
+		}
+		var null sql.NullInt64
+		if err := s.Read().NewRaw("SELECT at FROM things WHERE id = '0'").Scan(t.Context(), &null); err != nil || null.Valid {
+			t.Errorf("the zero time is %v (%v), want NULL", null, err)
+		}
+	})
+	if err := new(Time).Scan("yesterday"); err == nil {
+		t.Error("a text was taken for a time")
+	}
+}
+
+func TestOpenNeedsAPlace(t *testing.T) {
+	if _, err := Open(t.Context(), Config{}); err == nil {
+		t.Error("opened nothing")
+	}
+}
+
+func TestOpenTellsWhatIsWrong(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		spoil  func(t *testing.T, dir string) string // returns the folder to open
+		advice string
+	}{
+		{"no database", func(t *testing.T, dir string) string {
+			writeFile(t, filepath.Join(dir, "formwork.db"), strings.Repeat("no database ", 1000))
+			return dir
+		}, "move it away"},
+		{"a page is damaged", func(t *testing.T, dir string) string {
+			s := open(t, Config{Dir: dir})
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			file, err := os.OpenFile(filepath.Join(dir, "formwork.db"), os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			if _, err := file.WriteAt([]byte(strings.Repeat("x", 3000)), 100); err != nil {
+				t.Fatal(err)
+			}
+			return dir
+		}, "move it away"},
+		{"a file is in the way", func(t *testing.T, dir string) string {
+			writeFile(t, filepath.Join(dir, "file"), "")
+			return filepath.Join(dir, "file", "store")
+		}, "choose another"},
+		{"the database is a folder", func(t *testing.T, dir string) string {
+			if err := os.Mkdir(filepath.Join(dir, "formwork.db"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			return dir
+		}, "choose another"},
+		{"the folder is read-only", func(t *testing.T, dir string) string {
+			readOnly(t, dir)
+			return dir
+		}, "allow this user to write"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := c.spoil(t, t.TempDir())
+			_, err := Open(t.Context(), Config{Dir: dir})
+			var fault *StorageError
+			if !errors.As(err, &fault) {
+				t.Fatalf("got %v, want a StorageError", err)
+			}
+			if !strings.Contains(err.Error(), c.advice) || !strings.Contains(err.Error(), filepath.Base(dir)) {
+				t.Errorf("the message does not help: %v", err)
+			}
+			t.Log(err)
+		})
+	}
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOpenMakesFolders(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "with % and ?", "a#b", "store")
+	open(t, Config{Dir: dir})
+	info, err := os.Stat(filepath.Join(dir, "formwork.db"))
+	if err != nil || info.Size() == 0 {
+		t.Errorf("the database is elsewhere: %v", err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("others may look into the store: %v %v", info.Mode(), err)
+	}
+}
+
+func TestOpenWithoutServer(t *testing.T) {
+	for _, dsn := range []string{
+		"postgres://someone:hunter2@127.0.0.1:1/db?connect_timeout=5",
+		"postgres://someone:hunter2@%zz",
+	} {
+		_, err := Open(t.Context(), Config{DSN: dsn})
+		if err == nil {
+			t.Fatal("opened")
+		}
+		if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("the message has the password: %v", err)
+		}
+	}
+}
+
+// TestFullDatabase bounds the file instead of the disk, which SQLite reports alike.
+func TestFullDatabase(t *testing.T) {
+	s := withThings(t, Config{Dir: t.TempDir()})
+	if _, err := s.writer.ExecContext(t.Context(), "PRAGMA max_page_count = 100"); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	for i := 0; i < 1000 && err == nil; i++ {
+		err = s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
+			_, err := tx.NewInsert().Model(&thing{ID: fmt.Sprint(i), Data: strings.Repeat("x", 4000)}).Exec(ctx)
+			return err
+		})
+	}
+	var fault *StorageError
+	if !errors.As(err, &fault) || !strings.Contains(err.Error(), "make room") {
+		t.Errorf("got %v", err)
+	}
+	if err := s.Read().NewRaw("SELECT count(*) FROM things").Scan(t.Context(), new(int)); err != nil {
+		t.Errorf("a full store cannot be read: %v", err)
+	}
+	if err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
+		_, err := tx.ExecContext(ctx, "DELETE FROM things")
+		return err
+	}); err != nil {
+		t.Errorf("no room can be made: %v", err)
+	}
+}
+
+func TestNothingIsLeftRunning(t *testing.T) {
+	ignore := goleak.IgnoreCurrent()
+	s := open(t, Config{Dir: t.TempDir()})
+	var r recorder
+	work(t, s, map[string]Worker{"k": r.work})
+	wake(t, s, "k", "id", time.Time{})
+	idle(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	goleak.VerifyNone(t, ignore)
 }
