@@ -124,7 +124,9 @@ func (c *credential) setScope(text string) error {
 	if c.algorithm == algorithmV4 {
 		c.region = tail[1]
 	}
-	c.service = tail[len(tail)-2]
+	if service := tail[len(tail)-2]; scopePart.MatchString(service) {
+		c.service = service
+	}
 	// These become parts of ARNs and keys of tables: only what names are made of.
 	for _, part := range append([]string{c.accessKeyID}, tail...) {
 		if !scopePart.MatchString(part) {
