@@ -227,7 +227,8 @@ type entryError struct{ message string }
 
 func (e *entryError) Error() string { return e.message }
 
-// copyEntry unpacks an entry into w. More than the directory announced is never written.
+// copyEntry unpacks an entry into w. At most one byte more is written than the directory
+// announced.
 // The error is an *entryError, ctx's, or one of w or of the reader below.
 func copyEntry(ctx context.Context, w io.Writer, file *zip.File) error {
 	data, err := file.Open()
@@ -238,7 +239,7 @@ func copyEntry(ctx context.Context, w io.Writer, file *zip.File) error {
 	announced := int64(file.UncompressedSize64)
 	n, err := io.Copy(w, &interruptible{ctx, io.LimitReader(data, announced+1)})
 	switch {
-	case n > announced:
+	case n > announced || errors.Is(err, zip.ErrFormat): // which it is for archive/zip
 		return &entryError{fmt.Sprintf("the entry has more than the %d bytes that the directory of the archive says", announced)}
 	case err != nil:
 		return entryFault(err)
