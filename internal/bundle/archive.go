@@ -56,11 +56,11 @@ func (r *reader) open(ra io.ReaderAt, size int64, label string) (*archive, error
 	}
 	z, err := zip.NewReader(ra, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		r.add("damaged", diag.Range{File: label}, "the archive cannot be read: "+err.Error(), uploadAgain)
+		r.add("package/damaged", diag.Range{File: label}, "the archive cannot be read: "+err.Error(), uploadAgain)
 		return nil, nil
 	}
 	if len(z.File) != len(records) {
-		r.add("damaged", diag.Range{File: label}, "the archive has two directories", uploadAgain)
+		r.add("package/damaged", diag.Range{File: label}, "the archive has two directories", uploadAgain)
 		return nil, nil
 	}
 	a := &archive{zip: z, named: map[string]*zip.File{}}
@@ -87,7 +87,7 @@ func (r *reader) entries(a *archive, records []record, label string) {
 	faults := 0
 	for i, rec := range records {
 		file := a.zip.File[i]
-		id, message, hint := "damaged", "the two directories of the archive disagree", uploadAgain
+		id, message, hint := "package/damaged", "the two directories of the archive disagree", uploadAgain
 		if file.Name == rec.name {
 			id, message, hint = judge(&rec, r.limits.Depth)
 		}
@@ -96,11 +96,11 @@ func (r *reader) entries(a *archive, records []record, label string) {
 		key := fold(name)
 		if id == "" {
 			if first, again := taken[key]; again {
-				id, message, hint = "duplicate", fmt.Sprintf("the archive has this file twice: the other one is %q", first), "names that differ in case only are one file on many systems"
+				id, message, hint = "package/duplicate", fmt.Sprintf("the archive has this file twice: the other one is %q", first), "names that differ in case only are one file on many systems"
 			} else if first, again := parents[key]; again && !folder {
-				id, message, hint = "duplicate", fmt.Sprintf("this file is also a folder, in which %q is", first), "rename one of them"
+				id, message, hint = "package/duplicate", fmt.Sprintf("this file is also a folder, in which %q is", first), "rename one of them"
 			} else if first, again := below(taken, a.named, key); again {
-				id, message, hint = "duplicate", fmt.Sprintf("%q is both a file and a folder", first), "rename one of them"
+				id, message, hint = "package/duplicate", fmt.Sprintf("%q is both a file and a folder", first), "rename one of them"
 			}
 		}
 		if id != "" {
@@ -122,7 +122,7 @@ func (r *reader) entries(a *archive, records []record, label string) {
 		}
 	}
 	if faults > mostFaults {
-		r.add("damaged", diag.Range{File: label}, fmt.Sprintf("%d more entries of the archive have faults", faults-mostFaults), "")
+		r.add("package/damaged", diag.Range{File: label}, fmt.Sprintf("%d more entries of the archive have faults", faults-mostFaults), "")
 	}
 }
 
@@ -146,27 +146,27 @@ func judge(rec *record, depth int) (id, message, hint string) {
 	}
 	switch {
 	case rec.flags&flagEncrypted != 0:
-		return "encrypted", "the entry is encrypted", "packages are not encrypted"
+		return "package/encrypted", "the entry is encrypted", "packages are not encrypted"
 	case rec.flags&flagPatch != 0 || rec.method != zip.Store && rec.method != zip.Deflate:
-		return "method", fmt.Sprintf("the entry is compressed with method %d", rec.method), `only the methods "stored" and "deflated" are read, as by the service`
+		return "package/method", fmt.Sprintf("the entry is compressed with method %d", rec.method), `only the methods "stored" and "deflated" are read, as by the service`
 	case rec.method == zip.Store && rec.packed != rec.unpacked:
-		return "damaged", fmt.Sprintf("the entry is stored as it is, and yet has %d bytes for %d", rec.packed, rec.unpacked), uploadAgain
+		return "package/damaged", fmt.Sprintf("the entry is stored as it is, and yet has %d bytes for %d", rec.packed, rec.unpacked), uploadAgain
 	}
 	if rec.creator == 3 || rec.creator == 19 { // Unix, macOS
 		switch mode := rec.attrs >> 16; mode & modeType {
 		case 0, modeRegular:
 		case modeFolder:
 			if !strings.HasSuffix(rec.name, "/") {
-				return "special-file", "the entry is a folder and has the name of a file", uploadAgain
+				return "package/special-file", "the entry is a folder and has the name of a file", uploadAgain
 			}
 		case modeLink:
-			return "special-file", "the entry is a symbolic link", "put the file itself there"
+			return "package/special-file", "the entry is a symbolic link", "put the file itself there"
 		default:
-			return "special-file", "the entry is neither a file nor a folder", "leave it out"
+			return "package/special-file", "the entry is neither a file nor a folder", "leave it out"
 		}
 	}
 	if strings.HasSuffix(rec.name, "/") && rec.unpacked > 0 {
-		return "special-file", "the entry is a folder and has contents", uploadAgain
+		return "package/special-file", "the entry is a folder and has contents", uploadAgain
 	}
 	return "", "", ""
 }
@@ -176,23 +176,23 @@ func judgeName(rec *record, depth int) (id, message, hint string) {
 	const forward = "names are paths from the top of the archive, with forward slashes"
 	switch {
 	case name == "" || len(name) > 4096:
-		return "name", "the name of the entry is empty or too long", ""
+		return "package/name", "the name of the entry is empty or too long", ""
 	case !utf8.ValidString(name):
-		return "name", "the name of the entry is not in UTF-8", "pack it with a program that writes names in UTF-8"
+		return "package/name", "the name of the entry is not in UTF-8", "pack it with a program that writes names in UTF-8"
 	case strings.ContainsFunc(name, unicode.IsControl):
-		return "name", "the name of the entry has control characters", ""
+		return "package/name", "the name of the entry has control characters", ""
 	case strings.Contains(name, `\`):
-		return "name", "the name of the entry has a backslash", forward
+		return "package/name", "the name of the entry has a backslash", forward
 	case name[0] == '/' || len(name) > 1 && name[1] == ':' && isLetter(name[0]):
-		return "name", "the name of the entry is an absolute path", forward
+		return "package/name", "the name of the entry is an absolute path", forward
 	case !fs.ValidPath(name) || name == ".":
-		return "name", `the name of the entry has empty parts or such as "." and ".."`, forward
+		return "package/name", `the name of the entry has empty parts or such as "." and ".."`, forward
 	case strings.Count(name, "/")+1 > depth:
-		return "name", fmt.Sprintf("the entry lies more than %d folders deep", depth), ""
+		return "package/name", fmt.Sprintf("the entry lies more than %d folders deep", depth), ""
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if len(part) > 255 {
-			return "name", "the name of the entry has a part of more than 255 bytes", "no usual file system takes it"
+			return "package/name", "the name of the entry has a part of more than 255 bytes", "no usual file system takes it"
 		}
 	}
 	return "", "", ""
@@ -206,14 +206,14 @@ func (r *reader) sizes(records []record, size int64, label string) {
 	var sum int64
 	for _, rec := range records {
 		if rec.unpacked > r.limits.Unpacked-sum {
-			r.add("too-large", diag.Range{File: label}, fmt.Sprintf("the package unpacks to more than the limit of %s", megabytes(r.config.Limits.Unpacked)), "leave out what the handlers do not need")
+			r.add("package/too-large", diag.Range{File: label}, fmt.Sprintf("the package unpacks to more than the limit of %s", megabytes(r.config.Limits.Unpacked)), "leave out what the handlers do not need")
 			return
 		}
 		sum += rec.unpacked
 	}
 	const little = 1 << 20
 	if sum > little && size > 0 && sum/size > r.limits.Ratio {
-		r.add("ratio", diag.Range{File: label}, fmt.Sprintf("the archive unpacks to %d times its size; the limit is %d times", sum/size, r.limits.Ratio), "it looks like a zip bomb: leave out the files of zeros")
+		r.add("package/ratio", diag.Range{File: label}, fmt.Sprintf("the archive unpacks to %d times its size; the limit is %d times", sum/size, r.limits.Ratio), "it looks like a zip bomb: leave out the files of zeros")
 		return
 	}
 	r.limits.Unpacked -= sum
@@ -285,7 +285,7 @@ func (r *reader) document(a *archive, name string, most int64) ([]byte, error) {
 		return nil, nil
 	}
 	if file.UncompressedSize64 > uint64(most) {
-		r.add("too-large", diag.Range{File: r.place(name)}, fmt.Sprintf("the file has more than %s", megabytes(most)), "")
+		r.add("package/too-large", diag.Range{File: r.place(name)}, fmt.Sprintf("the file has more than %s", megabytes(most)), "")
 		return nil, nil
 	}
 	data, err := file.Open()

@@ -141,11 +141,11 @@ type reader struct {
 func (r *reader) place(name string) string { return r.config.Label + "!/" + name }
 
 func (r *reader) add(id string, at diag.Range, message, hint string) {
-	r.problems.Add(diag.Problem{ID: "package/" + id, At: at, Message: message, Hint: hint})
+	r.problems.Add(diag.Problem{ID: id, At: at, Message: message, Hint: hint})
 }
 
 // missing tells of a file that must be there.
 func (r *reader) missing(name, what string) {
-	r.add("missing-file", diag.Range{File: r.config.Label}, fmt.Sprintf("there is no %s, %s", name, what),
+	r.add("package/missing-file", diag.Range{File: r.config.Label}, fmt.Sprintf("there is no %s, %s", name, what),
 		"cfn submit --dry-run makes a complete package")
 }

@@ -39,7 +39,7 @@ const (
 // run reads the package as far as it can be read.
 func (r *reader) run(ra io.ReaderAt, size int64) (*Bundle, error) {
 	if size > r.limits.Packed {
-		r.add("too-large", diag.Range{File: r.config.Label}, fmt.Sprintf("the package has %s, the limit is %s", megabytes(size), megabytes(r.limits.Packed)), "leave out what the handlers do not need")
+		r.add("package/too-large", diag.Range{File: r.config.Label}, fmt.Sprintf("the package has %s, the limit is %s", megabytes(size), megabytes(r.limits.Packed)), "leave out what the handlers do not need")
 		return nil, nil
 	}
 	a, err := r.open(ra, size, r.config.Label)
@@ -70,7 +70,7 @@ func (r *reader) verify(a *archive, label string) error {
 		err := copyEntry(r.ctx, io.Discard, file)
 		var fault *entryError
 		if errors.As(err, &fault) {
-			r.add("damaged", inside(label, file.Name), fault.message, uploadAgain)
+			r.add("package/damaged", inside(label, file.Name), fault.message, uploadAgain)
 		} else if err != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func (r *reader) targets(a *archive, b *Bundle) error {
 		root, problems := document.ParseJSON(r.place(project.TargetsFile), data, document.Limits{Bytes: mostTargets})
 		r.problems.Add(problems...)
 		if root != nil && root.Kind != document.Object {
-			r.add("target-info", root.At, "the hook's targets are not a JSON object", `write {"TYPE NAME": {"Schema": {…}}}`)
+			r.add("package/target-info", root.At, "the hook's targets are not a JSON object", `write {"TYPE NAME": {"Schema": {…}}}`)
 		}
 		b.TargetInfo = root
 	}
@@ -275,7 +275,7 @@ func (r *reader) handler(a *archive, b *Bundle) error {
 		r.missing(handlerArchives[0], "the archive with the code of the handlers")
 		return nil
 	case len(found) > 1:
-		r.add("handler-code", diag.Range{File: r.config.Label}, "the package has several archives that could be the code of the handlers: "+strings.Join(found, ", "), "leave one of them there")
+		r.add("package/handler-code", diag.Range{File: r.config.Label}, "the package has several archives that could be the code of the handlers: "+strings.Join(found, ", "), "leave one of them there")
 		return nil
 	}
 	file := a.named[found[0]]
@@ -289,10 +289,10 @@ func (r *reader) handler(a *archive, b *Bundle) error {
 		return err
 	}
 	if len(code.files) == 0 {
-		r.add("handler-code", diag.Range{File: label}, "the archive with the code of the handlers is empty", "build the handlers, and pack them again")
+		r.add("package/handler-code", diag.Range{File: label}, "the archive with the code of the handlers is empty", "build the handlers, and pack them again")
 	}
 	if program := programOf(b.Settings.Runtime, b.Settings.Entrypoint); program != "" && code.named[program] == nil && len(code.files) > 0 {
-		r.add("handler-code", diag.Range{File: label}, fmt.Sprintf("there is no %s, which the runtime %s runs", program, b.Settings.Runtime), "build the handlers, and pack them again")
+		r.add("package/handler-code", diag.Range{File: label}, fmt.Sprintf("there is no %s, which the runtime %s runs", program, b.Settings.Runtime), "build the handlers, and pack them again")
 	}
 	b.Handler = &Handler{Archive: found[0], Files: len(code.files)}
 	for _, f := range code.files {

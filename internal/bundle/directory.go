@@ -62,7 +62,7 @@ func broken(id, format string, args ...any) *brokenError {
 const uploadAgain = "pack it again, and upload all of it"
 
 func damaged(format string, args ...any) *brokenError {
-	e := broken("damaged", format, args...)
+	e := broken("package/damaged", format, args...)
 	e.hint = uploadAgain
 	return e
 }
@@ -84,7 +84,7 @@ func (d *directory) read() ([]record, error) {
 		return nil, err
 	}
 	if count > uint64(d.most) {
-		return nil, broken("too-many-entries", "the archive has %d entries, more than the limit of %d", count, d.most)
+		return nil, broken("package/too-many-entries", "the archive has %d entries, more than the limit of %d", count, d.most)
 	}
 	records, err := d.central(start, length, int(count))
 	if err != nil {
@@ -145,7 +145,7 @@ func (d *directory) find() (start, length int64, count uint64, err error) {
 	}
 	switch {
 	case several:
-		return 0, 0, 0, broken("damaged", "the archive is one of several volumes")
+		return 0, 0, 0, broken("package/damaged", "the archive is one of several volumes")
 	case length < 0 || start < 0 || start > place || length > place-start:
 		return 0, 0, 0, damaged("the directory of the archive lies outside of it")
 	case start+length != place:
@@ -181,15 +181,15 @@ func (d *directory) notZip() error {
 	case err != nil:
 		return err
 	case len(head) == 4 && u32(head) == localSignature:
-		e := broken("truncated", "the zip file is cut off: its end is missing")
+		e := broken("package/truncated", "the zip file is cut off: its end is missing")
 		e.hint = uploadAgain
 		return e
 	case d.size == 0:
-		return broken("not-zip", "the file is empty")
+		return broken("package/not-zip", "the file is empty")
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		return broken("not-zip", "the file is compressed with gzip, and no zip file")
+		return broken("package/not-zip", "the file is compressed with gzip, and no zip file")
 	}
-	return broken("not-zip", "the file is no zip file")
+	return broken("package/not-zip", "the file is no zip file")
 }
 
 // central reads the central directory.
@@ -256,7 +256,7 @@ func parseCentral(b []byte) (record, error) {
 		return r, e
 	}
 	if disk := u16(b[34:]); disk != 0 && disk != 0xffff {
-		return r, broken("damaged", "the archive is one of several volumes")
+		return r, broken("package/damaged", "the archive is one of several volumes")
 	}
 	return r, nil
 }
@@ -366,7 +366,7 @@ func overlap(records []record, directory int64) error {
 			next = sorted[i+1].header
 		}
 		if r.end > next {
-			e := broken("overlap", "entries of the archive overlap: their sizes are not those of what they hold")
+			e := broken("package/overlap", "entries of the archive overlap: their sizes are not those of what they hold")
 			e.entry, e.hint = r.name, "pack it again with an ordinary program"
 			return e
 		}

@@ -26,6 +26,7 @@ given up is never used for something else.
 | ` + "`document/…`" + ` | whether a file can be read at all | every command that reads one |
 | ` + "`project/…`" + ` | the settings of a project and the files around them | every command that works on a project |
 | ` + "`module/…`" + ` | what the registry says of a module's template fragment | ` + "`cfn validate`" + ` and ` + "`cfn package`" + ` |
+| ` + "`package/…`" + ` | what the registry says of a package as a whole | ` + "`cfn submit`" + ` and ` + "`cfn serve`" + ` |
 | ` + "`schema/…`" + ` | what the registry and the official tool say of a schema | ` + "`cfn validate`" + `, and every command that needs a sound schema |
 | ` + "`lint/…`" + ` | what they let through; upper-case names are those of AWS's resource-schema-guard-rail | ` + "`cfn validate`" + ` |
 | ` + "`breaking/…`" + ` | changes between two versions that can hurt somebody; upper-case names as above | ` + "`cfn diff`" + ` |
@@ -107,7 +108,7 @@ func TestExplanations(t *testing.T) {
 		}
 	}
 	comment := regexp.MustCompile(`(?m)(^|\s)//.*$`)
-	literal := regexp.MustCompile(`"((?:document|project|module|schema|lint|breaking|compatible|inputs|overrides|invoke|drift|smithy)/[A-Za-z0-9-]+)"`)
+	literal := regexp.MustCompile(`"((?:document|project|module|package|schema|lint|breaking|compatible|inputs|overrides|invoke|drift|smithy)/[A-Za-z0-9-]+)"`)
 	member := regexp.MustCompile(`\bID: *"([^"/]+/[^"]+)"`) // of any namespace
 	files := 0
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
