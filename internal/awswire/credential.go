@@ -12,8 +12,11 @@ const (
 	algorithmV4A = "AWS4-ECDSA-P256-SHA256"
 )
 
-// scopePart is what each element of a credential is made of.
-var scopePart = regexp.MustCompile(`^[A-Za-z0-9_.+=@/-]{1,128}$`)
+// What the elements of a credential are made of: the key's id, and the others.
+var (
+	scopeKey  = regexp.MustCompile(`^[A-Za-z0-9_.+=@/-]{1,128}$`)
+	scopePart = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+)
 
 // maxAuthorization bounds the Authorization header and the credential of a presigned URL.
 const maxAuthorization = 8 << 10
@@ -128,10 +131,12 @@ func (c *credential) setScope(text string) error {
 		c.service = service
 	}
 	// These become parts of ARNs and keys of tables: only what names are made of.
-	for _, part := range append([]string{c.accessKeyID}, tail...) {
-		if !scopePart.MatchString(part) {
-			return incomplete("Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term.")
-		}
+	clean := scopeKey.MatchString(c.accessKeyID)
+	for _, part := range tail {
+		clean = clean && scopePart.MatchString(part)
+	}
+	if !clean {
+		return incomplete("Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term.")
 	}
 	return nil
 }

@@ -53,6 +53,7 @@ func TestIdentify(t *testing.T) {
 		{name: "not a credential, of JSON", authorization: "AWS4-HMAC-SHA256 Credential=x", amzTarget: "AmazonSSM.GetParameter", service: "ssm", code: "IncompleteSignatureException"},
 		{name: "twice", authorization: "AWS4-HMAC-SHA256 Credential=x, Credential=y", service: "s3", code: "AuthorizationHeaderMalformed"},
 		{name: "a region that is none", authorization: signed("AKIA", "eu<west", "cloudformation"), service: "cloudformation", code: "IncompleteSignature"},
+		{name: "a region like the key", authorization: signed("a.b", "a.b", "cloudformation"), service: "cloudformation", code: "IncompleteSignature"},
 		{name: "large", authorization: "AWS4-HMAC-SHA256 " + strings.Repeat("x", 9000), service: "s3", code: "AuthorizationHeaderMalformed"},
 		{name: "a large form", method: "POST", target: "/", form: "Action=" + strings.Repeat("x", 3<<20), service: "cloudformation", code: "RequestEntityTooLarge"},
 		{name: "many signed headers", authorization: "AWS4-HMAC-SHA256 Credential=AKIA/20261120/eu-west-1/s3/aws4_request, SignedHeaders=" + strings.Repeat("a;", 200) + "b, Signature=00", service: "s3", code: "AuthorizationHeaderMalformed",

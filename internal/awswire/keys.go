@@ -57,7 +57,7 @@ func ParseKeys(r io.Reader) (map[string]Key, error) {
 			return nil, fmt.Errorf("line %d: a key is ACCESS_KEY SECRET ACCOUNT, three words; here are %d", number, len(fields))
 		}
 		id, key := fields[0], Key{Secret: fields[1], Account: fields[2]}
-		if !scopePart.MatchString(id) || strings.Contains(id, "/") {
+		if !scopeKey.MatchString(id) || strings.Contains(id, "/") {
 			return nil, fmt.Errorf("line %d: the access key id may have letters, digits and - _ . = + @ only", number)
 		}
 		if !twelve.MatchString(key.Account) {

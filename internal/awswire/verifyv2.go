@@ -19,7 +19,7 @@ const algorithmV2 = "HMAC-SHA1"
 // presignedV2 parses AWSAccessKeyId, Expires and Signature of a URL.
 func presignedV2(query url.Values) (credential, bool, error) {
 	c := credential{algorithm: algorithmV2, presigned: true, service: "s3", accessKeyID: query.Get("AWSAccessKeyId"), signature: query.Get("Signature")}
-	if !scopePart.MatchString(c.accessKeyID) || c.signature == "" || query.Get("Expires") == "" {
+	if !scopeKey.MatchString(c.accessKeyID) || c.signature == "" || query.Get("Expires") == "" {
 		return c, false, Errorf("AccessDenied", http.StatusForbidden,
 			"Query-string authentication requires the Signature, Expires and AWSAccessKeyId parameters")
 	}
