@@ -99,3 +99,18 @@ func BenchmarkRegisterType(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkRegistration is until the version is there: three steps, each on the disk.
+func BenchmarkRegistration(b *testing.B) {
+	eachPlace(b, func(b *testing.B, g *rig) {
+		g.work()
+		g.packages.put("s3://b/m", modulePackage(b, "Acme::Bench::Part::MODULE"))
+		i := 0
+		for b.Loop() {
+			i++
+			caller := owner
+			caller.Account = fmt.Sprintf("%012d", i)
+			g.register(caller, schema.Module, "Acme::Bench::Part::MODULE", "s3://b/m")
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -181,8 +182,8 @@ func TestNextTokens(t *testing.T) {
 
 func TestListTypeRegistrations(t *testing.T) {
 	eachStore(t, func(t *testing.T, g *rig) {
-		now := time.Now()
-		g.config.Now = func() time.Time { now = now.Add(time.Millisecond); return now }
+		start, ticks := time.Now(), atomic.Int64{}
+		g.config.Now = func() time.Time { return start.Add(time.Duration(ticks.Add(1)) * time.Millisecond) }
 		var tokens []string
 		for i := range 7 {
 			tokens = append(tokens, g.request(owner, schema.Resource, fmt.Sprintf("Acme::Test::T%d", i%2), "s3://b/k"))

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -88,18 +89,20 @@ func (r *Registry) settle(ctx context.Context, row *registrationRow, err error) 
 
 // fetch copies the package into the blobs.
 func (r *Registry) fetch(ctx context.Context, row *registrationRow) error {
-	body, err := r.config.Packages.Fetch(ctx, ownerOf(row), row.PackageURL)
+	ctx, cancel := context.WithTimeout(ctx, r.config.StageTimeout)
+	defer cancel()
+	reader, err := r.config.Packages.Fetch(ctx, ownerOf(row), row.PackageURL)
 	if err != nil {
 		var refused *awswire.Error
-		if errors.As(err, &refused) {
+		if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError {
 			return failf("The package %s cannot be read: %s (%s)", placed(row.PackageURL), refused.Message, refused.Code)
 		}
 		return fmt.Errorf("fetch %s: %w", placed(row.PackageURL), err)
 	}
-	defer body.Close()
+	defer reader.Close()
 	most := r.config.Limits.Packed
 	var tooLarge *store.TooLargeError
-	blob, err := r.store.Blobs().Put(ctx, body, most)
+	blob, err := r.store.Blobs().Put(ctx, reader, most)
 	switch {
 	case errors.As(err, &tooLarge):
 		return failf("The package %s is larger than %d MiB.", placed(row.PackageURL), most>>20)
@@ -124,13 +127,13 @@ func (r *Registry) validate(ctx context.Context, row *registrationRow) error {
 
 // read reads the fetched package and makes the version out of it.
 func (r *Registry) read(ctx context.Context, row *registrationRow) (*versionRow, error) {
-	blob, size, err := r.store.Blobs().Open(ctx, row.PackageHash)
+	reader, size, err := r.store.Blobs().Open(ctx, row.PackageHash)
 	if err != nil {
 		return nil, fmt.Errorf("open the package %s: %w", placed(row.PackageURL), err)
 	}
-	defer blob.Close()
+	defer reader.Close()
 	kind := schema.Kind(row.Kind)
-	b, problems, err := bundle.Read(ctx, blob, size, bundle.Config{
+	b, problems, err := bundle.Read(ctx, reader, size, bundle.Config{
 		Label: labelOf(row.PackageURL), Kind: kind, TypeName: row.TypeName, Limits: r.config.Limits,
 	})
 	switch {
@@ -247,15 +250,40 @@ func (r *Registry) deploy(ctx context.Context, row *registrationRow) error {
 		return err
 	}
 	if v.Runtime != "" && r.config.Functions != nil {
-		err := r.config.Functions.Probe(ctx, functionOf(row, v))
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			return failf("The handler does not start: %s", diag.Cut(err.Error()))
+		if err := r.start(ctx, functionOf(row, v)); err != nil {
+			return err
 		}
 	}
 	return r.complete(ctx, row, v)
+}
+
+func (r *Registry) start(ctx context.Context, spec FunctionSpec) error {
+	bounded, cancel := context.WithTimeout(ctx, r.config.StageTimeout)
+	defer cancel()
+	err := r.config.Functions.Probe(bounded, spec)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case bounded.Err() != nil:
+		return failf("The handler is not ready for work after %s.", r.config.StageTimeout)
+	}
+	return failf("The handler does not start: %s", cutLines(err.Error()))
+}
+
+// cutLines shortens what a handler has to say to what a description has room for. The end
+// is what matters: an exception stands below its traceback.
+func cutLines(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) <= maxDescription {
+		return text
+	}
+	text = strings.ToValidUTF8(text[len(text)-maxDescription:], "")
+	if _, rest, ok := strings.Cut(text, "\n"); ok {
+		text = rest
+	}
+	return "…\n" + text
 }
 
 func functionOf(row *registrationRow, v *versionRow) FunctionSpec {

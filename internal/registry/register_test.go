@@ -20,6 +20,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/bundle"
+	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -519,5 +520,73 @@ func TestKeepsPackage(t *testing.T) {
 		bad := g.request(owner, schema.Resource, "Acme::Test::Thing", "s3://b/bad")
 		g.wait(owner, bad)
 		keeps(hashOf(bad), false)
+	})
+}
+
+// TestHandlerHangs: a handler that never gets ready does not hold a registration up.
+func TestHandlerHangs(t *testing.T) {
+	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	g.config.StageTimeout = 10 * time.Millisecond
+	g.probe = func(ctx context.Context, _ FunctionSpec) error { <-ctx.Done(); return ctx.Err() }
+	g.work()
+	g.packages.put("s3://b/k", resourcePackage(t, "Acme::Test::Thing", nil))
+	if out := g.register(owner, schema.Resource, "Acme::Test::Thing", "s3://b/k"); !strings.Contains(aws.ToString(out.Description), "not ready for work after 10ms") {
+		t.Errorf("%s: %s", out.ProgressStatus, aws.ToString(out.Description))
+	}
+}
+
+// TestLongFailures: of what a handler has to say, the end is told.
+func TestLongFailures(t *testing.T) {
+	text := cutLines(strings.Repeat("  File \"ä.py\", line 1\n", 1000) + "ImportError: no module named x\n")
+	if len(text) > maxDescription+len("…\n") || !strings.HasSuffix(text, "ImportError: no module named x") || !strings.HasPrefix(text, "…\n  File") {
+		t.Errorf("%d bytes: %.40q … %q", len(text), text, text[len(text)-40:])
+	}
+	list := diag.List{}
+	for i := range 1000 {
+		list.Add(diag.Problem{ID: "x", Message: fmt.Sprintf("problem %d is so long that not all of them have room", i)})
+	}
+	list.Add(diag.Problem{ID: "w", Severity: diag.Warning, Message: "a warning"})
+	told := describeProblems(list)
+	if len(told) > maxDescription+50 || !strings.Contains(told, "problem 0 ") || !strings.HasSuffix(told, " more") || strings.Contains(told, "warning") {
+		t.Errorf("%d bytes: … %q", len(told), told[max(0, len(told)-80):])
+	}
+}
+
+// TestRequiredTypes: what a module says it needs is told of it.
+func TestRequiredTypes(t *testing.T) {
+	const name = "Acme::Test::Part::MODULE"
+	eachStore(t, func(t *testing.T, g *rig) {
+		g.work()
+		document := moduleSchema(name)
+		g.packages.put("s3://b/m", zipOf(t, map[string]string{
+			".rpdk-config": jsonOf(t, map[string]any{"artifact_type": "MODULE", "typeName": name, "settings": map[string]any{}}),
+			"schema.json":  jsonOf(t, document),
+			"fragments/part.json": jsonOf(t, map[string]any{"Resources": map[string]any{
+				"Bucket": map[string]any{"Type": "AWS::S3::Bucket"},
+				"Own": map[string]any{"Type": "My::Own::Alias", "Metadata": map[string]any{
+					"PublisherId": "0123456789abcdef", "OriginalTypeName": "Initech::Store::Thing", "SupportMajorVersions": []int{2, 1},
+				}},
+				"Private": map[string]any{"Type": "Acme::Test::Thing"},
+			}}),
+		}))
+		if out := g.register(owner, schema.Module, name, "s3://b/m"); out.ProgressStatus != types.RegistrationStatusComplete {
+			t.Fatal(*out.Description)
+		}
+		out, err := g.DescribeType(t.Context(), owner, &cloudformation.DescribeTypeInput{Type: "MODULE", TypeName: aws.String(name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []any{map[string]any{
+			"TypeNameAlias": "My::Own::Alias", "OriginalTypeName": "Initech::Store::Thing", "PublisherId": "0123456789abcdef", "SupportedMajorVersions": []any{1.0, 2.0},
+		}}
+		answered := described(t, out)
+		if diff := cmp.Diff(want, answered["RequiredActivatedTypes"]); diff != "" {
+			t.Error(diff)
+		}
+		for _, absent := range []string{"ProvisioningType", "ExecutionRoleArn", "ConfigurationSchema", "LoggingConfig", "TypeTestsStatus", "IsActivated", "PublisherId"} {
+			if value, there := answered[absent]; there {
+				t.Errorf("of a module %s is told: %v", absent, value)
+			}
+		}
 	})
 }

@@ -48,6 +48,10 @@ type Config struct {
 	// fails, such as the network on the way to a package. Zero means 10 minutes.
 	Patience time.Duration
 
+	// StageTimeout bounds the fetching of a package, and how long a handler may take until
+	// it is ready for work. Zero means 5 minutes.
+	StageTimeout time.Duration
+
 	// TestConcurrency is how many tests run at the same time. Zero means 1.
 	TestConcurrency int
 
@@ -130,6 +134,9 @@ func New(config Config) *Registry {
 	}
 	if config.Patience == 0 {
 		config.Patience = 10 * time.Minute
+	}
+	if config.StageTimeout == 0 {
+		config.StageTimeout = 5 * time.Minute
 	}
 	if config.Limits.Packed == 0 {
 		config.Limits.Packed = 256 << 20
