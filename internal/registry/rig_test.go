@@ -84,16 +84,6 @@ func (g *rig) work() {
 	}
 }
 
-// restart is what follows a crash: the store is opened anew.
-func (g *rig) restart() {
-	g.t.Helper()
-	if err := g.store.Close(); err != nil {
-		g.t.Log("close:", err)
-	}
-	g.open()
-	g.work()
-}
-
 func (g *rig) Probe(ctx context.Context, spec FunctionSpec) error {
 	if g.probe == nil {
 		return nil
