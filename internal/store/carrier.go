@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -23,6 +25,7 @@ type carrier struct{ client *river.Client[*sql.Tx] }
 type carried struct {
 	WakeKind string `json:"kind"`
 	ID       string `json:"id"`
+	Given    int64  `json:"given"` // the wake-up's queued: microseconds since 1970
 }
 
 // Kind is River's name for what is carried.
@@ -98,12 +101,25 @@ func startCarrier(ctx context.Context, s *Store, run func(ctx context.Context, k
 func (c *carrier) give(ctx context.Context, rows []wakeup) error {
 	jobs := make([]river.InsertManyParams, len(rows))
 	for i, row := range rows {
-		jobs[i] = river.InsertManyParams{Args: carried{row.Kind, row.ID}}
+		jobs[i] = river.InsertManyParams{Args: carried{row.Kind, row.ID, row.Queued.UnixMicro()}}
 	}
 	if _, err := c.client.InsertMany(ctx, jobs); err != nil {
 		return fmt.Errorf("give wake-ups to River: %w", err)
 	}
 	return nil
+}
+
+// nextCarried is what River will hand out next, or the zero value.
+func (s *Store) nextCarried(ctx context.Context) (carried, error) {
+	var next carried
+	var args []byte
+	err := s.reader.NewRaw("SELECT args FROM river_job WHERE state = 'available' ORDER BY priority, scheduled_at, id LIMIT 1").Scan(ctx, &args)
+	if errors.Is(err, sql.ErrNoRows) {
+		return next, nil
+	} else if err != nil {
+		return next, fmt.Errorf("look into the queue of River: %w", err)
+	}
+	return next, json.Unmarshal(args, &next)
 }
 
 // stop takes no more, and waits for what runs.

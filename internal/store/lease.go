@@ -147,17 +147,11 @@ func (l *lease) beat(ctx context.Context) (taken int64, err error) {
 // meanwhile must not be taken from it.
 func (l *lease) takeOver(ctx context.Context) (taken int64, err error) {
 	err = l.db.RunInTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead}, func(ctx context.Context, tx bun.Tx) error {
-		buried, err := affected(tx.ExecContext(ctx, bury, l.store.config.Lease.Microseconds()))
-		if err != nil {
+		if _, err := tx.ExecContext(ctx, bury, l.store.config.Lease.Microseconds()); err != nil {
 			return err
 		}
-		if taken, err = affected(tx.ExecContext(ctx, inherit, l.store.Now())); err != nil {
-			return err
-		}
-		if buried > 0 { // what it had fetched from River, and not claimed, is lost
-			return l.store.ungive(ctx, tx)
-		}
-		return nil
+		taken, err = affected(tx.ExecContext(ctx, inherit, l.store.Now()))
+		return err
 	})
 	if isConflict(err) {
 		return 0, nil

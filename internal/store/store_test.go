@@ -20,14 +20,19 @@ import (
 // eachStore runs a test on every kind of database.
 func eachStore(t *testing.T, test func(t *testing.T, config Config)) {
 	t.Helper()
+	t.Parallel()
 	for _, place := range fixtures.Stores(t) {
-		t.Run(place.Name, func(t *testing.T) { test(t, Config{Dir: place.Dir, DSN: place.DSN}) })
+		t.Run(place.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, Config{Dir: place.Dir, DSN: place.DSN})
+		})
 	}
 }
 
 // postgres is for what only several nodes can do.
-func postgres(t testing.TB) Config {
+func postgres(t *testing.T) Config {
 	t.Helper()
+	t.Parallel()
 	return Config{DSN: fixtures.NeedPostgres(t)}
 }
 

@@ -17,9 +17,10 @@ import (
 //	NULL  set   0      its worker runs on that node
 //	set   set   0      its worker runs, and has to run once more
 type wakeup struct {
-	Kind string
-	ID   string
-	Due  Time
+	Kind   string
+	ID     string
+	Due    Time
+	Queued Time
 }
 
 // Wake has the worker of a kind look at id, at a time; the zero time means now. It
@@ -95,8 +96,7 @@ func (s *Store) unclaim(ctx context.Context, kind, id, node string, again Time, 
 }
 
 // due marks the wake-ups whose time has come as given to River, and returns them, the
-// most urgent first. What River was given very long ago is given to it again, should all
-// else have failed. A wake-up that River holds twice runs once.
+// most urgent first.
 func (s *Store) due(ctx context.Context, limit int) ([]wakeup, error) {
 	lock := ""
 	if s.IsPostgres() {
@@ -105,17 +105,31 @@ func (s *Store) due(ctx context.Context, limit int) ([]wakeup, error) {
 	now := s.Now()
 	var rows []wakeup
 	err := s.writer.NewRaw(`UPDATE wakeups SET queued = ? WHERE (kind, id) IN (
-			SELECT kind, id FROM wakeups WHERE node = '' AND due <= ? AND (queued = 0 OR queued < ?)
-			ORDER BY due LIMIT ? ?) RETURNING kind, id`,
-		now, now, At(now.Add(-requeueAfter)), limit, bun.Safe(lock)).Scan(ctx, &rows)
+			SELECT kind, id FROM wakeups WHERE node = '' AND due <= ? AND queued = 0
+			ORDER BY due LIMIT ? ?) RETURNING kind, id, queued`,
+		now, now, limit, bun.Safe(lock)).Scan(ctx, &rows)
 	return rows, err
 }
 
-// ungive takes back the mark of due, when River could not be given something, or when the
-// node that fetched it from River may be dead.
-func (s *Store) ungive(ctx context.Context, db bun.IDB) error {
-	_, err := db.ExecContext(ctx, "UPDATE wakeups SET queued = 0 WHERE node = '' AND queued > 0")
-	return err
+// requeue finds the wake-ups that were given to River and lost on the way, by a node or
+// a connection that died between two steps, and has them given again. What River has
+// not handed out yet is not lost, however long the queue: it is handed out in the order
+// in which it was given. A wake-up that River holds twice runs once.
+func (s *Store) requeue(ctx context.Context) (found int64, err error) {
+	before := At(s.Now().Add(-lostAfter))
+	const lost = "node = '' AND queued > 0 AND queued < ?"
+	suspects, err := s.reader.NewSelect().TableExpr("wakeups").Where(lost, before).Exists(ctx)
+	if err != nil || !suspects {
+		return 0, err
+	}
+	next, err := s.nextCarried(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if given := time.UnixMicro(next.Given); next.Given > 0 && given.Add(-lostAfter).Before(before.Time) {
+		before = At(given.Add(-lostAfter))
+	}
+	return affected(s.writer.ExecContext(ctx, "UPDATE wakeups SET queued = 0 WHERE "+lost, before))
 }
 
 // nextDue is when the next wake-up has to be given to River, or zero.

@@ -389,7 +389,7 @@ func TestCloseWaits(t *testing.T) {
 
 func TestCloseCutsShort(t *testing.T) {
 	eachStore(t, func(t *testing.T, config Config) {
-		config.StopTimeout = 20 * time.Millisecond
+		config.StopTimeout = time.Second
 		s := open(t, config)
 		entered := make(chan struct{})
 		work(t, s, map[string]Worker{"k": func(ctx context.Context, _ string) (time.Time, error) {
@@ -511,6 +511,64 @@ func TestManyWriters(t *testing.T) {
 				t.Errorf("id %d: asked %d times, the last run saw %d", i, asked[i].Load(), answered[i].Load())
 			}
 		}
+	})
+}
+
+// TestLostOnTheWay takes from River what it was given, as a node or a connection that dies
+// at the wrong moment does.
+func TestLostOnTheWay(t *testing.T) {
+	eachStore(t, func(t *testing.T, config Config) {
+		clock := newClock()
+		config.Now, config.Poll = clock.now, 5*time.Millisecond
+		s := open(t, config)
+		wake(t, s, "k", "id", time.Time{})
+		if rows, err := s.due(t.Context(), 10); err != nil || len(rows) != 1 {
+			t.Fatalf("%d are due (%v)", len(rows), err)
+		}
+		clock.advance(lostAfter + time.Microsecond)
+		var r recorder
+		work(t, s, map[string]Worker{"k": r.work})
+		idle(t, s)
+		if got := r.seen(); !slices.Equal(got, []string{"id"}) {
+			t.Errorf("ran %q", got)
+		}
+	})
+}
+
+// TestLongQueueIsNotLost: what waits in River for hours is not given to it again.
+func TestLongQueueIsNotLost(t *testing.T) {
+	eachStore(t, func(t *testing.T, config Config) {
+		clock := newClock()
+		config.Now, config.Poll, config.Concurrency = clock.now, 2*time.Millisecond, 1
+		s := open(t, config)
+		entered, proceed := make(chan string, 10), make(chan struct{})
+		work(t, s, map[string]Worker{"k": func(_ context.Context, id string) (time.Time, error) {
+			entered <- id
+			<-proceed
+			return time.Time{}, nil
+		}})
+		wake(t, s, "k", "first", time.Time{})
+		<-entered
+		for i := range 5 {
+			wake(t, s, "k", fmt.Sprint(i), time.Time{})
+		}
+		jobs := func() int64 {
+			n, err := s.Read().NewSelect().TableExpr("river_job").Count(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		await(t, "all are in the queue", func() bool { return jobs() == 6 })
+		for range 5 {
+			clock.advance(time.Hour)
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := jobs(); n != 6 {
+			t.Errorf("River was given %d, want 6", n)
+		}
+		close(proceed)
+		idle(t, s)
 	})
 }
 

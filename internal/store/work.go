@@ -29,9 +29,8 @@ const (
 	// firstRetry and lastRetry bound the wait after a worker failed.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
-	// requeueAfter is when River is given again what it was given and did not run. It is
-	// long, for the queue may be.
-	requeueAfter = 10 * time.Minute
+	// lostAfter is how long a wake-up takes at most from River's queue to its worker.
+	lostAfter = 5 * time.Second
 	// batch is how many wake-ups River is given at once.
 	batch = 500
 )
@@ -130,21 +129,22 @@ func (d *dispatcher) ring() {
 // clock gives River what is due, when it is due.
 func (d *dispatcher) clock() {
 	s := d.store
-	timer := time.NewTimer(0)
+	timer, poll := time.NewTimer(0), time.NewTicker(s.config.Poll)
 	defer timer.Stop()
+	defer poll.Stop()
 	for {
 		select {
 		case <-d.ctx.Done():
 			return
 		case <-timer.C:
 		case <-d.bell:
+		case <-poll.C:
+			d.findLost()
 		}
 		wait := s.config.Poll
 		rows, err := s.due(d.ctx, batch)
 		if err == nil && len(rows) > 0 {
-			if err = d.carrier.give(d.ctx, rows); err != nil {
-				err = errors.Join(err, s.ungive(context.WithoutCancel(d.ctx), s.writer))
-			}
+			err = d.carrier.give(d.ctx, rows)
 		}
 		if err == nil && len(rows) == batch {
 			wait = 0
@@ -155,6 +155,16 @@ func (d *dispatcher) clock() {
 			s.logger.WarnContext(d.ctx, "wake-ups cannot be looked at; trying again", "error", s.explain(err))
 		}
 		timer.Reset(wait)
+	}
+}
+
+func (d *dispatcher) findLost() {
+	found, err := d.store.requeue(d.ctx)
+	switch {
+	case err != nil && d.ctx.Err() == nil:
+		d.store.logger.WarnContext(d.ctx, "lost wake-ups cannot be looked for; trying again", "error", d.store.explain(err))
+	case found > 0:
+		d.store.logger.InfoContext(d.ctx, "wake-ups were lost on their way and are sent again", "count", found)
 	}
 }
 
