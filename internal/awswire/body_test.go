@@ -93,7 +93,7 @@ func TestBodies(t *testing.T) {
 				}
 				defer body.Close()
 				payload, err := io.ReadAll(wrap(body))
-				if _, again := body.Read(make([]byte, 1)); err == nil && again != io.EOF || err != nil && again != err {
+				if _, again := body.Read(make([]byte, 1)); err == nil && !errors.Is(again, io.EOF) || err != nil && !errors.Is(again, err) {
 					t.Errorf("%v after %v", again, err)
 				}
 				return string(payload), body.Checksums(), err

@@ -379,7 +379,7 @@ func numberOf(v reflect.Value) float64 {
 // shown is what a message says of a value: 'text', '[a, b]' for a list of scalars, and
 // nothing for what is secret or has no short text. It ends with a blank unless empty.
 func shown(sh *shape, v reflect.Value, secret bool) string {
-	text := ""
+	var text string
 	switch {
 	case secret:
 		return ""

@@ -369,10 +369,9 @@ func wholeNumber(text string, bits int) (int64, bool) {
 func writeJSON(b *bytes.Buffer, sh *shape, v reflect.Value) error {
 	v, ok := sh.get(v)
 	if !ok {
-		switch sh.kind {
-		case kindString:
+		if sh.kind == kindString && !sh.pointer {
 			b.WriteString(`""`) // an element of a list that is the empty string
-		default:
+		} else {
 			b.WriteString("null")
 		}
 		return nil

@@ -97,7 +97,7 @@ func TestEveryOperationOfTheSDK(t *testing.T) {
 				HTTPClient:  exchange,
 				Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
 				APIOptions: []func(*middleware.Stack) error{func(s *middleware.Stack) error {
-					s.Initialize.Remove("OperationInputValidation") //nolint:errcheck // not every operation has it
+					s.Initialize.Remove("OperationInputValidation") // not every operation has it
 					return nil
 				}},
 			}

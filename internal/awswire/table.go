@@ -243,7 +243,7 @@ func (t *Table) handle(r *http.Request, caller Caller) (name string, body []byte
 func call(ctx context.Context, o *operation, caller Caller, in any) (out any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			if v == http.ErrAbortHandler {
+			if cause, ok := v.(error); ok && errors.Is(cause, http.ErrAbortHandler) {
 				panic(v)
 			}
 			err = fmt.Errorf("operation %s panicked: %v\n%s", o.Name, v, debug.Stack())

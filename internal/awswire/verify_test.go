@@ -311,7 +311,7 @@ func TestVerifyUploadsOfTheSDK(t *testing.T) {
 			if stream {
 				options = append(options, s3.WithAPIOptions(v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware))
 			}
-			client.PutObject(context.Background(), in, options...) //nolint:errcheck // the server tells
+			client.PutObject(context.Background(), in, options...) // the server tells
 			if err := server.errs[0]; err != nil || server.payloads[0] != payload {
 				t.Errorf("%q, unsigned %v: %v, %d bytes", algorithm, stream, err, len(server.payloads[0]))
 			}
@@ -516,8 +516,8 @@ func TestUnsigned(t *testing.T) {
 func TestVerifyKeepsTheBody(t *testing.T) {
 	server := newSignedServer(t, &awswire.Verifier{Keys: map[string]awswire.Key{"123456789012": {Secret: "secret"}}, MaxBody: 1000})
 	client := cloudformation.NewFromConfig(config(server.URL))
-	client.ValidateTemplate(t.Context(), &cloudformation.ValidateTemplateInput{TemplateBody: aws.String("abc")})                     //nolint:errcheck // the server tells
-	client.ValidateTemplate(t.Context(), &cloudformation.ValidateTemplateInput{TemplateBody: aws.String(strings.Repeat("x", 1000))}) //nolint:errcheck // the server tells
+	client.ValidateTemplate(t.Context(), &cloudformation.ValidateTemplateInput{TemplateBody: aws.String("abc")})                     // the server tells
+	client.ValidateTemplate(t.Context(), &cloudformation.ValidateTemplateInput{TemplateBody: aws.String(strings.Repeat("x", 1000))}) // the server tells
 	if server.errs[0] != nil || server.payloads[0] != "Action=ValidateTemplate&TemplateBody=abc&Version=2010-05-15" {
 		t.Errorf("%v, %q", server.errs[0], server.payloads[0])
 	}
