@@ -19,6 +19,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -161,13 +162,10 @@ func (c *Console) route() {
 		{"GET /events", c.followChanges},
 		{"GET /contract", c.page(c.showContract)},
 		{"GET /assets/{file}", c.sendAsset},
-		{"/", c.page(c.notFound)},
+		{"GET /", c.page(c.notFound)},
 	} {
-		method, path, found := cutMethod(r.pattern)
-		if found {
-			method += " "
-		}
-		c.routes.HandleFunc(method+Prefix+path, r.serve)
+		method, path, _ := strings.Cut(r.pattern, " ")
+		c.routes.HandleFunc(method+" "+Prefix+path, r.serve)
 	}
 	c.routes.Handle(Prefix, http.RedirectHandler(Prefix+"/", http.StatusFound))
 }
@@ -222,7 +220,7 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, p *page, status
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // a reader that is gone
+	_, _ = w.Write(visible(b.Bytes())) // a reader that is gone
 }
 
 // caller is who asks the registry on behalf of a page.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -170,25 +171,33 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, p *page, err erro
 	c.render(w, r, p, told.Status, p.faultBody(told))
 }
 
-// bounded cuts a text that is too long to be shown, and drops control characters but for
-// line breaks and tabs, and the marks that turn text around.
+// bounded cuts a text that is too long to be shown, and makes it visible.
 func bounded(text string, most int) string {
 	cut := len(text) > most
 	if cut {
 		text = strings.ToValidUTF8(text[:most], "")
 	}
 	if strings.IndexFunc(text, hiding) >= 0 || !utf8.ValidString(text) {
-		text = strings.Map(func(r rune) rune {
-			if hiding(r) {
-				return -1
-			}
-			return r
-		}, strings.ToValidUTF8(text, "\uFFFD"))
+		text = string(visible([]byte(text)))
 	}
 	if cut {
 		text += " …"
 	}
 	return text
+}
+
+// visible drops what a text must not hide: control characters but for line breaks and
+// tabs, and the marks that turn the direction of text around. Every page goes through it.
+func visible(text []byte) []byte {
+	if utf8.Valid(text) && bytes.IndexFunc(text, hiding) < 0 {
+		return text
+	}
+	return bytes.Map(func(r rune) rune {
+		if hiding(r) {
+			return -1
+		}
+		return r
+	}, bytes.ToValidUTF8(text, []byte("\uFFFD")))
 }
 
 func hiding(r rune) bool {
@@ -217,14 +226,6 @@ func value[T any](p *T) T {
 		return zero
 	}
 	return *p
-}
-
-func cutMethod(pattern string) (method, path string, found bool) {
-	method, path, found = strings.Cut(pattern, " ")
-	if !found {
-		return "", pattern, false
-	}
-	return method, path, true
 }
 
 // assetVersions names each asset by its content, so that browsers keep it as long as it

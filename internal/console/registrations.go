@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -20,7 +21,7 @@ type registration struct {
 	Kind, TypeName string
 	Version        string
 	Stage          string // in words, "" if unknown
-	Reason         string // the description, bounded
+	Reason         string // the rest of the description, bounded
 }
 
 // registrationsView is the list of registrations.
@@ -89,7 +90,9 @@ func describeRegistration(token string, d *cloudformation.DescribeTypeRegistrati
 		arn = value(d.TypeArn)
 	}
 	g.Kind, g.TypeName, g.Version = readTypeARN(arn)
-	g.Stage = stageOf(g.Reason)
+	if m := stagePattern.FindStringSubmatch(g.Reason); m != nil {
+		g.Stage, g.Reason = stages[m[1]], g.Reason[len(m[0]):]
+	}
 	return g
 }
 
@@ -110,15 +113,11 @@ func readTypeARN(arn string) (kind, name, version string) {
 	return strings.ToUpper(path[1]), strings.ReplaceAll(path[2], "-", "::"), version
 }
 
-// stageOf says what a registration is doing by the stage that its description names.
-func stageOf(description string) string {
-	for _, s := range []choice{{"FETCH_STAGE", "fetching the package"}, {"VALIDATION_STAGE", "validating the package"}, {"DEPLOY_STAGE", "starting the handler"}} {
-		if strings.Contains(description, s.Value) {
-			return s.Label
-		}
-	}
-	return ""
-}
+// stagePattern is how the service begins the description of a registration.
+var stagePattern = regexp.MustCompile(`^Deployment is currently in ([A-Z_]+) of status [A-Z_]+;\s*`)
+
+// stages say what a registration does in each of them.
+var stages = map[string]string{"FETCH_STAGE": "fetching the package", "VALIDATION_STAGE": "validating the package", "DEPLOY_STAGE": "starting the handler"}
 
 // refused tells whether the registry answered, but not with what was asked for.
 func refused(err error) bool {

@@ -43,7 +43,7 @@ type schemaView struct {
 type crumb struct{ Name, Link string }
 
 // maxRaw is how much of a schema a page shows as it is. Larger ones can be downloaded.
-const maxRaw = 512 << 10
+const maxRaw = 256 << 10
 
 func (c *Console) showSchema(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	h, err := c.head(r, p, "schema")

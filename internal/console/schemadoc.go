@@ -389,7 +389,7 @@ func (r *schemaReader) constraints(target *document.Value) (facts []fact, values
 		facts = append(facts, fact{n.name, text + n.exact})
 	}
 	if v := target.Get("insertionOrder"); v != nil && v.Kind == document.Bool && !v.Bool {
-		facts = append(facts, fact{"order", "does not matter"})
+		facts = append(facts, fact{"order", "any"})
 	}
 	if v := target.Get("additionalProperties"); v != nil && v.Kind == document.Bool && v.Bool {
 		facts = append(facts, fact{"other properties", "allowed"})
@@ -436,10 +436,17 @@ func literal(v *document.Value) string {
 	return bounded(string(v.AppendJSON(nil)), 1000)
 }
 
-// search finds the properties whose path has a text in it, and tells whether it went
-// through all.
+// search finds the properties whose name has a text in it, or whose path does if the text
+// has a dot or a slash. A definition that is used in several places is found in the first.
+// all is false if there may be more.
 func (r *schemaReader) search(text string) (hits []*property, all bool) {
-	text = strings.ToLower(text)
+	text = strings.ToLower(strings.ReplaceAll(strings.Trim(text, "/"), "/", "."))
+	matches := func(p *property) bool {
+		if strings.Contains(text, ".") {
+			return strings.Contains(strings.ToLower(p.Dotted()), text)
+		}
+		return strings.Contains(strings.ToLower(p.Name), text)
+	}
 	seen := map[*document.Value]bool{}
 	level := []*property{{node: r.Root}}
 	for len(level) > 0 {
@@ -454,7 +461,7 @@ func (r *schemaReader) search(text string) (hits []*property, all bool) {
 				if r.tired() {
 					return hits, false
 				}
-				if strings.Contains(strings.ToLower(child.Dotted()), text) {
+				if matches(child) {
 					if len(hits) == maxHits {
 						return hits, false
 					}

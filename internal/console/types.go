@@ -31,7 +31,7 @@ const (
 // The kinds and shelves that a list can be narrowed to.
 var (
 	kinds   = []choice{{"", "All"}, {"RESOURCE", "Resources"}, {"MODULE", "Modules"}, {"HOOK", "Hooks"}}
-	shelves = []choice{{"", "In this account"}, {"registered", "Registered"}, {"activated", "Activated"}, {"public", "Public"}}
+	shelves = []choice{{"", "In account"}, {"registered", "Registered"}, {"activated", "Activated"}, {"public", "Public"}}
 )
 
 // A choice is one of several links.

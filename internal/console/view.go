@@ -79,7 +79,7 @@ func parts(name string) []string {
 		case strings.HasPrefix(name[i:], "::"):
 			end = i + 2
 			i++
-		case name[i] == '_' || name[i] == '/' || name[i] == '.' || name[i] == '-':
+		case name[i] == ':' || name[i] == '_' || name[i] == '/' || name[i] == '.' || name[i] == '-':
 			end = i + 1
 		}
 		if end > 0 && end < len(name) {
@@ -201,6 +201,14 @@ func (v *testView) shares() []bar {
 		left += width
 	}
 	return bars
+}
+
+// suiteTally says how many tests a suite has.
+func suiteTally(s suite) string {
+	if s.Broken == 0 {
+		return count(len(s.Tests), "test")
+	}
+	return count(len(s.Tests), "test") + ", " + itoa(s.Broken) + " not passed"
 }
 
 // suiteName is a suite as a title.

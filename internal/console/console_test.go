@@ -1,0 +1,519 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"go.uber.org/goleak"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var _ Registry = (*registry.Registry)(nil)
+
+// get asks for a page below the prefix.
+func get(t testing.TB, c http.Handler, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	c.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:4566"+Prefix+path, nil))
+	return w
+}
+
+const clusterPath = "/types/RESOURCE/MongoDB::Atlas::Cluster"
+
+// allPages are addresses of every page.
+var allPages = []string{
+	"/", "/?q=clus", "/?kind=HOOK", "/?shelf=public", "/?shelf=activated", "/?deprecated=1", "/?in=123456789012/us-east-1",
+	clusterPath, clusterPath + "/schema", clusterPath + "/schema?at=/ReplicationSpecs/*/AdvancedRegionConfigs", clusterPath + "/schema?q=region",
+	clusterPath + "/compare", clusterPath + "/compare?from=00000003&to=00000002", clusterPath + "/logs", clusterPath + "/logs?q=error",
+	"/types/HOOK/Acme::Security::Encryption", "/types/HOOK/Acme::Security::Encryption/schema", "/types/MODULE/Acme::Net::Vpc::MODULE", "/types/MODULE/Acme::Net::Vpc::MODULE/schema",
+	"/types/RESOURCE/Acme::Mail::List", "/types/RESOURCE/Example::Mail::List?publisher=c830e97710da0c9954d80ba8df021e5439e7134b", "/types/RESOURCE/Acme::Queue::Thing",
+	"/types/RESOURCE/Acme::Tasks::Definition/schema", "/registrations", "/tests", "/tests?kind=RESOURCE&type=MongoDB::Atlas::Cluster", "/tests/run-1", "/tests/run-2", "/logs", "/logs?group=/aws/lambda/other", "/contract",
+}
+
+func TestPages(t *testing.T) {
+	f, logs := world(t)
+	c := newConsole(t, f, logs)
+	for _, test := range []struct {
+		path   string
+		status int
+		want   []string
+		not    []string
+	}{
+		{"/", 200, []string{"MongoDB::<wbr>Atlas::<wbr>Cluster", "Acme::<wbr>Tasks::<wbr>Definition", "starting the handler", `placeholder="Search by name"`, `data-changes="/_cfn/events"`, "000000000000 · eu-central-1"}, []string{"Example::<wbr>Mail::<wbr>List</a>", "cfn env"}},
+		{"/?q=CLUSTER", 200, []string{"MongoDB::<wbr>Atlas"}, []string{"Acme::<wbr>Tasks"}},
+		{"/?q=zzz", 200, []string{"No type has <q>zzz</q> in its name"}, nil},
+		{"/?kind=MODULE", 200, []string{"Acme::<wbr>Net"}, []string{"Acme::<wbr>Tasks"}},
+		{"/?shelf=activated", 200, []string{"alias of Example::Mail::List"}, []string{"Acme::<wbr>Net"}},
+		{"/?shelf=public", 200, []string{"publisher=c830e97710da0c9954d80ba8df021e5439e7134b"}, []string{"Acme::<wbr>Net"}},
+		{"/?kind=THING", 400, []string{"No such list"}, nil},
+		{"/?next=nonsense", 400, []string{"does not continue a list"}, nil},
+		{"/?in=somewhere", 400, []string{"No such place"}, nil},
+		{"/?in=123456789012/us-east-1", 200, []string{"eval &#34;$(cfn env)&#34;", "cfn submit --set-default", `value="123456789012/us-east-1" selected`}, nil},
+		{clusterPath, 200, []string{"00000004", "not tested", "Make default", "Execution role", "mongodb-<wbr>atlas-", "resolve:secretsmanager", "href=\"https://github.com/mongodb/", `rel="noopener noreferrer external"`}, []string{"geheim", "javascript:", "Activate"}},
+		{clusterPath + "?v=00000009", 404, []string{"There is no such type here", "TypeNotFoundException"}, nil},
+		{"/types/RESOURCE/No::Such::Type", 404, []string{"The type &#39;No::Such::Type&#39; cannot be found."}, nil},
+		{"/types/THING/No::Such::Type", 404, []string{"no such kind"}, nil},
+		{"/types/RESOURCE/Acme::Queue::Thing", 200, []string{"No version of this type has been registered yet", "thing.zip!/schema.json:12:3", "validating the package"}, []string{"Deployment is currently"}},
+		{"/types/RESOURCE/Example::Mail::List?publisher=c830e97710da0c9954d80ba8df021e5439e7134b", 200, []string{"Activate in this account"}, []string{"Versions of"}},
+		{"/types/RESOURCE/Acme::Mail::List", 200, []string{"Deactivate", "Original name"}, []string{"Activate in this account", "Deregister"}},
+		{clusterPath + "/schema", 200, []string{"primary identifier", "create-only", "read-only", "required", `id="p-ReplicationSpecs.*.AdvancedRegionConfigs.*.RegionName"`, `<option value="00000003"`, "secretsmanager:GetSecretValue", `<i class="k">&#34;typeName&#34;</i>`}, nil},
+		{clusterPath + "/schema?at=/ReplicationSpecs/*/AdvancedRegionConfigs", 200, []string{"list of advancedRegionConfig", "RegionName", `aria-current="true"`}, []string{"BackupEnabled"}},
+		{clusterPath + "/schema?at=/Nothing", 404, []string{"has no property /Nothing"}, nil},
+		{clusterPath + "/schema?at=Nothing", 404, []string{"has no property Nothing"}, nil},
+		{clusterPath + "/schema?q=regionname", 200, []string{"1 property with", "RegionName"}, nil},
+		{clusterPath + "/compare", 200, []string{"The two schemas mean the same", `<option value="00000003" selected`}, nil},
+		{clusterPath + "/compare?from=00000002&to=00000003", 200, []string{"/properties/PitWasEnabled", "breaking/PR001", "templates that set the property are refused"}, nil},
+		{clusterPath + "/compare?from=00000002&to=00000019", 404, nil, nil},
+		{"/types/HOOK/Acme::Security::Encryption/schema", 200, []string{"MinKeyLength", "from 128", "AWS::S3::Bucket", "s3:GetBucketEncryption"}, nil},
+		{"/registrations", 200, []string{"In progress", "Failed", "Complete", "fetching", "thing.zip"}[:3], nil},
+		{"/tests", 200, []string{"/_cfn/tests/run-2", "2 failed, 3 passed, 2 skipped"}, nil},
+		{"/tests/run-2", 200, []string{"The handlers break the contract", `href="/_cfn/contract#create.read"`, "/Title", `<div class="want">&#34;first&#34;</div>`, "the password is &lt;hidden&gt;", "Core suite", "2 min 0 s"}, nil},
+		{"/tests/run-1", 200, []string{"The handlers keep the contract"}, nil},
+		{"/tests/run-9", 404, []string{"There is no such test run"}, nil},
+		{clusterPath + "/logs", 200, []string{`data-events="/_cfn/logs/events?group=%2Faws%2Flambda%2Fmongodb-atlas-cluster-logs&amp;after=`, `<span class="f2 bold">ERROR</span>`, "groups/&lt;script&gt;alert(1)&lt;/script&gt;", "Refresh"}, nil},
+		{clusterPath + "/logs?q=retrying", 200, []string{"retrying in 2 s"}, []string{"RequestId"}},
+		{"/logs", 200, []string{"group=%2Faws%2Flambda%2Fother"}, nil},
+		{"/logs?group=/aws/lambda/other", 200, []string{"Nothing has been written yet"}, nil},
+		{"/contract", 200, []string{`id="create.applied"`}, nil},
+		{"/nothing", 404, []string{"There is no such page"}, nil},
+	} {
+		t.Run(test.path, func(t *testing.T) {
+			w := get(t, c, test.path)
+			if w.Code != test.status {
+				t.Errorf("status %d, want %d", w.Code, test.status)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(w.Body.String(), want) {
+					t.Errorf("%q is missing", want)
+				}
+			}
+			for _, not := range test.not {
+				if strings.Contains(w.Body.String(), not) {
+					t.Errorf("%q is there", not)
+				}
+			}
+			if t.Failed() && testing.Verbose() {
+				t.Log(w.Body)
+			}
+		})
+	}
+}
+
+var inside = regexp.MustCompile(`(?i)<style|<script>|\sstyle="|\son[a-z]+="|<iframe|<base|javascript:|src="[^/]|src="//|<link[^>]*href="[^/]`)
+
+// TestAllPages holds what is the same for all: headers, no inline code, nothing from
+// elsewhere, valid references within the page.
+func TestAllPages(t *testing.T) {
+	f, logs := world(t)
+	c := newConsole(t, f, logs)
+	ids := regexp.MustCompile(`\sid="([^"]*)"`)
+	for _, path := range allPages {
+		w := get(t, c, path)
+		if w.Code != http.StatusOK {
+			t.Errorf("%s: status %d", path, w.Code)
+		}
+		page := w.Body.String()
+		if found := inside.FindString(page); found != "" {
+			t.Errorf("%s: %q", path, found)
+		}
+		seen := map[string]bool{}
+		for _, m := range ids.FindAllStringSubmatch(page, -1) {
+			if seen[m[1]] {
+				t.Errorf("%s: the id %s stands twice", path, m[1])
+			}
+			seen[m[1]] = true
+		}
+		for name, want := range map[string]string{
+			"Content-Type": "text/html; charset=utf-8", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store",
+			"Referrer-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			if got := w.Header().Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", path, name, got, want)
+			}
+		}
+		csp := w.Header().Get("Content-Security-Policy")
+		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "form-action 'self'", "script-src 'self'", "style-src 'self'"} {
+			if !strings.Contains(csp, want) || strings.Contains(csp, "unsafe") {
+				t.Errorf("%s: the policy is %s", path, csp)
+			}
+		}
+		for _, secret := range []string{"geheim", `"Retries": 3`} {
+			if strings.Contains(page, secret) {
+				t.Errorf("%s: shows %s", path, secret)
+			}
+		}
+	}
+	if len(f.calls) > 0 {
+		t.Errorf("looking at pages changed something: %v", f.calls)
+	}
+}
+
+func TestAssets(t *testing.T) {
+	f, logs := world(t)
+	c := newConsole(t, f, logs)
+	page := get(t, c, "/").Body.String()
+	for _, name := range []string{"console.css", "console.js", "icon.svg"} {
+		address := regexp.MustCompile(`/assets/` + regexp.QuoteMeta(name) + `\?v=[0-9a-f]+`).FindString(page)
+		w := get(t, c, address)
+		if w.Code != 200 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") || w.Body.Len() == 0 {
+			t.Errorf("%s: status %d, %v", address, w.Code, w.Header())
+		}
+		if w := get(t, c, "/assets/"+name+"?v=other"); w.Header().Get("Cache-Control") != "no-cache" {
+			t.Errorf("%s of another version may be kept", name)
+		}
+		if external := regexp.MustCompile(`url\(|@import|https?://[^w]`).FindString(w.Body.String()); external != "" {
+			t.Errorf("%s: %s", name, external)
+		}
+	}
+	for _, path := range []string{"/assets/none.js", "/assets/..%2fconsole.go"} {
+		if w := get(t, c, path); w.Code != http.StatusNotFound {
+			t.Errorf("%s: status %d", path, w.Code)
+		}
+	}
+	if w := get(t, c, ""); w.Code != http.StatusFound || w.Header().Get("Location") != "/_cfn/" {
+		t.Errorf("without a slash: %d %s", w.Code, w.Header())
+	}
+}
+
+// TestHostileText: what schemas, handlers and registrations say is text, wherever it stands.
+func TestHostileText(t *testing.T) {
+	hostile := `"'><script>alert(1)</script><img src=x onerror=alert(1)>` + "\u202e\x00\x1b[2J`" + `<u>` + "`" + ` javascript:alert(1) [x](javascript:alert(1)) http://<b>`
+	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\x00", `\u0000`, "\x1b", `\u001b`, "\u202e", `\u202e`).Replace(hostile)
+	text := `{"typeName":"` + quoted + `","description":"` + quoted + `","sourceUrl":"javascript:alert(1)","properties":{"` + quoted + `":{"type":"string","description":"` + quoted + `","pattern":"` + quoted + `","enum":["` + quoted + `"],"default":"` + quoted + `"},
+		"B":{"$ref":"#/definitions/` + quoted + `"}},"definitions":{"` + quoted + `":{"type":"object","title":"` + quoted + `","properties":{"` + quoted + `":{"type":"array","items":{"type":"` + quoted + `"}}}}},
+		"handlers":{"create":{"permissions":["` + quoted + `"]},"` + quoted + `":{"permissions":[]}},"primaryIdentifier":["/properties/` + quoted + `"],"oneOf":[{"required":["` + quoted + `"]}]}`
+	name := url.PathEscape(hostile)
+	f := &fakeRegistry{
+		types: []*fakeType{{
+			place: home, kind: "RESOURCE", name: hostile, description: hostile, provisioning: types.ProvisioningTypeFullyMutable, standard: "2", source: "javascript:alert(1)", docs: "data:text/html,<script>", role: hostile, group: hostile,
+			versions: []fakeVersion{{id: "1", schema: `{"typeName":"A::B::C","properties":{"` + quoted + `2":{"type":"string"}}}`}, {id: "2", schema: text}},
+		}},
+		registrations: []fakeRegistration{{home, "t", "RESOURCE", hostile, "1", types.RegistrationStatusInProgress, hostile}, {home, "u", "RESOURCE", hostile, "1", types.RegistrationStatusFailed, hostile}},
+		configuration: `{"` + quoted + `":"` + quoted + `"}`,
+		runs:          []registry.TestRun{{ID: "r", TypeName: hostile, Version: hostile, Description: hostile, Status: types.TypeTestsStatus(hostile)}},
+		reports: map[string][]byte{"r": []byte(`{"tests":[{"id":"` + quoted + `","suite":"` + quoted + `","outcome":"failed","message":"` + quoted + `","clause":"` + quoted + `","clauses":["` + quoted + `"],"more":[{"message":"` + quoted + `"}],
+			"differences":[{"pointer":"` + quoted + `","kind":"` + quoted + `","want":"` + quoted + `","got":{"` + quoted + `":1}}],"calls":[{"action":"` + quoted + `","status":"` + quoted + `","message":"` + quoted + `"}],"log":"` + quoted + `"}],"leftBehind":["` + quoted + `"]}`)},
+	}
+	logs := &fakeLogs{groups: map[string][]LogLine{}}
+	logs.write(hostile, hostile)
+	c := newConsole(t, f, logs)
+	for _, path := range []string{
+		"/", "/?q=" + url.QueryEscape("script"), "/?q=" + url.QueryEscape(hostile), "/types/RESOURCE/" + name, "/types/RESOURCE/" + name + "/schema", "/types/RESOURCE/" + name + "/schema?at=/B", "/types/RESOURCE/" + name + "/schema?q=script",
+		"/types/RESOURCE/" + name + "/compare", "/types/RESOURCE/" + name + "/logs", "/tests", "/tests/r", "/registrations", "/logs?group=" + url.QueryEscape(hostile), "/logs", "/?done=" + url.QueryEscape(hostile),
+		"/types/RESOURCE/" + name + "?v=" + url.QueryEscape(hostile), "/types/RESOURCE/" + name + "/schema?at=" + url.QueryEscape("/"+hostile),
+	} {
+		w := get(t, c, path)
+		if w.Code != http.StatusOK && w.Code != http.StatusNotFound {
+			t.Errorf("%s: status %d", path, w.Code)
+		}
+		page := w.Body.String()
+		for _, bad := range []string{"<script>", "<img", "<u>", "<b>al", "\u202e", "\x00", "\x1b", `href="javascript`, `href="data`, "about:invalid"} {
+			if i := strings.Index(page, bad); i >= 0 {
+				t.Errorf("%s: %q stands in the page: …%s…", path, bad, page[max(0, i-80):min(len(page), i+80)])
+			}
+		}
+	}
+}
+
+// submit sends a form as a page of the console does, changed by the test.
+func submit(t *testing.T, c http.Handler, path string, form url.Values, change func(*http.Request)) *httptest.ResponseRecorder {
+	t.Helper()
+	page := get(t, c, clusterPath)
+	token := regexp.MustCompile(`name="token" value="([0-9a-f]+)"`).FindStringSubmatch(page.Body.String())
+	if token == nil {
+		t.Fatal("the page has no form")
+	}
+	values := url.Values{"token": {token[1]}}
+	for k, v := range form {
+		values[k] = v
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:4566"+Prefix+path, strings.NewReader(values.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Origin", "http://127.0.0.1:4566")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	for _, cookie := range page.Result().Cookies() {
+		if cookie.SameSite != http.SameSiteStrictMode || !cookie.HttpOnly || cookie.Path != Prefix {
+			t.Errorf("the cookie is %v", cookie)
+		}
+		r.AddCookie(cookie)
+	}
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	c.ServeHTTP(w, r)
+	return w
+}
+
+func TestForms(t *testing.T) {
+	const mail = "/types/RESOURCE/Example::Mail::List"
+	for _, test := range []struct {
+		path     string
+		form     url.Values
+		want     string
+		location string
+	}{
+		{clusterPath + "/default", url.Values{"version": {"00000003"}}, "default RESOURCE MongoDB::Atlas::Cluster 00000003 in 000000000000/us-east-1", "/_cfn" + clusterPath + "?done=default"},
+		{clusterPath + "/test", url.Values{"version": {"00000003"}}, "test RESOURCE MongoDB::Atlas::Cluster 00000003", "/_cfn" + clusterPath + "?done=testing"},
+		{clusterPath + "/deregister", url.Values{"version": {"00000003"}}, "deregister RESOURCE MongoDB::Atlas::Cluster 00000003", "/_cfn" + clusterPath + "?done=deregistered"},
+		{clusterPath + "/deregister", nil, "deregister RESOURCE MongoDB::Atlas::Cluster ", "/_cfn/?done=removed"},
+		{mail + "/activate", url.Values{"publisher": {"p"}, "alias": {"My::Mail::List"}, "autoupdate": {"1"}}, "activate RESOURCE Example::Mail::List of p as My::Mail::List, updates true", "/_cfn/types/RESOURCE/My::Mail::List?done=activated"},
+		{mail + "/activate", url.Values{"publisher": {"p"}}, "activate RESOURCE Example::Mail::List of p as , updates false", "/_cfn" + mail + "?done=activated"},
+		{mail + "/deactivate", nil, "deactivate RESOURCE Example::Mail::List", "/_cfn/?done=deactivated"},
+	} {
+		f, logs := world(t)
+		c := newConsole(t, f, logs)
+		w := submit(t, c, test.path, test.form, nil)
+		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != test.location {
+			t.Errorf("%s: %d to %s, want %s", test.path, w.Code, w.Header().Get("Location"), test.location)
+		}
+		if !slices.Equal(f.calls, []string{test.want}) {
+			t.Errorf("%s: %q, want %q", test.path, f.calls, test.want)
+		}
+		f.refusal = awswire.Errorf("CFNRegistryException", 400, "This type has more than one <active> version.")
+		w = submit(t, c, test.path, test.form, nil)
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "more than one &lt;active&gt; version") || !strings.Contains(w.Body.String(), "CFNRegistryException") {
+			t.Errorf("%s refused: %d", test.path, w.Code)
+		}
+		if w := get(t, c, strings.TrimPrefix(test.location, Prefix)); w.Code == 200 && !strings.Contains(w.Body.String(), `role="status">The `) {
+			t.Errorf("%s: the page does not say what was done", test.location)
+		}
+		// Looking at the address of an action does nothing.
+		if w := get(t, c, test.path); w.Code != http.StatusMethodNotAllowed && w.Code != http.StatusNotFound {
+			t.Errorf("GET %s: %d", test.path, w.Code)
+		}
+	}
+}
+
+func TestForgedForms(t *testing.T) {
+	f, logs := world(t)
+	c := newConsole(t, f, logs)
+	other := newConsole(t, f, logs)
+	set := func(pairs ...string) func(*http.Request) {
+		return func(r *http.Request) {
+			for i := 0; i < len(pairs); i += 2 {
+				if pairs[i+1] == "" {
+					r.Header.Del(pairs[i])
+				} else {
+					r.Header.Set(pairs[i], pairs[i+1])
+				}
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		form   url.Values
+		change func(*http.Request)
+		status int
+	}{
+		"no cookie":          {nil, set("Cookie", ""), 403},
+		"cookie of another":  {nil, set("Cookie", cookieName+"=00000000000000000000000000000000"), 403},
+		"no token":           {url.Values{"token": {""}}, nil, 403},
+		"other token":        {url.Values{"token": {strings.Repeat("0", 64)}}, nil, 403},
+		"token is cookie":    {url.Values{"token": {"00000000000000000000000000000000"}}, set("Cookie", cookieName+"=00000000000000000000000000000000"), 403},
+		"nobody":             {url.Values{"token": {c.sign("nobody")}}, set("Cookie", ""), 403},
+		"other origin":       {nil, set("Origin", "http://evil.example"), 403},
+		"other port":         {nil, set("Origin", "http://127.0.0.1:3000"), 403},
+		"null origin":        {nil, set("Origin", "null"), 403},
+		"other scheme":       {nil, set("Origin", "ftp://127.0.0.1:4566"), 403},
+		"cross-site":         {nil, set("Sec-Fetch-Site", "cross-site"), 403},
+		"same-site":          {nil, set("Sec-Fetch-Site", "same-site"), 403},
+		"neither is told":    {nil, set("Sec-Fetch-Site", "", "Origin", ""), 403},
+		"only origin":        {nil, set("Sec-Fetch-Site", ""), 303},
+		"only site":          {nil, set("Origin", ""), 303},
+		"too large":          {url.Values{"x": {strings.Repeat("x", maxForm)}}, nil, 413},
+		"no form":            {nil, func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, 403},
+		"malformed":          {nil, func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("a=%zz")) }, 400},
+		"token in the query": {url.Values{"token": {""}}, func(r *http.Request) { r.URL.RawQuery = "token=" + c.sign("x") }, 403},
+	} {
+		f.calls = nil
+		w := submit(t, c, clusterPath+"/default", mergeForm(url.Values{"version": {"00000003"}}, test.form), test.change)
+		if w.Code != test.status || (len(f.calls) > 0) != (test.status == 303) {
+			t.Errorf("%s: status %d, %v; want %d", name, w.Code, f.calls, test.status)
+		}
+	}
+	// A page of another server, or of this one before it was started anew.
+	page := get(t, other, clusterPath)
+	token := regexp.MustCompile(`name="token" value="([0-9a-f]+)"`).FindStringSubmatch(page.Body.String())[1]
+	w := submit(t, c, clusterPath+"/default", url.Values{"token": {token}}, set("Cookie", page.Result().Cookies()[0].String()))
+	if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "reload the page") {
+		t.Errorf("a form of another server: %d", w.Code)
+	}
+}
+
+func mergeForm(a, b url.Values) url.Values {
+	for k, v := range b {
+		a[k] = v
+	}
+	return a
+}
+
+// TestForeignReads: pages of other origins may link here, and nothing else.
+func TestForeignReads(t *testing.T) {
+	f, logs := world(t)
+	c := newConsole(t, f, logs)
+	for _, test := range []struct {
+		site, mode, dest, method string
+		status                   int
+	}{
+		{"none", "navigate", "document", "GET", 200},
+		{"same-origin", "cors", "empty", "GET", 200},
+		{"", "", "", "GET", 200},
+		{"cross-site", "navigate", "document", "GET", 200},
+		{"cross-site", "navigate", "iframe", "GET", 403},
+		{"cross-site", "no-cors", "image", "GET", 403},
+		{"same-site", "cors", "empty", "GET", 403},
+		{"cross-site", "navigate", "document", "POST", 403},
+		{"same-origin", "cors", "empty", "PUT", 405},
+		{"same-origin", "cors", "empty", "DELETE", 405},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), test.method, "http://127.0.0.1:4566"+Prefix+clusterPath, nil)
+		for name, value := range map[string]string{"Sec-Fetch-Site": test.site, "Sec-Fetch-Mode": test.mode, "Sec-Fetch-Dest": test.dest} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		w := httptest.NewRecorder()
+		c.ServeHTTP(w, r)
+		if w.Code != test.status {
+			t.Errorf("%v: status %d", test, w.Code)
+		}
+	}
+}
+
+// TestFailures: what fails inside is logged, not shown.
+func TestFailures(t *testing.T) {
+	f, _ := world(t)
+	f.broken = errors.New("disk geheim is full")
+	var log strings.Builder
+	c := New(Config{Registry: f, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	t.Cleanup(c.Close)
+	w := get(t, c, "/")
+	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "geheim") || !strings.Contains(log.String(), "disk geheim is full") {
+		t.Errorf("status %d, log %q", w.Code, log.String())
+	}
+	id := regexp.MustCompile(`under the request ([0-9a-f]{16})`).FindStringSubmatch(w.Body.String())
+	if id == nil || !strings.Contains(log.String(), id[1]) {
+		t.Errorf("page and log do not belong together: %v, %s", id, log.String())
+	}
+	if w := get(t, c, "/logs"); !strings.Contains(w.Body.String(), "keeps no logs") {
+		t.Error("without logs the page does not say so")
+	}
+}
+
+// many is a registry with n types in all three lists.
+func many(n int) *fakeRegistry {
+	f := &fakeRegistry{}
+	for i := range n {
+		provisioning := []types.ProvisioningType{types.ProvisioningTypeFullyMutable, types.ProvisioningTypeImmutable, types.ProvisioningTypeFullyMutable, types.ProvisioningTypeNonProvisionable}[i%4]
+		f.types = append(f.types, &fakeType{
+			place: home, kind: "RESOURCE", name: fmt.Sprintf("Acme::Service%03d::Thing%05d", i/100, i), description: "One of many things that a large company has.", provisioning: provisioning, standard: "00000001",
+			versions: []fakeVersion{{id: "00000001", schema: `{"typeName":"A::B::C"}`}},
+		})
+	}
+	return f
+}
+
+var (
+	rowPattern  = regexp.MustCompile(`href="/_cfn/types/RESOURCE/([^"/]*)" data-row`)
+	nextPattern = regexp.MustCompile(`href="([^"]*)" rel="next"`)
+)
+
+// TestPaging walks through long lists: every type stands on one page, in order.
+func TestPaging(t *testing.T) {
+	const n = 1237
+	c := newConsole(t, many(n), nil)
+	for _, search := range []string{"", "thing00", "SERVICE003", "7"} {
+		var names []string
+		pages := 0
+		for path := "/?q=" + search; path != ""; pages++ {
+			page := get(t, c, path).Body.String()
+			rows := rowPattern.FindAllStringSubmatch(page, -1)
+			for _, m := range rows {
+				names = append(names, m[1])
+			}
+			path = ""
+			if next := nextPattern.FindStringSubmatch(page); next != nil {
+				if len(rows) != pageSize {
+					t.Errorf("search %q: a page has %d types", search, len(rows))
+				}
+				path = strings.TrimPrefix(strings.ReplaceAll(next[1], "&amp;", "&"), Prefix)
+			}
+		}
+		want := 0
+		for i := range n {
+			if strings.Contains(strings.ToLower(fmt.Sprintf("Acme::Service%03d::Thing%05d", i/100, i)), strings.ToLower(search)) {
+				want++
+			}
+		}
+		if len(names) != want || !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != want {
+			t.Errorf("search %q: %d types on %d pages, want %d", search, len(names), pages, want)
+		}
+	}
+}
+
+// TestRealRegistry: the pages work over the registry that is served.
+func TestRealRegistry(t *testing.T) {
+	for _, place := range fixtures.Stores(t) {
+		t.Run(place.Name, func(t *testing.T) {
+			s, err := store.Open(t.Context(), store.Config{Dir: place.Dir, DSN: place.DSN})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			c := New(Config{Registry: registry.New(registry.Config{Store: s}), Now: time.Now})
+			defer c.Close()
+			for path, want := range map[string]string{
+				"/": "No types yet", "/?shelf=public": "No types of this sort here", "/?shelf=activated&kind=HOOK": "No types of this sort here", "/?deprecated=1": "No types of this sort here", "/registrations": "Nothing has been registered here",
+				"/tests": "No tests have been run here", "/tests/x": "There is no such test run", "/types/RESOURCE/A1::B1::C1": "There is no such type here", "/types/RESOURCE/bad": "TypeName is invalid",
+			} {
+				if page := get(t, c, path).Body.String(); !strings.Contains(page, want) {
+					t.Errorf("%s does not say %q:\n%s", path, want, regexp.MustCompile(`(?s)<main.*</main>`).FindString(page))
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkTypesPage(b *testing.B) {
+	for _, path := range []string{"/", "/?q=thing099"} {
+		b.Run(path, func(b *testing.B) {
+			c := newConsole(b, many(10_000), nil)
+			for b.Loop() {
+				if w := get(b, c, path); w.Code != 200 {
+					b.Fatal(w.Code)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkPages(b *testing.B) {
+	f, logs := world(b)
+	c := newConsole(b, f, logs)
+	for _, path := range []string{clusterPath, clusterPath + "/schema", "/types/RESOURCE/Acme::Tasks::Definition/schema", clusterPath + "/compare?from=00000002&to=00000003", "/tests/run-2", clusterPath + "/logs"} {
+		b.Run(path, func(b *testing.B) {
+			for b.Loop() {
+				if w := get(b, c, path); w.Code != 200 {
+					b.Fatal(w.Code)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,428 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// A fakeRegistry answers as the registry does, from memory.
+type fakeRegistry struct {
+	mu            sync.Mutex
+	types         []*fakeType
+	registrations []fakeRegistration
+	configuration string
+	runs          []registry.TestRun
+	reports       map[string][]byte
+	listeners     map[chan registry.Change]bool
+	calls         []string // that changed something
+	refusal       error    // of everything that changes something
+	broken        error    // of everything
+}
+
+type fakeType struct {
+	place        Place
+	kind, name   string
+	description  string
+	provisioning types.ProvisioningType
+	versions     []fakeVersion
+	standard     string // the default version
+	publisher    string // "" of private types
+	activated    bool
+	original     string
+	role, group  string
+	source, docs string
+}
+
+type fakeVersion struct {
+	id, schema string
+	deprecated bool
+	tests      types.TypeTestsStatus
+}
+
+type fakeRegistration struct {
+	place             Place
+	token, kind, name string
+	version           string
+	status            types.RegistrationStatus
+	description       string
+}
+
+var home = Place{"000000000000", "us-east-1"}
+
+var then = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
+
+func (f *fakeRegistry) find(caller awswire.Caller, kind, name string) *fakeType {
+	for _, t := range f.types {
+		if t.kind == kind && t.name == name && (t.publisher != "" && !t.activated || t.place == (Place{caller.Account, caller.Region})) {
+			return t
+		}
+	}
+	return nil
+}
+
+func (f *fakeRegistry) ListTypes(_ context.Context, caller awswire.Caller, in *cloudformation.ListTypesInput) (*cloudformation.ListTypesOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken != nil {
+		return nil, f.broken
+	}
+	var all []types.TypeSummary
+	for _, t := range f.types {
+		public := t.publisher != "" && !t.activated
+		if public != (in.Visibility == types.VisibilityPublic) || !public && t.place != (Place{caller.Account, caller.Region}) {
+			continue
+		}
+		if in.Type != "" && string(in.Type) != t.kind || in.DeprecatedStatus == types.DeprecatedStatusDeprecated {
+			continue
+		}
+		if in.ProvisioningType != t.provisioning && !(in.ProvisioningType == "" && t.provisioning == types.ProvisioningTypeFullyMutable) {
+			continue
+		}
+		if in.Filters != nil && (in.Filters.Category == types.CategoryActivated) != t.activated {
+			continue
+		}
+		s := types.TypeSummary{Type: types.RegistryType(t.kind), TypeName: &t.name, Description: &t.description, LastUpdated: aws.Time(then), TypeArn: aws.String(arnOf(t, ""))}
+		if t.publisher == "" {
+			s.DefaultVersionId = &t.standard
+		} else {
+			s.PublisherId, s.IsActivated, s.LatestPublicVersion = &t.publisher, aws.Bool(t.activated), aws.String("1.2.0")
+		}
+		if t.original != "" {
+			s.OriginalTypeName = &t.original
+		}
+		all = append(all, s)
+	}
+	from, _ := strconv.Atoi(aws.ToString(in.NextToken))
+	size := int(aws.ToInt32(in.MaxResults))
+	out := &cloudformation.ListTypesOutput{TypeSummaries: all[min(from, len(all)):min(from+size, len(all))]}
+	if from+size < len(all) {
+		out.NextToken = aws.String(strconv.Itoa(from + size))
+	}
+	return out, nil
+}
+
+func arnOf(t *fakeType, version string) string {
+	arn := fmt.Sprintf("arn:aws:cloudformation:%s:%s:type/%s/%s", t.place.Region, t.place.Account, strings.ToLower(t.kind), strings.ReplaceAll(t.name, "::", "-"))
+	if version != "" {
+		arn += "/" + version
+	}
+	return arn
+}
+
+func (f *fakeRegistry) DescribeType(_ context.Context, caller awswire.Caller, in *cloudformation.DescribeTypeInput) (*cloudformation.DescribeTypeOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken != nil {
+		return nil, f.broken
+	}
+	t := f.find(caller, string(in.Type), aws.ToString(in.TypeName))
+	missing := awswire.Errorf("TypeNotFoundException", 404, "The type '%s' cannot be found.", aws.ToString(in.TypeName))
+	if t == nil {
+		return nil, missing
+	}
+	id := aws.ToString(in.VersionId)
+	if id == "" {
+		id = t.standard
+	}
+	i := slices.IndexFunc(t.versions, func(v fakeVersion) bool { return v.id == id })
+	if i < 0 {
+		return nil, missing
+	}
+	v := t.versions[i]
+	out := &cloudformation.DescribeTypeOutput{
+		Arn: aws.String(arnOf(t, v.id)), Type: in.Type, TypeName: in.TypeName, Description: &t.description, Schema: &v.schema, TimeCreated: aws.Time(then.Add(-30 * time.Hour)),
+		LastUpdated: aws.Time(then), Visibility: types.VisibilityPrivate, DeprecatedStatus: types.DeprecatedStatusLive, ProvisioningType: t.provisioning,
+		SourceUrl: &t.source, DocumentationUrl: &t.docs,
+	}
+	if t.publisher == "" {
+		out.DefaultVersionId, out.IsDefaultVersion = &t.standard, aws.Bool(v.id == t.standard)
+	} else {
+		out.PublisherId, out.IsActivated, out.PublicVersionNumber = &t.publisher, aws.Bool(t.activated), aws.String("1.2.0")
+		if !t.activated {
+			out.Visibility = types.VisibilityPublic
+		} else {
+			out.OriginalTypeName, out.AutoUpdate = &t.original, aws.Bool(true)
+		}
+	}
+	if in.VersionId != nil {
+		out.TypeTestsStatus = v.tests
+	}
+	if t.role != "" {
+		out.ExecutionRoleArn = &t.role
+	}
+	if t.group != "" {
+		out.LoggingConfig = &types.LoggingConfig{LogGroupName: &t.group}
+	}
+	return out, nil
+}
+
+func (f *fakeRegistry) ListTypeVersions(_ context.Context, caller awswire.Caller, in *cloudformation.ListTypeVersionsInput) (*cloudformation.ListTypeVersionsOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := f.find(caller, string(in.Type), aws.ToString(in.TypeName))
+	if t == nil {
+		return nil, awswire.Errorf("CFNRegistryException", 400, "there is no such type")
+	}
+	out := &cloudformation.ListTypeVersionsOutput{}
+	for _, v := range t.versions {
+		if v.deprecated == (in.DeprecatedStatus == types.DeprecatedStatusDeprecated) {
+			out.TypeVersionSummaries = append(out.TypeVersionSummaries, types.TypeVersionSummary{VersionId: aws.String(v.id), IsDefaultVersion: aws.Bool(v.id == t.standard), TimeCreated: aws.Time(then.Add(-time.Duration(len(t.versions)) * time.Hour))})
+		}
+	}
+	return out, nil
+}
+
+func (f *fakeRegistry) ListTypeRegistrations(_ context.Context, caller awswire.Caller, in *cloudformation.ListTypeRegistrationsInput) (*cloudformation.ListTypeRegistrationsOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := &cloudformation.ListTypeRegistrationsOutput{}
+	for _, g := range f.registrations {
+		if g.place == (Place{caller.Account, caller.Region}) && g.status == in.RegistrationStatusFilter && (in.TypeName == nil || *in.TypeName == g.name) {
+			out.RegistrationTokenList = append(out.RegistrationTokenList, g.token)
+		}
+	}
+	return out, nil
+}
+
+func (f *fakeRegistry) DescribeTypeRegistration(_ context.Context, _ awswire.Caller, in *cloudformation.DescribeTypeRegistrationInput) (*cloudformation.DescribeTypeRegistrationOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, g := range f.registrations {
+		if g.token == *in.RegistrationToken {
+			return &cloudformation.DescribeTypeRegistrationOutput{ProgressStatus: g.status, Description: &g.description, TypeVersionArn: aws.String(arnOf(&fakeType{place: g.place, kind: g.kind, name: g.name}, g.version))}, nil
+		}
+	}
+	return nil, awswire.Errorf("CFNRegistryException", 400, "no such token")
+}
+
+func (f *fakeRegistry) BatchDescribeTypeConfigurations(_ context.Context, _ awswire.Caller, in *cloudformation.BatchDescribeTypeConfigurationsInput) (*cloudformation.BatchDescribeTypeConfigurationsOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return &cloudformation.BatchDescribeTypeConfigurationsOutput{TypeConfigurations: []types.TypeConfigurationDetails{{
+		Alias: aws.String("default"), Configuration: &f.configuration, LastUpdated: aws.Time(then),
+	}}}, nil
+}
+
+func (f *fakeRegistry) did(format string, args ...any) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, fmt.Sprintf(format, args...))
+	return f.refusal
+}
+
+func (f *fakeRegistry) SetTypeDefaultVersion(_ context.Context, caller awswire.Caller, in *cloudformation.SetTypeDefaultVersionInput) (*cloudformation.SetTypeDefaultVersionOutput, error) {
+	err := f.did("default %s %s %s in %s/%s", in.Type, aws.ToString(in.TypeName), aws.ToString(in.VersionId), caller.Account, caller.Region)
+	if err == nil {
+		f.mu.Lock()
+		f.find(caller, string(in.Type), *in.TypeName).standard = *in.VersionId
+		f.mu.Unlock()
+	}
+	return &cloudformation.SetTypeDefaultVersionOutput{}, err
+}
+
+func (f *fakeRegistry) DeregisterType(_ context.Context, _ awswire.Caller, in *cloudformation.DeregisterTypeInput) (*cloudformation.DeregisterTypeOutput, error) {
+	return &cloudformation.DeregisterTypeOutput{}, f.did("deregister %s %s %s", in.Type, aws.ToString(in.TypeName), aws.ToString(in.VersionId))
+}
+
+func (f *fakeRegistry) TestType(_ context.Context, _ awswire.Caller, in *cloudformation.TestTypeInput) (*cloudformation.TestTypeOutput, error) {
+	return &cloudformation.TestTypeOutput{}, f.did("test %s %s %s", in.Type, aws.ToString(in.TypeName), aws.ToString(in.VersionId))
+}
+
+func (f *fakeRegistry) ActivateType(_ context.Context, _ awswire.Caller, in *cloudformation.ActivateTypeInput) (*cloudformation.ActivateTypeOutput, error) {
+	return &cloudformation.ActivateTypeOutput{}, f.did("activate %s %s of %s as %s, updates %v", in.Type, aws.ToString(in.TypeName), aws.ToString(in.PublisherId), aws.ToString(in.TypeNameAlias), aws.ToBool(in.AutoUpdate))
+}
+
+func (f *fakeRegistry) DeactivateType(_ context.Context, _ awswire.Caller, in *cloudformation.DeactivateTypeInput) (*cloudformation.DeactivateTypeOutput, error) {
+	return &cloudformation.DeactivateTypeOutput{}, f.did("deactivate %s %s", in.Type, aws.ToString(in.TypeName))
+}
+
+func (f *fakeRegistry) TestRuns(_ context.Context, _ awswire.Caller, q registry.TestQuery) ([]registry.TestRun, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []registry.TestRun
+	for _, r := range f.runs {
+		if (q.ID == "" || r.ID == q.ID) && (q.TypeName == "" || q.TypeName == r.TypeName) && len(out) < q.Limit {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+func (f *fakeRegistry) TestReport(_ context.Context, _ awswire.Caller, id string) ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.reports[id], nil
+}
+
+func (f *fakeRegistry) Subscribe(ctx context.Context) <-chan registry.Change {
+	channel := make(chan registry.Change, 8)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.listeners == nil {
+		f.listeners = map[chan registry.Change]bool{}
+	}
+	f.listeners[channel] = true
+	context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.listeners, channel)
+		close(channel)
+	})
+	return channel
+}
+
+// change does something and tells everybody.
+func (f *fakeRegistry) change(what func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	what()
+	for channel := range f.listeners {
+		channel <- registry.Change{Account: home.Account, Region: home.Region}
+	}
+}
+
+func (f *fakeRegistry) subscribers() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.listeners)
+}
+
+// fakeLogs are log groups in memory.
+type fakeLogs struct {
+	mu     sync.Mutex
+	groups map[string][]LogLine
+}
+
+func (f *fakeLogs) write(group, text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := len(f.groups[group]) + 1
+	f.groups[group] = append(f.groups[group], LogLine{ID: fmt.Sprintf("%08d", n), Time: then.Add(time.Duration(n) * 37 * time.Millisecond), Stream: "2026/11/20/[1]", Text: text})
+}
+
+func (f *fakeLogs) LogGroups(context.Context, Place) ([]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var names []string
+	for name := range f.groups {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (f *fakeLogs) LogLines(_ context.Context, _ Place, group, after string, limit int) ([]LogLine, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	lines := f.groups[group]
+	if after == "" {
+		return slices.Clone(lines[max(0, len(lines)-limit):]), nil
+	}
+	i, _ := slices.BinarySearchFunc(lines, after, func(l LogLine, id string) int { return strings.Compare(l.ID, id) })
+	if i < len(lines) && lines[i].ID == after {
+		i++
+	}
+	return slices.Clone(lines[i:min(len(lines), i+limit)]), nil
+}
+
+type fixedPlaces []Place
+
+func (f fixedPlaces) Places(context.Context) ([]Place, error) { return f, nil }
+
+// read reads a file of the fixtures.
+func read(t testing.TB, folder, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(fixtures.Dir(t, folder), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+const moduleSchema = `{"typeName":"Acme::Net::Vpc::MODULE","description":"A VPC.","properties":{"Parameters":{"type":"object","properties":{"Cidr":{"type":"object","properties":{"Type":{"type":"string"}}}}},"Resources":{"type":"object"}},"additionalProperties":true}`
+
+// world is a registry with something of everything, and logs.
+func world(t testing.TB) (*fakeRegistry, *fakeLogs) {
+	t.Helper()
+	report, err := os.ReadFile("../contract/testdata/report.json.golden") // what contract.WriteJSON writes
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := read(t, "schemas/third-party/mongodb", "mongodb-atlas-cluster.json")
+	older := strings.Replace(cluster, `"createOnlyProperties": [`, `"createOnlyProperties": [ "/properties/PitEnabled",`, 1)
+	older = strings.Replace(older, `"PitEnabled": {`, `"PitWasEnabled": {"type": "boolean", "description": "Older name."}, "PitEnabled": {`, 1)
+	trail := read(t, "schemas/aws", "aws-ecs-taskdefinition.json")
+	f := &fakeRegistry{
+		types: []*fakeType{
+			{place: home, kind: "HOOK", name: "Acme::Security::Encryption", description: "Every bucket has to be encrypted with a key of the team that owns it.", standard: "00000001", versions: []fakeVersion{{id: "00000001", schema: hookSchema, tests: types.TypeTestsStatusNotTested}}},
+			{place: home, kind: "RESOURCE", name: "Acme::Tasks::Definition", provisioning: types.ProvisioningTypeImmutable, description: "Resource Schema describing various properties for ECS TaskDefinition", standard: "00000001", versions: []fakeVersion{{id: "00000001", schema: trail, tests: types.TypeTestsStatusPassed}}},
+			{place: home, kind: "MODULE", name: "Acme::Net::Vpc::MODULE", description: "A VPC.", standard: "00000002", versions: []fakeVersion{{id: "00000002", schema: moduleSchema}}},
+			{
+				place: home, kind: "RESOURCE", name: "MongoDB::Atlas::Cluster", provisioning: types.ProvisioningTypeFullyMutable,
+				description: "The cluster resource provides access to your cluster configurations. The resource lets you create, edit and delete clusters. The resource requires your Project ID.",
+				standard:    "00000002", role: "arn:aws:iam::000000000000:role/mongodb-atlas-cluster-role-stack-ExecutionRole-1JX0AA3FB5GRT", group: "/aws/lambda/mongodb-atlas-cluster-logs",
+				source: "https://github.com/mongodb/mongodbatlas-cloudformation-resources/tree/master/cfn-resources/cluster", docs: "javascript:alert(1)",
+				versions: []fakeVersion{
+					{id: "00000001", schema: older, deprecated: true}, {id: "00000002", schema: older, tests: types.TypeTestsStatusPassed},
+					{id: "00000003", schema: cluster, tests: types.TypeTestsStatusFailed}, {id: "00000004", schema: cluster, tests: types.TypeTestsStatusNotTested},
+				},
+			},
+			{place: home, kind: "RESOURCE", name: "Acme::Mail::List", provisioning: types.ProvisioningTypeFullyMutable, publisher: "c830e97710da0c9954d80ba8df021e5439e7134b", activated: true, original: "Example::Mail::List", description: "A mailing list.", versions: []fakeVersion{{id: "", schema: `{"typeName":"Example::Mail::List","properties":{"Name":{"type":"string"}}}`}}},
+			{kind: "RESOURCE", name: "Example::Mail::List", provisioning: types.ProvisioningTypeFullyMutable, publisher: "c830e97710da0c9954d80ba8df021e5439e7134b", description: "A mailing list.", versions: []fakeVersion{{id: "", schema: `{"typeName":"Example::Mail::List","properties":{"Name":{"type":"string"}}}`}}},
+		},
+		registrations: []fakeRegistration{
+			{home, "6f5f0c2e-0c7c-4f0e-9df5-5b6dfb0a6a10", "RESOURCE", "MongoDB::Atlas::Cluster", "00000005", types.RegistrationStatusInProgress, "Deployment is currently in DEPLOY_STAGE of status IN_PROGRESS; "},
+			{home, "51f3a5a3-54f3-4ab2-8f3f-8d6c0a2a2f3d", "RESOURCE", "Acme::Queue::Thing", "00000001", types.RegistrationStatusFailed, "Deployment is currently in VALIDATION_STAGE of status FAILED; The package does not hold a valid schema:\nthing.zip!/schema.json:12:3: primaryIdentifier names /properties/Arn, which the schema does not define [schema/path]"},
+			{home, "3a2b1c0d-54f3-4ab2-8f3f-8d6c0a2a2f3d", "RESOURCE", "MongoDB::Atlas::Cluster", "00000004", types.RegistrationStatusComplete, "Deployment is currently in DEPLOY_STAGE of status COMPLETED; "},
+		},
+		configuration: `{"ApiKeys":{"PublicKey":"pk-geheim","PrivateKey":"{{resolve:secretsmanager:atlas:SecretString:key}}","Retries":3},"Regions":["eu-geheim-1"],"Debug":true}`,
+		runs: []registry.TestRun{
+			{ID: "run-2", Kind: schema.Resource, TypeName: "MongoDB::Atlas::Cluster", Version: "00000003", Status: types.TypeTestsStatusFailed, Description: "2 of 7 contract tests failed.", Passed: 3, Failed: 2, Skipped: 2, Started: then.Add(-time.Hour), Ended: then},
+			{ID: "run-1", Kind: schema.Resource, TypeName: "MongoDB::Atlas::Cluster", Version: "00000002", Status: types.TypeTestsStatusPassed, Passed: 41, Skipped: 3, Started: then.Add(-3 * time.Hour), Ended: then.Add(-2 * time.Hour)},
+		},
+		reports: map[string][]byte{"run-2": report},
+	}
+	logs := &fakeLogs{groups: map[string][]LogLine{"/aws/lambda/other": nil}}
+	group := "/aws/lambda/mongodb-atlas-cluster-logs"
+	for i := range 40 {
+		logs.write(group, fmt.Sprintf("\x1b[2mSTART\x1b[0m RequestId: 6f5f0c2e-0c7c-4f0e-9df5-%012d Version: $LATEST", i))
+		logs.write(group, `{"action":"CREATE","stage":"\u001b[32mpolling\u001b[0m","clusterName":"billing","state":"CREATING"}`)
+		if i%9 == 4 {
+			logs.write(group, "\x1b[1;31mERROR\x1b[0m the cluster \x1b[36mbilling\x1b[0m did not reach the state IDLE within 30 seconds: HTTP 503 from https://cloud.mongodb.example/api/atlas/v2/groups/<script>alert(1)</script>")
+		}
+		if i%11 == 3 {
+			logs.write(group, "\x1b[33mWARN\x1b[0m retrying in 2 s (attempt 2 of 5)")
+		}
+	}
+	return f, logs
+}
+
+const hookSchema = `{"typeName":"Acme::Security::Encryption","description":"Every bucket has to be encrypted.","typeConfiguration":{"properties":{"MinKeyLength":{"type":"integer","minimum":128,"description":"Bits."},"Exempt":{"type":"array","items":{"type":"string"},"uniqueItems":true}},"additionalProperties":false},"handlers":{"preCreate":{"targetNames":["AWS::S3::Bucket"],"permissions":[]},"preUpdate":{"targetNames":["AWS::S3::Bucket"],"permissions":["s3:GetBucketEncryption"]}},"additionalProperties":false}`
+
+// newConsole is a console over a world, which ends with the test.
+func newConsole(t testing.TB, f *fakeRegistry, logs Logs) *Console {
+	t.Helper()
+	c := New(Config{
+		Registry: f, Logs: logs, Places: fixedPlaces{{"000000000000", "eu-central-1"}, {"123456789012", "us-east-1"}},
+		Version: "0.6.0", Now: func() time.Time { return then.Add(13 * time.Minute) }, Poll: 20 * time.Millisecond,
+	})
+	t.Cleanup(c.Close)
+	return c
+}
