@@ -3,6 +3,8 @@ package registry
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -92,25 +94,23 @@ func (r *Registry) activatedVersions(ctx context.Context, caller awswire.Caller,
 type listed struct {
 	bun.BaseModel `bun:"table:publications,alias:p"`
 
-	Name             string     `bun:"name"`
-	Kind             string     `bun:"kind"`
-	PublisherID      string     `bun:"publisher_id"`
-	TypeName         string     `bun:"type_name"`
-	Description      string     `bun:"description"`
-	Major            int64      `bun:"major"`
-	Minor            int64      `bun:"minor"`
-	Patch            int64      `bun:"patch"`
-	IdentityProvider string     `bun:"identity_provider"`
-	Publisher        string     `bun:"publisher_account"`
-	AutoUpdate       bool       `bun:"auto_update"`
-	UpdatedAt        store.Time `bun:"updated_at"`
-	LatestMajor      int64      `bun:"latest_major"`
-	LatestMinor      int64      `bun:"latest_minor"`
-	LatestPatch      int64      `bun:"latest_patch"`
+	Name        string     `bun:"name"`
+	Kind        string     `bun:"kind"`
+	PublisherID string     `bun:"publisher_id"`
+	TypeName    string     `bun:"type_name"`
+	Description string     `bun:"description"`
+	Major       int64      `bun:"major"`
+	Minor       int64      `bun:"minor"`
+	Patch       int64      `bun:"patch"`
+	AutoUpdate  bool       `bun:"auto_update"`
+	UpdatedAt   store.Time `bun:"updated_at"`
+	LatestMajor int64      `bun:"latest_major"`
+	LatestMinor int64      `bun:"latest_minor"`
+	LatestPatch int64      `bun:"latest_patch"`
 }
 
-// listedColumns are those of publications and publishers.
-const listedColumns = "p.kind, p.publisher_id, p.type_name, p.description, p.major, p.minor, p.patch, b.identity_provider, b.account AS publisher_account"
+// listedColumns are those of publications.
+const listedColumns = "p.kind, p.publisher_id, p.type_name, p.description, p.major, p.minor, p.patch"
 
 func (l *listed) key() extensionKey {
 	return extensionKey{schema.Kind(l.Kind), l.PublisherID, l.TypeName}
@@ -122,13 +122,34 @@ func (l *listed) latest() publicVersion {
 	return publicVersion{l.LatestMajor, l.LatestMinor, l.LatestPatch}
 }
 
-// summary is what lists tell of every public extension.
-func (l *listed) summary() types.TypeSummary {
-	publisher := publisherRow{Account: l.Publisher}
-	return types.TypeSummary{
-		Type: types.RegistryType(l.Kind), Description: absent(l.Description),
-		PublisherId: &l.PublisherID, PublisherIdentity: types.IdentityProvider(l.IdentityProvider), PublisherName: aws.String(publisher.name()),
+// summariesOf makes what lists tell of every public extension. The publishers are looked up
+// on their own: joined, they would have the database sort what an index has in order.
+func (r *Registry) summariesOf(ctx context.Context, rows []listed) ([]types.TypeSummary, error) {
+	ids := map[string]bool{}
+	for i := range rows {
+		ids[rows[i].PublisherID] = true
 	}
+	publishers := map[string]publisherRow{}
+	if len(ids) > 0 {
+		var found []publisherRow
+		err := r.store.Read().NewSelect().Model(&found).Where("publisher_id IN (?)", bun.List(slices.Collect(maps.Keys(ids)))).Scan(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("look up publishers: %w", err)
+		}
+		for _, one := range found {
+			publishers[one.PublisherID] = one
+		}
+	}
+	summaries := make([]types.TypeSummary, len(rows))
+	for i := range rows {
+		row := &rows[i]
+		publisher := publishers[row.PublisherID]
+		summaries[i] = types.TypeSummary{
+			Type: types.RegistryType(row.Kind), Description: absent(row.Description),
+			PublisherId: &row.PublisherID, PublisherIdentity: types.IdentityProvider(publisher.IdentityProvider), PublisherName: absent(publisher.name()),
+		}
+	}
+	return summaries, nil
 }
 
 // publicSummaries lists what is public in the region: all of it, or with Category
@@ -139,8 +160,7 @@ func (r *Registry) publicSummaries(ctx context.Context, caller awswire.Caller, c
 	}
 	var rows []listed
 	query := r.store.Read().NewSelect().Model(&rows).ColumnExpr(listedColumns).
-		Join("JOIN publishers AS b ON b.publisher_id = p.publisher_id").
-		Where("p.region = ?", caller.Region).Where("p.latest").Order("p.type_name", "p.kind", "p.publisher_id")
+		Where("p.region = ?", caller.Region).Where("p.latest = ?", true).Order("p.type_name", "p.kind", "p.publisher_id")
 	if q.publisher != "" {
 		query = query.Where("p.publisher_id = ?", q.publisher)
 	}
@@ -158,10 +178,12 @@ func (r *Registry) publicSummaries(ctx context.Context, caller awswire.Caller, c
 	if err != nil {
 		return nil, err
 	}
-	summaries := make([]types.TypeSummary, len(rows))
+	summaries, err := r.summariesOf(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
 	for i := range rows {
 		row, s := &rows[i], &summaries[i]
-		*s = row.summary()
 		s.TypeName, s.TypeArn = &row.TypeName, aws.String(publicARN(caller, schema.Kind(row.Kind), row.PublisherID, row.TypeName).String())
 		version, activated := inUse[row.key()]
 		s.IsActivated = &activated
@@ -206,8 +228,7 @@ func (r *Registry) activatedSummaries(ctx context.Context, caller awswire.Caller
 		ColumnExpr("a.type_name AS name, a.auto_update, a.updated_at").
 		ColumnExpr("l.major AS latest_major, l.minor AS latest_minor, l.patch AS latest_patch").
 		Join("JOIN activations AS a ON a.publication_id = p.id").
-		Join("JOIN publications AS l ON l.region = p.region AND l.kind = p.kind AND l.publisher_id = p.publisher_id AND l.type_name = p.type_name AND l.latest").
-		Join("JOIN publishers AS b ON b.publisher_id = p.publisher_id").
+		Join("JOIN publications AS l ON l.region = p.region AND l.kind = p.kind AND l.publisher_id = p.publisher_id AND l.type_name = p.type_name AND l.latest = ?", true).
 		Where("a.account = ? AND a.region = ?", caller.Account, caller.Region).Order("a.type_name", "a.kind", "a.publisher_id")
 	if q.publisher != "" {
 		query = query.Where("a.publisher_id = ?", q.publisher)
@@ -218,10 +239,12 @@ func (r *Registry) activatedSummaries(ctx context.Context, caller awswire.Caller
 	if err := q.where(query, "a.type_name", "p.provisioning_type").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("list activated types: %w", err)
 	}
-	summaries := make([]types.TypeSummary, len(rows))
+	summaries, err := r.summariesOf(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
 	for i := range rows {
 		row, s := &rows[i], &summaries[i]
-		*s = row.summary()
 		s.TypeName, s.TypeArn = &row.Name, aws.String(privateARN(caller, schema.Kind(row.Kind), row.Name).String())
 		s.IsActivated, s.OriginalTypeName = aws.Bool(true), &row.TypeName
 		s.PublicVersionNumber, s.LatestPublicVersion = aws.String(row.public().String()), aws.String(row.latest().String())

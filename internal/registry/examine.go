@@ -155,6 +155,7 @@ func (r *Registry) contractConfig(ctx context.Context, caller awswire.Caller, ve
 	}
 	config := &contract.Config{
 		Schema: b.Schema, Inputs: *inputs, Seed: 1, Region: caller.Region, AccountID: caller.Account, Now: r.config.Now, HookTargets: targetsOf(b),
+		CleanupTimeout: cleanupTimeout,
 	}
 	if r.config.Credentials != nil {
 		config.Credentials = r.config.Credentials.For(caller, version.ExecutionRole)

@@ -110,7 +110,7 @@ func findPublication(ctx context.Context, db bun.IDB, region string, key extensi
 	row := &publicationRow{}
 	q := db.NewSelect().Model(row).Where("region = ? AND kind = ? AND publisher_id = ? AND type_name = ?", region, string(key.Kind), key.Publisher, key.TypeName)
 	if version == "" {
-		q = q.Where("latest")
+		q = q.Where("latest = ?", true)
 	} else if number, ok := versionNumber(version); ok {
 		q = q.Where("number = ?", number)
 	} else if v, ok := parsePublicVersion(version); ok {

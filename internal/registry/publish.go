@@ -177,7 +177,7 @@ func (r *Registry) requiredFor(ctx context.Context, tx *store.Tx, caller awswire
 // follow it.
 func (r *Registry) shelve(ctx context.Context, tx *store.Tx, caller awswire.Caller, row *publicationRow, version *versionRow) error {
 	_, err := tx.NewUpdate().Model((*publicationRow)(nil)).Set("latest = ?", false).
-		Where("region = ? AND kind = ? AND publisher_id = ? AND type_name = ? AND latest", row.Region, row.Kind, row.PublisherID, row.TypeName).Exec(ctx)
+		Where("region = ? AND kind = ? AND publisher_id = ? AND type_name = ? AND latest = ?", row.Region, row.Kind, row.PublisherID, row.TypeName, true).Exec(ctx)
 	var result sql.Result
 	if err == nil {
 		result, err = tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx)

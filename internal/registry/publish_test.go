@@ -51,7 +51,7 @@ func TestPublisher(t *testing.T) {
 			refused(t, err, codeRegistry, "You must accept the terms and conditions")
 		}
 		for connection, text := range map[string]string{
-			"arn:aws:iam::123456789012:role/x": "is not the ARN of a connection, as in arn:aws:codestar-connections:eu-west-1:123456789012:connection/ID.",
+			"arn:aws:iam::123456789012:role/x":                                 "is not the ARN of a connection, as in arn:aws:codestar-connections:eu-west-1:123456789012:connection/ID.",
 			"arn:aws:codestar-connections:eu-west-1:210987654321:connection/9": "belongs to another account",
 		} {
 			_, err = s.RegisterPublisher(ctx, owner, &cloudformation.RegisterPublisherInput{AcceptTermsAndConditions: aws.Bool(true), ConnectionArn: &connection})

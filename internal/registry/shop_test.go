@@ -70,12 +70,14 @@ func (s *shop) Function(_ context.Context, spec FunctionSpec) (invoke.Function, 
 	return &keeper{shop: s, things: map[string]map[string]any{}}, nil
 }
 
-// A keeper is the handler of a type with the properties Name, Size and Secret.
+// A keeper is the handler of a type with the properties Name, Size and Secret. It does one
+// thing at a time.
 type keeper struct {
 	shop *shop
 
 	mu     sync.Mutex
 	things map[string]map[string]any
+	cut    bool // a call that waited was cut short: the next ones do not wait
 }
 
 func (k *keeper) Call(ctx context.Context, payload []byte) ([]byte, error) {
@@ -83,10 +85,13 @@ func (k *keeper) Call(ctx context.Context, payload []byte) ([]byte, error) {
 	k.shop.calls++
 	block, wrong, say := k.shop.block, k.shop.wrong, k.shop.say
 	k.shop.mu.Unlock()
-	if block != nil {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if block != nil && !k.cut {
 		select {
 		case <-block:
 		case <-ctx.Done():
+			k.cut = true
 			return nil, ctx.Err()
 		}
 	}
@@ -97,8 +102,6 @@ func (k *keeper) Call(ctx context.Context, payload []byte) ([]byte, error) {
 	if err := json.Unmarshal(payload, &request); err != nil {
 		return nil, err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	return json.Marshal(k.answer(request.Action, request.RequestData.ResourceProperties, wrong, say))
 }
 

@@ -45,6 +45,9 @@ const (
 	maxTestDescription = 1024
 	// testQueue is how long a run waits until it looks again whether another one has ended.
 	testQueue = time.Second
+	// cleanupTimeout bounds how long a test that is cut short deletes what it has made. It
+	// is less than a store waits for its workers to end.
+	cleanupTimeout = 8 * time.Second
 	// maxReport bounds the report of a run, in bytes.
 	maxReport = 256 << 20
 )

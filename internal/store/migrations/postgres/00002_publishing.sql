@@ -1,7 +1,8 @@
 -- +goose Up
+-- As in 00001, what lists are in the order of is compared byte by byte.
 CREATE TABLE publishers (
     account TEXT NOT NULL PRIMARY KEY,
-    publisher_id TEXT NOT NULL,
+    publisher_id TEXT COLLATE "C" NOT NULL,
     identity_provider TEXT NOT NULL,
     connection_arn TEXT NOT NULL,
     created_at BIGINT NOT NULL
@@ -11,9 +12,9 @@ CREATE UNIQUE INDEX publishers_by_id ON publishers (publisher_id);
 CREATE TABLE publications (
     id TEXT NOT NULL PRIMARY KEY,
     region TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    publisher_id TEXT NOT NULL,
-    type_name TEXT NOT NULL,
+    kind TEXT COLLATE "C" NOT NULL,
+    publisher_id TEXT COLLATE "C" NOT NULL,
+    type_name TEXT COLLATE "C" NOT NULL,
     number BIGINT NOT NULL,
     major BIGINT NOT NULL,
     minor BIGINT NOT NULL,
@@ -43,12 +44,12 @@ CREATE INDEX publications_in_order ON publications (region, latest, type_name, k
 CREATE INDEX publications_by_package ON publications (package_hash);
 
 CREATE TABLE activations (
-    account TEXT NOT NULL,
+    account TEXT COLLATE "C" NOT NULL,
     region TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    type_name TEXT NOT NULL,
-    publisher_id TEXT NOT NULL,
-    original_type_name TEXT NOT NULL,
+    kind TEXT COLLATE "C" NOT NULL,
+    type_name TEXT COLLATE "C" NOT NULL,
+    publisher_id TEXT COLLATE "C" NOT NULL,
+    original_type_name TEXT COLLATE "C" NOT NULL,
     publication_id TEXT NOT NULL,
     auto_update BOOLEAN NOT NULL,
     execution_role TEXT NOT NULL,
@@ -68,8 +69,8 @@ CREATE TABLE test_runs (
     source_id TEXT NOT NULL,
     account TEXT NOT NULL,
     region TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    type_name TEXT NOT NULL,
+    kind TEXT COLLATE "C" NOT NULL,
+    type_name TEXT COLLATE "C" NOT NULL,
     version BIGINT NOT NULL,
     status TEXT NOT NULL,
     description TEXT NOT NULL,

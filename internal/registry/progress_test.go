@@ -1,0 +1,141 @@
+package registry
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+)
+
+func TestHandlerProgress(t *testing.T) {
+	const (
+		pending = types.OperationStatusPending
+		working = types.OperationStatusInProgress
+		success = types.OperationStatusSuccess
+		failed  = types.OperationStatusFailed
+	)
+	type report struct {
+		to, current types.OperationStatus
+		token       string
+		code        string // of the refusal, "" for none
+	}
+	eachStore(t, func(t *testing.T, g *rig) {
+		for name, reports := range map[string][]report{
+			"through":           {{to: working, current: pending}, {to: working, current: working}, {to: success, current: working}},
+			"at once":           {{to: success}},
+			"unchecked":         {{to: working}, {to: failed}},
+			"twice":             {{to: working, current: pending, token: "a"}, {to: working, current: pending, token: "a"}, {to: success, token: "b"}, {to: success, token: "b"}},
+			"another status":    {{to: success, current: working, code: codeStatusCheckFailed}, {to: working, current: pending}},
+			"back":              {{to: working}, {to: pending, code: codeInvalidTransition}},
+			"after success":     {{to: success}, {to: failed, code: codeInvalidTransition}, {to: success, token: "c", code: codeInvalidTransition}},
+			"to the beginning":  {{to: pending, code: codeInvalidTransition}},
+			"check comes first": {{to: success}, {to: working, current: pending, code: codeStatusCheckFailed}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				if err := g.BeginProgress(t.Context(), owner, name); err != nil {
+					t.Fatal(err)
+				}
+				last := pending
+				for i, r := range reports {
+					_, err := g.RecordHandlerProgress(t.Context(), owner, &cloudformation.RecordHandlerProgressInput{
+						BearerToken: &name, OperationStatus: r.to, CurrentOperationStatus: r.current, ClientRequestToken: absent(r.token), StatusMessage: aws.String("m"), ResourceModel: aws.String("{}"),
+					})
+					if r.code != "" {
+						refused(t, err, r.code, "")
+						continue
+					}
+					if last = r.to; err != nil {
+						t.Fatalf("report %d: %v", i, err)
+					}
+				}
+				progress, err := g.EndProgress(t.Context(), owner, name)
+				if err != nil || progress == nil || progress.Status != last {
+					t.Errorf("ended as %+v, %v; want %s", progress, err, last)
+				}
+				if again, err := g.EndProgress(t.Context(), owner, name); again != nil || err != nil {
+					t.Errorf("ended again as %+v, %v", again, err)
+				}
+			})
+		}
+	})
+}
+
+func TestHandlerProgressRefusals(t *testing.T) {
+	eachStore(t, func(t *testing.T, g *rig) {
+		if err := g.BeginProgress(t.Context(), owner, "bearer"); err != nil {
+			t.Fatal(err)
+		}
+		record := func(change func(*cloudformation.RecordHandlerProgressInput)) error {
+			in := &cloudformation.RecordHandlerProgressInput{BearerToken: aws.String("bearer"), OperationStatus: types.OperationStatusInProgress}
+			change(in)
+			_, err := g.RecordHandlerProgress(t.Context(), owner, in)
+			return err
+		}
+		for text, change := range map[string]func(*cloudformation.RecordHandlerProgressInput){
+			"BearerToken must be given":                        func(in *cloudformation.RecordHandlerProgressInput) { in.BearerToken = nil },
+			"The bearer token belongs to no running operation": func(in *cloudformation.RecordHandlerProgressInput) { in.BearerToken = aws.String("else") },
+			"OperationStatus must be one of":                   func(in *cloudformation.RecordHandlerProgressInput) { in.OperationStatus = "DONE" },
+			"CurrentOperationStatus must be one of":            func(in *cloudformation.RecordHandlerProgressInput) { in.CurrentOperationStatus = "DONE" },
+			"ErrorCode is not one":                             func(in *cloudformation.RecordHandlerProgressInput) { in.ErrorCode = "Oops" },
+			"StatusMessage must have at most 1024 characters": func(in *cloudformation.RecordHandlerProgressInput) {
+				in.StatusMessage = aws.String(strings.Repeat("ü", 1025))
+			},
+			"ResourceModel must have at most 16384 characters": func(in *cloudformation.RecordHandlerProgressInput) {
+				in.ResourceModel = aws.String(strings.Repeat("x", 16385))
+			},
+			"ClientRequestToken must have": func(in *cloudformation.RecordHandlerProgressInput) {
+				in.ClientRequestToken = aws.String(strings.Repeat("x", 129))
+			},
+		} {
+			refused(t, record(change), "ValidationError", text)
+		}
+		if _, err := g.RecordHandlerProgress(t.Context(), reader, &cloudformation.RecordHandlerProgressInput{
+			BearerToken: aws.String("bearer"), OperationStatus: types.OperationStatusInProgress,
+		}); err == nil {
+			t.Error("another account may report")
+		}
+		if err := record(func(in *cloudformation.RecordHandlerProgressInput) {
+			in.StatusMessage, in.ResourceModel = aws.String(strings.Repeat("ü", 1024)), aws.String(strings.Repeat("x", 16384))
+		}); err != nil {
+			t.Errorf("at the bounds: %v", err)
+		}
+
+		// What nobody ends is forgotten.
+		clock := time.Now()
+		g.config.Now = func() time.Time { return clock }
+		clock = clock.Add(progressLife + time.Hour)
+		if err := g.BeginProgress(t.Context(), owner, "later"); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, record(func(*cloudformation.RecordHandlerProgressInput) {}), "ValidationError", "belongs to no running operation")
+	})
+}
+
+// TestHandlerProgressAtOnce has several reports move an operation from the same status.
+func TestHandlerProgressAtOnce(t *testing.T) {
+	eachStore(t, func(t *testing.T, g *rig) {
+		if err := g.BeginProgress(t.Context(), owner, "bearer"); err != nil {
+			t.Fatal(err)
+		}
+		taken := 0
+		for _, err := range atOnce(8, func(ctx context.Context) error {
+			_, err := g.RecordHandlerProgress(ctx, owner, &cloudformation.RecordHandlerProgressInput{
+				BearerToken: aws.String("bearer"), OperationStatus: types.OperationStatusInProgress, CurrentOperationStatus: types.OperationStatusPending,
+			})
+			return err
+		}) {
+			if err == nil {
+				taken++
+			} else {
+				refused(t, err, codeStatusCheckFailed, "")
+			}
+		}
+		if taken != 1 {
+			t.Errorf("%d reports were taken, want 1", taken)
+		}
+	})
+}
