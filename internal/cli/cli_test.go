@@ -44,6 +44,7 @@ func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
 // the program for scripts that change PATH, and the command
 //
 //	exitcode N cfn ARGS…	runs cfn, which must end with this exit code
+//	aws VERB ARGS…	a stand-in for AWS: see awsCommand
 func TestScripts(t *testing.T) {
 	_, file, _, _ := runtime.Caller(0)
 	testscript.Run(t, testscript.Params{
@@ -64,6 +65,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitCode,
+			"aws":      awsCommand(),
 		},
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
 // A run function returns one of these, or any other error: that one is a failure of the
@@ -97,8 +98,12 @@ func (c *console) show(cmd *cobra.Command, err error, args []string) int {
 		hinted     *hintedError
 	)
 	hint := ""
-	if errors.As(err, &hinted) {
+	var notLocal *invoke.NotLocalError
+	switch {
+	case errors.As(err, &hinted):
 		hint = hinted.hint
+	case errors.As(err, &notLocal):
+		hint = notLocalHint
 	}
 	c.logger.Debug("Failed", "error", err)
 	switch {

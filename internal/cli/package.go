@@ -27,54 +27,11 @@ The archive is reproducible: the same files give the same bytes. It appears whol
 	return cmd
 }
 
-func newSubmit(c *console) *cobra.Command {
-	var opts struct {
-		dryRun, setDefault, noRole, useDocker, noDocker bool
-		endpoint, region, profile, role                 string
-	}
-	cmd := &cobra.Command{
-		Use:   "submit",
-		Short: "Register the extension (so far only --dry-run)",
-		Long: `Check the project and pack it, and register it with CloudFormation.
-
-Registering is not possible yet: it comes with the local registry. Until then cfn submit
-wants --dry-run, which leaves the archive <type-name>.zip in the working folder. The other
-options are read, and would matter for registering only.`,
-		Example: `  cfn submit --dry-run`,
-		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if opts.role != "" && opts.noRole {
-				return usagef("option --no-role: not allowed with --role-arn")
-			}
-			if opts.useDocker && opts.noDocker {
-				return usagef("option --no-docker: not allowed with --use-docker")
-			}
-			if !opts.dryRun {
-				return withHint(errors.New("registering extensions is not possible yet: it comes with the local registry. Nothing was uploaded or registered"),
-					"cfn submit --dry-run packs the archive; the aws tool registers it: aws cloudformation register-type")
-			}
-			return c.pack(cmd.Context())
-		},
-	}
-	flags := cmd.Flags()
-	flags.BoolVar(&opts.dryRun, "dry-run", false, "check and pack the project, but do not register it")
-	flags.StringVar(&opts.endpoint, "endpoint-url", "", "the `URL` of the CloudFormation to register with")
-	flags.StringVar(&opts.region, "region", "", "the `NAME` of the region to register in")
-	flags.BoolVar(&opts.setDefault, "set-default", false, "make the new version the default one")
-	flags.StringVar(&opts.profile, "profile", "", "the `NAME` of the AWS profile to use")
-	flags.StringVar(&opts.role, "role-arn", "", "the `ARN` of the role that the handlers run with")
-	flags.BoolVar(&opts.noRole, "no-role", false, "pass no role to CloudFormation")
-	flags.BoolVar(&opts.useDocker, "use-docker", false, "build the handlers in a container, where the language has such a build")
-	flags.BoolVar(&opts.noDocker, "no-docker", false, "build the handlers without a container")
-	c.formatFlag(cmd, "text", "json")
-	return cmd
-}
-
-// pack writes the archive of the project into the working folder.
-func (c *console) pack(ctx context.Context) error {
+// archive checks the project and packs it. The schema is nil for modules.
+func (c *console) archive(ctx context.Context) (*project.Project, *schema.Schema, *project.Archive, error) {
 	p, s, err := c.loadProject(ctx)
 	if err != nil {
-		return err
+		return nil, nil, nil, err
 	}
 	config := project.ArchiveConfig{Version: c.Version, Schema: s}
 	if p.Kind == schema.Module {
@@ -83,7 +40,7 @@ func (c *console) pack(ctx context.Context) error {
 			err = problems.Err()
 		}
 		if err != nil {
-			return err
+			return nil, nil, nil, err
 		}
 		config.Fragment = f
 	}
@@ -94,10 +51,17 @@ func (c *console) pack(ctx context.Context) error {
 	var language *project.UnsupportedLanguageError
 	switch {
 	case errors.As(err, &build):
-		return withHint(err, "%s", build.Hint)
+		err = withHint(err, "%s", build.Hint)
 	case errors.As(err, &language):
-		return withHint(err, "so far cfn packs handlers written in Go, and modules")
-	case err != nil:
+		err = withHint(err, "so far cfn packs handlers written in Go, and modules; cfn submit --package registers an archive that another tool has packed")
+	}
+	return p, s, archive, err
+}
+
+// pack writes the archive of the project into the working folder.
+func (c *console) pack(ctx context.Context) error {
+	p, _, archive, err := c.archive(ctx)
+	if err != nil {
 		return err
 	}
 	path := filepath.Join(c.Dir, p.ArchiveFile())

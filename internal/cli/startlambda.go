@@ -138,6 +138,9 @@ func (o *handlerOptions) function(ctx context.Context, c *console, p *project.Pr
 		fmt.Fprintf(c.Stderr, "handlers in %s are called at %s\n", p.Language, url)
 	}
 	if url != "" {
+		if err := invoke.CheckLocal(c.Getenv, url); err != nil {
+			return nil, nil, err
+		}
 		endpoint := &lambda.Endpoint{
 			URL: url, FunctionName: o.functionName, Region: o.region, Credentials: aws.SDK.Credentials, Timeout: -1,
 			LogTail: strings.HasPrefix(url, "https://"), // the local endpoints of others refuse to

@@ -374,6 +374,9 @@ func (c *console) listExports(ctx context.Context, opts *testOptions) (map[strin
 	if opts.cloudformation == "" {
 		return nil, nil
 	}
+	if err := invoke.CheckLocal(c.Getenv, opts.cloudformation); err != nil {
+		return nil, err
+	}
 	aws, err := invoke.LoadAWS(ctx, invoke.AWSConfig{Profile: opts.profile, Region: opts.region, Getenv: c.Getenv, Now: c.Now})
 	if err != nil {
 		return nil, err

@@ -19,6 +19,8 @@ type Reference struct {
 	ARN       string             // of the type, or of a version
 	VersionID string             // of the ARN
 	Publisher string             // of a public type's ARN
+
+	PublicVersion string // of a public type, to be described; "" for the newest
 }
 
 var typeARN = regexp.MustCompile(`^arn:[a-z-]+:cloudformation:[a-z0-9-]*:([0-9]{12})?:type/(resource|module|hook)/(?:([0-9a-zA-Z]{12,40})/)?([A-Za-z0-9]+(?:-[A-Za-z0-9]+)+)(?:/([A-Za-z0-9-]+))?$`)
@@ -60,6 +62,9 @@ func (f Reference) describe(kind types.RegistryType, version string) *cloudforma
 	}
 	if version != "" {
 		input.VersionId = &version
+	}
+	if f.PublicVersion != "" {
+		input.PublicVersionNumber = &f.PublicVersion
 	}
 	return input
 }

@@ -97,6 +97,9 @@ type Published struct {
 	TestBucket    string `json:"testBucket"` // where the registry leaves the logs of its tests, "" if it was not asked to test
 }
 
+// Version is the number of the version; "" if it is not known.
+func (p *Published) Version() string { return lastPart(p.VersionARN) }
+
 // A TestsFailedError says that a version has not passed the registry's tests.
 type TestsFailedError struct {
 	VersionARN  string

@@ -76,11 +76,18 @@ func (e *MissingError) Error() string {
 }
 func (e *MissingError) Unwrap() error { return e.Err }
 
+// A ConfigurationError is a fault of the shared files of the AWS SDKs, or of the
+// environment.
+type ConfigurationError struct{ Err error }
+
+func (e *ConfigurationError) Error() string { return "load the AWS configuration: " + e.Err.Error() }
+func (e *ConfigurationError) Unwrap() error { return e.Err }
+
 // Open finds region, credentials and endpoint. Only an endpoint on this machine is called,
 // and one that AWS_ENDPOINT_URL names: whether it is a local server of this program.
 //
-// Errors: *[MissingError], *[UnreachableError], *[invoke.NotLocalError], or one of the
-// shared files.
+// Errors: *[MissingError], *[ConfigurationError], *[UnreachableError],
+// *[invoke.NotLocalError].
 func Open(ctx context.Context, cfg Config) (*Remote, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -98,7 +105,7 @@ func Open(ctx context.Context, cfg Config) (*Remote, error) {
 	}
 	sdk, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
-		return nil, fmt.Errorf("load the AWS configuration: %w", err)
+		return nil, &ConfigurationError{err}
 	}
 	endpoint := cfg.Endpoint
 	if base := cloudformation.NewFromConfig(sdk).Options().BaseEndpoint; endpoint == "" && base != nil {
@@ -227,7 +234,7 @@ func (r *Remote) identify(ctx context.Context, client aws.HTTPClient) (*health, 
 	}
 	u, err := url.Parse(r.Endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("the endpoint %q is no URL such as http://127.0.0.1:4566", r.Endpoint)
+		return nil, &ConfigurationError{fmt.Errorf("the endpoint %q is no URL such as http://127.0.0.1:4566", r.Endpoint)}
 	}
 	near := invoke.Loopback(u.Hostname())
 	if !near && r.Endpoint != r.config.Getenv("AWS_ENDPOINT_URL") {

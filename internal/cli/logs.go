@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/submit"
+)
+
+func newLogs(c *console) *cobra.Command {
+	opts := &typesOptions{}
+	var follow bool
+	var since time.Duration
+	var group string
+	cmd := &cobra.Command{
+		Use:   "logs [TYPE]",
+		Short: "Show what the handlers of a registered type have logged",
+		Long: `Show what the handlers of a registered type have written to their log group in CloudWatch Logs: that
+of the type's registration, or <type-name>-logs. Without TYPE, the type of the project is meant.
+
+--follow waits for more until Ctrl-C ends it, and leaves with 0 then. With --format json, each event
+is one line: {"time", "stream", "message"}.`,
+		Example: "  cfn logs Acme::Foo::Bar --since 1h\n  cfn logs --follow",
+		Args:    atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if since <= 0 {
+				return usagef("option --since: %s is not in the past", since)
+			}
+			r, ref, err := opts.find(cmd.Context(), c, args)
+			if err != nil {
+				return err
+			}
+			if group == "" {
+				if group, err = r.LogGroupOf(cmd.Context(), ref); err != nil {
+					return c.serviceError(err)
+				}
+			}
+			return c.logs(cmd.Context(), r, submit.LogQuery{Group: group, Since: c.Now().Add(-since), Follow: follow})
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&follow, "follow", false, "wait for more")
+	flags.DurationVar(&since, "since", 10*time.Minute, "begin the time `DURATION` ago, such as 90s or 24h")
+	flags.StringVar(&group, "log-group-name", "", "read the log group `NAME`")
+	kindFlag(flags, &opts.kind)
+	opts.remoteOptions.flags(flags)
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (c *console) logs(ctx context.Context, r *submit.Remote, q submit.LogQuery) error {
+	n := 0
+	err := r.Logs(ctx, q, func(e submit.LogEvent) error {
+		n++
+		if c.format == "json" {
+			line, err := json.Marshal(e)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.Stdout, "%s\n", line)
+			return err
+		}
+		_, err := fmt.Fprintf(c.Stdout, "%s  %s\n", e.Time.Format("2006-01-02T15:04:05.000Z"), strings.TrimRight(e.Message, "\r\n"))
+		return err
+	})
+	var none *submit.NoLogsError
+	switch {
+	case q.Follow && errors.Is(err, context.Canceled) && !errors.Is(context.Cause(ctx), errTerminated):
+		return nil // Ctrl-C is how one stops; see Signals
+	case errors.As(err, &none):
+		return withHint(fmt.Errorf("%w in %s", none, r.Region), "the handlers have not run yet, or the type was registered without a role for logs; --follow waits for it, --log-group-name names another one")
+	case err != nil && ctx.Err() == nil && c.out.err == nil:
+		return c.serviceError(err)
+	case err == nil && n == 0:
+		c.notef("nothing was logged since %s in %s; --since goes further back\n", q.Since.UTC().Format(time.RFC3339), q.Group)
+	}
+	return err
+}

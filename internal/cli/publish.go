@@ -1,0 +1,344 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"sync"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/submit"
+)
+
+// publishOptions are the options of cfn publish.
+type publishOptions struct {
+	remoteOptions
+	packageOptions
+	version, publicVersion, connection string
+	acceptTerms, yes, planOnly         bool
+}
+
+func newPublish(c *console) *cobra.Command {
+	opts := &publishOptions{}
+	cmd := &cobra.Command{
+		Use:   "publish",
+		Short: "Register, test and publish the extension, in one or more regions",
+		Long: `Make the extension public in one region or several: register it, let the registry test it, make it
+the default version, which is the one that is published, and publish it. cfn looks first what is
+done already, in each region, and shows the plan; then it asks, unless --yes says so. --plan stops
+there.
+
+cfn publish may be run again at any time, from any machine: it goes on where the last run stopped.
+Which version a package has become is noted beside it in the bucket that it was uploaded to, under
+its SHA-256; the archive of the same sources is always the same.
+
+--version-id publishes a version that is registered already, and packs nothing.
+
+The account must be a publisher in each region; --accept-terms makes it one, and accepts the terms
+and conditions for publishers of CloudFormation extensions on your behalf.
+
+Exit code: 0 if all regions have it; 1 if the project or the configuration is at fault, the plan
+cannot be carried out, or tests failed; 2 if a service refused something or the time was up.`,
+		Example: `  cfn publish --regions us-east-1,eu-west-1 --plan
+  cfn publish --regions us-east-1,eu-west-1 --yes
+  cfn publish --version-id 00000003 --public-version 2.0.0`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := opts.check(); err != nil {
+				return err
+			}
+			return c.publish(cmd.Context(), opts)
+		},
+	}
+	flags := cmd.Flags()
+	opts.remoteOptions.flags(flags)
+	flags.StringVar(&opts.role, "role-arn", "", "the `ARN` of the role that the handlers run with")
+	flags.BoolVar(&opts.noRole, "no-role", false, "pass no role to CloudFormation")
+	opts.packageOptions.flags(flags)
+	flags.StringVar(&opts.version, "version-id", "", "publish the registered version `ID`, instead of registering one")
+	flags.StringVar(&opts.publicVersion, "public-version", "", "publish as `MAJOR.MINOR.PATCH` (default: the next minor version)")
+	flags.BoolVar(&opts.acceptTerms, "accept-terms", false, "register the account as a publisher if it is none, and accept the terms and conditions")
+	flags.StringVar(&opts.connection, "connection-arn", "", "the `ARN` of a connection to GitHub or Bitbucket, which says who the publisher is (default: AWS Marketplace)")
+	flags.BoolVar(&opts.planOnly, "plan", false, "show the plan and do nothing")
+	flags.BoolVar(&opts.yes, "yes", false, "do not ask")
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+var publicVersionPattern = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.[^\s]+$`)
+
+func (o *publishOptions) check() error {
+	switch {
+	case o.version != "" && o.archive != "":
+		return usagef("option --package: not allowed with --version-id, which is registered already")
+	case o.publicVersion != "" && !publicVersionPattern.MatchString(o.publicVersion):
+		return usagef("option --public-version: %q is not of the form MAJOR.MINOR.PATCH", o.publicVersion)
+	case o.connection != "" && !o.acceptTerms:
+		return usagef("option --connection-arn: only with --accept-terms")
+	case o.planOnly && o.yes:
+		return usagef("option --yes: not allowed with --plan")
+	}
+	return o.packageOptions.check(o.region)
+}
+
+// publication is what is published, and where.
+func (o *publishOptions) publication(ctx context.Context, c *console) (*submit.Publication, []*submit.Remote, error) {
+	q := &submit.Publication{
+		PublicVersion: o.publicVersion, AcceptTerms: o.acceptTerms, ConnectionARN: o.connection, Timeout: o.timeout,
+	}
+	if o.version == "" {
+		request, remotes, err := o.prepare(ctx, c, &o.remoteOptions)
+		if err == nil {
+			q.Request = *request
+			err = publishable(q.TypeName)
+		}
+		return q, remotes, err
+	}
+	ref, err := c.typeReference(nil, "")
+	if err == nil {
+		err = publishable(ref.Name)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	q.TypeName, q.Kind, q.Version, q.Bucket = ref.Name, schema.Kind(ref.Kind), paddedVersion(o.version), o.bucket
+	remotes, err := o.open(ctx, c, &o.remoteOptions)
+	return q, remotes, err
+}
+
+// publishable refuses names that the registry keeps for others.
+func publishable(name string) error {
+	if reserved := project.ReservedNamespace(name); reserved != "" {
+		return withHint(fmt.Errorf("%s cannot be published: the namespace %s is reserved", name, reserved), "types in it can be registered, for your own account")
+	}
+	return nil
+}
+
+// A published is a plan for one region and what has become of it.
+type published struct {
+	Region  string           `json:"region"`
+	Steps   []submit.Step    `json:"steps"`
+	Blocked string           `json:"blocked"`
+	Result  submit.Published `json:"result"`
+	Error   string           `json:"error"`
+	Hint    string           `json:"hint"`
+
+	plan *submit.Plan
+	err  error
+}
+
+func (p *published) fail(err error) {
+	var hinted *hintedError
+	p.err, p.Error = err, err.Error()
+	if errors.As(err, &hinted) {
+		p.Hint = hinted.hint
+	}
+}
+
+func (c *console) publish(ctx context.Context, opts *publishOptions) error {
+	q, remotes, err := opts.publication(ctx, c)
+	if err != nil {
+		return err
+	}
+	var regions []string
+	for _, r := range remotes {
+		regions = append(regions, r.Region)
+	}
+	show := c.newStatus(regions...)
+	all := make([]*published, len(remotes))
+	c.eachRegion(remotes, func(i int, r *submit.Remote) {
+		show.set(r.Region, "planning")
+		all[i] = c.plan(ctx, r, *q, show)
+		show.set(r.Region, "")
+	})
+	show.end()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	c.showPlan(q.TypeName, all)
+	if err := c.blocked(q.TypeName, all, opts); err != nil {
+		return err
+	}
+	if opts.planOnly || !slices.ContainsFunc(all, func(p *published) bool { return !p.plan.Done() }) {
+		return c.publishedAll(q.TypeName, all)
+	}
+	if !opts.yes {
+		if err := c.confirm(ctx, "Carry this out? What is published cannot be taken back for those who use it."); err != nil {
+			return err
+		}
+	}
+	show = c.newStatus(regions...)
+	c.eachRegion(remotes, func(i int, r *submit.Remote) {
+		c.carryOut(ctx, all[i], opts)
+		show.set(r.Region, "")
+	})
+	show.end()
+	if ctx.Err() != nil {
+		c.notef("stopped; what was begun goes on without cfn, and cfn publish goes on from there\n")
+		return ctx.Err()
+	}
+	return c.publishedAll(q.TypeName, all)
+}
+
+func (c *console) eachRegion(remotes []*submit.Remote, f func(int, *submit.Remote)) {
+	var group sync.WaitGroup
+	for i, r := range remotes {
+		group.Go(func() { f(i, r) })
+	}
+	group.Wait()
+}
+
+func (c *console) plan(ctx context.Context, r *submit.Remote, q submit.Publication, show *status) *published {
+	q.Report = func(text string) { show.set(r.Region, text) }
+	out := &published{Region: r.Region, Steps: []submit.Step{}}
+	plan, err := r.PlanPublish(ctx, q)
+	if err != nil {
+		out.fail(c.serviceError(err))
+		return out
+	}
+	out.plan, out.Steps, out.Blocked, out.Hint = plan, plan.Steps, plan.Blocked, plan.Hint
+	return out
+}
+
+// showPlan prints what is done and what will be.
+func (c *console) showPlan(typeName string, all []*published) {
+	if c.format == "json" {
+		return
+	}
+	for _, p := range all {
+		c.printf("%s in %s\n", typeName, p.Region)
+		for _, s := range p.Steps {
+			mark := "to do"
+			if s.Done {
+				mark = "done"
+			}
+			c.printf("  %-10s %-6s %s\n", s.Name, mark, s.Detail)
+		}
+	}
+}
+
+// blocked ends with an error if the plan of a region cannot be made, or carried out: then
+// nothing is done anywhere.
+func (c *console) blocked(typeName string, all []*published, opts *publishOptions) error {
+	var first error
+	for _, p := range all {
+		err := p.err
+		if p.Blocked != "" {
+			err = withHint(errors.New(p.Blocked), "%s", p.Hint)
+		}
+		if err != nil && first == nil {
+			first = err
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	if c.format == "json" {
+		if err := c.printPublished(typeName, all); err != nil {
+			return err
+		}
+	}
+	if len(all) == 1 {
+		return first
+	}
+	for _, p := range all {
+		if p.Error+p.Blocked != "" {
+			c.notef("%s: %s\n", p.Region, p.Error+p.Blocked)
+			c.hint(p.Hint)
+		}
+	}
+	code := exitFailure
+	var downstream *downstreamError
+	if errors.As(first, &downstream) {
+		code = exitDownstream
+	}
+	return &exitError{code, "nothing was done in any region"}
+}
+
+// carryOut runs the plan of one region.
+func (c *console) carryOut(ctx context.Context, p *published, opts *publishOptions) {
+	result, err := p.plan.Run(ctx)
+	p.Steps = p.plan.Steps
+	if result != nil {
+		p.Result = *result
+	}
+	var tests *submit.TestsFailedError
+	var failed *submit.FailedError
+	var timeout *submit.TimeoutError
+	switch {
+	case err == nil:
+	case errors.As(err, &tests):
+		where := fmt.Sprintf("cfn types describe%s --version-id %s shows the state of the tests", opts.again(p.Region), p.Result.Version())
+		if tests.Bucket != "" {
+			where = fmt.Sprintf("their report and logs are in s3://%s; %s", tests.Bucket, where)
+		}
+		p.fail(withHint(err, "%s; cfn test runs the same tests here", where))
+	case errors.As(err, &failed):
+		p.fail(&downstreamError{err})
+	case errors.As(err, &timeout):
+		p.fail(&downstreamError{withHint(err, "cfn publish goes on from there")})
+	default:
+		p.fail(c.serviceError(err))
+	}
+}
+
+func (c *console) printPublished(typeName string, all []*published) error {
+	return c.printJSON(struct {
+		TypeName string       `json:"typeName"`
+		Regions  []*published `json:"regions"`
+	}{typeName, all})
+}
+
+// publishedAll shows the results and decides on the exit code: that of the worst failure.
+func (c *console) publishedAll(typeName string, all []*published) error {
+	if c.format == "json" {
+		if err := c.printPublished(typeName, all); err != nil {
+			return err
+		}
+	}
+	failures, code := 0, exitFailure
+	ran := false
+	for _, p := range all {
+		var downstream *downstreamError
+		if p.err != nil {
+			failures++
+		}
+		if errors.As(p.err, &downstream) {
+			code = exitDownstream
+		}
+		ran = ran || p.err != nil || p.Result.VersionARN != ""
+	}
+	if ran && c.format != "json" {
+		err := c.table("\nREGION\tRESULT\tVERSION\tPUBLIC TYPE", func(w *tabwriter.Writer) {
+			for _, p := range all {
+				state := "published " + p.Result.PublicVersion
+				if p.err != nil {
+					state = "FAILED"
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Region, state, p.Result.Version(), p.Result.PublicTypeARN)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if failures == 1 && len(all) == 1 {
+		return all[0].err
+	}
+	for _, p := range all {
+		if p.err != nil {
+			c.notef("%s: %s\n", p.Region, p.Error)
+			c.hint(p.Hint)
+		}
+	}
+	if failures > 0 {
+		return &exitError{code, fmt.Sprintf("not published in %d of %d regions; cfn publish goes on from there", failures, len(all))}
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/submit"
+)
+
+// remoteOptions say which registry a command talks to.
+type remoteOptions struct{ endpoint, region, profile string }
+
+// flags adds the options that cfn submit has, too, with the same names.
+func (o *remoteOptions) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.endpoint, "endpoint-url", "", "the `URL` of the CloudFormation to talk to")
+	flags.StringVar(&o.region, "region", "", "the `NAME` of the region")
+	flags.StringVar(&o.profile, "profile", "", "the `NAME` of the AWS profile to use")
+}
+
+// again are the options that say the same in a command that is proposed.
+func (o *remoteOptions) again(region string) string {
+	out := " --region " + region
+	if o.profile != "" {
+		out += " --profile " + shellQuote(o.profile)
+	}
+	if o.endpoint != "" {
+		out += " --endpoint-url " + shellQuote(o.endpoint)
+	}
+	return out
+}
+
+// openRemote opens the registry that the options name.
+func (c *console) openRemote(ctx context.Context, o *remoteOptions) (*submit.Remote, error) {
+	r, err := submit.Open(ctx, submit.Config{Region: o.region, Profile: o.profile, Endpoint: o.endpoint, Getenv: c.Getenv, Now: c.Now})
+	if err != nil {
+		return nil, c.serviceError(err)
+	}
+	c.logger.Debug("Registry opened", "region", r.Region, "endpoint", r.Endpoint, "local", r.Local)
+	return r, nil
+}
+
+// serviceError makes an error of package submit one that Main shows: what is missing on
+// this machine leaves with 1, what a service has refused with 2, as in the official tool.
+func (c *console) serviceError(err error) error {
+	var (
+		missing     *submit.MissingError
+		unreachable *submit.UnreachableError
+		notLocal    *invoke.NotLocalError
+		stack       *submit.StackError
+		shared      *submit.ConfigurationError
+	)
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &missing) && missing.What == "region":
+		return withHint(errors.New("no region is configured"), `name one with --region, for example --region us-east-1, or set AWS_REGION, or run "aws configure"`)
+	case errors.As(err, &missing):
+		c.logger.Debug("No credentials", "error", missing.Err)
+		return withHint(errors.New("no AWS credentials are configured"),
+			`"aws configure" or "aws sso login" provide them, --profile names a profile, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY hold them; without AWS, "cfn serve" is a CloudFormation on this machine`)
+	case errors.As(err, &unreachable):
+		c.logger.Debug("Unreachable", "error", unreachable.Err)
+		return withHint(err, "cfn serve starts a CloudFormation on this machine; without --endpoint-url and AWS_ENDPOINT_URL, AWS is called")
+	case errors.As(err, &shared):
+		return withHint(err, "AWS_PROFILE and --profile name a profile of ~/.aws/config, AWS_ENDPOINT_URL and --endpoint-url a URL")
+	case errors.As(err, &notLocal):
+		return withHint(notLocal, "%s", notLocalHint)
+	case errors.As(err, &stack):
+		return &downstreamError{withHint(err, "%s", stack.Hint)}
+	}
+	e := submit.Explain(err)
+	text := e.Text
+	var bucket *submit.BucketError
+	if errors.As(err, &bucket) {
+		text = err.Error()
+	}
+	c.logger.Debug("The service failed", "error", err)
+	if e.Hint != "" {
+		return &downstreamError{withHint(errors.New(text), "%s", e.Hint)}
+	}
+	return &downstreamError{errors.New(text)}
+}
+
+// notLocalHint is how one leaves the local environment.
+const notLocalHint = `--endpoint-url and AWS_ENDPOINT_URL must name this machine; to talk to AWS again, run: eval "$(cfn env --unset)"`
+
+// kindFlag adds --type.
+func kindFlag(flags *pflag.FlagSet, kind *string) {
+	flags.Var(&enum{kind, []string{"RESOURCE", "MODULE", "HOOK"}}, "type", "what the type is, if its name does not tell: `RESOURCE|MODULE|HOOK`")
+}
+
+// typeReference reads the TYPE of a command; without one, that of the project counts.
+func (c *console) typeReference(args []string, kind string) (submit.Reference, error) {
+	if len(args) == 0 {
+		p, problems, err := c.openProject()
+		if err == nil {
+			err = problems.Err()
+		}
+		var none *project.NotFoundError
+		if errors.As(err, &none) {
+			return submit.Reference{}, usagef("the TYPE is missing, and this is no project that would say it")
+		}
+		if err != nil {
+			return submit.Reference{}, err
+		}
+		return submit.Reference{Name: p.TypeName, Kind: types.RegistryType(p.Kind)}, nil
+	}
+	ref, err := submit.ParseReference(args[0], types.RegistryType(kind))
+	if err != nil {
+		return ref, usagef("%s", err)
+	}
+	return ref, nil
+}
+
+// atMost lets a command have up to n arguments.
+func atMost(n int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > n {
+			return fmt.Errorf("unexpected argument: %s", strings.Join(args[n:], " "))
+		}
+		return nil
+	}
+}
+
+// confirm asks before something that cannot be taken back. Without a terminal nobody can
+// answer, and --yes is what a script says.
+func (c *console) confirm(ctx context.Context, question string) error {
+	if !c.Terminal.Stdin || !c.Terminal.Stderr {
+		return withHint(errors.New("nothing was done: nobody is there to say yes"), "--yes says it")
+	}
+	c.notef("%s (y/N) ", question)
+	type answer struct {
+		line string
+		err  error
+	}
+	read := make(chan answer, 1)
+	go func() {
+		line, err := bufio.NewReader(c.Stdin).ReadString('\n')
+		read <- answer{line, err}
+	}()
+	select {
+	case <-ctx.Done():
+		c.notef("\n")
+		return ctx.Err()
+	case a := <-read:
+		if slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(a.line))) {
+			return nil
+		}
+		return &exitError{exitFailure, "nothing was done"}
+	}
+}
+
+// status shows on a terminal what several things are doing, in one line below the results.
+// Without a terminal it shows nothing, and results are written all the same. It may be used
+// from several goroutines.
+type status struct {
+	*console
+	shown bool // there is somebody to see it
+	start time.Time
+
+	mu    sync.Mutex
+	names []string
+	parts map[string]string
+}
+
+func (c *console) newStatus(names ...string) *status {
+	return &status{
+		console: c, names: names, parts: map[string]string{}, start: c.Now(),
+		shown: c.Terminal.Stderr && c.verbose == 0 && c.Getenv("TERM") != "dumb",
+	}
+}
+
+// set says what one of them does now; "" for nothing.
+func (s *status) set(name, text string) {
+	s.logger.Debug(text, "region", name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parts[name] = text
+	s.draw()
+}
+
+// printf writes a result, with the line out of the way.
+func (s *status) printf(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wipe()
+	s.console.printf(format, args...)
+	s.draw()
+}
+
+// end takes the line away.
+func (s *status) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wipe()
+	s.shown = false
+}
+
+func (s *status) wipe() {
+	if s.shown {
+		s.notef("\r\x1b[K")
+	}
+}
+
+// statusWidth is that of the line, in characters: one that wraps could not be wiped.
+const statusWidth = 79
+
+func (s *status) draw() {
+	var parts []string
+	for _, name := range s.names {
+		text := s.parts[name]
+		switch {
+		case text == "":
+		case len(s.names) == 1:
+			parts = append(parts, text)
+		default:
+			word, _, _ := strings.Cut(text, "  ")
+			parts = append(parts, name+": "+word)
+		}
+	}
+	if !s.shown || len(parts) == 0 {
+		return
+	}
+	line := []rune(fmt.Sprintf("%s … %s", s.Now().Sub(s.start).Round(time.Second), strings.Join(parts, " · ")))
+	if len(line) > statusWidth {
+		line = append(line[:statusWidth-1], '…')
+	}
+	s.notef("\r\x1b[K%s", string(line))
+}
+
+// roleFile is the template of the role that the handlers of a kind run with.
+func roleFile(kind schema.Kind) string {
+	if kind == schema.Hook {
+		return "hook-role.yaml"
+	}
+	return "resource-role.yaml"
+}

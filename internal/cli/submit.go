@@ -1,0 +1,461 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/formwork-dev/formwork/internal/bundle"
+	"github.com/formwork-dev/formwork/internal/codegen"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/submit"
+)
+
+// submitOptions are the options of cfn submit.
+type submitOptions struct {
+	remoteOptions
+	packageOptions
+	dryRun, setDefault, useDocker, noDocker, noWait bool
+}
+
+// packageOptions say what is registered, and where; cfn publish has them, too.
+type packageOptions struct {
+	role, archive, bucket, regions string
+	noRole                         bool
+	timeout                        time.Duration
+}
+
+func newSubmit(c *console) *cobra.Command {
+	opts := &submitOptions{}
+	cmd := &cobra.Command{
+		Use:   "submit",
+		Short: "Register the extension with CloudFormation",
+		Long: `Check the project and pack it, upload the archive, and register it with CloudFormation as a new
+version of the type. Registering is asynchronous: cfn waits for its end, or with --no-wait says
+how to look for it.
+
+At AWS, the archive goes to the bucket of the stack CloudFormationManagedUploadInfrastructure, which
+is made if it is not there; the official tool makes and uses the same one. The handlers run with the
+role of the stack <type-name>-role-stack, made from resource-role.yaml or hook-role.yaml, or with
+--role-arn. --s3-bucket takes another bucket; with it, and --role-arn or --no-role, no stack is
+touched.
+
+At "cfn serve" on this machine neither stacks nor roles nor credentials are needed. It is what is
+meant while AWS_ENDPOINT_URL names it; eval "$(cfn env)" sets that.
+
+--package registers an archive as it is, and builds nothing. With --regions, each region is
+registered in for itself, at the same time; a failure in one leaves the others alone.
+
+Exit code: 0 if everything was registered; 1 if the project or the configuration is at fault; 2 if
+a service refused something, a registration failed, or the time was up.`,
+		Example: `  cfn submit --dry-run
+  cfn submit --set-default
+  cfn submit --package acme-foo-bar.zip --role-arn arn:aws:iam::123456789012:role/handlers
+  cfn submit --regions us-east-1,eu-west-1 --format json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := opts.check(); err != nil {
+				return err
+			}
+			if opts.dryRun && opts.archive == "" {
+				return c.pack(cmd.Context())
+			}
+			return c.submit(cmd.Context(), opts)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&opts.dryRun, "dry-run", false, "check and pack the project, but do not register it")
+	opts.remoteOptions.flags(flags)
+	flags.BoolVar(&opts.setDefault, "set-default", false, "make the new version the default one")
+	flags.StringVar(&opts.role, "role-arn", "", "the `ARN` of the role that the handlers run with")
+	flags.BoolVar(&opts.noRole, "no-role", false, "pass no role to CloudFormation")
+	flags.BoolVar(&opts.useDocker, "use-docker", false, "build the handlers in a container, where the language has such a build")
+	flags.BoolVar(&opts.noDocker, "no-docker", false, "build the handlers without a container")
+	opts.packageOptions.flags(flags)
+	flags.BoolVar(&opts.noWait, "no-wait", false, "do not wait for the end of the registration")
+	annotate(flags, addition, "no-wait")
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+// flags adds the options that the official tool does not have.
+func (o *packageOptions) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.archive, "package", "", "register the archive `ZIP` as it is, instead of packing the project")
+	flags.StringVar(&o.bucket, "s3-bucket", "", "upload to the bucket `NAME`, instead of that of the managed upload stack")
+	flags.DurationVar(&o.timeout, "timeout", submit.DefaultTimeout, "give up waiting after the time `DURATION`, such as 90s or 2h")
+	flags.StringVar(&o.regions, "regions", "", "register in each of the regions `A,B,…`")
+	annotate(flags, addition, "package", "s3-bucket", "timeout", "regions")
+}
+
+// check refuses options that contradict each other.
+func (o *submitOptions) check() error {
+	switch {
+	case o.useDocker && o.noDocker:
+		return usagef("option --no-docker: not allowed with --use-docker")
+	case o.noWait && o.setDefault:
+		return usagef("option --no-wait: not allowed with --set-default, which comes after the registration")
+	}
+	return o.packageOptions.check(o.region)
+}
+
+func (o *packageOptions) check(region string) error {
+	switch {
+	case o.role != "" && o.noRole:
+		return usagef("option --no-role: not allowed with --role-arn")
+	case o.regions != "" && region != "":
+		return usagef("option --regions: not allowed with --region")
+	case o.timeout <= 0:
+		return usagef("option --timeout: %s is no time to wait", o.timeout)
+	}
+	_, err := o.regionList()
+	return err
+}
+
+var regionName = regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-[0-9]+$`)
+
+// regionList are the regions of --regions, each once; none if it was not given.
+func (o *packageOptions) regionList() ([]string, error) {
+	if o.regions == "" {
+		return nil, nil
+	}
+	var out []string
+	for name := range strings.SplitSeq(o.regions, ",") {
+		name = strings.TrimSpace(name)
+		if !regionName.MatchString(name) {
+			return nil, usagef("option --regions: %q is not a region such as us-east-1; several are separated by commas", name)
+		}
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// open opens the registries of all the regions that are meant.
+func (o *packageOptions) open(ctx context.Context, c *console, remote *remoteOptions) ([]*submit.Remote, error) {
+	regions, err := o.regionList()
+	if err != nil {
+		return nil, err
+	}
+	first := *remote
+	if len(regions) > 0 {
+		first.region = regions[0]
+	}
+	r, err := c.openRemote(ctx, &first)
+	if err != nil {
+		return nil, err
+	}
+	out := []*submit.Remote{r}
+	for _, region := range regions[min(1, len(regions)):] {
+		out = append(out, r.In(region))
+	}
+	return out, nil
+}
+
+// prepare packs the extension and opens the registries for it, in this order: a fault of
+// the project needs no account to be told.
+func (o *packageOptions) prepare(ctx context.Context, c *console, remote *remoteOptions) (*submit.Request, []*submit.Remote, error) {
+	q, noRole, err := o.extension(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	remotes, err := o.open(ctx, c, remote)
+	if err == nil && noRole != nil && !remotes[0].Local {
+		err = noRole
+	}
+	return q, remotes, err
+}
+
+// maxPackage bounds, in bytes, a zip that is read to be registered: what the service takes.
+const maxPackage = 256 << 20
+
+// extension packs the project, or reads the package that was named, and returns what is to
+// be registered, with the template of the role if one is wanted. noRole says why there is
+// no template, which is a fault only where stacks are made.
+func (o *packageOptions) extension(ctx context.Context, c *console) (q *submit.Request, noRole, err error) {
+	q = &submit.Request{RoleARN: o.role, Bucket: o.bucket}
+	roleWanted := o.role == "" && !o.noRole
+	if o.archive != "" {
+		b, data, err := c.readPackage(ctx, o.archive)
+		if err != nil {
+			return nil, nil, err
+		}
+		q.Kind, q.TypeName, q.Archive = b.Kind, b.TypeName, data
+		if roleWanted && q.Kind != schema.Module && hasHandlers(b.Schema) {
+			q.RoleTemplate, noRole = roleOf(b)
+		}
+		return q, noRole, nil
+	}
+	p, s, archive, err := c.archive(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	q.Kind, q.TypeName, q.Archive = p.Kind, p.TypeName, archive.Data
+	if roleWanted && hasHandlers(s) {
+		name := p.Name(roleFile(p.Kind))
+		q.RoleTemplate, err = document.ReadFile(p.Path(roleFile(p.Kind)), maxRoleTemplate)
+		if errors.Is(err, fs.ErrNotExist) {
+			return q, withHint(fmt.Errorf("there is no %s, the template of the role that the handlers run with", name),
+				"cfn generate writes it; --role-arn names a role that is there; --no-role registers without one"), nil
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the template of the role: %w", err)
+		}
+	}
+	return q, nil, nil
+}
+
+// maxRoleTemplate is what CloudFormation takes as the body of a template, in bytes.
+const maxRoleTemplate = 51_200
+
+func hasHandlers(s *schema.Schema) bool { return s != nil && s.Root.Get("handlers") != nil }
+
+// readPackage reads and checks an archive as the registry will.
+func (c *console) readPackage(ctx context.Context, name string) (*bundle.Bundle, []byte, error) {
+	data, err := document.ReadFile(c.path(name), maxPackage)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, withHint(fmt.Errorf("there is no package %s", name), "cfn package writes one")
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the package: %w", err)
+	}
+	b, problems, err := bundle.Read(ctx, bytes.NewReader(data), int64(len(data)), bundle.Config{Label: name})
+	if err == nil {
+		err = problems.Err()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	c.showProblems(problems)
+	return b, data, nil
+}
+
+// roleOf makes the template of the role of a package: it follows from the schema.
+func roleOf(b *bundle.Bundle) ([]byte, error) {
+	files, err := codegen.Generate(codegen.Input{Schema: b.Schema, TypeName: b.TypeName})
+	if err != nil {
+		return nil, fmt.Errorf("make the template of the role: %w", err)
+	}
+	for _, f := range files {
+		if path.Base(f.Path) == roleFile(b.Kind) {
+			return f.Data, nil
+		}
+	}
+	return nil, fmt.Errorf("the schema of %s has no role; --role-arn names one", b.TypeName)
+}
+
+// A submitted is what has become of a submission in one region.
+type submitted struct {
+	Region string `json:"region"`
+	submit.Registration
+	Default bool   `json:"default"` // --set-default was carried out
+	Error   string `json:"error"`
+	Hint    string `json:"hint"`
+
+	err error
+}
+
+func (c *console) submit(ctx context.Context, opts *submitOptions) error {
+	if opts.dryRun {
+		b, _, err := c.readPackage(ctx, opts.archive)
+		if err != nil {
+			return err
+		}
+		c.printf("Dry run complete: %s holds %s, and nothing speaks against it\n", opts.archive, b.TypeName)
+		return nil
+	}
+	q, remotes, err := opts.prepare(ctx, c, &opts.remoteOptions)
+	if err != nil {
+		return err
+	}
+	var regions []string
+	for _, r := range remotes {
+		regions = append(regions, r.Region)
+	}
+	show := c.newStatus(regions...)
+	results := make([]submitted, len(remotes))
+	var group sync.WaitGroup
+	for i, r := range remotes {
+		group.Go(func() {
+			one := submission{console: c, opts: opts, remote: r, show: show, request: *q, several: len(remotes) > 1}
+			results[i] = one.run(ctx)
+			show.set(r.Region, "")
+		})
+	}
+	group.Wait()
+	show.end()
+	return c.submittedAll(ctx, q, results, opts)
+}
+
+// submittedAll shows the results of all regions and decides on the exit code.
+func (c *console) submittedAll(ctx context.Context, q *submit.Request, results []submitted, opts *submitOptions) error {
+	failed := 0
+	for _, r := range results {
+		if r.err != nil {
+			failed++
+		}
+	}
+	if c.format == "json" {
+		err := c.printJSON(struct {
+			TypeName string      `json:"typeName"`
+			SHA256   string      `json:"sha256"`
+			Bytes    int         `json:"bytes"`
+			Regions  []submitted `json:"regions"`
+		}{q.TypeName, submit.Sum(q.Archive), len(q.Archive), results})
+		if err != nil {
+			return err
+		}
+	}
+	for _, r := range results {
+		if ctx.Err() != nil && r.Token != "" && r.err != nil {
+			c.notef("the registration goes on in %s without cfn; how it ends says: %s\n", r.Region, opts.goOn(&r))
+		}
+	}
+	if len(results) == 1 || ctx.Err() != nil && failed > 0 {
+		i := slices.IndexFunc(results, func(r submitted) bool { return r.err != nil })
+		return results[max(i, 0)].err
+	}
+	if c.format != "json" {
+		table := tabwriter.NewWriter(c.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(table, "\nREGION\tSTATUS\tVERSION\tTOKEN\n")
+		for _, r := range results {
+			state := string(r.Status)
+			if r.err != nil && r.Status == "" {
+				state = "ERROR"
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", r.Region, state, r.Version(), r.Token)
+		}
+		_ = table.Flush() // the writer below remembers its failure
+	}
+	for _, r := range results {
+		if r.err != nil {
+			c.notef("%s: %s\n", r.Region, r.Error)
+			c.hint(r.Hint)
+		}
+	}
+	if failed > 0 {
+		return &exitError{exitDownstream, fmt.Sprintf("not registered in %d of %d regions", failed, len(results))}
+	}
+	return nil
+}
+
+// goOn is the command that asks for a registration later.
+func (o *submitOptions) goOn(r *submitted) string {
+	return fmt.Sprintf("cfn types registrations %s --wait%s", r.Token, o.again(r.Region))
+}
+
+// A submission is the registration in one region. What it prints is the official tool's,
+// word for word.
+type submission struct {
+	*console
+	opts    *submitOptions
+	remote  *submit.Remote
+	show    *status
+	request submit.Request
+	several bool
+}
+
+// say prints a line of the result; with several regions it begins with the region.
+func (s *submission) say(format string, args ...any) {
+	if s.format == "json" {
+		return
+	}
+	line := fmt.Sprintf(format, args...) + "\n"
+	if s.several {
+		line = s.remote.Region + ": " + line
+	}
+	s.show.printf("%s", line)
+}
+
+func (s *submission) run(ctx context.Context) submitted {
+	out := submitted{Region: s.remote.Region}
+	if out.err = s.carryOut(ctx, &out); out.err != nil {
+		var hinted *hintedError
+		out.Error = out.err.Error()
+		if errors.As(out.err, &hinted) {
+			out.Hint = hinted.hint
+		}
+	}
+	return out
+}
+
+func (s *submission) carryOut(ctx context.Context, out *submitted) error {
+	report := func(text string) { s.show.set(s.remote.Region, text) }
+	s.request.Report = report
+	token, err := s.remote.Register(ctx, s.request)
+	if err != nil {
+		return s.serviceError(err)
+	}
+	out.Token, out.Status = token, "IN_PROGRESS"
+	if s.opts.noWait {
+		s.say("Successfully submitted type with registration token '%s'.", token)
+		s.say("How it goes on: %s", s.opts.goOn(out))
+		return nil
+	}
+	s.say("Successfully submitted type. Waiting for registration with token '%s' to complete.", token)
+	registration, err := s.remote.Wait(ctx, token, s.opts.timeout, report)
+	if registration.Status != "" {
+		out.Registration = *registration
+	}
+	var failed *submit.FailedError
+	var timeout *submit.TimeoutError
+	switch {
+	case errors.As(err, &failed):
+		s.say("Failed to register the type with registration token '%s'.", token)
+		s.say("Please see response for additional information: '%s'", response(registration))
+		return &downstreamError{fmt.Errorf("Type registration error: %s", registration.Description)} //nolint:staticcheck // the official wording
+	case errors.As(err, &timeout):
+		return &downstreamError{withHint(err, "%s", s.opts.goOn(out))}
+	case err != nil && ctx.Err() == nil:
+		s.say("How it goes on: %s", s.opts.goOn(out))
+		return s.serviceError(err)
+	case err != nil:
+		return err
+	}
+	s.say("Registration complete.")
+	s.say("%s", response(registration))
+	if !s.opts.setDefault {
+		return nil
+	}
+	if err := s.remote.SetDefault(ctx, registration.VersionARN); err != nil {
+		return s.serviceError(err)
+	}
+	out.Default = true
+	s.say("Set default version to '%s", registration.VersionARN)
+	return nil
+}
+
+// response is the state of a registration as the official tool shows it: a dictionary of
+// Python.
+func response(r *submit.Registration) string {
+	out := fmt.Sprintf("{'ProgressStatus': '%s'", r.Status)
+	for _, member := range []struct{ name, value string }{{"Description", r.Description}, {"TypeArn", r.TypeARN}, {"TypeVersionArn", r.VersionARN}} {
+		if member.value != "" {
+			out += fmt.Sprintf(", '%s': %s", member.name, pythonQuote(member.value))
+		}
+	}
+	return out + "}"
+}
+
+// pythonQuote quotes a text as Python's repr does.
+func pythonQuote(text string) string {
+	quote := "'"
+	if strings.Contains(text, "'") && !strings.Contains(text, `"`) {
+		quote = `"`
+	}
+	text = strings.NewReplacer(`\`, `\\`, quote, `\`+quote, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(text)
+	return quote + text + quote
+}

@@ -1,0 +1,502 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/submit"
+)
+
+func newTypesRegistrations(c *console, opts *typesOptions) *cobra.Command {
+	var status string
+	var wait bool
+	timeout := submit.DefaultTimeout
+	cmd := &cobra.Command{
+		Use:   "registrations [TYPE|TOKEN]",
+		Short: "List the registrations of a type, or show how one stands",
+		Long: `With a TOKEN, show how its registration stands; with --wait, wait for its end. Without one, list the
+tokens of a type, or of all of them where there is no project. --status says of which.`,
+		Example: "  cfn types registrations 5f1a7c0e-0d0b-4b5c-9f0a-1f2e3d4c5b6a --wait\n  cfn types registrations Acme::Foo::Bar --status FAILED",
+		Args:    atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && !strings.Contains(args[0], "::") && !strings.HasPrefix(args[0], "arn:") {
+				return c.showRegistration(cmd.Context(), opts, args[0], wait, timeout)
+			}
+			if wait {
+				return usagef("option --wait: only with the TOKEN of a registration")
+			}
+			return c.listRegistrations(cmd.Context(), opts, args, types.RegistrationStatus(status))
+		},
+	}
+	flags := cmd.Flags()
+	kindFlag(flags, &opts.kind)
+	flags.Var(&enum{&status, []string{"IN_PROGRESS", "COMPLETE", "FAILED"}}, "status", "those that stand so: `IN_PROGRESS|COMPLETE|FAILED` (default: IN_PROGRESS)")
+	flags.BoolVar(&wait, "wait", false, "wait for the end of the registration")
+	flags.DurationVar(&timeout, "timeout", timeout, "give up waiting after the time `DURATION`")
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (c *console) showRegistration(ctx context.Context, opts *typesOptions, token string, wait bool, timeout time.Duration) error {
+	r, err := c.openRemote(ctx, &opts.remoteOptions)
+	if err != nil {
+		return err
+	}
+	var registration *submit.Registration
+	if wait {
+		show := c.newStatus(r.Region)
+		registration, err = r.Wait(ctx, token, timeout, func(text string) { show.set(r.Region, text) })
+		show.end()
+	} else {
+		registration, err = r.Registration(ctx, token)
+	}
+	var failed *submit.FailedError
+	if err != nil && !errors.As(err, &failed) {
+		return c.serviceError(err)
+	}
+	if c.format == "json" {
+		if err := c.printJSON(registration); err != nil {
+			return err
+		}
+	} else {
+		c.printf("%s\n", strings.TrimSpace(string(registration.Status)+"  "+registration.Description))
+		if registration.VersionARN != "" {
+			c.printf("%s\n", registration.VersionARN)
+		}
+	}
+	if registration.Status == types.RegistrationStatusFailed {
+		return &exitError{code: exitDownstream}
+	}
+	return nil
+}
+
+func (c *console) listRegistrations(ctx context.Context, opts *typesOptions, args []string, status types.RegistrationStatus) error {
+	var of *submit.Reference
+	if len(args) == 1 || exists(c.projectDir()+"/.rpdk-config") {
+		ref, err := c.typeReference(args, opts.kind)
+		if err != nil {
+			return err
+		}
+		of = &ref
+	}
+	r, err := c.openRemote(ctx, &opts.remoteOptions)
+	if err != nil {
+		return err
+	}
+	tokens := []string{}
+	for token, err := range r.Registrations(ctx, of, status) {
+		if err != nil {
+			return c.serviceError(err)
+		}
+		tokens = append(tokens, token)
+	}
+	if c.format == "json" {
+		return c.printJSON(struct {
+			Tokens []string `json:"registrationTokens"`
+		}{tokens})
+	}
+	for _, token := range tokens {
+		c.printf("%s\n", token)
+	}
+	if len(tokens) == 0 {
+		c.notef("there are no such registrations; --status names others\n")
+	}
+	return nil
+}
+
+func newTypesDefault(c *console, opts *typesOptions) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "default [TYPE] VERSION",
+		Short:   "Make a version the default one",
+		Long:    "Make a version of a type the default one, which stacks use. VERSION is its number or its ARN.",
+		Example: "  cfn types default Acme::Foo::Bar 00000002",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("the following arguments are required: VERSION")
+			}
+			return atMost(2)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			version := args[len(args)-1]
+			input := &cloudformation.SetTypeDefaultVersionInput{}
+			if strings.HasPrefix(version, "arn:") {
+				ref, err := submit.ParseReference(version, types.RegistryType(opts.kind))
+				if err != nil || ref.VersionID == "" || len(args) > 1 {
+					return usagef("argument VERSION: %s is not the ARN of a version, which needs no TYPE", version)
+				}
+				input.Arn = &version
+			}
+			ctx := cmd.Context()
+			var r *submit.Remote
+			var err error
+			if input.Arn == nil {
+				var ref *submit.Reference
+				if r, ref, err = opts.find(ctx, c, args[:len(args)-1]); err != nil {
+					return err
+				}
+				if err := r.Find(ctx, ref); err != nil {
+					return c.serviceError(err)
+				}
+				version = paddedVersion(version)
+				input.Type, input.TypeName, input.VersionId = ref.Kind, &ref.Name, &version
+			} else if r, err = c.openRemote(ctx, &opts.remoteOptions); err != nil {
+				return err
+			}
+			if _, err := r.CloudFormation().SetTypeDefaultVersion(ctx, input); err != nil {
+				return c.serviceError(err)
+			}
+			return c.done("the default version is %s now", version)
+		},
+	}
+	kindFlag(cmd.Flags(), &opts.kind)
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+// paddedVersion writes the number of a version as the registry does: 2 is 00000002.
+func paddedVersion(version string) string {
+	if strings.Trim(version, "0123456789") == "" && len(version) < 8 {
+		return strings.Repeat("0", 8-len(version)) + version
+	}
+	return version
+}
+
+// done says that something was changed.
+func (c *console) done(format string, args ...any) error {
+	message := fmt.Sprintf(format, args...)
+	if c.format == "json" {
+		return c.printJSON(struct {
+			Message string `json:"message"`
+		}{message})
+	}
+	c.printf("%s\n", message)
+	return nil
+}
+
+func newTypesConfigure(c *console, opts *typesOptions) *cobra.Command {
+	var configuration, alias string
+	cmd := &cobra.Command{
+		Use:   "configure [TYPE] --configuration JSON",
+		Short: "Set the configuration of a type",
+		Long: `Set the configuration of a type in this account and region: what its schema calls the type
+configuration, such as credentials for the service behind it. --configuration is JSON, or
+file://PATH, or - for the standard input. It may hold dynamic references to SSM and Secrets Manager,
+{{resolve:secretsmanager:NAME}}, which keep secrets out of it. It is never printed.
+
+The configuration of a hook is
+{"CloudFormationConfiguration": {"HookConfiguration": {"TargetStacks": "ALL", "FailureMode": "FAIL",
+"Properties": {}}}}.`,
+		Example: `  cfn types configure Acme::Foo::Bar --configuration '{"Credentials": {"ApiKey": "{{resolve:ssm-secure:key}}"}}'
+  cfn types configure Acme::Foo::Bar --configuration file://configuration.json`,
+		Args: atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if configuration == "" {
+				return usagef("the following arguments are required: --configuration")
+			}
+			return c.configure(cmd.Context(), opts, args, configuration, alias)
+		},
+	}
+	flags := cmd.Flags()
+	kindFlag(flags, &opts.kind)
+	flags.StringVar(&configuration, "configuration", "", "the configuration: `JSON`, file://PATH or -")
+	flags.StringVar(&alias, "alias", "", "the `NAME` of the configuration (default: default)")
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+// maxConfiguration is what the service takes, in bytes.
+const maxConfiguration = 204_800
+
+// readConfiguration reads and checks a configuration before it is sent anywhere.
+func (c *console) readConfiguration(ctx context.Context, given string) (*document.Value, error) {
+	name, data := "--configuration", []byte(given)
+	var err error
+	switch file, isFile := strings.CutPrefix(given, "file://"); {
+	case given == "-":
+		name = "standard input"
+		data, err = c.readStdin(ctx, maxConfiguration)
+	case isFile:
+		name = file
+		data, err = document.ReadFile(c.path(file), maxConfiguration)
+	case len(given) > maxConfiguration:
+		err = fmt.Errorf("it has more than %d bytes, which is what the registry takes", maxConfiguration)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no file %s with the configuration", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	value, problems := document.ParseJSON(name, data, document.Limits{})
+	if err := problems.Err(); err != nil {
+		if name == "--configuration" && !strings.ContainsAny(given, "{\"") {
+			return nil, withHint(err, "a file is named with file://%s", given)
+		}
+		return nil, err
+	}
+	if value.Kind != document.Object {
+		return nil, fmt.Errorf("%s: the configuration is a JSON %s, not an object", name, value.Kind)
+	}
+	return value, nil
+}
+
+// hideStrings keeps what a configuration holds out of the log and out of messages: a
+// service may quote it.
+func (c *console) hideStrings(v *document.Value) {
+	switch v.Kind {
+	case document.String:
+		c.log.Hide(v.Text)
+	case document.Number:
+		c.log.Hide(string(v.AppendJSON(nil)))
+	}
+	for _, item := range v.Items {
+		c.hideStrings(item)
+	}
+	for _, m := range v.Members {
+		c.hideStrings(m.Value)
+	}
+}
+
+func (c *console) configure(ctx context.Context, opts *typesOptions, args []string, given, alias string) error {
+	value, err := c.readConfiguration(ctx, given)
+	if err != nil {
+		return err
+	}
+	c.hideStrings(value)
+	r, ref, err := opts.find(ctx, c, args)
+	if err != nil {
+		return err
+	}
+	if err := r.Find(ctx, ref); err != nil {
+		return c.serviceError(err)
+	}
+	input := &cloudformation.SetTypeConfigurationInput{Configuration: aws.String(string(value.AppendJSON(nil)))}
+	if ref.ARN != "" && ref.VersionID == "" {
+		input.TypeArn = &ref.ARN
+	} else {
+		input.Type, input.TypeName = types.ThirdPartyType(ref.Kind), &ref.Name
+	}
+	if alias != "" {
+		input.ConfigurationAlias = &alias
+	}
+	out, err := r.CloudFormation().SetTypeConfiguration(ctx, input)
+	if err != nil {
+		return c.scrubbed(c.serviceError(err))
+	}
+	return c.done("configured: %s", aws.ToString(out.ConfigurationArn))
+}
+
+// scrubbed is an error without what the log hides.
+func (c *console) scrubbed(err error) error {
+	var downstream *downstreamError
+	if !errors.As(err, &downstream) {
+		return err
+	}
+	clean := errors.New(c.log.Scrub(downstream.err.Error()))
+	var hinted *hintedError
+	if errors.As(err, &hinted) {
+		return &downstreamError{withHint(clean, "%s", hinted.hint)}
+	}
+	return &downstreamError{clean}
+}
+
+func newTypesActivate(c *console, opts *typesOptions) *cobra.Command {
+	var input struct {
+		publisher, alias, role, logGroup, logRole, bump string
+		autoUpdate                                      bool
+		major                                           int64
+	}
+	cmd := &cobra.Command{
+		Use:   "activate TYPE",
+		Short: "Make a public type usable in the account",
+		Long: `Activate a public type in this account and region, by its public ARN or by its name and
+--publisher-id. --alias gives it a name of its own.`,
+		Example: "  cfn types activate Acme::Foo::Bar --publisher-id 0123456789abcdef0123456789abcdef01234567 --alias Mine::Foo::Bar",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("the following arguments are required: TYPE")
+			}
+			return atMost(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			r, ref, err := opts.find(ctx, c, args)
+			if err != nil {
+				return err
+			}
+			in := &cloudformation.ActivateTypeInput{TypeNameAlias: optional(input.alias), ExecutionRoleArn: optional(input.role), VersionBump: types.VersionBump(input.bump)}
+			switch {
+			case ref.ARN != "":
+				in.PublicTypeArn = &ref.ARN
+			case input.publisher == "":
+				return usagef("option --publisher-id: needed with the name of a type; cfn types list --visibility PUBLIC --category THIRD_PARTY shows the publishers")
+			default:
+				if ref.Publisher = input.publisher; ref.Kind == "" {
+					if err := r.Find(ctx, ref); err != nil {
+						return c.serviceError(err)
+					}
+				}
+				in.Type, in.TypeName, in.PublisherId = types.ThirdPartyType(ref.Kind), &ref.Name, &input.publisher
+			}
+			if (input.logGroup == "") != (input.logRole == "") {
+				return usagef("options --log-group-name and --log-role-arn are only of use together")
+			}
+			if input.logGroup != "" {
+				in.LoggingConfig = &types.LoggingConfig{LogGroupName: &input.logGroup, LogRoleArn: &input.logRole}
+			}
+			if cmd.Flags().Changed("auto-update") {
+				in.AutoUpdate = &input.autoUpdate
+			}
+			if cmd.Flags().Changed("major-version") {
+				in.MajorVersion = &input.major
+			}
+			out, err := r.CloudFormation().ActivateType(ctx, in)
+			if err != nil {
+				return c.serviceError(err)
+			}
+			return c.done("activated: %s", aws.ToString(out.Arn))
+		},
+	}
+	flags := cmd.Flags()
+	kindFlag(flags, &opts.kind)
+	flags.StringVar(&input.publisher, "publisher-id", "", "the `ID` of the publisher")
+	flags.StringVar(&input.alias, "alias", "", "the `NAME` that the type has in this account")
+	flags.StringVar(&input.role, "role-arn", "", "the `ARN` of the role that the handlers run with")
+	flags.BoolVar(&input.autoUpdate, "auto-update", true, "take new minor versions as they are published; --auto-update=false does not")
+	flags.Int64Var(&input.major, "major-version", 0, "the major version `N` (default: the newest)")
+	flags.Var(&enum{&input.bump, []string{"MAJOR", "MINOR"}}, "version-bump", "take the next version of an activated type: `MAJOR|MINOR`")
+	flags.StringVar(&input.logGroup, "log-group-name", "", "the `NAME` of the log group that handlers write to")
+	flags.StringVar(&input.logRole, "log-role-arn", "", "the `ARN` of the role to write that log with")
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+// optional is a text of an API that is left out if it is empty.
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func newTypesDeactivate(c *console, opts *typesOptions) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "deactivate TYPE",
+		Short: "Undo the activation of a public type",
+		Long:  "Undo the activation of a public type in this account and region. TYPE is its name here, the alias if it has one.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("the following arguments are required: TYPE")
+			}
+			return atMost(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			r, ref, err := opts.find(ctx, c, args)
+			if err != nil {
+				return err
+			}
+			in := &cloudformation.DeactivateTypeInput{Arn: optional(ref.ARN)}
+			if in.Arn == nil {
+				if err := r.Find(ctx, ref); err != nil {
+					return c.serviceError(err)
+				}
+				in.Type, in.TypeName = types.ThirdPartyType(ref.Kind), &ref.Name
+			}
+			if _, err := r.CloudFormation().DeactivateType(ctx, in); err != nil {
+				return c.serviceError(err)
+			}
+			return c.done("deactivated: %s", ref.Name)
+		},
+	}
+	kindFlag(cmd.Flags(), &opts.kind)
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+func newTypesDeregister(c *console, opts *typesOptions) *cobra.Command {
+	var version string
+	var all, yes bool
+	cmd := &cobra.Command{
+		Use:   "deregister [TYPE]",
+		Short: "Take a version of a type out of use, or the type",
+		Long: `Take a version of a type out of use with --version-id, or the type itself. The registry refuses to
+deregister a type that has several versions, and a default version as long as the type is there;
+--all deregisters the other versions, then the type. Stacks that use the type cannot be updated
+any more.`,
+		Example: "  cfn types deregister Acme::Foo::Bar --version-id 00000001\n  cfn types deregister Acme::Foo::Bar --all --yes",
+		Args:    atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all && version != "" {
+				return usagef("option --all: not allowed with --version-id")
+			}
+			return c.deregister(cmd.Context(), opts, args, version, all, yes)
+		},
+	}
+	flags := cmd.Flags()
+	kindFlag(flags, &opts.kind)
+	flags.StringVar(&version, "version-id", "", "the version `ID`")
+	flags.BoolVar(&all, "all", false, "all versions and the type")
+	flags.BoolVar(&yes, "yes", false, "do not ask before --all")
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (c *console) deregister(ctx context.Context, opts *typesOptions, args []string, version string, all, yes bool) error {
+	r, ref, err := opts.find(ctx, c, args)
+	if err != nil {
+		return err
+	}
+	if err := r.Find(ctx, ref); err != nil {
+		return c.serviceError(err)
+	}
+	if all {
+		if !yes {
+			if err := c.confirm(ctx, fmt.Sprintf("Deregister %s and all its versions in %s?", ref.Name, r.Region)); err != nil {
+				return err
+			}
+		}
+		versions := []string{}
+		err := r.DeregisterAll(ctx, *ref, func(version string) {
+			if version != "" {
+				versions = append(versions, version)
+			}
+		})
+		if err != nil {
+			if len(versions) > 0 {
+				c.notef("deregistered already: the versions %s\n", strings.Join(versions, ", "))
+			}
+			return c.serviceError(err)
+		}
+		return c.done("deregistered: %s and %d further versions", ref.Name, len(versions))
+	}
+	in := &cloudformation.DeregisterTypeInput{Arn: optional(ref.ARN)}
+	what := ref.Name
+	if in.Arn == nil || version != "" {
+		in = &cloudformation.DeregisterTypeInput{Type: ref.Kind, TypeName: &ref.Name}
+	}
+	if version != "" {
+		version = paddedVersion(version)
+		in.VersionId, what = &version, what+" version "+version
+	} else if ref.VersionID != "" {
+		what += " version " + ref.VersionID
+	}
+	if _, err := r.CloudFormation().DeregisterType(ctx, in); err != nil {
+		err = c.serviceError(err)
+		if strings.Contains(err.Error(), "more than one active version") {
+			return &downstreamError{withHint(errors.Unwrap(err), "--all deregisters them first; --version-id takes a single one")}
+		}
+		return err
+	}
+	return c.done("deregistered: %s", what)
+}
