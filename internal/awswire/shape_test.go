@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -173,5 +175,38 @@ func TestOddMistakes(t *testing.T) {
 	}
 	if err := writeJSON(&bytes.Buffer{}, sh, reflect.ValueOf(odd{Union: &logstypes.UnknownUnionMember{Tag: "x"}})); err == nil || !strings.Contains(err.Error(), "is no listed member of the union") {
 		t.Errorf("an unknown union member: %v", err)
+	}
+}
+
+// TestPaths has how clients write the path of a request into its signature.
+func TestPaths(t *testing.T) {
+	for _, test := range []struct {
+		path string
+		s3   bool
+		want []string
+	}{
+		{"/", false, []string{"/"}},
+		{"", false, []string{"/"}},
+		{"", true, []string{"/"}},
+		{"/a/../b//c/./d/", false, []string{"/a/../b//c/./d/", "/b/c/d/"}},
+		{"/../..", false, []string{"/../..", "/"}},
+		{"/a%3Ab", false, []string{"/a%253Ab", "/a%3Ab"}},
+		{"/a/../b//c/", true, []string{"/a/../b//c/"}},
+		{"/a%2fb%2B+é*", true, []string{"/a/b%2B%2B%C3%A9%2A"}},
+	} {
+		u := &url.URL{Path: test.path}
+		if strings.Contains(test.path, "%") {
+			u.RawPath = test.path
+			var err error
+			if u.Path, err = url.PathUnescape(test.path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := canonicalPaths(u, test.s3); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.path, got, test.want)
+		}
+	}
+	if got, want := canonicalQuery("b=2&a=%7e+x&a=&acl&%zz=1&b=1&X-Amz-Signature=s", true), "%25zz=1&a=&a=~%20x&acl=&b=1&b=2"; got != want {
+		t.Errorf("query %s, want %s", got, want)
 	}
 }

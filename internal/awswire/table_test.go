@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -149,4 +151,43 @@ func TestJSONWithTheSDK(t *testing.T) {
 	if !errors.As(err, &missing) || missing.ErrorMessage() != "no such thing" {
 		t.Errorf("error %v", err)
 	}
+}
+
+// TestServeManyAtOnce compiles the shapes of a table from many requests at once.
+func TestServeManyAtOnce(t *testing.T) {
+	table := cloudFormation(
+		awswire.Op("DescribeStacks", func(context.Context, awswire.Caller, *cloudformation.DescribeStacksInput) (*cloudformation.DescribeStacksOutput, error) {
+			return &cloudformation.DescribeStacksOutput{Stacks: []types.Stack{{StackName: aws.String("a")}}}, nil
+		}),
+		awswire.Op("DescribeChangeSet", func(context.Context, awswire.Caller, *cloudformation.DescribeChangeSetInput) (*cloudformation.DescribeChangeSetOutput, error) {
+			return &cloudformation.DescribeChangeSetOutput{}, nil
+		}),
+	)
+	if names := table.Names(); !slices.Equal(names, []string{"DescribeChangeSet", "DescribeStacks"}) {
+		t.Errorf("names %q", names)
+	}
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			for range 20 {
+				if w := post(table, "Version=2010-05-15&Action="+table.Names()[i%2]); w.Code != http.StatusOK {
+					t.Errorf("%d %s", w.Code, w.Body)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestEndOfARequest hands a panic on that asks for the connection to be dropped.
+func TestEndOfARequest(t *testing.T) {
+	table := cloudFormation(awswire.Op("ListStacks", func(context.Context, awswire.Caller, *cloudformation.ListStacksInput) (*cloudformation.ListStacksOutput, error) {
+		panic(http.ErrAbortHandler)
+	}))
+	defer func() {
+		if err, ok := recover().(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+			t.Errorf("recovered %v", err)
+		}
+	}()
+	post(table, "Action=ListStacks&Version=2010-05-15")
 }
