@@ -47,7 +47,7 @@ func (b *tableBlobs) receive(ctx context.Context, fill func(io.Writer) (Blob, er
 		return Blob{}, err
 	}
 	defer func() {
-		spool.Close()
+		_ = spool.Close()
 		_ = os.Remove(spool.Name())
 	}()
 	blob, err := fill(spool)

@@ -53,13 +53,13 @@ func (s *Store) migrateTo(ctx context.Context, files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { // the lock ends with its connection at the latest
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(?)", int64(migrationLock))
+		_ = conn.Close()
+	}()
 	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock(?)", int64(migrationLock)); err != nil {
 		return fmt.Errorf("wait for another node's migration: %w", err)
 	}
-	defer func() { // the lock ends with its connection at the latest
-		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(?)", int64(migrationLock))
-	}()
 	if current, err := s.isCurrent(ctx, files); err != nil || current {
 		return err
 	}

@@ -14,13 +14,14 @@ import (
 
 // openSQLiteFile opens one connection that writes and several that read.
 //
-// The log of writes is synced with every commit (synchronous=FULL): a call that was
-// acknowledged survives the loss of power, not only of the process. docs/decisions/0007
-// has the price. The size limit gives the disk back after a large transaction.
+// Every commit survives the process. Those of Write also survive the loss of power, for
+// which the log has to be synced (see durable); those that only say how far a wake-up has
+// come need not, and are synced with the next. docs/decisions/0007 has the price. The
+// size limit gives the disk back after a large transaction.
 func openSQLiteFile(file string) (writer, reader *bun.DB, err error) {
 	w, err := sql.Open("sqlite", sqliteDSN(file, url.Values{
 		"_txlock": {"immediate"},
-		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "journal_size_limit(67108864)"},
+		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)", "journal_size_limit(67108864)"},
 	}))
 	if err != nil {
 		return nil, nil, err

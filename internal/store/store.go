@@ -86,7 +86,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 		return nil, errors.New("open store: neither a folder nor the URL of a database is given")
 	}
 	if err := open(ctx); err != nil {
-		s.release()
+		_ = s.release() // the first error is the one that matters
 		return nil, fmt.Errorf("open store: %w", s.explainFile(err))
 	}
 	return s, nil

@@ -360,3 +360,30 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	}
 	goleak.VerifyNone(t, ignore)
 }
+
+// TestWritesAreSynced: what Write commits is on the disk, and the connection is given
+// back as River gets it.
+func TestWritesAreSynced(t *testing.T) {
+	s := open(t, Config{Dir: t.TempDir()})
+	level := func(ctx context.Context, query func(context.Context, string, ...any) *sql.Row) (level int) {
+		t.Helper()
+		if err := query(ctx, "PRAGMA synchronous").Scan(&level); err != nil {
+			t.Fatal(err)
+		}
+		return level
+	}
+	const normal, full = 1, 2
+	for _, outcome := range []error{nil, errors.New("rolled back")} {
+		if err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
+			if got := level(ctx, tx.Tx.Tx.QueryRowContext); got != full {
+				t.Errorf("a write is synced at level %d", got)
+			}
+			return outcome
+		}); !errors.Is(err, outcome) {
+			t.Fatal(err)
+		}
+		if got := level(t.Context(), s.sqlDB().QueryRowContext); got != normal {
+			t.Errorf("the connection stays at level %d", got)
+		}
+	}
+}

@@ -59,7 +59,12 @@ func (s *Store) Write(ctx context.Context, f func(ctx context.Context, tx *Tx) e
 }
 
 func (s *Store) attempt(ctx context.Context, options *sql.TxOptions, f func(ctx context.Context, tx *Tx) error) error {
-	begun, err := s.writer.BeginTx(ctx, options)
+	conn, release, err := s.durable(ctx)
+	if err != nil {
+		return fmt.Errorf("begin: %w", s.explain(err))
+	}
+	defer release()
+	begun, err := conn.BeginTx(ctx, options)
 	if err != nil {
 		return fmt.Errorf("begin: %w", s.explain(err))
 	}
@@ -81,6 +86,33 @@ func (s *Store) attempt(ctx context.Context, options *sql.TxOptions, f func(ctx 
 		s.ring()
 	}
 	return nil
+}
+
+// A beginner is a database or one connection to it.
+type beginner interface {
+	BeginTx(ctx context.Context, options *sql.TxOptions) (bun.Tx, error)
+}
+
+// durable lends what commits survive the loss of power on. PostgreSQL is that always; the
+// connection of SQLite is set to sync its log for as long as it is lent.
+func (s *Store) durable(ctx context.Context) (beginner, func(), error) {
+	if s.IsPostgres() {
+		return s.writer, func() {}, nil
+	}
+	conn, err := s.writer.Conn(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	release := func() {
+		// Where this fails, the next user of the connection syncs more than it has to.
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous = NORMAL")
+		_ = conn.Close() // gives it back to the pool
+	}
+	if _, err := conn.ExecContext(ctx, "PRAGMA synchronous = FULL"); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return conn, release, nil
 }
 
 // isConflict says whether PostgreSQL gave a transaction up for another's sake, so that
