@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -37,26 +39,34 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is in use by %s: stop it, or choose another folder", e.Dir, holder)
 }
 
-// A StorageError says that the disk or the file is at fault, and what to do.
+// A StorageError says that the disk, the file or the server is at fault, and what to do.
 type StorageError struct {
-	Path   string
+	Path   string // or which server
 	What   string // "is damaged"
 	Advice string
 	Err    error
 }
 
 func (e *StorageError) Error() string {
-	return fmt.Sprintf("%s %s: %s (%v)", e.Path, e.What, e.Advice, e.Err)
+	cause := strings.Join(strings.Fields(e.Err.Error()), " ") // pgx writes several lines
+	return fmt.Sprintf("%s %s: %s (%s)", e.Path, e.What, e.Advice, cause)
 }
 
 func (e *StorageError) Unwrap() error { return e.Err }
 
-// explain makes a *StorageError of what SQLite says about the disk or its file, and leaves
-// every other error as it is.
+// explain makes a *StorageError of what SQLite says about the disk or its file, and of a
+// server of PostgreSQL that does not let us in, and leaves every other error as it is.
 func (s *Store) explain(err error) error {
 	var known *StorageError
+	var connect *pgconn.ConnectError
 	var lite *sqlite.Error
-	if err == nil || errors.As(err, &known) || !errors.As(err, &lite) {
+	switch {
+	case err == nil, errors.As(err, &known):
+		return err
+	case errors.As(err, &connect):
+		return &StorageError{Path: "PostgreSQL", What: "cannot be reached",
+			Advice: "see that the server runs, and that host, port, user, password and database in its URL are right", Err: err}
+	case !errors.As(err, &lite):
 		return err
 	}
 	fault := func(what, advice string) error {
