@@ -57,6 +57,8 @@ Long options may be shortened as long as they stay unambiguous: --dry is --dry-r
 		newTypes(c),
 		newLogs(c),
 		newStartLambda(c),
+		newServe(c),
+		newEnv(c),
 		newSmithy(c),
 		newDiff(c),
 		newExplain(c),

@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/local"
+)
+
+func newServe(c *console) *cobra.Command {
+	var opts struct {
+		address, lambdaAddress, data, database, region, account, auth string
+		hosts                                                         []string
+		temporary                                                     bool
+	}
+	cmd := &cobra.Command{
+		Use:   "serve [-- COMMAND [ARG ...]]",
+		Short: "Run a local CloudFormation that AWS clients talk to",
+		Long: `Run a CloudFormation on this machine, so far its registry: types with versions, tests,
+publishing, activation and configuration, handlers running as local processes, and what clients
+and handlers need around it (S3, STS, Systems Manager parameters, Secrets Manager, CloudWatch
+Logs, Lambda Invoke). Operations on stacks and Cloud Control are refused by name.
+
+The aws CLI, the SDKs and cfn submit talk to it once the variables of cfn env are set:
+
+  eval "$(cfn env)"
+
+State is kept in the folder of --data, or in PostgreSQL with --database, which several servers
+may share. Requests are accepted without a check of their signature, and therefore only from
+this machine; with --auth they are checked, and any address may be listened on. Handlers of
+registered types run as the user who runs cfn serve. Ctrl-C ends the server and all handlers.
+
+With a COMMAND the server runs for as long as it does, at a free port and keeping nothing unless
+told otherwise. The COMMAND finds the variables of cfn env set, and its exit code is that of cfn
+serve: the way to test in CI.
+
+The console is at http://` + defaultServeAddress + `/_cfn, metrics for Prometheus are at /metrics. With
+OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
+		Example: `  cfn serve
+  cfn serve -- aws cloudformation list-types
+  cfn serve --database postgres://formwork@db.example/formwork --auth keys.txt --address 0.0.0.0:4566`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() != 0 {
+				return noArguments(cmd, args)
+			}
+			return nil
+		},
+		Annotations: map[string]string{"log": "none"},
+		RunE: func(cmd *cobra.Command, command []string) error {
+			set := cmd.Flags().Changed
+			if !accountNumber.MatchString(opts.account) {
+				return usagef("option --account: want a number of 12 digits, not %q", opts.account)
+			}
+			if opts.temporary && (opts.data != "" || opts.database != "") {
+				return usagef("option --temporary: not allowed with --data or --database")
+			}
+			config := local.ServerConfig{
+				Address: opts.address, LambdaAddress: opts.lambdaAddress, LambdaOptional: !set("lambda-address"),
+				Config: local.Config{
+					Database: opts.database, Region: opts.region, Account: opts.account, Hosts: opts.hosts,
+					Version: c.Version, Environ: c.Environ, Logger: c.serverLog(),
+				},
+			}
+			if len(command) > 0 {
+				opts.temporary = opts.data == "" && opts.database == ""
+				if !set("address") {
+					config.Address = "127.0.0.1:0"
+				}
+				if !set("lambda-address") {
+					config.LambdaAddress = ""
+				}
+			}
+			if !opts.temporary {
+				dir, err := c.dataFolder(opts.data)
+				if err != nil {
+					return err
+				}
+				config.Dir = dir
+			}
+			if opts.auth != "" {
+				keys, err := os.ReadFile(c.path(opts.auth))
+				if err != nil {
+					return withHint(fmt.Errorf("--auth: %w", err), "a key file has one line for each key: ACCESS_KEY_ID SECRET_ACCESS_KEY ACCOUNT")
+				}
+				config.Keys, config.KeysName = keys, opts.auth
+			}
+			if len(command) > 0 {
+				return c.serveCommand(cmd.Context(), config, command)
+			}
+			return c.serve(cmd.Context(), config)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.address, "address", defaultServeAddress, "the `HOST:PORT` to listen on; port 0 takes any free one")
+	flags.StringVar(&opts.lambdaAddress, "lambda-address", lambda.DefaultAddress, "the `HOST:PORT` of the Invoke API of AWS Lambda, which is also at --address; \"\" for none")
+	flags.StringVar(&opts.data, "data", "", "the `DIR` to keep everything in (default: a folder of the user)")
+	flags.BoolVar(&opts.temporary, "temporary", false, "keep nothing when the server ends")
+	flags.StringVar(&opts.database, "database", "", "keep the state in the PostgreSQL database of the `URL` postgres://…")
+	flags.StringVar(&opts.region, "region", invoke.DefaultRegion, "the `NAME` of the region of requests that name none")
+	flags.StringVar(&opts.account, "account", lambda.DefaultAccountID, "the `NUMBER` of the account of requests whose access key is none")
+	flags.StringVar(&opts.auth, "auth", "", "check signatures by the keys in the `FILE`")
+	flags.StringArrayVar(&opts.hosts, "host", nil, "answer to the host `NAME` and to buckets under it (may be repeated)")
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+// serve runs the server until the context ends.
+func (c *console) serve(ctx context.Context, config local.ServerConfig) error {
+	server, err := local.Listen(ctx, config)
+	if err != nil {
+		return serveHint(err)
+	}
+	for _, note := range server.Notes() {
+		fmt.Fprintf(c.Stderr, "warning: %s\n", note)
+	}
+	kept := config.Dir
+	switch {
+	case config.Database != "":
+		kept = "PostgreSQL; packages' files in " + config.Dir
+	case config.Dir == "":
+		kept = "nothing is kept"
+	}
+	if c.format == "json" {
+		err = c.printJSON(struct {
+			Endpoint string `json:"endpoint"`
+			Console  string `json:"console"`
+			Lambda   string `json:"lambda"` // "" if there is none
+			Region   string `json:"region"`
+			Account  string `json:"account"`
+			Data     string `json:"data"` // "" if nothing is kept
+			PID      int    `json:"pid"`
+		}{server.URL(), server.URL() + "/_cfn/", server.LambdaURL(), config.Region, config.Account, config.Dir, os.Getpid()})
+		if err != nil {
+			return errors.Join(err, server.Close())
+		}
+	} else {
+		c.printf("Local CloudFormation at %s, region %s, account %s\n", server.URL(), config.Region, config.Account)
+		c.printf("  console   %s/_cfn/\n", server.URL())
+		if server.LambdaURL() != "" {
+			c.printf("  functions %s\n", server.LambdaURL())
+		}
+		c.printf("  data      %s\n", kept)
+		env := `eval "$(cfn env)"`
+		if server.URL() != "http://"+defaultServeAddress {
+			env = `eval "$(cfn env --endpoint ` + server.URL() + `)"`
+		}
+		c.printf("In another terminal: %s\nCtrl-C ends it.\n", env)
+	}
+	if err := server.Serve(ctx); err != nil {
+		return err
+	}
+	c.notef("stopped\n")
+	return nil
+}
+
+// serveCommand runs a command with the server beside it.
+func (c *console) serveCommand(ctx context.Context, config local.ServerConfig, args []string) error {
+	server, err := local.Listen(ctx, config)
+	if err != nil {
+		return serveHint(err)
+	}
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(serving) }()
+
+	command := exec.CommandContext(ctx, args[0], args[1:]...)
+	command.Dir, command.Stdin, command.Stdout, command.Stderr = c.Dir, c.Stdin, c.screen, c.Stderr
+	command.Env = slices.Clone(c.Environ)
+	for _, v := range localVariables(server.URL(), config.Region, config.Account) {
+		command.Env = append(command.Env, v.name+"="+v.value)
+	}
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = 10 * time.Second
+	err = command.Run()
+	end()
+	if serveErr := <-served; serveErr != nil {
+		return serveErr
+	}
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &exit) && exit.ExitCode() > 0:
+		return &exitError{code: exit.ExitCode()}
+	case err != nil:
+		return fmt.Errorf("run %s: %w", args[0], err)
+	}
+	return nil
+}
+
+// serverLog is where the server tells what happens: the error stream, warnings only unless
+// asked for more, as text or, with --format json, as JSON.
+func (c *console) serverLog() *slog.Logger {
+	level := slog.LevelWarn
+	switch {
+	case c.verbose > 1:
+		level = slog.LevelDebug
+	case c.verbose > 0:
+		level = slog.LevelInfo
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if c.format == "json" {
+		return slog.New(slog.NewJSONHandler(c.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(c.Stderr, options))
+}
+
+// dataFolder is the folder of --data, or the user's own for the state of programs.
+func (c *console) dataFolder(given string) (string, error) {
+	if given != "" {
+		return c.path(given), nil
+	}
+	home := c.Getenv("HOME")
+	var base string
+	switch runtime.GOOS {
+	case "windows":
+		base = c.Getenv("LOCALAPPDATA")
+	case "darwin":
+		if home != "" {
+			base = filepath.Join(home, "Library", "Application Support")
+		}
+	default:
+		if base = c.Getenv("XDG_DATA_HOME"); !filepath.IsAbs(base) {
+			base = ""
+			if home != "" {
+				base = filepath.Join(home, ".local", "share")
+			}
+		}
+	}
+	if base == "" {
+		return "", withHint(errors.New("there is no home folder to keep the state in"), "--data DIR names the folder, --temporary keeps nothing")
+	}
+	return filepath.Join(base, "formwork"), nil
+}
+
+// serveHint adds what to do about a server that does not start.
+func serveHint(err error) error {
+	var open *local.ExposedError
+	var taken *local.AddressInUseError
+	switch {
+	case errors.As(err, &open):
+		return withHint(err, "listen on %s, or check signatures with --auth FILE", defaultServeAddress)
+	case errors.As(err, &taken):
+		return withHint(err, "end the program that has it, or listen elsewhere: --address 127.0.0.1:0 takes any free port")
+	case strings.Contains(err.Error(), "postgres"):
+		return withHint(err, "--database wants postgres://USER@HOST/DATABASE; without it, the state is kept in a file")
+	}
+	return err
+}
