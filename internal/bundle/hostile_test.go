@@ -342,6 +342,32 @@ func TestConfigurationSchema(t *testing.T) {
 	}
 }
 
+// TestCode finds the code where the plug-ins of the official tool put it.
+func TestCode(t *testing.T) {
+	java := strings.NewReplacer("provided.al2023", "java17", `"bootstrap"`, `"com.acme.HandlerWrapper::handleRequest"`).Replace(settings)
+	code := string(pack(t, item{name: "bootstrap", text: "x"}))
+	plain := strings.Replace(thing, `, "handlers": {"create": {"permissions": []}}`, "", 1)
+	for _, test := range []struct{ settings, schema, archive, want string }{
+		{settings, thing, "ResourceProvider.zip", "ResourceProvider.zip"},
+		{settings, thing, "handler.zip", "handler.zip"},
+		{settings, thing, "other.zip", "other.zip"},
+		{java, thing, "acme-test-thing-handler-1.0-SNAPSHOT.jar", "acme-test-thing-handler-1.0-SNAPSHOT.jar"},
+		{settings, plain, "", ""},
+	} {
+		items := []item{{name: ".rpdk-config", text: test.settings}, {name: "schema.json", text: test.schema}, {name: "src/lib.zip", text: "x"}}
+		if test.archive != "" {
+			items = append(items, item{name: test.archive, text: code})
+		}
+		b, problems := read(t, pack(t, items...), bundle.Config{})
+		switch {
+		case b == nil:
+			t.Errorf("%s: %v", test.archive, problems.Err())
+		case b.Handler == nil && test.want != "" || b.Handler != nil && b.Handler.Archive != test.want:
+			t.Errorf("%s: %+v", test.archive, b.Handler)
+		}
+	}
+}
+
 // TestModules takes exactly one fragment, by the rules of the project's own.
 func TestModules(t *testing.T) {
 	base := []item{
@@ -585,6 +611,31 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// FuzzContents puts what it makes up into a sound archive.
+func FuzzContents(f *testing.F) {
+	code := pack(f, item{name: "bootstrap", text: "x"})
+	f.Add("src/x", uint32(0o100644), settings, thing, code)
+	f.Add("../x", uint32(0o120777), "{}", "{}", []byte("PK"))
+	f.Add("Schema.json/", uint32(0o040755), `{"artifact_type": "HOOK"}`, "[]", code[:20])
+	f.Fuzz(func(t *testing.T, name string, mode uint32, settings, schema string, code []byte) {
+		if len(name) > 1<<16-1 {
+			return
+		}
+		data := pack(t,
+			item{name: ".rpdk-config", text: settings}, item{name: "schema.json", text: schema},
+			item{name: "fragments/a.yaml", text: schema}, item{name: "target-info.json", text: settings}, item{name: "target-schemas/a.json", text: schema},
+			item{name: "configuration-schema.json", text: schema},
+			item{name: "ResourceProvider.zip", text: string(code)},
+			item{name: name, change: func(h *zip.FileHeader) { h.CreatorVersion, h.ExternalAttrs = 3<<8, mode<<16 }},
+		)
+		for _, kind := range []string{"", "RESOURCE", "HOOK", "MODULE"} {
+			read(t, data, bundle.Config{Kind: kindOf(kind), Limits: bundle.Limits{Unpacked: 4 << 20, Entries: 200}})
+		}
+	})
+}
+
+func kindOf(name string) schema.Kind { return schema.Kind(name) }
 
 // BenchmarkRead reads a package of 10 MB, most of it a program.
 func BenchmarkRead(b *testing.B) {

@@ -107,7 +107,7 @@ type closedError struct{}
 func (closedError) Error() string { return "the handlers are shut down" }
 
 func (closedError) Is(target error) bool {
-	return target == lambda.ErrClosed || target == context.Canceled //nolint:errorlint // the errors themselves
+	return target == lambda.ErrClosed || target == context.Canceled
 }
 
 // A Pool runs handlers. It may be used by any number of goroutines. Make one with New, and

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,7 +43,8 @@ func TestMain(m *testing.M) {
 	case "server":
 		serveUntilKilled()
 	default:
-		goleak.VerifyTestMain(m)
+		// The clock of the patterns in schemas ends by itself, some time after the last of them.
+		goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/dlclark/regexp2/v2.runClock"))
 	}
 }
 
@@ -73,10 +75,10 @@ func zipped(t testing.TB, files map[string]string) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
-	for name, text := range files {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		f, err := w.Create(name)
 		if err == nil {
-			_, err = f.Write([]byte(text))
+			_, err = f.Write([]byte(files[name]))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -207,6 +209,7 @@ func eventually(t testing.TB, what string, is func() bool) {
 
 // TestExtensions calls the handlers of packages that others have made.
 func TestExtensions(t *testing.T) {
+	t.Parallel()
 	needs(t, "python3")
 	dir := fixtures.Dir(t, "extensions")
 	b := newBench(t, nil)
@@ -270,6 +273,7 @@ func pythonVersion(t *testing.T) string {
 
 // TestRuntimes calls a handler of each kind, and looks at what it is told.
 func TestRuntimes(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -302,6 +306,7 @@ func TestRuntimes(t *testing.T) {
 
 // TestStartsOnce has many callers come at once.
 func TestStartsOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *handlers.Config) { c.MaxProcesses = 2 })
 	f := b.function(t, b.python(t, "import os\ndef handler(e, c): return [e, os.getpid()]"))
 	var calls sync.WaitGroup
@@ -332,6 +337,7 @@ func TestStartsOnce(t *testing.T) {
 // TestEnds ends processes that are idle, and those of types that are gone, and starts them
 // again when they are called.
 func TestEnds(t *testing.T) {
+	t.Parallel()
 	const pid = "import os\ndef handler(e, c): return os.getpid()"
 	t.Run("idle", func(t *testing.T) {
 		b := newBench(t, func(c *handlers.Config) { c.IdleTimeout = 50 * time.Millisecond })
@@ -421,7 +427,7 @@ func TestEnds(t *testing.T) {
 			pid, _, _ = strings.Cut(after, "\n")
 			return pid != ""
 		})
-		b.Remove(spec) // leaves while it is in use
+		b.Remove(spec) // it leaves while it is in use
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
@@ -442,6 +448,7 @@ func TestEnds(t *testing.T) {
 
 // TestCrash goes on after a handler that ends itself.
 func TestCrash(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	f := b.function(t, b.python(t, "import os, sys\ndef handler(e, c):\n    if e.get('die'):\n        print('dying of', e['requestData']['resourceProperties']['Password'], file=sys.stderr)\n        os._exit(3)\n    return 1"))
 	result, err := f.Invoke(t.Context(), []byte(`{"die":true,"requestData":{"resourceProperties":{"Password":"correct horse"}}}`))
@@ -457,6 +464,7 @@ func TestCrash(t *testing.T) {
 // TestSecrets lets a handler print what it must not, in several spellings, and looks for
 // it everywhere.
 func TestSecrets(t *testing.T) {
+	t.Parallel()
 	for _, place := range fixtures.Stores(t) {
 		t.Run(place.Name, func(t *testing.T) {
 			b := benchAt(t, store.Config{Dir: place.Dir, DSN: place.DSN}, nil)
@@ -520,6 +528,7 @@ func (credentials) Credentials(context.Context) (invoke.Credentials, error) {
 
 // TestOutput carries what is hard to carry.
 func TestOutput(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	spec := b.python(t, `
 import sys
@@ -568,6 +577,7 @@ def handler(e, c):
 
 // TestProbe says why a handler does not start.
 func TestProbe(t *testing.T) {
+	t.Parallel()
 	needs(t, "python3")
 	needs(t, "node")
 	b := newBench(t, nil)
@@ -603,6 +613,7 @@ func TestProbe(t *testing.T) {
 
 // TestProbeHangs tells of a handler that runs and never asks for work.
 func TestProbeHangs(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *handlers.Config) { c.InitTimeout = 2 * time.Second })
 	spec := b.put(t, pack(t, "provided", "x", map[string]string{"bootstrap": "#!/bin/sh\necho waiting for godot\nsleep 60\n"}))
 	err := b.Probe(t.Context(), spec)
@@ -613,6 +624,7 @@ func TestProbeHangs(t *testing.T) {
 
 // TestProbeGivesUp when the caller does, when it takes too long, and for what is no package.
 func TestProbeGivesUp(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *handlers.Config) { c.ProbeTimeout = 300 * time.Millisecond })
 	spec := b.python(t, "import time\ntime.sleep(60)")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -645,6 +657,7 @@ func TestProbeGivesUp(t *testing.T) {
 
 // TestKeepsFewInvocations keeps the last ones, within their age.
 func TestKeepsFewInvocations(t *testing.T) {
+	t.Parallel()
 	for _, place := range fixtures.Stores(t) {
 		t.Run(place.Name, func(t *testing.T) {
 			now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -697,6 +710,7 @@ func TestKeepsFewInvocations(t *testing.T) {
 
 // TestKilled kills a program with running handlers and looks for what is left of them.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	needs(t, "python3")
 	if _, err := os.Stat("/proc/self/environ"); errors.Is(err, fs.ErrNotExist) {
 		t.Skip("skipped: this system ends no process together with the one that started it")
@@ -774,6 +788,7 @@ func (*noTest) Skipf(format string, args ...any) { panic(fmt.Sprintf(format, arg
 
 // TestSharedFolder has two pools unpack the same package at once.
 func TestSharedFolder(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var calls sync.WaitGroup
 	for range 2 {

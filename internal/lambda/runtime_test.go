@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -305,9 +304,6 @@ func (s *streams) text(t *testing.T) string {
 func TestPrepare(t *testing.T) {
 	elf := "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 11) + "\x3e\x00"
 	foreign := "MZ" + strings.Repeat("\x00", 30)
-	if runtime.GOOS == "windows" {
-		foreign = elf
-	}
 	dir := code(t, map[string]string{"bin/x": elf, "foreign/bootstrap": foreign, "script/bootstrap": "#!/bin/sh\n"})
 	nothing := func(string) (string, error) { return "", exec.ErrNotFound }
 	for _, test := range []struct{ runtime, entrypoint, dir, want string }{
