@@ -83,6 +83,11 @@ func (r *Registry) registration(caller awswire.Caller, in *cloudformation.Regist
 	if err := packageURL(row.PackageURL); err != nil {
 		return nil, err
 	}
+	for member, text := range map[string]string{"ExecutionRoleArn": row.ExecutionRole, "LogGroupName": row.LogGroup, "LogRoleArn": row.LogRole, "ClientRequestToken": aws.ToString(row.ClientToken)} {
+		if printable(text) != text {
+			return nil, refuse("%s has control characters.", member)
+		}
+	}
 	request, err := json.Marshal([]string{row.Kind, row.TypeName, row.PackageURL, row.ExecutionRole, row.LogGroup, row.LogRole})
 	if err != nil {
 		return nil, fmt.Errorf("register %s: %w", row.TypeName, err)

@@ -144,8 +144,8 @@ func (r *Registry) read(ctx context.Context, row *registrationRow) (*versionRow,
 	}
 	v := &versionRow{
 		TypeID: row.TypeID, Version: row.Version,
-		Schema: string(b.SchemaText), PackageHash: row.PackageHash, PackageURL: placed(row.PackageURL),
-		Description: b.Schema.Description, SourceURL: b.Schema.SourceURL, DocumentationURL: b.Schema.DocumentationURL,
+		Schema: strings.TrimPrefix(string(b.SchemaText), "\ufeff"), PackageHash: row.PackageHash, PackageURL: placed(row.PackageURL),
+		Description: printable(b.Schema.Description), SourceURL: printable(b.Schema.SourceURL), DocumentationURL: printable(b.Schema.DocumentationURL),
 		ExecutionRole: row.ExecutionRole, LogGroup: row.LogGroup, LogRole: row.LogRole,
 		ConfigurationSchema: string(b.ConfigurationSchema), Settings: string(b.SettingsText),
 		TestStatus: string(types.TypeTestsStatusNotTested),
@@ -160,6 +160,17 @@ func (r *Registry) read(ctx context.Context, row *registrationRow) (*versionRow,
 		v.Runtime, v.Entrypoint = b.Settings.Runtime, b.Settings.Entrypoint
 	}
 	return v, err
+}
+
+// printable leaves out the control characters of a text that a schema may have by escapes:
+// neither a database nor an answer in XML can hold them.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return -1
+		}
+		return c
+	}, text)
 }
 
 // provisioning is what the handlers of a resource type are good for (user guide, "Resource
@@ -229,7 +240,7 @@ func describeProblems(problems diag.List) string {
 		}
 		b.WriteString(line)
 	}
-	return b.String()
+	return printable(b.String())
 }
 
 func problemLine(p diag.Problem) string {
@@ -269,7 +280,7 @@ func (r *Registry) start(ctx context.Context, spec FunctionSpec) error {
 	case bounded.Err() != nil:
 		return failf("The handler is not ready for work after %s.", r.config.StageTimeout)
 	}
-	return failf("The handler does not start: %s", cutLines(err.Error()))
+	return failf("The handler does not start: %s", cutLines(printable(err.Error())))
 }
 
 // cutLines shortens what a handler has to say to what a description has room for. The end

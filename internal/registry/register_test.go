@@ -1,10 +1,13 @@
 package registry
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -535,6 +538,44 @@ func TestHandlerHangs(t *testing.T) {
 	}
 }
 
+// TestOddTexts: what no database and no XML can hold does not get there.
+func TestOddTexts(t *testing.T) {
+	eachStore(t, func(t *testing.T, g *rig) {
+		g.work()
+		const name = "Acme::Test::Thing"
+		files := map[string]string{}
+		content := resourcePackage(t, name, func(s map[string]any) { s["description"] = "a\x00b\x1bc\nd\xff" })
+		archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range archive.File {
+			data, err := fs.ReadFile(archive, f.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[f.Name] = string(data)
+		}
+		files["schema.json"] = "\ufeff" + files["schema.json"]
+		g.packages.put("s3://b/k", zipOf(t, files))
+		g.probe = func(context.Context, FunctionSpec) error { return nil }
+		out := g.register(owner, schema.Resource, name, "s3://b/k")
+		if out.ProgressStatus != types.RegistrationStatusComplete {
+			t.Fatal(*out.Description)
+		}
+		d, err := g.DescribeType(t.Context(), owner, &cloudformation.DescribeTypeInput{Arn: out.TypeArn})
+		if err != nil || *d.Description != "abc\nd\ufffd" || !json.Valid([]byte(*d.Schema)) {
+			t.Errorf("%q, %v", *d.Description, err)
+		}
+		g.probe = func(context.Context, FunctionSpec) error { return errors.New("exit status 1: \x00\x1b[31mred") }
+		if out := g.register(owner, schema.Resource, name, "s3://b/k"); !strings.HasSuffix(*out.Description, "exit status 1: [31mred") {
+			t.Errorf("%q", *out.Description)
+		}
+		_, err = g.RegisterType(t.Context(), owner, &cloudformation.RegisterTypeInput{TypeName: aws.String(name), SchemaHandlerPackage: aws.String("s3://b/k"), ExecutionRoleArn: aws.String("arn:aws:iam::123456789012:role/\x00")})
+		refused(t, err, "CFNRegistryException", "ExecutionRoleArn has control characters.")
+	})
+}
+
 // TestLongFailures: of what a handler has to say, the end is told.
 func TestLongFailures(t *testing.T) {
 	text := cutLines(strings.Repeat("  File \"ä.py\", line 1\n", 1000) + "ImportError: no module named x\n")
@@ -589,4 +630,24 @@ func TestRequiredTypes(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestProvisioning(t *testing.T) {
+	for handlers, want := range map[string]types.ProvisioningType{
+		"create read update delete list": types.ProvisioningTypeFullyMutable,
+		"create read delete":             types.ProvisioningTypeImmutable,
+		"create read update":             types.ProvisioningTypeNonProvisionable,
+		"read update delete":             types.ProvisioningTypeNonProvisionable,
+		"create update delete":           types.ProvisioningTypeNonProvisionable,
+		"read list":                      types.ProvisioningTypeNonProvisionable,
+	} {
+		declared := map[string]any{}
+		for action := range strings.FieldsSeq(handlers) {
+			declared[action] = map[string]any{"permissions": []string{}}
+		}
+		s, _ := schema.Load("schema.json", []byte(jsonOf(t, map[string]any{"handlers": declared})), schema.Config{Kind: schema.Resource})
+		if got := provisioning(s); got != want {
+			t.Errorf("%s: %s, want %s", handlers, got, want)
+		}
+	}
 }
