@@ -635,9 +635,10 @@ func TestProbeGivesUp(t *testing.T) {
 	if err := b.Probe(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "not ready for work within 300ms") {
 		t.Errorf("late: %v", err)
 	}
+	b = newBench(t, nil)
+	spec = b.python(t, "def handler(e, c): pass")
 	other := spec
 	other.TypeName = "Acme::Test::Other"
-	os.RemoveAll(filepath.Join(b.dir, "packages"))
 	if err := b.Probe(t.Context(), other); err == nil || !strings.Contains(err.Error(), "is registered as Acme::Test::Other") {
 		t.Errorf("another type: %v", err)
 	}
