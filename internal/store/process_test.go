@@ -143,14 +143,14 @@ func TestFolderIsLocked(t *testing.T) {
 	}
 }
 
-// churn wakes ids of its own without end, and prints each when it is acknowledged. Its
+// churn wakes ids of its own, and prints each when it is acknowledged. Its
 // worker counts every effect by compare-and-set.
 func churn(s *Store, name string) error {
 	go untilParentEndsThenExit()
 	if err := s.Work(context.Background(), map[string]Worker{"effect": effect(s, name)}); err != nil {
 		return err
 	}
-	for i := 0; ; i++ {
+	for i := range 200 { // as many as a test waits for at most, and some
 		id := fmt.Sprintf("%s-%06d", name, i)
 		err := s.Write(context.Background(), func(ctx context.Context, tx *Tx) error {
 			if _, err := tx.ExecContext(ctx, "INSERT INTO effects (id, done, by_node) VALUES (?, 0, '')", id); err != nil {
@@ -163,6 +163,7 @@ func churn(s *Store, name string) error {
 		}
 		fmt.Println(id)
 	}
+	select {}
 }
 
 func untilParentEndsThenExit() {
@@ -222,6 +223,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 				t.Errorf("%s was acknowledged and is lost", id)
 			}
 		}
+		t.Logf("%d effects, %d acknowledged, %d unfinished", len(ids), len(acknowledged), len(waiting(t, s)))
 		work(t, s, map[string]Worker{"effect": effect(s, "last")})
 		idle(t, s)
 		var wrong []string

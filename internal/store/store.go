@@ -21,7 +21,8 @@ type Config struct {
 	// readable by its owner only, when it does not exist. A PostgreSQL store needs none.
 	Dir string
 
-	// DSN is the URL of a PostgreSQL database (postgres://…). Empty means SQLite in Dir.
+	// DSN is the URL of a PostgreSQL database (postgres://…), and then Dir is not used.
+	// Empty means SQLite in Dir.
 	DSN string
 
 	// Logger hears what happens in the background. Nil discards it.

@@ -32,9 +32,10 @@ const maxAttempts = 20
 // runs them serializable and has f run again when it lost against another. So f must
 // change nothing but rows of the transaction and variables that it sets anew each time,
 // must not wait for anything outside, and must not call Write: that fails on either
-// database, for on SQLite it would wait for itself.
+// database when it is given f's context, and with another one waits for itself on SQLite.
 //
-// The error is that of f, as it is, or of the database.
+// The error is that of f or of the database; where the disk or the server is at fault, a
+// *StorageError is around it.
 func (s *Store) Write(ctx context.Context, f func(ctx context.Context, tx *Tx) error) error {
 	if ctx.Value(insideWrite{}) == s {
 		return errors.New("write: called inside another write")

@@ -11,7 +11,7 @@ CREATE TABLE wakeups (
     attempts BIGINT NOT NULL DEFAULT 0,
     CONSTRAINT wakeups_pkey PRIMARY KEY (kind, id)
 );
-CREATE INDEX wakeups_due ON wakeups (node, due);
+CREATE INDEX wakeups_due ON wakeups (node, queued, due);
 
 -- The processes that share the database; seen is by the database's clock.
 CREATE TABLE nodes (
