@@ -7,15 +7,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // browser finds the browser that the pages are looked at with.
@@ -107,7 +111,7 @@ func (v *reader) is(what, expression string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			v.t.Fatalf("%s: never true: %s (%v)\n%s", what, expression, err, ask[string](v, "document.body.innerText"))
+			v.t.Fatalf("%s: never true: %s (%v)\nfocus: %s", what, expression, err, ask[string](v, "document.activeElement.outerHTML.slice(0, 300) + ' ' + document.activeElement.value + ' ' + location.href"))
 		}
 	}
 }
@@ -263,5 +267,243 @@ func shoot(v *reader, file string) {
 	}
 	if err := os.WriteFile(file, shot, 0o600); err != nil {
 		v.t.Error(err)
+	}
+}
+
+// press types keys.
+func (v *reader) press(keys ...string) {
+	v.t.Helper()
+	for _, k := range keys {
+		if k != "/" {
+			v.do(chromedp.KeyEvent(k))
+			continue
+		}
+		// As browsers do it: the character is not typed if the page has taken the key.
+		v.do(chromedp.Func(func(ctx context.Context, page *chromedp.Target) error {
+			_, err := cdp.Call(ctx, page, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: k, Text: k})
+			return err
+		}))
+	}
+}
+
+// follow clicks a link or a button and waits for the page that it leads to.
+func (v *reader) follow(selector, title string) {
+	v.t.Helper()
+	v.is(selector+" is there", fmt.Sprintf("document.querySelector(%q)", selector))
+	v.do(chromedp.Click(chromedp.CSS(selector)))
+	v.is("the page "+title, fmt.Sprintf("document.title === %q", title+" · cfn"))
+}
+
+// TestWalk clicks through the pages as one does who works with them.
+func TestWalk(t *testing.T) {
+	f, logs := world(t)
+	v := visit(t, newConsole(t, f, logs))
+	v.look(1280, "light")
+	v.open("/")
+	v.follow(`a[href$="MongoDB::Atlas::Cluster"][data-row]`, "MongoDB::Atlas::Cluster")
+	v.follow(`a[href$="/schema?v=00000003"]`, "MongoDB::Atlas::Cluster schema")
+
+	// A property deep inside is opened by its address.
+	v.open(clusterPath + "/schema#p-ReplicationSpecs.*.AdvancedRegionConfigs.*.RegionName")
+	v.is("the property is shown", `document.getElementById("p-ReplicationSpecs.*.AdvancedRegionConfigs.*.RegionName").checkVisibility()`)
+	v.is("the property is in view", `(() => { const r = document.getElementById("p-ReplicationSpecs.*.AdvancedRegionConfigs.*.RegionName").getBoundingClientRect(); return r.top >= 0 && r.top < innerHeight; })()`)
+
+	// Another version is shown once it is chosen.
+	v.do(chromedp.SetValue(chromedp.CSS("select#v"), "00000004"))
+	v.is("another version", `location.search === "?v=00000004"`)
+
+	// The raw schema is copied whole.
+	ask[any](v, `navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }`)
+	ask[any](v, `document.querySelector("#raw").open = true`)
+	v.do(chromedp.Click(chromedp.CSS("#raw [data-copy]")))
+	v.is("it is copied", `JSON.parse(window.copied).typeName === "MongoDB::Atlas::Cluster" && document.querySelector("#said").textContent === "Copied"`)
+
+	// Forms: the version becomes the default one, and the page says so once.
+	v.open(clusterPath)
+	v.follow(`button[aria-label="Make 00000003 the default"]`, "MongoDB::Atlas::Cluster")
+	v.is("it is said", `document.querySelector(".notice").textContent === "The default version was changed." && location.search === ""`)
+	v.is("it is the default", `document.querySelector("#versions tr:nth-child(2)").textContent.includes("default")`)
+	v.do(chromedp.Reload())
+	v.is("it is not said again", `!document.querySelector(".notice") && document.readyState === "complete"`)
+	ask[any](v, `document.querySelector("#deregister-00000002 summary").click()`)
+	v.is("the menu is open", `document.querySelector("#deregister-00000002 .danger").checkVisibility()`)
+	v.press(kb.Escape)
+	v.is("the menu is closed", `!document.querySelector("#deregister-00000002").open && document.activeElement.tagName === "SUMMARY"`)
+
+	// A report: from the list to the test that failed, to the clause.
+	v.open("/tests")
+	v.follow(`a[href$="/tests/run-2"]`, "Tests of MongoDB::Atlas::Cluster")
+	v.do(chromedp.Click(chromedp.CSS(`.rows.bad a`)))
+	v.is("the test is shown", `location.hash === "#t-3" && document.querySelector("#t-3").open`)
+	v.follow(`a[href$="/contract#create.read"]`, "Handler contract")
+
+	// Another place.
+	v.open("/")
+	v.do(chromedp.SetValue(chromedp.CSS("select#place"), "123456789012/us-east-1"))
+	v.is("the other place is empty", `document.querySelector("h1").textContent === "No types yet"`)
+	v.quiet()
+}
+
+// TestKeyboard goes from the first key to a type and back without a mouse.
+func TestKeyboard(t *testing.T) {
+	f, logs := world(t)
+	v := visit(t, newConsole(t, f, logs))
+	v.look(1280, "dark")
+	v.open("/")
+	v.press(kb.Tab)
+	v.is("the way past the navigation is first and seen", `document.activeElement.className === "skip" && document.activeElement.getBoundingClientRect().left >= 0`)
+	v.press(kb.Enter)
+	v.is("the content has the focus", `location.hash === "#main" && document.activeElement.id === "main"`)
+	v.press("j", "j", "k", "j")
+	v.is("the second type has the focus", `document.activeElement === document.querySelectorAll("[data-row]")[1]`)
+	if outline := ask[string](v, `getComputedStyle(document.activeElement).outlineStyle + " " + getComputedStyle(document.activeElement).outlineWidth`); outline != "solid 2px" {
+		t.Errorf("the focus is shown as %s", outline)
+	}
+	v.press("/")
+	v.is("the search has the focus", `document.activeElement.id === "q"`)
+	v.press("c", "l", "u", "j", kb.Backspace, kb.Enter)
+	v.is("the search is done", `location.search === "?q=clu" && document.querySelectorAll("[data-row]").length === 1`)
+	v.press("j", kb.Enter)
+	v.is("the type is open", `document.title === "MongoDB::Atlas::Cluster · cfn"`)
+
+	// Every control is reached with Tab and shows that it is.
+	v.press(kb.Tab)
+	count := 0
+	for range 60 {
+		state := ask[string](v, `(() => { const e = document.activeElement, s = getComputedStyle(e); return e === document.body ? "end" : s.outlineStyle + " " + e.tagName; })()`)
+		if state == "end" {
+			break
+		}
+		if !strings.HasPrefix(state, "solid") {
+			t.Errorf("the focus on %s is not seen", state)
+		}
+		count++
+		v.press(kb.Tab)
+	}
+	if want := ask[int](v, `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, summary, pre[tabindex]")].filter((e) => e.checkVisibility()).length`); count != want {
+		t.Errorf("%d controls are reached, there are %d", count, want)
+	}
+	v.quiet()
+}
+
+// TestLivePages: pages change while one looks at them, and nothing is lost by it.
+func TestLivePages(t *testing.T) {
+	f, logs := world(t)
+	v := visit(t, newConsole(t, f, logs))
+	v.look(1280, "light")
+	v.open(clusterPath)
+	v.is("the page follows", `document.body.dataset.following === "live"`)
+	ask[any](v, `document.querySelector("#deregister-00000004").open = true; document.querySelector("#deregister-00000004 summary").focus(); window.stays = 1`)
+	f.change(func() {
+		f.registrations[0].status = types.RegistrationStatusComplete
+		cluster := f.types[3]
+		cluster.versions = append(cluster.versions, fakeVersion{id: "00000005", schema: cluster.versions[3].schema, tests: types.TypeTestsStatusInProgress})
+	})
+	v.is("the new version is there", `document.querySelector("#versions").textContent.includes("00000005") && !document.querySelector("#registrations").textContent.trim()`)
+	v.is("the page is the same one", `window.stays === 1 && document.querySelector("#deregister-00000004").open && document.querySelector("#versions").contains(document.activeElement)`)
+
+	v.open("/?in=000000000000/eu-central-1")
+	v.is("the page is empty and follows", `document.querySelector("#start") && document.body.dataset.following === "live"`)
+	v.open("/registrations")
+	v.is("it follows", `document.body.dataset.following === "live"`)
+	f.change(func() {
+		f.registrations = append(f.registrations, fakeRegistration{home, "new-token", "HOOK", "Acme::New::Hook", "00000001", types.RegistrationStatusInProgress, ""})
+	})
+	v.is("the registration is there", `document.querySelector("#all").textContent.includes("new-token")`)
+	v.quiet()
+}
+
+// TestLiveLogs: lines appear as they are written; pausing, filtering, bounds.
+func TestLiveLogs(t *testing.T) {
+	f, _ := world(t)
+	logs := &fakeLogs{groups: map[string][]LogLine{}}
+	for i := range 100 {
+		logs.write("g", fmt.Sprintf("line %d", i))
+	}
+	v := visit(t, newConsole(t, f, logs))
+	v.look(390, "dark")
+	v.open("/logs?group=g")
+	const last, items = `document.querySelector(".log").lastElementChild.textContent`, `document.querySelectorAll(".log li").length`
+	v.is("the end is in view", last+`.endsWith("line 99") && document.querySelector("[data-state]").textContent === "live" && document.querySelector(".log").scrollTop > 0`)
+	logs.write("g", "\x1b[31mboom\x1b[0m <img src=x onerror=alert(1)>")
+	v.is("the line appears", last+`.endsWith("boom <img src=x onerror=alert(1)>") && document.querySelector(".log li:last-child .f2").textContent === "boom"`)
+	v.is("it is text", `!document.querySelector(".log img")`)
+
+	v.do(chromedp.Click(chromedp.CSS("[data-pause]")))
+	for i := range 5 {
+		logs.write("g", fmt.Sprintf("while paused %d", i))
+	}
+	v.is("what comes is counted", `document.querySelector("[data-state]").textContent === "paused, 5 new" && document.querySelector("[data-pause]").getAttribute("aria-pressed") === "true"`)
+	if n := ask[int](v, items); n != 101 {
+		t.Errorf("%d lines are shown while paused", n)
+	}
+	v.do(chromedp.Click(chromedp.CSS("[data-pause]")))
+	v.is("they are shown", items+` === 106 && document.querySelector("[data-state]").textContent === "live"`)
+
+	v.press("/", "b", "o", "o", "m")
+	v.is("only what matches is seen", `[...document.querySelectorAll(".log li")].filter((e) => e.checkVisibility()).length === 1`)
+	logs.write("g", "another boom")
+	logs.write("g", "another line")
+	v.is("new lines are filtered too", items+` === 108 && [...document.querySelectorAll(".log li")].filter((e) => e.checkVisibility()).length === 2`)
+
+	// A reader who has gone up is not carried away.
+	ask[any](v, `document.querySelector("#q").value = ""; document.querySelector("#q").dispatchEvent(new Event("input")); document.querySelector(".log").scrollTop = 0`)
+	logs.write("g", "newest")
+	v.is("it is said that there is more", last+`.endsWith("newest") && !document.querySelector("[data-newer]").hidden && document.querySelector(".log").scrollTop === 0`)
+	v.do(chromedp.Click(chromedp.CSS("[data-newer]")))
+	v.is("and one gets there", `document.querySelector("[data-newer]").hidden && document.querySelector(".log").scrollTop > 0`)
+
+	// Only so many lines stay.
+	for i := range 2300 {
+		logs.write("g", fmt.Sprintf("many %d", i))
+	}
+	v.is("the oldest go", last+`.endsWith("many 2299") && `+items+` === 2000`)
+	v.quiet()
+}
+
+// TestLooking puts the checks of TestPagesInABrowser to the test: each finds what it is for.
+func TestLooking(t *testing.T) {
+	f, logs := world(t)
+	v := visit(t, newConsole(t, f, logs))
+	v.look(390, "light")
+	for what, check := range map[string]struct{ change, check string }{
+		"faint":   {`const p = document.createElement("p"); p.textContent = "faint"; p.style.color = "#999"; document.body.append(p)`, faint},
+		"wide":    {`const p = document.createElement("p"); p.style.width = "800px"; p.style.height = "1px"; document.body.append(p)`, wide},
+		"unnamed": {`const p = document.createElement("button"); document.body.append(p)`, unnamed},
+	} {
+		v.open("/contract")
+		ask[any](v, "(() => { "+check.change+" })()")
+		if ask[string](v, check.check) == "" {
+			t.Errorf("what is %s is not found", what)
+		}
+	}
+}
+
+// TestWithoutScript: everything can be read and done where scripts are off.
+func TestWithoutScript(t *testing.T) {
+	f, logs := world(t)
+	v := visit(t, newConsole(t, f, logs))
+	v.look(1280, "light")
+	v.do(chromedp.Func(func(ctx context.Context, page *chromedp.Target) error {
+		_, err := cdp.Call(ctx, page, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return err
+	}))
+	v.open("/")
+	v.do(chromedp.SendKeys(chromedp.CSS("#q"), "cluster"+kb.Enter))
+	v.is("the search is done", `location.search === "?q=cluster" && document.querySelectorAll("[data-row]").length === 1`)
+	v.follow(`[data-row]`, "MongoDB::Atlas::Cluster")
+	v.follow(`button[aria-label="Make 00000003 the default"]`, "MongoDB::Atlas::Cluster")
+	v.is("it is said", `document.querySelector(".notice")`)
+	v.open("/")
+	v.do(chromedp.SetValue(chromedp.CSS("select#place"), "123456789012/us-east-1"), chromedp.Click(chromedp.CSS(".place button")))
+	v.is("the other place is empty", `document.querySelector("h1").textContent === "No types yet"`)
+	v.open(clusterPath + "/logs")
+	v.do(chromedp.SendKeys(chromedp.CSS("#q"), "retrying"), chromedp.Click(chromedp.CSS("[data-filter] button")))
+	v.is("the log is filtered", `location.search.startsWith("?q=retrying") && document.querySelectorAll(".log li").length === 4`)
+	logs.write("/aws/lambda/mongodb-atlas-cluster-logs", "something new")
+	v.do(chromedp.Click(chromedp.CSS(`.tools a[href$="/logs"]`)))
+	v.is("the log is read again", `document.querySelector(".log").lastElementChild.textContent.endsWith("something new")`)
+	if hidden := ask[int](v, `[...document.querySelectorAll("[data-pause], [data-copy], [data-clear]")].filter((e) => e.checkVisibility()).length`); hidden != 0 {
+		t.Errorf("%d buttons do nothing", hidden)
 	}
 }

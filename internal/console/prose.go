@@ -65,6 +65,10 @@ func spans(text string) []span {
 			out = append(out, span{Text: s})
 		}
 	}
+	if !strings.Contains(text, "`") && !strings.Contains(text, "://") {
+		plain(text)
+		return out
+	}
 	for text != "" {
 		at := inline.FindStringSubmatchIndex(text)
 		if at == nil {

@@ -138,7 +138,7 @@ func (r *schemaReader) expand(p *property, room int) int {
 		return 0
 	}
 	inner := p.within != nil // not what the page is about
-	if inner && (len(p.within) >= maxDepth || len(holder.Get("properties").Distinct()) > room) {
+	if inner && (len(p.within) >= maxDepth || members(holder.Get("properties")) > room) {
 		p.Deeper = "more"
 		return 0
 	}
@@ -228,6 +228,14 @@ func (r *schemaReader) children(holder *document.Value, path []string, within []
 		}
 	}
 	return out
+}
+
+// members is how many keys an object has, repeated ones included.
+func members(v *document.Value) int {
+	if v == nil {
+		return 0
+	}
+	return len(v.Members)
 }
 
 func declares(properties []*property, name string) bool {
@@ -323,7 +331,7 @@ func (r *schemaReader) alternatives(target *document.Value, depth int) string {
 			continue
 		}
 		for _, item := range list.Items[:min(len(list.Items), 6)] {
-			if name := r.typeName(item, depth+1); !slices.Contains(names, name) {
+			if name := r.typeName(item, depth+1); name != "any" && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

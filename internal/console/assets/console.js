@@ -149,14 +149,16 @@
       }
     }
   };
+  // name tells a control from the others of a page.
+  const name = (e) => [e.tagName, e.id, e.getAttribute("aria-label"), e.getAttribute("href"), e.closest("details[id]")?.id, e.textContent].join(" ");
   // replace keeps what is open and where the focus is.
   const replace = (old, part) => {
     const open = all("details[id]", old).filter((d) => d.open).map((d) => d.id);
-    const focused = old.contains(document.activeElement) ? all("a, button, summary, input", old).indexOf(document.activeElement) : -1;
+    const had = old.contains(document.activeElement) ? name(document.activeElement) : undefined;
     part = document.importNode(part, true);
     old.replaceWith(part);
     open.forEach((id) => { const d = document.getElementById(id); if (d) d.open = true; });
-    const focus = focused < 0 ? undefined : all("a, button, summary, input", part)[focused];
+    const focus = had && all("a, button, summary, input, pre", part).find((e) => name(e) === had);
     if (focus) focus.focus({ preventScroll: true });
     copyable(part);
   };

@@ -1,0 +1,198 @@
+package console
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/registry"
+)
+
+// A listener reads the events of a stream.
+type listener struct {
+	t      *testing.T
+	status int
+	lines  *bufio.Scanner
+	end    func()
+}
+
+func listen(t *testing.T, server *httptest.Server, path, last string) *listener {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+Prefix+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
+	response, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &listener{t: t, status: response.StatusCode, lines: bufio.NewScanner(response.Body), end: func() { cancel(); response.Body.Close() }}
+	t.Cleanup(l.end)
+	if l.status == http.StatusOK && response.Header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("the stream is %s", response.Header.Get("Content-Type"))
+	}
+	return l
+}
+
+// next is the next event, all lines of it; "" at the end of the stream.
+func (l *listener) next() string {
+	l.t.Helper()
+	var event []string
+	for l.lines.Scan() {
+		switch line := l.lines.Text(); {
+		case line == "" && len(event) > 0:
+			return strings.Join(event, "|")
+		case line == "" || strings.HasPrefix(line, ":") || strings.HasPrefix(line, "retry:"):
+		default:
+			event = append(event, line)
+		}
+	}
+	return ""
+}
+
+func serve(t *testing.T, c *Console) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	t.Cleanup(c.Close) // before the server, which waits for its requests
+	return server
+}
+
+// until waits for something that happens in another goroutine.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not happen", what)
+		}
+	}
+}
+
+func TestFollowLogs(t *testing.T) {
+	f, _ := world(t)
+	logs := &fakeLogs{groups: map[string][]LogLine{}}
+	for i := range 7 {
+		logs.write("g", fmt.Sprintf("line %d", i+1))
+	}
+	server := serve(t, newConsole(t, f, logs))
+	l := listen(t, server, "/logs/events?group=g&after=00000005", "")
+	want := func(number int, text string) {
+		t.Helper()
+		event := l.next()
+		if !strings.HasPrefix(event, fmt.Sprintf("id: %08d|event: line|data: {", number)) || !strings.Contains(event, `"pieces":[{"t":"`+text) {
+			t.Errorf("got %s, want line %d %s", event, number, text)
+		}
+	}
+	want(6, "line 6")
+	want(7, "line 7")
+	logs.write("g", "\x1b[31mred\x1b[0m </script>\nid: 5")
+	want(8, "red")
+	l.end()
+
+	// A reader that comes back says what it has: that counts more than the address.
+	l = listen(t, server, "/logs/events?group=g&after=00000002", "00000007")
+	want(8, "red")
+	l.end()
+
+	// An ID that is gone is no obstacle, and neither is a group that does not exist yet.
+	l = listen(t, server, "/logs/events?group=later", "")
+	logs.write("later", "first")
+	want(1, "first")
+
+	for _, path := range []string{"/logs/events", "/logs/events?group=g&in=nowhere", "/events?in=nowhere"} {
+		if l := listen(t, server, path, ""); l.status != http.StatusNotFound {
+			t.Errorf("%s: status %d", path, l.status)
+		}
+	}
+}
+
+// TestBacklog: a reader that was away for long gets everything, in pieces.
+func TestBacklog(t *testing.T) {
+	f, _ := world(t)
+	logs := &fakeLogs{groups: map[string][]LogLine{}}
+	const n = 3*streamLines + 7
+	for i := range n {
+		logs.write("g", fmt.Sprint(i))
+	}
+	l := listen(t, serve(t, newConsole(t, f, logs)), "/logs/events?group=g&after=00000001", "")
+	for i := 2; i <= n; i++ {
+		if event := l.next(); !strings.HasPrefix(event, fmt.Sprintf("id: %08d|", i)) {
+			t.Fatalf("line %d: %s", i, event)
+		}
+	}
+}
+
+func TestFollowChanges(t *testing.T) {
+	f, logs := world(t)
+	c := newConsole(t, f, logs)
+	server := serve(t, c)
+	l := listen(t, server, "/events", "")
+	other := listen(t, server, "/events?in=123456789012/eu-west-1", "")
+	until(t, "subscribing", func() bool { return f.subscribers() == 2 })
+	f.change(func() {
+		for channel := range f.listeners { // of another place
+			channel <- registry.Change{Account: "123456789012", Region: "eu-west-1", Kind: "HOOK", TypeName: "A::B::C"}
+		}
+	})
+	if event := l.next(); event != `event: change|data: {"kind":"","type":""}` {
+		t.Errorf("got %s", event)
+	}
+	if event := other.next(); event != `event: change|data: {"kind":"HOOK","type":"A::B::C"}` {
+		t.Errorf("got %s", event)
+	}
+	other.end()
+	until(t, "unsubscribing", func() bool { return f.subscribers() == 1 })
+
+	// Closing the console ends what is open, and nothing new begins.
+	c.Close()
+	if event := l.next(); event != "" {
+		t.Errorf("after the end: %s", event)
+	}
+	if n := f.subscribers(); n != 0 {
+		t.Errorf("%d still listen", n)
+	}
+	if l := listen(t, server, "/events", ""); l.status != http.StatusServiceUnavailable {
+		t.Errorf("a stream begins after the end: %d", l.status)
+	}
+	if w := get(t, c, "/"); w.Code != http.StatusOK {
+		t.Errorf("a page after the end: %d", w.Code)
+	}
+}
+
+// TestLookAgain: pages look again from time to time, because other servers say nothing.
+func TestLookAgain(t *testing.T) {
+	f, _ := world(t)
+	c := New(Config{Registry: f, Look: 10 * time.Millisecond})
+	if event := listen(t, serve(t, c), "/events", "").next(); event != "event: look|data: null" {
+		t.Errorf("got %s", event)
+	}
+}
+
+// TestManyStreams: there are only so many, and one that ends makes room.
+func TestManyStreams(t *testing.T) {
+	f, logs := world(t)
+	c := New(Config{Registry: f, Logs: logs, MaxStreams: 3})
+	server := serve(t, c)
+	var open []*listener
+	for range 3 {
+		open = append(open, listen(t, server, "/events", ""))
+	}
+	l := listen(t, server, "/logs/events?group=g", "")
+	if l.status != http.StatusServiceUnavailable {
+		t.Errorf("a fourth stream: %d", l.status)
+	}
+	open[1].end()
+	until(t, "room for another", func() bool { return len(c.streams) == 2 })
+	if l := listen(t, server, "/events", ""); l.status != http.StatusOK {
+		t.Errorf("after one has ended: %d", l.status)
+	}
+}
