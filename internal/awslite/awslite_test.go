@@ -1,0 +1,219 @@
+package awslite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/smithy-go"
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+const (
+	account = "123456789012"
+	region  = "eu-west-1"
+)
+
+// A bench is a set of services behind a server that tells them apart as the real one does.
+type bench struct {
+	*Services
+	store *store.Store
+	url   string
+	clock atomic.Int64 // added to the real time, in nanoseconds
+}
+
+func (b *bench) advance(d time.Duration) { b.clock.Add(int64(d)) }
+
+// each runs a test on each kind of database.
+func each(t *testing.T, test func(t *testing.T, b *bench)) {
+	t.Helper()
+	for _, place := range fixtures.Stores(t) {
+		t.Run(place.Name, func(t *testing.T) { test(t, start(t, place, Config{})) })
+	}
+}
+
+// onSQLite is for what does not depend on the database.
+func onSQLite(t testing.TB, config Config) *bench {
+	t.Helper()
+	return start(t, fixtures.Place{Dir: t.TempDir()}, config)
+}
+
+func start(t testing.TB, place fixtures.Place, config Config) *bench {
+	t.Helper()
+	b := &bench{}
+	var err error
+	b.store, err = store.Open(t.Context(), store.Config{Dir: place.Dir, DSN: place.DSN, Now: func() time.Time { return time.Now().Add(time.Duration(b.clock.Load())) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	config.Store, config.Key, config.Account = b.store, bytes.Repeat([]byte{7}, KeySize), account
+	if b.Services, err = New(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	tables := map[string]*awswire.Table{}
+	for _, table := range b.Tables() {
+		if err := table.Check(); err != nil {
+			t.Fatal(err)
+		}
+		tables[table.Service] = table
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		service, caller, err := awswire.Identify(r, awswire.Defaults{Account: account, Region: region, AccountOf: func(id string) string {
+			key, _ := b.Key(r.Context(), id)
+			return key.Account
+		}})
+		var refusal *awswire.Error
+		switch table := tables[service]; {
+		case errors.As(err, &refusal):
+			awswire.WriteError(w, r, awswire.ProtocolOf(service), caller.RequestID, refusal)
+		case table != nil:
+			table.Serve(w, r, caller)
+		case service == "s3":
+			b.S3().Serve(w, r, caller)
+		default:
+			http.Error(w, "no such service: "+service, http.StatusNotFound)
+		}
+	}))
+	b.url = server.URL
+	t.Cleanup(func() {
+		server.Close()
+		if err := errors.Join(b.Services.Close(), b.store.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// config is that of an SDK client of an account.
+func (b *bench) config(account string) aws.Config {
+	return aws.Config{Region: region, BaseEndpoint: &b.url, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""), RetryMaxAttempts: 1,
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported, ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported}
+}
+
+// wantCode fails the test unless err is a refusal with a code.
+func wantCode(t *testing.T, err error, code string) {
+	t.Helper()
+	var refusal smithy.APIError
+	if !errors.As(err, &refusal) || refusal.ErrorCode() != code {
+		t.Errorf("got the error %v, want the code %s", err, code)
+	}
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func equal[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key")
+	first, err := LoadKey(path)
+	ok(t, err)
+	again, err := LoadKey(path)
+	ok(t, err)
+	if len(first) != KeySize || !bytes.Equal(first, again) {
+		t.Errorf("the key is %x and then %x", first, again)
+	}
+	info, err := os.Stat(path)
+	ok(t, err)
+	if othersMayRead(info) {
+		t.Errorf("the key's mode is %v", info.Mode())
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+		t.Errorf("there are other files beside the key: %v", entries)
+	}
+	ok(t, os.Chmod(path, 0o644))
+	if _, err := LoadKey(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("a key that others may read gave %v", err)
+	}
+	ok(t, os.Chmod(path, 0o600))
+	ok(t, os.WriteFile(path, []byte("deadbeef"), 0o600))
+	if _, err := LoadKey(path); err == nil || strings.Contains(err.Error(), "deadbeef") {
+		t.Errorf("a short key gave %v", err)
+	}
+}
+
+// TestOtherKey opens a store with another key than the one that it is sealed with.
+func TestOtherKey(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		_, err := New(t.Context(), Config{Store: b.store, Key: bytes.Repeat([]byte{8}, KeySize)})
+		var other *KeyError
+		if !errors.As(err, &other) || other.Store == other.Given {
+			t.Errorf("got %v", err)
+		}
+		if _, err := New(t.Context(), Config{Store: b.store}); err == nil {
+			t.Error("services without a key were started")
+		}
+	})
+}
+
+func TestSealing(t *testing.T) {
+	s, err := newSealer(make([]byte, KeySize))
+	ok(t, err)
+	sealed := s.seal("owner", "hunter22")
+	if text, err := s.open("owner", sealed); err != nil || text != "hunter22" {
+		t.Errorf("got %q, %v", text, err)
+	}
+	if sealed == s.seal("owner", "hunter22") {
+		t.Error("the same text is sealed to the same text twice")
+	}
+	for _, bad := range []struct{ owner, sealed string }{{"another", sealed}, {"owner", sealed[4:]}, {"owner", "!"}, {"owner", ""}} {
+		if text, err := s.open(bad.owner, bad.sealed); err == nil {
+			t.Errorf("open(%q, %q) gave %q", bad.owner, bad.sealed, text)
+		}
+	}
+}
+
+// TestNothingInTheClear looks for secret values in all there is of the database.
+func TestNothingInTheClear(t *testing.T) {
+	dir := t.TempDir()
+	b := start(t, fixtures.Place{Dir: dir}, Config{})
+	const secret = "correct-horse-battery"
+	putParameter(t, b, "/app/secret", secret)
+	createSecret(t, b, "app", secret)
+	_, err := b.startSession(t.Context(), account, "arn", "id", time.Hour)
+	ok(t, err)
+	_, err = b.store.Read().NewRaw("PRAGMA wal_checkpoint").Exec(context.Background())
+	if err != nil {
+		t.Log("no checkpoint through the reader:", err) // the log file is looked through too
+	}
+	found := 0
+	for _, name := range []string{"formwork.db", "formwork.db-wal"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		ok(t, err)
+		if bytes.Contains(text, []byte("/app/secret")) {
+			found++
+		}
+		if bytes.Contains(text, []byte(secret)) {
+			t.Errorf("%s has a secret value in the clear", name)
+		}
+	}
+	if found == 0 {
+		t.Error("the parameter is in none of the files: they are the wrong ones")
+	}
+}
+
+func sorted(list []string) []string { slices.Sort(list); return list }

@@ -1,0 +1,504 @@
+package awslite
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/uptrace/bun"
+)
+
+const (
+	maxLogName   = 512
+	maxLogBatch  = 1 << 20 // bytes of a PutLogEvents, each event counted with its overhead
+	maxLogAge    = 14 * 24 * time.Hour
+	maxLogFuture = 2 * time.Hour
+)
+
+// retentions are the days that a retention policy may have.
+var retentions = []int32{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
+
+// logsTable is CloudWatch Logs, without queries, metrics and deliveries.
+func (s *Services) logsTable() *awswire.Table {
+	const groupPattern, streamPattern = `[\.\-_/#A-Za-z0-9]+`, `[^:*]*`
+	group := awswire.Constraint{Member: "logGroupName", MinLength: 1, MaxLength: maxLogName, Pattern: groupPattern}
+	required := group
+	required.Required = true
+	stream := awswire.Constraint{Member: "logStreamName", Required: true, MinLength: 1, MaxLength: maxLogName, Pattern: streamPattern}
+	limit := func(most int64) awswire.Constraint {
+		return awswire.Constraint{Member: "limit", Min: number(1), Max: number(most)}
+	}
+	return &awswire.Table{
+		Service: "logs", Protocol: awswire.JSON11, TargetPrefix: "Logs_20140328", LowerFirst: true, Logger: s.log,
+		Operations: []awswire.Operation{
+			operation("CreateLogGroup", s.createLogGroup),
+			operation("CreateLogStream", s.createLogStream),
+			operation("DeleteLogGroup", s.deleteLogGroup),
+			operation("DeleteLogStream", s.deleteLogStream),
+			operation("DeleteRetentionPolicy", s.deleteRetentionPolicy),
+			operation("DescribeLogGroups", s.describeLogGroups),
+			operation("DescribeLogStreams", s.describeLogStreams),
+			operation("FilterLogEvents", s.filterLogEvents),
+			operation("GetLogEvents", s.getLogEvents),
+			operation("ListTagsForResource", s.listLogTags),
+			operation("ListTagsLogGroup", s.listTagsLogGroup),
+			awswire.Op("PutLogEvents", s.putLogEvents), // whose messages may hold anything
+			operation("PutRetentionPolicy", s.putRetentionPolicy),
+			operation("TagLogGroup", s.tagLogGroup),
+			operation("TagResource", s.tagLogResource),
+			operation("UntagLogGroup", s.untagLogGroup),
+			operation("UntagResource", s.untagLogResource),
+		},
+		NoResult: strings.Fields(`CreateLogGroup CreateLogStream DeleteLogGroup DeleteLogStream DeleteRetentionPolicy PutRetentionPolicy
+			TagLogGroup TagResource UntagLogGroup UntagResource`),
+		Known: logsKnown,
+		Constraints: map[string][]awswire.Constraint{
+			"CreateLogGroup": {required, {Member: "tags", MaxLength: 50}}, "DeleteLogGroup": {required}, "DeleteRetentionPolicy": {required},
+			"CreateLogStream": {required, stream}, "DeleteLogStream": {required, stream},
+			"DescribeLogGroups":   {{Member: "logGroupNamePrefix", MinLength: 1, MaxLength: maxLogName, Pattern: groupPattern}, limit(50)},
+			"DescribeLogStreams":  {group, {Member: "logStreamNamePrefix", MinLength: 1, MaxLength: maxLogName, Pattern: streamPattern}, limit(50)},
+			"FilterLogEvents":     {group, {Member: "filterPattern", MaxLength: 1024}, {Member: "logStreamNames", MinLength: 1, MaxLength: 100}, limit(10000)},
+			"GetLogEvents":        {group, stream, limit(10000)},
+			"PutLogEvents":        {required, stream, {Member: "logEvents", Required: true, MinLength: 1, MaxLength: 10000}},
+			"PutRetentionPolicy":  {required, {Member: "retentionInDays", Required: true}},
+			"ListTagsForResource": {{Member: "resourceArn", Required: true, MinLength: 1, MaxLength: 1011}},
+			"TagResource":         {{Member: "resourceArn", Required: true, MinLength: 1, MaxLength: 1011}, {Member: "tags", Required: true, MinLength: 1, MaxLength: 50}},
+			"UntagResource":       {{Member: "resourceArn", Required: true, MinLength: 1, MaxLength: 1011}, {Member: "tagKeys", Required: true, MaxLength: 50}},
+			"TagLogGroup":         {required, {Member: "tags", Required: true, MinLength: 1, MaxLength: 50}},
+			"UntagLogGroup":       {required, {Member: "tags", Required: true, MinLength: 1}}, "ListTagsLogGroup": {required},
+		},
+		ValidationCode: "InvalidParameterException",
+	}
+}
+
+var logName = regexp.MustCompile(`^[.\-_/#A-Za-z0-9]+$`)
+
+func validLogName(name string, most int) bool { return len(name) <= most && logName.MatchString(name) }
+
+func validStreamName(name string) bool {
+	return name != "" && len(name) <= maxLogName && !strings.ContainsAny(name, ":*\x00") && strings.ToValidUTF8(name, "") == name
+}
+
+func logsInvalid(format string, args ...any) error {
+	return awswire.Errorf("InvalidParameterException", 0, format, args...)
+}
+
+func logARN(caller awswire.Caller, name string) string {
+	return fmt.Sprintf("arn:%s:logs:%s:%s:log-group:%s", caller.Partition(), caller.Region, caller.Account, name)
+}
+
+// groupOf is the group that a request names: by its name, or by an identifier that is a
+// name or an ARN.
+func (s *Services) groupOf(ctx context.Context, db bun.IDB, caller awswire.Caller, name, identifier *string) (*logGroup, error) {
+	switch {
+	case name != nil && identifier != nil:
+		return nil, logsInvalid("LogGroup name and LogGroup ARN are mutually exclusive parameters.")
+	case name == nil && identifier == nil:
+		return nil, logsInvalid("Either log group name or log group identifier must be specified.")
+	}
+	text := value(cmp.Or(name, identifier))
+	if strings.HasPrefix(text, "arn:") {
+		parts := strings.Split(text, ":")
+		if len(parts) < 7 || parts[2] != "logs" || parts[5] != "log-group" {
+			return nil, logsInvalid("The ARN is not that of a log group.")
+		}
+		if parts[3] != caller.Region || parts[4] != caller.Account {
+			return nil, logNotFound("group")
+		}
+		text = parts[6]
+	}
+	g, err := groupNamed(ctx, db, caller.Account, caller.Region, text)
+	if err == nil && g == nil {
+		return nil, logNotFound("group")
+	}
+	return g, err
+}
+
+func (s *Services) createLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.CreateLogGroupInput) (*cloudwatchlogs.CreateLogGroupOutput, error) {
+	if value(in.DeletionProtectionEnabled) {
+		return nil, notOffered("Deletion protection")
+	}
+	err := s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		old, err := groupNamed(ctx, tx, caller.Account, caller.Region, *in.LogGroupName)
+		if err != nil {
+			return err
+		}
+		if old != nil {
+			return awswire.Errorf("ResourceAlreadyExistsException", 0, "The specified log group already exists")
+		}
+		g := &logGroup{
+			ID: s.newID(), Account: caller.Account, Region: caller.Region, Name: *in.LogGroupName, KeyID: in.KmsKeyId,
+			Class: cmp.Or(string(in.LogGroupClass), "STANDARD"), Tags: in.Tags, CreatedAt: s.now(),
+		}
+		_, err = tx.NewInsert().Model(g).Exec(ctx)
+		return err
+	})
+	return &cloudwatchlogs.CreateLogGroupOutput{}, err
+}
+
+func (s *Services) deleteLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.DeleteLogGroupInput) (*cloudwatchlogs.DeleteLogGroupOutput, error) {
+	if err := s.lines.flush(ctx); err != nil {
+		return nil, err
+	}
+	err := s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		g, err := s.groupOf(ctx, tx, caller, in.LogGroupName, nil)
+		if err != nil {
+			return err
+		}
+		for _, table := range [][2]string{{"logs_events", "group_id"}, {"logs_streams", "group_id"}, {"logs_groups", "id"}} {
+			if _, err := tx.NewDelete().Table(table[0]).Where("? = ?", bun.Ident(table[1]), g.ID).Exec(ctx); err != nil {
+				return fmt.Errorf("deleting the log group: %w", err)
+			}
+		}
+		return nil
+	})
+	return &cloudwatchlogs.DeleteLogGroupOutput{}, err
+}
+
+func (s *Services) createLogStream(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.CreateLogStreamInput) (*cloudwatchlogs.CreateLogStreamOutput, error) {
+	err := s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		g, err := s.groupOf(ctx, tx, caller, in.LogGroupName, nil)
+		if err != nil {
+			return err
+		}
+		old, err := streamNamed(ctx, tx, g.ID, *in.LogStreamName)
+		if err != nil {
+			return err
+		}
+		if old != nil {
+			return awswire.Errorf("ResourceAlreadyExistsException", 0, "The specified log stream already exists")
+		}
+		_, err = s.ensureStream(ctx, tx, g, *in.LogStreamName)
+		return err
+	})
+	return &cloudwatchlogs.CreateLogStreamOutput{}, err
+}
+
+func (s *Services) deleteLogStream(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.DeleteLogStreamInput) (*cloudwatchlogs.DeleteLogStreamOutput, error) {
+	if err := s.lines.flush(ctx); err != nil {
+		return nil, err
+	}
+	err := s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		g, err := s.groupOf(ctx, tx, caller, in.LogGroupName, nil)
+		if err != nil {
+			return err
+		}
+		t, err := streamNamed(ctx, tx, g.ID, *in.LogStreamName)
+		if err != nil {
+			return err
+		}
+		if t == nil {
+			return logNotFound("stream")
+		}
+		if err := dropEvents(ctx, tx, g, "stream = ?", t.Name); err != nil {
+			return err
+		}
+		if _, err := tx.NewDelete().Model(t).WherePK().Exec(ctx); err != nil {
+			return fmt.Errorf("deleting the log stream: %w", err)
+		}
+		_, err = tx.NewUpdate().Model(g).Column("events", "bytes").WherePK().Exec(ctx)
+		return err
+	})
+	return &cloudwatchlogs.DeleteLogStreamOutput{}, err
+}
+
+func (s *Services) putRetentionPolicy(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.PutRetentionPolicyInput) (*cloudwatchlogs.PutRetentionPolicyOutput, error) {
+	if !slices.Contains(retentions, *in.RetentionInDays) {
+		return nil, logsInvalid("1 validation error detected: Value '%d' at 'retentionInDays' failed to satisfy constraint: Member must satisfy enum value set: %v", *in.RetentionInDays, retentions)
+	}
+	return &cloudwatchlogs.PutRetentionPolicyOutput{}, s.setRetention(ctx, caller, in.LogGroupName, int64(*in.RetentionInDays))
+}
+
+func (s *Services) deleteRetentionPolicy(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.DeleteRetentionPolicyInput) (*cloudwatchlogs.DeleteRetentionPolicyOutput, error) {
+	return &cloudwatchlogs.DeleteRetentionPolicyOutput{}, s.setRetention(ctx, caller, in.LogGroupName, 0)
+}
+
+// setRetention changes for how many days a group keeps events, and drops those that are older.
+func (s *Services) setRetention(ctx context.Context, caller awswire.Caller, name *string, days int64) error {
+	return s.changeGroup(ctx, caller, name, nil, func(ctx context.Context, tx *store.Tx, g *logGroup) error {
+		g.Retention = days
+		return s.trim(ctx, tx, g)
+	})
+}
+
+// changeGroup runs change on a group, and keeps what it makes of the row.
+func (s *Services) changeGroup(ctx context.Context, caller awswire.Caller, name, identifier *string, change func(ctx context.Context, tx *store.Tx, g *logGroup) error) error {
+	return s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		g, err := s.groupOf(ctx, tx, caller, name, identifier)
+		if err != nil {
+			return err
+		}
+		if err := change(ctx, tx, g); err != nil {
+			return err
+		}
+		_, err = tx.NewUpdate().Model(g).WherePK().Exec(ctx)
+		return err
+	})
+}
+
+func (s *Services) describeLogGroups(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.DescribeLogGroupsInput) (*cloudwatchlogs.DescribeLogGroupsOutput, error) {
+	prefix, pattern := value(in.LogGroupNamePrefix), value(in.LogGroupNamePattern)
+	switch {
+	case prefix != "" && pattern != "":
+		return nil, logsInvalid("LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.")
+	case value(in.IncludeLinkedAccounts) || len(in.AccountIdentifiers) > 0:
+		return nil, notOffered("DescribeLogGroups over several accounts")
+	case len(in.LogGroupIdentifiers) > 0:
+		return nil, notOffered("DescribeLogGroups by logGroupIdentifiers")
+	}
+	after := ""
+	if in.NextToken != nil {
+		var err error
+		if after, err = openToken(*in.NextToken); err != nil {
+			return nil, logsInvalid("The specified nextToken is invalid.")
+		}
+	}
+	if err := s.lines.flush(ctx); err != nil {
+		return nil, err
+	}
+	limit := limitOf(in.Limit, 50)
+	query := s.store.Read().NewSelect().Where("account = ? AND region = ? AND name > ? AND name >= ?", caller.Account, caller.Region, after, prefix)
+	if next, ok := successor(prefix); ok {
+		query = query.Where("name < ?", next)
+	}
+	if pattern != "" {
+		query = query.Where(`LOWER(name) LIKE ? ESCAPE '!'`, "%"+strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(pattern))+"%")
+	}
+	if in.LogGroupClass != "" {
+		query = query.Where("class = ?", string(in.LogGroupClass))
+	}
+	var rows []logGroup
+	if err := query.Model(&rows).Order("name").Limit(int64(limit) + 1).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("listing log groups: %w", err)
+	}
+	out := &cloudwatchlogs.DescribeLogGroupsOutput{LogGroups: []cwtypes.LogGroup{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		out.NextToken = new(sealToken(rows[limit-1].Name))
+	}
+	for i := range rows {
+		g := &rows[i]
+		arn := logARN(caller, g.Name)
+		entry := cwtypes.LogGroup{
+			Arn: new(arn + ":*"), LogGroupArn: &arn, LogGroupName: &g.Name, CreationTime: new(g.CreatedAt.UnixMilli()), KmsKeyId: g.KeyID,
+			LogGroupClass: cwtypes.LogGroupClass(g.Class), MetricFilterCount: new(int32(0)), StoredBytes: &g.Bytes,
+		}
+		if g.Retention > 0 {
+			entry.RetentionInDays = new(int32(g.Retention))
+		}
+		out.LogGroups = append(out.LogGroups, entry)
+	}
+	return out, nil
+}
+
+func (s *Services) describeLogStreams(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.DescribeLogStreamsInput) (*cloudwatchlogs.DescribeLogStreamsOutput, error) {
+	prefix, byTime := value(in.LogStreamNamePrefix), in.OrderBy == cwtypes.OrderByLastEventTime
+	if prefix != "" && byTime {
+		return nil, logsInvalid("Cannot order by LastEventTime with a logStreamNamePrefix.")
+	}
+	if err := s.lines.flush(ctx); err != nil {
+		return nil, err
+	}
+	g, err := s.groupOf(ctx, s.store.Read(), caller, in.LogGroupName, in.LogGroupIdentifier)
+	if err != nil {
+		return nil, err
+	}
+	var rows []logStream
+	if err := s.store.Read().NewSelect().Model(&rows).Where("group_id = ?", g.ID).Order("name").Scan(ctx); err != nil {
+		return nil, fmt.Errorf("listing log streams: %w", err)
+	}
+	rows = slices.DeleteFunc(rows, func(t logStream) bool { return !strings.HasPrefix(t.Name, prefix) })
+	if byTime {
+		slices.SortStableFunc(rows, func(a, b logStream) int { return a.LastEvent.Compare(b.LastEvent.Time) })
+	}
+	if value(in.Descending) {
+		slices.Reverse(rows)
+	}
+	if in.NextToken != nil {
+		after, err := openToken(*in.NextToken)
+		if err != nil {
+			return nil, logsInvalid("The specified nextToken is invalid.")
+		}
+		rows = rows[1+slices.IndexFunc(rows, func(t logStream) bool { return t.Name == after }):]
+	}
+	out := &cloudwatchlogs.DescribeLogStreamsOutput{LogStreams: []cwtypes.LogStream{}}
+	if limit := limitOf(in.Limit, 50); len(rows) > limit {
+		rows = rows[:limit]
+		out.NextToken = new(sealToken(rows[limit-1].Name))
+	}
+	for i := range rows {
+		t := &rows[i]
+		out.LogStreams = append(out.LogStreams, cwtypes.LogStream{
+			Arn: new(logARN(caller, g.Name) + ":log-stream:" + t.Name), LogStreamName: &t.Name, CreationTime: new(t.CreatedAt.UnixMilli()),
+			FirstEventTimestamp: millis(t.FirstEvent), LastEventTimestamp: millis(t.LastEvent), LastIngestionTime: millis(t.IngestedAt),
+			StoredBytes: new(int64(0)), UploadSequenceToken: new(uploadToken),
+		})
+	}
+	return out, nil
+}
+
+// uploadToken is what writers get back; CloudWatch Logs does not look at it any more.
+const uploadToken = "49590302938012345678901234567890123456789012345678901234"
+
+func millis(t store.Time) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	return new(t.UnixMilli())
+}
+
+func (s *Services) putLogEvents(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.PutLogEventsInput) (*cloudwatchlogs.PutLogEventsOutput, error) {
+	if !validStreamName(*in.LogStreamName) {
+		return nil, logsInvalid("The name of the log stream is not valid.")
+	}
+	now := s.now()
+	var out *cloudwatchlogs.PutLogEventsOutput
+	err := s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		g, err := s.groupOf(ctx, tx, caller, in.LogGroupName, nil)
+		if err != nil {
+			return err
+		}
+		t, err := streamNamed(ctx, tx, g.ID, *in.LogStreamName)
+		if err != nil {
+			return err
+		}
+		if t == nil {
+			return logNotFound("stream")
+		}
+		out = &cloudwatchlogs.PutLogEventsOutput{NextSequenceToken: new(uploadToken)}
+		events, err := acceptEvents(t.Name, in.LogEvents, now.Time, s.horizon(g).Time, out)
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		return s.addEvents(ctx, tx, g, map[string]*logStream{t.Name: t}, events)
+	})
+	if err == nil {
+		s.lines.announce()
+	}
+	return out, err
+}
+
+// acceptEvents holds a batch to the rules, and tells what is too old or too new.
+func acceptEvents(stream string, in []cwtypes.InputLogEvent, now, horizon time.Time, out *cloudwatchlogs.PutLogEventsOutput) ([]logEvent, error) {
+	size, events := 0, make([]logEvent, 0, len(in))
+	var rejected cwtypes.RejectedLogEventsInfo
+	for i, e := range in {
+		if e.Message == nil || *e.Message == "" || e.Timestamp == nil || *e.Timestamp < 0 || *e.Timestamp > math.MaxInt64/1000 {
+			return nil, logsInvalid("1 validation error detected: the event at index %d has no message or no timestamp", i)
+		}
+		if i > 0 && *e.Timestamp < *in[i-1].Timestamp {
+			return nil, logsInvalid("Log events in a single PutLogEvents request must be in chronological order.")
+		}
+		size += len(*e.Message) + eventOverhead
+		at := time.UnixMilli(*e.Timestamp)
+		switch {
+		case at.Before(horizon):
+			rejected.ExpiredLogEventEndIndex = new(int32(i + 1))
+		case at.Before(now.Add(-maxLogAge)):
+			rejected.TooOldLogEventEndIndex = new(int32(i + 1))
+		case at.After(now.Add(maxLogFuture)):
+			if rejected.TooNewLogEventStartIndex == nil {
+				rejected.TooNewLogEventStartIndex = new(int32(i))
+			}
+		default:
+			events = append(events, logEvent{Stream: stream, At: store.At(at), Message: *e.Message})
+		}
+	}
+	switch {
+	case size > maxLogBatch:
+		return nil, logsInvalid("Upload too large: %d bytes exceeds limit of %d", size, maxLogBatch)
+	case *in[len(in)-1].Timestamp-*in[0].Timestamp > (24 * time.Hour).Milliseconds():
+		return nil, logsInvalid("The batch of log events in a single PutLogEvents request cannot span more than 24 hours.")
+	}
+	if len(events) < len(in) {
+		out.RejectedLogEventsInfo = &rejected
+	}
+	return events, nil
+}
+
+func (s *Services) tagLogs(ctx context.Context, caller awswire.Caller, name, identifier *string, add map[string]string, remove []string) error {
+	return s.changeGroup(ctx, caller, name, identifier, func(_ context.Context, _ *store.Tx, g *logGroup) error {
+		if g.Tags == nil {
+			g.Tags = tags{}
+		}
+		for key, text := range add {
+			g.Tags[key] = text
+		}
+		for _, key := range remove {
+			delete(g.Tags, key)
+		}
+		if len(g.Tags) > 50 {
+			return awswire.Errorf("TooManyTagsException", 0, "A log group can have at most 50 tags.")
+		}
+		return nil
+	})
+}
+
+func (s *Services) tagLogResource(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.TagResourceInput) (*cloudwatchlogs.TagResourceOutput, error) {
+	return &cloudwatchlogs.TagResourceOutput{}, s.tagLogs(ctx, caller, nil, in.ResourceArn, in.Tags, nil)
+}
+
+func (s *Services) untagLogResource(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.UntagResourceInput) (*cloudwatchlogs.UntagResourceOutput, error) {
+	return &cloudwatchlogs.UntagResourceOutput{}, s.tagLogs(ctx, caller, nil, in.ResourceArn, nil, in.TagKeys)
+}
+
+//nolint:staticcheck // the older forms of TagResource and UntagResource are what some clients send
+func (s *Services) tagLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.TagLogGroupInput) (*cloudwatchlogs.TagLogGroupOutput, error) {
+	return &cloudwatchlogs.TagLogGroupOutput{}, s.tagLogs(ctx, caller, in.LogGroupName, nil, in.Tags, nil)
+}
+
+//nolint:staticcheck // as above
+func (s *Services) untagLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.UntagLogGroupInput) (*cloudwatchlogs.UntagLogGroupOutput, error) {
+	return &cloudwatchlogs.UntagLogGroupOutput{}, s.tagLogs(ctx, caller, in.LogGroupName, nil, nil, in.Tags)
+}
+
+func (s *Services) listLogTags(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.ListTagsForResourceInput) (*cloudwatchlogs.ListTagsForResourceOutput, error) {
+	g, err := s.groupOf(ctx, s.store.Read(), caller, nil, in.ResourceArn)
+	if err != nil {
+		return nil, err
+	}
+	return &cloudwatchlogs.ListTagsForResourceOutput{Tags: g.Tags}, nil
+}
+
+//nolint:staticcheck // as above
+func (s *Services) listTagsLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.ListTagsLogGroupInput) (*cloudwatchlogs.ListTagsLogGroupOutput, error) {
+	g, err := s.groupOf(ctx, s.store.Read(), caller, in.LogGroupName, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &cloudwatchlogs.ListTagsLogGroupOutput{Tags: g.Tags}, nil
+}
+
+// A position is a place between the events of a group: behind the event with this time
+// and number.
+type position struct{ at, sequence int64 }
+
+func (p position) token(kind string) *string {
+	return new(fmt.Sprintf("%s/%019d%019d", kind, p.at, p.sequence))
+}
+
+// parsePosition reads a token of one of kinds.
+func parsePosition(token string, kinds ...string) (kind string, p position, err error) {
+	kind, digits, _ := strings.Cut(token, "/")
+	invalid := logsInvalid("The specified nextToken is invalid.")
+	if !slices.Contains(kinds, kind) || len(digits) != 38 {
+		return "", p, invalid
+	}
+	if p.at, err = strconv.ParseInt(digits[:19], 10, 64); err != nil {
+		return "", p, invalid
+	}
+	if p.sequence, err = strconv.ParseInt(digits[19:], 10, 64); err != nil {
+		return "", p, invalid
+	}
+	return kind, p, nil
+}

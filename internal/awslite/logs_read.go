@@ -1,0 +1,309 @@
+package awslite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/uptrace/bun"
+)
+
+const (
+	maxLogPage  = 10000   // events of an answer
+	maxLogBytes = 1 << 20 // bytes of an answer
+	maxScanned  = 10000   // events that one FilterLogEvents looks at
+	scanBatch   = 1000
+)
+
+// logEvents selects the events of a group between two times, in milliseconds, that it
+// still keeps.
+func (s *Services) logEvents(g *logGroup, rows *[]logEvent, start, end *int64) *bun.SelectQuery {
+	query := s.store.Read().NewSelect().Model(rows).Where("e.group_id = ?", g.ID).Where("e.at >= ?", s.horizon(g))
+	if start != nil {
+		query = query.Where("e.at >= ?", millisTime(*start))
+	}
+	if end != nil {
+		query = query.Where("e.at < ?", millisTime(*end))
+	}
+	return query
+}
+
+// millisTime is a time in milliseconds as a column has it.
+func millisTime(ms int64) int64 { return min(max(ms, 0), 1<<52) * 1000 }
+
+func (s *Services) getLogEvents(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.GetLogEventsInput) (*cloudwatchlogs.GetLogEventsOutput, error) {
+	if err := s.lines.flush(ctx); err != nil {
+		return nil, err
+	}
+	g, err := s.groupOf(ctx, s.store.Read(), caller, in.LogGroupName, in.LogGroupIdentifier)
+	if err != nil {
+		return nil, err
+	}
+	t, err := streamNamed(ctx, s.store.Read(), g.ID, *in.LogStreamName)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, logNotFound("stream")
+	}
+	kind, from := "b", position{1<<62 - 1, 1<<62 - 1} // the last events
+	if value(in.StartFromHead) {
+		kind, from = "f", position{}
+	}
+	if in.NextToken != nil {
+		if kind, from, err = parsePosition(*in.NextToken, "f", "b"); err != nil {
+			return nil, err
+		}
+	}
+	var rows []logEvent
+	query := s.logEvents(g, &rows, in.StartTime, in.EndTime).Where("e.stream = ?", t.Name).Limit(int64(limitOf(in.Limit, maxLogPage)))
+	if kind == "f" {
+		query = query.Where("(e.at > ? OR e.at = ? AND e.sequence > ?)", from.at, from.at, from.sequence).Order("e.at", "e.sequence")
+	} else {
+		query = query.Where("(e.at < ? OR e.at = ? AND e.sequence < ?)", from.at, from.at, from.sequence).Order("e.at DESC", "e.sequence DESC")
+	}
+	if err := query.Scan(ctx); err != nil {
+		return nil, fmt.Errorf("reading log events: %w", err)
+	}
+	rows = fitting(rows)
+	if kind == "b" {
+		slices.Reverse(rows)
+	}
+	out := &cloudwatchlogs.GetLogEventsOutput{Events: []cwtypes.OutputLogEvent{}}
+	for i := range rows {
+		e := &rows[i]
+		out.Events = append(out.Events, cwtypes.OutputLogEvent{Timestamp: millis(e.At), Message: &e.Message, IngestionTime: millis(e.IngestedAt)})
+	}
+	first, last := from, from
+	if len(rows) > 0 {
+		first, last = positionOf(&rows[0]), positionOf(&rows[len(rows)-1])
+	} else if kind == "b" && in.NextToken == nil {
+		first, last = position{}, position{} // nothing yet: what comes is ahead
+	}
+	out.NextBackwardToken, out.NextForwardToken = first.token("b"), last.token("f")
+	return out, nil
+}
+
+func positionOf(e *logEvent) position { return position{e.At.UnixMicro(), e.Sequence} }
+
+// fitting are the first events that one answer can hold.
+func fitting(rows []logEvent) []logEvent {
+	size := int64(0)
+	for i := range rows {
+		if size += rows[i].Size; size > maxLogBytes && i > 0 {
+			return rows[:i]
+		}
+	}
+	return rows
+}
+
+func (s *Services) filterLogEvents(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.FilterLogEventsInput) (*cloudwatchlogs.FilterLogEventsOutput, error) {
+	if in.LogStreamNamePrefix != nil && len(in.LogStreamNames) > 0 {
+		return nil, logsInvalid("logStreamNamePrefix and logStreamNames are mutually exclusive parameters.")
+	}
+	pattern, err := parseFilter(value(in.FilterPattern))
+	if err != nil {
+		return nil, err
+	}
+	from := position{}
+	if in.NextToken != nil {
+		if _, from, err = parsePosition(*in.NextToken, "n"); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.lines.flush(ctx); err != nil {
+		return nil, err
+	}
+	g, err := s.groupOf(ctx, s.store.Read(), caller, in.LogGroupName, in.LogGroupIdentifier)
+	if err != nil {
+		return nil, err
+	}
+	out := &cloudwatchlogs.FilterLogEventsOutput{Events: []cwtypes.FilteredLogEvent{}, SearchedLogStreams: []cwtypes.SearchedLogStream{}}
+	limit, size := limitOf(in.Limit, maxLogPage), int64(0)
+	for scanned := 0; ; scanned += scanBatch {
+		var rows []logEvent
+		query := s.logEvents(g, &rows, in.StartTime, in.EndTime).
+			Where("(e.at > ? OR e.at = ? AND e.sequence > ?)", from.at, from.at, from.sequence).Order("e.at", "e.sequence").Limit(scanBatch)
+		if len(in.LogStreamNames) > 0 {
+			query = query.Where("e.stream IN (?)", bun.In(in.LogStreamNames))
+		}
+		if prefix := value(in.LogStreamNamePrefix); prefix != "" {
+			query = query.Where("e.stream >= ?", prefix)
+			if next, ok := successor(prefix); ok {
+				query = query.Where("e.stream < ?", next)
+			}
+		}
+		if err := query.Scan(ctx); err != nil {
+			return nil, fmt.Errorf("reading log events: %w", err)
+		}
+		for i := range rows {
+			e := &rows[i]
+			if pattern.matches(e.Message) {
+				if size += e.Size; len(out.Events) == limit || size > maxLogBytes && len(out.Events) > 0 {
+					out.NextToken = from.token("n")
+					return out, nil
+				}
+				out.Events = append(out.Events, cwtypes.FilteredLogEvent{
+					EventId: new(fmt.Sprintf("%056d", e.Sequence)), LogStreamName: &e.Stream, Timestamp: millis(e.At), Message: &e.Message, IngestionTime: millis(e.IngestedAt),
+				})
+			}
+			from = positionOf(e)
+		}
+		if len(rows) < scanBatch {
+			return out, nil
+		}
+		if scanned+scanBatch >= maxScanned {
+			out.NextToken = from.token("n")
+			return out, nil
+		}
+	}
+}
+
+// A LogEvent is an event of a log group. IDs order the events of a group as they came in.
+type LogEvent struct {
+	ID     string
+	Time   time.Time
+	Stream string
+	Text   string
+}
+
+// LogGroups names the log groups of an account in a region, sorted.
+func (s *Services) LogGroups(ctx context.Context, account, region string) ([]string, error) {
+	if err := s.lines.flush(ctx); err != nil {
+		return nil, err
+	}
+	found := []string{}
+	err := s.store.Read().NewSelect().Model((*logGroup)(nil)).Column("name").Where("account = ? AND region = ?", account, region).Order("name").Scan(ctx, &found)
+	if err != nil {
+		return nil, fmt.Errorf("listing log groups: %w", err)
+	}
+	return found, nil
+}
+
+// LogLines reads a group in the order in which its events came in: at most limit that
+// follow the one with the id after, or the last ones for "" and for an id that is none. A
+// group that is not there has no lines.
+func (s *Services) LogLines(ctx context.Context, account, region, group, after string, limit int) ([]LogEvent, error) {
+	cursor, err := strconv.ParseInt(after, 10, 64)
+	if err != nil || cursor < 0 {
+		cursor = -1
+	}
+	events, _, err := s.readLog(ctx, logTarget{account, region, group}, "", cursor, limit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return events, err
+}
+
+// errNoGroup says that there is no log group.
+var errNoGroup = fmt.Errorf("no such log group: %w", fs.ErrNotExist)
+
+// readLog reads at most limit events behind a cursor, or the last ones for one below 0,
+// and gives the cursor behind them.
+func (s *Services) readLog(ctx context.Context, target logTarget, stream string, cursor int64, limit int) ([]LogEvent, int64, error) {
+	if err := s.lines.flush(ctx); err != nil {
+		return nil, cursor, err
+	}
+	g, err := groupNamed(ctx, s.store.Read(), target.account, target.region, target.group)
+	if err != nil {
+		return nil, cursor, err
+	}
+	if g == nil {
+		return nil, cursor, errNoGroup
+	}
+	if cursor > g.Sequence {
+		cursor = -1 // of a group that had the name before
+	}
+	var rows []logEvent
+	query := s.store.Read().NewSelect().Model(&rows).Where("e.group_id = ? AND e.sequence > ?", g.ID, cursor).Where("e.at >= ?", s.horizon(g)).Limit(int64(limit))
+	if stream != "" {
+		query = query.Where("e.stream = ?", stream)
+	}
+	if cursor < 0 {
+		query = query.Order("e.sequence DESC")
+	} else {
+		query = query.Order("e.sequence")
+	}
+	if err := query.Scan(ctx); err != nil {
+		return nil, cursor, fmt.Errorf("reading log events: %w", err)
+	}
+	if cursor < 0 {
+		slices.Reverse(rows)
+		cursor = g.Sequence
+	}
+	out := make([]LogEvent, len(rows))
+	for i, e := range rows {
+		out[i] = LogEvent{ID: strconv.FormatInt(e.Sequence, 10), Time: e.At.Time, Stream: e.Stream, Text: e.Message}
+		cursor = e.Sequence
+	}
+	return out, cursor, nil
+}
+
+// A Tail says which events TailLogs gives.
+type Tail struct {
+	Stream string    // only of this one; "" for all
+	Since  time.Time // only from then on; zero for all that the group holds
+	Filter string    // a filter pattern, as of FilterLogEvents
+	Follow bool      // go on with what comes, until the context ends
+}
+
+// tailPoll is how often a followed group is looked at although nothing was heard: other
+// processes may write to it.
+const tailPoll = time.Second
+
+// TailLogs gives the events of a group in the order in which they came in. Without Follow
+// it ends behind the last one, and a group that is not there is a refusal,
+// ResourceNotFoundException. With Follow it waits for more, and for the group itself, until
+// ctx ends, which is no error. After an error it ends.
+func (s *Services) TailLogs(ctx context.Context, account, region, group string, tail Tail) iter.Seq2[LogEvent, error] {
+	target := logTarget{account, region, group}
+	return func(yield func(LogEvent, error) bool) {
+		pattern, err := parseFilter(tail.Filter)
+		if err != nil {
+			yield(LogEvent{}, err)
+			return
+		}
+		for cursor := int64(0); ; {
+			next := s.lines.next()
+			var events []LogEvent
+			events, cursor, err = s.readLog(ctx, target, tail.Stream, cursor, scanBatch)
+			switch {
+			case ctx.Err() != nil && tail.Follow:
+				return
+			case errors.Is(err, fs.ErrNotExist) && tail.Follow:
+				cursor = 0
+			case errors.Is(err, fs.ErrNotExist):
+				yield(LogEvent{}, logNotFound("group"))
+				return
+			case err != nil:
+				yield(LogEvent{}, err)
+				return
+			}
+			for _, e := range events {
+				if !e.Time.Before(tail.Since) && pattern.matches(e.Text) && !yield(e, nil) {
+					return
+				}
+			}
+			if len(events) == scanBatch {
+				continue
+			}
+			if !tail.Follow {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-next:
+			case <-time.After(tailPoll):
+			}
+		}
+	}
+}

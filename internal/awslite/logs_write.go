@@ -1,0 +1,474 @@
+package awslite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/uptrace/bun"
+)
+
+// A logGroup is a log group. Events and Bytes are those that it holds; Sequence is the
+// number of the newest one.
+type logGroup struct {
+	bun.BaseModel `bun:"table:logs_groups,alias:g"`
+	ID            string     `bun:"id,pk"`
+	Account       string     `bun:"account"`
+	Region        string     `bun:"region"`
+	Name          string     `bun:"name"`
+	Class         string     `bun:"class"`
+	KeyID         *string    `bun:"key_id"`
+	Tags          tags       `bun:"tags"`
+	Retention     int64      `bun:"retention"` // days, 0 for ever
+	Sequence      int64      `bun:"sequence"`
+	Events        int64      `bun:"events"`
+	Bytes         int64      `bun:"bytes"`
+	CreatedAt     store.Time `bun:"created_at"`
+}
+
+// A logStream is a stream of a group.
+type logStream struct {
+	bun.BaseModel `bun:"table:logs_streams,alias:t"`
+	GroupID       string     `bun:"group_id,pk"`
+	Name          string     `bun:"name,pk"`
+	FirstEvent    store.Time `bun:"first_event"`
+	LastEvent     store.Time `bun:"last_event"`
+	IngestedAt    store.Time `bun:"ingested_at"`
+	CreatedAt     store.Time `bun:"created_at"`
+}
+
+// A logEvent is an event. Sequence grows by one with each event of a group.
+type logEvent struct {
+	bun.BaseModel `bun:"table:logs_events,alias:e"`
+	GroupID       string     `bun:"group_id,pk"`
+	Sequence      int64      `bun:"sequence,pk"`
+	Stream        string     `bun:"stream"`
+	At            store.Time `bun:"at"`
+	IngestedAt    store.Time `bun:"ingested_at"`
+	Size          int64      `bun:"size"`
+	Message       string     `bun:"message"`
+}
+
+// eventOverhead is what an event counts beside its bytes, as on AWS.
+const eventOverhead = 26
+
+// logText makes a message fit for a database: UTF-8 without NUL.
+func logText(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// groupNamed is a log group, nil where there is none.
+func groupNamed(ctx context.Context, db bun.IDB, account, region, name string) (*logGroup, error) {
+	g := &logGroup{}
+	err := db.NewSelect().Model(g).Where("account = ? AND region = ? AND name = ?", account, region, name).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the log group: %w", err)
+	}
+	return g, nil
+}
+
+// streamNamed is a stream of a group, nil where there is none.
+func streamNamed(ctx context.Context, db bun.IDB, groupID, name string) (*logStream, error) {
+	t := &logStream{}
+	err := db.NewSelect().Model(t).Where("group_id = ? AND name = ?", groupID, name).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the log stream: %w", err)
+	}
+	return t, nil
+}
+
+// addEvents adds events to streams of a group, which are there, and drops the oldest of the
+// group where there are too many. Streams, times and messages of the events are set.
+func (s *Services) addEvents(ctx context.Context, tx *store.Tx, g *logGroup, streams map[string]*logStream, events []logEvent) error {
+	now := s.now()
+	for i := range events {
+		e := &events[i]
+		t := streams[e.Stream]
+		g.Sequence++
+		e.GroupID, e.Sequence, e.IngestedAt = g.ID, g.Sequence, now
+		e.Message = logText(e.Message)
+		e.Size = int64(len(e.Message)) + eventOverhead
+		g.Events++
+		g.Bytes += e.Size
+		if t.FirstEvent.IsZero() || e.At.Before(t.FirstEvent.Time) {
+			t.FirstEvent = e.At
+		}
+		if e.At.After(t.LastEvent.Time) {
+			t.LastEvent = e.At
+		}
+		t.IngestedAt = now
+	}
+	// The row of the group first: it is what two writers meet at.
+	if err := keepGroup(ctx, tx, g); err != nil {
+		return err
+	}
+	for batch := range slices.Chunk(events, 500) {
+		if _, err := tx.NewInsert().Model(&batch).Exec(ctx); err != nil {
+			return fmt.Errorf("keeping log events: %w", err)
+		}
+	}
+	for _, t := range streams {
+		if _, err := tx.NewUpdate().Model(t).WherePK().Exec(ctx); err != nil {
+			return fmt.Errorf("keeping the log stream: %w", err)
+		}
+	}
+	held := g.Events
+	if err := s.trim(ctx, tx, g); err != nil || g.Events == held {
+		return err
+	}
+	return keepGroup(ctx, tx, g)
+}
+
+// keepGroup keeps what a group counts.
+func keepGroup(ctx context.Context, tx *store.Tx, g *logGroup) error {
+	if _, err := tx.NewUpdate().Model(g).Column("sequence", "events", "bytes").WherePK().Exec(ctx); err != nil {
+		return fmt.Errorf("keeping the log group: %w", err)
+	}
+	return nil
+}
+
+// trim drops the events of a group that are too old, and the oldest of too many. It makes
+// room for a tenth, so that it is not needed with every event.
+func (s *Services) trim(ctx context.Context, tx *store.Tx, g *logGroup) error {
+	if g.Retention > 0 {
+		if err := dropEvents(ctx, tx, g, "at < ?", s.horizon(g)); err != nil {
+			return err
+		}
+	}
+	if g.Events <= s.config.MaxLogEvents && g.Bytes <= s.config.MaxLogBytes {
+		return nil
+	}
+	events, bytes, cut := g.Events, g.Bytes, int64(0)
+	for events > s.config.MaxLogEvents*9/10 || bytes > s.config.MaxLogBytes*9/10 {
+		var oldest []logEvent
+		err := tx.NewSelect().Model(&oldest).Column("sequence", "size").Where("group_id = ? AND sequence > ?", g.ID, cut).Order("sequence").Limit(1000).Scan(ctx)
+		if err != nil {
+			return fmt.Errorf("looking for old log events: %w", err)
+		}
+		if len(oldest) == 0 {
+			break
+		}
+		for _, e := range oldest {
+			if events <= s.config.MaxLogEvents*9/10 && bytes <= s.config.MaxLogBytes*9/10 {
+				break
+			}
+			events, bytes, cut = events-1, bytes-e.Size, e.Sequence
+		}
+	}
+	return dropEvents(ctx, tx, g, "sequence <= ?", cut)
+}
+
+// dropEvents deletes events of a group, and counts them off.
+func dropEvents(ctx context.Context, tx *store.Tx, g *logGroup, where string, arg any) error {
+	var gone struct{ Events, Bytes int64 }
+	err := tx.NewSelect().Table("logs_events").ColumnExpr("COUNT(*) AS events, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes").
+		Where("group_id = ?", g.ID).Where(where, arg).Scan(ctx, &gone)
+	if err != nil {
+		return fmt.Errorf("counting old log events: %w", err)
+	}
+	if gone.Events == 0 {
+		return nil
+	}
+	if _, err := tx.NewDelete().Table("logs_events").Where("group_id = ?", g.ID).Where(where, arg).Exec(ctx); err != nil {
+		return fmt.Errorf("deleting old log events: %w", err)
+	}
+	g.Events, g.Bytes = g.Events-gone.Events, g.Bytes-gone.Bytes
+	return nil
+}
+
+// horizon is the time before which a group's events are gone.
+func (s *Services) horizon(g *logGroup) store.Time {
+	if g.Retention == 0 {
+		return store.At(time.UnixMicro(1))
+	}
+	return store.At(s.now().AddDate(0, 0, -int(g.Retention)))
+}
+
+// A Line is one line of output, without its end.
+type Line struct {
+	Time time.Time
+	Text string
+}
+
+// A logTarget is a log group.
+type logTarget struct{ account, region, group string }
+
+// A streamLine is a line with its stream.
+type streamLine struct {
+	stream string
+	Line
+}
+
+const (
+	flushLines    = 1000    // so many are written at once
+	maxBuffer     = 8 << 20 // bytes that wait for being written; who has more waits too
+	flushAttempts = 5
+	flushPause    = time.Second
+	maxLine       = 256 << 10 // bytes of a line; the rest is cut off
+)
+
+// A logBuffer collects lines and writes them many at once: one transaction, and so one
+// wait for the disk, for all that came within LogDelay.
+type logBuffer struct {
+	services *Services
+	kick     chan struct{} // there is something to write
+	full     chan struct{} // and it should be written now
+	stop     chan struct{}
+	stopped  chan struct{}
+
+	mu      sync.Mutex
+	lines   map[logTarget][]streamLine
+	order   []logTarget
+	bytes   int   // of lines that wait or are being written
+	size    int   // of those that wait
+	added   int64 // lines, ever
+	done    int64 // of these are written or lost
+	closed  bool
+	flushed chan struct{} // closed, and made anew, when done grows
+	written chan struct{} // closed, and made anew, when a group got events
+}
+
+func newLogBuffer(s *Services) *logBuffer {
+	b := &logBuffer{
+		services: s, kick: make(chan struct{}, 1), full: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+		lines: map[logTarget][]streamLine{}, flushed: make(chan struct{}), written: make(chan struct{}),
+	}
+	go b.run()
+	return b
+}
+
+// AppendLogs adds lines to a log stream, and makes group and stream where they are not
+// there. It returns before they are written, which happens within Config.LogDelay; reads
+// through these Services see them at once. Lines of which the database cannot be convinced
+// are dropped, and counted in the log. It waits while too much waits to be written.
+func (s *Services) AppendLogs(ctx context.Context, account, region, group, stream string, lines []Line) error {
+	if !validLogName(group, maxLogName) || !validStreamName(stream) {
+		return fmt.Errorf("append to the log: %q and %q are not the names of a log group and a stream", clip(group, 100), clip(stream, 100))
+	}
+	return s.lines.add(ctx, logTarget{account, region, group}, stream, lines)
+}
+
+func (b *logBuffer) add(ctx context.Context, target logTarget, stream string, lines []Line) error {
+	for {
+		b.mu.Lock()
+		if b.closed {
+			b.mu.Unlock()
+			return errors.New("append to the log: the services are closed")
+		}
+		if b.bytes < maxBuffer {
+			break
+		}
+		flushed := b.flushed
+		b.mu.Unlock()
+		signal(b.full)
+		select {
+		case <-flushed:
+		case <-ctx.Done():
+			return fmt.Errorf("append to the log: %w", ctx.Err())
+		}
+	}
+	defer b.mu.Unlock()
+	if len(lines) == 0 {
+		return nil
+	}
+	if b.lines[target] == nil {
+		b.order = append(b.order, target)
+	}
+	for _, line := range lines {
+		if len(line.Text) > maxLine {
+			line.Text = clip(line.Text, maxLine)
+		}
+		b.lines[target] = append(b.lines[target], streamLine{stream, line})
+		b.bytes += len(line.Text) + eventOverhead
+		b.size += len(line.Text) + eventOverhead
+	}
+	b.added += int64(len(lines))
+	signal(b.kick)
+	if b.added-b.done >= flushLines {
+		signal(b.full)
+	}
+	return nil
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// run writes what is collected until the buffer is closed.
+func (b *logBuffer) run() {
+	defer close(b.stopped)
+	for {
+		select {
+		case <-b.kick:
+		case <-b.stop:
+			b.write()
+			return
+		}
+		timer := time.NewTimer(b.services.config.LogDelay)
+		select {
+		case <-timer.C:
+		case <-b.full:
+		case <-b.stop:
+		}
+		timer.Stop()
+		b.write()
+	}
+}
+
+// write writes what is collected, in one transaction.
+func (b *logBuffer) write() {
+	b.mu.Lock()
+	lines, order, size, added := b.lines, b.order, b.size, b.added
+	b.lines, b.order, b.size = map[logTarget][]streamLine{}, nil, 0
+	count := added - b.done
+	b.mu.Unlock()
+	if count == 0 {
+		return
+	}
+	for attempt := 1; ; attempt++ {
+		err := b.services.writeLines(context.Background(), order, lines)
+		if err == nil {
+			break
+		}
+		if attempt == flushAttempts || !b.pause() {
+			b.services.log.Error("lines of logs are lost", "lines", count, "error", err)
+			break
+		}
+	}
+	b.mu.Lock()
+	b.bytes -= size
+	b.done = added
+	close(b.flushed)
+	b.flushed = make(chan struct{})
+	b.mu.Unlock()
+	b.announce()
+}
+
+// pause waits before another attempt; false when the buffer is being closed.
+func (b *logBuffer) pause() bool {
+	select {
+	case <-b.stop:
+		return false
+	case <-time.After(flushPause):
+		return true
+	}
+}
+
+// announce wakes those who follow a log.
+func (b *logBuffer) announce() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.written)
+	b.written = make(chan struct{})
+}
+
+// next is closed when something is written after the call.
+func (b *logBuffer) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.written
+}
+
+// flush waits until what was added before the call is written.
+func (b *logBuffer) flush(ctx context.Context) error {
+	b.mu.Lock()
+	until := b.added
+	for b.done < until {
+		flushed := b.flushed
+		b.mu.Unlock()
+		signal(b.full)
+		select {
+		case <-flushed:
+		case <-b.stopped:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		b.mu.Lock()
+	}
+	b.mu.Unlock()
+	return nil
+}
+
+func (b *logBuffer) close() error {
+	b.mu.Lock()
+	closed := b.closed
+	b.closed = true
+	b.mu.Unlock()
+	if !closed {
+		close(b.stop)
+	}
+	<-b.stopped
+	return nil
+}
+
+// writeLines keeps lines in the order in which they came.
+func (s *Services) writeLines(ctx context.Context, order []logTarget, lines map[logTarget][]streamLine) error {
+	return s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		for _, target := range order {
+			g, err := s.ensureGroup(ctx, tx, target)
+			if err != nil {
+				return err
+			}
+			streams := map[string]*logStream{}
+			events := make([]logEvent, len(lines[target]))
+			for i, line := range lines[target] {
+				if streams[line.stream] == nil {
+					if streams[line.stream], err = s.ensureStream(ctx, tx, g, line.stream); err != nil {
+						return err
+					}
+				}
+				events[i] = logEvent{Stream: line.stream, At: cmp.Or(store.At(line.Time), s.now()), Message: line.Text}
+			}
+			if err := s.addEvents(ctx, tx, g, streams, events); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s *Services) ensureGroup(ctx context.Context, tx *store.Tx, target logTarget) (*logGroup, error) {
+	g, err := groupNamed(ctx, tx, target.account, target.region, target.group)
+	if err != nil || g != nil {
+		return g, err
+	}
+	g = &logGroup{ID: s.newID(), Account: target.account, Region: target.region, Name: target.group, Class: "STANDARD", CreatedAt: s.now()}
+	if _, err := tx.NewInsert().Model(g).Exec(ctx); err != nil {
+		return nil, fmt.Errorf("making the log group: %w", err)
+	}
+	return g, nil
+}
+
+func (s *Services) ensureStream(ctx context.Context, tx *store.Tx, g *logGroup, name string) (*logStream, error) {
+	t, err := streamNamed(ctx, tx, g.ID, name)
+	if err != nil || t != nil {
+		return t, err
+	}
+	t = &logStream{GroupID: g.ID, Name: name, CreatedAt: s.now()}
+	if _, err := tx.NewInsert().Model(t).Exec(ctx); err != nil {
+		return nil, fmt.Errorf("making the log stream: %w", err)
+	}
+	return t, nil
+}
+
+func logNotFound(what string) error {
+	return awswire.Errorf("ResourceNotFoundException", 0, "The specified log %s does not exist.", what)
+}

@@ -1,0 +1,268 @@
+package awslite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+)
+
+// S3 serves the part of S3 that CloudFormation's clients use: buckets, objects with
+// versions, multipart uploads, and the documents of a bucket that are set and read back.
+// Objects' bytes are in the store's Blobs, all else in its tables. Make it with New.
+//
+// Permissions: the owner of a bucket may do everything, any other account nothing, whatever
+// the bucket's policy says. What would change how S3 behaves and is not done here
+// (replication, websites, locks, customers' keys …) is refused with NotImplemented.
+type S3 struct {
+	*Services
+	hosts []string
+}
+
+// A s3Request is one request on its way: what it is about, and where the answer goes.
+type s3Request struct {
+	Location
+	w      http.ResponseWriter
+	r      *http.Request
+	ctx    context.Context
+	caller awswire.Caller
+	query  url.Values
+}
+
+func (q *s3Request) header(name string) string { return q.r.Header.Get(name) }
+
+// level is what a request is about.
+type level int
+
+const (
+	ofService level = iota
+	ofBucket
+	ofObject
+)
+
+// An s3Operation is one row of the table of what is served.
+type s3Operation struct {
+	name   string
+	level  level
+	method string
+	// sub is the parameter of the query that selects the operation, "" for none.
+	sub   string
+	serve func(s *S3, q *s3Request) error
+}
+
+var s3Operations = []s3Operation{
+	{"ListBuckets", ofService, "GET", "", (*S3).listBuckets},
+
+	{"CreateBucket", ofBucket, "PUT", "", (*S3).createBucket},
+	{"DeleteBucket", ofBucket, "DELETE", "", (*S3).deleteBucket},
+	{"HeadBucket", ofBucket, "HEAD", "", (*S3).headBucket},
+	{"GetBucketLocation", ofBucket, "GET", "location", (*S3).getBucketLocation},
+	{"GetBucketVersioning", ofBucket, "GET", "versioning", (*S3).getBucketVersioning},
+	{"PutBucketVersioning", ofBucket, "PUT", "versioning", (*S3).putBucketVersioning},
+	{"ListObjects", ofBucket, "GET", "", (*S3).listObjects},
+	{"ListObjectsV2", ofBucket, "GET", "list-type", (*S3).listObjectsV2},
+	{"ListObjectVersions", ofBucket, "GET", "versions", (*S3).listObjectVersions},
+	{"ListMultipartUploads", ofBucket, "GET", "uploads", (*S3).listMultipartUploads},
+	{"DeleteObjects", ofBucket, "POST", "delete", (*S3).deleteObjects},
+
+	{"PutObject", ofObject, "PUT", "", (*S3).putObject},
+	{"GetObject", ofObject, "GET", "", (*S3).getObject},
+	{"HeadObject", ofObject, "HEAD", "", (*S3).getObject},
+	{"DeleteObject", ofObject, "DELETE", "", (*S3).deleteObject},
+	{"GetObjectAttributes", ofObject, "GET", "attributes", (*S3).getObjectAttributes},
+	{"GetObjectTagging", ofObject, "GET", "tagging", (*S3).getObjectTagging},
+	{"PutObjectTagging", ofObject, "PUT", "tagging", (*S3).putObjectTagging},
+	{"DeleteObjectTagging", ofObject, "DELETE", "tagging", (*S3).deleteObjectTagging},
+	{"GetObjectAcl", ofObject, "GET", "acl", (*S3).getObjectACL},
+	{"PutObjectAcl", ofObject, "PUT", "acl", (*S3).putObjectACL},
+	{"CreateMultipartUpload", ofObject, "POST", "uploads", (*S3).createMultipartUpload},
+	{"UploadPart", ofObject, "PUT", "uploadId", (*S3).uploadPart},
+	{"CompleteMultipartUpload", ofObject, "POST", "uploadId", (*S3).completeMultipartUpload},
+	{"AbortMultipartUpload", ofObject, "DELETE", "uploadId", (*S3).abortMultipartUpload},
+	{"ListParts", ofObject, "GET", "uploadId", (*S3).listParts},
+}
+
+// s3Subresources are the parameters that select an operation, with the noun that the
+// names of the operations have, for those that are refused.
+var s3Subresources = map[string]string{
+	"abac": "BucketAbac", "accelerate": "BucketAccelerateConfiguration", "acl": "Acl", "analytics": "BucketAnalyticsConfiguration",
+	"annotation": "ObjectAnnotation", "annotations": "ObjectAnnotations", "attributes": "ObjectAttributes", "cors": "BucketCors",
+	"delete": "Objects", "encryption": "Encryption", "intelligent-tiering": "BucketIntelligentTieringConfiguration",
+	"inventory": "BucketInventoryConfiguration", "legal-hold": "ObjectLegalHold", "lifecycle": "BucketLifecycleConfiguration",
+	"list-type": "Objects", "location": "BucketLocation", "logging": "BucketLogging", "metadataConfiguration": "BucketMetadataConfiguration",
+	"metadataTable": "BucketMetadataTableConfiguration", "metrics": "BucketMetricsConfiguration", "notification": "BucketNotificationConfiguration",
+	"object-lock": "ObjectLockConfiguration", "ownershipControls": "BucketOwnershipControls", "policy": "BucketPolicy",
+	"policyStatus": "BucketPolicyStatus", "publicAccessBlock": "PublicAccessBlock", "renameObject": "RenameObject",
+	"replication": "BucketReplication", "requestPayment": "BucketRequestPayment", "restore": "RestoreObject", "retention": "ObjectRetention",
+	"select": "SelectObjectContent", "session": "Session", "tagging": "Tagging", "torrent": "ObjectTorrent", "uploadId": "MultipartUpload",
+	"uploads": "MultipartUploads", "versioning": "BucketVersioning", "versions": "ObjectVersions", "website": "BucketWebsite",
+}
+
+// Serve answers one request. The path must come as the client sent it: a router that
+// cleans "//" and "/../" out of paths would change keys. It tells which operation the
+// request was for, "" if it was for none, and the code of the refusal, "" for success.
+func (s *S3) Serve(w http.ResponseWriter, r *http.Request, caller awswire.Caller) (operation, code string) {
+	q := &s3Request{w: w, r: r, ctx: r.Context(), caller: caller}
+	h := w.Header()
+	h.Set("X-Amz-Request-Id", caller.RequestID)
+	h.Set("X-Amz-Id-2", caller.RequestID)
+	operation, err := s.serve(q)
+	if err != nil {
+		code = s.refuse(q, operation, err)
+	}
+	return operation, code
+}
+
+// serve finds the operation and runs it. The name is that of the operation, or "".
+func (s *S3) serve(q *s3Request) (string, error) {
+	var err error
+	if q.query, err = url.ParseQuery(q.r.URL.RawQuery); err != nil {
+		return "", s3Error("InvalidURI", "Couldn't parse the specified URI.")
+	}
+	if q.Location, err = s.locate(q.r.Host, q.r.URL.EscapedPath()); err != nil {
+		return "", s3Error("InvalidURI", "Couldn't parse the specified URI.")
+	}
+	at := ofService
+	switch {
+	case q.Key != "":
+		at = ofObject
+		if err := checkKey(q.Key); err != nil {
+			return "", err
+		}
+	case q.Bucket != "":
+		at = ofBucket
+	}
+	if q.Version = q.query.Get("versionId"); q.query.Has("versionId") && (q.Version == "" || len(q.Version) > maxKey) {
+		return "", s3Error("InvalidArgument", "Invalid version id specified", "ArgumentName", "versionId", "ArgumentValue", clip(q.Version, 100))
+	}
+	if at != ofService && !validBucketName(q.Bucket) {
+		return "", s3Error("InvalidBucketName", "The specified bucket is not valid.", "BucketName", clip(q.Bucket, 100))
+	}
+	o, err := s3Find(at, q.r.Method, q.query)
+	if err != nil {
+		return "", err
+	}
+	return o.name, o.serve(s, q)
+}
+
+// s3Find is the operation that a request asks for, or the refusal.
+func s3Find(at level, method string, query url.Values) (*s3Operation, error) {
+	sub := ""
+	for name := range query {
+		if _, known := s3Subresources[name]; known && (sub == "" || name < sub) {
+			sub = name
+		}
+	}
+	if sub == "list-type" && query.Get(sub) != "2" {
+		return nil, s3Error("InvalidArgument", "Invalid List Type specified in Request", "ArgumentName", "list-type")
+	}
+	for _, table := range [][]s3Operation{s3Operations, s3DocumentOperations} {
+		for i, o := range table {
+			if o.level == at && o.method == method && o.sub == sub {
+				return &table[i], nil
+			}
+		}
+	}
+	switch {
+	case method == http.MethodOptions:
+		return nil, s3NotImplemented("a preflight request of a browser (CORS)")
+	case sub == "" && at == ofBucket && method == http.MethodPost:
+		return nil, s3NotImplemented("PostObject")
+	case sub == "" || s3RefusedName(at, method, sub) == "":
+		return nil, s3Error("MethodNotAllowed", "The specified method is not allowed against this resource.", "Method", clip(method, 20), "ResourceType", map[level]string{ofService: "SERVICE", ofBucket: "BUCKET", ofObject: "OBJECT"}[at])
+	}
+	return nil, s3NotImplemented(s3RefusedName(at, method, sub))
+}
+
+// s3RefusedName is what S3 calls an operation that is not in the tables, "" where it has none.
+func s3RefusedName(at level, method, sub string) string {
+	noun := s3Subresources[sub]
+	switch noun {
+	case "RestoreObject", "SelectObjectContent", "RenameObject":
+		return noun
+	case "Session":
+		return "CreateSession"
+	case "Acl", "Tagging", "Encryption":
+		noun = map[level]string{ofService: "", ofBucket: "Bucket", ofObject: "Object"}[at] + noun
+	}
+	verb := map[string]string{"GET": "Get", "HEAD": "Get", "PUT": "Put", "DELETE": "Delete", "POST": "Create"}[method]
+	if verb == "" || at == ofService {
+		return ""
+	}
+	return verb + noun
+}
+
+// refuse answers with an error, and returns its code. What is no refusal is logged, and answered as InternalError.
+func (s *S3) refuse(q *s3Request, operation string, err error) (code string) {
+	var refusal *awswire.Error
+	if !errors.As(err, &refusal) {
+		level := slog.LevelError
+		if q.ctx.Err() != nil {
+			level = slog.LevelDebug // the client has gone; nothing failed
+		}
+		s.log.Log(q.ctx, level, "the request failed", "service", "s3", "operation", operation, "request", q.caller.RequestID, "error", err)
+		refusal = s3Error("InternalError", "We encountered an internal error. Please try again.")
+	}
+	if refusal.Status == http.StatusNotModified {
+		q.w.WriteHeader(http.StatusNotModified)
+		return refusal.Code
+	}
+	awswire.WriteError(q.w, q.r, awswire.RESTXML, q.caller.RequestID, refusal)
+	return refusal.Code
+}
+
+// s3Statuses are the HTTP statuses of the errors that are not 400.
+var s3Statuses = map[string]int{
+	"AccessDenied": 403, "NoSuchBucket": 404, "NoSuchKey": 404, "NoSuchVersion": 404, "NoSuchUpload": 404, "NoSuchTagSet": 404,
+	"NoSuchBucketPolicy": 404, "NoSuchLifecycleConfiguration": 404, "NoSuchCORSConfiguration": 404, "NoSuchWebsiteConfiguration": 404,
+	"NoSuchPublicAccessBlockConfiguration": 404, "OwnershipControlsNotFoundError": 404, "ReplicationConfigurationNotFoundError": 404,
+	"ServerSideEncryptionConfigurationNotFoundError": 404, "ObjectLockConfigurationNotFoundError": 404,
+	"BucketAlreadyExists": 409, "BucketAlreadyOwnedByYou": 409, "BucketNotEmpty": 409, "OperationAborted": 409, "InvalidBucketState": 409,
+	"MethodNotAllowed": 405, "MissingContentLength": 411, "PreconditionFailed": 412, "InvalidRange": 416,
+	"NotModified": 304, "InternalError": 500, "NotImplemented": 501,
+}
+
+// s3Error makes a refusal. fields are names and values of further elements, in turn.
+func s3Error(code, message string, fields ...string) *awswire.Error {
+	e := &awswire.Error{Code: code, Message: message, Status: s3Statuses[code]}
+	for pair := range slices.Chunk(fields, 2) {
+		if e.Fields == nil {
+			e.Fields = map[string]string{}
+		}
+		e.Fields[pair[0]] = pair[1]
+	}
+	return e
+}
+
+// s3NotImplemented refuses what S3 does and this server does not, by its name.
+func s3NotImplemented(what string) *awswire.Error {
+	return s3Error("NotImplemented", fmt.Sprintf("%s is not offered by this server.", what))
+}
+
+// s3RefuseHeaders refuses requests whose headers ask for what is not done here.
+func s3RefuseHeaders(h http.Header) error {
+	for name := range h {
+		lower := strings.ToLower(name)
+		switch {
+		case strings.HasPrefix(lower, "x-amz-server-side-encryption-customer-"), strings.HasPrefix(lower, "x-amz-copy-source-server-side-encryption-customer-"):
+			return s3NotImplemented("encryption with a key of the customer (SSE-C)")
+		case strings.HasPrefix(lower, "x-amz-object-lock-"):
+			return s3NotImplemented("object lock")
+		case strings.HasPrefix(lower, "x-amz-checksum-xxhash"), lower == "x-amz-trailer" && strings.Contains(strings.ToLower(h.Get(name)), "-xxhash"):
+			return s3NotImplemented("a checksum of the XXHASH family")
+		case lower == "x-amz-write-offset-bytes":
+			return s3NotImplemented("appending to an object")
+		case lower == "x-amz-mfa":
+			return s3NotImplemented("MFA delete")
+		case lower == "x-amz-bucket-object-lock-enabled" && strings.EqualFold(h.Get(name), "true"):
+			return s3NotImplemented("object lock")
+		}
+	}
+	return nil
+}

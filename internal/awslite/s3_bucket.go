@@ -1,0 +1,338 @@
+package awslite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/uptrace/bun"
+)
+
+// A bucketRow is a bucket. Versioning is "", "Enabled" or "Suspended".
+type bucketRow struct {
+	bun.BaseModel `bun:"table:s3_buckets"`
+	Name          string     `bun:"name,pk"`
+	Account       string     `bun:"account"`
+	Region        string     `bun:"region"`
+	Versioning    string     `bun:"versioning"`
+	CreatedAt     store.Time `bun:"created_at"`
+}
+
+// bucketNamed is a bucket, nil where there is none.
+func bucketNamed(ctx context.Context, db bun.IDB, name string) (*bucketRow, error) {
+	b := &bucketRow{}
+	err := db.NewSelect().Model(b).Where("name = ?", name).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the bucket: %w", err)
+	}
+	return b, nil
+}
+
+// ownBucket is a bucket that account may use, or the refusal.
+func ownBucket(ctx context.Context, db bun.IDB, account, name string) (*bucketRow, error) {
+	b, err := bucketNamed(ctx, db, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case b == nil:
+		return nil, s3Error("NoSuchBucket", "The specified bucket does not exist", "BucketName", name)
+	case b.Account != account:
+		return nil, s3Error("AccessDenied", "Access Denied")
+	}
+	return b, nil
+}
+
+// bucketFor is the bucket of a request, which the caller may use and expects to be whose it is.
+func (s *S3) bucketFor(q *s3Request, db bun.IDB) (*bucketRow, error) {
+	b, err := ownBucket(q.ctx, db, q.caller.Account, q.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	if want := q.header("X-Amz-Expected-Bucket-Owner"); want != "" && want != b.Account {
+		return nil, s3Error("AccessDenied", "Access Denied")
+	}
+	q.w.Header().Set("X-Amz-Bucket-Region", b.Region)
+	return b, nil
+}
+
+func (s *S3) listBuckets(q *s3Request) error {
+	type bucket struct {
+		Name         string
+		CreationDate xmlTime
+		BucketRegion string
+	}
+	var answer struct {
+		XMLName           xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListAllMyBucketsResult"`
+		Buckets           struct{ Bucket []bucket }
+		Owner             struct{ ID string }
+		Prefix            string `xml:",omitempty"`
+		ContinuationToken string `xml:",omitempty"`
+	}
+	most, err := intParameter(q, "max-buckets", 1, 10000, 10000)
+	if err != nil {
+		return err
+	}
+	after := ""
+	if token := q.query.Get("continuation-token"); token != "" {
+		if after, err = openToken(token); err != nil {
+			return err
+		}
+	}
+	prefix := q.query.Get("prefix")
+	var rows []bucketRow
+	query := s.store.Read().NewSelect().Model(&rows).Where("account = ?", q.caller.Account).Where("name > ?", after).Where("name >= ?", prefix)
+	if next, ok := successor(prefix); ok {
+		query = query.Where("name < ?", next)
+	}
+	if region := q.query.Get("bucket-region"); region != "" {
+		query = query.Where("region = ?", region)
+	}
+	if err := query.Order("name").Limit(int64(most) + 1).Scan(q.ctx); err != nil {
+		return fmt.Errorf("listing buckets: %w", err)
+	}
+	if len(rows) > most {
+		rows = rows[:most]
+		answer.ContinuationToken = sealToken(rows[most-1].Name)
+	}
+	for _, b := range rows {
+		answer.Buckets.Bucket = append(answer.Buckets.Bucket, bucket{b.Name, xmlTime(b.CreatedAt.Time), b.Region})
+	}
+	answer.Owner.ID, answer.Prefix = canonicalUser(q.caller.Account), prefix
+	return q.answer(answer)
+}
+
+// intParameter reads a number from the query, fallback where it is absent.
+func intParameter(q *s3Request, name string, least, most, fallback int) (int, error) {
+	text := q.query.Get(name)
+	if text == "" {
+		return fallback, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least {
+		return 0, s3Error("InvalidArgument", "Provided "+name+" not an integer or within integer range", "ArgumentName", name, "ArgumentValue", clip(text, 50))
+	}
+	return min(n, most), nil
+}
+
+func (s *S3) createBucket(q *s3Request) error {
+	if err := s3RefuseHeaders(q.r.Header); err != nil {
+		return err
+	}
+	text, err := q.document(maxDocument)
+	if err != nil {
+		return err
+	}
+	var config struct {
+		LocationConstraint string
+		Location, Bucket   *struct{}
+		Tags               struct{ Tag []tag }
+	}
+	if len(text) > 0 {
+		if err := parseXML(text, "CreateBucketConfiguration", &config); err != nil {
+			return err
+		}
+	}
+	if config.Location != nil || config.Bucket != nil {
+		return s3NotImplemented("a directory bucket")
+	}
+	region, err := bucketRegion(q.caller.Region, config.LocationConstraint)
+	if err != nil {
+		return err
+	}
+	if err := checkS3Tags(config.Tags.Tag, 50); err != nil {
+		return err
+	}
+	ownership := q.header("X-Amz-Object-Ownership")
+	if ownership != "" {
+		if _, err := parseOwnership(ownershipControls(ownership)); err != nil {
+			return s3Error("InvalidArgument", "The object ownership is not one of S3's", "ArgumentName", "x-amz-object-ownership", "ArgumentValue", clip(ownership, 50))
+		}
+	}
+	b := &bucketRow{Name: q.Bucket, Account: q.caller.Account, Region: region, CreatedAt: s.now()}
+	err = s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
+		old, err := bucketNamed(ctx, tx, b.Name)
+		switch {
+		case err != nil:
+			return err
+		case old != nil && old.Account != b.Account:
+			return s3Error("BucketAlreadyExists", "The requested bucket name is not available. The bucket namespace is shared by all users of the system. Please select a different name and try again.", "BucketName", b.Name)
+		case old != nil && old.Region == "us-east-1" && b.Region == "us-east-1":
+			return nil // the one region where S3 takes this for the same request again
+		case old != nil:
+			return s3Error("BucketAlreadyOwnedByYou", "Your previous request to create the named bucket succeeded and you already own it.", "BucketName", b.Name)
+		}
+		return s.insertBucket(ctx, tx, b, ownership, config.Tags.Tag, q.r.Header)
+	})
+	if err != nil {
+		return err
+	}
+	q.w.Header().Set("Location", "/"+q.Bucket)
+	q.w.Header().Set("X-Amz-Bucket-Region", region)
+	q.w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+func (s *S3) insertBucket(ctx context.Context, tx *store.Tx, b *bucketRow, ownership string, tags []tag, h http.Header) error {
+	if _, err := tx.NewInsert().Model(b).Exec(ctx); err != nil {
+		return fmt.Errorf("making the bucket: %w", err)
+	}
+	if ownership != "" {
+		if err := s.setDocument(ctx, tx, b.Name, "ownershipControls", ownershipControls(ownership)); err != nil {
+			return err
+		}
+	}
+	if len(tags) > 0 {
+		var document taggingDocument
+		document.TagSet.Tag = tags
+		text, err := xml.Marshal(document)
+		if err != nil {
+			return err
+		}
+		if err := s.setDocument(ctx, tx, b.Name, "tagging", string(text)); err != nil {
+			return err
+		}
+	}
+	return s.checkACL(ctx, tx, b, h, false)
+}
+
+// bucketRegion is where a bucket is made, by the region of the request and what it asks for.
+func bucketRegion(own, constraint string) (string, error) {
+	if constraint == "EU" {
+		constraint = "eu-west-1"
+	}
+	switch {
+	case constraint == "us-east-1":
+		return "", s3Error("InvalidLocationConstraint", "The specified location-constraint is not valid", "LocationConstraint", constraint)
+	case constraint == "" && own != "us-east-1":
+		return "", s3Error("IllegalLocationConstraintException", "The unspecified location constraint is incompatible for the region specific endpoint this request was sent to.")
+	case constraint == "":
+		return own, nil
+	case !regionName.MatchString(constraint):
+		return "", s3Error("InvalidLocationConstraint", "The specified location-constraint is not valid", "LocationConstraint", clip(constraint, 50))
+	case own != "us-east-1" && own != constraint:
+		return "", s3Error("IllegalLocationConstraintException", "The "+constraint+" location constraint is incompatible for the region specific endpoint this request was sent to.")
+	}
+	return constraint, nil
+}
+
+func (s *S3) deleteBucket(q *s3Request) error {
+	err := s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
+		b, err := s.bucketFor(q, tx)
+		if err != nil {
+			return err
+		}
+		full, err := tx.NewSelect().Table("s3_objects").Where("bucket = ?", b.Name).Exists(ctx)
+		if err != nil {
+			return fmt.Errorf("looking into the bucket: %w", err)
+		}
+		if full {
+			message := "The bucket you tried to delete is not empty"
+			if b.Versioning != "" {
+				message += ". You must delete all versions in the bucket."
+			}
+			return s3Error("BucketNotEmpty", message, "BucketName", b.Name)
+		}
+		var uploads []string
+		if err := tx.NewSelect().Table("s3_uploads").Column("id").Where("bucket = ?", b.Name).Scan(ctx, &uploads); err != nil {
+			return fmt.Errorf("looking for uploads: %w", err)
+		}
+		for chunk := range slices.Chunk(uploads, 500) {
+			if _, err := tx.NewDelete().Table("s3_parts").Where("upload IN (?)", bun.In(chunk)).Exec(ctx); err != nil {
+				return fmt.Errorf("forgetting uploads: %w", err)
+			}
+		}
+		for _, table := range [][2]string{{"s3_uploads", "bucket"}, {"s3_documents", "bucket"}, {"s3_buckets", "name"}} {
+			if _, err := tx.NewDelete().Table(table[0]).Where("? = ?", bun.Ident(table[1]), b.Name).Exec(ctx); err != nil {
+				return fmt.Errorf("deleting the bucket: %w", err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	q.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *S3) headBucket(q *s3Request) error {
+	if _, err := s.bucketFor(q, s.store.Read()); err != nil {
+		return err
+	}
+	q.w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+func (s *S3) getBucketLocation(q *s3Request) error {
+	b, err := s.bucketFor(q, s.store.Read())
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ LocationConstraint"`
+		Region  string   `xml:",chardata"`
+	}
+	if b.Region != "us-east-1" {
+		answer.Region = b.Region
+	}
+	return q.answer(answer)
+}
+
+type versioningDocument struct {
+	XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ VersioningConfiguration"`
+	Status  string   `xml:",omitempty"`
+}
+
+func (s *S3) getBucketVersioning(q *s3Request) error {
+	b, err := s.bucketFor(q, s.store.Read())
+	if err != nil {
+		return err
+	}
+	return q.answer(versioningDocument{Status: b.Versioning})
+}
+
+func (s *S3) putBucketVersioning(q *s3Request) error {
+	if err := s3RefuseHeaders(q.r.Header); err != nil {
+		return err
+	}
+	text, err := q.document(maxDocument)
+	if err != nil {
+		return err
+	}
+	var config struct {
+		Status    string
+		MfaDelete string
+	}
+	if err := parseXML(text, "VersioningConfiguration", &config); err != nil {
+		return err
+	}
+	if config.MfaDelete == "Enabled" {
+		return s3NotImplemented("MFA delete")
+	}
+	if config.Status != "Enabled" && config.Status != "Suspended" {
+		return s3Error("IllegalVersioningConfigurationException", "The Versioning element must be specified")
+	}
+	err = s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
+		b, err := s.bucketFor(q, tx)
+		if err != nil {
+			return err
+		}
+		b.Versioning = config.Status
+		_, err = tx.NewUpdate().Model(b).Column("versioning").WherePK().Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	q.w.WriteHeader(http.StatusOK)
+	return nil
+}

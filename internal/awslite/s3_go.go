@@ -1,0 +1,109 @@
+package awslite
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/uptrace/bun"
+)
+
+// An Object is an open object. Size is in bytes; close it after use. Like a
+// store.BlobReader it is for one goroutine at a time.
+type Object struct {
+	store.BlobReader
+	Size        int64
+	ETag        string // without quotation marks
+	ContentType string
+	Version     string
+}
+
+// Open opens an object for an account. A refusal is an *awswire.Error of S3: NoSuchBucket,
+// NoSuchKey, NoSuchVersion, AccessDenied for another account's bucket.
+func (s *S3) Open(ctx context.Context, account string, at Location) (*Object, error) {
+	if _, err := ownBucket(ctx, s.store.Read(), account, at.Bucket); err != nil {
+		return nil, err
+	}
+	o, err := liveObject(ctx, s.store.Read(), at, http.Header{})
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Object{BlobReader: body, Size: o.Size, ETag: o.ETag, ContentType: o.Attributes.Headers["Content-Type"], Version: o.Version}, nil
+}
+
+// Put keeps what r holds as an object, and returns its location with the version. An
+// empty contentType is binary/octet-stream. Refusals are those of PutObject.
+func (s *S3) Put(ctx context.Context, account string, at Location, contentType string, r io.Reader) (Location, error) {
+	if err := checkKey(at.Key); err != nil {
+		return at, err
+	}
+	if _, err := ownBucket(ctx, s.store.Read(), account, at.Bucket); err != nil {
+		return at, err
+	}
+	a := attributes{Headers: map[string]string{"Content-Type": "binary/octet-stream"}}
+	if contentType != "" {
+		a.Headers["Content-Type"] = contentType
+	}
+	algorithm, err := algorithmNamed(defaultAlgorithm)
+	if err != nil {
+		return at, err
+	}
+	d := digest(r, algorithm)
+	blob, err := s.store.Blobs().Put(ctx, d, s.maxObject)
+	if err != nil {
+		return at, err
+	}
+	a.Checksum = d.checksum()
+	o := &objectRow{Key: at.Key, Size: blob.Size, ETag: d.etag(), Hash: blob.Hash, Attributes: a}
+	err = s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		b, err := ownBucket(ctx, tx, account, at.Bucket)
+		if err != nil {
+			return err
+		}
+		return s.keep(ctx, tx, b, o)
+	})
+	at.Version = o.Version
+	return at, err
+}
+
+// EnsureBucket makes a bucket for an account where there is none. That another account
+// has it is a refusal, BucketAlreadyExists.
+func (s *S3) EnsureBucket(ctx context.Context, account, region, name string) error {
+	if !validBucketName(name) {
+		return s3Error("InvalidBucketName", "The specified bucket is not valid.", "BucketName", clip(name, 100))
+	}
+	return s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		old, err := bucketNamed(ctx, tx, name)
+		switch {
+		case err != nil:
+			return err
+		case old != nil && old.Account == account:
+			return nil
+		case old != nil:
+			return s3Error("BucketAlreadyExists", "The requested bucket name is not available.", "BucketName", name)
+		}
+		b := &bucketRow{Name: name, Account: account, Region: region, CreatedAt: s.now()}
+		return s.insertBucket(ctx, tx, b, "", nil, nil)
+	})
+}
+
+// Keeps tells whether an object or a part needs the blob with a hash: what
+// store.Blobs.Sweep asks.
+func (s *S3) Keeps(ctx context.Context, hash string) (bool, error) {
+	for _, table := range []string{"s3_objects", "s3_parts", "s3_segments"} {
+		found, err := s.store.Read().NewSelect().Table(table).Where("? = ?", bun.Ident("hash"), hash).Exists(ctx)
+		if err != nil {
+			return false, fmt.Errorf("looking for a blob in %s: %w", table, err)
+		}
+		if found {
+			return true, nil
+		}
+	}
+	return false, nil
+}

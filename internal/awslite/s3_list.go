@@ -1,0 +1,385 @@
+package awslite
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/xml"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/uptrace/bun"
+)
+
+const (
+	// maxKeys is the most that one list gives.
+	maxKeys = 1000
+
+	// allVersions is, in the place of a version, all that a key has. It is no version.
+	allVersions = "*"
+)
+
+// successor is the least text that comes after every text that begins with prefix, in
+// the order of bytes. There is none for "" and for a prefix of the last characters only.
+func successor(prefix string) (string, bool) {
+	for prefix != "" {
+		r, size := utf8.DecodeLastRuneInString(prefix)
+		prefix = prefix[:len(prefix)-size]
+		if r == utf8.RuneError && size == 1 {
+			continue // not UTF-8, so no key begins with it
+		}
+		if r++; r == 0xD800 {
+			r = 0xE000 // no characters in between
+		}
+		if r <= utf8.MaxRune {
+			return prefix + string(r), true
+		}
+	}
+	return "", false
+}
+
+// sealToken makes an opaque token of where a list goes on.
+func sealToken(at string) string { return base64.RawURLEncoding.EncodeToString([]byte(at)) }
+
+func openToken(token string) (string, error) {
+	at, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || !utf8.Valid(at) {
+		return "", s3Error("InvalidArgument", "The continuation token provided is incorrect", "ArgumentName", "continuation-token")
+	}
+	return string(at), nil
+}
+
+// A listing is what the three lists of objects have in common.
+type listing struct {
+	bucket, prefix, delimiter string
+	limit                     int
+	// from is the least key that is listed; past is the version of that key after which
+	// the list goes on, "" for all of them.
+	from, past string
+	versions   bool // all versions, not only what is there
+}
+
+// A page is what a listing gives: the entries in order, the common prefixes, and where the
+// next page begins.
+type page struct {
+	rows      []objectRow
+	prefixes  []string
+	truncated bool
+	// last is the last key or common prefix that is listed; lastVersion its version.
+	last, lastVersion string
+}
+
+// listPage collects one page. Rows come in batches in the order of keys; below a common
+// prefix the next batch begins behind all that has it.
+func (s *S3) listPage(ctx context.Context, l listing) (page, error) {
+	var p page
+	from, past := max(l.from, l.prefix), l.past
+	for l.limit > 0 {
+		rows, err := s.listBatch(ctx, l, from, past)
+		if err != nil {
+			return p, err
+		}
+		skip := ""
+		for i := range rows {
+			o := &rows[i]
+			if !strings.HasPrefix(o.Key, l.prefix) {
+				return p, nil
+			}
+			if skip != "" && strings.HasPrefix(o.Key, skip) {
+				continue
+			}
+			if len(p.rows)+len(p.prefixes) == l.limit {
+				p.truncated = true
+				return p, nil
+			}
+			if common := commonPrefix(o.Key, l.prefix, l.delimiter); common != "" {
+				p.prefixes = append(p.prefixes, common)
+				p.last, p.lastVersion, skip = common, "", common
+				continue
+			}
+			p.rows = append(p.rows, *o)
+			p.last, p.lastVersion, skip = o.Key, o.Version, ""
+		}
+		if len(rows) < l.limit+1 {
+			return p, nil
+		}
+		end := rows[len(rows)-1]
+		from, past = end.Key, end.Version
+		if skip != "" {
+			next, ok := successor(skip)
+			if !ok {
+				return p, nil
+			}
+			from, past = next, ""
+		}
+	}
+	return p, nil
+}
+
+// commonPrefix is what key is listed under, "" where it is listed itself.
+func commonPrefix(key, prefix, delimiter string) string {
+	if delimiter == "" {
+		return ""
+	}
+	i := strings.Index(key[len(prefix):], delimiter)
+	if i < 0 {
+		return ""
+	}
+	return key[:len(prefix)+i+len(delimiter)]
+}
+
+// listBatch reads the rows of a batch: from a key on, behind one of its versions.
+func (s *S3) listBatch(ctx context.Context, l listing, from, past string) ([]objectRow, error) {
+	var rows []objectRow
+	query := s.store.Read().NewSelect().Model(&rows).Where("o.bucket = ?", l.bucket)
+	switch {
+	case past == "":
+		query = query.Where("o.object_key >= ?", from)
+	case l.versions && past != allVersions:
+		// A marker that has been deleted since makes the list repeat what is left of its
+		// key, rather than leave it out.
+		query = query.WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery {
+			return q.Where("o.object_key > ?", from).
+				WhereOr("o.object_key = ? AND o.sequence < COALESCE((SELECT p.sequence FROM s3_objects AS p WHERE p.bucket = ? AND p.object_key = ? AND p.version = ?), ?)", from, l.bucket, from, past, int64(math.MaxInt64))
+		})
+	default:
+		query = query.Where("o.object_key > ?", from)
+	}
+	if next, ok := successor(l.prefix); ok {
+		query = query.Where("o.object_key < ?", next)
+	}
+	if !l.versions {
+		query = query.Where("o.latest AND NOT o.marker")
+	}
+	if err := query.Order("o.object_key", "o.sequence DESC").Limit(int64(l.limit) + 1).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("listing objects: %w", err)
+	}
+	return rows, nil
+}
+
+// afterKey is the beginning of a list that goes on behind a key or a common prefix.
+func (l *listing) afterKey(key string) bool {
+	if key == "" {
+		return true
+	}
+	if common := commonPrefix(key, l.prefix, l.delimiter); strings.HasPrefix(key, l.prefix) && common == key {
+		next, ok := successor(key)
+		l.from = next
+		return ok
+	}
+	// The least text after key is key and a NUL, which no key has and no database takes.
+	l.from, l.past = key, allVersions
+	return true
+}
+
+type (
+	listedOwner  struct{ ID string }
+	listedPrefix struct{ Prefix string }
+	listedObject struct {
+		Key               string
+		LastModified      xmlTime
+		ETag              string
+		ChecksumAlgorithm string `xml:",omitempty"`
+		ChecksumType      string `xml:",omitempty"`
+		Size              int64
+		StorageClass      string
+		Owner             *listedOwner `xml:",omitempty"`
+	}
+	listedVersion struct {
+		XMLName           xml.Name // Version or DeleteMarker
+		Key               string
+		VersionID         string `xml:"VersionId"`
+		IsLatest          bool
+		LastModified      xmlTime
+		ETag              string `xml:",omitempty"`
+		ChecksumAlgorithm string `xml:",omitempty"`
+		ChecksumType      string `xml:",omitempty"`
+		Size              *int64 `xml:",omitempty"`
+		StorageClass      string `xml:",omitempty"`
+		Owner             *listedOwner
+	}
+)
+
+// begin reads what the lists have in common.
+func (s *S3) begin(q *s3Request) (listing, *bucketRow, xmlKey, string, error) {
+	l := listing{bucket: q.Bucket, prefix: q.query.Get("prefix"), delimiter: q.query.Get("delimiter")}
+	as, encoding, err := q.keysAs()
+	if err != nil {
+		return l, nil, nil, "", err
+	}
+	if l.limit, err = intParameter(q, "max-keys", 0, maxKeys, maxKeys); err != nil {
+		return l, nil, nil, "", err
+	}
+	for _, name := range []string{"prefix", "delimiter", "marker", "key-marker", "start-after"} {
+		if text := q.query.Get(name); len(text) > maxKey || !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			return l, nil, nil, "", s3Error("InvalidArgument", "The "+name+" is not a text that keys can have", "ArgumentName", name)
+		}
+	}
+	b, err := s.bucketFor(q, s.store.Read())
+	return l, b, as, encoding, err
+}
+
+func listObject(o *objectRow, as xmlKey, owner *listedOwner) listedObject {
+	sum := o.Attributes.Checksum
+	out := listedObject{Key: as(o.Key), LastModified: xmlTime(o.ModifiedAt.Time), ETag: quoted(o.ETag), Size: o.Size, StorageClass: storageClass(o), Owner: owner}
+	if sum.Sum != "" {
+		out.ChecksumAlgorithm, out.ChecksumType = sum.Algorithm, sum.kind()
+	}
+	return out
+}
+
+func storageClass(o *objectRow) string {
+	if o.Attributes.Class == "" {
+		return "STANDARD"
+	}
+	return o.Attributes.Class
+}
+
+func listPrefixes(prefixes []string, as xmlKey) []listedPrefix {
+	var out []listedPrefix
+	for _, prefix := range prefixes {
+		out = append(out, listedPrefix{as(prefix)})
+	}
+	return out
+}
+
+func (s *S3) listObjects(q *s3Request) error {
+	l, b, as, encoding, err := s.begin(q)
+	if err != nil {
+		return err
+	}
+	marker := q.query.Get("marker")
+	p := page{}
+	if l.afterKey(marker) {
+		if p, err = s.listPage(q.ctx, l); err != nil {
+			return err
+		}
+	}
+	answer := struct {
+		XMLName        xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListBucketResult"`
+		Name           string
+		Prefix         string
+		Marker         string
+		NextMarker     string `xml:",omitempty"`
+		MaxKeys        int
+		Delimiter      string `xml:",omitempty"`
+		EncodingType   string `xml:",omitempty"`
+		IsTruncated    bool
+		Contents       []listedObject
+		CommonPrefixes []listedPrefix
+	}{Name: b.Name, Prefix: as(l.prefix), Marker: as(marker), MaxKeys: l.limit, Delimiter: as(l.delimiter), EncodingType: encoding, IsTruncated: p.truncated}
+	if p.truncated && l.delimiter != "" { // without, the marker is the last key that is listed
+		answer.NextMarker = as(p.last)
+	}
+	for i := range p.rows {
+		answer.Contents = append(answer.Contents, listObject(&p.rows[i], as, &listedOwner{canonicalUser(b.Account)}))
+	}
+	answer.CommonPrefixes = listPrefixes(p.prefixes, as)
+	return q.answer(answer)
+}
+
+func (s *S3) listObjectsV2(q *s3Request) error {
+	l, b, as, encoding, err := s.begin(q)
+	if err != nil {
+		return err
+	}
+	token, startAfter := q.query.Get("continuation-token"), q.query.Get("start-after")
+	after := startAfter
+	if q.query.Has("continuation-token") {
+		if after, err = openToken(token); err != nil {
+			return err
+		}
+	}
+	p := page{}
+	if l.afterKey(after) {
+		if p, err = s.listPage(q.ctx, l); err != nil {
+			return err
+		}
+	}
+	answer := struct {
+		XMLName               xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListBucketResult"`
+		Name                  string
+		Prefix                string
+		StartAfter            string `xml:",omitempty"`
+		ContinuationToken     string `xml:",omitempty"`
+		NextContinuationToken string `xml:",omitempty"`
+		KeyCount              int
+		MaxKeys               int
+		Delimiter             string `xml:",omitempty"`
+		EncodingType          string `xml:",omitempty"`
+		IsTruncated           bool
+		Contents              []listedObject
+		CommonPrefixes        []listedPrefix
+	}{Name: b.Name, Prefix: as(l.prefix), StartAfter: as(startAfter), ContinuationToken: token, KeyCount: len(p.rows) + len(p.prefixes),
+		MaxKeys: l.limit, Delimiter: as(l.delimiter), EncodingType: encoding, IsTruncated: p.truncated}
+	if p.truncated {
+		answer.NextContinuationToken = sealToken(p.last)
+	}
+	var owner *listedOwner
+	if q.query.Get("fetch-owner") == "true" {
+		owner = &listedOwner{canonicalUser(b.Account)}
+	}
+	for i := range p.rows {
+		answer.Contents = append(answer.Contents, listObject(&p.rows[i], as, owner))
+	}
+	answer.CommonPrefixes = listPrefixes(p.prefixes, as)
+	return q.answer(answer)
+}
+
+func (s *S3) listObjectVersions(q *s3Request) error {
+	l, b, as, encoding, err := s.begin(q)
+	if err != nil {
+		return err
+	}
+	l.versions = true
+	marker, versionMarker := q.query.Get("key-marker"), q.query.Get("version-id-marker")
+	if versionMarker != "" && marker == "" {
+		return s3Error("InvalidArgument", "A version-id marker cannot be specified without a key marker.", "ArgumentName", "version-id-marker")
+	}
+	p := page{}
+	more := l.afterKey(marker)
+	if versionMarker != "" {
+		l.from, l.past, more = marker, versionMarker, true
+	}
+	if more {
+		if p, err = s.listPage(q.ctx, l); err != nil {
+			return err
+		}
+	}
+	answer := struct {
+		XMLName             xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListVersionsResult"`
+		Name                string
+		Prefix              string
+		KeyMarker           string
+		VersionIDMarker     string `xml:"VersionIdMarker"`
+		NextKeyMarker       string `xml:",omitempty"`
+		NextVersionIDMarker string `xml:"NextVersionIdMarker,omitempty"`
+		MaxKeys             int
+		Delimiter           string `xml:",omitempty"`
+		EncodingType        string `xml:",omitempty"`
+		IsTruncated         bool
+		Versions            []listedVersion
+		CommonPrefixes      []listedPrefix
+	}{Name: b.Name, Prefix: as(l.prefix), KeyMarker: as(marker), VersionIDMarker: versionMarker, MaxKeys: l.limit,
+		Delimiter: as(l.delimiter), EncodingType: encoding, IsTruncated: p.truncated}
+	if p.truncated {
+		answer.NextKeyMarker, answer.NextVersionIDMarker = as(p.last), p.lastVersion
+	}
+	for i := range p.rows {
+		answer.Versions = append(answer.Versions, listVersion(&p.rows[i], as, &listedOwner{canonicalUser(b.Account)}))
+	}
+	answer.CommonPrefixes = listPrefixes(p.prefixes, as)
+	return q.answer(answer)
+}
+
+func listVersion(o *objectRow, as xmlKey, owner *listedOwner) listedVersion {
+	v := listedVersion{XMLName: xml.Name{Local: "DeleteMarker"}, Key: as(o.Key), VersionID: o.Version, IsLatest: o.Latest, LastModified: xmlTime(o.ModifiedAt.Time), Owner: owner}
+	if !o.Marker {
+		v.XMLName.Local, v.ETag, v.Size, v.StorageClass = "Version", quoted(o.ETag), &o.Size, storageClass(o)
+		if sum := o.Attributes.Checksum; sum.Sum != "" {
+			v.ChecksumAlgorithm, v.ChecksumType = sum.Algorithm, sum.kind()
+		}
+	}
+	return v
+}

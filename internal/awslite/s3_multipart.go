@@ -1,0 +1,423 @@
+package awslite
+
+import (
+	"cmp"
+	"context"
+	"crypto/md5"
+	"database/sql"
+	"encoding/hex"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/uptrace/bun"
+)
+
+const (
+	maxParts    = 10000
+	minPartSize = 5 << 20 // of all parts but the last
+)
+
+// An uploadRow is a multipart upload that is not completed. The checksum of its attributes
+// says the algorithm and the kind.
+type uploadRow struct {
+	bun.BaseModel `bun:"table:s3_uploads,alias:u"`
+	ID            string     `bun:"id,pk"`
+	Bucket        string     `bun:"bucket"`
+	Key           string     `bun:"object_key"`
+	Attributes    attributes `bun:"attributes"`
+	CreatedAt     store.Time `bun:"created_at"`
+}
+
+// A partRow is one part of an upload.
+type partRow struct {
+	bun.BaseModel `bun:"table:s3_parts"`
+	Upload        string     `bun:"upload,pk"`
+	Number        int64      `bun:"number,pk"`
+	Size          int64      `bun:"size"`
+	ETag          string     `bun:"etag"`
+	Hash          string     `bun:"hash"`
+	Checksum      checksum   `bun:"checksum"`
+	ModifiedAt    store.Time `bun:"modified_at"`
+}
+
+// uploadFor is the upload of a request.
+func (s *S3) uploadFor(ctx context.Context, q *s3Request, db bun.IDB) (*uploadRow, *bucketRow, error) {
+	b, err := s.bucketFor(q, db)
+	if err != nil {
+		return nil, nil, err
+	}
+	u := &uploadRow{}
+	err = db.NewSelect().Model(u).Where("id = ? AND bucket = ? AND object_key = ?", strings.ToValidUTF8(clip(q.query.Get("uploadId"), 256), ""), q.Bucket, q.Key).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, b, noSuchUpload(q)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the upload: %w", err)
+	}
+	return u, b, nil
+}
+
+func noSuchUpload(q *s3Request) error {
+	return s3Error("NoSuchUpload", "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.", "UploadId", clip(q.query.Get("uploadId"), 256))
+}
+
+func (s *S3) createMultipartUpload(q *s3Request) error {
+	a, err := readAttributes(q.r.Header)
+	if err != nil {
+		return err
+	}
+	if name := q.header("X-Amz-Checksum-Algorithm"); name != "" {
+		algorithm, err := algorithmNamed(name)
+		if err != nil {
+			return err
+		}
+		a.Checksum.Algorithm = algorithm.name
+		if a.Checksum.Composite, err = compositeWanted(algorithm, q.header("X-Amz-Checksum-Type")); err != nil {
+			return err
+		}
+	}
+	u := &uploadRow{ID: s.uploadID(), Bucket: q.Bucket, Key: q.Key, Attributes: a, CreatedAt: s.now()}
+	err = s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
+		b, err := s.bucketFor(q, tx)
+		if err != nil {
+			return err
+		}
+		if err := s.checkACL(ctx, tx, b, q.r.Header, false); err != nil {
+			return err
+		}
+		_, err = tx.NewInsert().Model(u).Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if a.Checksum.Algorithm != "" {
+		q.w.Header().Set("X-Amz-Checksum-Algorithm", a.Checksum.Algorithm)
+		q.w.Header().Set("X-Amz-Checksum-Type", a.Checksum.kind())
+	}
+	a.writeEncryption(q.w.Header())
+	return q.answer(struct {
+		XMLName  xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ InitiateMultipartUploadResult"`
+		Bucket   string
+		Key      string
+		UploadID string `xml:"UploadId"`
+	}{Bucket: q.Bucket, Key: q.Key, UploadID: u.ID})
+}
+
+// compositeWanted is the kind of checksum that an upload ends with, by what the client
+// asks for and what the algorithm can do.
+func compositeWanted(a *algorithm, kind string) (bool, error) {
+	switch {
+	case kind == "":
+		return a.name != defaultAlgorithm, nil
+	case kind == "COMPOSITE" && a.name != defaultAlgorithm:
+		return true, nil
+	case kind == "FULL_OBJECT" && a.combine != nil:
+		return false, nil
+	case kind == "COMPOSITE" || kind == "FULL_OBJECT":
+		return false, s3Error("InvalidRequest", fmt.Sprintf("The %s checksum type cannot be used with the %s checksum algorithm.", kind, strings.ToLower(a.name)))
+	}
+	return false, s3Error("InvalidRequest", "Value for x-amz-checksum-type header is invalid.")
+}
+
+func invalidPartNumber(name, text string) error {
+	return s3Error("InvalidArgument", fmt.Sprintf("Part number must be an integer between 1 and %d, inclusive", maxParts), "ArgumentName", name, "ArgumentValue", clip(text, 50))
+}
+
+func (s *S3) uploadPart(q *s3Request) error {
+	text := q.query.Get("partNumber")
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || number < 1 || number > maxParts {
+		return invalidPartNumber("partNumber", text)
+	}
+	if err := s3RefuseHeaders(q.r.Header); err != nil {
+		return err
+	}
+	u, _, err := s.uploadFor(q.ctx, q, s.store.Read())
+	if err != nil {
+		return err
+	}
+	if q.header("X-Amz-Copy-Source") != "" {
+		return s.uploadPartCopy(q, u, number)
+	}
+	var want *algorithm
+	if name := u.Attributes.Checksum.Algorithm; name != "" {
+		if want, err = algorithmNamed(name); err != nil {
+			return err
+		}
+	}
+	got, err := s.receive(q, s.maxObject, want)
+	if err != nil {
+		return err
+	}
+	if want != nil && got.sum.Algorithm != want.name {
+		return s3Error("InvalidRequest", fmt.Sprintf("Checksum Type mismatch occurred, expected checksum Type: %s, actual checksum Type: %s", strings.ToLower(want.name), strings.ToLower(got.sum.Algorithm)))
+	}
+	row := &partRow{Upload: u.ID, Number: number, Size: got.blob.Size, ETag: got.etag, Hash: got.blob.Hash, Checksum: got.sum, ModifiedAt: s.now()}
+	if err := s.keepPart(q, row); err != nil {
+		return err
+	}
+	h := q.w.Header()
+	h.Set("ETag", quoted(row.ETag))
+	if got.sum.Sum != "" {
+		h.Set(checksumHeader+strings.ToLower(got.sum.Algorithm), got.sum.Sum)
+	}
+	u.Attributes.writeEncryption(h)
+	q.w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// keepPart keeps a part in the place of what had its number.
+func (s *S3) keepPart(q *s3Request, row *partRow) error {
+	return s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
+		if _, _, err := s.uploadFor(ctx, q, tx); err != nil {
+			return err // aborted or completed since
+		}
+		_, err := tx.NewInsert().Model(row).On("CONFLICT (upload, number) DO UPDATE").
+			Set("size = EXCLUDED.size").Set("etag = EXCLUDED.etag").Set("hash = EXCLUDED.hash").
+			Set("checksum = EXCLUDED.checksum").Set("modified_at = EXCLUDED.modified_at").Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("keeping the part: %w", err)
+		}
+		return nil
+	})
+}
+
+// A completedPart is what CompleteMultipartUpload says about a part.
+type completedPart struct {
+	PartNumber int64
+	ETag       string
+	Sums       []struct {
+		XMLName xml.Name
+		Value   string `xml:",chardata"`
+	} `xml:",any"`
+}
+
+// sum is the checksum that is said, "" where none is.
+func (p completedPart) sum(algorithm string) string {
+	for _, s := range p.Sums {
+		if s.XMLName.Local == "Checksum"+algorithm {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+func (s *S3) completeMultipartUpload(q *s3Request) error {
+	if err := s3RefuseHeaders(q.r.Header); err != nil {
+		return err
+	}
+	text, err := q.document(maxList)
+	if err != nil {
+		return err
+	}
+	var list struct{ Part []completedPart }
+	if err := parseXML(text, "CompleteMultipartUpload", &list); err != nil {
+		return err
+	}
+	if len(list.Part) == 0 || len(list.Part) > maxParts {
+		return errMalformedXML
+	}
+	var o *objectRow
+	var b *bucketRow
+	err = s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
+		var u *uploadRow
+		var err error
+		if u, b, err = s.uploadFor(ctx, q, tx); err != nil {
+			// The answer to the first request may have been lost.
+			if o = s.completedBefore(ctx, tx, q, b); o != nil {
+				return nil
+			}
+			return err
+		}
+		if err := writeConditions(ctx, tx, q.Location, q.r.Header); err != nil {
+			return err
+		}
+		o, err = s.complete(ctx, tx, q, b, u, list.Part)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.answerCompleted(q, b, o)
+}
+
+// completedBefore is the object that an upload was completed to, nil where there is none.
+func (s *S3) completedBefore(ctx context.Context, tx *store.Tx, q *s3Request, b *bucketRow) *objectRow {
+	if b == nil {
+		return nil
+	}
+	o := &objectRow{}
+	err := tx.NewSelect().Model(o).Where("upload = ? AND bucket = ? AND object_key = ?", strings.ToValidUTF8(clip(q.query.Get("uploadId"), 256), ""), q.Bucket, q.Key).
+		Order("sequence DESC").Limit(1).Scan(ctx)
+	if err != nil || !isMultipart(o) {
+		return nil
+	}
+	return o
+}
+
+// complete makes an object of the parts that the client lists.
+func (s *S3) complete(ctx context.Context, tx *store.Tx, q *s3Request, b *bucketRow, u *uploadRow, list []completedPart) (*objectRow, error) {
+	var rows []partRow
+	if err := tx.NewSelect().Model(&rows).Where("upload = ?", u.ID).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("reading the parts: %w", err)
+	}
+	parts := make(map[int64]*partRow, len(rows))
+	for i := range rows {
+		parts[rows[i].Number] = &rows[i]
+	}
+	o := &objectRow{Key: q.Key, Upload: u.ID, Segments: int64(len(list)), Attributes: u.Attributes}
+	digests := md5.New()
+	segments := make([]segmentRow, 0, len(list))
+	for i := range list[1:] {
+		if list[i+1].PartNumber <= list[i].PartNumber {
+			return nil, s3Error("InvalidPartOrder", "The list of parts was not in ascending order. Parts must be ordered by part number.", "UploadId", u.ID)
+		}
+	}
+	for i, said := range list {
+		part := parts[said.PartNumber]
+		if err := checkPart(u, said, part, i == len(list)-1); err != nil {
+			return nil, err
+		}
+		sum, err := hex.DecodeString(part.ETag)
+		if err != nil {
+			return nil, fmt.Errorf("the ETag of a part: %w", err)
+		}
+		digests.Write(sum)
+		o.Size += part.Size
+		segments = append(segments, segmentRow{Upload: u.ID, Number: part.Number, Size: part.Size, Hash: part.Hash, Checksum: part.Checksum})
+	}
+	if o.Size > s.maxObject {
+		return nil, tooLarge(o.Size, s.maxObject)
+	}
+	o.ETag = fmt.Sprintf("%s-%d", hex.EncodeToString(digests.Sum(nil)), len(list))
+	if err := wholeChecksum(q, o, segments); err != nil {
+		return nil, err
+	}
+	if err := s.keep(ctx, tx, b, o); err != nil {
+		return nil, err
+	}
+	for first := 0; first < len(segments); first += 500 {
+		batch := segments[first:min(first+500, len(segments))]
+		if _, err := tx.NewInsert().Model(&batch).Exec(ctx); err != nil {
+			return nil, fmt.Errorf("keeping the parts: %w", err)
+		}
+	}
+	return o, forgetUpload(ctx, tx, u.ID)
+}
+
+// checkPart holds one part of the list to what was uploaded.
+func checkPart(u *uploadRow, said completedPart, part *partRow, last bool) error {
+	number := strconv.FormatInt(said.PartNumber, 10)
+	if said.PartNumber < 1 || said.PartNumber > maxParts {
+		return invalidPartNumber("PartNumber", number)
+	}
+	wrong := s3Error("InvalidPart", "One or more of the specified parts could not be found.  The part may not have been uploaded, or the specified entity tag may not match the part's entity tag.", "UploadId", u.ID, "PartNumber", number, "ETag", clip(unquoted(said.ETag), 100))
+	if part == nil || unquoted(said.ETag) != part.ETag {
+		return wrong
+	}
+	algorithm := cmp.Or(u.Attributes.Checksum.Algorithm, part.Checksum.Algorithm)
+	if sum := said.sum(algorithm); sum != "" && sum != part.Checksum.Sum {
+		return wrong
+	}
+	if !last && part.Size < minPartSize {
+		return s3Error("EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size", "ProposedSize", strconv.FormatInt(part.Size, 10),
+			"MinSizeAllowed", strconv.Itoa(minPartSize), "PartNumber", number, "ETag", part.ETag)
+	}
+	return nil
+}
+
+// wholeChecksum is the checksum of an object from those of its parts, held to what the
+// client says it is.
+func wholeChecksum(q *s3Request, o *objectRow, segments []segmentRow) error {
+	kind := o.Attributes.Checksum
+	if kind.Algorithm == "" {
+		return nil
+	}
+	a, err := algorithmNamed(kind.Algorithm)
+	if err != nil {
+		return err
+	}
+	sums, sizes := make([]string, len(segments)), make([]int64, len(segments))
+	for i, part := range segments {
+		sums[i], sizes[i] = part.Checksum.Sum, part.Size
+	}
+	if kind.Composite {
+		o.Attributes.Checksum, err = composite(a, sums)
+	} else {
+		o.Attributes.Checksum, err = wholeCRC(a, sums, sizes)
+	}
+	if err != nil {
+		return err
+	}
+	said, _, _ := strings.Cut(q.header(a.header()), "-")
+	made, _, _ := strings.Cut(o.Attributes.Checksum.Sum, "-")
+	if said != "" && said != made {
+		return s3Error("BadDigest", fmt.Sprintf("The %s you specified did not match the calculated checksum.", strings.ToLower(a.name)))
+	}
+	return nil
+}
+
+// forgetUpload deletes the rows of an upload.
+func forgetUpload(ctx context.Context, tx *store.Tx, id string) error {
+	for table, column := range map[string]string{"s3_parts": "upload", "s3_uploads": "id"} {
+		if _, err := tx.NewDelete().Table(table).Where("? = ?", bun.Ident(column), id).Exec(ctx); err != nil {
+			return fmt.Errorf("forgetting the upload: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *S3) answerCompleted(q *s3Request, b *bucketRow, o *objectRow) error {
+	if b.Versioning != "" {
+		q.w.Header().Set("X-Amz-Version-Id", o.Version)
+	}
+	o.Attributes.writeEncryption(q.w.Header())
+	type sumElement struct {
+		XMLName xml.Name
+		Value   string `xml:",chardata"`
+	}
+	answer := struct {
+		XMLName      xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ CompleteMultipartUploadResult"`
+		Location     string
+		Bucket       string
+		Key          string
+		ETag         string
+		Sums         []sumElement
+		ChecksumType string `xml:",omitempty"`
+	}{Location: s.objectURL(q), Bucket: o.Bucket, Key: o.Key, ETag: quoted(o.ETag)}
+	if sum := o.Attributes.Checksum; sum.Sum != "" {
+		answer.Sums = []sumElement{{xml.Name{Local: "Checksum" + sum.Algorithm}, sum.Sum}}
+		answer.ChecksumType = sum.kind()
+	}
+	return q.answer(answer)
+}
+
+// objectURL is where the object of a request is, in the style that the client uses.
+func (s *S3) objectURL(q *s3Request) string {
+	scheme := "http"
+	if q.r.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + q.r.Host + q.r.URL.EscapedPath()
+}
+
+func (s *S3) abortMultipartUpload(q *s3Request) error {
+	err := s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
+		u, _, err := s.uploadFor(ctx, q, tx)
+		if err != nil {
+			return err
+		}
+		return forgetUpload(ctx, tx, u.ID)
+	})
+	if err != nil {
+		return err
+	}
+	q.w.WriteHeader(http.StatusNoContent)
+	return nil
+}

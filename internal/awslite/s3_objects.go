@@ -1,0 +1,192 @@
+package awslite
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// deleteObjects deletes up to a thousand objects in one transaction. An object that
+// cannot be deleted is told of in the answer, and does not keep the others.
+func (s *S3) deleteObjects(q *s3Request) error {
+	if err := s3RefuseHeaders(q.r.Header); err != nil {
+		return err
+	}
+	text, err := q.document(maxList)
+	if err != nil {
+		return err
+	}
+	type named struct {
+		Key       string
+		VersionID string  `xml:"VersionId"`
+		ETag      *string `xml:"ETag"`
+	}
+	var list struct {
+		Quiet  bool
+		Object []named
+	}
+	if err := parseXML(text, "Delete", &list); err != nil {
+		return err
+	}
+	if len(list.Object) == 0 || len(list.Object) > maxKeys {
+		return errMalformedXML
+	}
+	type deleted struct {
+		Key                   string
+		VersionID             string `xml:"VersionId,omitempty"`
+		DeleteMarker          bool   `xml:",omitempty"`
+		DeleteMarkerVersionID string `xml:"DeleteMarkerVersionId,omitempty"`
+	}
+	type failure struct {
+		Key       string
+		VersionID string `xml:"VersionId,omitempty"`
+		Code      string
+		Message   string
+	}
+	var answer struct {
+		XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ DeleteResult"`
+		Deleted []deleted
+		Error   []failure
+	}
+	var done []deleted
+	err = s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
+		done, answer.Error = nil, nil
+		b, err := s.bucketFor(q, tx)
+		if err != nil {
+			return err
+		}
+		for _, o := range list.Object {
+			l := Location{b.Name, o.Key, o.VersionID}
+			err := checkKey(o.Key)
+			if err == nil && o.ETag != nil {
+				err = writeConditions(ctx, tx, l, http.Header{"If-Match": {*o.ETag}})
+			}
+			var gone deletion
+			if err == nil {
+				gone, err = s.remove(ctx, tx, b, l)
+			}
+			var refusal *awswire.Error
+			switch {
+			case errors.As(err, &refusal):
+				answer.Error = append(answer.Error, failure{o.Key, o.VersionID, refusal.Code, refusal.Message})
+			case err != nil:
+				return fmt.Errorf("deleting objects: %w", err)
+			default:
+				d := deleted{Key: o.Key, VersionID: o.VersionID, DeleteMarker: gone.marker}
+				if gone.marker {
+					d.DeleteMarkerVersionID = gone.version
+				}
+				done = append(done, d)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if !list.Quiet {
+		answer.Deleted = done
+	}
+	return q.answer(answer)
+}
+
+func (s *S3) getObjectTagging(q *s3Request) error {
+	b, err := s.bucketFor(q, s.store.Read())
+	if err != nil {
+		return err
+	}
+	o, err := liveObject(q.ctx, s.store.Read(), q.Location, q.w.Header())
+	if err != nil {
+		return err
+	}
+	if b.Versioning != "" {
+		q.w.Header().Set("X-Amz-Version-Id", o.Version)
+	}
+	var answer taggingDocument
+	answer.XMLName.Space = s3Namespace
+	answer.XMLName.Local = "Tagging"
+	answer.TagSet.Tag = o.Attributes.Tags
+	return q.answer(answer)
+}
+
+func (s *S3) putObjectTagging(q *s3Request) error {
+	text, err := q.document(maxDocument)
+	if err != nil {
+		return err
+	}
+	tags, err := parseTagging(text, 10)
+	if err != nil {
+		return err
+	}
+	return s.setTags(q, tags, http.StatusOK)
+}
+
+func (s *S3) deleteObjectTagging(q *s3Request) error { return s.setTags(q, nil, http.StatusNoContent) }
+
+// setTags gives an object other tags, and answers with a status.
+func (s *S3) setTags(q *s3Request, tags []tag, status int) error {
+	err := s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
+		b, err := s.bucketFor(q, tx)
+		if err != nil {
+			return err
+		}
+		o, err := liveObject(ctx, tx, q.Location, q.w.Header())
+		if err != nil {
+			return err
+		}
+		if b.Versioning != "" {
+			q.w.Header().Set("X-Amz-Version-Id", o.Version)
+		}
+		o.Attributes.Tags = tags
+		if _, err := tx.NewUpdate().Model(o).Column("attributes").WherePK().Exec(ctx); err != nil {
+			return fmt.Errorf("tagging the object: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	q.w.WriteHeader(status)
+	return nil
+}
+
+func (s *S3) getObjectACL(q *s3Request) error {
+	b, err := s.bucketFor(q, s.store.Read())
+	if err != nil {
+		return err
+	}
+	if _, err := liveObject(q.ctx, s.store.Read(), q.Location, q.w.Header()); err != nil {
+		return err
+	}
+	q.write("application/xml", []byte(xml.Header), []byte(ownerACL(b.Account)))
+	return nil
+}
+
+// putObjectACL takes the lists that give nobody but the owner anything: all others would
+// be without effect here.
+func (s *S3) putObjectACL(q *s3Request) error {
+	text, err := q.document(maxDocument)
+	if err != nil {
+		return err
+	}
+	b, err := s.bucketFor(q, s.store.Read())
+	if err != nil {
+		return err
+	}
+	if _, err := liveObject(q.ctx, s.store.Read(), q.Location, q.w.Header()); err != nil {
+		return err
+	}
+	if err := s.checkACL(q.ctx, s.store.Read(), b, q.r.Header, len(text) > 0); err != nil {
+		return err
+	}
+	if canned := q.header("X-Amz-Acl"); len(text) > 0 || grants(q.r.Header) || canned != "private" && canned != "bucket-owner-full-control" {
+		return s3NotImplemented("an access control list of an object, other than private,")
+	}
+	q.w.WriteHeader(http.StatusOK)
+	return nil
+}

@@ -1,0 +1,218 @@
+package awslite
+
+import (
+	"encoding/xml"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/uptrace/bun"
+)
+
+func (s *S3) listParts(q *s3Request) error {
+	u, b, err := s.uploadFor(q.ctx, q, s.store.Read())
+	if err != nil {
+		return err
+	}
+	limit, err := intParameter(q, "max-parts", 0, maxKeys, maxKeys)
+	if err != nil {
+		return err
+	}
+	marker, err := intParameter(q, "part-number-marker", 0, math.MaxInt32, 0)
+	if err != nil {
+		return err
+	}
+	var rows []partRow
+	err = s.store.Read().NewSelect().Model(&rows).Where("upload = ? AND number > ?", u.ID, marker).Order("number").Limit(int64(limit) + 1).Scan(q.ctx)
+	if err != nil {
+		return fmt.Errorf("listing parts: %w", err)
+	}
+	type sumElement struct {
+		XMLName xml.Name
+		Value   string `xml:",chardata"`
+	}
+	type part struct {
+		PartNumber   int64
+		LastModified xmlTime
+		ETag         string
+		Size         int64
+		Sums         []sumElement
+	}
+	answer := struct {
+		XMLName              xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListPartsResult"`
+		Bucket               string
+		Key                  string
+		UploadID             string `xml:"UploadId"`
+		Initiator, Owner     listedOwner
+		StorageClass         string
+		PartNumberMarker     int
+		NextPartNumberMarker int64
+		MaxParts             int
+		IsTruncated          bool
+		ChecksumAlgorithm    string `xml:",omitempty"`
+		ChecksumType         string `xml:",omitempty"`
+		Part                 []part
+	}{Bucket: q.Bucket, Key: q.Key, UploadID: u.ID, StorageClass: storageClass(&objectRow{Attributes: u.Attributes}), PartNumberMarker: marker, MaxParts: limit}
+	answer.Owner.ID = canonicalUser(b.Account)
+	answer.Initiator = answer.Owner
+	if sum := u.Attributes.Checksum; sum.Algorithm != "" {
+		answer.ChecksumAlgorithm, answer.ChecksumType = sum.Algorithm, sum.kind()
+	}
+	if len(rows) > limit {
+		rows, answer.IsTruncated = rows[:limit], true
+	}
+	for _, row := range rows {
+		p := part{PartNumber: row.Number, LastModified: xmlTime(row.ModifiedAt.Time), ETag: quoted(row.ETag), Size: row.Size}
+		if row.Checksum.Sum != "" {
+			p.Sums = []sumElement{{xml.Name{Local: "Checksum" + row.Checksum.Algorithm}, row.Checksum.Sum}}
+		}
+		answer.Part = append(answer.Part, p)
+		answer.NextPartNumberMarker = row.Number
+	}
+	return q.answer(answer)
+}
+
+type listedUpload struct {
+	Key               string
+	UploadID          string `xml:"UploadId"`
+	Initiator, Owner  listedOwner
+	StorageClass      string
+	Initiated         xmlTime
+	ChecksumAlgorithm string `xml:",omitempty"`
+	ChecksumType      string `xml:",omitempty"`
+}
+
+type uploadsAnswer struct {
+	XMLName            xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListMultipartUploadsResult"`
+	Bucket             string
+	KeyMarker          string
+	UploadIDMarker     string `xml:"UploadIdMarker"`
+	NextKeyMarker      string `xml:",omitempty"`
+	NextUploadIDMarker string `xml:"NextUploadIdMarker,omitempty"`
+	Delimiter          string `xml:",omitempty"`
+	Prefix             string
+	EncodingType       string `xml:",omitempty"`
+	MaxUploads         int
+	IsTruncated        bool
+	Upload             []listedUpload
+	CommonPrefixes     []listedPrefix
+}
+
+func (s *S3) listMultipartUploads(q *s3Request) error {
+	as, encoding, err := q.keysAs()
+	if err != nil {
+		return err
+	}
+	b, err := s.bucketFor(q, s.store.Read())
+	if err != nil {
+		return err
+	}
+	answer := uploadsAnswer{Bucket: b.Name, EncodingType: encoding}
+	if answer.MaxUploads, err = intParameter(q, "max-uploads", 1, maxKeys, maxKeys); err != nil {
+		return err
+	}
+	prefix, delimiter, marker := q.query.Get("prefix"), q.query.Get("delimiter"), q.query.Get("key-marker")
+	for _, text := range []string{prefix, delimiter, marker} {
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) || len(text) > maxKey {
+			return s3Error("InvalidArgument", "The prefix, delimiter or marker is not a text that keys can have")
+		}
+	}
+	answer.UploadIDMarker = clip(strings.ToValidUTF8(q.query.Get("upload-id-marker"), ""), 256)
+	answer.KeyMarker, answer.Delimiter, answer.Prefix = as(marker), as(delimiter), as(prefix)
+	var rows []uploadRow
+	query := s.store.Read().NewSelect().Model(&rows).Where("u.bucket = ?", b.Name).Where("u.object_key >= ?", prefix)
+	if next, ok := successor(prefix); ok {
+		query = query.Where("u.object_key < ?", next)
+	}
+	if marker != "" {
+		query = query.WhereGroup(" AND ", func(g *bun.SelectQuery) *bun.SelectQuery {
+			g = g.Where("u.object_key > ?", marker)
+			if answer.UploadIDMarker != "" {
+				g = g.WhereOr("u.object_key = ? AND u.id > ?", marker, answer.UploadIDMarker)
+			}
+			return g
+		})
+	}
+	// Uploads that were begun and not ended are few: the common prefixes are found here.
+	if err := query.Order("u.object_key", "u.id").Limit(maxParts).Scan(q.ctx); err != nil {
+		return fmt.Errorf("listing uploads: %w", err)
+	}
+	answer.collect(rows, prefix, delimiter, marker, as, listedOwner{canonicalUser(b.Account)})
+	return q.answer(answer)
+}
+
+// collect puts uploads, in order, or their common prefixes into the answer.
+func (a *uploadsAnswer) collect(rows []uploadRow, prefix, delimiter, marker string, as xmlKey, owner listedOwner) {
+	last := ""
+	for i := range rows {
+		u := &rows[i]
+		common := commonPrefix(u.Key, prefix, delimiter)
+		if common != "" && (common == last || common == marker) {
+			continue
+		}
+		if len(a.Upload)+len(a.CommonPrefixes) == a.MaxUploads {
+			a.IsTruncated = true
+			return
+		}
+		if common != "" {
+			last = common
+			a.CommonPrefixes = append(a.CommonPrefixes, listedPrefix{as(common)})
+			a.NextKeyMarker, a.NextUploadIDMarker = as(common), ""
+			continue
+		}
+		out := listedUpload{Key: as(u.Key), UploadID: u.ID, Initiator: owner, Owner: owner, StorageClass: storageClass(&objectRow{Attributes: u.Attributes}), Initiated: xmlTime(u.CreatedAt.Time)}
+		if sum := u.Attributes.Checksum; sum.Algorithm != "" {
+			out.ChecksumAlgorithm, out.ChecksumType = sum.Algorithm, sum.kind()
+		}
+		a.Upload = append(a.Upload, out)
+		a.NextKeyMarker, a.NextUploadIDMarker = as(u.Key), u.ID
+	}
+	a.NextKeyMarker, a.NextUploadIDMarker = "", ""
+}
+
+func (s *S3) getObjectAttributes(q *s3Request) error {
+	b, err := s.bucketFor(q, s.store.Read())
+	if err != nil {
+		return err
+	}
+	o, err := liveObject(q.ctx, s.store.Read(), q.Location, q.w.Header())
+	if err != nil {
+		return err
+	}
+	if b.Versioning != "" {
+		q.w.Header().Set("X-Amz-Version-Id", o.Version)
+	}
+	q.w.Header().Set("Last-Modified", httpTime(o.ModifiedAt.Time))
+	wanted := map[string]bool{}
+	for name := range strings.SplitSeq(strings.Join(q.r.Header.Values("X-Amz-Object-Attributes"), ","), ",") {
+		wanted[strings.TrimSpace(name)] = true
+	}
+	type element struct {
+		XMLName xml.Name
+		Value   string `xml:",chardata"`
+		Inner   []element
+	}
+	leaf := func(name, value string) element { return element{XMLName: xml.Name{Local: name}, Value: value} }
+	answer := element{XMLName: xml.Name{Space: s3Namespace, Local: "GetObjectAttributesResponse"}}
+	if wanted["ETag"] {
+		answer.Inner = append(answer.Inner, leaf("ETag", o.ETag))
+	}
+	if sum := o.Attributes.Checksum; wanted["Checksum"] && sum.Sum != "" {
+		answer.Inner = append(answer.Inner, element{XMLName: xml.Name{Local: "Checksum"}, Inner: []element{leaf("Checksum"+sum.Algorithm, sum.Sum), leaf("ChecksumType", sum.kind())}})
+	}
+	if wanted["ObjectParts"] && isMultipart(o) {
+		answer.Inner = append(answer.Inner, element{XMLName: xml.Name{Local: "ObjectParts"}, Inner: []element{leaf("PartsCount", strconv.FormatInt(o.Segments, 10))}})
+	}
+	if wanted["StorageClass"] {
+		answer.Inner = append(answer.Inner, leaf("StorageClass", storageClass(o)))
+	}
+	if wanted["ObjectSize"] {
+		answer.Inner = append(answer.Inner, leaf("ObjectSize", strconv.FormatInt(o.Size, 10)))
+	}
+	if len(answer.Inner) == 0 {
+		return s3Error("InvalidArgument", "Invalid attribute name specified.", "ArgumentName", "x-amz-object-attributes")
+	}
+	return q.answer(answer)
+}

@@ -1,0 +1,168 @@
+package awslite
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/uptrace/bun"
+)
+
+// KeySize is the size of Config.Key in bytes.
+const KeySize = 32
+
+// A KeyError says that the key is not the one that the store's secrets are sealed with.
+type KeyError struct {
+	Store, Given string // fingerprints
+}
+
+func (e *KeyError) Error() string {
+	return fmt.Sprintf("the secrets of this store are sealed with another key (fingerprint %s, not %s): give the key that they were made with", e.Store, e.Given)
+}
+
+// ParseKey reads a key as LoadKey writes it: 64 hexadecimal digits, with white space
+// around. The error does not quote it.
+func ParseKey(text string) ([]byte, error) {
+	key, err := hex.DecodeString(strings.TrimSpace(text))
+	if err != nil || len(key) != KeySize {
+		return nil, fmt.Errorf("a key is %d hexadecimal digits", 2*KeySize)
+	}
+	return key, nil
+}
+
+// LoadKey reads the key in a file, and makes a random one where there is no file. The file
+// is for its owner only; one that others may read is refused.
+func LoadKey(path string) ([]byte, error) {
+	for range 2 {
+		key, err := readKey(path)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return key, err
+		}
+		if err := makeKey(path); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("making the key %s: %w", path, err)
+		}
+	}
+	return readKey(path)
+}
+
+func readKey(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the key: %w", err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > 1024 {
+		return nil, fmt.Errorf("the key %s is not a file of %d hexadecimal digits", path, 2*KeySize)
+	}
+	if othersMayRead(info) {
+		return nil, fmt.Errorf("the key %s can be read by others: type chmod 600 %s", path, path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the key: %w", err)
+	}
+	key, err := ParseKey(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("the key %s: %w", path, err)
+	}
+	return key, nil
+}
+
+// makeKey writes a random key to a file that is not there yet, whole or not at all.
+func makeKey(path string) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".key-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) //nolint:errcheck // it is only a second name by then
+	key := make([]byte, KeySize)
+	rand.Read(key) //nolint:errcheck // it never fails
+	_, err = file.WriteString(hex.EncodeToString(key) + "\n")
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Link(file.Name(), path) // fails where somebody was faster
+}
+
+// A sealer encrypts what must not be read from the database: AES-256-GCM, with what the
+// value belongs to as associated data, so that no sealed value can be put in the place of
+// another.
+type sealer struct {
+	aead        cipher.AEAD
+	fingerprint string
+}
+
+func newSealer(key []byte) (*sealer, error) {
+	if len(key) != KeySize {
+		return nil, fmt.Errorf("the key for secrets has %d bytes, not %d", len(key), KeySize)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(append([]byte("formwork sealing key "), key...))
+	return &sealer{aead, hex.EncodeToString(sum[:8])}, nil
+}
+
+// seal encrypts a value that belongs to owner.
+func (s *sealer) seal(owner, value string) string {
+	return base64.StdEncoding.EncodeToString(s.aead.Seal(nil, nil, []byte(value), []byte(owner)))
+}
+
+// open decrypts what seal made for the same owner.
+func (s *sealer) open(owner, sealed string) (string, error) {
+	text, err := base64.StdEncoding.DecodeString(sealed)
+	if err != nil {
+		return "", errors.New("a sealed value is damaged")
+	}
+	value, err := s.aead.Open(nil, nil, text, []byte(owner))
+	if err != nil {
+		return "", errors.New("a sealed value is damaged, or sealed with another key")
+	}
+	return string(value), nil
+}
+
+type keyRow struct {
+	bun.BaseModel `bun:"table:sealing_keys"`
+	ID            string `bun:"id,pk"`
+	Fingerprint   string `bun:"fingerprint"`
+}
+
+// claim holds the key to the one that the store is sealed with; the first one is it.
+func (s *sealer) claim(ctx context.Context, st *store.Store) error {
+	return st.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		row := keyRow{}
+		err := tx.NewSelect().Model(&row).Where("id = ?", "secrets").Scan(ctx)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			_, err = tx.NewInsert().Model(&keyRow{ID: "secrets", Fingerprint: s.fingerprint}).Exec(ctx)
+			return err
+		case err != nil:
+			return fmt.Errorf("reading the fingerprint of the key: %w", err)
+		case row.Fingerprint != s.fingerprint:
+			return &KeyError{Store: row.Fingerprint, Given: s.fingerprint}
+		}
+		return nil
+	})
+}
+
+// sha256Hex is the SHA-256 of a text, in hex.
+func sha256Hex(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

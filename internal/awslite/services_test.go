@@ -1,0 +1,600 @@
+package awslite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	smtypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/formwork-dev/formwork/internal/awswire"
+)
+
+func putParameter(t testing.TB, b *bench, name, text string) {
+	t.Helper()
+	_, err := ssm.NewFromConfig(b.config(account)).PutParameter(t.Context(), &ssm.PutParameterInput{Name: &name, Value: &text, Type: ssmtypes.ParameterTypeSecureString, Overwrite: aws.Bool(true)})
+	ok(t, err)
+}
+
+func createSecret(t testing.TB, b *bench, name, text string) *secretsmanager.CreateSecretOutput {
+	t.Helper()
+	out, err := secretsmanager.NewFromConfig(b.config(account)).CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: &name, SecretString: &text})
+	ok(t, err)
+	return out
+}
+
+func TestParameters(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		c, ctx := ssm.NewFromConfig(b.config(account)), t.Context()
+		put := func(in ssm.PutParameterInput) (int64, error) {
+			out, err := c.PutParameter(ctx, &in)
+			if err != nil {
+				return 0, err
+			}
+			return out.Version, nil
+		}
+		name := aws.String("/app/db/host")
+		version, err := put(ssm.PutParameterInput{Name: name, Value: aws.String("one"), Type: ssmtypes.ParameterTypeString, Tags: []ssmtypes.Tag{{Key: aws.String("k"), Value: aws.String("v")}}})
+		ok(t, err)
+		equal(t, "version", version, 1)
+		_, err = put(ssm.PutParameterInput{Name: name, Value: aws.String("two"), Type: ssmtypes.ParameterTypeString})
+		wantCode(t, err, "ParameterAlreadyExists")
+		version, err = put(ssm.PutParameterInput{Name: name, Value: aws.String("two"), Overwrite: aws.Bool(true)})
+		ok(t, err)
+		equal(t, "version", version, 2)
+		_, err = c.LabelParameterVersion(ctx, &ssm.LabelParameterVersionInput{Name: name, ParameterVersion: aws.Int64(1), Labels: []string{"live", "9bad", "awsx"}})
+		ok(t, err)
+		_, err = put(ssm.PutParameterInput{Name: aws.String("/app/key"), Value: aws.String("hunter22"), Type: ssmtypes.ParameterTypeSecureString})
+		ok(t, err)
+		_, err = put(ssm.PutParameterInput{Name: aws.String("bare"), Value: aws.String("a,b"), Type: ssmtypes.ParameterTypeStringList})
+		ok(t, err)
+
+		for _, test := range []struct {
+			name, want, selector string
+		}{
+			{"/app/db/host", "two", ""}, {"/app/db/host:1", "one", ":1"}, {"/app/db/host:live", "one", ":live"},
+			{"arn:aws:ssm:eu-west-1:123456789012:parameter/app/db/host:2", "two", ":2"}, {"arn:aws:ssm:eu-west-1:123456789012:parameter/bare", "a,b", ""}, {"/app/key", "hunter22", ""},
+		} {
+			out, err := c.GetParameter(ctx, &ssm.GetParameterInput{Name: &test.name, WithDecryption: aws.Bool(true)})
+			ok(t, err)
+			equal(t, test.name, *out.Parameter.Value+aws.ToString(out.Parameter.Selector), test.want+test.selector)
+		}
+		closed, err := c.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("/app/key")})
+		ok(t, err)
+		if strings.Contains(*closed.Parameter.Value, "hunter22") || *closed.Parameter.ARN != "arn:aws:ssm:eu-west-1:123456789012:parameter/app/key" {
+			t.Errorf("without decryption: %s, %s", *closed.Parameter.Value, *closed.Parameter.ARN)
+		}
+		for name, code := range map[string]string{"/app/none": "ParameterNotFound", "/app/key:7": "ParameterVersionNotFound", "/app/key:x": "ParameterVersionNotFound",
+			"arn:aws:ssm:eu-west-1:999999999999:parameter/app/key": "ParameterNotFound"} {
+			_, err = c.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
+			wantCode(t, err, code)
+		}
+		_, err = ssm.NewFromConfig(b.config("999999999999")).GetParameter(ctx, &ssm.GetParameterInput{Name: name})
+		wantCode(t, err, "ParameterNotFound")
+		many, err := c.GetParameters(ctx, &ssm.GetParametersInput{Names: []string{"bare", "nope", "/app/db/host:live"}})
+		ok(t, err)
+		equal(t, "found and not", fmt.Sprint(len(many.Parameters), many.InvalidParameters), "2 [nope]")
+		history, err := c.GetParameterHistory(ctx, &ssm.GetParameterHistoryInput{Name: name})
+		ok(t, err)
+		equal(t, "history", fmt.Sprint(len(history.Parameters), history.Parameters[0].Labels), "2 [live]")
+
+		for path, want := range map[string]string{"/app": "/app/key", "/": "bare", "/app/db/": "/app/db/host"} {
+			out, err := c.GetParametersByPath(ctx, &ssm.GetParametersByPathInput{Path: &path})
+			ok(t, err)
+			if len(out.Parameters) != 1 || *out.Parameters[0].Name != want {
+				t.Errorf("below %s: %+v", path, out.Parameters)
+			}
+		}
+		var all []string
+		pages := ssm.NewGetParametersByPathPaginator(c, &ssm.GetParametersByPathInput{Path: aws.String("/"), Recursive: aws.Bool(true), MaxResults: aws.Int32(1)})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			ok(t, err)
+			for _, p := range page.Parameters {
+				all = append(all, *p.Name)
+			}
+		}
+		equal(t, "all", strings.Join(all, " "), "/app/db/host /app/key bare")
+		described, err := c.DescribeParameters(ctx, &ssm.DescribeParametersInput{ParameterFilters: []ssmtypes.ParameterStringFilter{{Key: aws.String("tag:k"), Values: []string{"v"}}, {Key: aws.String("Name"), Option: aws.String("BeginsWith"), Values: []string{"/app"}}}})
+		ok(t, err)
+		equal(t, "described", len(described.Parameters), 1)
+		_, err = c.DescribeParameters(ctx, &ssm.DescribeParametersInput{ParameterFilters: []ssmtypes.ParameterStringFilter{{Key: aws.String("Odd"), Values: []string{"v"}}}})
+		wantCode(t, err, "InvalidFilterKey")
+
+		_, err = c.AddTagsToResource(ctx, &ssm.AddTagsToResourceInput{ResourceType: "Parameter", ResourceId: name, Tags: []ssmtypes.Tag{{Key: aws.String("two"), Value: aws.String("2")}}})
+		ok(t, err)
+		_, err = c.RemoveTagsFromResource(ctx, &ssm.RemoveTagsFromResourceInput{ResourceType: "Parameter", ResourceId: name, TagKeys: []string{"k"}})
+		ok(t, err)
+		tagged, err := c.ListTagsForResource(ctx, &ssm.ListTagsForResourceInput{ResourceType: "Parameter", ResourceId: name})
+		ok(t, err)
+		equal(t, "tags", fmt.Sprint(len(tagged.TagList), " ", *tagged.TagList[0].Key), "1 two")
+
+		deleted, err := c.DeleteParameters(ctx, &ssm.DeleteParametersInput{Names: []string{"bare", "nope"}})
+		ok(t, err)
+		equal(t, "deleted and not", fmt.Sprint(deleted.DeletedParameters, deleted.InvalidParameters), "[bare] [nope]")
+		_, err = c.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String("bare")})
+		wantCode(t, err, "ParameterNotFound")
+	})
+}
+
+func TestParameterRules(t *testing.T) {
+	b := onSQLite(t, Config{})
+	c, ctx := ssm.NewFromConfig(b.config(account)), t.Context()
+	for _, test := range []struct {
+		name, code string
+		in         ssm.PutParameterInput
+	}{
+		{"reserved", "AccessDeniedException", ssm.PutParameterInput{Name: aws.String("/aws/x")}},
+		{"reserved too", "ValidationException", ssm.PutParameterInput{Name: aws.String("ssmthing")}},
+		{"not qualified", "ValidationException", ssm.PutParameterInput{Name: aws.String("a/b")}},
+		{"characters", "ValidationException", ssm.PutParameterInput{Name: aws.String("/a b")}},
+		{"levels", "HierarchyLevelLimitExceededException", ssm.PutParameterInput{Name: aws.String(strings.Repeat("/a", 16))}},
+		{"nested", "ValidationException", ssm.PutParameterInput{Value: aws.String("{{ssm:x}}")}},
+		{"no value", "ValidationException", ssm.PutParameterInput{Value: aws.String("")}},
+		{"NUL", "ValidationException", ssm.PutParameterInput{Value: aws.String("a\x00b")}},
+		{"no type", "ValidationException", ssm.PutParameterInput{Type: "none"}},
+		{"too large", "ValidationException", ssm.PutParameterInput{Value: aws.String(strings.Repeat("x", 4097))}},
+		{"too large for the tier", "ValidationException", ssm.PutParameterInput{Tier: "Advanced", Value: aws.String(strings.Repeat("x", 8193))}},
+		{"pattern", "ParameterPatternMismatchException", ssm.PutParameterInput{AllowedPattern: aws.String(`^\d+$`)}},
+		{"no pattern", "InvalidAllowedPatternException", ssm.PutParameterInput{AllowedPattern: aws.String(`(`)}},
+		{"slow pattern", "ParameterPatternMismatchException", ssm.PutParameterInput{AllowedPattern: aws.String(`^(a+)+$`), Value: aws.String(strings.Repeat("a", 40) + "b")}},
+		{"data type", "ValidationException", ssm.PutParameterInput{DataType: aws.String("Text")}},
+		{"key", "ValidationException", ssm.PutParameterInput{KeyId: aws.String("k")}},
+		{"policies", "NotImplemented", ssm.PutParameterInput{Policies: aws.String(`[{"Type":"Expiration"}]`)}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			in := test.in
+			if in.Name == nil {
+				in.Name = aws.String("/rules/" + strings.ReplaceAll(test.name, " ", "-"))
+			}
+			if in.Value == nil {
+				in.Value = aws.String("text")
+			}
+			switch in.Type {
+			case "":
+				in.Type = ssmtypes.ParameterTypeString
+			case "none":
+				in.Type = ""
+			}
+			_, err := c.PutParameter(ctx, &in)
+			wantCode(t, err, test.code)
+		})
+	}
+	tier, err := c.PutParameter(ctx, &ssm.PutParameterInput{Name: aws.String("tiered"), Type: ssmtypes.ParameterTypeString, Tier: ssmtypes.ParameterTierIntelligentTiering, Value: aws.String(strings.Repeat("x", 5000))})
+	ok(t, err)
+	equal(t, "tier", tier.Tier, ssmtypes.ParameterTierAdvanced)
+	_, err = c.PutParameter(ctx, &ssm.PutParameterInput{Name: aws.String("tiered"), Overwrite: aws.Bool(true), Tier: ssmtypes.ParameterTierStandard, Value: aws.String("x")})
+	wantCode(t, err, "ValidationException")
+	_, err = c.CreateDocument(ctx, &ssm.CreateDocumentInput{Name: aws.String("d"), Content: aws.String("{}")})
+	wantCode(t, err, "NotImplemented")
+}
+
+// TestParameterVersions writes more versions than are kept.
+func TestParameterVersions(t *testing.T) {
+	b := onSQLite(t, Config{})
+	c, ctx, name := ssm.NewFromConfig(b.config(account)), t.Context(), aws.String("counter")
+	put := func() error {
+		_, err := c.PutParameter(ctx, &ssm.PutParameterInput{Name: name, Value: aws.String("x"), Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true)})
+		return err
+	}
+	for range maxParameterVersions + 1 {
+		ok(t, put())
+	}
+	_, err := c.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("counter:1")})
+	wantCode(t, err, "ParameterVersionNotFound")
+	_, err = c.LabelParameterVersion(ctx, &ssm.LabelParameterVersionInput{Name: name, ParameterVersion: aws.Int64(2), Labels: []string{"keep"}})
+	ok(t, err)
+	wantCode(t, put(), "ParameterMaxVersionLimitExceeded")
+	_, err = c.UnlabelParameterVersion(ctx, &ssm.UnlabelParameterVersionInput{Name: name, ParameterVersion: aws.Int64(2), Labels: []string{"keep"}})
+	ok(t, err)
+	ok(t, put())
+}
+
+// TestConcurrentWrites has many clients write one thing: no write may be lost.
+func TestConcurrentWrites(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		caller, ctx := awswire.Caller{Account: account, Region: region}, t.Context()
+		ok(t, b.S3().EnsureBucket(ctx, account, region, "shared"))
+		var wait sync.WaitGroup
+		for i := range 8 {
+			wait.Go(func() {
+				text := fmt.Sprint("text ", i)
+				_, err := b.putParameter(ctx, caller, &ssm.PutParameterInput{Name: aws.String("shared"), Value: &text, Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true)})
+				_, putErr := b.S3().Put(ctx, account, Location{Bucket: "shared", Key: "key"}, "", strings.NewReader(text))
+				logErr := b.writeLines(ctx, []logTarget{{account, region, "shared"}}, map[logTarget][]streamLine{{account, region, "shared"}: {{text, Line{Text: text}}}})
+				if err := errors.Join(err, putErr, logErr); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		v, err := currentParameter(ctx, b.store.Read(), caller, "shared")
+		ok(t, err)
+		equal(t, "version", v.Version, 8)
+		lines, err := b.LogLines(ctx, account, region, "shared", "", 100)
+		ok(t, err)
+		equal(t, "lines", len(lines), 8)
+		_, err = b.S3().Open(ctx, account, Location{Bucket: "shared", Key: "key"})
+		ok(t, err)
+	})
+}
+
+func TestSecrets(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		c, ctx := secretsmanager.NewFromConfig(b.config(account)), t.Context()
+		made := createSecret(t, b, "app/db", `{"user":"me","port":5432}`)
+		if !strings.HasPrefix(*made.ARN, "arn:aws:secretsmanager:eu-west-1:123456789012:secret:app/db-") || len(*made.VersionId) < 32 {
+			t.Errorf("got %s, %s", *made.ARN, *made.VersionId)
+		}
+		_, err := c.CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: aws.String("app/db"), SecretString: aws.String("x")})
+		wantCode(t, err, "ResourceExistsException")
+		same, err := c.CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: aws.String("app/db"), SecretString: aws.String(`{"user":"me","port":5432}`), ClientRequestToken: made.VersionId})
+		ok(t, err)
+		equal(t, "the same request again", *same.ARN, *made.ARN)
+		second, err := c.PutSecretValue(ctx, &secretsmanager.PutSecretValueInput{SecretId: made.ARN, SecretString: aws.String("two")})
+		ok(t, err)
+		binary, err := c.PutSecretValue(ctx, &secretsmanager.PutSecretValueInput{SecretId: aws.String("app/db"), SecretBinary: []byte{0, 1, 255}, VersionStages: []string{"NEXT"}})
+		ok(t, err)
+		get := func(id string, in secretsmanager.GetSecretValueInput) string {
+			in.SecretId = &id
+			out, err := c.GetSecretValue(ctx, &in)
+			ok(t, err)
+			return aws.ToString(out.SecretString) + string(out.SecretBinary)
+		}
+		partial := strings.TrimSuffix(*made.ARN, (*made.ARN)[len(*made.ARN)-7:])
+		equal(t, "current", get("app/db", secretsmanager.GetSecretValueInput{}), "two")
+		equal(t, "by ARN", get(*made.ARN, secretsmanager.GetSecretValueInput{}), "two")
+		equal(t, "by a part of the ARN", get(partial, secretsmanager.GetSecretValueInput{}), "two")
+		equal(t, "previous", get("app/db", secretsmanager.GetSecretValueInput{VersionStage: aws.String("AWSPREVIOUS")}), `{"user":"me","port":5432}`)
+		equal(t, "binary", get("app/db", secretsmanager.GetSecretValueInput{VersionId: binary.VersionId}), "\x00\x01\xff")
+		_, err = c.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String("app/db"), VersionStage: aws.String("NONE")})
+		wantCode(t, err, "ResourceNotFoundException")
+		_, err = secretsmanager.NewFromConfig(b.config("999999999999")).GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: made.ARN})
+		wantCode(t, err, "ResourceNotFoundException")
+
+		_, err = c.UpdateSecretVersionStage(ctx, &secretsmanager.UpdateSecretVersionStageInput{SecretId: made.ARN, VersionStage: aws.String("AWSCURRENT"), MoveToVersionId: binary.VersionId})
+		wantCode(t, err, "InvalidParameterException")
+		_, err = c.UpdateSecretVersionStage(ctx, &secretsmanager.UpdateSecretVersionStageInput{SecretId: made.ARN, VersionStage: aws.String("AWSCURRENT"), MoveToVersionId: made.VersionId, RemoveFromVersionId: second.VersionId})
+		ok(t, err)
+		described, err := c.DescribeSecret(ctx, &secretsmanager.DescribeSecretInput{SecretId: made.ARN})
+		ok(t, err)
+		equal(t, "stages", fmt.Sprint(described.VersionIdsToStages[*made.VersionId], described.VersionIdsToStages[*second.VersionId]), "[AWSCURRENT] [AWSPREVIOUS]")
+		_, err = c.UpdateSecret(ctx, &secretsmanager.UpdateSecretInput{SecretId: made.ARN, Description: aws.String("about")})
+		ok(t, err)
+		_, err = c.TagResource(ctx, &secretsmanager.TagResourceInput{SecretId: made.ARN, Tags: []smtypes.Tag{{Key: aws.String("team"), Value: aws.String("a")}}})
+		ok(t, err)
+		createSecret(t, b, "other", "x")
+		for key, values := range map[smtypes.FilterNameStringType][]string{"name": {"app"}, "tag-key": {"team"}, "all": {"DB"}, "description": {"about"}} {
+			list, err := c.ListSecrets(ctx, &secretsmanager.ListSecretsInput{Filters: []smtypes.Filter{{Key: key, Values: values}}})
+			ok(t, err)
+			if len(list.SecretList) != 1 || *list.SecretList[0].Name != "app/db" || *list.SecretList[0].Description != "about" {
+				t.Errorf("filter %s: %+v", key, list.SecretList)
+			}
+		}
+		count := 0
+		pages := secretsmanager.NewListSecretsPaginator(c, &secretsmanager.ListSecretsInput{MaxResults: aws.Int32(1)})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			ok(t, err)
+			count += len(page.SecretList)
+		}
+		equal(t, "secrets", count, 2)
+		_, err = c.RotateSecret(ctx, &secretsmanager.RotateSecretInput{SecretId: made.ARN})
+		wantCode(t, err, "NotImplemented")
+	})
+}
+
+func TestDeletedSecrets(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		c, ctx, name := secretsmanager.NewFromConfig(b.config(account)), t.Context(), aws.String("doomed")
+		createSecret(t, b, *name, "x")
+		_, err := c.DeleteSecret(ctx, &secretsmanager.DeleteSecretInput{SecretId: name, RecoveryWindowInDays: aws.Int64(6)})
+		wantCode(t, err, "InvalidParameterException")
+		_, err = c.DeleteSecret(ctx, &secretsmanager.DeleteSecretInput{SecretId: name, RecoveryWindowInDays: aws.Int64(7)})
+		ok(t, err)
+		_, err = c.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: name})
+		wantCode(t, err, "InvalidRequestException")
+		_, err = c.CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: name})
+		wantCode(t, err, "InvalidRequestException")
+		_, err = c.RestoreSecret(ctx, &secretsmanager.RestoreSecretInput{SecretId: name})
+		ok(t, err)
+		_, err = c.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: name})
+		ok(t, err)
+		_, err = c.DeleteSecret(ctx, &secretsmanager.DeleteSecretInput{SecretId: name})
+		ok(t, err)
+		b.advance(31 * 24 * time.Hour)
+		_, err = c.DescribeSecret(ctx, &secretsmanager.DescribeSecretInput{SecretId: name})
+		wantCode(t, err, "ResourceNotFoundException")
+		createSecret(t, b, *name, "y")
+		for range 2 {
+			_, err = c.DeleteSecret(ctx, &secretsmanager.DeleteSecretInput{SecretId: name, ForceDeleteWithoutRecovery: aws.Bool(true)})
+			ok(t, err)
+		}
+		createSecret(t, b, *name, "z")
+	})
+}
+
+func TestRandomPassword(t *testing.T) {
+	b := onSQLite(t, Config{})
+	c := secretsmanager.NewFromConfig(b.config(account))
+	for range 20 {
+		out, err := c.GetRandomPassword(t.Context(), &secretsmanager.GetRandomPasswordInput{PasswordLength: aws.Int64(4), ExcludeCharacters: aws.String("abc"), ExcludePunctuation: aws.Bool(true), IncludeSpace: aws.Bool(true)})
+		ok(t, err)
+		p := *out.RandomPassword
+		if len(p) != 4 || !strings.ContainsAny(p, "0123456789") || !strings.Contains(p, " ") || strings.ContainsAny(p, "abc") || strings.ToLower(p) == p {
+			t.Errorf("the password is %q", p)
+		}
+	}
+	_, err := c.GetRandomPassword(t.Context(), &secretsmanager.GetRandomPasswordInput{PasswordLength: aws.Int64(2)})
+	wantCode(t, err, "InvalidParameterException")
+}
+
+func TestResolve(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		c, ctx := ssm.NewFromConfig(b.config(account)), t.Context()
+		for _, text := range []string{"one", "two"} {
+			_, err := c.PutParameter(ctx, &ssm.PutParameterInput{Name: aws.String("/p"), Value: &text, Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true)})
+			ok(t, err)
+		}
+		putParameter(t, b, "/s", "hunter22")
+		made := createSecret(t, b, "db", `{"user":"me","port":5432,"n":null}`)
+		for _, test := range []struct{ service, reference, want string }{
+			{"ssm", "/p", "two"}, {"ssm", "/p:1", "one"}, {"ssm-secure", "/s", "hunter22"}, {"ssm-secure", "/s:1", "hunter22"},
+			{"secretsmanager", "db", `{"user":"me","port":5432,"n":null}`}, {"secretsmanager", "db:SecretString:user", "me"}, {"secretsmanager", "db:SecretString:port::", "5432"},
+			{"secretsmanager", "db::user:AWSCURRENT", "me"}, {"secretsmanager", *made.ARN + ":SecretString:user", "me"}, {"secretsmanager", "db:SecretString:user::" + *made.VersionId, "me"},
+		} {
+			got, err := b.Resolve(ctx, account, region, test.service, test.reference)
+			ok(t, err)
+			equal(t, test.reference, got, test.want)
+		}
+		for _, test := range []struct{ service, reference, code string }{
+			{"ssm", "/s", "ValidationError"}, {"ssm-secure", "/p", "ValidationError"}, {"ssm", "/p:x", "ValidationError"}, {"ssm", "/p:", "ValidationError"}, {"ssm", "/p:9", "ParameterVersionNotFound"},
+			{"ssm", "/none", "ParameterNotFound"}, {"secretsmanager", "none", "ResourceNotFoundException"}, {"secretsmanager", "db:SecretBinary", "ValidationError"},
+			{"secretsmanager", "db:SecretString:none", "ValidationError"}, {"secretsmanager", "db:SecretString:user:A:B", "ValidationError"}, {"secretsmanager", "a:b:c:d:e:f", "ValidationError"},
+			{"secretsmanager", "", "ValidationError"}, {"kms", "x", "ValidationError"}, {"ssm", "a\x00", "ValidationError"},
+		} {
+			_, err := b.Resolve(ctx, account, region, test.service, test.reference)
+			var refusal *awswire.Error
+			if !errors.As(err, &refusal) || refusal.Code != test.code || strings.Contains(err.Error(), "hunter22") {
+				t.Errorf("%s %s: got %v, want %s", test.service, test.reference, err, test.code)
+			}
+		}
+	})
+}
+
+func TestSessions(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		c, ctx := sts.NewFromConfig(b.config(account)), t.Context()
+		who, err := c.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		ok(t, err)
+		equal(t, "identity", *who.Arn+" "+*who.Account, "arn:aws:iam::123456789012:root 123456789012")
+		china := sts.NewFromConfig(b.config(account), func(o *sts.Options) { o.Region = "cn-north-1" })
+		who, err = china.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		ok(t, err)
+		equal(t, "identity in China", *who.Arn, "arn:aws-cn:iam::123456789012:root")
+
+		role, err := c.AssumeRole(ctx, &sts.AssumeRoleInput{RoleArn: aws.String("arn:aws:iam::999999999999:role/path/deploy"), RoleSessionName: aws.String("me")})
+		ok(t, err)
+		equal(t, "role", *role.AssumedRoleUser.Arn, "arn:aws:sts::999999999999:assumed-role/deploy/me")
+		config := b.config("")
+		config.Credentials = credentials.NewStaticCredentialsProvider(*role.Credentials.AccessKeyId, *role.Credentials.SecretAccessKey, *role.Credentials.SessionToken)
+		who, err = sts.NewFromConfig(config).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		ok(t, err)
+		equal(t, "identity of the role", *who.Arn+" "+*who.Account, *role.AssumedRoleUser.Arn+" 999999999999")
+		_, err = ssm.NewFromConfig(config).PutParameter(ctx, &ssm.PutParameterInput{Name: aws.String("mine"), Value: aws.String("x"), Type: ssmtypes.ParameterTypeString})
+		ok(t, err)
+		_, err = ssm.NewFromConfig(b.config(account)).GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("mine")})
+		wantCode(t, err, "ParameterNotFound")
+		key, found := b.Key(ctx, *role.Credentials.AccessKeyId)
+		if !found || key.Secret != *role.Credentials.SecretAccessKey || key.SessionToken != *role.Credentials.SessionToken || !key.Expires.After(time.Now()) {
+			t.Errorf("the key is %+v, %v", key, found)
+		}
+		info, err := c.GetAccessKeyInfo(ctx, &sts.GetAccessKeyInfoInput{AccessKeyId: role.Credentials.AccessKeyId})
+		ok(t, err)
+		equal(t, "account of the key", *info.Account, "999999999999")
+		_, err = c.GetSessionToken(ctx, &sts.GetSessionTokenInput{DurationSeconds: aws.Int32(900)})
+		ok(t, err)
+		for _, in := range []sts.AssumeRoleInput{
+			{RoleArn: aws.String("arn:aws:iam::12:role/short-account"), RoleSessionName: aws.String("me")},
+			{RoleArn: aws.String("arn:aws-cn:iam::999999999999:role/r"), RoleSessionName: aws.String("me")},
+			{RoleArn: aws.String("arn:aws:iam::999999999999:role/r"), RoleSessionName: aws.String("m e")},
+			{RoleArn: aws.String("arn:aws:iam::999999999999:role/r"), RoleSessionName: aws.String("me"), DurationSeconds: aws.Int32(60)},
+		} {
+			_, err = c.AssumeRole(ctx, &in)
+			wantCode(t, err, "ValidationError")
+		}
+		_, err = c.GetFederationToken(ctx, &sts.GetFederationTokenInput{Name: aws.String("x")})
+		wantCode(t, err, "NotImplemented")
+		b.advance(48 * time.Hour)
+		_, err = c.GetSessionToken(ctx, &sts.GetSessionTokenInput{})
+		ok(t, err)
+		if _, found := b.Key(ctx, *role.Credentials.AccessKeyId); found {
+			t.Error("a key that ended long ago is still known")
+		}
+	})
+}
+
+func TestLogs(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		c, ctx, group, stream := cloudwatchlogs.NewFromConfig(b.config(account)), t.Context(), aws.String("/app/logs"), aws.String("2026/[$LATEST]x")
+		_, err := c.CreateLogGroup(ctx, &cloudwatchlogs.CreateLogGroupInput{LogGroupName: group, Tags: map[string]string{"a": "b"}})
+		ok(t, err)
+		_, err = c.CreateLogGroup(ctx, &cloudwatchlogs.CreateLogGroupInput{LogGroupName: group})
+		wantCode(t, err, "ResourceAlreadyExistsException")
+		put := func(events ...cwtypes.InputLogEvent) (*cloudwatchlogs.PutLogEventsOutput, error) {
+			return c.PutLogEvents(ctx, &cloudwatchlogs.PutLogEventsInput{LogGroupName: group, LogStreamName: stream, LogEvents: events})
+		}
+		now := time.Now().UnixMilli()
+		event := func(ago time.Duration, text string) cwtypes.InputLogEvent {
+			return cwtypes.InputLogEvent{Timestamp: aws.Int64(now - ago.Milliseconds()), Message: &text}
+		}
+		_, err = put(event(0, "x"))
+		wantCode(t, err, "ResourceNotFoundException")
+		_, err = c.CreateLogStream(ctx, &cloudwatchlogs.CreateLogStreamInput{LogGroupName: group, LogStreamName: stream})
+		ok(t, err)
+		_, err = put(event(0, "b"), event(time.Second, "a"))
+		wantCode(t, err, "InvalidParameterException")
+		_, err = put(event(3*time.Second, "first ERROR"), event(2*time.Second, "second \x00 line"), event(time.Second, "third ERROR again"))
+		ok(t, err)
+		rejected, err := put(event(15*24*time.Hour, "old"))
+		ok(t, err)
+		equal(t, "rejected", *rejected.RejectedLogEventsInfo.TooOldLogEventEndIndex, 1)
+
+		read := func(in cloudwatchlogs.GetLogEventsInput) (string, *cloudwatchlogs.GetLogEventsOutput) {
+			in.LogGroupName, in.LogStreamName = group, stream
+			out, err := c.GetLogEvents(ctx, &in)
+			ok(t, err)
+			var texts []string
+			for _, e := range out.Events {
+				texts = append(texts, strings.Fields(*e.Message)[0])
+			}
+			return strings.Join(texts, " "), out
+		}
+		text, last := read(cloudwatchlogs.GetLogEventsInput{Limit: aws.Int32(2)})
+		equal(t, "the last", text, "second third")
+		text, _ = read(cloudwatchlogs.GetLogEventsInput{NextToken: last.NextBackwardToken})
+		equal(t, "before them", text, "first")
+		text, end := read(cloudwatchlogs.GetLogEventsInput{NextToken: last.NextForwardToken})
+		equal(t, "after them", text, "")
+		equal(t, "token at the end", *end.NextForwardToken, *last.NextForwardToken)
+		text, _ = read(cloudwatchlogs.GetLogEventsInput{StartFromHead: aws.Bool(true), StartTime: aws.Int64(now - 2000), EndTime: aws.Int64(now - 1000)})
+		equal(t, "between two times", text, "second")
+		_, err = put(event(0, "fourth"))
+		ok(t, err)
+		text, _ = read(cloudwatchlogs.GetLogEventsInput{NextToken: end.NextForwardToken})
+		equal(t, "what came", text, "fourth")
+
+		for pattern, want := range map[string]int{"": 4, "ERROR": 2, "ERROR again": 1, "?second ?fourth": 2, "ERROR -again": 1, `"ERROR again"`: 1, "error": 0} {
+			out, err := c.FilterLogEvents(ctx, &cloudwatchlogs.FilterLogEventsInput{LogGroupName: group, FilterPattern: &pattern})
+			ok(t, err)
+			equal(t, pattern, len(out.Events), want)
+		}
+		for pattern, code := range map[string]string{"{ $.a = 1 }": "NotImplemented", "[a, b]": "NotImplemented", "a-b": "InvalidParameterException", `"open`: "InvalidParameterException"} {
+			_, err := c.FilterLogEvents(ctx, &cloudwatchlogs.FilterLogEventsInput{LogGroupName: group, FilterPattern: &pattern})
+			wantCode(t, err, code)
+		}
+		count := 0
+		pages := cloudwatchlogs.NewFilterLogEventsPaginator(c, &cloudwatchlogs.FilterLogEventsInput{LogGroupName: group, Limit: aws.Int32(1)})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			ok(t, err)
+			count += len(page.Events)
+		}
+		equal(t, "events by pages", count, 4)
+
+		groups, err := c.DescribeLogGroups(ctx, &cloudwatchlogs.DescribeLogGroupsInput{LogGroupNamePrefix: aws.String("/app")})
+		ok(t, err)
+		equal(t, "ARN", *groups.LogGroups[0].Arn, "arn:aws:logs:eu-west-1:123456789012:log-group:/app/logs:*")
+		streams, err := c.DescribeLogStreams(ctx, &cloudwatchlogs.DescribeLogStreamsInput{LogGroupName: group, OrderBy: cwtypes.OrderByLastEventTime, Descending: aws.Bool(true)})
+		ok(t, err)
+		equal(t, "last event", *streams.LogStreams[0].LastEventTimestamp, now)
+		_, err = c.PutRetentionPolicy(ctx, &cloudwatchlogs.PutRetentionPolicyInput{LogGroupName: group, RetentionInDays: aws.Int32(2)})
+		wantCode(t, err, "InvalidParameterException")
+		_, err = c.PutRetentionPolicy(ctx, &cloudwatchlogs.PutRetentionPolicyInput{LogGroupName: group, RetentionInDays: aws.Int32(1)})
+		ok(t, err)
+		b.advance(25 * time.Hour)
+		text, _ = read(cloudwatchlogs.GetLogEventsInput{StartFromHead: aws.Bool(true)})
+		equal(t, "after the retention", text, "")
+		tags, err := c.ListTagsForResource(ctx, &cloudwatchlogs.ListTagsForResourceInput{ResourceArn: groups.LogGroups[0].LogGroupArn})
+		ok(t, err)
+		equal(t, "tag", tags.Tags["a"], "b")
+		_, err = c.StartQuery(ctx, &cloudwatchlogs.StartQueryInput{LogGroupName: group, QueryString: aws.String("x"), StartTime: aws.Int64(0), EndTime: aws.Int64(1)})
+		wantCode(t, err, "NotImplemented")
+		_, err = c.DeleteLogStream(ctx, &cloudwatchlogs.DeleteLogStreamInput{LogGroupName: group, LogStreamName: stream})
+		ok(t, err)
+		_, err = c.DeleteLogGroup(ctx, &cloudwatchlogs.DeleteLogGroupInput{LogGroupName: group})
+		ok(t, err)
+		_, err = c.DescribeLogStreams(ctx, &cloudwatchlogs.DescribeLogStreamsInput{LogGroupName: group})
+		wantCode(t, err, "ResourceNotFoundException")
+	})
+}
+
+func TestAppendAndTail(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		ctx, cancel := context.WithCancel(t.Context())
+		got := make(chan string, 100)
+		var wait sync.WaitGroup
+		wait.Go(func() { // before the group is there
+			for e, err := range b.TailLogs(ctx, account, region, "handlers", Tail{Follow: true, Filter: "-skip"}) {
+				if err != nil {
+					t.Error(err)
+				}
+				got <- e.Stream + ": " + e.Text
+			}
+		})
+		for i := range 5 {
+			ok(t, b.AppendLogs(ctx, account, region, "handlers", fmt.Sprint("s", i%2), []Line{{time.Now(), fmt.Sprint("line ", i)}, {time.Now(), "skip this"}}))
+		}
+		lines, err := b.LogLines(ctx, account, region, "handlers", "", 3)
+		ok(t, err)
+		equal(t, "the last lines", fmt.Sprint(len(lines), " ", lines[1].Text), "3 line 4")
+		more, err := b.LogLines(ctx, account, region, "handlers", lines[1].ID, 10)
+		ok(t, err)
+		equal(t, "what follows", fmt.Sprint(len(more), " ", more[0].Text), "1 skip this")
+		none, err := b.LogLines(ctx, account, region, "absent", "", 10)
+		ok(t, err)
+		equal(t, "lines of no group", len(none), 0)
+		groups, err := b.LogGroups(ctx, account, region)
+		ok(t, err)
+		equal(t, "groups", fmt.Sprint(groups), "[handlers]")
+		seen := map[string]bool{}
+		for range 5 {
+			seen[<-got] = true
+		}
+		for i := range 5 {
+			if line := fmt.Sprintf("s%d: line %d", i%2, i); !seen[line] {
+				t.Errorf("%q was not followed: %v", line, seen)
+			}
+		}
+		cancel()
+		wait.Wait()
+		for _, err := range b.TailLogs(t.Context(), account, region, "absent", Tail{}) {
+			if err == nil {
+				t.Error("a log group that is not there has events")
+			}
+		}
+		if err := b.AppendLogs(t.Context(), account, region, "bad name", "s", []Line{{}}); err == nil {
+			t.Error("lines for a group with a bad name were taken")
+		}
+	})
+}
+
+// TestLogBounds writes more than a group may hold.
+func TestLogBounds(t *testing.T) {
+	b := onSQLite(t, Config{MaxLogEvents: 1000, MaxLogBytes: 50_000})
+	for i := range 40 {
+		lines := make([]Line, 100)
+		for j := range lines {
+			lines[j] = Line{time.Now(), fmt.Sprint("line ", i*100+j)}
+		}
+		ok(t, b.AppendLogs(t.Context(), account, region, "g", "s", lines))
+	}
+	lines, err := b.LogLines(t.Context(), account, region, "g", "", 10_000)
+	ok(t, err)
+	if n := len(lines); n > 1000 || n < 900 || lines[n-1].Text != "line 3999" {
+		t.Errorf("%d lines are left, the last is %q", n, lines[n-1].Text)
+	}
+	ok(t, b.AppendLogs(t.Context(), account, region, "g", "s", []Line{{time.Now(), strings.Repeat("x", 30_000)}, {time.Now(), strings.Repeat("y", 30_000)}}))
+	g, err := groupAfterFlush(t, b)
+	ok(t, err)
+	if g.Bytes > 50_000 || g.Events != 1 {
+		t.Errorf("the group has %d events of %d bytes", g.Events, g.Bytes)
+	}
+}
+
+func groupAfterFlush(t *testing.T, b *bench) (*logGroup, error) {
+	t.Helper()
+	ok(t, b.lines.flush(t.Context()))
+	return groupNamed(t.Context(), b.store.Read(), account, region, "g")
+}

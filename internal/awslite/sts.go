@@ -1,0 +1,212 @@
+package awslite
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	ststypes "github.com/aws/aws-sdk-go-v2/service/sts/types"
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/uptrace/bun"
+)
+
+// stsTable is STS. Roles are not kept anywhere, so any role can be assumed, in any account:
+// what comes back are keys of the role's account, until they expire.
+func (s *Services) stsTable() *awswire.Table {
+	return &awswire.Table{
+		Service: "sts", Protocol: awswire.Query, Namespace: "https://sts.amazonaws.com/doc/2011-06-15/", Version: "2011-06-15", Logger: s.log,
+		Operations: []awswire.Operation{
+			operation("AssumeRole", s.assumeRole),
+			operation("GetAccessKeyInfo", s.getAccessKeyInfo),
+			operation("GetCallerIdentity", s.getCallerIdentity),
+			operation("GetSessionToken", s.getSessionToken),
+		},
+		Known: strings.Fields(`AssumeRoleWithSAML AssumeRoleWithWebIdentity AssumeRoot DecodeAuthorizationMessage
+			GetDelegatedAccessToken GetFederationToken GetWebIdentityToken`),
+		Constraints: map[string][]awswire.Constraint{
+			"AssumeRole": {
+				{Member: "RoleArn", Required: true, MinLength: 20, MaxLength: 2048},
+				{Member: "RoleSessionName", Required: true, MinLength: 2, MaxLength: 64, Pattern: `[\w+=,.@-]*`},
+				{Member: "DurationSeconds", Min: number(900), Max: number(43200)},
+				{Member: "ExternalId", MinLength: 2, MaxLength: 1224},
+			},
+			"GetSessionToken":  {{Member: "DurationSeconds", Min: number(900), Max: number(129600)}},
+			"GetAccessKeyInfo": {{Member: "AccessKeyId", Required: true, MinLength: 16, MaxLength: 128, Pattern: `[\w]*`}},
+		},
+	}
+}
+
+func number(n int64) *int64 { return &n }
+
+// A sessionRow is a temporary key. Sealed is its secret and its token.
+type sessionRow struct {
+	bun.BaseModel `bun:"table:sts_sessions"`
+	AccessKey     string     `bun:"access_key,pk"`
+	Account       string     `bun:"account"`
+	ARN           string     `bun:"arn"`
+	UserID        string     `bun:"user_id"`
+	Sealed        string     `bun:"sealed"`
+	ExpiresAt     store.Time `bun:"expires_at"`
+}
+
+type sessionSecret struct{ Secret, Token string }
+
+func (s *Services) sessionNamed(ctx context.Context, accessKey string) (*sessionRow, error) {
+	if len(accessKey) != 20 || !strings.HasPrefix(accessKey, "ASIA") {
+		return nil, nil
+	}
+	row := &sessionRow{}
+	err := s.store.Read().NewSelect().Model(row).Where("access_key = ?", accessKey).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the session: %w", err)
+	}
+	return row, nil
+}
+
+// Key is the temporary key with an id, for awswire.Verifier; false where none was given
+// out under it. Keys that have expired are known for a while, so that they are refused as
+// such. It can be called without a Verifier too, for the account.
+func (s *Services) Key(ctx context.Context, accessKeyID string) (awswire.Key, bool) {
+	row, err := s.sessionNamed(ctx, accessKeyID)
+	if err != nil {
+		s.log.Error("looking up a temporary key", "error", err)
+	}
+	if row == nil {
+		return awswire.Key{}, false
+	}
+	text, err := s.sealer.open("session/"+row.AccessKey, row.Sealed)
+	var secret sessionSecret
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &secret)
+	}
+	if err != nil {
+		s.log.Error("opening a temporary key", "error", err)
+		return awswire.Key{}, false
+	}
+	return awswire.Key{Secret: secret.Secret, Account: row.Account, SessionToken: secret.Token, Expires: row.ExpiresAt.Time}, true
+}
+
+// startSession gives out a temporary key.
+func (s *Services) startSession(ctx context.Context, account, arn, userID string, length time.Duration) (*ststypes.Credentials, error) {
+	random := make([]byte, 10+30+180)
+	rand.Read(random) //nolint:errcheck // it never fails
+	id := "ASIA" + base32.StdEncoding.EncodeToString(random[:10])
+	secret := sessionSecret{base64.StdEncoding.EncodeToString(random[10:40]), base64.StdEncoding.EncodeToString(random[40:])}
+	text, err := json.Marshal(secret)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	row := &sessionRow{AccessKey: id, Account: account, ARN: arn, UserID: userID, Sealed: s.sealer.seal("session/"+id, string(text)), ExpiresAt: store.At(now.Add(length))}
+	err = s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+			return err
+		}
+		_, err := tx.NewDelete().Model((*sessionRow)(nil)).Where("expires_at < ?", store.At(now.Add(-24*time.Hour))).Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting a session: %w", err)
+	}
+	expires := row.ExpiresAt.Truncate(time.Second)
+	return &ststypes.Credentials{AccessKeyId: &id, SecretAccessKey: &secret.Secret, SessionToken: &secret.Token, Expiration: &expires}, nil
+}
+
+var roleARN = regexp.MustCompile(`^arn:(aws(?:-[a-z]+)*):iam::(\d{12}):role/(?:[\x21-\x7e]+/)?([\w+=,.@-]{1,64})$`)
+
+func (s *Services) assumeRole(ctx context.Context, caller awswire.Caller, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
+	m := roleARN.FindStringSubmatch(*in.RoleArn)
+	if m == nil {
+		return nil, awswire.ValidationErrorf("%s is invalid", clip(*in.RoleArn, 200))
+	}
+	if m[1] != caller.Partition() {
+		return nil, awswire.ValidationErrorf("%s is of the partition %s, and the region %s is of %s", *in.RoleArn, m[1], caller.Region, caller.Partition())
+	}
+	if in.SerialNumber != nil || in.TokenCode != nil {
+		return nil, notOffered("Multi-factor authentication")
+	}
+	account, role, session := m[2], m[3], *in.RoleSessionName
+	length := time.Hour
+	if in.DurationSeconds != nil {
+		length = time.Duration(*in.DurationSeconds) * time.Second
+	}
+	// The id of a role is the same each time, as on AWS.
+	id := "AROA" + strings.ToUpper(sha256Hex([]byte(account + "/" + role)))[:17] + ":" + session
+	arn := fmt.Sprintf("arn:%s:sts::%s:assumed-role/%s/%s", m[1], account, role, session)
+	credentials, err := s.startSession(ctx, account, arn, id, length)
+	if err != nil {
+		return nil, err
+	}
+	return &sts.AssumeRoleOutput{
+		AssumedRoleUser: &ststypes.AssumedRoleUser{Arn: &arn, AssumedRoleId: &id},
+		Credentials:     credentials,
+		SourceIdentity:  in.SourceIdentity,
+	}, nil
+}
+
+func (s *Services) getSessionToken(ctx context.Context, caller awswire.Caller, in *sts.GetSessionTokenInput) (*sts.GetSessionTokenOutput, error) {
+	if in.SerialNumber != nil || in.TokenCode != nil {
+		return nil, notOffered("Multi-factor authentication")
+	}
+	who, err := s.identity(ctx, caller)
+	if err != nil {
+		return nil, err
+	}
+	length := 12 * time.Hour
+	if in.DurationSeconds != nil {
+		length = time.Duration(*in.DurationSeconds) * time.Second
+	}
+	credentials, err := s.startSession(ctx, caller.Account, *who.Arn, *who.UserId, length)
+	if err != nil {
+		return nil, err
+	}
+	return &sts.GetSessionTokenOutput{Credentials: credentials}, nil
+}
+
+func (s *Services) getCallerIdentity(ctx context.Context, caller awswire.Caller, _ *sts.GetCallerIdentityInput) (*sts.GetCallerIdentityOutput, error) {
+	return s.identity(ctx, caller)
+}
+
+// identity is who calls: the session of a temporary key, or else the root of the account.
+func (s *Services) identity(ctx context.Context, caller awswire.Caller) (*sts.GetCallerIdentityOutput, error) {
+	row, err := s.sessionNamed(ctx, caller.AccessKeyID)
+	if err != nil {
+		return nil, err
+	}
+	if row != nil {
+		return &sts.GetCallerIdentityOutput{Account: &row.Account, Arn: &row.ARN, UserId: &row.UserID}, nil
+	}
+	arn := fmt.Sprintf("arn:%s:iam::%s:root", caller.Partition(), caller.Account)
+	return &sts.GetCallerIdentityOutput{Account: &caller.Account, Arn: &arn, UserId: &caller.Account}, nil
+}
+
+var twelveDigits = regexp.MustCompile(`^\d{12}$`)
+
+// getAccessKeyInfo tells the account that this server takes a key for.
+func (s *Services) getAccessKeyInfo(ctx context.Context, _ awswire.Caller, in *sts.GetAccessKeyInfoInput) (*sts.GetAccessKeyInfoOutput, error) {
+	row, err := s.sessionNamed(ctx, *in.AccessKeyId)
+	if err != nil {
+		return nil, err
+	}
+	account := s.config.Account
+	switch {
+	case row != nil:
+		account = row.Account
+	case twelveDigits.MatchString(*in.AccessKeyId):
+		account = *in.AccessKeyId
+	}
+	return &sts.GetAccessKeyInfoOutput{Account: &account}, nil
+}
