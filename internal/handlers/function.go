@@ -36,7 +36,7 @@ func (p *Pool) Function(_ context.Context, spec Spec) (*Function, error) {
 }
 
 // Invoke runs one invocation. The results are those of lambda.Function.Invoke, where
-// secrets are hidden in Result.Log and in the output that errors quote. Besides, there is
+// secrets are hidden in Result.Log and in what errors say. Besides, there is
 // ErrClosed, and what is wrong with the package or the runtime.
 func (f *Function) Invoke(ctx context.Context, payload []byte) (lambda.Result, error) {
 	p := f.pool
@@ -70,8 +70,16 @@ func (f *Function) CallLogged(ctx context.Context, payload []byte) (reply, log [
 	return result.Payload, result.Log, nil
 }
 
-// hideOutput takes secrets out of the output that an error quotes.
+// hideOutput takes secrets out of what an error says and quotes. What the function sent as
+// its error stays as it is in the Result, for the one who sent it the secrets.
 func hideOutput(err error, hide *secrets) {
+	var failure *lambda.FunctionError
+	if errors.As(err, &failure) {
+		failure.Message = hide.text(failure.Message)
+		for i, frame := range failure.StackTrace {
+			failure.StackTrace[i] = hide.text(frame)
+		}
+	}
 	var crash *lambda.CrashError
 	var timeout *lambda.TimeoutError
 	var notReady *lambda.NotReadyError
@@ -127,11 +135,11 @@ func (p *Pool) Probe(ctx context.Context, spec Spec) error {
 	return err
 }
 
-// functionName is the name of the function at Lambda. Names that are too long end in a
-// part of their hash.
+// functionName is the name of the function at Lambda, the same for all versions of a type.
+// Names that are too long end in a part of their hash.
 func functionName(spec Spec) string {
 	const longest = 64
-	name := strings.ReplaceAll(spec.TypeName, "::", "-") + "-" + spec.Version
+	name := strings.ReplaceAll(spec.TypeName, "::", "-")
 	if len(name) > longest {
 		sum := sha256.Sum256([]byte(name))
 		name = name[:longest-9] + "-" + hex.EncodeToString(sum[:4])

@@ -69,17 +69,19 @@ func newLogs(sink LogSink, logger *slog.Logger, now func() time.Time) *logs {
 	return l
 }
 
-// stream makes the function that opens the log streams of a handler. note, if not empty,
-// is the first line of each.
+// stream makes the function that opens the log streams of a handler. The first line of each
+// says whose it is, and has the note if there is one.
 func (l *logs) stream(spec Spec, hide *secrets, note string) func(name string) io.Writer {
 	if l.sink == nil {
 		return nil
 	}
 	return func(name string) io.Writer {
 		w := &lineWriter{logs: l, hide: hide, key: streamKey{spec.Account, spec.Region, logGroup(spec), name}}
+		first := "INIT_START Type: " + spec.TypeName + " Version: " + spec.Version
 		if note != "" {
-			_, _ = io.WriteString(w, "NOTE "+note+"\n") // never fails
+			first += " Note: " + note
 		}
+		_, _ = io.WriteString(w, first+"\n") // never fails
 		return w
 	}
 }
