@@ -97,6 +97,9 @@ func (r *Registry) ActivateType(ctx context.Context, caller awswire.Caller, in *
 	if err != nil {
 		return nil, err
 	}
+	if err := checkSettings(in); err != nil {
+		return nil, err
+	}
 	alias := aws.ToString(in.TypeNameAlias)
 	if alias == "" {
 		alias = ref.key.TypeName
@@ -156,6 +159,15 @@ func activationRef(caller awswire.Caller, in *cloudformation.ActivateTypeInput) 
 	}
 	ref.version = "" // an ARN with a version names the extension all the same
 	return ref, nil
+}
+
+// checkSettings refuses settings that cannot be kept.
+func checkSettings(in *cloudformation.ActivateTypeInput) error {
+	members := map[string]*string{"ExecutionRoleArn": in.ExecutionRoleArn}
+	if in.LoggingConfig != nil {
+		members["LogGroupName"], members["LogRoleArn"] = in.LoggingConfig.LogGroupName, in.LoggingConfig.LogRoleArn
+	}
+	return plain(members)
 }
 
 // given tells whether a member is there and something else than value.

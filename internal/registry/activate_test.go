@@ -40,6 +40,7 @@ func TestActivateRefusals(t *testing.T) {
 			"alias of private": {cloudformation.ActivateTypeInput{PublicTypeArn: &public, TypeNameAlias: aws.String("Mine::Store::Thing")}, codeRegistry, "A private type named 'Mine::Store::Thing' is registered"},
 			"alias of other":   {cloudformation.ActivateTypeInput{PublicTypeArn: &other, TypeNameAlias: aws.String(thingName)}, codeRegistry, "The type name 'Initech::Store::Thing' is already in use for"},
 			"alias of module":  {cloudformation.ActivateTypeInput{PublicTypeArn: &public, TypeNameAlias: aws.String("Mine::Store::Thing::MODULE")}, codeRegistry, "the name of a module"},
+			"odd role":         {cloudformation.ActivateTypeInput{PublicTypeArn: &public, ExecutionRoleArn: aws.String("arn:aws:iam::210987654321:role/\x00")}, codeRegistry, "ExecutionRoleArn has control characters."},
 			"alias of Amazon":  {cloudformation.ActivateTypeInput{PublicTypeArn: &public, TypeNameAlias: aws.String("AWS::Store::Thing")}, codeRegistry, "in a namespace that is reserved"},
 		} {
 			t.Run(name, func(t *testing.T) {

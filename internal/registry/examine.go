@@ -39,7 +39,7 @@ func (r *Registry) examine(ctx context.Context, run *testRunRow, version *versio
 	if err != nil {
 		return nil, fmt.Errorf("open the package: %w", err)
 	}
-	defer blob.Close()
+	defer func() { _ = blob.Close() }() // it was only read
 	b, problems, err := bundle.Read(ctx, blob, size, bundle.Config{
 		Label: labelOf(version.PackageURL), Kind: schema.Kind(run.Kind), TypeName: run.TypeName, Limits: r.config.Limits,
 	})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -165,7 +166,7 @@ func (r *Registry) RecordHandlerProgress(ctx context.Context, caller awswire.Cal
 				"An operation in status %s cannot get the status %s.", present, in.OperationStatus)
 		}
 		row.Status, row.ErrorCode, row.ClientToken = string(in.OperationStatus), string(in.ErrorCode), token
-		row.Message, row.Model = aws.ToString(in.StatusMessage), aws.ToString(in.ResourceModel)
+		row.Message, row.Model = keepable(in.StatusMessage), keepable(in.ResourceModel)
 		now := r.config.Now()
 		row.UpdatedAt, row.ExpiresAt = store.At(now), store.At(now.Add(progressLife))
 		return swap(ctx, tx, row, &row.RowVersion)
@@ -177,6 +178,11 @@ func (r *Registry) RecordHandlerProgress(ctx context.Context, caller awswire.Cal
 		return nil, err
 	}
 	return &cloudformation.RecordHandlerProgressOutput{}, nil
+}
+
+// keepable is what a handler said, without what no database can hold.
+func keepable(said *string) string {
+	return printable(strings.ToValidUTF8(aws.ToString(said), "\ufffd"))
 }
 
 // checkProgress holds a report against the shape of the API.
@@ -195,8 +201,8 @@ func checkProgress(in *cloudformation.RecordHandlerProgressInput) error {
 		return awswire.ValidationErrorf("StatusMessage must have at most %d characters.", maxStatusMessage)
 	case utf8.RuneCountInString(aws.ToString(in.ResourceModel)) > maxProgressModel:
 		return awswire.ValidationErrorf("ResourceModel must have at most %d characters.", maxProgressModel)
-	case len(aws.ToString(in.ClientRequestToken)) > 128:
-		return awswire.ValidationErrorf("ClientRequestToken must have at most 128 characters.")
+	case len(aws.ToString(in.ClientRequestToken)) > 128 || keepable(in.ClientRequestToken) != aws.ToString(in.ClientRequestToken):
+		return awswire.ValidationErrorf("ClientRequestToken must have at most 128 letters, digits and hyphens.")
 	}
 	return nil
 }

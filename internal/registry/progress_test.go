@@ -87,7 +87,7 @@ func TestHandlerProgressRefusals(t *testing.T) {
 			"ResourceModel must have at most 16384 characters": func(in *cloudformation.RecordHandlerProgressInput) {
 				in.ResourceModel = aws.String(strings.Repeat("x", 16385))
 			},
-			"ClientRequestToken must have": func(in *cloudformation.RecordHandlerProgressInput) {
+			"ClientRequestToken must have at most 128": func(in *cloudformation.RecordHandlerProgressInput) {
 				in.ClientRequestToken = aws.String(strings.Repeat("x", 129))
 			},
 		} {
@@ -102,6 +102,10 @@ func TestHandlerProgressRefusals(t *testing.T) {
 			in.StatusMessage, in.ResourceModel = aws.String(strings.Repeat("ü", 1024)), aws.String(strings.Repeat("x", 16384))
 		}); err != nil {
 			t.Errorf("at the bounds: %v", err)
+		}
+
+		if err := record(func(in *cloudformation.RecordHandlerProgressInput) { in.StatusMessage = aws.String("a\x00b\xff") }); err != nil {
+			t.Errorf("odd characters: %v", err)
 		}
 
 		// What nobody ends is forgotten.

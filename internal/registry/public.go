@@ -85,14 +85,6 @@ func decodeRequired(text string) ([]types.RequiredActivatedType, error) {
 	return list, nil
 }
 
-func encodeRequired(list []types.RequiredActivatedType) (string, error) {
-	if len(list) == 0 {
-		return "", nil
-	}
-	text, err := json.Marshal(list)
-	return string(text), err
-}
-
 // findPublications returns the published versions of an extension, the latest first.
 func findPublications(ctx context.Context, db bun.IDB, region string, key extensionKey) ([]publicationRow, error) {
 	var rows []publicationRow

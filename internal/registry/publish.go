@@ -4,8 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -47,6 +50,16 @@ func swap(ctx context.Context, tx *store.Tx, row any, rowVersion *int64) error {
 		return fmt.Errorf("write a changed row: %w", err)
 	}
 	return one(result)
+}
+
+// plain refuses members, by their names, with what no database can hold.
+func plain(members map[string]*string) error {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if text := aws.ToString(members[name]); printable(text) != text || !utf8.ValidString(text) {
+			return refuse("%s has control characters.", name)
+		}
+	}
+	return nil
 }
 
 // PublishType puts a tested version of a private type on the public shelf of the region,

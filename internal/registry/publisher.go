@@ -47,6 +47,9 @@ func (r *Registry) RegisterPublisher(ctx context.Context, caller awswire.Caller,
 	if !aws.ToBool(in.AcceptTermsAndConditions) {
 		return nil, refuse("You must accept the terms and conditions in order to register as a publisher. Set AcceptTermsAndConditions to true.")
 	}
+	if err := plain(map[string]*string{"ConnectionArn": in.ConnectionArn}); err != nil {
+		return nil, err
+	}
 	provider := types.IdentityProviderAwsMarketplace
 	if connection := aws.ToString(in.ConnectionArn); connection != "" {
 		var err error

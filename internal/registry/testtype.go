@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -103,6 +104,9 @@ func (r *Registry) TestType(ctx context.Context, caller awswire.Caller, in *clou
 	if err != nil {
 		return nil, err
 	}
+	if err := plain(map[string]*string{"LogDeliveryBucket": in.LogDeliveryBucket}); err != nil {
+		return nil, err
+	}
 	bucket := aws.ToString(in.LogDeliveryBucket)
 	switch {
 	case bucket != "" && r.config.Deliveries == nil:
@@ -198,7 +202,7 @@ func (r *Registry) test(ctx context.Context, id string) (time.Time, error) {
 		switch {
 		case ctx.Err() != nil:
 			return time.Time{}, ctx.Err() // we are stopping, which says nothing about the type
-		case limited.Err() != nil:
+		case err != nil && limited.Err() != nil:
 			found = failedTest("The tests took longer than %s.", r.config.TestTimeout)
 		case err != nil:
 			return time.Time{}, fmt.Errorf("test %s version %d: %w", run.TypeName, run.Version, err)
@@ -237,7 +241,7 @@ func (r *Registry) attempt(ctx context.Context, id string) (*testRunRow, *versio
 
 // endTest writes down what a run has found, in the run and in its version.
 func (r *Registry) endTest(ctx context.Context, run *testRunRow, found *outcome) error {
-	run.Status, run.Description = string(types.TypeTestsStatusFailed), cutTo(found.description, maxTestDescription)
+	run.Status, run.Description = string(types.TypeTestsStatusFailed), cutTo(printable(strings.ToValidUTF8(found.description, "\ufffd")), maxTestDescription)
 	if found.passed {
 		run.Status = string(types.TypeTestsStatusPassed)
 	}
@@ -350,7 +354,7 @@ func (r *Registry) TestReport(ctx context.Context, caller awswire.Caller, id str
 	if err != nil {
 		return nil, fmt.Errorf("open the report of the test run %s: %w", id, err)
 	}
-	defer blob.Close()
+	defer func() { _ = blob.Close() }() // it was only read
 	report, err := document.ReadAll(blob, maxReport)
 	if err != nil {
 		return nil, fmt.Errorf("read the report of the test run %s: %w", id, err)

@@ -121,7 +121,7 @@ func TestFailedTest(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.mu.Lock()
-		s.wrong, s.say = true, " with s3cr3t"
+		s.wrong, s.say = true, " with s3cr3t\x00\x1b[31m"
 		s.mu.Unlock()
 		in := &cloudformation.TestTypeInput{Arn: &version, LogDeliveryBucket: aws.String("logs")}
 		if _, err := s.TestType(t.Context(), owner, in); err != nil {
@@ -139,6 +139,9 @@ func TestFailedTest(t *testing.T) {
 		report, err := s.TestReport(t.Context(), owner, runs[0].ID)
 		if err != nil || !bytes.Contains(report, []byte("the thing: ")) {
 			t.Errorf("report %.200s, %v", report, err)
+		}
+		if strings.ContainsAny(description, "\x00\x1b") {
+			t.Errorf("control characters in %q", description)
 		}
 		shown := map[string]string{"description": description, "report": string(report), "log": s.log.text()}
 		for _, content := range s.buckets.delivered() {

@@ -1,0 +1,42 @@
+package registry
+
+import (
+	"context"
+	"testing"
+
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+func TestKeepsBlob(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.publisher(owner)
+		s.offer(owner, thingName, "one", "")
+		var version versionRow
+		if err := s.store.Read().NewSelect().Model(&version).Scan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var run testRunRow
+		if err := s.store.Read().NewSelect().Model(&run).Scan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		kept := func(hash string, want bool) {
+			t.Helper()
+			if keeps, err := s.KeepsBlob(t.Context(), hash); err != nil || keeps != want {
+				t.Errorf("blob %s is kept: %t, %v", hash, keeps, err)
+			}
+		}
+		kept(version.PackageHash, true)
+		kept(run.ReportHash, true)
+		kept("0123", false)
+		for _, table := range []string{"type_versions", "publications"} { // whatever is left needs it
+			kept(version.PackageHash, true)
+			if err := s.store.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+				_, err := tx.NewDelete().Table(table).Where("package_hash = ?", version.PackageHash).Exec(ctx)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept(version.PackageHash, false)
+	})
+}
