@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/lambda"
+)
+
+// The variables of a shell that talks to the local CloudFormation. localMarker is read by
+// nobody but cfn: while it is set, cfn refuses to call an AWS that is not on this machine.
+const localMarker = "FORMWORK_ENDPOINT"
+
+type variable struct{ name, value string }
+
+// shells are how a variable is set and removed, by name of the shell.
+var shells = map[string]struct {
+	set, unset func(v variable) string
+	hint       string // how to run the output
+}{
+	"sh": {
+		func(v variable) string { return "export " + v.name + "=" + shellQuote(v.value) },
+		func(v variable) string { return "unset " + v.name },
+		`eval "$(cfn env)"`,
+	},
+	"fish": {
+		func(v variable) string { return "set -gx " + v.name + " " + shellQuote(v.value) },
+		func(v variable) string { return "set -e " + v.name },
+		"cfn env | source",
+	},
+	"powershell": {
+		func(v variable) string {
+			return "$env:" + v.name + " = '" + strings.ReplaceAll(v.value, "'", "''") + "'"
+		},
+		func(v variable) string { return "Remove-Item Env:" + v.name + " -ErrorAction SilentlyContinue" },
+		"cfn env | Out-String | Invoke-Expression",
+	},
+	"dotenv": {
+		func(v variable) string { return v.name + "=" + v.value },
+		func(v variable) string { return v.name + "=" },
+		`cfn env --shell dotenv >>"$GITHUB_ENV"`,
+	},
+}
+
+func newEnv(c *console) *cobra.Command {
+	var opts struct {
+		endpoint, region, account, shell string
+		unset                            bool
+	}
+	cmd := &cobra.Command{
+		Use:   "env",
+		Short: "Print the variables that point AWS clients at cfn serve",
+		Long: `Print the environment variables with which the aws CLI, the SDKs, CDK and cfn itself talk to
+the local CloudFormation of cfn serve instead of AWS. Run what it prints:
+
+  eval "$(cfn env)"            sh, bash, zsh
+  cfn env | source             fish
+  cfn env | Out-String | Invoke-Expression      PowerShell
+  cfn env --shell dotenv >>"$GITHUB_ENV"        GitHub Actions
+
+The credentials are dummies: the access key is the number of the account to work in. While the
+variables are set, cfn refuses to call an AWS endpoint that is not on this machine.
+cfn env --unset prints what removes them again.`,
+		Example: `  eval "$(cfn env)"
+  eval "$(cfn env --account 222222222222 --region eu-central-1)"
+  eval "$(cfn env --unset)"`,
+		Args:        noArguments,
+		Annotations: map[string]string{"log": "none"},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			name := opts.shell
+			if name == "" {
+				name = shellOf(c.Getenv("SHELL"))
+			}
+			shell, known := shells[name]
+			if !known {
+				return usagef("option --shell: want sh, fish, powershell or dotenv, not %q", opts.shell)
+			}
+			endpoint, err := localURL(opts.endpoint)
+			if err != nil {
+				return usagef("option --endpoint: %s", err)
+			}
+			if !accountNumber.MatchString(opts.account) {
+				return usagef("option --account: want a number of 12 digits, not %q", opts.account)
+			}
+			variables := localVariables(endpoint, opts.region, opts.account)
+			if c.format == "json" {
+				object := map[string]string{}
+				for _, v := range variables {
+					object[v.name] = v.value
+				}
+				return c.printJSON(object)
+			}
+			for _, v := range variables {
+				if opts.unset {
+					c.printf("%s\n", shell.unset(v))
+				} else {
+					c.printf("%s\n", shell.set(v))
+				}
+			}
+			if c.Terminal.Stdout && !opts.unset {
+				c.notef("# to set them in this shell: %s\n", shell.hint)
+			}
+			if _, err := askHealth(cmd.Context(), endpoint); err != nil && !opts.unset {
+				c.notef("# nobody answers at %s yet: start the local CloudFormation with cfn serve\n", endpoint)
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.endpoint, "endpoint", "http://"+defaultServeAddress, "the `URL` that cfn serve told")
+	flags.StringVar(&opts.region, "region", invoke.DefaultRegion, "the `NAME` of the region to work in")
+	flags.StringVar(&opts.account, "account", lambda.DefaultAccountID, "the `NUMBER` of the account to work in")
+	flags.StringVar(&opts.shell, "shell", "", "the `NAME` of the shell to write for: sh, fish, powershell or dotenv (default: that of $SHELL)")
+	flags.BoolVar(&opts.unset, "unset", false, "print what removes the variables")
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+var accountNumber = regexp.MustCompile(`^[0-9]{12}$`)
+
+// localVariables are the variables for one account and region of the server at endpoint.
+func localVariables(endpoint, region, account string) []variable {
+	return []variable{
+		{"AWS_ENDPOINT_URL", endpoint},
+		{"AWS_ACCESS_KEY_ID", account},
+		{"AWS_SECRET_ACCESS_KEY", "formwork"},
+		{"AWS_REGION", region},
+		{"AWS_DEFAULT_REGION", region},
+		{"AWS_EC2_METADATA_DISABLED", "true"},
+		{localMarker, endpoint},
+	}
+}
+
+// shellOf names the shell that $SHELL is a path of.
+func shellOf(program string) string {
+	if path.Base(program) == "fish" {
+		return "fish"
+	}
+	return "sh"
+}
+
+// shellQuote quotes a word for sh and fish where it needs it.
+func shellQuote(s string) string {
+	if plain := regexp.MustCompile(`^[A-Za-z0-9_:/.,@%+=-]+$`); plain.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// localURL checks the address of a server on this machine.
+func localURL(s string) (string, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+		return "", fmt.Errorf("want a URL like http://%s, not %q", defaultServeAddress, s)
+	}
+	if host := u.Hostname(); host != "localhost" && !strings.HasSuffix(host, ".localhost") && !net.ParseIP(host).IsLoopback() {
+		return "", fmt.Errorf("%s is not on this machine", host)
+	}
+	return strings.TrimSuffix(s, "/"), nil
+}
+
+// health is what the server says of itself at /healthz.
+type health struct {
+	Product string `json:"product"`
+	Version string `json:"version"`
+	Region  string `json:"region"`
+	Account string `json:"account"`
+}
+
+// askHealth asks a server whether it is one of ours.
+func askHealth(ctx context.Context, endpoint string) (*health, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint+"/healthz", nil)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	var h health
+	if err := json.NewDecoder(http.MaxBytesReader(nil, response.Body, 1<<16)).Decode(&h); err != nil || h.Product != "formwork" {
+		return nil, fmt.Errorf("what answers at %s is no cfn serve", endpoint)
+	}
+	return &h, nil
+}
+
+// defaultServeAddress is where cfn serve listens unless told otherwise.
+const defaultServeAddress = "127.0.0.1:4566"

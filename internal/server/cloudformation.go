@@ -1,0 +1,64 @@
+package server
+
+import (
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/registry"
+)
+
+// cloudFormation is the table of the API of CloudFormation, version 2010-05-15.
+func cloudFormation(r *registry.Registry) *awswire.Table {
+	return &awswire.Table{
+		Service:   "cloudformation",
+		Protocol:  awswire.Query,
+		Namespace: "http://cloudformation.amazonaws.com/doc/2010-05-15/",
+		Version:   "2010-05-15",
+		Operations: []awswire.Operation{
+			awswire.Op("ActivateType", r.ActivateType),
+			awswire.Op("BatchDescribeTypeConfigurations", r.BatchDescribeTypeConfigurations),
+			awswire.Op("DeactivateType", r.DeactivateType),
+			awswire.Op("DeregisterType", r.DeregisterType),
+			awswire.Op("DescribePublisher", r.DescribePublisher),
+			awswire.Op("DescribeType", r.DescribeType),
+			awswire.Op("DescribeTypeRegistration", r.DescribeTypeRegistration),
+			awswire.Op("ListTypeRegistrations", r.ListTypeRegistrations),
+			awswire.Op("ListTypeVersions", r.ListTypeVersions),
+			awswire.Op("ListTypes", r.ListTypes),
+			awswire.Op("PublishType", r.PublishType),
+			awswire.Op("RecordHandlerProgress", r.RecordHandlerProgress),
+			awswire.Op("RegisterPublisher", r.RegisterPublisher),
+			awswire.Op("RegisterType", r.RegisterType),
+			awswire.Op("SetTypeConfiguration", r.SetTypeConfiguration),
+			awswire.Op("SetTypeDefaultVersion", r.SetTypeDefaultVersion),
+			awswire.Op("TestType", r.TestType),
+		},
+		// The operations of stacks and what else the service has. They are refused by name.
+		Known: []string{
+			"ActivateOrganizationsAccess", "CancelUpdateStack", "ContinueUpdateRollback", "CreateChangeSet",
+			"CreateGeneratedTemplate", "CreateStack", "CreateStackInstances", "CreateStackRefactor", "CreateStackSet",
+			"DeactivateOrganizationsAccess", "DeleteChangeSet", "DeleteGeneratedTemplate", "DeleteStack",
+			"DeleteStackInstances", "DeleteStackSet", "DescribeAccountLimits", "DescribeChangeSet",
+			"DescribeChangeSetHooks", "DescribeEvents", "DescribeGeneratedTemplate", "DescribeOrganizationsAccess",
+			"DescribeResourceScan", "DescribeStackDriftDetectionStatus", "DescribeStackEvents", "DescribeStackInstance",
+			"DescribeStackRefactor", "DescribeStackResource", "DescribeStackResourceDrifts", "DescribeStackResources",
+			"DescribeStackSet", "DescribeStackSetOperation", "DescribeStacks", "DetectStackDrift",
+			"DetectStackResourceDrift", "DetectStackSetDrift", "EstimateTemplateCost", "ExecuteChangeSet",
+			"ExecuteStackRefactor", "GetGeneratedTemplate", "GetHookResult", "GetStackPolicy", "GetTemplate",
+			"GetTemplateSummary", "ImportStacksToStackSet", "ListChangeSets", "ListExports", "ListGeneratedTemplates",
+			"ListHookResults", "ListImports", "ListResourceScanRelatedResources", "ListResourceScanResources",
+			"ListResourceScans", "ListStackInstanceResourceDrifts", "ListStackInstances", "ListStackRefactorActions",
+			"ListStackRefactors", "ListStackResources", "ListStackSetAutoDeploymentTargets",
+			"ListStackSetOperationResults", "ListStackSetOperations", "ListStackSets", "ListStacks", "RollbackStack",
+			"SetStackPolicy", "SignalResource", "StartResourceScan", "StopStackSetOperation",
+			"UpdateGeneratedTemplate", "UpdateStack", "UpdateStackInstances", "UpdateStackSet",
+			"UpdateTerminationProtection", "ValidateTemplate",
+		},
+		Constraints: registryConstraints,
+		ErrorCodes: map[string]string{
+			"ChangeSetNotFoundException":          "ChangeSetNotFound",
+			"HookResultNotFoundException":         "HookResultNotFound",
+			"InvalidChangeSetStatusException":     "InvalidChangeSetStatus",
+			"InvalidStateTransitionException":     "InvalidStateTransition",
+			"OperationStatusCheckFailedException": "ConditionalCheckFailed",
+		},
+	}
+}

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+)
+
+// guard keeps web pages out. A page in the developer's browser can send forms to a server
+// on loopback, and registering a type runs code; so a request that a page of another origin
+// caused is refused, and so is one for a host name that is not this machine's, which is how
+// a page makes itself of the same origin (DNS rebinding).
+type guard struct {
+	hosts []string // host names beside loopback's; nil with any is true
+	any   bool     // every host name is right: somebody else checks who calls
+}
+
+// refuse says why a request is not served, nil if it is.
+func (g guard) refuse(r *http.Request) *awswire.Error {
+	host := hostname(r.Host)
+	if !g.any && !g.known(host) {
+		return awswire.Errorf("AccessDenied", http.StatusForbidden,
+			"host %q is not this machine: use 127.0.0.1 or localhost", r.Host)
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "cross-site", "same-site":
+		// "same-site" is another port or subdomain: on loopback, any other program.
+		if r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Method != http.MethodGet || !isConsole(r.URL.Path) {
+			return awswire.Errorf("AccessDenied", http.StatusForbidden, "requests from web pages of another origin are not served")
+		}
+	}
+	if origin := r.Header.Get("Origin"); origin != "" {
+		if u, err := url.Parse(origin); err != nil || !strings.EqualFold(u.Host, r.Host) {
+			return awswire.Errorf("AccessDenied", http.StatusForbidden, "requests from web pages of another origin are not served")
+		}
+	}
+	return nil
+}
+
+// refusePage says why a page of the console is not shown, nil if it is. Nobody signs in
+// there, so it is for this machine only, also where requests of the API are checked.
+func (g guard) refusePage(r *http.Request) *awswire.Error {
+	if ip := net.ParseIP(hostname(r.RemoteAddr)); ip == nil || !ip.IsLoopback() || !g.known(hostname(r.Host)) {
+		return awswire.Errorf("AccessDenied", http.StatusForbidden, "the console is for a browser on the machine of the server: open it as http://127.0.0.1 or http://localhost")
+	}
+	return nil
+}
+
+// known tells whether a host name, without port, stands for this server. Names under
+// localhost are loopback's by RFC 6761 §6.3; S3 clients put the bucket there.
+func (g guard) known(host string) bool {
+	if ip := net.ParseIP(host); ip != nil {
+		return ip.IsLoopback() || contains(g.hosts, host)
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	for _, own := range g.hosts {
+		own = strings.ToLower(own)
+		if host == own || strings.HasSuffix(host, "."+own) {
+			return true
+		}
+	}
+	return false
+}
+
+// hostname is a Host header without its port and brackets.
+func hostname(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	return strings.Trim(host, "[]")
+}
+
+func contains(list []string, s string) bool {
+	for _, v := range list {
+		if strings.EqualFold(v, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func isConsole(path string) bool { return path == "/_cfn" || strings.HasPrefix(path, "/_cfn/") }

@@ -1,0 +1,244 @@
+// Package server answers the requests of AWS clients: it finds out which service is asked
+// for and who asks, checks signatures, and hands the request to the service's table of
+// operations, one file per service. It decides nothing that a service decides.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/formwork-dev/formwork/internal/awslite"
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/registry"
+)
+
+// Config sets up a server. Registry, Services and Functions must be set.
+type Config struct {
+	Registry *registry.Registry
+	Services *awslite.Services
+
+	// Functions finds the handler of a registered type for the Invoke API of Lambda.
+	Functions func(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error)
+
+	// Console answers below /_cfn. Nil means that there is none.
+	Console http.Handler
+
+	// Verifier checks signatures. Nil accepts every request as that of the account that
+	// its access key names.
+	Verifier *awswire.Verifier
+
+	// Account and Region of requests that name none.
+	Account, Region string
+
+	// AccountOf tells the account of an access key that is no account number, "" if it
+	// knows none. Nil knows none.
+	AccountOf func(accessKeyID string) string
+
+	// Hosts are names that requests may be for, beside this machine's; buckets may stand
+	// below them. With AnyHost every name is right.
+	Hosts   []string
+	AnyHost bool
+
+	// Healthy says whether the server can work: nil, or why not.
+	Healthy func(ctx context.Context) error
+
+	Version string
+	Gauges  map[string]Gauge // more metrics, by name
+
+	Tracer trace.TracerProvider // nil: no traces
+	Logger *slog.Logger         // nil: nowhere
+	Now    func() time.Time     // nil: time.Now
+	NewID  func() string        // nil: random UUIDs
+}
+
+// A Gauge is a figure that is looked at when somebody asks for the metrics.
+type Gauge struct {
+	Help  string
+	Value func() float64
+}
+
+// Server answers requests; see New.
+type Server struct {
+	config  Config
+	guard   guard
+	metrics *metrics
+	tracer  trace.Tracer
+	lambda  *lambda.Handler
+	tables  map[string]*awswire.Table // by the name in the credential scope
+}
+
+// New returns the server. It holds no resources; those of its parts are theirs.
+func New(config Config) *Server {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	if config.NewID == nil {
+		config.NewID = uuid.NewString
+	}
+	if config.Tracer == nil {
+		config.Tracer = noop.NewTracerProvider()
+	}
+	s := &Server{
+		config:  config,
+		guard:   guard{hosts: config.Hosts, any: config.AnyHost},
+		metrics: newMetrics(config.Version, config.Gauges),
+		tracer:  config.Tracer.Tracer("github.com/formwork-dev/formwork/internal/server"),
+		tables:  map[string]*awswire.Table{},
+	}
+	s.lambda = &lambda.Handler{Lookup: s.lookup, Region: config.Region, AccountID: config.Account, Logger: config.Logger}
+	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry), cloudControl()) {
+		table.Logger = config.Logger
+		s.tables[table.Service] = table
+	}
+	return s
+}
+
+// ServeHTTP answers one request. What a browser could have been made to send by a page of
+// another origin is refused before anything looks at it.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := s.config.NewID()
+	answer := &answer{ResponseWriter: w}
+	defer s.recover(answer, r, id)
+	if err := s.guard.refuse(r); err != nil {
+		awswire.WriteError(answer, r, awswire.RESTJSON, id, err)
+		return
+	}
+	answer.Header().Set("Server", "formwork/"+s.config.Version)
+	switch {
+	case r.URL.Path == "/healthz":
+		s.health(answer, r)
+	case r.URL.Path == "/metrics":
+		s.metrics.handler().ServeHTTP(answer, r)
+	case isConsole(r.URL.Path) && s.config.Console != nil:
+		if err := s.guard.refusePage(r); err != nil {
+			awswire.WriteError(answer, r, awswire.RESTJSON, id, err)
+			return
+		}
+		s.config.Console.ServeHTTP(answer, r)
+	case r.URL.Path == "/" && wantsPage(r) && s.config.Console != nil:
+		http.Redirect(answer, r, "/_cfn/", http.StatusFound)
+	default:
+		s.api(answer, r, id)
+	}
+}
+
+// wantsPage tells a person with a browser, who typed the address, from an S3 client that
+// lists its buckets: clients of AWS sign or at least do not ask for HTML first.
+func wantsPage(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.Header.Get("Authorization") == "" && r.URL.RawQuery == "" &&
+		strings.HasPrefix(r.Header.Get("Accept"), "text/html")
+}
+
+// api answers a request of an AWS client.
+func (s *Server) api(w *answer, r *http.Request, id string) {
+	start := s.config.Now()
+	service, caller, err := awswire.Identify(r, awswire.Defaults{
+		Account: s.config.Account, Region: s.config.Region, AccountOf: s.config.AccountOf, NewID: func() string { return id },
+	})
+	if err == nil && s.config.Verifier != nil {
+		err = s.config.Verifier.Verify(r)
+	}
+	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	ctx, span := s.tracer.Start(ctx, service, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+		attribute.String("rpc.system", "aws-api"), attribute.String("rpc.service", service), attribute.String("aws.request_id", id)))
+	defer span.End()
+	r = r.WithContext(ctx)
+
+	s.metrics.inFlight.Inc()
+	defer s.metrics.inFlight.Dec()
+	operation, code := "", ""
+	table := s.tables[service]
+	switch {
+	case err != nil:
+		refusal := &awswire.Error{}
+		if !errors.As(err, &refusal) {
+			refusal = awswire.InternalFailure(id)
+		}
+		code = refusal.Code
+		awswire.WriteError(w, r, awswire.ProtocolOf(service), id, refusal)
+	case table != nil:
+		operation, code = table.Serve(w, r, caller)
+	case service == "s3":
+		operation, code = s.config.Services.S3().Serve(w, r, caller)
+	case service == "lambda":
+		operation = "Invoke"
+		s.lambda.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
+		code = w.Header().Get("X-Amzn-Errortype")
+	default:
+		code = "UnknownService"
+		awswire.WriteError(w, r, awswire.ProtocolOf(service), id, awswire.Errorf(code, http.StatusNotImplemented,
+			"the service %q is not offered by this server: it has %s", service, offered))
+		service = "other"
+	}
+	took := s.config.Now().Sub(start)
+	s.metrics.observe(service, operation, code, took)
+	if operation != "" {
+		span.SetName(service + "." + operation)
+		span.SetAttributes(attribute.String("rpc.method", operation))
+	}
+	span.SetAttributes(attribute.Int("http.response.status_code", w.status))
+	if w.status >= http.StatusInternalServerError {
+		span.SetStatus(codes.Error, code)
+	}
+	s.config.Logger.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("service", service),
+		slog.String("operation", operation), slog.String("code", code), slog.Int("status", w.status),
+		slog.Duration("took", took), slog.String("account", caller.Account), slog.String("region", caller.Region), slog.String("request", id))
+}
+
+// offered lists the services for whoever asks for another one.
+const offered = "cloudformation, cloudcontrolapi, lambda (Invoke), s3, sts, ssm, secretsmanager and logs"
+
+// recover answers for a handler that panicked, if it has not answered yet.
+func (s *Server) recover(w *answer, r *http.Request, id string) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	s.config.Logger.Error("a request panicked", "request", id, "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	if w.status == 0 {
+		awswire.WriteError(w, r, awswire.RESTJSON, id, awswire.InternalFailure(id))
+	}
+}
+
+// answer remembers the status of an answer.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController flush and set deadlines.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

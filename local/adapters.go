@@ -1,0 +1,120 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/awslite"
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/console"
+	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// packages fetches what RegisterType is pointed to from our own S3, whichever form its URL
+// has: nothing is fetched from the network.
+type packages struct{ services *awslite.Services }
+
+func (p packages) Fetch(ctx context.Context, caller awswire.Caller, url string) (io.ReadCloser, error) {
+	at, err := p.services.S3().ParseURL(url)
+	if err != nil {
+		return nil, awswire.ValidationErrorf("SchemaHandlerPackage: %s", err)
+	}
+	return p.services.S3().Open(ctx, caller.Account, at)
+}
+
+// deliveries puts the logs of tests into buckets.
+type deliveries struct{ services *awslite.Services }
+
+func (d deliveries) Deliver(ctx context.Context, caller awswire.Caller, bucket, key string, body io.ReadSeeker) error {
+	_, err := d.services.S3().Put(ctx, caller.Account, awslite.Location{Bucket: bucket, Key: key}, "application/zip", body)
+	return err
+}
+
+// references resolves dynamic references by our own parameters and secrets.
+type references struct{ services *awslite.Services }
+
+func (r references) Resolve(ctx context.Context, caller awswire.Caller, service, reference string) (string, error) {
+	return r.services.Resolve(ctx, caller.Account, caller.Region, service, reference)
+}
+
+// functions runs the handlers of registered versions.
+type functions struct{ pool *handlers.Pool }
+
+func (f functions) Probe(ctx context.Context, spec registry.FunctionSpec) error {
+	return f.pool.Probe(ctx, handlers.Spec(spec))
+}
+
+func (f functions) Function(ctx context.Context, spec registry.FunctionSpec) (invoke.Function, error) {
+	return f.pool.Function(ctx, handlers.Spec(spec))
+}
+
+// function finds the handler of a type by the name that the Invoke API knows it by: the
+// type's, with "-" for "::", in any case. The qualifier is a version or empty.
+func (c *CloudFormation) function(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error) {
+	typeName := strings.ReplaceAll(name, "-", "::")
+	if qualifier == "$LATEST" {
+		qualifier = ""
+	}
+	for _, kind := range []schema.Kind{schema.Resource, schema.Hook} {
+		version, err := c.registry.Resolve(ctx, caller, kind, typeName, qualifier)
+		var refusal *awswire.Error
+		switch {
+		case err == nil:
+			return c.handlers.Function(ctx, handlers.Spec(version.Function()))
+		case !errors.As(err, &refusal):
+			return nil, err
+		}
+	}
+	if qualifier != "" {
+		name += ":" + qualifier
+	}
+	return nil, &lambda.RefusedError{Status: http.StatusNotFound, Code: "ResourceNotFoundException",
+		Message: "Function not found: " + name + ". The functions are the registered resource types and hooks, named like Org-Service-Resource; " +
+			"a version is the qualifier, like Org-Service-Resource:00000001."}
+}
+
+// logSink keeps the output of handlers in CloudWatch Logs.
+type logSink struct{ services *awslite.Services }
+
+func (l logSink) Append(ctx context.Context, account, region, group, stream string, lines []handlers.Line) error {
+	out := make([]awslite.Line, len(lines))
+	for i, line := range lines {
+		out[i] = awslite.Line(line)
+	}
+	return l.services.AppendLogs(ctx, account, region, group, stream, out)
+}
+
+// places are where there is something to look at.
+type places struct{ registry *registry.Registry }
+
+func (p places) Places(ctx context.Context) ([]console.Place, error) {
+	found, err := p.registry.Places(ctx)
+	out := make([]console.Place, len(found))
+	for i, place := range found {
+		out[i] = console.Place(place)
+	}
+	return out, err
+}
+
+// consoleLogs are the logs of handlers as the console sees them.
+type consoleLogs struct{ services *awslite.Services }
+
+func (c consoleLogs) LogGroups(ctx context.Context, place console.Place) ([]string, error) {
+	return c.services.LogGroups(ctx, place.Account, place.Region)
+}
+
+func (c consoleLogs) LogLines(ctx context.Context, place console.Place, group, after string, limit int) ([]console.LogLine, error) {
+	events, err := c.services.LogLines(ctx, place.Account, place.Region, group, after, limit)
+	out := make([]console.LogLine, len(events))
+	for i, e := range events {
+		out[i] = console.LogLine(e)
+	}
+	return out, err
+}

@@ -1,0 +1,203 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// ServerConfig sets up a Server.
+type ServerConfig struct {
+	Config
+
+	// Address is the host:port to listen on. Empty means 127.0.0.1:4566; port 0 means any
+	// free one.
+	Address string
+
+	// LambdaAddress is a second address, where tools look for functions: 127.0.0.1:3001.
+	// Empty means none. With LambdaOptional the server also starts when it is taken.
+	LambdaAddress  string
+	LambdaOptional bool
+
+	// GracePeriod bounds the wait for requests under way at the end. Zero means 10 s.
+	GracePeriod time.Duration
+}
+
+// An ExposedError says that an address is reached by other machines while nothing checks
+// who calls.
+type ExposedError struct{ Address string }
+
+func (e *ExposedError) Error() string {
+	return fmt.Sprintf("listen on %s: other machines could register types, which runs code here, and no signature is checked", e.Address)
+}
+
+// An AddressInUseError says that another program listens on an address.
+type AddressInUseError struct{ Address string }
+
+func (e *AddressInUseError) Error() string {
+	return fmt.Sprintf("listen on %s: another program, perhaps another cfn serve, has the address", e.Address)
+}
+
+// A Server is a CloudFormation that listens.
+type Server struct {
+	cloud     *CloudFormation
+	config    ServerConfig
+	listeners []net.Listener // the second one is that of LambdaAddress
+	notes     []string
+}
+
+// Listen opens the addresses first, then the store: a server that cannot be reached changes
+// nothing. The error may be an *ExposedError, an *AddressInUseError, or one of Open.
+func Listen(ctx context.Context, config ServerConfig) (*Server, error) {
+	if config.Address == "" {
+		config.Address = "127.0.0.1:4566"
+	}
+	if config.GracePeriod == 0 {
+		config.GracePeriod = 10 * time.Second
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{config: config}
+	for i, address := range []string{config.Address, config.LambdaAddress} {
+		if address == "" {
+			continue
+		}
+		listener, err := listen(ctx, address, len(config.Keys) > 0)
+		var taken *AddressInUseError
+		if i == 1 && config.LambdaOptional && errors.As(err, &taken) {
+			s.notes = append(s.notes, fmt.Sprintf("%s is taken by another program: functions are reached at the main address only", address))
+			continue
+		}
+		if err != nil {
+			return nil, errors.Join(err, s.closeListeners())
+		}
+		s.listeners = append(s.listeners, listener)
+	}
+	if s.config.URL == "" {
+		s.config.URL = reachable(s.listeners[0].Addr())
+	}
+	cloud, err := Open(ctx, s.config.Config)
+	if err != nil {
+		return nil, errors.Join(err, s.closeListeners())
+	}
+	s.cloud = cloud
+	return s, nil
+}
+
+// listen opens an address. One that other machines reach needs keys to check them by.
+func listen(ctx context.Context, address string, checked bool) (net.Listener, error) {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return nil, fmt.Errorf("listen on %q: want host:port, like 127.0.0.1:4566", address)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, &AddressInUseError{address}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	// What was opened is looked at, not what was asked for: any name may be any address.
+	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && !checked {
+		listener.Close()
+		return nil, &ExposedError{address}
+	}
+	return listener, nil
+}
+
+// reachable is a URL under which this machine reaches an address.
+func reachable(address net.Addr) string {
+	tcp, ok := address.(*net.TCPAddr)
+	if ok && tcp.IP.IsUnspecified() {
+		return fmt.Sprintf("http://127.0.0.1:%d", tcp.Port)
+	}
+	return "http://" + address.String()
+}
+
+// URL is the address as clients configure it.
+func (s *Server) URL() string { return s.config.URL }
+
+// LambdaURL is the second address, "" if there is none.
+func (s *Server) LambdaURL() string {
+	if len(s.listeners) < 2 {
+		return ""
+	}
+	return reachable(s.listeners[1].Addr())
+}
+
+// Notes are what the person who started the server should know.
+func (s *Server) Notes() []string { return s.notes }
+
+// Serve answers requests until ctx ends, lets those under way finish, ends the handlers and
+// closes the store. It returns nil after an orderly end. Call it once.
+func (s *Server) Serve(ctx context.Context) error {
+	var serving sync.WaitGroup
+	failed := make(chan error, len(s.listeners))
+	// Requests end with the server, so that streams do not hold it up.
+	base, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	servers := make([]*http.Server, len(s.listeners))
+	for i, listener := range s.listeners {
+		var handler http.Handler = s.cloud
+		if i == 1 {
+			handler = functionsOnly(s.cloud)
+		}
+		servers[i] = &http.Server{
+			Handler:           handler,
+			ReadHeaderTimeout: 10 * time.Second,
+			IdleTimeout:       2 * time.Minute,
+			MaxHeaderBytes:    64 << 10,
+			BaseContext:       func(net.Listener) context.Context { return base },
+			ErrorLog:          slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelDebug),
+		}
+		serving.Go(func() {
+			if err := servers[i].Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("serve %s: %w", listener.Addr(), err)
+			}
+		})
+	}
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+	}
+	s.cloud.endStreams()
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.GracePeriod)
+	defer cancel()
+	for _, server := range servers {
+		if server.Shutdown(grace) != nil {
+			server.Close()
+		}
+	}
+	serving.Wait()
+	return errors.Join(err, s.cloud.Close())
+}
+
+// Close is for a Server that never serves.
+func (s *Server) Close() error { return errors.Join(s.closeListeners(), s.cloud.Close()) }
+
+func (s *Server) closeListeners() error {
+	var errs []error
+	for _, listener := range s.listeners {
+		errs = append(errs, listener.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// functionsOnly keeps everything but invocations away from the address of functions.
+func functionsOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" && !strings.HasPrefix(r.URL.Path, "/2015-03-31/functions/") {
+			http.NotFound(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,278 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/awslite"
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/console"
+	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/server"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// Config sets up a CloudFormation. The zero value is one that keeps nothing.
+type Config struct {
+	// Dir is the folder that everything is kept in. It is made where there is none, and one
+	// process at a time has it. Empty means a temporary one, which Close removes.
+	Dir string
+
+	// Database is the URL of a PostgreSQL database (postgres://…) for the state. Empty means
+	// SQLite in Dir. Unpacked handlers are in Dir in either case.
+	Database string
+
+	// Account and Region of requests that name none. Empty means 000000000000 and us-east-1.
+	Account, Region string
+
+	// Keys is a key file: a line for each key, ACCESS_KEY_ID SECRET ACCOUNT, "#" begins a
+	// comment. With keys the signatures of requests are checked by them; without, every
+	// request is served, as that of the account that its access key is the number of.
+	// KeysName is what errors call the file.
+	Keys     []byte
+	KeysName string
+
+	// Hosts are host names that requests may be for, beside 127.0.0.1 and localhost; a
+	// bucket of S3 may stand below them.
+	Hosts []string
+
+	// URL is where handlers reach this CloudFormation. Empty means the host of the latest
+	// request.
+	URL string
+
+	// Version of the program, for whoever asks.
+	Version string
+
+	// Environ is the environment that handlers are started from, as os.Environ gives it;
+	// they get the part of it that a program needs to run. With OTEL_EXPORTER_OTLP_ENDPOINT
+	// in it, traces are sent there. Nil means os.Environ().
+	Environ []string
+
+	Logger *slog.Logger     // nil: nowhere
+	Now    func() time.Time // nil: time.Now
+}
+
+// A CloudFormation answers the requests of AWS clients. Make one with Open, and Close it.
+type CloudFormation struct {
+	config    Config
+	temporary string // the folder to remove
+
+	store    *store.Store
+	services *awslite.Services
+	handlers *handlers.Pool
+	registry *registry.Registry
+	console  *console.Console
+	server   *server.Server
+	traces   func(context.Context) error
+
+	mu   sync.Mutex
+	seen string // the URL that the latest request was sent to
+
+	closing sync.Once
+	closed  error
+}
+
+// Open opens the store, makes it where there is none, and takes up the work that was begun.
+// The context bounds the opening only.
+func Open(ctx context.Context, config Config) (*CloudFormation, error) {
+	c := &CloudFormation{config: config.withDefaults()}
+	if err := c.open(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (c Config) withDefaults() Config {
+	orDefault := func(s *string, value string) {
+		if *s == "" {
+			*s = value
+		}
+	}
+	orDefault(&c.Account, "000000000000")
+	orDefault(&c.Region, "us-east-1")
+	orDefault(&c.Version, "0.0.0-dev")
+	orDefault(&c.KeysName, "keys")
+	if c.Environ == nil {
+		c.Environ = os.Environ()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+func (c *CloudFormation) open(ctx context.Context) (err error) {
+	config := &c.config
+	verifier, err := c.verifier()
+	if err != nil {
+		return err
+	}
+	if config.Dir == "" {
+		if c.temporary, err = os.MkdirTemp("", "formwork-"); err != nil {
+			return err
+		}
+		config.Dir = c.temporary
+	}
+	if c.store, err = store.Open(ctx, store.Config{Dir: config.Dir, DSN: config.Database, Logger: config.Logger, Now: config.Now, StopTimeout: 2 * time.Second}); err != nil {
+		return err
+	}
+	if err := c.openServices(ctx); err != nil {
+		return err
+	}
+	c.handlers = handlers.New(handlers.Config{
+		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.services},
+		Endpoint: c.url, Logger: config.Logger, Now: config.Now,
+	})
+	c.registry = registry.New(registry.Config{
+		Store: c.store, Packages: packages{c.services}, Functions: functions{c.handlers}, References: references{c.services},
+		Deliveries: deliveries{c.services}, Logger: config.Logger, Now: config.Now,
+	})
+	provider, stop, err := traces(ctx, config.Environ, config.Version)
+	if err != nil {
+		return err
+	}
+	c.traces = stop
+	c.console = console.New(console.Config{
+		Registry: c.registry, Logs: consoleLogs{c.services}, Places: places{c.registry},
+		Default: console.Place{Account: config.Account, Region: config.Region}, Version: config.Version, Now: config.Now, Logger: config.Logger,
+	})
+	c.server = server.New(server.Config{
+		Registry: c.registry, Services: c.services, Functions: c.function, Console: c.console,
+		Verifier: verifier, AccountOf: c.accountOf(verifier), Account: config.Account, Region: config.Region,
+		Hosts: config.Hosts, AnyHost: verifier != nil,
+		Healthy: c.healthy, Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
+	})
+	return c.store.Work(ctx, c.registry.Workers())
+}
+
+// verifier checks signatures by the key file and by the temporary keys that were given
+// out; it is nil without a file.
+func (c *CloudFormation) verifier() (*awswire.Verifier, error) {
+	if len(c.config.Keys) == 0 {
+		return nil, nil
+	}
+	keys, err := awswire.ParseKeys(bytes.NewReader(c.config.Keys))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.config.KeysName, err)
+	}
+	return &awswire.Verifier{Keys: keys, Now: c.config.Now, Lookup: c.temporaryKey}, nil
+}
+
+// temporaryKey finds a key that STS gave out.
+func (c *CloudFormation) temporaryKey(ctx context.Context, accessKeyID string) (awswire.Key, bool) {
+	if !strings.HasPrefix(accessKeyID, "ASIA") {
+		return awswire.Key{}, false
+	}
+	return c.services.Key(ctx, accessKeyID)
+}
+
+// accountOf tells the account of an access key, "" of one that nobody knows.
+func (c *CloudFormation) accountOf(verifier *awswire.Verifier) func(string) string {
+	return func(accessKeyID string) string {
+		if verifier != nil {
+			if account := verifier.AccountOf(accessKeyID); account != "" {
+				return account
+			}
+		}
+		key, _ := c.temporaryKey(context.Background(), accessKeyID)
+		return key.Account
+	}
+}
+
+// openServices starts the services around CloudFormation. What they keep secret is sealed
+// with a key beside the data.
+func (c *CloudFormation) openServices(ctx context.Context) error {
+	key, err := awslite.LoadKey(filepath.Join(c.config.Dir, "secrets.key"))
+	if err != nil {
+		return err
+	}
+	hosts := c.config.Hosts
+	if len(hosts) > 0 {
+		hosts = append([]string{"localhost", "s3.localhost"}, hosts...)
+	}
+	c.services, err = awslite.New(ctx, awslite.Config{Store: c.store, Key: key, Account: c.config.Account, S3Hosts: hosts, Logger: c.config.Logger})
+	return err
+}
+
+// ServeHTTP answers one request.
+func (c *CloudFormation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c.config.URL == "" {
+		c.mu.Lock()
+		c.seen = "http://" + r.Host
+		c.mu.Unlock()
+	}
+	c.server.ServeHTTP(w, r)
+}
+
+// url is where handlers reach this CloudFormation, "" as long as nobody has.
+func (c *CloudFormation) url() string {
+	if c.config.URL != "" {
+		return c.config.URL
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen
+}
+
+// healthy looks whether the store can be written to.
+func (c *CloudFormation) healthy(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	return c.store.Write(ctx, func(context.Context, *store.Tx) error { return nil })
+}
+
+// endStreams ends the answers that never end by themselves.
+func (c *CloudFormation) endStreams() {
+	if c.console != nil {
+		c.console.Close()
+	}
+}
+
+// Close ends the work under way, which goes on when the store is opened again, and the
+// handlers, and closes the store. Requests must have ended.
+func (c *CloudFormation) Close() error {
+	c.closing.Do(func() {
+		c.endStreams()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		var errs []error
+		if c.server != nil {
+			errs = append(errs, c.server.Wait(ctx))
+		}
+		if c.store != nil {
+			errs = append(errs, c.store.StopWork())
+		}
+		if c.handlers != nil {
+			errs = append(errs, c.handlers.Close())
+		}
+		if c.services != nil {
+			errs = append(errs, c.services.Close())
+		}
+		if c.store != nil {
+			errs = append(errs, c.store.Close())
+		}
+		if c.traces != nil {
+			if err := c.traces(ctx); err != nil {
+				c.config.Logger.Warn("the last traces could not be sent", "error", err)
+			}
+		}
+		if c.temporary != "" {
+			errs = append(errs, os.RemoveAll(c.temporary))
+		}
+		c.closed = errors.Join(errs...)
+	})
+	return c.closed
+}
