@@ -20,9 +20,8 @@ type lease struct {
 	db    *bun.DB // nil on SQLite
 
 	mu      sync.Mutex
-	node    string
-	current context.Context // ends with the lease
-	lose    context.CancelCauseFunc
+	current tenure
+	lose    context.CancelFunc // ends it
 }
 
 // errLeaseLost is the cause with which the contexts of workers end.
@@ -63,20 +62,28 @@ func (l *lease) begin(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.node = node
-	l.current, l.lose = context.WithCancelCause(context.Background())
+	ctx, lose := context.WithCancel(context.Background())
+	l.current, l.lose = tenure{node, ctx}, lose
 	return nil
 }
 
-// enter gives a worker the node's name and a context that ends with the lease. The
-// worker calls leave when it is done.
-func (l *lease) enter(ctx context.Context) (node string, leased context.Context, leave func()) {
+// A tenure is one lease, under one name. ctx ends with it.
+type tenure struct {
+	node string
+	ctx  context.Context
+}
+
+func (l *lease) tenure() tenure {
 	l.mu.Lock()
-	current, node := l.current, l.node
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	return l.current
+}
+
+// during is ctx, ended with the lease. The caller calls leave when it is done.
+func (t tenure) during(ctx context.Context) (leased context.Context, leave func()) {
 	leased, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(current, func() { cancel(errLeaseLost) })
-	return node, leased, func() {
+	stop := context.AfterFunc(t.ctx, func() { cancel(errLeaseLost) })
+	return leased, func() {
 		stop()
 		cancel(nil)
 	}
@@ -122,11 +129,10 @@ func (l *lease) keep(ctx context.Context, changed func()) {
 // beat renews the lease, or begins a new one, and says how many wake-ups of dead nodes
 // wait again.
 func (l *lease) beat(ctx context.Context) (taken int64, err error) {
-	l.mu.Lock()
-	node, lost := l.node, l.current.Err() != nil
-	l.mu.Unlock()
+	current := l.tenure()
+	lost := current.ctx.Err() != nil
 	if !lost {
-		count, err := affected(l.db.ExecContext(ctx, renew, node))
+		count, err := affected(l.db.ExecContext(ctx, renew, current.node))
 		if err != nil {
 			return 0, err
 		}
@@ -170,17 +176,18 @@ func affected(result sql.Result, err error) (int64, error) {
 func (l *lease) lost() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lose(errLeaseLost)
+	l.lose()
 }
 
 // end gives the lease back. What is still claimed waits again at once.
 func (l *lease) end(ctx context.Context) {
+	l.lost()
 	if l.db == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	_, err := l.db.ExecContext(ctx, "DELETE FROM nodes WHERE id = ?", l.node)
+	_, err := l.db.ExecContext(ctx, "DELETE FROM nodes WHERE id = ?", l.tenure().node)
 	if err == nil {
 		_, err = l.db.ExecContext(ctx, inherit, l.store.Now())
 	}

@@ -61,12 +61,14 @@ func (tx *Tx) Unwake(ctx context.Context, kind, id string) error {
 }
 
 // claim makes a wake-up that is due this node's. It says false when there is nothing to
-// do: the wake-up was taken back, or another worker has it.
+// do: the wake-up was taken back, or another node has it. One that is this node's already
+// is claimed as well: the answer to the first claim may have been lost with a connection.
+// The caller sees to it that nobody else on this node has it.
 func (s *Store) claim(ctx context.Context, kind, id, node string) (attempts int64, claimed bool, err error) {
 	var rows []int64
 	err = s.writer.NewRaw(`UPDATE wakeups SET node = ?, queued = 0, due = NULL
-		WHERE kind = ? AND id = ? AND node = '' AND due IS NOT NULL AND (queued > 0 OR due <= ?) RETURNING attempts`,
-		node, kind, id, s.Now()).Scan(ctx, &rows)
+		WHERE kind = ? AND id = ? AND (node = ? OR node = '' AND due IS NOT NULL AND (queued > 0 OR due <= ?)) RETURNING attempts`,
+		node, kind, id, node, s.Now()).Scan(ctx, &rows)
 	if err != nil || len(rows) == 0 {
 		return 0, false, err
 	}

@@ -535,6 +535,46 @@ func TestLostOnTheWay(t *testing.T) {
 	})
 }
 
+// TestCarriedTwice gives River what it was given already: it runs once, and not beside
+// itself. The answer to a claim may get lost, so claiming again succeeds.
+func TestCarriedTwice(t *testing.T) {
+	eachStore(t, func(t *testing.T, config Config) {
+		s := open(t, config)
+		entered, proceed := make(chan string), make(chan struct{})
+		work(t, s, map[string]Worker{"k": func(_ context.Context, id string) (time.Time, error) {
+			entered <- id
+			<-proceed
+			return time.Time{}, nil
+		}})
+		wake(t, s, "k", "id", time.Time{})
+		<-entered
+		for range 3 {
+			if err := s.dispatch.carrier.give(t.Context(), []wakeup{{Kind: "k", ID: "id", Queued: s.Now()}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		await(t, "River hands all of them out", func() bool {
+			n, err := s.Read().NewSelect().TableExpr("river_job").Where("state = 'running'").Count(t.Context())
+			return err == nil && n == 4
+		})
+		for range 2 {
+			if _, claimed, err := s.claim(t.Context(), "k", "id", s.dispatch.lease.tenure().node); err != nil || !claimed {
+				t.Errorf("claimed again: %v, %v", claimed, err)
+			}
+		}
+		if _, claimed, err := s.claim(t.Context(), "k", "id", "another node"); err != nil || claimed {
+			t.Errorf("claimed by another node: %v, %v", claimed, err)
+		}
+		close(proceed)
+		idle(t, s)
+		select {
+		case <-entered:
+			t.Error("ran twice")
+		case <-time.After(50 * time.Millisecond):
+		}
+	})
+}
+
 // TestLongQueueIsNotLost: what waits in River for hours is not given to it again.
 func TestLongQueueIsNotLost(t *testing.T) {
 	eachStore(t, func(t *testing.T, config Config) {

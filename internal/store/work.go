@@ -72,6 +72,7 @@ type dispatcher struct {
 	carrier *carrier
 	lease   *lease
 	bell    chan struct{}
+	busy    sync.Map // what this process is at: key → chan struct{}, closed afterwards
 
 	ctx    context.Context // of the loops
 	cancel context.CancelFunc
@@ -180,12 +181,18 @@ func (d *dispatcher) untilNext(limit time.Duration) (time.Duration, error) {
 // run is what River calls for a wake-up. It returns when the outcome is in the table.
 func (d *dispatcher) run(ctx context.Context, kind, id string) {
 	s := d.store
-	node, ctx, leave := d.lease.enter(ctx)
+	lease := d.lease.tenure()
+	ctx, leave := lease.during(ctx)
 	defer leave()
+	done, ok := d.alone(ctx, kind+"\x00"+id)
+	if !ok {
+		return
+	}
+	defer done()
 	var attempts int64
 	var claimed bool
 	err := d.insist(ctx, kind, id, func() (err error) {
-		attempts, claimed, err = s.claim(ctx, kind, id, node)
+		attempts, claimed, err = s.claim(ctx, kind, id, lease.node)
 		return err
 	})
 	if err != nil || !claimed {
@@ -203,22 +210,42 @@ func (d *dispatcher) run(ctx context.Context, kind, id string) {
 	default:
 		attempts = 0
 	}
-	d.settle(context.WithoutCancel(ctx), kind, id, node, At(again), attempts)
+	d.settle(lease, kind, id, At(again), attempts)
 }
 
-// settle writes the outcome of a worker, but does not try for ever: what stays claimed is
-// waited for by the lease, or by the next start.
-func (d *dispatcher) settle(ctx context.Context, kind, id, node string, again Time, attempts int64) {
-	s := d.store
-	ctx, cancel := context.WithTimeout(ctx, s.config.Lease)
-	defer cancel()
-	_ = d.insist(ctx, kind, id, func() error {
-		held, err := s.unclaim(ctx, kind, id, node, again, attempts)
+// alone waits until nobody else in this process is at a wake-up, which happens when River
+// carries it twice. It says false when ctx ended before.
+func (d *dispatcher) alone(ctx context.Context, key string) (done func(), ok bool) {
+	mine := make(chan struct{})
+	for {
+		other, busy := d.busy.LoadOrStore(key, mine)
+		if !busy {
+			return func() {
+				d.busy.Delete(key)
+				close(mine)
+			}, true
+		}
+		select {
+		case <-ctx.Done():
+			return nil, false
+		case <-other.(chan struct{}):
+		}
+	}
+}
+
+// settle writes the outcome of a worker. It tries for as long as the wake-up is this
+// node's: nobody else would.
+func (d *dispatcher) settle(lease tenure, kind, id string, again Time, attempts int64) {
+	err := d.insist(lease.ctx, kind, id, func() error {
+		held, err := d.store.unclaim(lease.ctx, kind, id, lease.node, again, attempts)
 		if err == nil && !held {
-			s.logger.WarnContext(ctx, "worker ended after its lease", "kind", kind, "id", id)
+			err = errLeaseLost
 		}
 		return err
 	})
+	if err != nil {
+		d.store.logger.Warn("outcome of a worker is lost; it will run again", "kind", kind, "id", id, "error", err)
+	}
 	d.ring()
 }
 
@@ -226,8 +253,8 @@ func (d *dispatcher) settle(ctx context.Context, kind, id, node string, again Ti
 func (d *dispatcher) insist(ctx context.Context, kind, id string, f func() error) error {
 	for attempt := 0; ; attempt++ {
 		err := f()
-		if err == nil {
-			return nil
+		if err == nil || errors.Is(err, errLeaseLost) {
+			return err
 		}
 		if ctx.Err() == nil {
 			d.store.logger.WarnContext(ctx, "wake-up cannot be kept account of; trying again", "kind", kind, "id", id, "error", d.store.explain(err))
