@@ -130,8 +130,8 @@ func (r *Registry) examineHandler(ctx context.Context, run *testRunRow, row *ver
 	tokens := &bearers{registry: r, ctx: ctx, caller: caller}
 	defer tokens.end()
 	config.NewToken = tokens.next
-	var log bytes.Buffer
-	text := &contract.Text{W: &log, Verbosity: 1, Traceback: "long"}
+	var written bytes.Buffer
+	text := &contract.Text{W: &written, Verbosity: 1, Traceback: "long"}
 	config.Reporter = text
 	summary, err := contract.Run(ctx, *config)
 	switch {
@@ -140,7 +140,7 @@ func (r *Registry) examineHandler(ctx context.Context, run *testRunRow, row *ver
 	case err != nil:
 		return failedTest("The tests cannot be run: %s", err), nil
 	}
-	return &outcome{passed: summary.OK(), description: describeSummary(summary), summary: summary, log: log.Bytes()}, nil
+	return &outcome{passed: summary.OK(), description: describeSummary(summary), summary: summary, log: written.Bytes()}, nil
 }
 
 // contractConfig says what is tested with what. The outcome is set where the package or
