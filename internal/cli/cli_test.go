@@ -45,6 +45,7 @@ func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
 //
 //	exitcode N cfn ARGS…	runs cfn, which must end with this exit code
 //	aws VERB ARGS…	a stand-in for AWS: see awsCommand
+//	local	starts a local CloudFormation and sets the environment for it
 func TestScripts(t *testing.T) {
 	_, file, _, _ := runtime.Caller(0)
 	testscript.Run(t, testscript.Params{
@@ -66,6 +67,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitCode,
 			"aws":      awsCommand(),
+			"local":    localCloudFormation,
 		},
 	})
 }

@@ -44,7 +44,7 @@ func (o *remoteOptions) again(region string) string {
 
 // openRemote opens the registry that the options name.
 func (c *console) openRemote(ctx context.Context, o *remoteOptions) (*submit.Remote, error) {
-	r, err := submit.Open(ctx, submit.Config{Region: o.region, Profile: o.profile, Endpoint: o.endpoint, Getenv: c.Getenv, Now: c.Now})
+	r, err := submit.Open(ctx, submit.Config{Region: o.region, Profile: o.profile, Endpoint: o.endpoint, Getenv: c.Getenv, Now: c.Now, Logger: c.logger})
 	if err != nil {
 		return nil, c.serviceError(err)
 	}

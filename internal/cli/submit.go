@@ -203,6 +203,9 @@ func (o *packageOptions) extension(ctx context.Context, c *console) (q *submit.R
 	if err != nil {
 		return nil, nil, err
 	}
+	if _, err := c.checkPackage(ctx, p.ArchiveFile(), archive.Data); err != nil {
+		return nil, nil, err
+	}
 	q.Kind, q.TypeName, q.Archive = p.Kind, p.TypeName, archive.Data
 	if roleWanted && hasHandlers(s) {
 		name := p.Name(roleFile(p.Kind))
@@ -232,15 +235,23 @@ func (c *console) readPackage(ctx context.Context, name string) (*bundle.Bundle,
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the package: %w", err)
 	}
+	b, err := c.checkPackage(ctx, name, data)
+	return b, data, err
+}
+
+// checkPackage says what the registry would say of an archive, before it is uploaded.
+func (c *console) checkPackage(ctx context.Context, name string, data []byte) (*bundle.Bundle, error) {
 	b, problems, err := bundle.Read(ctx, bytes.NewReader(data), int64(len(data)), bundle.Config{Label: name})
 	if err == nil {
 		err = problems.Err()
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	c.showProblems(problems)
-	return b, data, nil
+	for _, w := range problems {
+		c.logger.Debug(w.Message, "at", w.At, "id", w.ID, "severity", w.Severity)
+	}
+	return b, nil
 }
 
 // roleOf makes the template of the role of a package: it follows from the schema.
@@ -416,7 +427,7 @@ func (s *submission) carryOut(ctx context.Context, out *submitted) error {
 	case errors.As(err, &failed):
 		s.say("Failed to register the type with registration token '%s'.", token)
 		s.say("Please see response for additional information: '%s'", response(registration))
-		return &downstreamError{fmt.Errorf("Type registration error: %s", registration.Description)} //nolint:staticcheck // the official wording
+		return &downstreamError{fmt.Errorf("Type registration error: %s", registration.Description)}
 	case errors.As(err, &timeout):
 		return &downstreamError{withHint(err, "%s", s.opts.goOn(out))}
 	case err != nil && ctx.Err() == nil:

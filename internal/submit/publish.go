@@ -144,7 +144,9 @@ func (p *Plan) findStorage(ctx context.Context) (err error) {
 	case p.publication.Bucket != "":
 		p.store.bucket = p.publication.Bucket
 	case r.Local:
-		p.store.bucket, err = r.localBucket(ctx)
+		var account string
+		account, err = r.Account(ctx)
+		p.store.bucket = localBucket(account, r.Region)
 	default:
 		p.store, err = r.findUploadStack(ctx)
 	}
@@ -295,7 +297,9 @@ func (p *Plan) publicVersion(ctx context.Context, version string) (string, error
 		return "", nil
 	case err != nil:
 		return "", err
-	case version == "" && aws.ToString(out.LatestPublicVersion) != "":
+	case version != "":
+		return version, nil // which the answer does not repeat
+	case aws.ToString(out.LatestPublicVersion) != "":
 		return *out.LatestPublicVersion, nil
 	}
 	return aws.ToString(out.PublicVersionNumber), nil

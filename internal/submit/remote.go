@@ -1,12 +1,14 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 )
@@ -42,6 +45,9 @@ type Config struct {
 	// NewToken makes client request tokens. Nil means random UUIDs.
 	NewToken func() string
 
+	// Logger gets what the AWS SDK warns of. Nil means nobody.
+	Logger *slog.Logger
+
 	// Pause is the first one between two questions about what goes on; later ones grow to
 	// its fivefold. Zero means 2 s, at this machine 100 ms.
 	Pause time.Duration
@@ -57,7 +63,6 @@ type Remote struct {
 	config         Config
 	pause          time.Duration
 	sdk            aws.Config
-	account        string // "" until it was asked for
 	cloudformation *cloudformation.Client
 	s3             *s3.Client
 }
@@ -95,8 +100,11 @@ func Open(ctx context.Context, cfg Config) (*Remote, error) {
 	if cfg.NewToken == nil {
 		cfg.NewToken = newUUID
 	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	client := invoke.LocalClient(cfg.Getenv)
-	options := []func(*config.LoadOptions) error{config.WithHTTPClient(client), config.WithAppID("cfn")}
+	options := []func(*config.LoadOptions) error{config.WithHTTPClient(client), config.WithAppID("cfn"), config.WithLogger(sdkLog{cfg.Logger})}
 	if cfg.Profile != "" {
 		options = append(options, config.WithSharedConfigProfile(cfg.Profile))
 	}
@@ -204,7 +212,7 @@ func (r *Remote) credentials(ctx context.Context, sdk *aws.Config, server *healt
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case r.Local:
-		sdk.Credentials = credentials.NewStaticCredentialsProvider("test", "test", "")
+		sdk.Credentials = credentials.NewStaticCredentialsProvider(cmp.Or(server.Account, "test"), "test", "") // the key is the account
 		return nil
 	case errors.As(err, &refused):
 		return refused
@@ -225,6 +233,7 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 type health struct {
 	Product string `json:"product"`
 	Region  string `json:"region"`
+	Account string `json:"account"`
 }
 
 // identify asks whether a local server of this program is at the endpoint.
@@ -260,6 +269,13 @@ func (r *Remote) identify(ctx context.Context, client aws.HTTPClient) (*health, 
 		r.Local = true
 	}
 	return &found, nil
+}
+
+// sdkLog hands on what the SDK would write to the error stream.
+type sdkLog struct{ to *slog.Logger }
+
+func (l sdkLog) Logf(level logging.Classification, format string, args ...any) {
+	l.to.Debug(fmt.Sprintf(format, args...), "sdk", string(level))
 }
 
 // newUUID makes a random UUID, version 4.

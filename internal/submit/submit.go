@@ -28,6 +28,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -265,14 +266,8 @@ type storage struct{ bucket, logRole string }
 // uploads finds or makes the place for packages.
 func (r *Remote) uploads(ctx context.Context, q *Request) (storage, error) {
 	switch {
-	case r.Local && q.Bucket != "":
-		return storage{bucket: q.Bucket}, nil
 	case r.Local:
-		bucket, err := r.localBucket(ctx)
-		if err == nil {
-			err = r.createBucket(ctx, bucket)
-		}
-		return storage{bucket: bucket}, err
+		return r.localUploads(ctx, q.Bucket)
 	case q.Bucket != "":
 		found, err := r.findUploadStack(ctx)
 		return storage{q.Bucket, found.logRole}, err
@@ -280,10 +275,24 @@ func (r *Remote) uploads(ctx context.Context, q *Request) (storage, error) {
 	return r.uploadStack(ctx, q)
 }
 
-// localBucket is the name of the bucket that a local server gets.
-func (r *Remote) localBucket(ctx context.Context) (string, error) {
+// localUploads makes the place for packages at a local server. Nobody looks at the role
+// for logs there, but without one the log group cannot be named.
+func (r *Remote) localUploads(ctx context.Context, bucket string) (storage, error) {
 	account, err := r.Account(ctx)
-	return fmt.Sprintf("formwork-uploads-%s-%s", account, r.Region), err
+	if err != nil {
+		return storage{}, err
+	}
+	role := fmt.Sprintf("arn:%s:iam::%s:role/LogAndMetricsDeliveryRole", awswire.PartitionOf(r.Region), account)
+	if bucket != "" {
+		return storage{bucket, role}, nil
+	}
+	bucket = localBucket(account, r.Region)
+	return storage{bucket, role}, r.createBucket(ctx, bucket)
+}
+
+// localBucket is the name of the bucket that a local server gets.
+func localBucket(account, region string) string {
+	return fmt.Sprintf("formwork-uploads-%s-%s", account, region)
 }
 
 func (r *Remote) createBucket(ctx context.Context, bucket string) error {
