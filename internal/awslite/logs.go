@@ -341,7 +341,7 @@ func (s *Services) describeLogStreams(ctx context.Context, caller awswire.Caller
 		out.LogStreams = append(out.LogStreams, cwtypes.LogStream{
 			Arn: new(logARN(caller, g.Name) + ":log-stream:" + t.Name), LogStreamName: &t.Name, CreationTime: new(t.CreatedAt.UnixMilli()),
 			FirstEventTimestamp: millis(t.FirstEvent), LastEventTimestamp: millis(t.LastEvent), LastIngestionTime: millis(t.IngestedAt),
-			StoredBytes: new(int64(0)), UploadSequenceToken: new(uploadToken),
+			UploadSequenceToken: new(uploadToken),
 		})
 	}
 	return out, nil
@@ -452,12 +452,10 @@ func (s *Services) untagLogResource(ctx context.Context, caller awswire.Caller, 
 	return &cloudwatchlogs.UntagResourceOutput{}, s.tagLogs(ctx, caller, nil, in.ResourceArn, nil, in.TagKeys)
 }
 
-//nolint:staticcheck // the older forms of TagResource and UntagResource are what some clients send
 func (s *Services) tagLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.TagLogGroupInput) (*cloudwatchlogs.TagLogGroupOutput, error) {
 	return &cloudwatchlogs.TagLogGroupOutput{}, s.tagLogs(ctx, caller, in.LogGroupName, nil, in.Tags, nil)
 }
 
-//nolint:staticcheck // as above
 func (s *Services) untagLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.UntagLogGroupInput) (*cloudwatchlogs.UntagLogGroupOutput, error) {
 	return &cloudwatchlogs.UntagLogGroupOutput{}, s.tagLogs(ctx, caller, in.LogGroupName, nil, nil, in.Tags)
 }
@@ -470,7 +468,6 @@ func (s *Services) listLogTags(ctx context.Context, caller awswire.Caller, in *c
 	return &cloudwatchlogs.ListTagsForResourceOutput{Tags: g.Tags}, nil
 }
 
-//nolint:staticcheck // as above
 func (s *Services) listTagsLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.ListTagsLogGroupInput) (*cloudwatchlogs.ListTagsLogGroupOutput, error) {
 	g, err := s.groupOf(ctx, s.store.Read(), caller, in.LogGroupName, nil)
 	if err != nil {

@@ -133,7 +133,7 @@ func (s *Services) filterLogEvents(ctx context.Context, caller awswire.Caller, i
 		query := s.logEvents(g, &rows, in.StartTime, in.EndTime).
 			Where("(e.at > ? OR e.at = ? AND e.sequence > ?)", from.at, from.at, from.sequence).Order("e.at", "e.sequence").Limit(scanBatch)
 		if len(in.LogStreamNames) > 0 {
-			query = query.Where("e.stream IN (?)", bun.In(in.LogStreamNames))
+			query = query.Where("e.stream IN (?)", bun.List(in.LogStreamNames))
 		}
 		if prefix := value(in.LogStreamNamePrefix); prefix != "" {
 			query = query.Where("e.stream >= ?", prefix)

@@ -67,6 +67,9 @@ func logText(text string) string {
 
 // groupNamed is a log group, nil where there is none.
 func groupNamed(ctx context.Context, db bun.IDB, account, region, name string) (*logGroup, error) {
+	if !validLogName(name, maxLogName) {
+		return nil, nil
+	}
 	g := &logGroup{}
 	err := db.NewSelect().Model(g).Where("account = ? AND region = ? AND name = ?", account, region, name).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {

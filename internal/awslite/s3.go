@@ -128,6 +128,13 @@ func (s *S3) serve(q *s3Request) (string, error) {
 	if q.Location, err = s.locate(q.r.Host, q.r.URL.EscapedPath()); err != nil {
 		return "", s3Error("InvalidURI", "Couldn't parse the specified URI.")
 	}
+	for name, values := range q.query {
+		for _, value := range values {
+			if !storable(value) {
+				return "", s3Error("InvalidArgument", "A parameter of the query is not a text", "ArgumentName", clip(strings.ToValidUTF8(name, "\uFFFD"), 50))
+			}
+		}
+	}
 	at := ofService
 	switch {
 	case q.Key != "":

@@ -145,11 +145,14 @@ func checkKey(key string) error {
 	switch {
 	case len(key) > maxKey:
 		return s3Error("KeyTooLongError", "Your key is too long", "Size", fmt.Sprint(len(key)), "MaxSizeAllowed", fmt.Sprint(maxKey))
-	case !utf8.ValidString(key) || strings.ContainsRune(key, 0):
+	case !storable(key):
 		return s3Error("InvalidURI", "Couldn't parse the specified URI.")
 	}
 	return nil
 }
+
+// storable tells whether a text can be kept in a database, or looked for in one.
+func storable(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
 func cutPrefixFold(text, prefix string) (string, bool) {
 	if len(text) < len(prefix) || !strings.EqualFold(text[:len(prefix)], prefix) {

@@ -246,7 +246,7 @@ func (s *S3) deleteBucket(q *s3Request) error {
 			return fmt.Errorf("looking for uploads: %w", err)
 		}
 		for chunk := range slices.Chunk(uploads, 500) {
-			if _, err := tx.NewDelete().Table("s3_parts").Where("upload IN (?)", bun.In(chunk)).Exec(ctx); err != nil {
+			if _, err := tx.NewDelete().Table("s3_parts").Where("upload IN (?)", bun.List(chunk)).Exec(ctx); err != nil {
 				return fmt.Errorf("forgetting uploads: %w", err)
 			}
 		}

@@ -103,7 +103,7 @@ func digest(from io.Reader, a *algorithm) *digester {
 
 func (d *digester) Read(p []byte) (int, error) {
 	n, err := d.from.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // readers end with io.EOF itself
+	if err != nil && err != io.EOF {
 		d.err = err
 	}
 	d.size += int64(n)

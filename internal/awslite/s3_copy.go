@@ -181,7 +181,7 @@ func (s *S3) redigest(q *s3Request, from, to *objectRow) error {
 	if err != nil {
 		return err
 	}
-	defer body.Close()
+	defer body.Close() //nolint:errcheck // it was only read from
 	d := digest(body, a)
 	if _, err := io.Copy(io.Discard, d); err != nil {
 		return fmt.Errorf("reading what is copied: %w", err)
@@ -235,7 +235,7 @@ func (s *S3) uploadPartCopy(q *s3Request, u *uploadRow, number int64) error {
 	if err != nil {
 		return err
 	}
-	defer body.Close()
+	defer body.Close() //nolint:errcheck // it was only read from
 	if _, err := body.Seek(part.start, io.SeekStart); err != nil {
 		return err
 	}

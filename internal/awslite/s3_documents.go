@@ -176,7 +176,7 @@ func checkDocument(d bucketDocument, text []byte, h http.Header) (string, error)
 		if len(text) > 20<<10 {
 			return "", s3Error("PolicyTooLarge", "Policy exceeds the maximum allowed document size.")
 		}
-		if err := json.Unmarshal(text, &policy); err != nil {
+		if err := json.Unmarshal(text, &policy); err != nil || !storable(string(text)) {
 			return "", s3Error("MalformedPolicy", "Policies must be valid JSON and the first byte must be '{'")
 		}
 		if len(policy.Statement) == 0 {

@@ -44,7 +44,7 @@ func sealToken(at string) string { return base64.RawURLEncoding.EncodeToString([
 
 func openToken(token string) (string, error) {
 	at, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || !utf8.Valid(at) {
+	if err != nil || !storable(string(at)) {
 		return "", s3Error("InvalidArgument", "The continuation token provided is incorrect", "ArgumentName", "continuation-token")
 	}
 	return string(at), nil
@@ -212,8 +212,8 @@ func (s *S3) begin(q *s3Request) (listing, *bucketRow, xmlKey, string, error) {
 		return l, nil, nil, "", err
 	}
 	for _, name := range []string{"prefix", "delimiter", "marker", "key-marker", "start-after"} {
-		if text := q.query.Get(name); len(text) > maxKey || !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-			return l, nil, nil, "", s3Error("InvalidArgument", "The "+name+" is not a text that keys can have", "ArgumentName", name)
+		if text := q.query.Get(name); len(text) > maxKey {
+			return l, nil, nil, "", s3Error("InvalidArgument", "The "+name+" is longer than keys are", "ArgumentName", name)
 		}
 	}
 	b, err := s.bucketFor(q, s.store.Read())

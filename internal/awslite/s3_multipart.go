@@ -52,7 +52,7 @@ func (s *S3) uploadFor(ctx context.Context, q *s3Request, db bun.IDB) (*uploadRo
 		return nil, nil, err
 	}
 	u := &uploadRow{}
-	err = db.NewSelect().Model(u).Where("id = ? AND bucket = ? AND object_key = ?", strings.ToValidUTF8(clip(q.query.Get("uploadId"), 256), ""), q.Bucket, q.Key).Scan(ctx)
+	err = db.NewSelect().Model(u).Where("id = ? AND bucket = ? AND object_key = ?", clip(q.query.Get("uploadId"), 256), q.Bucket, q.Key).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, b, noSuchUpload(q)
 	}
@@ -253,7 +253,7 @@ func (s *S3) completedBefore(ctx context.Context, tx *store.Tx, q *s3Request, b 
 		return nil
 	}
 	o := &objectRow{}
-	err := tx.NewSelect().Model(o).Where("upload = ? AND bucket = ? AND object_key = ?", strings.ToValidUTF8(clip(q.query.Get("uploadId"), 256), ""), q.Bucket, q.Key).
+	err := tx.NewSelect().Model(o).Where("upload = ? AND bucket = ? AND object_key = ?", clip(q.query.Get("uploadId"), 256), q.Bucket, q.Key).
 		Order("sequence DESC").Limit(1).Scan(ctx)
 	if err != nil || !isMultipart(o) {
 		return nil

@@ -49,6 +49,9 @@ type segmentRow struct {
 
 // objectAt is the version of an object that a location names, nil where there is none.
 func objectAt(ctx context.Context, db bun.IDB, l Location) (*objectRow, error) {
+	if !storable(l.Key) || !storable(l.Version) {
+		return nil, nil
+	}
 	o := &objectRow{}
 	query := db.NewSelect().Model(o).Where("bucket = ? AND object_key = ?", l.Bucket, l.Key)
 	if l.Version != "" {
@@ -295,7 +298,7 @@ func (s *S3) getObject(q *s3Request) error {
 	if err != nil {
 		return err
 	}
-	defer body.Close()
+	defer body.Close() //nolint:errcheck // it was only read from
 	part, err := choosePart(q, o, body)
 	if err != nil {
 		return err

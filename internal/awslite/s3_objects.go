@@ -11,6 +11,27 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
+type (
+	// A doomedObject is an object that DeleteObjects names.
+	doomedObject struct {
+		Key       string
+		VersionID string  `xml:"VersionId"`
+		ETag      *string `xml:"ETag"`
+	}
+	deletedObject struct {
+		Key                   string
+		VersionID             string `xml:"VersionId,omitempty"`
+		DeleteMarker          bool   `xml:",omitempty"`
+		DeleteMarkerVersionID string `xml:"DeleteMarkerVersionId,omitempty"`
+	}
+	failedDeletion struct {
+		Key       string
+		VersionID string `xml:"VersionId,omitempty"`
+		Code      string
+		Message   string
+	}
+)
+
 // deleteObjects deletes up to a thousand objects in one transaction. An object that
 // cannot be deleted is told of in the answer, and does not keep the others.
 func (s *S3) deleteObjects(q *s3Request) error {
@@ -21,14 +42,9 @@ func (s *S3) deleteObjects(q *s3Request) error {
 	if err != nil {
 		return err
 	}
-	type named struct {
-		Key       string
-		VersionID string  `xml:"VersionId"`
-		ETag      *string `xml:"ETag"`
-	}
 	var list struct {
 		Quiet  bool
-		Object []named
+		Object []doomedObject
 	}
 	if err := parseXML(text, "Delete", &list); err != nil {
 		return err
@@ -36,52 +52,31 @@ func (s *S3) deleteObjects(q *s3Request) error {
 	if len(list.Object) == 0 || len(list.Object) > maxKeys {
 		return errMalformedXML
 	}
-	type deleted struct {
-		Key                   string
-		VersionID             string `xml:"VersionId,omitempty"`
-		DeleteMarker          bool   `xml:",omitempty"`
-		DeleteMarkerVersionID string `xml:"DeleteMarkerVersionId,omitempty"`
-	}
-	type failure struct {
-		Key       string
-		VersionID string `xml:"VersionId,omitempty"`
-		Code      string
-		Message   string
-	}
 	var answer struct {
 		XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ DeleteResult"`
-		Deleted []deleted
-		Error   []failure
+		Deleted []deletedObject
+		Error   []failedDeletion
 	}
-	var done []deleted
 	err = s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
-		done, answer.Error = nil, nil
+		answer.Deleted, answer.Error = nil, nil
 		b, err := s.bucketFor(q, tx)
 		if err != nil {
 			return err
 		}
 		for _, o := range list.Object {
-			l := Location{b.Name, o.Key, o.VersionID}
-			err := checkKey(o.Key)
-			if err == nil && o.ETag != nil {
-				err = writeConditions(ctx, tx, l, http.Header{"If-Match": {*o.ETag}})
-			}
-			var gone deletion
-			if err == nil {
-				gone, err = s.remove(ctx, tx, b, l)
-			}
+			gone, err := s.removeNamed(ctx, tx, b, o)
 			var refusal *awswire.Error
 			switch {
 			case errors.As(err, &refusal):
-				answer.Error = append(answer.Error, failure{o.Key, o.VersionID, refusal.Code, refusal.Message})
+				answer.Error = append(answer.Error, failedDeletion{o.Key, o.VersionID, refusal.Code, refusal.Message})
 			case err != nil:
 				return fmt.Errorf("deleting objects: %w", err)
 			default:
-				d := deleted{Key: o.Key, VersionID: o.VersionID, DeleteMarker: gone.marker}
+				d := deletedObject{Key: o.Key, VersionID: o.VersionID, DeleteMarker: gone.marker}
 				if gone.marker {
 					d.DeleteMarkerVersionID = gone.version
 				}
-				done = append(done, d)
+				answer.Deleted = append(answer.Deleted, d)
 			}
 		}
 		return nil
@@ -89,10 +84,23 @@ func (s *S3) deleteObjects(q *s3Request) error {
 	if err != nil {
 		return err
 	}
-	if !list.Quiet {
-		answer.Deleted = done
+	if list.Quiet {
+		answer.Deleted = nil
 	}
 	return q.answer(answer)
+}
+
+func (s *S3) removeNamed(ctx context.Context, tx *store.Tx, b *bucketRow, o doomedObject) (deletion, error) {
+	l := Location{b.Name, o.Key, o.VersionID}
+	if err := checkKey(o.Key); err != nil {
+		return deletion{}, err
+	}
+	if o.ETag != nil {
+		if err := writeConditions(ctx, tx, l, http.Header{"If-Match": {*o.ETag}}); err != nil {
+			return deletion{}, err
+		}
+	}
+	return s.remove(ctx, tx, b, l)
 }
 
 func (s *S3) getObjectTagging(q *s3Request) error {

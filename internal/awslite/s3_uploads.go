@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/uptrace/bun"
 )
@@ -115,11 +114,11 @@ func (s *S3) listMultipartUploads(q *s3Request) error {
 	}
 	prefix, delimiter, marker := q.query.Get("prefix"), q.query.Get("delimiter"), q.query.Get("key-marker")
 	for _, text := range []string{prefix, delimiter, marker} {
-		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) || len(text) > maxKey {
-			return s3Error("InvalidArgument", "The prefix, delimiter or marker is not a text that keys can have")
+		if len(text) > maxKey {
+			return s3Error("InvalidArgument", "The prefix, delimiter or marker is longer than keys are")
 		}
 	}
-	answer.UploadIDMarker = clip(strings.ToValidUTF8(q.query.Get("upload-id-marker"), ""), 256)
+	answer.UploadIDMarker = clip(q.query.Get("upload-id-marker"), 256)
 	answer.KeyMarker, answer.Delimiter, answer.Prefix = as(marker), as(delimiter), as(prefix)
 	var rows []uploadRow
 	query := s.store.Read().NewSelect().Model(&rows).Where("u.bucket = ?", b.Name).Where("u.object_key >= ?", prefix)

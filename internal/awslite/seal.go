@@ -87,7 +87,7 @@ func makeKey(path string) error {
 	}
 	defer os.Remove(file.Name()) //nolint:errcheck // it is only a second name by then
 	key := make([]byte, KeySize)
-	rand.Read(key) //nolint:errcheck // it never fails
+	rand.Read(key)
 	_, err = file.WriteString(hex.EncodeToString(key) + "\n")
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err

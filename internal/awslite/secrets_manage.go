@@ -356,7 +356,7 @@ func (s *Services) listEntries(ctx context.Context, rows []secretRow, out *secre
 		arns[i] = rows[i].ARN
 	}
 	var versions []secretVersion
-	if err := s.store.Read().NewSelect().Model(&versions).Where("arn IN (?)", bun.In(arns)).Scan(ctx); err != nil {
+	if err := s.store.Read().NewSelect().Model(&versions).Where("arn IN (?)", bun.List(arns)).Scan(ctx); err != nil {
 		return fmt.Errorf("reading the values of secrets: %w", err)
 	}
 	byARN := map[string][]secretVersion{}
