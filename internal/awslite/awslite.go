@@ -13,7 +13,7 @@
 // Everything belongs to an account and, as on AWS, to a region; names of buckets are
 // global. Secret values (SecureString parameters, secrets, keys of assumed roles) are
 // encrypted in the store with a key that is kept beside it, and appear neither in errors
-// nor in logs. docs/decisions/0012-awslite-seals-secrets.md says what that is worth.
+// nor in logs. docs/decisions/0010-secrets-are-sealed.md says what that is worth.
 //
 // STS, SSM, Secrets Manager and Logs are awswire.Tables. S3 is an HTTP handler of its own.
 package awslite
