@@ -47,19 +47,37 @@ type reader struct {
 	complaints []string // what the browser said in its own console
 }
 
-func visit(t *testing.T, c *Console) *reader {
-	t.Helper()
-	path := browser(t)
-	server := httptest.NewServer(c)
-	t.Cleanup(server.Close)
-	t.Cleanup(c.Close) // before the server, which waits for its requests
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()))
+// TestInABrowser looks at the pages, and works with them, as people do. All of it is done by
+// one browser, which takes longer to start than any of it.
+func TestInABrowser(t *testing.T) {
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(stop)
 	ctx, end := chromedp.NewContext(allocator)
 	t.Cleanup(end)
-	v := &reader{t: t, ctx: ctx, url: server.URL}
 	// Without a bound in time: the browser ends with the context that it was started by.
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name string
+		test func(*testing.T, context.Context)
+	}{
+		{"pages", testLook}, {"checks", testChecks}, {"walk", testWalk}, {"keyboard", testKeyboard}, {"live", testLivePages}, {"logs", testLiveLogs}, {"without script", testWithoutScript},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.test(t, ctx) })
+	}
+}
+
+// visit opens a console in a tab of its own.
+func visit(t *testing.T, browser context.Context, c *Console) *reader {
+	t.Helper()
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	t.Cleanup(c.Close) // before the server, which waits for its requests
+	ctx, end := chromedp.NewContext(browser)
+	t.Cleanup(end)
+	v := &reader{t: t, ctx: ctx, url: server.URL}
 	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
 		t.Fatal(err)
 	}
@@ -182,12 +200,12 @@ const unnamed = `[...document.querySelectorAll("a, button, input:not([type=hidde
 const wide = `document.documentElement.scrollWidth <= innerWidth ? "" : [...document.querySelectorAll("body *")].filter((e) =>
 	e.getBoundingClientRect().right > innerWidth + 1).slice(0, 8).map((e) => e.tagName + "." + e.className + " " + Math.round(e.getBoundingClientRect().right)).join("\n")`
 
-// TestPagesInABrowser looks at every page as people do: on a phone and on a desk, in the
+// testLook looks at every page as people do: on a phone and on a desk, in the
 // light and in the dark. FORMWORK_SCREENSHOTS names a folder for pictures.
-func TestPagesInABrowser(t *testing.T) {
+func testLook(t *testing.T, browser context.Context) {
 	f, logs := world(t)
 	c := newConsole(t, f, logs)
-	v := visit(t, c)
+	v := visit(t, browser, c)
 	shots := os.Getenv("FORMWORK_SCREENSHOTS")
 	const cluster, schemaOf = "/types/RESOURCE/MongoDB::Atlas::Cluster", "/types/RESOURCE/MongoDB::Atlas::Cluster/schema"
 	pages := []struct{ name, path, before string }{
@@ -294,10 +312,10 @@ func (v *reader) follow(selector, title string) {
 	v.is("the page "+title, fmt.Sprintf("document.title === %q", title+" · cfn"))
 }
 
-// TestWalk clicks through the pages as one does who works with them.
-func TestWalk(t *testing.T) {
+// testWalk clicks through the pages as one does who works with them.
+func testWalk(t *testing.T, browser context.Context) {
 	f, logs := world(t)
-	v := visit(t, newConsole(t, f, logs))
+	v := visit(t, browser, newConsole(t, f, logs))
 	v.look(1280, "light")
 	v.open("/")
 	v.follow(`a[href$="MongoDB::Atlas::Cluster"][data-row]`, "MongoDB::Atlas::Cluster")
@@ -344,10 +362,10 @@ func TestWalk(t *testing.T) {
 	v.quiet()
 }
 
-// TestKeyboard goes from the first key to a type and back without a mouse.
-func TestKeyboard(t *testing.T) {
+// testKeyboard goes from the first key to a type and back without a mouse.
+func testKeyboard(t *testing.T, browser context.Context) {
 	f, logs := world(t)
-	v := visit(t, newConsole(t, f, logs))
+	v := visit(t, browser, newConsole(t, f, logs))
 	v.look(1280, "dark")
 	v.open("/")
 	v.press(kb.Tab)
@@ -386,10 +404,10 @@ func TestKeyboard(t *testing.T) {
 	v.quiet()
 }
 
-// TestLivePages: pages change while one looks at them, and nothing is lost by it.
-func TestLivePages(t *testing.T) {
+// testLivePages: pages change while one looks at them, and nothing is lost by it.
+func testLivePages(t *testing.T, browser context.Context) {
 	f, logs := world(t)
-	v := visit(t, newConsole(t, f, logs))
+	v := visit(t, browser, newConsole(t, f, logs))
 	v.look(1280, "light")
 	v.open(clusterPath)
 	v.is("the page follows", `document.body.dataset.following === "live"`)
@@ -413,14 +431,14 @@ func TestLivePages(t *testing.T) {
 	v.quiet()
 }
 
-// TestLiveLogs: lines appear as they are written; pausing, filtering, bounds.
-func TestLiveLogs(t *testing.T) {
+// testLiveLogs: lines appear as they are written; pausing, filtering, bounds.
+func testLiveLogs(t *testing.T, browser context.Context) {
 	f, _ := world(t)
 	logs := &fakeLogs{groups: map[string][]LogLine{}}
 	for i := range 100 {
 		logs.write("g", fmt.Sprintf("line %d", i))
 	}
-	v := visit(t, newConsole(t, f, logs))
+	v := visit(t, browser, newConsole(t, f, logs))
 	v.look(390, "dark")
 	v.open("/logs?group=g")
 	const last, items = `document.querySelector(".log").lastElementChild.textContent`, `document.querySelectorAll(".log li").length`
@@ -461,10 +479,10 @@ func TestLiveLogs(t *testing.T) {
 	v.quiet()
 }
 
-// TestLooking puts the checks of TestPagesInABrowser to the test: each finds what it is for.
-func TestLooking(t *testing.T) {
+// testChecks puts the checks of testLook to the test: each finds what it is for.
+func testChecks(t *testing.T, browser context.Context) {
 	f, logs := world(t)
-	v := visit(t, newConsole(t, f, logs))
+	v := visit(t, browser, newConsole(t, f, logs))
 	v.look(390, "light")
 	for what, check := range map[string]struct{ change, check string }{
 		"faint":   {`const p = document.createElement("p"); p.textContent = "faint"; p.style.color = "#999"; document.body.append(p)`, faint},
@@ -479,10 +497,10 @@ func TestLooking(t *testing.T) {
 	}
 }
 
-// TestWithoutScript: everything can be read and done where scripts are off.
-func TestWithoutScript(t *testing.T) {
+// testWithoutScript: everything can be read and done where scripts are off.
+func testWithoutScript(t *testing.T, browser context.Context) {
 	f, logs := world(t)
-	v := visit(t, newConsole(t, f, logs))
+	v := visit(t, browser, newConsole(t, f, logs))
 	v.look(1280, "light")
 	v.do(chromedp.Func(func(ctx context.Context, page *chromedp.Target) error {
 		_, err := cdp.Call(ctx, page, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
