@@ -126,7 +126,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		}
 		config.Dir = c.temporary
 	}
-	if c.store, err = store.Open(ctx, store.Config{Dir: config.Dir, DSN: config.Database, Logger: config.Logger, Now: config.Now, StopTimeout: 2 * time.Second}); err != nil {
+	if c.store, err = store.Open(ctx, store.Config{Dir: config.Dir, DSN: config.Database, Logger: config.Logger, Now: config.Now}); err != nil {
 		return err
 	}
 	if err := c.openServices(ctx); err != nil {

@@ -49,8 +49,9 @@ type Config struct {
 	// workers' contexts.
 	Lease time.Duration
 
-	// StopTimeout bounds how long Close waits for running workers before it ends their
-	// contexts, and again after that. Zero means 10 s.
+	// StopGrace is how long Close lets running workers go on before it ends their contexts,
+	// and StopTimeout how long it waits for them after that. Zero means 1 s and 10 s.
+	StopGrace   time.Duration
 	StopTimeout time.Duration
 }
 
@@ -117,11 +118,12 @@ func (c Config) withDefaults() Config {
 	orInt(&c.MaxConns, 16)
 	orDuration(&c.Poll, time.Second)
 	orDuration(&c.Lease, 15*time.Second)
+	orDuration(&c.StopGrace, time.Second)
 	orDuration(&c.StopTimeout, 10*time.Second)
 	return c
 }
 
-// Close stops the workers and closes the store. Running workers are given StopTimeout to
+// Close stops the workers and closes the store. Running workers are given StopGrace to
 // end, then their contexts end; what they had not finished is woken again by whoever
 // opens the store next. The error says that a worker did not end even then.
 func (s *Store) Close() error {

@@ -100,11 +100,11 @@ func startDispatcher(ctx context.Context, s *Store, workers map[string]Worker) (
 	return d, nil
 }
 
-// stop ends everything within two times StopTimeout.
+// stop ends everything within StopGrace and StopTimeout.
 func (d *dispatcher) stop() error {
 	d.cancel()
 	d.loops.Wait()
-	grace, cancel := context.WithTimeout(context.Background(), d.store.config.StopTimeout)
+	grace, cancel := context.WithTimeout(context.Background(), d.store.config.StopGrace)
 	defer cancel()
 	err := d.carrier.stop(grace)
 	d.stopWorking()
@@ -114,7 +114,7 @@ func (d *dispatcher) stop() error {
 		err = d.carrier.stop(last)
 	}
 	if err != nil {
-		err = fmt.Errorf("close store: workers still run after %s: %w", 2*d.store.config.StopTimeout, err)
+		err = fmt.Errorf("close store: workers still run after %s: %w", d.store.config.StopGrace+d.store.config.StopTimeout, err)
 	}
 	d.lease.end(context.Background())
 	return err
