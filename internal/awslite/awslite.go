@@ -43,6 +43,11 @@ type Config struct {
 	// Account is whose an access key is that nobody knows. Empty means 000000000000.
 	Account string
 
+	// IsolateAccounts refuses to give out keys of a role to another account's callers. It is
+	// for servers that verify signatures, where an account is more than a name: roles have
+	// no trust policies here that could allow it. False lets anybody assume any role.
+	IsolateAccounts bool
+
 	// S3Hosts are the hosts below which a label is a bucket: with "s3.example", requests
 	// to b.s3.example are about the bucket b. Nil means those of localhost (see
 	// S3.ParseURL). The hosts of AWS's own S3 are always understood.

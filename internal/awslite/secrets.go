@@ -93,7 +93,6 @@ type secretRow struct {
 	Tags          tags       `bun:"tags"`
 	CreatedAt     store.Time `bun:"created_at"`
 	ChangedAt     store.Time `bun:"changed_at"`
-	AccessedAt    store.Time `bun:"accessed_at"`
 	DeletedAt     store.Time `bun:"deleted_at"`
 	PurgeAt       store.Time `bun:"purge_at"`
 	RowVersion    int64      `bun:"row_version"`
@@ -108,7 +107,6 @@ type secretVersion struct {
 	Form          string     `bun:"form"`
 	Sealed        string     `bun:"sealed"`
 	CreatedAt     store.Time `bun:"created_at"`
-	AccessedAt    store.Time `bun:"accessed_at"`
 }
 
 func (v *secretVersion) owner() string { return "secret/" + v.ARN + "/" + v.Version + "/" + v.Form }

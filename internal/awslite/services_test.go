@@ -425,6 +425,18 @@ func TestSessions(t *testing.T) {
 	})
 }
 
+func TestIsolatedAccounts(t *testing.T) {
+	c := sts.NewFromConfig(onSQLite(t, Config{IsolateAccounts: true}).config(account))
+	for role, code := range map[string]string{account: "", "999999999999": "AccessDenied"} {
+		_, err := c.AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: aws.String("arn:aws:iam::" + role + ":role/r"), RoleSessionName: aws.String("me")})
+		if code == "" {
+			ok(t, err)
+		} else {
+			wantCode(t, err, code)
+		}
+	}
+}
+
 func TestLogs(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		c, ctx, group, stream := cloudwatchlogs.NewFromConfig(b.config(account)), t.Context(), aws.String("/app/logs"), aws.String("2026/[$LATEST]x")

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"time"
@@ -20,8 +21,9 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// stsTable is STS. Roles are not kept anywhere, so any role can be assumed, in any account:
-// what comes back are keys of the role's account, until they expire.
+// stsTable is STS. Roles are not kept anywhere, so any role can be assumed, in any account
+// unless Config.IsolateAccounts says otherwise: what comes back are keys of the role's
+// account, until they expire.
 func (s *Services) stsTable() *awswire.Table {
 	return &awswire.Table{
 		Service: "sts", Protocol: awswire.Query, Namespace: "https://sts.amazonaws.com/doc/2011-06-15/", Version: "2011-06-15", Logger: s.log,
@@ -139,6 +141,9 @@ func (s *Services) assumeRole(ctx context.Context, caller awswire.Caller, in *st
 		return nil, notOffered("Multi-factor authentication")
 	}
 	account, role, session := m[2], m[3], *in.RoleSessionName
+	if s.config.IsolateAccounts && account != caller.Account {
+		return nil, awswire.Errorf("AccessDenied", http.StatusForbidden, "User: arn:%s:iam::%s:root is not authorized to perform: sts:AssumeRole on resource: %s", m[1], caller.Account, *in.RoleArn)
+	}
 	length := time.Hour
 	if in.DurationSeconds != nil {
 		length = time.Duration(*in.DurationSeconds) * time.Second

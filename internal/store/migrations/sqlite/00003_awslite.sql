@@ -133,7 +133,6 @@ CREATE TABLE sm_secrets (
     tags        TEXT NOT NULL,
     created_at  BIGINT NOT NULL,
     changed_at  BIGINT NOT NULL,
-    accessed_at BIGINT,
     deleted_at  BIGINT,
     purge_at    BIGINT,
     row_version BIGINT NOT NULL,
@@ -149,7 +148,6 @@ CREATE TABLE sm_versions (
     form        TEXT NOT NULL,
     sealed      TEXT NOT NULL,
     created_at  BIGINT NOT NULL,
-    accessed_at BIGINT,
     PRIMARY KEY (arn, version)
 );
 
