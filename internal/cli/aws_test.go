@@ -81,11 +81,13 @@ func (a *awsScript) run(ts *testscript.TestScript, verb string, args []string) {
 			field := map[string]*string{
 				"product": &a.Product, "publisher": &a.Publisher, "registration": &a.RegistrationReason, "tests": &a.TestReason, "stack": &a.StackReason,
 			}[name]
-			if name == "polls" {
-				a.Polls = number(value)
-			} else {
-				*field = value
-			}
+			a.Change(func() {
+				if name == "polls" {
+					a.Polls = number(value)
+				} else {
+					*field = value
+				}
+			})
 		}
 	case "fail":
 		a.Fail(fixtures.AWSFailure{Operation: args[0], Times: number(args[1]), Code: args[2], Message: args[3]})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/submit"
 )
 
@@ -82,7 +84,7 @@ func (c *console) showRegistration(ctx context.Context, opts *typesOptions, toke
 
 func (c *console) listRegistrations(ctx context.Context, opts *typesOptions, args []string, status types.RegistrationStatus) error {
 	var of *submit.Reference
-	if len(args) == 1 || exists(c.projectDir()+"/.rpdk-config") {
+	if len(args) == 1 || exists(filepath.Join(c.projectDir(), project.SettingsFile)) {
 		ref, err := c.typeReference(args, opts.kind)
 		if err != nil {
 			return err
