@@ -22,3 +22,4 @@ step "The handlers are an ordinary Go program." go build -trimpath -o bin/bootst
 step "One operation: cfn calls the handler again until it has finished." \
 	cfn invoke resource CREATE requests/create.json --env REPORTS_DIR
 step "The whole contract: no network, no Docker, no AWS account." cfn test --suite all --env REPORTS_DIR
+step "A CloudFormation on this machine takes it." cfn serve -- cfn submit --set-default
