@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
@@ -71,7 +72,7 @@ func TestPages(t *testing.T) {
 		{"/?kind=THING", 400, []string{"No such list"}, nil},
 		{"/?next=nonsense", 400, []string{"does not continue a list"}, nil},
 		{"/?in=somewhere", 400, []string{"No such place"}, nil},
-		{"/?in=123456789012/us-east-1", 200, []string{"eval &#34;$(cfn env)&#34;", "cfn submit --set-default", `value="123456789012/us-east-1" selected`}, nil},
+		{"/?in=123456789012/us-east-1", 200, []string{`eval &#34;$(cfn env)&#34;`, `aria-current="page" class="on">Types`, "cfn submit --set-default", `value="123456789012/us-east-1" selected`}, nil},
 		{clusterPath, 200, []string{"00000004", "not tested", "Make default", "Execution role", "mongodb-<wbr>atlas-", "resolve:secretsmanager", "href=\"https://github.com/mongodb/", `rel="noopener noreferrer external"`}, []string{"geheim", "javascript:", "Activate"}},
 		{clusterPath + "?v=00000009", 404, []string{"There is no such type here", "TypeNotFoundException"}, nil},
 		{"/types/RESOURCE/No::Such::Type", 404, []string{"The type &#39;No::Such::Type&#39; cannot be found."}, nil},
@@ -295,7 +296,7 @@ func TestForms(t *testing.T) {
 		}
 		f.refusal = awswire.Errorf("CFNRegistryException", 400, "This type has more than one <active> version.")
 		w = submit(t, c, test.path, test.form, nil)
-		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "more than one &lt;active&gt; version") || !strings.Contains(w.Body.String(), "CFNRegistryException") {
+		if !strings.Contains(w.Body.String(), ">Back to ") || w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "more than one &lt;active&gt; version") || !strings.Contains(w.Body.String(), "CFNRegistryException") {
 			t.Errorf("%s refused: %d", test.path, w.Code)
 		}
 		if w := get(t, c, strings.TrimPrefix(test.location, Prefix)); w.Code == 200 && !strings.Contains(w.Body.String(), `role="status">The `) {
@@ -557,5 +558,23 @@ func BenchmarkPages(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestStartPage: what the page says to type works for the server that it came from.
+func TestStartPage(t *testing.T) {
+	c := newConsole(t, &fakeRegistry{}, nil)
+	for host, want := range map[string]string{
+		"127.0.0.1:4566": `eval "$(cfn env)"`, "localhost:4566": `eval "$(cfn env)"`,
+		"127.0.0.1:9000": `eval "$(cfn env --endpoint http://127.0.0.1:9000)"`, "cfn.example": `eval "$(cfn env --endpoint http://cfn.example)"`,
+		"$(reboot)": `eval "$(cfn env)"`,
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x"+Prefix+"/", nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		c.ServeHTTP(w, r)
+		if page := html.UnescapeString(w.Body.String()); !strings.Contains(page, "<code>"+want+"</code>") {
+			t.Errorf("%s: %q is missing", host, want)
+		}
 	}
 }

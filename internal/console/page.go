@@ -29,7 +29,8 @@ type page struct {
 	Section   string // of the navigation: "types", "tests" …
 	Place     Place
 	Places    []Place
-	Home      Place // the place that addresses leave out
+	Home      Place  // the place that addresses leave out
+	Scheme    string // "http" or "https"
 	Host      string
 	Version   string
 	Notice    string // that something was done
@@ -59,6 +60,9 @@ func (c *Console) newPage(w http.ResponseWriter, r *http.Request) (*page, error)
 		Script: c.asset("console.js"), Style: c.asset("console.css"), Icon: c.asset("icon.svg"),
 		Path: strings.TrimPrefix(r.URL.Path, Prefix), query: r.URL.Query(), now: c.config.Now(),
 		requestID: hex.EncodeToString(c.random(8)),
+	}
+	if p.Scheme = "http"; r.TLS != nil {
+		p.Scheme = "https"
 	}
 	p.Token = c.sign(c.introduce(w, r))
 	p.Notice = notices[p.query.Get("done")]

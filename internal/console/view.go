@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,6 +104,34 @@ func seconds(s float64) string {
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
+
+// current is the value of aria-current; "false" is as good as none.
+func current(yes bool) string {
+	if yes {
+		return "page"
+	}
+	return "false"
+}
+
+// envCommand sets up a shell for this server. cfn knows the address that it serves by
+// default; another one is named, unless it is none that a shell takes as it is.
+func (p *page) envCommand() string {
+	if p.Host == "127.0.0.1:4566" || p.Host == "localhost:4566" || !hostPattern.MatchString(p.Host) {
+		return `eval "$(cfn env)"`
+	}
+	return `eval "$(cfn env --endpoint ` + p.Scheme + "://" + p.Host + `)"`
+}
+
+var hostPattern = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
+
+// about is the type that an address is about, "" for none.
+func (p *page) about() (kind, name string) {
+	parts := strings.SplitN(strings.TrimPrefix(p.Path, "/types/"), "/", 3)
+	if !strings.HasPrefix(p.Path, "/types/") || len(parts) < 3 {
+		return "", ""
+	}
+	return parts[0], parts[1]
+}
 
 // shelfOf is the status of a type in a list.
 func shelfOf(s types.TypeSummary, v *typesView) string {
