@@ -148,8 +148,7 @@ func (s *Services) assumeRole(ctx context.Context, caller awswire.Caller, in *st
 	if in.DurationSeconds != nil {
 		length = time.Duration(*in.DurationSeconds) * time.Second
 	}
-	// The id of a role is the same each time, as on AWS.
-	id := "AROA" + strings.ToUpper(sha256Hex([]byte(account + "/" + role)))[:17] + ":" + session
+	id := roleID(account, role) + ":" + session
 	arn := fmt.Sprintf("arn:%s:sts::%s:assumed-role/%s/%s", m[1], account, role, session)
 	credentials, err := s.startSession(ctx, account, arn, id, length)
 	if err != nil {
