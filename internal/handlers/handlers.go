@@ -28,6 +28,7 @@ type Spec struct {
 	Runtime         string // "provided.al2023", "python3.12"; empty means what the package says
 	Entrypoint      string // likewise
 	LogGroup        string // empty means that of Lambda: "/aws/lambda/" and the function's name
+	Role            string // ARN of the execution role, "" for none: whose credentials the handler has
 }
 
 // A LogSink takes what handlers print.

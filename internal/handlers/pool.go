@@ -31,10 +31,12 @@ type Config struct {
 	// started. Nil, or an empty answer, leaves what the environment says.
 	Endpoint func() string
 
-	// Credentials are what handlers find in their environment. Nil means the account as
-	// the access key, which is how callers of a server without keys name their account,
-	// and "test" for the rest.
-	Credentials func(Spec) aws.Credentials
+	// Credentials are what handlers find in their environment; it is asked when a handler
+	// is started. One whose credentials expire is ended some time before, when it is idle,
+	// and started with others when it is called again. Nil means the account as the access
+	// key, which is how callers of a server without keys name their account, and "test" for
+	// the rest.
+	Credentials func(context.Context, Spec) (aws.Credentials, error)
 
 	// IdleTimeout is how long a handler without work keeps its processes. Zero means
 	// 10 minutes.
@@ -91,8 +93,8 @@ func (c Config) complete() Config {
 		c.Now = time.Now
 	}
 	if c.Credentials == nil {
-		c.Credentials = func(s Spec) aws.Credentials {
-			return aws.Credentials{AccessKeyID: s.Account, SecretAccessKey: "test", SessionToken: "test"}
+		c.Credentials = func(_ context.Context, s Spec) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: s.Account, SecretAccessKey: "test", SessionToken: "test"}, nil
 		}
 	}
 	return c
@@ -133,9 +135,10 @@ type Pool struct {
 // An entry is a handler that is starting or running.
 type entry struct {
 	spec     Spec
-	ready    chan struct{} // closed when the next three are set
+	ready    chan struct{} // closed when the next four are set
 	function *lambda.Function
 	secrets  *secrets
+	expires  time.Time // when the credentials do; zero means never
 	err      error
 
 	uses int       // calls under way, and callers that wait for ready; guarded by Pool.mu
@@ -193,6 +196,20 @@ func (p *Pool) Close() error {
 	p.logs.close()
 	p.recorder.close()
 	return nil
+}
+
+// credentialsRest is how long the credentials of a handler must still be good for when it
+// is called: longer than a call may take.
+const credentialsRest = 20 * time.Minute
+
+// stale says that an entry's credentials might not outlast a call.
+func (e *entry) stale(now time.Time) bool {
+	select {
+	case <-e.ready:
+		return e.err == nil && !e.expires.IsZero() && e.expires.Sub(now) < credentialsRest
+	default:
+		return false
+	}
 }
 
 // stop ends the processes of an entry that is in no Pool any more.
@@ -264,7 +281,9 @@ func (p *Pool) enter(ctx context.Context, spec Spec) (*entry, error) {
 		if p.closed {
 			return nil, ErrClosed
 		}
-		if e := p.entries[spec]; e != nil {
+		if e := p.entries[spec]; e != nil && e.stale(p.config.Now()) {
+			p.drop(e)
+		} else if e != nil {
 			e.uses++
 			return e, nil
 		}
@@ -304,6 +323,13 @@ func (p *Pool) evict() bool {
 	return oldest != nil
 }
 
+// Running is how many handlers have processes, or may have.
+func (p *Pool) Running() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.entries) + len(p.leaving)
+}
+
 // release ends a use.
 func (p *Pool) release(e *entry) {
 	p.mu.Lock()
@@ -323,7 +349,7 @@ func (p *Pool) release(e *entry) {
 // start makes the function of an entry. It goes on when the caller that wanted it first
 // gives up: others may wait for it.
 func (p *Pool) start(e *entry) {
-	e.function, e.secrets, e.err = p.prepare(p.life, e.spec)
+	e.err = p.prepare(p.life, e)
 	if e.err != nil && p.life.Err() != nil {
 		e.err = ErrClosed
 	}
@@ -340,12 +366,13 @@ func (p *Pool) start(e *entry) {
 }
 
 // prepare unpacks a handler and finds out how to run it. No process is started yet.
-func (p *Pool) prepare(ctx context.Context, spec Spec) (*lambda.Function, *secrets, error) {
+func (p *Pool) prepare(ctx context.Context, e *entry) error {
+	spec := e.spec
 	code, err := p.cache.Get(ctx, spec.Package, func(ctx context.Context) (*bundle.Bundle, func(), error) {
 		return p.open(ctx, spec)
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("unpack the handler of %s: %w", spec.TypeName, err)
+		return fmt.Errorf("unpack the handler of %s: %w", spec.TypeName, err)
 	}
 	runtime, entrypoint := spec.Runtime, spec.Entrypoint
 	if runtime == "" {
@@ -356,17 +383,26 @@ func (p *Pool) prepare(ctx context.Context, spec Spec) (*lambda.Function, *secre
 	}
 	program, err := p.runtimes.Prepare(ctx, runtime, entrypoint, code.Dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("start the handler of %s: %w", spec.TypeName, err)
+		return fmt.Errorf("start the handler of %s: %w", spec.TypeName, err)
 	}
 	if program.Note != "" {
 		p.config.Logger.Warn("the handler runs with another version of its runtime", "type", spec.TypeName, "version", spec.Version, "difference", program.Note)
 	}
-	hide := newSecrets(code.Schema, code.Targets)
-	function, err := lambda.Start(ctx, p.function(spec, code, program, hide))
+	credentials, err := p.config.Credentials(ctx, spec)
 	if err != nil {
-		return nil, nil, fmt.Errorf("start the handler of %s: %w", spec.TypeName, err)
+		return fmt.Errorf("start the handler of %s: get its credentials: %w", spec.TypeName, err)
 	}
-	return function, hide, nil
+	var own []string // those that do not expire are dummies, and words of any text
+	if credentials.CanExpire {
+		e.expires, own = credentials.Expires, []string{credentials.SecretAccessKey, credentials.SessionToken}
+	}
+	e.secrets = newSecrets(code.Schema, code.Targets, own...)
+	config := p.function(spec, code, program, e.secrets)
+	config.Credentials = credentials
+	if e.function, err = lambda.Start(ctx, config); err != nil {
+		return fmt.Errorf("start the handler of %s: %w", spec.TypeName, err)
+	}
+	return nil
 }
 
 // function describes a handler to package lambda.
@@ -388,7 +424,6 @@ func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hi
 		Handler:      program.Handler,
 		Region:       spec.Region,
 		AccountID:    spec.Account,
-		Credentials:  p.config.Credentials(spec),
 		MaxProcesses: p.config.MaxProcesses,
 		InitTimeout:  p.config.InitTimeout,
 		LogGroup:     logGroup(spec),
@@ -434,7 +469,7 @@ func (p *Pool) tend() {
 		}
 		p.mu.Lock()
 		for _, e := range p.entries {
-			if e.uses == 0 && p.config.Now().Sub(e.used) >= p.config.IdleTimeout {
+			if now := p.config.Now(); e.uses == 0 && now.Sub(e.used) >= p.config.IdleTimeout || e.stale(now) {
 				p.drop(e)
 			}
 		}

@@ -18,18 +18,19 @@ const generation = 2 << 20
 // few hundred are remembered.
 type secrets struct {
 	config invoke.RedactorConfig
+	own    []string // of the handler's environment
 
 	mu             sync.RWMutex
 	set            *secret.Set // of recent
 	recent, before *invoke.Redactor
 }
 
-func newSecrets(s *schema.Schema, targets []*schema.Schema) *secrets {
+func newSecrets(s *schema.Schema, targets []*schema.Schema, own ...string) *secrets {
 	byName := map[string]*schema.Schema{}
 	for _, target := range targets {
 		byName[target.TypeName.Value] = target
 	}
-	hide := &secrets{config: invoke.RedactorConfig{Schema: s, Targets: func(name string) *schema.Schema { return byName[name] }}}
+	hide := &secrets{own: own, config: invoke.RedactorConfig{Schema: s, Targets: func(name string) *schema.Schema { return byName[name] }}}
 	hide.rotate()
 	return hide
 }
@@ -38,6 +39,7 @@ func newSecrets(s *schema.Schema, targets []*schema.Schema) *secrets {
 func (s *secrets) rotate() {
 	config := s.config
 	config.Secrets = &secret.Set{}
+	config.Secrets.Add(s.own...)
 	s.set, s.before, s.recent = config.Secrets, s.recent, config.New()
 }
 

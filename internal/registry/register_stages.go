@@ -300,7 +300,7 @@ func cutLines(text string) string {
 func functionOf(row *registrationRow, v *versionRow) FunctionSpec {
 	return FunctionSpec{
 		Account: row.Account, Region: row.Region, Kind: schema.Kind(row.Kind), TypeName: row.TypeName, Version: versionID(v.Version),
-		Package: v.PackageHash, Runtime: v.Runtime, Entrypoint: v.Entrypoint, LogGroup: v.LogGroup,
+		Package: v.PackageHash, Runtime: v.Runtime, Entrypoint: v.Entrypoint, LogGroup: v.LogGroup, Role: v.ExecutionRole,
 	}
 }
 

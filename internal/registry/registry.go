@@ -100,6 +100,7 @@ type FunctionSpec struct {
 	Runtime         string // "provided.al2023", "python3.12"
 	Entrypoint      string
 	LogGroup        string // "" for none of its own
+	Role            string // ARN of the execution role, "" for none
 }
 
 // References resolves dynamic references, as in {{resolve:ssm:/path/to/name:3}}.

@@ -199,7 +199,7 @@ type Version struct {
 func (v *Version) Function() FunctionSpec {
 	return FunctionSpec{
 		Account: v.Account, Region: v.Region, Kind: v.Kind, TypeName: v.SchemaName, Version: v.VersionID,
-		Package: v.Package, Runtime: v.Runtime, Entrypoint: v.Entrypoint, LogGroup: v.LogGroup,
+		Package: v.Package, Runtime: v.Runtime, Entrypoint: v.Entrypoint, LogGroup: v.LogGroup, Role: v.ExecutionRole,
 	}
 }
 
