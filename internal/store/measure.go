@@ -1,0 +1,37 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"os"
+)
+
+// Waiting is how many wake-ups wait for their time or for a worker.
+func (s *Store) Waiting(ctx context.Context) (int64, error) {
+	var waiting int64
+	if err := s.reader.NewRaw("SELECT count(*) FROM wakeups WHERE node = ''").Scan(ctx, &waiting); err != nil {
+		return 0, fmt.Errorf("count wake-ups: %w", s.explain(err))
+	}
+	return waiting, nil
+}
+
+// Size is how much the database occupies, in bytes. Blobs of an SQLite store are files of
+// their own and not among it.
+func (s *Store) Size(ctx context.Context) (int64, error) {
+	if s.IsPostgres() {
+		var size int64
+		if err := s.reader.NewRaw("SELECT pg_database_size(current_database())").Scan(ctx, &size); err != nil {
+			return 0, fmt.Errorf("measure the database: %w", s.explain(err))
+		}
+		return size, nil
+	}
+	var size int64
+	for _, name := range []string{s.file, s.file + "-wal"} {
+		if info, err := os.Stat(name); err == nil {
+			size += info.Size()
+		} else if name == s.file {
+			return 0, fmt.Errorf("measure the database: %w", err)
+		}
+	}
+	return size, nil
+}
