@@ -67,7 +67,11 @@ func (c *CloudFormation) function(ctx context.Context, caller awswire.Caller, na
 		var refusal *awswire.Error
 		switch {
 		case err == nil:
-			return c.handlers.Function(ctx, handlers.Spec(version.Function()))
+			function, err := c.handlers.Function(ctx, handlers.Spec(version.Function()))
+			if err != nil {
+				return nil, err
+			}
+			return reporting{function, c, caller}, nil
 		case !errors.As(err, &refusal):
 			return nil, err
 		}

@@ -70,7 +70,7 @@ func Listen(ctx context.Context, config ServerConfig) (*Server, error) {
 		if address == "" {
 			continue
 		}
-		listener, err := listen(ctx, address, len(config.Keys) > 0)
+		listener, err := listen(ctx, address, config.Keys != nil)
 		var taken *AddressInUseError
 		if i == 1 && config.LambdaOptional && errors.As(err, &taken) {
 			s.notes = append(s.notes, fmt.Sprintf("%s is taken by another program: functions are reached at the main address only", address))

@@ -3,6 +3,8 @@ package local
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -36,7 +38,7 @@ type Config struct {
 	Account, Region string
 
 	// Keys is a key file: a line for each key, ACCESS_KEY_ID SECRET ACCOUNT, "#" begins a
-	// comment. With keys the signatures of requests are checked by them; without, every
+	// comment. With keys the signatures of requests are checked by them; with nil, every
 	// request is served, as that of the account that its access key is the number of.
 	// KeysName is what errors call the file.
 	Keys     []byte
@@ -47,7 +49,7 @@ type Config struct {
 	Hosts []string
 
 	// URL is where handlers reach this CloudFormation. Empty means the host of the latest
-	// request.
+	// request to this machine or to one of Hosts.
 	URL string
 
 	// Version of the program, for whoever asks.
@@ -74,6 +76,8 @@ type CloudFormation struct {
 	console  *console.Console
 	server   *server.Server
 	traces   func(context.Context) error
+
+	endBackground func() // ends what work started beside the store's workers
 
 	mu   sync.Mutex
 	seen string // the URL that the latest request was sent to
@@ -129,18 +133,20 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 	if c.store, err = store.Open(ctx, store.Config{Dir: config.Dir, DSN: config.Database, Logger: config.Logger, Now: config.Now}); err != nil {
 		return err
 	}
-	if err := c.openServices(ctx); err != nil {
+	secrets, err := c.openServices(ctx, verifier != nil)
+	if err != nil {
 		return err
 	}
+	keys := &sessions{services: c.services, checked: verifier != nil, now: config.Now}
 	c.handlers = handlers.New(handlers.Config{
 		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.services},
-		Endpoint: c.url, Logger: config.Logger, Now: config.Now,
+		Endpoint: c.url, Credentials: keys.handler, Logger: config.Logger, Now: config.Now,
 	})
 	c.registry = registry.New(registry.Config{
 		Store: c.store, Packages: packages{c.services}, Functions: functions{c.handlers}, References: references{c.services},
-		Deliveries: deliveries{c.services}, Logger: config.Logger, Now: config.Now,
+		Credentials: keys, Deliveries: deliveries{c.services}, Logger: config.Logger, Now: config.Now,
 	})
-	provider, stop, err := traces(ctx, config.Environ, config.Version)
+	provider, stop, err := traces(ctx, config.Environ, config.Version, config.Logger)
 	if err != nil {
 		return err
 	}
@@ -148,20 +154,21 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 	c.console = console.New(console.Config{
 		Registry: c.registry, Logs: consoleLogs{c.services}, Places: places{c.registry},
 		Default: console.Place{Account: config.Account, Region: config.Region}, Version: config.Version, Now: config.Now, Logger: config.Logger,
+		FormKey: derive(secrets, "forms of the console"),
 	})
 	c.server = server.New(server.Config{
 		Registry: c.registry, Services: c.services, Functions: c.function, Console: c.console,
 		Verifier: verifier, AccountOf: c.accountOf(verifier), Account: config.Account, Region: config.Region,
 		Hosts: config.Hosts, AnyHost: verifier != nil,
-		Healthy: c.healthy, Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
+		Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
 	})
-	return c.store.Work(ctx, c.registry.Workers())
+	return c.work(ctx)
 }
 
 // verifier checks signatures by the key file and by the temporary keys that were given
 // out; it is nil without a file.
 func (c *CloudFormation) verifier() (*awswire.Verifier, error) {
-	if len(c.config.Keys) == 0 {
+	if c.config.Keys == nil {
 		return nil, nil
 	}
 	keys, err := awswire.ParseKeys(bytes.NewReader(c.config.Keys))
@@ -193,23 +200,53 @@ func (c *CloudFormation) accountOf(verifier *awswire.Verifier) func(string) stri
 }
 
 // openServices starts the services around CloudFormation. What they keep secret is sealed
-// with a key beside the data.
-func (c *CloudFormation) openServices(ctx context.Context) error {
-	key, err := awslite.LoadKey(filepath.Join(c.config.Dir, "secrets.key"))
-	if err != nil {
-		return err
+// with the key that is returned, which is kept beside the data.
+func (c *CloudFormation) openServices(ctx context.Context, checked bool) (key []byte, err error) {
+	path := filepath.Join(c.config.Dir, KeyFile)
+	// On PostgreSQL nothing else has made the folder.
+	if err := os.MkdirAll(c.config.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	if key, err = awslite.LoadKey(path); err != nil {
+		return nil, err
 	}
 	hosts := c.config.Hosts
 	if len(hosts) > 0 {
 		hosts = append([]string{"localhost", "s3.localhost"}, hosts...)
 	}
-	c.services, err = awslite.New(ctx, awslite.Config{Store: c.store, Key: key, Account: c.config.Account, S3Hosts: hosts, Logger: c.config.Logger})
-	return err
+	c.services, err = awslite.New(ctx, awslite.Config{Store: c.store, Key: key, Account: c.config.Account, IsolateAccounts: checked, S3Hosts: hosts, Logger: c.config.Logger})
+	var other *awslite.KeyError
+	if errors.As(err, &other) {
+		err = &OtherKeyError{Path: path, Shared: c.store.IsPostgres(), Err: err}
+	}
+	return key, err
+}
+
+// KeyFile is the file in Config.Dir with the key that seals secrets in the store. All
+// servers on one database need the same one.
+const KeyFile = "secrets.key"
+
+// An OtherKeyError says that the secrets of a store are sealed with another key than the
+// one in the folder.
+type OtherKeyError struct {
+	Path   string // of the key file
+	Shared bool   // other servers may have the right key: the store is a PostgreSQL database
+	Err    error  // with the fingerprints of the two keys
+}
+
+func (e *OtherKeyError) Error() string { return e.Path + ": " + e.Err.Error() }
+func (e *OtherKeyError) Unwrap() error { return e.Err }
+
+// derive makes a key for one purpose of the secret that all servers on a database share.
+func derive(secret []byte, purpose string) []byte {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte("formwork: " + purpose))
+	return mac.Sum(nil)
 }
 
 // ServeHTTP answers one request.
 func (c *CloudFormation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if c.config.URL == "" {
+	if c.config.URL == "" && c.server.Own(r.Host) {
 		c.mu.Lock()
 		c.seen = "http://" + r.Host
 		c.mu.Unlock()
@@ -254,6 +291,9 @@ func (c *CloudFormation) Close() error {
 		}
 		if c.store != nil {
 			errs = append(errs, c.store.StopWork())
+		}
+		if c.endBackground != nil {
+			c.endBackground()
 		}
 		if c.handlers != nil {
 			errs = append(errs, c.handlers.Close())

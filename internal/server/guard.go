@@ -43,10 +43,21 @@ func (g guard) refuse(r *http.Request) *awswire.Error {
 // refusePage says why a page of the console is not shown, nil if it is. Nobody signs in
 // there, so it is for this machine only, also where requests of the API are checked.
 func (g guard) refusePage(r *http.Request) *awswire.Error {
-	if ip := net.ParseIP(hostname(r.RemoteAddr)); ip == nil || !ip.IsLoopback() || !g.known(hostname(r.Host)) {
+	ip := net.ParseIP(hostname(r.RemoteAddr))
+	// A proxy on this machine hands on what comes from others, and says so.
+	proxied := r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != ""
+	if ip == nil || !ip.IsLoopback() || proxied || !g.known(hostname(r.Host)) {
 		return awswire.Errorf("AccessDenied", http.StatusForbidden, "the console is for a browser on the machine of the server: open it as http://127.0.0.1 or http://localhost")
 	}
 	return nil
+}
+
+// Own tells whether a Host header stands for this machine or one of the configured hosts
+// itself, not for a bucket below it.
+func (s *Server) Own(host string) bool {
+	name := hostname(host)
+	ip := net.ParseIP(name)
+	return ip != nil && ip.IsLoopback() || strings.EqualFold(name, "localhost") || contains(s.config.Hosts, name)
 }
 
 // known tells whether a host name, without port, stands for this server. Names under

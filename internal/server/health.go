@@ -14,7 +14,8 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 		Status  string `json:"status"` // "ok", or why not
 		Region  string `json:"region"`
 		Account string `json:"account"`
-	}{"formwork", s.config.Version, "ok", s.config.Region, s.config.Account}
+		Auth    bool   `json:"auth"` // signatures are checked
+	}{"formwork", s.config.Version, "ok", s.config.Region, s.config.Account, s.config.Verifier != nil}
 	status := http.StatusOK
 	if s.config.Healthy != nil {
 		if err := s.config.Healthy(r.Context()); err != nil {
