@@ -3,12 +3,15 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"path"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +24,9 @@ import (
 // The variables of a shell that talks to the local CloudFormation. localMarker is read by
 // nobody but cfn: while it is set, cfn refuses to call an AWS that is not on this machine.
 const localMarker = "FORMWORK_ENDPOINT"
+
+// dummySecret is what requests are signed with that nobody checks.
+const dummySecret = "formwork"
 
 type variable struct{ name, value string }
 
@@ -37,14 +43,14 @@ var shells = map[string]struct {
 	"fish": {
 		func(v variable) string { return "set -gx " + v.name + " " + shellQuote(v.value) },
 		func(v variable) string { return "set -e " + v.name },
-		"cfn env | source",
+		"cfn env --shell fish | source",
 	},
 	"powershell": {
 		func(v variable) string {
 			return "$env:" + v.name + " = '" + strings.ReplaceAll(v.value, "'", "''") + "'"
 		},
 		func(v variable) string { return "Remove-Item Env:" + v.name + " -ErrorAction SilentlyContinue" },
-		"cfn env | Out-String | Invoke-Expression",
+		"cfn env --shell powershell | Out-String | Invoke-Expression",
 	},
 	"dotenv": {
 		func(v variable) string { return v.name + "=" + v.value },
@@ -55,8 +61,8 @@ var shells = map[string]struct {
 
 func newEnv(c *console) *cobra.Command {
 	var opts struct {
-		endpoint, region, account, shell string
-		unset                            bool
+		endpoint, region, account, shell, auth string
+		unset                                  bool
 	}
 	cmd := &cobra.Command{
 		Use:   "env",
@@ -64,14 +70,15 @@ func newEnv(c *console) *cobra.Command {
 		Long: `Print the environment variables with which the aws CLI, the SDKs, CDK and cfn itself talk to
 the local CloudFormation of cfn serve instead of AWS. Run what it prints:
 
-  eval "$(cfn env)"            sh, bash, zsh
-  cfn env | source             fish
-  cfn env | Out-String | Invoke-Expression      PowerShell
-  cfn env --shell dotenv >>"$GITHUB_ENV"        GitHub Actions
+  eval "$(cfn env)"                                               sh, bash, zsh
+  cfn env --shell fish | source                                   fish
+  cfn env --shell powershell | Out-String | Invoke-Expression     PowerShell
+  cfn env --shell dotenv >>"$GITHUB_ENV"                          GitHub Actions
 
-The credentials are dummies: the access key is the number of the account to work in. While the
-variables are set, cfn refuses to call an AWS endpoint that is not on this machine.
-cfn env --unset prints what removes them again.`,
+The credentials are dummies: the access key is the number of the account to work in. For a
+server that checks signatures, --auth takes them from its key file. While the variables are set,
+cfn refuses to call an AWS endpoint that is not on this machine. cfn env --unset prints what
+removes them again.`,
 		Example: `  eval "$(cfn env)"
   eval "$(cfn env --account 222222222222 --region eu-central-1)"
   eval "$(cfn env --unset)"`,
@@ -80,7 +87,7 @@ cfn env --unset prints what removes them again.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			name := opts.shell
 			if name == "" {
-				name = shellOf(c.Getenv("SHELL"))
+				name = shellOf(runtime.GOOS, c.Getenv)
 			}
 			shell, known := shells[name]
 			if !known {
@@ -88,13 +95,25 @@ cfn env --unset prints what removes them again.`,
 			}
 			endpoint, err := localURL(opts.endpoint)
 			if err != nil {
-				return usagef("option --endpoint: %s", err)
+				return &usageError{message: "option --endpoint: " + err.Error(), hint: "--endpoint wants the URL that cfn serve told; for a server elsewhere, set AWS_ENDPOINT_URL yourself"}
 			}
-			if !accountNumber.MatchString(opts.account) {
-				return usagef("option --account: want a number of 12 digits, not %q", opts.account)
+			if err := checkPlace(opts.account, opts.region); err != nil {
+				return err
 			}
 			variables := localVariables(endpoint, opts.region, opts.account)
+			if opts.auth != "" {
+				account := ""
+				if cmd.Flags().Changed("account") {
+					account = opts.account
+				}
+				if variables, err = c.keyed(variables, opts.auth, account); err != nil {
+					return err
+				}
+			}
 			if c.format == "json" {
+				if opts.unset {
+					return usagef("option --unset: not allowed with --format json")
+				}
 				object := map[string]string{}
 				for _, v := range variables {
 					object[v.name] = v.value
@@ -111,8 +130,8 @@ cfn env --unset prints what removes them again.`,
 			if c.Terminal.Stdout && !opts.unset {
 				c.notef("# to set them in this shell: %s\n", shell.hint)
 			}
-			if _, err := askHealth(cmd.Context(), endpoint); err != nil && !opts.unset {
-				c.notef("# nobody answers at %s yet: start the local CloudFormation with cfn serve\n", endpoint)
+			if !opts.unset {
+				c.noteServer(cmd.Context(), endpoint, opts.auth != "")
 			}
 			return nil
 		},
@@ -121,6 +140,7 @@ cfn env --unset prints what removes them again.`,
 	flags.StringVar(&opts.endpoint, "endpoint", "http://"+defaultServeAddress, "the `URL` that cfn serve told")
 	flags.StringVar(&opts.region, "region", invoke.DefaultRegion, "the `NAME` of the region to work in")
 	flags.StringVar(&opts.account, "account", lambda.DefaultAccountID, "the `NUMBER` of the account to work in")
+	flags.StringVar(&opts.auth, "auth", "", "take the credentials from the key `FILE` of the server")
 	flags.StringVar(&opts.shell, "shell", "", "the `NAME` of the shell to write for: sh, fish, powershell or dotenv (default: that of $SHELL)")
 	flags.BoolVar(&opts.unset, "unset", false, "print what removes the variables")
 	c.formatFlag(cmd, "text", "json")
@@ -129,12 +149,65 @@ cfn env --unset prints what removes them again.`,
 
 var accountNumber = regexp.MustCompile(`^[0-9]{12}$`)
 
+// checkPlace checks --account and --region.
+func checkPlace(account, region string) error {
+	switch {
+	case !accountNumber.MatchString(account):
+		return usagef("option --account: want a number of 12 digits, not %q", account)
+	case !regionName.MatchString(region):
+		return usagef("option --region: want the name of a region, like eu-west-1, not %q", region)
+	}
+	return nil
+}
+
+// keyed is variables with a key of a key file for the dummy; account "" takes the first.
+func (c *console) keyed(variables []variable, file, account string) ([]variable, error) {
+	keys, err := c.keyFile(file)
+	if err != nil {
+		return nil, err
+	}
+	key, err := keyOf(keys, file, account)
+	if err != nil {
+		return nil, err
+	}
+	return withKey(variables, key), nil
+}
+
+// withKey is variables with another key.
+func withKey(variables []variable, key accessKey) []variable {
+	out := slices.Clone(variables)
+	for i := range out {
+		switch out[i].name {
+		case "AWS_ACCESS_KEY_ID":
+			out[i].value = key.id
+		case "AWS_SECRET_ACCESS_KEY":
+			out[i].value = key.secret
+		}
+	}
+	return out
+}
+
+// noteServer tells what keeps the variables from working.
+func (c *console) noteServer(ctx context.Context, endpoint string, keyed bool) {
+	state, err := askHealth(ctx, endpoint)
+	var foreign *foreignError
+	switch {
+	case errors.As(err, &foreign):
+		c.notef("# %s: start the local CloudFormation at another address, cfn serve --address HOST:PORT, and name it with --endpoint\n", err)
+	case err != nil:
+		c.notef("# nobody answers at %s yet: start the local CloudFormation with cfn serve\n", endpoint)
+	case state.Auth && !keyed:
+		c.notef("# the server at %s checks signatures, and takes no dummies: cfn env --auth FILE writes a key of its key file\n", endpoint)
+	}
+}
+
 // localVariables are the variables for one account and region of the server at endpoint.
 func localVariables(endpoint, region, account string) []variable {
 	return []variable{
 		{"AWS_ENDPOINT_URL", endpoint},
 		{"AWS_ACCESS_KEY_ID", account},
-		{"AWS_SECRET_ACCESS_KEY", "formwork"},
+		{"AWS_SECRET_ACCESS_KEY", dummySecret},
+		{"AWS_SESSION_TOKEN", ""}, // one that was there belongs to another key
 		{"AWS_REGION", region},
 		{"AWS_DEFAULT_REGION", region},
 		{"AWS_EC2_METADATA_DISABLED", "true"},
@@ -142,10 +215,15 @@ func localVariables(endpoint, region, account string) []variable {
 	}
 }
 
-// shellOf names the shell that $SHELL is a path of.
-func shellOf(program string) string {
-	if path.Base(program) == "fish" {
+// shellOf names the shell that $SHELL is a path of. Windows has none but where a port of
+// a Unix shell sets it.
+func shellOf(system string, getenv func(string) string) string {
+	program := getenv("SHELL")
+	switch name := path.Base(strings.ReplaceAll(program, `\`, "/")); {
+	case name == "fish":
 		return "fish"
+	case name == "pwsh", program == "" && system == "windows":
+		return "powershell"
 	}
 	return "sh"
 }
@@ -161,13 +239,14 @@ func shellQuote(s string) string {
 // localURL checks the address of a server on this machine.
 func localURL(s string) (string, error) {
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" ||
+		u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return "", fmt.Errorf("want a URL like http://%s, not %q", defaultServeAddress, s)
 	}
 	if host := u.Hostname(); host != "localhost" && !strings.HasSuffix(host, ".localhost") && !net.ParseIP(host).IsLoopback() {
 		return "", fmt.Errorf("%s is not on this machine", host)
 	}
-	return strings.TrimSuffix(s, "/"), nil
+	return u.Scheme + "://" + u.Host, nil
 }
 
 // health is what the server says of itself at /healthz.
@@ -176,7 +255,13 @@ type health struct {
 	Version string `json:"version"`
 	Region  string `json:"region"`
 	Account string `json:"account"`
+	Auth    bool   `json:"auth"`
 }
+
+// A foreignError says that something else answers than a server of ours.
+type foreignError struct{ endpoint string }
+
+func (e *foreignError) Error() string { return "what answers at " + e.endpoint + " is no cfn serve" }
 
 // askHealth asks a server whether it is one of ours.
 func askHealth(ctx context.Context, endpoint string) (*health, error) {
@@ -194,7 +279,7 @@ func askHealth(ctx context.Context, endpoint string) (*health, error) {
 	defer response.Body.Close()
 	var h health
 	if err := json.NewDecoder(http.MaxBytesReader(nil, response.Body, 1<<16)).Decode(&h); err != nil || h.Product != "formwork" {
-		return nil, fmt.Errorf("what answers at %s is no cfn serve", endpoint)
+		return nil, &foreignError{endpoint}
 	}
 	return &h, nil
 }

@@ -11,12 +11,14 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/local"
 )
 
@@ -61,8 +63,14 @@ OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
 		Annotations: map[string]string{"log": "none"},
 		RunE: func(cmd *cobra.Command, command []string) error {
 			set := cmd.Flags().Changed
-			if !accountNumber.MatchString(opts.account) {
-				return usagef("option --account: want a number of 12 digits, not %q", opts.account)
+			if err := checkPlace(opts.account, opts.region); err != nil {
+				return err
+			}
+			if len(command) == 0 && cmd.ArgsLenAtDash() == 0 {
+				return usagef("a COMMAND is missing behind --")
+			}
+			if opts.database != "" && !strings.HasPrefix(opts.database, "postgres://") && !strings.HasPrefix(opts.database, "postgresql://") {
+				return usagef("option --database: want postgres://USER@HOST/DATABASE") // it may hold a password
 			}
 			if opts.temporary && (opts.data != "" || opts.database != "") {
 				return usagef("option --temporary: not allowed with --data or --database")
@@ -91,14 +99,18 @@ OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
 				config.Dir = dir
 			}
 			if opts.auth != "" {
-				keys, err := os.ReadFile(c.path(opts.auth))
+				keys, err := c.keyFile(opts.auth)
 				if err != nil {
-					return withHint(fmt.Errorf("--auth: %w", err), "a key file has one line for each key: ACCESS_KEY_ID SECRET_ACCESS_KEY ACCOUNT")
+					return err
 				}
 				config.Keys, config.KeysName = keys, opts.auth
 			}
 			if len(command) > 0 {
-				return c.serveCommand(cmd.Context(), config, command)
+				account := opts.account
+				if !set("account") {
+					account = ""
+				}
+				return c.serveCommand(cmd.Context(), config, account, command)
 			}
 			return c.serve(cmd.Context(), config)
 		},
@@ -153,11 +165,14 @@ func (c *console) serve(ctx context.Context, config local.ServerConfig) error {
 			c.printf("  functions %s\n", server.LambdaURL())
 		}
 		c.printf("  data      %s\n", kept)
-		env := `eval "$(cfn env)"`
+		env := "cfn env"
 		if server.URL() != "http://"+defaultServeAddress {
-			env = `eval "$(cfn env --endpoint ` + server.URL() + `)"`
+			env += " --endpoint " + server.URL()
 		}
-		c.printf("In another terminal: %s\nCtrl-C ends it.\n", env)
+		if config.Keys != nil {
+			env += " --auth " + shellQuote(config.KeysName)
+		}
+		c.printf("In another terminal: eval \"$(%s)\"\nCtrl-C ends it.\n", env)
 	}
 	if err := server.Serve(ctx); err != nil {
 		return err
@@ -166,8 +181,19 @@ func (c *console) serve(ctx context.Context, config local.ServerConfig) error {
 	return nil
 }
 
-// serveCommand runs a command with the server beside it.
-func (c *console) serveCommand(ctx context.Context, config local.ServerConfig, args []string) error {
+// serveCommand runs a command with the server beside it, as an account; "" means that of
+// the server, or of the first key.
+func (c *console) serveCommand(ctx context.Context, config local.ServerConfig, account string, args []string) error {
+	program, err := c.program(args[0])
+	if err != nil {
+		return err
+	}
+	who := accessKey{config.Account, dummySecret}
+	if config.Keys != nil {
+		if who, err = keyOf(config.Keys, config.KeysName, account); err != nil {
+			return err
+		}
+	}
 	server, err := local.Listen(ctx, config)
 	if err != nil {
 		return serveHint(err)
@@ -177,14 +203,25 @@ func (c *console) serveCommand(ctx context.Context, config local.ServerConfig, a
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(serving) }()
 
-	command := exec.CommandContext(ctx, args[0], args[1:]...)
+	command := exec.CommandContext(ctx, program, args[1:]...)
+	command.Args[0] = args[0]
 	command.Dir, command.Stdin, command.Stdout, command.Stderr = c.Dir, c.Stdin, c.screen, c.Stderr
 	command.Env = slices.Clone(c.Environ)
-	for _, v := range localVariables(server.URL(), config.Region, config.Account) {
+	for _, v := range withKey(localVariables(server.URL(), config.Region, config.Account), who) {
 		command.Env = append(command.Env, v.name+"="+v.value)
 	}
-	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
-	command.WaitDelay = 10 * time.Second
+	command.Cancel = func() error {
+		switch {
+		case errors.Is(context.Cause(ctx), errTerminated):
+			return command.Process.Signal(syscall.SIGTERM)
+		case c.Terminal.Stdin:
+			return nil // the terminal has told it, too
+		}
+		return command.Process.Signal(os.Interrupt)
+	}
+	if !c.Terminal.Stdin { // a person may see that a COMMAND does not end, and do something
+		command.WaitDelay = 10 * time.Second
+	}
 	err = command.Run()
 	end()
 	if serveErr := <-served; serveErr != nil {
@@ -194,12 +231,34 @@ func (c *console) serveCommand(ctx context.Context, config local.ServerConfig, a
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &exit) && exit.ExitCode() > 0:
+	case errors.As(err, &exit) && exit.ExitCode() >= 0:
 		return &exitError{code: exit.ExitCode()}
+	case errors.As(err, &exit): // by a signal, which shells count from 128
+		return &exitError{code: killedCode(exit.ProcessState), message: fmt.Sprintf("%s: %s", args[0], exit.ProcessState)}
 	case err != nil:
 		return fmt.Errorf("run %s: %w", args[0], err)
 	}
 	return nil
+}
+
+// program finds the program of a command before anything is started for it.
+func (c *console) program(name string) (string, error) {
+	if strings.ContainsRune(name, '/') || strings.ContainsRune(name, filepath.Separator) {
+		name = c.path(name)
+	}
+	found, err := exec.LookPath(name)
+	if err != nil {
+		return "", withHint(fmt.Errorf("run %w", bare(errors.Unwrap(err), name)), "behind -- stands a program and its arguments; a line for the shell is run with cfn serve -- sh -c '…'")
+	}
+	return found, nil
+}
+
+// killedCode is the exit code of a process that a signal has ended, as shells count it.
+func killedCode(state *os.ProcessState) int {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return exitFailure
 }
 
 // serverLog is where the server tells what happens: the error stream, warnings only unless
@@ -251,13 +310,19 @@ func (c *console) dataFolder(given string) (string, error) {
 func serveHint(err error) error {
 	var open *local.ExposedError
 	var taken *local.AddressInUseError
+	var key *local.OtherKeyError
+	var locked *store.LockedError
 	switch {
+	case errors.As(err, &locked):
+		return withHint(err, "--data DIR names another folder, --temporary needs none")
+	case errors.As(err, &key) && key.Shared:
+		return withHint(err, "copy %s from the data folder of a server that works on this database to %s", local.KeyFile, key.Path)
+	case errors.As(err, &key):
+		return withHint(err, "put the %s back that was made with this folder, or begin with another folder: --data DIR", local.KeyFile)
 	case errors.As(err, &open):
 		return withHint(err, "listen on %s, or check signatures with --auth FILE", defaultServeAddress)
 	case errors.As(err, &taken):
 		return withHint(err, "end the program that has it, or listen elsewhere: --address 127.0.0.1:0 takes any free port")
-	case strings.Contains(err.Error(), "postgres"):
-		return withHint(err, "--database wants postgres://USER@HOST/DATABASE; without it, the state is kept in a file")
 	}
 	return err
 }
