@@ -40,6 +40,26 @@ func (g guard) refuse(r *http.Request) *awswire.Error {
 	return nil
 }
 
+// refuseBrowser says why a request of the API is not served that a browser sends by itself,
+// nil if it is no such one. A page can make a browser send any request that needs no header
+// of its own, such as for a picture, and to a host that was named with --host without
+// saying whose page it was. It cannot make it sign one. What looks presigned is served as
+// far as it reads from S3: downloads are what presigned URLs are for.
+func refuseBrowser(r *http.Request, service string) *awswire.Error {
+	browser := r.Header.Get("Sec-Fetch-Mode") != "" || strings.HasPrefix(r.UserAgent(), "Mozilla/")
+	reads := service == "s3" && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+	if !browser || r.Header.Get("Authorization") != "" || reads && signed(r) {
+		return nil
+	}
+	return awswire.Errorf("AccessDenied", http.StatusForbidden, "unsigned requests of a browser are not served; the console is at /_cfn/")
+}
+
+// signed tells whether a request has a credential, valid or not.
+func signed(r *http.Request) bool {
+	query := r.URL.Query()
+	return r.Header.Get("Authorization") != "" || query.Has("X-Amz-Credential") || query.Has("AWSAccessKeyId")
+}
+
 // refusePage says why a page of the console is not shown, nil if it is. Nobody signs in
 // there, so it is for this machine only, also where requests of the API are checked.
 func (g guard) refusePage(r *http.Request) *awswire.Error {

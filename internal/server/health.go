@@ -1,9 +1,33 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
+	"net"
 	"net/http"
+	"sync"
+	"time"
 )
+
+// A checkup looks whether the server can work, at most once in a second, however many ask.
+type checkup struct {
+	mu   sync.Mutex
+	last time.Time
+	err  error
+}
+
+func (c *checkup) state(now time.Time, look func(context.Context) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if look == nil || !c.last.IsZero() && now.Sub(c.last) < time.Second && !now.Before(c.last) {
+		return c.err
+	}
+	// Not the context of whoever asks: others hear the answer, too.
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	c.last, c.err = now, look(ctx)
+	return c.err
+}
 
 // health answers whether the server can work: 200, or 503 with the reason. Clients of ours
 // know by the product that they talk to a local CloudFormation.
@@ -17,10 +41,12 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 		Auth    bool   `json:"auth"` // signatures are checked
 	}{"formwork", s.config.Version, "ok", s.config.Region, s.config.Account, s.config.Verifier != nil}
 	status := http.StatusOK
-	if s.config.Healthy != nil {
-		if err := s.config.Healthy(r.Context()); err != nil {
-			status, state.Status = http.StatusServiceUnavailable, err.Error()
+	if err := s.checkup.state(s.config.Now(), s.config.Healthy); err != nil {
+		status, state.Status = http.StatusServiceUnavailable, "the store does not work; the log of the server says why"
+		if ip := net.ParseIP(hostname(r.RemoteAddr)); ip != nil && ip.IsLoopback() {
+			state.Status = err.Error() // names hosts and folders
 		}
+		s.config.Logger.Warn("the server cannot work", "error", err)
 	}
 	body, err := json.Marshal(state)
 	if err != nil {

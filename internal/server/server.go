@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -79,6 +80,7 @@ type Server struct {
 	tracer  trace.Tracer
 	lambda  *lambda.Handler
 	tables  map[string]*awswire.Table // by the name in the credential scope
+	checkup checkup
 }
 
 // New returns the server. It holds no resources; those of its parts are theirs.
@@ -121,10 +123,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer.Header().Set("Server", "formwork/"+s.config.Version)
+	r.Body = watchBody(w, r.Body)
 	switch {
-	case r.URL.Path == "/healthz":
+	case r.URL.Path == "/healthz" && s.forUs(r):
 		s.health(answer, r)
-	case r.URL.Path == "/metrics":
+	case r.URL.Path == "/metrics" && s.forUs(r):
 		s.metrics.handler().ServeHTTP(answer, r)
 	case isConsole(r.URL.Path) && s.config.Console != nil:
 		if err := s.guard.refusePage(r); err != nil {
@@ -139,10 +142,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// forUs tells a request for a page of our own from one for a bucket or an object that has
+// the name of the page.
+func (s *Server) forUs(r *http.Request) bool {
+	ip := net.ParseIP(hostname(r.Host))
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && !signed(r) && (s.Own(r.Host) || ip != nil && s.config.AnyHost)
+}
+
 // wantsPage tells a person with a browser, who typed the address, from an S3 client that
 // lists its buckets: clients of AWS sign or at least do not ask for HTML first.
 func wantsPage(r *http.Request) bool {
-	return r.Method == http.MethodGet && r.Header.Get("Authorization") == "" && r.URL.RawQuery == "" &&
+	return r.Method == http.MethodGet && !signed(r) && r.URL.RawQuery == "" &&
 		strings.HasPrefix(r.Header.Get("Accept"), "text/html")
 }
 
@@ -152,6 +162,9 @@ func (s *Server) api(w *answer, r *http.Request, id string) {
 	service, caller, err := awswire.Identify(r, awswire.Defaults{
 		Account: s.config.Account, Region: s.config.Region, AccountOf: s.config.AccountOf, NewID: func() string { return id },
 	})
+	if refusal := refuseBrowser(r, service); err == nil && refusal != nil {
+		err = refusal
+	}
 	if err == nil && s.config.Verifier != nil {
 		err = s.config.Verifier.Verify(r)
 	}
