@@ -66,11 +66,11 @@ func (c *console) serviceError(err error) error {
 	case err == nil, errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &missing) && missing.What == "region":
-		return withHint(errors.New("no region is configured"), `name one with --region, for example --region us-east-1, or set AWS_REGION, or run "aws configure"`)
+		return withHint(errors.New("no region is configured"), `name one with --region, for example --region us-east-1, or set AWS_REGION, or run "aws configure"; without AWS, run cfn serve and set what cfn env says: eval "$(cfn env)"`)
 	case errors.As(err, &missing):
 		c.logger.Debug("No credentials", "error", missing.Err)
 		return withHint(errors.New("no AWS credentials are configured"),
-			`"aws configure" or "aws sso login" provide them, --profile names a profile, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY hold them; without AWS, "cfn serve" is a CloudFormation on this machine`)
+			`"aws configure" or "aws sso login" provide them, --profile names a profile, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY hold them; without AWS, run cfn serve and set what cfn env says: eval "$(cfn env)"`)
 	case errors.As(err, &unreachable):
 		c.logger.Debug("Unreachable", "error", unreachable.Err)
 		return withHint(err, "cfn serve starts a CloudFormation on this machine; without --endpoint-url and AWS_ENDPOINT_URL, AWS is called")

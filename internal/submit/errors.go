@@ -35,7 +35,7 @@ var remedies = []struct {
 	{[]string{"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"},
 		"the bucket is in another region: name one of the region in which the extension is registered"},
 	{[]string{"NoSuchBucket"}, "create the bucket first, or leave --s3-bucket out"},
-	{[]string{"TypeNotFoundException"}, "cfn types list shows the types of the account in this region; another kind is named with --type, another region with --region"},
+	{[]string{"TypeNotFoundException"}, "cfn types list shows the types of the account in this region, and cfn types versions the versions of one; another kind is named with --type, another region with --region"},
 	{[]string{"TokenAlreadyExistsException"}, "try again: the next request gets a token of its own"},
 }
 
