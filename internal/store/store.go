@@ -18,7 +18,8 @@ import (
 // Config says where a store is. Either Dir or DSN must be set.
 type Config struct {
 	// Dir is the folder of an SQLite store: formwork.db, blobs and lock. It is made,
-	// readable by its owner only, when it does not exist. A PostgreSQL store needs none.
+	// readable by its owner only, when it does not exist; those in it are so in any folder.
+	// A PostgreSQL store needs none.
 	Dir string
 
 	// DSN is the URL of a PostgreSQL database (postgres://…), and then Dir is not used.
@@ -191,6 +192,10 @@ func (s *Store) openSQLite(ctx context.Context) error {
 		return err
 	}
 	s.file = filepath.Join(dir, "formwork.db")
+	blobs := filepath.Join(dir, "blobs")
+	if err := s.makePrivate(s.file, blobs); err != nil {
+		return err
+	}
 	if s.writer, s.reader, err = openSQLiteFile(s.file); err != nil {
 		return err
 	}
@@ -200,7 +205,7 @@ func (s *Store) openSQLite(ctx context.Context) error {
 	if err := s.reclaimAll(ctx); err != nil {
 		return err
 	}
-	s.blobs, err = newFileBlobs(s, filepath.Join(dir, "blobs"))
+	s.blobs, err = newFileBlobs(s, blobs)
 	return err
 }
 
