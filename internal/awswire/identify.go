@@ -2,13 +2,13 @@ package awswire
 
 import (
 	"bytes"
-	"crypto/rand"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 // Defaults are what Identify says where the request says nothing.
@@ -61,7 +61,7 @@ func Identify(r *http.Request, d Defaults) (service string, caller Caller, err e
 	if d.NewID != nil {
 		caller.RequestID = d.NewID()
 	} else {
-		caller.RequestID = newUUID()
+		caller.RequestID = uuid.NewString()
 	}
 	scope, signed, err := credentialOf(r)
 	if err == nil && signed {
@@ -140,15 +140,6 @@ func (rc readCloser) Close() error {
 		return nil
 	}
 	return rc.body.Close()
-}
-
-// newUUID makes a random UUID, version 4.
-func newUUID() string {
-	var b [16]byte
-	rand.Read(b[:]) // it never fails
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // ProtocolOf is the protocol in which a service, by its signing name, is refused: the

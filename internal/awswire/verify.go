@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -48,6 +49,11 @@ type Verifier struct {
 	// MaxBody bounds, in bytes, the bodies of services other than S3, which must be read
 	// whole before their signature can be checked. Zero means 16 MiB.
 	MaxBody int64
+	// Hosts are the names that proxies before this server are called by. A signature is
+	// good for X-Forwarded-Host, which anybody can send, where it is one of them, with any
+	// port. A name that begins with a dot stands for all names below it, as buckets have
+	// them. Nil means that the header is never looked at.
+	Hosts []string
 }
 
 // AccountOf gives the account of a key in Keys, "" for any other. It fits Defaults.
@@ -108,7 +114,7 @@ func (v *Verifier) verify(r *http.Request, c credential) error {
 		return err
 	}
 	if c.algorithm == algorithmV2 {
-		return verifyV2(r, c, key.Secret, now)
+		return v.verifyV2(r, c, key.Secret, now)
 	}
 	at, err := v.checkTime(r, c, now)
 	if err != nil {
@@ -122,7 +128,7 @@ func (v *Verifier) verify(r *http.Request, c credential) error {
 		return err
 	}
 	signer := newSigner(key.Secret, c, at)
-	if !signer.signed(r, c, payload) {
+	if !signer.signed(r, c, payload, v.hosts(r)) {
 		return errMismatch(c)
 	}
 	if c.service == "s3" {
@@ -342,11 +348,11 @@ func (s *signer) sign(algorithm, rest string) string {
 // signed tells whether the signature is that of the request. Clients and the proxies
 // before us do not agree on how a path is escaped and what the host is called; each of
 // the readings is the same request, so any of them will do.
-func (s *signer) signed(r *http.Request, c credential, payload string) bool {
+func (s *signer) signed(r *http.Request, c credential, payload string, hosts []string) bool {
 	query := canonicalQuery(r.URL.RawQuery, c.presigned)
 	ok := false
 	for _, path := range canonicalPaths(r.URL, c.service == "s3") {
-		for _, host := range hosts(r) {
+		for _, host := range hosts {
 			canonical := strings.Join([]string{
 				r.Method, path, query, canonicalHeaders(r, host, c.signedHeaders), strings.Join(c.signedHeaders, ";"), payload,
 			}, "\n")
@@ -456,12 +462,13 @@ func tidy(path string) string {
 }
 
 // hosts are the names that the client may have had for this host: the one in the request,
-// the same without the port that its scheme has anyway, and the one that a proxy before us
-// was called by. A signature for another of them is a signature for this request.
-func hosts(r *http.Request) []string {
+// the one that a known proxy before us was called by, and each without the port that its
+// scheme has anyway. A signature for another of them is a signature for this request.
+func (v *Verifier) hosts(r *http.Request) []string {
 	hosts := []string{r.Host}
-	if forwarded, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Host"), ","); strings.TrimSpace(forwarded) != "" {
-		hosts = append(hosts, strings.TrimSpace(forwarded))
+	forwarded, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Host"), ",")
+	if forwarded = strings.TrimSpace(forwarded); v.knowsHost(forwarded) {
+		hosts = append(hosts, forwarded)
 	}
 	for _, host := range slices.Clone(hosts) {
 		for _, port := range []string{":80", ":443"} {
@@ -471,6 +478,18 @@ func hosts(r *http.Request) []string {
 		}
 	}
 	return hosts
+}
+
+// knowsHost tells whether a host, with a port or without, is one of Hosts.
+func (v *Verifier) knowsHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	return host != "" && slices.ContainsFunc(v.Hosts, func(known string) bool {
+		known = strings.ToLower(known)
+		return host == known || strings.HasPrefix(known, ".") && strings.HasSuffix(host, known)
+	})
 }
 
 // canonicalHeaders are the signed headers, one on a line.

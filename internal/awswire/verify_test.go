@@ -340,9 +340,14 @@ func TestPresigned(t *testing.T) {
 		}
 		return raw(t, "GET", u.RequestURI(), u.Host, nil, nil)
 	}
+	forwarded := func(r *http.Request) {
+		r.Header.Set("X-Forwarded-Host", r.Host+", 10.0.0.2")
+		r.Host = "10.0.0.1:80"
+	}
 	for _, test := range []struct {
 		name   string
 		shift  time.Duration
+		hosts  []string
 		change func(*http.Request)
 		code   string
 		status int
@@ -369,9 +374,13 @@ func TestPresigned(t *testing.T) {
 			r.URL.RawQuery = strings.Replace(r.URL.RawQuery, "X-Amz-Signature", "X-Other", 1)
 		}, code: "AuthorizationQueryParametersError", status: 400, text: "X-Amz-Signature is missing"},
 		{name: "another key", change: func(r *http.Request) { r.URL.Path = "/bucket/other"; r.URL.RawPath = "" }, code: "SignatureDoesNotMatch", status: 403},
-		{name: "behind a proxy", change: func(r *http.Request) { r.Header.Set("X-Forwarded-Host", r.Host); r.Host = "10.0.0.1:80" }},
+		{name: "behind a proxy", hosts: []string{"other", "BUCKET.localhost"}, change: forwarded},
+		{name: "behind a proxy, any bucket", hosts: []string{".localhost"}, change: forwarded},
+		{name: "behind an unknown proxy", hosts: []string{"localhost", "et.localhost", ".bucket.localhost"}, change: forwarded, code: "SignatureDoesNotMatch", status: 403},
+		{name: "a host that a client makes up", change: forwarded, code: "SignatureDoesNotMatch", status: 403},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			verifier.Hosts = test.hosts
 			now = time.Now().UTC()
 			r := presigned()
 			now = now.Add(test.shift)
@@ -413,6 +422,10 @@ func TestPresignedByBoto(t *testing.T) {
 			method: "PUT", target: "/b/a?AWSAccessKeyId=AKIAGOOD&Signature=o18iD%2F9mA3hVmXMTtk1%2Ftg5c4IA%3D&content-type=text%2Fplain&x-amz-meta-a=b&Expires=1795207720",
 			headers: map[string]string{"Content-Type": "text/html"}, code: "SignatureDoesNotMatch",
 		},
+		{
+			method: "PUT", target: "/b/a?AWSAccessKeyId=AKIAGOOD&Signature=o18iD%2F9mA3hVmXMTtk1%2Ftg5c4IA%3D&content-type=text%2Fplain&x-amz-meta-a=b&Expires=1795207720",
+			headers: map[string]string{"Content-Type": "text/plain", "X-Amz-Meta-A": "another"}, code: "SignatureDoesNotMatch",
+		},
 		{method: "GET", target: "/c/a%20b/%2B%C3%BC~?AWSAccessKeyId=AKIAGOOD&Signature=urJBaMJKKe0FErtjjsYKNAkCjig%3D&Expires=1795207720", code: "SignatureDoesNotMatch"},
 		{method: "GET", target: "/b/a%20b/%2B%C3%BC~?AWSAccessKeyId=AKIAGOOD&Signature=urJBaMJKKe0FErtjjsYKNAkCjig%3D&Expires=1795207721", code: "SignatureDoesNotMatch"},
 		{method: "GET", target: "/b/a%20b/%2B%C3%BC~?AWSAccessKeyId=AKIAGOOD&Signature=urJBaMJKKe0FErtjjsYKNAkCjig%3D&Expires=1795207720", late: time.Hour, code: "AccessDenied"},
@@ -420,14 +433,44 @@ func TestPresignedByBoto(t *testing.T) {
 		{method: "GET", target: "/b/a%20b/%2B%C3%BC~?AWSAccessKeyId=AKIANONE&Signature=urJBaMJKKe0FErtjjsYKNAkCjig%3D&Expires=1795207720", code: "InvalidAccessKeyId"},
 		{method: "GET", target: "/b/a%20b/%2B%C3%BC~?AWSAccessKeyId=AKIAGOOD&Expires=1795207720", code: "AccessDenied"},
 	} {
-		verifier := &awswire.Verifier{
-			Keys: map[string]awswire.Key{"AKIAGOOD": {Secret: "right"}},
-			Now:  func() time.Time { return time.Unix(1795207700, 0).Add(test.late) },
-		}
+		verifier := botoVerifier(test.late)
 		err := verifier.Verify(raw(t, test.method, test.target, "127.0.0.1:46711", test.headers, nil))
 		var refused *awswire.Error
 		if test.code == "" && err != nil || test.code != "" && (!errors.As(err, &refused) || refused.Code != test.code) {
 			t.Errorf("%s %s: %v, want %q", test.method, test.target, err, test.code)
+		}
+	}
+}
+
+func botoVerifier(late time.Duration) *awswire.Verifier {
+	return &awswire.Verifier{
+		Keys: map[string]awswire.Key{"AKIAGOOD": {Secret: "right"}},
+		Now:  func() time.Time { return time.Unix(1795207700, 0).Add(late) },
+	}
+}
+
+// TestPresignedV2CoversWhatItIsFor: what can be added to a URL makes no other operation of
+// the one that it was made for.
+func TestPresignedV2CoversWhatItIsFor(t *testing.T) {
+	for _, test := range []struct{ more, code string }{
+		{"&max-keys=3", ""},               // boto3 does not sign it
+		{"&acl", "SignatureDoesNotMatch"}, // Version 2 signs it
+		{"&encryption", "AccessDenied"},   // and is older than the others
+		{"&ownershipControls", "AccessDenied"},
+		{"&publicAccessBlock", "AccessDenied"},
+		{"&policyStatus", "AccessDenied"},
+		{"&attributes", "AccessDenied"},
+		{"&legal-hold=", "AccessDenied"},
+		{"&what-comes-next", "AccessDenied"},
+		{"&X-Amz-Acl=public-read", "AccessDenied"},
+		{"&x-amz-acl=public-read", "SignatureDoesNotMatch"},
+		{"&response-content-type=text%2Fhtml", "SignatureDoesNotMatch"},
+	} {
+		target := "/b?list-type=2&prefix=x&encoding-type=url&AWSAccessKeyId=AKIAGOOD&Signature=51DLcqcyYah8b5ZygL6kIuazr9Q%3D&Expires=1795207720" + test.more
+		err := botoVerifier(0).Verify(raw(t, "GET", target, "127.0.0.1:46711", nil, nil))
+		var refused *awswire.Error
+		if test.code == "" && err != nil || test.code != "" && (!errors.As(err, &refused) || refused.Code != test.code || refused.Status != http.StatusForbidden) {
+			t.Errorf("%s: %v, want %q", test.more, err, test.code)
 		}
 	}
 }

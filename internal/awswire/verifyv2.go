@@ -35,9 +35,34 @@ var subresources = []string{
 	"versionId", "versioning", "versions", "website",
 }
 
+// uncovered are the parameters that Signature Version 2 leaves out and that boto3 sends all
+// the same: they say what a list gives, and choose no operation.
+var uncovered = []string{
+	"bucket-region", "continuation-token", "delimiter", "encoding-type", "fetch-owner", "key-marker", "list-type", "marker", "max-buckets",
+	"max-keys", "max-parts", "max-uploads", "part-number-marker", "prefix", "start-after", "upload-id-marker", "version-id-marker",
+}
+
+// authentication are the parameters that are the signature, or come into it as headers.
+var authentication = []string{"AWSAccessKeyId", "Expires", "Signature", "content-md5", "content-type"}
+
+// checkCovered refuses what anybody could have added to a URL: the subresources that
+// Signature Version 2 is too old to know, such as encryption, make another operation of it.
+func checkCovered(query url.Values) error {
+	for _, name := range sortedKeys(query) {
+		if !slices.Contains(subresources, name) && !slices.Contains(uncovered, name) && !slices.Contains(authentication, name) && !strings.HasPrefix(name, "x-amz-") {
+			return Errorf("AccessDenied", http.StatusForbidden,
+				"Signature Version 2 does not cover the parameter %s of the query. Presign this request with Signature Version 4.", shorten(name))
+		}
+	}
+	return nil
+}
+
 // verifyV2 checks a URL presigned with Signature Version 2, and gives its request a Body.
-func verifyV2(r *http.Request, c credential, secret string, now time.Time) error {
+func (v *Verifier) verifyV2(r *http.Request, c credential, secret string, now time.Time) error {
 	query := r.URL.Query()
+	if err := checkCovered(query); err != nil {
+		return err
+	}
 	seconds, err := strconv.ParseInt(query.Get("Expires"), 10, 64)
 	if err != nil {
 		return Errorf("AccessDenied", http.StatusForbidden, "Invalid date (should be seconds since epoch): %s", shorten(query.Get("Expires")))
@@ -50,7 +75,7 @@ func verifyV2(r *http.Request, c credential, secret string, now time.Time) error
 	rest := strings.Join(head, "\n") + "\n" + amzHeaders(r, query)
 	path := r.URL.EscapedPath()
 	resources := []string{path, path + "/"} // boto signs /bucket/ when it sends /bucket
-	for _, host := range hosts(r) {
+	for _, host := range v.hosts(r) {
 		// The bucket is the first label of the host, or there are no buckets in hosts.
 		bucket, _, _ := strings.Cut(host, ".")
 		resources = append(resources, "/"+bucket+path)
@@ -81,8 +106,9 @@ func either(a, b string) string {
 	return b
 }
 
-// amzHeaders are the x-amz headers, one on a line, sorted; the presigning moves those that
-// it knows into the query.
+// amzHeaders are the x-amz headers, one on a line, sorted; the presigning copies those that
+// it knows into the query. Where a header is sent, too, it is what counts, so it is what
+// must have been signed.
 func amzHeaders(r *http.Request, query url.Values) string {
 	values := map[string]string{}
 	for name, value := range r.Header {
@@ -91,7 +117,7 @@ func amzHeaders(r *http.Request, query url.Values) string {
 		}
 	}
 	for name, value := range query {
-		if strings.HasPrefix(name, "x-amz-") {
+		if _, sent := values[name]; !sent && strings.HasPrefix(name, "x-amz-") {
 			values[name] = strings.Join(value, ",")
 		}
 	}
