@@ -152,5 +152,11 @@ func logGroup(spec Spec) string {
 	if spec.LogGroup != "" {
 		return spec.LogGroup
 	}
-	return "/aws/lambda/" + functionName(spec)
+	return DefaultLogGroup(spec.TypeName)
+}
+
+// DefaultLogGroup is the log group of the handlers of a type that was registered without
+// one. The name is the one in the schema, which is not the alias of an activated type.
+func DefaultLogGroup(typeName string) string {
+	return "/aws/lambda/" + functionName(Spec{TypeName: typeName})
 }

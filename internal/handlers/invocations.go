@@ -43,6 +43,9 @@ type Invocation struct {
 	Request string `bun:"request"` // indented JSON, of which the end may be missing
 	Reply   string `bun:"reply"`   // likewise; "" if there is none
 
+	ErrorCode string `bun:"-"` // of a progress event that says FAILED, as far as Reply has it
+	Message   string `bun:"-"` // likewise
+
 	LogGroup  string        `bun:"log_group"`
 	LogStream string        `bun:"log_stream"`
 	Duration  time.Duration `bun:"-"`
@@ -53,23 +56,102 @@ type Invocation struct {
 // AfterScanRow is for the database.
 func (i *Invocation) AfterScanRow(context.Context) error {
 	i.Duration = time.Duration(i.Micros) * time.Microsecond
+	if i.Status == "FAILED" {
+		i.ErrorCode, i.Message = reason(i.Reply)
+	}
 	return nil
 }
 
-// Invocations returns the last calls of a type's handlers, the latest first, at most limit
-// of them. An empty version means all.
-func (p *Pool) Invocations(ctx context.Context, account, region string, kind schema.Kind, typeName, version string, limit int) ([]Invocation, error) {
+// reason reads why a progress event failed. Its text may have lost its end.
+func reason(reply string) (code, message string) {
+	d := json.NewDecoder(strings.NewReader(reply))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return "", ""
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			break
+		}
+		var value any
+		if d.Decode(&value) != nil {
+			break
+		}
+		text, _ := value.(string)
+		switch key {
+		case "errorCode":
+			code = text
+		case "message":
+			message = text
+		}
+	}
+	return code, message
+}
+
+// An InvocationQuery says which calls of a place are listed. What is empty asks for all.
+type InvocationQuery struct {
+	Account, Region string // always of one place
+
+	Kind     schema.Kind
+	TypeName string // as the schema has it, which is not the alias of an activated type
+	Version  string
+	Search   string // stands in the type's name, capitals or not
+	Action   string
+	Failed   bool // only those that failed or had no reply
+
+	// BeforeTime and BeforeID are StartedAt and ID of the last call of the list that this
+	// one goes on from; the zero time is the beginning.
+	BeforeTime time.Time
+	BeforeID   string
+
+	Limit int
+}
+
+// Invocations lists calls, the latest first. Request and Reply are empty; [Pool.Invocation]
+// has them.
+func (p *Pool) Invocations(ctx context.Context, q InvocationQuery) ([]Invocation, error) {
 	var list []Invocation
-	query := p.config.Store.Read().NewSelect().Model(&list).
-		Where("account = ?", account).Where("region = ?", region).Where("kind = ?", kind).Where("type_name = ?", typeName).
-		OrderExpr("started_at DESC, id").Limit(int64(limit))
-	if version != "" {
-		query = query.Where("version = ?", version)
+	query := p.config.Store.Read().NewSelect().Model(&list).ExcludeColumn("request", "reply").
+		ColumnExpr("CASE WHEN i.status = 'FAILED' THEN i.reply ELSE '' END AS reply").
+		Where("i.account = ?", q.Account).Where("i.region = ?", q.Region).
+		OrderExpr("i.started_at DESC, i.id DESC").Limit(int64(q.Limit))
+	for _, only := range []struct{ condition, value string }{
+		{"i.kind = ?", string(q.Kind)}, {"i.type_name = ?", q.TypeName}, {"i.version = ?", q.Version}, {"i.action = ?", q.Action},
+	} {
+		if only.value != "" {
+			query = query.Where(only.condition, only.value)
+		}
+	}
+	if q.Search != "" {
+		literal := strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(q.Search))
+		query = query.Where("lower(i.type_name) LIKE ? ESCAPE '!'", "%"+literal+"%")
+	}
+	if q.Failed {
+		query = query.Where("i.status IN ('FAILED', 'ERROR')")
+	}
+	if at := store.At(q.BeforeTime); !at.IsZero() {
+		query = query.Where("(i.started_at < ? OR i.started_at = ? AND i.id < ?)", at, at, q.BeforeID)
 	}
 	if err := query.Scan(ctx); err != nil {
-		return nil, fmt.Errorf("read the calls of %s: %w", typeName, err)
+		return nil, fmt.Errorf("list the calls of handlers: %w", err)
+	}
+	for i := range list {
+		list[i].Reply = ""
 	}
 	return list, nil
+}
+
+// Invocation returns one call of a place; nil for one that is not kept, or not any more.
+func (p *Pool) Invocation(ctx context.Context, account, region, id string) (*Invocation, error) {
+	var list []Invocation
+	err := p.config.Store.Read().NewSelect().Model(&list).Where("i.id = ?", id).Where("i.account = ?", account).Where("i.region = ?", region).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read a call of a handler: %w", err)
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return &list[0], nil
 }
 
 // A call is one that is to be recorded.

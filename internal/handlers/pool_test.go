@@ -141,6 +141,27 @@ func (b *bench) function(t testing.TB, spec handlers.Spec) *handlers.Function {
 	return f
 }
 
+// invocations are the calls that a query finds at the place of the bench, whole.
+func (b *bench) invocations(t testing.TB, q handlers.InvocationQuery) []handlers.Invocation {
+	t.Helper()
+	q.Account, q.Region = account, region
+	list, err := b.Invocations(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list {
+		if list[i].Request != "" || list[i].Reply != "" {
+			t.Errorf("a list has the texts of %s", list[i].ID)
+		}
+		whole, err := b.Invocation(t.Context(), account, region, list[i].ID)
+		if err != nil || whole == nil {
+			t.Fatalf("%s of the list is not there: %v", list[i].ID, err)
+		}
+		list[i] = *whole
+	}
+	return list
+}
+
 // python makes a handler whose module is the text.
 func (b *bench) python(t testing.TB, text string) handlers.Spec {
 	t.Helper()
@@ -501,9 +522,9 @@ def handler(e, c):
 					t.Errorf("no %q in the log:\n%s", want, logged)
 				}
 			}
-			list, err := b.Invocations(t.Context(), account, region, schema.Resource, typeName, spec.Version, 10)
-			if err != nil || len(list) != 2 {
-				t.Fatalf("%d invocations: %v", len(list), err)
+			list := b.invocations(t, handlers.InvocationQuery{Kind: schema.Resource, TypeName: typeName, Version: spec.Version, Limit: 10})
+			if len(list) != 2 {
+				t.Fatalf("%d invocations", len(list))
 			}
 			failed, worked := list[0], list[1]
 			if worked.Status != "SUCCESS" || worked.Action != "CREATE" || worked.Duration <= 0 || worked.Error != "" || !strings.Contains(worked.Request, "visible") ||
@@ -599,11 +620,7 @@ func TestKeepsFewInvocations(t *testing.T) {
 				if err := b.Flush(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				list, err := b.Invocations(t.Context(), account, region, schema.Resource, typeName, "", 1000)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return list
+				return b.invocations(t, handlers.InvocationQuery{TypeName: typeName, Limit: 1000})
 			}
 			for i := range 450 {
 				if _, err := f.Call(t.Context(), fmt.Append(nil, i)); err != nil {
