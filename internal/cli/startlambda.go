@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,6 +144,9 @@ func (o *handlerOptions) function(ctx context.Context, c *console, p *project.Pr
 		}
 		endpoint := &lambda.Endpoint{
 			URL: url, FunctionName: o.functionName, Region: o.region, Credentials: aws.SDK.Credentials, Timeout: -1,
+			// cfn serve finds the account and the region in the signature. What goes
+			// over the network without TLS has none: a session token is part of it.
+			Sign:    onThisMachine(url),
 			LogTail: strings.HasPrefix(url, "https://"), // the local endpoints of others refuse to
 		}
 		return logged{endpoint}, func() {}, nil
@@ -166,6 +170,12 @@ func (o *handlerOptions) function(ctx context.Context, c *console, p *project.Pr
 		return nil, nil, err
 	}
 	return logged{function}, func() { function.Close() }, nil
+}
+
+// onThisMachine tells whether an endpoint is one of this machine.
+func onThisMachine(endpoint string) bool {
+	u, err := neturl.Parse(endpoint)
+	return err == nil && invoke.Loopback(u.Hostname())
 }
 
 // ownEndpoint is what there is to do for handlers that cfn cannot start.

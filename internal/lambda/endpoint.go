@@ -26,16 +26,20 @@ import (
 // must be set. It is safe for concurrent use.
 type Endpoint struct {
 	// URL is where the API is, like http://127.0.0.1:3001. Calls to http://
-	// are not signed, calls to https:// are.
+	// are not signed unless Sign says so, calls to https:// are.
 	URL string
+
+	// Sign has calls to http:// signed as well. A server on this machine may tell
+	// by the signature which account and region are meant.
+	Sign bool
 
 	// FunctionName is the name, partial ARN or ARN of the function.
 	FunctionName string
 
-	// Region is what calls are signed for. Needed for https:// only.
+	// Region is what calls are signed for. Needed for those that are.
 	Region string
 
-	// Credentials sign the calls. Needed for https:// only.
+	// Credentials sign the calls. Needed for those that are signed.
 	Credentials aws.CredentialsProvider
 
 	// Timeout bounds one call. Zero means 15 min, the most that a function may
@@ -150,7 +154,7 @@ func (e *Endpoint) request(ctx context.Context, payload []byte) (*http.Request, 
 	if e.LogTail {
 		request.Header.Set("X-Amz-Log-Type", "Tail")
 	}
-	if base.Scheme == "https" {
+	if base.Scheme == "https" || e.Sign {
 		return request, e.sign(ctx, request, payload)
 	}
 	return request, nil

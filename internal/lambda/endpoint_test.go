@@ -145,4 +145,8 @@ func TestEndpointSigns(t *testing.T) {
 	if _, err := e.Call(t.Context(), []byte(`{}`)); err != nil || got.Get("Authorization") != "" {
 		t.Errorf("over http: %v, Authorization %q; want none", err, got.Get("Authorization"))
 	}
+	e.Sign = true
+	if _, err := e.Call(t.Context(), []byte(`{}`)); err != nil || !strings.Contains(got.Get("Authorization"), "/eu-west-1/lambda/") {
+		t.Errorf("over http with Sign: %v, Authorization %q", err, got.Get("Authorization"))
+	}
 }
