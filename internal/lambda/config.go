@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/google/uuid"
 )
 
 // Limits of the Lambda service, in bytes.
@@ -215,7 +216,7 @@ func (c Config) complete() (Config, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.NewID == nil {
-		c.NewID = newUUID
+		c.NewID = uuid.NewString
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -118,13 +118,6 @@ func newLogStream(now time.Time) string {
 	return fmt.Sprintf("%s/[%s]%x", now.UTC().Format("2006/01/02"), latest, id)
 }
 
-func newUUID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
 // cutEnv splits NAME=value. Windows has names that begin with "=".
 func cutEnv(entry string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(entry, "=")

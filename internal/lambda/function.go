@@ -30,6 +30,10 @@ type Function struct {
 type Result struct {
 	RequestID string
 
+	// ExecutedVersion is the version of the function that ran, as callers of the Invoke
+	// API are told it. Empty means $LATEST.
+	ExecutedVersion string
+
 	// Payload is the reply as the function sent it, which need not be JSON. If
 	// FunctionError is set, it is the error document {"errorMessage",
 	// "errorType"} that a caller of Lambda would receive.

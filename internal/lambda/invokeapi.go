@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/google/uuid"
 )
 
 // An Invoker is a function as the Invoke API offers it. *Function is one.
@@ -29,7 +31,9 @@ type Invoker interface {
 // Lookup finds.
 //
 // An invocation goes on when its caller hangs up, as at AWS, bounded by the
-// limits of the function. The zero value has no functions.
+// limits of the function. The id of a request that is answered before it reaches
+// a function is the X-Amzn-Requestid that the answer has already, or a new one.
+// The zero value has no functions.
 type Handler struct {
 	// Functions are the functions by name. Do not change them while serving.
 	Functions map[string]Invoker
@@ -37,7 +41,7 @@ type Handler struct {
 	// Lookup, if not nil, is asked for names that Functions does not have. qualifier is ""
 	// if the request has none; ctx is that of the request. A nil Invoker without an error
 	// means that there is no such function; of an error, the caller learns what a
-	// *RefusedError says, and otherwise that the service failed.
+	// *RefusedError or a *RuntimeError says, and otherwise that the service failed.
 	Lookup func(ctx context.Context, name, qualifier string) (Invoker, error)
 
 	// Region and AccountID appear in messages. Empty means DefaultRegion and
@@ -109,7 +113,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, reference string)
 	if c.target == nil && h.Lookup != nil {
 		target, err := h.Lookup(r.Context(), name, qualifier)
 		if err != nil {
-			refusal := h.refusal(name, err)
+			refusal := h.refusal(w, name, err)
 			return c, &refusal
 		}
 		c.target = target
@@ -160,10 +164,12 @@ func (h *Handler) serveRequest(w http.ResponseWriter, r *http.Request, c call) {
 		header.Set("X-Amzn-Requestid", result.RequestID)
 	}
 	if err != nil && result.FunctionError == "" {
-		h.refusal(c.name, err).write(w)
+		h.refusal(w, c.name, err).write(w)
 		return
 	}
-	header.Set("X-Amz-Executed-Version", latest)
+	version := result.ExecutedVersion
+	orDefault(&version, latest)
+	header.Set("X-Amz-Executed-Version", version)
 	if result.FunctionError != "" {
 		header.Set("X-Amz-Function-Error", result.FunctionError)
 	}
@@ -187,7 +193,7 @@ func (h *Handler) serveEvent(w http.ResponseWriter, r *http.Request, c call) {
 	}
 	h.mu.Unlock()
 	if full {
-		h.refusal(c.name, &ThrottledError{Function: c.name, Limit: limit}).write(w)
+		h.refusal(w, c.name, &ThrottledError{Function: c.name, Limit: limit}).write(w)
 		return
 	}
 	ctx := context.WithoutCancel(r.Context())
@@ -246,8 +252,10 @@ func (h *Handler) arn(name string) string {
 	return functionARN(region, account, name)
 }
 
-// refusal is the answer when an invocation could not be tried.
-func (h *Handler) refusal(name string, err error) apiError {
+// refusal is the answer when an invocation could not be tried. Errors of the types that
+// callers are meant to see say what they say; of any other, which may name files and
+// databases of this server, the caller learns the request id that it is logged with.
+func (h *Handler) refusal(w http.ResponseWriter, name string, err error) apiError {
 	var throttled *ThrottledError
 	var large *PayloadTooLargeError
 	var refused *RefusedError
@@ -262,10 +270,15 @@ func (h *Handler) refusal(name string, err error) apiError {
 	case errors.As(err, &large):
 		return apiError{http.StatusRequestEntityTooLarge, "RequestTooLargeException", large.Error()}
 	case errors.Is(err, ErrClosed):
-		return apiError{http.StatusServiceUnavailable, "ServiceException", err.Error()}
+		return apiError{http.StatusServiceUnavailable, "ServiceException", "function " + name + ": " + ErrClosed.Error()}
 	}
-	h.logger().Error("invocation failed", "function", name, "error", err)
-	return apiError{http.StatusInternalServerError, "ServiceException", err.Error()}
+	id := w.Header().Get("X-Amzn-Requestid")
+	if id == "" {
+		id = uuid.NewString()
+		w.Header().Set("X-Amzn-Requestid", id)
+	}
+	h.logger().Error("invocation failed", "function", name, "request", id, "error", err)
+	return apiError{http.StatusInternalServerError, "ServiceException", "An internal error occurred. The log of this server has its cause, under the request id " + id + "."}
 }
 
 // An apiError is a refusal in the form of the Lambda API.

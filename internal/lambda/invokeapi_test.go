@@ -3,11 +3,13 @@
 package lambda_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -46,6 +48,14 @@ func TestHandler(t *testing.T) {
 		"Broken": stub(func(context.Context, []byte) (lambda.Result, error) {
 			return lambda.Result{}, errors.New("no more ports")
 		}),
+		"Seventh": stub(func(_ context.Context, payload []byte) (lambda.Result, error) {
+			result := lambda.Result{ExecutedVersion: "00000007", Payload: []byte("7")}
+			if string(payload) == "2" {
+				result.FunctionError = "Unhandled"
+				return result, &lambda.FunctionError{}
+			}
+			return result, nil
+		}),
 	}}
 	type headers = map[string]string
 	tests := []struct {
@@ -72,7 +82,9 @@ func TestHandler(t *testing.T) {
 			`{"Message":"Function not found: arn:aws:lambda:us-east-1:000000000000:function:Other","Type":"User"}`},
 		{"throttled", "POST", "Busy/invocations", nil, `1`, 429, headers{"X-Amzn-Errortype": "TooManyRequestsException", "Retry-After": "1"}, `Rate Exceeded.`},
 		{"closed", "POST", "Closed/invocations", nil, `1`, 503, headers{"X-Amzn-Errortype": "ServiceException"}, `closed`},
-		{"our fault", "POST", "Broken/invocations", nil, `1`, 500, headers{"X-Amzn-Errortype": "ServiceException"}, `no more ports`},
+		{"our fault", "POST", "Broken/invocations", nil, `1`, 500, headers{"X-Amzn-Errortype": "ServiceException", "X-Amz-Executed-Version": "-"}, `An internal error occurred.`},
+		{"a version", "POST", "Seventh/invocations", nil, `1`, 200, headers{"X-Amz-Executed-Version": "00000007", "X-Amz-Function-Error": "-"}, `7`},
+		{"a version that fails", "POST", "Seventh/invocations", nil, `2`, 200, headers{"X-Amz-Executed-Version": "00000007", "X-Amz-Function-Error": "Unhandled"}, `7`},
 		{"payload not JSON", "POST", "Echo/invocations", nil, `{"a"`, 400, headers{"X-Amzn-Errortype": "InvalidRequestContentException"}, `Could not parse request body into json`},
 		{"payload too large", "POST", "Echo/invocations", nil, strings.Repeat("1", lambda.MaxRequestBytes+1), 413,
 			headers{"X-Amzn-Errortype": "RequestTooLargeException"}, `Request must be smaller than 6291456 bytes`},
@@ -105,6 +117,54 @@ func TestHandler(t *testing.T) {
 	}
 	if err := handler.Wait(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHandlerKeepsItsFailures: callers learn under which id the cause is logged, and not
+// the cause, unless an error was made for them.
+func TestHandlerKeepsItsFailures(t *testing.T) {
+	const secret = "open /data/code/3f2a: disk I/O error"
+	fail := func(err error) lambda.Invoker {
+		return stub(func(context.Context, []byte) (lambda.Result, error) { return lambda.Result{}, err })
+	}
+	broken := errors.New(secret)
+	for _, test := range []struct {
+		name   string
+		target lambda.Invoker
+		found  error // by Lookup
+		status int
+		says   string
+	}{
+		{name: "the invocation", target: fail(fmt.Errorf("function F: %w", broken)), status: 500},
+		{name: "the search", found: broken, status: 500},
+		{name: "closed", target: fail(fmt.Errorf("%s: %w", secret, lambda.ErrClosed)), status: 503, says: "function F: the function is closed"},
+		{name: "a refusal", found: fmt.Errorf("%s: %w", secret, &lambda.RefusedError{Status: 403, Code: "AccessDeniedException", Message: "not yours"}), status: 403, says: "not yours"},
+		{name: "a runtime", target: fail(&lambda.RuntimeError{Runtime: "java21"}), status: 400, says: "java21"},
+	} {
+		var log bytes.Buffer
+		handler := &lambda.Handler{
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Lookup: func(context.Context, string, string) (lambda.Invoker, error) { return test.target, test.found },
+		}
+		for _, given := range []string{"", "id-of-the-server"} {
+			log.Reset()
+			w := httptest.NewRecorder()
+			if given != "" {
+				w.Header().Set("X-Amzn-Requestid", given)
+			}
+			handler.ServeHTTP(w, httptest.NewRequest("POST", "http://127.0.0.1:3001/2015-03-31/functions/F/invocations", strings.NewReader("{}")))
+			body := w.Body.String()
+			if w.Code != test.status || !strings.Contains(body, test.says) || strings.Contains(body, "/data") {
+				t.Errorf("%s: %d %s, want %d %q", test.name, w.Code, body, test.status, test.says)
+			}
+			if test.status != http.StatusInternalServerError {
+				continue
+			}
+			id := w.Header().Get("X-Amzn-Requestid")
+			if id == "" || given != "" && id != given || !strings.Contains(body, id) || !strings.Contains(log.String(), "request="+id) || !strings.Contains(log.String(), secret) {
+				t.Errorf("%s: the request %q is answered with %s and logged as %s", test.name, id, body, log.String())
+			}
+		}
 	}
 }
 
