@@ -101,14 +101,15 @@ func TestFailures(t *testing.T) {
 		check: is(func(e *lambda.CrashError) bool { return e.ExitCode != 0 && e.Phase == lambda.PhaseInvoke }),
 		wire:  "Runtime.ExitError",
 	}, {
-		name: "hang", handler: "hang", payload: `{}`, change: func(c *lambda.Config) { c.Timeout = 50 * time.Millisecond },
-		check:   is(func(e *lambda.TimeoutError) bool { return e.Limit == 50*time.Millisecond && e.Timeout() }),
-		message: []string{"Task timed out after 0.05 seconds", "about to hang"},
+		// The limits leave a busy machine time to start the process and to print.
+		name: "hang", handler: "hang", payload: `{}`, change: func(c *lambda.Config) { c.Timeout = 2050 * time.Millisecond },
+		check:   is(func(e *lambda.TimeoutError) bool { return e.Limit == 2050*time.Millisecond && e.Timeout() }),
+		message: []string{"Task timed out after 2.05 seconds", "about to hang"},
 		wire:    "Sandbox.Timedout",
 	}, {
-		name: "never asks", handler: "no-next", payload: `{}`, change: func(c *lambda.Config) { c.InitTimeout = 200 * time.Millisecond },
+		name: "never asks", handler: "no-next", payload: `{}`, change: func(c *lambda.Config) { c.InitTimeout = 5 * time.Second },
 		check:   is(func(e *lambda.NotReadyError) bool { return e.Phase == lambda.PhaseInit }),
-		message: []string{"did not ask for an invocation", "invocation/next", "within 200ms of its start", "lambda.Start", "listening on :8080"},
+		message: []string{"did not ask for an invocation", "invocation/next", "within 5s of its start", "lambda.Start", "listening on :8080"},
 		wire:    "Sandbox.Timedout",
 	}, {
 		name: "init error", handler: "init-error", payload: `{}`,
@@ -236,8 +237,9 @@ func TestStartReportsFailure(t *testing.T) {
 }
 
 func TestNoNextAfterReply(t *testing.T) {
+	t.Parallel() // it waits for the limit, which two starts on a busy machine must keep
 	c := config(t, "one-reply")
-	c.InitTimeout = 300 * time.Millisecond
+	c.InitTimeout = 5 * time.Second
 	f := start(t, c)
 	if _, err := f.Call(t.Context(), []byte(`1`)); err != nil {
 		t.Fatal(err)
