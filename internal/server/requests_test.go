@@ -100,7 +100,7 @@ func (d *deadliner) SetReadDeadline(t time.Time) error { d.deadline, d.set = t, 
 
 func TestBodiesHaveADeadlineUntilTheyEnd(t *testing.T) {
 	d := &deadliner{ResponseRecorder: httptest.NewRecorder()}
-	body := watchBody(d, io.NopCloser(iotest.OneByteReader(strings.NewReader("abc"))))
+	body := watchBody(d, io.NopCloser(iotest.OneByteReader(strings.NewReader("abc"))), time.Second)
 	if d.deadline.IsZero() {
 		t.Error("a body that nobody reads yet has no deadline")
 	}
@@ -110,8 +110,7 @@ func TestBodiesHaveADeadlineUntilTheyEnd(t *testing.T) {
 	if d.set < 4 || !d.deadline.IsZero() {
 		t.Errorf("the deadline was set %d times and is now %v; want it moved with each piece and none at the end", d.set, d.deadline)
 	}
-	if watchBody(d, http.NoBody) != http.NoBody {
+	if watchBody(d, http.NoBody, time.Second) != http.NoBody {
 		t.Error("no body is watched, too")
 	}
 }
-

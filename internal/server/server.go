@@ -57,6 +57,9 @@ type Config struct {
 	// Healthy says whether the server can work: nil, or why not.
 	Healthy func(ctx context.Context) error
 
+	// BodyTimeout is how long a client may take for the next piece of a body. Zero means 30 s.
+	BodyTimeout time.Duration
+
 	Version string
 	Gauges  map[string]Gauge // more metrics, by name
 
@@ -94,6 +97,9 @@ func New(config Config) *Server {
 	if config.NewID == nil {
 		config.NewID = uuid.NewString
 	}
+	if config.BodyTimeout == 0 {
+		config.BodyTimeout = 30 * time.Second
+	}
 	if config.Tracer == nil {
 		config.Tracer = noop.NewTracerProvider()
 	}
@@ -118,12 +124,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := s.config.NewID()
 	answer := &answer{ResponseWriter: w}
 	defer s.recover(answer, r, id)
+	r.Body = watchBody(w, r.Body, s.config.BodyTimeout)
+	if len(r.TransferEncoding) > 0 {
+		// The request may have had a Content-Length too, which net/http does not tell, and a
+		// proxy another idea of where it ends (RFC 9112 §6.1).
+		answer.Header().Set("Connection", "close")
+	}
 	if err := s.guard.refuse(r); err != nil {
-		awswire.WriteError(answer, r, awswire.RESTJSON, id, err)
+		service, _, _ := awswire.Identify(r, awswire.Defaults{Account: s.config.Account, Region: s.config.Region})
+		awswire.WriteError(answer, r, awswire.ProtocolOf(service), id, err)
 		return
 	}
 	answer.Header().Set("Server", "formwork/"+s.config.Version)
-	r.Body = watchBody(w, r.Body)
 	switch {
 	case r.URL.Path == "/healthz" && s.forUs(r):
 		s.health(answer, r)
