@@ -24,11 +24,17 @@ type fileBlobs struct {
 
 const incoming = "incoming"
 
+// newFileBlobs opens the blobs of a folder that this process has to itself: what others
+// were putting when they ended is removed.
 func newFileBlobs(s *Store, root string) (*Blobs, error) {
 	if err := os.MkdirAll(filepath.Join(root, incoming), 0o700); err != nil {
 		return nil, err
 	}
-	return &Blobs{&fileBlobs{store: s, root: root}}, nil
+	b := &fileBlobs{store: s, root: root}
+	if err := b.tidy(context.Background(), time.Now().Add(time.Hour)); err != nil {
+		return nil, err
+	}
+	return &Blobs{b}, nil
 }
 
 func (b *fileBlobs) path(hash string) string { return filepath.Join(b.root, hash[:2], hash) }
