@@ -26,6 +26,9 @@ type ServerConfig struct {
 	LambdaAddress  string
 	LambdaOptional bool
 
+	// HeaderTimeout bounds the wait for the whole header of a request. Zero means 10 s.
+	HeaderTimeout time.Duration
+
 	// GracePeriod bounds the wait for requests under way at the end. Zero means 10 s.
 	GracePeriod time.Duration
 }
@@ -58,6 +61,9 @@ type Server struct {
 func Listen(ctx context.Context, config ServerConfig) (*Server, error) {
 	if config.Address == "" {
 		config.Address = "127.0.0.1:4566"
+	}
+	if config.HeaderTimeout == 0 {
+		config.HeaderTimeout = 10 * time.Second
 	}
 	if config.GracePeriod == 0 {
 		config.GracePeriod = 10 * time.Second
@@ -151,7 +157,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		}
 		servers[i] = &http.Server{
 			Handler:           handler,
-			ReadHeaderTimeout: 10 * time.Second,
+			ReadHeaderTimeout: s.config.HeaderTimeout,
 			IdleTimeout:       2 * time.Minute,
 			MaxHeaderBytes:    64 << 10,
 			BaseContext:       func(net.Listener) context.Context { return base },

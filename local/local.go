@@ -60,6 +60,10 @@ type Config struct {
 	// in it, traces are sent there. Nil means os.Environ().
 	Environ []string
 
+	// BodyTimeout bounds the wait for more of a request's body, however long that is. Zero
+	// means 30 s.
+	BodyTimeout time.Duration
+
 	Logger *slog.Logger     // nil: nowhere
 	Now    func() time.Time // nil: time.Now
 }
@@ -160,7 +164,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		Registry: c.registry, Services: c.services, Functions: c.function, Console: c.console,
 		Verifier: verifier, AccountOf: c.accountOf(verifier), Account: config.Account, Region: config.Region,
 		Hosts: config.Hosts, AnyHost: verifier != nil,
-		Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
+		BodyTimeout: config.BodyTimeout, Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
 	})
 	return c.work(ctx)
 }
