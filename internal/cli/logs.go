@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/submit"
 )
 
@@ -22,7 +23,9 @@ func newLogs(c *console) *cobra.Command {
 		Use:   "logs [TYPE]",
 		Short: "Show what the handlers of a registered type have logged",
 		Long: `Show what the handlers of a registered type have written to their log group in CloudWatch Logs: that
-of the type's registration, or <type-name>-logs. Without TYPE, the type of the project is meant.
+of the type's registration. If the registry names none, as for an activated type, it is <type-name>-logs,
+and at cfn serve /aws/lambda/<Type-Name>; cfn says then which one it shows. Without TYPE, the type of
+the project is meant.
 
 --follow waits for more until Ctrl-C ends it, and leaves with 0 then. With --format json, each event
 is one line: {"time", "stream", "message"}.`,
@@ -36,12 +39,17 @@ is one line: {"time", "stream", "message"}.`,
 			if err != nil {
 				return err
 			}
+			q := submit.LogQuery{Groups: []string{group}, Since: c.Now().Add(-since), Follow: follow}
 			if group == "" {
-				if group, err = r.LogGroupOf(cmd.Context(), ref); err != nil {
+				var told bool
+				if q.Groups, told, err = r.LogGroupsOf(cmd.Context(), ref, handlers.DefaultLogGroup); err != nil {
 					return c.serviceError(err)
 				}
+				if !told {
+					q.Reading = func(group string) { c.notef("the registry names no log group; this is %s\n", group) }
+				}
 			}
-			return c.logs(cmd.Context(), r, submit.LogQuery{Group: group, Since: c.Now().Add(-since), Follow: follow})
+			return c.logs(cmd.Context(), r, q)
 		},
 	}
 	flags := cmd.Flags()
@@ -55,7 +63,12 @@ is one line: {"time", "stream", "message"}.`,
 }
 
 func (c *console) logs(ctx context.Context, r *submit.Remote, q submit.LogQuery) error {
-	n := 0
+	n, read, reading := 0, "", q.Reading
+	q.Reading = func(group string) {
+		if read = group; reading != nil {
+			reading(group)
+		}
+	}
 	err := r.Logs(ctx, q, func(e submit.LogEvent) error {
 		n++
 		if c.format == "json" {
@@ -78,7 +91,7 @@ func (c *console) logs(ctx context.Context, r *submit.Remote, q submit.LogQuery)
 	case err != nil && ctx.Err() == nil && c.out.err == nil:
 		return c.serviceError(err)
 	case err == nil && n == 0:
-		c.notef("nothing was logged since %s in %s; --since goes further back\n", q.Since.UTC().Format(time.RFC3339), q.Group)
+		c.notef("nothing was logged since %s in %s; --since goes further back\n", q.Since.UTC().Format(time.RFC3339), read)
 	}
 	return err
 }

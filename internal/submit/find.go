@@ -1,15 +1,18 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // A Reference names a type, or a version of it, as somebody has typed it.
@@ -23,29 +26,25 @@ type Reference struct {
 	PublicVersion string // of a public type, to be described; "" for the newest
 }
 
-var typeARN = regexp.MustCompile(`^arn:[a-z-]+:cloudformation:[a-z0-9-]*:([0-9]{12})?:type/(resource|module|hook)/(?:([0-9a-zA-Z]{12,40})/)?([A-Za-z0-9]+(?:-[A-Za-z0-9]+)+)(?:/([A-Za-z0-9-]+))?$`)
-
-var typeName = regexp.MustCompile(`^[A-Za-z0-9]{2,64}::[A-Za-z0-9]{2,64}::[A-Za-z0-9]{2,64}(::MODULE)?$`)
-
 // ParseReference reads a type name or an ARN of a type. kind is what the user says the
 // type is, "" if nothing.
 func ParseReference(text string, kind types.RegistryType) (Reference, error) {
-	if m := typeARN.FindStringSubmatch(text); m != nil {
-		found := types.RegistryType(strings.ToUpper(m[2]))
+	if arn, ok := schema.ParseTypeARN(text); ok {
+		found := types.RegistryType(arn.Kind)
 		if kind != "" && kind != found {
-			return Reference{}, fmt.Errorf("%s is the ARN of a %s, not of a %s", text, m[2], strings.ToLower(string(kind)))
+			return Reference{}, fmt.Errorf("%s is the ARN of a %s, not of a %s", text, strings.ToLower(string(found)), strings.ToLower(string(kind)))
 		}
-		return Reference{ARN: text, Kind: found, Name: strings.ReplaceAll(m[4], "-", "::"), Publisher: m[3], VersionID: m[5]}, nil
+		return Reference{ARN: text, Kind: found, Name: arn.TypeName, Publisher: arn.Publisher, VersionID: arn.Version}, nil
 	}
-	m := typeName.FindStringSubmatch(text)
+	module := project.ValidTypeName(schema.Module, text)
 	switch {
-	case m == nil:
+	case !module && !project.ValidTypeName(schema.Resource, text):
 		return Reference{}, fmt.Errorf("%q is neither a type name such as Acme::Foo::Bar nor the ARN of a type", text)
-	case m[1] == "" && kind == types.RegistryTypeModule:
+	case !module && kind == types.RegistryTypeModule:
 		return Reference{}, fmt.Errorf("%s is not the name of a module, which ends in ::MODULE", text)
-	case m[1] != "" && kind != "" && kind != types.RegistryTypeModule:
+	case module && kind != "" && kind != types.RegistryTypeModule:
 		return Reference{}, fmt.Errorf("%s is the name of a module, not of a %s", text, strings.ToLower(string(kind)))
-	case m[1] != "":
+	case module:
 		kind = types.RegistryTypeModule
 	}
 	return Reference{Name: text, Kind: kind}, nil
@@ -107,21 +106,30 @@ func (r *Remote) Find(ctx context.Context, ref *Reference) error {
 	return err
 }
 
-// LogGroup is where the handlers of a type write if its registration does not say so.
+// LogGroup is where the handlers of a type write that this program has registered.
 func LogGroup(typeName string) string { return Hyphenated(typeName) + "-logs" }
 
-// LogGroupOf asks for the log group of a type's handlers.
-func (r *Remote) LogGroupOf(ctx context.Context, ref *Reference) (string, error) {
+// LogGroupsOf finds the log groups that the handlers of a type may write to, the likeliest
+// one first. told says that the registration names it, and then it is the only one.
+//
+// What is not told is known at a local server of this program: local is the group that it
+// gives a type, by the name in its schema, that was registered without one. Of activated
+// types no registry tells whether they were activated with a group, and which.
+func (r *Remote) LogGroupsOf(ctx context.Context, ref *Reference, local func(typeName string) string) (groups []string, told bool, err error) {
 	out, err := r.Describe(ctx, ref, "")
 	if err != nil {
-		return "", err
+		return nil, false, err
 	}
 	if out.LoggingConfig != nil && aws.ToString(out.LoggingConfig.LogGroupName) != "" {
-		return *out.LoggingConfig.LogGroupName, nil
+		return []string{*out.LoggingConfig.LogGroupName}, true, nil
 	}
-	name := aws.ToString(out.TypeName)
-	if name == "" {
-		name = ref.Name
+	name := cmp.Or(aws.ToString(out.OriginalTypeName), aws.ToString(out.TypeName), ref.Name)
+	if !r.Local {
+		return []string{LogGroup(name)}, false, nil
 	}
-	return LogGroup(name), nil
+	groups = []string{local(name)}
+	if aws.ToString(out.OriginalTypeName) != "" {
+		groups = append(groups, LogGroup(name))
+	}
+	return groups, false, nil
 }

@@ -117,7 +117,7 @@ func TestLogs(t *testing.T) {
 	a := fixtures.NewAWS(t)
 	r := open(t, a)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	q := LogQuery{Group: "g", Since: at}
+	q := LogQuery{Groups: []string{"g"}, Since: at}
 	var none *NoLogsError
 	if err := r.Logs(t.Context(), q, nil); !errors.As(err, &none) {
 		t.Errorf("without a group: %v", err)
@@ -132,7 +132,7 @@ func TestLogs(t *testing.T) {
 		err := r.Logs(ctx, q, func(e LogEvent) error {
 			out += e.Message
 			if len(out) == 4 && q.Follow { // one that comes late, and one of the future
-				a.Log(q.Group, fixtures.AWSLogEvent{ID: "5", Message: "5", Time: at.Add(-time.Nanosecond)}, fixtures.AWSLogEvent{ID: "6", Message: "6", Time: at.Add(time.Hour)})
+				a.Log(q.Groups[0], fixtures.AWSLogEvent{ID: "5", Message: "5", Time: at.Add(-time.Nanosecond)}, fixtures.AWSLogEvent{ID: "6", Message: "6", Time: at.Add(time.Hour)})
 			}
 			if len(out) == until {
 				cancel()
@@ -151,6 +151,69 @@ func TestLogs(t *testing.T) {
 	}
 }
 
+func TestLogGroups(t *testing.T) {
+	for _, test := range []struct {
+		product, typeName string
+		group             string // of the registration
+		want              string
+		told              bool
+	}{
+		{"formwork", "Acme::Foo::Bar", "own", "[own]", true},
+		{"formwork", "Acme::Foo::Bar", "", "[default of Acme::Foo::Bar]", false},
+		{"formwork", "Mine::Foo::Bar", "", "[default of Acme::Foo::Original acme-foo-original-logs]", false},
+		{"", "Acme::Foo::Bar", "own", "[own]", true},
+		{"", "Acme::Foo::Bar", "", "[acme-foo-bar-logs]", false},
+		{"", "Mine::Foo::Bar", "", "[acme-foo-original-logs]", false},
+	} {
+		a := fixtures.NewAWS(t)
+		a.Product = test.product
+		r := open(t, a)
+		a.Activated(r.Region, "RESOURCE", "Mine::Foo::Bar", "Acme::Foo::Original")
+		if test.group != "" {
+			q := request()
+			if _, err := r.Register(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+			test.want = strings.ReplaceAll(test.want, "own", LogGroup(q.TypeName))
+		} else {
+			a.Type(r.Region, "RESOURCE", "Acme::Foo::Bar", 1)
+		}
+		groups, told, err := r.LogGroupsOf(t.Context(), &Reference{Name: test.typeName}, func(name string) string { return "default of " + name })
+		if err != nil || fmt.Sprint(groups) != test.want || told != test.told {
+			t.Errorf("%+v: %q, told %t, %v", test, groups, told, err)
+		}
+	}
+}
+
+// TestLogsOfTheFirstGroup reads the first group that exists, and says which it is.
+func TestLogsOfTheFirstGroup(t *testing.T) {
+	a := fixtures.NewAWS(t)
+	r := open(t, a)
+	now := time.Now()
+	var read, said []string
+	ctx, cancel := context.WithCancel(t.Context())
+	q := LogQuery{Groups: []string{"first", "second"}, Since: now.Add(-time.Hour), Reading: func(group string) { said = append(said, group) }}
+	each := func(e LogEvent) error {
+		read = append(read, e.Message)
+		switch e.Message {
+		case "b": // the likelier one appears while the other is followed
+			a.Log("first", fixtures.AWSLogEvent{ID: "2", Message: "a", Time: now})
+		case "a":
+			cancel()
+		}
+		return nil
+	}
+	var none *NoLogsError
+	if err := r.Logs(t.Context(), q, each); !errors.As(err, &none) || err.Error() != "there is no log group first, and none second" || said != nil {
+		t.Errorf("%v, said %q", err, said)
+	}
+	a.Log("second", fixtures.AWSLogEvent{ID: "1", Message: "b", Time: now})
+	q.Follow = true
+	if err := r.Logs(ctx, q, each); !errors.Is(err, context.Canceled) || !slices.Equal(read, []string{"b", "a"}) || !slices.Equal(said, []string{"second", "first"}) {
+		t.Errorf("read %q of %q, %v", read, said, err)
+	}
+}
+
 func TestFollowWaitsForTheGroup(t *testing.T) {
 	a := fixtures.NewAWS(t)
 	r := open(t, a)
@@ -162,7 +225,7 @@ func TestFollowWaitsForTheGroup(t *testing.T) {
 		a.Log("g", fixtures.AWSLogEvent{ID: "1", Message: "here", Time: time.Now()})
 	}()
 	got := ""
-	err := r.Logs(ctx, LogQuery{Group: "g", Since: time.Now().Add(-time.Hour), Follow: true}, func(e LogEvent) error {
+	err := r.Logs(ctx, LogQuery{Groups: []string{"g"}, Since: time.Now().Add(-time.Hour), Follow: true}, func(e LogEvent) error {
 		got = e.Message
 		cancel()
 		return nil

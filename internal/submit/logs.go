@@ -3,6 +3,7 @@ package submit
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,16 +20,22 @@ type LogEvent struct {
 
 // LogQuery says which events are wanted.
 type LogQuery struct {
-	Group  string
+	Groups []string  // the first of them that exists is read
 	Since  time.Time // the earliest one
 	Follow bool      // wait for further ones until ctx ends
+
+	// Reading is told which group is read, before its first event, and again if it is
+	// another one from then on; nil for nobody.
+	Reading func(group string)
 }
 
-// NoLogsError says that a log group does not exist: nothing was written to it yet, or
+// NoLogsError says that none of the log groups exists: nothing was written to them yet, or
 // nobody delivers logs.
-type NoLogsError struct{ Group string }
+type NoLogsError struct{ Groups []string }
 
-func (e *NoLogsError) Error() string { return "there is no log group " + e.Group }
+func (e *NoLogsError) Error() string {
+	return "there is no log group " + strings.Join(e.Groups, ", and none ")
+}
 
 // late is how much older than the newest event a new one may be when it arrives.
 const late = 2 * time.Minute
@@ -39,10 +46,10 @@ const late = 2 * time.Minute
 func (r *Remote) Logs(ctx context.Context, q LogQuery, each func(LogEvent) error) error {
 	client := r.logs()
 	seen := map[string]int64{} // event ids with the time of their event
-	from, misses := q.Since.UnixMilli(), 0
+	from, misses, reading := q.Since.UnixMilli(), 0, ""
 	for {
 		newest := from
-		err := r.readLogs(ctx, client, q.Group, from, func(e types.FilteredLogEvent) error {
+		group, err := r.readFirst(ctx, client, q.Groups, from, func(e types.FilteredLogEvent) error {
 			id, at := aws.ToString(e.EventId), aws.ToInt64(e.Timestamp)
 			if _, known := seen[id]; known && id != "" {
 				return nil
@@ -50,18 +57,21 @@ func (r *Remote) Logs(ctx context.Context, q LogQuery, each func(LogEvent) error
 			seen[id] = at
 			newest = max(newest, min(at, r.config.Now().UnixMilli())) // not that of a clock that is ahead
 			return each(LogEvent{time.UnixMilli(at).UTC(), aws.ToString(e.LogStreamName), aws.ToString(e.Message)})
+		}, func(group string) {
+			if group != reading && q.Reading != nil {
+				q.Reading(group)
+			}
+			reading = group
 		})
-		var none *types.ResourceNotFoundException
 		switch {
 		case stopped(ctx, err):
 			return ctx.Err()
-		case errors.As(err, &none) && !q.Follow:
-			return &NoLogsError{q.Group}
-		case errors.As(err, &none):
 		case err != nil && (!q.Follow || misses == maxMisses || !passing(err)):
 			return err
 		case err != nil:
 			misses++
+		case group == "" && !q.Follow:
+			return &NoLogsError{q.Groups}
 		default:
 			misses = 0
 		}
@@ -82,12 +92,26 @@ func (r *Remote) Logs(ctx context.Context, q LogQuery, each func(LogEvent) error
 	}
 }
 
-func (r *Remote) readLogs(ctx context.Context, client *cloudwatchlogs.Client, group string, from int64, each func(types.FilteredLogEvent) error) error {
+// readFirst reads the first of the groups that exists, and tells which; "" if none does.
+func (r *Remote) readFirst(ctx context.Context, client *cloudwatchlogs.Client, groups []string, from int64, each func(types.FilteredLogEvent) error, reading func(string)) (string, error) {
+	for _, group := range groups {
+		err := r.readLogs(ctx, client, group, from, func() { reading(group) }, each)
+		var none *types.ResourceNotFoundException
+		if !errors.As(err, &none) {
+			return group, err
+		}
+	}
+	return "", nil
+}
+
+// readLogs calls exists once the group has answered, then each for its events.
+func (r *Remote) readLogs(ctx context.Context, client *cloudwatchlogs.Client, group string, from int64, exists func(), each func(types.FilteredLogEvent) error) error {
 	events := pages(func(token *string) ([]types.FilteredLogEvent, *string, error) {
 		out, err := client.FilterLogEvents(ctx, &cloudwatchlogs.FilterLogEventsInput{LogGroupName: &group, StartTime: &from, NextToken: token})
 		if err != nil {
 			return nil, nil, err
 		}
+		exists()
 		return out.Events, out.NextToken, nil
 	})
 	for e, err := range events {

@@ -360,16 +360,11 @@ func (p *Plan) register(ctx context.Context, _ *Published) error {
 	q := p.publication.Request
 	if p.receipt.Token == "" {
 		q.Key = p.packageKey()
-		token, err := p.remote.Register(ctx, q)
+		token, store, err := p.remote.register(ctx, q)
 		if err != nil {
 			return err
 		}
-		p.receipt.Token = token
-		if p.store.bucket == "" { // the stack was made just now
-			if err := p.findBucket(ctx); err != nil {
-				return err
-			}
-		}
+		p.receipt.Token, p.store = token, store
 		if err := p.note(ctx); err != nil {
 			return err
 		}
@@ -380,11 +375,6 @@ func (p *Plan) register(ctx context.Context, _ *Published) error {
 	}
 	p.receipt.VersionARN = registration.VersionARN
 	return p.note(ctx)
-}
-
-func (p *Plan) findBucket(ctx context.Context) (err error) {
-	p.store, err = p.remote.findUploadStack(ctx)
-	return err
 }
 
 func (p *Plan) test(ctx context.Context, out *Published) error {

@@ -97,6 +97,35 @@ func TestPublishFromTheBeginning(t *testing.T) {
 	}
 }
 
+// What was submitted is not registered again. A note that cannot be written keeps nobody
+// from submitting, and that of a published package stays.
+func TestPublishAfterSubmit(t *testing.T) {
+	a := fixtures.NewAWS(t)
+	a.Product, a.Publisher = "formwork", publisher
+	r := open(t, a)
+	q := publication()
+	if _, err := r.Register(t.Context(), q.Request); err != nil {
+		t.Fatal(err)
+	}
+	p := plan(t, r, q)
+	if got := summary(p); got != "prTdX" {
+		t.Fatalf("the plan is %s: %+v", got, p)
+	}
+	if _, err := p.Run(t.Context()); err != nil || len(a.Calls("RegisterType")) != 1 {
+		t.Fatalf("%q, %v", a.Operations(), err)
+	}
+	if _, err := r.Register(t.Context(), q.Request); err != nil {
+		t.Fatal(err)
+	}
+	if p := plan(t, r, q); !p.Done() {
+		t.Errorf("the published package is to be published again: %+v", p)
+	}
+	a.Fail(fixtures.AWSFailure{Operation: "GetObject", Times: 1, Status: 400, Code: "InvalidRequest", Message: "not today"})
+	if _, err := r.Register(t.Context(), q.Request); err != nil {
+		t.Error(err)
+	}
+}
+
 // Whatever fails, the next plan begins where the last one stopped.
 func TestPublishIsResumed(t *testing.T) {
 	for _, step := range []struct{ operation, after string }{

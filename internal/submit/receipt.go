@@ -1,7 +1,6 @@
 package submit
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,8 +13,9 @@ import (
 
 // A receipt is what the registry does not tell of a package: which version it has become,
 // and which public one. It lies beside the package in the bucket, under the hash of the
-// package or the number of the version, so that whoever publishes it again, from any machine, goes on where the last one
-// stopped. It is no more than a pointer: what it says is looked up before it is believed.
+// package or the number of the version, so that whoever publishes it, after submitting it
+// or again, from any machine, goes on where the last one stopped. It is no more than a
+// pointer: what it says is looked up before it is believed.
 type receipt struct {
 	TypeName      string `json:"typeName"`
 	SHA256        string `json:"sha256"`
@@ -37,7 +37,11 @@ func (p *Plan) receiptKey() string {
 	if of == "" {
 		of = Sum(p.publication.Archive)
 	}
-	return fmt.Sprintf("%s-%s.json", Hyphenated(p.publication.TypeName), of)
+	return receiptKey(p.publication.TypeName, of)
+}
+
+func receiptKey(typeName, of string) string {
+	return fmt.Sprintf("%s-%s.json", Hyphenated(typeName), of)
 }
 
 // readReceipt returns the zero receipt if there is none, or none that the caller may read:
@@ -73,16 +77,30 @@ func (p *Plan) note(ctx context.Context) error {
 	if p.publication.Archive != nil {
 		p.receipt.SHA256 = Sum(p.publication.Archive)
 	}
-	data, err := json.Marshal(p.receipt)
+	err := p.remote.writeReceipt(ctx, p.store.bucket, p.receiptKey(), p.receipt)
+	if p.publication.Version != "" && code(err) == "NoSuchBucket" {
+		return nil
+	}
+	return err
+}
+
+func (r *Remote) writeReceipt(ctx context.Context, bucket, key string, of receipt) error {
+	data, err := json.Marshal(of)
 	if err != nil {
 		return err
 	}
-	bucket, key := p.store.bucket, p.receiptKey()
-	if _, err := p.remote.s3.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(data)}); err != nil {
-		if p.publication.Version != "" && code(err) == "NoSuchBucket" {
-			return nil
-		}
-		return &BucketError{bucket, err}
+	return r.put(ctx, bucket, key, data)
+}
+
+// noteRegistration writes the receipt of a package that was registered without being
+// published. That of a package that is public already stays: publishing it again would
+// find nothing to do, and must go on to.
+func (r *Remote) noteRegistration(ctx context.Context, bucket string, q *Request, token string) error {
+	sum := Sum(q.Archive)
+	key := receiptKey(q.TypeName, sum)
+	before, err := r.readReceipt(ctx, bucket, key)
+	if err != nil || before.PublicVersion != "" {
+		return err
 	}
-	return nil
+	return r.writeReceipt(ctx, bucket, key, receipt{TypeName: q.TypeName, SHA256: sum, Token: token})
 }

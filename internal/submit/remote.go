@@ -3,7 +3,6 @@ package submit
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/logging"
+	"github.com/google/uuid"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 )
@@ -98,7 +98,7 @@ func Open(ctx context.Context, cfg Config) (*Remote, error) {
 		cfg.Now = time.Now
 	}
 	if cfg.NewToken == nil {
-		cfg.NewToken = newUUID
+		cfg.NewToken = uuid.NewString
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -276,12 +276,4 @@ type sdkLog struct{ to *slog.Logger }
 
 func (l sdkLog) Logf(level logging.Classification, format string, args ...any) {
 	l.to.Debug(fmt.Sprintf(format, args...), "sdk", string(level))
-}
-
-// newUUID makes a random UUID, version 4.
-func newUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

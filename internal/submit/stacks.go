@@ -58,14 +58,20 @@ func (r *Remote) uploadStack(ctx context.Context, q *Request) (storage, error) {
 	}
 	if stack == nil {
 		stack, err = r.createStack(ctx, uploadStackName, uploadStackTemplate, q)
+		var exists *types.AlreadyExistsException
+		if errors.As(err, &exists) { // somebody else began to make it in the meantime
+			stack, err = r.settled(ctx, uploadStackName, q)
+		}
 	} else {
 		stack, err = r.updateStack(ctx, uploadStackName, uploadStackTemplate, q)
 	}
-	if err != nil {
-		return storage{}, err
-	}
 	found := uploadsOf(stack)
-	if found.bucket == "" {
+	switch {
+	case err != nil:
+		return storage{}, err
+	case stack == nil:
+		return storage{}, disappeared(uploadStackName)
+	case found.bucket == "":
 		return storage{}, r.stackError(stack, "it has no output "+bucketOutput)
 	}
 	return found, nil
@@ -189,12 +195,16 @@ func (r *Remote) finished(ctx context.Context, id string, want types.StackStatus
 		return nil, err
 	}
 	if stack == nil {
-		return nil, fmt.Errorf("the stack %s has disappeared while it was made", id)
+		return nil, disappeared(id)
 	}
 	if stack.StackStatus != want {
 		return nil, r.deadStack(ctx, stack)
 	}
 	return stack, nil
+}
+
+func disappeared(stack string) error {
+	return fmt.Errorf("the stack %s has disappeared while it was made", stack)
 }
 
 func (r *Remote) stackError(stack *types.Stack, reason string) *StackError {

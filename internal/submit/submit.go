@@ -99,25 +99,37 @@ func Hyphenated(typeName string) string {
 }
 
 // Register uploads the package and asks the registry for a version of it. It returns the
-// token of the registration, which has only begun.
+// token of the registration, which has only begun, and notes it beside the package, for
+// those who publish the package later. That the note cannot be written is no error.
 //
 // Errors: *[StackError] for a stack that failed, *[BucketError], or what [Explain] knows.
 func (r *Remote) Register(ctx context.Context, q Request) (token string, err error) {
-	if q.RoleARN == "" && q.RoleTemplate != nil && !r.Local {
-		if q.RoleARN, err = r.roleStack(ctx, &q); err != nil {
-			return "", err
-		}
-	}
-	store, err := r.uploads(ctx, &q)
+	token, store, err := r.register(ctx, q)
 	if err != nil {
 		return "", err
+	}
+	if err := r.noteRegistration(ctx, store.bucket, &q, token); err != nil {
+		r.config.Logger.Debug("The registration is not noted beside the package", "error", err)
+	}
+	return token, nil
+}
+
+// register is Register without the note. It tells where the package is.
+func (r *Remote) register(ctx context.Context, q Request) (token string, store storage, err error) {
+	if q.RoleARN == "" && q.RoleTemplate != nil && !r.Local {
+		if q.RoleARN, err = r.roleStack(ctx, &q); err != nil {
+			return "", storage{}, err
+		}
+	}
+	if store, err = r.uploads(ctx, &q); err != nil {
+		return "", storage{}, err
 	}
 	if q.Key == "" {
 		q.Key = fmt.Sprintf("%s-%s.zip", Hyphenated(q.TypeName), r.config.Now().UTC().Format("2006-01-02T15-04-05"))
 	}
 	q.report("uploading %d KiB to %s", (len(q.Archive)+1023)/1024, store.bucket)
 	if err := r.put(ctx, store.bucket, q.Key, q.Archive); err != nil {
-		return "", err
+		return "", storage{}, err
 	}
 	input := &cloudformation.RegisterTypeInput{
 		Type: types.RegistryType(q.Kind), TypeName: &q.TypeName, SchemaHandlerPackage: aws.String("s3://" + store.bucket + "/" + q.Key),
@@ -132,9 +144,9 @@ func (r *Remote) Register(ctx context.Context, q Request) (token string, err err
 	q.report("registering %s", q.TypeName)
 	out, err := r.cloudformation.RegisterType(ctx, input)
 	if err != nil {
-		return "", err
+		return "", storage{}, err
 	}
-	return aws.ToString(out.RegistrationToken), nil
+	return aws.ToString(out.RegistrationToken), store, nil
 }
 
 // Registration asks for the state of a registration, once.

@@ -68,7 +68,8 @@ func TestRegisterMakesTheCallsOfTheOfficialTool(t *testing.T) {
 	want := []string{
 		"CreateStack", "DescribeStacks", // the role
 		"DescribeStacks", "CreateStack", "DescribeStacks", // the bucket
-		"PutObject", "RegisterType", "DescribeTypeRegistration", "SetTypeDefaultVersion",
+		"PutObject", "RegisterType", "GetObject", "PutObject", // the last two are the note beside the package
+		"DescribeTypeRegistration", "SetTypeDefaultVersion",
 	}
 	if got := a.Operations(); !slices.Equal(got, slices.Compact(want)) {
 		t.Errorf("the calls are %q", got)
@@ -132,7 +133,7 @@ func TestRegisterNeedsNoStackWithARoleAndABucket(t *testing.T) {
 	if _, err := open(t, a).Register(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
-	if got := a.Operations(); !slices.Equal(got, []string{"DescribeStacks", "PutObject", "RegisterType"}) {
+	if got := a.Operations(); !slices.Equal(got, []string{"DescribeStacks", "PutObject", "RegisterType", "GetObject", "PutObject"}) {
 		t.Errorf("the calls are %q", got)
 	}
 	v := a.Calls("RegisterType")[0].Values
@@ -154,7 +155,7 @@ func TestRegisterAtALocalServer(t *testing.T) {
 		}
 	}
 	got := a.Operations()
-	want := []string{"GetCallerIdentity", "CreateBucket", "PutObject", "RegisterType"}
+	want := []string{"GetCallerIdentity", "CreateBucket", "PutObject", "RegisterType", "GetObject", "PutObject"}
 	if !slices.Equal(got, append(want, want...)) {
 		t.Errorf("the calls are %q", got)
 	}
@@ -211,6 +212,31 @@ func TestStackInProgressIsWaitedFor(t *testing.T) {
 	a.Fail(fixtures.AWSFailure{Operation: "DescribeStacks", Times: 4, Status: 400, Code: "Throttling", Message: "Rate exceeded"}) // one more than the SDK tries
 	if _, err := r.Register(t.Context(), request()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Two who register for the first time at once both find no stack. The slower one uses that
+// of the other.
+func TestUploadStackThatSomebodyElseMakes(t *testing.T) {
+	a := fixtures.NewAWS(t)
+	r := open(t, a)
+	q := request()
+	q.RoleARN = "arn:aws:iam::123456789012:role/own"
+	if _, err := r.Register(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	unknown := fixtures.AWSFailure{Operation: "DescribeStacks", Times: 1, Status: 400, Code: "ValidationError", Message: "Stack with id " + uploadStack + " does not exist"}
+	a.Fail(unknown)
+	if _, err := r.Register(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(a.Calls("CreateStack")); n != 2 || len(a.Calls("UpdateStack")) != 0 || len(a.Calls("RegisterType")) != 2 {
+		t.Errorf("%d stacks were begun: %q", n, a.Operations())
+	}
+	unknown.Times = 2 // and gone again, before it can be looked at
+	a.Fail(unknown)
+	if _, err := r.Register(t.Context(), q); err == nil || !strings.Contains(err.Error(), uploadStack+" has disappeared") {
+		t.Errorf("the error is %v", err)
 	}
 }
 
