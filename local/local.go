@@ -164,7 +164,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		Registry: c.registry, Services: c.services, Functions: c.function, Console: c.console,
 		Verifier: verifier, AccountOf: c.accountOf(verifier), Account: config.Account, Region: config.Region,
 		Hosts: config.Hosts, AnyHost: verifier != nil,
-		BodyTimeout: config.BodyTimeout, Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
+		BodyTimeout: config.BodyTimeout, Readers: c.store.Readers(), Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
 	})
 	return c.work(ctx)
 }
@@ -221,7 +221,7 @@ func (c *CloudFormation) openServices(ctx context.Context, checked bool) (key []
 	c.services, err = awslite.New(ctx, awslite.Config{Store: c.store, Key: key, Account: c.config.Account, IsolateAccounts: checked, S3Hosts: hosts, Logger: c.config.Logger})
 	var other *awslite.KeyError
 	if errors.As(err, &other) {
-		err = &OtherKeyError{Path: path, Shared: c.store.IsPostgres(), Err: err}
+		err = &OtherKeyError{Path: path, Shared: c.store.IsPostgres(), Err: other}
 	}
 	return key, err
 }

@@ -30,14 +30,16 @@ func traces(ctx context.Context, environ []string, version string, logger *slog.
 		}
 	}
 	endpoint := env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] // as it is; the other is a base
+	name, given := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", endpoint
 	if base := env["OTEL_EXPORTER_OTLP_ENDPOINT"]; endpoint == "" && base != "" {
+		name, given = "OTEL_EXPORTER_OTLP_ENDPOINT", base
 		endpoint = strings.TrimSuffix(base, "/") + "/v1/traces"
 	}
 	if endpoint == "" || strings.EqualFold(env["OTEL_SDK_DISABLED"], "true") || env["OTEL_TRACES_EXPORTER"] == "none" {
 		return noop.NewTracerProvider(), func(context.Context) error { return nil }, nil
 	}
 	if !strings.HasPrefix(endpoint, "http://") && !strings.HasPrefix(endpoint, "https://") {
-		return nil, nil, fmt.Errorf("start sending traces: OTEL_EXPORTER_OTLP_ENDPOINT: want a URL like http://127.0.0.1:4318, not %q", endpoint)
+		return nil, nil, fmt.Errorf("start sending traces: %s: want a URL like http://127.0.0.1:4318, not %q", name, given)
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		if protocol := env[name]; protocol != "" && protocol != "http/protobuf" {
