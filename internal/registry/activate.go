@@ -48,7 +48,7 @@ func (a *activationRow) original() extensionKey {
 }
 
 // arn is the ARN of the activated type in the account.
-func (a *activationRow) arn() typeARN {
+func (a *activationRow) arn() schema.TypeARN {
 	return privateARN(awswire.Caller{Account: a.Account, Region: a.Region}, schema.Kind(a.Kind), a.TypeName)
 }
 

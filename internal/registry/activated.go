@@ -18,7 +18,7 @@ import (
 
 // activatedNamed finds the activation that a request names by ARN or by its names. What
 // there is not is refused.
-func (r *Registry) activatedNamed(ctx context.Context, caller awswire.Caller, arn *string, kind types.RegistryType, typeName, version *string) (*activationRow, *publicationRow, typeARN, error) {
+func (r *Registry) activatedNamed(ctx context.Context, caller awswire.Caller, arn *string, kind types.RegistryType, typeName, version *string) (*activationRow, *publicationRow, schema.TypeARN, error) {
 	name, err := named(caller, arn, kind, typeName, version)
 	if err == nil {
 		err = ownARN(caller, name)

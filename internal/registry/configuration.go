@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,13 +25,12 @@ const (
 	// that handlers get.
 	defaultAlias = "default"
 
-	// maxConfiguration is how long a configuration may be, in bytes; maxIdentifiers how
-	// many are looked up at once.
-	maxConfiguration = 204_800
-	maxIdentifiers   = 100
-)
+	// MaxConfiguration is how long a configuration may be, in bytes.
+	MaxConfiguration = 204_800
 
-var aliasPattern = regexp.MustCompile(`\A[a-zA-Z0-9]{1,256}\z`)
+	// maxIdentifiers is how many configurations are looked up at once.
+	maxIdentifiers = 100
+)
 
 // SetTypeConfiguration stores the configuration of a registered or activated type, after
 // holding it against the schema: the type's typeConfiguration, or for hooks what
@@ -52,10 +50,7 @@ func (r *Registry) SetTypeConfiguration(ctx context.Context, caller awswire.Call
 	if err := ownARN(caller, arn); err != nil {
 		return nil, err
 	}
-	alias, err := aliasOf(in.ConfigurationAlias)
-	if err != nil {
-		return nil, err
-	}
+	alias := aliasOf(in.ConfigurationAlias)
 	v, err := r.Resolve(ctx, caller, arn.Kind, arn.TypeName, "")
 	if err != nil {
 		return nil, err
@@ -88,18 +83,10 @@ func (r *Registry) SetTypeConfiguration(ctx context.Context, caller awswire.Call
 	return &cloudformation.SetTypeConfigurationOutput{ConfigurationArn: aws.String(arn.Configuration(alias))}, nil
 }
 
-func aliasOf(alias *string) (string, error) {
-	if alias == nil {
-		return defaultAlias, nil
-	}
-	if !aliasPattern.MatchString(*alias) {
-		return "", refuse("The configuration alias must consist of 1 to 256 letters and digits.")
-	}
-	return *alias, nil
-}
+func aliasOf(alias *string) string { return cmp.Or(aws.ToString(alias), defaultAlias) }
 
 // usable tells whether the account has a live type of the name, registered or activated.
-func (r *Registry) usable(ctx context.Context, db bun.IDB, caller awswire.Caller, arn typeARN) (bool, error) {
+func (r *Registry) usable(ctx context.Context, db bun.IDB, caller awswire.Caller, arn schema.TypeARN) (bool, error) {
 	typ, err := findType(ctx, db, caller, arn.Kind, arn.TypeName)
 	if err != nil || typ != nil && !typ.Deprecated {
 		return err == nil, err
@@ -109,7 +96,7 @@ func (r *Registry) usable(ctx context.Context, db bun.IDB, caller awswire.Caller
 }
 
 // removeConfigurations deletes what is configured for a type that goes out of use.
-func removeConfigurations(ctx context.Context, tx *store.Tx, caller awswire.Caller, arn typeARN) error {
+func removeConfigurations(ctx context.Context, tx *store.Tx, caller awswire.Caller, arn schema.TypeARN) error {
 	_, err := tx.NewDelete().Model((*configurationRow)(nil)).
 		Where("account = ?", caller.Account).Where("region = ?", caller.Region).Where("type_arn = ?", arn.String()).Exec(ctx)
 	if err != nil {
@@ -159,10 +146,10 @@ func checkConfiguration(v *Version, text string) error {
 // parseConfiguration reads a configuration, which is a JSON object. Where it is none, only
 // the place is told.
 func parseConfiguration(text string) (map[string]any, error) {
-	if len(text) > maxConfiguration {
-		return nil, refuse("The configuration is longer than %d bytes.", maxConfiguration)
+	if len(text) > MaxConfiguration {
+		return nil, refuse("The configuration is longer than %d bytes.", MaxConfiguration)
 	}
-	root, problems := document.ParseJSON("configuration", []byte(text), document.Limits{Bytes: maxConfiguration, Depth: 64})
+	root, problems := document.ParseJSON("configuration", []byte(text), document.Limits{Bytes: MaxConfiguration, Depth: 64})
 	if len(problems) > 0 { // a member that stands there twice counts: readers disagree which is meant
 		at := problems[0].At.Start
 		return nil, refuse("The configuration is not valid JSON (line %d, column %d).", at.Line, at.Column)
@@ -261,16 +248,16 @@ func (r *Registry) Configuration(ctx context.Context, caller awswire.Caller, v *
 	return text, nil
 }
 
-func (r *Registry) findConfiguration(ctx context.Context, caller awswire.Caller, typeARN, alias string) (*configurationRow, error) {
+func (r *Registry) findConfiguration(ctx context.Context, caller awswire.Caller, arn, alias string) (*configurationRow, error) {
 	row := &configurationRow{}
 	err := r.store.Read().NewSelect().Model(row).
 		Where("account = ?", caller.Account).Where("region = ?", caller.Region).
-		Where("type_arn = ?", typeARN).Where("alias = ?", alias).Scan(ctx)
+		Where("type_arn = ?", arn).Where("alias = ?", alias).Scan(ctx)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("look for the configuration of %s: %w", typeARN, err)
+		return nil, fmt.Errorf("look for the configuration of %s: %w", arn, err)
 	}
 	return row, nil
 }
@@ -352,24 +339,20 @@ func (r *Registry) describeConfiguration(ctx context.Context, caller awswire.Cal
 
 // identified reads the three ways to name a configuration: its ARN, or the ARN or the kind
 // and name of the type with an alias beside it.
-func identified(caller awswire.Caller, identifier types.TypeConfigurationIdentifier) (typeARN, string, error) {
+func identified(caller awswire.Caller, identifier types.TypeConfigurationIdentifier) (schema.TypeARN, string, error) {
 	if identifier.TypeConfigurationArn != nil {
 		arn, alias, err := parseConfigurationARN(*identifier.TypeConfigurationArn)
 		switch {
 		case err != nil:
-			return typeARN{}, "", err
+			return schema.TypeARN{}, "", err
 		case identifier.TypeConfigurationAlias != nil && *identifier.TypeConfigurationAlias != alias:
-			return typeARN{}, "", refuse("TypeConfigurationAlias names another configuration than TypeConfigurationArn.")
+			return schema.TypeARN{}, "", refuse("TypeConfigurationAlias names another configuration than TypeConfigurationArn.")
 		}
 		return arn, alias, ownARN(caller, arn)
 	}
-	alias, err := aliasOf(identifier.TypeConfigurationAlias)
-	if err != nil {
-		return typeARN{}, "", err
-	}
 	arn, err := named(caller, identifier.TypeArn, types.RegistryType(identifier.Type), identifier.TypeName, nil)
 	if err != nil {
-		return typeARN{}, "", err
+		return schema.TypeARN{}, "", err
 	}
-	return arn.WithVersion(""), alias, ownARN(caller, arn)
+	return arn.WithVersion(""), aliasOf(identifier.TypeConfigurationAlias), ownARN(caller, arn)
 }

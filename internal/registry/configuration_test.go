@@ -91,7 +91,7 @@ func TestSetTypeConfiguration(t *testing.T) {
 		{"no JSON", schema.Resource, configured, "{\n \"ServiceCredentials\": " + secret + "}", codeRegistry, []string{"not valid JSON (line 2, column 24)"}},
 		{"no object", schema.Resource, configured, `["` + secret + `"]`, codeRegistry, []string{"must be a JSON object"}},
 		{"twice", schema.Resource, configured, `{"ServiceCredentials": {"ApiKey": "{{resolve:ssm:/key}}"}, "Mode": "fast", "Mode": "slow"}`, codeRegistry, []string{"not valid JSON"}},
-		{"too long", schema.Resource, configured, `{"ServiceCredentials": "` + strings.Repeat("x", maxConfiguration) + `"}`, codeRegistry, []string{"longer than 204800 bytes"}},
+		{"too long", schema.Resource, configured, `{"ServiceCredentials": "` + strings.Repeat("x", MaxConfiguration) + `"}`, codeRegistry, []string{"longer than 204800 bytes"}},
 		{"too deep", schema.Resource, configured, strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100), codeRegistry, []string{"not valid JSON"}},
 		{"nothing for nothing", schema.Resource, "Acme::Test::Plain", `{}`, "", nil},
 		{"something for nothing", schema.Resource, "Acme::Test::Plain", `{"a": 1}`, codeRegistry, []string{"has no typeConfiguration"}},

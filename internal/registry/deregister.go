@@ -25,6 +25,7 @@ func (r *Registry) DeregisterType(ctx context.Context, caller awswire.Caller, in
 	if err := ownARN(caller, arn); err != nil {
 		return nil, err
 	}
+	var version string // as the registry writes it; "" for the type
 	err = r.change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		typ, v, err := r.privateVersion(ctx, tx, caller, arn.Kind, arn.TypeName, arn.Version)
 		switch {
@@ -35,12 +36,13 @@ func (r *Registry) DeregisterType(ctx context.Context, caller awswire.Caller, in
 		case arn.Version == "":
 			return r.deregisterType(ctx, tx, caller, typ, v)
 		}
+		version = versionID(v.Version)
 		return r.deregisterVersion(ctx, tx, typ, v)
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.changes.send(Change{Account: caller.Account, Region: caller.Region, Kind: arn.Kind, TypeName: arn.TypeName, Version: arn.Version, What: Deregistered})
+	r.changes.send(Change{Account: caller.Account, Region: caller.Region, Kind: arn.Kind, TypeName: arn.TypeName, Version: version, What: Deregistered})
 	return &cloudformation.DeregisterTypeOutput{}, nil
 }
 

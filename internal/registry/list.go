@@ -24,19 +24,12 @@ import (
 // maxResults is how many results a page has at most, and where no number is asked for.
 const maxResults = 100
 
-// pageSize reads MaxResults.
-func pageSize(asked *int32) (int, error) {
+// pageSize reads MaxResults. The server has refused what is out of bounds.
+func pageSize(asked *int32) int {
 	if asked == nil {
-		return maxResults, nil
+		return maxResults
 	}
-	if *asked < 1 || *asked > maxResults {
-		bound, word := maxResults, "less"
-		if *asked < 1 {
-			bound, word = 1, "greater"
-		}
-		return 0, awswire.ValidationErrorf("1 validation error detected: Value '%d' at 'maxResults' failed to satisfy constraint: Member must have value %s than or equal to %d", *asked, word, bound)
-	}
-	return int(*asked), nil
+	return min(max(1, int(*asked)), maxResults)
 }
 
 // A place is where a list goes on: the keys of the last result of a page. It travels to
@@ -64,10 +57,15 @@ func placeOf(token *string, keys int, query ...any) (place, error) {
 	if err == nil {
 		err = json.Unmarshal(text, &p)
 	}
-	if err != nil || len(p) != keys+1 || p[0] != fingerprint(query) {
-		return nil, refuse("NextToken is invalid: it must come from the answer before, and the other parameters must be those of that request.")
+	if err != nil || len(p) != keys+1 || p[0] != fingerprint(query) || slices.ContainsFunc(p, func(key string) bool { return printable(key) != key }) {
+		return nil, badToken()
 	}
 	return p[1:], nil
+}
+
+// badToken refuses a NextToken that no answer had.
+func badToken() error {
+	return refuse("NextToken is invalid: it must come from the answer before, and the other parameters must be those of that request.")
 }
 
 func fingerprint(query []any) string {
@@ -92,10 +90,7 @@ func cut[T any](results []T, size int) (page []T, more bool) {
 // Without other filters these are live ones; of resource types, as the API has it, those
 // that are FULLY_MUTABLE. Filters that exclude each other give an empty list.
 func (r *Registry) ListTypes(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypesInput) (*cloudformation.ListTypesOutput, error) {
-	size, err := pageSize(in.MaxResults)
-	if err != nil {
-		return nil, err
-	}
+	size := pageSize(in.MaxResults)
 	filters := types.TypeFilters{}
 	if in.Filters != nil {
 		filters = *in.Filters
@@ -233,10 +228,7 @@ func (r *Registry) registeredSummaries(ctx context.Context, caller awswire.Calle
 // ascending order. A type that is not there is CFNRegistryException: the operation has no
 // other error.
 func (r *Registry) ListTypeVersions(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypeVersionsInput) (*cloudformation.ListTypeVersionsOutput, error) {
-	size, err := pageSize(in.MaxResults)
-	if err != nil {
-		return nil, err
-	}
+	size := pageSize(in.MaxResults)
 	query := []any{"ListTypeVersions", caller.Account, caller.Region, in.Arn, in.Type, in.TypeName, in.PublisherId, in.DeprecatedStatus}
 	from, err := placeOf(in.NextToken, 1, query...)
 	if err != nil {
@@ -244,7 +236,10 @@ func (r *Registry) ListTypeVersions(ctx context.Context, caller awswire.Caller, 
 	}
 	var after int64
 	if from != nil {
-		after, _ = versionNumber(from[0])
+		var ok bool
+		if after, ok = versionNumber(from[0]); !ok {
+			return nil, badToken()
+		}
 	}
 	summaries, err := r.versionSummaries(ctx, caller, in, after, size+1)
 	if err != nil {
@@ -312,10 +307,7 @@ func (r *Registry) privateVersions(ctx context.Context, caller awswire.Caller, t
 // ListTypeRegistrations lists the tokens of registrations, those in progress if no status
 // is asked for, the newest first.
 func (r *Registry) ListTypeRegistrations(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypeRegistrationsInput) (*cloudformation.ListTypeRegistrationsOutput, error) {
-	size, err := pageSize(in.MaxResults)
-	if err != nil {
-		return nil, err
-	}
+	size := pageSize(in.MaxResults)
 	status := cmp.Or(in.RegistrationStatusFilter, types.RegistrationStatusInProgress)
 	query := []any{"ListTypeRegistrations", caller.Account, caller.Region, status, in.Type, in.TypeName, in.TypeArn}
 	from, err := placeOf(in.NextToken, 2, query...)
@@ -346,7 +338,7 @@ func (r *Registry) ListTypeRegistrations(ctx context.Context, caller awswire.Cal
 	if from != nil {
 		created, err := time.Parse(time.RFC3339Nano, from[0])
 		if err != nil {
-			return nil, fmt.Errorf("read where the list of registrations goes on: %w", err)
+			return nil, badToken()
 		}
 		q = q.Where("(created_at, token) < (?, ?)", created.UnixMicro(), from[1])
 	}

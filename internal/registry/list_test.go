@@ -174,10 +174,28 @@ func TestNextTokens(t *testing.T) {
 	if err != nil || rest.NextToken != nil || len(rest.TypeSummaries) != 3 {
 		t.Errorf("%+v, %v", rest, err)
 	}
-	for _, size := range []int32{0, -1, 101} {
-		_, err := g.ListTypes(t.Context(), owner, &cloudformation.ListTypesInput{MaxResults: &size})
-		refused(t, err, "ValidationError", fmt.Sprintf("Value '%d' at 'maxResults' failed to satisfy constraint", size))
-	}
+}
+
+// TestForgedTokens: a token that fits the list and leads nowhere is refused like any other,
+// also where a database could not even be asked.
+func TestForgedTokens(t *testing.T) {
+	eachStore(t, func(t *testing.T, g *rig) {
+		g.work()
+		g.module(owner, "Acme::Test::Part::MODULE")
+		invalid := "NextToken is invalid"
+		for _, keys := range []place{{"yesterday", "x"}, {time.Now().Format(time.RFC3339Nano), "a\x00b"}} {
+			token := keys.token("ListTypeRegistrations", owner.Account, owner.Region, types.RegistrationStatusComplete, types.RegistryType(""), (*string)(nil), (*string)(nil))
+			_, err := g.ListTypeRegistrations(t.Context(), owner, &cloudformation.ListTypeRegistrationsInput{NextToken: token, RegistrationStatusFilter: types.RegistrationStatusComplete})
+			refused(t, err, codeRegistry, invalid)
+		}
+		name := aws.String("Acme::Test::Part::MODULE")
+		token := place{"first"}.token("ListTypeVersions", owner.Account, owner.Region, (*string)(nil), types.RegistryTypeModule, name, (*string)(nil), types.DeprecatedStatus(""))
+		_, err := g.ListTypeVersions(t.Context(), owner, &cloudformation.ListTypeVersionsInput{Type: types.RegistryTypeModule, TypeName: name, NextToken: token})
+		refused(t, err, codeRegistry, invalid)
+		token = place{"\x00", "", ""}.token("ListTypes", owner.Account, owner.Region, types.Visibility(""), types.ProvisioningType(""), types.DeprecatedStatus(""), types.RegistryType(""), types.Category(""), (*string)(nil), (*string)(nil))
+		_, err = g.ListTypes(t.Context(), owner, &cloudformation.ListTypesInput{NextToken: token})
+		refused(t, err, codeRegistry, invalid)
+	})
 }
 
 func TestListTypeRegistrations(t *testing.T) {
@@ -428,7 +446,7 @@ func TestARNs(t *testing.T) {
 		if arn.String() != c.want {
 			t.Error(arn)
 		}
-		for _, a := range []typeARN{arn, arn.WithVersion("00000012"), publicARN(caller, schema.Resource, "0123456789abcdef", "A1::B2::C3"), publicARN(caller, schema.Hook, "", "AWS::S3::Bucket").WithVersion("1.0.0")} {
+		for _, a := range []schema.TypeARN{arn, arn.WithVersion("00000012"), publicARN(caller, schema.Resource, "0123456789abcdef", "A1::B2::C3"), publicARN(caller, schema.Hook, "", "AWS::S3::Bucket").WithVersion("1.0.0")} {
 			back, err := parseTypeARN(a.String())
 			if err != nil || back != a {
 				t.Errorf("%s came back as %+v, %v", a, back, err)
@@ -439,29 +457,32 @@ func TestARNs(t *testing.T) {
 			t.Errorf("%+v %s %v", back, alias, err)
 		}
 	}
-	for _, text := range []string{
-		"", "arn", "arn:aws:cloudformation:eu-west-1:123456789012:type/resource/A1-B2", "arn:aws:cloudformation:eu-west-1:12345:type/resource/A1-B2-C3",
-		"arn:aws:cloudformation:eu-west-1:123456789012:type/stack/A1-B2-C3", "arn:aws:cloudformation:eu-west-1:123456789012:type/resource/A1-B2-C3/",
-		"arn:aws:cloudformation:eu-west-1:123456789012:type/resource/A1-B2-C3/1/2", "arn:aws:cloudformation:eu-west-1:123456789012:type/resource/A1::B2::C3",
-		"arn:aws:cloudformation:eu-west-1:123456789012:type-configuration/resource/A1-B2-C3/default", "arn:aws:cloudformation:eu-west-1:123456789012:type/resource/A1-B2-C3\n",
-	} {
-		_, err := parseTypeARN(text)
-		refused(t, err, "CFNRegistryException", "TypeName is invalid")
-	}
+	_, err := parseTypeARN("arn:aws:cloudformation:eu-west-1:123456789012:type/resource/A1-B2")
+	refused(t, err, "CFNRegistryException", "TypeName is invalid")
 }
 
-func FuzzParseARN(f *testing.F) {
-	f.Add("arn:aws:cloudformation:eu-west-1:123456789012:type/resource/Acme-Test-Thing/00000001")
-	f.Add("arn:aws:cloudformation:eu-west-1::type/resource/0123456789abcdef/Acme-Test-Thing/1.0.0")
-	f.Add("arn:aws:cloudformation:eu-west-1:123456789012:type-configuration/hook/Acme-Test-Thing/default")
-	f.Fuzz(func(t *testing.T, text string) {
-		if arn, err := parseTypeARN(text); err == nil && arn.String() != text {
-			t.Errorf("%q is read as %q", text, arn)
+// TestChangesNameVersions: whatever a request calls a version, a change has its id.
+func TestChangesNameVersions(t *testing.T) {
+	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	g.work()
+	for range 3 {
+		g.module(owner, "Acme::Test::Part::MODULE")
+	}
+	changes := g.Subscribe(t.Context())
+	kind, name := types.RegistryTypeModule, aws.String("Acme::Test::Part::MODULE")
+	if _, err := g.SetTypeDefaultVersion(t.Context(), owner, &cloudformation.SetTypeDefaultVersionInput{Type: kind, TypeName: name, VersionId: aws.String("2")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []*string{aws.String("1"), aws.String("003"), nil} {
+		if _, err := g.DeregisterType(t.Context(), owner, &cloudformation.DeregisterTypeInput{Type: kind, TypeName: name, VersionId: version}); err != nil {
+			t.Fatal(err)
 		}
-		if arn, alias, err := parseConfigurationARN(text); err == nil && arn.Configuration(alias) != text {
-			t.Errorf("%q is read as %q", text, arn.Configuration(alias))
+	}
+	for _, want := range []string{"00000002", "00000001", "00000003", ""} {
+		if change := <-changes; change.Version != want {
+			t.Errorf("the change has the version %q, want %q", change.Version, want)
 		}
-	})
+	}
 }
 
 func TestSubscribe(t *testing.T) {

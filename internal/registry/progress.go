@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -26,12 +25,6 @@ import (
 const (
 	codeInvalidTransition = "InvalidStateTransitionException"
 	codeStatusCheckFailed = "OperationStatusCheckFailedException"
-)
-
-// The bounds of RecordHandlerProgress, in characters.
-const (
-	maxStatusMessage = 1024
-	maxProgressModel = 16_384
 )
 
 // progressLife is how long a bearer token is known whose operation never ended here: as
@@ -76,7 +69,7 @@ func (r *Registry) BeginProgress(ctx context.Context, caller awswire.Caller, bea
 		CreatedAt: store.At(now), UpdatedAt: store.At(now), ExpiresAt: store.At(now.Add(progressLife)), RowVersion: 1,
 	}
 	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if _, err := tx.NewDelete().Model((*progressRow)(nil)).Where("expires_at < ?", store.At(now)).Exec(ctx); err != nil {
+		if err := forgetExpired(ctx, tx, store.At(now)); err != nil {
 			return err
 		}
 		_, err := tx.NewInsert().Model(row).On("CONFLICT (token_hash) DO NOTHING").Exec(ctx)
@@ -86,6 +79,11 @@ func (r *Registry) BeginProgress(ctx context.Context, caller awswire.Caller, bea
 		return fmt.Errorf("begin to listen for the handler's progress: %w", err)
 	}
 	return nil
+}
+
+func forgetExpired(ctx context.Context, tx *store.Tx, now store.Time) error {
+	_, err := tx.NewDelete().Model((*progressRow)(nil)).Where("expires_at < ?", now).Exec(ctx)
+	return err
 }
 
 // EndProgress forgets a bearer token and returns what was last reported with it; the
@@ -137,16 +135,13 @@ var transitions = map[types.OperationStatus][]types.OperationStatus{
 // called for. A report that was recorded already, by its ClientRequestToken, is answered
 // and not recorded again.
 //
-// Refused: ValidationError for members that are missing or too long, and for a bearer
-// token that no running operation of the account in the region has; InvalidStateTransition
-// for a status that cannot follow the present one, as after SUCCESS; ConditionalCheckFailed
-// if CurrentOperationStatus is given and not the present one.
+// Refused: ValidationError for a bearer token that no running operation of the account in
+// the region has; InvalidStateTransition for a status that cannot follow the present one,
+// as after SUCCESS; ConditionalCheckFailed if CurrentOperationStatus is given and not the
+// present one. That members have the shapes of the API is for the server to see to.
 func (r *Registry) RecordHandlerProgress(ctx context.Context, caller awswire.Caller, in *cloudformation.RecordHandlerProgressInput) (*cloudformation.RecordHandlerProgressOutput, error) {
-	if err := checkProgress(in); err != nil {
-		return nil, err
-	}
 	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		row, err := findProgress(ctx, tx, caller, *in.BearerToken)
+		row, err := findProgress(ctx, tx, caller, aws.ToString(in.BearerToken))
 		if err != nil {
 			return fmt.Errorf("record the handler's progress: %w", err)
 		}
@@ -183,28 +178,6 @@ func (r *Registry) RecordHandlerProgress(ctx context.Context, caller awswire.Cal
 // keepable is what a handler said, without what no database can hold.
 func keepable(said *string) string {
 	return printable(strings.ToValidUTF8(aws.ToString(said), "\ufffd"))
-}
-
-// checkProgress holds a report against the shape of the API.
-func checkProgress(in *cloudformation.RecordHandlerProgressInput) error {
-	token := aws.ToString(in.BearerToken)
-	switch {
-	case token == "" || len(token) > 128:
-		return awswire.ValidationErrorf("BearerToken must be given, with at most 128 characters.")
-	case !slices.Contains(types.OperationStatus("").Values(), in.OperationStatus):
-		return awswire.ValidationErrorf("OperationStatus must be one of PENDING, IN_PROGRESS, SUCCESS, FAILED.")
-	case in.CurrentOperationStatus != "" && !slices.Contains(types.OperationStatus("").Values(), in.CurrentOperationStatus):
-		return awswire.ValidationErrorf("CurrentOperationStatus must be one of PENDING, IN_PROGRESS, SUCCESS, FAILED.")
-	case in.ErrorCode != "" && !slices.Contains(types.HandlerErrorCode("").Values(), in.ErrorCode):
-		return awswire.ValidationErrorf("ErrorCode is not one of the error codes of handlers.")
-	case utf8.RuneCountInString(aws.ToString(in.StatusMessage)) > maxStatusMessage:
-		return awswire.ValidationErrorf("StatusMessage must have at most %d characters.", maxStatusMessage)
-	case utf8.RuneCountInString(aws.ToString(in.ResourceModel)) > maxProgressModel:
-		return awswire.ValidationErrorf("ResourceModel must have at most %d characters.", maxProgressModel)
-	case len(aws.ToString(in.ClientRequestToken)) > 128 || keepable(in.ClientRequestToken) != aws.ToString(in.ClientRequestToken):
-		return awswire.ValidationErrorf("ClientRequestToken must have at most 128 letters, digits and hyphens.")
-	}
-	return nil
 }
 
 // findProgress returns nil for a token that is not known in the caller's account and region.

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -75,35 +74,12 @@ func TestHandlerProgressRefusals(t *testing.T) {
 			_, err := g.RecordHandlerProgress(t.Context(), owner, in)
 			return err
 		}
-		for text, change := range map[string]func(*cloudformation.RecordHandlerProgressInput){
-			"BearerToken must be given":                        func(in *cloudformation.RecordHandlerProgressInput) { in.BearerToken = nil },
-			"The bearer token belongs to no running operation": func(in *cloudformation.RecordHandlerProgressInput) { in.BearerToken = aws.String("else") },
-			"OperationStatus must be one of":                   func(in *cloudformation.RecordHandlerProgressInput) { in.OperationStatus = "DONE" },
-			"CurrentOperationStatus must be one of":            func(in *cloudformation.RecordHandlerProgressInput) { in.CurrentOperationStatus = "DONE" },
-			"ErrorCode is not one":                             func(in *cloudformation.RecordHandlerProgressInput) { in.ErrorCode = "Oops" },
-			"StatusMessage must have at most 1024 characters": func(in *cloudformation.RecordHandlerProgressInput) {
-				in.StatusMessage = aws.String(strings.Repeat("ü", 1025))
-			},
-			"ResourceModel must have at most 16384 characters": func(in *cloudformation.RecordHandlerProgressInput) {
-				in.ResourceModel = aws.String(strings.Repeat("x", 16385))
-			},
-			"ClientRequestToken must have at most 128": func(in *cloudformation.RecordHandlerProgressInput) {
-				in.ClientRequestToken = aws.String(strings.Repeat("x", 129))
-			},
-		} {
-			refused(t, record(change), "ValidationError", text)
-		}
+		refused(t, record(func(in *cloudformation.RecordHandlerProgressInput) { in.BearerToken = aws.String("else") }), "ValidationError", "belongs to no running operation")
 		if _, err := g.RecordHandlerProgress(t.Context(), reader, &cloudformation.RecordHandlerProgressInput{
 			BearerToken: aws.String("bearer"), OperationStatus: types.OperationStatusInProgress,
 		}); err == nil {
 			t.Error("another account may report")
 		}
-		if err := record(func(in *cloudformation.RecordHandlerProgressInput) {
-			in.StatusMessage, in.ResourceModel = aws.String(strings.Repeat("ü", 1024)), aws.String(strings.Repeat("x", 16384))
-		}); err != nil {
-			t.Errorf("at the bounds: %v", err)
-		}
-
 		if err := record(func(in *cloudformation.RecordHandlerProgressInput) { in.StatusMessage = aws.String("a\x00b\xff") }); err != nil {
 			t.Errorf("odd characters: %v", err)
 		}

@@ -65,7 +65,7 @@ func (p *publicationRow) public() publicVersion {
 }
 
 // arn is the ARN of the type, not of the version.
-func (p *publicationRow) arn(caller awswire.Caller) typeARN {
+func (p *publicationRow) arn(caller awswire.Caller) schema.TypeARN {
 	return publicARN(caller, schema.Kind(p.Kind), p.PublisherID, p.TypeName)
 }
 

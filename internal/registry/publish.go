@@ -214,7 +214,7 @@ func (r *Registry) shelve(ctx context.Context, tx *store.Tx, caller awswire.Call
 // findOwn finds the private version that TestType or PublishType is about: by Arn, which may
 // be that of a version, or by its names; the default version if none is named. What is
 // deregistered is not found.
-func (r *Registry) findOwn(ctx context.Context, db bun.IDB, caller awswire.Caller, arn typeARN) (*typeRow, *versionRow, error) {
+func (r *Registry) findOwn(ctx context.Context, db bun.IDB, caller awswire.Caller, arn schema.TypeARN) (*typeRow, *versionRow, error) {
 	typ, version, err := r.privateVersion(ctx, db, caller, arn.Kind, arn.TypeName, arn.Version)
 	switch {
 	case err != nil:

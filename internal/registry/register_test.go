@@ -489,8 +489,8 @@ func TestPackageTooLarge(t *testing.T) {
 	}
 }
 
-// TestKeepsPackage: nothing is swept away that is needed, and failed packages are.
-func TestKeepsPackage(t *testing.T) {
+// TestKeepsPackages: nothing is swept away that is needed, and failed packages are.
+func TestKeepsPackages(t *testing.T) {
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.packages.put("s3://b/k", resourcePackage(t, "Acme::Test::Thing", nil))
 		g.packages.put("s3://b/bad", []byte("no zip file"))
@@ -504,7 +504,7 @@ func TestKeepsPackage(t *testing.T) {
 		}
 		keeps := func(hash string, want bool) {
 			t.Helper()
-			if kept, err := g.KeepsPackage(t.Context(), hash); err != nil || kept != want {
+			if kept, err := g.KeepsBlob(t.Context(), hash); err != nil || kept != want {
 				t.Errorf("keeps %s: %t, %v", hash, kept, err)
 			}
 		}

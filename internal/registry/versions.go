@@ -21,28 +21,28 @@ import (
 // named reads the members by which requests name a type or a version of it: an ARN, or
 // kind and name, and a version beside either. The result may be public, and may be of
 // another account or region; ownARN tells those apart.
-func named(caller awswire.Caller, arn *string, kind types.RegistryType, typeName, version *string) (typeARN, error) {
+func named(caller awswire.Caller, arn *string, kind types.RegistryType, typeName, version *string) (schema.TypeARN, error) {
 	if arn == nil {
 		if kind == "" || aws.ToString(typeName) == "" {
-			return typeARN{}, refuse("Either Arn, or Type and TypeName, must be specified.")
+			return schema.TypeARN{}, refuse("Either Arn, or Type and TypeName, must be specified.")
 		}
 		if err := validName(schema.Kind(kind), *typeName); err != nil {
-			return typeARN{}, err
+			return schema.TypeARN{}, err
 		}
 		return privateARN(caller, schema.Kind(kind), *typeName).WithVersion(aws.ToString(version)), nil
 	}
 	parsed, err := parseTypeARN(*arn)
 	if err != nil {
-		return typeARN{}, err
+		return schema.TypeARN{}, err
 	}
 	switch {
 	case kind != "" && schema.Kind(kind) != parsed.Kind, typeName != nil && *typeName != parsed.TypeName:
-		return typeARN{}, refuse("Type and TypeName name another type than the ARN '%s'.", *arn)
+		return schema.TypeARN{}, refuse("Type and TypeName name another type than the ARN '%s'.", *arn)
 	case version == nil:
 	case parsed.Version == "":
 		parsed.Version = *version
 	case !sameVersion(parsed.Version, *version):
-		return typeARN{}, refuse("VersionId '%s' names another version than the ARN '%s'.", *version, *arn)
+		return schema.TypeARN{}, refuse("VersionId '%s' names another version than the ARN '%s'.", *version, *arn)
 	}
 	return parsed, nil
 }
@@ -55,7 +55,7 @@ func sameVersion(a, b string) bool {
 
 // ownARN refuses what does not belong to the account and region of the caller: nobody
 // learns whether it is there.
-func ownARN(caller awswire.Caller, arn typeARN) error {
+func ownARN(caller awswire.Caller, arn schema.TypeARN) error {
 	if arn.Account != caller.Account || arn.Region != caller.Region || arn.Partition != caller.Partition() || arn.Publisher != "" {
 		return typeNotFound(arn.TypeName)
 	}
@@ -131,6 +131,7 @@ func (r *Registry) SetTypeDefaultVersion(ctx context.Context, caller awswire.Cal
 	if arn.Version == "" {
 		return nil, refuse("A version must be specified: the ARN of a version as Arn, or VersionId.")
 	}
+	var version string // as the registry writes it
 	err = r.change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		typ, v, err := r.privateVersion(ctx, tx, caller, arn.Kind, arn.TypeName, arn.Version)
 		switch {
@@ -141,13 +142,13 @@ func (r *Registry) SetTypeDefaultVersion(ctx context.Context, caller awswire.Cal
 		case v.Deprecated:
 			return refuse("Version '%s' of the type '%s' is deregistered and cannot be the default version.", versionID(v.Version), arn.TypeName)
 		}
-		typ.DefaultVersion = &v.Version
+		typ.DefaultVersion, version = &v.Version, versionID(v.Version)
 		return r.updateType(ctx, tx, typ)
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.changes.send(Change{Account: caller.Account, Region: caller.Region, Kind: arn.Kind, TypeName: arn.TypeName, Version: arn.Version, What: DefaultChanged})
+	r.changes.send(Change{Account: caller.Account, Region: caller.Region, Kind: arn.Kind, TypeName: arn.TypeName, Version: version, What: DefaultChanged})
 	return &cloudformation.SetTypeDefaultVersionOutput{}, nil
 }
 

@@ -53,7 +53,7 @@ func (a TypeARN) text(what string) string {
 }
 
 var typeARN = regexp.MustCompile(`\Aarn:(aws[A-Za-z0-9-]{0,64}):cloudformation:([A-Za-z0-9-]{1,64}):([0-9]{12})?:(type|type-configuration)/(resource|module|hook)/` +
-	`(?:([0-9a-zA-Z]{12,40})/)?([A-Za-z0-9]{2,64}-[A-Za-z0-9]{2,64}-[A-Za-z0-9]{2,64}(?:-MODULE)?)(?:/([^/]+))?\z`)
+	`(?:([0-9a-zA-Z]{12,40})/)?([A-Za-z0-9]{2,64}-[A-Za-z0-9]{2,64}-[A-Za-z0-9]{2,64}(?:-MODULE)?)(?:/([!-.0-~]+))?\z`)
 
 // maxARN is how long an ARN may be, in bytes.
 const maxARN = 1024

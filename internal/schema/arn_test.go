@@ -30,6 +30,7 @@ func TestTypeARN(t *testing.T) {
 		"arn:aws:cloudformation:us-east-1:123456789012:type/stack/Org-Svc-Res",
 		"arn:aws:cloudformation:us-east-1:123456789012:type/resource/Org-Svc",
 		"arn:aws:cloudformation:us-east-1:123456789012:type/resource/Org-Svc-Res/1/2",
+		"arn:aws:cloudformation:us-east-1:123456789012:type/resource/Org-Svc-Res/1\x00", "arn:aws:cloudformation:us-east-1:123456789012:type/resource/Org-Svc-Res/\xff",
 		"arn:aws:cloudformation:us-east-1:123456789012:type/resource/Org-Svc-Res\n",
 		"arn:aws:cloudformation:us-east-1:123456789012:type-configuration/resource/Org-Svc-Res/default",
 		"arn:aws:cloudformation:us-east-1:123456789012:type/resource/Org-Svc-Res/" + strings.Repeat("1", 1024),
