@@ -17,6 +17,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/contract"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // An outcome is what a test has found.
@@ -62,8 +63,13 @@ func (r *Registry) examine(ctx context.Context, run *testRunRow, version *versio
 	if err := contract.WriteJSON(&report, found.summary); err != nil {
 		return nil, fmt.Errorf("write the report: %w", err)
 	}
-	kept, err := r.store.Blobs().Put(ctx, &report, maxReport)
-	if err != nil {
+	kept, err := r.store.Blobs().Put(ctx, &report, r.config.ReportLimit)
+	var tooLarge *store.TooLargeError
+	switch {
+	case errors.As(err, &tooLarge):
+		found.description = fmt.Sprintf("%s The report is not kept: it is larger than %d bytes.", cutTo(found.description, maxTestDescription/2), r.config.ReportLimit)
+		return found, nil
+	case err != nil:
 		return nil, fmt.Errorf("keep the report: %w", err)
 	}
 	found.report = kept.Hash

@@ -17,9 +17,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/bundle"
@@ -52,11 +50,17 @@ type Config struct {
 	// it is ready for work. Zero means 5 minutes.
 	StageTimeout time.Duration
 
-	// TestConcurrency is how many tests run at the same time. Zero means 1.
+	// TestConcurrency is how many tests run at the same time on this node. One account has
+	// at most one less, if there is more than one. Zero means 2 to 4, by the number of
+	// processors.
 	TestConcurrency int
 
 	// TestTimeout bounds one test of a type. Zero means 2 hours.
 	TestTimeout time.Duration
+
+	// ReportLimit bounds the report of a test, in bytes. A longer one is not kept. Zero
+	// means 32 MiB.
+	ReportLimit int64
 
 	// Credentials gives the handlers under test those of their execution role. With nil
 	// they get the dummies of package invoke.
@@ -119,7 +123,7 @@ type Registry struct {
 	log     *slog.Logger
 	changes *broadcast
 	schemas schemas
-	testing chan struct{} // holds one token for each test that runs
+	turns   *turns
 }
 
 // New returns the registry over a store. Nothing runs until the store runs Workers.
@@ -142,29 +146,13 @@ func New(config Config) *Registry {
 	if config.Limits.Packed == 0 {
 		config.Limits.Packed = 256 << 20
 	}
-	if config.TestConcurrency == 0 {
-		config.TestConcurrency = 1
-	}
 	if config.TestTimeout == 0 {
 		config.TestTimeout = 2 * time.Hour
 	}
-	return &Registry{store: config.Store, config: config, log: config.Logger, changes: newBroadcast(), testing: make(chan struct{}, config.TestConcurrency)}
-}
-
-// KeepsPackage tells whether a blob is a package that a version, a published version or a
-// registration in progress needs: what store.Blobs.Sweep asks.
-func (r *Registry) KeepsPackage(ctx context.Context, hash string) (bool, error) {
-	db := r.store.Read()
-	for _, query := range []*bun.SelectQuery{
-		db.NewSelect().Model((*versionRow)(nil)).Where("package_hash = ?", hash),
-		db.NewSelect().Model((*publicationRow)(nil)).Where("package_hash = ?", hash),
-		db.NewSelect().Model((*registrationRow)(nil)).Where("package_hash = ?", hash).Where("status = ?", string(types.RegistrationStatusInProgress)),
-	} {
-		if kept, err := query.Exists(ctx); kept || err != nil {
-			return kept, err
-		}
+	if config.ReportLimit == 0 {
+		config.ReportLimit = 32 << 20
 	}
-	return false, nil
+	return &Registry{store: config.Store, config: config, log: config.Logger, changes: newBroadcast(), turns: newTurns(config.TestConcurrency)}
 }
 
 // The kinds of what is woken in the store.

@@ -29,8 +29,11 @@ type shop struct {
 	mu    sync.Mutex
 	calls int
 	block chan struct{} // if set, calls wait until it is closed
-	wrong bool          // handlers forget what they made
-	say   string        // what a wrong handler says
+
+	hanging string // the account whose handlers block means, "" for all
+
+	wrong bool   // handlers forget what they made
+	say   string // what a wrong handler says
 	specs []FunctionSpec
 }
 
@@ -67,13 +70,14 @@ func (s *shop) Function(_ context.Context, spec FunctionSpec) (invoke.Function, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.specs = append(s.specs, spec)
-	return &keeper{shop: s, things: map[string]map[string]any{}}, nil
+	return &keeper{shop: s, account: spec.Account, things: map[string]map[string]any{}}, nil
 }
 
 // A keeper is the handler of a type with the properties Name, Size and Secret. It does one
 // thing at a time.
 type keeper struct {
-	shop *shop
+	shop    *shop
+	account string
 
 	mu     sync.Mutex
 	things map[string]map[string]any
@@ -84,6 +88,9 @@ func (k *keeper) Call(ctx context.Context, payload []byte) ([]byte, error) {
 	k.shop.mu.Lock()
 	k.shop.calls++
 	block, wrong, say := k.shop.block, k.shop.wrong, k.shop.say
+	if k.shop.hanging != "" && k.shop.hanging != k.account {
+		block = nil
+	}
 	k.shop.mu.Unlock()
 	k.mu.Lock()
 	defer k.mu.Unlock()

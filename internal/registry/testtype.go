@@ -44,13 +44,9 @@ const (
 	maxAttempts = 5
 	// maxTestDescription bounds TypeTestsStatusDescription, in characters.
 	maxTestDescription = 1024
-	// testQueue is how long a run waits until it looks again whether another one has ended.
-	testQueue = time.Second
 	// cleanupTimeout bounds how long a test that is cut short deletes what it has made. It
 	// is less than a store waits for its workers to end.
 	cleanupTimeout = 8 * time.Second
-	// maxReport bounds the report of a run, in bytes.
-	maxReport = 256 << 20
 )
 
 // A testRunRow is one run of TestType.
@@ -182,15 +178,25 @@ func (r *Registry) beginTest(ctx context.Context, tx *store.Tx, caller awswire.C
 // test carries out a run. It is a store.Worker. A run that was interrupted is carried out
 // again from its beginning: only its outcome is written down.
 func (r *Registry) test(ctx context.Context, id string) (time.Time, error) {
-	select {
-	case r.testing <- struct{}{}:
-		defer func() { <-r.testing }()
-	default:
-		return r.store.Now().Add(testQueue), nil
+	run, err := findRun(ctx, r.store.Read(), id)
+	if err != nil {
+		return time.Time{}, err
 	}
+	if run == nil || run.Status != string(types.TypeTestsStatusInProgress) {
+		r.wakeTests(ctx, r.turns.forget(id))
+		return time.Time{}, nil
+	}
+	if now := r.store.Now(); !r.turns.enter(id, run.Account, now.Time) {
+		return now.Add(r.turns.retry), nil
+	}
+	defer func() { r.wakeTests(ctx, r.turns.leave(run.Account)) }()
+	return time.Time{}, r.runTest(ctx, id)
+}
+
+func (r *Registry) runTest(ctx context.Context, id string) error {
 	run, version, err := r.attempt(ctx, id)
 	if err != nil || run == nil {
-		return time.Time{}, err
+		return err
 	}
 	var found *outcome
 	if run.Attempts > maxAttempts {
@@ -201,17 +207,17 @@ func (r *Registry) test(ctx context.Context, id string) (time.Time, error) {
 		found, err = r.examine(limited, run, version)
 		switch {
 		case ctx.Err() != nil:
-			return time.Time{}, ctx.Err() // we are stopping, which says nothing about the type
+			return ctx.Err() // we are stopping, which says nothing about the type
 		case err != nil && limited.Err() != nil:
 			found = failedTest("The tests took longer than %s.", r.config.TestTimeout)
 		case err != nil:
-			return time.Time{}, fmt.Errorf("test %s version %d: %w", run.TypeName, run.Version, err)
+			return fmt.Errorf("test %s version %d: %w", run.TypeName, run.Version, err)
 		}
 	}
 	if err := r.deliver(ctx, run, found); err != nil {
-		return time.Time{}, err
+		return err
 	}
-	return time.Time{}, r.endTest(ctx, run, found)
+	return r.endTest(ctx, run, found)
 }
 
 // attempt counts that a run is begun, and returns it with its version. The run is nil if
@@ -343,19 +349,31 @@ func (r *Registry) TestRuns(ctx context.Context, caller awswire.Caller, query Te
 	return runs, nil
 }
 
+// A ReportTooLargeError says that the report of a test is too large to be read.
+type ReportTooLargeError struct{ Size, Limit int64 } // in bytes
+
+func (e *ReportTooLargeError) Error() string {
+	return fmt.Sprintf("the report of the test has %d bytes, and at most %d are read", e.Size, e.Limit)
+}
+
 // TestReport returns the report of a run as contract.WriteJSON writes it. It is nil for a
-// run that the account does not have, that goes on, or that ended without a report.
+// run that the account does not have, that goes on, or that ended without a report. One
+// that is larger than Config.ReportLimit, which was kept under another limit, is a
+// *[ReportTooLargeError].
 func (r *Registry) TestReport(ctx context.Context, caller awswire.Caller, id string) ([]byte, error) {
 	row, err := findRun(ctx, r.store.Read(), id)
 	if err != nil || row == nil || row.Account != caller.Account || row.Region != caller.Region || row.ReportHash == "" {
 		return nil, err
 	}
-	blob, _, err := r.store.Blobs().Open(ctx, row.ReportHash)
+	blob, size, err := r.store.Blobs().Open(ctx, row.ReportHash)
 	if err != nil {
 		return nil, fmt.Errorf("open the report of the test run %s: %w", id, err)
 	}
 	defer func() { _ = blob.Close() }() // it was only read
-	report, err := document.ReadAll(blob, maxReport)
+	if size > r.config.ReportLimit {
+		return nil, &ReportTooLargeError{size, r.config.ReportLimit}
+	}
+	report, err := document.ReadAll(blob, r.config.ReportLimit)
 	if err != nil {
 		return nil, fmt.Errorf("read the report of the test run %s: %w", id, err)
 	}

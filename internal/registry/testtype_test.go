@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -298,6 +299,68 @@ func TestManyTests(t *testing.T) {
 			if out := s.verdict(owner, version); aws.ToString(out.TypeTestsStatusDescription) != "The tests took longer than 50ms." || out.TypeTestsStatus != types.TypeTestsStatusFailed {
 				t.Errorf("%s: %s: %s", version, out.TypeTestsStatus, aws.ToString(out.TypeTestsStatusDescription))
 			}
+		}
+	})
+}
+
+// TestHangingTests: handlers that hang keep the tests of their own account waiting, and no
+// others; and those who wait are woken, not left until they look again.
+func TestHangingTests(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.turns.places, s.turns.retry = 2, time.Hour
+		block := make(chan struct{})
+		s.mu.Lock()
+		s.block, s.hanging = block, owner.Account
+		s.mu.Unlock()
+		var versions []string
+		for _, name := range []string{"Initech::Store::One", "Initech::Store::Two", "Initech::Store::Three"} {
+			version := s.thing(owner, name, "x")
+			versions = append(versions, version)
+			if _, err := s.TestType(t.Context(), owner, &cloudformation.TestTypeInput{Arn: &version}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out := s.tested(reader, s.thing(reader, thingName, "x")); out.TypeTestsStatus != types.TypeTestsStatusPassed {
+			t.Errorf("the other account: %s: %s", out.TypeTestsStatus, aws.ToString(out.TypeTestsStatusDescription))
+		}
+		for _, version := range versions {
+			if out := s.describe(owner, version); out.TypeTestsStatus != types.TypeTestsStatusInProgress {
+				t.Errorf("%s: %s", version, out.TypeTestsStatus)
+			}
+		}
+		close(block)
+		for _, version := range versions {
+			if out := s.verdict(owner, version); out.TypeTestsStatus != types.TypeTestsStatusPassed {
+				t.Errorf("%s: %s: %s", version, out.TypeTestsStatus, aws.ToString(out.TypeTestsStatusDescription))
+			}
+		}
+	})
+}
+
+// TestReportLimit: what is too large is neither kept nor read, and the verdict stands.
+func TestReportLimit(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		version := s.thing(owner, thingName, "one")
+		s.tested(owner, version)
+		runs, err := s.TestRuns(t.Context(), owner, TestQuery{})
+		if err != nil || len(runs) != 1 {
+			t.Fatal(runs, err)
+		}
+		s.config.ReportLimit = 100
+		report, err := s.TestReport(t.Context(), owner, runs[0].ID)
+		var tooLarge *ReportTooLargeError
+		if report != nil || !errors.As(err, &tooLarge) || tooLarge.Limit != 100 || tooLarge.Size <= 100 {
+			t.Errorf("%.100s, %v", report, err)
+		}
+		out := s.tested(owner, version)
+		if out.TypeTestsStatus != types.TypeTestsStatusPassed || !strings.Contains(aws.ToString(out.TypeTestsStatusDescription), "The report is not kept: it is larger than 100 bytes.") {
+			t.Errorf("%s: %s", out.TypeTestsStatus, aws.ToString(out.TypeTestsStatusDescription))
+		}
+		if runs, err = s.TestRuns(t.Context(), owner, TestQuery{Limit: 1}); err != nil || runs[0].Passed == 0 {
+			t.Fatal(runs, err)
+		}
+		if report, err := s.TestReport(t.Context(), owner, runs[0].ID); report != nil || err != nil {
+			t.Errorf("%.100s, %v", report, err)
 		}
 	})
 }

@@ -1,0 +1,143 @@
+package registry
+
+import (
+	"context"
+	"maps"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// turnRetry is how long a test that waits for its turn is not looked at again, if nothing
+// that ended before has woken it: its turn may come on another node, which this one does
+// not hear of.
+const turnRetry = 10 * time.Second
+
+// turns shares the places for tests on this node among accounts. What finds no place is
+// remembered and goes away; whoever ends is told whose turn it is.
+//
+// An account never has the last place, unless there is only one: handlers that hang keep
+// their own account waiting, and no other one. Of those who wait, the next is of the
+// account with the fewest tests that run, and of its tests the one that has waited longest.
+type turns struct {
+	places int
+	retry  time.Duration
+
+	mu      sync.Mutex
+	running int
+	taken   map[string]int // tests that run, by account
+	waiting map[string]*turn
+}
+
+// A turn is a test that waits, by the id of its run.
+type turn struct {
+	account     string
+	since, seen time.Time // when it came first, and last
+}
+
+// newTurns shares so many places; 0 means 2 to 4, by the number of processors.
+func newTurns(places int) *turns {
+	if places == 0 {
+		places = min(max(2, runtime.GOMAXPROCS(0)), 4)
+	}
+	return &turns{places: places, retry: turnRetry, taken: map[string]int{}, waiting: map[string]*turn{}}
+}
+
+// enter takes a place if it is the run's turn. If not, the run waits.
+func (t *turns) enter(id, account string, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, w := range t.waiting {
+		if now.Sub(w.seen) > 2*t.retry { // another node has it, or it is gone
+			delete(t.waiting, id)
+		}
+	}
+	w := t.waiting[id]
+	if w == nil {
+		w = &turn{account: account, since: now}
+		t.waiting[id] = w
+	}
+	w.seen = now
+	for _, next := range t.next() {
+		if next == id {
+			delete(t.waiting, id)
+			t.running++
+			t.taken[account]++
+			return true
+		}
+	}
+	return false
+}
+
+// leave gives the place of an account back and tells whose turn it is now.
+func (t *turns) leave(account string) (next []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.running--
+	if t.taken[account]--; t.taken[account] == 0 {
+		delete(t.taken, account)
+	}
+	return t.next()
+}
+
+// forget takes a run that does not wait any more off the list and tells whose turn it is
+// now.
+func (t *turns) forget(id string) (next []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waiting[id] == nil {
+		return nil
+	}
+	delete(t.waiting, id)
+	return t.next()
+}
+
+// next are the runs that there are places for.
+func (t *turns) next() []string {
+	var ids []string
+	taken, waiting := maps.Clone(t.taken), maps.Clone(t.waiting)
+	most := max(1, t.places-1) // of one account
+	for t.running+len(ids) < t.places {
+		best := ""
+		for id, w := range waiting {
+			if taken[w.account] < most && (best == "" || w.before(waiting[best], taken)) {
+				best = id
+			}
+		}
+		if best == "" {
+			break
+		}
+		ids = append(ids, best)
+		taken[waiting[best].account]++
+		delete(waiting, best)
+	}
+	return ids
+}
+
+func (w *turn) before(other *turn, taken map[string]int) bool {
+	if a, b := taken[w.account], taken[other.account]; a != b {
+		return a < b
+	}
+	return w.since.Before(other.since)
+}
+
+// wakeTests has tests looked at whose turn it is. A failure costs time and no more: they
+// are looked at again in any case.
+func (r *Registry) wakeTests(ctx context.Context, ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		for _, id := range ids {
+			if err := tx.Wake(ctx, workTest, id, time.Time{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		r.log.WarnContext(ctx, "tests whose turn it is are not woken; they are looked at later", "error", err)
+	}
+}
