@@ -14,7 +14,7 @@ type Place struct {
 // Places lists where something was ever registered or activated, sorted.
 func (r *Registry) Places(ctx context.Context) ([]Place, error) {
 	var places []Place
-	err := r.store.Read().NewRaw("SELECT account, region FROM registrations UNION SELECT account, region FROM activations ORDER BY account, region").Scan(ctx, &places)
+	err := r.store.Read().NewRaw("SELECT account, region FROM types UNION SELECT account, region FROM activations ORDER BY account, region").Scan(ctx, &places)
 	if err != nil {
 		return nil, fmt.Errorf("list the places of types: %w", err)
 	}
