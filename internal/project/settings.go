@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -44,9 +45,18 @@ func TypeNamePattern(kind schema.Kind) string {
 	return pattern + `$`
 }
 
+// The names of types and of modules, compiled once: it takes longer than most requests.
+var (
+	typeNames   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(TypeNamePattern(schema.Resource)) })
+	moduleNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(TypeNamePattern(schema.Module)) })
+)
+
 // ValidTypeName tells whether a type of the kind may be called name.
 func ValidTypeName(kind schema.Kind, name string) bool {
-	return regexp.MustCompile(TypeNamePattern(kind)).MatchString(name)
+	if kind == schema.Module {
+		return moduleNames().MatchString(name)
+	}
+	return typeNames().MatchString(name)
 }
 
 // reserved are the first parts of type names that are not for everybody: the user guide,
