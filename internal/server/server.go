@@ -57,6 +57,10 @@ type Config struct {
 	// Healthy says whether the server can work: nil, or why not.
 	Healthy func(ctx context.Context) error
 
+	// Readers is how many requests to CloudFormation may read at once; best as many as there
+	// are connections to read with. Zero means 16.
+	Readers int
+
 	// BodyTimeout is how long a client may take for the next piece of a body. Zero means 30 s.
 	BodyTimeout time.Duration
 
@@ -97,6 +101,9 @@ func New(config Config) *Server {
 	if config.NewID == nil {
 		config.NewID = uuid.NewString
 	}
+	if config.Readers == 0 {
+		config.Readers = 16
+	}
 	if config.BodyTimeout == 0 {
 		config.BodyTimeout = 30 * time.Second
 	}
@@ -111,7 +118,7 @@ func New(config Config) *Server {
 		tables:  map[string]*awswire.Table{},
 	}
 	s.lambda = &lambda.Handler{Lookup: s.lookup, Region: config.Region, AccountID: config.Account, Logger: config.Logger}
-	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry), cloudControl()) {
+	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry, config.Readers), cloudControl()) {
 		table.Logger = config.Logger
 		s.tables[table.Service] = table
 	}

@@ -179,6 +179,9 @@ func (s *Store) Blobs() *Blobs { return s.blobs }
 // Read queries what has been committed. On SQLite it cannot write.
 func (s *Store) Read() bun.IDB { return s.reader }
 
+// Readers is how many queries of Read can run at once. More wait, in no order.
+func (s *Store) Readers() int { return s.reader.Stats().MaxOpenConnections }
+
 func (s *Store) openSQLite(ctx context.Context) error {
 	dir, err := filepath.Abs(s.config.Dir)
 	if err != nil {
