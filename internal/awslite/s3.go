@@ -112,6 +112,7 @@ func (s *S3) Serve(w http.ResponseWriter, r *http.Request, caller awswire.Caller
 	h := w.Header()
 	h.Set("X-Amz-Request-Id", caller.RequestID)
 	h.Set("X-Amz-Id-2", caller.RequestID)
+	sandbox(h)
 	operation, err := s.serve(q)
 	if err != nil {
 		code = s.refuse(q, operation, err)

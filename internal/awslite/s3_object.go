@@ -92,6 +92,19 @@ func liveObject(ctx context.Context, db bun.IDB, l Location, h http.Header) (*ob
 	return o, nil
 }
 
+// objectFor is the object of a request, if it can be read. Its version goes into the answer.
+func (s *S3) objectFor(q *s3Request, db bun.IDB) (*objectRow, error) {
+	b, err := s.bucketFor(q, db)
+	if err != nil {
+		return nil, err
+	}
+	o, err := liveObject(q.ctx, db, q.Location, q.w.Header())
+	if err == nil && b.Versioning != "" {
+		q.w.Header().Set("X-Amz-Version-Id", o.Version)
+	}
+	return o, err
+}
+
 func httpTime(t time.Time) string { return t.UTC().Format(http.TimeFormat) }
 
 // keep makes o, whose bytes are there, the newest version of its key in bucket b.
@@ -279,17 +292,17 @@ func sentAlgorithm(h http.Header) string {
 }
 
 func (s *S3) getObject(q *s3Request) error {
-	b, err := s.bucketFor(q, s.store.Read())
-	if err != nil {
+	if err := refuseScript(q.r); err != nil {
 		return err
 	}
-	o, err := liveObject(q.ctx, s.store.Read(), q.Location, q.w.Header())
+	o, err := s.objectFor(q, s.store.Read())
 	if err != nil {
 		return err
 	}
 	h := q.w.Header()
-	if b.Versioning != "" {
-		h.Set("X-Amz-Version-Id", o.Version)
+	asked, err := overrides(q)
+	if err != nil {
+		return err
 	}
 	if err := readConditions(q.r.Header, "", o, h); err != nil {
 		return err
@@ -308,9 +321,10 @@ func (s *S3) getObject(q *s3Request) error {
 	h.Set("Last-Modified", httpTime(o.ModifiedAt.Time))
 	h.Set("Accept-Ranges", "bytes")
 	h.Set("Content-Length", strconv.FormatInt(part.length, 10))
-	for name, value := range overrides(q) {
+	for name, value := range asked {
 		h.Set(name, value)
 	}
+	saveScripts(q.r, h)
 	status := http.StatusOK
 	if part.partial {
 		status = http.StatusPartialContent
@@ -331,23 +345,6 @@ func (s *S3) getObject(q *s3Request) error {
 		}
 	}
 	return nil
-}
-
-// overrides are the headers of the answer that the query asks for.
-func overrides(q *s3Request) map[string]string {
-	var set map[string]string
-	for parameter, name := range map[string]string{
-		"response-content-type": "Content-Type", "response-cache-control": "Cache-Control", "response-content-disposition": "Content-Disposition",
-		"response-content-encoding": "Content-Encoding", "response-content-language": "Content-Language", "response-expires": "Expires",
-	} {
-		if value := q.query.Get(parameter); value != "" {
-			if set == nil {
-				set = map[string]string{}
-			}
-			set[name] = value
-		}
-	}
-	return set
 }
 
 // readConditions holds an object to the conditions of a read. prefix is that of the
