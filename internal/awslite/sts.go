@@ -63,8 +63,13 @@ type sessionRow struct {
 
 type sessionSecret struct{ Secret, Token string }
 
+// isTemporary tells by its form whether an access key belongs to a session.
+func isTemporary(accessKey string) bool {
+	return len(accessKey) == 20 && strings.HasPrefix(accessKey, "ASIA")
+}
+
 func (s *Services) sessionNamed(ctx context.Context, accessKey string) (*sessionRow, error) {
-	if len(accessKey) != 20 || !strings.HasPrefix(accessKey, "ASIA") {
+	if !isTemporary(accessKey) {
 		return nil, nil
 	}
 	row := &sessionRow{}
@@ -117,7 +122,7 @@ func (s *Services) startSession(ctx context.Context, account, arn, userID string
 		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
 			return err
 		}
-		_, err := tx.NewDelete().Model((*sessionRow)(nil)).Where("expires_at < ?", store.At(now.Add(-24*time.Hour))).Exec(ctx)
+		_, err := s.forgetSessions(ctx, tx)
 		return err
 	})
 	if err != nil {
@@ -125,6 +130,16 @@ func (s *Services) startSession(ctx context.Context, account, arn, userID string
 	}
 	expires := row.ExpiresAt.Truncate(time.Second)
 	return &ststypes.Credentials{AccessKeyId: &id, SecretAccessKey: &secret.Secret, SessionToken: &secret.Token, Expiration: &expires}, nil
+}
+
+// forgetSessions deletes the keys that ended long enough ago for nobody to wonder why they
+// are refused, and counts them.
+func (s *Services) forgetSessions(ctx context.Context, tx *store.Tx) (int, error) {
+	result, err := tx.NewDelete().Model((*sessionRow)(nil)).Where("expires_at < ?", store.At(s.now().Add(-24*time.Hour))).Exec(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("forgetting sessions: %w", err)
+	}
+	return affected(result), nil
 }
 
 var roleARN = regexp.MustCompile(`^arn:(aws(?:-[a-z]+)*):iam::(\d{12}):role/(?:[\x21-\x7e]+/)?([\w+=,.@-]{1,64})$`)
@@ -162,6 +177,9 @@ func (s *Services) assumeRole(ctx context.Context, caller awswire.Caller, in *st
 }
 
 func (s *Services) getSessionToken(ctx context.Context, caller awswire.Caller, in *sts.GetSessionTokenInput) (*sts.GetSessionTokenOutput, error) {
+	if isTemporary(caller.AccessKeyID) { // whose keys would never end
+		return nil, awswire.Errorf("AccessDenied", http.StatusForbidden, "Cannot call GetSessionToken with session credentials")
+	}
 	if in.SerialNumber != nil || in.TokenCode != nil {
 		return nil, notOffered("Multi-factor authentication")
 	}
