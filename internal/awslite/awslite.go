@@ -20,7 +20,6 @@ package awslite
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -30,6 +29,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/google/uuid"
 )
 
 // Config sets up the services. Store and Key must be set.
@@ -130,7 +130,7 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.NewID == nil {
-		c.NewID = randomUUID
+		c.NewID = uuid.NewString
 	}
 	return c
 }
@@ -152,15 +152,6 @@ func (s *Services) now() store.Time { return s.store.Now() }
 // versionID makes the id of a version of an object, and uploadID that of an upload.
 func (s *Services) versionID() string { return strings.ReplaceAll(s.newID(), "-", "") }
 func (s *Services) uploadID() string  { return strings.ReplaceAll(s.newID(), "-", "") }
-
-// randomUUID is a UUID of version 4.
-func randomUUID() string {
-	var b [16]byte
-	rand.Read(b[:])
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
 
 // regionName is the form of a region's name.
 var regionName = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$`)

@@ -2,7 +2,6 @@ package awslite
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"fmt"
 	"hash/crc32"
@@ -268,7 +267,7 @@ func FuzzReferences(f *testing.F) {
 func benchmarkObjects(b *testing.B, size int) {
 	s := onSQLite(b, Config{})
 	text := noise(size)
-	ok(b, s.S3().EnsureBucket(context.Background(), account, region, "bench"))
+	makeBucket(b, s.s3(account), "bench", false)
 	b.Run("put", func(b *testing.B) {
 		b.SetBytes(int64(size))
 		for i := 0; b.Loop(); i++ {

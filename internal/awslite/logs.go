@@ -150,11 +150,7 @@ func (s *Services) deleteLogGroup(ctx context.Context, caller awswire.Caller, in
 	if err := s.lines.flush(ctx); err != nil {
 		return nil, err
 	}
-	err := s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		g, err := s.groupOf(ctx, tx, caller, in.LogGroupName, nil)
-		if err != nil {
-			return err
-		}
+	err := s.withGroup(ctx, caller, in.LogGroupName, nil, func(ctx context.Context, tx *store.Tx, g *logGroup) error {
 		for _, table := range [][2]string{{"logs_events", "group_id"}, {"logs_streams", "group_id"}, {"logs_groups", "id"}} {
 			if _, err := tx.NewDelete().Table(table[0]).Where("? = ?", bun.Ident(table[1]), g.ID).Exec(ctx); err != nil {
 				return fmt.Errorf("deleting the log group: %w", err)
@@ -166,11 +162,7 @@ func (s *Services) deleteLogGroup(ctx context.Context, caller awswire.Caller, in
 }
 
 func (s *Services) createLogStream(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.CreateLogStreamInput) (*cloudwatchlogs.CreateLogStreamOutput, error) {
-	err := s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		g, err := s.groupOf(ctx, tx, caller, in.LogGroupName, nil)
-		if err != nil {
-			return err
-		}
+	err := s.withGroup(ctx, caller, in.LogGroupName, nil, func(ctx context.Context, tx *store.Tx, g *logGroup) error {
 		old, err := streamNamed(ctx, tx, g.ID, *in.LogStreamName)
 		if err != nil {
 			return err
@@ -188,11 +180,7 @@ func (s *Services) deleteLogStream(ctx context.Context, caller awswire.Caller, i
 	if err := s.lines.flush(ctx); err != nil {
 		return nil, err
 	}
-	err := s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		g, err := s.groupOf(ctx, tx, caller, in.LogGroupName, nil)
-		if err != nil {
-			return err
-		}
+	err := s.changeGroup(ctx, caller, in.LogGroupName, nil, func(ctx context.Context, tx *store.Tx, g *logGroup) error {
 		t, err := streamNamed(ctx, tx, g.ID, *in.LogStreamName)
 		if err != nil {
 			return err
@@ -206,8 +194,7 @@ func (s *Services) deleteLogStream(ctx context.Context, caller awswire.Caller, i
 		if _, err := tx.NewDelete().Model(t).WherePK().Exec(ctx); err != nil {
 			return fmt.Errorf("deleting the log stream: %w", err)
 		}
-		_, err = tx.NewUpdate().Model(g).Column("events", "bytes").WherePK().Exec(ctx)
-		return err
+		return nil
 	})
 	return &cloudwatchlogs.DeleteLogStreamOutput{}, err
 }
@@ -231,17 +218,24 @@ func (s *Services) setRetention(ctx context.Context, caller awswire.Caller, name
 	})
 }
 
-// changeGroup runs change on a group, and keeps what it makes of the row.
-func (s *Services) changeGroup(ctx context.Context, caller awswire.Caller, name, identifier *string, change func(ctx context.Context, tx *store.Tx, g *logGroup) error) error {
+// withGroup runs do on a group, in one transaction.
+func (s *Services) withGroup(ctx context.Context, caller awswire.Caller, name, identifier *string, do func(ctx context.Context, tx *store.Tx, g *logGroup) error) error {
 	return s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		g, err := s.groupOf(ctx, tx, caller, name, identifier)
 		if err != nil {
 			return err
 		}
+		return do(ctx, tx, g)
+	})
+}
+
+// changeGroup runs change on a group, and keeps what it makes of the row.
+func (s *Services) changeGroup(ctx context.Context, caller awswire.Caller, name, identifier *string, change func(ctx context.Context, tx *store.Tx, g *logGroup) error) error {
+	return s.withGroup(ctx, caller, name, identifier, func(ctx context.Context, tx *store.Tx, g *logGroup) error {
 		if err := change(ctx, tx, g); err != nil {
 			return err
 		}
-		_, err = tx.NewUpdate().Model(g).WherePK().Exec(ctx)
+		_, err := tx.NewUpdate().Model(g).WherePK().Exec(ctx)
 		return err
 	})
 }
@@ -363,11 +357,7 @@ func (s *Services) putLogEvents(ctx context.Context, caller awswire.Caller, in *
 	}
 	now := s.now()
 	var out *cloudwatchlogs.PutLogEventsOutput
-	err := s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		g, err := s.groupOf(ctx, tx, caller, in.LogGroupName, nil)
-		if err != nil {
-			return err
-		}
+	err := s.withGroup(ctx, caller, in.LogGroupName, nil, func(ctx context.Context, tx *store.Tx, g *logGroup) error {
 		t, err := streamNamed(ctx, tx, g.ID, *in.LogStreamName)
 		if err != nil {
 			return err

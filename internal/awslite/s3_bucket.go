@@ -246,11 +246,11 @@ func (s *S3) deleteBucket(q *s3Request) error {
 			return fmt.Errorf("looking for uploads: %w", err)
 		}
 		for chunk := range slices.Chunk(uploads, 500) {
-			if _, err := tx.NewDelete().Table("s3_parts").Where("upload IN (?)", bun.List(chunk)).Exec(ctx); err != nil {
-				return fmt.Errorf("forgetting uploads: %w", err)
+			if err := dropUploads(ctx, tx, chunk...); err != nil {
+				return err
 			}
 		}
-		for _, table := range [][2]string{{"s3_uploads", "bucket"}, {"s3_documents", "bucket"}, {"s3_buckets", "name"}} {
+		for _, table := range [][2]string{{"s3_documents", "bucket"}, {"s3_buckets", "name"}} {
 			if _, err := tx.NewDelete().Table(table[0]).Where("? = ?", bun.Ident(table[1]), b.Name).Exec(ctx); err != nil {
 				return fmt.Errorf("deleting the bucket: %w", err)
 			}
@@ -301,18 +301,11 @@ func (s *S3) getBucketVersioning(q *s3Request) error {
 }
 
 func (s *S3) putBucketVersioning(q *s3Request) error {
-	if err := s3RefuseHeaders(q.r.Header); err != nil {
-		return err
-	}
-	text, err := q.document(maxDocument)
-	if err != nil {
-		return err
-	}
 	var config struct {
 		Status    string
 		MfaDelete string
 	}
-	if err := parseXML(text, "VersioningConfiguration", &config); err != nil {
+	if err := q.sent("VersioningConfiguration", maxDocument, &config); err != nil {
 		return err
 	}
 	if config.MfaDelete == "Enabled" {
@@ -321,7 +314,7 @@ func (s *S3) putBucketVersioning(q *s3Request) error {
 	if config.Status != "Enabled" && config.Status != "Suspended" {
 		return s3Error("IllegalVersioningConfigurationException", "The Versioning element must be specified")
 	}
-	err = s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
 		b, err := s.bucketFor(q, tx)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"database/sql/driver"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/xml"
 	"fmt"
 	"hash"
 	"hash/crc32"
@@ -43,6 +44,20 @@ var algorithms = []*algorithm{
 	{"SHA256", sha256.Size, sha256.New, nil},
 	{"SHA512", sha512.Size, sha512.New, nil},
 	{"MD5", md5.Size, md5.New, nil},
+}
+
+// A sumElement is a checksum as the XML of S3 has it: <ChecksumSHA256>…</ChecksumSHA256>.
+type sumElement struct {
+	XMLName xml.Name
+	Value   string `xml:",chardata"`
+}
+
+// elements are the checksum for an answer, nil where there is none.
+func (c checksum) elements() []sumElement {
+	if c.Sum == "" {
+		return nil
+	}
+	return []sumElement{{xml.Name{Local: "Checksum" + c.Algorithm}, c.Sum}}
 }
 
 // defaultAlgorithm is what S3 computes for an object that comes without a checksum.

@@ -193,22 +193,15 @@ func (s *S3) redigest(q *s3Request, from, to *objectRow) error {
 
 // copyResult is the answer of CopyObject and UploadPartCopy.
 func copyResult(name, etag string, at store.Time, sum checksum) any {
-	type sumElement struct {
-		XMLName xml.Name
-		Value   string `xml:",chardata"`
-	}
 	answer := struct {
 		XMLName      xml.Name
 		LastModified xmlTime
 		ETag         string
 		ChecksumType string `xml:",omitempty"`
 		Sums         []sumElement
-	}{XMLName: xml.Name{Space: s3Namespace, Local: name}, LastModified: xmlTime(at.Time), ETag: quoted(etag)}
-	if sum.Sum != "" {
-		answer.Sums = []sumElement{{xml.Name{Local: "Checksum" + sum.Algorithm}, sum.Sum}}
-		if name == "CopyObjectResult" {
-			answer.ChecksumType = sum.kind()
-		}
+	}{XMLName: xml.Name{Space: s3Namespace, Local: name}, LastModified: xmlTime(at.Time), ETag: quoted(etag), Sums: sum.elements()}
+	if answer.Sums != nil && name == "CopyObjectResult" {
+		answer.ChecksumType = sum.kind()
 	}
 	return answer
 }

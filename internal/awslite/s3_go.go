@@ -72,27 +72,6 @@ func (s *S3) Put(ctx context.Context, account string, at Location, contentType s
 	return at, err
 }
 
-// EnsureBucket makes a bucket for an account where there is none. That another account
-// has it is a refusal, BucketAlreadyExists.
-func (s *S3) EnsureBucket(ctx context.Context, account, region, name string) error {
-	if !validBucketName(name) {
-		return s3Error("InvalidBucketName", "The specified bucket is not valid.", "BucketName", clip(name, 100))
-	}
-	return s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		old, err := bucketNamed(ctx, tx, name)
-		switch {
-		case err != nil:
-			return err
-		case old != nil && old.Account == account:
-			return nil
-		case old != nil:
-			return s3Error("BucketAlreadyExists", "The requested bucket name is not available.", "BucketName", name)
-		}
-		b := &bucketRow{Name: name, Account: account, Region: region, CreatedAt: s.now()}
-		return s.insertBucket(ctx, tx, b, "", nil, nil)
-	})
-}
-
 // Keeps tells whether an object or a part needs the blob with a hash: what
 // store.Blobs.Sweep asks.
 func (s *S3) Keeps(ctx context.Context, hash string) (bool, error) {

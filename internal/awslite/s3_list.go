@@ -117,6 +117,14 @@ func (s *S3) listPage(ctx context.Context, l listing) (page, error) {
 	return p, nil
 }
 
+// pageAfter collects the page that goes on behind a key or a common prefix, "" for the first.
+func (s *S3) pageAfter(ctx context.Context, l listing, key string) (page, error) {
+	if !l.afterKey(key) {
+		return page{}, nil
+	}
+	return s.listPage(ctx, l)
+}
+
 // commonPrefix is what key is listed under, "" where it is listed itself.
 func commonPrefix(key, prefix, delimiter string) string {
 	if delimiter == "" {
@@ -202,22 +210,62 @@ type (
 )
 
 // begin reads what the lists have in common.
-func (s *S3) begin(q *s3Request) (listing, *bucketRow, xmlKey, string, error) {
-	l := listing{bucket: q.Bucket, prefix: q.query.Get("prefix"), delimiter: q.query.Get("delimiter")}
-	as, encoding, err := q.keysAs()
-	if err != nil {
-		return l, nil, nil, "", err
+func (s *S3) begin(q *s3Request) (*listRequest, error) {
+	r := &listRequest{listing: listing{bucket: q.Bucket, prefix: q.query.Get("prefix"), delimiter: q.query.Get("delimiter")}}
+	var err error
+	if r.as, r.encoding, err = q.keysAs(); err != nil {
+		return nil, err
 	}
-	if l.limit, err = intParameter(q, "max-keys", 0, maxKeys, maxKeys); err != nil {
-		return l, nil, nil, "", err
+	if r.limit, err = intParameter(q, "max-keys", 0, maxKeys, maxKeys); err != nil {
+		return nil, err
 	}
 	for _, name := range []string{"prefix", "delimiter", "marker", "key-marker", "start-after"} {
 		if text := q.query.Get(name); len(text) > maxKey {
-			return l, nil, nil, "", s3Error("InvalidArgument", "The "+name+" is longer than keys are", "ArgumentName", name)
+			return nil, s3Error("InvalidArgument", "The "+name+" is longer than keys are", "ArgumentName", name)
 		}
 	}
 	b, err := s.bucketFor(q, s.store.Read())
-	return l, b, as, encoding, err
+	if err != nil {
+		return nil, err
+	}
+	r.owner = listedOwner{canonicalUser(b.Account)}
+	return r, nil
+}
+
+// A listRequest is a listing with how its answer is written.
+type listRequest struct {
+	listing
+	as       xmlKey
+	encoding string
+	owner    listedOwner
+}
+
+// A listAnswer is what the answers to the three lists of objects have in common.
+type listAnswer struct {
+	Name           string
+	Prefix         string
+	MaxKeys        int
+	Delimiter      string `xml:",omitempty"`
+	EncodingType   string `xml:",omitempty"`
+	IsTruncated    bool
+	CommonPrefixes []listedPrefix
+}
+
+func (r *listRequest) answer(p page) listAnswer {
+	a := listAnswer{Name: r.bucket, Prefix: r.as(r.prefix), MaxKeys: r.limit, Delimiter: r.as(r.delimiter), EncodingType: r.encoding, IsTruncated: p.truncated}
+	for _, prefix := range p.prefixes {
+		a.CommonPrefixes = append(a.CommonPrefixes, listedPrefix{r.as(prefix)})
+	}
+	return a
+}
+
+// objects are the objects of a page, with their owner where one is given.
+func (r *listRequest) objects(p page, owner *listedOwner) []listedObject {
+	var out []listedObject
+	for i := range p.rows {
+		out = append(out, listObject(&p.rows[i], r.as, owner))
+	}
+	return out
 }
 
 func listObject(o *objectRow, as xmlKey, owner *listedOwner) listedObject {
@@ -236,51 +284,31 @@ func storageClass(o *objectRow) string {
 	return o.Attributes.Class
 }
 
-func listPrefixes(prefixes []string, as xmlKey) []listedPrefix {
-	var out []listedPrefix
-	for _, prefix := range prefixes {
-		out = append(out, listedPrefix{as(prefix)})
-	}
-	return out
-}
-
 func (s *S3) listObjects(q *s3Request) error {
-	l, b, as, encoding, err := s.begin(q)
+	r, err := s.begin(q)
 	if err != nil {
 		return err
 	}
 	marker := q.query.Get("marker")
-	p := page{}
-	if l.afterKey(marker) {
-		if p, err = s.listPage(q.ctx, l); err != nil {
-			return err
-		}
+	p, err := s.pageAfter(q.ctx, r.listing, marker)
+	if err != nil {
+		return err
 	}
 	answer := struct {
-		XMLName        xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListBucketResult"`
-		Name           string
-		Prefix         string
-		Marker         string
-		NextMarker     string `xml:",omitempty"`
-		MaxKeys        int
-		Delimiter      string `xml:",omitempty"`
-		EncodingType   string `xml:",omitempty"`
-		IsTruncated    bool
-		Contents       []listedObject
-		CommonPrefixes []listedPrefix
-	}{Name: b.Name, Prefix: as(l.prefix), Marker: as(marker), MaxKeys: l.limit, Delimiter: as(l.delimiter), EncodingType: encoding, IsTruncated: p.truncated}
-	if p.truncated && l.delimiter != "" { // without, the marker is the last key that is listed
-		answer.NextMarker = as(p.last)
+		XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListBucketResult"`
+		listAnswer
+		Marker     string
+		NextMarker string `xml:",omitempty"`
+		Contents   []listedObject
+	}{listAnswer: r.answer(p), Marker: r.as(marker), Contents: r.objects(p, &r.owner)}
+	if p.truncated && r.delimiter != "" { // without, the marker is the last key that is listed
+		answer.NextMarker = r.as(p.last)
 	}
-	for i := range p.rows {
-		answer.Contents = append(answer.Contents, listObject(&p.rows[i], as, &listedOwner{canonicalUser(b.Account)}))
-	}
-	answer.CommonPrefixes = listPrefixes(p.prefixes, as)
 	return q.answer(answer)
 }
 
 func (s *S3) listObjectsV2(q *s3Request) error {
-	l, b, as, encoding, err := s.begin(q)
+	r, err := s.begin(q)
 	if err != nil {
 		return err
 	}
@@ -291,85 +319,64 @@ func (s *S3) listObjectsV2(q *s3Request) error {
 			return err
 		}
 	}
-	p := page{}
-	if l.afterKey(after) {
-		if p, err = s.listPage(q.ctx, l); err != nil {
-			return err
-		}
+	p, err := s.pageAfter(q.ctx, r.listing, after)
+	if err != nil {
+		return err
+	}
+	var owner *listedOwner
+	if q.query.Get("fetch-owner") == "true" {
+		owner = &r.owner
 	}
 	answer := struct {
-		XMLName               xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListBucketResult"`
-		Name                  string
-		Prefix                string
+		XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListBucketResult"`
+		listAnswer
 		StartAfter            string `xml:",omitempty"`
 		ContinuationToken     string `xml:",omitempty"`
 		NextContinuationToken string `xml:",omitempty"`
 		KeyCount              int
-		MaxKeys               int
-		Delimiter             string `xml:",omitempty"`
-		EncodingType          string `xml:",omitempty"`
-		IsTruncated           bool
 		Contents              []listedObject
-		CommonPrefixes        []listedPrefix
-	}{Name: b.Name, Prefix: as(l.prefix), StartAfter: as(startAfter), ContinuationToken: token, KeyCount: len(p.rows) + len(p.prefixes),
-		MaxKeys: l.limit, Delimiter: as(l.delimiter), EncodingType: encoding, IsTruncated: p.truncated}
+	}{listAnswer: r.answer(p), StartAfter: r.as(startAfter), ContinuationToken: token, KeyCount: len(p.rows) + len(p.prefixes), Contents: r.objects(p, owner)}
 	if p.truncated {
 		answer.NextContinuationToken = sealToken(p.last)
 	}
-	var owner *listedOwner
-	if q.query.Get("fetch-owner") == "true" {
-		owner = &listedOwner{canonicalUser(b.Account)}
-	}
-	for i := range p.rows {
-		answer.Contents = append(answer.Contents, listObject(&p.rows[i], as, owner))
-	}
-	answer.CommonPrefixes = listPrefixes(p.prefixes, as)
 	return q.answer(answer)
 }
 
 func (s *S3) listObjectVersions(q *s3Request) error {
-	l, b, as, encoding, err := s.begin(q)
+	r, err := s.begin(q)
 	if err != nil {
 		return err
 	}
-	l.versions = true
+	r.versions = true
 	marker, versionMarker := q.query.Get("key-marker"), q.query.Get("version-id-marker")
 	if versionMarker != "" && marker == "" {
 		return s3Error("InvalidArgument", "A version-id marker cannot be specified without a key marker.", "ArgumentName", "version-id-marker")
 	}
-	p := page{}
-	more := l.afterKey(marker)
+	var p page
 	if versionMarker != "" {
-		l.from, l.past, more = marker, versionMarker, true
+		r.from, r.past = marker, versionMarker
+		p, err = s.listPage(q.ctx, r.listing)
+	} else {
+		p, err = s.pageAfter(q.ctx, r.listing, marker)
 	}
-	if more {
-		if p, err = s.listPage(q.ctx, l); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	answer := struct {
-		XMLName             xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListVersionsResult"`
-		Name                string
-		Prefix              string
+		XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListVersionsResult"`
+		listAnswer
 		KeyMarker           string
 		VersionIDMarker     string `xml:"VersionIdMarker"`
 		NextKeyMarker       string `xml:",omitempty"`
 		NextVersionIDMarker string `xml:"NextVersionIdMarker,omitempty"`
-		MaxKeys             int
-		Delimiter           string `xml:",omitempty"`
-		EncodingType        string `xml:",omitempty"`
-		IsTruncated         bool
 		Versions            []listedVersion
-		CommonPrefixes      []listedPrefix
-	}{Name: b.Name, Prefix: as(l.prefix), KeyMarker: as(marker), VersionIDMarker: versionMarker, MaxKeys: l.limit,
-		Delimiter: as(l.delimiter), EncodingType: encoding, IsTruncated: p.truncated}
+	}{listAnswer: r.answer(p), KeyMarker: r.as(marker), VersionIDMarker: versionMarker}
 	if p.truncated {
-		answer.NextKeyMarker, answer.NextVersionIDMarker = as(p.last), p.lastVersion
+		answer.NextKeyMarker, answer.NextVersionIDMarker = r.as(p.last), p.lastVersion
 	}
 	for i := range p.rows {
-		answer.Versions = append(answer.Versions, listVersion(&p.rows[i], as, &listedOwner{canonicalUser(b.Account)}))
+		answer.Versions = append(answer.Versions, listVersion(&p.rows[i], r.as, &r.owner))
 	}
-	answer.CommonPrefixes = listPrefixes(p.prefixes, as)
 	return q.answer(answer)
 }
 

@@ -192,10 +192,7 @@ func (s *S3) keepPart(q *s3Request, row *partRow) error {
 type completedPart struct {
 	PartNumber int64
 	ETag       string
-	Sums       []struct {
-		XMLName xml.Name
-		Value   string `xml:",chardata"`
-	} `xml:",any"`
+	Sums       []sumElement `xml:",any"`
 }
 
 // sum is the checksum that is said, "" where none is.
@@ -209,15 +206,8 @@ func (p completedPart) sum(algorithm string) string {
 }
 
 func (s *S3) completeMultipartUpload(q *s3Request) error {
-	if err := s3RefuseHeaders(q.r.Header); err != nil {
-		return err
-	}
-	text, err := q.document(maxList)
-	if err != nil {
-		return err
-	}
 	var list struct{ Part []completedPart }
-	if err := parseXML(text, "CompleteMultipartUpload", &list); err != nil {
+	if err := q.sent("CompleteMultipartUpload", maxList, &list); err != nil {
 		return err
 	}
 	if len(list.Part) == 0 || len(list.Part) > maxParts {
@@ -225,7 +215,7 @@ func (s *S3) completeMultipartUpload(q *s3Request) error {
 	}
 	var o *objectRow
 	var b *bucketRow
-	err = s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
 		var u *uploadRow
 		var err error
 		if u, b, err = s.uploadFor(ctx, q, tx); err != nil {
@@ -308,7 +298,7 @@ func (s *S3) complete(ctx context.Context, tx *store.Tx, q *s3Request, b *bucket
 			return nil, fmt.Errorf("keeping the parts: %w", err)
 		}
 	}
-	return o, forgetUpload(ctx, tx, u.ID)
+	return o, dropUploads(ctx, tx, u.ID)
 }
 
 // checkPart holds one part of the list to what was uploaded.
@@ -363,25 +353,11 @@ func wholeChecksum(q *s3Request, o *objectRow, segments []segmentRow) error {
 	return nil
 }
 
-// forgetUpload deletes the rows of an upload.
-func forgetUpload(ctx context.Context, tx *store.Tx, id string) error {
-	for table, column := range map[string]string{"s3_parts": "upload", "s3_uploads": "id"} {
-		if _, err := tx.NewDelete().Table(table).Where("? = ?", bun.Ident(column), id).Exec(ctx); err != nil {
-			return fmt.Errorf("forgetting the upload: %w", err)
-		}
-	}
-	return nil
-}
-
 func (s *S3) answerCompleted(q *s3Request, b *bucketRow, o *objectRow) error {
 	if b.Versioning != "" {
 		q.w.Header().Set("X-Amz-Version-Id", o.Version)
 	}
 	o.Attributes.writeEncryption(q.w.Header())
-	type sumElement struct {
-		XMLName xml.Name
-		Value   string `xml:",chardata"`
-	}
 	answer := struct {
 		XMLName      xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ CompleteMultipartUploadResult"`
 		Location     string
@@ -390,10 +366,9 @@ func (s *S3) answerCompleted(q *s3Request, b *bucketRow, o *objectRow) error {
 		ETag         string
 		Sums         []sumElement
 		ChecksumType string `xml:",omitempty"`
-	}{Location: s.objectURL(q), Bucket: o.Bucket, Key: o.Key, ETag: quoted(o.ETag)}
-	if sum := o.Attributes.Checksum; sum.Sum != "" {
-		answer.Sums = []sumElement{{xml.Name{Local: "Checksum" + sum.Algorithm}, sum.Sum}}
-		answer.ChecksumType = sum.kind()
+	}{Location: s.objectURL(q), Bucket: o.Bucket, Key: o.Key, ETag: quoted(o.ETag), Sums: o.Attributes.Checksum.elements()}
+	if answer.Sums != nil {
+		answer.ChecksumType = o.Attributes.Checksum.kind()
 	}
 	return q.answer(answer)
 }
@@ -413,7 +388,7 @@ func (s *S3) abortMultipartUpload(q *s3Request) error {
 		if err != nil {
 			return err
 		}
-		return forgetUpload(ctx, tx, u.ID)
+		return dropUploads(ctx, tx, u.ID)
 	})
 	if err != nil {
 		return err

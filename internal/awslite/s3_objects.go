@@ -35,18 +35,11 @@ type (
 // deleteObjects deletes up to a thousand objects in one transaction. An object that
 // cannot be deleted is told of in the answer, and does not keep the others.
 func (s *S3) deleteObjects(q *s3Request) error {
-	if err := s3RefuseHeaders(q.r.Header); err != nil {
-		return err
-	}
-	text, err := q.document(maxList)
-	if err != nil {
-		return err
-	}
 	var list struct {
 		Quiet  bool
 		Object []doomedObject
 	}
-	if err := parseXML(text, "Delete", &list); err != nil {
+	if err := q.sent("Delete", maxList, &list); err != nil {
 		return err
 	}
 	if len(list.Object) == 0 || len(list.Object) > maxKeys {
@@ -57,7 +50,7 @@ func (s *S3) deleteObjects(q *s3Request) error {
 		Deleted []deletedObject
 		Error   []failedDeletion
 	}
-	err = s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
 		answer.Deleted, answer.Error = nil, nil
 		b, err := s.bucketFor(q, tx)
 		if err != nil {
@@ -104,16 +97,9 @@ func (s *S3) removeNamed(ctx context.Context, tx *store.Tx, b *bucketRow, o doom
 }
 
 func (s *S3) getObjectTagging(q *s3Request) error {
-	b, err := s.bucketFor(q, s.store.Read())
+	o, err := s.objectFor(q, s.store.Read())
 	if err != nil {
 		return err
-	}
-	o, err := liveObject(q.ctx, s.store.Read(), q.Location, q.w.Header())
-	if err != nil {
-		return err
-	}
-	if b.Versioning != "" {
-		q.w.Header().Set("X-Amz-Version-Id", o.Version)
 	}
 	var answer taggingDocument
 	answer.XMLName.Space = s3Namespace
@@ -139,16 +125,9 @@ func (s *S3) deleteObjectTagging(q *s3Request) error { return s.setTags(q, nil, 
 // setTags gives an object other tags, and answers with a status.
 func (s *S3) setTags(q *s3Request, tags []tag, status int) error {
 	err := s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
-		b, err := s.bucketFor(q, tx)
+		o, err := s.objectFor(q, tx)
 		if err != nil {
 			return err
-		}
-		o, err := liveObject(ctx, tx, q.Location, q.w.Header())
-		if err != nil {
-			return err
-		}
-		if b.Versioning != "" {
-			q.w.Header().Set("X-Amz-Version-Id", o.Version)
 		}
 		o.Attributes.Tags = tags
 		if _, err := tx.NewUpdate().Model(o).Column("attributes").WherePK().Exec(ctx); err != nil {

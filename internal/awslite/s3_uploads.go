@@ -28,10 +28,6 @@ func (s *S3) listParts(q *s3Request) error {
 	if err != nil {
 		return fmt.Errorf("listing parts: %w", err)
 	}
-	type sumElement struct {
-		XMLName xml.Name
-		Value   string `xml:",chardata"`
-	}
 	type part struct {
 		PartNumber   int64
 		LastModified xmlTime
@@ -63,11 +59,7 @@ func (s *S3) listParts(q *s3Request) error {
 		rows, answer.IsTruncated = rows[:limit], true
 	}
 	for _, row := range rows {
-		p := part{PartNumber: row.Number, LastModified: xmlTime(row.ModifiedAt.Time), ETag: quoted(row.ETag), Size: row.Size}
-		if row.Checksum.Sum != "" {
-			p.Sums = []sumElement{{xml.Name{Local: "Checksum" + row.Checksum.Algorithm}, row.Checksum.Sum}}
-		}
-		answer.Part = append(answer.Part, p)
+		answer.Part = append(answer.Part, part{row.Number, xmlTime(row.ModifiedAt.Time), quoted(row.ETag), row.Size, row.Checksum.elements()})
 		answer.NextPartNumberMarker = row.Number
 	}
 	return q.answer(answer)
@@ -172,16 +164,9 @@ func (a *uploadsAnswer) collect(rows []uploadRow, prefix, delimiter, marker stri
 }
 
 func (s *S3) getObjectAttributes(q *s3Request) error {
-	b, err := s.bucketFor(q, s.store.Read())
+	o, err := s.objectFor(q, s.store.Read())
 	if err != nil {
 		return err
-	}
-	o, err := liveObject(q.ctx, s.store.Read(), q.Location, q.w.Header())
-	if err != nil {
-		return err
-	}
-	if b.Versioning != "" {
-		q.w.Header().Set("X-Amz-Version-Id", o.Version)
 	}
 	q.w.Header().Set("Last-Modified", httpTime(o.ModifiedAt.Time))
 	wanted := map[string]bool{}

@@ -52,6 +52,19 @@ func (q *s3Request) document(max int64) ([]byte, error) {
 	return text, err
 }
 
+// sent reads the XML document of a request, of at most max bytes and with a root element
+// called root, into v.
+func (q *s3Request) sent(root string, max int64, v any) error {
+	if err := s3RefuseHeaders(q.r.Header); err != nil {
+		return err
+	}
+	text, err := q.document(max)
+	if err != nil {
+		return err
+	}
+	return parseXML(text, root, v)
+}
+
 var errMalformedXML = s3Error("MalformedXML", "The XML you provided was not well-formed or did not validate against our published schema")
 
 // parseXML reads a document whose root element is called root into v, nil to only check

@@ -63,16 +63,23 @@ func (s *Services) createSecret(ctx context.Context, caller awswire.Caller, in *
 			return fmt.Errorf("keeping the secret: %w", err)
 		}
 		out.ARN = &row.ARN
-		if n.text == nil && n.binary == nil {
-			return nil
-		}
-		v, err := s.addVersion(ctx, tx, row, n)
-		if err == nil {
-			out.VersionId = &v.Version
-		}
+		out.VersionId, err = s.addGiven(ctx, tx, row, n)
 		return err
 	})
 	return out, err
+}
+
+// addGiven adds a version to a secret where a request has a value, and returns its id; nil
+// where it has none.
+func (s *Services) addGiven(ctx context.Context, tx *store.Tx, row *secretRow, n newSecretValue) (*string, error) {
+	if n.text == nil && n.binary == nil {
+		return nil, nil
+	}
+	v, err := s.addVersion(ctx, tx, row, n)
+	if err != nil {
+		return nil, err
+	}
+	return &v.Version, nil
 }
 
 // createAgain answers a request that has the token of the one that made the secret.
@@ -150,13 +157,8 @@ func (s *Services) updateSecret(ctx context.Context, caller awswire.Caller, in *
 		out = &secretsmanager.UpdateSecretOutput{ARN: &row.ARN, Name: &row.Name}
 		row.Description = cmp.Or(in.Description, row.Description)
 		row.KeyID = cmp.Or(in.KmsKeyId, row.KeyID)
-		if n.text == nil && n.binary == nil {
-			return nil
-		}
-		v, err := s.addVersion(ctx, tx, row, n)
-		if err == nil {
-			out.VersionId = &v.Version
-		}
+		var err error
+		out.VersionId, err = s.addGiven(ctx, tx, row, n)
 		return err
 	})
 	return out, err

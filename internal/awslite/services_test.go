@@ -205,7 +205,7 @@ func TestParameterVersions(t *testing.T) {
 func TestConcurrentWrites(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		caller, ctx := awswire.Caller{Account: account, Region: region}, t.Context()
-		ok(t, b.S3().EnsureBucket(ctx, account, region, "shared"))
+		makeBucket(t, b.s3(account), "shared", false)
 		var wait sync.WaitGroup
 		for i := range 8 {
 			wait.Go(func() {
