@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/formwork-dev/formwork/internal/awslite"
 	"github.com/formwork-dev/formwork/internal/awswire"
@@ -121,4 +122,21 @@ func (c consoleLogs) LogLines(ctx context.Context, place console.Place, group, a
 		out[i] = console.LogLine(e)
 	}
 	return out, err
+}
+
+func (c consoleLogs) StreamLines(ctx context.Context, place console.Place, group, stream string, since time.Time, limit int) ([]console.LogLine, error) {
+	var out []console.LogLine
+	for e, err := range c.services.TailLogs(ctx, place.Account, place.Region, group, awslite.Tail{Stream: stream, Since: since}) {
+		var refusal *awswire.Error
+		switch {
+		case errors.As(err, &refusal):
+			return nil, nil // the group is not there
+		case err != nil:
+			return nil, err
+		}
+		if out = append(out, console.LogLine(e)); len(out) == limit {
+			break
+		}
+	}
+	return out, nil
 }
