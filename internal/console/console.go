@@ -1,5 +1,6 @@
 // Package console is the web pages of the local CloudFormation: types with their versions
-// and registrations, schemas as documentation, reports of tests, and the logs of handlers.
+// and registrations, schemas as documentation, reports of tests, and the calls and logs of
+// handlers.
 //
 // The pages are made on the server and say everything without a script. One script of our
 // own adds what needs one: pages that follow changes, logs that run on, keys. Nothing is
@@ -43,6 +44,9 @@ type Config struct {
 	// Logs reads the logs of handlers. With nil the pages say that none are kept.
 	Logs Logs
 
+	// Calls reads the past calls of handlers. With nil the pages say that none are kept.
+	Calls Calls
+
 	// Places lists the accounts and regions to choose from. With nil there is only Default.
 	Places Places
 
@@ -57,7 +61,8 @@ type Config struct {
 	// others are told to try again later.
 	MaxStreams int
 
-	// Poll is how often a log that is followed is read. Zero means half a second.
+	// Poll is how often a log that is followed is read; lists of calls are half as often.
+	// Zero means half a second.
 	Poll time.Duration
 
 	// Look is how often a page that follows changes is told to look again although nothing
@@ -148,6 +153,7 @@ func (c *Console) route() {
 		{"GET " + kindName + "/schema", c.page(c.showSchema)},
 		{"GET " + kindName + "/schema.json", c.page(c.sendSchema)},
 		{"GET " + kindName + "/compare", c.page(c.compareVersions)},
+		{"GET " + kindName + "/calls", c.page(c.typeCalls)},
 		{"GET " + kindName + "/logs", c.page(c.typeLogs)},
 		{"POST " + kindName + "/default", c.page(c.setDefault)},
 		{"POST " + kindName + "/test", c.page(c.runTests)},
@@ -157,6 +163,9 @@ func (c *Console) route() {
 		{"GET /registrations", c.page(c.listRegistrations)},
 		{"GET /tests", c.page(c.listTests)},
 		{"GET /tests/{id}", c.page(c.showTest)},
+		{"GET /calls", c.page(c.listCalls)},
+		{"GET /calls/events", c.followCalls},
+		{"GET /calls/{id}", c.page(c.showCall)},
 		{"GET /logs", c.page(c.showLogs)},
 		{"GET /logs/events", c.followLogs},
 		{"GET /events", c.followChanges},

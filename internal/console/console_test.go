@@ -23,7 +23,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -32,7 +34,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/dlclark/regexp2/v2.runClock"))
 }
 
-var _ Registry = (*registry.Registry)(nil)
+var (
+	_ Registry = (*registry.Registry)(nil)
+	_ Calls    = (*handlers.Pool)(nil)
+)
 
 // get asks for a page below the prefix.
 func get(t testing.TB, c http.Handler, path string) *httptest.ResponseRecorder {
@@ -52,7 +57,14 @@ var allPages = []string{
 	"/types/HOOK/Acme::Security::Encryption", "/types/HOOK/Acme::Security::Encryption/schema", "/types/MODULE/Acme::Net::Vpc::MODULE", "/types/MODULE/Acme::Net::Vpc::MODULE/schema",
 	"/types/RESOURCE/Acme::Mail::List", "/types/RESOURCE/Example::Mail::List?publisher=c830e97710da0c9954d80ba8df021e5439e7134b", "/types/RESOURCE/Acme::Queue::Thing",
 	"/types/RESOURCE/Acme::Tasks::Definition/schema", "/registrations", "/tests", "/tests?kind=RESOURCE&type=MongoDB::Atlas::Cluster", "/tests/run-1", "/tests/run-2", "/logs", "/logs?group=/aws/lambda/other", "/contract",
+	"/calls", "/calls?failed=1", "/calls?q=cluster&action=READ", callPath(4), callPath(24), "/calls/hook-call", "/calls/aliased-call", clusterPath + "/calls", clusterPath + "/calls?v=00000003",
+	streamPath, streamPath + "&q=error",
 }
+
+// callPath is the page of a call of the cluster.
+func callPath(n int) string { return fmt.Sprintf("/calls/6f5f0c2e-0c7c-4f0e-9df5-%012d", n) }
+
+const streamPath = "/logs?group=%2Faws%2Flambda%2Fmongodb-atlas-cluster-logs&stream=2026%2F11%2F20%2F%5B1%5D&since=1795167000500"
 
 func TestPages(t *testing.T) {
 	f, logs := world(t)
@@ -98,6 +110,30 @@ func TestPages(t *testing.T) {
 		{clusterPath + "/logs?q=retrying", 200, []string{"retrying in 2 s"}, []string{"RequestId"}},
 		{"/logs", 200, []string{"group=%2Faws%2Flambda%2Fother"}, nil},
 		{"/logs?group=/aws/lambda/other", 200, []string{"Nothing has been written yet"}, nil},
+		{"/calls", 200, []string{"MongoDB::<wbr>Atlas::<wbr>Cluster", "Acme::<wbr>Security", "NotStabilized", "signal: killed", "09:30:", "2026-11-19 03:30:00", `data-changes="/_cfn/calls/events?last=`, "49 ms"}, []string{"billing&#34;", "Older calls"}},
+		{"/calls?failed=1", 200, []string{"NotStabilized", "signal: killed", `data-changes="/_cfn/calls/events?failed=1&amp;last=`}, []string{"hook-call", ">success<"}},
+		{"/calls?action=READ&q=ATLAS", 200, []string{`<option value="READ" selected`, "<code>READ<"}, []string{"<code>CREATE<", "hook-call"}},
+		{"/calls?action=ODD", 200, []string{"No call that is kept is like that", `<option value="ODD" selected`}, nil},
+		{"/calls?in=123456789012/us-east-1", 200, []string{"No handler has been called in 123456789012"}, nil},
+		{"/calls?before=nonsense", 400, []string{"does not continue a list"}, nil},
+		{"/calls?before=5~x", 200, []string{"No call that is kept", "Newest calls"}, []string{"data-changes=\"/"}},
+		{callPath(4), 200, []string{"READ of MongoDB::", "did not reach the state IDLE", `<i class="k">&#34;ClusterType&#34;</i>`, "START RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000004", "ERROR", "REPORT RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000004", "&amp;stream=2026%2F11%2F20%2F%5B1%5D&amp;since=", clusterPath + "/calls"}, []string{"9df5-000000000005", "9df5-000000000003"}},
+		{callPath(24), 200, []string{"signal: killed", "There was none."}, nil},
+		{"/calls/aliased-call", 200, []string{"2097152", "The end is left out", "the request names none"}, []string{"/_cfn/types/RESOURCE/Example::Mail::List\""}},
+		{"/calls/nothing", 404, []string{"There is no such call"}, nil},
+		{callPath(4) + "?in=123456789012/us-east-1", 404, []string{"There is no such call"}, nil},
+		{clusterPath + "/calls", 200, []string{"6f5f0c2e-0c7c-4f0e-9df5-000000000039", `class="on" aria-current="page">Calls`, "NotStabilized"}, []string{"hook-call", "Security"}},
+		{clusterPath + "/calls?v=00000003", 200, []string{"9df5-000000000039", "all versions", "v=00000003"}, []string{"9df5-000000000004"}},
+		{"/types/RESOURCE/Acme::Mail::List/calls", 200, []string{"aliased-call"}, []string{"hook-call"}},
+		{"/types/RESOURCE/Acme::Tasks::Definition/calls", 200, []string{"No handler of this type has been called yet", "aws cloudformation test-type --type RESOURCE --type-name Acme::Tasks::Definition"}, nil},
+		{"/types/HOOK/Acme::Security::Encryption/calls", 200, []string{"hook-call", "<code>CREATE_<wbr>PRE_<wbr>PROVISION", ">CREATE_PRE_PROVISION</option>"}, []string{">READ<"}},
+		{"/types/HOOK/Acme::Security::Encryption", 200, []string{"none of its own", "lambda/<wbr>Acme-<wbr>Security-<wbr>Encryption"}, nil},
+		{"/types/RESOURCE/Acme::Tasks::Definition", 200, []string{"none of its own"}, []string{"ResourceTypeDefault"}},
+		{"/types/RESOURCE/Acme::Mail::List", 200, []string{"lambda/<wbr>Example-<wbr>Mail-<wbr>List"}, nil},
+		{streamPath, 200, []string{"2026-11-20 09:30:00 UTC", "RequestId", "follow the log"}, []string{"data-log", "data-changes=\"/", "9df5-000000000001 "}},
+		{streamPath + "&q=retrying", 200, []string{"retrying in 2 s"}, []string{"RequestId"}},
+		{"/logs?group=/aws/lambda/other&stream=x", 200, []string{"Nothing is kept of this stream"}, nil},
+		{"/logs?group=/aws/lambda/other&stream=x&since=yesterday", 400, []string{"No such time"}, nil},
 		{"/contract", 200, []string{`id="create.applied"`}, nil},
 		{"/nothing", 404, []string{"There is no such page"}, nil},
 	} {
@@ -220,8 +256,15 @@ func TestHostileText(t *testing.T) {
 	}
 	logs := &fakeLogs{groups: map[string][]LogLine{}}
 	logs.write(hostile, hostile)
+	f.past = &fakeCalls{}
+	f.past.add(handlers.Invocation{
+		ID: hostile, Account: home.Account, Region: home.Region, Kind: "RESOURCE", TypeName: hostile, Version: hostile, Action: hostile, Status: "ERROR", Error: hostile, ErrorCode: hostile,
+		Request: text, Reply: hostile, LogGroup: hostile, LogStream: hostile, StartedAt: store.At(then),
+	})
 	c := newConsole(t, f, logs)
 	for _, path := range []string{
+		"/calls", "/calls?action=" + url.QueryEscape(hostile), "/calls?q=script", "/calls/" + name, "/types/RESOURCE/" + name + "/calls", "/calls/" + name + "x", "/calls?before=1~" + url.QueryEscape(hostile),
+		"/logs?group=" + url.QueryEscape(hostile) + "&stream=" + url.QueryEscape(hostile), "/logs?group=" + url.QueryEscape(hostile) + "&stream=" + url.QueryEscape("2026/11/20/[1]") + "&q=" + url.QueryEscape(hostile),
 		"/", "/?q=" + url.QueryEscape("script"), "/?q=" + url.QueryEscape(hostile), "/types/RESOURCE/" + name, "/types/RESOURCE/" + name + "/schema", "/types/RESOURCE/" + name + "/schema?at=/B", "/types/RESOURCE/" + name + "/schema?q=script",
 		"/types/RESOURCE/" + name + "/compare", "/types/RESOURCE/" + name + "/logs", "/tests", "/tests/r", "/registrations", "/logs?group=" + url.QueryEscape(hostile), "/logs", "/?done=" + url.QueryEscape(hostile),
 		"/types/RESOURCE/" + name + "?v=" + url.QueryEscape(hostile), "/types/RESOURCE/" + name + "/schema?at=" + url.QueryEscape("/"+hostile),
@@ -422,6 +465,22 @@ func TestFailures(t *testing.T) {
 	if w := get(t, c, "/logs"); !strings.Contains(w.Body.String(), "keeps no logs") {
 		t.Error("without logs the page does not say so")
 	}
+	if w := get(t, c, "/calls"); w.Code != 200 || !strings.Contains(w.Body.String(), "keeps no calls") {
+		t.Error("without calls the page does not say so")
+	}
+	for _, path := range []string{"/calls/x", "/calls/events"} {
+		if w := get(t, c, path); w.Code != http.StatusNotFound {
+			t.Errorf("%s without calls: %d", path, w.Code)
+		}
+	}
+	f, logs := world(t)
+	f.past.fail = errors.New("disk geheim is full")
+	c = newConsole(t, f, logs)
+	for _, path := range []string{"/calls", callPath(4), clusterPath + "/calls"} {
+		if w := get(t, c, path); w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "geheim") {
+			t.Errorf("%s: status %d", path, w.Code)
+		}
+	}
 }
 
 // many is a registry with n types in all three lists.
@@ -575,6 +634,93 @@ func TestStartPage(t *testing.T) {
 		c.ServeHTTP(w, r)
 		if page := html.UnescapeString(w.Body.String()); !strings.Contains(page, "<code>"+want+"</code>") {
 			t.Errorf("%s: %q is missing", host, want)
+		}
+	}
+}
+
+// TestCallPages walks back through many calls, several of which began at once.
+func TestCallPages(t *testing.T) {
+	f := &fakeRegistry{past: &fakeCalls{}}
+	const n = 163
+	for i := range n {
+		f.past.add(handlers.Invocation{ID: fmt.Sprintf("call-%03d", i), Account: home.Account, Region: home.Region, Kind: "RESOURCE", TypeName: "A::B::C", Action: "READ", Status: "SUCCESS", StartedAt: store.At(then.Add(time.Duration(i/7) * time.Millisecond))})
+	}
+	c := newConsole(t, f, nil)
+	var seen []string
+	for path := "/calls?action=READ"; path != ""; {
+		page := get(t, c, path).Body.String()
+		for _, m := range regexp.MustCompile(`href="/_cfn/calls/(call-[0-9]+)" data-row`).FindAllStringSubmatch(page, -1) {
+			seen = append(seen, m[1])
+		}
+		path = ""
+		if next := nextPattern.FindStringSubmatch(page); next != nil {
+			path = strings.TrimPrefix(html.UnescapeString(next[1]), Prefix)
+		}
+	}
+	slices.Reverse(seen)
+	if len(seen) != n || !slices.IsSorted(seen) || len(slices.Compact(slices.Clone(seen))) != n {
+		t.Errorf("%d calls are listed: %v", len(seen), seen)
+	}
+}
+
+// TestLinksOut: what strangers write leads to other machines, or nowhere.
+func TestLinksOut(t *testing.T) {
+	for host, links := range map[string]map[string]bool{
+		"127.0.0.1:4566": {
+			"https://example.com/x": true, "http://example.com": true, "https://sub.example.com:8443/?q#f": true, "https://[2001:db8::1]/": true, "http://10.1.2.3/": true,
+			"http://127.0.0.1:4566/bkt/x.html": false, "http://127.0.0.1/": false, "http://127.9.9.9:80/": false, "https://localhost/": false, "http://LOCALHOST.:3000/x": false,
+			"http://bkt.s3.localhost:4566/x.html": false, "http://[::1]/": false, "http://[::ffff:127.0.0.1]/": false, "http://0.0.0.0/": false, "http://[::]:4566/": false, "http://169.254.169.254/": false,
+			"http://2130706433/": false, "http://0x7f.1/": false, "http://0177.0.0.1/": false, "http://127.1/": false, "http://0/": false, "http://127.0.0.1.:4566/": false,
+			"http://\uff4cocalhost/": false, "http://127\u30020\u30020\u30021/": false, "http://loc%61lhost/": false, "http://127.0.0.1\\.example.com/": false, "http://example.com@127.0.0.1/": false,
+			"http:///127.0.0.1": false, "http:127.0.0.1": false, "//127.0.0.1/": false, "javascript:alert(1)": false, "ftp://example.com/": false, "http://./": false,
+		},
+		"cfn.example:4566": {"https://cfn.example/": false, "http://bkt.CFN.example./x.html": false, "https://example/": true, "https://notcfn.example/": true},
+		"[::1]:4566":       {"http://[0:0:0:0:0:0:0:1]/": false, "https://example.com/": true},
+		"":                 {"https://example.com/": true, "http://localhost/": false},
+	} {
+		for link, want := range links {
+			if got := (&page{Host: host}).outside(link); got != want {
+				t.Errorf("at %s, %q is outside: %v", host, link, got)
+			}
+		}
+	}
+
+	f, logs := world(t)
+	cluster := f.types[3]
+	cluster.source, cluster.docs = "http://127.0.0.1:4566/bkt/x.html", "https://docs.example/"
+	cluster.description = "See [the page](http://localhost:4566/bkt/x.html), http://[::1]/y or [elsewhere](https://example.com/z)."
+	page := get(t, newConsole(t, f, logs), clusterPath).Body.String()
+	for _, want := range []string{`<span class="break">http://127.0.0.1:4566/bkt/x.html</span>`, `href="https://docs.example/"`, "See the page, http://", `<a href="https://example.com/z" rel="noopener noreferrer external">elsewhere</a>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	for _, not := range []string{`href="http://127`, `href="http://localhost`, `href="http://[`} {
+		if strings.Contains(page, not) {
+			t.Errorf("%q is there", not)
+		}
+	}
+}
+
+// TestUnreadableReport: the page of a run says why its report is not there, and what is
+// known without it.
+func TestUnreadableReport(t *testing.T) {
+	f, logs := world(t)
+	c := newConsole(t, f, logs)
+	for what, test := range map[string]struct {
+		err    error
+		report []byte
+		want   string
+	}{
+		"refused":   {awswire.Errorf("CFNRegistryException", 400, "The report has 268435456 bytes, <more> than can be shown."), nil, "The report has 268435456 bytes, &lt;more&gt; than can be shown."},
+		"too large": {fmt.Errorf("read the report: %w", &document.TooLargeError{Max: 1}), nil, "The report is too large to be shown."},
+		"larger":    {nil, make([]byte, maxReport+1), "The report is too large to be shown."},
+		"broken":    {nil, []byte(`{"tests":`), "The report cannot be read: "},
+	} {
+		f.reportError, f.reports["run-2"] = test.err, test.report
+		w := get(t, c, "/tests/run-2")
+		if page := w.Body.String(); w.Code != 200 || !strings.Contains(page, test.want) || !strings.Contains(page, "The handlers break the contract") || !strings.Contains(page, "2 of 7 contract tests failed") {
+			t.Errorf("%s: %d %s", what, w.Code, regexp.MustCompile(`(?s)<main.*</main>`).FindString(page))
 		}
 	}
 }

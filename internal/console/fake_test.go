@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -18,8 +19,10 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // A fakeRegistry answers as the registry does, from memory.
@@ -30,6 +33,8 @@ type fakeRegistry struct {
 	configuration string
 	runs          []registry.TestRun
 	reports       map[string][]byte
+	reportError   error // of reading any of them
+	past          *fakeCalls
 	listeners     map[chan registry.Change]bool
 	calls         []string // that changed something
 	refusal       error    // of everything that changes something
@@ -134,7 +139,7 @@ func (f *fakeRegistry) DescribeType(_ context.Context, caller awswire.Caller, in
 	}
 	t := f.find(caller, string(in.Type), aws.ToString(in.TypeName))
 	missing := awswire.Errorf("TypeNotFoundException", 404, "The type '%s' cannot be found.", aws.ToString(in.TypeName))
-	if t == nil {
+	if t == nil || t.publisher != "" && !t.activated && in.PublisherId == nil {
 		return nil, missing
 	}
 	id := aws.ToString(in.VersionId)
@@ -164,8 +169,11 @@ func (f *fakeRegistry) DescribeType(_ context.Context, caller awswire.Caller, in
 	if in.VersionId != nil {
 		out.TypeTestsStatus = v.tests
 	}
-	if t.role != "" {
+	switch {
+	case t.role != "":
 		out.ExecutionRoleArn = &t.role
+	case t.kind == "RESOURCE" && t.publisher == "": // as the service answers it
+		out.ExecutionRoleArn = aws.String("arn:aws:iam::" + t.place.Account + ":role/aws-service-role/resources.cloudformation.amazonaws.com/CloudFormationResourceTypeDefault")
 	}
 	if t.group != "" {
 		out.LoggingConfig = &types.LoggingConfig{LogGroupName: &t.group}
@@ -268,7 +276,7 @@ func (f *fakeRegistry) TestRuns(_ context.Context, _ awswire.Caller, q registry.
 func (f *fakeRegistry) TestReport(_ context.Context, _ awswire.Caller, id string) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.reports[id], nil
+	return f.reports[id], f.reportError
 }
 
 func (f *fakeRegistry) Subscribe(ctx context.Context) <-chan registry.Change {
@@ -342,6 +350,132 @@ func (f *fakeLogs) LogLines(_ context.Context, _ Place, group, after string, lim
 	return slices.Clone(lines[i:min(len(lines), i+limit)]), nil
 }
 
+func (f *fakeLogs) StreamLines(_ context.Context, _ Place, group, stream string, since time.Time, limit int) ([]LogLine, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []LogLine
+	for _, line := range f.groups[group] {
+		if line.Stream == stream && !line.Time.Before(since) && len(out) < limit {
+			out = append(out, line)
+		}
+	}
+	return out, nil
+}
+
+// fakeCalls are past calls in memory, the latest first.
+type fakeCalls struct {
+	mu   sync.Mutex
+	list []handlers.Invocation
+	fail error
+}
+
+func (f *fakeCalls) add(call handlers.Invocation) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = append(f.list, call)
+	slices.SortFunc(f.list, func(a, b handlers.Invocation) int {
+		return cmp.Or(b.StartedAt.Compare(a.StartedAt.Time), cmp.Compare(b.ID, a.ID))
+	})
+}
+
+func (f *fakeCalls) Invocations(_ context.Context, q handlers.InvocationQuery) ([]handlers.Invocation, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []handlers.Invocation
+	for _, call := range f.list {
+		at := call.StartedAt.Compare(q.BeforeTime)
+		switch {
+		case call.Account != q.Account || call.Region != q.Region,
+			q.Kind != "" && call.Kind != q.Kind, q.TypeName != "" && call.TypeName != q.TypeName, q.Version != "" && call.Version != q.Version,
+			q.Action != "" && call.Action != q.Action, q.Failed && call.Status != "FAILED" && call.Status != "ERROR",
+			!strings.Contains(strings.ToLower(call.TypeName), strings.ToLower(q.Search)),
+			!q.BeforeTime.IsZero() && (at > 0 || at == 0 && call.ID >= q.BeforeID),
+			len(out) == q.Limit:
+			continue
+		}
+		call.Request, call.Reply = "", ""
+		out = append(out, call)
+	}
+	return out, f.fail
+}
+
+func (f *fakeCalls) Invocation(_ context.Context, account, region, id string) (*handlers.Invocation, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, call := range f.list {
+		if call.ID == id && call.Account == account && call.Region == region {
+			return &call, f.fail
+		}
+	}
+	return nil, f.fail
+}
+
+// history is what the handlers of a world were called for. The calls are those that its
+// log tells of.
+func history(log []LogLine) *fakeCalls {
+	past := &fakeCalls{}
+	actions := []string{"CREATE", "CREATE", "READ", "UPDATE", "READ", "LIST", "DELETE"}
+	for _, line := range log {
+		id, found := strings.CutPrefix(line.Text, "START RequestId: ")
+		if !found {
+			continue
+		}
+		n := len(past.list)
+		call := handlers.Invocation{
+			ID: strings.Fields(id)[0], Account: home.Account, Region: home.Region, Kind: schema.Resource, TypeName: "MongoDB::Atlas::Cluster", Version: "00000002",
+			Action: actions[n%len(actions)], Status: "SUCCESS", LogGroup: "/aws/lambda/mongodb-atlas-cluster-logs", LogStream: line.Stream,
+			Duration: time.Duration(40+n*n) * time.Millisecond, StartedAt: store.At(line.Time),
+		}
+		if n > 25 {
+			call.Version = "00000003"
+		}
+		call.Request = `{
+  "action": "` + call.Action + `",
+  "bearerToken": "8f1f0c2e-0c7c-4f0e-9df5-5b6dfb0a6a10",
+  "requestData": {
+    "callerCredentials": "<hidden>",
+    "resourceProperties": {
+      "ProjectId": "64f0a1b2c3d4e5f60718293a",
+      "Name": "billing",
+      "ClusterType": "REPLICASET",
+      "DiskSizeGB": 40,
+      "PitEnabled": true
+    },
+    "logicalResourceId": "Billing"
+  },
+  "stackId": "arn:aws:cloudformation:us-east-1:000000000000:stack/contract-tests/1a2b3c4d"
+}`
+		call.Reply = `{
+  "status": "SUCCESS",
+  "resourceModel": {
+    "ProjectId": "64f0a1b2c3d4e5f60718293a",
+    "Name": "billing",
+    "StateName": "IDLE"
+  }
+}`
+		switch {
+		case n == 24:
+			call.Status, call.Reply = "ERROR", ""
+			call.Error = "the handler ended while it worked: signal: killed; it printed last: <hidden> is not a key that the API of the cloud knows, and after that nothing more was heard of it for as long as 30 seconds"
+		case n%9 == 4:
+			call.Status, call.ErrorCode, call.Message = "FAILED", "NotStabilized", "the cluster billing did not reach the state IDLE within 30 seconds: HTTP 503"
+			call.Reply = `{"status": "FAILED", "errorCode": "NotStabilized", "message": "the cluster billing did not reach the state IDLE within 30 seconds: HTTP 503"}`
+		case call.Action == "CREATE" || call.Action == "UPDATE":
+			call.Status = "IN_PROGRESS"
+		}
+		past.add(call)
+	}
+	past.add(handlers.Invocation{
+		ID: "hook-call", Account: home.Account, Region: home.Region, Kind: schema.Hook, TypeName: "Acme::Security::Encryption", Version: "00000001", Action: "CREATE_PRE_PROVISION", Status: "SUCCESS",
+		Request: `{"actionInvocationPoint": "CREATE_PRE_PROVISION"}`, Reply: `{"hookStatus": "SUCCESS"}`, Duration: 12 * time.Millisecond, StartedAt: store.At(then.Add(time.Minute)),
+	})
+	past.add(handlers.Invocation{
+		ID: "aliased-call", Account: home.Account, Region: home.Region, Kind: schema.Resource, TypeName: "Example::Mail::List", Version: "1.2.0", Status: "ANSWERED",
+		Request: `(2097152 bytes)`, Reply: "1 of " + strings.Repeat("long ", 20) + "…", Duration: 3 * time.Second, StartedAt: store.At(then.Add(-30 * time.Hour)),
+	})
+	return past
+}
+
 type fixedPlaces []Place
 
 func (f fixedPlaces) Places(context.Context) ([]Place, error) { return f, nil }
@@ -402,7 +536,7 @@ func world(t testing.TB) (*fakeRegistry, *fakeLogs) {
 	logs := &fakeLogs{groups: map[string][]LogLine{"/aws/lambda/other": nil}}
 	group := "/aws/lambda/mongodb-atlas-cluster-logs"
 	for i := range 40 {
-		logs.write(group, fmt.Sprintf("\x1b[2mSTART\x1b[0m RequestId: 6f5f0c2e-0c7c-4f0e-9df5-%012d Version: $LATEST", i))
+		logs.write(group, fmt.Sprintf("START RequestId: 6f5f0c2e-0c7c-4f0e-9df5-%012d Version: $LATEST", i))
 		logs.write(group, `{"action":"CREATE","stage":"\u001b[32mpolling\u001b[0m","clusterName":"billing","state":"CREATING"}`)
 		if i%9 == 4 {
 			logs.write(group, "\x1b[1;31mERROR\x1b[0m the cluster \x1b[36mbilling\x1b[0m did not reach the state IDLE within 30 seconds: HTTP 503 from https://cloud.mongodb.example/api/atlas/v2/groups/<script>alert(1)</script>")
@@ -410,7 +544,9 @@ func world(t testing.TB) (*fakeRegistry, *fakeLogs) {
 		if i%11 == 3 {
 			logs.write(group, "\x1b[33mWARN\x1b[0m retrying in 2 s (attempt 2 of 5)")
 		}
+		logs.write(group, fmt.Sprintf("REPORT RequestId: 6f5f0c2e-0c7c-4f0e-9df5-%012d Duration: %d.00 ms", i, 40+i*i))
 	}
+	f.past = history(logs.groups[group])
 	return f, logs
 }
 
@@ -419,8 +555,12 @@ const hookSchema = `{"typeName":"Acme::Security::Encryption","description":"Ever
 // newConsole is a console over a world, which ends with the test.
 func newConsole(t testing.TB, f *fakeRegistry, logs Logs) *Console {
 	t.Helper()
+	var past Calls
+	if f.past != nil {
+		past = f.past
+	}
 	c := New(Config{
-		Registry: f, Logs: logs, Places: fixedPlaces{{"000000000000", "eu-central-1"}, {"123456789012", "us-east-1"}},
+		Registry: f, Logs: logs, Calls: past, Places: fixedPlaces{{"000000000000", "eu-central-1"}, {"123456789012", "us-east-1"}},
 		Version: "0.6.0", Now: func() time.Time { return then.Add(13 * time.Minute) }, Poll: 20 * time.Millisecond,
 	})
 	t.Cleanup(c.Close)

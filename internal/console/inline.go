@@ -34,14 +34,14 @@ func name(text string) templ.Component {
 }
 
 // texts is a paragraph of a description.
-func texts(spans []span) templ.Component {
+func (p *page) texts(spans []span) templ.Component {
 	return markup(func(b *strings.Builder) {
 		for _, s := range spans {
 			text := templ.EscapeString(s.Text)
 			switch {
 			case s.Code:
 				b.WriteString("<code>" + text + "</code>")
-			case s.Link != "" && outside(s.Link):
+			case p.outside(s.Link):
 				b.WriteString(`<a href="` + templ.EscapeString(s.Link) + `" rel="noopener noreferrer external">` + text + "</a>")
 			default:
 				b.WriteString(text)

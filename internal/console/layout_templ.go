@@ -599,7 +599,7 @@ func badge(status string) templ.Component {
 	})
 }
 
-func description(blocks []block) templ.Component {
+func (p *page) description(blocks []block) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -626,7 +626,7 @@ func description(blocks []block) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = texts(b.Spans).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = p.texts(b.Spans).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -639,7 +639,7 @@ func description(blocks []block) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = texts(b.Spans).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = p.texts(b.Spans).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

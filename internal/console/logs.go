@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,11 +22,14 @@ type logsView struct {
 	Kept   bool      // that logs are kept at all
 	Groups []string
 	Group  string
+	Stream string    // only this one, "" for all
+	Since  time.Time // begin there instead of following the end; only with Stream
 	Filter string
 	Lines  []shownLine
 	After  string // id of the last line
 	Events string // address of the stream
 	Again  string // address of this page
+	Next   string // address of what follows in the stream, "" if nothing does
 	Most   int    // lines that a page keeps
 }
 
@@ -42,6 +46,13 @@ type shownLine struct {
 func (c *Console) showLogs(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	p.Title, p.Section = "Logs", "logs"
 	v := &logsView{Group: p.query.Get("group"), Kept: c.config.Logs != nil}
+	if stream := p.query.Get("stream"); stream != "" && v.Group != "" {
+		since, err := readMoment(p.query.Get("since"))
+		if err != nil {
+			return nil, err
+		}
+		v.Stream, v.Since = stream, since
+	}
 	if v.Kept {
 		groups, err := c.config.Logs.LogGroups(r.Context(), p.Place)
 		if err != nil {
@@ -53,6 +64,9 @@ func (c *Console) showLogs(_ http.ResponseWriter, r *http.Request, p *page) (tem
 		}
 	}
 	v.Again = p.link("/logs", "group", v.Group)
+	if v.Stream != "" {
+		return c.streamPage(r, p, v)
+	}
 	return c.logPage(r, p, v)
 }
 
@@ -76,6 +90,12 @@ func (c *Console) logPage(r *http.Request, p *page, v *logsView) (templ.Componen
 	if err != nil {
 		return nil, err
 	}
+	v.show(lines)
+	v.Events = p.link("/logs/events", "group", v.Group, "after", v.After)
+	return p.logsBody(v), nil
+}
+
+func (v *logsView) show(lines []LogLine) {
 	for _, line := range lines {
 		v.After = line.ID
 		v.Lines = append(v.Lines, showLine(line))
@@ -83,8 +103,44 @@ func (c *Console) logPage(r *http.Request, p *page, v *logsView) (templ.Componen
 	if v.Filter != "" {
 		v.Lines = slices.DeleteFunc(v.Lines, func(l shownLine) bool { return !l.contains(v.Filter) })
 	}
-	v.Events = p.link("/logs/events", "group", v.Group, "after", v.After)
-	return p.logsBody(v), nil
+}
+
+// streamPage is what one process of a handler wrote since a time: a page to read, which
+// does not move.
+func (c *Console) streamPage(r *http.Request, p *page, v *logsView) (templ.Component, error) {
+	v.Filter = strings.TrimSpace(bounded(p.query.Get("q"), maxQuery))
+	if !v.Kept {
+		return p.logsBody(v), nil
+	}
+	lines, err := c.config.Logs.StreamLines(r.Context(), p.Place, v.Group, v.Stream, v.Since, streamLines)
+	if err != nil {
+		return nil, err
+	}
+	v.show(lines)
+	if len(lines) == streamLines {
+		v.Next = p.streamLink(v.Group, v.Stream, lines[len(lines)-1].Time)
+	}
+	return p.streamBody(v), nil
+}
+
+// streamLink is where a stream is shown from a time on.
+func (p *page) streamLink(group, stream string, since time.Time) string {
+	return p.link("/logs", "group", group, "stream", stream, "since", moment(since))
+}
+
+// moment is a time in addresses, in milliseconds: lines of logs have no finer ones.
+func moment(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
+
+// readMoment reads a time of an address; "" is the zero time.
+func readMoment(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms < 0 || ms > 1<<48 {
+		return time.Time{}, &fault{Status: http.StatusBadRequest, Title: "No such time", Message: "A time in an address is a number of milliseconds since 1970."}
+	}
+	return time.UnixMilli(ms), nil
 }
 
 func showLine(line LogLine) shownLine {

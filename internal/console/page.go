@@ -34,7 +34,8 @@ type page struct {
 	Host      string
 	Version   string
 	Notice    string // that something was done
-	Live      bool   // follows changes
+	Live      bool   // follows changes of the registry
+	Follow    string // address of a stream that the page follows instead
 	Script    string // address of the script
 	Style     string
 	Icon      string
@@ -171,7 +172,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, p *page, err erro
 		c.log.Error("a request of the console failed", "path", r.URL.Path, "request", p.requestID, "error", err)
 		told = &fault{Status: http.StatusInternalServerError, Title: "Something failed in the server", Message: "Its log says what, under the request " + p.requestID + "."}
 	}
-	p.Title, p.Live = told.Title, false
+	p.Title, p.Live, p.Follow = told.Title, false, ""
 	c.render(w, r, p, told.Status, p.faultBody(told))
 }
 
@@ -209,12 +210,6 @@ func hiding(r rune) bool {
 		return false
 	}
 	return unicode.IsControl(r) || r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069' || r == '\u200E' || r == '\u200F'
-}
-
-// outside tells whether a link may lead out of the console: to http and https only.
-func outside(link string) bool {
-	u, err := url.Parse(link)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
 }
 
 func count(n int, noun string) string {

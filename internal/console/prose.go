@@ -93,7 +93,7 @@ func spans(text string) []span {
 }
 
 func link(text, address string) span {
-	if !outside(address) {
+	if !web(address) {
 		return span{Text: text}
 	}
 	return span{Text: text, Link: address}

@@ -403,7 +403,7 @@ func (p *page) wholeSchema(v *schemaView) templ.Component {
 			}
 		}
 		if len(v.Handlers) > 0 {
-			templ_7745c5c3_Err = handlers(v.Handlers).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = handlerTable(v.Handlers).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -694,7 +694,7 @@ func (p *page) hits(v *schemaView) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = texts(hit.Text[0].Spans).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = p.texts(hit.Text[0].Spans).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -946,7 +946,7 @@ func propertyItem(v *schemaView, item *property, depth int, alone bool) templ.Co
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = description(item.Text).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = v.page.description(item.Text).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1156,7 +1156,7 @@ func settingItem(v *schemaView, item *property) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = description(item.Text).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = v.page.description(item.Text).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1288,7 +1288,7 @@ func constraints(item *property) templ.Component {
 	})
 }
 
-func handlers(list []schema.Handler) templ.Component {
+func handlerTable(list []schema.Handler) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

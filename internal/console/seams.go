@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/registry"
 )
 
@@ -77,6 +78,16 @@ type Places interface {
 	Places(context.Context) ([]Place, error)
 }
 
+// Calls reads what handlers were asked and answered, secrets already hidden;
+// *handlers.Pool does.
+type Calls interface {
+	// Invocations lists calls, the latest first, without their requests and replies.
+	Invocations(ctx context.Context, query handlers.InvocationQuery) ([]handlers.Invocation, error)
+
+	// Invocation is one call with all of it; nil for one that is not kept, or not any more.
+	Invocation(ctx context.Context, account, region, id string) (*handlers.Invocation, error)
+}
+
 // Logs reads what handlers wrote, secrets already hidden.
 type Logs interface {
 	// LogGroups names the log groups of a place, sorted.
@@ -87,6 +98,10 @@ type Logs interface {
 	// A group that does not exist has no lines. An ID that is not known any more is as
 	// good as empty.
 	LogLines(ctx context.Context, place Place, group, after string, limit int) ([]LogLine, error)
+
+	// StreamLines reads one stream of a group: its first lines since a time, at most limit
+	// of them. What does not exist has no lines.
+	StreamLines(ctx context.Context, place Place, group, stream string, since time.Time, limit int) ([]LogLine, error)
 }
 
 // A LogLine is one line of a log group. Its text is of any length and any content.

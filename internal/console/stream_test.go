@@ -4,13 +4,17 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"html"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // A listener reads the events of a stream.
@@ -23,7 +27,7 @@ type listener struct {
 
 func listen(t *testing.T, server *httptest.Server, path, last string) *listener {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+Prefix+path, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +74,7 @@ func serve(t *testing.T, c *Console) *httptest.Server {
 // until waits for something that happens in another goroutine.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s does not happen", what)
 		}
@@ -174,6 +178,54 @@ func TestLookAgain(t *testing.T) {
 	c := New(Config{Registry: f, Look: 10 * time.Millisecond})
 	if event := listen(t, serve(t, c), "/events", "").next(); event != "event: look|data: null" {
 		t.Errorf("got %s", event)
+	}
+}
+
+// TestFollowCalls: a page of calls hears of those that it would show, and of no others.
+func TestFollowCalls(t *testing.T) {
+	f, logs := world(t)
+	server := serve(t, newConsole(t, f, logs))
+	address := func(path string) string {
+		page := get(t, newConsole(t, f, logs), path).Body.String()
+		return strings.TrimPrefix(html.UnescapeString(regexp.MustCompile(`data-changes="([^"]*)"`).FindStringSubmatch(page)[1]), Prefix)
+	}
+	call := func(id, typeName, action, status string, age time.Duration) {
+		f.past.add(handlers.Invocation{
+			ID: id, Account: home.Account, Region: home.Region, Kind: "RESOURCE", TypeName: typeName, Version: "00000002", Action: action, Status: status, StartedAt: store.At(then.Add(-age)),
+		})
+	}
+	all := address("/calls")
+	everything := listen(t, server, all, "")
+	failures := listen(t, server, address(clusterPath+"/calls?failed=1&action=READ"), "")
+	call("1", "Other::Type::Name", "READ", "FAILED", 0)
+	first := everything.next()
+	if !strings.HasPrefix(first, "id: ") || !strings.HasSuffix(first, "|event: change|data: null") {
+		t.Errorf("got %s", first)
+	}
+	call("2", "MongoDB::Atlas::Cluster", "READ", "SUCCESS", 0)
+	everything.next()
+	call("3", "MongoDB::Atlas::Cluster", "DELETE", "ERROR", 0)
+	everything.next()
+	call("4", "MongoDB::Atlas::Cluster", "READ", "ERROR", time.Second) // began before others, ended after them
+	if now := everything.next(); now == first || !strings.HasSuffix(now, "|event: change|data: null") {
+		t.Errorf("got %s", now)
+	}
+	heard := failures.next()
+	if !strings.HasSuffix(heard, "|event: change|data: null") {
+		t.Errorf("got %s", heard)
+	}
+	failures.end()
+
+	// The page is told nothing that it knows: neither by its address nor from before.
+	id, _, _ := strings.Cut(strings.TrimPrefix(heard, "id: "), "|")
+	again := listen(t, server, address(clusterPath+"/calls?failed=1&action=READ"), "")
+	reconnected := listen(t, server, "/calls/events?type=MongoDB::Atlas::Cluster&failed=1&action=READ&last=old", id)
+	call("5", "MongoDB::Atlas::Cluster", "READ", "ERROR", 0)
+	if a, b := again.next(), reconnected.next(); a != b || a == heard {
+		t.Errorf("told %s and %s after %s", a, b, heard)
+	}
+	if l := listen(t, server, "/calls/events?in=nowhere", ""); l.status != http.StatusNotFound {
+		t.Errorf("of no place: status %d", l.status)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/a-h/templ"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/contract"
+	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -147,6 +150,8 @@ type breach struct {
 // maxReport is how much of a report is read.
 const maxReport = 32 << 20
 
+const tooLarge = "The report is too large to be shown."
+
 func (c *Console) showTest(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	id := r.PathValue("id")
 	missing := &fault{Status: http.StatusNotFound, Title: "There is no such test run", Message: "It may belong to another account or region."}
@@ -160,14 +165,20 @@ func (c *Console) showTest(_ http.ResponseWriter, r *http.Request, p *page) (tem
 	v := &testView{Run: runs[0]}
 	p.Title, p.Section = "Tests of "+v.Run.TypeName, "tests"
 	p.Live = v.Run.Ended.IsZero()
+	var (
+		refusal *awswire.Error
+		large   *document.TooLargeError
+	)
 	data, err := c.config.Registry.TestReport(r.Context(), c.caller(p), id)
 	switch {
-	case err != nil && refused(err):
-		return nil, missing
+	case errors.As(err, &refusal):
+		v.Problem = refusal.Message
+	case errors.As(err, &large):
+		v.Problem = tooLarge
 	case err != nil:
 		return nil, err
 	case len(data) > maxReport:
-		v.Problem = "The report is too large to be shown."
+		v.Problem = tooLarge
 	case len(data) > 0:
 		v.Report = &report{}
 		if err := json.Unmarshal(data, v.Report); err != nil {

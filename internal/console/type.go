@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -100,11 +101,29 @@ func (h *typeHead) CanActivate() bool {
 
 func (h *typeHead) Deprecated() bool { return h.DeprecatedStatus == types.DeprecatedStatusDeprecated }
 
+// schemaName is the type's name in its schema, by which its handlers are called; an alias
+// is a name for stacks only.
+func (h *typeHead) schemaName() string { return cmp.Or(value(h.OriginalTypeName), h.Name) }
+
+// logGroup is where the type's handlers write to, "" for types that have none here.
 func (h *typeHead) logGroup() string {
-	if h.LoggingConfig == nil {
+	switch {
+	case h.Kind == "MODULE" || h.Publisher != "":
+		return ""
+	case h.LoggingConfig != nil && value(h.LoggingConfig.LogGroupName) != "":
+		return value(h.LoggingConfig.LogGroupName)
+	}
+	return handlers.DefaultLogGroup(h.schemaName())
+}
+
+// role is the role that the type was registered with, "" for none. The registry answers
+// the service's own role for those without, as AWS does.
+func (h *typeHead) role() string {
+	role := value(h.ExecutionRoleArn)
+	if strings.HasSuffix(role, "/CloudFormationResourceTypeDefault") {
 		return ""
 	}
-	return value(h.LoggingConfig.LogGroupName)
+	return role
 }
 
 func (c *Console) showType(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {

@@ -13,17 +13,17 @@ import (
 )
 
 // sections are the links of the main navigation, by their paths.
-var sections = []choice{{"/", "Types"}, {"/registrations", "Registrations"}, {"/tests", "Tests"}, {"/logs", "Logs"}, {"/contract", "Contract"}}
+var sections = []choice{{"/", "Types"}, {"/registrations", "Registrations"}, {"/tests", "Tests"}, {"/calls", "Calls"}, {"/logs", "Logs"}, {"/contract", "Contract"}}
 
 // name is the section as pages name it.
 func (c choice) name() string { return cmp.Or(strings.TrimPrefix(c.Value, "/"), "types") }
 
 // changes is where a page hears about changes, "" if it does not follow them.
 func (p *page) changes() string {
-	if !p.Live {
-		return ""
+	if p.Live && p.Follow == "" {
+		return p.link("/events")
 	}
-	return p.link("/events")
+	return p.Follow
 }
 
 // placeAction is the path that another place is chosen for: the section, because what a
@@ -42,7 +42,7 @@ func tone(status string) string {
 	switch status {
 	case "PASSED", "COMPLETE", "SUCCESS", "LIVE", "passed", "compatible":
 		return "good"
-	case "FAILED", "failed", "error", "breaking":
+	case "FAILED", "ERROR", "failed", "error", "breaking":
 		return "bad"
 	case "IN_PROGRESS", "warning":
 		return "wait"
@@ -203,7 +203,7 @@ func (v *testView) verdict() string {
 		return "No tests ran"
 	case v.Run.Status == types.TypeTestsStatusPassed:
 		return "The handlers keep the contract"
-	case v.Report != nil && v.Report.Failed+v.Report.Errors > 0:
+	case v.Run.Failed > 0, v.Report != nil && v.Report.Failed+v.Report.Errors > 0:
 		return "The handlers break the contract"
 	}
 	return "The tests did not end"

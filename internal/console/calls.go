@@ -1,0 +1,329 @@
+package console
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// A handlerCall is one past call of a handler.
+type handlerCall = handlers.Invocation
+
+// callsView is a list of calls, of all handlers of a place or of those of one type.
+type callsView struct {
+	Head   *typeHead // of the type, nil for all
+	Kept   bool      // that calls are kept at all
+	Search string    // in the names of types
+	Action string
+	Failed bool
+	Rows   []handlerCall
+	Next   string // address of older calls, "" if there are none
+	First  string // address of the newest calls, "" if this is it
+}
+
+// shownCalls is how many calls a page of a list has.
+const shownCalls = 50
+
+// typeName is what stands in a command as it is.
+var typeName = regexp.MustCompile(`^[A-Za-z0-9]+(::[A-Za-z0-9]+)+$`)
+
+// The actions that handlers are called for.
+var (
+	resourceActions = []string{"CREATE", "READ", "UPDATE", "DELETE", "LIST"}
+	hookActions     = []string{"CREATE_PRE_PROVISION", "UPDATE_PRE_PROVISION", "DELETE_PRE_PROVISION"}
+)
+
+// Actions are those that the list can be narrowed to.
+func (v *callsView) Actions() []string {
+	actions := slices.Concat(resourceActions, hookActions)
+	if v.Head != nil {
+		actions = map[string][]string{"HOOK": hookActions}[v.Head.Kind]
+		if actions == nil {
+			actions = resourceActions
+		}
+	}
+	if v.Action != "" && !slices.Contains(actions, v.Action) {
+		actions = append(slices.Clone(actions), v.Action)
+	}
+	return actions
+}
+
+// Filtered tells whether the list has only some of the calls.
+func (v *callsView) Filtered() bool {
+	return v.Search != "" || v.Action != "" || v.Failed || v.Head != nil && v.Head.Version != ""
+}
+
+func (c *Console) listCalls(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
+	p.Title, p.Section = "Calls", "calls"
+	return c.callsPage(r, p, &callsView{})
+}
+
+// typeCalls lists the calls of a type's handlers.
+func (c *Console) typeCalls(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
+	h, err := c.head(r, p, "calls")
+	if err != nil {
+		return nil, err
+	}
+	p.Title = h.Name + " calls"
+	return c.callsPage(r, p, &callsView{Head: h})
+}
+
+func (c *Console) callsPage(r *http.Request, p *page, v *callsView) (templ.Component, error) {
+	v.Kept = c.config.Calls != nil
+	query := callsQuery(p.query, p.Place)
+	v.Search, v.Action, v.Failed = query.Search, query.Action, query.Failed
+	if v.Head != nil {
+		query.Kind, query.TypeName, query.Version, query.Search = schema.Kind(v.Head.Kind), v.Head.schemaName(), v.Head.Version, ""
+		v.Search = ""
+	}
+	if !v.Kept {
+		return p.callsBody(v), nil
+	}
+	at := p.query.Get("before")
+	var err error
+	if query.BeforeTime, query.BeforeID, err = readCallPlace(at); err != nil {
+		return nil, err
+	}
+	query.Limit = shownCalls + 1
+	if v.Rows, err = c.config.Calls.Invocations(r.Context(), query); err != nil {
+		return nil, err
+	}
+	if len(v.Rows) > shownCalls {
+		v.Rows = v.Rows[:shownCalls]
+		v.Next = p.callsLink(v, "before", callPlace(&v.Rows[shownCalls-1]))
+	}
+	if at != "" {
+		v.First = p.callsLink(v)
+	} else {
+		p.Follow = p.link("/calls/events", "kind", string(query.Kind), "type", query.TypeName, "v", query.Version,
+			"q", query.Search, "action", query.Action, "failed", flag(query.Failed), "last", callsSeen(v.Rows))
+	}
+	return p.callsBody(v), nil
+}
+
+// callsQuery reads which calls an address asks for.
+func callsQuery(q url.Values, place Place) handlers.InvocationQuery {
+	return handlers.InvocationQuery{
+		Account: place.Account, Region: place.Region, Limit: shownCalls,
+		Search: strings.TrimSpace(bounded(q.Get("q"), maxQuery)), Action: bounded(q.Get("action"), 100), Failed: q.Get("failed") == "1",
+	}
+}
+
+// callsLink is the address of a list with the same filters.
+func (p *page) callsLink(v *callsView, pairs ...string) string {
+	pairs = append([]string{"action", v.Action, "failed", flag(v.Failed)}, pairs...)
+	if v.Head != nil {
+		return v.Head.link("/calls", append([]string{"v", v.Head.Version}, pairs...)...)
+	}
+	return p.link("/calls", append([]string{"q", v.Search}, pairs...)...)
+}
+
+// callPlace is where a list goes on behind a call.
+func callPlace(call *handlerCall) string {
+	return strconv.FormatInt(call.StartedAt.UnixMicro(), 10) + "~" + call.ID
+}
+
+func readCallPlace(text string) (at time.Time, id string, err error) {
+	if text == "" {
+		return time.Time{}, "", nil
+	}
+	micros, id, _ := strings.Cut(text, "~")
+	n, err := strconv.ParseInt(micros, 10, 64)
+	if err != nil || n <= 0 || id == "" {
+		return time.Time{}, "", &fault{Status: http.StatusBadRequest, Title: "No such page", Message: "The address does not continue a list. Begin with its first page."}
+	}
+	return time.UnixMicro(n), id, nil
+}
+
+// callsSeen tells lists of calls apart. A call is listed when it is over, by when it began,
+// so that the first one does not tell whether there are new ones.
+func callsSeen(list []handlerCall) string {
+	sum := sha256.New()
+	for i := range list[:min(len(list), shownCalls)] {
+		sum.Write([]byte(list[i].ID + "\x00"))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// followCalls tells a page of a list that there are others to show.
+func (c *Console) followCalls(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	place, err := readPlace(q.Get(placeField), c.config.Default)
+	if err != nil || c.config.Calls == nil {
+		http.Error(w, "there is nothing to follow here", http.StatusNotFound)
+		return
+	}
+	query := callsQuery(q, place)
+	query.Kind, query.TypeName, query.Version = schema.Kind(q.Get("kind")), q.Get("type"), q.Get("v")
+	last := r.Header.Get("Last-Event-ID")
+	if last == "" {
+		last = q.Get("last")
+	}
+	c.follow(w, r, func(s *stream) error {
+		poll := time.NewTicker(2 * c.config.Poll)
+		defer poll.Stop()
+		for {
+			list, err := c.config.Calls.Invocations(s.ctx, query)
+			if err != nil {
+				return err
+			}
+			if seen := callsSeen(list); seen != last {
+				if err := s.send("change", seen, nil); err != nil {
+					return err
+				}
+				last = seen
+			}
+			select {
+			case <-s.ctx.Done():
+				return s.ctx.Err()
+			case <-s.beat.C:
+				if err := s.alive(); err != nil {
+					return err
+				}
+			case <-poll.C:
+			}
+		}
+	})
+}
+
+// callView is one call with all that is kept of it.
+type callView struct {
+	*handlerCall
+	TypeLink       string // "" if the account has no type of the name
+	Request, Reply *callText
+	Lines          [][]piece // that the handler wrote meanwhile
+	MoreLines      bool
+	LogLink        string // of the whole stream from there on, "" if there is none
+}
+
+// A callText is a request or a reply.
+type callText struct {
+	ID, Title string
+	Lines     [][]token
+	Size      int
+	Cut       bool
+}
+
+// callLines is how many lines of its log the page of a call has.
+const callLines = 200
+
+func (c *Console) showCall(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
+	missing := &fault{Status: http.StatusNotFound, Title: "There is no such call", Message: "Calls are kept for some time only. Or it belongs to another account or region."}
+	if c.config.Calls == nil {
+		return nil, missing
+	}
+	call, err := c.config.Calls.Invocation(r.Context(), p.Place.Account, p.Place.Region, r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if call == nil {
+		return nil, missing
+	}
+	p.Title, p.Section = "Call of "+call.TypeName, "calls"
+	v := &callView{handlerCall: call, Request: readCallText("request", "Request", call.Request), Reply: readCallText("reply", "Reply", call.Reply)}
+	// An activated type may have another name in the account.
+	_, err = c.config.Registry.DescribeType(r.Context(), c.caller(p), &cloudformation.DescribeTypeInput{Type: types.RegistryType(call.Kind), TypeName: aws.String(call.TypeName)})
+	switch {
+	case err == nil:
+		v.TypeLink = p.link(typePath(string(call.Kind), call.TypeName, "/calls"))
+	case !refused(err):
+		return nil, err
+	}
+	if err := c.readCallLog(r, p, v); err != nil {
+		return nil, err
+	}
+	return p.callBody(v), nil
+}
+
+func readCallText(id, title, text string) *callText {
+	if text == "" {
+		return nil
+	}
+	return &callText{ID: id, Title: title, Lines: highlight(bounded(indented(text), maxRaw)), Size: len(text), Cut: strings.HasSuffix(text, "…")}
+}
+
+// readCallLog finds what the handler wrote during a call: the lines of its stream between
+// those that the runtime writes around it.
+func (c *Console) readCallLog(r *http.Request, p *page, v *callView) error {
+	if c.config.Logs == nil || v.LogGroup == "" || v.LogStream == "" {
+		return nil
+	}
+	v.LogLink = p.streamLink(v.LogGroup, v.LogStream, v.StartedAt.Time)
+	lines, err := c.config.Logs.StreamLines(r.Context(), p.Place, v.LogGroup, v.LogStream, v.StartedAt.Truncate(time.Millisecond), callLines+1)
+	if err != nil {
+		return err
+	}
+	first := slices.IndexFunc(lines, func(l LogLine) bool { return strings.HasPrefix(l.Text, "START RequestId: "+v.ID) })
+	if first < 0 {
+		return nil // it is not kept any more
+	}
+	ours := lines[first:]
+	last := slices.IndexFunc(ours, func(l LogLine) bool { return strings.HasPrefix(l.Text, "REPORT RequestId: "+v.ID) })
+	if last >= 0 {
+		ours = ours[:last+1]
+	}
+	v.MoreLines = last < 0 && len(lines) > callLines
+	for _, line := range ours[:min(len(ours), callLines)] {
+		v.Lines = append(v.Lines, append(pieces(strings.TrimRight(line.Text, "\r\n")), piece{Text: "\n"}))
+	}
+	return nil
+}
+
+// said is what a call says about its failure besides the code.
+func said(call *handlerCall) string {
+	if call.Error != "" {
+		return call.Error
+	}
+	return call.Message
+}
+
+// clock is when something was, with the day unless that is today.
+func (p *page) clock(t time.Time) string {
+	t = t.UTC()
+	if today := p.now.UTC(); t.YearDay() == today.YearDay() && t.Year() == today.Year() {
+		return t.Format("15:04:05.000")
+	}
+	return t.Format("2006-01-02 15:04:05")
+}
+
+// only is the list with the failures only, or with all of it.
+func (v *callsView) only(failed bool) *callsView {
+	other := *v
+	other.Failed = failed
+	return &other
+}
+
+// callsAction is the path of a list's page.
+func (p *page) callsAction(v *callsView) string {
+	if v.Head != nil {
+		return typePath(v.Head.Kind, v.Head.Name, "/calls")
+	}
+	return "/calls"
+}
+
+// callTitle says in a few words what a call was.
+func callTitle(call *handlerCall) string {
+	if call.Action == "" {
+		return call.TypeName
+	}
+	return bounded(call.Action, 100) + " of " + call.TypeName
+}
+
+// callLabel names a call for those who hear the list.
+func callLabel(p *page, call *handlerCall) string {
+	return bounded(callTitle(call), 300) + " at " + p.clock(call.StartedAt.Time)
+}
