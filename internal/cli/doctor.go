@@ -48,6 +48,7 @@ type diagnosis struct {
 	OK       bool          `json:"ok"`
 	Tools    []toolState   `json:"tools"`
 	AWS      awsState      `json:"aws"`
+	Local    localState    `json:"local"`
 	Project  *projectState `json:"project"` // null outside of a project
 	Advice   []string      `json:"advice"`
 }
@@ -69,6 +70,15 @@ type awsState struct {
 	Endpoint    string   `json:"endpoint"`
 }
 
+// localState tells what is known of the local CloudFormation of cfn serve.
+type localState struct {
+	Endpoint string `json:"endpoint"` // FORMWORK_ENDPOINT, or the default
+	State    string `json:"state"`    // "answers", "not running", or what is the matter
+	Version  string `json:"version"`  // of the server, "" if none answers
+	Data     string `json:"data"`     // where cfn serve keeps everything unless told otherwise; "" for nowhere
+	Kept     bool   `json:"kept"`     // there is something
+}
+
 type projectState struct {
 	Dir      string `json:"dir"`
 	TypeName string `json:"typeName"`
@@ -86,8 +96,8 @@ func newDoctor(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Show what is installed, what needs it, and the state of the project",
-		Long: `Show which tools are installed and what each is for, where AWS settings come from, and the
-state of the project in the folder. cfn itself needs none of the tools; handlers in Go need
+		Long: `Show which tools are installed and what each is for, where AWS settings come from, the state
+of the project in the folder, and whether a cfn serve runs and where it keeps things. cfn itself needs none of the tools; handlers in Go need
 the go command to be built.
 
 Exit code: 0, or 1 if the project has errors or lacks a tool that its language needs.`,
@@ -120,6 +130,7 @@ func (c *console) diagnose(ctx context.Context) (*diagnosis, error) {
 		return nil, err
 	}
 	defer c.progress("Looking for tools")()
+	d.Local = c.localState(ctx)
 	d.Tools = make([]toolState, len(tools))
 	var group sync.WaitGroup
 	for i, tool := range tools {
@@ -157,6 +168,27 @@ func (c *console) findTool(ctx context.Context, state *toolState, args []string)
 	out, err := cmd.CombinedOutput()
 	state.Version = versionNumber.FindString(string(out))
 	c.logger.Debug("Asked a tool for its version", "tool", path, "answer", strings.TrimSpace(string(out[:min(len(out), 500)])), "error", err)
+}
+
+// localState asks whether a local CloudFormation runs, and looks where it would keep things.
+func (c *console) localState(ctx context.Context) localState {
+	s := localState{Endpoint: cmp.Or(c.Getenv(localMarker), "http://"+defaultServeAddress), State: "answers"}
+	server, err := askHealth(ctx, s.Endpoint)
+	var foreign *foreignError
+	switch {
+	case errors.As(err, &foreign):
+		s.State = "taken by another program: cfn serve --address HOST:PORT listens elsewhere"
+	case err != nil:
+		s.State = "not running"
+	default:
+		s.Version = server.Version
+	}
+	if dir, err := c.dataFolder(""); err == nil {
+		s.Data = dir
+		_, err := os.Stat(filepath.Join(dir, "formwork.db"))
+		s.Kept = err == nil
+	}
+	return s
 }
 
 // awsState looks where the AWS SDKs would look, without reading a secret.
@@ -265,6 +297,11 @@ func (c *console) printDiagnosis(d *diagnosis) error {
 		fmt.Fprintf(&w, "\terrors: %d, warnings: %d\tinputs for contract tests: %d\n", p.Errors, p.Warnings, p.Inputs)
 	}
 	fmt.Fprintf(&w, "aws\tcredentials: %s\tregion: %s\n", cmp.Or(strings.Join(d.AWS.Credentials, ", "), "none, dummy ones are used"), cmp.Or(d.AWS.Region, "none, us-east-1 is used"))
+	kept := cmp.Or(d.Local.Data, "no folder: cfn serve needs --data or --temporary")
+	if d.Local.Data != "" && !d.Local.Kept {
+		kept += ", empty"
+	}
+	fmt.Fprintf(&w, "local\t%s: %s\tdata: %s\n", d.Local.Endpoint, strings.TrimSpace(d.Local.State+" "+d.Local.Version), kept)
 	fmt.Fprintln(&w)
 	for _, tool := range d.Tools {
 		version := "not found"

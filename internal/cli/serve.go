@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -146,7 +147,8 @@ func (c *console) serve(ctx context.Context, config local.ServerConfig) error {
 		kept = "nothing is kept"
 	}
 	if c.format == "json" {
-		err = c.printJSON(struct {
+		// One line, for scripts that wait for it.
+		ready, err := json.Marshal(struct {
 			Endpoint string `json:"endpoint"`
 			Console  string `json:"console"`
 			Lambda   string `json:"lambda"` // "" if there is none
@@ -158,6 +160,7 @@ func (c *console) serve(ctx context.Context, config local.ServerConfig) error {
 		if err != nil {
 			return errors.Join(err, server.Close())
 		}
+		c.printf("%s\n", ready)
 	} else {
 		c.printf("Local CloudFormation at %s, region %s, account %s\n", server.URL(), config.Region, config.Account)
 		c.printf("  console   %s/_cfn/\n", server.URL())
@@ -283,27 +286,35 @@ func (c *console) dataFolder(given string) (string, error) {
 	if given != "" {
 		return c.path(given), nil
 	}
-	home := c.Getenv("HOME")
-	var base string
-	switch runtime.GOOS {
+	base := dataHome(runtime.GOOS, c.Getenv)
+	if base == "" {
+		return "", withHint(errors.New("there is no home folder to keep the state in"), "--data DIR names the folder, --temporary keeps nothing")
+	}
+	return filepath.Join(base, "formwork"), nil
+}
+
+// dataHome is where programs keep their data on a system; "" where the environment names
+// no such folder.
+func dataHome(system string, getenv func(string) string) (base string) {
+	home := getenv("HOME")
+	switch system {
 	case "windows":
-		base = c.Getenv("LOCALAPPDATA")
+		if base = getenv("LOCALAPPDATA"); base == "" && getenv("USERPROFILE") != "" {
+			base = filepath.Join(getenv("USERPROFILE"), "AppData", "Local")
+		}
 	case "darwin":
 		if home != "" {
 			base = filepath.Join(home, "Library", "Application Support")
 		}
 	default:
-		if base = c.Getenv("XDG_DATA_HOME"); !filepath.IsAbs(base) {
+		if base = getenv("XDG_DATA_HOME"); !filepath.IsAbs(base) {
 			base = ""
 			if home != "" {
 				base = filepath.Join(home, ".local", "share")
 			}
 		}
 	}
-	if base == "" {
-		return "", withHint(errors.New("there is no home folder to keep the state in"), "--data DIR names the folder, --temporary keeps nothing")
-	}
-	return filepath.Join(base, "formwork"), nil
+	return base
 }
 
 // serveHint adds what to do about a server that does not start.
