@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -54,6 +56,7 @@ type Server struct {
 	config    ServerConfig
 	listeners []net.Listener // the second one is that of LambdaAddress
 	notes     []string
+	requests  atomic.Int64 // so far
 }
 
 // Listen opens the addresses first, then the store: a server that cannot be reached changes
@@ -151,9 +154,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer end()
 	servers := make([]*http.Server, len(s.listeners))
 	for i, listener := range s.listeners {
-		var handler http.Handler = s.cloud
+		handler := s.counted(s.cloud)
 		if i == 1 {
-			handler = functionsOnly(s.cloud)
+			handler = functionsOnly(handler)
 		}
 		servers[i] = &http.Server{
 			Handler:           handler,
@@ -169,11 +172,13 @@ func (s *Server) Serve(ctx context.Context) error {
 			}
 		})
 	}
+	quiet := s.trimWhenQuiet()
 	var err error
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
 	}
+	quiet()
 	s.cloud.endStreams()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.GracePeriod)
 	defer cancel()
@@ -184,6 +189,47 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	serving.Wait()
 	return errors.Join(err, s.cloud.Close())
+}
+
+// counted counts requests.
+func (s *Server) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// quietAfter is how long nobody asks for anything until memory is given back.
+const quietAfter = 30 * time.Second
+
+// trimWhenQuiet gives the memory of a busy time back to the system when it is over: the
+// server runs beside an editor and a browser all day, and the runtime would keep it. It
+// returns a function that ends it.
+func (s *Server) trimWhenQuiet() (end func()) {
+	ended, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(quietAfter)
+		defer ticker.Stop()
+		var seen, trimmed int64
+		for {
+			select {
+			case <-ended:
+				return
+			case <-ticker.C:
+			}
+			now := s.requests.Load()
+			if now == seen && now != trimmed {
+				debug.FreeOSMemory()
+				trimmed = now
+			}
+			seen = now
+		}
+	}()
+	return func() {
+		close(ended)
+		<-done
+	}
 }
 
 // Close is for a Server that never serves.

@@ -81,7 +81,7 @@ func TestTerminate(t *testing.T) {
 			eventually(t, time.Minute, "a registration that was begun ends", func() bool { return complete(c, token) })
 		}
 		eventually(t, time.Minute, "the test that was begun ends", func() bool {
-			out, err := c.DescribeType(t.Context(), &cloudformation.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: aws.String("Acme::Stop::Thing0")})
+			out, err := c.DescribeType(t.Context(), &cloudformation.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: aws.String("Acme::Stop::Thing0"), VersionId: aws.String("00000001")})
 			if err != nil {
 				t.Fatal(err)
 			}

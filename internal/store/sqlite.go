@@ -6,11 +6,16 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
+
+// readerIdle is how long a connection that reads keeps its cache, some 2 MB, without being
+// used. Opening another takes a millisecond.
+const readerIdle = time.Minute
 
 // openSQLiteFile opens one connection that writes and several that read.
 //
@@ -36,6 +41,7 @@ func openSQLiteFile(file string) (writer, reader *bun.DB, err error) {
 	readers := max(4, runtime.GOMAXPROCS(0))
 	r.SetMaxOpenConns(readers)
 	r.SetMaxIdleConns(readers)
+	r.SetConnMaxIdleTime(readerIdle)
 	return bun.NewDB(w, sqlitedialect.New()), bun.NewDB(r, sqlitedialect.New()), nil
 }
 
