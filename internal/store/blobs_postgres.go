@@ -46,9 +46,14 @@ func (b *tableBlobs) receive(ctx context.Context, fill func(io.Writer) (Blob, er
 	if err != nil {
 		return Blob{}, err
 	}
+	// Without a name it is gone with the process, however that ends. Windows does not take
+	// the name off an open file.
+	nameless := os.Remove(spool.Name()) == nil
 	defer func() {
 		_ = spool.Close()
-		_ = os.Remove(spool.Name())
+		if !nameless {
+			_ = os.Remove(spool.Name())
+		}
 	}()
 	blob, err := fill(spool)
 	if err != nil {
