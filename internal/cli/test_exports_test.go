@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
+)
+
+// TestExportsOfElsewhere: a server on this machine that sends the request elsewhere does
+// not get it out of the local environment.
+func TestExportsOfElsewhere(t *testing.T) {
+	server := httptest.NewServer(http.RedirectHandler("http://cloudformation.example.invalid/", http.StatusTemporaryRedirect))
+	defer server.Close()
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	c := &console{Env: &Env{Environ: []string{"FORMWORK_ENDPOINT=" + server.URL}}}
+	values, err := c.listExports(t.Context(), &testOptions{cloudformation: server.URL, handlerOptions: handlerOptions{region: "eu-west-1"}})
+	var notLocal *invoke.NotLocalError
+	if values != nil || !errors.As(err, &notLocal) {
+		t.Errorf("%v, %v", values, err)
+	}
+}
