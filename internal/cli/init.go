@@ -170,7 +170,7 @@ func (c *console) settleType(ctx context.Context, w wizard, opts initOptions, co
 			c.notef("option --artifact-type: %q is refused. %s\n", opts.kind, kindError)
 		}
 		if kind, err = w.kind(ctx); err != nil {
-			return err
+			return refusedValue("artifact-type", opts.kind, kindError, err)
 		}
 	}
 	config.Kind, config.TypeName = kind, opts.typeName
@@ -179,7 +179,7 @@ func (c *console) settleType(ctx context.Context, w wizard, opts initOptions, co
 			c.notef("option --type-name: %q is refused. %s\n", config.TypeName, typeNameError(kind))
 		}
 		if config.TypeName, err = w.typeName(ctx, kind); err != nil {
-			return err
+			return refusedValue("type-name", opts.typeName, typeNameError(kind), err)
 		}
 	}
 	if namespace := project.ReservedNamespace(config.TypeName); namespace != "" {
@@ -215,9 +215,21 @@ func (c *console) settleLanguage(ctx context.Context, w wizard, opts initOptions
 		if config.ImportPath != "" {
 			c.notef("option --import-path: %q is refused. %s\n", opts.importPath, importPathError)
 		}
-		config.ImportPath, err = w.importPath(ctx, "example.com/"+strings.ToLower(strings.ReplaceAll(config.TypeName, "::", "-")))
+		if config.ImportPath, err = w.importPath(ctx, "example.com/"+strings.ToLower(strings.ReplaceAll(config.TypeName, "::", "-"))); err != nil {
+			return refusedValue("import-path", opts.importPath, importPathError, err)
+		}
 	}
-	return err
+	return nil
+}
+
+// refusedValue is the error of a question that nobody has answered. If it was asked because
+// of the value of an option, that value is what is wrong.
+func refusedValue(option, value, complaint string, err error) error {
+	var none *noAnswerError
+	if value == "" || !errors.As(err, &none) {
+		return err
+	}
+	return withHint(fmt.Errorf("option --%s: %q is refused", option, value), "%s", complaint)
 }
 
 // initialize writes the project. A folder that was made for it goes away again if that fails.

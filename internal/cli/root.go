@@ -11,8 +11,35 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newRoot builds the tree of commands. The order of the list is the order of the help:
-// first the official tool's commands in its own order, then those that it does not have.
+// commands are those of the program. The order of the list is the order of the help: first
+// the official tool's commands in its own order, then those that it does not have.
+func commands(c *console) []*cobra.Command {
+	return []*cobra.Command{
+		newInit(c),
+		newValidate(c),
+		newSubmit(c),
+		newGenerate(c),
+		newTest(c),
+		newInvoke(c),
+		newBuildImage(c),
+		newPackage(c),
+		newPublish(c),
+		newTypes(c),
+		newLogs(c),
+		newStartLambda(c),
+		newServe(c),
+		newEnv(c),
+		newSmithy(c),
+		newDiff(c),
+		newExplain(c),
+		newLSP(c),
+		newDrift(c),
+		newDoctor(c),
+		newCompletion(c),
+	}
+}
+
+// newRoot builds the tree of commands.
 func newRoot(c *console) *cobra.Command {
 	// The library would sort the commands by name. The variable is its only switch for
 	// that; nothing else in the program reads it.
@@ -44,29 +71,7 @@ Long options may be shortened as long as they stay unambiguous: --dry is --dry-r
 	shared.StringVar(&c.project, "project", "", "use the project in the folder `DIR`, not the working folder")
 	annotate(shared, addition, "project")
 	root.Flags().Bool("version", false, "show the version and exit")
-	root.AddCommand(
-		newInit(c),
-		newValidate(c),
-		newSubmit(c),
-		newGenerate(c),
-		newTest(c),
-		newInvoke(c),
-		newBuildImage(c),
-		newPackage(c),
-		newPublish(c),
-		newTypes(c),
-		newLogs(c),
-		newStartLambda(c),
-		newServe(c),
-		newEnv(c),
-		newSmithy(c),
-		newDiff(c),
-		newExplain(c),
-		newLSP(c),
-		newDrift(c),
-		newDoctor(c),
-		newCompletion(c),
-	)
+	root.AddCommand(commands(c)...)
 	root.SetHelpCommand(newHelp(c))
 	root.InitDefaultHelpCmd()
 	eachCommand(root, func(cmd *cobra.Command) {

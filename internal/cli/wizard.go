@@ -76,6 +76,11 @@ func validImportPath(path string) bool {
 	return importPath.MatchString(path) && !strings.Contains(path, "..") && len(path) <= 200
 }
 
+// A noAnswerError says that nobody is there to answer.
+type noAnswerError struct{}
+
+func (*noAnswerError) Error() string { return "the input ended before the question was answered" }
+
 // questions asks as the official tool does: a question, ">> ", an answer on one line, and
 // again after a wrong one.
 type questions struct {
@@ -124,7 +129,7 @@ func (q *questions) read(ctx context.Context, flag string) (string, error) {
 	case l := <-lines:
 		if errors.Is(l.err, io.EOF) {
 			q.say("\n")
-			return "", withHint(errors.New("the input ended before the question was answered"), "answer it with the option %s", flag)
+			return "", withHint(&noAnswerError{}, "answer it with the option %s", flag)
 		}
 		if l.err != nil {
 			return "", fmt.Errorf("read the answer: %w", l.err)
