@@ -23,9 +23,9 @@ func newLogs(c *console) *cobra.Command {
 		Use:   "logs [TYPE]",
 		Short: "Show what the handlers of a registered type have logged",
 		Long: `Show what the handlers of a registered type have written to their log group in CloudWatch Logs: that
-of the type's registration. If the registry names none, as for an activated type, it is <type-name>-logs,
-and at cfn serve /aws/lambda/<Type-Name>; cfn says then which one it shows. Without TYPE, the type of
-the project is meant.
+of the type's registration. If the registry names none, as for an activated type, it is
+<type-name>-logs, and at cfn serve /aws/lambda/<Type-Name> before that; cfn says then which one it
+shows. Without TYPE, the type of the project is meant.
 
 --follow waits for more until Ctrl-C ends it, and leaves with 0 then. With --format json, each event
 is one line: {"time", "stream", "message"}.`,

@@ -34,9 +34,10 @@ the default version, which is the one that is published, and publish it. cfn loo
 done already, in each region, and shows the plan; then it asks, unless --yes says so. --plan stops
 there.
 
-cfn publish may be run again at any time, from any machine: it goes on where the last run stopped.
-Which version a package has become is noted beside it in the bucket that it was uploaded to, under
-its SHA-256; the archive of the same sources is always the same.
+cfn publish may be run again at any time, from any machine: it goes on where the last run stopped,
+and takes the version that cfn submit has made of the package. Which version a package has become is
+noted beside it in the bucket that it was uploaded to, under its SHA-256; the archive of the same
+sources is always the same.
 
 --version-id publishes a version that is registered already, and packs nothing.
 
@@ -126,19 +127,9 @@ type published struct {
 	Steps   []submit.Step    `json:"steps"`
 	Blocked string           `json:"blocked"`
 	Result  submit.Published `json:"result"`
-	Error   string           `json:"error"`
-	Hint    string           `json:"hint"`
+	regionFailure
 
 	plan *submit.Plan
-	err  error
-}
-
-func (p *published) fail(err error) {
-	var hinted *hintedError
-	p.err, p.Error = err, err.Error()
-	if errors.As(err, &hinted) {
-		p.Hint = hinted.hint
-	}
 }
 
 func (c *console) publish(ctx context.Context, opts *publishOptions) error {
@@ -332,10 +323,7 @@ func (c *console) publishedAll(typeName string, all []*published) error {
 		return all[0].err
 	}
 	for _, p := range all {
-		if p.err != nil {
-			c.notef("%s: %s\n", p.Region, p.Error)
-			c.hint(p.Hint)
-		}
+		c.complain(p.Region, &p.regionFailure)
 	}
 	if failures > 0 {
 		return &exitError{code, fmt.Sprintf("not published in %d of %d regions; cfn publish goes on from there", failures, len(all))}

@@ -94,6 +94,30 @@ func (c *console) serviceError(err error) error {
 	return &downstreamError{errors.New(text)}
 }
 
+// A regionFailure is what went wrong in one region, for commands that have several.
+type regionFailure struct {
+	Error string `json:"error"` // "" if nothing did
+	Hint  string `json:"hint"`
+
+	err error
+}
+
+func (f *regionFailure) fail(err error) {
+	var hinted *hintedError
+	f.err, f.Error = err, err.Error()
+	if errors.As(err, &hinted) {
+		f.Hint = hinted.hint
+	}
+}
+
+// complain shows what went wrong in a region, if anything did.
+func (c *console) complain(region string, f *regionFailure) {
+	if f.err != nil {
+		c.notef("%s: %s\n", region, f.Error)
+		c.hint(f.Hint)
+	}
+}
+
 // notLocalHint is how one leaves the local environment.
 const notLocalHint = `--endpoint-url and AWS_ENDPOINT_URL must name this machine; to talk to AWS again, run: eval "$(cfn env --unset)"`
 

@@ -272,11 +272,8 @@ func roleOf(b *bundle.Bundle) ([]byte, error) {
 type submitted struct {
 	Region string `json:"region"`
 	submit.Registration
-	Default bool   `json:"default"` // --set-default was carried out
-	Error   string `json:"error"`
-	Hint    string `json:"hint"`
-
-	err error
+	Default bool `json:"default"` // --set-default was carried out
+	regionFailure
 }
 
 func (c *console) submit(ctx context.Context, opts *submitOptions) error {
@@ -352,10 +349,7 @@ func (c *console) submittedAll(ctx context.Context, q *submit.Request, results [
 		_ = table.Flush() // the writer below remembers its failure
 	}
 	for _, r := range results {
-		if r.err != nil {
-			c.notef("%s: %s\n", r.Region, r.Error)
-			c.hint(r.Hint)
-		}
+		c.complain(r.Region, &r.regionFailure)
 	}
 	if failed > 0 {
 		return &exitError{exitDownstream, fmt.Sprintf("not registered in %d of %d regions", failed, len(results))}
@@ -393,12 +387,8 @@ func (s *submission) say(format string, args ...any) {
 
 func (s *submission) run(ctx context.Context) submitted {
 	out := submitted{Region: s.remote.Region}
-	if out.err = s.carryOut(ctx, &out); out.err != nil {
-		var hinted *hintedError
-		out.Error = out.err.Error()
-		if errors.As(out.err, &hinted) {
-			out.Hint = hinted.hint
-		}
+	if err := s.carryOut(ctx, &out); err != nil {
+		out.fail(err)
 	}
 	return out
 }

@@ -83,7 +83,8 @@ func newTypesList(c *console, opts *typesOptions) *cobra.Command {
 		Use:   "list",
 		Short: "List types",
 		Long: `List the types of the account in this region: those that it has registered, and the public ones
-that it has activated. --visibility PUBLIC lists what can be activated, those of AWS included.`,
+that it has activated. --visibility PUBLIC lists what can be activated. At AWS these are those of AWS,
+too; at "cfn serve" they are what was published there.`,
 		Example: "  cfn types list\n  cfn types list --visibility PUBLIC --category THIRD_PARTY --prefix Acme::",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/submit"
 )
 
@@ -216,9 +217,6 @@ The configuration of a hook is
 	return cmd
 }
 
-// maxConfiguration is what the service takes, in bytes.
-const maxConfiguration = 204_800
-
 // readConfiguration reads and checks a configuration before it is sent anywhere.
 func (c *console) readConfiguration(ctx context.Context, given string) (*document.Value, error) {
 	name, data := "--configuration", []byte(given)
@@ -226,12 +224,12 @@ func (c *console) readConfiguration(ctx context.Context, given string) (*documen
 	switch file, isFile := strings.CutPrefix(given, "file://"); {
 	case given == "-":
 		name = "standard input"
-		data, err = c.readStdin(ctx, maxConfiguration)
+		data, err = c.readStdin(ctx, registry.MaxConfiguration)
 	case isFile:
 		name = file
-		data, err = document.ReadFile(c.path(file), maxConfiguration)
-	case len(given) > maxConfiguration:
-		err = fmt.Errorf("it has more than %d bytes, which is what the registry takes", maxConfiguration)
+		data, err = document.ReadFile(c.path(file), registry.MaxConfiguration)
+	case len(given) > registry.MaxConfiguration:
+		err = fmt.Errorf("it has more than %d bytes, which is what the registry takes", registry.MaxConfiguration)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no file %s with the configuration", name)
@@ -324,12 +322,7 @@ func newTypesActivate(c *console, opts *typesOptions) *cobra.Command {
 		Long: `Activate a public type in this account and region, by its public ARN or by its name and
 --publisher-id. --alias gives it a name of its own.`,
 		Example: "  cfn types activate Acme::Foo::Bar --publisher-id 0123456789abcdef0123456789abcdef01234567 --alias Mine::Foo::Bar",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("the following arguments are required: TYPE")
-			}
-			return atMost(1)(cmd, args)
-		},
+		Args:    typeRequired,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			r, ref, err := opts.find(ctx, c, args)
@@ -383,6 +376,15 @@ func newTypesActivate(c *console, opts *typesOptions) *cobra.Command {
 	return cmd
 }
 
+// typeRequired is for commands that mean no type of the project: what is activated is not
+// the project's own.
+func typeRequired(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return errors.New("the following arguments are required: TYPE")
+	}
+	return atMost(1)(cmd, args)
+}
+
 // optional is a text of an API that is left out if it is empty.
 func optional(text string) *string {
 	if text == "" {
@@ -396,12 +398,7 @@ func newTypesDeactivate(c *console, opts *typesOptions) *cobra.Command {
 		Use:   "deactivate TYPE",
 		Short: "Undo the activation of a public type",
 		Long:  "Undo the activation of a public type in this account and region. TYPE is its name here, the alias if it has one.",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("the following arguments are required: TYPE")
-			}
-			return atMost(1)(cmd, args)
-		},
+		Args:  typeRequired,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			r, ref, err := opts.find(ctx, c, args)
