@@ -57,7 +57,7 @@ type spyEvent struct {
 	BearerToken string
 	RequestData struct {
 		ResourceProperties map[string]any
-		CallerCredentials  struct{ AccessKeyId, SecretAccessKey, SessionToken string } //nolint:staticcheck // as in the event
+		CallerCredentials  struct{ AccessKeyId, SecretAccessKey, SessionToken string }
 	}
 }
 

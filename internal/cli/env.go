@@ -30,11 +30,14 @@ const dummySecret = "formwork"
 
 type variable struct{ name, value string }
 
-// shells are how a variable is set and removed, by name of the shell.
-var shells = map[string]struct {
+// A shell is how variables are set and removed.
+type shell struct {
 	set, unset func(v variable) string
 	hint       string // how to run the output
-}{
+}
+
+// shells are the shells by name.
+var shells = map[string]shell{
 	"sh": {
 		func(v variable) string { return "export " + v.name + "=" + shellQuote(v.value) },
 		func(v variable) string { return "unset " + v.name },
@@ -59,15 +62,7 @@ var shells = map[string]struct {
 	},
 }
 
-func newEnv(c *console) *cobra.Command {
-	var opts struct {
-		endpoint, region, account, shell, auth string
-		unset                                  bool
-	}
-	cmd := &cobra.Command{
-		Use:   "env",
-		Short: "Print the variables that point AWS clients at cfn serve",
-		Long: `Print the environment variables with which the aws CLI, the SDKs, CDK and cfn itself talk to
+const envLong = `Print the environment variables with which the aws CLI, the SDKs, CDK and cfn itself talk to
 the local CloudFormation of cfn serve instead of AWS. Run what it prints:
 
   eval "$(cfn env)"                                               sh, bash, zsh
@@ -78,7 +73,17 @@ the local CloudFormation of cfn serve instead of AWS. Run what it prints:
 The credentials are dummies: the access key is the number of the account to work in. For a
 server that checks signatures, --auth takes them from its key file. While the variables are set,
 cfn refuses to call an AWS endpoint that is not on this machine. cfn env --unset prints what
-removes them again.`,
+removes them again.`
+
+func newEnv(c *console) *cobra.Command {
+	var opts struct {
+		endpoint, region, account, shell, auth string
+		unset                                  bool
+	}
+	cmd := &cobra.Command{
+		Use:   "env",
+		Short: "Print the variables that point AWS clients at cfn serve",
+		Long:  envLong,
 		Example: `  eval "$(cfn env)"
   eval "$(cfn env --account 222222222222 --region eu-central-1)"
   eval "$(cfn env --unset)"`,
@@ -110,25 +115,8 @@ removes them again.`,
 					return err
 				}
 			}
-			if c.format == "json" {
-				if opts.unset {
-					return usagef("option --unset: not allowed with --format json")
-				}
-				object := map[string]string{}
-				for _, v := range variables {
-					object[v.name] = v.value
-				}
-				return c.printJSON(object)
-			}
-			for _, v := range variables {
-				if opts.unset {
-					c.printf("%s\n", shell.unset(v))
-				} else {
-					c.printf("%s\n", shell.set(v))
-				}
-			}
-			if c.Terminal.Stdout && !opts.unset {
-				c.notef("# to set them in this shell: %s\n", shell.hint)
+			if err := c.printVariables(variables, shell, opts.unset); err != nil {
+				return err
 			}
 			if !opts.unset {
 				c.noteServer(cmd.Context(), endpoint, opts.auth != "")
@@ -148,6 +136,31 @@ removes them again.`,
 }
 
 var accountNumber = regexp.MustCompile(`^[0-9]{12}$`)
+
+// printVariables prints what sets or removes them.
+func (c *console) printVariables(variables []variable, shell shell, unset bool) error {
+	if c.format == "json" {
+		if unset {
+			return usagef("option --unset: not allowed with --format json")
+		}
+		object := map[string]string{}
+		for _, v := range variables {
+			object[v.name] = v.value
+		}
+		return c.printJSON(object)
+	}
+	for _, v := range variables {
+		if unset {
+			c.printf("%s\n", shell.unset(v))
+		} else {
+			c.printf("%s\n", shell.set(v))
+		}
+	}
+	if c.Terminal.Stdout && !unset {
+		c.notef("# to set them in this shell: %s\n", shell.hint)
+	}
+	return nil
+}
 
 // checkPlace checks --account and --region.
 func checkPlace(account, region string) error {

@@ -23,16 +23,7 @@ import (
 	"github.com/formwork-dev/formwork/local"
 )
 
-func newServe(c *console) *cobra.Command {
-	var opts struct {
-		address, lambdaAddress, data, database, region, account, auth string
-		hosts                                                         []string
-		temporary                                                     bool
-	}
-	cmd := &cobra.Command{
-		Use:   "serve [-- COMMAND [ARG ...]]",
-		Short: "Run a local CloudFormation that AWS clients talk to",
-		Long: `Run a CloudFormation on this machine, so far its registry: types with versions, tests,
+const serveLong = `Run a CloudFormation on this machine, so far its registry: types with versions, tests,
 publishing, activation and configuration, handlers running as local processes, and what clients
 and handlers need around it (S3, STS, Systems Manager parameters, Secrets Manager, CloudWatch
 Logs, Lambda Invoke). Operations on stacks and Cloud Control are refused by name.
@@ -51,7 +42,21 @@ told otherwise. The COMMAND finds the variables of cfn env set, and its exit cod
 serve: the way to test in CI.
 
 The console is at http://` + defaultServeAddress + `/_cfn, metrics for Prometheus are at /metrics. With
-OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
+OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`
+
+// serveOptions are the options of cfn serve.
+type serveOptions struct {
+	address, lambdaAddress, data, database, region, account, auth string
+	hosts                                                         []string
+	temporary                                                     bool
+}
+
+func newServe(c *console) *cobra.Command {
+	var opts serveOptions
+	cmd := &cobra.Command{
+		Use:   "serve [-- COMMAND [ARG ...]]",
+		Short: "Run a local CloudFormation that AWS clients talk to",
+		Long:  serveLong,
 		Example: `  cfn serve
   cfn serve -- aws cloudformation list-types
   cfn serve --database postgres://formwork@db.example/formwork --auth keys.txt --address 0.0.0.0:4566`,
@@ -59,61 +64,26 @@ OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
 			if cmd.ArgsLenAtDash() != 0 {
 				return noArguments(cmd, args)
 			}
+			if len(args) == 0 {
+				return usagef("a COMMAND is missing behind --")
+			}
 			return nil
 		},
 		Annotations: map[string]string{"log": "none"},
 		RunE: func(cmd *cobra.Command, command []string) error {
 			set := cmd.Flags().Changed
-			if err := checkPlace(opts.account, opts.region); err != nil {
+			config, err := opts.config(c, set, len(command) > 0)
+			if err != nil {
 				return err
 			}
-			if len(command) == 0 && cmd.ArgsLenAtDash() == 0 {
-				return usagef("a COMMAND is missing behind --")
+			if len(command) == 0 {
+				return c.serve(cmd.Context(), config)
 			}
-			if opts.database != "" && !strings.HasPrefix(opts.database, "postgres://") && !strings.HasPrefix(opts.database, "postgresql://") {
-				return usagef("option --database: want postgres://USER@HOST/DATABASE") // it may hold a password
+			account := ""
+			if set("account") {
+				account = opts.account
 			}
-			if opts.temporary && (opts.data != "" || opts.database != "") {
-				return usagef("option --temporary: not allowed with --data or --database")
-			}
-			config := local.ServerConfig{
-				Address: opts.address, LambdaAddress: opts.lambdaAddress, LambdaOptional: !set("lambda-address"),
-				Config: local.Config{
-					Database: opts.database, Region: opts.region, Account: opts.account, Hosts: opts.hosts,
-					Version: c.Version, Environ: c.Environ, Logger: c.serverLog(),
-				},
-			}
-			if len(command) > 0 {
-				opts.temporary = opts.data == "" && opts.database == ""
-				if !set("address") {
-					config.Address = "127.0.0.1:0"
-				}
-				if !set("lambda-address") {
-					config.LambdaAddress = ""
-				}
-			}
-			if !opts.temporary {
-				dir, err := c.dataFolder(opts.data)
-				if err != nil {
-					return err
-				}
-				config.Dir = dir
-			}
-			if opts.auth != "" {
-				keys, err := c.keyFile(opts.auth)
-				if err != nil {
-					return err
-				}
-				config.Keys, config.KeysName = keys, opts.auth
-			}
-			if len(command) > 0 {
-				account := opts.account
-				if !set("account") {
-					account = ""
-				}
-				return c.serveCommand(cmd.Context(), config, account, command)
-			}
-			return c.serve(cmd.Context(), config)
+			return c.serveCommand(cmd.Context(), config, account, command)
 		},
 	}
 	flags := cmd.Flags()
@@ -128,6 +98,48 @@ OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
 	flags.StringArrayVar(&opts.hosts, "host", nil, "answer to the host `NAME` and to buckets under it (may be repeated)")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
+}
+
+// config is what the options come to; set tells which were given. A server for a command
+// has defaults of its own: any free port, no second one, and nothing is kept.
+func (o *serveOptions) config(c *console, set func(string) bool, forCommand bool) (local.ServerConfig, error) {
+	config := local.ServerConfig{
+		Address: o.address, LambdaAddress: o.lambdaAddress, LambdaOptional: !set("lambda-address"),
+		Config: local.Config{
+			Database: o.database, Region: o.region, Account: o.account, Hosts: o.hosts,
+			Version: c.Version, Environ: c.Environ, Logger: c.serverLog(),
+		},
+	}
+	if err := checkPlace(o.account, o.region); err != nil {
+		return config, err
+	}
+	if o.database != "" && !strings.HasPrefix(o.database, "postgres://") && !strings.HasPrefix(o.database, "postgresql://") {
+		return config, usagef("option --database: want postgres://USER@HOST/DATABASE") // it may hold a password
+	}
+	if o.temporary && (o.data != "" || o.database != "") {
+		return config, usagef("option --temporary: not allowed with --data or --database")
+	}
+	temporary := o.temporary
+	if forCommand {
+		temporary = o.data == "" && o.database == ""
+		if !set("address") {
+			config.Address = "127.0.0.1:0"
+		}
+		if !set("lambda-address") {
+			config.LambdaAddress = ""
+		}
+	}
+	var err error
+	if !temporary {
+		if config.Dir, err = c.dataFolder(o.data); err != nil {
+			return config, err
+		}
+	}
+	if o.auth != "" {
+		config.KeysName = o.auth
+		config.Keys, err = c.keyFile(o.auth)
+	}
+	return config, err
 }
 
 // serve runs the server until the context ends.

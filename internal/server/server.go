@@ -195,7 +195,7 @@ func (s *Server) api(w *answer, r *http.Request, id string) {
 
 	s.metrics.inFlight.Inc()
 	defer s.metrics.inFlight.Dec()
-	operation, code := "", ""
+	var operation, code string
 	table := s.tables[service]
 	switch {
 	case err != nil:
@@ -245,7 +245,7 @@ func (s *Server) recover(w *answer, r *http.Request, id string) {
 	if v == nil {
 		return
 	}
-	if v == http.ErrAbortHandler {
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(v)
 	}
 	s.config.Logger.Error("a request panicked", "request", id, "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
