@@ -149,12 +149,13 @@ func (v *reader) open(path string) {
 	v.do(chromedp.Navigate(v.url + Prefix + path))
 }
 
-// is sees whether an expression of the page comes true.
+// is sees whether an expression of the page comes true, once the page and its script are
+// there: a key that is pressed before is lost.
 func (v *reader) is(what, expression string) {
 	v.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(v.ctx, patience)
-		yes, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
+		yes, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`document.readyState === "complete" && !!(`+expression+")"))
 		cancel()
 		if err == nil && yes {
 			return
