@@ -204,22 +204,28 @@ func TestInterruptedLogs(t *testing.T) {
 }
 
 // On a terminal there is a line of what goes on, which is wiped in the end.
-func TestSubmitProgressOnATerminal(t *testing.T) {
-	a, env := moduleProject(t)
-	a.Polls = 1
-	var out, errs strings.Builder
-	env.Stdout, env.Stderr, env.Terminal = &out, &errs, Terminal{Stderr: true}
-	env.Environ = append(env.Environ, "TERM=xterm")
-	if code := Main(t.Context(), env, []string{"submit"}); code != 0 {
-		t.Fatalf("code %d: %s", code, errs.String())
-	}
-	for _, part := range []string{"creating the stack CloudFormationManagedUploadInfrastructure", "uploading 1 KiB to managed-upload-eu-west-1", "IN_PROGRESS  Deployment is currently in VALIDATION_STAGE"} {
-		if !strings.Contains(errs.String(), part) {
-			t.Errorf("the terminal lacks %q:\n%q", part, errs.String())
+func TestProgressOnATerminal(t *testing.T) {
+	registering := []string{"creating the stack CloudFormationManagedUploadInfrastructure", "uploading 1 KiB to managed-upload-eu-west-1", "IN_PROGRESS  Deployment is currently in VALIDATION_STAGE"}
+	for command, parts := range map[string][]string{
+		"submit":                       registering,
+		"publish --accept-terms --yes": append([]string{"planning", "registering the publisher", "testing  IN_PROGRESS", "publishing"}, registering...),
+	} {
+		a, env := moduleProject(t)
+		a.Polls = 1
+		var out, errs strings.Builder
+		env.Stdout, env.Stderr, env.Terminal = &out, &errs, Terminal{Stderr: true}
+		env.Environ = append(env.Environ, "TERM=xterm")
+		if code := Main(t.Context(), env, strings.Fields(command)); code != 0 {
+			t.Fatalf("%s: code %d: %s", command, code, errs.String())
 		}
-	}
-	if !strings.HasSuffix(errs.String(), "\r\x1b[K") || strings.Contains(out.String(), "\x1b") {
-		t.Errorf("stdout %q, stderr %q", out.String(), errs.String())
+		for _, part := range parts {
+			if !strings.Contains(errs.String(), part) {
+				t.Errorf("%s: the terminal lacks %q:\n%q", command, part, errs.String())
+			}
+		}
+		if !strings.HasSuffix(errs.String(), "\r\x1b[K") || strings.Contains(out.String(), "\x1b") {
+			t.Errorf("%s: stdout %q, stderr %q", command, out.String(), errs.String())
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"sync"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -130,6 +129,7 @@ type published struct {
 	regionFailure
 
 	plan *submit.Plan
+	show *status // of what is done now: planning, then carrying out
 }
 
 func (c *console) publish(ctx context.Context, opts *publishOptions) error {
@@ -137,18 +137,11 @@ func (c *console) publish(ctx context.Context, opts *publishOptions) error {
 	if err != nil {
 		return err
 	}
-	var regions []string
-	for _, r := range remotes {
-		regions = append(regions, r.Region)
-	}
-	show := c.newStatus(regions...)
 	all := make([]*published, len(remotes))
-	c.eachRegion(remotes, func(i int, r *submit.Remote) {
+	c.eachRegion(remotes, func(i int, r *submit.Remote, show *status) {
 		show.set(r.Region, "planning")
 		all[i] = c.plan(ctx, r, *q, show)
-		show.set(r.Region, "")
 	})
-	show.end()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -164,12 +157,10 @@ func (c *console) publish(ctx context.Context, opts *publishOptions) error {
 			return err
 		}
 	}
-	show = c.newStatus(regions...)
-	c.eachRegion(remotes, func(i int, r *submit.Remote) {
+	c.eachRegion(remotes, func(i int, _ *submit.Remote, show *status) {
+		all[i].show = show
 		c.carryOut(ctx, all[i], opts)
-		show.set(r.Region, "")
 	})
-	show.end()
 	if ctx.Err() != nil {
 		c.notef("stopped; what was begun goes on without cfn, and cfn publish goes on from there\n")
 		return ctx.Err()
@@ -177,17 +168,9 @@ func (c *console) publish(ctx context.Context, opts *publishOptions) error {
 	return c.publishedAll(q.TypeName, all)
 }
 
-func (c *console) eachRegion(remotes []*submit.Remote, f func(int, *submit.Remote)) {
-	var group sync.WaitGroup
-	for i, r := range remotes {
-		group.Go(func() { f(i, r) })
-	}
-	group.Wait()
-}
-
 func (c *console) plan(ctx context.Context, r *submit.Remote, q submit.Publication, show *status) *published {
-	q.Report = func(text string) { show.set(r.Region, text) }
-	out := &published{Region: r.Region, Steps: []submit.Step{}}
+	out := &published{Region: r.Region, Steps: []submit.Step{}, show: show}
+	q.Report = func(text string) { out.show.set(r.Region, text) }
 	plan, err := r.PlanPublish(ctx, q)
 	if err != nil {
 		out.fail(c.serviceError(err))

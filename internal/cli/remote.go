@@ -225,6 +225,24 @@ func (s *status) printf(format string, args ...any) {
 	s.draw()
 }
 
+// eachRegion does something in all regions at once, and shows how far each of them is.
+func (c *console) eachRegion(remotes []*submit.Remote, f func(i int, r *submit.Remote, show *status)) {
+	regions := make([]string, len(remotes))
+	for i, r := range remotes {
+		regions[i] = r.Region
+	}
+	show := c.newStatus(regions...)
+	defer show.end()
+	var group sync.WaitGroup
+	for i, r := range remotes {
+		group.Go(func() {
+			f(i, r, show)
+			show.set(r.Region, "")
+		})
+	}
+	group.Wait()
+}
+
 // end takes the line away.
 func (s *status) end() {
 	s.mu.Lock()

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -289,22 +288,11 @@ func (c *console) submit(ctx context.Context, opts *submitOptions) error {
 	if err != nil {
 		return err
 	}
-	var regions []string
-	for _, r := range remotes {
-		regions = append(regions, r.Region)
-	}
-	show := c.newStatus(regions...)
 	results := make([]submitted, len(remotes))
-	var group sync.WaitGroup
-	for i, r := range remotes {
-		group.Go(func() {
-			one := submission{console: c, opts: opts, remote: r, show: show, request: *q, several: len(remotes) > 1}
-			results[i] = one.run(ctx)
-			show.set(r.Region, "")
-		})
-	}
-	group.Wait()
-	show.end()
+	c.eachRegion(remotes, func(i int, r *submit.Remote, show *status) {
+		one := submission{console: c, opts: opts, remote: r, show: show, request: *q, several: len(remotes) > 1}
+		results[i] = one.run(ctx)
+	})
 	return c.submittedAll(ctx, q, results, opts)
 }
 
