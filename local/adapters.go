@@ -57,7 +57,7 @@ func (f functions) Function(ctx context.Context, spec registry.FunctionSpec) (in
 }
 
 // function finds the handler of a type by the name that the Invoke API knows it by: the
-// type's, with "-" for "::", in any case. The qualifier is a version or empty.
+// type's, with "-" for "::". The qualifier is a version or empty.
 func (c *CloudFormation) function(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error) {
 	typeName := strings.ReplaceAll(name, "-", "::")
 	if qualifier == "$LATEST" {

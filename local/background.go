@@ -18,6 +18,9 @@ const (
 	sweepID    = "blobs"
 	firstSweep = 10 * time.Minute // after the start
 	nextSweep  = time.Hour        // after the last one
+
+	keepUploads       = 7 * 24 * time.Hour  // those that were begun and not completed
+	keepRegistrations = 90 * 24 * time.Hour // those that have ended
 )
 
 // work starts what goes on without being asked.
@@ -44,8 +47,20 @@ func (c *CloudFormation) work(ctx context.Context) error {
 	return c.store.Work(ctx, workers)
 }
 
-// sweep is a store.Worker: it removes the blobs that no row names.
+// sweep is a store.Worker: it removes rows that nobody needs any more, and the blobs that
+// no row names.
 func (c *CloudFormation) sweep(ctx context.Context, _ string) (time.Time, error) {
+	now := c.config.Now()
+	expired, err := c.services.Expire(ctx, now.Add(-keepUploads))
+	if err != nil {
+		return time.Time{}, err
+	}
+	if expired.Uploads > 0 {
+		c.config.Logger.InfoContext(ctx, "uploads to S3 that nobody completed were removed", "uploads", expired.Uploads)
+	}
+	if err := c.registry.Expire(ctx, now.Add(-keepRegistrations)); err != nil {
+		return time.Time{}, err
+	}
 	swept, err := c.store.Blobs().Sweep(ctx, 0, c.keeps)
 	if swept.Blobs > 0 {
 		c.config.Logger.InfoContext(ctx, "blobs that nothing names were removed", "blobs", swept.Blobs, "bytes", swept.Bytes)
@@ -67,7 +82,7 @@ func (c *CloudFormation) keeps(ctx context.Context, hash string) (bool, error) {
 // servers on the same database, and of changes that were missed, end when they are idle.
 func (c *CloudFormation) removeDeregistered(changes <-chan registry.Change) {
 	for change := range changes {
-		if change.What == registry.Deregistered {
+		if change.What == registry.Deregistered || change.What == registry.Deactivated {
 			c.handlers.Remove(handlers.Spec{Account: change.Account, Region: change.Region, Kind: change.Kind, TypeName: change.TypeName, Version: change.Version})
 		}
 	}

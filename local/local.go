@@ -144,7 +144,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 	keys := &sessions{services: c.services, checked: verifier != nil, now: config.Now}
 	c.handlers = handlers.New(handlers.Config{
 		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.services},
-		Endpoint: c.url, Credentials: keys.handler, Logger: config.Logger, Now: config.Now,
+		Endpoint: c.url, Environ: config.Environ, Credentials: keys.handler, Logger: config.Logger, Now: config.Now,
 	})
 	c.registry = registry.New(registry.Config{
 		Store: c.store, Packages: packages{c.services}, Functions: functions{c.handlers}, References: references{c.services},
@@ -179,7 +179,7 @@ func (c *CloudFormation) verifier() (*awswire.Verifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.config.KeysName, err)
 	}
-	return &awswire.Verifier{Keys: keys, Now: c.config.Now, Lookup: c.temporaryKey}, nil
+	return &awswire.Verifier{Keys: keys, Now: c.config.Now, Lookup: c.temporaryKey, Hosts: c.config.Hosts}, nil
 }
 
 // temporaryKey finds a key that STS gave out.

@@ -30,9 +30,10 @@ func (r reporting) Invoke(ctx context.Context, payload []byte) (lambda.Result, e
 	}
 	result, err := r.Invoker.Invoke(ctx, payload)
 	var reply struct {
-		Status string `json:"status"`
+		Status     string `json:"status"`
+		HookStatus string `json:"hookStatus"`
 	}
-	if err == nil && json.Unmarshal(result.Payload, &reply) == nil && reply.Status == "IN_PROGRESS" {
+	if err == nil && json.Unmarshal(result.Payload, &reply) == nil && (reply.Status == "IN_PROGRESS" || reply.HookStatus == "IN_PROGRESS") {
 		return result, nil // the caller calls again, with the same token
 	}
 	// Also where the caller has gone away: nobody else would end it.

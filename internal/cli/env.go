@@ -105,7 +105,7 @@ func newEnv(c *console) *cobra.Command {
 			if err := checkPlace(opts.account, opts.region); err != nil {
 				return err
 			}
-			variables := localVariables(endpoint, opts.region, opts.account)
+			variables := localVariables(c.Environ, endpoint, opts.region, opts.account)
 			if opts.auth != "" {
 				account := ""
 				if cmd.Flags().Changed("account") {
@@ -215,8 +215,10 @@ func (c *console) noteServer(ctx context.Context, endpoint string, keyed bool) {
 }
 
 // localVariables are the variables for one account and region of the server at endpoint.
-func localVariables(endpoint, region, account string) []variable {
-	return []variable{
+//
+// Variables of environ that lead the clients of one service elsewhere are among them, too.
+func localVariables(environ []string, endpoint, region, account string) []variable {
+	variables := []variable{
 		{"AWS_ENDPOINT_URL", endpoint},
 		{"AWS_ACCESS_KEY_ID", account},
 		{"AWS_SECRET_ACCESS_KEY", dummySecret},
@@ -226,6 +228,17 @@ func localVariables(endpoint, region, account string) []variable {
 		{"AWS_EC2_METADATA_DISABLED", "true"},
 		{localMarker, endpoint},
 	}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		switch {
+		case value == "" || value == endpoint:
+		case strings.HasPrefix(name, "AWS_ENDPOINT_URL_"):
+			variables = append(variables, variable{name, endpoint})
+		case name == "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS":
+			variables = append(variables, variable{name, "false"})
+		}
+	}
+	return variables
 }
 
 // shellOf names the shell that $SHELL is a path of. Windows has none but where a port of

@@ -26,7 +26,7 @@ func localCloudFormation(ts *testscript.TestScript, neg bool, args []string) {
 		server.Close()
 		ts.Check(cloud.Close())
 	})
-	for _, v := range localVariables(server.URL, "eu-west-1", lambda.DefaultAccountID) {
+	for _, v := range localVariables(nil, server.URL, "eu-west-1", lambda.DefaultAccountID) {
 		ts.Setenv(v.name, v.value)
 	}
 	// What a test of the whole command line needs of names it cannot know.

@@ -216,13 +216,21 @@ func (c *console) serveCommand(ctx context.Context, config local.ServerConfig, a
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(serving) }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		err := server.Serve(serving)
+		if err != nil {
+			cancel(err) // the command would wait for answers in vain
+		}
+		served <- err
+	}()
 
 	command := exec.CommandContext(ctx, program, args[1:]...)
 	command.Args[0] = args[0]
 	command.Dir, command.Stdin, command.Stdout, command.Stderr = c.Dir, c.Stdin, c.screen, c.Stderr
 	command.Env = slices.Clone(c.Environ)
-	for _, v := range withKey(localVariables(server.URL(), config.Region, config.Account), who) {
+	for _, v := range withKey(localVariables(c.Environ, server.URL(), config.Region, config.Account), who) {
 		command.Env = append(command.Env, v.name+"="+v.value)
 	}
 	command.Cancel = func() error {

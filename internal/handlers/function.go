@@ -48,6 +48,7 @@ func (f *Function) Invoke(ctx context.Context, payload []byte) (lambda.Result, e
 	e.secrets.observe(payload)
 	started := p.config.Now()
 	result, err := e.function.Invoke(ctx, payload)
+	result.ExecutedVersion = f.spec.Version
 	e.secrets.observe(result.Payload)
 	hideOutput(err, e.secrets)
 	result.Log = []byte(e.secrets.text(string(result.Log)))

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,8 +30,13 @@ type Config struct {
 	Logs LogSink
 
 	// Endpoint is what handlers find as AWS_ENDPOINT_URL; it is asked when a handler is
-	// started. Nil, or an empty answer, leaves what the environment says.
+	// started. With nil, or an empty answer, they find none.
 	Endpoint func() string
+
+	// Environ is the environment that handlers are started from, as os.Environ gives it.
+	// They get the part of it that a program needs to run, and nothing that names another
+	// place for AWS than Endpoint. Nil means os.Environ().
+	Environ []string
 
 	// Credentials are what handlers find in their environment; it is asked when a handler
 	// is started. One whose credentials expire is ended some time before, when it is idle,
@@ -418,6 +425,7 @@ func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hi
 	}
 	return lambda.Config{
 		Name:         functionName(spec),
+		Environ:      withoutEndpoints(p.config.Environ),
 		Command:      program.Command,
 		Dir:          code.Dir,
 		Env:          env,
@@ -432,6 +440,17 @@ func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hi
 		Now:          p.config.Now,
 		Lazy:         true,
 	}
+}
+
+// withoutEndpoints is an environment without the variables that name another place for
+// AWS: where the program itself was started from, they may be those of a real account.
+func withoutEndpoints(environ []string) []string {
+	if environ == nil {
+		environ = os.Environ()
+	}
+	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
+		return strings.HasPrefix(entry, "AWS_ENDPOINT_URL") || strings.HasPrefix(entry, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS=")
+	})
 }
 
 // open reads the package of a handler from the store.

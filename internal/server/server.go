@@ -211,6 +211,7 @@ func (s *Server) api(w *answer, r *http.Request, id string) {
 		operation, code = s.config.Services.S3().Serve(w, r, caller)
 	case service == "lambda":
 		operation = "Invoke"
+		w.Header().Set("X-Amzn-Requestid", id)
 		s.lambda.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
 		code = w.Header().Get("X-Amzn-Errortype")
 	default:
