@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -291,7 +292,7 @@ func (k *killing) end() {
 	}
 	var hashes []string
 	err = db.Read().NewRaw(`SELECT package_hash FROM type_versions UNION SELECT report_hash FROM test_runs WHERE report_hash <> '' UNION SELECT hash FROM s3_segments`).Scan(k.t.Context(), &hashes)
-	if err != nil && err != sql.ErrNoRows {
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		k.t.Fatal(err)
 	}
 	for _, hash := range hashes {
