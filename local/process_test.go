@@ -49,6 +49,10 @@ func serveAsChild(options string) error {
 	if err := json.Unmarshal([]byte(options), &o); err != nil {
 		return err
 	}
+	go func() { // a server does not outlive a test that was killed
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	config := local.ServerConfig{Address: o.Address, Config: local.Config{Dir: o.Dir, Database: o.Database}}
@@ -110,6 +114,9 @@ func startProcess(t testing.TB, o serverOptions) (*process, error) {
 	}
 	p.cmd.Env = append(p.cmd.Env, "TMPDIR="+temporary)
 	p.cmd.Stderr = &p.stderr
+	if _, err := p.cmd.StdinPipe(); err != nil { // the child ends with it
+		t.Fatal(err)
+	}
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
