@@ -3,6 +3,7 @@ package console
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // A block is a paragraph, or an item of a list, of a description.
@@ -19,8 +20,11 @@ type span struct {
 }
 
 // inline finds what a description may have besides text: code between backticks, a link in
-// Markdown, an address as it stands.
-var inline = regexp.MustCompile("`([^`\n]+)`" + `|\[([^\]\n]{1,300})\]\((https?://[^\s()<>"]{1,500})\)|https?://[^\s<>"()\[\]` + "`" + `]{1,500}`)
+// Markdown, an address as it stands. It is compiled when it is first needed: that takes a
+// millisecond, and every command of the program would wait for it.
+var inline = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("`([^`\n]+)`" + `|\[([^\]\n]{1,300})\]\((https?://[^\s()<>"]{1,500})\)|https?://[^\s<>"()\[\]` + "`" + `]{1,500}`)
+})
 
 const maxBlocks = 60
 
@@ -70,7 +74,7 @@ func spans(text string) []span {
 		return out
 	}
 	for text != "" {
-		at := inline.FindStringSubmatchIndex(text)
+		at := inline().FindStringSubmatchIndex(text)
 		if at == nil {
 			plain(text)
 			break
