@@ -226,7 +226,9 @@ func targetsOf(b *bundle.Bundle) []contract.HookTarget {
 	return targets
 }
 
-// describeSummary tells what came of the contract tests, first how many, then which failed.
+// describeSummary tells what came of the contract tests: how many failed, and each cause
+// once, with the tests that it failed. There is room for little, and one cause often fails
+// most of them.
 func describeSummary(s *contract.Summary) string {
 	total := s.Passed + s.Failed + s.Errors
 	if s.OK() {
@@ -237,10 +239,19 @@ func describeSummary(s *contract.Summary) string {
 	if len(s.LeftBehind) > 0 {
 		fmt.Fprintf(&b, " resources were left behind: %s;", strings.Join(s.LeftBehind, ", "))
 	}
+	var causes []string // in the order in which they came up
+	tests := map[string][]string{}
 	for _, result := range s.Results {
-		if result.Outcome == contract.Failed || result.Outcome == contract.Errored {
-			fmt.Fprintf(&b, " %s: %s;", result.ID(), result.Message)
+		if result.Outcome != contract.Failed && result.Outcome != contract.Errored {
+			continue
 		}
+		if tests[result.Message] == nil {
+			causes = append(causes, result.Message)
+		}
+		tests[result.Message] = append(tests[result.Message], result.ID())
+	}
+	for _, cause := range causes {
+		fmt.Fprintf(&b, " %s (%s);", cause, strings.Join(tests[cause], ", "))
 	}
 	return strings.TrimSuffix(b.String(), ";")
 }

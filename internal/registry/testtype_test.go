@@ -130,7 +130,7 @@ func TestFailedTest(t *testing.T) {
 		}
 		out := s.verdict(owner, version)
 		description := aws.ToString(out.TypeTestsStatusDescription)
-		if out.TypeTestsStatus != types.TypeTestsStatusFailed || !strings.Contains(description, "contract tests failed: handler_") || len([]rune(description)) > maxTestDescription {
+		if out.TypeTestsStatus != types.TypeTestsStatusFailed || !strings.Contains(description, "contract tests failed: ") || !strings.Contains(description, " (handler_") || len([]rune(description)) > maxTestDescription {
 			t.Errorf("%s: %s", out.TypeTestsStatus, description)
 		}
 		runs, err := s.TestRuns(t.Context(), owner, TestQuery{})
@@ -410,7 +410,7 @@ func TestHookTest(t *testing.T) {
 		}
 		// The keeper is no hook: what it answers breaks the contract, and is called at all.
 		verdict = s.tested(owner, *out.TypeVersionArn)
-		if verdict.TypeTestsStatus != types.TypeTestsStatusFailed || !strings.Contains(aws.ToString(verdict.TypeTestsStatusDescription), "contract tests failed: handler_pre_create.py::") {
+		if verdict.TypeTestsStatus != types.TypeTestsStatusFailed || !strings.Contains(aws.ToString(verdict.TypeTestsStatusDescription), "(handler_pre_create.py::") {
 			t.Errorf("%s: %s", verdict.TypeTestsStatus, aws.ToString(verdict.TypeTestsStatusDescription))
 		}
 	})
