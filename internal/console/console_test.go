@@ -713,7 +713,7 @@ func TestUnreadableReport(t *testing.T) {
 		want   string
 	}{
 		"refused":   {awswire.Errorf("CFNRegistryException", 400, "The report has 268435456 bytes, <more> than can be shown."), nil, "The report has 268435456 bytes, &lt;more&gt; than can be shown."},
-		"too large": {fmt.Errorf("read the report: %w", &document.TooLargeError{Max: 1}), nil, "The report is too large to be shown."},
+		"too large": {fmt.Errorf("read the report: %w", &registry.ReportTooLargeError{Size: 2, Limit: 1}), nil, "The report is too large to be shown."},
 		"larger":    {nil, make([]byte, maxReport+1), "The report is too large to be shown."},
 		"broken":    {nil, []byte(`{"tests":`), "The report cannot be read: "},
 	} {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/contract"
-	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -167,7 +166,7 @@ func (c *Console) showTest(_ http.ResponseWriter, r *http.Request, p *page) (tem
 	p.Live = v.Run.Ended.IsZero()
 	var (
 		refusal *awswire.Error
-		large   *document.TooLargeError
+		large   *registry.ReportTooLargeError
 	)
 	data, err := c.config.Registry.TestReport(r.Context(), c.caller(p), id)
 	switch {
