@@ -132,6 +132,33 @@ func TestWriteSeesNoSkew(t *testing.T) {
 	})
 }
 
+// TestWriteMeetsAKey has a transaction find, at a later attempt, the key that another one
+// inserted before it. One that inserts a key twice in any case fails.
+func TestWriteMeetsAKey(t *testing.T) {
+	s := open(t, postgres(t))
+	counters(t, s, "taken")
+	attempts := 0
+	err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
+		if attempts++; attempts > 2 { // it has learned to look
+			return nil
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO counters VALUES ('taken', 1)")
+		return err
+	})
+	if err != nil || attempts != 3 {
+		t.Errorf("%d attempts, then %v; want the third to succeed", attempts, err)
+	}
+	attempts = 0
+	err = s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
+		attempts++
+		_, err := tx.ExecContext(ctx, "INSERT INTO counters VALUES ('taken', 1)")
+		return err
+	})
+	if !isDuplicate(err) || attempts != maxDuplicates+1 {
+		t.Errorf("%d attempts, then %v; want %d and the refusal of the key", attempts, err, maxDuplicates+1)
+	}
+}
+
 func TestWriteInsideWrite(t *testing.T) {
 	eachStore(t, func(t *testing.T, config Config) {
 		s := open(t, config)

@@ -26,6 +26,12 @@ type insideWrite struct{}
 // rows. The waits between sum up to about two seconds.
 const maxAttempts = 20
 
+// maxDuplicates bounds how often a transaction is run again because a key was there
+// already. PostgreSQL says so, and not that it lost against another, to one that inserted
+// what it had not looked for first; the next time it finds what the other one inserted. A
+// transaction that is at fault itself fails with the same error at every attempt.
+const maxDuplicates = 3
+
 // Write runs f in one transaction, which commits when f returns nil.
 //
 // No two transactions see each other half done: SQLite runs one at a time, PostgreSQL
@@ -50,7 +56,7 @@ func (s *Store) Write(ctx context.Context, f func(ctx context.Context, tx *Tx) e
 		if err == nil {
 			return nil
 		}
-		if !isConflict(err) || attempt == maxAttempts {
+		if attempt == maxAttempts || !isConflict(err) && (!isDuplicate(err) || attempt > maxDuplicates) {
 			return err
 		}
 		if err := pause(ctx, attempt); err != nil {
@@ -124,6 +130,12 @@ func isConflict(err error) bool {
 		return false
 	}
 	return pg.Code == "40001" || pg.Code == "40P01" // serialization failure, deadlock
+}
+
+// isDuplicate says whether PostgreSQL refused a key that is there already.
+func isDuplicate(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "23505"
 }
 
 // pause waits a random while, longer with each attempt, so that two transactions do not
