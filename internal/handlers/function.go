@@ -45,6 +45,9 @@ func (f *Function) Invoke(ctx context.Context, payload []byte) (lambda.Result, e
 		return lambda.Result{}, err
 	}
 	defer p.release(e)
+	p.mu.Lock()
+	e.called = true
+	p.mu.Unlock()
 	e.secrets.observe(payload)
 	started := p.config.Now()
 	result, err := e.function.Invoke(ctx, payload)

@@ -46,7 +46,7 @@ type Config struct {
 	Credentials func(context.Context, Spec) (aws.Credentials, error)
 
 	// IdleTimeout is how long a handler without work keeps its processes. Zero means
-	// 10 minutes.
+	// 10 minutes. One that was only probed keeps them for half a minute at most.
 	IdleTimeout time.Duration
 
 	// MaxFunctions bounds the handlers that have processes at once. Zero means 64. One
@@ -107,6 +107,10 @@ func (c Config) complete() Config {
 	return c
 }
 
+// probedIdle is how long a handler keeps its processes that was started to see whether it
+// starts: each registration leaves one, and most versions are called much later or never.
+const probedIdle = 30 * time.Second
+
 // ErrClosed is the error of a Pool that was closed. It is lambda.ErrClosed as well, and
 // context.Canceled: the program stops, and no handler is to blame.
 var ErrClosed error = closedError{}
@@ -148,8 +152,17 @@ type entry struct {
 	expires  time.Time // when the credentials do; zero means never
 	err      error
 
-	uses int       // calls under way, and callers that wait for ready; guarded by Pool.mu
-	used time.Time // when the last one ended; likewise
+	uses   int       // calls under way, and callers that wait for ready; guarded by Pool.mu
+	used   time.Time // when the last one ended; likewise
+	called bool      // not only probed; likewise
+}
+
+// patience is how long the entry may be idle. The caller holds Pool.mu.
+func (e *entry) patience(limit time.Duration) time.Duration {
+	if e.called {
+		return limit
+	}
+	return min(limit, probedIdle)
 }
 
 // New makes a Pool. It ends what handlers of a program that was killed have left behind.
@@ -488,7 +501,7 @@ func (p *Pool) tend() {
 		}
 		p.mu.Lock()
 		for _, e := range p.entries {
-			if now := p.config.Now(); e.uses == 0 && now.Sub(e.used) >= p.config.IdleTimeout || e.stale(now) {
+			if now := p.config.Now(); e.uses == 0 && now.Sub(e.used) >= e.patience(p.config.IdleTimeout) || e.stale(now) {
 				p.drop(e)
 			}
 		}
