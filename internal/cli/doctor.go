@@ -19,8 +19,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/submit"
 )
 
 // tools are the programs that cfn or the projects it makes may call.
@@ -172,9 +174,9 @@ func (c *console) findTool(ctx context.Context, state *toolState, args []string)
 
 // localState asks whether a local CloudFormation runs, and looks where it would keep things.
 func (c *console) localState(ctx context.Context) localState {
-	s := localState{Endpoint: cmp.Or(c.Getenv(localMarker), "http://"+defaultServeAddress), State: "answers"}
-	server, err := askHealth(ctx, s.Endpoint)
-	var foreign *foreignError
+	s := localState{Endpoint: cmp.Or(c.Getenv(invoke.LocalVariable), "http://"+defaultServeAddress), State: "answers"}
+	server, err := askServer(ctx, s.Endpoint)
+	var foreign *submit.ForeignError
 	switch {
 	case errors.As(err, &foreign):
 		s.State = "taken by another program: cfn serve --address HOST:PORT listens elsewhere"

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -19,11 +17,8 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/submit"
 )
-
-// The variables of a shell that talks to the local CloudFormation. localMarker is read by
-// nobody but cfn: while it is set, cfn refuses to call an AWS that is not on this machine.
-const localMarker = "FORMWORK_ENDPOINT"
 
 // dummySecret is what requests are signed with that nobody checks.
 const dummySecret = "formwork"
@@ -202,8 +197,8 @@ func withKey(variables []variable, key accessKey) []variable {
 
 // noteServer tells what keeps the variables from working.
 func (c *console) noteServer(ctx context.Context, endpoint string, keyed bool) {
-	state, err := askHealth(ctx, endpoint)
-	var foreign *foreignError
+	state, err := askServer(ctx, endpoint)
+	var foreign *submit.ForeignError
 	switch {
 	case errors.As(err, &foreign):
 		c.notef("# %s: start the local CloudFormation at another address, cfn serve --address HOST:PORT, and name it with --endpoint\n", err)
@@ -226,7 +221,7 @@ func localVariables(environ []string, endpoint, region, account string) []variab
 		{"AWS_REGION", region},
 		{"AWS_DEFAULT_REGION", region},
 		{"AWS_EC2_METADATA_DISABLED", "true"},
-		{localMarker, endpoint},
+		{invoke.LocalVariable, endpoint},
 	}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -269,45 +264,17 @@ func localURL(s string) (string, error) {
 		u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return "", fmt.Errorf("want a URL like http://%s, not %q", defaultServeAddress, s)
 	}
-	if host := u.Hostname(); host != "localhost" && !strings.HasSuffix(host, ".localhost") && !net.ParseIP(host).IsLoopback() {
+	if host := u.Hostname(); !invoke.Loopback(host) {
 		return "", fmt.Errorf("%s is not on this machine", host)
 	}
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// health is what the server says of itself at /healthz.
-type health struct {
-	Product string `json:"product"`
-	Version string `json:"version"`
-	Region  string `json:"region"`
-	Account string `json:"account"`
-	Auth    bool   `json:"auth"`
-}
-
-// A foreignError says that something else answers than a server of ours.
-type foreignError struct{ endpoint string }
-
-func (e *foreignError) Error() string { return "what answers at " + e.endpoint + " is no cfn serve" }
-
-// askHealth asks a server whether it is one of ours.
-func askHealth(ctx context.Context, endpoint string) (*health, error) {
+// askServer asks which server is at an endpoint on this machine, for a moment.
+func askServer(ctx context.Context, endpoint string) (*submit.Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint+"/healthz", nil)
-	if err != nil {
-		return nil, err
-	}
-	client := &http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	var h health
-	if err := json.NewDecoder(http.MaxBytesReader(nil, response.Body, 1<<16)).Decode(&h); err != nil || h.Product != "formwork" {
-		return nil, &foreignError{endpoint}
-	}
-	return &h, nil
+	return submit.AskServer(ctx, &http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}, endpoint)
 }
 
 // defaultServeAddress is where cfn serve listens unless told otherwise.

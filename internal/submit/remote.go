@@ -3,14 +3,10 @@ package submit
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -193,7 +189,7 @@ func (r *Remote) Account(ctx context.Context) (string, error) {
 
 // credentials checks that there are a region and credentials. At a local server of this
 // program, anything will do.
-func (r *Remote) credentials(ctx context.Context, sdk *aws.Config, server *health) error {
+func (r *Remote) credentials(ctx context.Context, sdk *aws.Config, server *Server) error {
 	if r.Region == "" && r.Local {
 		r.Region = server.Region
 		if r.Region == "" {
@@ -229,15 +225,8 @@ type UnreachableError struct {
 func (e *UnreachableError) Error() string { return fmt.Sprintf("nothing answers at %s", e.Endpoint) }
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// health is what a local server of this program says of itself at /healthz.
-type health struct {
-	Product string `json:"product"`
-	Region  string `json:"region"`
-	Account string `json:"account"`
-}
-
-// identify asks whether a local server of this program is at the endpoint.
-func (r *Remote) identify(ctx context.Context, client aws.HTTPClient) (*health, error) {
+// identify asks whether a local server of this program is at the endpoint; nil if not.
+func (r *Remote) identify(ctx context.Context, client aws.HTTPClient) (*Server, error) {
 	if r.Endpoint == "" {
 		return nil, nil
 	}
@@ -251,24 +240,18 @@ func (r *Remote) identify(ctx context.Context, client aws.HTTPClient) (*health, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(r.Endpoint, "/")+"/healthz", nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		if near && !errors.Is(err, context.Canceled) {
-			return nil, &UnreachableError{r.Endpoint, err}
-		}
-		return nil, ctx.Err()
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
-	var found health
-	if err == nil && json.Unmarshal(body, &found) == nil && found.Product == "formwork" {
+	server, err := AskServer(ctx, client, r.Endpoint)
+	var foreign *ForeignError
+	switch {
+	case err == nil:
 		r.Local = true
+		return server, nil
+	case errors.As(err, &foreign):
+		return nil, nil
+	case near && !errors.Is(err, context.Canceled):
+		return nil, &UnreachableError{r.Endpoint, err}
 	}
-	return &found, nil
+	return nil, ctx.Err()
 }
 
 // sdkLog hands on what the SDK would write to the error stream.
