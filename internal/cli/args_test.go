@@ -12,7 +12,7 @@ import (
 func testCommands() *cobra.Command {
 	run := func(*cobra.Command, []string) error { return nil }
 	root := &cobra.Command{Use: "cfn", RunE: run}
-	var c console
+	var c app
 	root.PersistentFlags().VarPF((*counter)(&c.verbose), "verbose", "v", "").NoOptDefVal = "true"
 	root.PersistentFlags().String("project", "", "")
 	annotate(root.PersistentFlags(), addition, "project")

@@ -10,7 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-func newBuildImage(c *console) *cobra.Command {
+func newBuildImage(c *app) *cobra.Command {
 	var opts struct{ image, executable string }
 	cmd := &cobra.Command{
 		Use:   "build-image",

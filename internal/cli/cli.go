@@ -67,7 +67,7 @@ func Main(ctx context.Context, env Env, args []string) (code int) {
 	if env.Now == nil {
 		env.Now = time.Now
 	}
-	c := &console{Env: &env, screen: env.Stdout}
+	c := &app{Env: &env, screen: env.Stdout}
 	out := &output{to: env.Stdout}
 	env.Stdout, c.out = out, out
 	c.discardLog()
@@ -118,8 +118,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// console is what commands share: the outside world, the global options and the log.
-type console struct {
+// app is what commands share: the outside world, the global options and the log.
+type app struct {
 	*Env
 	out     *output   // Stdout
 	screen  io.Writer // Stdout as Main got it, for what draws on a terminal
@@ -133,7 +133,7 @@ type console struct {
 }
 
 // projectDir is the folder of the extension project, absolute.
-func (c *console) projectDir() string {
+func (c *app) projectDir() string {
 	switch {
 	case c.project == "":
 		return c.Dir
@@ -144,7 +144,7 @@ func (c *console) projectDir() string {
 }
 
 // label is how messages call the project's folder: "" is the working folder.
-func (c *console) label() string {
+func (c *app) label() string {
 	if label := c.shown(c.projectDir()); label != "." {
 		return label
 	}
@@ -153,7 +153,7 @@ func (c *console) label() string {
 
 // path makes a path that was given on the command line absolute: it counts from the
 // working folder, not from --project.
-func (c *console) path(name string) string {
+func (c *app) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
@@ -162,7 +162,7 @@ func (c *console) path(name string) string {
 
 // shown is a path as the user would type it: relative to the working folder if it is
 // inside it.
-func (c *console) shown(path string) string {
+func (c *app) shown(path string) string {
 	if rel, err := filepath.Rel(c.Dir, path); err == nil && filepath.IsLocal(rel) {
 		return rel
 	}
@@ -172,7 +172,7 @@ func (c *console) shown(path string) string {
 // start is run before every command's own code. Only a folder that is a project gets a
 // log file; what init says before it has made one is kept for then. A command with the
 // annotation "project"="created" makes the folder, one with "log"="none" leaves no log.
-func (c *console) start(cmd *cobra.Command) error {
+func (c *app) start(cmd *cobra.Command) error {
 	c.started = true
 	if c.project != "" && cmd.Annotations["project"] != "created" {
 		if info, err := os.Stat(c.projectDir()); err != nil || !info.IsDir() {
@@ -198,23 +198,23 @@ func (c *console) start(cmd *cobra.Command) error {
 }
 
 // discardLog is the state before start: nothing is logged.
-func (c *console) discardLog() { c.logger = slog.New(slog.DiscardHandler) }
+func (c *app) discardLog() { c.logger = slog.New(slog.DiscardHandler) }
 
-func (c *console) closeLog() {
+func (c *app) closeLog() {
 	if c.log != nil {
 		_ = c.log.Close() // a log that cannot be written is no reason to fail
 	}
 }
 
 // printf writes results to Stdout. Main reports a failure.
-func (c *console) printf(format string, args ...any) { _, _ = fmt.Fprintf(c.Stdout, format, args...) }
+func (c *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(c.Stdout, format, args...) }
 
 // notef writes to Stderr what is no result. If that fails nobody can be told.
-func (c *console) notef(format string, args ...any) { _, _ = fmt.Fprintf(c.Stderr, format, args...) }
+func (c *app) notef(format string, args ...any) { _, _ = fmt.Fprintf(c.Stderr, format, args...) }
 
 // progress shows on a terminal what is going on. The function that it returns wipes the
 // line; without a terminal nothing is shown.
-func (c *console) progress(format string, args ...any) (done func()) {
+func (c *app) progress(format string, args ...any) (done func()) {
 	if !c.Terminal.Stderr || c.verbose > 0 || c.Getenv("TERM") == "dumb" {
 		return func() {}
 	}
@@ -223,6 +223,9 @@ func (c *console) progress(format string, args ...any) (done func()) {
 }
 
 // platform is what a bug report needs to know.
-func (c *console) platform() string {
+func (c *app) platform() string {
 	return fmt.Sprintf("cfn %s (%s, %s/%s)", c.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
+
+// console is the former name of app; it goes when nothing uses it any more.
+type console = app

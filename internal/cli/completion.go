@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newCompletion(c *console) *cobra.Command {
+func newCompletion(c *app) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
@@ -41,7 +41,7 @@ Put the line into the start-up file of the shell to keep it.`,
 
 // bashCompletion prints the library's script, which calls a function of the package
 // bash-completion, with a replacement for it: many machines do not have the package.
-func (c *console) bashCompletion(root *cobra.Command) error {
+func (c *app) bashCompletion(root *cobra.Command) error {
 	var script strings.Builder
 	if err := root.GenBashCompletionV2(&script, true); err != nil {
 		return err

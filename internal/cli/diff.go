@@ -18,7 +18,7 @@ import (
 // exitBreaking is the exit code of diff where a change is breaking.
 const exitBreaking = 3
 
-func newDiff(c *console) *cobra.Command {
+func newDiff(c *app) *cobra.Command {
 	var compatible bool
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
@@ -72,7 +72,7 @@ Exit code: 0, 3 with a breaking change, 1 if a schema cannot be read.`,
 	return cmd
 }
 
-func (c *console) diff(ctx context.Context, oldName, newName string, documentation bool) error {
+func (c *app) diff(ctx context.Context, oldName, newName string, documentation bool) error {
 	cfg, err := c.schemaConfig(ctx)
 	if err != nil {
 		return err
@@ -104,8 +104,8 @@ func (c *console) diff(ctx context.Context, oldName, newName string, documentati
 
 // compare pairs the schemas of two sides: a single one with a single one, else those of
 // the same type.
-func (c *console) compare(old, new side) ([]lint.Change, diag.List, error) {
-	l := &linting{console: c}
+func (c *app) compare(old, new side) ([]lint.Change, diag.List, error) {
+	l := &linting{app: c}
 	var out []lint.Change
 	add := func(o, n *schema.Schema) error {
 		s, err := l.settingsOf(new.dir)
@@ -183,7 +183,7 @@ type jsonChange struct {
 	Accepted string   `json:"accepted,omitempty"`
 }
 
-func (c *console) printChanges(ctx context.Context, changes []lint.Change, documentation bool) error {
+func (c *app) printChanges(ctx context.Context, changes []lint.Change, documentation bool) error {
 	switch c.format {
 	case "text":
 		return c.printChangesText(changes, documentation)
@@ -215,7 +215,7 @@ func (c *console) printChanges(ctx context.Context, changes []lint.Change, docum
 }
 
 // printChangesText writes one line for each change and one for its effect, and the sums.
-func (c *console) printChangesText(changes []lint.Change, documentation bool) error {
+func (c *app) printChangesText(changes []lint.Change, documentation bool) error {
 	var b strings.Builder
 	var counts [3]int
 	left := 0

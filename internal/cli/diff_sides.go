@@ -35,7 +35,7 @@ func (s side) byType() map[string]*schema.Schema {
 }
 
 // versions reads one side: what exists on disk, else what git has under the name.
-func (c *console) versions(ctx context.Context, name string, cfg schema.Config) (side, error) {
+func (c *app) versions(ctx context.Context, name string, cfg schema.Config) (side, error) {
 	_, err := os.Stat(c.path(name))
 	if err != nil {
 		return c.revision(ctx, name, cfg)
@@ -74,7 +74,7 @@ func isDir(path string) bool {
 }
 
 // schemaOf is the schema file of a project.
-func (c *console) schemaOf(dir string) (string, error) {
+func (c *app) schemaOf(dir string) (string, error) {
 	p, problems, err := project.Open(c.path(dir), dir)
 	if err != nil {
 		return "", err
@@ -106,7 +106,7 @@ const (
 )
 
 // revision reads one side from git: REV:PATH, or REV for the project's schema.
-func (c *console) revision(ctx context.Context, name string, cfg schema.Config) (side, error) {
+func (c *app) revision(ctx context.Context, name string, cfg schema.Config) (side, error) {
 	rev, file, hasPath := strings.Cut(name, ":")
 	if rev == "" || strings.HasPrefix(rev, "-") {
 		return side{}, withHint(fmt.Errorf("there is no file or folder %s", name), "a version in git reads like v1.2.0:schema.json")
@@ -149,7 +149,7 @@ func (c *console) revision(ctx context.Context, name string, cfg schema.Config) 
 }
 
 // treePath is a path as git has it in a revision: from the top of the repository.
-func (c *console) treePath(top, file string) (string, error) {
+func (c *app) treePath(top, file string) (string, error) {
 	clean := path.Clean(filepath.ToSlash(file))
 	if strings.HasPrefix(file, "./") || strings.HasPrefix(file, "../") || file == "." || file == ".." {
 		dir, err := filepath.EvalSymlinks(c.Dir)
@@ -172,7 +172,7 @@ func (c *console) treePath(top, file string) (string, error) {
 }
 
 // treeSchemas reads the schemas directly in a folder of a revision.
-func (c *console) treeSchemas(ctx context.Context, rev, tree string, cfg schema.Config) ([]*schema.Schema, error) {
+func (c *app) treeSchemas(ctx context.Context, rev, tree string, cfg schema.Config) ([]*schema.Schema, error) {
 	list, err := c.git(ctx, "ls-tree", "-z", "--end-of-options", rev+":"+tree)
 	if err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func (c *console) treeSchemas(ctx context.Context, rev, tree string, cfg schema.
 	return out, nil
 }
 
-func (c *console) blob(ctx context.Context, rev, tree string, cfg schema.Config) (*schema.Schema, error) {
+func (c *app) blob(ctx context.Context, rev, tree string, cfg schema.Config) (*schema.Schema, error) {
 	data, err := c.git(ctx, "cat-file", "blob", rev+":"+tree)
 	if err != nil {
 		return nil, err
@@ -225,7 +225,7 @@ func versionInGit(rev, tree string, data []byte, cfg schema.Config) (*schema.Sch
 
 // sourceInGit is the text of a schema of a revision, by the name that versionInGit gave it;
 // nil if there is none.
-func (c *console) sourceInGit(ctx context.Context, name string) []byte {
+func (c *app) sourceInGit(ctx context.Context, name string) []byte {
 	rev, file, found := strings.Cut(name, ":")
 	if !found || rev == "" || strings.HasPrefix(rev, "-") {
 		return nil
@@ -239,7 +239,7 @@ func (c *console) sourceInGit(ctx context.Context, name string) []byte {
 
 // git runs a command of git that only reads, in the working folder. Its environment keeps
 // it from asking, from fetching and from writing.
-func (c *console) git(ctx context.Context, args ...string) ([]byte, error) {
+func (c *app) git(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", args...)

@@ -94,7 +94,7 @@ type projectState struct {
 	Log      bool   `json:"logWritable"`
 }
 
-func newDoctor(c *console) *cobra.Command {
+func newDoctor(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Show what is installed, what needs it, and the state of the project",
@@ -125,7 +125,7 @@ Exit code: 0, or 1 if the project has errors or lacks a tool that its language n
 	return cmd
 }
 
-func (c *console) diagnose(ctx context.Context) (*diagnosis, error) {
+func (c *app) diagnose(ctx context.Context) (*diagnosis, error) {
 	d := &diagnosis{Version: c.Version, Platform: runtime.GOOS + "/" + runtime.GOARCH, OK: true, AWS: c.awsState(), Advice: []string{}}
 	language, err := c.diagnoseProject(ctx, d)
 	if err != nil {
@@ -156,7 +156,7 @@ func (c *console) diagnose(ctx context.Context) (*diagnosis, error) {
 // versionNumber is the first thing in a tool's answer that looks like a version.
 var versionNumber = regexp.MustCompile(`[0-9]+(\.[0-9]+)+[-+.\w]*`)
 
-func (c *console) findTool(ctx context.Context, state *toolState, args []string) {
+func (c *app) findTool(ctx context.Context, state *toolState, args []string) {
 	path, err := exec.LookPath(state.Name)
 	if err != nil {
 		return
@@ -173,7 +173,7 @@ func (c *console) findTool(ctx context.Context, state *toolState, args []string)
 }
 
 // localState asks whether a local CloudFormation runs, and looks where it would keep things.
-func (c *console) localState(ctx context.Context) localState {
+func (c *app) localState(ctx context.Context) localState {
 	s := localState{Endpoint: cmp.Or(c.Getenv(invoke.LocalVariable), "http://"+defaultServeAddress), State: "answers"}
 	server, err := askServer(ctx, s.Endpoint)
 	var foreign *submit.ForeignError
@@ -194,7 +194,7 @@ func (c *console) localState(ctx context.Context) localState {
 }
 
 // awsState looks where the AWS SDKs would look, without reading a secret.
-func (c *console) awsState() awsState {
+func (c *app) awsState() awsState {
 	s := awsState{Credentials: []string{}, Profile: c.Getenv("AWS_PROFILE"), Region: c.Getenv("AWS_REGION"), Endpoint: c.Getenv("AWS_ENDPOINT_URL")}
 	if s.Region == "" {
 		s.Region = c.Getenv("AWS_DEFAULT_REGION")
@@ -215,7 +215,7 @@ func (c *console) awsState() awsState {
 }
 
 // home is the user's home folder, "" if the environment names none.
-func (c *console) home() string {
+func (c *app) home() string {
 	if runtime.GOOS == "windows" {
 		return c.Getenv("USERPROFILE")
 	}
@@ -223,7 +223,7 @@ func (c *console) home() string {
 }
 
 // diagnoseProject fills in the state of the project and returns its language.
-func (c *console) diagnoseProject(ctx context.Context, d *diagnosis) (language string, err error) {
+func (c *app) diagnoseProject(ctx context.Context, d *diagnosis) (language string, err error) {
 	p, _, _, problems, err := c.check(ctx)
 	var none *project.NotFoundError
 	if errors.As(err, &none) {
@@ -289,7 +289,7 @@ func writable(dir string) bool {
 	return os.Remove(file.Name()) == nil
 }
 
-func (c *console) printDiagnosis(d *diagnosis) error {
+func (c *app) printDiagnosis(d *diagnosis) error {
 	var w strings.Builder
 	fmt.Fprintf(&w, "cfn\t%s\t%s\n", d.Version, d.Platform)
 	if p := d.Project; p == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-func newDrift(c *console) *cobra.Command {
+func newDrift(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drift",
 		Short: "Try out drift detection, with the property transforms of a schema",
@@ -31,7 +31,7 @@ func newDrift(c *console) *cobra.Command {
 // driftOptions are the files of a comparison.
 type driftOptions struct{ schema, expected, actual string }
 
-func newDriftCompare(c *console) *cobra.Command {
+func newDriftCompare(c *app) *cobra.Command {
 	var opts driftOptions
 	cmd := &cobra.Command{
 		Use:   "compare",
@@ -65,7 +65,7 @@ Exit code: 0 in sync, 1 modified or if a file cannot be read, 2 for a faulty com
 	return cmd
 }
 
-func (c *console) driftCompare(ctx context.Context, opts driftOptions) error {
+func (c *app) driftCompare(ctx context.Context, opts driftOptions) error {
 	for _, required := range []struct{ name, value, what string }{
 		{"expected", opts.expected, "the properties that the template sets"},
 		{"actual", opts.actual, "the properties that the read handler returned"},
@@ -106,7 +106,7 @@ func (c *console) driftCompare(ctx context.Context, opts driftOptions) error {
 }
 
 // driftSchema reads the schema that is named, or that of the project.
-func (c *console) driftSchema(ctx context.Context, name string) (*schema.Schema, error) {
+func (c *app) driftSchema(ctx context.Context, name string) (*schema.Schema, error) {
 	if name == "" {
 		p, s, err := c.loadProject(ctx)
 		if err == nil && s == nil {
@@ -128,7 +128,7 @@ func (c *console) driftSchema(ctx context.Context, name string) (*schema.Schema,
 }
 
 // readModel reads the properties of one resource.
-func (c *console) readModel(name, what string) (any, error) {
+func (c *app) readModel(name, what string) (any, error) {
 	data, err := readSchemaFile(c.path(name))
 	if err != nil {
 		return nil, fmt.Errorf("read the %s model: %w", what, err)
@@ -154,7 +154,7 @@ type driftJSON struct {
 	DifferenceType string
 }
 
-func (c *console) printDrift(result drift.Result) error {
+func (c *app) printDrift(result drift.Result) error {
 	if c.format == "json" {
 		differences := make([]driftJSON, 0, len(result.Differences))
 		for _, d := range result.Differences {

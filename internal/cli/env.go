@@ -70,7 +70,7 @@ server that checks signatures, --auth takes them from its key file. While the va
 cfn refuses to call an AWS endpoint that is not on this machine. cfn env --unset prints what
 removes them again.`
 
-func newEnv(c *console) *cobra.Command {
+func newEnv(c *app) *cobra.Command {
 	var opts struct {
 		endpoint, region, account, shell, auth string
 		unset                                  bool
@@ -133,7 +133,7 @@ func newEnv(c *console) *cobra.Command {
 var accountNumber = regexp.MustCompile(`^[0-9]{12}$`)
 
 // printVariables prints what sets or removes them.
-func (c *console) printVariables(variables []variable, shell shell, unset bool) error {
+func (c *app) printVariables(variables []variable, shell shell, unset bool) error {
 	if c.format == "json" {
 		if unset {
 			return usagef("option --unset: not allowed with --format json")
@@ -169,7 +169,7 @@ func checkPlace(account, region string) error {
 }
 
 // keyed is variables with a key of a key file for the dummy; account "" takes the first.
-func (c *console) keyed(variables []variable, file, account string) ([]variable, error) {
+func (c *app) keyed(variables []variable, file, account string) ([]variable, error) {
 	keys, err := c.keyFile(file)
 	if err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func withKey(variables []variable, key accessKey) []variable {
 }
 
 // noteServer tells what keeps the variables from working.
-func (c *console) noteServer(ctx context.Context, endpoint string, keyed bool) {
+func (c *app) noteServer(ctx context.Context, endpoint string, keyed bool) {
 	state, err := askServer(ctx, endpoint)
 	var foreign *submit.ForeignError
 	switch {

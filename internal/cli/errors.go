@@ -77,7 +77,7 @@ type bugError struct {
 func (e bugError) Error() string { return e.err.Error() }
 
 // report shows the error to the user, writes it to the log, and returns the exit code.
-func (c *console) report(cmd *cobra.Command, err error, args []string) int {
+func (c *app) report(cmd *cobra.Command, err error, args []string) int {
 	code := exitOK
 	if err != nil {
 		code = c.show(cmd, err, args)
@@ -88,7 +88,7 @@ func (c *console) report(cmd *cobra.Command, err error, args []string) int {
 	return code
 }
 
-func (c *console) show(cmd *cobra.Command, err error, args []string) int {
+func (c *app) show(cmd *cobra.Command, err error, args []string) int {
 	var (
 		usage      *usageError
 		downstream *downstreamError
@@ -142,7 +142,7 @@ func (c *console) show(cmd *cobra.Command, err error, args []string) int {
 }
 
 // showProblems shows errors, and warnings with -v only.
-func (c *console) showProblems(problems diag.List) {
+func (c *app) showProblems(problems diag.List) {
 	shown := problems
 	if c.verbose == 0 {
 		shown = nil
@@ -159,7 +159,7 @@ func (c *console) showProblems(problems diag.List) {
 }
 
 // showJSON gives a script that asked for JSON some.
-func (c *console) showJSON(err error, hint string, code int) {
+func (c *app) showJSON(err error, hint string, code int) {
 	if c.format != "json" || c.out.some {
 		return
 	}
@@ -173,13 +173,13 @@ func (c *console) showJSON(err error, hint string, code int) {
 	}{failure{err.Error(), hint, code}}) // see printf
 }
 
-func (c *console) hint(text string) {
+func (c *app) hint(text string) {
 	if text != "" {
 		c.notef("hint: %s\n", text)
 	}
 }
 
-func (c *console) logPath() string {
+func (c *app) logPath() string {
 	if c.log == nil || c.log.Path() == "" {
 		return ""
 	}
@@ -187,7 +187,7 @@ func (c *console) logPath() string {
 }
 
 // showBug says that cfn is at fault and what a report needs.
-func (c *console) showBug(bug bugError, args []string) {
+func (c *app) showBug(bug bugError, args []string) {
 	if bug.stack != nil {
 		c.logger.Debug("Panic", "error", bug.err, "stack", string(bug.stack))
 	}

@@ -15,7 +15,7 @@ import (
 
 //go:generate go test -count=1 -run ^TestRulesDocument$ -update .
 
-func newExplain(c *console) *cobra.Command {
+func newExplain(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [ID…]",
 		Short: "Say what a rule means, why it is there, and show an example",
@@ -83,7 +83,7 @@ func allExplanations() explanations {
 }
 
 // printer knows the rules. The source is where it finds the texts of files.
-func (c *console) printer(source func(file string) []byte) diag.Printer {
+func (c *app) printer(source func(file string) []byte) diag.Printer {
 	all := map[string]string{}
 	if c.format == "sarif" {
 		for _, e := range allExplanations() {
@@ -94,7 +94,7 @@ func (c *console) printer(source func(file string) []byte) diag.Printer {
 }
 
 // source is the text of a file as problems name it, nil if it cannot be had.
-func (c *console) source(file string) []byte {
+func (c *app) source(file string) []byte {
 	data, err := readSchemaFile(c.path(file))
 	if err != nil {
 		return nil
@@ -110,7 +110,7 @@ func pair(firstName, first, secondName, second string) string {
 	return firstName + ": " + first + "\n" + secondName + ": " + second
 }
 
-func (c *console) explain(ids []string) error {
+func (c *app) explain(ids []string) error {
 	all := allExplanations()
 	chosen := all
 	if len(ids) > 0 {
@@ -175,7 +175,7 @@ func (all explanations) near(id string) string {
 	return "cfn explain lists the rules"
 }
 
-func (c *console) listRules(all explanations) {
+func (c *app) listRules(all explanations) {
 	width := 0
 	for _, e := range all {
 		width = max(width, len(e.ID))

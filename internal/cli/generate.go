@@ -23,7 +23,7 @@ type generateOptions struct {
 	endpoint, region, profile string
 }
 
-func newGenerate(c *console) *cobra.Command {
+func newGenerate(c *app) *cobra.Command {
 	var opts generateOptions
 	cmd := &cobra.Command{
 		Use:   "generate",
@@ -66,7 +66,7 @@ Exit code of --check: 0 if all is up to date, 1 if something is missing, stale o
 	return cmd
 }
 
-func (c *console) generate(ctx context.Context, opts generateOptions) error {
+func (c *app) generate(ctx context.Context, opts generateOptions) error {
 	p, s, err := c.loadProject(ctx)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (c *console) generate(ctx context.Context, opts generateOptions) error {
 }
 
 // checkGoMod warns if the go.mod of a project in Go keeps its sources from being built.
-func (c *console) checkGoMod(p *project.Project, flavour codegen.Flavour) (unbuildable bool, err error) {
+func (c *app) checkGoMod(p *project.Project, flavour codegen.Flavour) (unbuildable bool, err error) {
 	if p.Language != "go" {
 		return false, nil
 	}
@@ -132,7 +132,7 @@ func (c *console) checkGoMod(p *project.Project, flavour codegen.Flavour) (unbui
 }
 
 // generateModule writes schema.json, or compares it.
-func (c *console) generateModule(ctx context.Context, p *project.Project, check bool) error {
+func (c *app) generateModule(ctx context.Context, p *project.Project, check bool) error {
 	f, problems, err := p.Fragment()
 	if err == nil {
 		err = problems.Err()
@@ -153,7 +153,7 @@ func (c *console) generateModule(ctx context.Context, p *project.Project, check 
 }
 
 // reportGenerated says what was done, or what there is to do.
-func (c *console) reportGenerated(p *project.Project, statuses []project.Status, check bool) error {
+func (c *app) reportGenerated(p *project.Project, statuses []project.Status, check bool) error {
 	for _, status := range statuses {
 		c.logger.Debug("Generated file", "name", status.Name, "was", string(status.State))
 	}
@@ -188,7 +188,7 @@ func ofMode(statuses []project.Status, files []codegen.File, mode codegen.Mode) 
 }
 
 // reportCheck says what "generate" would do. Files of somebody else are not stale.
-func (c *console) reportCheck(p *project.Project, statuses []project.Status) error {
+func (c *app) reportCheck(p *project.Project, statuses []project.Status) error {
 	stale, ours := 0, 0
 	for _, status := range statuses {
 		switch status.State {
@@ -214,7 +214,7 @@ func (c *console) reportCheck(p *project.Project, statuses []project.Status) err
 	return nil
 }
 
-func (c *console) printStatuses(p *project.Project, statuses []project.Status) error {
+func (c *app) printStatuses(p *project.Project, statuses []project.Status) error {
 	type file struct {
 		Name  string        `json:"name"`
 		State project.State `json:"state"`
@@ -230,7 +230,7 @@ func (c *console) printStatuses(p *project.Project, statuses []project.Status) e
 }
 
 // printJSON writes a result for a script.
-func (c *console) printJSON(v any) error {
+func (c *app) printJSON(v any) error {
 	e := json.NewEncoder(c.Stdout)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
@@ -238,7 +238,7 @@ func (c *console) printJSON(v any) error {
 }
 
 // generated returns the files that follow from the schema of a resource type or a hook.
-func (c *console) generated(p *project.Project, in codegen.Input, extra []string) ([]codegen.File, error) {
+func (c *app) generated(p *project.Project, in codegen.Input, extra []string) ([]codegen.File, error) {
 	if p.Kind == schema.Hook {
 		for i, name := range extra {
 			extra[i] = c.path(name)
@@ -264,7 +264,7 @@ func (c *console) generated(p *project.Project, in codegen.Input, extra []string
 
 // codegenInput describes the project to the generator. Of a language that cfn has no
 // generator for, role and documentation are generated.
-func (c *console) codegenInput(p *project.Project, s *schema.Schema) (codegen.Input, error) {
+func (c *app) codegenInput(p *project.Project, s *schema.Schema) (codegen.Input, error) {
 	in := codegen.Input{
 		Schema: s, TypeName: p.TypeName, SchemaFile: p.SchemaFile(), Language: p.Language,
 		ImportPath: p.Option("import_path"), Entrypoint: p.Entrypoint, Runtime: p.Runtime, Version: c.Version,

@@ -32,7 +32,7 @@ type initOptions struct {
 	endpoint, region, profile string
 }
 
-func newInit(c *console) *cobra.Command {
+func newInit(c *app) *cobra.Command {
 	var opts initOptions
 	cmd := &cobra.Command{
 		Use:   "init [LANGUAGE]",
@@ -85,7 +85,7 @@ So far projects are started in Go; modules have no language.`,
 }
 
 // newInitLanguage is the form of init that names the language first.
-func newInitLanguage(c *console, opts *initOptions, language string) *cobra.Command {
+func newInitLanguage(c *app, opts *initOptions, language string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         language,
 		Short:       "Start a project with handlers in " + language,
@@ -105,7 +105,7 @@ func newInitLanguage(c *console, opts *initOptions, language string) *cobra.Comm
 	return cmd
 }
 
-func (c *console) init(ctx context.Context, opts initOptions) error {
+func (c *app) init(ctx context.Context, opts initOptions) error {
 	if opts.language != "" && !slices.Contains(project.Languages(), opts.language) {
 		return usagef("unknown language %q: choose from %s", opts.language, strings.Join(project.Languages(), ", "))
 	}
@@ -135,7 +135,7 @@ func (c *console) init(ctx context.Context, opts initOptions) error {
 }
 
 // settleOverwrite looks for a project that is there already and asks what to do with it.
-func (c *console) settleOverwrite(ctx context.Context, w wizard, config *project.InitConfig) error {
+func (c *app) settleOverwrite(ctx context.Context, w wizard, config *project.InitConfig) error {
 	path := filepath.Join(c.projectDir(), project.SettingsFile)
 	if _, err := os.Stat(path); err != nil {
 		return nil
@@ -163,7 +163,7 @@ func (c *console) settleOverwrite(ctx context.Context, w wizard, config *project
 }
 
 // settleType finds out the kind and the name of the type.
-func (c *console) settleType(ctx context.Context, w wizard, opts initOptions, config *project.InitConfig) (err error) {
+func (c *app) settleType(ctx context.Context, w wizard, opts initOptions, config *project.InitConfig) (err error) {
 	kind, ok := parseKind(opts.kind)
 	if !ok {
 		if opts.kind != "" {
@@ -189,7 +189,7 @@ func (c *console) settleType(ctx context.Context, w wizard, opts initOptions, co
 }
 
 // settleLanguage finds out what the language of the handlers needs to know.
-func (c *console) settleLanguage(ctx context.Context, w wizard, opts initOptions, config *project.InitConfig) (err error) {
+func (c *app) settleLanguage(ctx context.Context, w wizard, opts initOptions, config *project.InitConfig) (err error) {
 	if config.Kind == schema.Module {
 		return nil
 	}
@@ -233,7 +233,7 @@ func refusedValue(option, value, complaint string, err error) error {
 }
 
 // initialize writes the project. A folder that was made for it goes away again if that fails.
-func (c *console) initialize(ctx context.Context, config project.InitConfig) (err error) {
+func (c *app) initialize(ctx context.Context, config project.InitConfig) (err error) {
 	dir := c.projectDir()
 	if _, statErr := os.Stat(dir); errors.Is(statErr, os.ErrNotExist) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -285,7 +285,7 @@ func (c *console) initialize(ctx context.Context, config project.InitConfig) (er
 
 // warnOfGoMod looks at the go.mod of a project that was just started: it may have been
 // there before.
-func (c *console) warnOfGoMod() error {
+func (c *app) warnOfGoMod() error {
 	p, _, err := c.openProject()
 	if err != nil || p == nil {
 		return err

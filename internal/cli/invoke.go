@@ -29,7 +29,7 @@ type invokeOptions struct {
 	event        string
 }
 
-func newInvoke(c *console) *cobra.Command {
+func newInvoke(c *app) *cobra.Command {
 	opts := &invokeOptions{}
 	cmd := &cobra.Command{
 		Use:   "invoke",
@@ -57,7 +57,7 @@ did not answer; 130 if something else ended cfn (SIGTERM).`,
 	return cmd
 }
 
-func newInvokeKind(c *console, opts *invokeOptions, kind, what string, actions []invoke.Action) *cobra.Command {
+func newInvokeKind(c *app, opts *invokeOptions, kind, what string, actions []invoke.Action) *cobra.Command {
 	words := make([]string, len(actions))
 	for i, a := range actions {
 		words[i] = string(a)
@@ -120,7 +120,7 @@ TestEntrypoint in the form of the user guide.`
 }
 
 // checkRequestFile refuses a file that is not there before anything is started.
-func (c *console) checkRequestFile(name string) error {
+func (c *app) checkRequestFile(name string) error {
 	if name == "-" {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (c *console) checkRequestFile(name string) error {
 	}
 }
 
-func (c *console) invoke(ctx context.Context, opts *invokeOptions, kind string, args []string) error {
+func (c *app) invoke(ctx context.Context, opts *invokeOptions, kind string, args []string) error {
 	if err := opts.checkDocker(); err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (c *console) invoke(ctx context.Context, opts *invokeOptions, kind string, 
 }
 
 // readRequest reads the request file, or the event file, and applies --set.
-func (c *console) readRequest(ctx context.Context, opts *invokeOptions, args []string) (*invoke.EventFile, error) {
+func (c *app) readRequest(ctx context.Context, opts *invokeOptions, args []string) (*invoke.EventFile, error) {
 	name := opts.event
 	if name == "" {
 		name = args[1]
@@ -217,7 +217,7 @@ func (c *console) readRequest(ctx context.Context, opts *invokeOptions, args []s
 const maxRequest = 6 << 20
 
 // readInput reads a file, or the standard input to its end.
-func (c *console) readInput(ctx context.Context, name string) ([]byte, error) {
+func (c *app) readInput(ctx context.Context, name string) ([]byte, error) {
 	var data []byte
 	var err error
 	if name == "-" {
@@ -238,7 +238,7 @@ func (c *console) readInput(ctx context.Context, name string) ([]byte, error) {
 
 // readStdin reads the standard input to its end. It gives up when ctx ends: somebody may
 // be typing.
-func (c *console) readStdin(ctx context.Context, most int64) ([]byte, error) {
+func (c *app) readStdin(ctx context.Context, most int64) ([]byte, error) {
 	type result struct {
 		data []byte
 		err  error
@@ -263,7 +263,7 @@ const (
 )
 
 // call carries the operation out and shows it.
-func (c *console) call(ctx context.Context, opts *invokeOptions, p *project.Project, s *schema.Schema, event *invoke.EventFile, aws *invoke.AWS) error {
+func (c *app) call(ctx context.Context, opts *invokeOptions, p *project.Project, s *schema.Schema, event *invoke.EventFile, aws *invoke.AWS) error {
 	request := event.Request
 	if request.TypeName == "" {
 		request.TypeName = p.TypeName
@@ -310,7 +310,7 @@ func (c *console) call(ctx context.Context, opts *invokeOptions, p *project.Proj
 		return err
 	}
 	defer stop()
-	show := &invocation{console: c, hook: request.Action.Hook(), whole: config.TestEntrypoint}
+	show := &invocation{app: c, hook: request.Action.Hook(), whole: config.TestEntrypoint}
 	config.Function, config.BeforeCall, config.AfterCall = function, show.before, show.after
 	last, err := invoke.New(config).Run(ctx, request)
 	if ctx.Err() != nil {
@@ -335,7 +335,7 @@ func (c *console) call(ctx context.Context, opts *invokeOptions, p *project.Proj
 
 // redactor hides what the schema of the type, or those of a hook's targets, say is secret,
 // from here on in the log as well.
-func (c *console) redactor(p *project.Project, s *schema.Schema, request *invoke.Request) (*invoke.Redactor, error) {
+func (c *app) redactor(p *project.Project, s *schema.Schema, request *invoke.Request) (*invoke.Redactor, error) {
 	config := invoke.RedactorConfig{Schema: s, Secrets: c.log.Secrets()}
 	if !request.Action.Hook() {
 		return config.New(), nil
@@ -361,7 +361,7 @@ func (c *console) redactor(p *project.Project, s *schema.Schema, request *invoke
 
 // An invocation shows the calls of one operation.
 type invocation struct {
-	*console
+	*app
 	hook, whole bool
 	calls       []jsonInvocation
 }

@@ -20,7 +20,7 @@ const keyFileHint = "a key file has one line for each key: ACCESS_KEY_ID SECRET_
 const maxKeyFile = 16 << 20
 
 // keyFile reads the file of --auth, and warns if others can read it, too.
-func (c *console) keyFile(name string) ([]byte, error) {
+func (c *app) keyFile(name string) ([]byte, error) {
 	file, err := os.Open(c.path(name))
 	if err != nil {
 		return nil, withHint(fmt.Errorf("--auth: %w", bare(err, name)), keyFileHint)

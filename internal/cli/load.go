@@ -13,7 +13,7 @@ import (
 
 // openProject reads the settings of the project that --project names. With faulty
 // settings the project is nil and the list says why.
-func (c *console) openProject() (*project.Project, diag.List, error) {
+func (c *app) openProject() (*project.Project, diag.List, error) {
 	p, problems, err := project.Open(c.projectDir(), c.label())
 	var none *project.NotFoundError
 	if errors.As(err, &none) {
@@ -27,7 +27,7 @@ func (c *console) openProject() (*project.Project, diag.List, error) {
 }
 
 // relative is a path seen from the working folder, with ".." where need be.
-func (c *console) relative(path string) string {
+func (c *app) relative(path string) string {
 	if rel, err := filepath.Rel(c.Dir, path); err == nil {
 		return rel
 	}
@@ -37,7 +37,7 @@ func (c *console) relative(path string) string {
 // loadProject reads the settings and the schema for a command that needs both without
 // fault. Problems come back as *diag.Invalid; warnings go to the log only, because it is
 // cfn validate that shows them.
-func (c *console) loadProject(ctx context.Context) (*project.Project, *schema.Schema, error) {
+func (c *app) loadProject(ctx context.Context) (*project.Project, *schema.Schema, error) {
 	p, problems, err := c.openProject()
 	if err == nil {
 		err = problems.Err()
@@ -60,7 +60,7 @@ func (c *console) loadProject(ctx context.Context) (*project.Project, *schema.Sc
 }
 
 // loadSchema reads the schema of a resource type or a hook.
-func (c *console) loadSchema(ctx context.Context, p *project.Project) (*schema.Schema, diag.List, error) {
+func (c *app) loadSchema(ctx context.Context, p *project.Project) (*schema.Schema, diag.List, error) {
 	cfg, err := c.schemaConfig(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -14,7 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/submit"
 )
 
-func newLogs(c *console) *cobra.Command {
+func newLogs(c *app) *cobra.Command {
 	opts := &typesOptions{}
 	var follow bool
 	var since time.Duration
@@ -62,7 +62,7 @@ is one line: {"time", "stream", "message"}.`,
 	return cmd
 }
 
-func (c *console) logs(ctx context.Context, r *submit.Remote, q submit.LogQuery) error {
+func (c *app) logs(ctx context.Context, r *submit.Remote, q submit.LogQuery) error {
 	n, read, reading := 0, "", q.Reading
 	q.Reading = func(group string) {
 		if read = group; reading != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-func newLSP(c *console) *cobra.Command {
+func newLSP(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lsp",
 		Short: "Serve an editor: problems, help and completion while you type",
@@ -41,7 +41,7 @@ Exit code: 0 after shutdown and exit, 1 if the editor goes away without.`,
 	return cmd
 }
 
-func (c *console) lsp(ctx context.Context) error {
+func (c *app) lsp(ctx context.Context) error {
 	if c.Terminal.Stdin {
 		c.notef("This is a language server: an editor starts it and speaks with it. Ctrl-C ends it.\n")
 	}
@@ -82,9 +82,9 @@ func findProject(file string) (lsp.Project, bool) {
 
 // lintForEditor is what cfn validate adds in a project to the problems of a schema. That
 // settings cannot be read is no news about the schema.
-func (c *console) lintForEditor(s *schema.Schema, found diag.List) diag.List {
+func (c *app) lintForEditor(s *schema.Schema, found diag.List) diag.List {
 	dir := filepath.Dir(s.File)
-	l := &linting{console: c, level: "auto", quiet: true}
+	l := &linting{app: c, level: "auto", quiet: true}
 	cfg, run, err := l.config(dir)
 	if err != nil || !run {
 		return found

@@ -48,7 +48,7 @@ func TestErrorsBecomeExitCodes(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder
-			c := &console{Env: &Env{Stderr: &out, Version: "1.2.3"}}
+			c := &app{Env: &Env{Stderr: &out, Version: "1.2.3"}}
 			c.discardLog()
 			cmd := &cobra.Command{Use: "cfn"}
 			cmd.Flags().BoolP("help", "h", false, "")
@@ -140,7 +140,7 @@ func TestInterruptedInitLeavesNothing(t *testing.T) {
 
 func TestLogHoldsNoSecret(t *testing.T) {
 	dir := t.TempDir()
-	c := &console{Env: &Env{Stderr: io.Discard, Dir: dir, Environ: []string{"AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI"}}}
+	c := &app{Env: &Env{Stderr: io.Discard, Dir: dir, Environ: []string{"AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI"}}}
 	if err := os.WriteFile(filepath.Join(dir, ".rpdk-config"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

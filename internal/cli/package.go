@@ -11,7 +11,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-func newPackage(c *console) *cobra.Command {
+func newPackage(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "package",
 		Short: "Pack the project into the archive that the registry takes",
@@ -28,7 +28,7 @@ The archive is reproducible: the same files give the same bytes. It appears whol
 }
 
 // archive checks the project and packs it. The schema is nil for modules.
-func (c *console) archive(ctx context.Context) (*project.Project, *schema.Schema, *project.Archive, error) {
+func (c *app) archive(ctx context.Context) (*project.Project, *schema.Schema, *project.Archive, error) {
 	p, s, err := c.loadProject(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -59,7 +59,7 @@ func (c *console) archive(ctx context.Context) (*project.Project, *schema.Schema
 }
 
 // pack writes the archive of the project into the working folder.
-func (c *console) pack(ctx context.Context) error {
+func (c *app) pack(ctx context.Context) error {
 	p, _, archive, err := c.archive(ctx)
 	if err != nil {
 		return err

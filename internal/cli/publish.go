@@ -23,7 +23,7 @@ type publishOptions struct {
 	acceptTerms, yes, planOnly         bool
 }
 
-func newPublish(c *console) *cobra.Command {
+func newPublish(c *app) *cobra.Command {
 	opts := &publishOptions{}
 	cmd := &cobra.Command{
 		Use:   "publish",
@@ -88,7 +88,7 @@ func (o *publishOptions) check() error {
 }
 
 // publication is what is published, and where.
-func (o *publishOptions) publication(ctx context.Context, c *console) (*submit.Publication, []*submit.Remote, error) {
+func (o *publishOptions) publication(ctx context.Context, c *app) (*submit.Publication, []*submit.Remote, error) {
 	q := &submit.Publication{
 		PublicVersion: o.publicVersion, AcceptTerms: o.acceptTerms, ConnectionARN: o.connection, Timeout: o.timeout,
 	}
@@ -132,7 +132,7 @@ type published struct {
 	show *status // of what is done now: planning, then carrying out
 }
 
-func (c *console) publish(ctx context.Context, opts *publishOptions) error {
+func (c *app) publish(ctx context.Context, opts *publishOptions) error {
 	q, remotes, err := opts.publication(ctx, c)
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (c *console) publish(ctx context.Context, opts *publishOptions) error {
 	return c.publishedAll(q.TypeName, all)
 }
 
-func (c *console) plan(ctx context.Context, r *submit.Remote, q submit.Publication, show *status) *published {
+func (c *app) plan(ctx context.Context, r *submit.Remote, q submit.Publication, show *status) *published {
 	out := &published{Region: r.Region, Steps: []submit.Step{}, show: show}
 	q.Report = func(text string) { out.show.set(r.Region, text) }
 	plan, err := r.PlanPublish(ctx, q)
@@ -181,7 +181,7 @@ func (c *console) plan(ctx context.Context, r *submit.Remote, q submit.Publicati
 }
 
 // showPlan prints what is done and what will be.
-func (c *console) showPlan(typeName string, all []*published) {
+func (c *app) showPlan(typeName string, all []*published) {
 	if c.format == "json" {
 		return
 	}
@@ -199,7 +199,7 @@ func (c *console) showPlan(typeName string, all []*published) {
 
 // blocked ends with an error if the plan of a region cannot be made, or carried out: then
 // nothing is done anywhere.
-func (c *console) blocked(typeName string, all []*published, opts *publishOptions) error {
+func (c *app) blocked(typeName string, all []*published, opts *publishOptions) error {
 	var first error
 	for _, p := range all {
 		err := p.err
@@ -236,7 +236,7 @@ func (c *console) blocked(typeName string, all []*published, opts *publishOption
 }
 
 // carryOut runs the plan of one region.
-func (c *console) carryOut(ctx context.Context, p *published, opts *publishOptions) {
+func (c *app) carryOut(ctx context.Context, p *published, opts *publishOptions) {
 	result, err := p.plan.Run(ctx)
 	p.Steps = p.plan.Steps
 	if result != nil {
@@ -262,7 +262,7 @@ func (c *console) carryOut(ctx context.Context, p *published, opts *publishOptio
 	}
 }
 
-func (c *console) printPublished(typeName string, all []*published) error {
+func (c *app) printPublished(typeName string, all []*published) error {
 	return c.printJSON(struct {
 		TypeName string       `json:"typeName"`
 		Regions  []*published `json:"regions"`
@@ -270,7 +270,7 @@ func (c *console) printPublished(typeName string, all []*published) error {
 }
 
 // publishedAll shows the results and decides on the exit code: that of the worst failure.
-func (c *console) publishedAll(typeName string, all []*published) error {
+func (c *app) publishedAll(typeName string, all []*published) error {
 	if c.format == "json" {
 		if err := c.printPublished(typeName, all); err != nil {
 			return err

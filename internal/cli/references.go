@@ -35,7 +35,7 @@ type references struct {
 }
 
 // referenceFlags gives a command the options --allow-remote and --registry-schemas.
-func (c *console) referenceFlags(cmd *cobra.Command) {
+func (c *app) referenceFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&c.refs.remote, "allow-remote", false, "fetch what a $ref names on the network")
 	flags.StringArrayVar(&c.refs.folders, "registry-schemas", nil, "look in the folder `DIR` for what a $ref names; may be repeated")
@@ -55,7 +55,7 @@ const (
 
 // schemaConfig lets schemas refer to documents on the network only where the user says
 // so: being offline is a promise. The error is that of a folder that cannot be read.
-func (c *console) schemaConfig(ctx context.Context) (schema.Config, error) {
+func (c *app) schemaConfig(ctx context.Context) (schema.Config, error) {
 	var cfg schema.Config
 	folders := slices.Clone(c.refs.folders)
 	for _, folder := range filepath.SplitList(c.Getenv(registryFolders)) {
@@ -104,7 +104,7 @@ func fetchOnce(remote func(string) ([]byte, error)) func(string) ([]byte, error)
 
 // hintReferences adds to the hints of references that are not followed what would have
 // them followed.
-func (c *console) hintReferences(problems diag.List) {
+func (c *app) hintReferences(problems diag.List) {
 	how := "set " + registryFolders + "=DIR for a folder that has it, or " + remoteRefs + "=1 to have it fetched"
 	if c.refs.offered {
 		how = "name a folder that has it with --registry-schemas DIR, or have it fetched with --allow-remote"

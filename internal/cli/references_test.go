@@ -118,7 +118,7 @@ func TestFetchTimesOut(t *testing.T) {
 
 // No option of ours makes a shortened one of the official tool ambiguous, where both are.
 func TestReferenceOptionsAreAdditions(t *testing.T) {
-	root := newRoot(&console{Env: &Env{Version: "1.2.3"}})
+	root := newRoot(&app{Env: &Env{Version: "1.2.3"}})
 	having := 0
 	eachCommand(root, func(cmd *cobra.Command) {
 		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {

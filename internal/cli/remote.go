@@ -43,7 +43,7 @@ func (o *remoteOptions) again(region string) string {
 }
 
 // openRemote opens the registry that the options name.
-func (c *console) openRemote(ctx context.Context, o *remoteOptions) (*submit.Remote, error) {
+func (c *app) openRemote(ctx context.Context, o *remoteOptions) (*submit.Remote, error) {
 	r, err := submit.Open(ctx, submit.Config{Region: o.region, Profile: o.profile, Endpoint: o.endpoint, Getenv: c.Getenv, Now: c.Now, Logger: c.logger})
 	if err != nil {
 		return nil, c.serviceError(err)
@@ -54,7 +54,7 @@ func (c *console) openRemote(ctx context.Context, o *remoteOptions) (*submit.Rem
 
 // serviceError makes an error of package submit one that Main shows: what is missing on
 // this machine leaves with 1, what a service has refused with 2, as in the official tool.
-func (c *console) serviceError(err error) error {
+func (c *app) serviceError(err error) error {
 	var (
 		missing     *submit.MissingError
 		unreachable *submit.UnreachableError
@@ -111,7 +111,7 @@ func (f *regionFailure) fail(err error) {
 }
 
 // complain shows what went wrong in a region, if anything did.
-func (c *console) complain(region string, f *regionFailure) {
+func (c *app) complain(region string, f *regionFailure) {
 	if f.err != nil {
 		c.notef("%s: %s\n", region, f.Error)
 		c.hint(f.Hint)
@@ -127,7 +127,7 @@ func kindFlag(flags *pflag.FlagSet, kind *string) {
 }
 
 // typeReference reads the TYPE of a command; without one, that of the project counts.
-func (c *console) typeReference(args []string, kind string) (submit.Reference, error) {
+func (c *app) typeReference(args []string, kind string) (submit.Reference, error) {
 	if len(args) == 0 {
 		p, problems, err := c.openProject()
 		if err == nil {
@@ -161,7 +161,7 @@ func atMost(n int) cobra.PositionalArgs {
 
 // confirm asks before something that cannot be taken back. Without a terminal nobody can
 // answer, and --yes is what a script says.
-func (c *console) confirm(ctx context.Context, question string) error {
+func (c *app) confirm(ctx context.Context, question string) error {
 	if !c.Terminal.Stdin || !c.Terminal.Stderr {
 		return withHint(errors.New("nothing was done: nobody is there to say yes"), "--yes says it")
 	}
@@ -191,7 +191,7 @@ func (c *console) confirm(ctx context.Context, question string) error {
 // Without a terminal it shows nothing, and results are written all the same. It may be used
 // from several goroutines.
 type status struct {
-	*console
+	*app
 	shown bool // there is somebody to see it
 	start time.Time
 
@@ -200,9 +200,9 @@ type status struct {
 	parts map[string]string
 }
 
-func (c *console) newStatus(names ...string) *status {
+func (c *app) newStatus(names ...string) *status {
 	return &status{
-		console: c, names: names, parts: map[string]string{}, start: c.Now(),
+		app: c, names: names, parts: map[string]string{}, start: c.Now(),
 		shown: c.Terminal.Stderr && c.verbose == 0 && c.Getenv("TERM") != "dumb",
 	}
 }
@@ -221,12 +221,12 @@ func (s *status) printf(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wipe()
-	s.console.printf(format, args...)
+	s.app.printf(format, args...)
 	s.draw()
 }
 
 // eachRegion does something in all regions at once, and shows how far each of them is.
-func (c *console) eachRegion(remotes []*submit.Remote, f func(i int, r *submit.Remote, show *status)) {
+func (c *app) eachRegion(remotes []*submit.Remote, f func(i int, r *submit.Remote, show *status)) {
 	regions := make([]string, len(remotes))
 	for i, r := range remotes {
 		regions[i] = r.Region

@@ -13,7 +13,7 @@ import (
 
 // commands are those of the program. The order of the list is the order of the help: first
 // the official tool's commands in its own order, then those that it does not have.
-func commands(c *console) []*cobra.Command {
+func commands(c *app) []*cobra.Command {
 	return []*cobra.Command{
 		newInit(c),
 		newValidate(c),
@@ -40,7 +40,7 @@ func commands(c *console) []*cobra.Command {
 }
 
 // newRoot builds the tree of commands.
-func newRoot(c *console) *cobra.Command {
+func newRoot(c *app) *cobra.Command {
 	// The library would sort the commands by name. The variable is its only switch for
 	// that; nothing else in the program reads it.
 	cobra.EnableCommandSorting = false
@@ -137,7 +137,7 @@ var completions = map[string][]string{
 }
 
 // newHelp is the command form of --help; it is not listed.
-func newHelp(c *console) *cobra.Command {
+func newHelp(c *app) *cobra.Command {
 	return &cobra.Command{
 		Use:         "help [COMMAND]",
 		Short:       "Show the help of a command",
@@ -170,13 +170,13 @@ func noArguments(_ *cobra.Command, args []string) error {
 }
 
 // formatFlag gives a command the option --format. The first format is the default.
-func (c *console) formatFlag(cmd *cobra.Command, formats ...string) {
+func (c *app) formatFlag(cmd *cobra.Command, formats ...string) {
 	c.choice(cmd.Flags(), &c.format, "format", "how results are printed", formats...)
 	annotate(cmd.Flags(), addition, "format")
 }
 
 // choice adds an option whose value is one of a few words; the first one is the default.
-func (c *console) choice(flags *pflag.FlagSet, value *string, name, usage string, words ...string) {
+func (c *app) choice(flags *pflag.FlagSet, value *string, name, usage string, words ...string) {
 	*value = words[0]
 	flags.Var(&enum{value, words}, name, usage+": `"+strings.Join(words, "|")+"`")
 }

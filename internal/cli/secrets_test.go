@@ -17,18 +17,18 @@ import (
 
 // What a command learns of secrets is hidden in its log, whoever writes there.
 func TestRedactorsShareTheirSecretsWithTheLog(t *testing.T) {
-	for name, open := range map[string]func(*console) (*invoke.Redactor, error){
-		"invoke": func(c *console) (*invoke.Redactor, error) {
+	for name, open := range map[string]func(*app) (*invoke.Redactor, error){
+		"invoke": func(c *app) (*invoke.Redactor, error) {
 			return c.redactor(nil, nil, &invoke.Request{Action: invoke.Create})
 		},
-		"test": func(c *console) (*invoke.Redactor, error) { return c.testRedactor(&contract.Config{}), nil },
+		"test": func(c *app) (*invoke.Redactor, error) { return c.testRedactor(&contract.Config{}), nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			if err := os.WriteFile(filepath.Join(dir, project.SettingsFile), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			c := &console{Env: &Env{Stderr: io.Discard, Dir: dir}}
+			c := &app{Env: &Env{Stderr: io.Discard, Dir: dir}}
 			if err := c.start(&cobra.Command{Use: name}); err != nil {
 				t.Fatal(err)
 			}

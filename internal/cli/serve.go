@@ -51,7 +51,7 @@ type serveOptions struct {
 	temporary                                                     bool
 }
 
-func newServe(c *console) *cobra.Command {
+func newServe(c *app) *cobra.Command {
 	var opts serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve [-- COMMAND [ARG ...]]",
@@ -102,7 +102,7 @@ func newServe(c *console) *cobra.Command {
 
 // config is what the options come to; set tells which were given. A server for a command
 // has defaults of its own: any free port, no second one, and nothing is kept.
-func (o *serveOptions) config(c *console, set func(string) bool, forCommand bool) (local.ServerConfig, error) {
+func (o *serveOptions) config(c *app, set func(string) bool, forCommand bool) (local.ServerConfig, error) {
 	config := local.ServerConfig{
 		Address: o.address, LambdaAddress: o.lambdaAddress, LambdaOptional: !set("lambda-address"),
 		Config: local.Config{
@@ -143,7 +143,7 @@ func (o *serveOptions) config(c *console, set func(string) bool, forCommand bool
 }
 
 // serve runs the server until the context ends.
-func (c *console) serve(ctx context.Context, config local.ServerConfig) error {
+func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 	server, err := local.Listen(ctx, config)
 	if err != nil {
 		return serveHint(err)
@@ -198,7 +198,7 @@ func (c *console) serve(ctx context.Context, config local.ServerConfig) error {
 
 // serveCommand runs a command with the server beside it, as an account; "" means that of
 // the server, or of the first key.
-func (c *console) serveCommand(ctx context.Context, config local.ServerConfig, account string, args []string) error {
+func (c *app) serveCommand(ctx context.Context, config local.ServerConfig, account string, args []string) error {
 	program, err := c.program(args[0])
 	if err != nil {
 		return err
@@ -265,7 +265,7 @@ func (c *console) serveCommand(ctx context.Context, config local.ServerConfig, a
 }
 
 // program finds the program of a command before anything is started for it.
-func (c *console) program(name string) (string, error) {
+func (c *app) program(name string) (string, error) {
 	if strings.ContainsRune(name, '/') || strings.ContainsRune(name, filepath.Separator) {
 		name = c.path(name)
 	}
@@ -286,7 +286,7 @@ func killedCode(state *os.ProcessState) int {
 
 // serverLog is where the server tells what happens: the error stream, warnings only unless
 // asked for more, as text or, with --format json, as JSON.
-func (c *console) serverLog() *slog.Logger {
+func (c *app) serverLog() *slog.Logger {
 	level := slog.LevelWarn
 	switch {
 	case c.verbose > 1:
@@ -302,7 +302,7 @@ func (c *console) serverLog() *slog.Logger {
 }
 
 // dataFolder is the folder of --data, or the user's own for the state of programs.
-func (c *console) dataFolder(given string) (string, error) {
+func (c *app) dataFolder(given string) (string, error) {
 	if given != "" {
 		return c.path(given), nil
 	}

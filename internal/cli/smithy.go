@@ -19,7 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/smithy"
 )
 
-func newSmithy(c *console) *cobra.Command {
+func newSmithy(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "smithy",
 		Short: "Check Smithy models and convert them to resource schemas",
@@ -48,13 +48,13 @@ func smithyModels(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func (c *console) strictFlag(cmd *cobra.Command, strict *bool) {
+func (c *app) strictFlag(cmd *cobra.Command, strict *bool) {
 	cmd.Flags().BoolVar(strict, "strict", false, "take traits without a definition for errors, as the official tool does")
 }
 
 // loadModels reads models and checks them. Places in the events name the files as they
 // were given.
-func (c *console) loadModels(args []string, strict bool) (*smithy.Model, smithy.Events, error) {
+func (c *app) loadModels(args []string, strict bool) (*smithy.Model, smithy.Events, error) {
 	var sources []smithy.Source
 	for _, arg := range args {
 		more, err := smithy.ReadSources(c.path(arg))
@@ -73,7 +73,7 @@ func (c *console) loadModels(args []string, strict bool) (*smithy.Model, smithy.
 }
 
 // fitModels is loadModels for commands that need a model without faults.
-func (c *console) fitModels(args []string, strict bool) (*smithy.Model, smithy.Events, error) {
+func (c *app) fitModels(args []string, strict bool) (*smithy.Model, smithy.Events, error) {
 	m, events, err := c.loadModels(args, strict)
 	if err != nil {
 		return nil, nil, err
@@ -93,7 +93,7 @@ func (c *console) fitModels(args []string, strict bool) (*smithy.Model, smithy.E
 
 // --- validate
 
-func newSmithyValidate(c *console) *cobra.Command {
+func newSmithyValidate(c *app) *cobra.Command {
 	strict := false
 	cmd := &cobra.Command{
 		Use:   "validate MODEL...",
@@ -114,7 +114,7 @@ Exit code: 0, or 1 if there is an ERROR, or a DANGER that is not suppressed.`,
 	return cmd
 }
 
-func (c *console) smithyValidate(args []string, strict bool) error {
+func (c *app) smithyValidate(args []string, strict bool) error {
 	_, events, err := c.loadModels(args, strict)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func smithyEvents(events smithy.Events) []smithyEvent {
 	return out
 }
 
-func (c *console) printEvents(events smithy.Events) {
+func (c *app) printEvents(events smithy.Events) {
 	counts := map[smithy.Severity]int{}
 	for _, e := range events {
 		counts[e.Severity]++
@@ -195,7 +195,7 @@ func (c *console) printEvents(events smithy.Events) {
 
 // --- ast
 
-func newSmithyAST(c *console) *cobra.Command {
+func newSmithyAST(c *app) *cobra.Command {
 	var output string
 	strict := false
 	cmd := &cobra.Command{
@@ -252,7 +252,7 @@ type smithyOptions struct {
 	report                      bool
 }
 
-func newSmithyConvert(c *console) *cobra.Command {
+func newSmithyConvert(c *app) *cobra.Command {
 	var opts smithyOptions
 	cmd := &cobra.Command{
 		Use:   "convert MODEL...",
@@ -283,7 +283,7 @@ all the same; nothing is written if the model or a setting has any.`,
 }
 
 // smithyFlags are the options that say how a model is converted.
-func (c *console) smithyFlags(cmd *cobra.Command, opts *smithyOptions) {
+func (c *app) smithyFlags(cmd *cobra.Command, opts *smithyOptions) {
 	flags := cmd.Flags()
 	flags.StringVar(&opts.service, "service", "", "the `ID` of the service, as namespace#Name")
 	flags.StringVar(&opts.config, "config", "", "the smithy-build.json `FILE` with the settings of the plugin cloudformation")
@@ -293,7 +293,7 @@ func (c *console) smithyFlags(cmd *cobra.Command, opts *smithyOptions) {
 }
 
 // convertSmithy converts models. The list holds what is worth a warning.
-func (c *console) convertSmithy(args []string, opts smithyOptions, settings smithy.Settings) ([]smithy.Converted, diag.List, error) {
+func (c *app) convertSmithy(args []string, opts smithyOptions, settings smithy.Settings) ([]smithy.Converted, diag.List, error) {
 	m, _, err := c.fitModels(args, opts.strict)
 	if err != nil {
 		return nil, nil, err
@@ -309,7 +309,7 @@ func (c *console) convertSmithy(args []string, opts smithyOptions, settings smit
 	return schemas, problems, nil
 }
 
-func (c *console) smithySettings(opts smithyOptions) (smithy.Settings, error) {
+func (c *app) smithySettings(opts smithyOptions) (smithy.Settings, error) {
 	var settings smithy.Settings
 	if opts.config != "" {
 		data, err := document.ReadFile(c.path(opts.config), 8<<20)
@@ -331,7 +331,7 @@ func (c *console) smithySettings(opts smithyOptions) (smithy.Settings, error) {
 	return settings, nil
 }
 
-func (c *console) smithyConvert(args []string, opts smithyOptions) error {
+func (c *app) smithyConvert(args []string, opts smithyOptions) error {
 	if opts.output == "" {
 		return usagef("--output names the folder for the schemas")
 	}
@@ -367,7 +367,7 @@ func (c *console) smithyConvert(args []string, opts smithyOptions) error {
 	return nil
 }
 
-func (c *console) printConverted(schemas []smithy.Converted, problems, found diag.List, opts smithyOptions) error {
+func (c *app) printConverted(schemas []smithy.Converted, problems, found diag.List, opts smithyOptions) error {
 	type converted struct {
 		TypeName string          `json:"typeName"`
 		Resource string          `json:"resource"`
@@ -410,7 +410,7 @@ func (c *console) printConverted(schemas []smithy.Converted, problems, found dia
 
 // printFound shows what was found on the way and in the schemas: errors, the warnings of
 // the conversion, and the rest if it was asked for, else how much there is.
-func (c *console) printFound(problems, found diag.List, lost int, report bool) error {
+func (c *app) printFound(problems, found diag.List, lost int, report bool) error {
 	var shown diag.List
 	for _, p := range found {
 		if p.Severity == diag.Error || report {
@@ -444,7 +444,7 @@ func problemsJSON(list diag.List) (json.RawMessage, error) {
 
 // settleModel converts the Smithy model that a project is to start from, and settles the
 // kind and the name of the type.
-func (c *console) settleModel(opts *initOptions, config *project.InitConfig) error {
+func (c *app) settleModel(opts *initOptions, config *project.InitConfig) error {
 	if opts.model == "" {
 		if opts.smithy.service != "" || opts.smithy.config != "" || opts.smithy.modern {
 			return usagef("--service, --smithy-config and --modern need --from-smithy")

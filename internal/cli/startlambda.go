@@ -31,7 +31,7 @@ const (
 	testEntrypoint = "TestEntrypoint"
 )
 
-func newStartLambda(c *console) *cobra.Command {
+func newStartLambda(c *app) *cobra.Command {
 	var opts struct {
 		host               string
 		port               int
@@ -125,7 +125,7 @@ func (o *handlerOptions) checkDocker() error {
 // processes, which close ends; handlers in a language that cfn cannot start are expected
 // where the official tool expects all of them. output, if not nil, receives what local
 // handlers write.
-func (o *handlerOptions) function(ctx context.Context, c *console, p *project.Project, aws *invoke.AWS, output io.Writer) (f invoke.Function, close func(), err error) {
+func (o *handlerOptions) function(ctx context.Context, c *app, p *project.Project, aws *invoke.AWS, output io.Writer) (f invoke.Function, close func(), err error) {
 	url := o.endpoint
 	if url == "" && !project.KnownLanguage(p.Language) {
 		return nil, nil, withHint(&project.UnknownLanguageError{Language: p.Language},
@@ -198,7 +198,7 @@ func runsHere(p *project.Project) bool {
 }
 
 // config describes a local function of the project, built if need be.
-func (o *handlerOptions) config(ctx context.Context, c *console, p *project.Project, name string) (lambda.Config, error) {
+func (o *handlerOptions) config(ctx context.Context, c *app, p *project.Project, name string) (lambda.Config, error) {
 	program, err := o.build(ctx, c, p)
 	if err != nil {
 		return lambda.Config{}, err
@@ -222,7 +222,7 @@ func (o *handlerOptions) config(ctx context.Context, c *console, p *project.Proj
 
 // build makes sure that the program of the handlers is there and returns its path. A Go
 // project is built if the program is missing or older than a source; the command is shown.
-func (o *handlerOptions) build(ctx context.Context, c *console, p *project.Project) (string, error) {
+func (o *handlerOptions) build(ctx context.Context, c *app, p *project.Project) (string, error) {
 	name := o.program(p)
 	path := p.Path(name)
 	program, err := os.Stat(path)
@@ -277,7 +277,7 @@ func buildCommand(program string, debug bool) []string {
 }
 
 // runBuild runs a build command in the folder of the project.
-func (c *console) runBuild(ctx context.Context, p *project.Project, command []string) error {
+func (c *app) runBuild(ctx context.Context, p *project.Project, command []string) error {
 	fmt.Fprintf(c.Stderr, "%s\n", strings.Join(command, " "))
 	done := c.progress("Building the handlers")
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
@@ -329,7 +329,7 @@ func newerSource(dir string, built time.Time) bool {
 }
 
 // startLambda serves the functions until ctx ends.
-func (c *console) startLambda(ctx context.Context, p *project.Project, o *handlerOptions, config lambda.ServerConfig, watch bool) error {
+func (c *app) startLambda(ctx context.Context, p *project.Project, o *handlerOptions, config lambda.ServerConfig, watch bool) error {
 	if !project.KnownLanguage(p.Language) {
 		return withHint(&project.UnknownLanguageError{Language: p.Language}, `correct "language" in %s`, p.Name(project.SettingsFile))
 	}
@@ -373,7 +373,7 @@ func (c *console) startLambda(ctx context.Context, p *project.Project, o *handle
 }
 
 // watch builds the project again when a source changes.
-func (c *console) watch(ctx context.Context, p *project.Project, o *handlerOptions, functions []*lambda.Function, on bool) error {
+func (c *app) watch(ctx context.Context, p *project.Project, o *handlerOptions, functions []*lambda.Function, on bool) error {
 	if !on {
 		return nil
 	}

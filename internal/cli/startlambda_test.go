@@ -14,7 +14,7 @@ import (
 // TestBuildWithoutHome says what Go lacks where the environment names no home folder.
 func TestBuildWithoutHome(t *testing.T) {
 	dir := t.TempDir()
-	c := &console{Env: &Env{Stderr: io.Discard, Dir: dir}}
+	c := &app{Env: &Env{Stderr: io.Discard, Dir: dir}}
 	err := c.runBuild(t.Context(), &project.Project{Dir: dir}, []string{"go", "build", "./cmd"})
 	var hinted *hintedError
 	var downstream *downstreamError
@@ -35,7 +35,7 @@ func TestHandlersOfOthers(t *testing.T) {
 	}
 	listener.Close()
 	p := &project.Project{Settings: project.Settings{Language: "python39", Runtime: "python3.9"}}
-	c := &console{Env: &Env{Stderr: io.Discard}}
+	c := &app{Env: &Env{Stderr: io.Discard}}
 	_, _, err = (&handlerOptions{functionName: typeFunction}).function(t.Context(), c, p, nil, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "cfn cannot start handlers in python39, and none are at http://127.0.0.1:3001: ") {
 		t.Errorf("the error is %v", err)

@@ -37,7 +37,7 @@ type packageOptions struct {
 	timeout                        time.Duration
 }
 
-func newSubmit(c *console) *cobra.Command {
+func newSubmit(c *app) *cobra.Command {
 	opts := &submitOptions{}
 	cmd := &cobra.Command{
 		Use:   "submit",
@@ -144,7 +144,7 @@ func (o *packageOptions) regionList() ([]string, error) {
 }
 
 // open opens the registries of all the regions that are meant.
-func (o *packageOptions) open(ctx context.Context, c *console, remote *remoteOptions) ([]*submit.Remote, error) {
+func (o *packageOptions) open(ctx context.Context, c *app, remote *remoteOptions) ([]*submit.Remote, error) {
 	regions, err := o.regionList()
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (o *packageOptions) open(ctx context.Context, c *console, remote *remoteOpt
 
 // prepare packs the extension and opens the registries for it, in this order: a fault of
 // the project needs no account to be told.
-func (o *packageOptions) prepare(ctx context.Context, c *console, remote *remoteOptions) (*submit.Request, []*submit.Remote, error) {
+func (o *packageOptions) prepare(ctx context.Context, c *app, remote *remoteOptions) (*submit.Request, []*submit.Remote, error) {
 	q, noRole, err := o.extension(ctx, c)
 	if err != nil {
 		return nil, nil, err
@@ -184,7 +184,7 @@ const maxPackage = 256 << 20
 // extension packs the project, or reads the package that was named, and returns what is to
 // be registered, with the template of the role if one is wanted. noRole says why there is
 // no template, which is a fault only where stacks are made.
-func (o *packageOptions) extension(ctx context.Context, c *console) (q *submit.Request, noRole, err error) {
+func (o *packageOptions) extension(ctx context.Context, c *app) (q *submit.Request, noRole, err error) {
 	q = &submit.Request{RoleARN: o.role, Bucket: o.bucket}
 	roleWanted := o.role == "" && !o.noRole
 	if o.archive != "" {
@@ -226,7 +226,7 @@ const maxRoleTemplate = 51_200
 func hasHandlers(s *schema.Schema) bool { return s != nil && s.Root.Get("handlers") != nil }
 
 // readPackage reads and checks an archive as the registry will.
-func (c *console) readPackage(ctx context.Context, name string) (*bundle.Bundle, []byte, error) {
+func (c *app) readPackage(ctx context.Context, name string) (*bundle.Bundle, []byte, error) {
 	data, err := document.ReadFile(c.path(name), maxPackage)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, withHint(fmt.Errorf("there is no package %s", name), "cfn package writes one")
@@ -239,7 +239,7 @@ func (c *console) readPackage(ctx context.Context, name string) (*bundle.Bundle,
 }
 
 // checkPackage says what the registry would say of an archive, before it is uploaded.
-func (c *console) checkPackage(ctx context.Context, name string, data []byte) (*bundle.Bundle, error) {
+func (c *app) checkPackage(ctx context.Context, name string, data []byte) (*bundle.Bundle, error) {
 	b, problems, err := bundle.Read(ctx, bytes.NewReader(data), int64(len(data)), bundle.Config{Label: name})
 	if err == nil {
 		err = problems.Err()
@@ -275,7 +275,7 @@ type submitted struct {
 	regionFailure
 }
 
-func (c *console) submit(ctx context.Context, opts *submitOptions) error {
+func (c *app) submit(ctx context.Context, opts *submitOptions) error {
 	if opts.dryRun {
 		b, _, err := c.readPackage(ctx, opts.archive)
 		if err != nil {
@@ -290,14 +290,14 @@ func (c *console) submit(ctx context.Context, opts *submitOptions) error {
 	}
 	results := make([]submitted, len(remotes))
 	c.eachRegion(remotes, func(i int, r *submit.Remote, show *status) {
-		one := submission{console: c, opts: opts, remote: r, show: show, request: *q, several: len(remotes) > 1}
+		one := submission{app: c, opts: opts, remote: r, show: show, request: *q, several: len(remotes) > 1}
 		results[i] = one.run(ctx)
 	})
 	return c.submittedAll(ctx, q, results, opts)
 }
 
 // submittedAll shows the results of all regions and decides on the exit code.
-func (c *console) submittedAll(ctx context.Context, q *submit.Request, results []submitted, opts *submitOptions) error {
+func (c *app) submittedAll(ctx context.Context, q *submit.Request, results []submitted, opts *submitOptions) error {
 	failed := 0
 	for _, r := range results {
 		if r.err != nil {
@@ -353,7 +353,7 @@ func (o *submitOptions) goOn(r *submitted) string {
 // A submission is the registration in one region. What it prints is the official tool's,
 // word for word.
 type submission struct {
-	*console
+	*app
 	opts    *submitOptions
 	remote  *submit.Remote
 	show    *status

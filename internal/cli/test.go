@@ -44,7 +44,7 @@ type testOptions struct {
 	arguments                contract.Arguments
 }
 
-func newTest(c *console) *cobra.Command {
+func newTest(c *app) *cobra.Command {
 	opts := &testOptions{}
 	cmd := &cobra.Command{
 		Use:   "test [-- PYTEST-ARGUMENT …]",
@@ -124,7 +124,7 @@ func (opts *testOptions) suiteFlags(flags *pflag.FlagSet) {
 	annotate(flags, addition, "exports", "seed", "suite", "wire", "time-scale", "parallel", "shuffle", "cleanup", "replay")
 }
 
-func (c *console) test(ctx context.Context, opts *testOptions) error {
+func (c *app) test(ctx context.Context, opts *testOptions) error {
 	if err := opts.checkDocker(); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (opts *testOptions) checkSuite() error {
 }
 
 // collect lists the tests without running them.
-func (c *console) collect(s *schema.Schema, selection contract.Selection, faults bool) error {
+func (c *app) collect(s *schema.Schema, selection contract.Selection, faults bool) error {
 	cases, deselected := contract.Select(s, selection)
 	if faults {
 		more, left := contract.SelectFaults(&contract.Config{Schema: s, Selection: selection})
@@ -216,7 +216,7 @@ func (c *console) collect(s *schema.Schema, selection contract.Selection, faults
 
 // testConfig gathers everything but the handlers, so that faults of files are told before
 // anything is started.
-func (c *console) testConfig(ctx context.Context, opts *testOptions, p *project.Project, s *schema.Schema) (contract.Config, error) {
+func (c *app) testConfig(ctx context.Context, opts *testOptions, p *project.Project, s *schema.Schema) (contract.Config, error) {
 	config := contract.Config{
 		Schema: s, Seed: opts.seed, Region: opts.region, LogGroup: opts.logGroup, Selection: opts.arguments.Selection, Now: c.Now,
 		EnforceTimeout: time.Duration(opts.enforceTimeout) * time.Second,
@@ -275,7 +275,7 @@ func (c *console) testConfig(ctx context.Context, opts *testOptions, p *project.
 const maxTestFile = 8 << 20
 
 // readExample reads the failing example that is to be run again.
-func (c *console) readExample(name string, s *schema.Schema) (*contract.Example, error) {
+func (c *app) readExample(name string, s *schema.Schema) (*contract.Example, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -294,7 +294,7 @@ func (c *console) readExample(name string, s *schema.Schema) (*contract.Example,
 }
 
 // lookupEnv finds a variable of the environment.
-func (c *console) lookupEnv(name string) (string, bool) {
+func (c *app) lookupEnv(name string) (string, bool) {
 	for i := len(c.Environ) - 1; i >= 0; i-- {
 		if value, found := strings.CutPrefix(c.Environ[i], name+"="); found {
 			return value, true
@@ -304,7 +304,7 @@ func (c *console) lookupEnv(name string) (string, bool) {
 }
 
 // readTypeConfiguration reads the file that is named, or the one in the home folder.
-func (c *console) readTypeConfiguration(name string, kind schema.Kind, problems *diag.List) (any, error) {
+func (c *app) readTypeConfiguration(name string, kind schema.Kind, problems *diag.List) (any, error) {
 	path := c.path(name)
 	if name == "" {
 		home := c.Getenv("HOME")
@@ -326,7 +326,7 @@ func (c *console) readTypeConfiguration(name string, kind schema.Kind, problems 
 
 // readExports finds exports in a file, then in the environment, then where the user names
 // a CloudFormation.
-func (c *console) readExports(ctx context.Context, opts *testOptions) (contract.Exports, error) {
+func (c *app) readExports(ctx context.Context, opts *testOptions) (contract.Exports, error) {
 	values, err := c.listExports(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -370,7 +370,7 @@ func (c *console) readExports(ctx context.Context, opts *testOptions) (contract.
 }
 
 // listExports asks the CloudFormation that the user names. None means no exports.
-func (c *console) listExports(ctx context.Context, opts *testOptions) (map[string]string, error) {
+func (c *app) listExports(ctx context.Context, opts *testOptions) (map[string]string, error) {
 	if opts.cloudformation == "" {
 		return nil, nil
 	}
@@ -392,7 +392,7 @@ func (c *console) listExports(ctx context.Context, opts *testOptions) (map[strin
 }
 
 // runTests starts the handlers, runs the tests and writes the reports.
-func (c *console) runTests(ctx context.Context, opts *testOptions, p *project.Project, config contract.Config) error {
+func (c *app) runTests(ctx context.Context, opts *testOptions, p *project.Project, config contract.Config) error {
 	settings := invoke.AWSConfig{
 		Profile: opts.profile, Region: opts.region, RoleARN: opts.roleARN, SourceAccount: opts.sourceAccount, SourceARN: opts.sourceARN, Getenv: c.Getenv, Now: c.Now,
 	}
@@ -463,7 +463,7 @@ func (c *console) runTests(ctx context.Context, opts *testOptions, p *project.Pr
 const failuresFolder = ".formwork/failures"
 
 // writeExamples keeps the generated inputs of failed tests. Only their owner may read them.
-func (c *console) writeExamples(p *project.Project, summary *contract.Summary) error {
+func (c *app) writeExamples(p *project.Project, summary *contract.Summary) error {
 	written := 0
 	for _, r := range summary.Results {
 		if r.Example == nil {
@@ -488,7 +488,7 @@ func (c *console) writeExamples(p *project.Project, summary *contract.Summary) e
 }
 
 // callLog writes the calls of handlers to the log, secrets hidden.
-type callLog struct{ *console }
+type callLog struct{ *app }
 
 func (l callLog) Report(e contract.Event) {
 	switch e.Kind {
@@ -502,7 +502,7 @@ func (l callLog) Report(e contract.Event) {
 	}
 }
 
-func (c *console) writeReports(opts *testOptions, summary *contract.Summary) error {
+func (c *app) writeReports(opts *testOptions, summary *contract.Summary) error {
 	if c.format == "json" {
 		if err := contract.WriteJSON(c.Stdout, summary); err != nil {
 			return err

@@ -16,7 +16,7 @@ func TestExportsOfElsewhere(t *testing.T) {
 	defer server.Close()
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	c := &console{Env: &Env{Environ: []string{"FORMWORK_ENDPOINT=" + server.URL}}}
+	c := &app{Env: &Env{Environ: []string{"FORMWORK_ENDPOINT=" + server.URL}}}
 	values, err := c.listExports(t.Context(), &testOptions{cloudformation: server.URL, handlerOptions: handlerOptions{region: "eu-west-1"}})
 	var notLocal *invoke.NotLocalError
 	if values != nil || !errors.As(err, &notLocal) {

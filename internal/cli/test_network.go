@@ -62,7 +62,7 @@ var reportWriters = map[string]func(*bytes.Buffer, *contract.Summary, *schema.Sc
 }
 
 // prepareFaults checks the options before anything runs, and reads the recording.
-func (c *console) prepareFaults(opts *testOptions, p *project.Project) error {
+func (c *app) prepareFaults(opts *testOptions, p *project.Project) error {
 	for _, report := range opts.reports {
 		format, file, _ := strings.Cut(report, "=")
 		if reportWriters[format] == nil {
@@ -93,7 +93,7 @@ func (c *console) prepareFaults(opts *testOptions, p *project.Project) error {
 }
 
 // readTape reads the recording, and takes from it what makes handlers ask the same again.
-func (c *console) readTape(opts *testOptions, typeName string) error {
+func (c *app) readTape(opts *testOptions, typeName string) error {
 	file, err := os.Open(c.path(opts.replayHTTP))
 	if errors.Is(err, fs.ErrNotExist) {
 		return withHint(fmt.Errorf("there is no recording %s", opts.replayHTTP), "cfn test --record %s makes it", opts.replayHTTP)
@@ -133,7 +133,7 @@ func (o *faultOptions) newToken(stream uint64) func() string {
 }
 
 // testRedactor hides in reports, tapes and the log what the schemas of a run say is secret.
-func (c *console) testRedactor(config *contract.Config) *invoke.Redactor {
+func (c *app) testRedactor(config *contract.Config) *invoke.Redactor {
 	return invoke.RedactorConfig{Schema: config.Schema, Secrets: c.log.Secrets(), Targets: func(name string) *schema.Schema {
 		for _, target := range config.HookTargets {
 			if target.Name == name {
@@ -146,7 +146,7 @@ func (c *console) testRedactor(config *contract.Config) *invoke.Redactor {
 
 // openProxy stands between the handlers and the network if an option asks for it, and
 // gives the run the redactor that it shares with it. The result closes it.
-func (c *console) openProxy(opts *testOptions, p *project.Project, aws *invoke.AWS, config *contract.Config) (stop func(), err error) {
+func (c *app) openProxy(opts *testOptions, p *project.Project, aws *invoke.AWS, config *contract.Config) (stop func(), err error) {
 	config.Redactor = c.testRedactor(config)
 	here := opts.endpoint == "" && runsHere(p)
 	if opts.tape == nil && (!opts.faults || !here) {
@@ -246,7 +246,7 @@ func (t throughProxy) CallLogged(ctx context.Context, payload []byte) (reply, lo
 }
 
 // closeTape writes the recording, or says what a replay has asked for in vain.
-func (c *console) closeTape(opts *testOptions, redactor *invoke.Redactor) error {
+func (c *app) closeTape(opts *testOptions, redactor *invoke.Redactor) error {
 	if len(opts.outbound.refused) > 0 {
 		c.notef("the handlers asked for other machines, and nothing was sent:\n%s", names(opts.outbound.refused))
 		c.notef("hint: --record FILE lets them, once; --replay-http FILE answers for them from then on\n")
@@ -284,7 +284,7 @@ func names(all []string) string {
 }
 
 // writeFile replaces a file that the user named, at once.
-func (c *console) writeFile(name string, data []byte, mode fs.FileMode) error {
+func (c *app) writeFile(name string, data []byte, mode fs.FileMode) error {
 	path := c.path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -302,7 +302,7 @@ func (c *console) writeFile(name string, data []byte, mode fs.FileMode) error {
 }
 
 // writeFormats writes the reports of --report.
-func (c *console) writeFormats(opts *testOptions, summary *contract.Summary, of *schema.Schema) error {
+func (c *app) writeFormats(opts *testOptions, summary *contract.Summary, of *schema.Schema) error {
 	for _, report := range opts.reports {
 		format, file, _ := strings.Cut(report, "=")
 		var text bytes.Buffer

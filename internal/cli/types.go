@@ -25,7 +25,7 @@ type typesOptions struct {
 	kind string
 }
 
-func newTypes(c *console) *cobra.Command {
+func newTypes(c *app) *cobra.Command {
 	opts := &typesOptions{}
 	cmd := &cobra.Command{
 		Use:   "types",
@@ -51,7 +51,7 @@ Exit code: 0; 1 if something is missing on this machine; 2 if the registry refus
 }
 
 // find opens the registry and the type that is meant.
-func (o *typesOptions) find(ctx context.Context, c *console, args []string) (*submit.Remote, *submit.Reference, error) {
+func (o *typesOptions) find(ctx context.Context, c *app, args []string) (*submit.Remote, *submit.Reference, error) {
 	ref, err := c.typeReference(args, o.kind)
 	if err != nil {
 		return nil, nil, err
@@ -73,7 +73,7 @@ type listedType struct {
 	Description    string    `json:"description"`
 }
 
-func newTypesList(c *console, opts *typesOptions) *cobra.Command {
+func newTypesList(c *app, opts *typesOptions) *cobra.Command {
 	var filter struct {
 		prefix, visibility, category, publisher, provisioning string
 		deprecated                                            bool
@@ -123,7 +123,7 @@ too; at "cfn serve" they are what was published there.`,
 	return cmd
 }
 
-func (c *console) listTypes(ctx context.Context, opts *typesOptions, input cloudformation.ListTypesInput, limit int) error {
+func (c *app) listTypes(ctx context.Context, opts *typesOptions, input cloudformation.ListTypesInput, limit int) error {
 	r, err := c.openRemote(ctx, &opts.remoteOptions)
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (c *console) listTypes(ctx context.Context, opts *typesOptions, input cloud
 }
 
 // table writes a table with a heading.
-func (c *console) table(heading string, rows func(*tabwriter.Writer)) error {
+func (c *app) table(heading string, rows func(*tabwriter.Writer)) error {
 	w := tabwriter.NewWriter(c.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, heading)
 	rows(w)
@@ -183,7 +183,7 @@ func short(text string) string {
 	return string(line)
 }
 
-func newTypesDescribe(c *console, opts *typesOptions) *cobra.Command {
+func newTypesDescribe(c *app, opts *typesOptions) *cobra.Command {
 	var version, publisher, publicVersion string
 	var schemaOnly bool
 	cmd := &cobra.Command{
@@ -219,7 +219,7 @@ func newTypesDescribe(c *console, opts *typesOptions) *cobra.Command {
 }
 
 // showType prints a type. Members of the JSON form are those of the API.
-func (c *console) showType(out *cloudformation.DescribeTypeOutput, schemaOnly bool) error {
+func (c *app) showType(out *cloudformation.DescribeTypeOutput, schemaOnly bool) error {
 	schemaText := aws.ToString(out.Schema)
 	if schemaOnly {
 		var pretty bytes.Buffer
@@ -281,7 +281,7 @@ func apiObject(out any) map[string]any {
 	return members
 }
 
-func newTypesVersions(c *console, opts *typesOptions) *cobra.Command {
+func newTypesVersions(c *app, opts *typesOptions) *cobra.Command {
 	var deprecated bool
 	cmd := &cobra.Command{
 		Use:   "versions [TYPE]",
@@ -305,7 +305,7 @@ func newTypesVersions(c *console, opts *typesOptions) *cobra.Command {
 	return cmd
 }
 
-func (c *console) listVersions(ctx context.Context, r *submit.Remote, ref *submit.Reference, status types.DeprecatedStatus) error {
+func (c *app) listVersions(ctx context.Context, r *submit.Remote, ref *submit.Reference, status types.DeprecatedStatus) error {
 	if err := r.Find(ctx, ref); err != nil {
 		return c.serviceError(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/submit"
 )
 
-func newTypesRegistrations(c *console, opts *typesOptions) *cobra.Command {
+func newTypesRegistrations(c *app, opts *typesOptions) *cobra.Command {
 	var status string
 	var wait bool
 	timeout := submit.DefaultTimeout
@@ -50,7 +50,7 @@ tokens of a type, or of all of them where there is no project. --status says of 
 	return cmd
 }
 
-func (c *console) showRegistration(ctx context.Context, opts *typesOptions, token string, wait bool, timeout time.Duration) error {
+func (c *app) showRegistration(ctx context.Context, opts *typesOptions, token string, wait bool, timeout time.Duration) error {
 	r, err := c.openRemote(ctx, &opts.remoteOptions)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (c *console) showRegistration(ctx context.Context, opts *typesOptions, toke
 	return nil
 }
 
-func (c *console) listRegistrations(ctx context.Context, opts *typesOptions, args []string, status types.RegistrationStatus) error {
+func (c *app) listRegistrations(ctx context.Context, opts *typesOptions, args []string, status types.RegistrationStatus) error {
 	var of *submit.Reference
 	if len(args) == 1 || exists(filepath.Join(c.projectDir(), project.SettingsFile)) {
 		ref, err := c.typeReference(args, opts.kind)
@@ -117,7 +117,7 @@ func (c *console) listRegistrations(ctx context.Context, opts *typesOptions, arg
 	return nil
 }
 
-func newTypesDefault(c *console, opts *typesOptions) *cobra.Command {
+func newTypesDefault(c *app, opts *typesOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "default [TYPE] VERSION",
 		Short:   "Make a version the default one",
@@ -175,7 +175,7 @@ func paddedVersion(version string) string {
 }
 
 // done says that something was changed.
-func (c *console) done(format string, args ...any) error {
+func (c *app) done(format string, args ...any) error {
 	message := fmt.Sprintf(format, args...)
 	if c.format == "json" {
 		return c.printJSON(struct {
@@ -186,7 +186,7 @@ func (c *console) done(format string, args ...any) error {
 	return nil
 }
 
-func newTypesConfigure(c *console, opts *typesOptions) *cobra.Command {
+func newTypesConfigure(c *app, opts *typesOptions) *cobra.Command {
 	var configuration, alias string
 	cmd := &cobra.Command{
 		Use:   "configure [TYPE] --configuration JSON",
@@ -218,7 +218,7 @@ The configuration of a hook is
 }
 
 // readConfiguration reads and checks a configuration before it is sent anywhere.
-func (c *console) readConfiguration(ctx context.Context, given string) (*document.Value, error) {
+func (c *app) readConfiguration(ctx context.Context, given string) (*document.Value, error) {
 	name, data := "--configuration", []byte(given)
 	var err error
 	switch file, isFile := strings.CutPrefix(given, "file://"); {
@@ -252,7 +252,7 @@ func (c *console) readConfiguration(ctx context.Context, given string) (*documen
 
 // hideStrings keeps what a configuration holds out of the log and out of messages: a
 // service may quote it.
-func (c *console) hideStrings(v *document.Value) {
+func (c *app) hideStrings(v *document.Value) {
 	switch v.Kind {
 	case document.String:
 		c.log.Hide(v.Text)
@@ -267,7 +267,7 @@ func (c *console) hideStrings(v *document.Value) {
 	}
 }
 
-func (c *console) configure(ctx context.Context, opts *typesOptions, args []string, given, alias string) error {
+func (c *app) configure(ctx context.Context, opts *typesOptions, args []string, given, alias string) error {
 	value, err := c.readConfiguration(ctx, given)
 	if err != nil {
 		return err
@@ -297,7 +297,7 @@ func (c *console) configure(ctx context.Context, opts *typesOptions, args []stri
 }
 
 // scrubbed is an error without what the log hides.
-func (c *console) scrubbed(err error) error {
+func (c *app) scrubbed(err error) error {
 	var downstream *downstreamError
 	if !errors.As(err, &downstream) {
 		return err
@@ -310,7 +310,7 @@ func (c *console) scrubbed(err error) error {
 	return &downstreamError{clean}
 }
 
-func newTypesActivate(c *console, opts *typesOptions) *cobra.Command {
+func newTypesActivate(c *app, opts *typesOptions) *cobra.Command {
 	var input struct {
 		publisher, alias, role, logGroup, logRole, bump string
 		autoUpdate                                      bool
@@ -393,7 +393,7 @@ func optional(text string) *string {
 	return &text
 }
 
-func newTypesDeactivate(c *console, opts *typesOptions) *cobra.Command {
+func newTypesDeactivate(c *app, opts *typesOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deactivate TYPE",
 		Short: "Undo the activation of a public type",
@@ -423,7 +423,7 @@ func newTypesDeactivate(c *console, opts *typesOptions) *cobra.Command {
 	return cmd
 }
 
-func newTypesDeregister(c *console, opts *typesOptions) *cobra.Command {
+func newTypesDeregister(c *app, opts *typesOptions) *cobra.Command {
 	var version string
 	var all, yes bool
 	cmd := &cobra.Command{
@@ -451,7 +451,7 @@ any more.`,
 	return cmd
 }
 
-func (c *console) deregister(ctx context.Context, opts *typesOptions, args []string, version string, all, yes bool) error {
+func (c *app) deregister(ctx context.Context, opts *typesOptions, args []string, version string, all, yes bool) error {
 	r, ref, err := opts.find(ctx, c, args)
 	if err != nil {
 		return err

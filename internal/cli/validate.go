@@ -10,7 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-func newValidate(c *console) *cobra.Command {
+func newValidate(c *app) *cobra.Command {
 	var level string
 	cmd := &cobra.Command{
 		Use:   "validate [PATH…]",
@@ -60,12 +60,12 @@ Exit code: 0 without errors, 1 with errors.`,
 	return cmd
 }
 
-func (c *console) validate(ctx context.Context, level string) error {
+func (c *app) validate(ctx context.Context, level string) error {
 	p, s, fragment, problems, err := c.check(ctx)
 	if err != nil {
 		return err
 	}
-	l := &linting{console: c, level: level, quiet: true}
+	l := &linting{app: c, level: level, quiet: true}
 	if problems, err = l.judge(c.projectDir(), s, problems); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (c *console) validate(ctx context.Context, level string) error {
 
 // check looks at everything in the project but what lint says. With faulty settings the
 // project is nil and the list says why; only modules have a fragment, and no schema.
-func (c *console) check(ctx context.Context) (*project.Project, *schema.Schema, *project.Fragment, diag.List, error) {
+func (c *app) check(ctx context.Context) (*project.Project, *schema.Schema, *project.Fragment, diag.List, error) {
 	p, problems, err := c.openProject()
 	if err != nil || p == nil {
 		return nil, nil, nil, problems, err

@@ -28,7 +28,7 @@ var lintLevels = []string{"auto", "all", "faults", "off"}
 // linting applies the rules of package lint, and the projects' settings for them, in one
 // run over any number of schemas.
 type linting struct {
-	*console
+	*app
 	level string
 	quiet bool // "auto" is "faults" where there are no settings
 	cfg   schema.Config
@@ -137,7 +137,7 @@ type subject struct {
 }
 
 // validatePaths checks schema files, projects, and folders of them.
-func (c *console) validatePaths(ctx context.Context, paths []string, level string) error {
+func (c *app) validatePaths(ctx context.Context, paths []string, level string) error {
 	var subjects []subject
 	for _, path := range paths {
 		found, err := c.subjects(path)
@@ -152,7 +152,7 @@ func (c *console) validatePaths(ctx context.Context, paths []string, level strin
 		return err
 	}
 	cfg.Remote = fetchOnce(cfg.Remote)
-	l := &linting{console: c, level: level, cfg: cfg}
+	l := &linting{app: c, level: level, cfg: cfg}
 	problems, err := l.judgeAll(ctx, subjects)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func count(n int, what string) string {
 }
 
 // subjects finds what a path of the command line stands for.
-func (c *console) subjects(path string) ([]subject, error) {
+func (c *app) subjects(path string) ([]subject, error) {
 	info, err := os.Stat(c.path(path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

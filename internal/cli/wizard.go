@@ -25,7 +25,7 @@ type wizard interface {
 }
 
 // newWizard returns a form for a terminal that can show one, else plain questions.
-func (c *console) newWizard() wizard {
+func (c *app) newWizard() wizard {
 	fancy := c.Terminal.Stdin && c.Terminal.Stdout && c.Getenv("TERM") != "dumb" && c.Getenv("ACCESSIBLE") == ""
 	if fancy && c.format == "text" {
 		return &form{in: c.Stdin, out: c.screen}
