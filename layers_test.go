@@ -22,7 +22,7 @@ var floors = [][]string{
 	{"internal/awslite", "internal/cfnlog", "internal/document"},
 	{"internal/schema"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/sample", "internal/smithy"},
-	{"internal/contract", "internal/lsp", "internal/project"},
+	{"internal/contract", "internal/lsp", "internal/operation", "internal/project"},
 	{"internal/bundle", "internal/submit"},
 	{"internal/handlers", "internal/registry"},
 	{"internal/console", "internal/server"},

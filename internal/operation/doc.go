@@ -1,0 +1,18 @@
+// Package operation carries out one operation on one resource, durably: create, read,
+// update or delete, from the request to a terminal event, however long that takes and
+// however often the process dies on the way.
+//
+// An operation is a row. It holds the request, the client request token and the hash of
+// the bearer token that every call of the handler carries, the callback context and the
+// model of the latest event, and the deadline. A wake-up of the store makes the next call
+// when it is due, on any node. Each transition is one transaction: compare-and-set on the
+// row, the owner's own changes, the next wake-up. A call whose answer was lost with its
+// process is made again with the same token, so that the handler can tell.
+//
+// What makes the calls is a [Provider]: registered types, the types of the server itself,
+// simulated types, custom resources and nested stacks implement it. Who wanted the
+// operation is an [Owner]: stacks, Cloud Control, TestType.
+//
+// The references are resource-handler-contract.txt and the chapter on progress chaining
+// and stabilization of the user guide.
+package operation

@@ -1,0 +1,38 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// A Spec is an operation to begin.
+type Spec struct {
+	ID    string // "" makes one; also the row's key, unique for good
+	Owner string // names the Owner of Config.Owners that hears of it: "stack", "cloudcontrol"
+	Key   string // what the owner knows it by, such as the id of its own row
+
+	Request Request // Token "" makes one
+
+	// ReadAfter has a READ follow a CREATE or UPDATE that succeeded, whose model is the
+	// operation's then. A type without a read handler is left with what its handler said.
+	ReadAfter bool
+
+	// NoRetries fails at once on codes that are tried again otherwise.
+	NoRetries bool
+}
+
+// A State is how an operation stands.
+type State struct {
+	ID, Owner, Key string
+	Request        Request  // with its tokens; Callback and Model are those of the latest event
+	Progress       Progress // the latest
+	Attempts       int      // calls that failed with a retriable code, in a row
+}
+
+// An Owner is told of the operations that it began. Progressed runs in the transaction of
+// a transition: when the identifier becomes known, when the resource is configured, and at
+// the end. It changes rows and wakes; it must not call out.
+type Owner interface {
+	Progressed(ctx context.Context, tx *store.Tx, state State) error
+}
