@@ -42,7 +42,7 @@ func (d deliveries) Deliver(ctx context.Context, caller awswire.Caller, bucket, 
 type references struct{ services *awslite.Services }
 
 func (r references) Resolve(ctx context.Context, caller awswire.Caller, service, reference string) (string, error) {
-	return r.services.Resolve(ctx, caller.Account, caller.Region, service, reference)
+	return r.services.Resolve(ctx, caller, service, reference)
 }
 
 // functions runs the handlers of registered versions.
@@ -88,22 +88,22 @@ func (c *CloudFormation) function(ctx context.Context, caller awswire.Caller, na
 // logSink keeps the output of handlers in CloudWatch Logs.
 type logSink struct{ services *awslite.Services }
 
-func (l logSink) Append(ctx context.Context, account, region, group, stream string, lines []handlers.Line) error {
+func (l logSink) Append(ctx context.Context, place awswire.Place, group, stream string, lines []handlers.Line) error {
 	out := make([]awslite.Line, len(lines))
 	for i, line := range lines {
 		out[i] = awslite.Line(line)
 	}
-	return l.services.AppendLogs(ctx, account, region, group, stream, out)
+	return l.services.AppendLogs(ctx, place, group, stream, out)
 }
 
 // places are where there is something to look at.
 type places struct{ registry *registry.Registry }
 
-func (p places) Places(ctx context.Context) ([]console.Place, error) {
+func (p places) Places(ctx context.Context) ([]awswire.Place, error) {
 	found, err := p.registry.Places(ctx)
-	out := make([]console.Place, len(found))
+	out := make([]awswire.Place, len(found))
 	for i, place := range found {
-		out[i] = console.Place(place)
+		out[i] = awswire.Place(place)
 	}
 	return out, err
 }
@@ -111,12 +111,12 @@ func (p places) Places(ctx context.Context) ([]console.Place, error) {
 // consoleLogs are the logs of handlers as the console sees them.
 type consoleLogs struct{ services *awslite.Services }
 
-func (c consoleLogs) LogGroups(ctx context.Context, place console.Place) ([]string, error) {
-	return c.services.LogGroups(ctx, place.Account, place.Region)
+func (c consoleLogs) LogGroups(ctx context.Context, place awswire.Place) ([]string, error) {
+	return c.services.LogGroups(ctx, place)
 }
 
-func (c consoleLogs) LogLines(ctx context.Context, place console.Place, group, after string, limit int) ([]console.LogLine, error) {
-	events, err := c.services.LogLines(ctx, place.Account, place.Region, group, after, limit)
+func (c consoleLogs) LogLines(ctx context.Context, place awswire.Place, group, after string, limit int) ([]console.LogLine, error) {
+	events, err := c.services.LogLines(ctx, place, group, after, limit)
 	out := make([]console.LogLine, len(events))
 	for i, e := range events {
 		out[i] = console.LogLine(e)
@@ -124,9 +124,9 @@ func (c consoleLogs) LogLines(ctx context.Context, place console.Place, group, a
 	return out, err
 }
 
-func (c consoleLogs) StreamLines(ctx context.Context, place console.Place, group, stream string, since time.Time, limit int) ([]console.LogLine, error) {
+func (c consoleLogs) StreamLines(ctx context.Context, place awswire.Place, group, stream string, since time.Time, limit int) ([]console.LogLine, error) {
 	var out []console.LogLine
-	for e, err := range c.services.TailLogs(ctx, place.Account, place.Region, group, awslite.Tail{Stream: stream, Since: since}) {
+	for e, err := range c.services.TailLogs(ctx, place, group, awslite.Tail{Stream: stream, Since: since}) {
 		var refusal *awswire.Error
 		switch {
 		case errors.As(err, &refusal):

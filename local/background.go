@@ -83,7 +83,7 @@ func (c *CloudFormation) keeps(ctx context.Context, hash string) (bool, error) {
 func (c *CloudFormation) removeDeregistered(changes <-chan registry.Change) {
 	for change := range changes {
 		if change.What == registry.Deregistered || change.What == registry.Deactivated {
-			c.handlers.Remove(handlers.Spec{Account: change.Account, Region: change.Region, Kind: change.Kind, TypeName: change.TypeName, Version: change.Version})
+			c.handlers.Remove(handlers.Spec{Place: change.Place, Kind: change.Kind, TypeName: change.TypeName, Version: change.Version})
 		}
 	}
 }

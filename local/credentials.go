@@ -34,7 +34,10 @@ type sessions struct {
 }
 
 // A sessionKey is whose session it is. There are as many as types with roles of their own.
-type sessionKey struct{ account, region, role string }
+type sessionKey struct {
+	place awswire.Place
+	role  string
+}
 
 // handler is what a handler finds in its environment: a session named like its function,
 // as at Lambda.
@@ -43,7 +46,7 @@ func (s *sessions) handler(ctx context.Context, spec handlers.Spec) (aws.Credent
 		return unchecked(spec.Account), nil
 	}
 	return s.services.Session(ctx, awslite.SessionOf{
-		Account: spec.Account, Region: spec.Region, Role: spec.Role, Length: environmentSession,
+		Place: spec.Place, Role: spec.Role, Length: environmentSession,
 		Name: strings.ReplaceAll(spec.TypeName, "::", "-"),
 	})
 }
@@ -54,7 +57,7 @@ func unchecked(account string) aws.Credentials {
 
 // For is a source of the credentials that handlers get with each call.
 func (s *sessions) For(caller awswire.Caller, role string) invoke.Source {
-	return roleSource{s, sessionKey{caller.Account, caller.Region, role}}
+	return roleSource{s, sessionKey{caller.Place, role}}
 }
 
 type roleSource struct {
@@ -73,7 +76,7 @@ func (r roleSource) Credentials(ctx context.Context) (invoke.Credentials, error)
 // of is the session of a role, another one when it is about to end.
 func (s *sessions) of(ctx context.Context, key sessionKey) (aws.Credentials, error) {
 	if !s.checked {
-		return unchecked(key.account), nil
+		return unchecked(key.place.Account), nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +84,7 @@ func (s *sessions) of(ctx context.Context, key sessionKey) (aws.Credentials, err
 	if c, ok := s.current[key]; ok && c.Expires.Sub(now) >= callRest {
 		return c, nil
 	}
-	c, err := s.services.Session(ctx, awslite.SessionOf{Account: key.account, Region: key.region, Role: key.role, Name: "AWSCloudFormation", Length: callSession})
+	c, err := s.services.Session(ctx, awslite.SessionOf{Place: key.place, Role: key.role, Name: "AWSCloudFormation", Length: callSession})
 	if err != nil {
 		return aws.Credentials{}, err
 	}

@@ -157,7 +157,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 	c.traces = stop
 	c.console = console.New(console.Config{
 		Registry: c.registry, Calls: c.handlers, Logs: consoleLogs{c.services}, Places: places{c.registry},
-		Default: console.Place{Account: config.Account, Region: config.Region}, Version: config.Version, Now: config.Now, Logger: config.Logger,
+		Default: awswire.Place{Account: config.Account, Region: config.Region}, Version: config.Version, Now: config.Now, Logger: config.Logger,
 		FormKey: derive(secrets, "forms of the console"),
 	})
 	c.server = server.New(server.Config{

@@ -28,6 +28,8 @@ const (
 	region  = "eu-west-1"
 )
 
+var home = awswire.Place{Account: account, Region: region}
+
 // A bench is a set of services behind a server that tells them apart as the real one does.
 type bench struct {
 	*Services

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -69,10 +70,10 @@ func TestExpireUploads(t *testing.T) {
 func TestExpireSessions(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		ctx := t.Context()
-		old, err := b.Session(ctx, SessionOf{Account: account, Region: region, Length: time.Hour})
+		old, err := b.Session(ctx, SessionOf{Place: awswire.Place{Account: account, Region: region}, Length: time.Hour})
 		ok(t, err)
 		b.advance(24 * time.Hour)
-		late, err := b.Session(ctx, SessionOf{Account: account, Region: region, Length: time.Hour})
+		late, err := b.Session(ctx, SessionOf{Place: awswire.Place{Account: account, Region: region}, Length: time.Hour})
 		ok(t, err)
 		expired, err := b.Expire(ctx, b.now().Time)
 		ok(t, err)
@@ -96,7 +97,7 @@ func TestSessionsDoNotRenewThemselves(t *testing.T) {
 	ok(t, err)
 	role, err := c.AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: aws.String("arn:aws:iam::" + account + ":role/r"), RoleSessionName: aws.String("me")})
 	ok(t, err)
-	handler, err := b.Session(t.Context(), SessionOf{Account: account, Region: region})
+	handler, err := b.Session(t.Context(), SessionOf{Place: awswire.Place{Account: account, Region: region}})
 	ok(t, err)
 	for _, keys := range [][3]string{
 		{*first.Credentials.AccessKeyId, *first.Credentials.SecretAccessKey, *first.Credentials.SessionToken},

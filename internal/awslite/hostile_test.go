@@ -251,7 +251,7 @@ func FuzzReferences(f *testing.F) {
 		if p, err := parseFilter(text); err == nil {
 			p.matches(text)
 		}
-		_, _, _ = splitParameter(awswire.Caller{Account: account, Region: region}, text)
+		_, _, _ = splitParameter(awswire.Caller{Place: awswire.Place{Account: account, Region: region}}, text)
 		if next, ok := successor(text); ok && utf8.ValidString(text) && next <= text {
 			t.Errorf("%q comes after %q", next, text)
 		}
@@ -294,7 +294,7 @@ func BenchmarkObject10MiB(b *testing.B) { benchmarkObjects(b, 10<<20) }
 func BenchmarkAppendLogs(b *testing.B) {
 	s := onSQLite(b, Config{})
 	for b.Loop() {
-		ok(b, s.AppendLogs(b.Context(), account, region, "g", "s", []Line{{Text: "a line of output of a handler, of common length"}}))
+		ok(b, s.AppendLogs(b.Context(), home, "g", "s", []Line{{Text: "a line of output of a handler, of common length"}}))
 	}
 	ok(b, s.lines.flush(b.Context()))
 }

@@ -117,7 +117,7 @@ func (s *Services) groupOf(ctx context.Context, db bun.IDB, caller awswire.Calle
 		}
 		text = parts[6]
 	}
-	g, err := groupNamed(ctx, db, caller.Account, caller.Region, text)
+	g, err := groupNamed(ctx, db, caller.Place, text)
 	if err == nil && g == nil {
 		return nil, logNotFound("group")
 	}
@@ -129,7 +129,7 @@ func (s *Services) createLogGroup(ctx context.Context, caller awswire.Caller, in
 		return nil, notOffered("Deletion protection")
 	}
 	err := s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		old, err := groupNamed(ctx, tx, caller.Account, caller.Region, *in.LogGroupName)
+		old, err := groupNamed(ctx, tx, caller.Place, *in.LogGroupName)
 		if err != nil {
 			return err
 		}

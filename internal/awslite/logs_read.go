@@ -176,12 +176,12 @@ type LogEvent struct {
 }
 
 // LogGroups names the log groups of an account in a region, sorted.
-func (s *Services) LogGroups(ctx context.Context, account, region string) ([]string, error) {
+func (s *Services) LogGroups(ctx context.Context, place awswire.Place) ([]string, error) {
 	if err := s.lines.flush(ctx); err != nil {
 		return nil, err
 	}
 	found := []string{}
-	err := s.store.Read().NewSelect().Model((*logGroup)(nil)).Column("name").Where("account = ? AND region = ?", account, region).Order("name").Scan(ctx, &found)
+	err := s.store.Read().NewSelect().Model((*logGroup)(nil)).Column("name").Where("account = ? AND region = ?", place.Account, place.Region).Order("name").Scan(ctx, &found)
 	if err != nil {
 		return nil, fmt.Errorf("listing log groups: %w", err)
 	}
@@ -191,12 +191,12 @@ func (s *Services) LogGroups(ctx context.Context, account, region string) ([]str
 // LogLines reads a group in the order in which its events came in: at most limit that
 // follow the one with the id after, or the last ones for "" and for an id that is none. A
 // group that is not there has no lines.
-func (s *Services) LogLines(ctx context.Context, account, region, group, after string, limit int) ([]LogEvent, error) {
+func (s *Services) LogLines(ctx context.Context, place awswire.Place, group, after string, limit int) ([]LogEvent, error) {
 	cursor, err := strconv.ParseInt(after, 10, 64)
 	if err != nil || cursor < 0 {
 		cursor = -1
 	}
-	events, _, err := s.readLog(ctx, logTarget{account, region, group}, "", cursor, limit)
+	events, _, err := s.readLog(ctx, logTarget{place, group}, "", cursor, limit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -212,7 +212,7 @@ func (s *Services) readLog(ctx context.Context, target logTarget, stream string,
 	if err := s.lines.flush(ctx); err != nil {
 		return nil, cursor, err
 	}
-	g, err := groupNamed(ctx, s.store.Read(), target.account, target.region, target.group)
+	g, err := groupNamed(ctx, s.store.Read(), target.place, target.group)
 	if err != nil {
 		return nil, cursor, err
 	}
@@ -263,8 +263,8 @@ const tailPoll = time.Second
 // it ends behind the last one, and a group that is not there is a refusal,
 // ResourceNotFoundException. With Follow it waits for more, and for the group itself, until
 // ctx ends, which is no error. After an error it ends.
-func (s *Services) TailLogs(ctx context.Context, account, region, group string, tail Tail) iter.Seq2[LogEvent, error] {
-	target := logTarget{account, region, group}
+func (s *Services) TailLogs(ctx context.Context, place awswire.Place, group string, tail Tail) iter.Seq2[LogEvent, error] {
+	target := logTarget{place, group}
 	return func(yield func(LogEvent, error) bool) {
 		pattern, err := parseFilter(tail.Filter)
 		if err != nil {

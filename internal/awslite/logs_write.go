@@ -66,12 +66,12 @@ func logText(text string) string {
 }
 
 // groupNamed is a log group, nil where there is none.
-func groupNamed(ctx context.Context, db bun.IDB, account, region, name string) (*logGroup, error) {
+func groupNamed(ctx context.Context, db bun.IDB, place awswire.Place, name string) (*logGroup, error) {
 	if !validLogName(name, maxLogName) {
 		return nil, nil
 	}
 	g := &logGroup{}
-	err := db.NewSelect().Model(g).Where("account = ? AND region = ? AND name = ?", account, region, name).Scan(ctx)
+	err := db.NewSelect().Model(g).Where("account = ? AND region = ? AND name = ?", place.Account, place.Region, name).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -208,7 +208,10 @@ type Line struct {
 }
 
 // A logTarget is a log group.
-type logTarget struct{ account, region, group string }
+type logTarget struct {
+	place awswire.Place
+	group string
+}
 
 // A streamLine is a line with its stream.
 type streamLine struct {
@@ -258,11 +261,11 @@ func newLogBuffer(s *Services) *logBuffer {
 // there. It returns before they are written, which happens within Config.LogDelay; reads
 // through these Services see them at once. Lines of which the database cannot be convinced
 // are dropped, and counted in the log. It waits while too much waits to be written.
-func (s *Services) AppendLogs(ctx context.Context, account, region, group, stream string, lines []Line) error {
+func (s *Services) AppendLogs(ctx context.Context, place awswire.Place, group, stream string, lines []Line) error {
 	if !validLogName(group, maxLogName) || !validStreamName(stream) {
 		return fmt.Errorf("append to the log: %q and %q are not the names of a log group and a stream", clip(group, 100), clip(stream, 100))
 	}
-	return s.lines.add(ctx, logTarget{account, region, group}, stream, lines)
+	return s.lines.add(ctx, logTarget{place, group}, stream, lines)
 }
 
 func (b *logBuffer) add(ctx context.Context, target logTarget, stream string, lines []Line) error {
@@ -449,11 +452,11 @@ func (s *Services) writeLines(ctx context.Context, order []logTarget, lines map[
 }
 
 func (s *Services) ensureGroup(ctx context.Context, tx *store.Tx, target logTarget) (*logGroup, error) {
-	g, err := groupNamed(ctx, tx, target.account, target.region, target.group)
+	g, err := groupNamed(ctx, tx, target.place, target.group)
 	if err != nil || g != nil {
 		return g, err
 	}
-	g = &logGroup{ID: s.newID(), Account: target.account, Region: target.region, Name: target.group, Class: "STANDARD", CreatedAt: s.now()}
+	g = &logGroup{ID: s.newID(), Account: target.place.Account, Region: target.place.Region, Name: target.group, Class: "STANDARD", CreatedAt: s.now()}
 	if _, err := tx.NewInsert().Model(g).Exec(ctx); err != nil {
 		return nil, fmt.Errorf("making the log group: %w", err)
 	}

@@ -22,8 +22,7 @@ import (
 //
 // All refusals are *awswire.Error: those of the service where there is no such value, and
 // ValidationError where the reference is not of this form. None of them holds the value.
-func (s *Services) Resolve(ctx context.Context, account, region, service, reference string) (string, error) {
-	caller := awswire.Caller{Account: account, Region: region}
+func (s *Services) Resolve(ctx context.Context, caller awswire.Caller, service, reference string) (string, error) {
 	if len(reference) > 4096 || strings.ContainsRune(reference, 0) {
 		return "", awswire.ValidationErrorf("the dynamic reference to %s is not valid", clip(service, 50))
 	}

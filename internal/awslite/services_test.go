@@ -204,7 +204,7 @@ func TestParameterVersions(t *testing.T) {
 // TestConcurrentWrites has many clients write one thing: no write may be lost.
 func TestConcurrentWrites(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
-		caller, ctx := awswire.Caller{Account: account, Region: region}, t.Context()
+		caller, ctx := awswire.Caller{Place: awswire.Place{Account: account, Region: region}}, t.Context()
 		makeBucket(t, b.s3(account), "shared", false)
 		var wait sync.WaitGroup
 		for i := range 8 {
@@ -212,7 +212,7 @@ func TestConcurrentWrites(t *testing.T) {
 				text := fmt.Sprint("text ", i)
 				_, err := b.putParameter(ctx, caller, &ssm.PutParameterInput{Name: aws.String("shared"), Value: &text, Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true)})
 				_, putErr := b.S3().Put(ctx, account, Location{Bucket: "shared", Key: "key"}, "", strings.NewReader(text))
-				logErr := b.writeLines(ctx, []logTarget{{account, region, "shared"}}, map[logTarget][]streamLine{{account, region, "shared"}: {{text, Line{Text: text}}}})
+				logErr := b.writeLines(ctx, []logTarget{{home, "shared"}}, map[logTarget][]streamLine{{home, "shared"}: {{text, Line{Text: text}}}})
 				if err := errors.Join(err, putErr, logErr); err != nil {
 					t.Error(err)
 				}
@@ -222,7 +222,7 @@ func TestConcurrentWrites(t *testing.T) {
 		v, err := currentParameter(ctx, b.store.Read(), caller, "shared")
 		ok(t, err)
 		equal(t, "version", v.Version, 8)
-		lines, err := b.LogLines(ctx, account, region, "shared", "", 100)
+		lines, err := b.LogLines(ctx, home, "shared", "", 100)
 		ok(t, err)
 		equal(t, "lines", len(lines), 8)
 		_, err = b.S3().Open(ctx, account, Location{Bucket: "shared", Key: "key"})
@@ -354,7 +354,7 @@ func TestResolve(t *testing.T) {
 			{"secretsmanager", "db", `{"user":"me","port":5432,"n":null}`}, {"secretsmanager", "db:SecretString:user", "me"}, {"secretsmanager", "db:SecretString:port::", "5432"},
 			{"secretsmanager", "db::user:AWSCURRENT", "me"}, {"secretsmanager", *made.ARN + ":SecretString:user", "me"}, {"secretsmanager", "db:SecretString:user::" + *made.VersionId, "me"},
 		} {
-			got, err := b.Resolve(ctx, account, region, test.service, test.reference)
+			got, err := b.Resolve(ctx, awswire.Caller{Place: home}, test.service, test.reference)
 			ok(t, err)
 			equal(t, test.reference, got, test.want)
 		}
@@ -364,7 +364,7 @@ func TestResolve(t *testing.T) {
 			{"secretsmanager", "db:SecretString:none", "ValidationError"}, {"secretsmanager", "db:SecretString:user:A:B", "ValidationError"}, {"secretsmanager", "a:b:c:d:e:f", "ValidationError"},
 			{"secretsmanager", "", "ValidationError"}, {"kms", "x", "ValidationError"}, {"ssm", "a\x00", "ValidationError"},
 		} {
-			_, err := b.Resolve(ctx, account, region, test.service, test.reference)
+			_, err := b.Resolve(ctx, awswire.Caller{Place: home}, test.service, test.reference)
 			var refusal *awswire.Error
 			if !errors.As(err, &refusal) || refusal.Code != test.code || strings.Contains(err.Error(), "hunter22") {
 				t.Errorf("%s %s: got %v, want %s", test.service, test.reference, err, test.code)
@@ -538,7 +538,7 @@ func TestAppendAndTail(t *testing.T) {
 		got := make(chan string, 100)
 		var wait sync.WaitGroup
 		wait.Go(func() { // before the group is there
-			for e, err := range b.TailLogs(ctx, account, region, "handlers", Tail{Follow: true, Filter: "-skip"}) {
+			for e, err := range b.TailLogs(ctx, home, "handlers", Tail{Follow: true, Filter: "-skip"}) {
 				if err != nil {
 					t.Error(err)
 				}
@@ -546,18 +546,18 @@ func TestAppendAndTail(t *testing.T) {
 			}
 		})
 		for i := range 5 {
-			ok(t, b.AppendLogs(ctx, account, region, "handlers", fmt.Sprint("s", i%2), []Line{{time.Now(), fmt.Sprint("line ", i)}, {time.Now(), "skip this"}}))
+			ok(t, b.AppendLogs(ctx, home, "handlers", fmt.Sprint("s", i%2), []Line{{time.Now(), fmt.Sprint("line ", i)}, {time.Now(), "skip this"}}))
 		}
-		lines, err := b.LogLines(ctx, account, region, "handlers", "", 3)
+		lines, err := b.LogLines(ctx, home, "handlers", "", 3)
 		ok(t, err)
 		equal(t, "the last lines", fmt.Sprint(len(lines), " ", lines[1].Text), "3 line 4")
-		more, err := b.LogLines(ctx, account, region, "handlers", lines[1].ID, 10)
+		more, err := b.LogLines(ctx, home, "handlers", lines[1].ID, 10)
 		ok(t, err)
 		equal(t, "what follows", fmt.Sprint(len(more), " ", more[0].Text), "1 skip this")
-		none, err := b.LogLines(ctx, account, region, "absent", "", 10)
+		none, err := b.LogLines(ctx, home, "absent", "", 10)
 		ok(t, err)
 		equal(t, "lines of no group", len(none), 0)
-		groups, err := b.LogGroups(ctx, account, region)
+		groups, err := b.LogGroups(ctx, home)
 		ok(t, err)
 		equal(t, "groups", fmt.Sprint(groups), "[handlers]")
 		seen := map[string]bool{}
@@ -571,12 +571,12 @@ func TestAppendAndTail(t *testing.T) {
 		}
 		cancel()
 		wait.Wait()
-		for _, err := range b.TailLogs(t.Context(), account, region, "absent", Tail{}) {
+		for _, err := range b.TailLogs(t.Context(), home, "absent", Tail{}) {
 			if err == nil {
 				t.Error("a log group that is not there has events")
 			}
 		}
-		if err := b.AppendLogs(t.Context(), account, region, "bad name", "s", []Line{{}}); err == nil {
+		if err := b.AppendLogs(t.Context(), home, "bad name", "s", []Line{{}}); err == nil {
 			t.Error("lines for a group with a bad name were taken")
 		}
 	})
@@ -590,14 +590,14 @@ func TestLogBounds(t *testing.T) {
 		for j := range lines {
 			lines[j] = Line{time.Now(), fmt.Sprint("line ", i*100+j)}
 		}
-		ok(t, b.AppendLogs(t.Context(), account, region, "g", "s", lines))
+		ok(t, b.AppendLogs(t.Context(), home, "g", "s", lines))
 	}
-	lines, err := b.LogLines(t.Context(), account, region, "g", "", 10_000)
+	lines, err := b.LogLines(t.Context(), home, "g", "", 10_000)
 	ok(t, err)
 	if n := len(lines); n > 1000 || n < 900 || lines[n-1].Text != "line 3999" {
 		t.Errorf("%d lines are left, the last is %q", n, lines[n-1].Text)
 	}
-	ok(t, b.AppendLogs(t.Context(), account, region, "g", "s", []Line{{time.Now(), strings.Repeat("x", 30_000)}, {time.Now(), strings.Repeat("y", 30_000)}}))
+	ok(t, b.AppendLogs(t.Context(), home, "g", "s", []Line{{time.Now(), strings.Repeat("x", 30_000)}, {time.Now(), strings.Repeat("y", 30_000)}}))
 	g, err := groupAfterFlush(t, b)
 	ok(t, err)
 	if g.Bytes > 50_000 || g.Events != 1 {
@@ -608,5 +608,5 @@ func TestLogBounds(t *testing.T) {
 func groupAfterFlush(t *testing.T, b *bench) (*logGroup, error) {
 	t.Helper()
 	ok(t, b.lines.flush(t.Context()))
-	return groupNamed(t.Context(), b.store.Read(), account, region, "g")
+	return groupNamed(t.Context(), b.store.Read(), home, "g")
 }

@@ -13,7 +13,7 @@ import (
 
 // A SessionOf says whose keys Session gives out.
 type SessionOf struct {
-	Account, Region string
+	awswire.Place
 
 	// Role is the ARN of a role, whose name is in the ARN of the session. Empty, or what is
 	// no ARN of a role, means the role "handler". The keys are those of Account, whatever

@@ -28,11 +28,11 @@ func TestSession(t *testing.T) {
 		arn  string
 		last time.Duration
 	}{
-		"role":       {SessionOf{Account: "111122223333", Region: "eu-west-1", Role: "arn:aws:iam::111122223333:role/path/Runner", Name: "Acme-Test", Length: 12 * time.Hour}, "arn:aws:sts::111122223333:assumed-role/Runner/Acme-Test", 12 * time.Hour},
-		"no role":    {SessionOf{Account: "111122223333", Region: "cn-north-1", Name: "Acme::Test"}, "arn:aws-cn:sts::111122223333:assumed-role/handler/Acme--Test", time.Hour},
-		"other's":    {SessionOf{Account: "111122223333", Region: "eu-west-1", Role: "arn:aws:iam::444455556666:role/R", Name: "n"}, "arn:aws:sts::111122223333:assumed-role/R/formwork", time.Hour},
-		"no ARN":     {SessionOf{Account: "111122223333", Region: "eu-west-1", Role: "R/../x", Name: "nn"}, "arn:aws:sts::111122223333:assumed-role/handler/nn", time.Hour},
-		"a long one": {SessionOf{Account: "111122223333", Region: "eu-west-1", Name: string(make([]byte, 100))}, "arn:aws:sts::111122223333:assumed-role/handler/" + "----------------------------------------------------------------", time.Hour},
+		"role":       {SessionOf{Place: awswire.Place{Account: "111122223333", Region: "eu-west-1"}, Role: "arn:aws:iam::111122223333:role/path/Runner", Name: "Acme-Test", Length: 12 * time.Hour}, "arn:aws:sts::111122223333:assumed-role/Runner/Acme-Test", 12 * time.Hour},
+		"no role":    {SessionOf{Place: awswire.Place{Account: "111122223333", Region: "cn-north-1"}, Name: "Acme::Test"}, "arn:aws-cn:sts::111122223333:assumed-role/handler/Acme--Test", time.Hour},
+		"other's":    {SessionOf{Place: awswire.Place{Account: "111122223333", Region: "eu-west-1"}, Role: "arn:aws:iam::444455556666:role/R", Name: "n"}, "arn:aws:sts::111122223333:assumed-role/R/formwork", time.Hour},
+		"no ARN":     {SessionOf{Place: awswire.Place{Account: "111122223333", Region: "eu-west-1"}, Role: "R/../x", Name: "nn"}, "arn:aws:sts::111122223333:assumed-role/handler/nn", time.Hour},
+		"a long one": {SessionOf{Place: awswire.Place{Account: "111122223333", Region: "eu-west-1"}, Name: string(make([]byte, 100))}, "arn:aws:sts::111122223333:assumed-role/handler/" + "----------------------------------------------------------------", time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			keys, err := s.Session(t.Context(), test.of)
@@ -46,7 +46,7 @@ func TestSession(t *testing.T) {
 			if !keys.CanExpire || !keys.Expires.Equal(now.Add(test.last)) {
 				t.Errorf("the keys expire at %s", keys.Expires)
 			}
-			who, err := s.getCallerIdentity(t.Context(), awswire.Caller{Account: known.Account, AccessKeyID: keys.AccessKeyID}, &sts.GetCallerIdentityInput{})
+			who, err := s.getCallerIdentity(t.Context(), awswire.Caller{Place: awswire.Place{Account: known.Account}, AccessKeyID: keys.AccessKeyID}, &sts.GetCallerIdentityInput{})
 			if err != nil || *who.Arn != test.arn || *who.Account != test.of.Account {
 				t.Errorf("the identity is %v, %v", who, err)
 			}

@@ -30,19 +30,14 @@ const (
 	RESTJSON                 // Lambda
 )
 
-// Caller is who calls: the account and region that the request is about, and what to
+// Caller is who calls: the place that the request is about, the access key, and what to
 // call the request. A Caller is not proof of anything unless a Verifier has seen the
 // request.
 type Caller struct {
-	Account     string // 12 digits
-	Region      string // such as "eu-west-1"
+	Place
 	AccessKeyID string // "" for an anonymous request
 	RequestID   string // a UUID; answered in x-amzn-RequestId and in the body
 }
-
-// Partition is the ARN partition that the caller's region belongs to: "aws" unless the
-// region's prefix is that of another partition.
-func (c Caller) Partition() string { return PartitionOf(c.Region) }
 
 // PartitionOf is the ARN partition of a region: aws-cn for cn-*, aws-us-gov for us-gov-*,
 // aws-eusc for eusc-*, the isolated partitions for theirs, and aws for every other name.

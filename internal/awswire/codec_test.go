@@ -27,7 +27,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 )
 
-var caller = awswire.Caller{Account: "123456789012", Region: "eu-west-1", RequestID: "00000000-1111-2222-3333-444444444444"}
+var caller = awswire.Caller{Place: awswire.Place{Account: "123456789012", Region: "eu-west-1"}, RequestID: "00000000-1111-2222-3333-444444444444"}
 
 // post sends a form to a table.
 func post(table *awswire.Table, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {

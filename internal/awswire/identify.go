@@ -51,7 +51,7 @@ var (
 // The error is always an *Error: a credential that cannot be parsed, or a form that is too
 // large. Service and caller are filled in as far as they are known even then.
 func Identify(r *http.Request, d Defaults) (service string, caller Caller, err error) {
-	caller = Caller{Account: d.Account, Region: d.Region}
+	caller = Caller{Place: Place{Account: d.Account, Region: d.Region}}
 	if caller.Account == "" {
 		caller.Account = "000000000000"
 	}

@@ -22,16 +22,16 @@ func TestIdentify(t *testing.T) {
 		caller                                               awswire.Caller // without its request id; zero means the defaults
 		code                                                 string
 	}{
-		{name: "a credential scope", authorization: signed("AKIA", "eu-west-1", "cloudformation"), service: "cloudformation", caller: awswire.Caller{Account: "000000000000", Region: "eu-west-1", AccessKeyID: "AKIA"}},
-		{name: "an account as key", authorization: signed("123456789012", "cn-north-1", "s3"), service: "s3", caller: awswire.Caller{Account: "123456789012", Region: "cn-north-1", AccessKeyID: "123456789012"}},
-		{name: "a known key", authorization: signed("AKIA1", "eu-west-1", "sts"), service: "sts", caller: awswire.Caller{Account: "999988887777", Region: "eu-west-1", AccessKeyID: "AKIA1"}},
-		{name: "a service that nobody has", authorization: signed("AKIA1", "eu-west-1", "quantum"), service: "quantum", caller: awswire.Caller{Account: "999988887777", Region: "eu-west-1", AccessKeyID: "AKIA1"}},
-		{name: "the scope before the target", authorization: signed("AKIA1", "eu-west-1", "ssm"), amzTarget: "Logs_20140328.PutLogEvents", service: "ssm", caller: awswire.Caller{Account: "999988887777", Region: "eu-west-1", AccessKeyID: "AKIA1"}},
-		{name: "an id with slashes", authorization: signed("a/b", "eu-west-1", "ssm"), service: "ssm", caller: awswire.Caller{Account: "000000000000", Region: "eu-west-1", AccessKeyID: "a/b"}},
-		{name: "asymmetric", authorization: "AWS4-ECDSA-P256-SHA256 Credential=AKIA1/20261120/s3/aws4_request, SignedHeaders=host, Signature=00", service: "s3", caller: awswire.Caller{Account: "999988887777", Region: "us-east-1", AccessKeyID: "AKIA1"}},
+		{name: "a credential scope", authorization: signed("AKIA", "eu-west-1", "cloudformation"), service: "cloudformation", caller: awswire.Caller{Place: awswire.Place{Account: "000000000000", Region: "eu-west-1"}, AccessKeyID: "AKIA"}},
+		{name: "an account as key", authorization: signed("123456789012", "cn-north-1", "s3"), service: "s3", caller: awswire.Caller{Place: awswire.Place{Account: "123456789012", Region: "cn-north-1"}, AccessKeyID: "123456789012"}},
+		{name: "a known key", authorization: signed("AKIA1", "eu-west-1", "sts"), service: "sts", caller: awswire.Caller{Place: awswire.Place{Account: "999988887777", Region: "eu-west-1"}, AccessKeyID: "AKIA1"}},
+		{name: "a service that nobody has", authorization: signed("AKIA1", "eu-west-1", "quantum"), service: "quantum", caller: awswire.Caller{Place: awswire.Place{Account: "999988887777", Region: "eu-west-1"}, AccessKeyID: "AKIA1"}},
+		{name: "the scope before the target", authorization: signed("AKIA1", "eu-west-1", "ssm"), amzTarget: "Logs_20140328.PutLogEvents", service: "ssm", caller: awswire.Caller{Place: awswire.Place{Account: "999988887777", Region: "eu-west-1"}, AccessKeyID: "AKIA1"}},
+		{name: "an id with slashes", authorization: signed("a/b", "eu-west-1", "ssm"), service: "ssm", caller: awswire.Caller{Place: awswire.Place{Account: "000000000000", Region: "eu-west-1"}, AccessKeyID: "a/b"}},
+		{name: "asymmetric", authorization: "AWS4-ECDSA-P256-SHA256 Credential=AKIA1/20261120/s3/aws4_request, SignedHeaders=host, Signature=00", service: "s3", caller: awswire.Caller{Place: awswire.Place{Account: "999988887777", Region: "us-east-1"}, AccessKeyID: "AKIA1"}},
 		{name: "presigned", target: "/b/k?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIA1%2F20261120%2Feu-west-1%2Fs3%2Faws4_request&X-Amz-SignedHeaders=host&X-Amz-Signature=00", service: "s3",
-			caller: awswire.Caller{Account: "999988887777", Region: "eu-west-1", AccessKeyID: "AKIA1"}},
-		{name: "presigned, version 2", target: "/b/k?AWSAccessKeyId=123456789012&Signature=a&Expires=1", service: "s3", caller: awswire.Caller{Account: "123456789012", Region: "us-east-1", AccessKeyID: "123456789012"}},
+			caller: awswire.Caller{Place: awswire.Place{Account: "999988887777", Region: "eu-west-1"}, AccessKeyID: "AKIA1"}},
+		{name: "presigned, version 2", target: "/b/k?AWSAccessKeyId=123456789012&Signature=a&Expires=1", service: "s3", caller: awswire.Caller{Place: awswire.Place{Account: "123456789012", Region: "us-east-1"}, AccessKeyID: "123456789012"}},
 		{name: "Cloud Control", amzTarget: "CloudApiService.GetResource", service: "cloudcontrolapi"},
 		{name: "parameters", amzTarget: "AmazonSSM.GetParameter", service: "ssm"},
 		{name: "secrets", amzTarget: "secretsmanager.GetSecretValue", service: "secretsmanager"},
@@ -57,7 +57,7 @@ func TestIdentify(t *testing.T) {
 		{name: "large", authorization: "AWS4-HMAC-SHA256 " + strings.Repeat("x", 9000), service: "s3", code: "AuthorizationHeaderMalformed"},
 		{name: "a large form", method: "POST", target: "/", form: "Action=" + strings.Repeat("x", 3<<20), service: "cloudformation", code: "RequestEntityTooLarge"},
 		{name: "many signed headers", authorization: "AWS4-HMAC-SHA256 Credential=AKIA/20261120/eu-west-1/s3/aws4_request, SignedHeaders=" + strings.Repeat("a;", 200) + "b, Signature=00", service: "s3", code: "AuthorizationHeaderMalformed",
-			caller: awswire.Caller{Account: "000000000000", Region: "us-east-1"}},
+			caller: awswire.Caller{Place: awswire.Place{Account: "000000000000", Region: "us-east-1"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			method, target := "GET", "/"
@@ -83,7 +83,7 @@ func TestIdentify(t *testing.T) {
 			})
 			want := test.caller
 			if want == (awswire.Caller{}) {
-				want = awswire.Caller{Account: "000000000000", Region: "us-east-1"}
+				want = awswire.Caller{Place: awswire.Place{Account: "000000000000", Region: "us-east-1"}}
 			}
 			want.RequestID = "id"
 			if service != test.service || caller != want {
@@ -122,7 +122,7 @@ func TestPartition(t *testing.T) {
 		"eu-west-1": "aws", "": "aws", "cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov", "eusc-de-east-1": "aws-eusc",
 		"us-iso-east-1": "aws-iso", "us-isob-east-1": "aws-iso-b", "eu-isoe-west-1": "aws-iso-e", "us-isof-south-1": "aws-iso-f", "mars-1": "aws",
 	} {
-		if got := (awswire.Caller{Region: region}).Partition(); got != want {
+		if got := (awswire.Caller{Place: awswire.Place{Region: region}}).Partition(); got != want {
 			t.Errorf("%q: %s, want %s", region, got, want)
 		}
 	}

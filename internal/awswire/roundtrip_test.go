@@ -176,7 +176,7 @@ func (e *exchange) Do(r *http.Request) (*http.Response, error) {
 	e.request = r.Header.Get("X-Amz-Target") + " " + string(body)
 	r.Body = readCloser{strings.NewReader(string(body)), http.NoBody}
 	w := httptest.NewRecorder()
-	e.table.Serve(w, r, Caller{Account: "123456789012", Region: "eu-west-1", RequestID: "id"})
+	e.table.Serve(w, r, Caller{Place: Place{Account: "123456789012", Region: "eu-west-1"}, RequestID: "id"})
 	e.answer = w.Body.String()
 	return w.Result(), nil
 }

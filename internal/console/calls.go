@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -116,9 +117,9 @@ func (c *Console) callsPage(r *http.Request, p *page, v *callsView) (templ.Compo
 }
 
 // callsQuery reads which calls an address asks for.
-func callsQuery(q url.Values, place Place) handlers.InvocationQuery {
+func callsQuery(q url.Values, place awswire.Place) handlers.InvocationQuery {
 	return handlers.InvocationQuery{
-		Account: place.Account, Region: place.Region, Limit: shownCalls,
+		Place: awswire.Place{Account: place.Account, Region: place.Region}, Limit: shownCalls,
 		Search: strings.TrimSpace(bounded(q.Get("q"), maxQuery)), Action: bounded(q.Get("action"), 100), Failed: q.Get("failed") == "1",
 	}
 }
@@ -226,7 +227,7 @@ func (c *Console) showCall(_ http.ResponseWriter, r *http.Request, p *page) (tem
 	if c.config.Calls == nil {
 		return nil, missing
 	}
-	call, err := c.config.Calls.Invocation(r.Context(), p.Place.Account, p.Place.Region, r.PathValue("id"))
+	call, err := c.config.Calls.Invocation(r.Context(), p.Place, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}

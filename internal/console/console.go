@@ -51,7 +51,7 @@ type Config struct {
 	Places Places
 
 	// Default is where the pages begin. Zero is account 000000000000 in us-east-1.
-	Default Place
+	Default awswire.Place
 
 	// FormKey signs the forms of the pages. Servers that stand behind one address need the
 	// same one; nil makes one up, with which forms last until the server ends.
@@ -92,8 +92,8 @@ type Console struct {
 
 // New returns the console.
 func New(config Config) *Console {
-	if config.Default == (Place{}) {
-		config.Default = Place{Account: "000000000000", Region: "us-east-1"}
+	if config.Default == (awswire.Place{}) {
+		config.Default = awswire.Place{Account: "000000000000", Region: "us-east-1"}
 	}
 	if config.MaxStreams == 0 {
 		config.MaxStreams = 64
@@ -234,5 +234,5 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, p *page, status
 
 // caller is who asks the registry on behalf of a page.
 func (c *Console) caller(p *page) awswire.Caller {
-	return awswire.Caller{Account: p.Place.Account, Region: p.Place.Region, RequestID: p.requestID}
+	return awswire.Caller{Place: p.Place, RequestID: p.requestID}
 }

@@ -42,7 +42,7 @@ type fakeRegistry struct {
 }
 
 type fakeType struct {
-	place        Place
+	place        awswire.Place
 	kind, name   string
 	description  string
 	provisioning types.ProvisioningType
@@ -62,20 +62,20 @@ type fakeVersion struct {
 }
 
 type fakeRegistration struct {
-	place             Place
+	place             awswire.Place
 	token, kind, name string
 	version           string
 	status            types.RegistrationStatus
 	description       string
 }
 
-var home = Place{"000000000000", "us-east-1"}
+var home = awswire.Place{Account: "000000000000", Region: "us-east-1"}
 
 var then = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 
 func (f *fakeRegistry) find(caller awswire.Caller, kind, name string) *fakeType {
 	for _, t := range f.types {
-		if t.kind == kind && t.name == name && (t.publisher != "" && !t.activated || t.place == (Place{caller.Account, caller.Region})) {
+		if t.kind == kind && t.name == name && (t.publisher != "" && !t.activated || t.place == caller.Place) {
 			return t
 		}
 	}
@@ -91,7 +91,7 @@ func (f *fakeRegistry) ListTypes(_ context.Context, caller awswire.Caller, in *c
 	var all []types.TypeSummary
 	for _, t := range f.types {
 		public := t.publisher != "" && !t.activated
-		if public != (in.Visibility == types.VisibilityPublic) || !public && t.place != (Place{caller.Account, caller.Region}) {
+		if public != (in.Visibility == types.VisibilityPublic) || !public && t.place != caller.Place {
 			continue
 		}
 		if in.Type != "" && string(in.Type) != t.kind || in.DeprecatedStatus == types.DeprecatedStatusDeprecated {
@@ -202,7 +202,7 @@ func (f *fakeRegistry) ListTypeRegistrations(_ context.Context, caller awswire.C
 	defer f.mu.Unlock()
 	out := &cloudformation.ListTypeRegistrationsOutput{}
 	for _, g := range f.registrations {
-		if g.place == (Place{caller.Account, caller.Region}) && g.status == in.RegistrationStatusFilter && (in.TypeName == nil || *in.TypeName == g.name) {
+		if g.place == caller.Place && g.status == in.RegistrationStatusFilter && (in.TypeName == nil || *in.TypeName == g.name) {
 			out.RegistrationTokenList = append(out.RegistrationTokenList, g.token)
 		}
 	}
@@ -302,7 +302,7 @@ func (f *fakeRegistry) change(what func()) {
 	defer f.mu.Unlock()
 	what()
 	for channel := range f.listeners {
-		channel <- registry.Change{Account: home.Account, Region: home.Region}
+		channel <- registry.Change{Place: awswire.Place{Account: home.Account, Region: home.Region}}
 	}
 }
 
@@ -325,7 +325,7 @@ func (f *fakeLogs) write(group, text string) {
 	f.groups[group] = append(f.groups[group], LogLine{ID: fmt.Sprintf("%08d", n), Time: then.Add(time.Duration(n) * 37 * time.Millisecond), Stream: "2026/11/20/[1]", Text: text})
 }
 
-func (f *fakeLogs) LogGroups(context.Context, Place) ([]string, error) {
+func (f *fakeLogs) LogGroups(context.Context, awswire.Place) ([]string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var names []string
@@ -336,7 +336,7 @@ func (f *fakeLogs) LogGroups(context.Context, Place) ([]string, error) {
 	return names, nil
 }
 
-func (f *fakeLogs) LogLines(_ context.Context, _ Place, group, after string, limit int) ([]LogLine, error) {
+func (f *fakeLogs) LogLines(_ context.Context, _ awswire.Place, group, after string, limit int) ([]LogLine, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	lines := f.groups[group]
@@ -350,7 +350,7 @@ func (f *fakeLogs) LogLines(_ context.Context, _ Place, group, after string, lim
 	return slices.Clone(lines[i:min(len(lines), i+limit)]), nil
 }
 
-func (f *fakeLogs) StreamLines(_ context.Context, _ Place, group, stream string, since time.Time, limit int) ([]LogLine, error) {
+func (f *fakeLogs) StreamLines(_ context.Context, _ awswire.Place, group, stream string, since time.Time, limit int) ([]LogLine, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []LogLine
@@ -399,11 +399,11 @@ func (f *fakeCalls) Invocations(_ context.Context, q handlers.InvocationQuery) (
 	return out, f.fail
 }
 
-func (f *fakeCalls) Invocation(_ context.Context, account, region, id string) (*handlers.Invocation, error) {
+func (f *fakeCalls) Invocation(_ context.Context, place awswire.Place, id string) (*handlers.Invocation, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, call := range f.list {
-		if call.ID == id && call.Account == account && call.Region == region {
+		if call.ID == id && call.Account == place.Account && call.Region == place.Region {
 			return &call, f.fail
 		}
 	}
@@ -476,9 +476,9 @@ func history(log []LogLine) *fakeCalls {
 	return past
 }
 
-type fixedPlaces []Place
+type fixedPlaces []awswire.Place
 
-func (f fixedPlaces) Places(context.Context) ([]Place, error) { return f, nil }
+func (f fixedPlaces) Places(context.Context) ([]awswire.Place, error) { return f, nil }
 
 // read reads a file of the fixtures.
 func read(t testing.TB, folder, name string) string {
@@ -560,7 +560,7 @@ func newConsole(t testing.TB, f *fakeRegistry, logs Logs) *Console {
 		past = f.past
 	}
 	c := New(Config{
-		Registry: f, Logs: logs, Calls: past, Places: fixedPlaces{{"000000000000", "eu-central-1"}, {"123456789012", "us-east-1"}},
+		Registry: f, Logs: logs, Calls: past, Places: fixedPlaces{{Account: "000000000000", Region: "eu-central-1"}, {Account: "123456789012", Region: "us-east-1"}},
 		Version: "0.6.0", Now: func() time.Time { return then.Add(13 * time.Minute) }, Poll: 20 * time.Millisecond,
 	})
 	t.Cleanup(c.Close)

@@ -27,10 +27,10 @@ import (
 type page struct {
 	Title     string
 	Section   string // of the navigation: "types", "tests" …
-	Place     Place
-	Places    []Place
-	Home      Place  // the place that addresses leave out
-	Scheme    string // "http" or "https"
+	Place     awswire.Place
+	Places    []awswire.Place
+	Home      awswire.Place // the place that addresses leave out
+	Scheme    string        // "http" or "https"
 	Host      string
 	Version   string
 	Notice    string // that something was done
@@ -80,7 +80,7 @@ func (c *Console) newPage(w http.ResponseWriter, r *http.Request) (*page, error)
 		p.Places = places
 	}
 	p.Places = append(slices.Clone(p.Places), p.Place, p.Home)
-	slices.SortFunc(p.Places, func(a, b Place) int {
+	slices.SortFunc(p.Places, func(a, b awswire.Place) int {
 		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Region, b.Region))
 	})
 	p.Places = slices.Compact(p.Places)
@@ -88,7 +88,7 @@ func (c *Console) newPage(w http.ResponseWriter, r *http.Request) (*page, error)
 }
 
 // readPlace reads "account/region"; "" is the place given.
-func readPlace(text string, otherwise Place) (Place, error) {
+func readPlace(text string, otherwise awswire.Place) (awswire.Place, error) {
 	if text == "" {
 		return otherwise, nil
 	}
@@ -96,14 +96,14 @@ func readPlace(text string, otherwise Place) (Place, error) {
 	if !accountPattern.MatchString(account) || !regionPattern.MatchString(region) {
 		return otherwise, &fault{Status: http.StatusBadRequest, Title: "No such place", Message: "An account and a region are written as in 123456789012/eu-west-1."}
 	}
-	return Place{account, region}, nil
+	return awswire.Place{Account: account, Region: region}, nil
 }
 
 // link is an address within the console: a path below the prefix, with pairs of names and
 // values for the query, of which empty ones are left out. It stays in the place.
 func (p *page) link(path string, pairs ...string) string { return p.linkIn(p.Place, path, pairs...) }
 
-func (p *page) linkIn(place Place, path string, pairs ...string) string {
+func (p *page) linkIn(place awswire.Place, path string, pairs ...string) string {
 	var query []string
 	if place != p.Home {
 		query = append(query, placeField+"="+place.String())

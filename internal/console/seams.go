@@ -75,7 +75,7 @@ type Changes interface {
 // Places knows where there is something to look at.
 type Places interface {
 	// Places lists the accounts and regions that hold something, in any order.
-	Places(context.Context) ([]Place, error)
+	Places(context.Context) ([]awswire.Place, error)
 }
 
 // Calls reads what handlers were asked and answered, secrets already hidden;
@@ -85,23 +85,23 @@ type Calls interface {
 	Invocations(ctx context.Context, query handlers.InvocationQuery) ([]handlers.Invocation, error)
 
 	// Invocation is one call with all of it; nil for one that is not kept, or not any more.
-	Invocation(ctx context.Context, account, region, id string) (*handlers.Invocation, error)
+	Invocation(ctx context.Context, place awswire.Place, id string) (*handlers.Invocation, error)
 }
 
 // Logs reads what handlers wrote, secrets already hidden.
 type Logs interface {
 	// LogGroups names the log groups of a place, sorted.
-	LogGroups(ctx context.Context, place Place) ([]string, error)
+	LogGroups(ctx context.Context, place awswire.Place) ([]string, error)
 
 	// LogLines reads a group, oldest line first. With an empty after it returns the last
 	// lines, else those that follow the line whose ID is after; at most limit of either.
 	// A group that does not exist has no lines. An ID that is not known any more is as
 	// good as empty.
-	LogLines(ctx context.Context, place Place, group, after string, limit int) ([]LogLine, error)
+	LogLines(ctx context.Context, place awswire.Place, group, after string, limit int) ([]LogLine, error)
 
 	// StreamLines reads one stream of a group: its first lines since a time, at most limit
 	// of them. What does not exist has no lines.
-	StreamLines(ctx context.Context, place Place, group, stream string, since time.Time, limit int) ([]LogLine, error)
+	StreamLines(ctx context.Context, place awswire.Place, group, stream string, since time.Time, limit int) ([]LogLine, error)
 }
 
 // A LogLine is one line of a log group. Its text is of any length and any content.
@@ -111,9 +111,3 @@ type LogLine struct {
 	Stream string
 	Text   string
 }
-
-// A Place is an account in a region: what a page shows the types of.
-type Place struct{ Account, Region string }
-
-// String is the place as it stands in addresses.
-func (p Place) String() string { return p.Account + "/" + p.Region }

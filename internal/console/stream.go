@@ -113,7 +113,7 @@ func (c *Console) followChanges(w http.ResponseWriter, r *http.Request) {
 				if !open {
 					return nil
 				}
-				if change.Account != place.Account || change.Region != place.Region {
+				if change.Place != place {
 					continue
 				}
 				if err := s.send("change", "", map[string]string{"kind": string(change.Kind), "type": change.TypeName}); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -144,7 +145,7 @@ func TestFollowChanges(t *testing.T) {
 	until(t, "subscribing", func() bool { return f.subscribers() == 2 })
 	f.change(func() {
 		for channel := range f.listeners { // of another place
-			channel <- registry.Change{Account: "123456789012", Region: "eu-west-1", Kind: "HOOK", TypeName: "A::B::C"}
+			channel <- registry.Change{Place: awswire.Place{Account: "123456789012", Region: "eu-west-1"}, Kind: "HOOK", TypeName: "A::B::C"}
 		}
 	})
 	if event := l.next(); event != `event: change|data: {"kind":"","type":""}` {

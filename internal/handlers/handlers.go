@@ -15,20 +15,21 @@ import (
 	"context"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // A Spec names the handler of one version of a type.
 type Spec struct {
-	Account, Region string
-	Kind            schema.Kind
-	TypeName        string // as in the schema, not an alias
-	Version         string // "00000001"
-	Package         string // hash of the blob
-	Runtime         string // "provided.al2023", "python3.12"; empty means what the package says
-	Entrypoint      string // likewise
-	LogGroup        string // empty means that of Lambda: "/aws/lambda/" and the function's name
-	Role            string // ARN of the execution role, "" for none: whose credentials the handler has
+	awswire.Place
+	Kind       schema.Kind
+	TypeName   string // as in the schema, not an alias
+	Version    string // "00000001"
+	Package    string // hash of the blob
+	Runtime    string // "provided.al2023", "python3.12"; empty means what the package says
+	Entrypoint string // likewise
+	LogGroup   string // empty means that of Lambda: "/aws/lambda/" and the function's name
+	Role       string // ARN of the execution role, "" for none: whose credentials the handler has
 }
 
 // A LogSink takes what handlers print.
@@ -36,7 +37,7 @@ type LogSink interface {
 	// Append adds lines to the end of a log stream, making group and stream where they are
 	// not there. It is called by one goroutine at a time for a pool. Lines that it fails
 	// to take are lost.
-	Append(ctx context.Context, account, region, group, stream string, lines []Line) error
+	Append(ctx context.Context, place awswire.Place, group, stream string, lines []Line) error
 }
 
 // A Line is one line of output without its end.

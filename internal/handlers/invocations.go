@@ -12,6 +12,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -90,7 +91,7 @@ func reason(reply string) (code, message string) {
 
 // An InvocationQuery says which calls of a place are listed. What is empty asks for all.
 type InvocationQuery struct {
-	Account, Region string // always of one place
+	awswire.Place // always of one place
 
 	Kind     schema.Kind
 	TypeName string // as the schema has it, which is not the alias of an activated type
@@ -142,9 +143,9 @@ func (p *Pool) Invocations(ctx context.Context, q InvocationQuery) ([]Invocation
 }
 
 // Invocation returns one call of a place; nil for one that is not kept, or not any more.
-func (p *Pool) Invocation(ctx context.Context, account, region, id string) (*Invocation, error) {
+func (p *Pool) Invocation(ctx context.Context, place awswire.Place, id string) (*Invocation, error) {
 	var list []Invocation
-	err := p.config.Store.Read().NewSelect().Model(&list).Where("i.id = ?", id).Where("i.account = ?", account).Where("i.region = ?", region).Scan(ctx)
+	err := p.config.Store.Read().NewSelect().Model(&list).Where("i.id = ?", id).Where("i.account = ?", place.Account).Where("i.region = ?", place.Region).Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read a call of a handler: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -80,7 +81,7 @@ func TestListInvocations(t *testing.T) {
 					t.Errorf("%+v: %s, want %s", test.query, got, test.want)
 				}
 			}
-			test := handlers.InvocationQuery{Account: account, Region: region, Limit: 100}
+			test := handlers.InvocationQuery{Place: awswire.Place{Account: account, Region: region}, Limit: 100}
 			list, err := b.Invocations(t.Context(), test)
 			if err != nil {
 				t.Fatal(err)
@@ -98,7 +99,7 @@ func TestListInvocations(t *testing.T) {
 				}
 			}
 			for _, other := range []struct{ account, region, id string }{{account, region, "h"}, {"999999999999", region, "a"}, {account, region, "x"}} {
-				if i, err := b.Invocation(t.Context(), other.account, other.region, other.id); i != nil || err != nil {
+				if i, err := b.Invocation(t.Context(), awswire.Place{Account: other.account, Region: other.region}, other.id); i != nil || err != nil {
 					t.Errorf("%v: %v %v", other, i, err)
 				}
 			}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
 )
 
 const (
@@ -50,7 +52,10 @@ type logs struct {
 	finished bool
 }
 
-type streamKey struct{ account, region, group, stream string }
+type streamKey struct {
+	place         awswire.Place
+	group, stream string
+}
 
 type pendingLines struct {
 	hide  *secrets
@@ -76,7 +81,7 @@ func (l *logs) stream(spec Spec, hide *secrets, note string) func(name string) i
 		return nil
 	}
 	return func(name string) io.Writer {
-		w := &lineWriter{logs: l, hide: hide, key: streamKey{spec.Account, spec.Region, logGroup(spec), name}}
+		w := &lineWriter{logs: l, hide: hide, key: streamKey{spec.Place, logGroup(spec), name}}
 		first := "INIT_START Type: " + spec.TypeName + " Version: " + spec.Version
 		if note != "" {
 			first += " Note: " + note
@@ -182,7 +187,7 @@ func (l *logs) flush() {
 			}
 			p.lines[i].Text = clean(text)
 		}
-		if err := l.sink.Append(l.life, key.account, key.region, key.group, key.stream, p.lines); err != nil {
+		if err := l.sink.Append(l.life, key.place, key.group, key.stream, p.lines); err != nil {
 			l.logger.Warn("output of a handler is lost", "group", key.group, "stream", key.stream, "lines", len(p.lines), "error", err)
 		}
 	}

@@ -246,7 +246,7 @@ func (p *Pool) Remove(spec Spec) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for s, e := range p.entries {
-		if s.Account == spec.Account && s.Region == spec.Region && s.Kind == spec.Kind && s.TypeName == spec.TypeName &&
+		if s.Place == spec.Place && s.Kind == spec.Kind && s.TypeName == spec.TypeName &&
 			(spec.Version == "" || s.Version == spec.Version) {
 			p.drop(e)
 		}

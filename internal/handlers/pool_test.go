@@ -22,6 +22,7 @@ import (
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 	"go.uber.org/goleak"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
@@ -129,7 +130,7 @@ func (b *bench) put(t testing.TB, data []byte) handlers.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return handlers.Spec{Account: account, Region: region, Kind: schema.Resource, TypeName: typeName, Version: "00000001", Package: blob.Hash}
+	return handlers.Spec{Place: awswire.Place{Account: account, Region: region}, Kind: schema.Resource, TypeName: typeName, Version: "00000001", Package: blob.Hash}
 }
 
 func (b *bench) function(t testing.TB, spec handlers.Spec) *handlers.Function {
@@ -153,7 +154,7 @@ func (b *bench) invocations(t testing.TB, q handlers.InvocationQuery) []handlers
 		if list[i].Request != "" || list[i].Reply != "" {
 			t.Errorf("a list has the texts of %s", list[i].ID)
 		}
-		whole, err := b.Invocation(t.Context(), account, region, list[i].ID)
+		whole, err := b.Invocation(t.Context(), awswire.Place{Account: account, Region: region}, list[i].ID)
 		if err != nil || whole == nil {
 			t.Fatalf("%s of the list is not there: %v", list[i].ID, err)
 		}
@@ -185,13 +186,13 @@ type sink struct {
 	streams map[[4]string][]handlers.Line
 }
 
-func (s *sink) Append(_ context.Context, account, region, group, stream string, lines []handlers.Line) error {
+func (s *sink) Append(_ context.Context, place awswire.Place, group, stream string, lines []handlers.Line) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.streams == nil {
 		s.streams = map[[4]string][]handlers.Line{}
 	}
-	key := [4]string{account, region, group, stream}
+	key := [4]string{place.Account, place.Region, group, stream}
 	s.streams[key] = append(s.streams[key], lines...)
 	return nil
 }
@@ -384,7 +385,7 @@ func TestEnds(t *testing.T) {
 		other := spec
 		other.Version = "00000002"
 		b.Remove(other)
-		b.Remove(handlers.Spec{Account: account, Region: region, Kind: schema.Resource, TypeName: typeName})
+		b.Remove(handlers.Spec{Place: awswire.Place{Account: account, Region: region}, Kind: schema.Resource, TypeName: typeName})
 		got := <-reply
 		pid, ok := strings.CutSuffix(got, "<nil>")
 		if !ok {

@@ -49,7 +49,7 @@ func (a *activationRow) original() extensionKey {
 
 // arn is the ARN of the activated type in the account.
 func (a *activationRow) arn() schema.TypeARN {
-	return privateARN(awswire.Caller{Account: a.Account, Region: a.Region}, schema.Kind(a.Kind), a.TypeName)
+	return privateARN(awswire.Caller{Place: awswire.Place{Account: a.Account, Region: a.Region}}, schema.Kind(a.Kind), a.TypeName)
 }
 
 // findActivation returns what is activated under a name, nil if nothing is.

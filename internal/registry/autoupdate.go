@@ -71,7 +71,7 @@ func (r *Registry) updateSome(ctx context.Context, tx *store.Tx, region string, 
 		}
 		if version != nil {
 			moved = append(moved, Change{
-				Account: row.Account, Region: row.Region, Kind: schema.Kind(row.Kind), TypeName: row.TypeName, Version: versionID(version.Number), What: Activated,
+				Place: awswire.Place{Account: row.Account, Region: row.Region}, Kind: schema.Kind(row.Kind), TypeName: row.TypeName, Version: versionID(version.Number), What: Activated,
 			})
 		}
 	}
@@ -84,7 +84,7 @@ func (r *Registry) updateOne(ctx context.Context, tx *store.Tx, row *activationR
 	if version == nil {
 		return nil, nil
 	}
-	caller := awswire.Caller{Account: row.Account, Region: row.Region}
+	caller := awswire.Caller{Place: awswire.Place{Account: row.Account, Region: row.Region}}
 	missing, err := missingFor(ctx, tx, caller, version)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func TestManyActivations(t *testing.T) {
 		public := s.offer(owner, thingName, "one", "")
 		const accounts = updateBatch + 30
 		for i := range accounts {
-			caller := awswire.Caller{Account: fmt.Sprintf("%012d", i+1), Region: owner.Region}
+			caller := awswire.Caller{Place: awswire.Place{Account: fmt.Sprintf("%012d", i+1), Region: owner.Region}}
 			for _, alias := range []string{"Auto::Store::Thing", "Hand::Store::Thing"} {
 				s.activate(caller, &cloudformation.ActivateTypeInput{PublicTypeArn: &public, TypeNameAlias: &alias, AutoUpdate: aws.Bool(alias == "Auto::Store::Thing")})
 			}
@@ -52,7 +52,7 @@ func TestManyActivations(t *testing.T) {
 			}
 		}
 		// AutoUpdate catches up when it is wanted again.
-		caller := awswire.Caller{Account: "000000000001", Region: owner.Region}
+		caller := awswire.Caller{Place: awswire.Place{Account: "000000000001", Region: owner.Region}}
 		arn := s.activate(caller, &cloudformation.ActivateTypeInput{PublicTypeArn: &public, TypeNameAlias: aws.String("Hand::Store::Thing"), AutoUpdate: aws.Bool(true)})
 		if out := s.describe(caller, arn); *out.PublicVersionNumber != "1.0.1" {
 			t.Errorf("at %s", *out.PublicVersionNumber)

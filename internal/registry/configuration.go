@@ -79,7 +79,7 @@ func (r *Registry) SetTypeConfiguration(ctx context.Context, caller awswire.Call
 	if err != nil {
 		return nil, err
 	}
-	r.changes.send(Change{Account: caller.Account, Region: caller.Region, Kind: arn.Kind, TypeName: arn.TypeName, What: ConfigurationChanged})
+	r.changes.send(Change{Place: caller.Place, Kind: arn.Kind, TypeName: arn.TypeName, What: ConfigurationChanged})
 	return &cloudformation.SetTypeConfigurationOutput{ConfigurationArn: aws.String(arn.Configuration(alias))}, nil
 }
 

@@ -233,7 +233,7 @@ func TestBatchDescribeTypeConfigurationsRefusals(t *testing.T) {
 // definitions stand in the schema around it.
 func TestHookReferences(t *testing.T) {
 	const own = `{"typeName": "A::B::C", "additionalProperties": false, "properties": {"Port": {"$ref": "#/definitions/Port"}}, "definitions": {"Port": {"type": "integer", "maximum": 65535}}}`
-	v := &Version{Kind: schema.Hook, TypeName: "A::B::C", SchemaName: "A::B::C", Region: "eu-west-1", ConfigurationSchema: own}
+	v := &Version{Kind: schema.Hook, TypeName: "A::B::C", SchemaName: "A::B::C", Place: awswire.Place{Region: "eu-west-1"}, ConfigurationSchema: own}
 	configuration := func(port string) string {
 		return `{"CloudFormationConfiguration": {"HookConfiguration": {"TargetStacks": "ALL", "FailureMode": "FAIL", "Properties": {"Port": ` + port + `}}}}`
 	}

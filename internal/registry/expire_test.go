@@ -66,7 +66,7 @@ func TestExpire(t *testing.T) {
 		if v, err := g.Resolve(t.Context(), owner, schema.Module, name, ""); err != nil || v.VersionID != "00000001" {
 			t.Errorf("the version is gone: %v", err)
 		}
-		if places, err := g.Places(t.Context()); len(places) != 1 || places[0] != (Place{owner.Account, owner.Region}) || err != nil {
+		if places, err := g.Places(t.Context()); len(places) != 1 || places[0] != owner.Place || err != nil {
 			t.Errorf("places %v, %v", places, err)
 		}
 		again := register()

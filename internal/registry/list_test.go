@@ -88,7 +88,7 @@ func TestListTypes(t *testing.T) {
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.work()
 		g.fill(owner, 250, "{}")
-		stranger := awswire.Caller{Account: "210987654321", Region: owner.Region}
+		stranger := awswire.Caller{Place: awswire.Place{Account: "210987654321", Region: owner.Region}}
 		g.fill(stranger, 3, "{}")
 		g.module(owner, "Acme::Fill::T00001::MODULE")
 		g.packages.put("s3://b/h", extension(t, "localstack-testing-testhook"))
@@ -150,7 +150,7 @@ func TestNextTokens(t *testing.T) {
 	if err != nil || first.NextToken == nil {
 		t.Fatal(first, err)
 	}
-	stranger := awswire.Caller{Account: "210987654321", Region: owner.Region}
+	stranger := awswire.Caller{Place: awswire.Place{Account: "210987654321", Region: owner.Region}}
 	for what, c := range map[string]struct {
 		caller awswire.Caller
 		in     cloudformation.ListTypesInput
@@ -404,7 +404,7 @@ func TestDescribeType(t *testing.T) {
 			t.Errorf("(-want +answered):\n%s", diff)
 		}
 
-		stranger := awswire.Caller{Account: "210987654321", Region: owner.Region}
+		stranger := awswire.Caller{Place: awswire.Place{Account: "210987654321", Region: owner.Region}}
 		arn := versionARN("resource", name, 1)
 		for what, c := range map[string]struct {
 			caller        awswire.Caller
@@ -415,7 +415,7 @@ func TestDescribeType(t *testing.T) {
 			"no kind":         {owner, cloudformation.DescribeTypeInput{TypeName: aws.String(name)}, "CFNRegistryException", "Either Arn"},
 			"another kind":    {owner, cloudformation.DescribeTypeInput{TypeName: aws.String(name), Type: "HOOK"}, "TypeNotFoundException", "The type 'Acme::Test::Thing' cannot be found."},
 			"another account": {stranger, cloudformation.DescribeTypeInput{Arn: &arn}, "TypeNotFoundException", "cannot be found"},
-			"another region":  {awswire.Caller{Account: owner.Account, Region: "us-east-1"}, cloudformation.DescribeTypeInput{Arn: &arn}, "TypeNotFoundException", "cannot be found"},
+			"another region":  {awswire.Caller{Place: awswire.Place{Account: owner.Account, Region: "us-east-1"}}, cloudformation.DescribeTypeInput{Arn: &arn}, "TypeNotFoundException", "cannot be found"},
 			"another version": {owner, cloudformation.DescribeTypeInput{TypeName: aws.String(name), Type: "RESOURCE", VersionId: aws.String("00000002")}, "TypeNotFoundException", "Version '00000002'"},
 			"no version":      {owner, cloudformation.DescribeTypeInput{TypeName: aws.String(name), Type: "RESOURCE", VersionId: aws.String("latest")}, "TypeNotFoundException", "Version 'latest'"},
 			"two versions":    {owner, cloudformation.DescribeTypeInput{Arn: &arn, VersionId: aws.String("00000002")}, "CFNRegistryException", "names another version"},
@@ -441,7 +441,7 @@ func TestARNs(t *testing.T) {
 		{"us-gov-west-1", "arn:aws-us-gov:cloudformation:us-gov-west-1:123456789012:type/module/A1-B2-C3-MODULE"},
 		{"eusc-de-east-1", "arn:aws-eusc:cloudformation:eusc-de-east-1:123456789012:type/module/A1-B2-C3-MODULE"},
 	} {
-		caller := awswire.Caller{Account: owner.Account, Region: c.region}
+		caller := awswire.Caller{Place: awswire.Place{Account: owner.Account, Region: c.region}}
 		arn := privateARN(caller, schema.Module, "A1::B2::C3::MODULE")
 		if arn.String() != c.want {
 			t.Error(arn)

@@ -37,7 +37,7 @@ func (r *Registry) publishingWorkers() map[string]store.Worker {
 
 // announce tells subscribers about a type.
 func (r *Registry) announce(caller awswire.Caller, kind schema.Kind, typeName, version string, what Event) {
-	r.changes.send(Change{Account: caller.Account, Region: caller.Region, Kind: kind, TypeName: typeName, Version: version, What: what})
+	r.changes.send(Change{Place: caller.Place, Kind: kind, TypeName: typeName, Version: version, What: what})
 }
 
 // swap writes a row unless somebody else has written it since it was read, which is

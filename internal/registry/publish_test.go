@@ -62,7 +62,7 @@ func TestPublisher(t *testing.T) {
 		if len(id) != 40 || strings.Trim(id, "0123456789abcdef") != "" {
 			t.Errorf("publisher id %q", id)
 		}
-		again, err := s.RegisterPublisher(ctx, awswire.Caller{Account: owner.Account, Region: "us-east-1"}, &cloudformation.RegisterPublisherInput{
+		again, err := s.RegisterPublisher(ctx, awswire.Caller{Place: awswire.Place{Account: owner.Account, Region: "us-east-1"}}, &cloudformation.RegisterPublisherInput{
 			AcceptTermsAndConditions: aws.Bool(true), ConnectionArn: aws.String("arn:aws:codestar-connections:us-east-1:123456789012:connection/bitbucket-9"),
 		})
 		if err != nil || *again.PublisherId != id {
@@ -76,7 +76,7 @@ func TestPublisher(t *testing.T) {
 		refused(t, err, codeRegistry, "The publisher '0123456789abcdef' cannot be found.")
 
 		for account, want := range map[string]types.IdentityProvider{"111111111111": types.IdentityProviderBitbucket, "222222222222": types.IdentityProviderGitHub} {
-			caller := awswire.Caller{Account: account, Region: "eu-west-1"}
+			caller := awswire.Caller{Place: awswire.Place{Account: account, Region: "eu-west-1"}}
 			connection := "arn:aws:codeconnections:eu-west-1:" + account + ":connection/" + map[bool]string{true: "bitbucket-1", false: "aEXAMPLE"}[want == types.IdentityProviderBitbucket]
 			if _, err := s.RegisterPublisher(ctx, caller, &cloudformation.RegisterPublisherInput{AcceptTermsAndConditions: aws.Bool(true), ConnectionArn: &connection}); err != nil {
 				t.Fatal(err)

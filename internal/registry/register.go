@@ -251,7 +251,7 @@ func one(result sql.Result) error {
 // tell tells subscribers about a registration.
 func (r *Registry) tell(row *registrationRow, what Event) {
 	r.changes.send(Change{
-		Account: row.Account, Region: row.Region, Kind: schema.Kind(row.Kind), TypeName: row.TypeName,
+		Place: awswire.Place{Account: row.Account, Region: row.Region}, Kind: schema.Kind(row.Kind), TypeName: row.TypeName,
 		Version: versionID(row.Version), What: what,
 	})
 }

@@ -114,7 +114,7 @@ func (r *Registry) fetch(ctx context.Context, row *registrationRow) error {
 
 // ownerOf is the caller on whose behalf a package is fetched.
 func ownerOf(row *registrationRow) awswire.Caller {
-	return awswire.Caller{Account: row.Account, Region: row.Region, AccessKeyID: row.Caller, RequestID: row.Token}
+	return awswire.Caller{Place: awswire.Place{Account: row.Account, Region: row.Region}, AccessKeyID: row.Caller, RequestID: row.Token}
 }
 
 // validate reads the package for what is wrong with it.
@@ -299,7 +299,7 @@ func cutLines(text string) string {
 
 func functionOf(row *registrationRow, v *versionRow) FunctionSpec {
 	return FunctionSpec{
-		Account: row.Account, Region: row.Region, Kind: schema.Kind(row.Kind), TypeName: row.TypeName, Version: versionID(v.Version),
+		Place: awswire.Place{Account: row.Account, Region: row.Region}, Kind: schema.Kind(row.Kind), TypeName: row.TypeName, Version: versionID(v.Version),
 		Package: v.PackageHash, Runtime: v.Runtime, Entrypoint: v.Entrypoint, LogGroup: v.LogGroup, Role: v.ExecutionRole,
 	}
 }

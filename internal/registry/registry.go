@@ -96,15 +96,15 @@ type Functions interface {
 
 // A FunctionSpec names the handler of one version.
 type FunctionSpec struct {
-	Account, Region string
-	Kind            schema.Kind
-	TypeName        string // as in the schema, not an alias
-	Version         string // "00000001"
-	Package         string // hash of the blob
-	Runtime         string // "provided.al2023", "python3.12"
-	Entrypoint      string
-	LogGroup        string // "" for none of its own
-	Role            string // ARN of the execution role, "" for none
+	awswire.Place
+	Kind       schema.Kind
+	TypeName   string // as in the schema, not an alias
+	Version    string // "00000001"
+	Package    string // hash of the blob
+	Runtime    string // "provided.al2023", "python3.12"
+	Entrypoint string
+	LogGroup   string // "" for none of its own
+	Role       string // ARN of the execution role, "" for none
 }
 
 // References resolves dynamic references, as in {{resolve:ssm:/path/to/name:3}}.

@@ -44,7 +44,7 @@ type rig struct {
 	changed <-chan Change
 }
 
-var owner = awswire.Caller{Account: "123456789012", Region: "eu-west-1", AccessKeyID: "AKIDEXAMPLE", RequestID: "r"}
+var owner = awswire.Caller{Place: awswire.Place{Account: "123456789012", Region: "eu-west-1"}, AccessKeyID: "AKIDEXAMPLE", RequestID: "r"}
 
 // eachStore runs a test on every kind of database.
 func eachStore(t *testing.T, test func(t *testing.T, g *rig)) {

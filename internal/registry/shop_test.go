@@ -38,8 +38,8 @@ type shop struct {
 }
 
 var (
-	reader  = awswire.Caller{Account: "210987654321", Region: "eu-west-1", AccessKeyID: "AKIDOTHER", RequestID: "r"}
-	faraway = awswire.Caller{Account: "210987654321", Region: "us-east-1", AccessKeyID: "AKIDOTHER", RequestID: "r"}
+	reader  = awswire.Caller{Place: awswire.Place{Account: "210987654321", Region: "eu-west-1"}, AccessKeyID: "AKIDOTHER", RequestID: "r"}
+	faraway = awswire.Caller{Place: awswire.Place{Account: "210987654321", Region: "us-east-1"}, AccessKeyID: "AKIDOTHER", RequestID: "r"}
 )
 
 func eachShop(t *testing.T, test func(t *testing.T, s *shop)) {

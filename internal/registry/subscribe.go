@@ -4,17 +4,18 @@ import (
 	"context"
 	"sync"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // A Change tells that something about a type is different from before. It is a hint to
 // look again: what is true stands in the store.
 type Change struct {
-	Account, Region string
-	Kind            schema.Kind
-	TypeName        string
-	Version         string // "" if the change is not about one version
-	What            Event
+	awswire.Place
+	Kind     schema.Kind
+	TypeName string
+	Version  string // "" if the change is not about one version
+	What     Event
 }
 
 // An Event is what happened to a type.

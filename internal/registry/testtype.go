@@ -79,7 +79,7 @@ type testRunRow struct {
 }
 
 func (r *testRunRow) caller() awswire.Caller {
-	return awswire.Caller{Account: r.Account, Region: r.Region, AccessKeyID: r.Caller, RequestID: r.ID}
+	return awswire.Caller{Place: awswire.Place{Account: r.Account, Region: r.Region}, AccessKeyID: r.Caller, RequestID: r.ID}
 }
 
 // TestType has a version of a private type tested: the contract tests of a resource type

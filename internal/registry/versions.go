@@ -148,7 +148,7 @@ func (r *Registry) SetTypeDefaultVersion(ctx context.Context, caller awswire.Cal
 	if err != nil {
 		return nil, err
 	}
-	r.changes.send(Change{Account: caller.Account, Region: caller.Region, Kind: arn.Kind, TypeName: arn.TypeName, Version: version, What: DefaultChanged})
+	r.changes.send(Change{Place: caller.Place, Kind: arn.Kind, TypeName: arn.TypeName, Version: version, What: DefaultChanged})
 	return &cloudformation.SetTypeDefaultVersionOutput{}, nil
 }
 
@@ -170,13 +170,13 @@ func (r *Registry) updateType(ctx context.Context, tx *store.Tx, typ *typeRow) e
 // A Version is a version of a type as those who run it need it: a private one, or the one
 // that an activated public type is at.
 type Version struct {
-	Account, Region string
-	Kind            schema.Kind
-	TypeName        string // in the account: of an activated type its alias
-	SchemaName      string // in the schema; the same but for aliases
-	TypeARN         string // in the account, without a version: what configurations belong to
-	VersionID       string // "00000001"
-	PublicVersion   string // of an activated type: "1.0.0"; else ""
+	awswire.Place
+	Kind          schema.Kind
+	TypeName      string // in the account: of an activated type its alias
+	SchemaName    string // in the schema; the same but for aliases
+	TypeARN       string // in the account, without a version: what configurations belong to
+	VersionID     string // "00000001"
+	PublicVersion string // of an activated type: "1.0.0"; else ""
 
 	Schema     *schema.Schema // shared: never changed
 	SchemaText string
@@ -199,7 +199,7 @@ type Version struct {
 // Function names the handler of the version.
 func (v *Version) Function() FunctionSpec {
 	return FunctionSpec{
-		Account: v.Account, Region: v.Region, Kind: v.Kind, TypeName: v.SchemaName, Version: v.VersionID,
+		Place: v.Place, Kind: v.Kind, TypeName: v.SchemaName, Version: v.VersionID,
 		Package: v.Package, Runtime: v.Runtime, Entrypoint: v.Entrypoint, LogGroup: v.LogGroup, Role: v.ExecutionRole,
 	}
 }
@@ -231,7 +231,7 @@ func (r *Registry) versionOf(caller awswire.Caller, typ *typeRow, v *versionRow)
 		return nil, fmt.Errorf("%s version %s: %w", typ.TypeName, versionID(v.Version), err)
 	}
 	return &Version{
-		Account: typ.Account, Region: typ.Region, Kind: kind, TypeName: typ.TypeName, SchemaName: typ.TypeName,
+		Place: awswire.Place{Account: typ.Account, Region: typ.Region}, Kind: kind, TypeName: typ.TypeName, SchemaName: typ.TypeName,
 		TypeARN: privateARN(caller, kind, typ.TypeName).String(), VersionID: versionID(v.Version),
 		Schema: s, SchemaText: v.Schema, ProvisioningType: types.ProvisioningType(v.ProvisioningType),
 		ExecutionRole: v.ExecutionRole, LogGroup: v.LogGroup, LogRole: v.LogRole,
@@ -286,7 +286,7 @@ func (r *Registry) resolveActivated(ctx context.Context, caller awswire.Caller, 
 		return nil, fmt.Errorf("%s version %s: %w", typeName, at.public(), err)
 	}
 	return &Version{
-		Account: caller.Account, Region: caller.Region, Kind: kind, TypeName: typeName, SchemaName: at.TypeName,
+		Place: caller.Place, Kind: kind, TypeName: typeName, SchemaName: at.TypeName,
 		TypeARN: privateARN(caller, kind, typeName).String(), VersionID: versionID(at.Number), PublicVersion: at.public().String(),
 		Schema: s, SchemaText: at.Schema, ProvisioningType: types.ProvisioningType(at.ProvisioningType),
 		ExecutionRole: activation.ExecutionRole, LogGroup: activation.LogGroup, LogRole: activation.LogRole,
