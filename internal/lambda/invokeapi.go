@@ -27,8 +27,8 @@ type Invoker interface {
 // A Handler offers functions under the Lambda Invoke API:
 // POST /2015-03-31/functions/{name}/invocations, where name may also be a
 // partial or full ARN. Requests need no signature; one that is there is not
-// looked at. Every qualifier stands for the one code there is, but for what
-// Lookup finds.
+// looked at. Every qualifier stands for the one code there is, except for what
+// the Lookup of Serve finds.
 //
 // An invocation goes on when its caller hangs up, as at AWS, bounded by the
 // limits of the function. The id of a request that is answered before it reaches
@@ -37,12 +37,6 @@ type Invoker interface {
 type Handler struct {
 	// Functions are the functions by name. Do not change them while serving.
 	Functions map[string]Invoker
-
-	// Lookup, if not nil, is asked for names that Functions does not have. qualifier is ""
-	// if the request has none; ctx is that of the request. A nil Invoker without an error
-	// means that there is no such function; of an error, the caller learns what a
-	// *RefusedError or a *RuntimeError says, and otherwise that the service failed.
-	Lookup func(ctx context.Context, name, qualifier string) (Invoker, error)
 
 	// Region and AccountID appear in messages. Empty means DefaultRegion and
 	// DefaultAccountID.
@@ -64,14 +58,24 @@ type Handler struct {
 
 var invokePath = regexp.MustCompile(`^/2015-03-31/functions/([^/]+)/invocations/?$`)
 
-// ServeHTTP answers a call of the Invoke API.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// A Lookup finds functions. qualifier is "" if the request has none; ctx is that of the
+// request. A nil Invoker without an error means that there is no such function; of an
+// error, the caller learns what a *RefusedError or a *RuntimeError says, and otherwise that
+// the service failed.
+type Lookup func(ctx context.Context, name, qualifier string) (Invoker, error)
+
+// ServeHTTP answers a call of the Invoke API from Functions.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.Serve(w, r, nil) }
+
+// Serve answers a call of the Invoke API. lookup, if not nil, finds the functions that
+// Functions does not have, on behalf of whoever sent this request.
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, lookup Lookup) {
 	match := invokePath.FindStringSubmatch(r.URL.Path)
 	if match == nil || r.Method != http.MethodPost {
 		apiError{http.StatusNotFound, "UnknownOperationException", "this address offers POST /2015-03-31/functions/{name}/invocations only"}.write(w)
 		return
 	}
-	invocation, failure := h.read(w, r, match[1])
+	invocation, failure := h.read(w, r, match[1], lookup)
 	if failure != nil {
 		failure.write(w)
 		return
@@ -96,7 +100,7 @@ type call struct {
 }
 
 // read checks a request in the order in which AWS does.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request, reference string) (call, *apiError) {
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, reference string, lookup Lookup) (call, *apiError) {
 	name, qualifier, ok := splitReference(reference)
 	if q := r.URL.Query().Get("Qualifier"); q != "" {
 		if qualifier != "" && q != qualifier {
@@ -110,8 +114,8 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, reference string)
 			fmt.Sprintf("%q with qualifier %q is no name, partial ARN or ARN of a function", reference, qualifier)}
 	}
 	c := call{name: name, target: h.Functions[name], kind: r.Header.Get("X-Amz-Invocation-Type")}
-	if c.target == nil && h.Lookup != nil {
-		target, err := h.Lookup(r.Context(), name, qualifier)
+	if c.target == nil && lookup != nil {
+		target, err := lookup(r.Context(), name, qualifier)
 		if err != nil {
 			refusal := h.refusal(w, name, err)
 			return c, &refusal

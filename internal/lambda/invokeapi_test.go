@@ -142,17 +142,15 @@ func TestHandlerKeepsItsFailures(t *testing.T) {
 		{name: "a runtime", target: fail(&lambda.RuntimeError{Runtime: "java21"}), status: 400, says: "java21"},
 	} {
 		var log bytes.Buffer
-		handler := &lambda.Handler{
-			Logger: slog.New(slog.NewTextHandler(&log, nil)),
-			Lookup: func(context.Context, string, string) (lambda.Invoker, error) { return test.target, test.found },
-		}
+		handler := &lambda.Handler{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		lookup := func(context.Context, string, string) (lambda.Invoker, error) { return test.target, test.found }
 		for _, given := range []string{"", "id-of-the-server"} {
 			log.Reset()
 			w := httptest.NewRecorder()
 			if given != "" {
 				w.Header().Set("X-Amzn-Requestid", given)
 			}
-			handler.ServeHTTP(w, httptest.NewRequest("POST", "http://127.0.0.1:3001/2015-03-31/functions/F/invocations", strings.NewReader("{}")))
+			handler.Serve(w, httptest.NewRequest("POST", "http://127.0.0.1:3001/2015-03-31/functions/F/invocations", strings.NewReader("{}")), lookup)
 			body := w.Body.String()
 			if w.Code != test.status || !strings.Contains(body, test.says) || strings.Contains(body, "/data") {
 				t.Errorf("%s: %d %s, want %d %q", test.name, w.Code, body, test.status, test.says)
@@ -398,12 +396,11 @@ func rawStatus(t *testing.T, address, request string) int {
 
 // TestHandlerLookup finds functions by asking, with the caller's request at hand.
 func TestHandlerLookup(t *testing.T) {
-	type key struct{}
 	asked := ""
-	handler := &lambda.Handler{
-		Functions: map[string]lambda.Invoker{"Fixed": stub(echo)},
-		Lookup: func(ctx context.Context, name, qualifier string) (lambda.Invoker, error) {
-			asked = fmt.Sprint(ctx.Value(key{}), " ", name, " ", qualifier)
+	handler := &lambda.Handler{Functions: map[string]lambda.Invoker{"Fixed": stub(echo)}}
+	lookupFor := func(caller string) lambda.Lookup {
+		return func(_ context.Context, name, qualifier string) (lambda.Invoker, error) {
+			asked = fmt.Sprint(caller, " ", name, " ", qualifier)
 			switch name {
 			case "Gone":
 				return nil, nil
@@ -415,7 +412,7 @@ func TestHandlerLookup(t *testing.T) {
 				return nil, &lambda.RuntimeError{Runtime: "java17", Reason: "is not run here"}
 			}
 			return stub(echo), nil
-		},
+		}
 	}
 	for _, test := range []struct {
 		path   string
@@ -434,7 +431,7 @@ func TestHandlerLookup(t *testing.T) {
 		asked = ""
 		r := httptest.NewRequest("POST", "/2015-03-31/functions/"+test.path, strings.NewReader("1"))
 		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), key{}, "caller")))
+		handler.Serve(w, r, lookupFor("caller"))
 		if w.Code != test.status || w.Header().Get("X-Amzn-Errortype") != test.code || asked != test.asked {
 			t.Errorf("%s: %d %s, asked %q", test.path, w.Code, w.Header().Get("X-Amzn-Errortype"), asked)
 		}

@@ -7,13 +7,11 @@ import (
 	"github.com/formwork-dev/formwork/internal/lambda"
 )
 
-// callerKey is where the context of an invocation has its awswire.Caller.
-type callerKey struct{}
-
-// lookup finds the function of an invocation for the account and region of its caller.
-func (s *Server) lookup(ctx context.Context, name, qualifier string) (lambda.Invoker, error) {
-	caller, _ := ctx.Value(callerKey{}).(awswire.Caller)
-	return s.config.Functions(ctx, caller, name, qualifier)
+// functionsOf finds the functions of the account and region of a caller.
+func (s *Server) functionsOf(caller awswire.Caller) lambda.Lookup {
+	return func(ctx context.Context, name, qualifier string) (lambda.Invoker, error) {
+		return s.config.Functions(ctx, caller, name, qualifier)
+	}
 }
 
 // Wait returns when the asynchronous invocations under way are done, or ctx ends.

@@ -117,7 +117,7 @@ func New(config Config) *Server {
 		tracer:  config.Tracer.Tracer("github.com/formwork-dev/formwork/internal/server"),
 		tables:  map[string]*awswire.Table{},
 	}
-	s.lambda = &lambda.Handler{Lookup: s.lookup, Region: config.Region, AccountID: config.Account, Logger: config.Logger}
+	s.lambda = &lambda.Handler{Region: config.Region, AccountID: config.Account, Logger: config.Logger}
 	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry, config.Readers), cloudControl()) {
 		table.Logger = config.Logger
 		s.tables[table.Service] = table
@@ -212,7 +212,7 @@ func (s *Server) api(w *answer, r *http.Request, id string) {
 	case service == "lambda":
 		operation = "Invoke"
 		w.Header().Set("X-Amzn-Requestid", id)
-		s.lambda.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
+		s.lambda.Serve(w, r, s.functionsOf(caller))
 		code = w.Header().Get("X-Amzn-Errortype")
 	default:
 		code = "UnknownService"
