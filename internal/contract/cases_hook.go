@@ -27,12 +27,6 @@ type HookTarget struct {
 	Schema *schema.Schema // nil if none is known, which is enough where there are inputs
 }
 
-// Targets without a schema: they are no resource types.
-const (
-	stackTarget     = "STACK"
-	changeSetTarget = "CHANGE_SET"
-)
-
 // hookCases are the tests of hooks in the order in which the official suite runs them.
 var hookCases = slices.Concat(
 	hookCasesOf(invoke.CreatePreProvision, "create"),
@@ -63,7 +57,7 @@ func hookCasesOf(point invoke.Action, word string) []Case {
 
 func skipUnlessWildcards(s *schema.Schema, point invoke.Action) string {
 	h := s.Handler(point.Handler())
-	if h != nil && slices.ContainsFunc(h.TargetNames, func(name string) bool { return strings.ContainsAny(name, "*?") }) {
+	if h != nil && slices.ContainsFunc(h.TargetNames, schema.HasWildcard) {
 		return ""
 	}
 	return "No wildcard hook targets. Skipping test."
@@ -96,7 +90,7 @@ func hookFails(ctx context.Context, r *run, point invoke.Action) error {
 		return err
 	}
 	for _, target := range targets {
-		if target.Name == stackTarget || target.Name == changeSetTarget {
+		if target.Name == schema.StackTarget || target.Name == schema.ChangeSetTarget {
 			continue // shown without a model, there is nothing to refuse about them
 		}
 		model, err := r.hookModel(point, target, true)
@@ -155,18 +149,18 @@ func (r *run) hookTargets(point invoke.Action) ([]HookTarget, error) {
 	h := r.cfg.Schema.Handler(point.Handler())
 	var out []HookTarget
 	for _, pattern := range h.TargetNames {
-		if pattern == stackTarget || pattern == changeSetTarget {
+		if pattern == schema.StackTarget || pattern == schema.ChangeSetTarget {
 			out = append(out, HookTarget{Name: pattern})
 			continue
 		}
 		found := false
 		for _, target := range r.cfg.HookTargets {
-			if matchesTarget(pattern, target.Name) {
+			if schema.MatchTarget(pattern, target.Name) {
 				found = true
 				out = append(out, target)
 			}
 		}
-		if !found && strings.ContainsAny(pattern, "*?") {
+		if !found && schema.HasWildcard(pattern) {
 			return nil, fmt.Errorf("no type is known that the target name %s stands for: put the schema of one into target-schemas/", pattern)
 		}
 		if !found {
@@ -175,21 +169,6 @@ func (r *run) hookTargets(point invoke.Action) ([]HookTarget, error) {
 	}
 	slices.SortFunc(out, func(a, b HookTarget) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(out, func(a, b HookTarget) bool { return a.Name == b.Name }), nil
-}
-
-// matchesTarget compares a type name with a target name, in which * stands for any text
-// and ? for one character.
-func matchesTarget(pattern, name string) bool {
-	if pattern == "" || name == "" {
-		return pattern == name || pattern != "" && strings.Trim(pattern, "*") == ""
-	}
-	switch pattern[0] {
-	case '*':
-		return matchesTarget(pattern[1:], name) || matchesTarget(pattern, name[1:])
-	case '?':
-		return matchesTarget(pattern[1:], name[1:])
-	}
-	return pattern[0] == name[0] && matchesTarget(pattern[1:], name[1:])
 }
 
 // hookKinds are the parts of the names of input files by invocation points.
@@ -201,7 +180,7 @@ var hookKinds = map[invoke.Action]string{
 // the target with the overrides applied. What does not comply with a hook cannot be made up:
 // it stands in an input or an override.
 func (r *run) hookModel(point invoke.Action, target HookTarget, invalid bool) (map[string]any, error) {
-	if target.Name == stackTarget || target.Name == changeSetTarget {
+	if target.Name == schema.StackTarget || target.Name == schema.ChangeSetTarget {
 		return map[string]any{}, nil
 	}
 	kind := hookKinds[point]
@@ -272,7 +251,7 @@ func (r *run) generateTarget(point invoke.Action, target HookTarget) (map[string
 // operateHook lets the hook judge a target.
 func (r *run) operateHook(ctx context.Context, point invoke.Action, target string, model map[string]any) (*invoke.Event, error) {
 	kind := "RESOURCE"
-	if target == stackTarget || target == changeSetTarget {
+	if target == schema.StackTarget || target == schema.ChangeSetTarget {
 		kind = target
 	}
 	return r.operate(ctx, invoke.Request{Action: point, Target: invoke.Target{Name: target, Type: kind, Model: model}})

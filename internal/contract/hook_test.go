@@ -196,19 +196,3 @@ func TestHookInputProblems(t *testing.T) {
 		}
 	}
 }
-
-func TestTargetNames(t *testing.T) {
-	for pattern, want := range map[string]string{
-		"A::*": "A::B::C A::B::D", "*": "A::B::C A::B::D B::B::C", "A::B::?": "A::B::C A::B::D", "A::B::C": "A::B::C", "*::C": "A::B::C B::B::C", "A::B": "", "*x": "", "": "",
-	} {
-		var got []string
-		for _, name := range []string{"A::B::C", "A::B::D", "B::B::C"} {
-			if matchesTarget(pattern, name) {
-				got = append(got, name)
-			}
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%q: %v, want %s", pattern, got, want)
-		}
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,12 +44,12 @@ func named(s *schema.Schema, known map[string]*Target) (targets []Target, missin
 	wanted := map[string]bool{}
 	for _, h := range s.Handlers {
 		for _, pattern := range h.TargetNames {
-			if pattern == "STACK" || pattern == "CHANGE_SET" {
+			if pattern == schema.StackTarget || pattern == schema.ChangeSetTarget {
 				continue
 			}
 			found := false
 			for name := range known {
-				if matchTarget(pattern, name) {
+				if schema.MatchTarget(pattern, name) {
 					found, wanted[name] = true, true
 				}
 			}
@@ -177,13 +176,6 @@ func (p *Project) readTargetInfo(known map[string]*Target, data []byte) diag.Lis
 		t.Schema = s
 	}
 	return nil
-}
-
-// matchTarget tells whether a target name, in which * stands for any text and ? for one
-// character, matches a type name.
-func matchTarget(pattern, name string) bool {
-	ok, err := path.Match(pattern, name)
-	return ok && err == nil
 }
 
 // packTargets adds what the registry wants to know of a hook's targets.
