@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 func newPackage(c *app) *cobra.Command {
+	var noBuild bool
 	cmd := &cobra.Command{
 		Use:   "package",
 		Short: "Pack the project into the archive that the registry takes",
@@ -19,16 +21,28 @@ func newPackage(c *app) *cobra.Command {
 settings, the inputs of contract tests and the built handlers. It is the same as
 cfn submit --dry-run.
 
+The handlers of a Go project are built first if bin/bootstrap is missing or older than its sources.
+A program that is older than its sources and cannot be rebuilt is refused. With --no-build it is
+packed as it is.
+
 The archive is reproducible: the same files give the same bytes. It appears whole or not at all.`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.pack(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.pack(cmd.Context(), noBuild) },
 	}
+	noBuildFlag(cmd.Flags(), &noBuild)
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
 
-// archive checks the project and packs it. The schema is nil for modules.
-func (c *app) archive(ctx context.Context) (*project.Project, *schema.Schema, *project.Archive, error) {
+// noBuildFlag adds the option of the commands that pack a project.
+func noBuildFlag(flags *pflag.FlagSet, noBuild *bool) {
+	flags.BoolVar(noBuild, "no-build", false, "pack the built handlers as they are, even if a source is newer")
+	annotate(flags, addition, "no-build")
+}
+
+// archive checks the project, builds its handlers if they are out of date, and packs it.
+// The schema is nil for modules.
+func (c *app) archive(ctx context.Context, noBuild bool) (*project.Project, *schema.Schema, *project.Archive, error) {
 	p, s, err := c.loadProject(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -43,6 +57,9 @@ func (c *app) archive(ctx context.Context) (*project.Project, *schema.Schema, *p
 			return nil, nil, nil, err
 		}
 		config.Fragment = f
+	}
+	if err := c.buildForLambda(ctx, p, noBuild); err != nil {
+		return nil, nil, nil, err
 	}
 	done := c.progress("Packing %s", p.TypeName)
 	archive, err := p.Archive(ctx, config)
@@ -59,8 +76,8 @@ func (c *app) archive(ctx context.Context) (*project.Project, *schema.Schema, *p
 }
 
 // pack writes the archive of the project into the working folder.
-func (c *app) pack(ctx context.Context) error {
-	p, _, archive, err := c.archive(ctx)
+func (c *app) pack(ctx context.Context, noBuild bool) error {
+	p, _, archive, err := c.archive(ctx, noBuild)
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	neturl "net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -220,114 +218,6 @@ func (o *handlerOptions) config(ctx context.Context, c *app, p *project.Project,
 	return config, nil
 }
 
-// build makes sure that the program of the handlers is there and returns its path. A Go
-// project is built if the program is missing or older than a source; the command is shown.
-func (o *handlerOptions) build(ctx context.Context, c *app, p *project.Project) (string, error) {
-	name := o.program(p)
-	path := p.Path(name)
-	program, err := os.Stat(path)
-	missing := errors.Is(err, fs.ErrNotExist)
-	if err != nil && !missing {
-		return "", fmt.Errorf("find the handlers: %w", err)
-	}
-	command := buildCommand(name, o.debug)
-	buildable := p.Language == "go" && exists(p.Path("go.mod")) && exists(p.Path("cmd/main.go"))
-	if buildable && !o.noBuild && (missing || newerSource(p.Dir, program.ModTime())) {
-		if _, err := exec.LookPath("go"); err == nil {
-			return path, c.runBuild(ctx, p, command)
-		}
-		if !missing {
-			fmt.Fprintf(c.Stderr, "warning: %s is older than its sources, and there is no Go to build it\n", p.Name(name))
-		}
-	}
-	if !missing {
-		return path, nil
-	}
-	hint := "build the handlers: they are expected there as an executable for AWS Lambda's runtime " + p.Runtime
-	if p.Language == "go" {
-		hint = "build it with: make, or: " + strings.Join(command, " ")
-	}
-	if buildable && o.noBuild {
-		hint += ", or leave --no-build out"
-	}
-	return "", withHint(fmt.Errorf("the handlers are not built: there is no %s", p.Name(name)), "%s", hint)
-}
-
-// program is the name of what runs the handlers. What Lambda runs cannot be run on every
-// machine; others get a program of their own beside it, which archives leave out.
-func (o *handlerOptions) program(p *project.Project) string {
-	file := "bootstrap"
-	if !strings.HasPrefix(p.Runtime, "provided") && p.Entrypoint != "" {
-		file = p.Entrypoint // the retired runtime go1.x
-	}
-	switch {
-	case o.debug && p.Language == "go":
-		return "bin/debug/" + file
-	case p.Language == "go" && (runtime.GOOS != "linux" || runtime.GOARCH != "amd64"):
-		return "bin/local/" + file
-	}
-	return "bin/" + file
-}
-
-func buildCommand(program string, debug bool) []string {
-	if debug {
-		return []string{"go", "build", "-gcflags=./...=-N -l", "-tags=lambda.norpc", "-o", program, "./cmd"}
-	}
-	return []string{"go", "build", "-trimpath", "-ldflags=-s -w", "-tags=lambda.norpc", "-o", program, "./cmd"}
-}
-
-// runBuild runs a build command in the folder of the project.
-func (c *app) runBuild(ctx context.Context, p *project.Project, command []string) error {
-	fmt.Fprintf(c.Stderr, "%s\n", strings.Join(command, " "))
-	done := c.progress("Building the handlers")
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Dir = p.Dir
-	cmd.Env = append(slices.Clone(c.Environ), "CGO_ENABLED=0")
-	output, err := cmd.CombinedOutput()
-	done()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		err = &downstreamError{fmt.Errorf("the handlers do not build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
-		if c.home() == "" {
-			return withHint(err, "the environment names no home folder, where Go keeps what it has built: set HOME, or set GOCACHE and GOPATH to folders of yours")
-		}
-		return err
-	}
-	return nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-// newerSource tells whether a file that goes into a Go program was changed after a time.
-func newerSource(dir string, built time.Time) bool {
-	newer := errors.New("newer")
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // what cannot be read cannot be built either; go says it better
-		}
-		name := entry.Name()
-		if entry.IsDir() {
-			if path != dir && notSource(name) {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		inside, _ := filepath.Rel(dir, path)
-		source := strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") || name == "go.mod" || name == "go.sum" ||
-			strings.ContainsRune(inside, filepath.Separator) && strings.HasSuffix(name, ".json") // may be embedded
-		if info, err := entry.Info(); source && err == nil && info.ModTime().After(built) {
-			return newer
-		}
-		return nil
-	})
-	return errors.Is(err, newer)
-}
-
 // startLambda serves the functions until ctx ends.
 func (c *app) startLambda(ctx context.Context, p *project.Project, o *handlerOptions, config lambda.ServerConfig, watch bool) error {
 	if !project.KnownLanguage(p.Language) {
@@ -396,37 +286,6 @@ func (c *app) watch(ctx context.Context, p *project.Project, o *handlerOptions, 
 			fmt.Fprintf(c.Stderr, "%s changed; built in %s\n", strings.Join(b.Changed, ", "), b.Duration.Round(time.Millisecond))
 		},
 	})
-}
-
-// sourceDirs are the folders of a Go project whose files go into its program. The folder
-// of the project itself is none: logs and outputs land there.
-func sourceDirs(dir string) []string {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return []string{"cmd"}
-	}
-	var dirs []string
-	for _, entry := range entries {
-		if !entry.IsDir() || notSource(entry.Name()) {
-			continue
-		}
-		found := errors.New("found")
-		err := filepath.WalkDir(filepath.Join(dir, entry.Name()), func(path string, entry fs.DirEntry, err error) error {
-			if err == nil && strings.HasSuffix(path, ".go") {
-				return found
-			}
-			return nil
-		})
-		if errors.Is(err, found) {
-			dirs = append(dirs, entry.Name())
-		}
-	}
-	return dirs
-}
-
-// notSource tells whether a folder holds nothing that goes into a program.
-func notSource(name string) bool {
-	return strings.HasPrefix(name, ".") || slices.Contains([]string{"bin", "docs", "inputs", "example_inputs", "node_modules", "testdata"}, name)
 }
 
 // logged is a function whose log comes with each reply.

@@ -33,7 +33,7 @@ type submitOptions struct {
 // packageOptions say what is registered, and where; cfn publish has them, too.
 type packageOptions struct {
 	role, archive, bucket, regions string
-	noRole                         bool
+	noRole, noBuild                bool
 	timeout                        time.Duration
 }
 
@@ -55,7 +55,8 @@ touched.
 At "cfn serve" on this machine neither stacks nor roles nor credentials are needed. It is what is
 meant while AWS_ENDPOINT_URL names it; eval "$(cfn env)" sets that.
 
---package registers an archive as it is, and builds nothing. With --regions, each region is
+The handlers of a Go project are built first if bin/bootstrap is missing or older than its sources;
+--no-build packs them as they are. --package registers an existing archive and builds nothing. With --regions, each region is
 registered in for itself, at the same time; a failure in one leaves the others alone.
 
 Exit code: 0 if everything was registered; 1 if the project or the configuration is at fault; 2 if
@@ -70,7 +71,7 @@ a service refused something, a registration failed, or the time was up.`,
 				return err
 			}
 			if opts.dryRun && opts.archive == "" {
-				return c.pack(cmd.Context())
+				return c.pack(cmd.Context(), opts.noBuild)
 			}
 			return c.submit(cmd.Context(), opts)
 		},
@@ -96,6 +97,7 @@ func (o *packageOptions) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.bucket, "s3-bucket", "", "upload to the bucket `NAME`, instead of that of the managed upload stack")
 	flags.DurationVar(&o.timeout, "timeout", submit.DefaultTimeout, "give up waiting after the time `DURATION`, such as 90s or 2h")
 	flags.StringVar(&o.regions, "regions", "", "register in each of the regions `A,B,…`")
+	noBuildFlag(flags, &o.noBuild)
 	annotate(flags, addition, "package", "s3-bucket", "timeout", "regions")
 }
 
@@ -198,7 +200,7 @@ func (o *packageOptions) extension(ctx context.Context, c *app) (q *submit.Reque
 		}
 		return q, noRole, nil
 	}
-	p, s, archive, err := c.archive(ctx)
+	p, s, archive, err := c.archive(ctx, o.noBuild)
 	if err != nil {
 		return nil, nil, err
 	}

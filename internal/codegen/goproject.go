@@ -39,6 +39,12 @@ type frameHandler struct {
 	Targets string
 }
 
+// BuildFlags are the flags of "go build" for handlers, in the generated Makefile and in
+// cfn alike: with the same flags, Go finds what it has compiled before.
+func BuildFlags() []string {
+	return []string{"-trimpath", "-ldflags=-s -w", "-tags=lambda.norpc"}
+}
+
 // goProject writes a project for the SDK of this repository.
 func goProject(in Input) ([]File, error) {
 	kind := "resource"

@@ -161,14 +161,19 @@ func (p *Project) packHandlers(a *archiver) error {
 	return nil
 }
 
+// Program is the file that Lambda runs, slash-separated, seen from the project.
+func (p *Project) Program() string {
+	if p.Entrypoint != "" && !strings.HasPrefix(p.Runtime, "provided") {
+		return "bin/" + p.Entrypoint // the retired runtime go1.x
+	}
+	return "bin/bootstrap"
+}
+
 // CheckBuilt looks whether bin/ holds a program that Lambda can run. The error is a
 // *[BuildError], or that of the file system.
 func (p *Project) CheckBuilt() error {
-	const build = `build it with "make" or with: GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -tags lambda.norpc -o `
-	name := "bin/bootstrap"
-	if p.Entrypoint != "" && !strings.HasPrefix(p.Runtime, "provided") {
-		name = "bin/" + p.Entrypoint // the retired runtime go1.x
-	}
+	const build = `build it with "make" or with: GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -o `
+	name := p.Program()
 	file, err := os.Open(p.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return &BuildError{fmt.Sprintf("the handlers are not built: there is no %s", p.Name(name)), build + name + " ./cmd"}

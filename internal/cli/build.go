@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/codegen"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// build makes sure that the program of the handlers is there and returns its path. A Go
+// project is built if the program is missing or older than a source; the command is shown.
+func (o *handlerOptions) build(ctx context.Context, c *app, p *project.Project) (string, error) {
+	name := o.program(p)
+	path := p.Path(name)
+	state, err := c.buildState(p, name)
+	if err != nil {
+		return "", err
+	}
+	command := buildCommand(name, o.debug)
+	if state.due() && state.buildable() && !o.noBuild {
+		return path, c.runBuild(ctx, p, command)
+	}
+	if !state.missing {
+		if state.newer != "" && !o.noBuild {
+			c.notef("warning: %s is older than %s and was not rebuilt: %s\n", p.Name(name), p.Name(state.newer), state.obstacle)
+		}
+		return path, nil
+	}
+	hint := "build the handlers: they are expected there as an executable for AWS Lambda's runtime " + p.Runtime
+	if p.Language == "go" {
+		hint = "build it with: make, or: " + strings.Join(command, " ")
+	}
+	if state.buildable() && o.noBuild {
+		hint += ", or leave out --no-build"
+	}
+	return "", withHint(fmt.Errorf("the handlers are not built: there is no %s", p.Name(name)), "%s", hint)
+}
+
+// buildForLambda makes sure that the program that is packed is not older than its
+// sources. It builds the program for Lambda's platform if that is needed and possible,
+// and refuses a program that is out of date. With noBuild it only warns.
+func (c *app) buildForLambda(ctx context.Context, p *project.Project, noBuild bool) error {
+	if p.Kind == schema.Module || p.Language != "go" {
+		return nil // nothing to build, or refused later
+	}
+	name := p.Program()
+	state, err := c.buildState(p, name)
+	if err != nil || !state.due() {
+		return err
+	}
+	switch {
+	case noBuild && state.newer != "":
+		c.notef("warning: %s is older than %s; packing it as it is\n", p.Name(name), p.Name(state.newer))
+	case noBuild, state.missing && !state.buildable():
+		// The packer reports that it is missing.
+	case state.buildable():
+		return c.runBuild(ctx, p, buildCommand(name, false), "GOOS=linux", "GOARCH=amd64")
+	default:
+		return withHint(fmt.Errorf("%s is older than %s and cannot be rebuilt: %s", p.Name(name), p.Name(state.newer), state.obstacle),
+			"build it yourself, or pass --no-build to pack it as it is")
+	}
+	return nil
+}
+
+// A buildState says whether a project's program has to be built, and whether it can be.
+type buildState struct {
+	missing  bool
+	newer    string // a source that is newer than the program, slash-separated; "" if none is
+	obstacle string // why it cannot be built; "" if it can be
+}
+
+func (s *buildState) due() bool       { return s.missing || s.newer != "" }
+func (s *buildState) buildable() bool { return s.obstacle == "" }
+
+// buildState compares a program with its sources.
+func (c *app) buildState(p *project.Project, name string) (state buildState, err error) {
+	info, err := os.Stat(p.Path(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		state.missing = true
+	case err != nil:
+		return state, fmt.Errorf("find the handlers: %w", err)
+	default:
+		state.newer = newerSource(p.Dir, info.ModTime())
+	}
+	switch _, err := exec.LookPath("go"); {
+	case p.Language != "go":
+		state.obstacle = "cfn builds only projects in Go"
+	case !exists(p.Path("go.mod")) || !exists(p.Path("cmd/main.go")):
+		state.obstacle = "the project has no go.mod or no cmd/main.go"
+	case err != nil:
+		state.obstacle = "Go is not installed"
+	}
+	return state, nil
+}
+
+// program is the name of what runs the handlers. What Lambda runs cannot be run on every
+// machine; others get a program of their own beside it, which archives leave out.
+func (o *handlerOptions) program(p *project.Project) string {
+	file := path.Base(p.Program())
+	switch {
+	case o.debug && p.Language == "go":
+		return "bin/debug/" + file
+	case p.Language == "go" && (runtime.GOOS != "linux" || runtime.GOARCH != "amd64"):
+		return "bin/local/" + file
+	}
+	return "bin/" + file
+}
+
+// buildCommand builds the handlers with the flags of the generated Makefile, so that Go
+// compiles nothing twice.
+func buildCommand(program string, debug bool) []string {
+	flags := codegen.BuildFlags()
+	if debug {
+		flags = []string{"-gcflags=./...=-N -l", "-tags=lambda.norpc"}
+	}
+	return append(append([]string{"go", "build"}, flags...), "-o", program, "./cmd")
+}
+
+// runBuild runs a build command in the folder of the project.
+func (c *app) runBuild(ctx context.Context, p *project.Project, command []string, environ ...string) error {
+	c.notef("%s\n", strings.Join(append(slices.Clone(environ), command...), " "))
+	done := c.progress("Building the handlers")
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir = p.Dir
+	cmd.Env = append(append(slices.Clone(c.Environ), "CGO_ENABLED=0"), environ...)
+	output, err := cmd.CombinedOutput()
+	done()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		err = &downstreamError{fmt.Errorf("the handlers do not build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
+		if c.home() == "" {
+			return withHint(err, "the environment names no home folder, where Go keeps what it has built: set HOME, or set GOCACHE and GOPATH to folders of yours")
+		}
+		return err
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// newerSource returns a file that goes into a Go program and was changed after a time,
+// slash-separated and seen from dir; "" if there is none.
+func newerSource(dir string, built time.Time) (newer string) {
+	goes := sourceDirs(dir)
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // what cannot be read cannot be built either; go says it better
+		}
+		name := entry.Name()
+		if entry.IsDir() {
+			if path != dir && notSource(name) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		inside, _ := filepath.Rel(dir, path)
+		top, _, _ := strings.Cut(inside, string(filepath.Separator))
+		source := strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") || name == "go.mod" || name == "go.sum" ||
+			strings.HasSuffix(name, ".json") && slices.Contains(goes, top) // may be embedded
+		if info, err := entry.Info(); source && err == nil && info.ModTime().After(built) {
+			newer = filepath.ToSlash(inside)
+			return filepath.SkipAll
+		}
+		return nil
+	})
+	return newer
+}
+
+// sourceDirs are the folders of a Go project whose files go into its program. The folder
+// of the project itself is none: logs and outputs land there.
+func sourceDirs(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return []string{"cmd"}
+	}
+	var dirs []string
+	for _, entry := range entries {
+		if !entry.IsDir() || notSource(entry.Name()) {
+			continue
+		}
+		found := errors.New("found")
+		err := filepath.WalkDir(filepath.Join(dir, entry.Name()), func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".go") {
+				return found
+			}
+			return nil
+		})
+		if errors.Is(err, found) {
+			dirs = append(dirs, entry.Name())
+		}
+	}
+	return dirs
+}
+
+// notSource tells whether a folder holds nothing that goes into a program.
+func notSource(name string) bool {
+	return strings.HasPrefix(name, ".") || slices.Contains([]string{"bin", "docs", "inputs", "example_inputs", "node_modules", "testdata"}, name)
+}
