@@ -111,7 +111,7 @@ func (r *Registry) ActivateType(ctx context.Context, caller awswire.Caller, in *
 		return nil, refuse("TypeNameAlias '%s' is in a namespace that is reserved.", alias)
 	}
 	var row *activationRow
-	err = r.change(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = r.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		versions, err := findPublications(ctx, tx, caller.Region, ref.key)
 		if err != nil {
 			return err
@@ -202,7 +202,7 @@ func (r *Registry) activate(ctx context.Context, tx *store.Tx, caller awswire.Ca
 	if err != nil {
 		return nil, fmt.Errorf("activate %s: %w", alias, err)
 	}
-	return row, one(result) // the alias may have been taken at the same moment
+	return row, store.RequireOneRow(result) // the alias may have been taken at the same moment
 }
 
 // hasPrivate tells whether an account has a private type of a name, or soon will.
@@ -247,7 +247,7 @@ func (r *Registry) reactivate(ctx context.Context, tx *store.Tx, caller awswire.
 		}
 	}
 	row.UpdatedAt = r.now()
-	return swap(ctx, tx, row, &row.RowVersion)
+	return store.Swap(ctx, tx, row, &row.RowVersion)
 }
 
 // set takes over the settings that are given.

@@ -31,7 +31,7 @@ func (r *Registry) autoUpdate(ctx context.Context, arn string) (time.Time, error
 	for {
 		var moved []Change
 		var done bool
-		err := r.change(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		err := r.store.Change(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 			moved, account, typeName, done, err = r.updateSome(ctx, tx, extension.Region, key, account, typeName)
 			return err
 		})
@@ -95,7 +95,7 @@ func (r *Registry) updateOne(ctx context.Context, tx *store.Tx, row *activationR
 		return nil, nil
 	}
 	row.PublicationID, row.UpdatedAt = version.ID, r.now()
-	return version, swap(ctx, tx, row, &row.RowVersion)
+	return version, store.Swap(ctx, tx, row, &row.RowVersion)
 }
 
 // newestMinor is the latest version with the major version of the present one, nil if that

@@ -26,7 +26,7 @@ func (r *Registry) DeregisterType(ctx context.Context, caller awswire.Caller, in
 		return nil, err
 	}
 	var version string // as the registry writes it; "" for the type
-	err = r.change(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = r.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		typ, v, err := r.privateVersion(ctx, tx, caller, arn.Kind, arn.TypeName, arn.Version)
 		switch {
 		case err != nil:
@@ -86,5 +86,5 @@ func (r *Registry) deprecate(ctx context.Context, tx *store.Tx, v *versionRow) e
 	if err != nil {
 		return fmt.Errorf("deregister version %d: %w", v.Version, err)
 	}
-	return one(result)
+	return store.RequireOneRow(result)
 }

@@ -15,10 +15,6 @@ const (
 	codeConfigurationNotFound = "TypeConfigurationNotFoundException"
 )
 
-// errStale says that somebody else changed a row first. What changes a row reads it again
-// and decides anew.
-var errStale = errors.New("the row was changed in the meantime")
-
 // refuse is the registry's ordinary refusal.
 func refuse(format string, args ...any) *awswire.Error {
 	return awswire.Errorf(codeRegistry, http.StatusBadRequest, format, args...)

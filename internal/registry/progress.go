@@ -164,9 +164,9 @@ func (r *Registry) RecordHandlerProgress(ctx context.Context, caller awswire.Cal
 		row.Message, row.Model = keepable(in.StatusMessage), keepable(in.ResourceModel)
 		now := r.config.Now()
 		row.UpdatedAt, row.ExpiresAt = store.At(now), store.At(now.Add(progressLife))
-		return swap(ctx, tx, row, &row.RowVersion)
+		return store.Swap(ctx, tx, row, &row.RowVersion)
 	})
-	if errors.Is(err, errStale) { // another report came first: the present status is another one
+	if errors.Is(err, store.ErrStale) { // another report came first: the present status is another one
 		return nil, awswire.Errorf(codeStatusCheckFailed, http.StatusBadRequest, "The status of the operation has changed in the meantime.")
 	}
 	if err != nil {

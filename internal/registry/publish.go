@@ -40,18 +40,6 @@ func (r *Registry) announce(caller awswire.Caller, kind schema.Kind, typeName, v
 	r.changes.send(Change{Place: caller.Place, Kind: kind, TypeName: typeName, Version: version, What: what})
 }
 
-// swap writes a row unless somebody else has written it since it was read, which is
-// errStale. rowVersion points into the row.
-func swap(ctx context.Context, tx *store.Tx, row any, rowVersion *int64) error {
-	before := *rowVersion
-	*rowVersion++
-	result, err := tx.NewUpdate().Model(row).WherePK().Where("row_version = ?", before).Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("write a changed row: %w", err)
-	}
-	return one(result)
-}
-
 // plain refuses members, by their names, with what no database can hold.
 func plain(members map[string]*string) error {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -90,7 +78,7 @@ func (r *Registry) PublishType(ctx context.Context, caller awswire.Caller, in *c
 		return nil, err
 	}
 	var row *publicationRow
-	err = r.change(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = r.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		typ, version, err := r.findOwn(ctx, tx, caller, name)
 		if err != nil {
 			return err
@@ -198,7 +186,7 @@ func (r *Registry) shelve(ctx context.Context, tx *store.Tx, caller awswire.Call
 	if err != nil {
 		return fmt.Errorf("publish %s: %w", row.TypeName, err)
 	}
-	if err := one(result); err != nil {
+	if err := store.RequireOneRow(result); err != nil {
 		return err // another version got the number at the same moment
 	}
 	version.PublicVersion = row.public().String()
@@ -228,7 +216,7 @@ func (r *Registry) findOwn(ctx context.Context, db bun.IDB, caller awswire.Calle
 }
 
 // writeStatus writes the statuses of a version unless somebody else has written it since
-// it was read, which is errStale.
+// it was read, which is store.ErrStale.
 func writeStatus(ctx context.Context, tx *store.Tx, version *versionRow) error {
 	result, err := tx.NewUpdate().Model((*versionRow)(nil)).
 		Set("test_status = ?", version.TestStatus).Set("test_status_description = ?", version.TestStatusDescription).
@@ -237,5 +225,5 @@ func writeStatus(ctx context.Context, tx *store.Tx, version *versionRow) error {
 	if err != nil {
 		return fmt.Errorf("write the status of version %d: %w", version.Version, err)
 	}
-	return one(result)
+	return store.RequireOneRow(result)
 }

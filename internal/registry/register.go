@@ -27,10 +27,6 @@ import (
 // included (quotas of the service).
 const maxVersions = 50
 
-// maxConflicts is how often a transaction is run again because its rows were changed by
-// others. The store itself waits for those that run at the same time.
-const maxConflicts = 16
-
 // reserved are the organizations in which nobody registers, spelled so. Other spellings of
 // them, and some more, only cannot be published (user guide, "Naming conventions").
 var reserved = []string{"Alexa", "AMZN", "Amazon", "ASK", "AWS", "Custom", "Dev"}
@@ -48,7 +44,7 @@ func (r *Registry) RegisterType(ctx context.Context, caller awswire.Caller, in *
 		return nil, err
 	}
 	var accepted *registrationRow
-	err = r.change(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = r.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		var err error
 		accepted, err = r.accept(ctx, tx, *row)
 		return err
@@ -159,7 +155,7 @@ func (r *Registry) accept(ctx context.Context, tx *store.Tx, row registrationRow
 	if err != nil {
 		return nil, fmt.Errorf("register %s: %w", row.TypeName, err)
 	}
-	if err := one(result); err != nil {
+	if err := store.RequireOneRow(result); err != nil {
 		return nil, err // the client token was used at the same moment
 	}
 	if err := tx.Wake(ctx, workRegistration, row.Token, time.Time{}); err != nil {
@@ -224,29 +220,6 @@ func (r *Registry) allot(ctx context.Context, tx *store.Tx, row *registrationRow
 
 // now is the time as rows have it.
 func (r *Registry) now() store.Time { return store.At(r.config.Now()) }
-
-// change runs one transaction, again when a row that it had read was changed by others.
-func (r *Registry) change(ctx context.Context, f func(ctx context.Context, tx *store.Tx) error) error {
-	var err error
-	for range maxConflicts {
-		if err = r.store.Write(ctx, f); !errors.Is(err, errStale) {
-			return err
-		}
-	}
-	return fmt.Errorf("given up after %d attempts: %w", maxConflicts, err)
-}
-
-// one is errStale unless exactly one row was written.
-func one(result sql.Result) error {
-	n, err := result.RowsAffected()
-	switch {
-	case err != nil:
-		return fmt.Errorf("count the rows: %w", err)
-	case n != 1:
-		return errStale
-	}
-	return nil
-}
 
 // tell tells subscribers about a registration.
 func (r *Registry) tell(row *registrationRow, what Event) {

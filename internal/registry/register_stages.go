@@ -74,7 +74,7 @@ func (r *Registry) register(ctx context.Context, token string) (time.Time, error
 func (r *Registry) settle(ctx context.Context, row *registrationRow, err error) error {
 	var failed *failure
 	switch {
-	case err == nil, errors.Is(err, errStale):
+	case err == nil, errors.Is(err, store.ErrStale):
 		return nil
 	case errors.As(err, &failed):
 		return r.fail(ctx, row, failed.reason)
@@ -348,7 +348,7 @@ func (r *Registry) fail(ctx context.Context, row *registrationRow, reason string
 		return r.moved(ctx, tx, row, types.RegistrationStatusFailed, row.Stage, reason, row.PackageHash)
 	})
 	switch {
-	case errors.Is(err, errStale):
+	case errors.Is(err, store.ErrStale):
 		return nil
 	case err == nil:
 		r.tell(row, RegistrationFailed)
@@ -356,7 +356,7 @@ func (r *Registry) fail(ctx context.Context, row *registrationRow, reason string
 	return err
 }
 
-// moved is the compare-and-set of registrations: errStale if the row is not any more as it
+// moved is the compare-and-set of registrations: store.ErrStale if the row is not any more as it
 // was read.
 func (r *Registry) moved(ctx context.Context, tx *store.Tx, row *registrationRow, status types.RegistrationStatus, stage, description, packageHash string) error {
 	result, err := tx.NewUpdate().Model((*registrationRow)(nil)).
@@ -366,7 +366,7 @@ func (r *Registry) moved(ctx context.Context, tx *store.Tx, row *registrationRow
 	if err != nil {
 		return fmt.Errorf("move the registration of %s version %d: %w", row.TypeName, row.Version, err)
 	}
-	return one(result)
+	return store.RequireOneRow(result)
 }
 
 func (r *Registry) readRegistration(ctx context.Context, token string) (*registrationRow, error) {

@@ -26,6 +26,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // TestRecordedRegistrations replays what AWS answered for three packages.
@@ -422,7 +423,7 @@ func TestStagesTwice(t *testing.T) {
 			if err := stages[stage](g.Registry, t.Context(), row); err != nil {
 				t.Fatal(err)
 			}
-			if err := stages[stage](g.Registry, t.Context(), row); !errors.Is(err, errStale) {
+			if err := stages[stage](g.Registry, t.Context(), row); !errors.Is(err, store.ErrStale) {
 				t.Errorf("%s for the second time: %v", stage, err)
 			}
 			if err := g.fail(t.Context(), row, "too late"); err != nil {

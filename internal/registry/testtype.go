@@ -112,7 +112,7 @@ func (r *Registry) TestType(ctx context.Context, caller awswire.Caller, in *clou
 	}
 	var version *versionRow
 	var began bool
-	err = r.change(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = r.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		var typ *typeRow
 		var err error
 		if typ, version, err = r.findOwn(ctx, tx, caller, name); err != nil {
@@ -237,9 +237,9 @@ func (r *Registry) attempt(ctx context.Context, id string) (*testRunRow, *versio
 			return fmt.Errorf("look up what is tested: %w", err)
 		}
 		run.Attempts++
-		return swap(ctx, tx, run, &run.RowVersion)
+		return store.Swap(ctx, tx, run, &run.RowVersion)
 	})
-	if errors.Is(err, errStale) {
+	if errors.Is(err, store.ErrStale) {
 		return nil, nil, nil // somebody else has it
 	}
 	return run, version, err
@@ -258,7 +258,7 @@ func (r *Registry) endTest(ctx context.Context, run *testRunRow, found *outcome)
 	ended := *run
 	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		row := ended // the function may run more than once
-		if err := swap(ctx, tx, &row, &row.RowVersion); err != nil {
+		if err := store.Swap(ctx, tx, &row, &row.RowVersion); err != nil {
 			return err
 		}
 		version := &versionRow{}
@@ -269,7 +269,7 @@ func (r *Registry) endTest(ctx context.Context, run *testRunRow, found *outcome)
 		return writeStatus(ctx, tx, version)
 	})
 	switch {
-	case errors.Is(err, errStale):
+	case errors.Is(err, store.ErrStale):
 		return nil // another node has the run: this one was taken for dead
 	case err != nil:
 		return fmt.Errorf("end the test of %s version %d: %w", run.TypeName, run.Version, err)

@@ -132,7 +132,7 @@ func (r *Registry) SetTypeDefaultVersion(ctx context.Context, caller awswire.Cal
 		return nil, refuse("A version must be specified: the ARN of a version as Arn, or VersionId.")
 	}
 	var version string // as the registry writes it
-	err = r.change(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = r.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		typ, v, err := r.privateVersion(ctx, tx, caller, arn.Kind, arn.TypeName, arn.Version)
 		switch {
 		case err != nil:
@@ -154,7 +154,7 @@ func (r *Registry) SetTypeDefaultVersion(ctx context.Context, caller awswire.Cal
 
 func kindOf(typ *typeRow) schema.Kind { return schema.Kind(typ.Kind) }
 
-// updateType is the compare-and-set of types: errStale if others changed it since it was
+// updateType is the compare-and-set of types: store.ErrStale if others changed it since it was
 // read.
 func (r *Registry) updateType(ctx context.Context, tx *store.Tx, typ *typeRow) error {
 	result, err := tx.NewUpdate().Model((*typeRow)(nil)).
@@ -164,7 +164,7 @@ func (r *Registry) updateType(ctx context.Context, tx *store.Tx, typ *typeRow) e
 	if err != nil {
 		return fmt.Errorf("update the type %s: %w", typ.TypeName, err)
 	}
-	return one(result)
+	return store.RequireOneRow(result)
 }
 
 // A Version is a version of a type as those who run it need it: a private one, or the one

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -30,20 +32,35 @@ type wakeup struct {
 // runs, Wake has it run once more afterwards, however often it is called. A wake-up
 // survives the process. Its kind needs no worker here: it waits for one.
 func (tx *Tx) Wake(ctx context.Context, kind, id string, at time.Time) error {
-	if kind == "" || id == "" {
-		return fmt.Errorf("wake: kind %q and id %q must not be empty", kind, id)
-	}
+	return tx.WakeAll(ctx, kind, []string{id}, at)
+}
+
+// WakeAll is Wake for several ids, which must differ, in few statements.
+func (tx *Tx) WakeAll(ctx context.Context, kind string, ids []string, at time.Time) error {
 	due := At(at)
 	if at.IsZero() {
 		due = tx.store.Now()
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO wakeups (kind, id, due) VALUES (?, ?, ?)
-		ON CONFLICT (kind, id) DO UPDATE SET due = excluded.due WHERE wakeups.due IS NULL OR excluded.due < wakeups.due`,
-		kind, id, due)
-	if err != nil {
-		return fmt.Errorf("wake %s %s: %w", kind, id, err)
+	for part := range slices.Chunk(ids, 100) {
+		var values strings.Builder
+		args := make([]any, 0, 3*len(part))
+		for i, id := range part {
+			if kind == "" || id == "" {
+				return fmt.Errorf("wake: kind %q and id %q must not be empty", kind, id)
+			}
+			if i > 0 {
+				values.WriteString(", ")
+			}
+			values.WriteString("(?, ?, ?)")
+			args = append(args, kind, id, due)
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO wakeups (kind, id, due) VALUES "+values.String()+`
+			ON CONFLICT (kind, id) DO UPDATE SET due = excluded.due WHERE wakeups.due IS NULL OR excluded.due < wakeups.due`, args...)
+		if err != nil {
+			return fmt.Errorf("wake %s %s: %w", kind, part[0], err)
+		}
+		tx.woken = true
 	}
-	tx.woken = true
 	return nil
 }
 

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// ErrStale reports that another transaction changed a row first. Whoever changes a row reads
+// it again and decides anew.
+var ErrStale = errors.New("the row was changed in the meantime")
+
+// maxConflicts bounds how often Change runs a transaction whose rows others changed.
+const maxConflicts = 16
+
+// Swap is the compare-and-set of rows: it writes a row by its primary key if its column
+// row_version still has the value that rowVersion points to, and counts that up in the row.
+// Otherwise it returns ErrStale. rowVersion points into row. With columns, only those and
+// row_version are written.
+func Swap(ctx context.Context, tx *Tx, row any, rowVersion *int64, columns ...string) error {
+	before := *rowVersion
+	*rowVersion++
+	query := tx.NewUpdate().Model(row).WherePK().Where("row_version = ?", before)
+	if len(columns) > 0 {
+		query = query.Column(columns...).Column("row_version")
+	}
+	result, err := query.Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("write a changed row: %w", err)
+	}
+	return RequireOneRow(result)
+}
+
+// RequireOneRow returns ErrStale unless exactly one row was written.
+func RequireOneRow(result sql.Result) error {
+	n, err := result.RowsAffected()
+	switch {
+	case err != nil:
+		return fmt.Errorf("count the rows: %w", err)
+	case n != 1:
+		return ErrStale
+	}
+	return nil
+}
+
+// Change is Write for a function that swaps rows: it runs the function again when that
+// returned ErrStale, at most 16 times.
+func (s *Store) Change(ctx context.Context, f func(ctx context.Context, tx *Tx) error) error {
+	var err error
+	for range maxConflicts {
+		if err = s.Write(ctx, f); !errors.Is(err, ErrStale) {
+			return err
+		}
+	}
+	return fmt.Errorf("given up after %d attempts: %w", maxConflicts, err)
+}
