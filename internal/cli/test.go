@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +40,7 @@ type testOptions struct {
 	parallel                 int
 	shuffle, cleanup         bool
 	replay                   string
+	shrink                   shrinkTime
 	arguments                contract.Arguments
 }
 
@@ -114,13 +114,15 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 // suiteFlags adds the options about which tests run, and how, that the official tool does
 // not have.
 func (opts *testOptions) suiteFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&opts.suite, "suite", string(contract.SuiteCore), "run the `SUITE` core, extended or all")
-	flags.StringVar(&opts.wire, "wire", string(invoke.WireTyped), "send numbers and booleans as JSON types or as strings, as the service used to: `WIRE` is typed, strings or both")
+	opts.suite, opts.wire = string(contract.SuiteCore), string(invoke.WireTyped)
+	flags.Var(&enum{&opts.suite, wordsOf(contract.Suites)}, "suite", "run the `SUITE` core, extended or all")
+	flags.Var(&enum{&opts.wire, wordsOf([]invoke.Wire{invoke.WireTyped, invoke.WireStrings, contract.WireBoth})}, "wire", "send numbers and booleans as JSON types or as strings, as the service used to: `WIRE` is typed, strings or both")
 	flags.Float64Var(&opts.timeScale, "time-scale", 1, "wait only `F` times as long as handlers ask for between two calls")
 	flags.IntVar(&opts.parallel, "parallel", 1, "run `N` sets of inputs at the same time")
 	flags.BoolVar(&opts.shuffle, "shuffle", false, "mix the tests by --seed")
 	flags.BoolVar(&opts.cleanup, "cleanup", false, "delete what appeared during the tests and no handler told of, instead of naming it")
 	flags.StringVar(&opts.replay, "replay", "", "run the failed test in `FILE` again, with its inputs")
+	opts.shrinkFlag(flags)
 	annotate(flags, addition, "exports", "seed", "suite", "wire", "time-scale", "parallel", "shuffle", "cleanup", "replay")
 }
 
@@ -166,13 +168,9 @@ func (c *app) test(ctx context.Context, opts *testOptions) error {
 	return c.runTests(ctx, opts, p, config)
 }
 
-// checkSuite refuses values of options that name one of several things.
+// checkSuite checks the numbers among the options, and completes the selection.
 func (opts *testOptions) checkSuite() error {
 	switch {
-	case !slices.Contains(contract.Suites, contract.Suite(opts.suite)):
-		return usagef("option --suite: invalid choice: %q (choose from core, extended, all)", opts.suite)
-	case !slices.Contains([]invoke.Wire{invoke.WireTyped, invoke.WireStrings, contract.WireBoth}, invoke.Wire(opts.wire)):
-		return usagef("option --wire: invalid choice: %q (choose from typed, strings, both)", opts.wire)
 	case opts.timeScale < 0 || opts.timeScale > 1000:
 		return usagef("option --time-scale: %g is not between 0 and 1000", opts.timeScale)
 	case opts.parallel < 1:
@@ -221,6 +219,7 @@ func (c *app) testConfig(ctx context.Context, opts *testOptions, p *project.Proj
 		Schema: s, Seed: opts.seed, Region: opts.region, LogGroup: opts.logGroup, Selection: opts.arguments.Selection, Now: c.Now,
 		EnforceTimeout: time.Duration(opts.enforceTimeout) * time.Second,
 		Wire:           invoke.Wire(opts.wire), TimeScale: opts.timeScale, Parallel: opts.parallel, Cleanup: opts.cleanup,
+		ShrinkTime: time.Duration(opts.shrink),
 	}
 	if opts.timeScale == 0 {
 		config.TimeScale = -1 // not to wait at all
@@ -420,20 +419,11 @@ func (c *app) runTests(ctx context.Context, opts *testOptions, p *project.Projec
 	defer stop()
 	opts.underFaults(function, &config)
 	text := &contract.Text{W: c.Stdout, Verbosity: opts.arguments.Verbosity, Live: opts.arguments.Live, Traceback: opts.arguments.Traceback}
-	reporters := contract.Reporters{callLog{c}}
-	if c.format == "text" {
-		reporters = append(reporters, text)
-	}
-	config.Reporter = reporters
+	config.Reporter = c.testReporters(opts, text)
 	defer context.AfterFunc(ctx, func() {
 		fmt.Fprintln(c.Stderr, "interrupted: deleting what the tests have created; once more ends at once and leaves it")
 	})()
-	done := func() {}
-	if c.format == "json" {
-		done = c.progress("Testing %s", p.TypeName)
-	}
 	summary, err := contract.Run(ctx, config)
-	done()
 	if summary != nil {
 		if err := c.writeReports(opts, summary); err != nil {
 			return err

@@ -27,15 +27,20 @@ func (r *run) newClock(action invoke.Action) *clock {
 
 // sleep waits for the part of a delay that Config.TimeScale asks for.
 func (c *clock) sleep(ctx context.Context, delay time.Duration) error {
-	wait := delay
-	if scale := c.run.cfg.TimeScale; scale != 1 {
-		wait = time.Duration(max(scale, 0) * float64(delay))
-	}
+	wait := c.run.scaled(delay)
 	c.saved += delay - wait
 	if c.run.cfg.Sleep != nil {
 		return c.run.cfg.Sleep(ctx, wait)
 	}
 	return invoke.Sleep(ctx, wait)
+}
+
+// scaled is the part of a delay that Config.TimeScale asks to wait.
+func (s *suite) scaled(delay time.Duration) time.Duration {
+	if s.cfg.TimeScale == 1 {
+		return delay
+	}
+	return time.Duration(max(s.cfg.TimeScale, 0) * float64(delay))
 }
 
 // late is an error once the operation has taken longer than its handler may, by the clock

@@ -88,7 +88,7 @@ func text(v *document.Value) string {
 
 // example is what runs a failed case again.
 func (r *run) example(c *Case, result *Result) *Example {
-	e := &Example{TypeName: r.cfg.Schema.TypeName.Value, Test: c.ID, Seed: r.cfg.Seed, Wire: r.lane.inputs.Wire, Message: firstLine(result.Message), Inputs: []Draw{}}
+	e := &Example{TypeName: r.cfg.Schema.TypeName.Value, Test: c.ID, Seed: r.cfg.Seed, Wire: r.setRun.inputs.Wire, Message: firstLine(result.Message), Inputs: []Draw{}}
 	if c.fixture != nil {
 		e.Inputs = append(e.Inputs, r.made...)
 	}

@@ -120,7 +120,7 @@ func deleteCreateAgain(ctx context.Context, r *run) error {
 }
 
 // lookAround remembers what LIST returns before the set begins.
-func (l *lane) lookAround(ctx context.Context) {
+func (l *setRun) lookAround(ctx context.Context) {
 	l.alone.Lock()
 	defer l.alone.Unlock()
 	r := l.newRun(l.inputs)
@@ -252,8 +252,8 @@ func (r *run) discardQuietly(ctx context.Context, model map[string]any) string {
 func (r *run) known(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, l := range r.lanes {
-		if l == r.lane {
+	for _, l := range r.setRuns {
+		if l == r.setRun {
 			continue
 		}
 		for _, entry := range l.live.entries {

@@ -96,7 +96,7 @@ func (r *run) underFaults(ctx context.Context, action invoke.Action, f family) e
 			return fmt.Errorf("interrupted: %w", ctx.Err())
 		}
 		if _, err := r.play(ctx, action, f.clause, s); err != nil {
-			return r.shrink(ctx, action, f.clause, s, err)
+			return r.withFewerFaults(ctx, action, f.clause, s, err)
 		}
 	}
 	return nil
@@ -113,11 +113,16 @@ func (f *Faults) possible(of family) family {
 	return of
 }
 
-// shrink takes faults out of a schedule as long as the handler still breaks, and returns
-// how it does with what is left.
-func (r *run) shrink(ctx context.Context, action invoke.Action, clause string, s schedule, err error) error {
+// withFewerFaults removes faults from a schedule as long as the handler still breaks and
+// the time for it lasts, and returns how it breaks with those that are left.
+func (r *run) withFewerFaults(ctx context.Context, action invoke.Action, clause string, s schedule, err error) error {
 	calls := r.calls
 	for i := 0; i < len(s) && len(s) > 1; {
+		expected, waiting := r.cost(r.calls)
+		if waiting > longestShrinkDelay || !r.shrinking.allows(expected) || ctx.Err() != nil {
+			break
+		}
+		r.shrinking.spend(expected)
 		fewer := slices.Delete(slices.Clone(s), i, i+1)
 		if _, again := r.play(ctx, action, clause, fewer); again != nil && ctx.Err() == nil {
 			s, err, calls, i = fewer, again, r.calls, 0

@@ -365,7 +365,7 @@ func TestShrink(t *testing.T) {
 	c := Case{ID: "faults.py::contract_shrink", run: func(ctx context.Context, r *run) error {
 		s := schedule{{upset: killed, call: 1}, {upset: late, call: 2}, {upset: lost, call: 0}, {upset: twice, call: 2}}
 		_, err := r.play(ctx, "CREATE", clauseOnce, s)
-		got = r.shrink(ctx, "CREATE", clauseOnce, s, err)
+		got = r.withFewerFaults(ctx, "CREATE", clauseOnce, s, err)
 		return nil
 	}}
 	defer func(old []Case) { FaultCases = old }(FaultCases)

@@ -31,11 +31,12 @@ type Kind int
 
 // The kinds of events.
 const (
-	Planned  Kind = iota // Plan: once, at the beginning
-	Started              // Case and Set: before each case
-	Called               // Call: after each call of a handler
-	Finished             // Result: after each case, and for each failed teardown
-	Ended                // Summary: once, at the end
+	Planned   Kind = iota // Plan: once, at the beginning
+	Started               // Case and Set: before each case
+	Called                // Call: after each call of a handler
+	Shrinking             // Case and Set: a case failed, and is now run with smaller inputs
+	Finished              // Result: after each case, and for each failed teardown
+	Ended                 // Summary: once, at the end
 )
 
 // An Event is something that happened in a run.
@@ -216,7 +217,7 @@ func (s skipped) Error() string { return string(s) }
 // result describes how a case ended.
 func (r *run) result(c *Case, phase Phase, err error) *Result {
 	result := &Result{
-		Case: c, Set: r.inputs.Number, Wire: r.lane.inputs.Wire, Phase: phase, Outcome: Passed, Calls: r.calls, Duration: r.cfg.Now().Sub(r.start), More: r.observed,
+		Case: c, Set: r.inputs.Number, Wire: r.setRun.inputs.Wire, Phase: phase, Outcome: Passed, Calls: r.calls, Duration: r.cfg.Now().Sub(r.start), More: r.observed,
 	}
 	var (
 		reason skipped

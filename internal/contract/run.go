@@ -18,6 +18,7 @@ const (
 	DefaultEnforceTimeout = 240 * time.Second
 	DefaultCleanupTimeout = 5 * time.Minute
 	DefaultShrinkTries    = 40
+	DefaultShrinkTime     = 10 * time.Second
 )
 
 // Config says what is tested, and how. Schema and Function must be set.
@@ -82,9 +83,13 @@ type Config struct {
 	Redactor *invoke.Redactor
 
 	// ShrinkTries is how often a case that failed with generated inputs is run again to make
-	// them smaller. Zero means [DefaultShrinkTries], a negative value means never. Cases
-	// that need more than a few seconds are left as they are.
+	// them smaller. Zero means [DefaultShrinkTries], a negative value means never.
 	ShrinkTries int
+
+	// ShrinkTime bounds the time that the whole run spends on smaller inputs. Zero means
+	// [DefaultShrinkTime], a negative value means that no inputs are made smaller. Cases
+	// whose handlers ask for long delays are never run again.
+	ShrinkTime time.Duration
 
 	// Reporter is told what happens. Nil means nobody.
 	Reporter Reporter
@@ -118,7 +123,7 @@ func Run(ctx context.Context, cfg Config) (*Summary, error) {
 	cases, deselected := cfg.selected()
 	slices.SortStableFunc(cases, func(a, b Case) int { return order(a) - order(b) })
 	sets := cfg.sets()
-	s := &suite{cfg: cfg, summary: &Summary{TypeName: cfg.Schema.TypeName.Value}, start: cfg.Now(), redactor: cfg.Redactor}
+	s := &suite{cfg: cfg, summary: &Summary{TypeName: cfg.Schema.TypeName.Value}, start: cfg.Now(), redactor: cfg.Redactor, shrinking: shrinkBudget{limit: cfg.ShrinkTime}}
 	s.drift, _ = drift.New(cfg.Schema, drift.Config{}) // transforms that cannot be compiled are for cfn validate
 	if sets[0].Number == 0 || cfg.Selection.Shuffle {
 		s.summary.Seed, s.summary.Shuffled = &cfg.Seed, cfg.Selection.Shuffle
@@ -187,6 +192,9 @@ func complete(cfg *Config) {
 	}
 	if cfg.ShrinkTries == 0 {
 		cfg.ShrinkTries = DefaultShrinkTries
+	}
+	if cfg.ShrinkTime == 0 {
+		cfg.ShrinkTime = DefaultShrinkTime
 	}
 	if cfg.TimeScale == 0 {
 		cfg.TimeScale = 1

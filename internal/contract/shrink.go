@@ -3,39 +3,84 @@ package contract
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/sample"
 )
 
-// Bounds of the search for smaller inputs of a failed case.
-const (
-	shrinkSlowest = 2 * time.Second  // a case that takes longer is not run again
-	shrinkTime    = 10 * time.Second // for one case
-)
+// longestShrinkDelay is how long the handlers may make a case wait for callbacks, in total,
+// so that it is still run again for smaller inputs: each run would wait as long.
+const longestShrinkDelay = time.Second
+
+// A shrinkBudget is the time that a run may still spend on smaller inputs. All sets of
+// inputs share it.
+type shrinkBudget struct {
+	mu          sync.Mutex
+	limit, used time.Duration
+	longest     time.Duration // that a try has taken so far
+}
+
+// allows reports whether something that takes about so long may still begin.
+func (b *shrinkBudget) allows(expected time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used+max(expected, b.longest) <= b.limit
+}
+
+func (b *shrinkBudget) spend(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used += max(d, 0)
+	b.longest = max(b.longest, d)
+}
+
+// cost is about how long a case takes when it is run again, with the resource that it
+// needs, and how much of that is waiting for callbacks.
+func (s *suite) cost(calls []Call) (total, waiting time.Duration) {
+	for _, c := range calls {
+		total += c.Duration
+		waiting += s.scaled(c.Delay)
+	}
+	return total + waiting, waiting
+}
 
 // shrink makes the generated inputs of a failed case smaller, as long as the case fails for
 // the same clause with them. Each try is a run of the case alone, with a resource of its
-// own, which is deleted again.
-func (l *lane) shrink(ctx context.Context, c *Case, result *Result) {
-	if result.Example == nil || c.last || l.cfg.Replay != nil || !l.answered.Load() || result.Duration > shrinkSlowest {
+// own, which is deleted again. Tries end when ShrinkTime is used up; none begins where the
+// handlers ask for long delays, and none after ctx has ended.
+func (l *setRun) shrink(ctx context.Context, c *Case, result *Result) {
+	if result.Example == nil || l.cfg.ShrinkTries < 0 || c.last || l.cfg.Replay != nil || !l.answered.Load() {
 		return
 	}
-	start, tries := l.cfg.Now(), 0
+	expected, waiting := l.cost(result.Calls)
+	expected = max(expected, result.Duration)
+	if len(result.Example.Inputs) == 0 || waiting > longestShrinkDelay || !l.shrinking.allows(expected) {
+		return
+	}
+	l.report(Event{Kind: Shrinking, Case: c, Set: result.Set, Wire: result.Wire})
+	within, stop := context.WithCancel(ctx)
+	defer stop()
+	tries := 0
 	fails := func(inputs []Draw) bool {
-		if tries++; tries > l.cfg.ShrinkTries || ctx.Err() != nil || l.cfg.Now().Sub(start) > shrinkTime {
+		if tries++; tries > l.cfg.ShrinkTries || !l.shrinking.allows(expected) {
+			stop() // no more candidates
+		}
+		if within.Err() != nil {
 			return false
 		}
+		start := l.cfg.Now()
 		again := l.try(ctx, c, inputs)
+		l.shrinking.spend(l.cfg.Now().Sub(start))
 		return again.Outcome == result.Outcome && again.Clause == result.Clause && again.Phase == result.Phase
 	}
 	best := result.Example.Inputs
-	if len(best) == 0 || !fails(best) {
+	if !fails(best) {
 		return // it needs what other cases did before
 	}
 	generator := sample.New(l.cfg.Schema, sample.Config{Seed: l.cfg.Seed})
 	for i := range best {
-		best[i].Model = generator.Shrink(best[i].Model, func(model map[string]any) bool {
+		best[i].Model = generator.Shrink(within, best[i].Model, func(model map[string]any) bool {
 			candidate := slices.Clone(best)
 			candidate[i].Model = model
 			return fails(candidate)
@@ -44,15 +89,15 @@ func (l *lane) shrink(ctx context.Context, c *Case, result *Result) {
 }
 
 // try runs a case alone with given inputs, and reports nothing.
-func (l *lane) try(ctx context.Context, c *Case, inputs []Draw) *Result {
-	trial := &lane{suite: l.suite, number: l.number, inputs: l.inputs, told: map[string]bool{}, quiet: true, replay: inputs, before: l.before}
+func (l *setRun) try(ctx context.Context, c *Case, inputs []Draw) *Result {
+	trial := &setRun{suite: l.suite, number: l.number, inputs: l.inputs, told: map[string]bool{}, quiet: true, replay: inputs, before: l.before}
 	l.mu.Lock() // so that other sets do not take what it makes for leaks
-	l.lanes = append(l.lanes, trial)
+	l.setRuns = append(l.setRuns, trial)
 	l.mu.Unlock()
 	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.lanes = slices.DeleteFunc(l.lanes, func(other *lane) bool { return other == trial })
+		l.setRuns = slices.DeleteFunc(l.setRuns, func(other *setRun) bool { return other == trial })
 	}()
 	r := trial.newRun(trial.inputs)
 	result := trial.runCase(ctx, r, c)

@@ -1,6 +1,7 @@
 package sample_test
 
 import (
+	"context"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -343,7 +344,7 @@ func TestShrink(t *testing.T) {
 					continue
 				}
 				before, calls := jsonOf(t, model), 0
-				got := g.Shrink(model, func(m map[string]any) bool {
+				got := g.Shrink(t.Context(), model, func(m map[string]any) bool {
 					calls++
 					if v := s.Check(m, schema.CheckConfig{}); len(v) > 0 {
 						t.Fatalf("an invalid candidate: %v", v)
@@ -377,11 +378,69 @@ func TestShrinkKeepsTheFault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := g.Shrink(b.Model, func(map[string]any) bool { return true })
+		got := g.Shrink(t.Context(), b.Model, func(map[string]any) bool { return true })
 		found := s.Check(got, schema.CheckConfig{})
 		if len(found) != 1 || found[0].Keyword != b.Keyword {
 			t.Errorf("%v: the smaller model breaks %v", b, found)
 		}
+	}
+}
+
+// manyTexts is a schema with so many optional texts, and a model with all of them.
+func manyTexts(t *testing.T, n int) (*schema.Schema, map[string]any) {
+	t.Helper()
+	properties, model := []string{`"Id": {"type": "string"}`}, map[string]any{}
+	for i := range n {
+		properties = append(properties, fmt.Sprintf(`"Text%d": {"type": "string", "maxLength": 100}`, i))
+		model[fmt.Sprintf("Text%d", i)] = fmt.Sprintf("value number %d", i)
+	}
+	s, problems := schema.Load("many.json", []byte(`{"typeName": "Initech::TPS::Many", "description": "d", "additionalProperties": false,
+		"primaryIdentifier": ["/properties/Id"], "readOnlyProperties": ["/properties/Id"], "properties": {`+strings.Join(properties, ",")+"}}"), schema.Config{})
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	return s, model
+}
+
+// TestShrinkIsBounded counts what the search looks at: of a thousand properties that the
+// failure does not need few are tried one by one, and of a thousand that it needs all, the
+// search gives up.
+func TestShrinkIsBounded(t *testing.T) {
+	s, model := manyTexts(t, 1000)
+	for name, test := range map[string]struct {
+		fails func(map[string]any) bool
+		calls int
+		want  int // properties
+	}{
+		"none is needed": {func(map[string]any) bool { return true }, 5, 0},
+		"one is needed":  {func(m map[string]any) bool { return m["Text777"] != nil }, 100, 1},
+		"all are needed": {func(m map[string]any) bool { return len(m) == 1000 }, 500, 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			g := sample.New(s, sample.Config{})
+			got := g.Shrink(t.Context(), model, func(m map[string]any) bool { calls++; return test.fails(m) })
+			if len(got) != test.want || calls > test.calls {
+				t.Errorf("%d properties are left after %d calls; want %d after at most %d", len(got), calls, test.want, test.calls)
+			}
+		})
+	}
+}
+
+// TestShrinkEndsWithTheContext: no candidate is looked at after the context has ended, and
+// what was found before is kept.
+func TestShrinkEndsWithTheContext(t *testing.T) {
+	s, model := manyTexts(t, 50)
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := 0
+	got := sample.New(s, sample.Config{}).Shrink(ctx, model, func(m map[string]any) bool {
+		if calls++; calls == 4 {
+			cancel()
+		}
+		return len(m) > 10
+	})
+	if calls != 4 || len(got) >= 50 || len(got) <= 10 {
+		t.Errorf("%d calls, %d properties are left", calls, len(got))
 	}
 }
 

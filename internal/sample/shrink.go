@@ -3,6 +3,8 @@ package sample
 import (
 	"bytes"
 	"cmp"
+	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -13,20 +15,22 @@ import (
 
 // Bounds of the search for a smaller model.
 const (
-	shrinkCalls      = 500   // of the caller's function, which may run a handler
-	shrinkCandidates = 20000 // models looked at
+	shrinkCalls      = 500      // of the caller's function, which may run a handler
+	shrinkCandidates = 20_000   // models looked at
+	shrinkBytes      = 12 << 20 // of the JSON text of all of them: about a second
 )
 
 // Shrink looks for a smaller model that still fails: without properties, items and
 // characters that the failure does not need. The result is as valid as the model: it breaks
 // the same rules of the schema, usually none. It is equal to the model when nothing smaller
-// fails. No candidate is asked about twice, and at most 500 altogether. The model is not
-// changed.
-func (g *Generator) Shrink(model map[string]any, stillFails func(map[string]any) bool) map[string]any {
-	s := &shrink{g: g, fails: stillFails, breaks: g.violations(model), asked: map[string]bool{}}
+// fails. No candidate is passed to stillFails twice, and at most 500 in total. The search
+// takes about a second beside stillFails, whatever the size of the model, and ends at once
+// with the best model so far when ctx ends. The model is not changed.
+func (g *Generator) Shrink(ctx context.Context, model map[string]any, stillFails func(map[string]any) bool) map[string]any {
+	s := &shrink{ctx: ctx, g: g, fails: stillFails, breaks: g.violations(model), asked: map[[sha256.Size]byte]bool{}}
 	s.best, s.size = copyOf(model).(map[string]any), sizeOf(model)
-	s.asked[s.size.text] = true
-	for s.calls < shrinkCalls && s.looked < shrinkCandidates {
+	s.asked[s.size.sum()] = true
+	for !s.exhausted() {
 		before := s.size
 		s.remove()
 		s.simplify()
@@ -39,13 +43,20 @@ func (g *Generator) Shrink(model map[string]any, stillFails func(map[string]any)
 
 // A shrink is the search for a smaller model.
 type shrink struct {
+	ctx           context.Context
 	g             *Generator
 	fails         func(map[string]any) bool
 	breaks        map[string]bool
-	asked         map[string]bool
+	asked         map[[sha256.Size]byte]bool
 	best          map[string]any
 	size          size
 	calls, looked int
+	bytes         int // of the candidates looked at
+}
+
+// exhausted reports whether the search has to end.
+func (s *shrink) exhausted() bool {
+	return s.calls >= shrinkCalls || s.looked >= shrinkCandidates || s.bytes >= shrinkBytes || s.ctx.Err() != nil
 }
 
 // A size orders models: fewer characters, then more of them an "a", then numbers nearer to
@@ -69,17 +80,20 @@ func (s size) less(other size) bool {
 	return cmp.Or(cmp.Compare(s.length, other.length), cmp.Compare(s.others, other.others), cmp.Compare(s.text, other.text)) < 0
 }
 
-// try takes a candidate over if it is smaller, as valid as before and still fails.
+func (s size) sum() [sha256.Size]byte { return sha256.Sum256([]byte(s.text)) }
+
+// try keeps a candidate if it is smaller, as valid as before and still fails.
 func (s *shrink) try(candidate map[string]any) bool {
-	if s.calls >= shrinkCalls || s.looked >= shrinkCandidates {
+	if s.exhausted() {
 		return false
 	}
 	s.looked++
 	n := sizeOf(candidate)
-	if !n.less(s.size) || s.asked[n.text] {
+	s.bytes += n.length
+	if !n.less(s.size) || s.asked[n.sum()] {
 		return false
 	}
-	s.asked[n.text] = true
+	s.asked[n.sum()] = true
 	if !maps.Equal(s.g.violations(candidate), s.breaks) {
 		return false
 	}
@@ -91,23 +105,45 @@ func (s *shrink) try(candidate map[string]any) bool {
 	return true
 }
 
-// edit tries the best model with a change at one place.
-func (s *shrink) edit(at document.Pointer, change func(parent any, token string) any) bool {
-	candidate := copyOf(any(s.best))
-	parent := candidate
-	for _, token := range at[:len(at)-1] {
-		next, ok := get(parent, token)
-		if !ok {
-			return false
+// edit tries the best model with another value at one place.
+func (s *shrink) edit(at document.Pointer, change func(old any) any) bool {
+	if s.exhausted() {
+		return false
+	}
+	candidate, ok := edited(s.best, at, change)
+	model, isModel := candidate.(map[string]any)
+	return ok && isModel && s.try(model)
+}
+
+// edited is a copy of a value with a change at one place. It shares everything else with
+// the value.
+func edited(v any, at document.Pointer, change func(old any) any) (any, bool) {
+	if len(at) == 0 {
+		return change(v), true
+	}
+	child, ok := get(v, at[0])
+	if !ok {
+		return nil, false
+	}
+	changed, ok := edited(child, at[1:], change)
+	if !ok {
+		return nil, false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		out := maps.Clone(v)
+		out[at[0]] = changed
+		return out, true
+	case []any:
+		i, err := strconv.Atoi(at[0])
+		if err != nil || i < 0 || i >= len(v) {
+			return nil, false
 		}
-		parent = next
+		out := slices.Clone(v)
+		out[i] = changed
+		return out, true
 	}
-	changed := change(parent, at[len(at)-1])
-	if len(at) > 1 {
-		put(candidate, at[:len(at)-1], changed)
-	}
-	model, ok := candidate.(map[string]any)
-	return ok && s.try(model)
+	return nil, false
 }
 
 // places are the pointers of everything in the best model, the larger parts first.
@@ -127,66 +163,80 @@ func (s *shrink) places() []document.Pointer {
 	return out
 }
 
-// remove takes away properties and items, of long arrays half of them at once.
+// remove takes away properties and items, the larger parts first.
 func (s *shrink) remove() {
-	optional := slices.Sorted(maps.Keys(s.best))
-	for half := len(optional) / 2; half > 1; half /= 2 {
-		for _, names := range [][]string{optional[:half], optional[half:]} {
-			candidate, _ := copyOf(s.best).(map[string]any)
-			for _, name := range names {
-				delete(candidate, name)
-			}
-			if s.try(candidate) {
-				optional = slices.Sorted(maps.Keys(s.best))
-				half = len(optional)
-				break
-			}
-		}
-	}
-	for _, p := range s.places() {
+	queue := []document.Pointer{nil}
+	for len(queue) > 0 && !s.exhausted() {
+		p := queue[0]
+		queue = queue[1:]
 		v, ok := at(s.best, p)
 		if !ok {
 			continue
 		}
-		if list, isList := v.([]any); isList {
-			s.halve(p, len(list))
+		switch v := v.(type) {
+		case map[string]any:
+			s.thin(p, slices.Sorted(maps.Keys(v)))
+		case []any:
+			s.thin(p, indexes(len(v)))
 		}
-		s.edit(p, removed)
+		v, _ = at(s.best, p)
+		for _, token := range children(v) {
+			queue = append(queue, p.Append(token))
+		}
 	}
 }
 
-// halve keeps the first or the last half of an array, again and again.
-func (s *shrink) halve(p document.Pointer, n int) {
-	for n > 1 {
-		half := n / 2
-		part := func(from, to int) bool {
-			return s.edit(p, func(parent any, token string) any {
-				v, _ := get(parent, token)
-				list, _ := v.([]any)
-				put(parent, document.Pointer{token}, slices.Clone(list[from:to]))
-				return parent
-			})
+func indexes(n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = strconv.Itoa(i)
+	}
+	return out
+}
+
+// thin takes members away from one object or array: as many at once as the failure
+// allows, first all of them, then one half, and in the end one by one.
+func (s *shrink) thin(p document.Pointer, members []string) {
+	for n := len(members); n > 0; n /= 2 {
+		for start := 0; start < len(members); {
+			end := min(start+n, len(members))
+			if s.exhausted() {
+				return
+			}
+			if !s.edit(p, func(old any) any { return without(old, members[start:end]) }) {
+				start = end
+				continue
+			}
+			rest := slices.Delete(slices.Clone(members), start, end)
+			if v, _ := at(s.best, p); !isObject(v) {
+				rest = indexes(len(rest)) // the items moved up
+			}
+			members = rest
 		}
-		if !part(0, half) && !part(half, n) {
-			return
-		}
-		v, _ := at(s.best, p)
-		list, _ := v.([]any)
-		n = len(list)
 	}
 }
 
-// removed takes a key or an item away and returns what is left.
-func removed(parent any, token string) any {
-	switch parent := parent.(type) {
+func isObject(v any) bool {
+	_, ok := v.(map[string]any)
+	return ok
+}
+
+// without is a copy of an object or array without the named members.
+func without(v any, names []string) any {
+	switch v := v.(type) {
 	case map[string]any:
-		delete(parent, token)
-	case []any:
-		if i, err := strconv.Atoi(token); err == nil && i < len(parent) {
-			return slices.Delete(parent, i, i+1)
+		out := maps.Clone(v)
+		for _, name := range names {
+			delete(out, name)
+		}
+		return out
+	case []any: // the names of items follow each other
+		first, err := strconv.Atoi(names[0])
+		if err == nil && first+len(names) <= len(v) {
+			return slices.Delete(slices.Clone(v), first, first+len(names))
 		}
 	}
-	return parent
+	return v
 }
 
 // simplify replaces parts of the model by simpler ones.
@@ -196,13 +246,10 @@ func (s *shrink) simplify() {
 		if !ok {
 			continue
 		}
-		for again := true; again; {
+		for again := true; again && !s.exhausted(); {
 			again = false
 			for _, simpler := range s.simpler(v, p) {
-				if s.edit(p, func(parent any, token string) any {
-					put(parent, document.Pointer{token}, simpler)
-					return parent
-				}) {
+				if s.edit(p, func(any) any { return simpler }) {
 					v, again = simpler, true
 					break
 				}

@@ -25,16 +25,18 @@ type suite struct {
 	answered atomic.Bool // some call, with a progress event
 	silent   atomic.Bool // a case has failed, and no call was ever answered
 
+	shrinking shrinkBudget
+
 	// alone is held by a case that looks at all resources that exist, and shared by all
 	// other cases.
 	alone sync.RWMutex
 
-	mu    sync.Mutex
-	lanes []*lane
+	mu      sync.Mutex
+	setRuns []*setRun
 }
 
-// A lane is the run of one set of inputs.
-type lane struct {
+// A setRun is the run of one set of inputs.
+type setRun struct {
 	*suite
 	number  int // from 0
 	inputs  *InputSet
@@ -48,8 +50,8 @@ type lane struct {
 	told   map[string]bool // observations that were reported
 }
 
-// ordered hands events on in the order of the lanes: those of a later lane wait until the
-// earlier ones are over.
+// ordered passes events on in the order of the sets: those of a later set wait until the
+// earlier sets have ended.
 type ordered struct {
 	to      Reporter
 	mu      sync.Mutex
@@ -58,29 +60,29 @@ type ordered struct {
 	over    map[int]bool
 }
 
-func (o *ordered) report(lane int, e Event) {
+func (o *ordered) report(set int, e Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.to == nil:
-	case lane <= o.current:
+	case set <= o.current:
 		o.to.Report(e)
 	default:
 		if o.waiting == nil {
 			o.waiting = map[int][]Event{}
 		}
-		o.waiting[lane] = append(o.waiting[lane], e)
+		o.waiting[set] = append(o.waiting[set], e)
 	}
 }
 
-// end says that a lane has nothing more to report.
-func (o *ordered) end(lane int) {
+// end marks a set as complete and reports the events that waited for it.
+func (o *ordered) end(set int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over == nil {
 		o.over = map[int]bool{}
 	}
-	o.over[lane] = true
+	o.over[set] = true
 	for o.over[o.current] {
 		o.current++
 		for _, e := range o.waiting[o.current] {
@@ -95,11 +97,11 @@ func (o *ordered) end(lane int) {
 // runSets runs all cases with every set, so many sets at a time as Parallel says.
 func (s *suite) runSets(ctx context.Context, sets []InputSet, cases []Case) {
 	for i := range sets {
-		s.lanes = append(s.lanes, &lane{suite: s, number: i, inputs: &sets[i], told: map[string]bool{}, replay: s.cfg.replay()})
+		s.setRuns = append(s.setRuns, &setRun{suite: s, number: i, inputs: &sets[i], told: map[string]bool{}, replay: s.cfg.replay()})
 	}
 	free := make(chan struct{}, max(1, s.cfg.Parallel))
 	var all sync.WaitGroup
-	for _, l := range s.lanes {
+	for _, l := range s.setRuns {
 		free <- struct{}{}
 		if s.stop(ctx) {
 			<-free
@@ -113,7 +115,7 @@ func (s *suite) runSets(ctx context.Context, sets []InputSet, cases []Case) {
 	}
 	all.Wait()
 	s.summary.Silent = s.silent.Load()
-	for _, l := range s.lanes {
+	for _, l := range s.setRuns {
 		for _, r := range l.results {
 			s.summary.count(r)
 		}
@@ -142,14 +144,14 @@ func (s *suite) stop(ctx context.Context) bool {
 	return ctx.Err() != nil || s.silent.Load() || limit > 0 && s.failures.Load() >= int64(limit)
 }
 
-func (l *lane) report(e Event) {
+func (l *setRun) report(e Event) {
 	if !l.quiet {
 		l.order.report(l.number, e)
 	}
 }
 
-// wire is how scalars travel in this lane.
-func (l *lane) wire() invoke.Wire {
+// wire is how scalars travel in this set.
+func (l *setRun) wire() invoke.Wire {
 	if l.inputs.Wire != "" {
 		return l.inputs.Wire
 	}
@@ -158,7 +160,7 @@ func (l *lane) wire() invoke.Wire {
 
 // runSet runs the cases with one set of inputs. Cases of one file share a fixture, which
 // is made when the first of them needs it and torn down after the last.
-func (l *lane) runSet(ctx context.Context, cases []Case) {
+func (l *setRun) runSet(ctx context.Context, cases []Case) {
 	first := slices.IndexFunc(cases, func(c Case) bool { return c.last })
 	if first < 0 {
 		first = len(cases)
@@ -172,7 +174,7 @@ func (l *lane) runSet(ctx context.Context, cases []Case) {
 	l.sweep(ctx)
 }
 
-func (l *lane) runFiles(ctx context.Context, cases []Case) {
+func (l *setRun) runFiles(ctx context.Context, cases []Case) {
 	for len(cases) > 0 && !l.stop(ctx) {
 		file := cases[0].File()
 		n := slices.IndexFunc(cases, func(c Case) bool { return c.File() != file })
@@ -185,11 +187,11 @@ func (l *lane) runFiles(ctx context.Context, cases []Case) {
 }
 
 // newRun is what cases of a file work with.
-func (l *lane) newRun(inputs *InputSet) *run {
-	return &run{lane: l, cfg: &l.cfg, inputs: inputs, wire: l.wire()}
+func (l *setRun) newRun(inputs *InputSet) *run {
+	return &run{setRun: l, cfg: &l.cfg, inputs: inputs, wire: l.wire()}
 }
 
-func (l *lane) runFile(ctx context.Context, cases []Case) {
+func (l *setRun) runFile(ctx context.Context, cases []Case) {
 	shared := l.newRun(l.inputs)
 	var last *Case
 	for i := range cases {
@@ -227,7 +229,7 @@ func (s *InputSet) of(c *Case) *InputSet {
 }
 
 // tearDown ends the fixture of a file.
-func (l *lane) tearDown(ctx context.Context, r *run, last *Case) {
+func (l *setRun) tearDown(ctx context.Context, r *run, last *Case) {
 	if r.teardown == nil {
 		return
 	}
@@ -252,7 +254,7 @@ func (s *suite) afterwards(ctx context.Context) (context.Context, context.Cancel
 	return within, func() { stop(); cancel() }
 }
 
-func (l *lane) runCase(ctx context.Context, r *run, c *Case) *Result {
+func (l *setRun) runCase(ctx context.Context, r *run, c *Case) *Result {
 	if c.alone {
 		l.alone.Lock()
 		defer l.alone.Unlock()
@@ -276,7 +278,7 @@ func (l *lane) runCase(ctx context.Context, r *run, c *Case) *Result {
 }
 
 // record keeps a result and reports it.
-func (l *lane) record(result *Result) {
+func (l *setRun) record(result *Result) {
 	if result.Outcome == Failed || result.Outcome == Errored {
 		l.failures.Add(1)
 		if len(result.Calls) > 0 && !l.answered.Load() {
@@ -289,7 +291,7 @@ func (l *lane) record(result *Result) {
 
 // sweep deletes what a set has left behind: resources of failed cases, and those that a
 // handler created where it should have refused to.
-func (l *lane) sweep(ctx context.Context) {
+func (l *setRun) sweep(ctx context.Context) {
 	if len(l.live.entries) == 0 {
 		return
 	}

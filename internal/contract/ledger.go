@@ -1,0 +1,62 @@
+package contract
+
+import (
+	"slices"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// A ledger knows what was created and not deleted since.
+type ledger struct {
+	entries []ledgerEntry
+	made    int              // entries so far
+	ever    []map[string]any // models with identifiers of all that was created
+}
+
+type ledgerEntry struct {
+	key   int // of the operation
+	model map[string]any
+}
+
+func (l *ledger) add(model map[string]any) (key int) {
+	l.made++
+	l.entries = append(l.entries, ledgerEntry{l.made, model})
+	return l.made
+}
+
+func (l *ledger) update(key int, model map[string]any) {
+	l.ever = append(l.ever, model)
+	for i := range l.entries {
+		if l.entries[i].key == key {
+			l.entries[i].model = model
+		}
+	}
+}
+
+// forget strikes out a resource that is gone.
+func (l *ledger) forget(s *schema.Schema, model map[string]any) {
+	l.entries = slices.DeleteFunc(l.entries, func(e ledgerEntry) bool { return sameIdentifier(s, e.model, model) })
+}
+
+// settle strikes out what an operation has shown not to exist.
+func (l *ledger) settle(s *schema.Schema, req *invoke.Request, key int, event *invoke.Event) {
+	if event == nil || !event.Terminal() {
+		return
+	}
+	switch {
+	case req.Action == invoke.Create && event.Status == invoke.Failed:
+		l.entries = slices.DeleteFunc(l.entries, func(e ledgerEntry) bool {
+			_, known := schema.Identifier(e.model, s.PrimaryIdentifier)
+			return e.key == key && (event.ErrorCode == invoke.AlreadyExists || event.Model == nil && !known)
+		})
+	case req.Action == invoke.Update && event.Status == invoke.Success && event.Model != nil:
+		known := slices.ContainsFunc(l.entries, func(e ledgerEntry) bool { return sameIdentifier(s, e.model, event.Model) })
+		if !known {
+			l.ever = append(l.ever, event.Model)
+			l.add(event.Model) // an update that made a resource
+		}
+	case req.Action == invoke.Delete && (event.Status == invoke.Success || event.ErrorCode == invoke.NotFound):
+		l.forget(s, req.Model)
+	}
+}
