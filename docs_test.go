@@ -1,6 +1,8 @@
 package formwork_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,13 +38,11 @@ func blocks(text string) []block {
 	return out
 }
 
-// TestCommandsOfDocuments runs every block that is marked sh in the documents, in the
-// order in which a reader meets them. Each document has a folder of its own that looks
-// like a fresh clone, a home of its own, and the cfn of this tree in its PATH; each block
-// begins in the folder of the document. A line "# leaves N" before a command says that
+// TestCommandsOfDocuments runs every block that is marked sh in the documents as a reader
+// does who follows a document from its top: in one shell, in a fresh clone, without any
+// line left out. Only the README builds cfn; the other documents need what it installs, and
+// get the cfn of this tree on their PATH. A line "# leaves N" before a command says that
 // its exit code is N.
-//
-// The make targets of the README are what CI itself runs; a test cannot run itself.
 func TestCommandsOfDocuments(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: -short leaves out the commands of the documents")
@@ -50,8 +50,9 @@ func TestCommandsOfDocuments(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: the documents are written for a POSIX shell")
 	}
+	files := tracked(t)
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(bin, "cfn"), "./cmd/cfn")
+	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(bin, "cfn"), "./cmd/cfn")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build cfn: %v\n%s", err, out)
 	}
@@ -71,17 +72,41 @@ func TestCommandsOfDocuments(t *testing.T) {
 		var script strings.Builder
 		for _, b := range blocks(string(data)) {
 			if b.language == "sh" {
-				script.WriteString("(\n" + commands(b) + ":\n)\n")
+				script.WriteString(commands(b))
 			}
 		}
 		if script.Len() == 0 {
 			continue
 		}
+		path := bin + ":" + os.Getenv("PATH")
+		if document == "README.md" {
+			path = withoutProgram(os.Getenv("PATH"), "cfn")
+		}
 		t.Run(document, func(t *testing.T) {
 			t.Parallel()
-			runDocument(t, bin, filepath.Dir(document), script.String())
+			runDocument(t, files, path, script.String())
 		})
 	}
+}
+
+// tracked lists the files that a clone of this tree has.
+func tracked(t *testing.T) []string {
+	out, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		t.Skipf("skipped: git does not list the files of a clone: %v", err)
+	}
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
+}
+
+// withoutProgram removes the folders of a PATH that hold a program.
+func withoutProgram(path, program string) string {
+	var kept []string
+	for _, dir := range filepath.SplitList(path) {
+		if _, err := os.Stat(filepath.Join(dir, program)); err != nil {
+			kept = append(kept, dir)
+		}
+	}
+	return strings.Join(kept, string(filepath.ListSeparator))
 }
 
 var leaves = regexp.MustCompile(`^# leaves ([0-9]+)$`)
@@ -96,9 +121,6 @@ func commands(b block) string {
 			want = m[1]
 			continue
 		}
-		if strings.HasPrefix(line, "make ") {
-			continue
-		}
 		if want != "" {
 			line = "( " + line + " ) && code=0 || code=$?; [ $code = " + want + " ]"
 			want = ""
@@ -108,12 +130,10 @@ func commands(b block) string {
 	return out.String()
 }
 
-func runDocument(t *testing.T, bin, dir, script string) {
-	home, clone := t.TempDir(), t.TempDir()
-	for _, part := range []string{"examples", "sdk"} {
-		if err := os.CopyFS(filepath.Join(clone, part), os.DirFS(part)); err != nil {
-			t.Fatal(err)
-		}
+func runDocument(t *testing.T, files []string, path, script string) {
+	home, clone := t.TempDir(), filepath.Join(t.TempDir(), "formwork")
+	for _, name := range files {
+		copyFile(t, name, filepath.Join(clone, name))
 	}
 	cache, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOPATH").Output()
 	if err != nil {
@@ -121,13 +141,30 @@ func runDocument(t *testing.T, bin, dir, script string) {
 	}
 	folders := strings.Fields(string(cache))
 	sh := exec.Command("sh", "-eux", "-c", script)
-	sh.Dir = filepath.Join(clone, dir)
-	if err := os.MkdirAll(sh.Dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	sh.Env = append(os.Environ(), "HOME="+home, "PATH="+bin+":"+os.Getenv("PATH"), "CGO_ENABLED=0",
-		"GOCACHE="+folders[0], "GOMODCACHE="+folders[1], "GOPATH="+folders[2], "GOFLAGS=-mod=mod")
+	sh.Dir = clone
+	sh.Env = append(os.Environ(), "HOME="+home, "PATH="+path, "GOCACHE="+folders[0], "GOMODCACHE="+folders[1], "GOPATH="+folders[2])
 	if out, err := sh.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	info, err := os.Stat(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return // deleted, and not committed yet
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(from)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(to, data, info.Mode().Perm())
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
