@@ -23,7 +23,7 @@ var floors = [][]string{
 	{"internal/schema"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/sample", "internal/smithy"},
 	{"internal/contract", "internal/lsp", "internal/operation", "internal/project"},
-	{"internal/bundle", "internal/submit"},
+	{"internal/bundle", "internal/simulate", "internal/submit"},
 	{"internal/handlers", "internal/registry"},
 	{"internal/console", "internal/server"},
 	{"local"},

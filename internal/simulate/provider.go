@@ -1,0 +1,332 @@
+package simulate
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// A resourceRow is a simulated resource. Token is the client request token of the create,
+// so that the same create, repeated after a crash, finds its own resource.
+type resourceRow struct {
+	bun.BaseModel `bun:"table:simulated_resources,alias:r"`
+
+	Account    string     `bun:"account,pk"`
+	Region     string     `bun:"region,pk"`
+	TypeName   string     `bun:"type_name,pk"`
+	Identifier string     `bun:"identifier,pk"`
+	Token      string     `bun:"token"`
+	CreatedAt  store.Time `bun:"created_at"`
+	UpdatedAt  store.Time `bun:"updated_at"`
+	Model      string     `bun:"model"`
+}
+
+// A keyRow is an additional identifier of a resource, which no other resource may have.
+type keyRow struct {
+	bun.BaseModel `bun:"table:simulated_keys,alias:k"`
+
+	Account    string `bun:"account,pk"`
+	Region     string `bun:"region,pk"`
+	TypeName   string `bun:"type_name,pk"`
+	Key        string `bun:"identifier_key,pk"` // number of the additional identifier, ":", its values
+	Identifier string `bun:"identifier"`
+}
+
+// Call implements operation.Provider. A simulated resource is ready at once: every call
+// ends its operation.
+func (s *Shelf) Call(ctx context.Context, request operation.Request) (operation.Progress, error) {
+	row, err := s.row(ctx, request.Type)
+	if err != nil {
+		return operation.Progress{}, err
+	}
+	if row == nil {
+		return failed("NotFound", "The schema of the type %s is no longer imported.", request.Type), nil
+	}
+	typ, err := s.load(row)
+	if err != nil {
+		return operation.Progress{}, err
+	}
+	act, ok := map[invoke.Action]func(context.Context, *store.Tx, *schema.Schema, operation.Request) (operation.Progress, error){
+		invoke.Create: s.create, invoke.Read: s.read, invoke.Update: s.update, invoke.Delete: s.remove,
+	}[request.Action]
+	if !ok {
+		return failed("InvalidRequest", "%s is not an action of a resource.", request.Action), nil
+	}
+	var progress operation.Progress
+	err = s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		progress, err = act(ctx, tx, typ, request)
+		return err
+	})
+	return progress, err
+}
+
+func (s *Shelf) create(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request) (operation.Progress, error) {
+	model := completed(typ, request, s.config.Now())
+	identifier, ok := identify(model, typ.PrimaryIdentifier)
+	if !ok {
+		return failed("InvalidRequest", "The primary identifier of %s is not complete.", request.Type), nil
+	}
+	mine, err := find(ctx, tx, request, identifier)
+	switch {
+	case err != nil:
+		return operation.Progress{}, err
+	case mine != nil && mine.Token == request.Token:
+		return succeeded(identifier, mine.model()), nil
+	case mine != nil:
+		return failed("AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", request.Type, identifier), nil
+	}
+	if taken, err := s.claim(ctx, tx, typ, request, identifier, model); err != nil || taken != "" {
+		return failed("AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", request.Type, taken), err
+	}
+	now := store.At(s.config.Now())
+	row := &resourceRow{
+		Account: request.Caller.Account, Region: request.Caller.Region, TypeName: request.Type, Identifier: identifier,
+		Token: request.Token, CreatedAt: now, UpdatedAt: now, Model: encode(model),
+	}
+	if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+		return operation.Progress{}, fmt.Errorf("create a simulated %s: %w", request.Type, err)
+	}
+	return succeeded(identifier, readable(typ, model)), nil
+}
+
+func (s *Shelf) read(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request) (operation.Progress, error) {
+	row, err := find(ctx, tx, request, request.Identifier)
+	if err != nil {
+		return operation.Progress{}, err
+	}
+	if row == nil {
+		return notFound(request), nil
+	}
+	return succeeded(row.Identifier, readable(typ, row.model())), nil
+}
+
+func (s *Shelf) update(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request) (operation.Progress, error) {
+	row, err := find(ctx, tx, request, request.Identifier)
+	if err != nil {
+		return operation.Progress{}, err
+	}
+	if row == nil {
+		return notFound(request), nil
+	}
+	if typ.Handler("update") == nil {
+		return failed("NotUpdatable", "Resources of type '%s' cannot be updated.", request.Type), nil
+	}
+	before := row.model()
+	if changed := createOnlyChange(typ, before, request.Desired); changed != "" {
+		return failed("NotUpdatable", "The property %s of '%s' can only be set when the resource is created.", changed, request.Type), nil
+	}
+	model := updated(typ, before, request)
+	if err := release(ctx, tx, request, row.Identifier); err != nil {
+		return operation.Progress{}, err
+	}
+	if taken, err := s.claim(ctx, tx, typ, request, row.Identifier, model); err != nil || taken != "" {
+		return failed("AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", request.Type, taken), err
+	}
+	row.Model, row.UpdatedAt = encode(model), store.At(s.config.Now())
+	if _, err := tx.NewUpdate().Model(row).WherePK().Exec(ctx); err != nil {
+		return operation.Progress{}, fmt.Errorf("update a simulated %s: %w", request.Type, err)
+	}
+	return succeeded(row.Identifier, readable(typ, model)), nil
+}
+
+func (s *Shelf) remove(ctx context.Context, tx *store.Tx, _ *schema.Schema, request operation.Request) (operation.Progress, error) {
+	row, err := find(ctx, tx, request, request.Identifier)
+	if err != nil {
+		return operation.Progress{}, err
+	}
+	if row == nil {
+		return notFound(request), nil
+	}
+	if err := release(ctx, tx, request, row.Identifier); err != nil {
+		return operation.Progress{}, err
+	}
+	if _, err := tx.NewDelete().Model(row).WherePK().Exec(ctx); err != nil {
+		return operation.Progress{}, fmt.Errorf("delete a simulated %s: %w", request.Type, err)
+	}
+	return succeeded(row.Identifier, nil), nil
+}
+
+// A Listed resource is one of those that exist of a type.
+type Listed struct {
+	Identifier string
+	Model      map[string]any // as a read returns it
+}
+
+// Resources returns up to limit simulated resources of a type whose identifiers follow
+// after, in the order of their identifiers.
+func (s *Shelf) Resources(ctx context.Context, caller awswire.Caller, typ *operation.Type, after string, limit int64) ([]Listed, error) {
+	var rows []resourceRow
+	err := s.config.Store.Read().NewSelect().Model(&rows).
+		Where("account = ? AND region = ? AND type_name = ? AND identifier > ?", caller.Account, caller.Region, typ.Name, after).
+		Order("identifier").Limit(limit).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list simulated resources: %w", err)
+	}
+	out := make([]Listed, len(rows))
+	for i := range rows {
+		out[i] = Listed{rows[i].Identifier, readable(typ.Schema, rows[i].model())}
+	}
+	return out, nil
+}
+
+// claim keeps the additional identifiers of a resource for it, and returns one that another
+// resource has, "" if there is none.
+func (s *Shelf) claim(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request, identifier string, model map[string]any) (taken string, err error) {
+	for i, paths := range typ.AdditionalIdentifiers {
+		values, ok := identify(model, paths)
+		if !ok {
+			continue
+		}
+		row := &keyRow{
+			Account: request.Caller.Account, Region: request.Caller.Region, TypeName: request.Type,
+			Key: fmt.Sprintf("%d:%s", i, values), Identifier: identifier,
+		}
+		exists, err := tx.NewSelect().Model(row).WherePK().Exists(ctx)
+		if err != nil {
+			return "", fmt.Errorf("look for an identifier: %w", err)
+		}
+		if exists {
+			return values, nil
+		}
+		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+			return "", fmt.Errorf("keep an identifier: %w", err)
+		}
+	}
+	return "", nil
+}
+
+// release gives up the additional identifiers of a resource.
+func release(ctx context.Context, tx *store.Tx, request operation.Request, identifier string) error {
+	_, err := tx.NewDelete().Model((*keyRow)(nil)).
+		Where("account = ? AND region = ? AND type_name = ? AND identifier = ?", request.Caller.Account, request.Caller.Region, request.Type, identifier).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("release identifiers: %w", err)
+	}
+	return nil
+}
+
+// find returns nil for a resource that does not exist.
+func find(ctx context.Context, db bun.IDB, request operation.Request, identifier string) (*resourceRow, error) {
+	row := &resourceRow{}
+	err := db.NewSelect().Model(row).
+		Where("account = ? AND region = ? AND type_name = ? AND identifier = ?", request.Caller.Account, request.Caller.Region, request.Type, identifier).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look for a simulated %s: %w", request.Type, err)
+	}
+	return row, nil
+}
+
+func (r *resourceRow) model() map[string]any {
+	decoder := json.NewDecoder(strings.NewReader(r.Model))
+	decoder.UseNumber()
+	var model map[string]any
+	if decoder.Decode(&model) != nil || model == nil {
+		return map[string]any{}
+	}
+	return model
+}
+
+// encode writes a model. Models come from JSON, so that they can be written as such.
+func encode(model map[string]any) string {
+	text, err := json.Marshal(model)
+	if err != nil {
+		return "{}"
+	}
+	return string(text)
+}
+
+// readable is what a read returns: the model without its write-only properties.
+func readable(typ *schema.Schema, model map[string]any) map[string]any {
+	out, _ := schema.Without(model, typ.WriteOnly).(map[string]any)
+	return out
+}
+
+// identify joins the values of an identifier with "|", as Cloud Control does. It reports
+// false if one is missing.
+func identify(model map[string]any, paths []schema.Path) (string, bool) {
+	values, ok := schema.Identifier(model, paths)
+	if !ok {
+		return "", false
+	}
+	parts := make([]string, len(values))
+	for i, value := range values {
+		parts[i] = text(value)
+	}
+	return strings.Join(parts, "|"), true
+}
+
+// createOnlyChange names a create-only property whose value differs, "" for none. One that
+// the template leaves out keeps the value that it was given.
+func createOnlyChange(typ *schema.Schema, before, desired map[string]any) string {
+	for _, path := range typ.CreateOnly {
+		for _, at := range schema.Present(desired, []schema.Path{path}) {
+			want, _ := lookup(desired, at)
+			if got, ok := lookup(before, at); !ok || text(got) != text(want) {
+				return at.String()
+			}
+		}
+	}
+	return ""
+}
+
+func lookup(model any, at document.Pointer) (any, bool) {
+	for _, token := range at {
+		switch node := model.(type) {
+		case map[string]any:
+			value, ok := node[token]
+			if !ok {
+				return nil, false
+			}
+			model = value
+		case []any:
+			index := -1
+			if _, err := fmt.Sscanf(token, "%d", &index); err != nil || index < 0 || index >= len(node) {
+				return nil, false
+			}
+			model = node[index]
+		default:
+			return nil, false
+		}
+	}
+	return model, true
+}
+
+// text is a value as it stands in an identifier: a string as it is, the rest as JSON.
+func text(value any) string {
+	if s, ok := value.(string); ok {
+		return s
+	}
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return ""
+	}
+	return string(encoded)
+}
+
+func succeeded(identifier string, model map[string]any) operation.Progress {
+	return operation.Progress{Status: types.OperationStatusSuccess, Identifier: identifier, Model: model}
+}
+
+func notFound(request operation.Request) operation.Progress {
+	return failed("NotFound", "Resource of type '%s' with identifier '%s' was not found.", request.Type, request.Identifier)
+}
+
+func failed(code, format string, args ...any) operation.Progress {
+	return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: code, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,222 @@
+package simulate
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// Config sets up a Shelf. Store must be set.
+type Config struct {
+	Store *store.Store
+
+	// Patterns name the types that are simulated: "AWS::SQS::Queue", "AWS::*". None means
+	// that no type is.
+	Patterns []string
+
+	Now func() time.Time // nil is time.Now
+}
+
+// A Shelf holds published schemas, and the simulated resources of their types.
+type Shelf struct {
+	config Config
+
+	mu     sync.Mutex
+	parsed map[string]*entry // by hash of the document
+}
+
+// maxParsed bounds the schemas that are kept parsed.
+const maxParsed = 256
+
+// An entry is a parsed schema and when it was last used.
+type entry struct {
+	schema *schema.Schema
+	used   time.Time
+}
+
+// New returns the shelf over a store.
+func New(config Config) *Shelf {
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	return &Shelf{config: config, parsed: map[string]*entry{}}
+}
+
+// A publishedRow is a schema on the shelf. It belongs to no account.
+type publishedRow struct {
+	bun.BaseModel `bun:"table:published_types,alias:p"`
+
+	TypeName   string     `bun:"type_name,pk"`
+	Hash       string     `bun:"hash"`
+	ImportedAt store.Time `bun:"imported_at"`
+	Schema     string     `bun:"schema"`
+}
+
+// A Document is a schema to put on the shelf.
+type Document struct {
+	Name string // of its file, for messages
+	Text []byte
+}
+
+// Import puts the schemas of resource types on the shelf, in one transaction, and returns
+// the names of the types. A type that is there already gets the new schema. Documents with
+// errors are problems, and then nothing is imported.
+func (s *Shelf) Import(ctx context.Context, documents []Document) ([]string, diag.List, error) {
+	var problems diag.List
+	var names []string
+	rows := make([]publishedRow, 0, len(documents))
+	for _, d := range documents {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		parsed, found := schema.Load(d.Name, d.Text, schema.Config{Kind: schema.Resource})
+		if found.HasErrors() {
+			problems = append(problems, found...)
+			continue
+		}
+		rows = append(rows, publishedRow{TypeName: parsed.TypeName.Value, Hash: hash(d.Text), ImportedAt: store.At(s.config.Now()), Schema: string(d.Text)})
+		names = append(names, parsed.TypeName.Value)
+	}
+	if len(problems) > 0 || len(rows) == 0 {
+		return nil, problems, nil
+	}
+	err := s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		for i := range rows {
+			_, err := tx.NewInsert().Model(&rows[i]).On("CONFLICT (type_name) DO UPDATE").
+				Set("hash = EXCLUDED.hash").Set("imported_at = EXCLUDED.imported_at").Set("? = EXCLUDED.?", bun.Ident("schema"), bun.Ident("schema")).Exec(ctx)
+			if err != nil {
+				return fmt.Errorf("import %s: %w", rows[i].TypeName, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return names, nil, nil
+}
+
+// A Published type is on the shelf.
+type Published struct {
+	TypeName  string
+	Schema    string // "" in lists
+	Imported  time.Time
+	Simulated bool // it may be used in stacks here
+}
+
+// Find returns a type on the shelf, nil for one that is not there.
+func (s *Shelf) Find(ctx context.Context, typeName string) (*Published, error) {
+	row, err := s.row(ctx, typeName)
+	if row == nil || err != nil {
+		return nil, err
+	}
+	return &Published{TypeName: row.TypeName, Schema: row.Schema, Imported: row.ImportedAt.Time, Simulated: s.simulates(typeName)}, nil
+}
+
+// List returns up to limit types whose names follow after, in the order of their names.
+func (s *Shelf) List(ctx context.Context, after string, limit int64) ([]Published, error) {
+	var rows []publishedRow
+	err := s.config.Store.Read().NewSelect().Model(&rows).Column("type_name", "imported_at").
+		Where("type_name > ?", after).Order("type_name").Limit(limit).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list published types: %w", err)
+	}
+	out := make([]Published, len(rows))
+	for i, row := range rows {
+		out[i] = Published{TypeName: row.TypeName, Imported: row.ImportedAt.Time, Simulated: s.simulates(row.TypeName)}
+	}
+	return out, nil
+}
+
+// Type implements operation.Types for the simulated types.
+func (s *Shelf) Type(ctx context.Context, _ awswire.Caller, name, _ string) (*operation.Type, error) {
+	if !s.simulates(name) {
+		hint := "register a type of that name, or import its schema with cfn types import and start cfn serve with --simulate " + name
+		return nil, &operation.UnknownTypeError{Name: name, Hint: hint}
+	}
+	row, err := s.row(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if row == nil {
+		hint := "import the schema of the type with cfn types import, so that it can be simulated"
+		return nil, &operation.UnknownTypeError{Name: name, Hint: hint}
+	}
+	parsed, err := s.load(row)
+	if err != nil {
+		return nil, err
+	}
+	return &operation.Type{Name: name, Schema: parsed, Provider: s, Simulated: true}, nil
+}
+
+// simulates reports whether a type is named by the patterns.
+func (s *Shelf) simulates(name string) bool {
+	for _, pattern := range s.config.Patterns {
+		if schema.MatchTarget(pattern, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Shelf) row(ctx context.Context, typeName string) (*publishedRow, error) {
+	row := &publishedRow{}
+	err := s.config.Store.Read().NewSelect().Model(row).Where("type_name = ?", typeName).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look for the published type %s: %w", typeName, err)
+	}
+	return row, nil
+}
+
+// load parses the schema of a row, or returns it as it was parsed before.
+func (s *Shelf) load(row *publishedRow) (*schema.Schema, error) {
+	now := s.config.Now()
+	s.mu.Lock()
+	found := s.parsed[row.Hash]
+	if found != nil {
+		found.used = now
+	}
+	s.mu.Unlock()
+	if found != nil {
+		return found.schema, nil
+	}
+	parsed, problems := schema.Load(row.TypeName, []byte(row.Schema), schema.Config{Kind: schema.Resource, Limits: document.Limits{}})
+	if parsed == nil || problems.HasErrors() {
+		return nil, fmt.Errorf("the published schema of %s cannot be read: %v", row.TypeName, problems)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.parsed) >= maxParsed {
+		oldest := ""
+		for key, e := range s.parsed {
+			if oldest == "" || e.used.Before(s.parsed[oldest].used) {
+				oldest = key
+			}
+		}
+		delete(s.parsed, oldest)
+	}
+	s.parsed[row.Hash] = &entry{parsed, now}
+	return parsed, nil
+}
+
+func hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,277 @@
+package simulate_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/sample"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/simulate"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// queue is a type with everything that a simulation has to know.
+const queue = `{
+	"typeName": "Acme::Mail::Queue", "description": "A queue.", "additionalProperties": false,
+	"properties": {
+		"QueueName": {"type": "string", "maxLength": 40, "pattern": "^[a-z0-9-]+$"},
+		"Alias": {"type": "string"},
+		"Delay": {"type": "integer", "default": 5},
+		"Secret": {"type": "string"},
+		"Arn": {"type": "string"},
+		"CreatedAt": {"type": "string", "format": "date-time"},
+		"Mode": {"type": "string", "enum": ["fast", "slow"]},
+		"Shard": {"type": "string", "pattern": "^shard-[0-9]{4}$"},
+		"Tags": {"type": "array", "items": {"type": "object", "properties": {"Key": {"type": "string"}, "Value": {"type": "string"}}}}
+	},
+	"primaryIdentifier": ["/properties/QueueName"],
+	"additionalIdentifiers": [["/properties/Alias"]],
+	"readOnlyProperties": ["/properties/Arn", "/properties/CreatedAt", "/properties/Mode", "/properties/Shard"],
+	"writeOnlyProperties": ["/properties/Secret"],
+	"createOnlyProperties": ["/properties/QueueName"],
+	"tagging": {"taggable": true, "tagProperty": "/properties/Tags"},
+	"handlers": {"create": {"permissions": []}, "read": {"permissions": []}, "update": {"permissions": []}, "delete": {"permissions": []}, "list": {"permissions": []}}
+}`
+
+var caller = awswire.Caller{Place: awswire.Place{Account: "111122223333", Region: "eu-west-1"}}
+
+func open(t *testing.T, place fixtures.Place, patterns ...string) *simulate.Shelf {
+	t.Helper()
+	opened, err := store.Open(t.Context(), store.Config{Dir: place.Dir, DSN: place.DSN})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	return simulate.New(simulate.Config{Store: opened, Patterns: patterns, Now: func() time.Time { return now }})
+}
+
+// imported is a shelf with the queue on it, which is simulated.
+func imported(t *testing.T, place fixtures.Place) (*simulate.Shelf, *operation.Type) {
+	t.Helper()
+	shelf := open(t, place, "Acme::*")
+	names, problems, err := shelf.Import(t.Context(), []simulate.Document{{Name: "queue.json", Text: []byte(queue)}})
+	if err != nil || len(problems) > 0 || !cmp.Equal(names, []string{"Acme::Mail::Queue"}) {
+		t.Fatalf("Import: %v, %v, %v", names, problems, err)
+	}
+	typ, err := shelf.Type(t.Context(), caller, "Acme::Mail::Queue", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !typ.Simulated {
+		t.Error("the type is not marked as simulated")
+	}
+	return shelf, typ
+}
+
+func request(action invoke.Action, token, identifier string, desired map[string]any) operation.Request {
+	return operation.Request{
+		Caller: caller, Action: action, Token: token, Type: "Acme::Mail::Queue", StackName: "Stack", LogicalID: "Queue",
+		Identifier: identifier, Desired: desired, StackTags: map[string]string{"team": "mail"},
+	}
+}
+
+func call(t *testing.T, typ *operation.Type, request operation.Request) operation.Progress {
+	t.Helper()
+	progress, err := typ.Provider.Call(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return progress
+}
+
+func TestLife(t *testing.T) {
+	for _, place := range fixtures.Stores(t) {
+		t.Run(place.Name, func(t *testing.T) {
+			shelf, typ := imported(t, place)
+			created := call(t, typ, request(invoke.Create, "t1", "", map[string]any{"Secret": "s3cret", "Alias": "a"}))
+			if created.Status != types.OperationStatusSuccess {
+				t.Fatalf("create: %+v", created)
+			}
+			name := created.Identifier
+			if !strings.HasPrefix(name, "stack-queue-") {
+				t.Errorf("generated name %q", name)
+			}
+			model := created.Model
+			if model["Secret"] != nil {
+				t.Error("the answer contains a write-only property")
+			}
+			want := map[string]any{
+				"Arn": "arn:aws:mail:eu-west-1:111122223333:queue/" + name, "CreatedAt": "2026-01-02T03:04:05Z",
+				"QueueName": name, "Alias": "a", "Delay": model["Delay"], "Mode": model["Mode"], "Shard": model["Shard"],
+				"Tags": []any{map[string]any{"Key": "team", "Value": "mail"}},
+			}
+			if diff := cmp.Diff(want, model); diff != "" {
+				t.Errorf("model (-want +got):\n%s", diff)
+			}
+			if violations := typ.Schema.Check(model, schema.CheckConfig{}); len(violations) > 0 {
+				t.Errorf("the model breaks its schema: %v", violations)
+			}
+			if again := call(t, typ, request(invoke.Create, "t1", "", map[string]any{"Secret": "s3cret", "Alias": "a"})); again.Identifier != name || again.Status != types.OperationStatusSuccess {
+				t.Errorf("the same create again: %+v", again)
+			}
+
+			updated := call(t, typ, request(invoke.Update, "t2", name, map[string]any{"Delay": 9, "Alias": "b"}))
+			if updated.Status != types.OperationStatusSuccess || updated.Model["Arn"] != want["Arn"] || updated.Model["QueueName"] != name || updated.Model["Shard"] != model["Shard"] {
+				t.Errorf("update: %+v", updated)
+			}
+			read := call(t, typ, request(invoke.Read, "t3", name, nil))
+			if diff := cmp.Diff("9", string(mustNumber(t, read.Model["Delay"]))); diff != "" {
+				t.Error(diff)
+			}
+			listed, err := shelf.Resources(t.Context(), caller, typ, "", 10)
+			if err != nil || len(listed) != 1 || listed[0].Identifier != name {
+				t.Errorf("Resources: %v, %v", listed, err)
+			}
+			if gone := call(t, typ, request(invoke.Delete, "t4", name, nil)); gone.Status != types.OperationStatusSuccess {
+				t.Errorf("delete: %+v", gone)
+			}
+			for _, action := range []invoke.Action{invoke.Read, invoke.Update, invoke.Delete} {
+				if p := call(t, typ, request(action, "t5", name, nil)); p.ErrorCode != "NotFound" {
+					t.Errorf("%s after the delete: %+v", action, p)
+				}
+			}
+		})
+	}
+}
+
+func mustNumber(t *testing.T, value any) []byte {
+	t.Helper()
+	number, ok := value.(interface{ String() string })
+	if !ok {
+		t.Fatalf("%v (%T) is not a number", value, value)
+	}
+	return []byte(number.String())
+}
+
+func TestRefusals(t *testing.T) {
+	_, typ := imported(t, fixtures.Place{Dir: t.TempDir()})
+	first := call(t, typ, request(invoke.Create, "t1", "", map[string]any{"QueueName": "one", "Alias": "a"}))
+	if first.Identifier != "one" {
+		t.Fatalf("create: %+v", first)
+	}
+	second := call(t, typ, request(invoke.Create, "t2", "", map[string]any{"QueueName": "two", "Alias": "b"}))
+	for name, test := range map[string]struct {
+		request operation.Request
+		code    string
+		message string
+	}{
+		"the same identifier": {request(invoke.Create, "t3", "", map[string]any{"QueueName": "one"}), "AlreadyExists",
+			"Resource of type 'Acme::Mail::Queue' with identifier 'one' already exists."},
+		"the same additional identifier": {request(invoke.Create, "t4", "", map[string]any{"QueueName": "three", "Alias": "a"}), "AlreadyExists",
+			"Resource of type 'Acme::Mail::Queue' with identifier 'a' already exists."},
+		"an update to a taken identifier": {request(invoke.Update, "t5", second.Identifier, map[string]any{"Alias": "a"}), "AlreadyExists",
+			"Resource of type 'Acme::Mail::Queue' with identifier 'a' already exists."},
+		"a create-only property": {request(invoke.Update, "t6", "one", map[string]any{"QueueName": "other"}), "NotUpdatable",
+			"The property /QueueName of 'Acme::Mail::Queue' can only be set when the resource is created."},
+		"no such resource": {request(invoke.Delete, "t7", "nowhere", nil), "NotFound",
+			"Resource of type 'Acme::Mail::Queue' with identifier 'nowhere' was not found."},
+		"a list": {request(invoke.List, "t8", "", nil), "InvalidRequest", "LIST is not an action of a resource."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := call(t, typ, test.request)
+			if p.Status != types.OperationStatusFailed || p.ErrorCode != test.code || p.Message != test.message {
+				t.Errorf("got %+v", p)
+			}
+		})
+	}
+	if p := call(t, typ, request(invoke.Update, "t9", "two", map[string]any{"Alias": "c"})); p.Status != types.OperationStatusSuccess {
+		t.Fatalf("update: %+v", p)
+	}
+	if p := call(t, typ, request(invoke.Create, "t10", "", map[string]any{"QueueName": "three", "Alias": "b"})); p.Status != types.OperationStatusSuccess {
+		t.Errorf("an identifier that was given up cannot be used again: %+v", p)
+	}
+}
+
+func TestOnlyWhatIsNamedIsSimulated(t *testing.T) {
+	shelf := open(t, fixtures.Place{Dir: t.TempDir()}, "Acme::Mail::*")
+	for name, hint := range map[string]string{
+		"Acme::Mail::Queue": "import the schema of the type with cfn types import, so that it can be simulated",
+		"Acme::Web::Site":   "register a type of that name, or import its schema with cfn types import and start cfn serve with --simulate Acme::Web::Site",
+	} {
+		_, err := shelf.Type(t.Context(), caller, name, "")
+		unknown, ok := err.(*operation.UnknownTypeError)
+		if !ok || unknown.Hint != hint {
+			t.Errorf("%s: %v, hint %q", name, err, unknown.Hint)
+		}
+	}
+	_, problems, err := shelf.Import(t.Context(), []simulate.Document{{Name: "good.json", Text: []byte(queue)}, {Name: "bad.json", Text: []byte(`{"typeName": 3}`)}})
+	if err != nil || len(problems) == 0 {
+		t.Errorf("a bad schema: %v, %v", problems, err)
+	}
+	if found, err := shelf.Find(t.Context(), "Acme::Mail::Queue"); found != nil || err != nil {
+		t.Errorf("an import with problems left %v, %v", found, err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := shelf.Import(ended, []simulate.Document{{Name: "good.json", Text: []byte(queue)}}); err == nil {
+		t.Error("an import whose context ended went on")
+	}
+}
+
+// TestPublishedTypes runs the life of a resource of every published schema.
+func TestPublishedTypes(t *testing.T) {
+	folder := fixtures.Dir(t, "schemas/aws")
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil || len(files) < 600 {
+		t.Fatalf("%d schemas, %v", len(files), err)
+	}
+	shelf := open(t, fixtures.Place{Dir: t.TempDir()}, "AWS::*")
+	var documents []simulate.Document
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, simulate.Document{Name: filepath.Base(file), Text: text})
+	}
+	names, problems, err := shelf.Import(t.Context(), documents)
+	if err != nil || len(problems) > 0 {
+		t.Fatalf("Import: %v, %v", problems, err)
+	}
+	incomplete := 0
+	for _, name := range names {
+		typ, err := shelf.Type(t.Context(), caller, name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		desired, err := sample.New(typ.Schema, sample.Config{Seed: 1, Profile: sample.Minimal}).Create()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		r := operation.Request{Caller: caller, Action: invoke.Create, Token: "token", Type: name, StackName: "stack", LogicalID: "Resource", Desired: desired}
+		created := call(t, typ, r)
+		if created.Status != types.OperationStatusSuccess {
+			if name != "AWS::SageMaker::Device" { // its identifier is inside of an optional structure
+				t.Errorf("%s: create: %s %s", name, created.ErrorCode, created.Message)
+			}
+			continue
+		}
+		for _, violation := range typ.Schema.Check(created.Model, schema.CheckConfig{Shape: true}) {
+			t.Errorf("%s: %s: %s", name, violation.Pointer, violation.Message)
+		}
+		for _, path := range typ.Schema.ReadOnly {
+			if len(path.Tokens) == 1 && len(schema.Present(created.Model, []schema.Path{path})) == 0 {
+				incomplete++
+			}
+		}
+		r.Action, r.Identifier, r.Desired = invoke.Delete, created.Identifier, nil
+		if deleted := call(t, typ, r); deleted.Status != types.OperationStatusSuccess {
+			t.Errorf("%s: delete: %s", name, deleted.Message)
+		}
+	}
+	if incomplete > 0 {
+		t.Errorf("%d read-only properties have no value", incomplete)
+	}
+}
