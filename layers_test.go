@@ -20,7 +20,7 @@ const module = "github.com/formwork-dev/formwork/"
 var floors = [][]string{
 	{"internal/awswire", "internal/diag", "internal/fixtures", "internal/httptape", "internal/jsonata", "internal/lambda", "internal/secret", "internal/store"},
 	{"internal/awslite", "internal/cfnlog", "internal/document"},
-	{"internal/schema"},
+	{"internal/schema", "internal/template"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/sample", "internal/smithy"},
 	{"internal/contract", "internal/lsp", "internal/operation", "internal/project"},
 	{"internal/bundle", "internal/simulate", "internal/submit"},

@@ -33,8 +33,24 @@ import (
 // first fault is found, or a bound is exceeded; with other errors it is of use for further
 // messages only.
 func ParseYAML(file string, data []byte, limits Limits) (*Value, diag.List) {
+	return ParseYAMLDialect(file, data, limits, Dialect{})
+}
+
+// A Dialect is what a format does differently from the YAML of [ParseYAML].
+type Dialect struct {
+	// Tag returns the value that a tag such as !Ref makes of the value behind it, or nil if
+	// the format has no such tag. A tagged scalar is a String, whatever it looks like.
+	Tag func(tag string, v *Value) *Value
+
+	NoAliases bool // an alias is a problem document/alias
+	NoMerge   bool // a merge key is a problem document/merge
+	Booleans  bool // yes, no, on and off are booleans, as in YAML 1.1, with a warning document/boolean
+}
+
+// ParseYAMLDialect is [ParseYAML] for a format of its own.
+func ParseYAMLDialect(file string, data []byte, limits Limits, dialect Dialect) (*Value, diag.List) {
 	limits = limits.withDefaults()
-	c := &yamlReader{file: file, limits: limits, anchored: map[*yaml.Node]*Value{}}
+	c := &yamlReader{file: file, limits: limits, dialect: dialect, anchored: map[*yaml.Node]*Value{}}
 	if len(data) > limits.Bytes {
 		c.add("too-large", diag.Error, diag.Range{File: file},
 			fmt.Sprintf("the document has more than the %d bytes that are read", limits.Bytes), "")
@@ -60,6 +76,7 @@ type yamlReader struct {
 	file     string
 	text     *yamlText
 	limits   Limits
+	dialect  Dialect
 	problems diag.List
 
 	anchored map[*yaml.Node]*Value // nil while the node is being read
@@ -199,10 +216,22 @@ func (c *yamlReader) value(n *yaml.Node, depth int) *Value {
 		v.At = c.between(start, c.text.scalarEnd(n, start))
 		c.scalar(v, n)
 	}
+	if c.ownTag(n) {
+		if tagged := c.dialect.Tag(c.text.restore(n.Tag), v); tagged != nil {
+			v = tagged
+		} else {
+			c.unknownTag(n)
+		}
+	}
 	if n.Anchor != "" {
 		c.anchored[n] = v
 	}
 	return v
+}
+
+// ownTag reports whether a node has a tag that is for the dialect to judge.
+func (c *yamlReader) ownTag(n *yaml.Node) bool {
+	return c.dialect.Tag != nil && n.Style&yaml.TaggedStyle != 0 && !strings.HasPrefix(n.Tag, "!!")
 }
 
 // items reads a sequence and returns the offset at which its last item ends.
@@ -233,6 +262,9 @@ func (c *yamlReader) members(v *Value, n *yaml.Node, end, depth int) int {
 		end = c.endOf(n.Content[i+1], value)
 		switch {
 		case !ok:
+			continue
+		case isMerge(n.Content[i]) && c.dialect.NoMerge:
+			c.add("merge", diag.Error, at, "merge keys (<<) are not allowed here", "write the merged keys out")
 			continue
 		case isMerge(n.Content[i]):
 			if sources == nil {
@@ -325,6 +357,10 @@ func (c *yamlReader) key(n *yaml.Node, depth int) (string, diag.Range, bool) {
 func (c *yamlReader) alias(n *yaml.Node, depth int) *Value {
 	at := c.text.offset(n.Line, n.Column)
 	place := c.between(at, at+1+len(n.Value))
+	if c.dialect.NoAliases {
+		c.add("alias", diag.Error, place, fmt.Sprintf("the alias *%s is not allowed here", n.Value), "repeat what it stands for")
+		return &Value{At: place}
+	}
 	target, read := c.anchored[n.Alias]
 	if target == nil {
 		message := fmt.Sprintf("*%s stands inside of what it stands for", n.Value)
@@ -365,7 +401,7 @@ func (c *yamlReader) collectionTag(n *yaml.Node) {
 	if n.Kind == yaml.MappingNode {
 		want = "!!map"
 	}
-	if n.Style&yaml.TaggedStyle != 0 && n.Tag != want {
+	if n.Style&yaml.TaggedStyle != 0 && n.Tag != want && !c.ownTag(n) {
 		c.unknownTag(n)
 	}
 }
@@ -391,7 +427,7 @@ func (c *yamlReader) scalar(v *Value, n *yaml.Node) {
 	case isPlain(n):
 		c.plain(v, text)
 		return
-	case n.Style&yaml.TaggedStyle == 0 || n.Tag == "!!str":
+	case n.Style&yaml.TaggedStyle == 0 || n.Tag == "!!str" || c.ownTag(n):
 		v.Kind, v.Text = String, text
 		return
 	}
@@ -419,6 +455,11 @@ func (c *yamlReader) plain(v *Value, text string) {
 		return
 	}
 	v.Kind, v.Text = String, text
+	if word := booleans[text]; c.dialect.Booleans && word != "" {
+		v.Kind, v.Bool, v.Text = Bool, word == "true", ""
+		c.add("boolean", diag.Warning, v.At, fmt.Sprintf("%s is read as the boolean %s", text, word), fmt.Sprintf("write %s, or %q if it is a text", word, text))
+		return
+	}
 	switch strings.ToLower(strings.TrimLeft(text, "+-")) {
 	case ".inf", ".nan":
 		if isSpecialFloat(text) {
@@ -435,6 +476,12 @@ func (c *yamlReader) plain(v *Value, text string) {
 	if literal != "" {
 		v.Kind, v.Text = Number, literal
 	}
+}
+
+// booleans are the words of YAML 1.1 that are text in YAML 1.2.
+var booleans = map[string]string{
+	"yes": "true", "Yes": "true", "YES": "true", "on": "true", "On": "true", "ON": "true",
+	"no": "false", "No": "false", "NO": "false", "off": "false", "Off": "false", "OFF": "false",
 }
 
 // isSpecialFloat knows the spellings of infinity and not-a-number in the core schema.

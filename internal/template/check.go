@@ -1,0 +1,338 @@
+package template
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// Types knows the resource types that can be deployed.
+type Types interface {
+	// HasType reports whether the type is registered or built in.
+	HasType(name string) bool
+	// HasAttribute reports whether Fn::GetAtt may ask a resource of the type for it.
+	HasAttribute(typeName, attribute string) bool
+}
+
+// Check refuses what the service refuses at the call, whatever the parameters are: shapes of
+// functions, names that stand for nothing, types that are not known. types may be nil: then
+// every type is accepted. The error is [Errors].
+func (t *Template) Check(ctx context.Context, types Types) error {
+	c := &checker{t: t, types: types}
+	c.conditions()
+	c.resources(ctx)
+	c.outputs()
+	c.exports()
+	t.checkDynamic(&c.report)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.cycle()
+	return c.err()
+}
+
+// A checker looks at the functions of a template without evaluating them.
+type checker struct {
+	report
+	t     *Template
+	types Types
+
+	path       document.Pointer
+	in         place
+	section    string // the block that unresolved names are reported for
+	parents    []string
+	unresolved map[string]*document.Value
+	order      []string // the keys of unresolved
+}
+
+func (c *checker) refuse(id string, v *document.Value, args ...any) {
+	c.add(id, v.At, c.path, args...)
+}
+
+// begin starts with a value of a section, end reports its unresolved names.
+func (c *checker) begin(section string, in place) {
+	c.section, c.in, c.unresolved, c.order = section, in, map[string]*document.Value{}, nil
+}
+
+func (c *checker) missing(name string, v *document.Value) {
+	if c.unresolved[name] == nil {
+		c.unresolved[name] = v
+		c.order = append(c.order, name)
+	}
+}
+
+func (c *checker) end(id string, args ...any) {
+	if len(c.order) > 0 {
+		c.add(id, c.unresolved[c.order[0]].At, nil, append([]any{list(c.order)}, args...)...)
+	}
+}
+
+func (c *checker) conditions() {
+	c.begin("Conditions", inConditions)
+	for _, condition := range c.t.Conditions {
+		c.path = document.Pointer{"Conditions", condition.Name}
+		if f, ok := callOf(condition.Value, true); !ok || !isLogic(f.name) {
+			c.refuse("condition-operation", condition.Value)
+			continue
+		}
+		c.walk(condition.Value)
+	}
+	c.end("condition-references")
+	if cycle := c.t.conditionCycle(); cycle != nil {
+		c.add("condition-cycle", c.t.conditions[cycle[0]].At, document.Pointer{"Conditions", cycle[0]}, chain(cycle))
+	}
+	c.begin("Rules", inRules)
+	for _, rule := range c.t.Rules {
+		c.path = document.Pointer{"Rules", rule.Name}
+		if rule.Condition != nil {
+			c.walk(rule.Condition)
+		}
+		for _, a := range rule.Assertions {
+			c.walk(a.Assert)
+		}
+	}
+	c.end("unresolved", "Rules")
+}
+
+func isLogic(name string) bool {
+	return name == "Fn::Equals" || name == "Fn::And" || name == "Fn::Or" || name == "Fn::Not" || name == "Condition"
+}
+
+// conditionCycle returns the first cycle of conditions: a, b, a.
+func (t *Template) conditionCycle() []string {
+	const busy, done = 1, 2
+	state := map[string]int{}
+	var path, cycle []string
+	var visit func(name string)
+	visit = func(name string) {
+		c := t.conditions[name]
+		if c == nil || cycle != nil || state[name] == done {
+			return
+		}
+		if state[name] == busy {
+			cycle = append(slices.Clone(path[slices.Index(path, name):]), name)
+			return
+		}
+		state[name] = busy
+		path = append(path, name)
+		eachReference(c.Value, func(ref reference) {
+			if ref.kind == refersToCondition {
+				visit(ref.name)
+			}
+		})
+		path = path[:len(path)-1]
+		state[name] = done
+	}
+	for _, c := range t.Conditions {
+		visit(c.Name)
+	}
+	return cycle
+}
+
+func (c *checker) resources(ctx context.Context) {
+	c.begin("Resources", inValues)
+	var unknown []string
+	var at diag.Range
+	for _, r := range c.t.Resources {
+		if ctx.Err() != nil {
+			return
+		}
+		c.path = document.Pointer{"Resources", r.LogicalID}
+		if c.types != nil && r.Type != "" && !c.types.HasType(r.Type) {
+			if unknown == nil {
+				at = r.At
+			}
+			unknown = appendNew(unknown, r.Type)
+		}
+		if r.Condition != "" && c.t.conditions[r.Condition] == nil {
+			c.add("resource-condition", r.At, c.path.Append("Condition"), r.Condition)
+		}
+		for _, name := range r.DependsOn {
+			if c.t.resources[name] == nil {
+				c.missing(name, r.Value.Get("DependsOn"))
+			}
+		}
+		for _, part := range r.parts() {
+			if part.value != nil {
+				c.child(part.name, part.value)
+			}
+		}
+	}
+	c.end("unresolved", "Resources")
+	if unknown != nil {
+		c.add("unknown-types", at, nil, list(unknown))
+	}
+}
+
+func (c *checker) outputs() {
+	c.begin("Outputs", inValues)
+	for _, o := range c.t.Outputs {
+		c.path = document.Pointer{"Outputs", o.Name}
+		if o.Condition != "" && c.t.conditions[o.Condition] == nil {
+			c.add("output-condition", o.At, c.path.Append("Condition"), o.Condition)
+		}
+		if _, isCall := callOf(o.Value, false); !isCall && (o.Value.Kind == document.Object || o.Value.Kind == document.Array) {
+			kind := "Map"
+			if o.Value.Kind == document.Array {
+				kind = "List"
+			}
+			c.add("output-type", o.Value.At, c.path.Append("Value"), kind)
+		}
+		c.child("Value", o.Value)
+		if o.ExportName != nil {
+			c.child("Export", o.ExportName)
+		}
+	}
+	c.end("unresolved", "Outputs")
+}
+
+// exports looks at the names of exports that are written out.
+func (c *checker) exports() {
+	seen := map[string]bool{}
+	for _, o := range c.t.Outputs {
+		v := o.ExportName
+		if v == nil {
+			continue
+		}
+		at := document.Pointer{"Outputs", o.Name, "Export", "Name"}
+		if c.outside(v) {
+			c.add("export-resource", v.At, at)
+			continue
+		}
+		if _, isCall := callOf(v, false); isCall {
+			continue
+		}
+		name, ok := scalarText(v)
+		switch {
+		case !ok || !exportName(name):
+			c.add("export-name", v.At, at)
+		case len(name) > 256:
+			c.add("export-length", v.At, at)
+		case seen[name]:
+			c.add("export-duplicate", v.At, at, list([]string{name}))
+		}
+		seen[name] = true
+	}
+}
+
+// outside reports whether a value depends on resources, imported values or Fn::GetAZs.
+func (c *checker) outside(v *document.Value) bool {
+	found := false
+	eachReference(v, func(ref reference) {
+		found = found || ref.kind == refersToAttribute || ref.kind == refersTo && c.t.resources[ref.name] != nil
+	})
+	return found || hasFunction(v, "Fn::ImportValue", "Fn::GetAZs", "Fn::GetStackOutput")
+}
+
+// hasFunction reports whether one of the functions is called anywhere in a value.
+func hasFunction(v *document.Value, names ...string) bool {
+	for _, item := range v.Items {
+		if hasFunction(item, names...) {
+			return true
+		}
+	}
+	if f, ok := callOf(v, false); ok && slices.Contains(names, f.name) {
+		return true
+	}
+	for _, m := range v.Members {
+		if hasFunction(m.Value, names...) {
+			return true
+		}
+	}
+	return false
+}
+
+// cycle refuses resources that need each other whatever the conditions are: only references
+// outside of Fn::If between resources without a condition count. The scope finds the others.
+func (c *checker) cycle() {
+	needs := map[string][]string{}
+	var names []string
+	for _, r := range c.t.Resources {
+		names = append(names, r.LogicalID)
+		if r.Condition != "" {
+			continue
+		}
+		needs[r.LogicalID] = append(needs[r.LogicalID], r.DependsOn...)
+		for _, part := range r.parts() {
+			w := &walker{branch: func(string) int { return noBranch }, emit: func(ref reference) {
+				if (ref.kind == refersTo || ref.kind == refersToAttribute) && c.t.resources[ref.name] != nil {
+					needs[r.LogicalID] = append(needs[r.LogicalID], ref.name)
+				}
+			}}
+			w.walk(part.value)
+		}
+	}
+	if cycle := cycles(names, needs); cycle != nil {
+		c.add("cycle", c.t.resources[cycle[0]].At, document.Pointer{"Resources", cycle[0]}, list(cycle))
+	}
+}
+
+func (c *checker) child(token string, v *document.Value) {
+	c.path = append(c.path, token)
+	c.walk(v)
+	c.path = c.path[:len(c.path)-1]
+}
+
+// walk checks the functions in a value.
+func (c *checker) walk(v *document.Value) {
+	for i, item := range v.Items {
+		c.child(itoa(i), item)
+	}
+	if v.Kind != document.Object {
+		return
+	}
+	f, ok := callOf(v, c.in != inValues)
+	if !ok {
+		for _, m := range v.Distinct() {
+			c.child(m.Key, m.Value)
+		}
+		return
+	}
+	c.path = append(c.path, f.name)
+	c.call(f)
+	c.path = c.path[:len(c.path)-1]
+}
+
+func (c *checker) call(f call) {
+	function := functions[f.name]
+	switch {
+	case function == nil || function.in&inExtended != 0 && !c.t.processed && !c.t.extended():
+		c.refuse("unsupported-function", f.at, f.name)
+		return
+	case function.in&c.in == 0 && c.in == inConditions:
+		c.refuse("condition-function", f.at, f.name)
+		return
+	case function.in&c.in == 0:
+		c.refuse("unsupported-function", f.at, f.name)
+		return
+	}
+	before := len(c.errs)
+	function.shape(c, f)
+	if len(c.errs) > before {
+		return // what is inside would only say it again
+	}
+	c.parents = append(c.parents, f.name)
+	c.inside(f)
+	c.parents = c.parents[:len(c.parents)-1]
+}
+
+// inside checks the arguments of a function, in which lists and maps are its own.
+func (c *checker) inside(f call) {
+	if f.name == "Ref" || f.name == "Condition" {
+		return
+	}
+	c.walk(f.arg)
+}
+
+// within reports the innermost function around that is one of the names.
+func (c *checker) within(names ...string) string {
+	for _, parent := range slices.Backward(c.parents) {
+		if slices.Contains(names, parent) {
+			return strings.TrimSpace(parent)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,142 @@
+package template
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// The wire codes of refusals.
+const (
+	ValidationError          = "ValidationError"
+	InsufficientCapabilities = "InsufficientCapabilitiesException"
+)
+
+// An Error is a refusal in the words of the service.
+type Error struct {
+	ID      string // stable: "template/no-resources"
+	Code    string // the wire code
+	Message string
+	At      diag.Range
+	Pointer document.Pointer // to the value in the template, where known
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Errors are refusals in the order in which the service finds them.
+type Errors []*Error
+
+// Error is the message of the first refusal, which is the one that the service answers.
+func (e Errors) Error() string {
+	if len(e) == 0 {
+		return "no refusal"
+	}
+	return e[0].Message
+}
+
+// Unwrap lets errors.As find the first refusal.
+func (e Errors) Unwrap() []error {
+	out := make([]error, len(e))
+	for i, err := range e {
+		out[i] = err
+	}
+	return out
+}
+
+// Problems returns the refusals as problems of a document.
+func (e Errors) Problems() diag.List {
+	var list diag.List
+	for _, err := range e {
+		list.Add(diag.Problem{
+			ID: err.ID, At: err.At, Pointer: err.Pointer.String(),
+			Message: strings.TrimSuffix(err.Message, "."), Hint: refusals[strings.TrimPrefix(err.ID, "template/")].hint,
+		})
+	}
+	return list
+}
+
+// Refused returns the refusals in an error, or nil if it is another kind of error.
+func Refused(err error) Errors {
+	var all Errors
+	if errors.As(err, &all) {
+		return all
+	}
+	var one *Error
+	if errors.As(err, &one) {
+		return Errors{one}
+	}
+	return nil
+}
+
+// A ReferenceError is what [References] answered, with the place that asked.
+type ReferenceError struct {
+	Pointer document.Pointer // "/Outputs/O/Value/Fn::GetAtt"
+	At      diag.Range
+	Err     error
+}
+
+func (e *ReferenceError) Error() string { return e.Err.Error() }
+func (e *ReferenceError) Unwrap() error { return e.Err }
+
+// Refusals returns the IDs of all refusals, sorted.
+func Refusals() []string {
+	ids := make([]string, 0, len(refusals))
+	for id := range refusals {
+		ids = append(ids, "template/"+id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Explain returns the text of a refusal, with the verbs of fmt where names go, and what to do
+// about it. It reports false for an unknown ID.
+func Explain(id string) (text, hint string, ok bool) {
+	r, ok := refusals[strings.TrimPrefix(id, "template/")]
+	return r.text, r.hint, ok
+}
+
+// refuse makes the refusal of the table.
+func refuse(id string, at diag.Range, pointer document.Pointer, args ...any) *Error {
+	r, ok := refusals[id]
+	if !ok {
+		panic("template: unknown refusal " + id)
+	}
+	code := r.code
+	if code == "" {
+		code = ValidationError
+	}
+	return &Error{ID: "template/" + id, Code: code, Message: fmt.Sprintf(r.text, args...), At: at, Pointer: pointer}
+}
+
+// report collects refusals, each message once for each place.
+type report struct{ errs Errors }
+
+func (r *report) add(id string, at diag.Range, pointer document.Pointer, args ...any) {
+	r.errs = append(r.errs, refuse(id, at, slices.Clone(pointer), args...))
+}
+
+func (r *report) err() error {
+	if len(r.errs) == 0 {
+		return nil
+	}
+	return r.errs
+}
+
+// join adds the refusals in an error; another kind of error is returned.
+func (r *report) join(err error) error {
+	if err == nil {
+		return nil
+	}
+	refused := Refused(err)
+	if refused == nil {
+		return err
+	}
+	r.errs = append(r.errs, refused...)
+	return nil
+}
+
+func list(names []string) string { return "[" + strings.Join(names, ", ") + "]" }

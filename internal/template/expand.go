@@ -1,0 +1,421 @@
+package template
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// ExpandInput is what transforms run with.
+type ExpandInput struct {
+	Parameters *Parameters
+	Pseudo     Pseudo
+	Macros     Macros // nil has none
+}
+
+// Macros run what lies outside of a template.
+type Macros interface {
+	// Include returns what AWS::Include puts into the template: JSON or YAML. The error is in
+	// the words of the service: "S3 bucket [B] does not exist."
+	Include(ctx context.Context, location string) ([]byte, error)
+
+	// Transform runs a macro, also AWS::Serverless, and returns the response of its function:
+	// {"requestId", "status", "fragment", "errorMessage"}. The error is [ErrNoMacro] if there
+	// is no such macro; any other is shown as the reason why the transform failed.
+	Transform(ctx context.Context, call MacroCall) ([]byte, error)
+}
+
+// ErrNoMacro is the error of [Macros] for a macro that does not exist.
+var ErrNoMacro = errors.New("no such macro")
+
+// A MacroCall is the part of a macro's request that the template knows.
+type MacroCall struct {
+	Name        string // as the template has it
+	TransformID string // "123456789012::Name"; AWS transforms have no account
+	Fragment    json.RawMessage
+	Params      json.RawMessage // {} if there are none
+	Values      map[string]any  // of the template's parameters
+}
+
+const (
+	maxTransforms = 100 // macros and includes of one template
+	maxNested     = 10  // a transform in the result of a transform, and so on
+)
+
+// NeedsExpansion reports whether the template has transforms.
+func (t *Template) NeedsExpansion() bool {
+	return t.root.Get("Transform") != nil || hasTransform(t.root)
+}
+
+func hasTransform(v *document.Value) bool {
+	if slices.ContainsFunc(v.Items, hasTransform) {
+		return true
+	}
+	for _, m := range v.Members {
+		if m.Key == "Fn::Transform" || hasTransform(m.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// UsedTransforms returns the names of all transforms, those of Fn::Transform included.
+func (t *Template) UsedTransforms() []string {
+	var out []string
+	for _, transform := range t.Transforms {
+		out = appendNew(out, transform.Name)
+	}
+	var walk func(v *document.Value)
+	walk = func(v *document.Value) {
+		for _, item := range v.Items {
+			walk(item)
+		}
+		for _, m := range v.Members {
+			if m.Key == "Fn::Transform" {
+				if name := m.Value.Get("Name"); name != nil && name.Kind == document.String {
+					out = appendNew(out, name.Text)
+				}
+			}
+			walk(m.Value)
+		}
+	}
+	walk(t.root)
+	return out
+}
+
+func (t *Template) buildTransforms(r *report) {
+	v := t.root.Get("Transform")
+	if v == nil || v.Kind == document.Null {
+		return
+	}
+	items := []*document.Value{v}
+	if v.Kind == document.Array {
+		items = v.Items
+	}
+	for _, item := range items {
+		switch item.Kind {
+		case document.String:
+			t.Transforms = append(t.Transforms, Transform{Name: item.Text, At: item.At})
+		case document.Object:
+			name := item.Get("Name")
+			if name == nil || name.Kind != document.String || name.Text == "" {
+				r.add("transform-name", item.At, document.Pointer{"Transform"})
+				continue
+			}
+			t.Transforms = append(t.Transforms, Transform{Name: name.Text, Parameters: item.Get("Parameters"), At: item.At})
+		default:
+			r.add("transform-type", item.At, document.Pointer{"Transform"})
+		}
+	}
+}
+
+// Expand runs the transforms and returns the processed template, which has none: those inside
+// of the template first, innermost first; then the macros of the section Transform in their
+// order, AWS::LanguageExtensions, and AWS::Serverless. A template without transforms is
+// returned as it is. The error is [Errors], or that of the context.
+func (t *Template) Expand(ctx context.Context, in ExpandInput) (*Template, error) {
+	if !t.NeedsExpansion() {
+		return t, nil
+	}
+	x := &expansion{t: t, in: in, extended: t.processed}
+	root, err := x.embedded(ctx, t.root, 0)
+	if err != nil {
+		return nil, err
+	}
+	if root, err = x.declared(ctx, root); err != nil {
+		return nil, err
+	}
+	var r report
+	if size := len(root.AppendJSON(nil)); size > MaxBytes {
+		r.add("too-large", t.root.At, nil)
+		return nil, r.err()
+	}
+	out := &Template{name: t.name, root: root, processed: x.extended, Warnings: t.Warnings}
+	out.build(&r)
+	return out, r.err()
+}
+
+type expansion struct {
+	t        *Template
+	in       ExpandInput
+	extended bool // AWS::LanguageExtensions ran
+	ran      int  // transforms so far
+}
+
+// declared runs the transforms of the section Transform, also those that a macro adds.
+func (x *expansion) declared(ctx context.Context, root *document.Value) (*document.Value, error) {
+	for range maxNested {
+		if root.Kind != document.Object {
+			return nil, refuse("structure", root.At, nil)
+		}
+		step := &Template{name: x.t.name, root: root}
+		var r report
+		step.buildTransforms(&r)
+		if r.errs != nil {
+			return nil, r.err()
+		}
+		root = without(root, "Transform")
+		slices.SortStableFunc(step.Transforms, func(a, b Transform) int { return turn(a.Name) - turn(b.Name) })
+		if len(step.Transforms) == 0 {
+			return root, nil
+		}
+		for _, transform := range step.Transforms {
+			var err error
+			if root, err = x.top(ctx, root, transform); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, refuse("transform-nested", root.At, nil, maxNested)
+}
+
+// turn is when a transform of the section runs.
+func turn(name string) int {
+	switch name {
+	case LanguageExtensions:
+		return 1
+	case Serverless:
+		return 2
+	}
+	return 0
+}
+
+func (x *expansion) top(ctx context.Context, root *document.Value, transform Transform) (*document.Value, error) {
+	if transform.Name == LanguageExtensions {
+		x.extended = true
+		return x.extend(ctx, root)
+	}
+	result, err := x.run(ctx, transform, root, 0)
+	if err != nil {
+		return nil, err
+	}
+	if transform.Name == Include {
+		result = merged(root, result)
+	}
+	return x.embedded(ctx, result, 1)
+}
+
+// embedded runs Fn::Transform in a value, the innermost first.
+func (x *expansion) embedded(ctx context.Context, v *document.Value, nested int) (*document.Value, error) {
+	if !hasTransform(v) {
+		return v, nil
+	}
+	if nested > maxNested {
+		return nil, refuse("transform-nested", v.At, nil, maxNested)
+	}
+	out := *v
+	out.Items, out.Members = nil, nil
+	for _, item := range v.Items {
+		item, err := x.embedded(ctx, item, nested)
+		if err != nil {
+			return nil, err
+		}
+		out.Items = append(out.Items, item)
+	}
+	var own *document.Member
+	for _, m := range v.Distinct() {
+		if m.Key == "Fn::Transform" {
+			own = &m
+			continue
+		}
+		value, err := x.embedded(ctx, m.Value, nested)
+		if err != nil {
+			return nil, err
+		}
+		out.Members = append(out.Members, document.Member{Key: m.Key, KeyAt: m.KeyAt, Value: value})
+	}
+	if own == nil {
+		return &out, nil
+	}
+	return x.here(ctx, &out, own.Value, nested)
+}
+
+// here runs the Fn::Transform of one object, which is given without it.
+func (x *expansion) here(ctx context.Context, rest, arg *document.Value, nested int) (*document.Value, error) {
+	name := arg.Get("Name")
+	if name == nil || name.Kind != document.String || name.Text == "" {
+		return nil, refuse("transform-name", arg.At, nil)
+	}
+	transform := Transform{Name: name.Text, Parameters: arg.Get("Parameters"), At: arg.At}
+	result, err := x.run(ctx, transform, rest, nested)
+	if err != nil {
+		return nil, err
+	}
+	if transform.Name == Include {
+		result = merged(rest, result)
+	}
+	return x.embedded(ctx, result, nested+1)
+}
+
+// merged puts what was included into the object around; its keys win.
+func merged(rest, included *document.Value) *document.Value {
+	if included.Kind != document.Object || len(rest.Members) == 0 {
+		return included
+	}
+	return merge(rest, included)
+}
+
+// merge returns an object with the members of both; of the sections of a template the members.
+func merge(base, over *document.Value) *document.Value {
+	out := &document.Value{Kind: document.Object, At: base.At}
+	for _, m := range base.Distinct() {
+		if other := over.Member(m.Key); other != nil {
+			m.Value = combine(m.Key, m.Value, other.Value)
+		}
+		out.Members = append(out.Members, m)
+	}
+	for _, m := range over.Distinct() {
+		if base.Member(m.Key) == nil {
+			out.Members = append(out.Members, m)
+		}
+	}
+	return out
+}
+
+// combine adds an included section to that of the template.
+func combine(key string, base, over *document.Value) *document.Value {
+	if slices.Contains(sections, key) && base.Kind == document.Object && over.Kind == document.Object {
+		return merge(base, over)
+	}
+	return over
+}
+
+func without(v *document.Value, key string) *document.Value {
+	out := *v
+	out.Members = slices.DeleteFunc(slices.Clone(v.Members), func(m document.Member) bool { return m.Key == key })
+	return &out
+}
+
+// run runs one transform but AWS::LanguageExtensions.
+func (x *expansion) run(ctx context.Context, transform Transform, fragment *document.Value, nested int) (*document.Value, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if x.ran++; x.ran > maxTransforms {
+		return nil, refuse("transform-nested", transform.At, nil, nested)
+	}
+	if transform.Name == Include {
+		return x.include(ctx, transform)
+	}
+	if x.in.Macros == nil {
+		return nil, x.unavailable(transform)
+	}
+	params := json.RawMessage("{}")
+	if transform.Parameters != nil {
+		params = transform.Parameters.AppendJSON(nil)
+	}
+	response, err := x.in.Macros.Transform(ctx, MacroCall{
+		Name: transform.Name, TransformID: x.id(transform.Name), Fragment: without(fragment, "Transform").AppendJSON(nil),
+		Params: params, Values: x.values(),
+	})
+	switch {
+	case errors.Is(err, ErrNoMacro):
+		return nil, x.unavailable(transform)
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, refuse("transform-failed", transform.At, nil, x.id(transform.Name), err)
+	}
+	return x.response(transform, response)
+}
+
+func (x *expansion) unavailable(transform Transform) error {
+	return refuse("transform-unavailable", transform.At, nil, x.id(transform.Name))
+}
+
+// id is what the service calls a macro.
+func (x *expansion) id(name string) string {
+	if len(name) > 5 && name[:5] == "AWS::" {
+		return name
+	}
+	return x.in.Pseudo.AccountID + "::" + name
+}
+
+// values are the parameters as a macro sees them.
+func (x *expansion) values() map[string]any {
+	out := map[string]any{}
+	if x.in.Parameters != nil {
+		for _, b := range x.in.Parameters.Bound {
+			out[b.Key] = b.any()
+		}
+	}
+	return out
+}
+
+// response reads what the function of a macro answered.
+func (x *expansion) response(transform Transform, response []byte) (*document.Value, error) {
+	name := x.id(transform.Name)
+	root, problems := document.ParseJSON(name, response, document.Limits{Bytes: 6 << 20, Depth: limits.Depth})
+	if problems.HasErrors() || root == nil || root.Kind != document.Object {
+		return nil, refuse("transform-malformed", transform.At, nil, name)
+	}
+	status, fragment, message := root.Get("status"), root.Get("fragment"), root.Get("errorMessage")
+	switch {
+	case status == nil || status.Kind != document.String:
+		return nil, refuse("transform-malformed", transform.At, nil, name)
+	case status.Text != "success" && status.Text != "SUCCESS" && message != nil && message.Text != "":
+		return nil, refuse("transform-failed", transform.At, nil, name, message.Text)
+	case status.Text != "success" && status.Text != "SUCCESS":
+		return nil, refuse("transform-silent", transform.At, nil, name)
+	case fragment == nil || fragment.Kind == document.Null:
+		return nil, refuse("transform-malformed", transform.At, nil, name)
+	}
+	return fragment, nil
+}
+
+// include reads what AWS::Include names. Its location may use parameters.
+func (x *expansion) include(ctx context.Context, transform Transform) (*document.Value, error) {
+	fail := func(format string, args ...any) error {
+		return refuse("transform-failed", transform.At, nil, Include, fmt.Sprintf(format, args...))
+	}
+	where := transform.Parameters.Get("Location")
+	if where == nil {
+		return nil, fail("The location parameter is missing.")
+	}
+	value, err := x.scope(x.t.root).Evaluate(where, NoReferences{}, "Transform")
+	location, ok := toText(value)
+	if err != nil || !ok || location == "" {
+		return nil, fail("The location parameter is not a valid S3 uri.")
+	}
+	if x.in.Macros == nil {
+		return nil, fail("%s cannot be read here.", location)
+	}
+	body, err := x.in.Macros.Include(ctx, location)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, fail("%v", err)
+	}
+	root, problems := ReadDocument(location, body)
+	if problems.HasErrors() || root == nil {
+		return nil, fail("The specified S3 object's content should be valid Yaml/JSON")
+	}
+	return root, nil
+}
+
+// scope evaluates with what is known before the transforms: parameters, mappings, conditions.
+func (x *expansion) scope(root *document.Value) *Scope {
+	known := &Template{name: x.t.name, root: root, processed: true}
+	known.index()
+	known.Parameters, known.parameters = x.t.Parameters, x.t.parameters
+	known.buildMappings(&report{})
+	known.buildConditions(&report{})
+	s := &Scope{t: known, in: ScopeInput{Parameters: x.in.Parameters, Pseudo: x.in.Pseudo.complete()}, values: map[string]Bound{}, conditions: map[string]bool{}, secret: map[string]bool{}}
+	if x.in.Parameters != nil {
+		for _, b := range x.in.Parameters.Bound {
+			s.values[b.Key] = b
+		}
+	}
+	return s
+}
+
+// extendError is the refusal of AWS::LanguageExtensions.
+func extendError(at diag.Range, format string, args ...any) error {
+	return refuse("transform-failed", at, nil, LanguageExtensions, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,482 @@
+package template
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// A function is what the service calls an intrinsic function.
+type function struct {
+	shape func(c *checker, f call) // refuses a call that cannot be evaluated
+	eval  func(e *evaluator, f call) (any, error)
+	in    place // where it may be; 0 is everywhere but in conditions and rules
+}
+
+// A place is a part of the template in which a function may be.
+type place uint8
+
+const (
+	inValues place = 1 << iota
+	inConditions
+	inRules
+	inExtended // only with AWS::LanguageExtensions
+)
+
+// functions has every function but Fn::Transform and Fn::ForEach, which are gone when the
+// template is evaluated.
+var functions map[string]*function
+
+func init() { // the functions call each other by name
+	functions = map[string]*function{
+		"Ref":                {shapeRef, evalRef, inValues | inConditions | inRules},
+		"Fn::GetAtt":         {shapeGetAtt, evalGetAtt, inValues},
+		"Fn::Sub":            {shapeSub, evalSub, inValues | inConditions | inRules},
+		"Fn::Join":           {shapeJoin, evalJoin, inValues | inConditions | inRules},
+		"Fn::Split":          {shapeSplit, evalSplit, inValues | inConditions | inRules},
+		"Fn::Select":         {shapeSelect, evalSelect, inValues | inConditions | inRules},
+		"Fn::FindInMap":      {shapeFindInMap, evalFindInMap, inValues | inConditions | inRules},
+		"Fn::Base64":         {shapeBase64, evalBase64, inValues | inConditions},
+		"Fn::Cidr":           {shapeCidr, evalCidr, inValues},
+		"Fn::GetAZs":         {shapeGetAZs, evalGetAZs, inValues},
+		"Fn::ImportValue":    {shapeImportValue, evalImportValue, inValues},
+		"Fn::GetStackOutput": {shapeStackOutput, evalStackOutput, inValues},
+		"Fn::If":             {shapeIf, evalIf, inValues | inConditions},
+		"Fn::Length":         {shapeAny, evalLength, inValues | inConditions | inExtended},
+		"Fn::ToJsonString":   {shapeAny, evalToJSONString, inValues | inConditions | inExtended},
+
+		"Condition":  {shapeCondition, evalCondition, inConditions | inRules},
+		"Fn::Equals": {shapeEquals, evalEquals, inConditions | inRules},
+		"Fn::And":    {shapeAndOr, evalAnd, inConditions | inRules},
+		"Fn::Or":     {shapeAndOr, evalOr, inConditions | inRules},
+		"Fn::Not":    {shapeNot, evalNot, inConditions | inRules},
+
+		"Fn::Contains":         {shapeTwo, evalContains, inRules},
+		"Fn::EachMemberEquals": {shapeTwo, evalEachEquals, inRules},
+		"Fn::EachMemberIn":     {shapeTwo, evalEachIn, inRules},
+		"Fn::RefAll":           {shapeText, evalRefAll, inRules},
+		"Fn::ValueOf":          {shapeTwo, evalValueOf, inRules},
+		"Fn::ValueOfAll":       {shapeTwo, evalValueOf, inRules},
+	}
+}
+
+func evalRef(e *evaluator, f call) (any, error) {
+	if f.arg.Kind != document.String {
+		return nil, e.refuse("ref", f.at)
+	}
+	name := f.arg.Text
+	if value, ok := e.s.in.Pseudo.value(name); ok {
+		return value, nil
+	}
+	if b, ok := e.s.values[name]; ok {
+		if e.masked && b.NoEcho {
+			return maskedValue(b), nil
+		}
+		return b.any(), nil
+	}
+	if e.s.t.resources[name] == nil || e.conditional() {
+		return nil, e.unresolved(name, f.at)
+	}
+	if err := e.active(name, f.at); err != nil {
+		return nil, err
+	}
+	if value, known := e.refs.Ref(name); known {
+		return value, nil
+	}
+	return Unknown, nil
+}
+
+func maskedValue(b Bound) any {
+	if b.List {
+		return []any{Mask}
+	}
+	return Mask
+}
+
+// unresolved refuses a name that stands for nothing.
+func (e *evaluator) unresolved(name string, v *document.Value) error {
+	if e.conditional() {
+		return e.refuse("condition-references", v, list([]string{name}))
+	}
+	return e.refuse("unresolved", v, list([]string{name}), e.block())
+}
+
+func (e *evaluator) block() string {
+	if len(e.path) > 0 && e.path[0] == "Outputs" {
+		return "Outputs"
+	}
+	return "Resources"
+}
+
+// active refuses a reference to a resource whose condition is false.
+func (e *evaluator) active(name string, v *document.Value) error {
+	r := e.s.t.resources[name]
+	if e.s.Active(r) {
+		return nil
+	}
+	if e.block() == "Outputs" {
+		return e.refuse("unresolved-output", v, list([]string{name}))
+	}
+	return e.refuse("unresolved", v, list([]string{name}), "Resources")
+}
+
+// attributeOf splits the argument of Fn::GetAtt. The attribute may be a function.
+func attributeOf(arg *document.Value) (name string, attribute *document.Value, ok bool) {
+	if arg.Kind == document.String {
+		arg = splitAttribute(arg)
+	}
+	items, ok := arguments(arg, 2, 1<<10)
+	if !ok || items[0].Kind != document.String || items[0].Text == "" {
+		return "", nil, false
+	}
+	attribute = items[1]
+	for _, more := range items[2:] { // ["A", "Outputs", "B"] is accepted, too
+		if attribute.Kind != document.String || more.Kind != document.String {
+			return "", nil, false
+		}
+		attribute = text(attribute.Text+"."+more.Text, attribute.At)
+	}
+	if attribute.Kind == document.Object {
+		_, ok = callOf(attribute, false)
+		return items[0].Text, attribute, ok
+	}
+	return items[0].Text, attribute, attribute.Kind == document.String && attribute.Text != ""
+}
+
+func evalGetAtt(e *evaluator, f call) (any, error) {
+	name, attribute, ok := attributeOf(f.arg)
+	if !ok {
+		return nil, e.refuse("get-att", f.at)
+	}
+	text, known, err := e.text(attribute, "get-att")
+	if err != nil || !known {
+		return Unknown, err
+	}
+	return e.getAtt(name, text, f.at)
+}
+
+func (e *evaluator) getAtt(name, attribute string, v *document.Value) (any, error) {
+	if e.s.t.resources[name] == nil || e.conditional() {
+		return nil, e.refuse("get-att-undefined", v, name)
+	}
+	if err := e.active(name, v); err != nil {
+		return nil, err
+	}
+	value, known, err := e.refs.GetAtt(name, attribute)
+	return e.answer(value, known, err, v)
+}
+
+// answer is what a reference gave.
+func (e *evaluator) answer(value any, known bool, err error, v *document.Value) (any, error) {
+	switch {
+	case err != nil:
+		return nil, &ReferenceError{Pointer: e.path.Append(), At: v.At, Err: err}
+	case !known:
+		return Unknown, nil
+	}
+	return value, nil
+}
+
+func evalJoin(e *evaluator, f call) (any, error) {
+	args, ok := arguments(f.arg, 2, 2)
+	if !ok {
+		return nil, e.refuse("join", f.at)
+	}
+	delimiter, known, err := e.text(args[0], "join")
+	if err != nil {
+		return nil, err
+	}
+	value, err := e.eval(args[1])
+	if err != nil {
+		return nil, err
+	}
+	if !known || value == Unknown {
+		return Unknown, nil
+	}
+	items, ok := value.([]any)
+	if !ok {
+		return nil, e.refuse("join", f.at)
+	}
+	parts := make([]string, len(items))
+	size := 0
+	for i, item := range items {
+		if item == Unknown {
+			known = false
+			continue
+		}
+		if parts[i], ok = toText(item); !ok {
+			return nil, e.refuse("join", f.at)
+		}
+		size += len(parts[i]) + len(delimiter)
+	}
+	if err := e.spend(size, f.at); err != nil {
+		return nil, err
+	}
+	if !known {
+		return Unknown, nil
+	}
+	return strings.Join(parts, delimiter), nil
+}
+
+func evalSplit(e *evaluator, f call) (any, error) {
+	args, ok := arguments(f.arg, 2, 2)
+	if !ok {
+		return nil, e.refuse("split", f.at)
+	}
+	delimiter, delimiterKnown, err := e.text(args[0], "split")
+	if err != nil {
+		return nil, err
+	}
+	source, known, err := e.text(args[1], "split")
+	if err != nil {
+		return nil, err
+	}
+	if !known || !delimiterKnown {
+		return Unknown, nil
+	}
+	if delimiter == "" {
+		return nil, e.refuse("split", f.at)
+	}
+	if err := e.spend(16*strings.Count(source, delimiter), f.at); err != nil {
+		return nil, err
+	}
+	parts := strings.Split(source, delimiter)
+	out := make([]any, len(parts))
+	for i, part := range parts {
+		out[i] = part
+	}
+	return out, nil
+}
+
+func evalSelect(e *evaluator, f call) (any, error) {
+	args, ok := arguments(f.arg, 2, 2)
+	if !ok {
+		return nil, e.refuse("select", f.at)
+	}
+	if e.masked && e.s.hidden(args[0], map[string]bool{}) {
+		return nil, errHidden
+	}
+	position, known, err := e.text(args[0], "select")
+	if err != nil {
+		return nil, err
+	}
+	value, err := e.eval(args[1])
+	if err != nil {
+		return nil, err
+	}
+	if !known || value == Unknown {
+		return Unknown, nil
+	}
+	items, ok := value.([]any)
+	index, isNumber := strconv.Atoi(position)
+	switch {
+	case !ok || isNumber != nil:
+		return nil, e.refuse("select", f.at)
+	case index < 0 || index >= len(items):
+		if e.masked {
+			return nil, errHidden
+		}
+		return nil, e.refuse("select-range", f.at, position)
+	}
+	return items[index], nil
+}
+
+func evalFindInMap(e *evaluator, f call) (any, error) {
+	args, ok := arguments(f.arg, 3, 4)
+	if !ok {
+		return nil, e.refuse("find-in-map", f.at)
+	}
+	var keys [3]string
+	for i := range keys {
+		if e.masked && e.s.hidden(args[i], map[string]bool{}) {
+			return nil, errHidden
+		}
+		var known bool
+		var err error
+		if keys[i], known, err = e.text(args[i], "find-in-map"); err != nil {
+			return nil, err
+		}
+		if !known {
+			return Unknown, nil
+		}
+	}
+	value := e.s.t.lookup(keys)
+	switch {
+	case value != nil:
+		return e.eval(value)
+	case len(args) == 4 && args[3].Member("DefaultValue") != nil:
+		return e.eval(args[3].Get("DefaultValue"))
+	case e.s.t.mappings[keys[0]] == nil:
+		return nil, e.refuse("mapping-missing", f.at, keys[0])
+	}
+	return nil, e.refuse("mapping-key", f.at, keys[0], keys[1], keys[2])
+}
+
+// lookup finds a value of a mapping, nil if there is none.
+func (t *Template) lookup(keys [3]string) *document.Value {
+	m := t.mappings[keys[0]]
+	if m == nil {
+		return nil
+	}
+	return m.Value.Get(keys[1]).Get(keys[2])
+}
+
+func evalBase64(e *evaluator, f call) (any, error) {
+	s, known, err := e.text(f.arg, "base64")
+	if err != nil || !known {
+		return Unknown, err
+	}
+	return base64.StdEncoding.EncodeToString([]byte(s)), nil
+}
+
+func evalGetAZs(e *evaluator, f call) (any, error) {
+	region, known, err := e.text(f.arg, "get-azs")
+	if err != nil || !known {
+		return Unknown, err
+	}
+	if region == "" {
+		region = e.s.in.Pseudo.Region
+	}
+	zones := []string{region + "a", region + "b", region + "c"}
+	if e.s.in.AvailabilityZones != nil {
+		zones = e.s.in.AvailabilityZones(region)
+	}
+	out := make([]any, len(zones))
+	for i, zone := range zones {
+		out[i] = zone
+	}
+	return out, nil
+}
+
+func evalImportValue(e *evaluator, f call) (any, error) {
+	name, known, err := e.text(f.arg, "import-value")
+	if err != nil || !known {
+		return Unknown, err
+	}
+	value, known, err := e.refs.ImportValue(name)
+	return e.answer(value, known, err, f.at)
+}
+
+func evalStackOutput(e *evaluator, f call) (any, error) {
+	var ref StackOutputRef
+	if f.arg.Kind != document.Object {
+		return nil, e.refuse("get-stack-output", f.at)
+	}
+	for _, m := range f.arg.Distinct() {
+		field, ok := map[string]*string{"StackName": &ref.StackName, "OutputName": &ref.OutputName, "Region": &ref.Region, "RoleArn": &ref.RoleARN}[m.Key]
+		if !ok {
+			return nil, e.refuse("get-stack-output", f.at)
+		}
+		value, err := e.child(m.Key, m.Value)
+		if err != nil {
+			return nil, err
+		}
+		if _, none := value.(noValue); none {
+			continue
+		}
+		if value == Unknown {
+			return Unknown, nil
+		}
+		if *field, ok = toText(value); !ok {
+			return nil, e.refuse("get-stack-output", f.at)
+		}
+	}
+	if ref.StackName == "" || ref.OutputName == "" {
+		return nil, e.refuse("get-stack-output", f.at)
+	}
+	value, known, err := e.refs.StackOutput(ref)
+	return e.answer(value, known, err, f.at)
+}
+
+func evalIf(e *evaluator, f call) (any, error) {
+	args, ok := arguments(f.arg, 3, 3)
+	if !ok || args[0].Kind != document.String {
+		return nil, e.refuse("if", f.at)
+	}
+	name := args[0].Text
+	if e.s.t.conditions[name] == nil {
+		return nil, e.refuse("if-condition", f.at, name)
+	}
+	if e.deciding != nil {
+		if err := e.s.decide(name, e.deciding); err != nil {
+			return nil, err
+		}
+	}
+	if e.masked && e.s.secret[name] {
+		return nil, errHidden
+	}
+	if e.s.conditions[name] {
+		return e.child("1", args[1])
+	}
+	return e.child("2", args[2])
+}
+
+func evalLength(e *evaluator, f call) (any, error) {
+	value, err := e.eval(f.arg)
+	if err != nil || value == Unknown {
+		return Unknown, err
+	}
+	items, ok := value.([]any)
+	if !ok {
+		return nil, e.refuse("length", f.at)
+	}
+	return json.Number(itoa(len(items))), nil
+}
+
+func evalToJSONString(e *evaluator, f call) (any, error) {
+	if f.arg.Kind != document.Array && f.arg.Kind != document.Object {
+		return nil, e.refuse("to-json-string", f.at)
+	}
+	ordered, err := e.ordered(f.arg)
+	if err != nil {
+		return nil, err
+	}
+	if ordered == nil {
+		return Unknown, nil
+	}
+	return string(ordered.AppendJSON(nil)), nil
+}
+
+// ordered evaluates to a document, so that members keep their order. It is nil if a part is
+// not known yet.
+func (e *evaluator) ordered(v *document.Value) (*document.Value, error) {
+	out := &document.Value{Kind: v.Kind, At: v.At}
+	_, isCall := callOf(v, e.conditional())
+	switch {
+	case v.Kind == document.Object && !isCall:
+		for _, m := range v.Distinct() {
+			member, err := e.ordered(m.Value)
+			if err != nil || member == nil {
+				return nil, err
+			}
+			if member != removed {
+				out.Members = append(out.Members, document.Member{Key: m.Key, KeyAt: m.KeyAt, Value: member})
+			}
+		}
+		return out, nil
+	case v.Kind == document.Array:
+		for _, item := range v.Items {
+			item, err := e.ordered(item)
+			if err != nil || item == nil {
+				return nil, err
+			}
+			if item != removed {
+				out.Items = append(out.Items, item)
+			}
+		}
+		return out, nil
+	}
+	value, err := e.eval(v)
+	if err != nil || HasUnknown(value) {
+		return nil, err
+	}
+	if _, none := value.(noValue); none {
+		return removed, nil
+	}
+	return fromAny(value, v.At), nil
+}
+
+var removed = &document.Value{}

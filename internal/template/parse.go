@@ -1,0 +1,134 @@
+package template
+
+import (
+	"bytes"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// ParseOptions say what kind of template is parsed. The zero ParseOptions are for one that a
+// user wrote.
+type ParseOptions struct {
+	// Processed says that the template comes from ProcessedJSON: functions of
+	// AWS::LanguageExtensions that had to wait for a resource are accepted.
+	Processed bool
+}
+
+// Parse reads a template body, JSON or YAML. name is used in places only.
+//
+// The error is [Errors]. A template that has transforms is checked further when they have
+// run: until then only its syntax, its parameters and its transforms are certain. With an
+// error the template may be of use for further messages; it is nil if nothing could be read.
+func Parse(name string, body []byte, opts ParseOptions) (*Template, error) {
+	var r report
+	root, warnings := read(name, body, &r)
+	if root == nil {
+		return nil, r.err()
+	}
+	t := &Template{name: name, root: root, processed: opts.Processed, Warnings: warnings}
+	t.build(&r)
+	return t, r.err()
+}
+
+// limits of a document. The values bound what a YAML reader may take.
+var limits = document.Limits{Bytes: MaxBytes, Depth: 128, Values: 1 << 18}
+
+func read(name string, body []byte, r *report) (*document.Value, diag.List) {
+	if len(body) > MaxBytes {
+		r.add("too-large", diag.Range{File: name}, nil)
+		return nil, nil
+	}
+	root, problems := ReadDocument(name, body)
+	var warnings diag.List
+	json := isJSON(body)
+	for _, p := range problems {
+		switch {
+		case p.Severity != diag.Error:
+			warnings.Add(p)
+		case p.ID == "document/alias":
+			r.add("alias", p.At, nil)
+		case json:
+			r.add("json", p.At, nil, p.At.Start.Line, p.At.Start.Column)
+		default:
+			r.add("yaml", p.At, nil, p.At.Start.Line, p.At.Start.Column)
+		}
+	}
+	if len(r.errs) > 0 {
+		return nil, warnings
+	}
+	if root.Kind != document.Object {
+		r.add("structure", root.At, nil)
+		return nil, warnings
+	}
+	return root, warnings
+}
+
+// ReadDocument reads a template as a tree: JSON if it begins with a bracket, else YAML with
+// the short forms of functions, which get their long ones. The problems are those of the
+// package document.
+func ReadDocument(name string, body []byte) (*document.Value, diag.List) {
+	if isJSON(body) {
+		return document.ParseJSON(name, body, limits)
+	}
+	return ReadYAML(name, body)
+}
+
+// ReadYAML is [ReadDocument] for what is YAML whatever it begins with.
+func ReadYAML(name string, body []byte) (*document.Value, diag.List) {
+	return document.ParseYAMLDialect(name, body, limits, document.Dialect{
+		Tag: longForm, NoAliases: true, NoMerge: true, Booleans: true,
+	})
+}
+
+func isJSON(body []byte) bool {
+	body = bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), " \t\r\n")
+	return len(body) > 0 && (body[0] == '{' || body[0] == '[')
+}
+
+// shortForms are the tags that YAML templates may have, with the functions they stand for.
+var shortForms = map[string]string{
+	"!Ref": "Ref", "!Condition": "Condition",
+	"!GetAtt": "Fn::GetAtt", "!Sub": "Fn::Sub", "!Join": "Fn::Join", "!Select": "Fn::Select", "!Split": "Fn::Split",
+	"!FindInMap": "Fn::FindInMap", "!Base64": "Fn::Base64", "!Cidr": "Fn::Cidr", "!GetAZs": "Fn::GetAZs",
+	"!ImportValue": "Fn::ImportValue", "!GetStackOutput": "Fn::GetStackOutput", "!Transform": "Fn::Transform",
+	"!If": "Fn::If", "!Equals": "Fn::Equals", "!And": "Fn::And", "!Or": "Fn::Or", "!Not": "Fn::Not",
+	"!Contains": "Fn::Contains", "!EachMemberEquals": "Fn::EachMemberEquals", "!EachMemberIn": "Fn::EachMemberIn",
+	"!RefAll": "Fn::RefAll", "!ValueOf": "Fn::ValueOf", "!ValueOfAll": "Fn::ValueOfAll",
+}
+
+// longForm makes {"Fn::GetAtt": ["A", "B"]} of !GetAtt A.B. It returns nil for other tags.
+func longForm(tag string, v *document.Value) *document.Value {
+	name, known := shortForms[tag]
+	if !known {
+		return nil
+	}
+	if name == "Fn::GetAtt" && v.Kind == document.String {
+		v = splitAttribute(v)
+	}
+	return &document.Value{Kind: document.Object, At: v.At, Members: []document.Member{{Key: name, KeyAt: v.At, Value: v}}}
+}
+
+// splitAttribute splits "resource.attribute" at its first dot.
+func splitAttribute(v *document.Value) *document.Value {
+	out := &document.Value{Kind: document.Array, At: v.At}
+	name, attribute, found := cut(v.Text)
+	out.Items = append(out.Items, text(name, v.At))
+	if found {
+		out.Items = append(out.Items, text(attribute, v.At))
+	}
+	return out
+}
+
+func cut(s string) (before, after string, found bool) {
+	for i := range len(s) {
+		if s[i] == '.' {
+			return s[:i], s[i+1:], true
+		}
+	}
+	return s, "", false
+}
+
+func text(s string, at diag.Range) *document.Value {
+	return &document.Value{Kind: document.String, Text: s, At: at}
+}

@@ -1,0 +1,428 @@
+package template
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// Pseudo are the values of the pseudo parameters.
+type Pseudo struct {
+	AccountID        string
+	Region           string
+	Partition        string // "" follows from the region
+	URLSuffix        string // "" follows from the region
+	StackName        string
+	StackID          string
+	NotificationARNs []string
+}
+
+// ScopeInput is what a template is evaluated with.
+type ScopeInput struct {
+	Parameters *Parameters
+	Pseudo     Pseudo
+
+	// AvailabilityZones answers Fn::GetAZs; nil stands for REGIONa, REGIONb and REGIONc.
+	AvailabilityZones func(region string) []string
+}
+
+// A Scope evaluates one template with one set of parameters. It is not changed after it was
+// made; several goroutines may use it.
+type Scope struct {
+	t          *Template
+	in         ScopeInput
+	values     map[string]Bound
+	conditions map[string]bool
+	secret     map[string]bool // conditions that depend on a NoEcho parameter
+}
+
+// References answer for what lies outside of a template. Each reports whether the value is
+// known already; what is not becomes [Unknown]. An error is returned as a [*ReferenceError].
+type References interface {
+	Ref(logicalID string) (value any, known bool)
+	GetAtt(logicalID, attribute string) (value any, known bool, err error)
+	ImportValue(name string) (value string, known bool, err error)
+	StackOutput(ref StackOutputRef) (value string, known bool, err error)
+}
+
+// A StackOutputRef is the argument of Fn::GetStackOutput.
+type StackOutputRef struct {
+	StackName, OutputName string
+	Region, RoleARN       string // "" are those of the stack that asks
+}
+
+// NoReferences knows nothing yet.
+type NoReferences struct{}
+
+// Ref implements [References].
+func (NoReferences) Ref(string) (any, bool) { return nil, false }
+
+// GetAtt implements [References].
+func (NoReferences) GetAtt(string, string) (any, bool, error) { return nil, false, nil }
+
+// ImportValue implements [References].
+func (NoReferences) ImportValue(string) (string, bool, error) { return "", false, nil }
+
+// StackOutput implements [References].
+func (NoReferences) StackOutput(StackOutputRef) (string, bool, error) { return "", false, nil }
+
+// NewScope computes the conditions of a template. The template must have passed Check.
+func (t *Template) NewScope(in ScopeInput) (*Scope, error) {
+	in.Pseudo = in.Pseudo.complete()
+	s := &Scope{t: t, in: in, values: map[string]Bound{}, conditions: map[string]bool{}, secret: map[string]bool{}}
+	if in.Parameters != nil {
+		for _, b := range in.Parameters.Bound {
+			s.values[b.Key] = b
+		}
+	}
+	var r report
+	for _, c := range t.Conditions {
+		if err := r.join(s.decide(c.Name, nil)); err != nil {
+			return nil, err
+		}
+	}
+	if r.errs != nil {
+		return nil, r.err()
+	}
+	for _, c := range t.Conditions {
+		s.secret[c.Name] = s.hidden(c.Value, map[string]bool{})
+	}
+	return s, nil
+}
+
+// partitions are those that are not "aws", by the beginning of the region's name.
+var partitions = []struct{ prefix, partition, suffix string }{
+	{"cn-", "aws-cn", "amazonaws.com.cn"},
+	{"us-gov-", "aws-us-gov", "amazonaws.com"},
+	{"eusc-", "aws-eusc", "amazonaws.eu"},
+	{"us-isob-", "aws-iso-b", "sc2s.sgov.gov"},
+	{"us-iso-", "aws-iso", "c2s.ic.gov"},
+}
+
+func (p Pseudo) complete() Pseudo {
+	partition, suffix := "aws", "amazonaws.com"
+	for _, other := range partitions {
+		if len(p.Region) >= len(other.prefix) && p.Region[:len(other.prefix)] == other.prefix {
+			partition, suffix = other.partition, other.suffix
+			break
+		}
+	}
+	if p.Partition == "" {
+		p.Partition = partition
+	}
+	if p.URLSuffix == "" {
+		p.URLSuffix = suffix
+	}
+	return p
+}
+
+// value returns what a pseudo parameter stands for.
+func (p Pseudo) value(name string) (any, bool) {
+	switch name {
+	case "AWS::AccountId":
+		return p.AccountID, true
+	case "AWS::Region":
+		return p.Region, true
+	case "AWS::Partition":
+		return p.Partition, true
+	case "AWS::URLSuffix":
+		return p.URLSuffix, true
+	case "AWS::StackName":
+		return p.StackName, true
+	case "AWS::StackId":
+		return p.StackID, true
+	case "AWS::NoValue":
+		return noValue{}, true
+	case "AWS::NotificationARNs":
+		out := make([]any, len(p.NotificationARNs))
+		for i, arn := range p.NotificationARNs {
+			out[i] = arn
+		}
+		return out, true
+	}
+	return nil, false
+}
+
+// Template returns the template that the scope evaluates.
+func (s *Scope) Template() *Template { return s.t }
+
+// Parameters returns the parameters that the scope evaluates with.
+func (s *Scope) Parameters() *Parameters { return s.in.Parameters }
+
+// Pseudo returns the values of the pseudo parameters.
+func (s *Scope) Pseudo() Pseudo { return s.in.Pseudo }
+
+// Holds reports whether a condition is true.
+func (s *Scope) Holds(condition string) bool { return s.conditions[condition] }
+
+// Active reports whether the resource's condition, if any, is true.
+func (s *Scope) Active(r *Resource) bool {
+	return r.Condition == "" || s.conditions[r.Condition]
+}
+
+// OutputActive reports whether the output's condition, if any, is true.
+func (s *Scope) OutputActive(o *Output) bool {
+	return o.Condition == "" || s.conditions[o.Condition]
+}
+
+// ActiveResources returns the resources whose condition is true, in the template's order.
+func (s *Scope) ActiveResources() []*Resource {
+	var out []*Resource
+	for _, r := range s.t.Resources {
+		if s.Active(r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// decide computes a condition and those it depends on.
+func (s *Scope) decide(name string, path []string) error {
+	if _, done := s.conditions[name]; done {
+		return nil
+	}
+	for i, earlier := range path {
+		if earlier == name {
+			return refuse("condition-cycle", s.t.conditions[name].At, nil, chain(append(path[i:], name)))
+		}
+	}
+	c := s.t.conditions[name]
+	e := &evaluator{s: s, refs: NoReferences{}, path: document.Pointer{"Conditions", name}, deciding: append(path, name)}
+	v, err := e.boolean(c.Value)
+	if err != nil {
+		return err
+	}
+	s.conditions[name] = v
+	return nil
+}
+
+func chain(names []string) string {
+	out := names[0]
+	for _, name := range names[1:] {
+		out += " -> " + name
+	}
+	return out
+}
+
+// hidden reports whether a value depends on a NoEcho parameter.
+func (s *Scope) hidden(v *document.Value, busy map[string]bool) bool {
+	found := false
+	eachReference(v, func(ref reference) {
+		switch ref.kind {
+		case refersTo:
+			if b, ok := s.values[ref.name]; ok && b.NoEcho {
+				found = true
+			}
+		case refersToCondition:
+			if c := s.t.conditions[ref.name]; c != nil && !busy[ref.name] {
+				busy[ref.name] = true
+				found = found || s.hidden(c.Value, busy)
+			}
+		}
+	})
+	return found
+}
+
+// Properties evaluates the properties of a resource: a map[string]any, nil if it has none.
+func (s *Scope) Properties(r *Resource, refs References) (any, error) {
+	return s.Evaluate(r.Properties, refs, "Resources", r.LogicalID, "Properties")
+}
+
+// UpdateReplacePolicy returns the policy of a resource, "" if it has none. The service accepts
+// functions here even without AWS::LanguageExtensions.
+func (s *Scope) UpdateReplacePolicy(r *Resource) (string, error) {
+	v := r.Value.Get("UpdateReplacePolicy")
+	if v == nil || v.Kind == document.String {
+		return r.UpdateReplacePolicy, nil
+	}
+	value, err := s.Evaluate(v, NoReferences{}, "Resources", r.LogicalID, "UpdateReplacePolicy")
+	if err != nil {
+		return "", err
+	}
+	policy, ok := toText(value)
+	at := document.Pointer{"Resources", r.LogicalID, "UpdateReplacePolicy"}
+	switch {
+	case !ok:
+		return "", refuse("policy-string", v.At, at, "UpdateReplacePolicy")
+	case !slices.Contains(replacePolicies, policy):
+		return "", refuse("deletion-policy", v.At, at, "UpdateReplacePolicy", policy, r.LogicalID)
+	}
+	return policy, nil
+}
+
+// Metadata evaluates the metadata of a resource, nil if it has none.
+func (s *Scope) Metadata(r *Resource, refs References) (any, error) {
+	return s.Evaluate(r.Metadata, refs, "Resources", r.LogicalID, "Metadata")
+}
+
+// Evaluate evaluates any value of the template; the pointer says where it is.
+func (s *Scope) Evaluate(v *document.Value, refs References, pointer ...string) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	e := &evaluator{s: s, refs: refs, path: pointer, budget: maxValue}
+	value, err := e.eval(v)
+	if _, none := value.(noValue); none {
+		return nil, err
+	}
+	return value, err
+}
+
+// Check refuses what depends on the parameters, as the service does at the call: rules,
+// references to resources whose condition is false, keys that a mapping does not have, cycles.
+func (s *Scope) Check(ctx context.Context) error {
+	r := report{}
+	if err := r.join(s.CheckRules()); err != nil {
+		return err
+	}
+	for _, resource := range s.ActiveResources() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		_, err := s.UpdateReplacePolicy(resource)
+		if err := r.join(err); err != nil {
+			return err
+		}
+		for _, part := range resource.parts() {
+			_, err := s.Evaluate(part.value, NoReferences{}, "Resources", resource.LogicalID, part.name)
+			if err := r.join(err); err != nil {
+				return err
+			}
+		}
+	}
+	for _, o := range s.t.Outputs {
+		if !s.OutputActive(o) {
+			continue
+		}
+		_, err := s.Output(o, NoReferences{})
+		if err := r.join(err); err != nil {
+			return err
+		}
+	}
+	if _, err := s.Order(); err != nil {
+		if err := r.join(err); err != nil {
+			return err
+		}
+	}
+	return r.err()
+}
+
+// Masked evaluates the properties of a resource as events show them: a NoEcho parameter is
+// **** before any function runs. Where such a parameter decides what the properties are made
+// of, they are {"****": "****"}.
+func (s *Scope) Masked(r *Resource, refs References) (any, error) {
+	if r.Properties == nil {
+		return nil, nil
+	}
+	e := &evaluator{s: s, refs: refs, path: document.Pointer{"Resources", r.LogicalID, "Properties"}, budget: maxValue, masked: true}
+	value, err := e.eval(r.Properties)
+	if err == errHidden {
+		return map[string]any{Mask: Mask}, nil
+	}
+	return value, err
+}
+
+// HasNoEcho reports whether the value of a resource's properties depends on a NoEcho
+// parameter, so that Masked differs from Properties.
+func (s *Scope) HasNoEcho(r *Resource) bool {
+	return r.Properties != nil && s.hidden(r.Properties, map[string]bool{})
+}
+
+// An OutputValue is an evaluated output.
+type OutputValue struct {
+	Name        string
+	Description string
+	Value       string
+	ExportName  string // "" if it is not exported
+	Known       bool   // the value is; else Value is empty
+}
+
+// Output evaluates an output. The error is a refusal if the value is not a string.
+func (s *Scope) Output(o *Output, refs References) (OutputValue, error) {
+	out := OutputValue{Name: o.Name, Description: o.Description}
+	at := document.Pointer{"Outputs", o.Name}
+	value, err := s.Evaluate(o.Value, refs, at.Append("Value")...)
+	if err != nil {
+		return out, err
+	}
+	if value != Unknown {
+		if out.Value, out.Known = toText(value); !out.Known {
+			return out, refuse("output-type", o.Value.At, at.Append("Value"), typeName(value))
+		}
+	}
+	if o.ExportName == nil {
+		return out, nil
+	}
+	name, err := s.Evaluate(o.ExportName, refs, at.Append("Export", "Name")...)
+	if err != nil {
+		return out, err
+	}
+	text, ok := toText(name)
+	switch {
+	case !ok || !exportName(text):
+		return out, refuse("export-name", o.ExportName.At, at.Append("Export", "Name"))
+	case len(text) > 256:
+		return out, refuse("export-length", o.ExportName.At, at.Append("Export", "Name"))
+	}
+	out.ExportName = text
+	return out, nil
+}
+
+func exportName(name string) bool {
+	for _, c := range name {
+		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != ':' && c != '-' {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// typeName is what the service calls the type of a value that should be a string.
+func typeName(value any) string {
+	switch value.(type) {
+	case []any:
+		return "List"
+	case map[string]any:
+		return "Map"
+	}
+	return "Null"
+}
+
+// Unknown stands for a value that is not known yet.
+var Unknown any = unknown{}
+
+type unknown struct{}
+
+func (unknown) String() string { return "(known after apply)" }
+
+// HasUnknown reports whether a value is or contains [Unknown].
+func HasUnknown(value any) bool {
+	switch v := value.(type) {
+	case unknown:
+		return true
+	case []any:
+		for _, item := range v {
+			if HasUnknown(item) {
+				return true
+			}
+		}
+	case map[string]any:
+		for _, item := range v {
+			if HasUnknown(item) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// noValue is what Ref: AWS::NoValue evaluates to: the member or item that has it is removed.
+type noValue struct{}
+
+// maxValue bounds the bytes of one evaluated value: a template of a few bytes can repeat a
+// long text.
+const maxValue = 16 << 20
+
+var errHidden = errors.New("a NoEcho parameter decides the structure")
