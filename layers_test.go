@@ -18,7 +18,7 @@ const module = "github.com/formwork-dev/formwork/"
 // floors lists every package of the module, the lowest floor first. A package imports
 // only from floors below its own. docs/architecture.md says what each one promises.
 var floors = [][]string{
-	{"internal/awswire", "internal/diag", "internal/fixtures", "internal/httptape", "internal/jsonata", "internal/lambda", "internal/secret", "internal/store"},
+	{"internal/awswire", "internal/diag", "internal/files", "internal/fixtures", "internal/httptape", "internal/jsonata", "internal/lambda", "internal/secret", "internal/store"},
 	{"internal/awslite", "internal/cfnlog", "internal/document"},
 	{"internal/schema", "internal/template"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/sample", "internal/smithy"},

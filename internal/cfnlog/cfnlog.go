@@ -16,10 +16,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/secret"
 )
 
@@ -214,17 +216,19 @@ func (s *sink) write(line string) {
 	}
 }
 
-// open creates the file for its owner only. What is there already keeps its mode.
+// open creates the file for its owner only. What is there already keeps its mode. The
+// folder is a project's, and may come from a stranger: a link is not followed, because the
+// log would end up wherever it leads, and a pipe is not waited for.
 func (s *sink) open() {
-	file, err := os.OpenFile(s.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	file, err := files.Append(filepath.Dir(s.path), filepath.Base(s.path), 0o600)
 	if err != nil {
 		s.give(err)
 		return
 	}
 	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil {
 		file.Close()
-		s.give(fmt.Errorf("%s is no regular file", s.path))
+		s.give(err)
 		return
 	}
 	s.file, s.size = file, info.Size()

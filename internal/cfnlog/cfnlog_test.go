@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/files"
 )
 
 func newLogger(t *testing.T, path string, config Config) (*slog.Logger, *Log) {
@@ -200,6 +202,28 @@ func TestSecretsAreShared(t *testing.T) {
 		}
 		if strings.Count(text, Hidden) < 9 {
 			t.Errorf("%s lacks records:\n%s", where, text)
+		}
+	}
+}
+
+// A project may come from a stranger: its log is not written to wherever a link leads.
+func TestLinksAreNotFollowed(t *testing.T) {
+	for _, target := range []string{"there", "new"} {
+		dir, outside := t.TempDir(), t.TempDir()
+		if err := os.WriteFile(filepath.Join(outside, "there"), []byte("before"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, Name)
+		if err := os.Symlink(filepath.Join(outside, target), path); err != nil {
+			t.Skip("skipped: no links here: ", err)
+		}
+		logger, log := newLogger(t, path, Config{})
+		logger.Info("secret plans")
+		if !errors.Is(log.Err(), files.ErrIrregular) {
+			t.Errorf("the error is %v", log.Err())
+		}
+		if got, _ := os.ReadFile(filepath.Join(outside, target)); strings.Contains(string(got), "plans") {
+			t.Errorf("%s was written: %s", target, got)
 		}
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/cfnlog"
+	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/project"
 )
 
@@ -201,9 +202,13 @@ func (c *app) start(cmd *cobra.Command) error {
 func (c *app) discardLog() { c.logger = slog.New(slog.DiscardHandler) }
 
 func (c *app) closeLog() {
-	if c.log != nil {
-		_ = c.log.Close() // a log that cannot be written is no reason to fail
+	if c.log == nil {
+		return
 	}
+	if errors.Is(c.log.Err(), files.ErrIrregular) {
+		c.notef("warning: nothing is logged: %s is a link, or not a regular file; remove it\n", c.shown(filepath.Join(c.projectDir(), cfnlog.Name)))
+	}
+	_ = c.log.Close() // a log that cannot be written is no reason to fail
 }
 
 // printf writes results to Stdout. Main reports a failure.

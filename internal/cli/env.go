@@ -106,7 +106,7 @@ func newEnv(c *app) *cobra.Command {
 				if cmd.Flags().Changed("account") {
 					account = opts.account
 				}
-				if variables, err = c.keyed(variables, opts.auth, account); err != nil {
+				if variables, err = c.keyed(cmd.Context(), variables, opts.auth, account); err != nil {
 					return err
 				}
 			}
@@ -169,8 +169,8 @@ func checkPlace(account, region string) error {
 }
 
 // keyed is variables with a key of a key file for the dummy; account "" takes the first.
-func (c *app) keyed(variables []variable, file, account string) ([]variable, error) {
-	keys, err := c.keyFile(file)
+func (c *app) keyed(ctx context.Context, variables []variable, file, account string) ([]variable, error) {
+	keys, err := c.keyFile(ctx, file)
 	if err != nil {
 		return nil, err
 	}

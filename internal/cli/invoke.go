@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -124,14 +124,11 @@ func (c *app) checkRequestFile(name string) error {
 	if name == "-" {
 		return nil
 	}
-	info, err := os.Stat(c.path(name))
-	if err == nil && info.Mode().IsRegular() {
-		var file *os.File
-		if file, err = os.Open(c.path(name)); err == nil {
-			return file.Close()
-		}
+	file, err := files.Open(c.path(name))
+	if err == nil {
+		return file.Close()
 	}
-	if err != nil {
+	if !errors.Is(err, files.ErrIrregular) {
 		return fmt.Errorf("argument REQUEST: can't open %q: %w", name, errors.Unwrap(err))
 	}
 	return &usageError{
@@ -239,21 +236,7 @@ func (c *app) readInput(ctx context.Context, name string) ([]byte, error) {
 // readStdin reads the standard input to its end. It gives up when ctx ends: somebody may
 // be typing.
 func (c *app) readStdin(ctx context.Context, most int64) ([]byte, error) {
-	type result struct {
-		data []byte
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		data, err := document.ReadAll(c.Stdin, most)
-		done <- result{data, err}
-	}()
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case r := <-done:
-		return r.data, r.err
-	}
+	return untilDone(ctx, func() ([]byte, error) { return document.ReadAll(c.Stdin, most) })
 }
 
 // limits of one call, as the official tool has them.

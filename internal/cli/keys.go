@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,13 @@ const keyFileHint = "a key file has one line for each key: ACCESS_KEY_ID SECRET_
 const maxKeyFile = 16 << 20
 
 // keyFile reads the file of --auth, and warns if others can read it, too.
-func (c *app) keyFile(name string) ([]byte, error) {
+//
+// The file may be a pipe, such as that of <(command) in a shell.
+func (c *app) keyFile(ctx context.Context, name string) ([]byte, error) {
+	return untilDone(ctx, func() ([]byte, error) { return c.readKeys(name) })
+}
+
+func (c *app) readKeys(name string) ([]byte, error) {
 	file, err := os.Open(c.path(name))
 	if err != nil {
 		return nil, withHint(fmt.Errorf("--auth: %w", bare(err, name)), keyFileHint)

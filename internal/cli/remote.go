@@ -166,25 +166,15 @@ func (c *app) confirm(ctx context.Context, question string) error {
 		return withHint(errors.New("nothing was done: nobody is there to say yes"), "--yes says it")
 	}
 	c.notef("%s (y/N) ", question)
-	type answer struct {
-		line string
-		err  error
-	}
-	read := make(chan answer, 1)
-	go func() {
-		line, err := bufio.NewReader(c.Stdin).ReadString('\n')
-		read <- answer{line, err}
-	}()
-	select {
-	case <-ctx.Done():
+	line, _ := untilDone(ctx, func() (string, error) { return bufio.NewReader(c.Stdin).ReadString('\n') })
+	switch {
+	case ctx.Err() != nil:
 		c.notef("\n")
 		return ctx.Err()
-	case a := <-read:
-		if slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(a.line))) {
-			return nil
-		}
-		return &exitError{exitFailure, "nothing was done"}
+	case slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))):
+		return nil
 	}
+	return &exitError{exitFailure, "nothing was done"}
 }
 
 // status shows on a terminal what several things are doing, in one line below the results.

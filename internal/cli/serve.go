@@ -72,7 +72,7 @@ func newServe(c *app) *cobra.Command {
 		Annotations: map[string]string{"log": "none"},
 		RunE: func(cmd *cobra.Command, command []string) error {
 			set := cmd.Flags().Changed
-			config, err := opts.config(c, set, len(command) > 0)
+			config, err := opts.config(cmd.Context(), c, set, len(command) > 0)
 			if err != nil {
 				return err
 			}
@@ -102,7 +102,7 @@ func newServe(c *app) *cobra.Command {
 
 // config is what the options come to; set tells which were given. A server for a command
 // has defaults of its own: any free port, no second one, and nothing is kept.
-func (o *serveOptions) config(c *app, set func(string) bool, forCommand bool) (local.ServerConfig, error) {
+func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool, forCommand bool) (local.ServerConfig, error) {
 	config := local.ServerConfig{
 		Address: o.address, LambdaAddress: o.lambdaAddress, LambdaOptional: !set("lambda-address"),
 		Config: local.Config{
@@ -137,7 +137,7 @@ func (o *serveOptions) config(c *app, set func(string) bool, forCommand bool) (l
 	}
 	if o.auth != "" {
 		config.KeysName = o.auth
-		config.Keys, err = c.keyFile(o.auth)
+		config.Keys, err = c.keyFile(ctx, o.auth)
 	}
 	return config, err
 }

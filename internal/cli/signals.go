@@ -8,6 +8,27 @@ import (
 	"syscall"
 )
 
+// untilDone calls read, which cannot be interrupted, and gives up when ctx ends first:
+// nobody may write to the pipe or the terminal that it reads from.
+func untilDone[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := read()
+		done <- result{value, err}
+	}()
+	select {
+	case <-ctx.Done():
+		var zero T
+		return zero, ctx.Err()
+	case r := <-done:
+		return r.value, r.err
+	}
+}
+
 // errTerminated is why a context of [Signals] ended if somebody else ended the program:
 // the system that shuts down, a time limit of CI.
 var errTerminated = errors.New("terminated")

@@ -216,30 +216,15 @@ shapes and traits sorted, what version 1.0 implied written out. Mixins stay apar
 				c.printf("%s", smithy.WriteAST(m))
 				return nil
 			}
-			return writeWhole(c.path(output), smithy.WriteAST(m))
+			if err := c.writeFile(output, smithy.WriteAST(m), 0o644); err != nil {
+				return fmt.Errorf("write %s: %w", output, err)
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to the file `FILE`, not to the standard output")
 	c.strictFlag(cmd, &strict)
 	return cmd
-}
-
-// writeWhole writes a file so that it is there whole or not at all.
-func writeWhole(path string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
 }
 
 // --- convert
@@ -350,8 +335,8 @@ func (c *app) smithyConvert(args []string, opts smithyOptions) error {
 	var found diag.List // in the schemas
 	for _, s := range schemas {
 		path := filepath.Join(dir, s.File)
-		if err := writeWhole(path, s.JSON()); err != nil {
-			return err
+		if err := c.writeFile(path, s.JSON(), 0o644); err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
 		}
 		for _, p := range s.Check() {
 			p.At.File = filepath.ToSlash(c.shown(path))

@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/contract"
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -463,11 +464,8 @@ func (c *app) writeExamples(p *project.Project, summary *contract.Summary) error
 		if err != nil {
 			return err
 		}
-		if err := os.MkdirAll(p.Path(failuresFolder), 0o755); err != nil {
-			return fmt.Errorf("keep the failing example: %w", err)
-		}
 		name := filepath.Join(failuresFolder, strings.TrimSuffix(r.Case.File(), ".py")+"-"+r.Case.Name()+".json")
-		if err := os.WriteFile(p.Path(name), data, 0o600); err != nil {
+		if err := files.Write(p.Dir, name, data, 0o600); err != nil {
 			return fmt.Errorf("keep the failing example: %w", err)
 		}
 		if written++; written == 1 {
@@ -505,11 +503,7 @@ func (c *app) writeReports(opts *testOptions, summary *contract.Summary) error {
 	if err := contract.WriteJUnit(&report, summary); err != nil {
 		return err
 	}
-	path := c.path(opts.arguments.JUnitXML)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	if err := os.WriteFile(path, report.Bytes(), 0o644); err != nil {
+	if err := c.writeFile(opts.arguments.JUnitXML, report.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil

@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/formwork-dev/formwork/internal/contract"
+	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/httptape"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
@@ -94,7 +93,7 @@ func (c *app) prepareFaults(opts *testOptions, p *project.Project) error {
 
 // readTape reads the recording, and takes from it what makes handlers ask the same again.
 func (c *app) readTape(opts *testOptions, typeName string) error {
-	file, err := os.Open(c.path(opts.replayHTTP))
+	file, err := files.Open(c.path(opts.replayHTTP))
 	if errors.Is(err, fs.ErrNotExist) {
 		return withHint(fmt.Errorf("there is no recording %s", opts.replayHTTP), "cfn test --record %s makes it", opts.replayHTTP)
 	}
@@ -283,22 +282,10 @@ func names(all []string) string {
 	return b.String()
 }
 
-// writeFile replaces a file that the user named, at once.
+// writeFile writes a file that the user named, whole or not at all, with the folders on
+// the way to it.
 func (c *app) writeFile(name string, data []byte, mode fs.FileMode) error {
-	path := c.path(name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".cfn-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(file.Name()) }() // gone already if all went well
-	_, err = file.Write(data)
-	if err := errors.Join(err, file.Chmod(mode), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
+	return files.Put(c.projectDir(), c.path(name), data, mode)
 }
 
 // writeFormats writes the reports of --report.

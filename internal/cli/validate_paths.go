@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -394,21 +393,4 @@ func (l *linting) examineProject(s subject, more func(*schema.Schema) diag.List)
 const maxSchemaFile = 8<<20 + 1
 
 // readSchemaFile reads a regular file: the path may lead to a device or a pipe.
-func readSchemaFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file")}
-	}
-	if info.Size() < maxSchemaFile {
-		return os.ReadFile(path)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, maxSchemaFile))
-}
+func readSchemaFile(path string) ([]byte, error) { return document.ReadHead(path, maxSchemaFile) }

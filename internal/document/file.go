@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"syscall"
+
+	"github.com/formwork-dev/formwork/internal/files"
 )
 
 // A TooLargeError is the error of the readers here for more than Max bytes.
@@ -16,16 +16,12 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("it has more than the %d bytes that are read", e.Max)
 }
 
-// errIrregular stands where a file was named that may have no end, or never begin: a
-// pipe, a device, a socket. A folder is one, too.
-var errIrregular = errors.New("it is not a regular file")
-
 // ReadFile reads a regular file of at most most bytes. A link is followed.
 //
 // The error is an *[fs.PathError]: fs.ErrNotExist if there is no such file, a
 // *[TooLargeError], one that says that it is not a regular file, or that of the system.
 func ReadFile(path string, most int64) ([]byte, error) {
-	file, err := open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +31,7 @@ func ReadFile(path string, most int64) ([]byte, error) {
 // ReadHead reads the first bytes of a regular file, at most most of them. The error is
 // that of [ReadFile] otherwise.
 func ReadHead(path string, most int64) ([]byte, error) {
-	file, err := open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -45,39 +41,21 @@ func ReadHead(path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errIrregular}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: files.ErrIrregular}
 	}
 	return io.ReadAll(io.LimitReader(file, most))
 }
 
-// open opens a file that looks like a regular one.
-func open(path string) (*os.File, error) {
-	// Opening some devices does something already, hence the look before. The flag
-	// keeps a pipe that comes in between from waiting for somebody who writes.
-	info, err := os.Stat(path)
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
-		failed.Op = "open" // for that is what was wanted
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errIrregular}
-	}
-	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-}
-
 // ReadFS is [ReadFile] within a file system.
-func ReadFS(files fs.FS, name string, most int64) ([]byte, error) {
-	info, err := fs.Stat(files, name)
+func ReadFS(fsys fs.FS, name string, most int64) ([]byte, error) {
+	info, err := fs.Stat(fsys, name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errIrregular}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: files.ErrIrregular}
 	}
-	file, err := files.Open(name)
+	file, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +69,7 @@ func readOpened(file fs.File, path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errIrregular}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: files.ErrIrregular}
 	}
 	if info.Size() > most {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: &TooLargeError{most}}

@@ -130,6 +130,9 @@ func programTarget(head string) string {
 }
 
 func readHead(path string) (string, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return "", &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file")} // a pipe would be waited for
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -83,7 +84,7 @@ func (p *Project) pack(a *archiver, config ArchiveConfig) error {
 		return err
 	}
 	if p.Kind == schema.Module {
-		if err := linkOut(p.Dir, config.Fragment.File); err != nil {
+		if err := files.LinkOut(p.Dir, config.Fragment.File); err != nil {
 			return fmt.Errorf("pack %s: %w", config.Fragment.File, err)
 		}
 		a.add(ModuleSchema, config.Fragment.Schema(p.TypeName), 0o644)
@@ -174,7 +175,7 @@ func (p *Project) Program() string {
 func (p *Project) CheckBuilt() error {
 	const build = `build it with "make" or with: GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -o `
 	name := p.Program()
-	file, err := os.Open(p.Path(name))
+	file, err := files.Open(p.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return &BuildError{fmt.Sprintf("the handlers are not built: there is no %s", p.Name(name)), build + name + " ./cmd"}
 	}
@@ -199,22 +200,7 @@ func (p *Project) CheckBuilt() error {
 
 // WriteArchive puts an archive into its place, whole or not at all.
 func WriteArchive(path string, a *Archive) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".cfn-*.zip")
-	if err != nil {
-		return fmt.Errorf("write the archive: %w", err)
-	}
-	defer func() { _ = os.Remove(temp.Name()) }() // after the rename there is nothing to remove
-	_, err = temp.Write(a.Data)
-	if err == nil {
-		err = temp.Chmod(0o644)
-	}
-	if closed := temp.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
+	if err := files.Write(filepath.Dir(path), filepath.Base(path), a.Data, 0o644); err != nil {
 		return fmt.Errorf("write the archive: %w", err)
 	}
 	return nil
@@ -269,7 +255,7 @@ const maxPacked = 512 << 20
 // file appends a file of the project, whose name there is from. A link is followed as long
 // as it stays in the project: what leaves with the archive is to be seen in the project.
 func (a *archiver) file(from, name string, mode fs.FileMode) error {
-	if err := linkOut(a.dir, from); err != nil {
+	if err := files.LinkOut(a.dir, from); err != nil {
 		return fmt.Errorf("pack %s: %w", from, err)
 	}
 	data, err := document.ReadFile(filepath.Join(a.dir, filepath.FromSlash(from)), maxPacked)
@@ -286,7 +272,7 @@ func (a *archiver) entries(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := linkOut(a.dir, name); err != nil {
+	if err := files.LinkOut(a.dir, name); err != nil {
 		return nil, err
 	}
 	for _, entry := range entries {

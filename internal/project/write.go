@@ -10,10 +10,10 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/files"
 )
 
 // A State says how a file on disk relates to what it should be.
@@ -129,7 +129,7 @@ const (
 // what is Foreign, unless the purpose is to overwrite. Leftovers are removed.
 //
 // Either everything is written or nothing is, and the last of the files last. The error
-// is ctx's if ctx ended before the files were put in their places, a *[LinkError] if a
+// is ctx's if ctx ended before the files were put in their places, a *[files.LinkError] if a
 // file would land outside of the folder, or that of the file system.
 func Write(ctx context.Context, dir string, files []codegen.File, purpose Purpose) ([]Status, error) {
 	statuses, err := Compare(dir, files)
@@ -229,59 +229,8 @@ func (b *batch) inside(name string) error {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return fmt.Errorf("write into the project: %s is outside of it", name)
 	}
-	if err := linkOut(b.dir, path.Dir(name)); err != nil {
+	if err := files.LinkOut(b.dir, path.Dir(name)); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return nil
-}
-
-// A LinkError is the error for a link in a project that leads out of it, where something
-// was to be written or packed.
-type LinkError struct {
-	Name   string // of the link, slash-separated, seen from the project
-	Target string // what the link says
-}
-
-func (e *LinkError) Error() string {
-	return fmt.Sprintf("%s is a link that leads out of the project, to %s: put there what it leads to", e.Name, e.Target)
-}
-
-// linkOut follows a slash-separated name within a folder. The error is a *[LinkError] if
-// a link on the way or at its end leads out of the folder. A link that leads nowhere is an
-// error, too; a name that does not exist is none.
-func linkOut(dir, name string) error {
-	root, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return err
-	}
-	at := ""
-	for part := range strings.SplitSeq(path.Clean(name), "/") {
-		at = path.Join(at, part)
-		full := filepath.Join(dir, filepath.FromSlash(at))
-		info, err := os.Lstat(full)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if info.Mode()&fs.ModeSymlink == 0 {
-			continue
-		}
-		target, err := os.Readlink(full)
-		if err != nil {
-			return err
-		}
-		real, err := filepath.EvalSymlinks(full)
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s is a link to %s, which does not exist", at, target)
-		}
-		if err != nil {
-			return err
-		}
-		if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
-			return &LinkError{Name: at, Target: target}
-		}
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/files"
 )
 
 // Bounds on what is read from folders and archives.
@@ -109,7 +111,7 @@ func (r *sourceReader) file(p string, found bool) error {
 }
 
 func readBounded(p string) ([]byte, error) {
-	f, err := os.Open(p)
+	f, err := files.Open(p)
 	if err != nil {
 		return nil, err
 	}
