@@ -14,6 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -72,7 +73,7 @@ func (c *CloudFormation) function(ctx context.Context, caller awswire.Caller, na
 			if err != nil {
 				return nil, err
 			}
-			return reporting{function, c, caller}, nil
+			return operation.Reporting{Invoker: function, Tokens: c.tokens, Caller: caller, Logger: c.config.Logger}, nil
 		case !errors.As(err, &refusal):
 			return nil, err
 		}

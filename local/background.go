@@ -61,6 +61,9 @@ func (c *CloudFormation) sweep(ctx context.Context, _ string) (time.Time, error)
 	if err := c.registry.Expire(ctx, now.Add(-keepRegistrations)); err != nil {
 		return time.Time{}, err
 	}
+	if err := c.tokens.Expire(ctx); err != nil {
+		return time.Time{}, err
+	}
 	swept, err := c.store.Blobs().Sweep(ctx, 0, c.keeps)
 	if swept.Blobs > 0 {
 		c.config.Logger.InfoContext(ctx, "blobs that nothing names were removed", "blobs", swept.Blobs, "bytes", swept.Bytes)

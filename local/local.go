@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/console"
 	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/server"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -76,6 +78,7 @@ type CloudFormation struct {
 	services *awslite.Services
 	handlers *handlers.Pool
 	registry *registry.Registry
+	tokens   *operation.Tokens
 	console  *console.Console
 	server   *server.Server
 	traces   func(context.Context) error
@@ -136,7 +139,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 	if c.store, err = store.Open(ctx, store.Config{Dir: config.Dir, DSN: config.Database, Logger: config.Logger, Now: config.Now}); err != nil {
 		return err
 	}
-	secrets, err := c.openServices(ctx, verifier)
+	secrets, err := c.openServices(ctx, verifier != nil)
 	if err != nil {
 		return err
 	}
@@ -149,20 +152,20 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		Store: c.store, Packages: packages{c.services}, Functions: functions{c.handlers}, References: references{c.services},
 		Credentials: keys, Deliveries: deliveries{c.services}, Logger: config.Logger, Now: config.Now,
 	})
+	c.tokens = operation.NewTokens(operation.TokensConfig{Store: c.store, Now: config.Now})
 	provider, stop, err := traces(ctx, config.Environ, config.Version, config.Logger)
 	if err != nil {
 		return err
 	}
 	c.traces = stop
-	home := awswire.Place{Account: config.Account, Region: config.Region}
 	c.console = console.New(console.Config{
 		Registry: c.registry, Calls: c.handlers, Logs: consoleLogs{c.services}, Places: places{c.registry},
-		Default: home, Version: config.Version, Now: config.Now, Logger: config.Logger,
+		Default: awswire.Place{Account: config.Account, Region: config.Region}, Version: config.Version, Now: config.Now, Logger: config.Logger,
 		FormKey: derive(secrets, "forms of the console"),
 	})
 	c.server = server.New(server.Config{
-		Registry: c.registry, Services: c.services, Functions: c.function, Console: c.console,
-		Verifier: verifier, Lookup: c.temporaryKey, Default: home,
+		Registry: c.registry, Services: c.services, Tokens: c.tokens, Functions: c.function, Console: c.console,
+		Verifier: verifier, AccountOf: c.accountOf(verifier), Account: config.Account, Region: config.Region,
 		Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, Readers: c.store.Readers(), Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
 	})
@@ -179,17 +182,33 @@ func (c *CloudFormation) verifier() (*awswire.Verifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.config.KeysName, err)
 	}
-	return &awswire.Verifier{Keys: keys, Now: c.config.Now, Lookup: c.temporaryKey}, nil
+	return &awswire.Verifier{Keys: keys, Now: c.config.Now, Lookup: c.temporaryKey, Hosts: c.config.Hosts}, nil
 }
 
 // temporaryKey finds a key that STS gave out.
-func (c *CloudFormation) temporaryKey(ctx context.Context, accessKeyID string) (awswire.Key, bool, error) {
+func (c *CloudFormation) temporaryKey(ctx context.Context, accessKeyID string) (awswire.Key, bool) {
+	if !strings.HasPrefix(accessKeyID, "ASIA") {
+		return awswire.Key{}, false
+	}
 	return c.services.Key(ctx, accessKeyID)
+}
+
+// accountOf tells the account of an access key, "" of one that nobody knows.
+func (c *CloudFormation) accountOf(verifier *awswire.Verifier) func(string) string {
+	return func(accessKeyID string) string {
+		if verifier != nil {
+			if account := verifier.AccountOf(accessKeyID); account != "" {
+				return account
+			}
+		}
+		key, _ := c.temporaryKey(context.Background(), accessKeyID)
+		return key.Account
+	}
 }
 
 // openServices starts the services around CloudFormation. What they keep secret is sealed
 // with the key that is returned, which is kept beside the data.
-func (c *CloudFormation) openServices(ctx context.Context, verifier *awswire.Verifier) (key []byte, err error) {
+func (c *CloudFormation) openServices(ctx context.Context, checked bool) (key []byte, err error) {
 	path := filepath.Join(c.config.Dir, KeyFile)
 	// On PostgreSQL nothing else has made the folder.
 	if err := os.MkdirAll(c.config.Dir, 0o700); err != nil {
@@ -202,11 +221,7 @@ func (c *CloudFormation) openServices(ctx context.Context, verifier *awswire.Ver
 	if len(hosts) > 0 {
 		hosts = append([]string{"localhost", "s3.localhost"}, hosts...)
 	}
-	config := awslite.Config{Store: c.store, Key: key, Account: c.config.Account, IsolateAccounts: verifier != nil, S3Hosts: hosts, Logger: c.config.Logger}
-	if verifier != nil {
-		config.Keys = verifier.Keys
-	}
-	c.services, err = awslite.New(ctx, config)
+	c.services, err = awslite.New(ctx, awslite.Config{Store: c.store, Key: key, Account: c.config.Account, IsolateAccounts: checked, S3Hosts: hosts, Logger: c.config.Logger})
 	var other *awslite.KeyError
 	if errors.As(err, &other) {
 		err = &OtherKeyError{Path: path, Shared: c.store.IsPostgres(), Err: other}

@@ -84,13 +84,15 @@ func (s *Services) sessionNamed(ctx context.Context, accessKey string) (*session
 }
 
 // Key is the temporary key with an id, for awswire.Verifier; false where none was given
-// out under it, an error where that cannot be known now. Keys that have expired are known
-// for a while, so that they are refused as such. It can be called without a Verifier too,
-// for the account.
-func (s *Services) Key(ctx context.Context, accessKeyID string) (awswire.Key, bool, error) {
+// out under it. Keys that have expired are known for a while, so that they are refused as
+// such. It can be called without a Verifier too, for the account.
+func (s *Services) Key(ctx context.Context, accessKeyID string) (awswire.Key, bool) {
 	row, err := s.sessionNamed(ctx, accessKeyID)
-	if row == nil || err != nil {
-		return awswire.Key{}, false, err
+	if err != nil {
+		s.log.Error("looking up a temporary key", "error", err)
+	}
+	if row == nil {
+		return awswire.Key{}, false
 	}
 	text, err := s.sealer.open("session/"+row.AccessKey, row.Sealed)
 	var secret sessionSecret
@@ -98,11 +100,10 @@ func (s *Services) Key(ctx context.Context, accessKeyID string) (awswire.Key, bo
 		err = json.Unmarshal([]byte(text), &secret)
 	}
 	if err != nil {
-		return awswire.Key{}, false, fmt.Errorf("open a temporary key: %w", err)
+		s.log.Error("opening a temporary key", "error", err)
+		return awswire.Key{}, false
 	}
-	return awswire.Key{
-		Secret: secret.Secret, Account: row.Account, SessionToken: secret.Token, Expires: row.ExpiresAt.Time, ARN: row.ARN, UserID: row.UserID,
-	}, true, nil
+	return awswire.Key{Secret: secret.Secret, Account: row.Account, SessionToken: secret.Token, Expires: row.ExpiresAt.Time}, true
 }
 
 // startSession gives out a temporary key.
@@ -182,7 +183,10 @@ func (s *Services) getSessionToken(ctx context.Context, caller awswire.Caller, i
 	if in.SerialNumber != nil || in.TokenCode != nil {
 		return nil, notOffered("Multi-factor authentication")
 	}
-	who := identity(caller)
+	who, err := s.identity(ctx, caller)
+	if err != nil {
+		return nil, err
+	}
 	length := 12 * time.Hour
 	if in.DurationSeconds != nil {
 		length = time.Duration(*in.DurationSeconds) * time.Second
@@ -194,35 +198,35 @@ func (s *Services) getSessionToken(ctx context.Context, caller awswire.Caller, i
 	return &sts.GetSessionTokenOutput{Credentials: credentials}, nil
 }
 
-func (s *Services) getCallerIdentity(_ context.Context, caller awswire.Caller, _ *sts.GetCallerIdentityInput) (*sts.GetCallerIdentityOutput, error) {
-	return identity(caller), nil
+func (s *Services) getCallerIdentity(ctx context.Context, caller awswire.Caller, _ *sts.GetCallerIdentityInput) (*sts.GetCallerIdentityOutput, error) {
+	return s.identity(ctx, caller)
 }
 
 // identity is who calls: the session of a temporary key, or else the root of the account.
-func identity(caller awswire.Caller) *sts.GetCallerIdentityOutput {
-	if caller.ARN != "" {
-		return &sts.GetCallerIdentityOutput{Account: &caller.Account, Arn: &caller.ARN, UserId: &caller.UserID}
+func (s *Services) identity(ctx context.Context, caller awswire.Caller) (*sts.GetCallerIdentityOutput, error) {
+	row, err := s.sessionNamed(ctx, caller.AccessKeyID)
+	if err != nil {
+		return nil, err
+	}
+	if row != nil {
+		return &sts.GetCallerIdentityOutput{Account: &row.Account, Arn: &row.ARN, UserId: &row.UserID}, nil
 	}
 	arn := fmt.Sprintf("arn:%s:iam::%s:root", caller.Partition(), caller.Account)
-	return &sts.GetCallerIdentityOutput{Account: &caller.Account, Arn: &arn, UserId: &caller.Account}
+	return &sts.GetCallerIdentityOutput{Account: &caller.Account, Arn: &arn, UserId: &caller.Account}, nil
 }
 
 var twelveDigits = regexp.MustCompile(`^\d{12}$`)
 
-// getAccessKeyInfo returns the account that requests with a key are those of.
+// getAccessKeyInfo tells the account that this server takes a key for.
 func (s *Services) getAccessKeyInfo(ctx context.Context, _ awswire.Caller, in *sts.GetAccessKeyInfoInput) (*sts.GetAccessKeyInfoOutput, error) {
 	row, err := s.sessionNamed(ctx, *in.AccessKeyId)
 	if err != nil {
 		return nil, err
 	}
 	account := s.config.Account
-	switch key, known := s.config.Keys[*in.AccessKeyId]; {
-	case known:
-		account = key.Account
+	switch {
 	case row != nil:
 		account = row.Account
-	case s.config.Keys != nil:
-		return nil, awswire.ValidationErrorf("The access key %s does not exist", *in.AccessKeyId)
 	case twelveDigits.MatchString(*in.AccessKeyId):
 		account = *in.AccessKeyId
 	}

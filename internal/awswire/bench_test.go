@@ -62,7 +62,7 @@ func BenchmarkVerify(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := verify(verifier, r); err != nil {
+		if err := verifier.Verify(r); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -164,7 +164,14 @@ func (w *watch) shape(e *invoke.Event, handler string) {
 
 // withoutIndexes tells a violation without the numbers of items, which tell nothing new.
 func withoutIndexes(v schema.Violation) string {
-	v.Pointer = starred(v.Pointer)
+	at := make(document.Pointer, len(v.Pointer))
+	for i, token := range v.Pointer {
+		at[i] = token
+		if strings.Trim(token, "0123456789") == "" && token != "" {
+			at[i] = "*"
+		}
+	}
+	v.Pointer = at
 	return v.String()
 }
 

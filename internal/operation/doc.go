@@ -2,12 +2,17 @@
 // update or delete, from the request to a terminal event, however long that takes and
 // however often the process dies on the way.
 //
-// An operation is a row. It holds the request, the client request token and the hash of
-// the bearer token that every call of the handler carries, the callback context and the
-// model of the latest event, and the deadline. A wake-up of the store makes the next call
-// when it is due, on any node. Each transition is one transaction: compare-and-set on the
-// row, the owner's own changes, the next wake-up. A call whose answer was lost with its
-// process is made again with the same token, so that the handler can tell.
+// An operation is a row. It holds the request, the client request token that every call of
+// the handler carries, the callback context and the model of the latest event. A wake-up of
+// the store makes the next call when it is due, on any node, and lasts until the operation
+// has ended. Each transition is one transaction: compare-and-set on the row and the owner's
+// own changes. A call whose answer was lost with its process is made again with the same
+// token, so that the handler can recognize it. Once an operation has ended, its row keeps no
+// model.
+//
+// [Tokens] are the bearer tokens of RecordHandlerProgress: those of the engine's operations
+// are known without being begun, those of other calls (TestType, Lambda Invoke) are begun
+// and ended.
 //
 // What makes the calls is a [Provider]: registered types, the types of the server itself,
 // simulated types, custom resources and nested stacks implement it. Who wanted the

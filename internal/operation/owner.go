@@ -18,7 +18,7 @@ type Spec struct {
 	// operation's then. A type without a read handler is left with what its handler said.
 	ReadAfter bool
 
-	// NoRetries fails at once on codes that are tried again otherwise.
+	// NoRetries has the operation fail at once with codes that are retried otherwise.
 	NoRetries bool
 }
 
@@ -27,7 +27,12 @@ type State struct {
 	ID, Owner, Key string
 	Request        Request  // with its tokens; Callback and Model are those of the latest event
 	Progress       Progress // the latest
-	Attempts       int      // calls that failed with a retriable code, in a row
+	Calls          int      // calls that were answered
+	Reading        bool     // the operation succeeded, and the resource is being read
+
+	// Cancelled marks an operation that ended because of Engine.Cancel. Its Progress is
+	// FAILED without a code, with the identifier if the resource may exist.
+	Cancelled bool
 }
 
 // An Owner is told of the operations that it began. Progressed runs in the transaction of

@@ -62,8 +62,9 @@ type Request struct {
 	Caller awswire.Caller // whose resource it is
 	Action invoke.Action  // Create, Read, Update or Delete
 
-	Token       string // client request token
-	BearerToken string // for RecordHandlerProgress
+	// Token is the client request token. It is the bearer token, too, with which a handler
+	// may report through RecordHandlerProgress: on the wire they are one.
+	Token string
 
 	Type      string // name of the type in the account
 	Version   string // Type.Version
@@ -76,7 +77,8 @@ type Request struct {
 
 	// Desired is the model that is wanted, of a read or delete the primary identifier and
 	// what is known of the rest. Previous is the model before an update. Both are shapes of
-	// encoding/json, dynamic references resolved.
+	// encoding/json. In a Spec they may have dynamic references, which Config.Prepare
+	// resolves before each call, so that the rows hold the references and not the values.
 	Desired, Previous map[string]any
 
 	StackTags, PreviousStackTags   map[string]string
@@ -87,6 +89,8 @@ type Request struct {
 	// Callback and Model are those of the event before, nil in the first call.
 	Callback json.RawMessage
 	Model    map[string]any
+
+	Attempts int // calls that failed with a retriable code since the last that did not
 }
 
 // Progress is what a call reported.
@@ -105,7 +109,11 @@ type Progress struct {
 	Configured bool
 
 	ErrorCode string // of a FAILED operation: "NotFound", "Throttling"
-	Message   string
+	Message   string // without secrets
+
+	// Own says that Message is not a handler's but a sentence of the server, to be shown as
+	// it is: a timeout, a type that is gone, a dynamic reference that cannot be resolved.
+	Own bool
 
 	Callback json.RawMessage // for the next call
 	Delay    time.Duration   // until the next call

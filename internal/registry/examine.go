@@ -239,12 +239,19 @@ func describeSummary(s *contract.Summary) string {
 	if len(s.LeftBehind) > 0 {
 		fmt.Fprintf(&b, " resources were left behind: %s;", strings.Join(s.LeftBehind, ", "))
 	}
-	for _, cause := range s.Causes() {
-		var tests []string
-		for _, result := range cause.Results {
-			tests = append(tests, result.ID())
+	var causes []string // in the order in which they came up
+	tests := map[string][]string{}
+	for _, result := range s.Results {
+		if result.Outcome != contract.Failed && result.Outcome != contract.Errored {
+			continue
 		}
-		fmt.Fprintf(&b, " %s (%s);", cause.First().Message, strings.Join(tests, ", "))
+		if tests[result.Message] == nil {
+			causes = append(causes, result.Message)
+		}
+		tests[result.Message] = append(tests[result.Message], result.ID())
+	}
+	for _, cause := range causes {
+		fmt.Fprintf(&b, " %s (%s);", cause, strings.Join(tests[cause], ", "))
 	}
 	return strings.TrimSuffix(b.String(), ";")
 }
@@ -261,7 +268,7 @@ type bearers struct {
 
 func (b *bearers) next() string {
 	token := b.registry.config.NewID()
-	if err := b.registry.BeginProgress(b.ctx, b.caller, token); err != nil {
+	if err := b.registry.tokens.Begin(b.ctx, b.caller, token); err != nil {
 		if b.ctx.Err() == nil {
 			b.registry.log.ErrorContext(b.ctx, "a handler under test cannot report its progress", "error", err)
 		}
@@ -276,7 +283,7 @@ func (b *bearers) next() string {
 // end forgets the tokens.
 func (b *bearers) end() {
 	ctx := context.WithoutCancel(b.ctx)
-	if err := b.registry.forgetProgress(ctx, b.tokens); err != nil {
+	if err := b.registry.tokens.Forget(ctx, b.tokens); err != nil {
 		b.registry.log.ErrorContext(ctx, "the bearer tokens of a test are not forgotten before they expire", "error", err)
 	}
 }

@@ -13,8 +13,7 @@ import (
 // expireBatch is how many rows are deleted at once: others write in between.
 const expireBatch = 1000
 
-// Expire forgets registrations that ended before a time, whose versions stay, and bearer
-// tokens of handlers that nobody has ended in time.
+// Expire forgets registrations that ended before a time, whose versions stay.
 //
 // With its registration, a token is not known any more: DescribeTypeRegistration refuses
 // it, and a RegisterType request with its ClientRequestToken is a new one.
@@ -38,12 +37,6 @@ func (r *Registry) Expire(ctx context.Context, before time.Time) error {
 		if !left {
 			break
 		}
-	}
-	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		return forgetExpired(ctx, tx, r.now())
-	})
-	if err != nil {
-		return fmt.Errorf("forget old bearer tokens: %w", err)
 	}
 	return nil
 }

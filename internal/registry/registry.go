@@ -22,6 +22,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -124,6 +125,7 @@ type Registry struct {
 	changes *broadcast
 	schemas schemas
 	turns   *turns
+	tokens  *operation.Tokens // of the handlers under test
 }
 
 // New returns the registry over a store. Nothing runs until the store runs Workers.
@@ -152,7 +154,10 @@ func New(config Config) *Registry {
 	if config.ReportLimit == 0 {
 		config.ReportLimit = 32 << 20
 	}
-	return &Registry{store: config.Store, config: config, log: config.Logger, changes: newBroadcast(), turns: newTurns(config.TestConcurrency)}
+	return &Registry{
+		store: config.Store, config: config, log: config.Logger, changes: newBroadcast(), turns: newTurns(config.TestConcurrency),
+		tokens: operation.NewTokens(operation.TokensConfig{Store: config.Store, Now: config.Now}),
+	}
 }
 
 // The kinds of what is woken in the store.

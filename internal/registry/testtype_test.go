@@ -84,7 +84,7 @@ func TestTestType(t *testing.T) {
 		if run.Bucket+"/"+run.Key != key || s.buckets.callers[0].Account != owner.Account || s.buckets.callers[0].AccessKeyID != owner.AccessKeyID {
 			t.Errorf("delivered to %s/%s for %+v", run.Bucket, run.Key, s.buckets.callers)
 		}
-		if rows, err := s.store.Read().NewSelect().Model((*progressRow)(nil)).Count(t.Context()); err != nil || rows != 0 {
+		if rows, err := s.store.Read().NewSelect().Table("handler_progress").Count(t.Context()); err != nil || rows != 0 {
 			t.Errorf("%d bearer tokens are still known, %v", rows, err)
 		}
 	})

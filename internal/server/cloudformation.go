@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
 )
 
 // cloudFormation is the table of the API of CloudFormation, version 2010-05-15. At most
 // readers of its requests read at once, the others in the order in which they came.
-func cloudFormation(r *registry.Registry, readers int) *awswire.Table {
+func cloudFormation(r *registry.Registry, tokens *operation.Tokens, readers int) *awswire.Table {
 	turns := make(chan struct{}, readers)
 	return &awswire.Table{
 		Service:   "cloudformation",
@@ -28,7 +29,7 @@ func cloudFormation(r *registry.Registry, readers int) *awswire.Table {
 			awswire.Op("ListTypeVersions", inTurn(turns, r.ListTypeVersions)),
 			awswire.Op("ListTypes", inTurn(turns, r.ListTypes)),
 			awswire.Op("PublishType", r.PublishType),
-			awswire.Op("RecordHandlerProgress", r.RecordHandlerProgress),
+			awswire.Op("RecordHandlerProgress", tokens.RecordHandlerProgress),
 			awswire.Op("RegisterPublisher", r.RegisterPublisher),
 			awswire.Op("RegisterType", r.RegisterType),
 			awswire.Op("SetTypeConfiguration", r.SetTypeConfiguration),

@@ -24,13 +24,15 @@ import (
 	"github.com/formwork-dev/formwork/internal/awslite"
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
 )
 
-// Config sets up a server. Registry, Services and Functions must be set.
+// Config sets up a server. Registry, Services, Tokens and Functions must be set.
 type Config struct {
 	Registry *registry.Registry
 	Services *awslite.Services
+	Tokens   *operation.Tokens // of handlers that report their progress
 
 	// Functions finds the handler of a registered type for the Invoke API of Lambda.
 	Functions func(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error)
@@ -38,18 +40,16 @@ type Config struct {
 	// Console answers below /_cfn. Nil means that there is none.
 	Console http.Handler
 
-	// Verifier checks signatures: a request is that of the account whose key signed it, and
-	// refused without one. Nil accepts every request as that of the account that its access
-	// key names.
+	// Verifier checks signatures. Nil accepts every request as that of the account that
+	// its access key names.
 	Verifier *awswire.Verifier
 
-	// Default is the account of requests that name none, unless there is a Verifier, and
-	// the region of those that name none.
-	Default awswire.Place
+	// Account and Region of requests that name none.
+	Account, Region string
 
-	// Lookup finds temporary keys where there is no Verifier, so that their requests are
-	// those of their account. Nil finds none.
-	Lookup func(ctx context.Context, accessKeyID string) (awswire.Key, bool, error)
+	// AccountOf tells the account of an access key that is no account number, "" if it
+	// knows none. Nil knows none.
+	AccountOf func(accessKeyID string) string
 
 	// Hosts are names that requests may be for, beside this machine's; buckets may stand
 	// below them. With AnyHost every name is right.
@@ -88,7 +88,6 @@ type Server struct {
 	metrics *metrics
 	tracer  trace.Tracer
 	lambda  *lambda.Handler
-	reader  awswire.Reader
 	tables  map[string]*awswire.Table // by the name in the credential scope
 	checkup checkup
 }
@@ -120,9 +119,8 @@ func New(config Config) *Server {
 		tracer:  config.Tracer.Tracer("github.com/formwork-dev/formwork/internal/server"),
 		tables:  map[string]*awswire.Table{},
 	}
-	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
-	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.Services.S3().BucketOfHost, MustSign: config.Verifier != nil}
-	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry, config.Readers), cloudControl()) {
+	s.lambda = &lambda.Handler{Region: config.Region, AccountID: config.Account, Logger: config.Logger}
+	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry, config.Tokens, config.Readers), cloudControl()) {
 		table.Logger = config.Logger
 		s.tables[table.Service] = table
 	}
@@ -142,8 +140,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer.Header().Set("Connection", "close")
 	}
 	if err := s.guard.refuse(r); err != nil {
-		target, _ := s.reader.Read(r)
-		awswire.WriteError(answer, r, awswire.ProtocolOf(target.Service), id, err)
+		service, _, _ := awswire.Identify(r, awswire.Defaults{Account: s.config.Account, Region: s.config.Region})
+		awswire.WriteError(answer, r, awswire.ProtocolOf(service), id, err)
 		return
 	}
 	answer.Header().Set("Server", "formwork/"+s.config.Version)
@@ -182,14 +180,14 @@ func wantsPage(r *http.Request) bool {
 // api answers a request of an AWS client.
 func (s *Server) api(w *answer, r *http.Request, id string) {
 	start := s.config.Now()
-	target, err := s.reader.Read(r)
-	service := target.Service
+	service, caller, err := awswire.Identify(r, awswire.Defaults{
+		Account: s.config.Account, Region: s.config.Region, AccountOf: s.config.AccountOf, NewID: func() string { return id },
+	})
 	if refusal := refuseBrowser(r, service); err == nil && refusal != nil {
 		err = refusal
 	}
-	caller := awswire.Caller{RequestID: id}
-	if err == nil {
-		caller, err = s.identify(r, target, id)
+	if err == nil && s.config.Verifier != nil {
+		err = s.config.Verifier.Verify(r)
 	}
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, span := s.tracer.Start(ctx, service, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
@@ -208,16 +206,15 @@ func (s *Server) api(w *answer, r *http.Request, id string) {
 			refusal = awswire.InternalFailure(id)
 		}
 		code = refusal.Code
-		s.logCause(r, service, id, err)
 		awswire.WriteError(w, r, awswire.ProtocolOf(service), id, refusal)
 	case table != nil:
 		operation, code = table.Serve(w, r, caller)
 	case service == "s3":
-		operation, code = s.config.Services.S3().Serve(w, r, target, caller)
+		operation, code = s.config.Services.S3().Serve(w, r, caller)
 	case service == "lambda":
 		operation = "Invoke"
 		w.Header().Set("X-Amzn-Requestid", id)
-		s.serveFunction(w, r, target, caller)
+		s.lambda.Serve(w, r, s.functionsOf(caller))
 		code = w.Header().Get("X-Amzn-Errortype")
 	default:
 		code = "UnknownService"

@@ -1,4 +1,4 @@
-package registry
+package operation
 
 import (
 	"context"
@@ -35,13 +35,13 @@ func TestHandlerProgress(t *testing.T) {
 			"check comes first": {{to: success}, {to: working, current: pending, code: codeStatusCheckFailed}},
 		} {
 			t.Run(name, func(t *testing.T) {
-				if err := g.BeginProgress(t.Context(), owner, name); err != nil {
+				if err := g.tokens.Begin(t.Context(), owner, name); err != nil {
 					t.Fatal(err)
 				}
 				last := pending
 				for i, r := range reports {
-					_, err := g.RecordHandlerProgress(t.Context(), owner, &cloudformation.RecordHandlerProgressInput{
-						BearerToken: &name, OperationStatus: r.to, CurrentOperationStatus: r.current, ClientRequestToken: absent(r.token), StatusMessage: aws.String("m"), ResourceModel: aws.String("{}"),
+					_, err := g.tokens.RecordHandlerProgress(t.Context(), owner, &cloudformation.RecordHandlerProgressInput{
+						BearerToken: &name, OperationStatus: r.to, CurrentOperationStatus: r.current, ClientRequestToken: clientToken(r.token), StatusMessage: aws.String("m"), ResourceModel: aws.String("{}"),
 					})
 					if r.code != "" {
 						refused(t, err, r.code, "")
@@ -51,11 +51,11 @@ func TestHandlerProgress(t *testing.T) {
 						t.Fatalf("report %d: %v", i, err)
 					}
 				}
-				progress, err := g.EndProgress(t.Context(), owner, name)
+				progress, err := g.tokens.End(t.Context(), owner, name)
 				if err != nil || progress == nil || progress.Status != last {
 					t.Errorf("ended as %+v, %v; want %s", progress, err, last)
 				}
-				if again, err := g.EndProgress(t.Context(), owner, name); again != nil || err != nil {
+				if again, err := g.tokens.End(t.Context(), owner, name); again != nil || err != nil {
 					t.Errorf("ended again as %+v, %v", again, err)
 				}
 			})
@@ -65,17 +65,17 @@ func TestHandlerProgress(t *testing.T) {
 
 func TestHandlerProgressRefusals(t *testing.T) {
 	eachStore(t, func(t *testing.T, g *rig) {
-		if err := g.BeginProgress(t.Context(), owner, "bearer"); err != nil {
+		if err := g.tokens.Begin(t.Context(), owner, "bearer"); err != nil {
 			t.Fatal(err)
 		}
 		record := func(change func(*cloudformation.RecordHandlerProgressInput)) error {
 			in := &cloudformation.RecordHandlerProgressInput{BearerToken: aws.String("bearer"), OperationStatus: types.OperationStatusInProgress}
 			change(in)
-			_, err := g.RecordHandlerProgress(t.Context(), owner, in)
+			_, err := g.tokens.RecordHandlerProgress(t.Context(), owner, in)
 			return err
 		}
 		refused(t, record(func(in *cloudformation.RecordHandlerProgressInput) { in.BearerToken = aws.String("else") }), "ValidationError", "belongs to no running operation")
-		if _, err := g.RecordHandlerProgress(t.Context(), reader, &cloudformation.RecordHandlerProgressInput{
+		if _, err := g.tokens.RecordHandlerProgress(t.Context(), reader, &cloudformation.RecordHandlerProgressInput{
 			BearerToken: aws.String("bearer"), OperationStatus: types.OperationStatusInProgress,
 		}); err == nil {
 			t.Error("another account may report")
@@ -86,9 +86,9 @@ func TestHandlerProgressRefusals(t *testing.T) {
 
 		// What nobody ends is forgotten.
 		clock := time.Now()
-		g.config.Now = func() time.Time { return clock }
+		g.tokens.config.Now = func() time.Time { return clock }
 		clock = clock.Add(progressLife + time.Hour)
-		if err := g.BeginProgress(t.Context(), owner, "later"); err != nil {
+		if err := g.tokens.Begin(t.Context(), owner, "later"); err != nil {
 			t.Fatal(err)
 		}
 		refused(t, record(func(*cloudformation.RecordHandlerProgressInput) {}), "ValidationError", "belongs to no running operation")
@@ -98,12 +98,12 @@ func TestHandlerProgressRefusals(t *testing.T) {
 // TestHandlerProgressAtOnce has several reports move an operation from the same status.
 func TestHandlerProgressAtOnce(t *testing.T) {
 	eachStore(t, func(t *testing.T, g *rig) {
-		if err := g.BeginProgress(t.Context(), owner, "bearer"); err != nil {
+		if err := g.tokens.Begin(t.Context(), owner, "bearer"); err != nil {
 			t.Fatal(err)
 		}
 		taken := 0
 		for _, err := range atOnce(8, func(ctx context.Context) error {
-			_, err := g.RecordHandlerProgress(ctx, owner, &cloudformation.RecordHandlerProgressInput{
+			_, err := g.tokens.RecordHandlerProgress(ctx, owner, &cloudformation.RecordHandlerProgressInput{
 				BearerToken: aws.String("bearer"), OperationStatus: types.OperationStatusInProgress, CurrentOperationStatus: types.OperationStatusPending,
 			})
 			return err

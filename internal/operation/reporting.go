@@ -1,31 +1,34 @@
-package local
+package operation
 
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lambda"
 )
 
-// reporting lets a handler report with RecordHandlerProgress on the operation that a
-// caller of Lambda Invoke has it do: its bearer token is known from the first call until
-// a reply that ends the operation, and for 36 hours after a call that is never continued.
-type reporting struct {
+// Reporting is a handler that may report with RecordHandlerProgress on what a caller of
+// Lambda Invoke has it do: its bearer token is known from the first call until a reply that
+// ends the operation, and for 36 hours after a call that is never continued.
+type Reporting struct {
 	lambda.Invoker
-	cloud  *CloudFormation
-	caller awswire.Caller
+	Tokens *Tokens
+	Caller awswire.Caller
+	Logger *slog.Logger
 }
 
-func (r reporting) Invoke(ctx context.Context, payload []byte) (lambda.Result, error) {
+// Invoke implements lambda.Invoker.
+func (r Reporting) Invoke(ctx context.Context, payload []byte) (lambda.Result, error) {
 	var request struct {
 		BearerToken string `json:"bearerToken"`
 	}
-	// What is no request of CloudFormation is for the handler to understand.
+	// A payload that is not a request of CloudFormation is for the handler to understand.
 	if json.Unmarshal(payload, &request) != nil || request.BearerToken == "" || len(request.BearerToken) > maxBearerToken {
 		return r.Invoker.Invoke(ctx, payload)
 	}
-	if err := r.cloud.registry.BeginProgress(ctx, r.caller, request.BearerToken); err != nil {
+	if err := r.Tokens.Begin(ctx, r.Caller, request.BearerToken); err != nil {
 		return lambda.Result{}, err
 	}
 	result, err := r.Invoker.Invoke(ctx, payload)
@@ -37,8 +40,8 @@ func (r reporting) Invoke(ctx context.Context, payload []byte) (lambda.Result, e
 		return result, nil // the caller calls again, with the same token
 	}
 	// Also where the caller has gone away: nobody else would end it.
-	if _, err := r.cloud.registry.EndProgress(context.WithoutCancel(ctx), r.caller, request.BearerToken); err != nil {
-		r.cloud.config.Logger.Error("a bearer token is not forgotten before it expires", "error", err)
+	if _, err := r.Tokens.End(context.WithoutCancel(ctx), r.Caller, request.BearerToken); err != nil {
+		r.Logger.Error("a bearer token is not forgotten before it expires", "error", err)
 	}
 	return result, err
 }

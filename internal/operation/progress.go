@@ -1,4 +1,4 @@
-package registry
+package operation
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -50,25 +49,40 @@ type progressRow struct {
 	RowVersion  int64      `bun:"row_version"`
 }
 
-// A Progress is what a handler has reported with RecordHandlerProgress. Message and Model
+// A Report is what a handler has reported with RecordHandlerProgress. Message and Model
 // may hold secrets.
-type Progress struct {
+type Report struct {
 	Status    types.OperationStatus
 	ErrorCode types.HandlerErrorCode // "" for none
 	Message   string
 	Model     string // JSON, "" for none
 }
 
-// BeginProgress makes a bearer token known before a handler is called with it; its status
+// TokensConfig sets up [Tokens]. Store must be set.
+type TokensConfig struct {
+	Store *store.Store
+	Now   func() time.Time // nil means the store's clock
+}
+
+// Tokens are the bearer tokens with which handlers report through RecordHandlerProgress.
+// Those of the engine's operations are known without being begun.
+type Tokens struct{ config TokensConfig }
+
+// NewTokens returns the tokens in a store.
+func NewTokens(config TokensConfig) *Tokens {
+	if config.Now == nil {
+		config.Now = func() time.Time { return config.Store.Now().Time }
+	}
+	return &Tokens{config}
+}
+
+// Begin makes a bearer token known before a handler is called with it; its status
 // is PENDING. One that is known already is left as it is. Tokens whose operations have
 // not been heard of for 36 hours are forgotten here.
-func (r *Registry) BeginProgress(ctx context.Context, caller awswire.Caller, bearerToken string) error {
-	now := r.config.Now()
-	row := &progressRow{
-		TokenHash: tokenHash(bearerToken), Account: caller.Account, Region: caller.Region, Status: string(types.OperationStatusPending),
-		CreatedAt: store.At(now), UpdatedAt: store.At(now), ExpiresAt: store.At(now.Add(progressLife)), RowVersion: 1,
-	}
-	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+func (k *Tokens) Begin(ctx context.Context, caller awswire.Caller, bearerToken string) error {
+	now := k.config.Now()
+	row := pending(caller, bearerToken, store.At(now))
+	err := k.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if err := forgetExpired(ctx, tx, store.At(now)); err != nil {
 			return err
 		}
@@ -81,16 +95,35 @@ func (r *Registry) BeginProgress(ctx context.Context, caller awswire.Caller, bea
 	return nil
 }
 
+// pending is the row of a bearer token with which nothing was reported.
+func pending(caller awswire.Caller, bearerToken string, now store.Time) *progressRow {
+	return &progressRow{
+		TokenHash: tokenHash(bearerToken), Account: caller.Account, Region: caller.Region, Status: string(types.OperationStatusPending),
+		CreatedAt: now, UpdatedAt: now, ExpiresAt: store.At(now.Add(progressLife)), RowVersion: 1,
+	}
+}
+
+// Expire forgets the tokens that nobody has ended in time.
+func (k *Tokens) Expire(ctx context.Context) error {
+	err := k.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return forgetExpired(ctx, tx, store.At(k.config.Now()))
+	})
+	if err != nil {
+		return fmt.Errorf("forget old bearer tokens: %w", err)
+	}
+	return nil
+}
+
 func forgetExpired(ctx context.Context, tx *store.Tx, now store.Time) error {
 	_, err := tx.NewDelete().Model((*progressRow)(nil)).Where("expires_at < ?", now).Exec(ctx)
 	return err
 }
 
-// EndProgress forgets a bearer token and returns what was last reported with it; the
+// End forgets a bearer token and returns what was last reported with it; the
 // status is PENDING if nothing was, and nil is returned for a token that is not known.
-func (r *Registry) EndProgress(ctx context.Context, caller awswire.Caller, bearerToken string) (*Progress, error) {
+func (k *Tokens) End(ctx context.Context, caller awswire.Caller, bearerToken string) (*Report, error) {
 	var row *progressRow
-	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+	err := k.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		if row, err = findProgress(ctx, tx, caller, bearerToken); err != nil || row == nil {
 			return err
 		}
@@ -103,26 +136,28 @@ func (r *Registry) EndProgress(ctx context.Context, caller awswire.Caller, beare
 	if row == nil {
 		return nil, nil
 	}
-	return &Progress{types.OperationStatus(row.Status), types.HandlerErrorCode(row.ErrorCode), row.Message, row.Model}, nil
+	return &Report{types.OperationStatus(row.Status), types.HandlerErrorCode(row.ErrorCode), row.Message, row.Model}, nil
 }
 
-// forgetProgress is EndProgress for several tokens, whatever was reported with them.
-func (r *Registry) forgetProgress(ctx context.Context, bearerTokens []string) error {
+// Forget is End for several tokens, whatever was reported with them.
+func (k *Tokens) Forget(ctx context.Context, bearerTokens []string) error {
 	if len(bearerTokens) == 0 {
 		return nil
 	}
-	hashes := make([]string, len(bearerTokens))
-	for i, token := range bearerTokens {
-		hashes[i] = tokenHash(token)
-	}
-	return r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		for part := range slices.Chunk(hashes, 500) {
-			if _, err := tx.NewDelete().Model((*progressRow)(nil)).Where("token_hash IN (?)", bun.List(part)).Exec(ctx); err != nil {
-				return err
-			}
+	return k.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error { return forgetProgress(ctx, tx, bearerTokens...) })
+}
+
+func forgetProgress(ctx context.Context, tx *store.Tx, bearerTokens ...string) error {
+	for part := range slices.Chunk(bearerTokens, 500) {
+		hashes := make([]string, len(part))
+		for i, token := range part {
+			hashes[i] = tokenHash(token)
 		}
-		return nil
-	})
+		if _, err := tx.NewDelete().Model((*progressRow)(nil)).Where("token_hash IN (?)", bun.List(hashes)).Exec(ctx); err != nil {
+			return fmt.Errorf("forget bearer tokens: %w", err)
+		}
+	}
+	return nil
 }
 
 // transitions are the statuses that may follow a status.
@@ -139,11 +174,16 @@ var transitions = map[types.OperationStatus][]types.OperationStatus{
 // the region has; InvalidStateTransition for a status that cannot follow the present one,
 // as after SUCCESS; ConditionalCheckFailed if CurrentOperationStatus is given and not the
 // present one. That members have the shapes of the API is for the server to see to.
-func (r *Registry) RecordHandlerProgress(ctx context.Context, caller awswire.Caller, in *cloudformation.RecordHandlerProgressInput) (*cloudformation.RecordHandlerProgressOutput, error) {
-	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+func (k *Tokens) RecordHandlerProgress(ctx context.Context, caller awswire.Caller, in *cloudformation.RecordHandlerProgressInput) (*cloudformation.RecordHandlerProgressOutput, error) {
+	err := k.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		row, err := findProgress(ctx, tx, caller, aws.ToString(in.BearerToken))
 		if err != nil {
 			return fmt.Errorf("record the handler's progress: %w", err)
+		}
+		if row == nil {
+			if row, err = beginReports(ctx, tx, caller, aws.ToString(in.BearerToken), store.At(k.config.Now())); err != nil {
+				return fmt.Errorf("record the handler's progress: %w", err)
+			}
 		}
 		if row == nil {
 			return awswire.ValidationErrorf("The bearer token belongs to no running operation of a handler in this account and Region.")
@@ -161,8 +201,8 @@ func (r *Registry) RecordHandlerProgress(ctx context.Context, caller awswire.Cal
 				"An operation in status %s cannot get the status %s.", present, in.OperationStatus)
 		}
 		row.Status, row.ErrorCode, row.ClientToken = string(in.OperationStatus), string(in.ErrorCode), token
-		row.Message, row.Model = keepable(in.StatusMessage), keepable(in.ResourceModel)
-		now := r.config.Now()
+		row.Message, row.Model = storable(aws.ToString(in.StatusMessage)), storable(aws.ToString(in.ResourceModel))
+		now := k.config.Now()
 		row.UpdatedAt, row.ExpiresAt = store.At(now), store.At(now.Add(progressLife))
 		return store.Swap(ctx, tx, row, &row.RowVersion)
 	})
@@ -175,9 +215,18 @@ func (r *Registry) RecordHandlerProgress(ctx context.Context, caller awswire.Cal
 	return &cloudformation.RecordHandlerProgressOutput{}, nil
 }
 
-// keepable is what a handler said, without what no database can hold.
-func keepable(said *string) string {
-	return printable(strings.ToValidUTF8(aws.ToString(said), "\ufffd"))
+// beginReports makes the row of the first report on an operation of the engine: most
+// handlers never report, so that none is made for them. It is nil if no such operation of
+// the account goes on.
+func beginReports(ctx context.Context, tx *store.Tx, caller awswire.Caller, bearerToken string, now store.Time) (*progressRow, error) {
+	running, err := tx.NewSelect().Model((*row)(nil)).
+		Where("token = ? AND account = ? AND region = ? AND ended_at IS NULL", bearerToken, caller.Account, caller.Region).Exists(ctx)
+	if err != nil || !running {
+		return nil, err
+	}
+	begun := pending(caller, bearerToken, now)
+	_, err = tx.NewInsert().Model(begun).Exec(ctx)
+	return begun, err
 }
 
 // findProgress returns nil for a token that is not known in the caller's account and region.

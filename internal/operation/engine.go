@@ -1,0 +1,250 @@
+package operation
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// Config sets up an [Engine]. Store, Types and Owners must be set.
+type Config struct {
+	Store  *store.Store
+	Types  Types
+	Owners map[string]Owner // by Spec.Owner
+
+	// Prepare completes a request just before each call: it resolves what the rows must not
+	// hold, such as the values of dynamic references. An *awswire.Error ends the operation
+	// as FAILED with its message; other errors are retried until the deadline. Nil leaves
+	// requests as they are.
+	Prepare func(ctx context.Context, request Request) (Request, error)
+
+	// Seal encrypts what the rows hold of models, and Open decrypts it; key is what a text
+	// belongs to. Nil leaves the text readable in the database.
+	Sealer Sealer
+
+	// Retries says how codes that may pass are retried.
+	Retries Retries
+
+	// Timeout bounds an operation whose schema says nothing. Zero means 120 minutes.
+	Timeout time.Duration
+
+	// TimeScale divides the delays that handlers ask for and the waits between retries, not
+	// the timeouts. Zero means 1.
+	TimeScale float64
+
+	Logger *slog.Logger     // nil discards
+	Now    func() time.Time // nil means the store's clock
+	NewID  func() string    // of operations and tokens; nil makes random UUIDs
+}
+
+// A Sealer encrypts texts.
+type Sealer interface {
+	Seal(key, text string) string
+	Open(key, sealed string) (string, error)
+}
+
+// Retries bounds how calls are repeated that failed with NetworkFailure, ResourceConflict,
+// ServiceInternalError or Throttling. Each wait is twice the one before.
+type Retries struct {
+	Max   int           // how often in a row; 0 means 5, negative never
+	First time.Duration // the first wait; 0 means 1 s
+	Last  time.Duration // the longest wait; 0 means 30 s
+}
+
+// An Engine carries out operations. It is used by any number of goroutines, and by several
+// processes on one database.
+type Engine struct {
+	config Config
+	store  *store.Store
+}
+
+// workOperation is the kind of the engine's wake-ups; their id is the operation's.
+const workOperation = "operation"
+
+// New returns the engine over a store. Nothing runs until the store runs Workers.
+func New(config Config) *Engine {
+	if config.Timeout == 0 {
+		config.Timeout = 120 * time.Minute
+	}
+	if config.TimeScale == 0 {
+		config.TimeScale = 1
+	}
+	if config.Retries.Max == 0 {
+		config.Retries.Max = 5
+	}
+	if config.Retries.First == 0 {
+		config.Retries.First = time.Second
+	}
+	if config.Retries.Last == 0 {
+		config.Retries.Last = 30 * time.Second
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Now == nil {
+		config.Now = func() time.Time { return config.Store.Now().Time }
+	}
+	if config.NewID == nil {
+		config.NewID = uuid.NewString
+	}
+	return &Engine{config: config, store: config.Store}
+}
+
+// Workers returns what the store is to run, by kind.
+func (e *Engine) Workers() map[string]store.Worker {
+	return map[string]store.Worker{workOperation: e.run}
+}
+
+// Begin begins operations, if the transaction commits. Their first calls are made at once,
+// on any node. It returns their ids, in order.
+func (e *Engine) Begin(ctx context.Context, tx *store.Tx, specs ...Spec) ([]string, error) {
+	if len(specs) == 0 {
+		return nil, nil
+	}
+	now := store.At(e.config.Now())
+	rows, ids := make([]*row, len(specs)), make([]string, len(specs))
+	for i, spec := range specs {
+		row, err := e.begun(spec, now)
+		if err != nil {
+			return nil, fmt.Errorf("begin to %s %s: %w", spec.Request.Action.Handler(), spec.Request.Type, err)
+		}
+		rows[i], ids[i] = row, row.ID
+	}
+	for part := range slices.Chunk(rows, 100) {
+		if _, err := tx.NewInsert().Model(&part).Exec(ctx); err != nil {
+			return nil, fmt.Errorf("begin %d operations: %w", len(specs), err)
+		}
+	}
+	return ids, tx.WakeAll(ctx, workOperation, ids, now.Time)
+}
+
+// begun is the row of an operation that begins.
+func (e *Engine) begun(spec Spec, now store.Time) (*row, error) {
+	request := spec.Request
+	switch {
+	case e.config.Owners[spec.Owner] == nil:
+		return nil, fmt.Errorf("there is no owner %q", spec.Owner)
+	case !slices.Contains([]invoke.Action{invoke.Create, invoke.Read, invoke.Update, invoke.Delete}, request.Action):
+		return nil, fmt.Errorf("%q is not an action of an operation", request.Action)
+	case request.Type == "":
+		return nil, errors.New("its type has no name")
+	}
+	if spec.ID == "" {
+		spec.ID = e.config.NewID()
+	}
+	if request.Token == "" {
+		request.Token = e.config.NewID()
+	}
+	begun := &row{
+		ID: spec.ID, Owner: spec.Owner, OwnerKey: spec.Key, Account: request.Caller.Account, Region: request.Caller.Region,
+		Action: string(request.Action), TypeName: request.Type, Token: request.Token,
+		Status: string(cfn.OperationStatusInProgress), Phase: calling, NextAt: now, CreatedAt: now, RowVersion: 1,
+	}
+	var err error
+	if begun.Request, err = e.seal(spec.ID+"/request", details{Request: request, ReadAfter: spec.ReadAfter, NoRetries: spec.NoRetries}); err == nil {
+		begun.Event, err = e.seal(spec.ID+"/event", event{Identifier: request.Identifier})
+	}
+	return begun, err
+}
+
+// Cancel ends an operation early, if the transaction commits: it is FAILED, and its owner
+// hears so in a transaction of its own, with State.Cancelled set. A call that is being made
+// is waited for: if it ended the operation, that counts. No further calls are made, but for
+// one: only the answer to a CREATE tells the identifier of what it may have made, so that
+// this call is repeated with its token if its answer was lost. Cancelling an operation that
+// has ended, or does not exist, does nothing.
+func (e *Engine) Cancel(ctx context.Context, tx *store.Tx, id string) error {
+	result, err := tx.NewUpdate().Model((*row)(nil)).Set("cancelled = ?", true).
+		Where("id = ? AND status = ?", id, string(cfn.OperationStatusInProgress)).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("cancel operation %s: %w", id, err)
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	return tx.Wake(ctx, workOperation, id, time.Time{})
+}
+
+// Get returns an operation, nil if there is none. Models and properties are only there
+// while it is in progress.
+func (e *Engine) Get(ctx context.Context, id string) (*State, error) {
+	row, err := find(ctx, e.store.Read(), id)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	details, event, err := e.unpack(row)
+	if err != nil {
+		return nil, err
+	}
+	state := row.state(details, event)
+	return &state, nil
+}
+
+// InProgress counts the operations of all accounts and nodes that have not ended.
+func (e *Engine) InProgress(ctx context.Context) (int64, error) {
+	n, err := e.store.Read().NewSelect().Model((*row)(nil)).Where("ended_at IS NULL").Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count operations: %w", err)
+	}
+	return int64(n), nil
+}
+
+// expireBatch is how many rows are deleted at once: others write in between.
+const expireBatch = 1000
+
+// Expire forgets operations that ended before a time.
+func (e *Engine) Expire(ctx context.Context, before time.Time) error {
+	for {
+		var deleted int64
+		err := e.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+			ended := tx.NewSelect().Model((*row)(nil)).Column("id").Where("ended_at IS NOT NULL AND ended_at < ?", store.At(before)).Limit(expireBatch)
+			result, err := tx.NewDelete().Model((*row)(nil)).Where("id IN (?)", ended).Exec(ctx)
+			if err != nil {
+				return err
+			}
+			deleted, err = result.RowsAffected()
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("forget old operations: %w", err)
+		}
+		if deleted < expireBatch {
+			return nil
+		}
+	}
+}
+
+// timeout is how long an operation on a type may take.
+func (e *Engine) timeout(s *schema.Schema, action invoke.Action) time.Duration {
+	if s != nil {
+		if h := s.Handler(action.Handler()); h != nil && h.TimeoutInMinutes > 0 {
+			return time.Duration(h.TimeoutInMinutes) * time.Minute
+		}
+	}
+	return e.config.Timeout
+}
+
+// find returns nil if there is no such operation.
+func find(ctx context.Context, db bun.IDB, id string) (*row, error) {
+	found := &row{}
+	err := db.NewSelect().Model(found).Where("id = ?", id).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look up operation %s: %w", id, err)
+	}
+	return found, nil
+}

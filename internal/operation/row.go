@@ -1,0 +1,130 @@
+package operation
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// The phases of an operation in progress.
+const (
+	calling = "CALL" // the operation itself is being carried out
+	reading = "READ" // it succeeded, and the resource is being read
+)
+
+// A row is one operation.
+type row struct {
+	bun.BaseModel `bun:"table:operations,alias:o"`
+
+	ID       string `bun:"id,pk"`
+	Owner    string `bun:"owner"`
+	OwnerKey string `bun:"owner_key"`
+	Account  string `bun:"account"`
+	Region   string `bun:"region"`
+	Action   string `bun:"action"` // invoke.Action
+	TypeName string `bun:"type_name"`
+	Token    string `bun:"token"`
+
+	Status    string `bun:"status"` // cfn.OperationStatus
+	Phase     string `bun:"phase"`
+	Cancelled bool   `bun:"cancelled"` // set without counting up RowVersion
+	Calls     int64  `bun:"calls"`     // that were answered
+	Attempts  int64  `bun:"attempts"`  // calls that failed with a retriable code, in a row
+
+	NextAt     store.Time `bun:"next_at"` // no call before
+	CreatedAt  store.Time `bun:"created_at"`
+	EndedAt    store.Time `bun:"ended_at"` // NULL while it goes on
+	RowVersion int64      `bun:"row_version"`
+
+	Event   string `bun:"event"`   // an event
+	Request string `bun:"request"` // details; "" once it has ended
+}
+
+// moving are the columns that a transition writes.
+var moving = []string{"status", "phase", "calls", "attempts", "next_at", "ended_at", "event", "request"}
+
+// details are what does not change while an operation goes on.
+type details struct {
+	Request   Request
+	ReadAfter bool
+	NoRetries bool
+}
+
+// An event is what is known of an operation by its latest events.
+type event struct {
+	Identifier string          `json:",omitempty"`
+	Configured bool            `json:",omitempty"`
+	Model      map[string]any  `json:",omitempty"`
+	Callback   json.RawMessage `json:",omitempty"`
+	ErrorCode  string          `json:",omitempty"`
+	Message    string          `json:",omitempty"`
+	Own        bool            `json:",omitempty"`
+}
+
+func (r *row) ended() bool { return r.Status != string(cfn.OperationStatusInProgress) }
+
+// state is what owners see of a row.
+func (r *row) state(d *details, v *event) State {
+	request := d.Request
+	request.Callback, request.Model, request.Attempts = v.Callback, v.Model, int(r.Attempts)
+	return State{
+		ID: r.ID, Owner: r.Owner, Key: r.OwnerKey, Request: request, Calls: int(r.Calls), Reading: r.Phase == reading && !r.ended(),
+		Cancelled: r.Cancelled && r.Status == string(cfn.OperationStatusFailed) && v.Own,
+		Progress: Progress{
+			Status: cfn.OperationStatus(r.Status), Identifier: v.Identifier, Configured: v.Configured, Model: v.Model,
+			ErrorCode: v.ErrorCode, Message: v.Message, Own: v.Own, Callback: v.Callback,
+		},
+	}
+}
+
+// seal is a value as a row keeps it.
+func (e *Engine) seal(key string, value any) (string, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("keep an operation: %w", err)
+	}
+	if e.config.Sealer == nil {
+		return string(text), nil
+	}
+	return e.config.Sealer.Seal(key, string(text)), nil
+}
+
+// unpack reads what a row keeps.
+func (e *Engine) unpack(r *row) (*details, *event, error) {
+	d, v := &details{}, &event{}
+	if r.Request != "" {
+		if err := e.open(r.ID+"/request", r.Request, d); err != nil {
+			return nil, nil, err
+		}
+	}
+	return d, v, e.open(r.ID+"/event", r.Event, v)
+}
+
+func (e *Engine) open(key, text string, value any) (err error) {
+	if e.config.Sealer != nil {
+		if text, err = e.config.Sealer.Open(key, text); err != nil {
+			return fmt.Errorf("read an operation: %w", err)
+		}
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(value); err != nil {
+		return fmt.Errorf("an operation is not readable: %T", err) // the error would show a piece of it
+	}
+	return nil
+}
+
+// compact is a callback context as rows keep it; nil for null and for what is not JSON.
+func compact(callback json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, callback) != nil || b.String() == "null" {
+		return nil
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,308 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+const (
+	// burst is how many calls without a wait between them a worker makes before it lets
+	// others have its place.
+	burst = 16
+	// patience is how long the outcome of a call is tried to be written. After that, the
+	// call is made again, with the same token.
+	patience = time.Minute
+	// lateWrite is how long that is tried once the process stops.
+	lateWrite = 3 * time.Second
+)
+
+// run is a store.Worker: it makes the calls of an operation that are due. The wake-up lasts
+// until the operation has ended, so that it is taken over after a crash; the row says
+// when the next call is due.
+func (e *Engine) run(ctx context.Context, id string) (time.Time, error) {
+	for range burst {
+		row, err := find(ctx, e.store.Read(), id)
+		if err != nil || row == nil || row.ended() {
+			return time.Time{}, err
+		}
+		if wait := row.NextAt.Sub(e.config.Now()); wait > 0 && !row.Cancelled {
+			return e.config.Now().Add(wait), nil
+		}
+		if err := e.step(ctx, row); err != nil {
+			return time.Time{}, fmt.Errorf("%s %s: %w", row.Action, row.TypeName, err)
+		}
+	}
+	return e.config.Now(), nil
+}
+
+// step makes one call and writes what follows from it.
+func (e *Engine) step(ctx context.Context, row *row) error {
+	owner := e.config.Owners[row.Owner]
+	if owner == nil {
+		return fmt.Errorf("there is no owner %q here", row.Owner)
+	}
+	details, event, err := e.unpack(row)
+	if err != nil {
+		return err
+	}
+	m := &move{engine: e, row: *row, details: details, event: *event}
+	if row.Cancelled && !m.mayHaveCreated(e.config.Now()) {
+		m.cancel()
+		return m.commit(ctx, owner)
+	}
+	typ, err := e.config.Types.Type(ctx, details.Request.Caller, row.TypeName, details.Request.Version)
+	var unknown *UnknownTypeError
+	late := e.config.Timeout
+	switch {
+	case errors.As(err, &unknown):
+		m.fail(invoke.InvalidRequest, unknown.Error())
+		return m.commit(ctx, owner)
+	case err == nil:
+		late = e.timeout(typ.Schema, invoke.Action(row.Action))
+	}
+	m.deadline = row.CreatedAt.Add(late)
+	if !e.config.Now().Before(m.deadline) {
+		m.timeOut()
+		return m.commit(ctx, owner)
+	}
+	if err != nil {
+		return fmt.Errorf("find the type: %w", err)
+	}
+	if err := m.call(ctx, typ); err != nil {
+		return err
+	}
+	return m.commit(ctx, owner)
+}
+
+// A move is a transition of an operation.
+type move struct {
+	engine   *Engine
+	row      row
+	details  *details
+	event    event
+	deadline time.Time
+	notable  bool // the owner hears of it
+}
+
+// mayHaveCreated reports whether a CREATE may have been called whose answer is not known.
+func (m *move) mayHaveCreated(now time.Time) bool {
+	return m.row.Action == string(invoke.Create) && m.event.Identifier == "" && !now.Before(m.row.NextAt.Time)
+}
+
+// request is the next call.
+func (m *move) request() Request {
+	r := m.row.state(m.details, &m.event).Request
+	r.Identifier = m.event.Identifier
+	if m.row.Phase == reading {
+		r.Action, r.Model, r.Previous = invoke.Read, nil, nil
+		if m.event.Model != nil {
+			r.Desired = m.event.Model
+		}
+	}
+	return r
+}
+
+// call makes the call and notes what it reported. An error means that nothing is known.
+func (m *move) call(ctx context.Context, typ *Type) error {
+	e := m.engine
+	within, cancel := context.WithTimeout(ctx, m.deadline.Sub(e.config.Now()))
+	defer cancel()
+	request := m.request()
+	var err error
+	if e.config.Prepare != nil {
+		var refused *awswire.Error
+		request, err = e.config.Prepare(within, request)
+		if errors.As(err, &refused) {
+			m.fail("", refused.Message)
+			return nil
+		}
+	}
+	var progress Progress
+	if err == nil {
+		progress, err = typ.Provider.Call(within, request)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && !e.config.Now().Before(m.deadline):
+		m.timeOut()
+		return nil
+	case err != nil:
+		return err
+	}
+	if typ.Schema != nil && progress.Model != nil {
+		progress.Model, _ = typ.Schema.Recast(progress.Model).(map[string]any)
+	}
+	m.row.Calls++
+	m.note(typ, progress)
+	if m.row.Cancelled && !m.row.ended() {
+		m.cancel()
+	}
+	return nil
+}
+
+// note moves the operation on by what a call reported.
+func (m *move) note(typ *Type, p Progress) {
+	v := &m.event
+	if p.Identifier != "" && v.Identifier == "" {
+		m.notable = true
+	}
+	if p.Identifier != "" {
+		v.Identifier = storable(p.Identifier)
+	}
+	switch {
+	case p.Status == cfn.OperationStatusInProgress:
+		m.row.Attempts = 0
+		v.Callback = compact(p.Callback)
+		if p.Model != nil {
+			v.Model = p.Model
+		}
+		if p.Configured && !v.Configured {
+			v.Configured, m.notable = true, true
+		}
+		m.wait(p.Delay)
+	case p.Status == cfn.OperationStatusFailed && m.retries(p.ErrorCode):
+		m.row.Attempts++
+		m.wait(m.engine.config.Retries.after(m.row.Attempts))
+	case p.Status == cfn.OperationStatusFailed:
+		v.ErrorCode, v.Message, v.Own = storable(p.ErrorCode), storable(p.Message), p.Own
+		if p.Model != nil {
+			v.Model = p.Model
+		}
+		m.end(cfn.OperationStatusFailed)
+	case p.Status != cfn.OperationStatusSuccess:
+		m.fail(invoke.InternalFailure, fmt.Sprintf("the provider of %s reported the status %q", m.row.TypeName, p.Status))
+	default:
+		if p.Model != nil {
+			v.Model = p.Model
+		}
+		m.succeed(typ)
+	}
+}
+
+// succeed ends the operation, or has the resource read.
+func (m *move) succeed(typ *Type) {
+	action := invoke.Action(m.row.Action)
+	if m.details.ReadAfter && m.row.Phase == calling && (action == invoke.Create || action == invoke.Update) &&
+		typ.Schema != nil && typ.Schema.Handler(invoke.Read.Handler()) != nil {
+		m.row.Phase, m.row.Attempts, m.event.Callback = reading, 0, nil
+		m.wait(0)
+		return
+	}
+	m.end(cfn.OperationStatusSuccess)
+}
+
+// retries reports whether the call is to be made again after it failed with a code.
+func (m *move) retries(code string) bool {
+	return !m.details.NoRetries && invoke.Code(code).Retriable() && m.row.Attempts < int64(m.engine.config.Retries.Max)
+}
+
+// after is the wait after so many failures.
+func (r Retries) after(failures int64) time.Duration {
+	wait := r.First
+	for ; failures > 1 && wait < r.Last; failures-- {
+		wait *= 2
+	}
+	return min(wait, r.Last)
+}
+
+// wait sets when the next call is due: never after the deadline, at which the operation ends.
+func (m *move) wait(delay time.Duration) {
+	now := m.engine.config.Now()
+	next := now.Add(max(0, time.Duration(float64(delay)/m.engine.config.TimeScale)))
+	if next.After(m.deadline) {
+		next = m.deadline
+	}
+	m.row.NextAt = store.At(next)
+}
+
+// cancel ends the operation as it was asked to. What has succeeded stays so.
+func (m *move) cancel() {
+	if m.row.Phase == reading {
+		m.end(cfn.OperationStatusSuccess)
+		return
+	}
+	m.fail("", "The operation was cancelled.")
+}
+
+// timeOut says what the service says.
+func (m *move) timeOut() {
+	m.fail(invoke.NotStabilized, fmt.Sprintf("Resource timed out waiting for completion (RequestToken: %s)", m.row.Token))
+}
+
+// fail ends the operation in the engine's own words.
+func (m *move) fail(code invoke.Code, message string) {
+	m.event.ErrorCode, m.event.Message, m.event.Own = string(code), storable(message), true
+	m.end(cfn.OperationStatusFailed)
+}
+
+func (m *move) end(status cfn.OperationStatus) {
+	m.row.Status, m.row.EndedAt, m.notable = string(status), store.At(m.engine.config.Now()), true
+	m.event.Callback = nil
+}
+
+// commit writes the transition and tells the owner, in one transaction. It is tried for a
+// while, even though the process stops: the answer of a call is precious.
+func (m *move) commit(ctx context.Context, owner Owner) error {
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lateWrite, cancel) })()
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := m.write(within, owner)
+		if err == nil || errors.Is(err, store.ErrStale) {
+			return nil // what is stale was moved by another node, after this one lost its lease
+		}
+		if within.Err() != nil || ctx.Err() != nil {
+			return err
+		}
+		m.engine.config.Logger.WarnContext(ctx, "outcome of a call cannot be written; trying again", "operation", m.row.ID, "error", err)
+		if invoke.Sleep(within, wait) != nil {
+			return err
+		}
+	}
+}
+
+func (m *move) write(ctx context.Context, owner Owner) error {
+	return m.engine.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		row, event := m.row, m.event // the function may run more than once
+		state := row.state(m.details, &event)
+		if row.ended() {
+			row.Request, event.Model = "", nil
+		}
+		var err error
+		if row.Event, err = m.engine.seal(row.ID+"/event", event); err != nil {
+			return err
+		}
+		if err := store.Swap(ctx, tx, &row, &row.RowVersion, moving...); err != nil {
+			return err
+		}
+		if row.ended() {
+			if err := forgetProgress(ctx, tx, row.Token); err != nil {
+				return err
+			}
+		}
+		if !m.notable {
+			return nil
+		}
+		return owner.Progressed(ctx, tx, state)
+	})
+}
+
+// storable is a text from outside, without what no database can hold.
+func storable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return -1
+		}
+		return c
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
