@@ -235,13 +235,15 @@ func refusedValue(option, value, complaint string, err error) error {
 // initialize writes the project. A folder that was made for it goes away again if that fails.
 func (c *app) initialize(ctx context.Context, config project.InitConfig) (err error) {
 	dir := c.projectDir()
-	if _, statErr := os.Stat(dir); errors.Is(statErr, os.ErrNotExist) {
+	if made := missingFolders(dir); len(made) > 0 {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return fmt.Errorf("make the folder of the project: %w", err)
 		}
 		defer func() {
-			if err != nil {
-				_ = os.Remove(dir) // it is empty, or somebody put something into it
+			for _, dir := range made {
+				if err == nil || os.Remove(dir) != nil { // not empty: somebody put something into it
+					return
+				}
 			}
 		}()
 	}
@@ -280,7 +282,45 @@ func (c *app) initialize(ctx context.Context, config project.InitConfig) (err er
 		return c.printJSON(out)
 	}
 	c.printf("Initialized a new project in %s\n", dir)
+	c.printNextSteps(config)
 	return nil
+}
+
+// printNextSteps lists the commands that lead from a new project to a registered type.
+func (c *app) printNextSteps(config project.InitConfig) {
+	file := codegen.Hyphenated(config.TypeName) + ".json"
+	type step struct{ what, command string }
+	steps := []step{
+		{"describe the resource in " + file, "cfn validate"},
+		{"write the handlers in cmd/resource/resource.go", "cfn generate"},
+		{"test the handlers against the contract", "cfn test"},
+		{"register the type; cfn serve runs a local registry", "cfn submit --set-default"},
+	}
+	switch config.Kind {
+	case schema.Hook:
+		steps[0].what = "describe the hook in " + file
+		steps[1].what = "write the handlers in cmd/hook/hook.go"
+	case schema.Module:
+		steps = []step{{"write the template in " + project.FragmentsDir, "cfn validate"}, steps[3]}
+	}
+	c.printf("\nNext steps:\n")
+	if label := c.label(); label != "" {
+		c.printf("  cd %s\n", shellQuote(label))
+	}
+	for _, s := range steps {
+		c.printf("  %-26s # %s\n", s.command, s.what)
+	}
+}
+
+// missingFolders lists a folder and those above it that do not exist, the deepest first.
+func missingFolders(dir string) (missing []string) {
+	for {
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			return missing
+		}
+		missing = append(missing, dir)
+		dir = filepath.Dir(dir)
+	}
 }
 
 // warnOfGoMod looks at the go.mod of a project that was just started: it may have been

@@ -20,8 +20,9 @@ func newLogs(c *app) *cobra.Command {
 	var since time.Duration
 	var group string
 	cmd := &cobra.Command{
-		Use:   "logs [TYPE]",
-		Short: "Show what the handlers of a registered type have logged",
+		Use:               "logs [TYPE]",
+		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
+		Short:             "Show what the handlers of a registered type have logged",
 		Long: `Show what the handlers of a registered type have written to their log group in CloudWatch Logs: that
 of the type's registration. If the registry names none, as for an activated type, it is
 <type-name>-logs, and at cfn serve /aws/lambda/<Type-Name> before that; cfn says then which one it

@@ -146,7 +146,7 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 	server, err := local.Listen(ctx, config)
 	if err != nil {
-		return serveHint(err)
+		return serveHint(err, config.LambdaAddress)
 	}
 	for _, note := range server.Notes() {
 		fmt.Fprintf(c.Stderr, "warning: %s\n", note)
@@ -211,7 +211,7 @@ func (c *app) serveCommand(ctx context.Context, config local.ServerConfig, accou
 	}
 	server, err := local.Listen(ctx, config)
 	if err != nil {
-		return serveHint(err)
+		return serveHint(err, config.LambdaAddress)
 	}
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -337,8 +337,9 @@ func dataHome(system string, getenv func(string) string) (base string) {
 	return base
 }
 
-// serveHint adds what to do about a server that does not start.
-func serveHint(err error) error {
+// serveHint adds what to do about a server that does not start. lambdaAddress is that of
+// the Invoke API, "" if it has none of its own.
+func serveHint(err error, lambdaAddress string) error {
 	var open *local.ExposedError
 	var taken *local.AddressInUseError
 	var key *local.OtherKeyError
@@ -352,6 +353,8 @@ func serveHint(err error) error {
 		return withHint(err, "put the %s back that was made with this folder, or begin with another folder: --data DIR", local.KeyFile)
 	case errors.As(err, &open):
 		return withHint(err, "listen on %s, or check signatures with --auth FILE", defaultServeAddress)
+	case errors.As(err, &taken) && taken.Address == lambdaAddress:
+		return withHint(err, `stop the program that has it, or use another address for the Invoke API: --lambda-address 127.0.0.1:0, or --lambda-address "" for none`)
 	case errors.As(err, &taken):
 		return withHint(err, "end the program that has it, or listen elsewhere: --address 127.0.0.1:0 takes any free port")
 	}

@@ -66,11 +66,13 @@ func TestServeHints(t *testing.T) {
 	}{
 		{&local.OtherKeyError{Path: path, Shared: true, Err: errors.New("another")}, "copy secrets.key from the data folder of a server that works on this database to " + path},
 		{fmt.Errorf("open: %w", &local.OtherKeyError{Path: path, Err: errors.New("another")}), "put the secrets.key back that was made with this folder"},
+		{&local.AddressInUseError{Address: "127.0.0.1:4566"}, "end the program that has it, or listen elsewhere: --address"},
+		{&local.AddressInUseError{Address: "127.0.0.1:3001"}, "stop the program that has it, or use another address for the Invoke API: --lambda-address"},
 		{errors.New("anything else"), ""},
 	} {
 		var hinted *hintedError
 		hint := ""
-		if errors.As(serveHint(test.err), &hinted) {
+		if errors.As(serveHint(test.err, "127.0.0.1:3001"), &hinted) {
 			hint = hinted.hint
 		}
 		if !strings.HasPrefix(hint, test.want) || (hint == "") != (test.want == "") {

@@ -418,6 +418,9 @@ func (s *submission) carryOut(ctx context.Context, out *submitted) error {
 	}
 	s.say("Registration complete.")
 	s.say("%s", response(registration))
+	if page := s.remote.ConsolePage(registration.TypeARN); page != "" {
+		defer s.say("Console: %s", page)
+	}
 	if !s.opts.setDefault {
 		return nil
 	}

@@ -187,11 +187,12 @@ func newTypesDescribe(c *app, opts *typesOptions) *cobra.Command {
 	var version, publisher, publicVersion string
 	var schemaOnly bool
 	cmd := &cobra.Command{
-		Use:     "describe [TYPE]",
-		Short:   "Show a type, or one version of it",
-		Long:    `Show what the registry knows of a type, or of one version of it. --schema prints its schema alone.`,
-		Example: "  cfn types describe Acme::Foo::Bar\n  cfn types describe Acme::Foo::Bar --version-id 00000002 --schema",
-		Args:    atMost(1),
+		Use:               "describe [TYPE]",
+		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
+		Short:             "Show a type, or one version of it",
+		Long:              `Show what the registry knows of a type, or of one version of it. --schema prints its schema alone.`,
+		Example:           "  cfn types describe Acme::Foo::Bar\n  cfn types describe Acme::Foo::Bar --version-id 00000002 --schema",
+		Args:              atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, ref, err := opts.find(cmd.Context(), c, args)
 			if err != nil {
@@ -284,9 +285,10 @@ func apiObject(out any) map[string]any {
 func newTypesVersions(c *app, opts *typesOptions) *cobra.Command {
 	var deprecated bool
 	cmd := &cobra.Command{
-		Use:   "versions [TYPE]",
-		Short: "List the versions of a type",
-		Args:  atMost(1),
+		Use:               "versions [TYPE]",
+		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
+		Short:             "List the versions of a type",
+		Args:              atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, ref, err := opts.find(cmd.Context(), c, args)
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,15 +21,20 @@ import (
 	"github.com/formwork-dev/formwork/internal/submit"
 )
 
+// registrationStatuses are those that a registration can have.
+var registrationStatuses = []string{"IN_PROGRESS", "COMPLETE", "FAILED"}
+
 func newTypesRegistrations(c *app, opts *typesOptions) *cobra.Command {
 	var status string
 	var wait bool
 	timeout := submit.DefaultTimeout
 	cmd := &cobra.Command{
-		Use:   "registrations [TYPE|TOKEN]",
-		Short: "List the registrations of a type, or show how one stands",
-		Long: `With a TOKEN, show how its registration stands; with --wait, wait for its end. Without one, list the
-tokens of a type, or of all of them where there is no project. --status says of which.`,
+		Use:               "registrations [TYPE|TOKEN]",
+		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
+		Short:             "List the registrations of a type, or show the status of one",
+		Long: `With a TOKEN, show the status of its registration; with --wait, wait until it has ended. Without a
+TOKEN, list the registrations of a type, or of all types outside of a project, with their status.
+With --status, list only the tokens of the registrations with that status.`,
 		Example: "  cfn types registrations 5f1a7c0e-0d0b-4b5c-9f0a-1f2e3d4c5b6a --wait\n  cfn types registrations Acme::Foo::Bar --status FAILED",
 		Args:    atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,7 +49,7 @@ tokens of a type, or of all of them where there is no project. --status says of 
 	}
 	flags := cmd.Flags()
 	kindFlag(flags, &opts.kind)
-	flags.Var(&enum{&status, []string{"IN_PROGRESS", "COMPLETE", "FAILED"}}, "status", "those that stand so: `IN_PROGRESS|COMPLETE|FAILED` (default: IN_PROGRESS)")
+	flags.Var(&enum{&status, registrationStatuses}, "status", "only the tokens of registrations with one status: `IN_PROGRESS|COMPLETE|FAILED`")
 	flags.BoolVar(&wait, "wait", false, "wait for the end of the registration")
 	flags.DurationVar(&timeout, "timeout", timeout, "give up waiting after the time `DURATION`")
 	c.formatFlag(cmd, "text", "json")
@@ -96,33 +102,52 @@ func (c *app) listRegistrations(ctx context.Context, opts *typesOptions, args []
 	if err != nil {
 		return err
 	}
-	tokens := []string{}
-	for token, err := range r.Registrations(ctx, of, status) {
-		if err != nil {
-			return c.serviceError(err)
+	type registration struct {
+		Token  string `json:"token"`
+		Status string `json:"status"`
+	}
+	statuses := registrationStatuses
+	if status != "" {
+		statuses = []string{string(status)}
+	}
+	tokens, found := []string{}, []registration{}
+	for _, status := range statuses {
+		for token, err := range r.Registrations(ctx, of, types.RegistrationStatus(status)) {
+			if err != nil {
+				return c.serviceError(err)
+			}
+			tokens, found = append(tokens, token), append(found, registration{token, status})
 		}
-		tokens = append(tokens, token)
 	}
-	if c.format == "json" {
+	switch {
+	case c.format == "json":
 		return c.printJSON(struct {
-			Tokens []string `json:"registrationTokens"`
-		}{tokens})
-	}
-	for _, token := range tokens {
-		c.printf("%s\n", token)
-	}
-	if len(tokens) == 0 {
-		c.notef("there are no such registrations; --status names others\n")
+			Tokens        []string       `json:"registrationTokens"`
+			Registrations []registration `json:"registrations"`
+		}{tokens, found})
+	case len(tokens) == 0 && status == "":
+		c.notef("no registrations in %s\n", r.Region)
+	case len(tokens) == 0:
+		c.notef("no registrations with the status %s in %s; without --status, all are listed\n", status, r.Region)
+	case status != "":
+		c.printf("%s\n", strings.Join(tokens, "\n"))
+	default:
+		return c.table("TOKEN\tSTATUS", func(w *tabwriter.Writer) {
+			for _, f := range found {
+				fmt.Fprintf(w, "%s\t%s\n", f.Token, f.Status)
+			}
+		})
 	}
 	return nil
 }
 
 func newTypesDefault(c *app, opts *typesOptions) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "default [TYPE] VERSION",
-		Short:   "Make a version the default one",
-		Long:    "Make a version of a type the default one, which stacks use. VERSION is its number or its ARN.",
-		Example: "  cfn types default Acme::Foo::Bar 00000002",
+		Use:               "default [TYPE] VERSION",
+		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
+		Short:             "Make a version the default one",
+		Long:              "Make a version of a type the default one, which stacks use. VERSION is its number or its ARN.",
+		Example:           "  cfn types default Acme::Foo::Bar 00000002",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("the following arguments are required: VERSION")
@@ -189,14 +214,15 @@ func (c *app) done(format string, args ...any) error {
 func newTypesConfigure(c *app, opts *typesOptions) *cobra.Command {
 	var configuration, alias string
 	cmd := &cobra.Command{
-		Use:   "configure [TYPE] --configuration JSON",
-		Short: "Set the configuration of a type",
+		Use:               "configure [TYPE] --configuration JSON",
+		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
+		Short:             "Set the configuration of a type",
 		Long: `Set the configuration of a type in this account and region: what its schema calls the type
 configuration, such as credentials for the service behind it. --configuration is JSON, or
 file://PATH, or - for the standard input. It may hold dynamic references to SSM and Secrets Manager,
 {{resolve:secretsmanager:NAME}}, which keep secrets out of it. It is never printed.
 
-The configuration of a hook is
+The properties of a hook are wrapped:
 {"CloudFormationConfiguration": {"HookConfiguration": {"TargetStacks": "ALL", "FailureMode": "FAIL",
 "Properties": {}}}}.`,
 		Example: `  cfn types configure Acme::Foo::Bar --configuration '{"Credentials": {"ApiKey": "{{resolve:ssm-secure:key}}"}}'
@@ -280,6 +306,10 @@ func (c *app) configure(ctx context.Context, opts *typesOptions, args []string, 
 	if err := r.Find(ctx, ref); err != nil {
 		return c.serviceError(err)
 	}
+	if ref.Kind == types.RegistryTypeHook && !wrapsHook(value) {
+		return withHint(fmt.Errorf("the configuration of the hook %s has no object CloudFormationConfiguration.HookConfiguration", ref.Name),
+			"put the properties of the hook here: %s", hookWrapper)
+	}
 	input := &cloudformation.SetTypeConfigurationInput{Configuration: aws.String(string(value.AppendJSON(nil)))}
 	if ref.ARN != "" && ref.VersionID == "" {
 		input.TypeArn = &ref.ARN
@@ -294,6 +324,19 @@ func (c *app) configure(ctx context.Context, opts *typesOptions, args []string, 
 		return c.scrubbed(c.serviceError(err))
 	}
 	return c.done("configured: %s", aws.ToString(out.ConfigurationArn))
+}
+
+// hookWrapper is the form of the configuration of a hook.
+const hookWrapper = `{"CloudFormationConfiguration": {"HookConfiguration": {"TargetStacks": "ALL", "FailureMode": "FAIL", "Properties": {}}}}`
+
+// wrapsHook reports whether a configuration has the form of a hook's.
+func wrapsHook(v *document.Value) bool {
+	for _, key := range []string{"CloudFormationConfiguration", "HookConfiguration"} {
+		if v = v.Get(key); v == nil || v.Kind != document.Object {
+			return false
+		}
+	}
+	return true
 }
 
 // scrubbed is an error without what the log hides.
@@ -395,10 +438,11 @@ func optional(text string) *string {
 
 func newTypesDeactivate(c *app, opts *typesOptions) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "deactivate TYPE",
-		Short: "Undo the activation of a public type",
-		Long:  "Undo the activation of a public type in this account and region. TYPE is its name here, the alias if it has one.",
-		Args:  typeRequired,
+		Use:               "deactivate TYPE",
+		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
+		Short:             "Undo the activation of a public type",
+		Long:              "Undo the activation of a public type in this account and region. TYPE is its name here, the alias if it has one.",
+		Args:              typeRequired,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			r, ref, err := opts.find(ctx, c, args)
@@ -427,8 +471,9 @@ func newTypesDeregister(c *app, opts *typesOptions) *cobra.Command {
 	var version string
 	var all, yes bool
 	cmd := &cobra.Command{
-		Use:   "deregister [TYPE]",
-		Short: "Take a version of a type out of use, or the type",
+		Use:               "deregister [TYPE]",
+		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
+		Short:             "Take a version of a type out of use, or the type",
 		Long: `Take a version of a type out of use with --version-id, or the type itself. The registry refuses to
 deregister a type that has several versions, and a default version as long as the type is there;
 --all deregisters the other versions, then the type. Stacks that use the type cannot be updated

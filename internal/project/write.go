@@ -153,7 +153,25 @@ func Write(ctx context.Context, dir string, files []codegen.File, purpose Purpos
 			b.put(status.Name, files[i].Data)
 		}
 	}
-	return statuses, b.run(ctx)
+	if err := b.run(ctx); err != nil {
+		return statuses, err
+	}
+	for _, status := range statuses {
+		if status.State == Leftover {
+			removeEmpty(dir, path.Dir(status.Name))
+		}
+	}
+	return statuses, nil
+}
+
+// removeEmpty removes a folder of the project that is empty, and those above it that are
+// empty then. name is slash-separated; the project's own folder stays.
+func removeEmpty(dir, name string) {
+	for ; name != "."; name = path.Dir(name) {
+		if os.Remove(filepath.Join(dir, filepath.FromSlash(name))) != nil {
+			return // not empty
+		}
+	}
 }
 
 // A batch is a set of changes to the files of a folder that happen all or not at all.

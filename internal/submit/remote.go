@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -56,6 +57,7 @@ type Remote struct {
 	Endpoint string // of CloudFormation; "" is that of AWS
 	Local    bool   // a local server of this program: it needs neither stacks nor roles
 
+	server         *Server // the local server; nil at AWS
 	config         Config
 	pause          time.Duration
 	sdk            aws.Config
@@ -129,6 +131,25 @@ func Open(ctx context.Context, cfg Config) (*Remote, error) {
 	r.sdk = sdk
 	r.connect()
 	return r, nil
+}
+
+// ConsolePage is the URL of the page of a type, or of one of its versions, in the console of
+// a local server. It is "" at AWS and for what is not an ARN of a type.
+func (r *Remote) ConsolePage(arn string) string {
+	part := strings.Split(arn, ":")
+	if r.server == nil || len(part) != 6 {
+		return ""
+	}
+	region, account := part[3], part[4]
+	name := strings.Split(part[5], "/") // type/resource/Acme-Foo-Bar/00000001
+	if len(name) < 3 || name[0] != "type" {
+		return ""
+	}
+	page := fmt.Sprintf("%s/_cfn/types/%s/%s", strings.TrimSuffix(r.Endpoint, "/"), strings.ToUpper(name[1]), strings.ReplaceAll(name[2], "-", "::"))
+	if region != r.server.Region || account != r.server.Account {
+		page += "?in=" + account + "/" + region
+	}
+	return page
 }
 
 // In is the same account in another region. Its endpoint is the same, too.
@@ -244,7 +265,7 @@ func (r *Remote) identify(ctx context.Context, client aws.HTTPClient) (*Server, 
 	var foreign *ForeignError
 	switch {
 	case err == nil:
-		r.Local = true
+		r.Local, r.server = true, server
 		return server, nil
 	case errors.As(err, &foreign):
 		return nil, nil
