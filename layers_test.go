@@ -25,6 +25,7 @@ var floors = [][]string{
 	{"internal/contract", "internal/lsp", "internal/operation", "internal/project"},
 	{"internal/bundle", "internal/simulate", "internal/submit"},
 	{"internal/handlers", "internal/registry"},
+	{"internal/stack"},
 	{"internal/console", "internal/server"},
 	{"local"},
 	{"internal/cli"},

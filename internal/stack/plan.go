@@ -1,0 +1,137 @@
+package stack
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// A Resource is a resource of a stack as it was last provisioned.
+type Resource struct {
+	LogicalID  string
+	Type       string
+	Version    string // operation.Type.Version
+	PhysicalID string
+
+	// Properties are those of the template as they were last sent to the handler, evaluated,
+	// dynamic references still in place. Model is what the handler reported, with the values
+	// that only the handler knows.
+	Properties map[string]any
+	Model      map[string]any
+
+	Metadata            any
+	DependsOn           []string // all of them, implied ones included, sorted
+	DeletionPolicy      string   // "" is Delete
+	UpdateReplacePolicy string   // "" is Delete
+
+	Status types.ResourceStatus
+}
+
+// exists reports whether the resource is one that an update starts from. One whose creation
+// failed is made anew.
+func (r Resource) exists() bool {
+	switch r.Status {
+	case types.ResourceStatusCreateFailed, types.ResourceStatusDeleteComplete, types.ResourceStatusDeleteSkipped, types.ResourceStatusImportFailed:
+		return false
+	}
+	return r.LogicalID != ""
+}
+
+// A Deployment is a template with all that it was or will be evaluated with.
+type Deployment struct {
+	Template   *template.Template // processed
+	Parameters *template.Parameters
+	Scope      *template.Scope
+	Tags       map[string]string
+}
+
+// PlanInput is what a plan is made of.
+type PlanInput struct {
+	Previous  *Deployment // nil for a new stack
+	Resources map[string]Resource
+	Next      *Deployment // nil to delete the stack
+	Types     map[string]*operation.Type
+
+	// References answers for what lies outside of the stack: exports, outputs of other
+	// stacks. Ref and GetAtt of the stack's own resources are answered by the plan.
+	References template.References
+}
+
+// A Plan says what is to happen to each resource, and why.
+type Plan struct {
+	Changes []Change `json:"changes"` // sorted by logical id
+
+	// Stack names what else is to change: "Outputs", "Parameters", "Tags". With no change
+	// of a resource either there is nothing to do.
+	Stack []string `json:"stack,omitempty"`
+}
+
+// Empty reports whether there is nothing to do, which the service refuses.
+func (p *Plan) Empty() bool { return len(p.Changes) == 0 && len(p.Stack) == 0 }
+
+// Change returns what happens to a resource, or nil if it stays as it is.
+func (p *Plan) Change(logicalID string) *Change {
+	i, ok := slices.BinarySearchFunc(p.Changes, logicalID, func(c Change, id string) int { return strings.Compare(c.LogicalID, id) })
+	if !ok {
+		return nil
+	}
+	return &p.Changes[i]
+}
+
+// A Change is what happens to one resource. Resources that stay as they are have none.
+type Change struct {
+	Action       types.ChangeAction `json:"action"` // Add, Modify, Remove, Import, Dynamic
+	LogicalID    string             `json:"logicalId"`
+	Type         string             `json:"type"`
+	PhysicalID   string             `json:"physicalId,omitempty"`
+	Replacement  types.Replacement  `json:"replacement,omitempty"` // of Modify
+	PolicyAction types.PolicyAction `json:"policyAction,omitempty"`
+	Scope        []string           `json:"scope,omitempty"` // sorted, distinct
+	Details      []Detail           `json:"details,omitempty"`
+
+	// DependsOn are the logical ids that must be done before. Of a Remove, those that
+	// must be gone before.
+	DependsOn []string `json:"dependsOn,omitempty"`
+
+	// Before and After are the contexts of the resource as a change set shows them, with
+	// unknown values as {{changeSet:KNOWN_AFTER_APPLY}}; nil where there is none.
+	Before json.RawMessage `json:"before,omitempty"`
+	After  json.RawMessage `json:"after,omitempty"`
+}
+
+// Uncertain reports whether the resource only may change: a value that it takes from
+// another resource is known when that one is done. Such a change is not shown with values.
+func (c *Change) Uncertain() bool {
+	return c.Action == types.ChangeActionModify && len(c.Details) > 0 &&
+		!slices.ContainsFunc(c.Details, func(d Detail) bool { return d.View != WithoutValues })
+}
+
+// A View says where a change set shows a detail.
+type View string
+
+// The views.
+const (
+	Always        View = ""
+	WithValues    View = "with values"
+	WithoutValues View = "without values"
+)
+
+// A Detail is one reason for a Modify.
+type Detail struct {
+	Attribute           types.ResourceAttribute   `json:"attribute"`
+	Name                string                    `json:"name,omitempty"` // of the property
+	Path                string                    `json:"path,omitempty"`
+	RequiresRecreation  types.RequiresRecreation  `json:"requiresRecreation,omitempty"`
+	Evaluation          types.EvaluationType      `json:"evaluation"`
+	ChangeSource        types.ChangeSource        `json:"changeSource"`
+	CausingEntity       string                    `json:"causingEntity,omitempty"`
+	AttributeChangeType types.AttributeChangeType `json:"attributeChangeType,omitempty"`
+	BeforeValue         string                    `json:"beforeValue,omitempty"`
+	AfterValue          string                    `json:"afterValue,omitempty"`
+	View                View                      `json:"view,omitempty"`
+}

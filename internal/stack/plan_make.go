@@ -1,0 +1,368 @@
+package stack
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// nestedStack is the type of nested stacks, which every update visits.
+const nestedStack = "AWS::CloudFormation::Stack"
+
+// NewPlan sets a template against what a stack contains and says what is to happen. It
+// refuses with an [*awswire.Error] what the service refuses at the call.
+func NewPlan(in PlanInput) (*Plan, error) {
+	p := &planner{in: in, fates: map[string]fate{}, changes: map[string]*Change{}}
+	if in.Next != nil {
+		if err := p.refuseTypes(); err != nil {
+			return nil, err
+		}
+		p.graph = in.Next.graph()
+		for _, id := range topological(p.graph) {
+			if err := p.deploy(in.Next.Template.Resource(id)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := p.removals(); err != nil {
+		return nil, err
+	}
+	p.order()
+	plan := &Plan{Changes: make([]Change, 0, len(p.changes))}
+	for _, id := range slices.Sorted(maps.Keys(p.changes)) {
+		plan.Changes = append(plan.Changes, *p.changes[id])
+	}
+	var err error
+	plan.Stack, err = p.stack()
+	return plan, err
+}
+
+// A fate is what the others can know of a resource while the plan is made.
+type fate uint8
+
+const (
+	stays    fate = iota
+	added         // nothing is known yet
+	replaced      // nothing is known any more
+	touched       // its id stays, its attributes may change
+	unsure        // both may change
+)
+
+type planner struct {
+	in      PlanInput
+	graph   map[string][]string // of the next template
+	fates   map[string]fate
+	changes map[string]*Change
+}
+
+// existing returns the resource that an update of the logical id starts from.
+func (p *planner) existing(id string) (Resource, bool) {
+	r, ok := p.in.Resources[id]
+	return r, ok && r.exists()
+}
+
+func (p *planner) refuseTypes() error {
+	var changed []string
+	for _, r := range p.in.Next.Scope.ActiveResources() {
+		if was, ok := p.existing(r.LogicalID); ok && was.Type != r.Type {
+			changed = append(changed, r.LogicalID)
+		}
+	}
+	if changed == nil {
+		return nil
+	}
+	slices.Sort(changed)
+	return awswire.ValidationErrorf("Update of resource type is not permitted. The new template modifies resource type of the following resources: [%s]",
+		strings.Join(changed, ", "))
+}
+
+// references answers for the next template: what is added or replaced is not known.
+func (p *planner) references() template.References {
+	return Known{
+		Resources: p.in.Resources, Outside: p.in.References,
+		Open: func(id string) bool {
+			_, ok := p.existing(id)
+			return !ok || p.fates[id] == added || p.fates[id] == replaced
+		},
+	}
+}
+
+// deploy plans one resource of the next template. Those that it needs are planned already.
+func (p *planner) deploy(r *template.Resource) error {
+	state, err := p.in.Next.desired(r, p.references())
+	if err != nil {
+		return err
+	}
+	was, ok := p.existing(r.LogicalID)
+	if !ok {
+		p.fates[r.LogicalID] = added
+		p.changes[r.LogicalID] = &Change{
+			Action: types.ChangeActionAdd, LogicalID: r.LogicalID, Type: r.Type, After: state.context(),
+		}
+		return nil
+	}
+	before, err := p.before(r.LogicalID, was)
+	if err != nil {
+		return err
+	}
+	change := &Change{Action: types.ChangeActionModify, LogicalID: r.LogicalID, Type: r.Type, PhysicalID: was.PhysicalID}
+	d := detailer{planner: p, resource: r, was: was, before: before, state: state, causes: p.in.Next.causesOf(r)}
+	change.Details = slices.Concat(d.properties(), d.tags(), d.metadata(), d.attributes(), d.automatic())
+	if len(change.Details) == 0 && was.Status != types.ResourceStatusUpdateFailed {
+		return nil
+	}
+	change.Before, change.After = before.context(), state.context()
+	change.conclude(state.UpdateReplacePolicy)
+	p.fates[r.LogicalID] = change.fate()
+	p.changes[r.LogicalID] = change
+	return nil
+}
+
+// before is the resource as it is, with what must not be shown masked. What is not in the
+// previous template is shown without its properties, as nobody knows what in them is secret.
+func (p *planner) before(id string, was Resource) (desired, error) {
+	out := desired{
+		Properties: was.Properties, Metadata: was.Metadata,
+		DeletionPolicy: was.DeletionPolicy, UpdateReplacePolicy: was.UpdateReplacePolicy,
+	}
+	old := p.in.Previous.resource(id)
+	switch {
+	case old == nil:
+		out.masked = map[string]any{}
+	case p.in.Previous.Scope.HasNoEcho(old):
+		masked, err := p.in.Previous.Scope.Masked(old, Known{Resources: p.in.Resources, Outside: p.in.References})
+		if err != nil {
+			return out, err
+		}
+		out.masked, _ = masked.(map[string]any)
+	}
+	return out, nil
+}
+
+// conclude derives scope, replacement and policy from the details.
+func (c *Change) conclude(replacePolicy string) {
+	c.Replacement = types.ReplacementFalse
+	for _, d := range c.Details {
+		if !slices.Contains(c.Scope, string(d.Attribute)) {
+			c.Scope = append(c.Scope, string(d.Attribute))
+		}
+		switch {
+		case d.RequiresRecreation == types.RequiresRecreationNever || c.Replacement == types.ReplacementTrue:
+		case d.RequiresRecreation == types.RequiresRecreationAlways && d.Evaluation == types.EvaluationTypeStatic:
+			c.Replacement = types.ReplacementTrue
+		default:
+			c.Replacement = types.ReplacementConditional
+		}
+	}
+	slices.Sort(c.Scope)
+	if c.Replacement != types.ReplacementFalse {
+		c.PolicyAction = replacePolicies[replacePolicy]
+	}
+}
+
+// fate is what the change of a resource means for those that refer to it.
+func (c *Change) fate() fate {
+	handled := slices.ContainsFunc(c.Details, func(d Detail) bool {
+		return d.Attribute == types.ResourceAttributeProperties || d.Attribute == types.ResourceAttributeTags
+	})
+	switch {
+	case c.Replacement == types.ReplacementTrue:
+		return replaced
+	case c.Replacement == types.ReplacementConditional:
+		return unsure
+	case handled || len(c.Details) == 0:
+		return touched
+	}
+	return stays
+}
+
+// The policies that a change names; "" is that of a resource without the attribute.
+var (
+	replacePolicies = map[string]types.PolicyAction{
+		"": types.PolicyActionReplaceAndDelete, "Delete": types.PolicyActionReplaceAndDelete,
+		"Retain": types.PolicyActionReplaceAndRetain, "Snapshot": types.PolicyActionReplaceAndSnapshot,
+	}
+	deletionPolicies = map[string]types.PolicyAction{
+		"": types.PolicyActionDelete, "Delete": types.PolicyActionDelete, "Retain": types.PolicyActionRetain,
+		"RetainExceptOnCreate": types.PolicyActionRetain, "Snapshot": types.PolicyActionSnapshot,
+	}
+)
+
+// removals plans the resources that the next template does not have. Their references to
+// others are shown as unknown, as the service does.
+func (p *planner) removals() error {
+	for id, was := range p.in.Resources {
+		if _, stays := p.graph[id]; stays || was.Status == types.ResourceStatusDeleteComplete {
+			continue
+		}
+		change := &Change{
+			Action: types.ChangeActionRemove, LogicalID: id, Type: was.Type, PhysicalID: was.PhysicalID,
+			PolicyAction: deletionPolicies[was.DeletionPolicy],
+		}
+		state := desired{DeletionPolicy: was.DeletionPolicy, UpdateReplacePolicy: was.UpdateReplacePolicy}
+		if old := p.in.Previous.resource(id); old != nil {
+			var err error
+			if state, err = p.in.Previous.desired(old, template.NoReferences{}); err != nil {
+				return err
+			}
+		}
+		change.Before = state.context()
+		p.changes[id] = change
+	}
+	return nil
+}
+
+// resource returns the active resource of a deployment, or nil.
+func (d *Deployment) resource(id string) *template.Resource {
+	if d == nil {
+		return nil
+	}
+	if r := d.Template.Resource(id); r != nil && d.Scope.Active(r) {
+		return r
+	}
+	return nil
+}
+
+// order fills in what each change waits for.
+func (p *planner) order() {
+	waits := nearest(p.graph, func(id string) bool { c := p.changes[id]; return c != nil && c.Action != types.ChangeActionRemove })
+	gone := DeletionOrder(p.in.Resources, func(id string) bool { c := p.changes[id]; return c != nil && c.Action == types.ChangeActionRemove })
+	for id, c := range p.changes {
+		c.DependsOn = waits[id]
+		if c.Action == types.ChangeActionRemove {
+			c.DependsOn = gone[id]
+		}
+	}
+}
+
+// desired is a resource as a template wants it.
+type desired struct {
+	Properties          map[string]any
+	Metadata            any
+	DeletionPolicy      string
+	UpdateReplacePolicy string
+
+	masked map[string]any // Properties as they are shown; nil if they are shown as they are
+}
+
+// desired evaluates a resource with what is known.
+func (d *Deployment) desired(r *template.Resource, known template.References) (desired, error) {
+	out := desired{DeletionPolicy: r.DeletionPolicy, UpdateReplacePolicy: r.UpdateReplacePolicy}
+	properties, err := d.Scope.Properties(r, known)
+	if err != nil {
+		return out, err
+	}
+	if properties == template.Unknown {
+		return out, errUnknownProperties(r.LogicalID)
+	}
+	out.Properties, _ = properties.(map[string]any)
+	if out.Metadata, err = d.Scope.Metadata(r, known); err != nil {
+		return out, err
+	}
+	if d.Scope.HasNoEcho(r) {
+		masked, err := d.Scope.Masked(r, known)
+		if err != nil {
+			return out, err
+		}
+		out.masked, _ = masked.(map[string]any)
+	}
+	return out, nil
+}
+
+func errUnknownProperties(id string) error {
+	return awswire.ValidationErrorf("[/Resources/%s/Properties] properties must not depend on other resources as a whole", id)
+}
+
+// properties returns the properties as they are shown.
+func (d desired) properties() map[string]any {
+	if d.masked != nil {
+		return d.masked
+	}
+	return d.Properties
+}
+
+// context is the resource as a change set shows it.
+func (d desired) context() json.RawMessage {
+	out := map[string]any{}
+	if d.Properties != nil {
+		out["Properties"] = shown(d.properties())
+	}
+	if d.Metadata != nil {
+		out["Metadata"] = shown(d.Metadata)
+	}
+	if d.DeletionPolicy != "" {
+		out["DeletionPolicy"] = d.DeletionPolicy
+	}
+	if d.UpdateReplacePolicy != "" {
+		out["UpdateReplacePolicy"] = d.UpdateReplacePolicy
+	}
+	return json.RawMessage(jsonText(out))
+}
+
+// stack finds what changes beside the resources.
+func (p *planner) stack() ([]string, error) {
+	previous, next := p.in.Previous, p.in.Next
+	if next == nil {
+		return nil, nil
+	}
+	var out []string
+	outputs, err := p.outputsChange()
+	if err != nil {
+		return nil, err
+	}
+	if outputs {
+		out = append(out, "Outputs")
+	}
+	if previous == nil {
+		return out, nil
+	}
+	if !previous.Parameters.Equal(next.Parameters) {
+		out = append(out, "Parameters")
+	}
+	if !maps.Equal(previous.Tags, next.Tags) {
+		out = append(out, "Tags")
+	}
+	return out, nil
+}
+
+// outputsChange reports whether the outputs of the next template differ from the present
+// ones for another reason than a change of a resource.
+func (p *planner) outputsChange() (bool, error) {
+	evaluate := func(d *Deployment, known template.References) (map[string]template.OutputValue, error) {
+		out := map[string]template.OutputValue{}
+		if d == nil {
+			return out, nil
+		}
+		for _, o := range d.Template.Outputs {
+			if !d.Scope.OutputActive(o) {
+				continue
+			}
+			value, err := d.Scope.Output(o, known)
+			if err != nil {
+				return nil, err
+			}
+			out[o.Name] = value
+		}
+		return out, nil
+	}
+	after, err := evaluate(p.in.Next, p.references())
+	if err != nil {
+		return false, err
+	}
+	before, err := evaluate(p.in.Previous, Known{Resources: p.in.Resources, Outside: p.in.References})
+	if err != nil {
+		return true, nil // what could not be evaluated any more is replaced by what can
+	}
+	return !maps.EqualFunc(before, after, func(was, is template.OutputValue) bool {
+		if !is.Known {
+			was.Value, was.Known = "", false
+		}
+		return was == is
+	}), nil
+}
