@@ -193,6 +193,11 @@ func TestModels(t *testing.T) {
 		if got := g.calls[1]; got.Model["Size"] != json.Number("7") || got.Desired["Size"] != json.Number("9007199254740993") || got.Desired["Secret"] != "s3cr3t" {
 			t.Errorf("the second call has the model %v and wants %v", got.Model, got.Desired)
 		}
+		for _, call := range g.calls {
+			if call.Version != "00000001" {
+				t.Errorf("a call has the version %q, want the one that was in use at the first", call.Version)
+			}
+		}
 		if got := g.heard[0].Request.Desired["Secret"]; got != "{{resolve:ssm:key}}" {
 			t.Errorf("the owner heard of the secret %v, want the reference", got)
 		}

@@ -67,7 +67,7 @@ type Request struct {
 	Token string
 
 	Type      string // name of the type in the account
-	Version   string // Type.Version
+	Version   string // Type.Version; "" is the one in use when the operation begins
 	StackID   string // ARN; "" outside of stacks
 	StackName string
 	LogicalID string // "" outside of stacks

@@ -68,6 +68,7 @@ func (e *Engine) step(ctx context.Context, row *row) error {
 		return m.commit(ctx, owner)
 	case err == nil:
 		late = e.timeout(typ.Schema, invoke.Action(row.Action))
+		m.pin(typ.Version)
 	}
 	m.deadline = row.CreatedAt.Add(late)
 	if !e.config.Now().Before(m.deadline) {
@@ -91,6 +92,14 @@ type move struct {
 	event    event
 	deadline time.Time
 	notable  bool // the owner hears of it
+	pinned   bool // details have changed
+}
+
+// pin keeps the version that an operation begins with, though the default moves meanwhile.
+func (m *move) pin(version string) {
+	if m.details.Request.Version == "" && version != "" {
+		m.details.Request.Version, m.pinned = version, true
+	}
 }
 
 // mayHaveCreated reports whether a CREATE may have been called whose answer is not known.
@@ -281,6 +290,11 @@ func (m *move) write(ctx context.Context, owner Owner) error {
 		var err error
 		if row.Event, err = m.engine.seal(row.ID+"/event", event); err != nil {
 			return err
+		}
+		if m.pinned && !row.ended() {
+			if row.Request, err = m.engine.seal(row.ID+"/request", m.details); err != nil {
+				return err
+			}
 		}
 		if err := store.Swap(ctx, tx, &row, &row.RowVersion, moving...); err != nil {
 			return err
