@@ -160,11 +160,24 @@ func (c *checker) resources(ctx context.Context) {
 				c.child(part.name, part.value)
 			}
 		}
+		if policy := r.Value.Get("UpdateReplacePolicy"); policy != nil && !c.literalPolicy(policy) {
+			c.child("UpdateReplacePolicy", policy)
+		}
 	}
 	c.end("unresolved", "Resources")
 	if unknown != nil {
 		c.add("unknown-types", at, nil, list(unknown))
 	}
+}
+
+// literalPolicy reports whether a policy is text. A function in it must not name resources.
+func (c *checker) literalPolicy(v *document.Value) bool {
+	eachReference(v, func(ref reference) {
+		if ref.kind == refersTo && c.t.resources[ref.name] != nil {
+			c.missing(ref.name, v)
+		}
+	})
+	return v.Kind == document.String
 }
 
 func (c *checker) outputs() {

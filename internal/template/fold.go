@@ -1,10 +1,8 @@
 package template
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
@@ -49,7 +47,7 @@ func (f *folder) policy(name string, v *document.Value) (*document.Value, error)
 	e := &evaluator{s: f.scope, refs: NoReferences{}, deciding: []string{}, path: document.Pointer{name}}
 	value, err := e.eval(v)
 	if _, none := value.(noValue); none {
-		return nil, extendError(v.At, "%s", refusals["policy-no-value"].text)
+		return nil, extendError(v.At, "AWS::NoValue is not supported for DeletionPolicy or UpdateReplacePolicy")
 	}
 	s, ok := toText(value)
 	if err != nil || !ok {
@@ -150,7 +148,7 @@ func foldError(c call, err error) error {
 	case "template/select-range":
 		return extendError(at, "Fn::Select index out of bounds")
 	case "template/mapping-key":
-		return extendError(at, "%s", findInMapText(c, at))
+		return extendError(at, "Fn::FindInMap cannot find key '%s' in map '%s'", c.arg.Items[1].Text, c.arg.Items[0].Text)
 	case "template/mapping-missing":
 		return extendError(at, "Fn::FindInMap cannot find map '%s' in Mappings", c.arg.Items[0].Text)
 	case "template/length":
@@ -161,9 +159,4 @@ func foldError(c call, err error) error {
 		}
 	}
 	return extendError(at, "%s layout is incorrect", c.name)
-}
-
-func findInMapText(c call, _ diag.Range) string {
-	name, key := c.arg.Items[0].Text, c.arg.Items[1].Text
-	return fmt.Sprintf("Fn::FindInMap cannot find key '%s' in map '%s'", key, name)
 }

@@ -42,7 +42,6 @@ var refusals = map[string]refusal{
 	"policy-string":         {text: "Template format error: Every %s member must be a string.", hint: "functions need the transform AWS::LanguageExtensions"},
 	"deletion-policy":       {text: "Template format error: Unrecognized %s %s for resource %s"},
 	"snapshot":              {text: "Template error: resource type %s does not support deletion policy Snapshot"},
-	"policy-no-value":       {text: "AWS::NoValue is not supported for DeletionPolicy or UpdateReplacePolicy"},
 	"resource-condition":    {text: "Template format error: Unresolved condition dependency %s in the Resources block of the template"},
 	"output-name":           {text: "Template format error: Output name %s is non alphanumeric."},
 	"output-value":          {text: "Template format error: Every Outputs member must contain a Value object"},

@@ -286,9 +286,14 @@ func (s *Scope) Check(ctx context.Context) error {
 			return err
 		}
 		for _, part := range resource.parts() {
-			_, err := s.Evaluate(part.value, NoReferences{}, "Resources", resource.LogicalID, part.name)
+			value, err := s.Evaluate(part.value, NoReferences{}, "Resources", resource.LogicalID, part.name)
 			if err := r.join(err); err != nil {
 				return err
+			}
+			if part.name == "Properties" {
+				if places := SecurePlaces(resource.Type, value, true); places != nil {
+					r.add("dynamic-secure", part.value.At, document.Pointer{"Resources", resource.LogicalID}, list(places))
+				}
 			}
 		}
 	}
