@@ -59,13 +59,21 @@ func (t *Template) buildResource(m document.Member, r *report) {
 		resource.Properties = nil
 	}
 	if condition := v.Get("Condition"); condition != nil {
-		resource.Condition = condition.Text
+		resource.Condition = conditionName(condition)
 	}
 	resource.DependsOn = dependsOn(v.Get("DependsOn"), at.Append("DependsOn"), r)
 	resource.DeletionPolicy = t.policy("DeletionPolicy", resource, at, r)
 	resource.UpdateReplacePolicy = t.policy("UpdateReplacePolicy", resource, at, r)
 	t.Resources = append(t.Resources, resource)
 	t.resources[m.Key] = resource
+}
+
+// conditionName is the name of a condition; what is not a text is a name that no condition has.
+func conditionName(v *document.Value) string {
+	if v.Kind == document.String {
+		return v.Text
+	}
+	return string(v.AppendJSON(nil))
 }
 
 func dependsOn(v *document.Value, at document.Pointer, r *report) []string {
@@ -149,7 +157,7 @@ func (t *Template) buildOutputs(r *report) {
 			output.Description = v.Text
 		}
 		if v := m.Value.Get("Condition"); v != nil {
-			output.Condition = v.Text
+			output.Condition = conditionName(v)
 		}
 		if export := m.Value.Get("Export"); export != nil {
 			output.ExportName = export.Get("Name")
