@@ -73,6 +73,7 @@ type result struct {
 	Message     string       `json:"message"`
 	Clause      string       `json:"clause"`
 	Clauses     []string     `json:"clauses"`
+	Cause       int          `json:"cause"` // 0 in reports of earlier versions
 	More        []violation  `json:"more"`
 	Differences []difference `json:"differences"`
 	Calls       []call       `json:"calls"`
@@ -140,7 +141,7 @@ type tally struct {
 	N             int
 }
 
-// A breach is one message with all tests that it stands for.
+// A breach is one cause with all tests that it failed.
 type breach struct {
 	Message, Clause string
 	Tests           []*result
@@ -219,10 +220,10 @@ func (v *testView) arrange() {
 	}
 }
 
-// breach puts a test to those that failed with the same message.
+// breach puts a test to those that failed for the same cause.
 func (v *testView) breach(t *result) {
 	for i := range v.Faults {
-		if v.Faults[i].Message == t.Message {
+		if first := v.Faults[i].Tests[0]; first.Cause > 0 && first.Cause == t.Cause || first.Message == t.Message {
 			v.Faults[i].Tests = append(v.Faults[i].Tests, t)
 			return
 		}

@@ -131,7 +131,7 @@ func (f *upsetFunction) learn(e *invoke.Event) {
 func (f *upsetFunction) show(payload []byte, r reply, index int, start time.Time, why string) {
 	redactor := f.run.redactor
 	call := Call{
-		Action: f.action, Number: index + 1, start: start, Offset: start.Sub(f.run.start), Duration: f.run.cfg.Now().Sub(start), Err: why,
+		Action: f.action, Number: index + 1, start: start, Offset: max(0, start.Sub(f.run.start)), Duration: max(0, f.run.cfg.Now().Sub(start)), Err: why,
 		Request: redactor.JSON(payload), Log: redactor.Text(string(r.log)),
 	}
 	if r.payload != nil {

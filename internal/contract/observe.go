@@ -164,14 +164,7 @@ func (w *watch) shape(e *invoke.Event, handler string) {
 
 // withoutIndexes tells a violation without the numbers of items, which tell nothing new.
 func withoutIndexes(v schema.Violation) string {
-	at := make(document.Pointer, len(v.Pointer))
-	for i, token := range v.Pointer {
-		at[i] = token
-		if strings.Trim(token, "0123456789") == "" && token != "" {
-			at[i] = "*"
-		}
-	}
-	v.Pointer = at
+	v.Pointer = starred(v.Pointer)
 	return v.String()
 }
 

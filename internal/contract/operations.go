@@ -141,7 +141,7 @@ func (r *run) blame(err error) error {
 // keep records a call for the report.
 func (r *run) keep(c *invoke.Call) {
 	call := Call{
-		Action: c.Action, Number: c.Index + 1, start: c.Start, Offset: c.Start.Sub(r.start), Duration: c.Duration, Delay: c.Delay,
+		Action: c.Action, Number: c.Index + 1, start: c.Start, Offset: max(0, c.Start.Sub(r.start)), Duration: c.Duration, Delay: c.Delay,
 		Message: c.Message(), Request: c.Request(), Response: c.Response(), Log: c.Log(),
 	}
 	if c.Event != nil {

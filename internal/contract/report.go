@@ -102,9 +102,8 @@ type Result struct {
 	// passed or its inputs come from files.
 	Example *Example
 
-	// Calls are those of the case, in the order made. Before them, with negative offsets
-	// where another case made them, stand those of the resource that the case shares with
-	// others, if the case did not pass.
+	// Calls are those of the case, in the order made. If the case did not pass, the calls
+	// that made the resource which it shares with others come first, marked as Setup.
 	Calls []Call
 }
 
@@ -138,7 +137,8 @@ func tail(text string, lines, size int) string {
 type Call struct {
 	Action    invoke.Action
 	Number    int           // within its operation, from 1
-	Offset    time.Duration // since the case began; negative if before
+	Offset    time.Duration // since the first call of the result, or the beginning of the case
+	Setup     bool          // made the resource that several cases share
 	Duration  time.Duration
 	Status    invoke.Status // "" without an event
 	ErrorCode invoke.Code
@@ -167,6 +167,9 @@ func (c *Call) String() string {
 	}
 	if c.Delay > 0 {
 		text += fmt.Sprintf(", next call in %s", c.Delay)
+	}
+	if c.Setup {
+		text += "  (setup)"
 	}
 	if c.Message != "" {
 		text += fmt.Sprintf("  %q", firstLine(c.Message))
@@ -217,7 +220,7 @@ func (s skipped) Error() string { return string(s) }
 // result describes how a case ended.
 func (r *run) result(c *Case, phase Phase, err error) *Result {
 	result := &Result{
-		Case: c, Set: r.inputs.Number, Wire: r.setRun.inputs.Wire, Phase: phase, Outcome: Passed, Calls: r.calls, Duration: r.cfg.Now().Sub(r.start), More: r.observed,
+		Case: c, Set: r.inputs.Number, Wire: r.setRun.inputs.Wire, Phase: phase, Outcome: Passed, Calls: r.calls, Duration: max(0, r.cfg.Now().Sub(r.start)), More: r.observed,
 	}
 	var (
 		reason skipped
@@ -241,7 +244,7 @@ func (r *run) result(c *Case, phase Phase, err error) *Result {
 		return result
 	}
 	if c.fixture != nil && phase != Teardown {
-		result.Calls = append(r.since(r.making), r.calls...)
+		result.Calls = timeline(r.making, r.calls)
 	}
 	if errors.As(err, &broken) {
 		result.Clause, result.Differences = broken.Clause, broken.Differences
@@ -252,12 +255,21 @@ func (r *run) result(c *Case, phase Phase, err error) *Result {
 	return result
 }
 
-// since tells calls by the beginning of the case.
-func (r *run) since(calls []Call) []Call {
-	out := make([]Call, len(calls))
-	for i, c := range calls {
-		c.Offset = c.start.Sub(r.start)
-		out[i] = c
+// timeline puts the calls that made a shared resource before those of a case. The case
+// follows at once: what other cases did in between is no part of it.
+func timeline(setup, own []Call) []Call {
+	out := make([]Call, 0, len(setup)+len(own))
+	var end time.Duration
+	for _, c := range setup {
+		c.Setup, c.Offset = true, max(0, c.start.Sub(setup[0].start))
+		end = max(end, c.Offset+c.Duration)
+		out = append(out, c)
+	}
+	for _, c := range own {
+		if len(setup) > 0 {
+			c.Offset = end + max(0, c.start.Sub(own[0].start))
+		}
+		out = append(out, c)
 	}
 	return out
 }

@@ -40,7 +40,7 @@ type htmlTally struct {
 	Share   float64 // of all tests, in percent
 }
 
-// An htmlFault is one message with all tests that it stands for.
+// An htmlFault is one cause with all tests that it failed.
 type htmlFault struct {
 	Message, Clause string
 	Tests           []*htmlTest
@@ -108,7 +108,7 @@ func newHTMLPage(s *Summary) *htmlPage {
 	for _, r := range s.Results {
 		sets[setName(r.Set, r.Wire)] = true
 	}
-	files := map[string]*htmlFile{}
+	files, tests := map[string]*htmlFile{}, map[*Result]*htmlTest{}
 	for i, r := range s.Results {
 		test := newHTMLTest(r, i, len(sets) > 1)
 		file := files[r.Case.File()]
@@ -120,27 +120,23 @@ func newHTMLPage(s *Summary) *htmlPage {
 		file.Tests = append(file.Tests, test)
 		if test.Open {
 			file.Failed++
-			page.fault(test)
 		}
+		tests[r] = test
+	}
+	for _, cause := range s.Causes() {
+		fault := &htmlFault{Message: cause.First().Message, Clause: cause.First().Clause}
+		for _, r := range cause.Results {
+			fault.Tests = append(fault.Tests, tests[r])
+		}
+		page.Faults = append(page.Faults, fault)
 	}
 	return page
-}
-
-// fault puts a test to those that failed with the same message.
-func (p *htmlPage) fault(t *htmlTest) {
-	for _, f := range p.Faults {
-		if f.Message == t.Message {
-			f.Tests = append(f.Tests, t)
-			return
-		}
-	}
-	p.Faults = append(p.Faults, &htmlFault{Message: t.Message, Clause: t.Clause, Tests: []*htmlTest{t}})
 }
 
 func newHTMLTest(r *Result, index int, sets bool) *htmlTest {
 	t := &htmlTest{
 		Result: r, Anchor: fmt.Sprintf("%s-%d", slug(r.ID()), index), Title: r.Case.Name(), Kept: r.Clause,
-		Open: r.Outcome == Failed || r.Outcome == Errored,
+		Open: r.broken(),
 	}
 	if sets {
 		t.Title += " [" + setName(r.Set, r.Wire) + "]"

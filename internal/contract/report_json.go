@@ -32,6 +32,7 @@ type jsonTest struct {
 	Message     string           `json:"message"`
 	Clause      string           `json:"clause"`            // broken, or tested if none was
 	Clauses     []string         `json:"clauses,omitempty"` // that the test stands for, in docs/contract.md
+	Cause       int              `json:"cause,omitempty"`   // number of the cause that failed the test, from 1
 	More        []jsonViolation  `json:"more,omitempty"`
 	Differences []jsonDifference `json:"differences,omitempty"`
 	Calls       []jsonCall       `json:"calls"`
@@ -54,6 +55,7 @@ type jsonDifference struct {
 type jsonCall struct {
 	Action    invoke.Action `json:"action"`
 	Number    int           `json:"number"`
+	Setup     bool          `json:"setup,omitempty"` // made the resource that tests share
 	Offset    float64       `json:"offsetSeconds"`
 	Seconds   float64       `json:"seconds"`
 	Status    invoke.Status `json:"status,omitempty"`
@@ -65,16 +67,23 @@ type jsonCall struct {
 
 // WriteJSON writes a summary as one JSON document:
 // {"typeName","seed","passed","failed","skipped","errors","seconds","tests":[{"id","suite",
-// "set","wire","outcome","phase","seconds","message","clause","clauses","more","differences",
-// "calls","log"}],"leftBehind"}.
+// "set","wire","outcome","phase","seconds","message","clause","clauses","cause","more",
+// "differences","calls","log"}],"leftBehind"}. Tests with the same cause failed for the same.
 func WriteJSON(w io.Writer, s *Summary) error {
 	out := jsonReport{
 		TypeName: s.TypeName, Seed: s.Seed, Passed: s.Passed, Failed: s.Failed, Skipped: s.Skipped, Errors: s.Errors,
 		Seconds: round(s.Duration), Silent: s.Silent, Tests: []jsonTest{}, LeftBehind: append([]string{}, s.LeftBehind...),
 	}
+	causes := map[*Result]int{}
+	for i, cause := range s.Causes() {
+		for _, r := range cause.Results {
+			causes[r] = i + 1
+		}
+	}
 	for _, r := range s.Results {
 		test := jsonTest{
-			ID: r.ID(), Suite: r.Case.suite(), Clauses: r.Case.Clauses, Set: r.Set, Wire: r.Wire, Outcome: r.Outcome, Phase: r.Phase, Seconds: round(r.Duration), Message: r.Message, Clause: r.Clause, Calls: []jsonCall{},
+			Cause: causes[r],
+			ID:    r.ID(), Suite: r.Case.suite(), Clauses: r.Case.Clauses, Set: r.Set, Wire: r.Wire, Outcome: r.Outcome, Phase: r.Phase, Seconds: round(r.Duration), Message: r.Message, Clause: r.Clause, Calls: []jsonCall{},
 		}
 		if test.Clause == "" {
 			test.Clause = r.Case.Clause
@@ -86,9 +95,9 @@ func WriteJSON(w io.Writer, s *Summary) error {
 			test.Differences = append(test.Differences, jsonDifference{d.Pointer.String(), d.Kind, d.Want, d.Got})
 		}
 		for _, c := range r.Calls {
-			test.Calls = append(test.Calls, jsonCall{c.Action, c.Number, round(c.Offset), round(c.Duration), c.Status, c.ErrorCode, c.Message, round(c.Delay), c.Err})
+			test.Calls = append(test.Calls, jsonCall{c.Action, c.Number, c.Setup, round(c.Offset), round(c.Duration), c.Status, c.ErrorCode, c.Message, round(c.Delay), c.Err})
 		}
-		if r.Outcome == Failed || r.Outcome == Errored {
+		if r.broken() {
 			test.Log = r.Log()
 		}
 		out.Tests = append(out.Tests, test)

@@ -88,7 +88,7 @@ func (s *junitSuite) add(r *Result) {
 		c.Skipped = detail
 		s.Skipped++
 	}
-	if r.Outcome == Failed || r.Outcome == Errored {
+	if r.broken() {
 		c.Output = r.Log()
 	}
 	s.Tests++

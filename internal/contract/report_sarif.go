@@ -16,7 +16,7 @@ import (
 func Problems(s *Summary, of *schema.Schema) diag.List {
 	var out diag.List
 	for _, r := range s.Results {
-		if r.Outcome != Failed && r.Outcome != Errored {
+		if !r.broken() {
 			continue
 		}
 		p := diag.Problem{ID: "contract/" + r.Case.Name(), Message: strings.TrimSuffix(firstLine(r.Message), "."), Hint: r.Clause}

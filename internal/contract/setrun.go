@@ -279,7 +279,7 @@ func (l *setRun) runCase(ctx context.Context, r *run, c *Case) *Result {
 
 // record keeps a result and reports it.
 func (l *setRun) record(result *Result) {
-	if result.Outcome == Failed || result.Outcome == Errored {
+	if result.broken() {
 		l.failures.Add(1)
 		if len(result.Calls) > 0 && !l.answered.Load() {
 			l.silent.Store(true)

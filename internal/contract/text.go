@@ -113,7 +113,7 @@ func setName(set int, wire invoke.Wire) string {
 var words = map[Outcome]string{Passed: "PASSED", Failed: "FAILED", Skipped: "SKIPPED", Errored: "ERROR"}
 
 func (t *Text) finished(r *Result) {
-	if r.Outcome == Failed || r.Outcome == Errored {
+	if r.broken() {
 		t.failures = append(t.failures, r)
 	}
 	if r.Phase != Teardown {
@@ -168,8 +168,8 @@ func (t *Text) summary(s *Summary) {
 	}
 	if len(t.failures) > 0 && t.Traceback != "no" {
 		t.printf("\n%s\n", title("FAILURES"))
-		for _, r := range t.failures {
-			t.failure(r)
+		for _, cause := range s.Causes() {
+			t.cause(cause)
 		}
 	}
 	if len(t.failures) > 0 {
@@ -216,6 +216,25 @@ func (t *Text) name(r *Result) string {
 		return fmt.Sprintf("%s [%s]", r.ID(), setName(r.Set, r.Wire))
 	}
 	return r.ID()
+}
+
+// cause shows the first failure of a cause in full, and the names of the others.
+func (t *Text) cause(c *Cause) {
+	t.failure(c.First())
+	others := c.Results[1:]
+	if t.Traceback == "line" {
+		for _, r := range others {
+			t.failure(r)
+		}
+		return
+	}
+	if len(others) == 0 {
+		return
+	}
+	t.printf("  the same cause failed %s:\n", count(len(others), "more test"))
+	for _, r := range others {
+		t.printf("    %s\n", t.name(r))
+	}
 }
 
 func (t *Text) failure(r *Result) {

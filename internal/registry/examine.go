@@ -239,19 +239,12 @@ func describeSummary(s *contract.Summary) string {
 	if len(s.LeftBehind) > 0 {
 		fmt.Fprintf(&b, " resources were left behind: %s;", strings.Join(s.LeftBehind, ", "))
 	}
-	var causes []string // in the order in which they came up
-	tests := map[string][]string{}
-	for _, result := range s.Results {
-		if result.Outcome != contract.Failed && result.Outcome != contract.Errored {
-			continue
+	for _, cause := range s.Causes() {
+		var tests []string
+		for _, result := range cause.Results {
+			tests = append(tests, result.ID())
 		}
-		if tests[result.Message] == nil {
-			causes = append(causes, result.Message)
-		}
-		tests[result.Message] = append(tests[result.Message], result.ID())
-	}
-	for _, cause := range causes {
-		fmt.Fprintf(&b, " %s (%s);", cause, strings.Join(tests[cause], ", "))
+		fmt.Fprintf(&b, " %s (%s);", cause.First().Message, strings.Join(tests, ", "))
 	}
 	return strings.TrimSuffix(b.String(), ";")
 }
