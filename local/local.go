@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -139,7 +138,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 	if c.store, err = store.Open(ctx, store.Config{Dir: config.Dir, DSN: config.Database, Logger: config.Logger, Now: config.Now}); err != nil {
 		return err
 	}
-	secrets, err := c.openServices(ctx, verifier != nil)
+	secrets, err := c.openServices(ctx, verifier)
 	if err != nil {
 		return err
 	}
@@ -158,14 +157,15 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		return err
 	}
 	c.traces = stop
+	home := awswire.Place{Account: config.Account, Region: config.Region}
 	c.console = console.New(console.Config{
 		Registry: c.registry, Calls: c.handlers, Logs: consoleLogs{c.services}, Places: places{c.registry},
-		Default: awswire.Place{Account: config.Account, Region: config.Region}, Version: config.Version, Now: config.Now, Logger: config.Logger,
+		Default: home, Version: config.Version, Now: config.Now, Logger: config.Logger,
 		FormKey: derive(secrets, "forms of the console"),
 	})
 	c.server = server.New(server.Config{
 		Registry: c.registry, Services: c.services, Tokens: c.tokens, Functions: c.function, Console: c.console,
-		Verifier: verifier, AccountOf: c.accountOf(verifier), Account: config.Account, Region: config.Region,
+		Verifier: verifier, Lookup: c.temporaryKey, Default: home,
 		Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, Readers: c.store.Readers(), Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
 	})
@@ -182,33 +182,17 @@ func (c *CloudFormation) verifier() (*awswire.Verifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.config.KeysName, err)
 	}
-	return &awswire.Verifier{Keys: keys, Now: c.config.Now, Lookup: c.temporaryKey, Hosts: c.config.Hosts}, nil
+	return &awswire.Verifier{Keys: keys, Now: c.config.Now, Lookup: c.temporaryKey}, nil
 }
 
 // temporaryKey finds a key that STS gave out.
-func (c *CloudFormation) temporaryKey(ctx context.Context, accessKeyID string) (awswire.Key, bool) {
-	if !strings.HasPrefix(accessKeyID, "ASIA") {
-		return awswire.Key{}, false
-	}
+func (c *CloudFormation) temporaryKey(ctx context.Context, accessKeyID string) (awswire.Key, bool, error) {
 	return c.services.Key(ctx, accessKeyID)
-}
-
-// accountOf tells the account of an access key, "" of one that nobody knows.
-func (c *CloudFormation) accountOf(verifier *awswire.Verifier) func(string) string {
-	return func(accessKeyID string) string {
-		if verifier != nil {
-			if account := verifier.AccountOf(accessKeyID); account != "" {
-				return account
-			}
-		}
-		key, _ := c.temporaryKey(context.Background(), accessKeyID)
-		return key.Account
-	}
 }
 
 // openServices starts the services around CloudFormation. What they keep secret is sealed
 // with the key that is returned, which is kept beside the data.
-func (c *CloudFormation) openServices(ctx context.Context, checked bool) (key []byte, err error) {
+func (c *CloudFormation) openServices(ctx context.Context, verifier *awswire.Verifier) (key []byte, err error) {
 	path := filepath.Join(c.config.Dir, KeyFile)
 	// On PostgreSQL nothing else has made the folder.
 	if err := os.MkdirAll(c.config.Dir, 0o700); err != nil {
@@ -221,7 +205,11 @@ func (c *CloudFormation) openServices(ctx context.Context, checked bool) (key []
 	if len(hosts) > 0 {
 		hosts = append([]string{"localhost", "s3.localhost"}, hosts...)
 	}
-	c.services, err = awslite.New(ctx, awslite.Config{Store: c.store, Key: key, Account: c.config.Account, IsolateAccounts: checked, S3Hosts: hosts, Logger: c.config.Logger})
+	config := awslite.Config{Store: c.store, Key: key, Account: c.config.Account, IsolateAccounts: verifier != nil, S3Hosts: hosts, Logger: c.config.Logger}
+	if verifier != nil {
+		config.Keys = verifier.Keys
+	}
+	c.services, err = awslite.New(ctx, config)
 	var other *awslite.KeyError
 	if errors.As(err, &other) {
 		err = &OtherKeyError{Path: path, Shared: c.store.IsPostgres(), Err: other}

@@ -40,8 +40,13 @@ type Config struct {
 	// time a store is opened, and on all nodes that share one; LoadKey keeps it in a file.
 	Key []byte
 
-	// Account is whose an access key is that nobody knows. Empty means 000000000000.
+	// Account is whose an access key is that nobody knows, where Keys is nil. Empty means
+	// 000000000000.
 	Account string
+
+	// Keys are the keys by which the server checks signatures, beside those that STS gives
+	// out. Nil means that it checks none.
+	Keys map[string]awswire.Key
 
 	// IsolateAccounts refuses to give out keys of a role to another account's callers. It is
 	// for servers that verify signatures, where an account is more than a name: roles have

@@ -75,10 +75,17 @@ func start(t testing.TB, place fixtures.Place, config Config) *bench {
 		tables[table.Service] = table
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		service, caller, err := awswire.Identify(r, awswire.Defaults{Account: account, Region: region, AccountOf: func(id string) string {
-			key, _ := b.Key(r.Context(), id)
-			return key.Account
-		}})
+		target, err := awswire.Reader{Bucket: b.S3().BucketOfHost}.Read(r)
+		service := target.Service
+		caller := awswire.Caller{Place: home, AccessKeyID: target.AccessKeyID, RequestID: "00000000-0000-4000-8000-000000000000"}
+		if target.Region != "" {
+			caller.Region = target.Region
+		}
+		if twelveDigits.MatchString(target.AccessKeyID) {
+			caller.Account = target.AccessKeyID
+		} else if key, known, keyErr := b.Key(r.Context(), target.AccessKeyID); known || keyErr != nil {
+			caller.Account, caller.ARN, caller.UserID, err = key.Account, key.ARN, key.UserID, keyErr
+		}
 		var refusal *awswire.Error
 		switch table := tables[service]; {
 		case errors.As(err, &refusal):
@@ -86,7 +93,7 @@ func start(t testing.TB, place fixtures.Place, config Config) *bench {
 		case table != nil:
 			table.Serve(w, r, caller)
 		case service == "s3":
-			b.S3().Serve(w, r, caller)
+			b.S3().Serve(w, r, target, caller)
 		default:
 			http.Error(w, "no such service: "+service, http.StatusNotFound)
 		}

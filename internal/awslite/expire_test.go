@@ -83,7 +83,8 @@ func TestExpireSessions(t *testing.T) {
 		ok(t, err)
 		equal(t, "sessions that ended yesterday", expired.Sessions, 1)
 		for id, want := range map[string]bool{old.AccessKeyID: false, late.AccessKeyID: true} {
-			_, found := b.Key(ctx, id)
+			_, found, err := b.Key(ctx, id)
+			ok(t, err)
 			equal(t, "known", found, want)
 		}
 	})

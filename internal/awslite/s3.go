@@ -104,11 +104,10 @@ var s3Subresources = map[string]string{
 	"uploads": "MultipartUploads", "versioning": "BucketVersioning", "versions": "ObjectVersions", "website": "BucketWebsite",
 }
 
-// Serve answers one request. The path must come as the client sent it: a router that
-// cleans "//" and "/../" out of paths would change keys. It tells which operation the
-// request was for, "" if it was for none, and the code of the refusal, "" for success.
-func (s *S3) Serve(w http.ResponseWriter, r *http.Request, caller awswire.Caller) (operation, code string) {
-	q := &s3Request{w: w, r: r, ctx: r.Context(), caller: caller}
+// Serve answers one request for a target, which has its bucket and its key: nothing here
+// looks at host or path again. It tells which operation the request was for, "" if it was for none, and the code of the refusal, "" for success.
+func (s *S3) Serve(w http.ResponseWriter, r *http.Request, target awswire.Target, caller awswire.Caller) (operation, code string) {
+	q := &s3Request{Location: Location{Bucket: target.Bucket, Key: target.Key}, w: w, r: r, ctx: r.Context(), caller: caller}
 	h := w.Header()
 	h.Set("X-Amz-Request-Id", caller.RequestID)
 	h.Set("X-Amz-Id-2", caller.RequestID)
@@ -124,9 +123,6 @@ func (s *S3) Serve(w http.ResponseWriter, r *http.Request, caller awswire.Caller
 func (s *S3) serve(q *s3Request) (string, error) {
 	var err error
 	if q.query, err = url.ParseQuery(q.r.URL.RawQuery); err != nil {
-		return "", s3Error("InvalidURI", "Couldn't parse the specified URI.")
-	}
-	if q.Location, err = s.locate(q.r.Host, q.r.URL.EscapedPath()); err != nil {
 		return "", s3Error("InvalidURI", "Couldn't parse the specified URI.")
 	}
 	for name, values := range q.query {

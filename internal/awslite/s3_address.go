@@ -47,11 +47,10 @@ func (s *S3) ParseURL(raw string) (Location, error) {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return Location{}, fmt.Errorf("the URL of an object begins with s3://, https:// or http://")
 	}
-	l, err := s.locate(u.Host, u.EscapedPath())
-	if err != nil {
-		return Location{}, fmt.Errorf("the URL of an object: %w", err)
+	l := Location{Bucket: s.BucketOfHost(u.Host), Key: strings.TrimPrefix(u.Path, "/"), Version: u.Query().Get("versionId")}
+	if l.Bucket == "" {
+		l.Bucket, l.Key, _ = strings.Cut(l.Key, "/")
 	}
-	l.Version = u.Query().Get("versionId")
 	return checkLocation(l)
 }
 
@@ -68,27 +67,8 @@ func checkLocation(l Location) (Location, error) {
 	return l, nil
 }
 
-// locate takes bucket and key from a host and an escaped path.
-func (s *S3) locate(host, escapedPath string) (Location, error) {
-	path := strings.TrimPrefix(escapedPath, "/")
-	bucket := s.bucketOfHost(host)
-	key := path
-	if bucket == "" {
-		bucket, key, _ = strings.Cut(path, "/")
-	}
-	name, err := url.PathUnescape(bucket)
-	if err != nil {
-		return Location{}, fmt.Errorf("the path is not escaped as URLs are")
-	}
-	text, err := url.PathUnescape(key)
-	if err != nil {
-		return Location{}, fmt.Errorf("the path is not escaped as URLs are")
-	}
-	return Location{Bucket: name, Key: text}, nil
-}
-
-// bucketOfHost is the bucket that a host names, "" where the bucket is in the path.
-func (s *S3) bucketOfHost(host string) string {
+// BucketOfHost is the bucket that a host names, "" where the bucket is in the path.
+func (s *S3) BucketOfHost(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

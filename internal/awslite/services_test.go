@@ -396,7 +396,8 @@ func TestSessions(t *testing.T) {
 		ok(t, err)
 		_, err = ssm.NewFromConfig(b.config(account)).GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("mine")})
 		wantCode(t, err, "ParameterNotFound")
-		key, found := b.Key(ctx, *role.Credentials.AccessKeyId)
+		key, found, err := b.Key(ctx, *role.Credentials.AccessKeyId)
+		ok(t, err)
 		if !found || key.Secret != *role.Credentials.SecretAccessKey || key.SessionToken != *role.Credentials.SessionToken || !key.Expires.After(time.Now()) {
 			t.Errorf("the key is %+v, %v", key, found)
 		}
@@ -419,7 +420,7 @@ func TestSessions(t *testing.T) {
 		b.advance(48 * time.Hour)
 		_, err = c.GetSessionToken(ctx, &sts.GetSessionTokenInput{})
 		ok(t, err)
-		if _, found := b.Key(ctx, *role.Credentials.AccessKeyId); found {
+		if _, found, err := b.Key(ctx, *role.Credentials.AccessKeyId); found || err != nil {
 			t.Error("a key that ended long ago is still known")
 		}
 	})

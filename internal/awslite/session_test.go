@@ -39,14 +39,14 @@ func TestSession(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			known, ok := s.Key(t.Context(), keys.AccessKeyID)
-			if !ok || known.Account != test.of.Account || known.Secret != keys.SecretAccessKey || known.SessionToken != keys.SessionToken || !known.Expires.Equal(keys.Expires) {
+			known, ok, err := s.Key(t.Context(), keys.AccessKeyID)
+			if !ok || err != nil || known.Account != test.of.Account || known.Secret != keys.SecretAccessKey || known.SessionToken != keys.SessionToken || !known.Expires.Equal(keys.Expires) {
 				t.Errorf("the key is known as %v (%v)", known, ok)
 			}
 			if !keys.CanExpire || !keys.Expires.Equal(now.Add(test.last)) {
 				t.Errorf("the keys expire at %s", keys.Expires)
 			}
-			who, err := s.getCallerIdentity(t.Context(), awswire.Caller{Place: awswire.Place{Account: known.Account}, AccessKeyID: keys.AccessKeyID}, &sts.GetCallerIdentityInput{})
+			who, err := s.getCallerIdentity(t.Context(), awswire.Caller{Place: awswire.Place{Account: known.Account}, ARN: known.ARN, UserID: known.UserID}, &sts.GetCallerIdentityInput{})
 			if err != nil || *who.Arn != test.arn || *who.Account != test.of.Account {
 				t.Errorf("the identity is %v, %v", who, err)
 			}

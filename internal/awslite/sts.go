@@ -84,15 +84,13 @@ func (s *Services) sessionNamed(ctx context.Context, accessKey string) (*session
 }
 
 // Key is the temporary key with an id, for awswire.Verifier; false where none was given
-// out under it. Keys that have expired are known for a while, so that they are refused as
-// such. It can be called without a Verifier too, for the account.
-func (s *Services) Key(ctx context.Context, accessKeyID string) (awswire.Key, bool) {
+// out under it, an error where that cannot be known now. Keys that have expired are known
+// for a while, so that they are refused as such. It can be called without a Verifier too,
+// for the account.
+func (s *Services) Key(ctx context.Context, accessKeyID string) (awswire.Key, bool, error) {
 	row, err := s.sessionNamed(ctx, accessKeyID)
-	if err != nil {
-		s.log.Error("looking up a temporary key", "error", err)
-	}
-	if row == nil {
-		return awswire.Key{}, false
+	if row == nil || err != nil {
+		return awswire.Key{}, false, err
 	}
 	text, err := s.sealer.open("session/"+row.AccessKey, row.Sealed)
 	var secret sessionSecret
@@ -100,10 +98,11 @@ func (s *Services) Key(ctx context.Context, accessKeyID string) (awswire.Key, bo
 		err = json.Unmarshal([]byte(text), &secret)
 	}
 	if err != nil {
-		s.log.Error("opening a temporary key", "error", err)
-		return awswire.Key{}, false
+		return awswire.Key{}, false, fmt.Errorf("open a temporary key: %w", err)
 	}
-	return awswire.Key{Secret: secret.Secret, Account: row.Account, SessionToken: secret.Token, Expires: row.ExpiresAt.Time}, true
+	return awswire.Key{
+		Secret: secret.Secret, Account: row.Account, SessionToken: secret.Token, Expires: row.ExpiresAt.Time, ARN: row.ARN, UserID: row.UserID,
+	}, true, nil
 }
 
 // startSession gives out a temporary key.
@@ -183,10 +182,7 @@ func (s *Services) getSessionToken(ctx context.Context, caller awswire.Caller, i
 	if in.SerialNumber != nil || in.TokenCode != nil {
 		return nil, notOffered("Multi-factor authentication")
 	}
-	who, err := s.identity(ctx, caller)
-	if err != nil {
-		return nil, err
-	}
+	who := identity(caller)
 	length := 12 * time.Hour
 	if in.DurationSeconds != nil {
 		length = time.Duration(*in.DurationSeconds) * time.Second
@@ -198,35 +194,35 @@ func (s *Services) getSessionToken(ctx context.Context, caller awswire.Caller, i
 	return &sts.GetSessionTokenOutput{Credentials: credentials}, nil
 }
 
-func (s *Services) getCallerIdentity(ctx context.Context, caller awswire.Caller, _ *sts.GetCallerIdentityInput) (*sts.GetCallerIdentityOutput, error) {
-	return s.identity(ctx, caller)
+func (s *Services) getCallerIdentity(_ context.Context, caller awswire.Caller, _ *sts.GetCallerIdentityInput) (*sts.GetCallerIdentityOutput, error) {
+	return identity(caller), nil
 }
 
 // identity is who calls: the session of a temporary key, or else the root of the account.
-func (s *Services) identity(ctx context.Context, caller awswire.Caller) (*sts.GetCallerIdentityOutput, error) {
-	row, err := s.sessionNamed(ctx, caller.AccessKeyID)
-	if err != nil {
-		return nil, err
-	}
-	if row != nil {
-		return &sts.GetCallerIdentityOutput{Account: &row.Account, Arn: &row.ARN, UserId: &row.UserID}, nil
+func identity(caller awswire.Caller) *sts.GetCallerIdentityOutput {
+	if caller.ARN != "" {
+		return &sts.GetCallerIdentityOutput{Account: &caller.Account, Arn: &caller.ARN, UserId: &caller.UserID}
 	}
 	arn := fmt.Sprintf("arn:%s:iam::%s:root", caller.Partition(), caller.Account)
-	return &sts.GetCallerIdentityOutput{Account: &caller.Account, Arn: &arn, UserId: &caller.Account}, nil
+	return &sts.GetCallerIdentityOutput{Account: &caller.Account, Arn: &arn, UserId: &caller.Account}
 }
 
 var twelveDigits = regexp.MustCompile(`^\d{12}$`)
 
-// getAccessKeyInfo tells the account that this server takes a key for.
+// getAccessKeyInfo returns the account that requests with a key are those of.
 func (s *Services) getAccessKeyInfo(ctx context.Context, _ awswire.Caller, in *sts.GetAccessKeyInfoInput) (*sts.GetAccessKeyInfoOutput, error) {
 	row, err := s.sessionNamed(ctx, *in.AccessKeyId)
 	if err != nil {
 		return nil, err
 	}
 	account := s.config.Account
-	switch {
+	switch key, known := s.config.Keys[*in.AccessKeyId]; {
+	case known:
+		account = key.Account
 	case row != nil:
 		account = row.Account
+	case s.config.Keys != nil:
+		return nil, awswire.ValidationErrorf("The access key %s does not exist", *in.AccessKeyId)
 	case twelveDigits.MatchString(*in.AccessKeyId):
 		account = *in.AccessKeyId
 	}

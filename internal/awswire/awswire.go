@@ -3,9 +3,9 @@
 //
 // A service is a Table: its protocol, its operations (Go functions from an SDK input
 // shape to an SDK output shape), and the constraints of its members. Table.Serve does
-// everything between the HTTP request and that function. Identify tells which service a
-// request is for and who calls; Verifier checks its Signature Version 4; ChunkedBody
-// undoes the aws-chunked transfer encoding of S3 clients.
+// everything between the HTTP request and that function. Reader reads which service a
+// request is for and which key it names; Verifier checks its Signature Version 4 and
+// returns whose it is; ChunkedBody undoes the aws-chunked transfer encoding of S3 clients.
 //
 // All input is bounded: the size of the body, the number of parameters, the depth of
 // members, the length of signed headers. What is refused is refused with an Error in the
@@ -13,7 +13,7 @@
 //
 // The package knows no service: what a CloudFormation error is called on the wire, which
 // operations exist, and what a member may hold is told by the Table. S3 (REST/XML) and
-// Lambda (REST/JSON) have no Table; they use Identify, Verifier, ChunkedBody and WriteError.
+// Lambda (REST/JSON) have no Table; they use Reader, Verifier, ChunkedBody and WriteError.
 package awswire
 
 import "strings"
@@ -35,6 +35,11 @@ const (
 // request.
 type Caller struct {
 	Place
+
+	// ARN and UserID are those of the session that the access key belongs to; "" for keys
+	// of the account itself.
+	ARN, UserID string
+
 	AccessKeyID string // "" for an anonymous request
 	RequestID   string // a UUID; answered in x-amzn-RequestId and in the body
 }

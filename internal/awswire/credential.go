@@ -2,6 +2,7 @@ package awswire
 
 import (
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 )
@@ -35,15 +36,11 @@ type credential struct {
 
 // credentialOf parses the Authorization header or the presigned query; signed is false
 // for an anonymous request.
-func credentialOf(r *http.Request) (c credential, signed bool, err error) {
+func credentialOf(r *http.Request, query url.Values) (c credential, signed bool, err error) {
 	if header := r.Header.Get("Authorization"); header != "" {
 		c, err = parseAuthorization(header)
 		return c, err == nil, err
 	}
-	if !strings.Contains(r.URL.RawQuery, "X-Amz-") && !strings.Contains(r.URL.RawQuery, "AWSAccessKeyId=") {
-		return credential{}, false, nil
-	}
-	query := r.URL.Query()
 	if query.Has("AWSAccessKeyId") {
 		return presignedV2(query)
 	}

@@ -33,9 +33,14 @@ type Error struct {
 	// Fields are further members of the error's shape, by their wire names, such as
 	// "BucketName" of S3. Nil for nearly all errors.
 	Fields map[string]string
+	// Cause is what the server's log has of a fault of its own. The caller never sees it.
+	Cause error
 }
 
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+// Unwrap returns Cause.
+func (e *Error) Unwrap() error { return e.Cause }
 
 // status is the HTTP status to answer with.
 func (e *Error) status() int {

@@ -19,6 +19,9 @@ type Key struct {
 	SessionToken string
 	// Expires is when a temporary key ends. Zero means never.
 	Expires time.Time
+
+	// ARN and UserID are those of the session of a temporary key.
+	ARN, UserID string
 }
 
 // String keeps secrets out of logs.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
@@ -202,11 +203,22 @@ func TestPaths(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := canonicalPaths(u, test.s3); !slices.Equal(got, test.want) {
+		r := &http.Request{URL: u}
+		target, _ := Reader{}.Read(r)
+		target.Service = "ssm"
+		if test.s3 {
+			target.Service = "s3"
+		}
+		Reader{}.readPath(r, &target)
+		if got := target.canonicalPaths(); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.path, got, test.want)
 		}
 	}
-	if got, want := canonicalQuery("b=2&a=%7e+x&a=&acl&%zz=1&b=1&X-Amz-Signature=s", true), "%25zz=1&a=&a=~%20x&acl=&b=1&b=2"; got != want {
+	query, err := url.ParseQuery("b=2&a=%7e+x&a=&acl&%25zz=1&b=1&X-Amz-Signature=s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := canonicalQuery(query, true), "%25zz=1&a=&a=~%20x&acl=&b=1&b=2"; got != want {
 		t.Errorf("query %s, want %s", got, want)
 	}
 }

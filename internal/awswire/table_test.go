@@ -34,18 +34,20 @@ func cloudFormation(operations ...awswire.Operation) *awswire.Table {
 	}
 }
 
-// serve runs a table behind Identify, as a server does.
+// serve runs a table behind a Reader, as a server does.
 func serve(t *testing.T, table *awswire.Table) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		service, caller, err := awswire.Identify(r, awswire.Defaults{})
+		target, err := awswire.Reader{}.Read(r)
 		if err != nil {
-			t.Errorf("identify: %v", err)
+			t.Errorf("read: %v", err)
 		}
-		if service != table.Service {
-			t.Errorf("service %q, want %q", service, table.Service)
+		if target.Service != table.Service {
+			t.Errorf("service %q, want %q", target.Service, table.Service)
 		}
-		table.Serve(w, r, caller)
+		table.Serve(w, r, awswire.Caller{
+			Place: awswire.Place{Account: "123456789012", Region: target.Region}, AccessKeyID: target.AccessKeyID, RequestID: "00000000-0000-4000-8000-000000000000",
+		})
 	}))
 	t.Cleanup(server.Close)
 	return server.URL

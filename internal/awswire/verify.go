@@ -2,12 +2,12 @@ package awswire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -39,8 +39,9 @@ const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b
 type Verifier struct {
 	// Keys are the access keys that are known, by their id.
 	Keys map[string]Key
-	// Lookup finds further keys, such as temporary ones. Nil finds none.
-	Lookup func(ctx context.Context, accessKeyID string) (Key, bool)
+	// Lookup finds further keys, such as temporary ones. Nil finds none. An error means
+	// that it cannot know now; the client is asked to try again.
+	Lookup func(ctx context.Context, accessKeyID string) (Key, bool, error)
 	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
 	// Skew is how far a request's time may be from Now. Zero means as AWS has it: 5
@@ -49,24 +50,19 @@ type Verifier struct {
 	// MaxBody bounds, in bytes, the bodies of services other than S3, which must be read
 	// whole before their signature can be checked. Zero means 16 MiB.
 	MaxBody int64
-	// Hosts are the names that proxies before this server are called by. A signature is
-	// good for X-Forwarded-Host, which anybody can send, where it is one of them, with any
-	// port. A name that begins with a dot stands for all names below it, as buckets have
-	// them. Nil means that the header is never looked at.
-	Hosts []string
 }
 
-// AccountOf gives the account of a key in Keys, "" for any other. It fits Defaults.
-func (v *Verifier) AccountOf(accessKeyID string) string { return v.Keys[accessKeyID].Account }
-
-// Verify checks the signature of a request, in its Authorization header or in its URL.
+// Verify checks the signature of a request, in its Authorization header or in its URL, and
+// returns the key that it was made with: whose request it is. The key is looked up once,
+// and nothing else says whose a request is.
 // The URLs of S3 may be presigned with Signature Version 2, too: boto3 and the aws CLI make
 // such ones for endpoints that are not AWS's own.
 //
 // S3 signs bodies piece by piece or by a hash that only the whole body can be compared to.
 // There Verify replaces r.Body by a *Body, which fails with an *Error as soon as a piece,
 // the hash or a checksum is wrong: what was read is not to be believed before io.EOF. For
-// all other services it reads the body, and puts it back.
+// all other services it reads the body, and puts it back. A header that was sent several
+// times and signed as one is one afterwards.
 //
 // The error is always an *Error, in the codes and texts of the service that the request is
 // for; ProtocolOf tells its envelope:
@@ -80,57 +76,69 @@ func (v *Verifier) AccountOf(accessKeyID string) string { return v.Keys[accessKe
 //	SignatureDoesNotMatch       another secret or another request; or a clock that is wrong
 //	                            (JSON: InvalidSignatureException; S3: RequestTimeTooSkewed)
 //	RequestExpired              the presigned URL has ended (S3: AccessDenied)
-func (v *Verifier) Verify(r *http.Request) error {
-	c, signed, err := credentialOf(r)
-	service := c.service
-	if err != nil || !signed {
-		if service == "" {
-			service, _ = unsignedService(r)
-		}
-		if err == nil {
-			err = Errorf("MissingAuthenticationToken", http.StatusForbidden, "Request is missing Authentication Token")
-		}
-		return inWordsOf(service, c, err)
+//	ServiceUnavailable          Lookup failed; status 503, after which SDKs try again
+func (v *Verifier) Verify(r *http.Request, t Target) (Key, error) {
+	var key Key
+	err := error(Errorf("MissingAuthenticationToken", http.StatusForbidden, "Request is missing Authentication Token"))
+	if t.AccessKeyID != "" {
+		key, err = v.verify(r, t)
 	}
-	if err := v.verify(r, c); err != nil {
-		return inWordsOf(service, c, err)
+	if err != nil {
+		return Key{}, inWordsOf(t.Service, t.credential, err)
 	}
-	return nil
+	return key, nil
 }
 
-func (v *Verifier) verify(r *http.Request, c credential) error {
+func (v *Verifier) verify(r *http.Request, t Target) (Key, error) {
+	c := t.credential
 	if c.algorithm == algorithmV4A {
-		return Errorf("UnsupportedSignature", http.StatusBadRequest, "This server does not verify %s signatures; sign with %s.", c.algorithm, algorithmV4)
+		return Key{}, Errorf("UnsupportedSignature", http.StatusBadRequest, "This server does not verify %s signatures; sign with %s.", c.algorithm, algorithmV4)
 	}
 	key, ok := v.Keys[c.accessKeyID]
 	if !ok && v.Lookup != nil {
-		key, ok = v.Lookup(r.Context(), c.accessKeyID)
+		var err error
+		if key, ok, err = v.Lookup(r.Context(), c.accessKeyID); err != nil {
+			return Key{}, KeyUnavailable(err)
+		}
 	}
 	if !ok {
-		return errUnknownKey(c)
+		return Key{}, errUnknownKey(c)
 	}
 	now := v.now()
-	if err := key.admits(r, c, now); err != nil {
-		return err
+	if err := key.admits(r, t, now); err != nil {
+		return Key{}, err
 	}
 	if c.algorithm == algorithmV2 {
-		return v.verifyV2(r, c, key.Secret, now)
+		return key, v.verifyV2(r, t, key.Secret, now)
 	}
-	at, err := v.checkTime(r, c, now)
+	return key, v.verifyV4(r, t, key.Secret, now)
+}
+
+// KeyUnavailable is the error of a request whose access key cannot be looked up now. Who
+// sent it is not known then, and nobody else is taken for it.
+func KeyUnavailable(cause error) *Error {
+	return &Error{Code: "ServiceUnavailable", Status: http.StatusServiceUnavailable, Cause: cause,
+		Message: "The access key cannot be looked up at the moment. Try again."}
+}
+
+func (v *Verifier) verifyV4(r *http.Request, t Target, secret string, now time.Time) error {
+	c := t.credential
+	at, err := v.checkTime(r, t, now)
 	if err != nil {
 		return err
 	}
 	if err := checkSignedHeaders(r, c); err != nil {
 		return err
 	}
-	payload, err := v.payloadHash(r, c)
+	payload, err := v.payloadHash(r, t)
 	if err != nil {
 		return err
 	}
-	signer := newSigner(key.Secret, c, at)
-	if !signer.signed(r, c, payload, v.hosts(r)) {
+	signer := newSigner(secret, c, at)
+	if !signer.signed(r, t, payload) {
 		return errMismatch(c)
 	}
+	oneValueEach(r, func(name string) bool { return slices.Contains(c.signedHeaders, name) })
 	if c.service == "s3" {
 		body, err := newBody(r, payload, signer)
 		if err != nil {
@@ -141,6 +149,16 @@ func (v *Verifier) verify(r *http.Request, c credential) error {
 	return nil
 }
 
+// oneValueEach makes one header of those that were sent several times: a signature does not
+// tell "a" and "b" from "a,b", so what follows must not do so either.
+func oneValueEach(r *http.Request, signed func(name string) bool) {
+	for name, values := range r.Header {
+		if len(values) > 1 && signed(strings.ToLower(name)) {
+			r.Header[name] = []string{strings.Join(values, ",")}
+		}
+	}
+}
+
 func (v *Verifier) now() time.Time {
 	if v.Now != nil {
 		return v.Now().UTC()
@@ -149,12 +167,12 @@ func (v *Verifier) now() time.Time {
 }
 
 // admits checks the session token that comes with a request.
-func (k Key) admits(r *http.Request, c credential, now time.Time) error {
+func (k Key) admits(r *http.Request, t Target, now time.Time) error {
 	token := r.Header.Get("X-Amz-Security-Token")
-	if c.algorithm == algorithmV2 {
-		token = r.URL.Query().Get("x-amz-security-token")
-	} else if c.presigned {
-		token = r.URL.Query().Get("X-Amz-Security-Token")
+	if t.credential.algorithm == algorithmV2 {
+		token = t.query.Get("x-amz-security-token")
+	} else if t.credential.presigned {
+		token = t.query.Get("X-Amz-Security-Token")
 	}
 	if !hmac.Equal([]byte(token), []byte(k.SessionToken)) {
 		return Errorf("InvalidToken", http.StatusForbidden, "The security token included in the request is invalid.")
@@ -166,8 +184,9 @@ func (k Key) admits(r *http.Request, c credential, now time.Time) error {
 }
 
 // checkTime checks when the request was signed, and until when it is good.
-func (v *Verifier) checkTime(r *http.Request, c credential, now time.Time) (time.Time, error) {
-	at, err := signedAt(r, c)
+func (v *Verifier) checkTime(r *http.Request, t Target, now time.Time) (time.Time, error) {
+	c := t.credential
+	at, err := signedAt(r, t)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -191,7 +210,7 @@ func (v *Verifier) checkTime(r *http.Request, c credential, now time.Time) (time
 			" ("+now.Format(isoDate)+" + "+minutes+" min.)")
 	}
 	if c.presigned {
-		expires, err := expiresOf(r, c)
+		expires, err := expiresOf(t)
 		if err == nil && now.After(at.Add(expires)) {
 			err = Errorf("RequestExpired", http.StatusBadRequest, "Request has expired")
 		}
@@ -215,12 +234,12 @@ func errSkewed(at, now time.Time, skew time.Duration, message string) *Error {
 }
 
 // signedAt is the time in X-Amz-Date, or in Date where that is absent.
-func signedAt(r *http.Request, c credential) (time.Time, error) {
+func signedAt(r *http.Request, t Target) (time.Time, error) {
 	text := r.Header.Get("X-Amz-Date")
-	if c.presigned {
-		text = r.URL.Query().Get("X-Amz-Date")
+	if t.credential.presigned {
+		text = t.query.Get("X-Amz-Date")
 	}
-	if text == "" && !c.presigned {
+	if text == "" && !t.credential.presigned {
 		if at, err := http.ParseTime(r.Header.Get("Date")); err == nil {
 			return at.UTC(), nil
 		}
@@ -237,9 +256,9 @@ func signedAt(r *http.Request, c credential) (time.Time, error) {
 }
 
 // expiresOf is how long a presigned URL is good for.
-func expiresOf(r *http.Request, c credential) (time.Duration, error) {
-	text := r.URL.Query().Get("X-Amz-Expires")
-	if text == "" && c.service != "s3" {
+func expiresOf(t Target) (time.Duration, error) {
+	text := t.query.Get("X-Amz-Expires")
+	if text == "" && t.credential.service != "s3" {
 		return defaultSkewS3, nil // as STS has it
 	}
 	seconds, err := strconv.ParseInt(text, 10, 32)
@@ -278,9 +297,9 @@ func checkSignedHeaders(r *http.Request, c credential) error {
 }
 
 // payloadHash is what the canonical request has for the body.
-func (v *Verifier) payloadHash(r *http.Request, c credential) (string, error) {
-	if c.service == "s3" {
-		return payloadHashS3(r, c)
+func (v *Verifier) payloadHash(r *http.Request, t Target) (string, error) {
+	if t.credential.service == "s3" {
+		return payloadHashS3(r, t)
 	}
 	max := v.MaxBody
 	if max == 0 {
@@ -299,10 +318,10 @@ func (v *Verifier) payloadHash(r *http.Request, c credential) (string, error) {
 }
 
 // payloadHashS3 is what the request itself says; the Body holds it to that.
-func payloadHashS3(r *http.Request, c credential) (string, error) {
+func payloadHashS3(r *http.Request, t Target) (string, error) {
 	said := r.Header.Get("X-Amz-Content-Sha256")
-	if said == "" && c.presigned {
-		if said = r.URL.Query().Get("X-Amz-Content-Sha256"); said == "" {
+	if said == "" && t.credential.presigned {
+		if said = t.query.Get("X-Amz-Content-Sha256"); said == "" {
 			said = unsignedPayload
 		}
 	}
@@ -345,13 +364,13 @@ func (s *signer) sign(algorithm, rest string) string {
 	return hex.EncodeToString(mac(s.key, algorithm+"\n"+s.date+"\n"+s.scope+"\n"+rest))
 }
 
-// signed tells whether the signature is that of the request. Clients and the proxies
-// before us do not agree on how a path is escaped and what the host is called; each of
-// the readings is the same request, so any of them will do.
-func (s *signer) signed(r *http.Request, c credential, payload string, hosts []string) bool {
-	query := canonicalQuery(r.URL.RawQuery, c.presigned)
+// signed reports whether the signature is that of the request for a target.
+func (s *signer) signed(r *http.Request, t Target, payload string) bool {
+	c := t.credential
+	query := canonicalQuery(t.query, c.presigned)
+	hosts := t.spellings(r)
 	ok := false
-	for _, path := range canonicalPaths(r.URL, c.service == "s3") {
+	for _, path := range t.canonicalPaths() {
 		for _, host := range hosts {
 			canonical := strings.Join([]string{
 				r.Method, path, query, canonicalHeaders(r, host, c.signedHeaders), strings.Join(c.signedHeaders, ";"), payload,
@@ -367,38 +386,28 @@ func (s *signer) signed(r *http.Request, c credential, payload string, hosts []s
 
 // canonicalQuery is the query with its parts escaped and then sorted, without the
 // signature itself.
-func canonicalQuery(raw string, presigned bool) string {
-	var parts []string
-	for part := range strings.SplitSeq(raw, "&") {
-		if part == "" {
-			continue
-		}
-		name, value, _ := strings.Cut(part, "=")
-		name, value = reescape(name), reescape(value)
+func canonicalQuery(query url.Values, presigned bool) string {
+	type part struct{ name, value string }
+	var parts []part
+	for name, values := range query {
 		if presigned && name == "X-Amz-Signature" {
 			continue
 		}
-		parts = append(parts, name+"="+value)
-	}
-	slices.SortFunc(parts, func(a, b string) int {
-		// By name and then value: '=' must not take part.
-		nameA, valueA, _ := strings.Cut(a, "=")
-		nameB, valueB, _ := strings.Cut(b, "=")
-		if d := strings.Compare(nameA, nameB); d != 0 {
-			return d
+		for _, value := range values {
+			parts = append(parts, part{escape(name, ""), escape(value, "")})
 		}
-		return strings.Compare(valueA, valueB)
-	})
-	return strings.Join(parts, "&")
-}
-
-// reescape escapes a part of a query as signatures have it; what is not properly escaped
-// is taken as it stands.
-func reescape(text string) string {
-	if plain, err := url.QueryUnescape(text); err == nil {
-		text = plain
 	}
-	return escape(text, "")
+	slices.SortFunc(parts, func(a, b part) int {
+		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.value, b.value))
+	})
+	var b strings.Builder
+	for i, p := range parts {
+		if i > 0 {
+			b.WriteByte('&')
+		}
+		b.WriteString(p.name + "=" + p.value)
+	}
+	return b.String()
 }
 
 // escape escapes all but the unreserved characters and those in keep.
@@ -415,30 +424,6 @@ func escape(text, keep string) string {
 		}
 	}
 	return b.String()
-}
-
-// canonicalPaths are the readings of a path. S3 escapes once and changes nothing else; the
-// others escape what is escaped already, and some clients also tidy dots and slashes up.
-func canonicalPaths(u *url.URL, s3 bool) []string {
-	escaped := u.EscapedPath()
-	if escaped == "" {
-		escaped = "/"
-	}
-	plain, err := url.PathUnescape(escaped)
-	if err != nil {
-		plain = escaped
-	}
-	once := escape(plain, "/")
-	if s3 {
-		return []string{once}
-	}
-	paths := []string{escape(escaped, "/")}
-	for _, more := range []string{escape(tidy(escaped), "/"), once} {
-		if !slices.Contains(paths, more) {
-			paths = append(paths, more)
-		}
-	}
-	return paths
 }
 
 // tidy removes . and .. and empty segments, as RFC 3986 5.2.4, and keeps a slash at the end.
@@ -459,37 +444,6 @@ func tidy(path string) string {
 		tidied += "/"
 	}
 	return tidied
-}
-
-// hosts are the names that the client may have had for this host: the one in the request,
-// the one that a known proxy before us was called by, and each without the port that its
-// scheme has anyway. A signature for another of them is a signature for this request.
-func (v *Verifier) hosts(r *http.Request) []string {
-	hosts := []string{r.Host}
-	forwarded, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Host"), ",")
-	if forwarded = strings.TrimSpace(forwarded); v.knowsHost(forwarded) {
-		hosts = append(hosts, forwarded)
-	}
-	for _, host := range slices.Clone(hosts) {
-		for _, port := range []string{":80", ":443"} {
-			if bare, ok := strings.CutSuffix(host, port); ok {
-				hosts = append(hosts, bare)
-			}
-		}
-	}
-	return hosts
-}
-
-// knowsHost tells whether a host, with a port or without, is one of Hosts.
-func (v *Verifier) knowsHost(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.ToLower(strings.Trim(host, "[]"))
-	return host != "" && slices.ContainsFunc(v.Hosts, func(known string) bool {
-		known = strings.ToLower(known)
-		return host == known || strings.HasPrefix(known, ".") && strings.HasSuffix(host, known)
-	})
 }
 
 // canonicalHeaders are the signed headers, one on a line.
@@ -556,7 +510,7 @@ func inWordsOf(service string, c credential, err error) error {
 		case "SignatureDoesNotMatch", "RequestTimeTooSkewed", "RequestExpired":
 			renamed.Code, renamed.Status = "InvalidSignatureException", http.StatusBadRequest
 		}
-		if p == RESTJSON {
+		if p == RESTJSON && renamed.Status < http.StatusInternalServerError {
 			renamed.Status = http.StatusForbidden
 		}
 	default:

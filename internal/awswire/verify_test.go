@@ -130,8 +130,8 @@ func TestExamplesOfTheGuide(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			verify := func(r *http.Request) error {
-				if err := exampleVerifier().Verify(r); err != nil {
+			read := func(r *http.Request) error {
+				if err := verify(exampleVerifier(), r); err != nil {
 					return err
 				}
 				body, err := awswire.ChunkedBody(r)
@@ -150,7 +150,7 @@ func TestExamplesOfTheGuide(t *testing.T) {
 			request := func(body string) *http.Request {
 				return raw(t, test.method, test.target, test.host, test.headers, strings.NewReader(body))
 			}
-			if err := verify(request(test.body)); err != nil {
+			if err := read(request(test.body)); err != nil {
 				t.Fatal(err)
 			}
 			spoiled := map[string]*http.Request{"method": request(test.body), "host": request(test.body), "path": request(test.body), "query": request(test.body)}
@@ -177,7 +177,7 @@ func TestExamplesOfTheGuide(t *testing.T) {
 			}
 			for name, r := range spoiled {
 				var refused *awswire.Error
-				if err := verify(r); !errors.As(err, &refused) {
+				if err := read(r); !errors.As(err, &refused) {
 					t.Errorf("another %s: %v, want a refusal", name, err)
 				}
 			}
@@ -194,6 +194,15 @@ type signedServer struct {
 	errs     []error
 }
 
+// verify reads a request and checks its signature.
+func verify(verifier *awswire.Verifier, r *http.Request) error {
+	target, err := awswire.Reader{}.Read(r)
+	if err == nil {
+		_, err = verifier.Verify(r, target)
+	}
+	return err
+}
+
 func newSignedServer(t *testing.T, verifier *awswire.Verifier) *signedServer {
 	s := &signedServer{verifier: verifier}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
@@ -202,9 +211,10 @@ func newSignedServer(t *testing.T, verifier *awswire.Verifier) *signedServer {
 }
 
 func (s *signedServer) serve(w http.ResponseWriter, r *http.Request) {
-	service, caller, err := awswire.Identify(r, awswire.Defaults{AccountOf: s.verifier.AccountOf})
+	target, err := awswire.Reader{}.Read(r)
+	var key awswire.Key
 	if err == nil {
-		err = s.verifier.Verify(r)
+		key, err = s.verifier.Verify(r, target)
 	}
 	var payload []byte
 	if err == nil {
@@ -213,17 +223,17 @@ func (s *signedServer) serve(w http.ResponseWriter, r *http.Request) {
 			payload, err = io.ReadAll(body)
 		}
 	}
-	s.services = append(s.services, service)
+	s.services = append(s.services, target.Service)
 	s.payloads = append(s.payloads, string(payload))
 	s.errs = append(s.errs, err)
 	if err == nil {
-		err = awswire.Errorf("Verified", 400, "verified as %s", caller.Account)
+		err = awswire.Errorf("Verified", 400, "verified as %s", key.Account)
 	}
 	var refused *awswire.Error
 	if !errors.As(err, &refused) {
-		refused = awswire.InternalFailure(caller.RequestID)
+		refused = awswire.InternalFailure("id")
 	}
-	awswire.WriteError(w, r, awswire.ProtocolOf(service), caller.RequestID, refused)
+	awswire.WriteError(w, r, awswire.ProtocolOf(target.Service), "id", refused)
 }
 
 // TestVerifyTheSDK lets the SDK's clients sign with the right and the wrong secret.
@@ -380,14 +390,16 @@ func TestPresigned(t *testing.T) {
 		{name: "a host that a client makes up", change: forwarded, code: "SignatureDoesNotMatch", status: 403},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			verifier.Hosts = test.hosts
 			now = time.Now().UTC()
 			r := presigned()
 			now = now.Add(test.shift)
 			if test.change != nil {
 				test.change(r)
 			}
-			err := verifier.Verify(r)
+			target, err := awswire.Reader{Hosts: test.hosts}.Read(r)
+			if err == nil {
+				_, err = verifier.Verify(r, target)
+			}
 			if test.code == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -434,7 +446,7 @@ func TestPresignedByBoto(t *testing.T) {
 		{method: "GET", target: "/b/a%20b/%2B%C3%BC~?AWSAccessKeyId=AKIAGOOD&Expires=1795207720", code: "AccessDenied"},
 	} {
 		verifier := botoVerifier(test.late)
-		err := verifier.Verify(raw(t, test.method, test.target, "127.0.0.1:46711", test.headers, nil))
+		err := verify(verifier, raw(t, test.method, test.target, "127.0.0.1:46711", test.headers, nil))
 		var refused *awswire.Error
 		if test.code == "" && err != nil || test.code != "" && (!errors.As(err, &refused) || refused.Code != test.code) {
 			t.Errorf("%s %s: %v, want %q", test.method, test.target, err, test.code)
@@ -467,7 +479,7 @@ func TestPresignedV2CoversWhatItIsFor(t *testing.T) {
 		{"&response-content-type=text%2Fhtml", "SignatureDoesNotMatch"},
 	} {
 		target := "/b?list-type=2&prefix=x&encoding-type=url&AWSAccessKeyId=AKIAGOOD&Signature=51DLcqcyYah8b5ZygL6kIuazr9Q%3D&Expires=1795207720" + test.more
-		err := botoVerifier(0).Verify(raw(t, "GET", target, "127.0.0.1:46711", nil, nil))
+		err := verify(botoVerifier(0), raw(t, "GET", target, "127.0.0.1:46711", nil, nil))
 		var refused *awswire.Error
 		if test.code == "" && err != nil || test.code != "" && (!errors.As(err, &refused) || refused.Code != test.code || refused.Status != http.StatusForbidden) {
 			t.Errorf("%s: %v, want %q", test.more, err, test.code)
@@ -504,7 +516,7 @@ func TestClockSkew(t *testing.T) {
 			Keys: map[string]awswire.Key{"AKIAGOOD": {Secret: "right"}},
 			Now:  func() time.Time { return at.Add(test.ahead) }, Skew: test.skew,
 		}
-		err := verifier.Verify(r)
+		err := verify(verifier, r)
 		var refused *awswire.Error
 		switch {
 		case test.code == "" && err != nil:
@@ -547,7 +559,7 @@ func TestUnsigned(t *testing.T) {
 			headers["Content-Type"] = "application/x-www-form-urlencoded"
 		}
 		r := raw(t, "POST", "/", "localhost", headers, strings.NewReader(test.body))
-		err := verifier.Verify(r)
+		err := verify(verifier, r)
 		var refused *awswire.Error
 		if !errors.As(err, &refused) || refused.Code != test.code {
 			t.Errorf("%s: %v, want %s", test.name, err, test.code)

@@ -49,6 +49,10 @@ var authentication = []string{"AWSAccessKeyId", "Expires", "Signature", "content
 // Signature Version 2 is too old to know, such as encryption, make another operation of it.
 func checkCovered(query url.Values) error {
 	for _, name := range sortedKeys(query) {
+		// The text that is signed has a value on each line.
+		if strings.ContainsAny(name+strings.Join(query[name], ""), "\r\n") {
+			return Errorf("AccessDenied", http.StatusForbidden, "The parameter %s of the query has more than one line.", shorten(name))
+		}
 		if !slices.Contains(subresources, name) && !slices.Contains(uncovered, name) && !slices.Contains(authentication, name) && !strings.HasPrefix(name, "x-amz-") {
 			return Errorf("AccessDenied", http.StatusForbidden,
 				"Signature Version 2 does not cover the parameter %s of the query. Presign this request with Signature Version 4.", shorten(name))
@@ -58,8 +62,8 @@ func checkCovered(query url.Values) error {
 }
 
 // verifyV2 checks a URL presigned with Signature Version 2, and gives its request a Body.
-func (v *Verifier) verifyV2(r *http.Request, c credential, secret string, now time.Time) error {
-	query := r.URL.Query()
+func (v *Verifier) verifyV2(r *http.Request, t Target, secret string, now time.Time) error {
+	query := t.query
 	if err := checkCovered(query); err != nil {
 		return err
 	}
@@ -73,30 +77,38 @@ func (v *Verifier) verifyV2(r *http.Request, c credential, secret string, now ti
 	head := []string{r.Method, either(r.Header.Get("Content-Md5"), query.Get("content-md5")),
 		either(r.Header.Get("Content-Type"), query.Get("content-type")), query.Get("Expires")}
 	rest := strings.Join(head, "\n") + "\n" + amzHeaders(r, query)
-	path := r.URL.EscapedPath()
-	resources := []string{path, path + "/"} // boto signs /bucket/ when it sends /bucket
-	for _, host := range v.hosts(r) {
-		// The bucket is the first label of the host, or there are no buckets in hosts.
-		bucket, _, _ := strings.Cut(host, ".")
-		resources = append(resources, "/"+bucket+path)
-	}
 	ok := false
-	for _, resource := range resources {
+	for _, resource := range t.resources() {
 		h := hmac.New(sha1.New, []byte(secret))
 		h.Write([]byte(rest + resource + subresource(query)))
-		if hmac.Equal([]byte(base64.StdEncoding.EncodeToString(h.Sum(nil))), []byte(c.signature)) {
+		if hmac.Equal([]byte(base64.StdEncoding.EncodeToString(h.Sum(nil))), []byte(t.credential.signature)) {
 			ok = true
 		}
 	}
 	if !ok {
-		return errMismatch(c)
+		return errMismatch(t.credential)
 	}
 	body, err := newBody(r, either(r.Header.Get("X-Amz-Content-Sha256"), unsignedPayload), nil)
 	if err != nil {
 		return err
 	}
 	r.Body = body
+	oneValueEach(r, func(name string) bool { return strings.HasPrefix(name, "x-amz-") })
 	return nil
+}
+
+// resources are the ways in which clients write the bucket and the key of a target when
+// they sign it: the path as sent, with the bucket before it where the host names it. Of a
+// bucket without a key, boto signs /bucket/ when it sends /bucket.
+func (t Target) resources() []string {
+	resource := t.escaped
+	if t.bucketInHost {
+		resource = "/" + t.Bucket + t.escaped
+	}
+	if t.Key == "" && !strings.HasSuffix(resource, "/") {
+		return []string{resource, resource + "/"}
+	}
+	return []string{resource}
 }
 
 func either(a, b string) string {

@@ -39,7 +39,7 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 		Region  string `json:"region"`
 		Account string `json:"account"`
 		Auth    bool   `json:"auth"` // signatures are checked
-	}{"formwork", s.config.Version, "ok", s.config.Region, s.config.Account, s.config.Verifier != nil}
+	}{"formwork", s.config.Version, "ok", s.config.Default.Region, s.config.Default.Account, s.config.Verifier != nil}
 	status := http.StatusOK
 	if err := s.checkup.state(s.config.Now(), s.config.Healthy); err != nil {
 		status, state.Status = http.StatusServiceUnavailable, "the store does not work; the log of the server says why"

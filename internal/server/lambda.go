@@ -2,10 +2,20 @@ package server
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lambda"
 )
+
+// serveFunction answers a call of the Invoke API, at the path that was read and signed.
+func (s *Server) serveFunction(w http.ResponseWriter, r *http.Request, target awswire.Target, caller awswire.Caller) {
+	at := *r.URL
+	at.Path, at.RawPath = target.Path, ""
+	r = r.WithContext(r.Context())
+	r.URL = &at
+	s.lambda.Serve(w, r, s.functionsOf(caller))
+}
 
 // functionsOf finds the functions of the account and region of a caller.
 func (s *Server) functionsOf(caller awswire.Caller) lambda.Lookup {

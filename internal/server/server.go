@@ -40,16 +40,18 @@ type Config struct {
 	// Console answers below /_cfn. Nil means that there is none.
 	Console http.Handler
 
-	// Verifier checks signatures. Nil accepts every request as that of the account that
-	// its access key names.
+	// Verifier checks signatures: a request is that of the account whose key signed it, and
+	// refused without one. Nil accepts every request as that of the account that its access
+	// key names.
 	Verifier *awswire.Verifier
 
-	// Account and Region of requests that name none.
-	Account, Region string
+	// Default is the account of requests that name none, unless there is a Verifier, and
+	// the region of those that name none.
+	Default awswire.Place
 
-	// AccountOf tells the account of an access key that is no account number, "" if it
-	// knows none. Nil knows none.
-	AccountOf func(accessKeyID string) string
+	// Lookup finds temporary keys where there is no Verifier, so that their requests are
+	// those of their account. Nil finds none.
+	Lookup func(ctx context.Context, accessKeyID string) (awswire.Key, bool, error)
 
 	// Hosts are names that requests may be for, beside this machine's; buckets may stand
 	// below them. With AnyHost every name is right.
@@ -88,6 +90,7 @@ type Server struct {
 	metrics *metrics
 	tracer  trace.Tracer
 	lambda  *lambda.Handler
+	reader  awswire.Reader
 	tables  map[string]*awswire.Table // by the name in the credential scope
 	checkup checkup
 }
@@ -119,7 +122,8 @@ func New(config Config) *Server {
 		tracer:  config.Tracer.Tracer("github.com/formwork-dev/formwork/internal/server"),
 		tables:  map[string]*awswire.Table{},
 	}
-	s.lambda = &lambda.Handler{Region: config.Region, AccountID: config.Account, Logger: config.Logger}
+	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
+	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.Services.S3().BucketOfHost, MustSign: config.Verifier != nil}
 	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry, config.Tokens, config.Readers), cloudControl()) {
 		table.Logger = config.Logger
 		s.tables[table.Service] = table
@@ -140,8 +144,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer.Header().Set("Connection", "close")
 	}
 	if err := s.guard.refuse(r); err != nil {
-		service, _, _ := awswire.Identify(r, awswire.Defaults{Account: s.config.Account, Region: s.config.Region})
-		awswire.WriteError(answer, r, awswire.ProtocolOf(service), id, err)
+		target, _ := s.reader.Read(r)
+		awswire.WriteError(answer, r, awswire.ProtocolOf(target.Service), id, err)
 		return
 	}
 	answer.Header().Set("Server", "formwork/"+s.config.Version)
@@ -180,14 +184,14 @@ func wantsPage(r *http.Request) bool {
 // api answers a request of an AWS client.
 func (s *Server) api(w *answer, r *http.Request, id string) {
 	start := s.config.Now()
-	service, caller, err := awswire.Identify(r, awswire.Defaults{
-		Account: s.config.Account, Region: s.config.Region, AccountOf: s.config.AccountOf, NewID: func() string { return id },
-	})
+	target, err := s.reader.Read(r)
+	service := target.Service
 	if refusal := refuseBrowser(r, service); err == nil && refusal != nil {
 		err = refusal
 	}
-	if err == nil && s.config.Verifier != nil {
-		err = s.config.Verifier.Verify(r)
+	caller := awswire.Caller{RequestID: id}
+	if err == nil {
+		caller, err = s.identify(r, target, id)
 	}
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, span := s.tracer.Start(ctx, service, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
@@ -206,15 +210,16 @@ func (s *Server) api(w *answer, r *http.Request, id string) {
 			refusal = awswire.InternalFailure(id)
 		}
 		code = refusal.Code
+		s.logCause(r, service, id, err)
 		awswire.WriteError(w, r, awswire.ProtocolOf(service), id, refusal)
 	case table != nil:
 		operation, code = table.Serve(w, r, caller)
 	case service == "s3":
-		operation, code = s.config.Services.S3().Serve(w, r, caller)
+		operation, code = s.config.Services.S3().Serve(w, r, target, caller)
 	case service == "lambda":
 		operation = "Invoke"
 		w.Header().Set("X-Amzn-Requestid", id)
-		s.lambda.Serve(w, r, s.functionsOf(caller))
+		s.serveFunction(w, r, target, caller)
 		code = w.Header().Get("X-Amzn-Errortype")
 	default:
 		code = "UnknownService"

@@ -4,34 +4,32 @@ import (
 	"errors"
 	"io"
 	"net/http/httptest"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 )
 
-func TestIdentify(t *testing.T) {
+func TestRead(t *testing.T) {
 	signed := func(id, region, service string) string {
 		return "AWS4-HMAC-SHA256 Credential=" + id + "/20261120/" + region + "/" + service + "/aws4_request, SignedHeaders=host, Signature=00"
 	}
-	known := map[string]string{"AKIA1": "999988887777"}
 	for _, test := range []struct {
 		name, method, target, authorization, amzTarget, form string
 		service                                              string
-		caller                                               awswire.Caller // without its request id; zero means the defaults
+		region, key                                          string // "" for none
 		code                                                 string
 	}{
-		{name: "a credential scope", authorization: signed("AKIA", "eu-west-1", "cloudformation"), service: "cloudformation", caller: awswire.Caller{Place: awswire.Place{Account: "000000000000", Region: "eu-west-1"}, AccessKeyID: "AKIA"}},
-		{name: "an account as key", authorization: signed("123456789012", "cn-north-1", "s3"), service: "s3", caller: awswire.Caller{Place: awswire.Place{Account: "123456789012", Region: "cn-north-1"}, AccessKeyID: "123456789012"}},
-		{name: "a known key", authorization: signed("AKIA1", "eu-west-1", "sts"), service: "sts", caller: awswire.Caller{Place: awswire.Place{Account: "999988887777", Region: "eu-west-1"}, AccessKeyID: "AKIA1"}},
-		{name: "a service that nobody has", authorization: signed("AKIA1", "eu-west-1", "quantum"), service: "quantum", caller: awswire.Caller{Place: awswire.Place{Account: "999988887777", Region: "eu-west-1"}, AccessKeyID: "AKIA1"}},
-		{name: "the scope before the target", authorization: signed("AKIA1", "eu-west-1", "ssm"), amzTarget: "Logs_20140328.PutLogEvents", service: "ssm", caller: awswire.Caller{Place: awswire.Place{Account: "999988887777", Region: "eu-west-1"}, AccessKeyID: "AKIA1"}},
-		{name: "an id with slashes", authorization: signed("a/b", "eu-west-1", "ssm"), service: "ssm", caller: awswire.Caller{Place: awswire.Place{Account: "000000000000", Region: "eu-west-1"}, AccessKeyID: "a/b"}},
-		{name: "asymmetric", authorization: "AWS4-ECDSA-P256-SHA256 Credential=AKIA1/20261120/s3/aws4_request, SignedHeaders=host, Signature=00", service: "s3", caller: awswire.Caller{Place: awswire.Place{Account: "999988887777", Region: "us-east-1"}, AccessKeyID: "AKIA1"}},
+		{name: "a credential scope", authorization: signed("AKIA", "eu-west-1", "cloudformation"), service: "cloudformation", region: "eu-west-1", key: "AKIA"},
+		{name: "an account as key", authorization: signed("123456789012", "cn-north-1", "s3"), service: "s3", region: "cn-north-1", key: "123456789012"},
+		{name: "a known key", authorization: signed("AKIA1", "eu-west-1", "sts"), service: "sts", region: "eu-west-1", key: "AKIA1"},
+		{name: "a service that nobody has", authorization: signed("AKIA1", "eu-west-1", "quantum"), service: "quantum", region: "eu-west-1", key: "AKIA1"},
+		{name: "the scope before the target", authorization: signed("AKIA1", "eu-west-1", "ssm"), amzTarget: "Logs_20140328.PutLogEvents", service: "ssm", region: "eu-west-1", key: "AKIA1"},
+		{name: "an id with slashes", authorization: signed("a/b", "eu-west-1", "ssm"), service: "ssm", region: "eu-west-1", key: "a/b"},
+		{name: "asymmetric", authorization: "AWS4-ECDSA-P256-SHA256 Credential=AKIA1/20261120/s3/aws4_request, SignedHeaders=host, Signature=00", service: "s3", key: "AKIA1"},
 		{name: "presigned", target: "/b/k?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIA1%2F20261120%2Feu-west-1%2Fs3%2Faws4_request&X-Amz-SignedHeaders=host&X-Amz-Signature=00", service: "s3",
-			caller: awswire.Caller{Place: awswire.Place{Account: "999988887777", Region: "eu-west-1"}, AccessKeyID: "AKIA1"}},
-		{name: "presigned, version 2", target: "/b/k?AWSAccessKeyId=123456789012&Signature=a&Expires=1", service: "s3", caller: awswire.Caller{Place: awswire.Place{Account: "123456789012", Region: "us-east-1"}, AccessKeyID: "123456789012"}},
+			region: "eu-west-1", key: "AKIA1"},
+		{name: "presigned, version 2", target: "/b/k?AWSAccessKeyId=123456789012&Signature=a&Expires=1", service: "s3", key: "123456789012"},
 		{name: "Cloud Control", amzTarget: "CloudApiService.GetResource", service: "cloudcontrolapi"},
 		{name: "parameters", amzTarget: "AmazonSSM.GetParameter", service: "ssm"},
 		{name: "secrets", amzTarget: "secretsmanager.GetSecretValue", service: "secretsmanager"},
@@ -56,18 +54,17 @@ func TestIdentify(t *testing.T) {
 		{name: "a region like the key", authorization: signed("a.b", "a.b", "cloudformation"), service: "cloudformation", code: "IncompleteSignature"},
 		{name: "large", authorization: "AWS4-HMAC-SHA256 " + strings.Repeat("x", 9000), service: "s3", code: "AuthorizationHeaderMalformed"},
 		{name: "a large form", method: "POST", target: "/", form: "Action=" + strings.Repeat("x", 3<<20), service: "cloudformation", code: "RequestEntityTooLarge"},
-		{name: "many signed headers", authorization: "AWS4-HMAC-SHA256 Credential=AKIA/20261120/eu-west-1/s3/aws4_request, SignedHeaders=" + strings.Repeat("a;", 200) + "b, Signature=00", service: "s3", code: "AuthorizationHeaderMalformed",
-			caller: awswire.Caller{Place: awswire.Place{Account: "000000000000", Region: "us-east-1"}}},
+		{name: "many signed headers", authorization: "AWS4-HMAC-SHA256 Credential=AKIA/20261120/eu-west-1/s3/aws4_request, SignedHeaders=" + strings.Repeat("a;", 200) + "b, Signature=00", service: "s3", code: "AuthorizationHeaderMalformed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			method, target := "GET", "/"
+			method, path := "GET", "/"
 			if test.method != "" {
 				method = test.method
 			}
 			if test.target != "" {
-				target = test.target
+				path = test.target
 			}
-			r := httptest.NewRequest(method, target, strings.NewReader(test.form))
+			r := httptest.NewRequest(method, path, strings.NewReader(test.form))
 			if test.authorization != "" {
 				r.Header.Set("Authorization", test.authorization)
 			}
@@ -77,17 +74,9 @@ func TestIdentify(t *testing.T) {
 			if test.form != "" {
 				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			}
-			service, caller, err := awswire.Identify(r, awswire.Defaults{
-				AccountOf: func(id string) string { return known[id] },
-				NewID:     func() string { return "id" },
-			})
-			want := test.caller
-			if want == (awswire.Caller{}) {
-				want = awswire.Caller{Place: awswire.Place{Account: "000000000000", Region: "us-east-1"}}
-			}
-			want.RequestID = "id"
-			if service != test.service || caller != want {
-				t.Errorf("%s %+v\nwant %s %+v", service, caller, test.service, want)
+			target, err := awswire.Reader{}.Read(r)
+			if target.Service != test.service || target.Region != test.region || target.AccessKeyID != test.key {
+				t.Errorf("%+v, want %s in %q by %q", target, test.service, test.region, test.key)
 			}
 			var refused *awswire.Error
 			if test.code == "" && err != nil || test.code != "" && (!errors.As(err, &refused) || refused.Code != test.code) {
@@ -100,20 +89,6 @@ func TestIdentify(t *testing.T) {
 				t.Errorf("the body is %q, %v afterwards", body, err)
 			}
 		})
-	}
-}
-
-func TestIdentifyMakesRequestIDs(t *testing.T) {
-	seen := map[string]bool{}
-	for range 100 {
-		_, caller, err := awswire.Identify(httptest.NewRequest("GET", "/", nil), awswire.Defaults{Account: "111111111111", Region: "eu-north-1"})
-		if err != nil || caller.Account != "111111111111" || caller.Region != "eu-north-1" {
-			t.Fatalf("%+v, %v", caller, err)
-		}
-		if !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(caller.RequestID) || seen[caller.RequestID] {
-			t.Fatalf("request id %s", caller.RequestID)
-		}
-		seen[caller.RequestID] = true
 	}
 }
 
