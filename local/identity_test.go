@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,14 +71,16 @@ func TestNobodyIsTakenForSomebodyElse(t *testing.T) {
 				}
 			}
 			// The SDK tries again by itself.
-			go func() {
+			var mending sync.WaitGroup
+			mending.Go(func() {
 				time.Sleep(50 * time.Millisecond)
 				mend()
-			}()
+			})
 			config.RetryMaxAttempts = 20
 			if err := put(config, "after"); err != nil {
 				t.Errorf("the store works again: %v", err)
 			}
+			mending.Wait()
 			if keys == nil {
 				nobody := config
 				nobody.Credentials = credentials.NewStaticCredentialsProvider("nobody", secret, "")
