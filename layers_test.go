@@ -23,7 +23,7 @@ var floors = [][]string{
 	{"internal/schema", "internal/template"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/sample", "internal/smithy"},
 	{"internal/contract", "internal/lsp", "internal/operation", "internal/project"},
-	{"internal/bundle", "internal/simulate", "internal/submit"},
+	{"internal/builtin", "internal/bundle", "internal/simulate", "internal/submit"},
 	{"internal/handlers", "internal/registry"},
 	{"internal/stack"},
 	{"internal/console", "internal/server"},

@@ -239,6 +239,27 @@ func (t *Table) handle(r *http.Request, caller Caller) (name string, body []byte
 	return name, b.Bytes(), err
 }
 
+// Call runs an operation for a caller in this process, as a request of it would: in is a
+// pointer to the SDK's input, which is checked against the constraints, and the output is a
+// pointer to the SDK's output. A refusal is an *Error.
+func (t *Table) Call(ctx context.Context, caller Caller, name string, in any) (any, error) {
+	t.init()
+	o := t.index[name]
+	if o == nil {
+		return nil, fmt.Errorf("%s has no operation %s", t.Service, name)
+	}
+	if reflect.TypeOf(in) != reflect.PointerTo(o.in) {
+		return nil, fmt.Errorf("operation %s takes a *%s, not a %T", name, o.in, in)
+	}
+	if err := t.compile(o); err != nil {
+		return nil, err
+	}
+	if err := t.check(o, reflect.ValueOf(in).Elem()); err != nil {
+		return nil, err
+	}
+	return call(ctx, o, caller, in)
+}
+
 // call runs the operation; a panic in it becomes an error, as the client is owed an answer.
 func call(ctx context.Context, o *operation, caller Caller, in any) (out any, err error) {
 	defer func() {

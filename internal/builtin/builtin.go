@@ -1,0 +1,331 @@
+package builtin
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// Config sets up the types. Both members must be set.
+type Config struct {
+	// Tables are the services: SSM, Secrets Manager, CloudWatch Logs.
+	Tables []*awswire.Table
+
+	// S3 answers requests of S3 for a caller that is known already.
+	S3 func(w http.ResponseWriter, r *http.Request, caller awswire.Caller)
+}
+
+// Types are the types of this server itself.
+type Types struct {
+	config Config
+	tables map[string]*awswire.Table
+	types  map[string]*operation.Type
+}
+
+//go:embed schemas
+var schemas embed.FS
+
+// kinds are the types by name.
+var kinds = map[string]kind{
+	"AWS::Logs::LogGroup":         logGroups{},
+	"AWS::Logs::LogStream":        logStreams{},
+	"AWS::S3::Bucket":             buckets{},
+	"AWS::S3::BucketPolicy":       bucketPolicies{},
+	"AWS::SSM::Parameter":         parameters{},
+	"AWS::SecretsManager::Secret": secrets{},
+}
+
+// A kind provisions the resources of one type. Errors of the services are refusals: what
+// they say becomes the failure of the operation.
+type kind interface {
+	// identifier is the primary identifier that a new resource will have; what the template
+	// leaves unnamed is named in desired.
+	identifier(c *call) (string, error)
+	// create makes the resource and returns its identifier, which may be longer than the
+	// one that was announced.
+	create(c *call) (string, error)
+	// read returns the model of the resource c.request.Identifier.
+	read(c *call) (map[string]any, error)
+	update(c *call) error
+	remove(c *call) error
+}
+
+// New returns the types over the services.
+func New(config Config) (*Types, error) {
+	t := &Types{config: config, tables: map[string]*awswire.Table{}, types: map[string]*operation.Type{}}
+	for _, table := range config.Tables {
+		t.tables[table.Service] = table
+	}
+	for name := range kinds {
+		file := strings.ToLower(strings.ReplaceAll(name, "::", "-")) + ".json"
+		text, err := schemas.ReadFile("schemas/" + file)
+		if err != nil {
+			return nil, err
+		}
+		parsed, problems := schema.Load(file, text, schema.Config{Kind: schema.Resource})
+		if problems.HasErrors() {
+			return nil, problems.Err()
+		}
+		t.types[name] = &operation.Type{Name: name, Schema: parsed, Provider: t}
+	}
+	return t, nil
+}
+
+// Names lists the types, sorted.
+func (t *Types) Names() []string { return slices.Sorted(maps.Keys(t.types)) }
+
+// Type implements operation.Types.
+func (t *Types) Type(_ context.Context, _ awswire.Caller, name, _ string) (*operation.Type, error) {
+	if typ, ok := t.types[name]; ok {
+		return typ, nil
+	}
+	return nil, &operation.UnknownTypeError{Name: name}
+}
+
+// A call is one call for one resource.
+type call struct {
+	ctx     context.Context
+	types   *Types
+	request operation.Request
+	desired map[string]any // with the name of the resource and the tags of the stack
+}
+
+// An invalid error is a request that the type refuses.
+type invalid string
+
+func (e invalid) Error() string { return string(e) }
+
+// Call implements operation.Provider.
+func (t *Types) Call(ctx context.Context, request operation.Request) (operation.Progress, error) {
+	k, typ := kinds[request.Type], t.types[request.Type]
+	c := &call{ctx: ctx, types: t, request: request, desired: maps.Clone(request.Desired)}
+	if c.desired == nil {
+		c.desired = map[string]any{}
+	}
+	var err error
+	identifier := request.Identifier
+	switch request.Action {
+	case invoke.Create:
+		identifier, err = k.identifier(c)
+		if err == nil && request.Callback == nil {
+			return t.announce(c, k, identifier)
+		}
+		if err == nil {
+			identifier, err = t.create(c, k, identifier)
+		}
+	case invoke.Read:
+	case invoke.Update:
+		err = k.update(c)
+	case invoke.Delete:
+		if err = k.remove(c); err == nil {
+			return operation.Progress{Status: types.OperationStatusSuccess, Identifier: identifier}, nil
+		}
+	default:
+		err = invalid(fmt.Sprintf("%s is not an action of a resource.", request.Action))
+	}
+	var model map[string]any
+	if err == nil {
+		c.request.Identifier = identifier
+		model, err = k.read(c)
+	}
+	if err != nil {
+		return failure(c, err)
+	}
+	model, _ = schema.Without(model, typ.Schema.WriteOnly).(map[string]any)
+	return operation.Progress{Status: types.OperationStatusSuccess, Identifier: identifier, Model: model}, nil
+}
+
+// announce is the first call of a create: it says what the resource will be called, unless
+// that is taken.
+func (t *Types) announce(c *call, k kind, identifier string) (operation.Progress, error) {
+	c.request.Identifier = identifier
+	_, err := k.read(c)
+	if err == nil {
+		return operation.Progress{
+			Status: types.OperationStatusFailed, ErrorCode: "AlreadyExists",
+			Message: fmt.Sprintf("Resource of type '%s' with identifier '%s' already exists.", c.request.Type, identifier),
+		}, nil
+	}
+	if code(err) != "NotFound" {
+		return failure(c, err)
+	}
+	return operation.Progress{Status: types.OperationStatusInProgress, Identifier: identifier, Callback: json.RawMessage(`{"announced":true}`)}, nil
+}
+
+// create is a later call: what exists now under the name was created by an earlier one.
+func (t *Types) create(c *call, k kind, identifier string) (string, error) {
+	created, err := k.create(c)
+	if err != nil && code(err) == "AlreadyExists" {
+		return identifier, k.update(c.at(identifier))
+	}
+	return created, err
+}
+
+func (c *call) at(identifier string) *call {
+	out := *c
+	out.request.Identifier = identifier
+	return &out
+}
+
+// do makes a call of a service.
+func do[O any](c *call, service, name string, in any) (*O, error) {
+	table := c.types.tables[service]
+	if table == nil {
+		return nil, fmt.Errorf("there is no service %s", service)
+	}
+	out, err := table.Call(c.ctx, c.request.Caller, name, in)
+	if err != nil {
+		return nil, err
+	}
+	result, ok := out.(*O)
+	if !ok {
+		return nil, fmt.Errorf("%s of %s answered %T", name, service, out)
+	}
+	return result, nil
+}
+
+// failure makes the outcome of an error: a refusal ends the operation, anything else is
+// tried again.
+func failure(c *call, err error) (operation.Progress, error) {
+	message := err.Error()
+	var refusal *awswire.Error
+	var own invalid
+	switch {
+	case errors.As(err, &refusal):
+		message = refusal.Message
+	case errors.As(err, &own):
+	default:
+		var remote interface{ ErrorMessage() string }
+		if !errors.As(err, &remote) {
+			return operation.Progress{}, err
+		}
+		message = remote.ErrorMessage()
+	}
+	if code(err) == "NotFound" {
+		message = fmt.Sprintf("Resource of type '%s' with identifier '%s' was not found.", c.request.Type, c.request.Identifier)
+	}
+	return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: code(err), Message: message}, nil
+}
+
+// code is the handler error code for an error of a service.
+func code(err error) string {
+	var refusal *awswire.Error
+	var remote interface{ ErrorCode() string }
+	name := ""
+	switch {
+	case errors.As(err, &refusal):
+		name = refusal.Code
+	case errors.As(err, &remote):
+		name = remote.ErrorCode()
+	}
+	switch {
+	case strings.Contains(name, "NotFound"), strings.HasPrefix(name, "NoSuch"):
+		return "NotFound"
+	case strings.Contains(name, "AlreadyExists"), strings.Contains(name, "ResourceExists"), name == "BucketAlreadyOwnedByYou":
+		return "AlreadyExists"
+	case strings.Contains(name, "AccessDenied"):
+		return "AccessDenied"
+	case strings.Contains(name, "LimitExceeded"):
+		return "ServiceLimitExceeded"
+	case strings.Contains(name, "Throttl"):
+		return "Throttling"
+	}
+	return "InvalidRequest"
+}
+
+// text is a string property, "" for one that is absent.
+func (c *call) text(name string) string {
+	s, _ := c.desired[name].(string)
+	return s
+}
+
+// optional is a string property, nil for one that is absent.
+func (c *call) optional(name string) *string {
+	if s, ok := c.desired[name].(string); ok {
+		return &s
+	}
+	return nil
+}
+
+// unsupported refuses properties that the service here does not have.
+func (c *call) unsupported(names ...string) error {
+	for _, name := range names {
+		if c.desired[name] != nil {
+			return invalid(fmt.Sprintf("The property %s of %s is not supported by this server.", name, c.request.Type))
+		}
+	}
+	return nil
+}
+
+// generated is the name of a resource that the template does not name. The same request
+// has the same name.
+func (c *call) generated(prefix, alphabet string) string {
+	sum := sha256.Sum256([]byte(c.request.Token + "\x00name"))
+	source := rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:8]), binary.BigEndian.Uint64(sum[8:16]))) // not a secret
+	suffix := make([]byte, 12)
+	for i := range suffix {
+		suffix[i] = alphabet[source.IntN(len(alphabet))]
+	}
+	return strings.TrimLeft(prefix+"-"+string(suffix), "-")
+}
+
+const (
+	upperDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	mixedCase   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+)
+
+// stackName is "Stack-LogicalID", as generated names begin with.
+func (c *call) stackName() string {
+	return strings.Trim(c.request.StackName+"-"+c.request.LogicalID, "-")
+}
+
+// tags are those of the property Tags, a list or a map, and those of the stack.
+func (c *call) tags() map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, c.request.StackTags)
+	switch own := c.desired["Tags"].(type) {
+	case map[string]any:
+		for key, value := range own {
+			out[key] = fmt.Sprint(value)
+		}
+	case []any:
+		for _, item := range own {
+			if tag, ok := item.(map[string]any); ok {
+				out[fmt.Sprint(tag["Key"])] = fmt.Sprint(tag["Value"])
+			}
+		}
+	}
+	return out
+}
+
+// tagList is a map of tags as a property that is a list of Key and Value has it.
+func tagList(tags map[string]string) []any {
+	out := []any{}
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, map[string]any{"Key": key, "Value": tags[key]})
+	}
+	return out
+}
+
+// set puts a value into a model unless it is nil or points to nothing.
+func set[T any](model map[string]any, name string, value *T) {
+	if value != nil {
+		model[name] = *value
+	}
+}
