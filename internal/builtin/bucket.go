@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,9 +27,12 @@ func (c *call) s3() *s3.Client {
 		Region:       c.request.Caller.Region,
 		BaseEndpoint: new("http://localhost"),
 		UsePathStyle: true,
-		Credentials:  aws.AnonymousCredentials{},
-		HTTPClient:   &http.Client{Transport: inProcess{c}},
-		Retryer:      aws.NopRetryer{},
+		// The service reads from the signature which service is meant; nobody checks it.
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "in-process", SecretAccessKey: "in-process"}, nil
+		}),
+		HTTPClient: &http.Client{Transport: inProcess{c}},
+		Retryer:    aws.NopRetryer{},
 	})
 }
 
@@ -41,7 +45,11 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer func() { _ = r.Body.Close() }()
 	w := &recorder{header: http.Header{}, status: http.StatusOK}
-	t.c.types.config.S3(w, r, t.c.request.Caller)
+	target, err := awswire.Reader{}.Read(r)
+	if err != nil {
+		return nil, err
+	}
+	t.c.types.config.S3(w, r, target, t.c.request.Caller)
 	return &http.Response{
 		Status: http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()), Request: r,

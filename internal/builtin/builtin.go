@@ -28,7 +28,7 @@ type Config struct {
 	Tables []*awswire.Table
 
 	// S3 answers requests of S3 for a caller that is known already.
-	S3 func(w http.ResponseWriter, r *http.Request, caller awswire.Caller)
+	S3 func(w http.ResponseWriter, r *http.Request, target awswire.Target, caller awswire.Caller) (operation, code string)
 }
 
 // Types are the types of this server itself.

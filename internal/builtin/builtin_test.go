@@ -1,0 +1,294 @@
+package builtin_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/formwork-dev/formwork/internal/awslite"
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/builtin"
+	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+var caller = awswire.Caller{Place: awswire.Place{Account: "111122223333", Region: "eu-west-1"}, RequestID: "request"}
+
+// A bench is the types over real services.
+type bench struct {
+	*builtin.Types
+	services *awslite.Services
+}
+
+func open(t *testing.T, place fixtures.Place) *bench {
+	t.Helper()
+	opened, err := store.Open(t.Context(), store.Config{Dir: place.Dir, DSN: place.DSN})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	services, err := awslite.New(t.Context(), awslite.Config{Store: opened, Key: bytes.Repeat([]byte{7}, awslite.KeySize), Account: caller.Account})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = services.Close() })
+	types, err := builtin.New(builtin.Config{Tables: services.Tables(), S3: services.S3().Serve})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{types, services}
+}
+
+// run makes the calls of an operation until it ends, repeating each, as if the process had
+// died before the answer was written down.
+func run(t *testing.T, all *bench, request operation.Request) operation.Progress {
+	t.Helper()
+	request.Caller, request.StackName, request.LogicalID = caller, "Stack", "Thing"
+	if request.Token == "" {
+		request.Token = strings.ToLower(string(request.Action)) + "-token-0123456789abcdef0123456789"
+	}
+	typ, err := all.Type(t.Context(), caller, request.Type, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		progress, err := typ.Provider.Call(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if request.Action == invoke.Create && progress.Status != types.OperationStatusFailed {
+			again, err := typ.Provider.Call(t.Context(), request)
+			if err != nil || again.Status != progress.Status || again.Identifier != progress.Identifier {
+				t.Fatalf("the same call again: %+v, %v; before %+v", again, err, progress)
+			}
+		}
+		if progress.Terminal() {
+			return progress
+		}
+		if progress.Identifier == "" {
+			t.Fatalf("a create in progress does not tell its identifier: %+v", progress)
+		}
+		request.Callback, request.Identifier = progress.Callback, ""
+	}
+	t.Fatal("the operation does not end")
+	return operation.Progress{}
+}
+
+type object = map[string]any
+type list = []any
+
+// lives are one resource of each type: how it is created, read back, updated and read back.
+var lives = map[string]struct {
+	create, created object
+	update, updated object
+	before          []operation.Request // what it needs
+}{
+	"AWS::SSM::Parameter": {
+		create:  object{"Type": "String", "Value": "one", "Tags": object{"a": "1", "b": "2"}},
+		created: object{"Type": "String", "Value": "one", "DataType": "text", "Tags": object{"a": "1", "b": "2", "team": "x"}},
+		update:  object{"Type": "String", "Value": "two", "Tags": object{"a": "9"}},
+		updated: object{"Type": "String", "Value": "two", "DataType": "text", "Tags": object{"a": "9", "team": "x"}},
+	},
+	"AWS::Logs::LogGroup": {
+		create:  object{"RetentionInDays": 7.0},
+		created: object{"LogGroupClass": "STANDARD", "RetentionInDays": 7.0, "Tags": list{object{"Key": "team", "Value": "x"}}},
+		update:  object{"Tags": list{object{"Key": "k", "Value": "v"}}},
+		updated: object{"LogGroupClass": "STANDARD", "Tags": list{object{"Key": "k", "Value": "v"}, object{"Key": "team", "Value": "x"}}},
+	},
+	"AWS::Logs::LogStream": {
+		before:  []operation.Request{{Action: invoke.Create, Type: "AWS::Logs::LogGroup", Token: "group", Desired: object{"LogGroupName": "/g"}}},
+		create:  object{"LogGroupName": "/g", "LogStreamName": "s"},
+		created: object{"LogGroupName": "/g", "LogStreamName": "s"},
+		updated: object{"LogGroupName": "/g", "LogStreamName": "s"},
+	},
+	"AWS::SecretsManager::Secret": {
+		create:  object{"Description": "d", "GenerateSecretString": object{"PasswordLength": 20.0, "SecretStringTemplate": `{"user":"u"}`, "GenerateStringKey": "password"}},
+		created: object{"Description": "d", "Tags": list{object{"Key": "team", "Value": "x"}}},
+		update:  object{"Description": "e", "SecretString": "new"},
+		updated: object{"Description": "e", "Tags": list{object{"Key": "team", "Value": "x"}}},
+	},
+	"AWS::S3::Bucket": {
+		create: object{
+			"VersioningConfiguration": object{"Status": "Enabled"},
+			"BucketEncryption":        object{"ServerSideEncryptionConfiguration": list{object{"ServerSideEncryptionByDefault": object{"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "key"}}}},
+			"LifecycleConfiguration":  object{"Rules": list{object{"Id": "old", "Status": "Enabled", "NoncurrentVersionExpiration": object{"NoncurrentDays": 30.0}}}},
+			"CorsConfiguration":       object{"CorsRules": list{object{"AllowedMethods": list{"GET"}, "AllowedOrigins": list{"*"}, "MaxAge": 5.0}}},
+		},
+		created: object{
+			"VersioningConfiguration":        object{"Status": "Enabled"},
+			"BucketEncryption":               object{"ServerSideEncryptionConfiguration": list{object{"ServerSideEncryptionByDefault": object{"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "key"}}}},
+			"LifecycleConfiguration":         object{"Rules": list{object{"Id": "old", "Status": "Enabled", "NoncurrentVersionExpiration": object{"NoncurrentDays": 30.0}}}},
+			"CorsConfiguration":              object{"CorsRules": list{object{"AllowedMethods": list{"GET"}, "AllowedOrigins": list{"*"}, "MaxAge": 5.0}}},
+			"OwnershipControls":              object{"Rules": list{object{"ObjectOwnership": "BucketOwnerEnforced"}}},
+			"PublicAccessBlockConfiguration": object{"BlockPublicAcls": true, "BlockPublicPolicy": true, "IgnorePublicAcls": true, "RestrictPublicBuckets": true},
+			"Tags":                           list{object{"Key": "team", "Value": "x"}},
+		},
+		update: object{"PublicAccessBlockConfiguration": object{"BlockPublicAcls": true}},
+		updated: object{
+			"VersioningConfiguration":        object{"Status": "Suspended"},
+			"BucketEncryption":               object{"ServerSideEncryptionConfiguration": list{object{"ServerSideEncryptionByDefault": object{"SSEAlgorithm": "AES256"}}}}, // S3 always has some
+			"PublicAccessBlockConfiguration": object{"BlockPublicAcls": true},
+			"Tags":                           list{object{"Key": "team", "Value": "x"}},
+		},
+	},
+	"AWS::S3::BucketPolicy": {
+		before:  []operation.Request{{Action: invoke.Create, Type: "AWS::S3::Bucket", Token: "bucket", Desired: object{"BucketName": "bucket"}}},
+		create:  object{"Bucket": "bucket", "PolicyDocument": object{"Version": "2012-10-17", "Statement": list{}}},
+		created: object{"Bucket": "bucket", "PolicyDocument": object{"Version": "2012-10-17", "Statement": list{}}},
+		update:  object{"Bucket": "bucket", "PolicyDocument": object{"Version": "2012-10-17", "Statement": list{object{"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "*"}}}},
+		updated: object{"Bucket": "bucket", "PolicyDocument": object{"Version": "2012-10-17", "Statement": list{object{"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "*"}}}},
+	},
+}
+
+func TestLife(t *testing.T) {
+	made := cmpopts.IgnoreMapEntries(func(name string, value any) bool {
+		switch name {
+		case "Arn", "Id", "DomainName", "RegionalDomainName", "DualStackDomainName", "WebsiteURL", "Name", "BucketName", "BucketKeyEnabled":
+			return true
+		case "LogGroupName":
+			return strings.HasPrefix(value.(string), "Stack-Thing-")
+		}
+		return false
+	})
+	for _, place := range fixtures.Stores(t) {
+		all := open(t, place)
+		if diff := cmp.Diff(len(lives), len(all.Names())); diff != "" {
+			t.Errorf("%d types have a life in this test, of %v", len(lives), all.Names())
+		}
+		for name, life := range lives {
+			t.Run(place.Name+"/"+name, func(t *testing.T) {
+				for _, request := range life.before {
+					if p := run(t, all, request); p.Status != types.OperationStatusSuccess {
+						t.Fatalf("what it needs: %+v", p)
+					}
+				}
+				tags := map[string]string{"team": "x"}
+				created := run(t, all, operation.Request{Action: invoke.Create, Type: name, Desired: life.create, StackTags: tags})
+				if created.Status != types.OperationStatusSuccess {
+					t.Fatalf("create: %+v", created)
+				}
+				check(t, all, name, "create", life.created, created, made)
+				other := run(t, all, operation.Request{Action: invoke.Create, Type: name, Token: "other-token-0123456789abcdef01234567", Desired: identified(all, t, name, created)})
+				if other.ErrorCode != "AlreadyExists" {
+					t.Errorf("a second one with the same identifier: %+v", other)
+				}
+				if life.update != nil {
+					updated := run(t, all, operation.Request{Action: invoke.Update, Type: name, Identifier: created.Identifier, Desired: life.update, Previous: life.create, StackTags: tags})
+					if updated.Status != types.OperationStatusSuccess {
+						t.Fatalf("update: %+v", updated)
+					}
+				}
+				read := run(t, all, operation.Request{Action: invoke.Read, Type: name, Identifier: created.Identifier})
+				check(t, all, name, "read", life.updated, read, made)
+				deleted := run(t, all, operation.Request{Action: invoke.Delete, Type: name, Identifier: created.Identifier})
+				if deleted.Status != types.OperationStatusSuccess {
+					t.Fatalf("delete: %+v", deleted)
+				}
+				for _, action := range []invoke.Action{invoke.Read, invoke.Update, invoke.Delete} {
+					p := run(t, all, operation.Request{Action: action, Type: name, Identifier: created.Identifier, Desired: life.create})
+					if p.ErrorCode != "NotFound" || p.Message != "Resource of type '"+name+"' with identifier '"+created.Identifier+"' was not found." {
+						t.Errorf("%s of what is deleted: %+v", action, p)
+					}
+				}
+			})
+		}
+	}
+}
+
+// identified is a model with the same identifier, and what is required beside it.
+func identified(all *bench, t *testing.T, name string, created operation.Progress) object {
+	t.Helper()
+	typ, err := all.Type(t.Context(), caller, name, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := object{}
+	for _, key := range append([]string{"Name", "BucketName", "LogGroupName", "LogStreamName", "Bucket"}, typ.Schema.Required...) {
+		if value, ok := created.Model[key]; ok {
+			model[key] = value
+		}
+	}
+	return model
+}
+
+func check(t *testing.T, all *bench, name, action string, want object, got operation.Progress, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got.Model, options...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", action, diff)
+	}
+	typ, err := all.Type(t.Context(), caller, name, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if violations := typ.Schema.Check(got.Model, schema.CheckConfig{Shape: true}); len(violations) > 0 {
+		t.Errorf("%s breaks the schema: %v", action, violations)
+	}
+	for _, path := range typ.Schema.ReadOnly {
+		if len(schema.Present(got.Model, []schema.Path{path})) == 0 {
+			t.Errorf("%s: %s is missing", action, path)
+		}
+	}
+}
+
+// TestRefusals: what the services here do not do is said by name.
+func TestRefusals(t *testing.T) {
+	all := open(t, fixtures.Place{Dir: t.TempDir()})
+	for name, test := range map[string]struct {
+		typ     string
+		desired object
+		code    string
+		message string
+	}{
+		"replication":      {"AWS::S3::Bucket", object{"ReplicationConfiguration": object{}}, "InvalidRequest", "The property ReplicationConfiguration of AWS::S3::Bucket is not supported by this server."},
+		"object lock":      {"AWS::S3::Bucket", object{"ObjectLockEnabled": true}, "InvalidRequest", "The property ObjectLockEnabled of AWS::S3::Bucket is not supported by this server."},
+		"public ACL":       {"AWS::S3::Bucket", object{"AccessControl": "PublicRead"}, "InvalidRequest", "The property AccessControl of AWS::S3::Bucket is not supported by this server."},
+		"transitions":      {"AWS::S3::Bucket", object{"LifecycleConfiguration": object{"Rules": list{object{"Transitions": list{}}}}}, "InvalidRequest", "LifecycleConfiguration: The member Transitions of a lifecycle rule is not supported by this server."},
+		"replicas":         {"AWS::SecretsManager::Secret", object{"ReplicaRegions": list{}}, "InvalidRequest", "The property ReplicaRegions of AWS::SecretsManager::Secret is not supported by this server."},
+		"both values":      {"AWS::SecretsManager::Secret", object{"SecretString": "s", "GenerateSecretString": object{}}, "InvalidRequest", "You can't specify both SecretString and GenerateSecretString."},
+		"half a template":  {"AWS::SecretsManager::Secret", object{"GenerateSecretString": object{"GenerateStringKey": "k"}}, "InvalidRequest", "SecretStringTemplate and GenerateStringKey must be specified together."},
+		"bad parameter":    {"AWS::SSM::Parameter", object{"Name": "/x", "Type": "String", "Value": "v", "AllowedPattern": "^[0-9]+$"}, "InvalidRequest", ""},
+		"no bucket":        {"AWS::S3::BucketPolicy", object{"Bucket": "nowhere", "PolicyDocument": object{"Statement": list{}}}, "NotFound", ""},
+		"data protection":  {"AWS::Logs::LogGroup", object{"DataProtectionPolicy": object{}}, "InvalidRequest", "The property DataProtectionPolicy of AWS::Logs::LogGroup is not supported by this server."},
+		"stream, no group": {"AWS::Logs::LogStream", object{"LogGroupName": "nowhere"}, "NotFound", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := run(t, all, operation.Request{Action: invoke.Create, Type: test.typ, Desired: test.desired})
+			if p.Status != types.OperationStatusFailed || p.ErrorCode != test.code || p.Message == "" || test.message != "" && p.Message != test.message {
+				t.Errorf("got %+v", p)
+			}
+		})
+	}
+	if _, err := all.Type(t.Context(), caller, "AWS::EC2::Instance", ""); err == nil {
+		t.Error("there is a type AWS::EC2::Instance")
+	}
+}
+
+// TestFullBucket: the failure of a delete is what the service says.
+func TestFullBucket(t *testing.T) {
+	all := open(t, fixtures.Place{Dir: t.TempDir()})
+	if p := run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::S3::Bucket", Desired: object{"BucketName": "full"}}); p.Status != types.OperationStatusSuccess {
+		t.Fatalf("create: %+v", p)
+	}
+	if _, err := all.services.S3().Put(t.Context(), caller.Account, awslite.Location{Bucket: "full", Key: "k"}, "", strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	p := run(t, all, operation.Request{Action: invoke.Delete, Type: "AWS::S3::Bucket", Identifier: "full"})
+	if p.Status != types.OperationStatusFailed || p.Message != "The bucket you tried to delete is not empty" {
+		t.Errorf("delete: %+v", p)
+	}
+}
+
+func TestUnknownAction(t *testing.T) {
+	all := open(t, fixtures.Place{Dir: t.TempDir()})
+	p := run(t, all, operation.Request{Action: invoke.List, Type: "AWS::S3::Bucket"})
+	if p.ErrorCode != "InvalidRequest" || p.Message != "LIST is not an action of a resource." {
+		t.Errorf("a list: %+v", p)
+	}
+}
