@@ -9,13 +9,13 @@ import (
 
 // An evaluator evaluates one value.
 type evaluator struct {
-	s        *Scope
-	refs     References
-	path     document.Pointer
-	masked   bool
-	deciding []string // the conditions that are being computed
-	rule     bool     // in the section Rules
-	budget   int      // bytes that may still be made; 0 is maxValue
+	s         *Scope
+	refs      References
+	path      document.Pointer
+	masked    bool
+	condition bool // in the section Conditions
+	rule      bool // in the section Rules
+	budget    int  // bytes that may still be made; 0 is maxValue
 }
 
 // A call is a function with its argument.
@@ -38,7 +38,7 @@ func callOf(v *document.Value, conditions bool) (call, bool) {
 	return call{}, false
 }
 
-func (e *evaluator) conditional() bool { return e.deciding != nil || e.rule }
+func (e *evaluator) conditional() bool { return e.condition || e.rule }
 
 func (e *evaluator) refuse(id string, v *document.Value, args ...any) error {
 	return refuse(id, v.At, e.path.Append(), args...)

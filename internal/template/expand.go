@@ -149,7 +149,12 @@ type expansion struct {
 
 // declared runs the transforms of the section Transform, also those that a macro adds.
 func (x *expansion) declared(ctx context.Context, root *document.Value) (*document.Value, error) {
-	for range maxNested {
+	type due struct {
+		Transform
+		depth int
+	}
+	var pending []due
+	for depth := 0; ; {
 		if root.Kind != document.Object {
 			return nil, refuse("structure", root.At, nil)
 		}
@@ -160,18 +165,24 @@ func (x *expansion) declared(ctx context.Context, root *document.Value) (*docume
 			return nil, r.err()
 		}
 		root = without(root, "Transform")
-		slices.SortStableFunc(step.Transforms, func(a, b Transform) int { return turn(a.Name) - turn(b.Name) })
-		if len(step.Transforms) == 0 {
+		for _, transform := range step.Transforms {
+			pending = append(pending, due{transform, depth})
+		}
+		if len(pending) == 0 {
 			return root, nil
 		}
-		for _, transform := range step.Transforms {
-			var err error
-			if root, err = x.top(ctx, root, transform); err != nil {
-				return nil, err
-			}
+		slices.SortStableFunc(pending, func(a, b due) int { return turn(a.Name) - turn(b.Name) })
+		next := pending[0]
+		pending = pending[1:]
+		if next.depth >= maxNested {
+			return nil, refuse("transform-nested", next.At, nil, maxNested)
 		}
+		var err error
+		if root, err = x.top(ctx, root, next.Transform); err != nil {
+			return nil, err
+		}
+		depth = next.depth + 1
 	}
-	return nil, refuse("transform-nested", root.At, nil, maxNested)
 }
 
 // turn is when a transform of the section runs.
@@ -190,7 +201,7 @@ func (x *expansion) top(ctx context.Context, root *document.Value, transform Tra
 		x.extended = true
 		return x.extend(ctx, root)
 	}
-	result, err := x.run(ctx, transform, root, 0)
+	result, err := x.run(ctx, transform, root)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +253,7 @@ func (x *expansion) here(ctx context.Context, rest, arg *document.Value, nested 
 		return nil, refuse("transform-name", arg.At, nil)
 	}
 	transform := Transform{Name: name.Text, Parameters: arg.Get("Parameters"), At: arg.At}
-	result, err := x.run(ctx, transform, rest, nested)
+	result, err := x.run(ctx, transform, rest)
 	if err != nil {
 		return nil, err
 	}
@@ -292,12 +303,12 @@ func without(v *document.Value, key string) *document.Value {
 }
 
 // run runs one transform but AWS::LanguageExtensions.
-func (x *expansion) run(ctx context.Context, transform Transform, fragment *document.Value, nested int) (*document.Value, error) {
+func (x *expansion) run(ctx context.Context, transform Transform, fragment *document.Value) (*document.Value, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if x.ran++; x.ran > maxTransforms {
-		return nil, refuse("transform-nested", transform.At, nil, nested)
+		return nil, refuse("transform-nested", transform.At, nil, maxNested)
 	}
 	if transform.Name == Include {
 		return x.include(ctx, transform)
@@ -406,13 +417,7 @@ func (x *expansion) scope(root *document.Value) *Scope {
 	known.Parameters, known.parameters = x.t.Parameters, x.t.parameters
 	known.buildMappings(&report{})
 	known.buildConditions(&report{})
-	s := &Scope{t: known, in: ScopeInput{Parameters: x.in.Parameters, Pseudo: x.in.Pseudo.complete()}, values: map[string]Bound{}, conditions: map[string]bool{}, secret: map[string]bool{}}
-	if x.in.Parameters != nil {
-		for _, b := range x.in.Parameters.Bound {
-			s.values[b.Key] = b
-		}
-	}
-	return s
+	return newScope(known, ScopeInput{Parameters: x.in.Parameters, Pseudo: x.in.Pseudo})
 }
 
 // extendError is the refusal of AWS::LanguageExtensions.

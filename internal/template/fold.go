@@ -44,7 +44,7 @@ func (f *folder) section(name string, v *document.Value) (*document.Value, error
 
 // policy computes a DeletionPolicy or UpdateReplacePolicy that is a function.
 func (f *folder) policy(name string, v *document.Value) (*document.Value, error) {
-	e := &evaluator{s: f.scope, refs: NoReferences{}, deciding: []string{}, path: document.Pointer{name}}
+	e := &evaluator{s: f.scope, refs: NoReferences{}, condition: true, path: document.Pointer{name}}
 	value, err := e.eval(v)
 	if _, none := value.(noValue); none {
 		return nil, extendError(v.At, "AWS::NoValue is not supported for DeletionPolicy or UpdateReplacePolicy")

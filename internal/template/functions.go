@@ -256,7 +256,7 @@ func evalSelect(e *evaluator, f call) (any, error) {
 	if !ok {
 		return nil, e.refuse("select", f.at)
 	}
-	if e.masked && e.s.hidden(args[0], map[string]bool{}) {
+	if e.masked && e.s.hidden(args[0]) {
 		return nil, errHidden
 	}
 	position, known, err := e.text(args[0], "select")
@@ -291,7 +291,7 @@ func evalFindInMap(e *evaluator, f call) (any, error) {
 	}
 	var keys [3]string
 	for i := range keys {
-		if e.masked && e.s.hidden(args[i], map[string]bool{}) {
+		if e.masked && e.s.hidden(args[i]) {
 			return nil, errHidden
 		}
 		var known bool
@@ -400,8 +400,8 @@ func evalIf(e *evaluator, f call) (any, error) {
 	if e.s.t.conditions[name] == nil {
 		return nil, e.refuse("if-condition", f.at, name)
 	}
-	if e.deciding != nil {
-		if err := e.s.decide(name, e.deciding); err != nil {
+	if e.condition {
+		if err := e.s.decide(name); err != nil {
 			return nil, err
 		}
 	}

@@ -59,8 +59,8 @@ func evalCondition(e *evaluator, f call) (any, error) {
 	if f.arg.Kind != document.String || e.s.t.conditions[name] == nil {
 		return nil, e.refuse("condition-unresolved", f.at, list([]string{name}))
 	}
-	if e.deciding != nil {
-		if err := e.s.decide(name, e.deciding); err != nil {
+	if e.condition {
+		if err := e.s.decide(name); err != nil {
 			return nil, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/formwork-dev/formwork/internal/document"
 )
@@ -36,6 +37,7 @@ type Scope struct {
 	values     map[string]Bound
 	conditions map[string]bool
 	secret     map[string]bool // conditions that depend on a NoEcho parameter
+	deciding   map[string]bool // conditions that are being computed; empty afterwards
 }
 
 // References answer for what lies outside of a template. Each reports whether the value is
@@ -70,16 +72,10 @@ func (NoReferences) StackOutput(StackOutputRef) (string, bool, error) { return "
 
 // NewScope computes the conditions of a template. The template must have passed Check.
 func (t *Template) NewScope(in ScopeInput) (*Scope, error) {
-	in.Pseudo = in.Pseudo.complete()
-	s := &Scope{t: t, in: in, values: map[string]Bound{}, conditions: map[string]bool{}, secret: map[string]bool{}}
-	if in.Parameters != nil {
-		for _, b := range in.Parameters.Bound {
-			s.values[b.Key] = b
-		}
-	}
+	s := newScope(t, in)
 	var r report
 	for _, c := range t.Conditions {
-		if err := r.join(s.decide(c.Name, nil)); err != nil {
+		if err := r.join(s.decide(c.Name)); err != nil {
 			return nil, err
 		}
 	}
@@ -87,9 +83,23 @@ func (t *Template) NewScope(in ScopeInput) (*Scope, error) {
 		return nil, r.err()
 	}
 	for _, c := range t.Conditions {
-		s.secret[c.Name] = s.hidden(c.Value, map[string]bool{})
+		s.hiddenCondition(c.Name)
 	}
 	return s, nil
+}
+
+func newScope(t *Template, in ScopeInput) *Scope {
+	in.Pseudo = in.Pseudo.complete()
+	s := &Scope{
+		t: t, in: in, values: map[string]Bound{},
+		conditions: map[string]bool{}, secret: map[string]bool{}, deciding: map[string]bool{},
+	}
+	if in.Parameters != nil {
+		for _, b := range in.Parameters.Bound {
+			s.values[b.Key] = b
+		}
+	}
+	return s
 }
 
 // partitions are those that are not "aws", by the beginning of the region's name.
@@ -179,17 +189,17 @@ func (s *Scope) ActiveResources() []*Resource {
 }
 
 // decide computes a condition and those it depends on.
-func (s *Scope) decide(name string, path []string) error {
+func (s *Scope) decide(name string) error {
 	if _, done := s.conditions[name]; done {
 		return nil
 	}
-	for i, earlier := range path {
-		if earlier == name {
-			return refuse("condition-cycle", s.t.conditions[name].At, nil, chain(append(path[i:], name)))
-		}
-	}
 	c := s.t.conditions[name]
-	e := &evaluator{s: s, refs: NoReferences{}, path: document.Pointer{"Conditions", name}, deciding: append(path, name)}
+	if s.deciding[name] {
+		return refuse("condition-cycle", c.At, document.Pointer{"Conditions", name}, chain(s.t.conditionCycle()))
+	}
+	s.deciding[name] = true
+	defer delete(s.deciding, name)
+	e := &evaluator{s: s, refs: NoReferences{}, path: document.Pointer{"Conditions", name}, condition: true}
 	v, err := e.boolean(c.Value)
 	if err != nil {
 		return err
@@ -198,31 +208,32 @@ func (s *Scope) decide(name string, path []string) error {
 	return nil
 }
 
-func chain(names []string) string {
-	out := names[0]
-	for _, name := range names[1:] {
-		out += " -> " + name
-	}
-	return out
-}
+func chain(names []string) string { return strings.Join(names, " -> ") }
 
 // hidden reports whether a value depends on a NoEcho parameter.
-func (s *Scope) hidden(v *document.Value, busy map[string]bool) bool {
+func (s *Scope) hidden(v *document.Value) bool {
 	found := false
 	eachReference(v, func(ref reference) {
 		switch ref.kind {
 		case refersTo:
-			if b, ok := s.values[ref.name]; ok && b.NoEcho {
-				found = true
-			}
+			found = found || s.values[ref.name].NoEcho
 		case refersToCondition:
-			if c := s.t.conditions[ref.name]; c != nil && !busy[ref.name] {
-				busy[ref.name] = true
-				found = found || s.hidden(c.Value, busy)
-			}
+			found = found || s.hiddenCondition(ref.name)
 		}
 	})
 	return found
+}
+
+// hiddenCondition reports whether a condition depends on a NoEcho parameter. All conditions
+// are asked for when the scope is made.
+func (s *Scope) hiddenCondition(name string) bool {
+	hidden, done := s.secret[name]
+	c := s.t.conditions[name]
+	if !done && c != nil {
+		hidden = s.hidden(c.Value)
+		s.secret[name] = hidden
+	}
+	return hidden
 }
 
 // Properties evaluates the properties of a resource: a map[string]any, nil if it has none.
@@ -332,7 +343,7 @@ func (s *Scope) Masked(r *Resource, refs References) (any, error) {
 // HasNoEcho reports whether the value of a resource's properties depends on a NoEcho
 // parameter, so that Masked differs from Properties.
 func (s *Scope) HasNoEcho(r *Resource) bool {
-	return r.Properties != nil && s.hidden(r.Properties, map[string]bool{})
+	return r.Properties != nil && s.hidden(r.Properties)
 }
 
 // An OutputValue is an evaluated output.
