@@ -379,8 +379,7 @@ func TestHugeBodies(t *testing.T) {
 			}
 			answer, err := transport.RoundTrip(request)
 			if err != nil {
-				t.Logf("the server hung up: %v", err) // in the midst of writing, the answer may be lost
-				return
+				t.Fatalf("no answer: %v", err)
 			}
 			defer answer.Body.Close()
 			if text, _ := io.ReadAll(answer.Body); answer.StatusCode != test.status {

@@ -163,11 +163,15 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		Default: home, Version: config.Version, Now: config.Now, Logger: config.Logger,
 		FormKey: derive(secrets, "forms of the console"),
 	})
+	spool := filepath.Join(config.Dir, "bodies")
+	if err := os.MkdirAll(spool, 0o700); err != nil {
+		return err
+	}
 	c.server = server.New(server.Config{
 		Registry: c.registry, Services: c.services, Tokens: c.tokens, Functions: c.function, Console: c.console,
 		Verifier: verifier, Lookup: c.temporaryKey, Default: home,
 		Hosts: config.Hosts, AnyHost: verifier != nil,
-		BodyTimeout: config.BodyTimeout, Readers: c.store.Readers(), Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
+		BodyTimeout: config.BodyTimeout, SpoolDir: spool, Readers: c.store.Readers(), Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
 	})
 	return c.work(ctx)
 }

@@ -45,7 +45,7 @@ func (q *s3Request) document(max int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(body, max+1))
+	text, err := body.ReadAll(q.ctx, max)
 	if err == nil && int64(len(text)) > max {
 		err = tooLarge(int64(len(text)), max)
 	}

@@ -3,6 +3,7 @@ package awswire
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/md5"
 	"crypto/sha1"
@@ -217,6 +218,20 @@ func (b *Body) Checksums() map[string]string {
 		}
 	}
 	return sums
+}
+
+// ReadAll reads a payload of at most max bytes, which must not have been read from, within
+// the bounds of Bodies where the request is held. A longer one is cut off after max+1.
+func (b *Body) ReadAll(ctx context.Context, max int64) ([]byte, error) {
+	if h, held := b.body.(*heldBody); held {
+		if err := h.spool(ctx, 2*max+maxChunkHead); err != nil { // with the framing of its chunks
+			return nil, err
+		}
+		if err := h.reserve(ctx, h.bodies); err != nil {
+			return nil, err
+		}
+	}
+	return io.ReadAll(io.LimitReader(b, max+1))
 }
 
 // Close closes the request's own body.

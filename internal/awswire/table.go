@@ -344,20 +344,29 @@ func readBody(r *http.Request, max int64) ([]byte, error) {
 	return readAll(r, max)
 }
 
+// peek reads the body of a request, and puts it back.
+func peek(r *http.Request, max int64) ([]byte, error) {
+	body, err := readAll(r, max)
+	if _, held := r.Body.(*heldBody); !held && err == nil {
+		r.Body = readCloser{bytes.NewReader(body), r.Body}
+	}
+	return body, err
+}
+
+// readAll reads the body of a request. One that is held is there afterwards, too.
 func readAll(r *http.Request, max int64) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
+	}
+	if h, held := r.Body.(*heldBody); held {
+		return h.bytes(r.Context(), max)
 	}
 	if r.ContentLength > max {
 		return nil, tooLarge(max)
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, max+1))
 	if err != nil {
-		var refused *Error
-		if errors.As(err, &refused) {
-			return nil, refused
-		}
-		return nil, Errorf("RequestTimeout", http.StatusBadRequest, "The body of the request could not be read to its end")
+		return nil, brokenOff(err)
 	}
 	if int64(len(body)) > max {
 		return nil, tooLarge(max)

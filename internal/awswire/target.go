@@ -1,7 +1,6 @@
 package awswire
 
 import (
-	"bytes"
 	"net"
 	"net/http"
 	"net/url"
@@ -217,11 +216,10 @@ func unsignedService(r *http.Request, query url.Values, withoutBody bool) (strin
 		if withoutBody {
 			return "cloudformation", nil
 		}
-		body, err := readAll(r, defaultQueryBody)
+		body, err := peek(r, defaultQueryBody)
 		if err != nil {
 			return "cloudformation", err
 		}
-		r.Body = readCloser{bytes.NewReader(body), r.Body}
 		values, _ = url.ParseQuery(r.URL.RawQuery + "&" + string(body))
 	}
 	if !values.Has("Action") {

@@ -1,7 +1,6 @@
 package awswire
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/hmac"
@@ -130,11 +129,16 @@ func (v *Verifier) verifyV4(r *http.Request, t Target, secret string, now time.T
 	if err := checkSignedHeaders(r, c); err != nil {
 		return err
 	}
+	signer := newSigner(secret, c, at)
+	// A body is looked at when all else is right.
+	said := r.Header.Get("X-Amz-Content-Sha256")
+	if c.service != "s3" && isHash(said) && !signer.signed(r, t, said) {
+		return errMismatch(c)
+	}
 	payload, err := v.payloadHash(r, t)
 	if err != nil {
 		return err
 	}
-	signer := newSigner(secret, c, at)
 	if !signer.signed(r, t, payload) {
 		return errMismatch(c)
 	}
@@ -308,11 +312,14 @@ func (v *Verifier) payloadHash(r *http.Request, t Target) (string, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return emptyHash, nil
 	}
-	body, err := readAll(r, max)
+	if h, held := r.Body.(*heldBody); held {
+		err := h.spool(r.Context(), max)
+		return hex.EncodeToString(h.sum[:]), err
+	}
+	body, err := peek(r, max)
 	if err != nil {
 		return "", err
 	}
-	r.Body = readCloser{bytes.NewReader(body), r.Body}
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:]), nil
 }
@@ -331,11 +338,17 @@ func payloadHashS3(r *http.Request, t Target) (string, error) {
 	case unsignedPayload, streamingSigned, streamingTrailer, streamingUnsigned:
 		return said, nil
 	}
-	if hash, err := hex.DecodeString(said); err != nil || len(hash) != sha256.Size || said != strings.ToLower(said) {
+	if !isHash(said) {
 		return "", Errorf("InvalidArgument", http.StatusBadRequest, "x-amz-content-sha256 must be %s, %s, %s, %s, or a valid sha256 value.",
 			unsignedPayload, streamingUnsigned, streamingSigned, streamingTrailer)
 	}
 	return said, nil
+}
+
+// isHash reports whether a text is a SHA-256 in lower-case hexadecimal.
+func isHash(text string) bool {
+	hash, err := hex.DecodeString(text)
+	return err == nil && len(hash) == sha256.Size && text == strings.ToLower(text)
 }
 
 // A signer signs with one key, in one scope and at one time.

@@ -1,9 +1,14 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/lambda"
 )
 
 // A watchedBody ends the connection of a client that stops in the midst of a body. A limit
@@ -12,6 +17,7 @@ type watchedBody struct {
 	io.ReadCloser
 	controller *http.ResponseController
 	patience   time.Duration // for the next piece
+	begun      bool
 	ended      bool
 }
 
@@ -33,6 +39,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	if !b.ended {
 		b.extend()
 	}
+	b.begun = true
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF && !b.ended {
 		// The server goes on reading to hear of a client that hangs up, for as long as
@@ -42,4 +49,47 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	}
 	b.ended = b.ended || err != nil
 	return n, err
+}
+
+// The bounds of what is read of a body that nobody wants.
+const (
+	maxDrain  = 256 << 20
+	drainTime = 10 * time.Second
+)
+
+// drain sends the answer and reads what is left of the body. Most clients read no answer
+// before they have sent everything; if the server closed the connection meanwhile, they
+// would see a reset connection instead of the answer. A client that waits for
+// "100 Continue" sends nothing more once it has the answer.
+func drain(w *answer, r *http.Request, body io.ReadCloser) {
+	b, watched := body.(*watchedBody)
+	if !watched || b.ended || w.aborted || !b.begun && r.Header.Get("Expect") != "" {
+		return
+	}
+	if b.controller.Flush() != nil {
+		return // nobody is there
+	}
+	buffer := make([]byte, 32<<10)
+	until := time.Now().Add(drainTime)
+	for n := 0; n < maxDrain && time.Now().Before(until) && r.Context().Err() == nil; {
+		read, err := b.Read(buffer)
+		if n += read; err != nil {
+			return
+		}
+	}
+}
+
+// payload waits until there is room for the payload of an invocation, which is in memory for
+// as long as the function runs. The share is their own, so that long invocations do not
+// keep other requests out.
+func (s *Server) payload(ctx context.Context, r *http.Request) error {
+	err := s.payloads.Reserve(r.WithContext(ctx), lambda.MaxRequestBytes)
+	var refused *awswire.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	if refused.Status == http.StatusRequestEntityTooLarge {
+		return nil // the handler of invocations refuses it in its own words
+	}
+	return &lambda.RefusedError{Status: refused.Status, Code: "ServiceException", Message: refused.Message}
 }

@@ -14,13 +14,18 @@ func (s *Server) serveFunction(w http.ResponseWriter, r *http.Request, target aw
 	at.Path, at.RawPath = target.Path, ""
 	r = r.WithContext(r.Context())
 	r.URL = &at
-	s.lambda.Serve(w, r, s.functionsOf(caller))
+	s.lambda.Serve(w, r, s.functionsOf(r, caller))
 }
 
-// functionsOf finds the functions of the account and region of a caller.
-func (s *Server) functionsOf(caller awswire.Caller) lambda.Lookup {
+// functionsOf finds the functions of the account and region of a caller, and then waits
+// for room for the payload of the request.
+func (s *Server) functionsOf(r *http.Request, caller awswire.Caller) lambda.Lookup {
 	return func(ctx context.Context, name, qualifier string) (lambda.Invoker, error) {
-		return s.config.Functions(ctx, caller, name, qualifier)
+		function, err := s.config.Functions(ctx, caller, name, qualifier)
+		if err == nil {
+			err = s.payload(ctx, r)
+		}
+		return function, err
 	}
 }
 

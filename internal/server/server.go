@@ -65,6 +65,10 @@ type Config struct {
 	// are connections to read with. Zero means 16.
 	Readers int
 
+	// SpoolDir is the folder for large bodies of requests until they can be worked on. Empty
+	// means the system's folder of temporary files.
+	SpoolDir string
+
 	// BodyTimeout is how long a client may take for the next piece of a body. Zero means 30 s.
 	BodyTimeout time.Duration
 
@@ -91,8 +95,11 @@ type Server struct {
 	tracer  trace.Tracer
 	lambda  *lambda.Handler
 	reader  awswire.Reader
-	tables  map[string]*awswire.Table // by the name in the credential scope
-	checkup checkup
+
+	bodies   awswire.Bodies            // those of requests
+	payloads awswire.Bodies            // those of invocations under way
+	tables   map[string]*awswire.Table // by the name in the credential scope
+	checkup  checkup
 }
 
 // New returns the server. It holds no resources; those of its parts are theirs.
@@ -122,6 +129,8 @@ func New(config Config) *Server {
 		tracer:  config.Tracer.Tracer("github.com/formwork-dev/formwork/internal/server"),
 		tables:  map[string]*awswire.Table{},
 	}
+	s.bodies.Dir = config.SpoolDir
+	s.payloads.Memory = 128 << 20
 	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
 	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.Services.S3().BucketOfHost, MustSign: config.Verifier != nil}
 	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry, config.Tokens, config.Readers), cloudControl()) {
@@ -136,8 +145,11 @@ func New(config Config) *Server {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := s.config.NewID()
 	answer := &answer{ResponseWriter: w}
+	body := watchBody(w, r.Body, s.config.BodyTimeout)
+	r.Body = body
+	defer s.bodies.Hold(r)()
+	defer drain(answer, r, body)
 	defer s.recover(answer, r, id)
-	r.Body = watchBody(w, r.Body, s.config.BodyTimeout)
 	if len(r.TransferEncoding) > 0 {
 		// The request may have had a Content-Length too, which net/http does not tell, and a
 		// proxy another idea of where it ends (RFC 9112 §6.1).
@@ -254,6 +266,7 @@ func (s *Server) recover(w *answer, r *http.Request, id string) {
 		return
 	}
 	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		w.aborted = true
 		panic(v)
 	}
 	s.config.Logger.Error("a request panicked", "request", id, "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
@@ -265,7 +278,8 @@ func (s *Server) recover(w *answer, r *http.Request, id string) {
 // answer remembers the status of an answer.
 type answer struct {
 	http.ResponseWriter
-	status int
+	status  int
+	aborted bool // the connection is to be closed without an answer
 }
 
 func (a *answer) WriteHeader(status int) {
