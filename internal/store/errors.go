@@ -57,6 +57,7 @@ func (e *StorageError) Unwrap() error { return e.Err }
 // explain makes a *StorageError of what SQLite says about the disk or its file, and of a
 // server of PostgreSQL that does not let us in, and leaves every other error as it is.
 func (s *Store) explain(err error) error {
+	s.locks.saw(err)
 	var known *StorageError
 	var connect *pgconn.ConnectError
 	var lite *sqlite.Error
@@ -66,11 +67,15 @@ func (s *Store) explain(err error) error {
 	case errors.As(err, &connect):
 		return &StorageError{Path: "PostgreSQL", What: "cannot be reached",
 			Advice: "see that the server runs, and that host, port, user, password and database in its URL are right", Err: err}
-	case !errors.As(err, &lite):
-		return err
 	}
 	fault := func(what, advice string) error {
 		return &StorageError{Path: s.file, What: what, Advice: advice, Err: err}
+	}
+	switch {
+	case errors.Is(err, errBusy), isBusy(err):
+		return fault("is locked by another program", "close the program that has the file open")
+	case !errors.As(err, &lite):
+		return err
 	}
 	switch lite.Code() & 0xff { // without the extension, which tells where it happened
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:

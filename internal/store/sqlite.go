@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"runtime"
@@ -24,16 +25,17 @@ const readerIdle = time.Minute
 // come need not, and are synced with the next. docs/decisions/0007 has the price. The
 // size limit gives the disk back after a large transaction.
 func openSQLiteFile(file string) (writer, reader *bun.DB, err error) {
+	busyTimeout := fmt.Sprintf("busy_timeout(%d)", lockPatience.Milliseconds())
 	w, err := sql.Open("sqlite", sqliteDSN(file, url.Values{
 		"_txlock": {"immediate"},
-		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)", "journal_size_limit(67108864)"},
+		"_pragma": {busyTimeout, "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)", "journal_size_limit(67108864)"},
 	}))
 	if err != nil {
 		return nil, nil, err
 	}
 	w.SetMaxOpenConns(1)
 	r, err := sql.Open("sqlite", sqliteDSN(file, url.Values{
-		"_pragma": {"busy_timeout(10000)", "query_only(1)"},
+		"_pragma": {busyTimeout, "query_only(1)"},
 	}))
 	if err != nil {
 		return nil, nil, err

@@ -66,6 +66,7 @@ type Store struct {
 	reader *bun.DB // PostgreSQL: the same pool
 	lock   *folderLock
 	blobs  *Blobs
+	locks  lockWatch
 
 	mu       sync.Mutex
 	dispatch *dispatcher

@@ -106,14 +106,14 @@ func (s *Store) durable(ctx context.Context) (beginner, func(), error) {
 	if s.IsPostgres() {
 		return s.writer, func() {}, nil
 	}
-	conn, err := s.writer.Conn(ctx)
+	conn, giveBack, err := s.lend(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	release := func() {
 		// Where this fails, the next user of the connection syncs more than it has to.
 		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous = NORMAL")
-		_ = conn.Close() // gives it back to the pool
+		giveBack()
 	}
 	if _, err := conn.ExecContext(ctx, "PRAGMA synchronous = FULL"); err != nil {
 		release()
