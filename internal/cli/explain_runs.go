@@ -12,6 +12,8 @@ var inputRules = explanations{
 		Why: "Every test begins with a create, and where there are inputs none are generated.", Example: "right: inputs/inputs_1_create.json"},
 	{ID: "inputs/not-a-model", Severity: "error", Purpose: "An input is an object with the properties of the resource, of no more than 1 MiB.",
 		Why: "Handlers are given models, and nothing else.", Example: "wrong: [{\"Name\": \"a\"}]\nright: {\"Name\": \"a\"}"},
+	{ID: "inputs/null", Severity: "error", Purpose: "An input has no null.",
+		Why: "The official suite sends null to the handlers and wants it back, which the handler contract forbids.", Example: "wrong: {\"Title\": null}\nright: {}"},
 	{ID: "inputs/unknown-property", Severity: "error", Purpose: "The properties of an input are properties of the schema.",
 		Why: "CloudFormation refuses a template with others before any handler is called.", Example: "wrong: {\"Nme\": \"a\"}\nright: {\"Name\": \"a\"}"},
 	{ID: "inputs/schema", Severity: "warning", Purpose: "An input is valid by the schema.",

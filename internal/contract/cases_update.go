@@ -2,6 +2,8 @@ package contract
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -17,7 +19,38 @@ func updateRead(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	return r.sameAsRequested(r.shared.update, read)
+	if err := r.sameAsRequested(r.shared.update, read); err != nil {
+		return err
+	}
+	return r.removed(r.shared.update, read)
+}
+
+const clauseRemoved = "An update is given the whole model: a property that it leaves out is removed, or has its default value."
+
+// removed looks for properties that the create requested, the update left out, and the
+// resource still has as they were.
+func (r *run) removed(update, returned map[string]any) error {
+	s := r.cfg.Schema
+	fixed := slices.Concat(s.ReadOnly, s.WriteOnly, s.CreateOnly, s.ConditionalCreateOnly, s.PrimaryIdentifier)
+	for _, paths := range s.AdditionalIdentifiers {
+		fixed = append(fixed, paths...)
+	}
+	for _, preset := range defaultsOf(s) {
+		fixed = append(fixed, schema.Path{Tokens: preset.at})
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.shared.input)) {
+		_, requested := update[key]
+		value, has := returned[key]
+		stays := slices.ContainsFunc(fixed, func(p schema.Path) bool { return len(p.Tokens) > 0 && p.Tokens[0] == key })
+		if requested || !has || stays || isEmpty(value) {
+			continue
+		}
+		was := map[string]any{key: r.shared.model[key]}
+		if len(s.Compare(was, map[string]any{key: value}, schema.CompareConfig{})) == 0 {
+			return r.violation(clauseRemoved, "/%s is still there, although the update left it out", key)
+		}
+	}
+	return nil
 }
 
 func updateList(ctx context.Context, r *run) error {

@@ -18,6 +18,8 @@ const (
 	clauseWriteOnly  = "Write-only values are never returned."
 	clauseModel      = "A successful create, update or read answers with the model of the resource."
 	clauseList       = "A successful list answers with an array of models, empty if there is none, and with a token as long as there is more."
+	clauseNoNull     = "The model of a resource that is created, read or updated has no null: a property without a value is left out."
+	clauseMessage    = "An event of failure has a message."
 	clauseNoModel    = "A successful delete answers without a model."
 	clauseMatch      = "What a create or update was asked for is returned exactly as it was requested, write-only values excepted."
 	clauseAnswer     = "A handler answers every call with a progress event: create, update and delete within 60 seconds, read and list within 30."
@@ -43,6 +45,9 @@ func checkEvent(s *schema.Schema, action invoke.Action, e *invoke.Event) *Violat
 	if action.Hook() {
 		return checkHookEvent(action, e)
 	}
+	if v := checkMembers(action, e); v != nil {
+		return v
+	}
 	switch e.Status {
 	case invoke.InProgress:
 		return checkProgress(s, action, e)
@@ -64,14 +69,20 @@ func checkProgress(s *schema.Schema, action invoke.Action, e *invoke.Event) *Vio
 	case e.Model == nil:
 		return violated(clauseIdentifier, "%s answered IN_PROGRESS without a resourceModel", action)
 	}
-	return checkIdentifier(s, action, e)
+	if v := checkIdentifier(s, action, e); v != nil {
+		return v
+	}
+	return checkNulls(action, e)
 }
 
 // checkIdentifier looks for a value at every path of the primary identifier. An empty text
-// is none; zero and false are values.
+// is none, and to the official suite zero, false and empty collections are none, either.
 func checkIdentifier(s *schema.Schema, action invoke.Action, e *invoke.Event) *Violation {
 	for _, path := range s.PrimaryIdentifier {
 		values, ok := schema.Identifier(e.Model, []schema.Path{path})
+		if ok && values[0] != "" && isEmpty(values[0]) && (action != invoke.Update || e.Status == invoke.InProgress) {
+			return violated(clauseIdentifier, "%s answered %s with %v as %s, which is of the primary identifier: the official suite takes it for no value", action, e.Status, values[0], path.Tokens)
+		}
 		if !ok || values[0] == "" {
 			return violated(clauseIdentifier, "%s answered %s with a model without %s, which is of the primary identifier", action, e.Status, path.Tokens)
 		}
@@ -97,7 +108,10 @@ func checkSuccess(s *schema.Schema, action invoke.Action, e *invoke.Event) *Viol
 	if v := checkWriteOnly(s, action, e); v != nil {
 		return v
 	}
-	return checkIdentifier(s, action, e)
+	if v := checkIdentifier(s, action, e); v != nil {
+		return v
+	}
+	return checkNulls(action, e)
 }
 
 // checkWriteOnly looks for write-only values. Empty ones reveal nothing and pass.
@@ -136,6 +150,8 @@ func checkFailed(action invoke.Action, e *invoke.Event) *Violation {
 		return violated(clauseFailed, "%s answered FAILED with a callbackDelaySeconds of %g", action, e.CallbackDelay.Seconds())
 	case e.Models != nil:
 		return violated(clauseFailed, "%s answered FAILED with resourceModels", action)
+	case e.Message == "":
+		return violated(clauseMessage, "%s answered FAILED %s without a message", action, e.ErrorCode)
 	}
 	return nil
 }

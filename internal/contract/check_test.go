@@ -18,9 +18,15 @@ func TestEventRules(t *testing.T) {
 		`,"writeOnlyProperties":["/properties/Secret","/properties/Count","/properties/Keys/*/Value"]`)
 	for reply, want := range map[string]string{
 		`{"status":"SUCCESS","resourceModel":{"Id":"1"}}`:                                                      "",
-		`{"status":"SUCCESS","resourceModel":{"Id":"1"},"errorCode":null,"callbackDelaySeconds":null}`:         "",
-		`{"status":"SUCCESS","resourceModel":{"Id":"1"},"callbackDelaySeconds":"0"}`:                           "",
-		`{"status":"SUCCESS","resourceModel":{"Id":"1","Secret":"","Count":0,"Keys":[{"Value":null}]}}`:        "",
+		`{"status":"SUCCESS","resourceModel":{"Id":"1"},"errorCode":null}`:                                     "null as errorCode",
+		`{"status":"SUCCESS","resourceModel":{"Id":"1"},"errorCode":""}`:                                       `"" as errorCode`,
+		`{"status":"SUCCESS","resourceModel":{"Id":"1"},"callbackDelaySeconds":null}`:                          "null as callbackDelaySeconds",
+		`{"status":"IN_PROGRESS","resourceModel":{"Id":"1"},"callbackDelaySeconds":null}`:                      "null as callbackDelaySeconds",
+		`{"status":"IN_PROGRESS","resourceModel":{"Id":"1","Name":null}}`:                                      "IN_PROGRESS with null at /Name",
+		`{"status":"SUCCESS","resourceModel":{"Id":"1","Name":null}}`:                                          "SUCCESS with null at /Name",
+		`{"status":"SUCCESS","resourceModel":{"Id":"1"},"callbackDelaySeconds":"0"}`:                           `"0" as callbackDelaySeconds`,
+		`{"status":"SUCCESS","resourceModel":{"Id":"1","Secret":"","Count":0,"Keys":[{"Value":""}]}}`:          "",
+		`{"status":"SUCCESS","resourceModel":{"Id":"1","Keys":[{"Value":null}]}}`:                              "null at /Keys/*/Value",
 		`{"status":"SUCCESS","resourceModel":{"Id":"1","Secret":"x"}}`:                                         "a value at /Secret",
 		`{"status":"SUCCESS","resourceModel":{"Id":"1","Count":7}}`:                                            "a value at /Count",
 		`{"status":"SUCCESS","resourceModel":{"Id":"1","Keys":[{"Label":"a"},{"Value":"x"}]}}`:                 "a value at /Keys/1/Value",
@@ -29,7 +35,8 @@ func TestEventRules(t *testing.T) {
 		`{"status":"SUCCESS","resourceModel":{}}`:                                                              "without /Id",
 		`{"status":"IN_PROGRESS","resourceModel":{"Id":"1","Secret":"still needed"},"callbackDelaySeconds":9}`: "",
 		`{"status":"IN_PROGRESS","resourceModel":{"Id":"1"},"resourceModels":null,"errorCode":0}`:              "",
-		`{"status":"FAILED","errorCode":"NotFound","resourceModels":null}`:                                     "",
+		`{"status":"FAILED","errorCode":"NotFound","resourceModels":null,"message":"m"}`:                       "",
+		`{"status":"FAILED","errorCode":"NotFound"}`:                                                           "FAILED NotFound without a message",
 		`{"status":"FAILED","errorCode":"notfound"}`:                                                           `error code "notfound"`,
 	} {
 		event, err := invoke.Decode([]byte(reply), invoke.Create, s)
@@ -58,8 +65,29 @@ func TestIdentifiersThatAreFalsy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := checkEvent(s, invoke.Create, event); v != nil {
+	if v := checkEvent(s, invoke.Create, event); v == nil || !strings.Contains(v.Message, "0 as /Port, which is of the primary identifier: the official suite takes it for no value") {
+		t.Errorf("got %v", v)
+	}
+	if v := checkEvent(s, invoke.Update, event); v != nil { // where the official suite does not look
 		t.Errorf("refused: %s", v)
+	}
+}
+
+// TestListTokens: an empty nextToken asks the official suite for another page.
+func TestListTokens(t *testing.T) {
+	s := schemaOf(t, `"Name":{"type":"string"}`, "")
+	for reply, want := range map[string]bool{
+		`{"status":"SUCCESS","resourceModels":[],"nextToken":""}`: false, `{"status":"SUCCESS","resourceModels":[],"nextToken":null}`: true,
+		`{"status":"SUCCESS","resourceModels":[]}`: true, `{"status":"SUCCESS","resourceModels":[],"nextToken":"2"}`: true,
+		`{"status":"FAILED","errorCode":"AccessDenied"}`: false,
+	} {
+		event, err := invoke.Decode([]byte(reply), invoke.List, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := checkEvent(s, invoke.List, event); (v == nil) != want {
+			t.Errorf("%s: %v", reply, v)
+		}
 	}
 }
 
@@ -94,13 +122,17 @@ func TestUpdateInputs(t *testing.T) {
 		`,"additionalIdentifiers":[["/properties/Arn"]],"createOnlyProperties":["/properties/Name"]`)
 	s.PrimaryIdentifier = append(s.PrimaryIdentifier, s.CreateOnly[0])
 	created := map[string]any{"Id": "1", "Arn": "arn:1", "Name": "n", "Title": "old"}
-	r := &run{setRun: &setRun{suite: &suite{redactor: invoke.NewRedactor(s), drift: detector(s)}}, cfg: &Config{Schema: s}, inputs: &InputSet{Number: 1, Update: map[string]any{"Title": "new"}}}
+	r := &run{setRun: &setRun{suite: &suite{redactor: invoke.NewRedactor(s), drift: detector(s)}}, cfg: &Config{Schema: s}, inputs: &InputSet{Number: 1, Update: map[string]any{"Title": "new", "Name": "n"}}}
 	got, err := r.updateInput(created)
 	if err != nil || got["Id"] != "1" || got["Arn"] != "arn:1" || got["Name"] != "n" || got["Title"] != "new" {
 		t.Errorf("%v, %v", got, err)
 	}
-	if len(r.inputs.Update) != 1 {
+	if len(r.inputs.Update) != 2 {
 		t.Errorf("the input itself was changed: %v", r.inputs.Update)
+	}
+	delete(r.inputs.Update, "Name")
+	if _, err := r.updateInput(created); err == nil || !strings.Contains(err.Error(), "inputs_1_update.json lacks /Name, which is create-only and of the primary identifier") {
+		t.Errorf("error %v", err)
 	}
 	r.inputs.Update["Name"] = "other"
 	if _, err := r.updateInput(created); err == nil || !strings.Contains(err.Error(), "inputs_1_update.json changes /Name, which is create-only, from n to other") {

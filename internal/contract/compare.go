@@ -16,10 +16,13 @@ import (
 // either. Collections compare as the schema says: in order, or in any.
 func (r *run) sameAsRequested(requested, returned map[string]any) error {
 	differences := r.differences(requested, returned)
-	if len(differences) == 0 {
-		return nil
+	if len(differences) > 0 {
+		return r.mismatch(differences)
 	}
-	return r.mismatch(differences)
+	if v := officialMismatch(r.cfg.Schema, requested, returned); v != nil {
+		return v
+	}
+	return nil
 }
 
 // mismatch tells of differences, secrets hidden.

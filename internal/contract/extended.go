@@ -94,6 +94,11 @@ var extendedCases = []Case{
 		fixture: (*run).createdResource, run: updateCollections,
 	},
 	{
+		ID: "extended_update.py::contract_update_removes", Suite: SuiteExtended, Needs: []string{"create", "update", "read"},
+		Clause: "An update removes the properties that its request leaves out.", Clauses: []string{"update.removed"},
+		fixture: (*run).createdResource, run: updateRemoves,
+	},
+	{
 		ID: "extended_update.py::contract_update_create_only", Suite: SuiteExtended, Needs: []string{"create", "update", "read"},
 		Clause: "Changing a create-only property fails with NotUpdatable and changes nothing.", Clauses: []string{"update.create-only"},
 		Skip: skipUnlessCreateOnly, fixture: (*run).createdResource, run: updateCreateOnly,

@@ -155,7 +155,15 @@ func listPages(ctx context.Context, r *run) error {
 // pages lists with the shortest pages and looks for the models.
 func (r *run) pages(ctx context.Context, models []map[string]any) error {
 	clause := clauseText("list.pages")
-	items, err := r.list(ctx, invoke.Request{Model: r.listModel(models[0]), MaxResults: 1})
+	const size = 1
+	event, err := r.succeeded(ctx, invoke.Request{Action: invoke.List, Model: r.listModel(models[0]), MaxResults: size}, clauseList)
+	if err != nil {
+		return err
+	}
+	if len(event.Models) > size && event.NextToken == "" {
+		return r.violation(clause, "LIST was asked for pages of %d (maxResults) and returned %d models on one page, without a nextToken", size, len(event.Models))
+	}
+	items, err := r.list(ctx, invoke.Request{Model: r.listModel(models[0]), MaxResults: size})
 	if err != nil {
 		return err
 	}

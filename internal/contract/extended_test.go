@@ -122,11 +122,13 @@ var serviceMutants = []serviceMutant{
 	{name: "list invents", clause: "list.readable", id: "extended_read.py::contract_list_readable", message: "READ of it ended with FAILED NotFound"},
 	{name: "pages overlap", clause: "list.pages", id: "extended_read.py::contract_list_pages", message: "on two pages"},
 	{name: "pages lose", clause: "list.pages", id: "extended_read.py::contract_list_pages", message: "is on none of the pages"},
+	{name: "list ignores paging", clause: "list.pages", id: "extended_read.py::contract_list_pages", message: "asked for pages of 1 (maxResults) and returned 2 models"},
 	{name: "filter by any", clause: "list.filter", id: "extended_read.py::contract_list_filter", message: "leaves the resource out", kind: kind{identifier: []string{"Id"}, filters: true}},
 	{name: "create-only changes", clause: "update.create-only", id: "extended_update.py::contract_update_create_only", message: "which is create-only, ended with SUCCESS"},
 	{name: "create-only invalid", clause: "update.create-only", id: "extended_update.py::contract_update_create_only", message: "FAILED InvalidRequest"},
 	{name: "update merges arrays", clause: "update.collections", id: "extended_update.py::contract_update_collections", message: "/Authors"},
 	{name: "update merges maps", clause: "update.collections", id: "extended_update.py::contract_update_collections", message: "/Notes/efgh is still there"},
+	{name: "update keeps the pages", clause: "update.removed", id: "extended_update.py::contract_update_removes", message: "/Pages is still there, although the update left it out"},
 	{name: "update clones", clause: "update.creates-nothing", id: "extended_update.py::contract_update_creates_nothing", message: "UPDATE made", alone: true},
 	{name: "update keeps tags", clause: "tags.update", id: "extended_update.py::contract_update_tags", message: "is still there", alone: true},
 	{name: "create drifts", clause: "drift.none", id: "extended_read.py::contract_create_drift", message: "has drifted: ", kind: kind{identifier: []string{"Id"}, transformed: true}},
@@ -140,7 +142,10 @@ var serviceMutants = []serviceMutant{
 }
 
 // coreClauses are clauses that core tests call by sentences of their own.
-var coreClauses = map[string]string{"create.timeout": clauseStabilize, "create.match": clauseMatch}
+var coreClauses = map[string]string{
+	"update.removed": clauseRemoved, "create.timeout": clauseStabilize, "create.match": clauseMatch, "create.no-null": clauseNoNull, "update.no-null": clauseNoNull, "read.no-null": clauseNoNull,
+	"create.failed": clauseMessage, "update.failed": clauseMessage, "delete.failed": clauseMessage,
+}
 
 func TestServiceMutantsAreRejected(t *testing.T) {
 	for _, m := range serviceMutants {

@@ -309,6 +309,9 @@ func updateAdditional(ctx context.Context, r *run) error {
 			return err
 		}
 		request, _ := schema.Without(update, s.PrimaryIdentifier).(map[string]any)
+		if len(s.Check(request, schema.CheckConfig{})) > len(s.Check(update, schema.CheckConfig{})) {
+			continue // an update is given the whole model, and without the primary identifier this one is none
+		}
 		for _, path := range paths { // which may be part of both
 			values, _ := schema.Identifier(r.shared.model, []schema.Path{path})
 			invoke.Put(request, path.Tokens, values[0])
@@ -327,8 +330,39 @@ func updateAdditional(ctx context.Context, r *run) error {
 		r.shared.input, r.shared.model = update, event.Model
 	}
 	if !tried {
-		return skipped("The resource has no value for an additional identifier. Skipping test.")
+		return skipped("The resource has no value for an additional identifier, or its schema requires the primary one. Skipping test.")
 	}
+	return nil
+}
+
+// updateRemoves updates the shared resource to a model without optional properties.
+func updateRemoves(ctx context.Context, r *run) error {
+	s := r.cfg.Schema
+	shorter := r.again()
+	gone := false
+	for _, key := range slices.Sorted(maps.Keys(r.shared.input)) {
+		at := document.Pointer{key}
+		candidate := without(shorter, at)
+		if s.IsReadOnly(at) || s.IsCreateOnly(at) || s.IsWriteOnly(at) || len(s.Check(candidate, schema.CheckConfig{})) > len(s.Check(shorter, schema.CheckConfig{})) {
+			continue
+		}
+		shorter, gone = candidate, true
+	}
+	if !gone {
+		return skipped("No property of the input can be left out. Skipping test.")
+	}
+	event, err := r.succeeded(ctx, invoke.Request{Action: invoke.Update, Model: shorter, Previous: r.shared.model}, "An update handler ends with SUCCESS once the resource is as requested; its input is valid.")
+	if err != nil {
+		return err
+	}
+	read, err := r.read(ctx, event.Model)
+	if err != nil {
+		return err
+	}
+	if err := r.removed(shorter, read); err != nil {
+		return err
+	}
+	r.shared.input, r.shared.model = shorter, event.Model
 	return nil
 }
 

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"slices"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 )
@@ -59,6 +60,9 @@ func (r *run) deletedResource(ctx context.Context) error {
 	}
 	if event.Model != nil {
 		return r.violation(clauseNoModel, "DELETE answered SUCCESS with a resourceModel")
+	}
+	if slices.Contains(event.Members, "resourceModel") {
+		return r.violation(clauseNoModel, "DELETE answered SUCCESS with null as resourceModel: leave it out")
 	}
 	return nil
 }

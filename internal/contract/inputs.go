@@ -96,7 +96,7 @@ var kinds = []string{
 // LoadInputs reads the inputs of a resource type. The error is that of the file system.
 //
 // Problems have the IDs of document.ParseJSON, and inputs/name, inputs/gap,
-// inputs/duplicate, inputs/incomplete, inputs/export, inputs/environment, inputs/not-a-model,
+// inputs/duplicate, inputs/incomplete, inputs/export, inputs/environment, inputs/not-a-model, inputs/null,
 // inputs/unknown-property, inputs/schema and inputs/valid (warnings), overrides/structure and
 // overrides/pointer.
 func LoadInputs(cfg InputsConfig) (*Inputs, diag.List, error) {
@@ -299,6 +299,9 @@ func (l *loader) model(name string, set int) (map[string]any, *document.Value, e
 // check compares an input with the schema: the service would refuse it before any handler
 // saw it.
 func (l *loader) check(doc *document.Value, model map[string]any) {
+	if at, found := findNull(doc.Any(), nil); found {
+		l.report(diag.Error, "inputs/null", doc.At, fmt.Sprintf("the input holds null at %s", at), "leave properties without a value out: no handler can return them as requested")
+	}
 	for _, m := range doc.Members {
 		if l.cfg.Schema.Property(document.Pointer{m.Key}) == nil {
 			l.report(diag.Error, "inputs/unknown-property", diag.Range{File: m.KeyAt.File, Start: m.KeyAt.Start, End: m.KeyAt.End},

@@ -73,14 +73,8 @@ func (w *watch) call(c *invoke.Call) {
 	w.shape(e, handler)
 	w.writeOnly(e)
 	switch {
-	case e.Status == invoke.Failed && e.Message == "" && w.req.Action != invoke.Read && w.req.Action != invoke.List:
-		w.note(handler+".failed", "%s answered FAILED %s without a message", w.req.Action, e.ErrorCode)
 	case e.Status == invoke.Success && w.req.Action == invoke.Delete && e.Model != nil:
 		w.note("delete.no-model", "DELETE answered SUCCESS with a resourceModel")
-	case e.Status == invoke.Success && w.req.Action != invoke.Delete && w.req.Action != invoke.List:
-		if at, found := findNull(e.RawModel, nil); found {
-			w.note(handler+".no-null", "%s answered SUCCESS with null at %s", w.req.Action, at)
-		}
 	case e.Status == invoke.InProgress && w.req.Action == invoke.Create:
 		w.progress(e)
 	}

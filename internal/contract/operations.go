@@ -325,6 +325,10 @@ func (r *run) updateInput(created map[string]any) (map[string]any, error) {
 	for _, path := range s.PrimaryIdentifier {
 		value, given := schema.Identifier(out, []schema.Path{path})
 		was, known := schema.Identifier(created, []schema.Path{path})
+		if exact := slices.ContainsFunc(s.CreateOnly, func(p schema.Path) bool { return slices.Equal(p.Tokens, path.Tokens) }); !given && exact {
+			return nil, r.violation("The input of an update has the create-only identifiers of the resource.",
+				"inputs_%d_update.json lacks %s, which is create-only and of the primary identifier: the official suite wants it with its value from the create input", r.inputs.Number, path.Tokens)
+		}
 		if given && known && s.IsCreateOnly(path.Tokens) && fmt.Sprint(value[0]) != fmt.Sprint(was[0]) {
 			return nil, r.violation("An update does not change create-only properties.",
 				"inputs_%d_update.json changes %s, which is create-only, from %v to %v", r.inputs.Number, path.Tokens, was[0], value[0])

@@ -23,7 +23,7 @@ type kind struct {
 	page       int      // length of a page of LIST; 0 means everything at once
 
 	stringified bool // every scalar is returned as a string
-	nulls       bool // members of events without a value are null
+	nulls       bool // members of events that may be null without a value are
 	shuffled    bool // collections without an order come back in another one
 	transformed bool // the title comes back in capitals, and the schema has a transform for it
 	filters     bool // LIST filters by the properties that it gets
@@ -242,7 +242,7 @@ func (s *service) spoil(action string, event map[string]any) {
 
 func (s *service) encode(event map[string]any) ([]byte, error) {
 	if s.nulls {
-		for _, name := range []string{"errorCode", "message", "callbackContext", "callbackDelaySeconds", "resourceModel", "resourceModels", "nextToken"} {
+		for _, name := range []string{"message", "callbackContext", "resourceModels", "nextToken"} {
 			if _, set := event[name]; !set {
 				event[name] = nil
 			}
@@ -543,6 +543,10 @@ func (s *service) merge(model, old map[string]any, c *serviceCall) {
 		maps.Copy(merged, before)
 		maps.Copy(merged, notes)
 		model["Notes"] = merged
+	case s.is("update keeps the pages"):
+		if model["Pages"] == nil && old["Pages"] != nil {
+			model["Pages"] = old["Pages"]
+		}
 	case s.is("update keeps tags") && c.RequestData.StackTags != nil:
 		model["Labels"] = slices.Concat(model["Labels"].([]any), old["Labels"].([]any)[:1])
 	}
@@ -598,7 +602,7 @@ func (s *service) list(c *serviceCall, filter map[string]any) (map[string]any, e
 		all = append(all, map[string]any{"Title": "lost"})
 	}
 	size := s.page
-	if c.MaxResults > 0 {
+	if c.MaxResults > 0 && !s.is("list ignores paging") {
 		size = c.MaxResults
 	}
 	if size == 0 {

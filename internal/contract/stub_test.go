@@ -22,7 +22,7 @@ type flavour struct {
 	callbacks   int      // IN_PROGRESS events before create, update and delete succeed
 	page        int      // length of a page of LIST; 0 means everything at once
 	stringified bool     // every scalar is returned as a string, as the Go library used to
-	nulls       bool     // members without a value are null, and callbackDelaySeconds is always there
+	nulls       bool     // members that may be null without a value are
 	untagged    bool
 	shuffled    bool // collections without an order come back in another one
 }
@@ -93,6 +93,7 @@ func (f flavour) inputs() Inputs {
 		"Labels": []any{label("one", "1"), label("two", "2")}, "Authors": []any{"Bill", "Peter"}, "Layout": map[string]any{"Margin": number("3")},
 	}
 	update := maps.Clone(create)
+	delete(update, "Draft")
 	update["Title"], update["Pages"], update["Labels"] = "second", number("8"), []any{label("two", "22")}
 	return Inputs{Sets: []InputSet{{Number: 1, Create: create, Update: update}}}
 }
@@ -159,6 +160,7 @@ func (s *stub) Call(ctx context.Context, payload []byte) ([]byte, error) {
 		event = map[string]any{"status": "FAILED", "errorCode": refused.code, "message": refused.message}
 		s.spoilRefusal(event)
 	}
+	s.spoil(request.Action, event)
 	return s.encode(event)
 }
 
@@ -180,7 +182,7 @@ func (s *stub) spoilRefusal(event map[string]any) {
 
 func (s *stub) encode(event map[string]any) ([]byte, error) {
 	if s.nulls {
-		for _, name := range []string{"errorCode", "message", "callbackContext", "callbackDelaySeconds", "resourceModel", "resourceModels", "nextToken"} {
+		for _, name := range []string{"message", "callbackContext", "resourceModels", "nextToken"} {
 			if _, set := event[name]; !set {
 				event[name] = nil
 			}
@@ -361,6 +363,11 @@ func (s *stub) update(key string, model map[string]any, round int) (map[string]a
 	}
 	switch s.mutant {
 	case "update forgets":
+	case "update keeps":
+		old := maps.Clone(s.reports[key])
+		maps.Copy(old, model)
+		model = old
+		s.reports[s.key(model)] = model
 	case "update replaces":
 		s.made++
 		old := s.reports[key]

@@ -85,6 +85,9 @@ type Event struct {
 	// Members are the names of all members of the reply in the order written, also of
 	// those that are null.
 	Members []string
+
+	// Reply is the reply as it was read. Nil for an event that did not come from one.
+	Reply *document.Value
 }
 
 // Terminal tells whether the operation is over.
@@ -155,7 +158,7 @@ func article(v *document.Value) string {
 }
 
 func decodeEvent(doc *document.Value, action Action, s *schema.Schema, hide func(string) string) (*Event, error) {
-	e := &Event{}
+	e := &Event{Reply: doc}
 	for _, m := range doc.Members {
 		e.Members = append(e.Members, m.Key)
 	}
