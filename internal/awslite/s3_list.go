@@ -2,7 +2,6 @@ package awslite
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/xml"
 	"fmt"
 	"math"
@@ -10,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
 )
 
 const (
@@ -40,14 +41,14 @@ func successor(prefix string) (string, bool) {
 }
 
 // sealToken makes an opaque token of where a list goes on.
-func sealToken(at string) string { return base64.RawURLEncoding.EncodeToString([]byte(at)) }
+func sealToken(at string) string { return awswire.PageToken([]string{at}) }
 
 func openToken(token string) (string, error) {
-	at, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || !storable(string(at)) {
+	at, ok := awswire.ReadPageToken(token, 1)
+	if !ok {
 		return "", s3Error("InvalidArgument", "The continuation token provided is incorrect", "ArgumentName", "continuation-token")
 	}
-	return string(at), nil
+	return at[0], nil
 }
 
 // A listing is what the three lists of objects have in common.

@@ -20,6 +20,10 @@ import (
 type Operation struct {
 	Name string
 
+	// Reads marks an operation that reads the database at length: those of a table wait
+	// for their turn, see Table.Readers.
+	Reads bool
+
 	in, out reflect.Type
 	call    func(ctx context.Context, caller Caller, in any) (out any, err error)
 }
@@ -45,6 +49,12 @@ func Op[I, O any](name string, f func(context.Context, Caller, *I) (*O, error)) 
 	}
 }
 
+// Reading returns the operation marked as one that Reads.
+func (o Operation) Reading() Operation {
+	o.Reads = true
+	return o
+}
+
 // A Table is a service: what it is called, how it is spoken to, and what it does. It is
 // made once and not changed or copied after its first use; Serve may be called by many.
 type Table struct {
@@ -66,6 +76,11 @@ type Table struct {
 	Unions []any
 
 	Operations []Operation
+	// Readers is how many operations that Reads are served at once, the others in the order
+	// in which they came. A pool of connections does not serve those who wait in order, so
+	// that beyond its size some would wait very long: of 100 clients at once, the slowest
+	// hundredth six times as long as most. Zero means without bound.
+	Readers int
 	// NoResult are the operations whose model has no output: their Query answers have no
 	// Result element, their JSON answers no body.
 	NoResult []string
@@ -90,6 +105,7 @@ type Table struct {
 	Logger *slog.Logger
 
 	once   sync.Once
+	turns  chan struct{} // of the readers; nil without bound
 	index  map[string]*operation
 	known  map[string]bool
 	shapes shapes
@@ -108,6 +124,9 @@ type operation struct {
 
 func (t *Table) init() {
 	t.once.Do(func() {
+		if t.Readers > 0 {
+			t.turns = make(chan struct{}, t.Readers)
+		}
 		t.shapes.lowerFirst = t.LowerFirst
 		t.shapes.names = t.WireNames
 		for _, u := range t.Unions {
@@ -225,7 +244,7 @@ func (t *Table) handle(r *http.Request, caller Caller) (name string, body []byte
 	if err := t.check(o, in.Elem()); err != nil {
 		return name, nil, err
 	}
-	out, err := call(r.Context(), o, caller, in.Interface())
+	out, err := t.call(r.Context(), o, caller, in.Interface())
 	if err != nil {
 		return name, nil, err
 	}
@@ -261,7 +280,15 @@ func (t *Table) Call(ctx context.Context, caller Caller, name string, in any) (a
 }
 
 // call runs the operation; a panic in it becomes an error, as the client is owed an answer.
-func call(ctx context.Context, o *operation, caller Caller, in any) (out any, err error) {
+func (t *Table) call(ctx context.Context, o *operation, caller Caller, in any) (out any, err error) {
+	if o.Reads && t.turns != nil {
+		select {
+		case t.turns <- struct{}{}: // first come, first served
+			defer func() { <-t.turns }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 	defer func() {
 		if v := recover(); v != nil {
 			if cause, ok := v.(error); ok && errors.Is(cause, http.ErrAbortHandler) {

@@ -3,10 +3,6 @@ package registry
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -32,49 +28,21 @@ func pageSize(asked *int32) int {
 	return min(max(1, int(*asked)), maxResults)
 }
 
-// A place is where a list goes on: the keys of the last result of a page. It travels to
-// the client and back as NextToken, which says nothing to others.
-type place []string
-
-// token writes a place down. query is everything that the list depends on, but for where
-// it goes on and how much is wanted: a token is of no use in another list.
-func (p place) token(query ...any) *string {
-	text, err := json.Marshal(append(place{fingerprint(query)}, p...))
-	if err != nil {
-		panic(err) // strings always marshal
-	}
-	token := base64.RawURLEncoding.EncodeToString(text)
-	return &token
-}
-
-// placeOf reads a token back, nil for none.
-func placeOf(token *string, keys int, query ...any) (place, error) {
+// startAt returns where a list goes on: so many keys of a NextToken, nil for none.
+func startAt(token *string, keys int, query ...any) ([]string, error) {
 	if token == nil {
 		return nil, nil
 	}
-	var p place
-	text, err := base64.RawURLEncoding.DecodeString(*token)
-	if err == nil {
-		err = json.Unmarshal(text, &p)
-	}
-	if err != nil || len(p) != keys+1 || p[0] != fingerprint(query) || slices.ContainsFunc(p, func(key string) bool { return printable(key) != key }) {
+	from, ok := awswire.ReadPageToken(*token, keys, query...)
+	if !ok {
 		return nil, badToken()
 	}
-	return p[1:], nil
+	return from, nil
 }
 
 // badToken refuses a NextToken that no answer had.
 func badToken() error {
 	return refuse("NextToken is invalid: it must come from the answer before, and the other parameters must be those of that request.")
-}
-
-func fingerprint(query []any) string {
-	text, err := json.Marshal(query)
-	if err != nil {
-		panic(err) // queries are strings
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
 }
 
 // cut splits a page off results of which one more than fits was asked for.
@@ -96,7 +64,7 @@ func (r *Registry) ListTypes(ctx context.Context, caller awswire.Caller, in *clo
 		filters = *in.Filters
 	}
 	query := []any{"ListTypes", caller.Account, caller.Region, in.Visibility, in.ProvisioningType, in.DeprecatedStatus, in.Type, filters.Category, filters.PublisherId, filters.TypeNamePrefix}
-	from, err := placeOf(in.NextToken, 3, query...)
+	from, err := startAt(in.NextToken, 3, query...)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +87,7 @@ func (r *Registry) ListTypes(ctx context.Context, caller awswire.Caller, in *clo
 	out := &cloudformation.ListTypesOutput{TypeSummaries: page}
 	if more {
 		last := keyOfSummary(page[len(page)-1])
-		out.NextToken = place{last.typeName, last.kind, last.publisher}.token(query...)
+		out.NextToken = aws.String(awswire.PageToken([]string{last.typeName, last.kind, last.publisher}, query...))
 	}
 	return out, nil
 }
@@ -230,7 +198,7 @@ func (r *Registry) registeredSummaries(ctx context.Context, caller awswire.Calle
 func (r *Registry) ListTypeVersions(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypeVersionsInput) (*cloudformation.ListTypeVersionsOutput, error) {
 	size := pageSize(in.MaxResults)
 	query := []any{"ListTypeVersions", caller.Account, caller.Region, in.Arn, in.Type, in.TypeName, in.PublisherId, in.DeprecatedStatus}
-	from, err := placeOf(in.NextToken, 1, query...)
+	from, err := startAt(in.NextToken, 1, query...)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +216,7 @@ func (r *Registry) ListTypeVersions(ctx context.Context, caller awswire.Caller, 
 	page, more := cut(summaries, size)
 	out := &cloudformation.ListTypeVersionsOutput{TypeVersionSummaries: page}
 	if more {
-		out.NextToken = place{*page[len(page)-1].VersionId}.token(query...)
+		out.NextToken = aws.String(awswire.PageToken([]string{*page[len(page)-1].VersionId}, query...))
 	}
 	return out, nil
 }
@@ -310,7 +278,7 @@ func (r *Registry) ListTypeRegistrations(ctx context.Context, caller awswire.Cal
 	size := pageSize(in.MaxResults)
 	status := cmp.Or(in.RegistrationStatusFilter, types.RegistrationStatusInProgress)
 	query := []any{"ListTypeRegistrations", caller.Account, caller.Region, status, in.Type, in.TypeName, in.TypeArn}
-	from, err := placeOf(in.NextToken, 2, query...)
+	from, err := startAt(in.NextToken, 2, query...)
 	if err != nil {
 		return nil, err
 	}
@@ -352,7 +320,7 @@ func (r *Registry) ListTypeRegistrations(ctx context.Context, caller awswire.Cal
 	}
 	if more {
 		last := page[len(page)-1]
-		out.NextToken = place{last.CreatedAt.Format(time.RFC3339Nano), last.Token}.token(query...)
+		out.NextToken = aws.String(awswire.PageToken([]string{last.CreatedAt.Format(time.RFC3339Nano), last.Token}, query...))
 	}
 	return out, nil
 }

@@ -183,17 +183,17 @@ func TestForgedTokens(t *testing.T) {
 		g.work()
 		g.module(owner, "Acme::Test::Part::MODULE")
 		invalid := "NextToken is invalid"
-		for _, keys := range []place{{"yesterday", "x"}, {time.Now().Format(time.RFC3339Nano), "a\x00b"}} {
-			token := keys.token("ListTypeRegistrations", owner.Account, owner.Region, types.RegistrationStatusComplete, types.RegistryType(""), (*string)(nil), (*string)(nil))
-			_, err := g.ListTypeRegistrations(t.Context(), owner, &cloudformation.ListTypeRegistrationsInput{NextToken: token, RegistrationStatusFilter: types.RegistrationStatusComplete})
+		for _, keys := range [][]string{{"yesterday", "x"}, {time.Now().Format(time.RFC3339Nano), "a\x00b"}} {
+			token := awswire.PageToken(keys, "ListTypeRegistrations", owner.Account, owner.Region, types.RegistrationStatusComplete, types.RegistryType(""), (*string)(nil), (*string)(nil))
+			_, err := g.ListTypeRegistrations(t.Context(), owner, &cloudformation.ListTypeRegistrationsInput{NextToken: &token, RegistrationStatusFilter: types.RegistrationStatusComplete})
 			refused(t, err, codeRegistry, invalid)
 		}
 		name := aws.String("Acme::Test::Part::MODULE")
-		token := place{"first"}.token("ListTypeVersions", owner.Account, owner.Region, (*string)(nil), types.RegistryTypeModule, name, (*string)(nil), types.DeprecatedStatus(""))
-		_, err := g.ListTypeVersions(t.Context(), owner, &cloudformation.ListTypeVersionsInput{Type: types.RegistryTypeModule, TypeName: name, NextToken: token})
+		token := awswire.PageToken([]string{"first"}, "ListTypeVersions", owner.Account, owner.Region, (*string)(nil), types.RegistryTypeModule, name, (*string)(nil), types.DeprecatedStatus(""))
+		_, err := g.ListTypeVersions(t.Context(), owner, &cloudformation.ListTypeVersionsInput{Type: types.RegistryTypeModule, TypeName: name, NextToken: &token})
 		refused(t, err, codeRegistry, invalid)
-		token = place{"\x00", "", ""}.token("ListTypes", owner.Account, owner.Region, types.Visibility(""), types.ProvisioningType(""), types.DeprecatedStatus(""), types.RegistryType(""), types.Category(""), (*string)(nil), (*string)(nil))
-		_, err = g.ListTypes(t.Context(), owner, &cloudformation.ListTypesInput{NextToken: token})
+		token = awswire.PageToken([]string{"\x00", "", ""}, "ListTypes", owner.Account, owner.Region, types.Visibility(""), types.ProvisioningType(""), types.DeprecatedStatus(""), types.RegistryType(""), types.Category(""), (*string)(nil), (*string)(nil))
+		_, err = g.ListTypes(t.Context(), owner, &cloudformation.ListTypesInput{NextToken: &token})
 		refused(t, err, codeRegistry, invalid)
 	})
 }

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"context"
-
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
@@ -11,23 +9,23 @@ import (
 // cloudFormation is the table of the API of CloudFormation, version 2010-05-15. At most
 // readers of its requests read at once, the others in the order in which they came.
 func cloudFormation(r *registry.Registry, tokens *operation.Tokens, readers int) *awswire.Table {
-	turns := make(chan struct{}, readers)
 	return &awswire.Table{
 		Service:   "cloudformation",
 		Protocol:  awswire.Query,
 		Namespace: "http://cloudformation.amazonaws.com/doc/2010-05-15/",
 		Version:   "2010-05-15",
+		Readers:   readers,
 		Operations: []awswire.Operation{
 			awswire.Op("ActivateType", r.ActivateType),
-			awswire.Op("BatchDescribeTypeConfigurations", inTurn(turns, r.BatchDescribeTypeConfigurations)),
+			awswire.Op("BatchDescribeTypeConfigurations", r.BatchDescribeTypeConfigurations).Reading(),
 			awswire.Op("DeactivateType", r.DeactivateType),
 			awswire.Op("DeregisterType", r.DeregisterType),
-			awswire.Op("DescribePublisher", inTurn(turns, r.DescribePublisher)),
-			awswire.Op("DescribeType", inTurn(turns, r.DescribeType)),
-			awswire.Op("DescribeTypeRegistration", inTurn(turns, r.DescribeTypeRegistration)),
-			awswire.Op("ListTypeRegistrations", inTurn(turns, r.ListTypeRegistrations)),
-			awswire.Op("ListTypeVersions", inTurn(turns, r.ListTypeVersions)),
-			awswire.Op("ListTypes", inTurn(turns, r.ListTypes)),
+			awswire.Op("DescribePublisher", r.DescribePublisher).Reading(),
+			awswire.Op("DescribeType", r.DescribeType).Reading(),
+			awswire.Op("DescribeTypeRegistration", r.DescribeTypeRegistration).Reading(),
+			awswire.Op("ListTypeRegistrations", r.ListTypeRegistrations).Reading(),
+			awswire.Op("ListTypeVersions", r.ListTypeVersions).Reading(),
+			awswire.Op("ListTypes", r.ListTypes).Reading(),
 			awswire.Op("PublishType", r.PublishType),
 			awswire.Op("RecordHandlerProgress", tokens.RecordHandlerProgress),
 			awswire.Op("RegisterPublisher", r.RegisterPublisher),
@@ -65,20 +63,5 @@ func cloudFormation(r *registry.Registry, tokens *operation.Tokens, readers int)
 			"InvalidStateTransitionException":     "InvalidStateTransition",
 			"OperationStatusCheckFailedException": "ConditionalCheckFailed",
 		},
-	}
-}
-
-// inTurn has an operation wait for its turn. The pool of connections to the database does
-// not serve those who wait in order, so that beyond its size some would wait very long: of
-// 100 clients at once, the slowest hundredth six times as long as most.
-func inTurn[I, O any](turns chan struct{}, f func(context.Context, awswire.Caller, *I) (*O, error)) func(context.Context, awswire.Caller, *I) (*O, error) {
-	return func(ctx context.Context, caller awswire.Caller, in *I) (*O, error) {
-		select {
-		case turns <- struct{}{}: // first come, first served
-			defer func() { <-turns }()
-			return f(ctx, caller, in)
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
 	}
 }
