@@ -276,7 +276,7 @@ func (t *Table) Call(ctx context.Context, caller Caller, name string, in any) (a
 	if err := t.check(o, reflect.ValueOf(in).Elem()); err != nil {
 		return nil, err
 	}
-	return call(ctx, o, caller, in)
+	return t.call(ctx, o, caller, in)
 }
 
 // call runs the operation; a panic in it becomes an error, as the client is owed an answer.
