@@ -9,8 +9,8 @@ import (
 )
 
 // generation bounds what is remembered of secrets before older ones make room, in bytes:
-// some hundred of them.
-const generation = 2 << 20
+// thousands of them, or those of the largest requests.
+const generation = 16 << 20
 
 // secrets hides what the calls of one handler had of secrets, in two generations: when one
 // has grown large, the one before it is forgotten. What is part of every call, such as a

@@ -8,6 +8,7 @@ package secret
 
 import (
 	"encoding/binary"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"sync"
@@ -31,10 +32,10 @@ const (
 	// learned piece by piece, each in all spellings.
 	chunk = 4096
 
-	// capacity bounds what a Set remembers, in bytes of spellings and their bookkeeping.
+	// capacity bounds what a Set remembers, in bytes.
 	capacity = 64 << 20
 
-	// overhead is the bookkeeping of one spelling, roughly.
+	// overhead is what one spelling takes, roughly: those of a prefix share a bucket.
 	overhead = 64
 )
 
@@ -42,9 +43,9 @@ const (
 // goroutines as well.
 type Set struct {
 	mu     sync.RWMutex
-	values map[string]bool
-	long   index // of spellings with at least 8 bytes, by their first 8
-	little index // of the others, by their first 4
+	values map[uint64]bool // by hash, those that were added and the parts of them
+	long   index           // of spellings with at least 8 bytes, by their first 8
+	little index           // of the others, by their first 4
 	size   int
 	full   bool
 }
@@ -52,10 +53,12 @@ type Set struct {
 // Add makes the Set hide values, each in these spellings:
 //
 //   - as it is, and without the white space around it
-//   - escaped as JSON, by the rules of Go, Python, Java and JavaScript, also when the JSON
-//     is inside one or two more JSON strings
+//   - escaped as JSON, by the rules of Go, Python, Java and JavaScript
 //   - quoted as Go's %q and %+q do it, and as Python and shells do
-//   - escaped for URLs, HTML and XML
+//   - escaped for URLs, whichever characters a library leaves as they are, also as the user
+//     or password of a URL
+//   - escaped for HTML and XML
+//   - escaped up to three times, such as for a URL in JSON in a string of JSON
 //   - in base64, of both alphabets, with and without padding, and within the base64 of
 //     something longer such as "user:secret" or a JSON object
 //   - for a value of several lines, all this for each line of at least eight characters
@@ -69,21 +72,34 @@ func (s *Set) Add(values ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, value := range values {
-		if len(value) < shortest || s.values[value] || s.full {
+		if len(value) < shortest || s.full || !s.unknown(value) {
 			continue
 		}
-		if s.values == nil {
-			s.values = map[string]bool{}
-			s.long, s.little = newIndex(), newIndex()
-		}
-		s.values[value] = true
 		parts(value, func(part string) bool {
+			if part != value && !s.unknown(part) {
+				return true
+			}
 			whole := utf8.RuneCountInString(part) < short
 			spellings(part, func(text string) { s.insert(text, whole) })
 			s.full = s.size > capacity
 			return !s.full
 		})
 	}
+}
+
+// unknown reports whether a value or a part of one is met for the first time. A file of
+// many lines has most of them often.
+func (s *Set) unknown(value string) bool {
+	if s.values == nil {
+		s.values = map[uint64]bool{}
+		s.long, s.little = newIndex(), newIndex()
+	}
+	hash := maphash.String(seed, value)
+	if s.values[hash] {
+		return false
+	}
+	s.values[hash] = true
+	return true
 }
 
 // Size is how many bytes the Set uses, roughly.
@@ -103,12 +119,12 @@ func (s *Set) insert(text string, whole bool) {
 		added = s.little.insert(prefix4(text, 0), text, whole)
 	}
 	if added {
-		s.size += len(text) + overhead
+		s.size += overhead
 	}
 }
 
 // Hide returns the text with [Hidden] in place of every secret. Secrets that overlap or
-// touch each other are hidden as one.
+// touch each other are hidden as one. The time is proportional to the length of the text.
 func (s *Set) Hide(text string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -118,39 +134,68 @@ func (s *Set) Hide(text string) string {
 	if s.size == 0 {
 		return text
 	}
+	found := s.spans(text)
+	decodings(text, func(decoded string, at []int32) {
+		for _, d := range s.spans(decoded) {
+			found = append(found, span{int(at[d.from]), int(at[d.to])})
+		}
+	})
+	if len(found) == 0 {
+		return text
+	}
+	slices.SortFunc(found, func(a, b span) int { return a.from - b.from })
 	var b strings.Builder
 	shown, end := 0, -1 // text[:shown] is written; the secret under way ends at end
-	for i := 0; i+shortest <= len(text); i++ {
-		n := s.at(text, i, end-i)
-		if n == 0 {
-			continue
-		}
-		if i > end {
+	for _, f := range found {
+		if f.from > end {
 			if end >= 0 {
 				b.WriteString(Hidden)
 				shown = end
 			}
-			b.WriteString(text[shown:i])
+			b.WriteString(text[shown:f.from])
 		}
-		end = i + n
-	}
-	if end < 0 {
-		return text
+		end = max(end, f.to)
 	}
 	b.WriteString(Hidden)
 	b.WriteString(text[end:])
 	return b.String()
 }
 
+// A span is text[from:to].
+type span struct{ from, to int }
+
+// spans finds the secrets in a text. Those that overlap or touch come as one.
+func (s *Set) spans(text string) (found []span) {
+	start, end := 0, -1
+	sums := sums{text: text}
+	for i := 0; i+shortest <= len(text); i++ {
+		n := s.at(&sums, i, end-i)
+		if n == 0 {
+			continue
+		}
+		if i > end {
+			if end >= 0 {
+				found = append(found, span{start, end})
+			}
+			start = i
+		}
+		end = i + n
+	}
+	if end >= 0 {
+		found = append(found, span{start, end})
+	}
+	return found
+}
+
 // at is the length of the longest secret at text[i:] with more than least bytes, 0 if
 // there is none.
-func (s *Set) at(text string, i, least int) int {
-	if i+8 <= len(text) {
-		if n := s.long.find(prefix8(text, i), text, i, least); n > 0 {
+func (s *Set) at(text *sums, i, least int) int {
+	if i+8 <= len(text.text) {
+		if n := s.long.find(prefix8(text.text, i), text, i, least); n > 0 {
 			return n
 		}
 	}
-	return s.little.find(prefix4(text, i), text, i, least)
+	return s.little.find(prefix4(text.text, i), text, i, least)
 }
 
 func prefix8(text string, i int) uint64 {
@@ -168,13 +213,17 @@ type index struct {
 }
 
 // A bucket has the texts with one prefix, by length, the longest first. So the time to
-// look one up does not grow with the number of texts that begin alike.
+// look one up does not grow with the number of texts that begin alike. Of the texts it
+// keeps the hashes.
 type bucket struct {
-	lengths []int
-	texts   map[string]bool // true: only as a whole word
+	lengths []length
+	texts   map[uint64]bool // by hash; true: only as a whole word
 }
 
 const filterBits = 20
+
+// seed is that of the hashes of values.
+var seed = maphash.MakeSeed()
 
 func newIndex() index {
 	return index{filter: make([]uint64, 1<<filterBits/64), buckets: map[uint64]*bucket{}}
@@ -190,18 +239,19 @@ func (x *index) insert(prefix uint64, text string, whole bool) (added bool) {
 	x.filter[word] |= bit
 	b := x.buckets[prefix]
 	if b == nil {
-		b = &bucket{texts: map[string]bool{}}
+		b = &bucket{texts: map[uint64]bool{}}
 		x.buckets[prefix] = b
 	}
-	before, known := b.texts[text]
-	b.texts[text] = whole && (before || !known)
-	if at, found := slices.BinarySearchFunc(b.lengths, len(text), func(have, want int) int { return want - have }); !found {
-		b.lengths = slices.Insert(b.lengths, at, len(text))
+	hash := sum(text)
+	before, known := b.texts[hash]
+	b.texts[hash] = whole && (before || !known)
+	if at, found := slices.BinarySearchFunc(b.lengths, len(text), func(have length, want int) int { return want - have.n }); !found {
+		b.lengths = slices.Insert(b.lengths, at, length{len(text), power(len(text))})
 	}
 	return !known
 }
 
-func (x *index) find(prefix uint64, text string, i, least int) int {
+func (x *index) find(prefix uint64, text *sums, i, least int) int {
 	word, bit := filterAt(prefix)
 	if x.filter[word]&bit == 0 {
 		return 0
@@ -210,15 +260,15 @@ func (x *index) find(prefix uint64, text string, i, least int) int {
 	if b == nil {
 		return 0
 	}
-	for _, n := range b.lengths {
-		if n <= least {
+	for _, l := range b.lengths {
+		if l.n <= least {
 			return 0
 		}
-		if i+n > len(text) {
+		if i+l.n > len(text.text) {
 			continue
 		}
-		if whole, found := b.texts[text[i:i+n]]; found && !(whole && partOfWord(text, i, n)) {
-			return n
+		if whole, found := b.texts[text.of(i, l)]; found && !(whole && partOfWord(text.text, i, l.n)) {
+			return l.n
 		}
 	}
 	return 0

@@ -96,6 +96,15 @@ func TestSpellingsOfOtherLanguages(t *testing.T) {
 		{"quote_plus of Python", "a b/c&d", "k=a+b%2Fc%26d", "k=<hidden>"},
 		{"encodeURIComponent", "a b/(c)!d", "k=a%20b%2F(c)!d", "k=<hidden>"},
 		{"lower-case hex", "a b/c?dd", "k=a+b%2fc%3fdd", "k=<hidden>"},
+		{"encodeURI", "a b/c?d=e&f", "k=a%20b/c?d=e&f", "k=<hidden>"},
+		{"quote of Python", "aa/bb==cc&dd", "https://x/aa/bb%3D%3Dcc%26dd?", "https://x/<hidden>?"},
+		{"quote with more left", "aa/bb==cc&dd", "aa%2Fbb==cc%26dd", "<hidden>"},
+		{"user and password", "p@ss:wo/rd", "postgres://me:p%40ss%3Awo%2frd@db/x", "postgres://me:<hidden>@db/x"},
+		{"user of Go", "p$s&wo+r,d;=", "https://me:p$s&wo+r,d;=@x", "https://me:<hidden>@x"},
+		{"URL within a URL", "a b/(c)!d", "u=https%3A%2F%2Fx%3Fk%3Da%2520b%252F(c)!d%26", "u=https%3A%2F%2Fx%3Fk%3D<hidden>%26"},
+		{"form in JSON", "a b&c=<d>", `{"body": "k=a+b%26c\u003d%3Cd%3e"}`, `{"body": "k=<hidden>"}`},
+		{"URL in XML in JSON", "a'b&c<d>e", `"<u>x?k=a&#39;b&amp;c%3Cd%3Ee</u>"`, `"<u>x?k=<hidden></u>"`},
+		{"escape that is cut off", "abcdefgh%", "k=abcdefgh%2", "k=<hidden>2"},
 		{"Gson", "it's=<k>&more", `{"k":"it\u0027s\u003d\u003ck\u003e\u0026more"}`, `{"k":"<hidden>"}`},
 		{"a shell", "it's a key", `mysql -p'it'\''s a key'`, `mysql -p'<hidden>'`},
 		{"junit", `a"b<c>'d e`, `<f message="a&#34;b&lt;c&gt;&#39;d e"/>`, `<f message="<hidden>"/>`},
@@ -159,7 +168,7 @@ func TestASetThatIsFullHidesAll(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	line := func() string { return fmt.Sprintf("%016x", random.Uint64()) }
 	for !set.full {
-		set.Add(strings.Repeat(line(), 1000))
+		set.Add(line())
 		if set.size > capacity+(1<<20) {
 			t.Fatal("the bound does not hold")
 		}
@@ -185,6 +194,32 @@ func FuzzHide(f *testing.F) {
 			t.Fatalf("%q is in %q", secret, got)
 		}
 	})
+}
+
+// A value of the most that a request may have leaves room for others, and is hidden.
+func TestLargeValues(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	binary := make([]byte, 3<<20)
+	for i := range binary {
+		binary[i] = byte(random.Uint32())
+	}
+	var text strings.Builder
+	for text.Len() < 4<<20 {
+		fmt.Fprintf(&text, `{"key%d": "<value> & 'more'"}`, random.Uint32())
+	}
+	for name, value := range map[string]string{
+		"base64": base64.StdEncoding.EncodeToString(binary), "JSON": text.String(), "of one byte": strings.Repeat("a", 4<<20),
+		"lines": strings.Repeat("key = value\n", 300_000),
+	} {
+		var set Set
+		set.Add(value)
+		if set.full || set.Size() > capacity/2 {
+			t.Errorf("%s: the set has %d bytes", name, set.Size())
+		}
+		if got, want := set.Hide(mustJSON(map[string]string{"a": value})), `{"a":"<hidden>"}`; got != want && got != `{"a":"<hidden>\n"}` {
+			t.Errorf("%s: %.100s", name, got)
+		}
+	}
 }
 
 func BenchmarkHide(b *testing.B) {
@@ -219,6 +254,22 @@ func BenchmarkHide(b *testing.B) {
 				set.Hide(test.text)
 			}
 		})
+	}
+}
+
+// BenchmarkLarge learns a large value and hides it in a request.
+func BenchmarkLarge(b *testing.B) {
+	var text strings.Builder
+	random := rand.New(rand.NewPCG(1, 2))
+	for text.Len() < 4<<20 {
+		fmt.Fprintf(&text, `{"key%d": "<value> & 'more'"}`, random.Uint32())
+	}
+	request := mustJSON(map[string]string{"a": text.String()})
+	b.SetBytes(int64(len(request)))
+	for b.Loop() {
+		var set Set
+		set.Add(text.String())
+		set.Hide(request)
 	}
 }
 

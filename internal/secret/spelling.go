@@ -4,12 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"html"
-	"net/url"
-	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -63,23 +58,24 @@ func runeStart(text string, n int) int {
 	return n // no UTF-8
 }
 
-// spellings hands out a text as it may be spelled, the text itself first. Some come more
-// than once.
+// spellings hands out a text as it may be spelled where nothing decodes it, the text itself
+// first. Some come more than once. The rest is for decodings.
 func spellings(text string, yield func(string)) {
 	yield(text)
-	for _, escape := range escapes {
-		if once := escape(text); once != text {
-			yield(once)
-			for _, around := range []func(string) string{jsonEscape, jsonHTMLEscape} {
-				twice := around(once)
-				yield(twice)
-				yield(jsonEscape(twice))
-			}
-		}
+	if strings.Contains(text, "'") { // shells
+		yield(strings.ReplaceAll(text, "'", `'\''`))
+		yield(strings.ReplaceAll(text, "'", `'"'"'`))
+	}
+	if strings.Contains(text, " ") { // forms
+		yield(strings.ReplaceAll(text, " ", "+"))
 	}
 	base64Spellings(text, yield)
-	plain, forHTML := jsonEscape(text), jsonHTMLEscape(text)
+	if strings.IndexFunc(text, inJSON) < 0 {
+		return
+	}
+	plain, forHTML := encoded(text, false), encoded(text, true)
 	if plain != text {
+		yield(plain) // what is not UTF-8 cannot be decoded to what it was
 		base64Spellings(plain, yield)
 	}
 	if forHTML != plain {
@@ -87,43 +83,10 @@ func spellings(text string, yield func(string)) {
 	}
 }
 
-// escapes are the ways to write a text into another one.
-var escapes = []func(string) string{
-	jsonEscape,
-	jsonHTMLEscape,
-	func(s string) string { return asciiEscape(s, `\u%04x`) }, // json.dumps of Python
-	func(s string) string { return asciiEscape(s, `\u%04X`) },
-	gsonEscape,
-	func(s string) string { return unquoted(strconv.Quote(s)) },
-	func(s string) string { return unquoted(strconv.QuoteToASCII(s)) },
-	func(s string) string { return reprEscaper.Replace(s) }, // Python takes the quotes that the text lacks
-	func(s string) string { return strings.ReplaceAll(reprEscaper.Replace(s), "'", `\'`) },
-	func(s string) string { return strings.ReplaceAll(s, "'", `'\''`) }, // shells
-	func(s string) string { return strings.ReplaceAll(s, "'", `'"'"'`) },
-	url.QueryEscape,
-	url.PathEscape,
-	func(s string) string { return lowerHex(url.QueryEscape(s)) },
-	func(s string) string { return lowerHex(url.PathEscape(s)) },
-	func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") },
-	func(s string) string { return componentUnescaper.Replace(url.QueryEscape(s)) }, // encodeURIComponent
-	html.EscapeString,
-	xmlEscaper.Replace,
-	xmlNumberEscaper.Replace,
+// inJSON reports whether JSON may have an escape for a character.
+func inJSON(r rune) bool {
+	return r < ' ' || strings.ContainsRune(`"\<>&`, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029'
 }
-
-var (
-	gsonEscaper        = strings.NewReplacer("=", `\u003d`, "'", `\u0027`)
-	reprEscaper        = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
-	componentUnescaper = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
-	xmlEscaper         = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
-	xmlNumberEscaper   = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;", "\n", "&#xA;", "\r", "&#xD;", "\t", "&#x9;")
-)
-
-func unquoted(s string) string { return s[1 : len(s)-1] }
-
-func jsonHTMLEscape(s string) string { return encoded(s, true) }
-
-func jsonEscape(s string) string { return encoded(s, false) }
 
 // encoded is a text as it stands between the quotes of a JSON string.
 func encoded(s string, html bool) string {
@@ -133,38 +96,8 @@ func encoded(s string, html bool) string {
 	if err := e.Encode(s); err != nil {
 		return s // a string always has a JSON form
 	}
-	return unquoted(strings.TrimSuffix(b.String(), "\n"))
-}
-
-// asciiEscape is a text as JSON without a byte beyond ASCII. Form is that of one escape.
-func asciiEscape(s, form string) string {
-	var b strings.Builder
-	for _, r := range jsonEscape(s) {
-		switch {
-		case r < 0x80:
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, form+form, high, low)
-		default:
-			fmt.Fprintf(&b, form, r)
-		}
-	}
-	return b.String()
-}
-
-// gsonEscape is JSON as Java's Gson writes it.
-func gsonEscape(s string) string { return gsonEscaper.Replace(jsonHTMLEscape(s)) }
-
-// lowerHex turns %2F into %2f.
-func lowerHex(s string) string {
-	b := []byte(s)
-	for i := 0; i+2 < len(b); i++ {
-		if b[i] == '%' {
-			copy(b[i+1:i+3], bytes.ToLower(b[i+1:i+3]))
-		}
-	}
-	return string(b)
+	text := strings.TrimSuffix(b.String(), "\n")
+	return text[1 : len(text)-1]
 }
 
 // base64Spellings hands out a text in base64, and what of it shows in the base64 of a
@@ -176,11 +109,10 @@ func base64Spellings(text string, yield func(string)) {
 		return
 	}
 	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
-		padded := encoding.EncodeToString([]byte(text))
-		yield(padded)
-		yield(strings.TrimRight(padded, "="))
-		if escaped := url.QueryEscape(padded); escaped != padded {
-			yield(escaped)
+		if len(text) < chunk/4 { // of more, the last character is all that follows would miss
+			padded := encoding.EncodeToString([]byte(text))
+			yield(padded)
+			yield(strings.TrimRight(padded, "="))
 		}
 		for before := range 3 {
 			inside := encoding.WithPadding(base64.NoPadding).EncodeToString([]byte("\x00\x00"[:before] + text))

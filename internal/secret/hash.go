@@ -1,0 +1,83 @@
+package secret
+
+import (
+	"math/bits"
+	"math/rand/v2"
+)
+
+// The hash of a text is that of Rabin and Karp: a polynomial modulo a prime, at a place that
+// nobody knows beforehand. The hash of any part of a text follows from those of two of its
+// beginnings, so that the time to look at a place in a text does not depend on how long the
+// secrets are. A text that is hidden by mistake, because it has the hash of a secret, is
+// about one in 2^48.
+
+const prime = 1<<61 - 1
+
+var base = 1<<32 + rand.Uint64N(prime-1<<33)
+
+// times is a product modulo the prime.
+func times(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	return reduced(high<<3|low>>61, low&prime)
+}
+
+// reduced is a sum of two numbers up to the prime, modulo it.
+func reduced(a, b uint64) uint64 {
+	sum := a + b
+	if sum >= prime {
+		sum -= prime
+	}
+	return sum
+}
+
+func next(hash uint64, c byte) uint64 { return reduced(times(hash, base), uint64(c)+1) }
+
+// sum is the hash of a text.
+func sum(text string) uint64 {
+	hash := uint64(0)
+	for i := range len(text) {
+		hash = next(hash, text[i])
+	}
+	return hash
+}
+
+// power is what the hash of a beginning counts in that of a text with n more bytes.
+func power(n int) uint64 {
+	out, square := uint64(1), base
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			out = times(out, square)
+		}
+		square = times(square, square)
+	}
+	return out
+}
+
+// A length is that of some texts.
+type length struct {
+	n     int
+	power uint64
+}
+
+// sums has the hashes of the parts of a text.
+type sums struct {
+	text  string
+	first []uint64 // of each beginning; nil until needed
+}
+
+// direct is up to how many bytes a part is hashed by itself.
+const direct = 32
+
+// of is the hash of text[i : i+l.n].
+func (s *sums) of(i int, l length) uint64 {
+	if l.n <= direct {
+		return sum(s.text[i : i+l.n])
+	}
+	if s.first == nil {
+		s.first = make([]uint64, len(s.text)+1)
+		for i := range len(s.text) {
+			s.first[i+1] = next(s.first[i], s.text[i])
+		}
+	}
+	return reduced(s.first[i+l.n], prime-times(s.first[i], l.power))
+}
