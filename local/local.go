@@ -163,7 +163,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		Default: home, Version: config.Version, Now: config.Now, Logger: config.Logger,
 		FormKey: derive(secrets, "forms of the console"),
 	})
-	spool := filepath.Join(config.Dir, "bodies")
+	spool := filepath.Join(config.Dir, spoolDir)
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return err
 	}
@@ -221,6 +221,9 @@ func (c *CloudFormation) openServices(ctx context.Context, verifier *awswire.Ver
 	return key, err
 }
 
+// spoolDir is the folder in Config.Dir for large bodies of requests.
+const spoolDir = "bodies"
+
 // KeyFile is the file in Config.Dir with the key that seals secrets in the store. All
 // servers on one database need the same one.
 const KeyFile = "secrets.key"
@@ -263,11 +266,14 @@ func (c *CloudFormation) url() string {
 	return c.seen
 }
 
-// healthy looks whether the store can be written to.
+// healthy looks whether anything can be stored: rows, and files of handlers and bodies.
 func (c *CloudFormation) healthy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	return c.store.Write(ctx, func(context.Context, *store.Tx) error { return nil })
+	if err := c.store.Check(ctx); err != nil {
+		return err
+	}
+	return store.CheckFolder(filepath.Join(c.config.Dir, spoolDir))
 }
 
 // endStreams ends the answers that never end by themselves.

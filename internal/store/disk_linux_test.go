@@ -43,6 +43,9 @@ func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	mountTmpfs(t, dir, "size=4m", 0)
 	s := withThings(t, Config{Dir: dir})
+	if err := s.Check(t.Context()); err != nil {
+		t.Errorf("before it is full: %v", err)
+	}
 
 	content := rand.NewChaCha8([32]byte{})
 	_, err := s.Blobs().Put(t.Context(), io.LimitReader(content, 8<<20), 0)
@@ -65,6 +68,9 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("row: got %v", err)
 	}
 	t.Log(err)
+	if err := s.Check(t.Context()); !errors.As(err, &fault) || !strings.Contains(err.Error(), "full") {
+		t.Errorf("the full disk is not noticed: %v", err)
+	}
 	if err := s.Read().NewRaw("SELECT count(*) FROM things").Scan(t.Context(), new(int)); err != nil {
 		t.Errorf("a full store cannot be read: %v", err)
 	}

@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// checkSize is how much room Check looks for: that of a small package, more than what a
+// database has left in its files.
+const checkSize = 256 << 10
+
+// Check reports why nothing can be stored, nil if something can: it commits a transaction
+// that writes, and on SQLite writes a file beside the blobs and removes it.
+func (s *Store) Check(ctx context.Context) error {
+	query := "PRAGMA user_version = 1" // of the file's first page; nothing else uses it
+	if s.IsPostgres() {
+		query = "SELECT pg_current_xact_id()" // which a server that only reads refuses
+	}
+	err := s.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		_, err := tx.ExecContext(ctx, query)
+		return err
+	})
+	if err != nil || s.IsPostgres() {
+		return err
+	}
+	return s.explainFile(CheckFolder(filepath.Join(s.config.Dir, "blobs", incoming)))
+}
+
+// CheckFolder reports why no file can be written to a folder, nil if one can.
+func CheckFolder(dir string) error {
+	file, err := os.CreateTemp(dir, "check-*")
+	if err != nil {
+		return fmt.Errorf("write to %s: %w", dir, err)
+	}
+	defer os.Remove(file.Name())
+	if _, err = file.Write(make([]byte, checkSize)); err == nil {
+		err = file.Close()
+	} else {
+		file.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("write to %s: %w", dir, err)
+	}
+	return nil
+}
