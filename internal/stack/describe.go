@@ -1,0 +1,312 @@
+package stack
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// selecting reads rows: the database, or a transaction.
+type selecting = bun.IDB
+
+// pageSize is how many entries an answer has at most.
+const pageSize = 100
+
+// offset reads a NextToken: where the page begins.
+func offset(token *string) (int64, error) {
+	if token == nil {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(*token, 10, 64)
+	if err != nil || n < 0 {
+		return 0, refuse("next-token")
+	}
+	return n, nil
+}
+
+// paged cuts a page off rows of which one more than fits was read.
+func paged[T any](rows []T, from int64) ([]T, *string) {
+	if len(rows) <= pageSize {
+		return rows, nil
+	}
+	return rows[:pageSize], aws.String(strconv.FormatInt(from+pageSize, 10))
+}
+
+// DescribeStacks returns one stack, or all that live.
+func (e *Engine) DescribeStacks(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeStacksInput) (*cloudformation.DescribeStacksOutput, error) {
+	out := &cloudformation.DescribeStacksOutput{Stacks: []types.Stack{}}
+	var rows []stackRow
+	if in.StackName != nil {
+		s, err := requireStack(ctx, e.store.Read(), caller, in.StackName, "missing-id")
+		if err != nil {
+			return nil, err
+		}
+		rows = []stackRow{*s}
+	} else {
+		from, err := offset(in.NextToken)
+		if err != nil {
+			return nil, err
+		}
+		err = e.store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ? AND live", caller.Account, caller.Region).
+			OrderExpr("created_at DESC, id").Offset(from).Limit(pageSize + 1).Scan(ctx)
+		if err != nil {
+			return nil, err
+		}
+		rows, out.NextToken = paged(rows, from)
+	}
+	deployments, err := e.deploymentsOf(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		shown, err := described(&rows[i], deployments[rows[i].DeploymentID])
+		if err != nil {
+			return nil, err
+		}
+		out.Stacks = append(out.Stacks, shown)
+	}
+	return out, nil
+}
+
+// deploymentsOf reads what stacks were deployed with, but for the templates.
+func (e *Engine) deploymentsOf(ctx context.Context, rows []stackRow) (map[string]*deploymentRow, error) {
+	var ids []string
+	for _, s := range rows {
+		if s.DeploymentID != "" {
+			ids = append(ids, s.DeploymentID)
+		}
+	}
+	out := map[string]*deploymentRow{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	var found []deploymentRow
+	err := e.store.Read().NewSelect().Model(&found).ExcludeColumn("original", "processed").Where("id IN (?)", bun.In(ids)).Scan(ctx)
+	for i := range found {
+		out[found[i].ID] = &found[i]
+	}
+	return out, err
+}
+
+// described is a stack as DescribeStacks shows it. d may be nil: a stack in review.
+func described(s *stackRow, d *deploymentRow) (types.Stack, error) {
+	var settings stackSettings
+	if err := decode(s.Settings, &settings); err != nil {
+		return types.Stack{}, err
+	}
+	out := types.Stack{
+		StackId: aws.String(s.ARN), StackName: aws.String(s.Name), StackStatus: s.Status, DetailedStatus: s.DetailedStatus,
+		CreationTime: &s.CreatedAt.Time, LastUpdatedTime: timePtr(s.UpdatedAt), DeletionTime: timePtr(s.DeletedAt),
+		DisableRollback: aws.Bool(settings.DisableRollback), NotificationARNs: []string{}, Tags: []types.Tag{},
+		RollbackConfiguration: settings.Rollback, DriftInformation: driftOf(s.Drift), DeletionMode: settings.DeletionMode,
+		LastOperations:   settings.LastOperations,
+		DeploymentConfig: &types.DeploymentConfig{Mode: settings.Mode, DisableRollback: aws.Bool(settings.DisableRollback)},
+	}
+	if out.DeploymentConfig.Mode == "" {
+		out.DeploymentConfig.Mode = types.DeploymentConfigModeStandard
+	}
+	if out.RollbackConfiguration == nil {
+		out.RollbackConfiguration = &types.RollbackConfiguration{}
+	}
+	if s.Status != types.StackStatusDeleteComplete {
+		out.EnableTerminationProtection = aws.Bool(s.Protected)
+	}
+	if settings.RetainExceptOnCreate {
+		out.RetainExceptOnCreate = aws.Bool(true)
+	}
+	if settings.TimeoutInMinutes > 0 {
+		out.TimeoutInMinutes = aws.Int32(settings.TimeoutInMinutes)
+	}
+	for field, value := range map[**string]string{
+		&out.StackStatusReason: s.Reason, &out.ChangeSetId: s.ChangeSetID, &out.RoleARN: s.RoleARN, &out.ParentId: s.ParentID, &out.RootId: s.RootID,
+	} {
+		if value != "" {
+			*field = aws.String(value)
+		}
+	}
+	if err := describedOutputs(s, &out); err != nil || d == nil {
+		return out, err
+	}
+	return out, describedDeployment(d, &out)
+}
+
+func describedOutputs(s *stackRow, out *types.Stack) error {
+	var outputs []stackOutput
+	if err := decode(s.Outputs, &outputs); err != nil {
+		return err
+	}
+	for _, o := range outputs {
+		shown := types.Output{OutputKey: aws.String(o.Key), OutputValue: aws.String(o.Value)}
+		if o.Description != "" {
+			shown.Description = aws.String(o.Description)
+		}
+		if o.Export != "" {
+			shown.ExportName = aws.String(o.Export)
+		}
+		out.Outputs = append(out.Outputs, shown)
+	}
+	return nil
+}
+
+func describedDeployment(d *deploymentRow, out *types.Stack) error {
+	var parameters template.Parameters
+	if err := decode(d.Parameters, &parameters); err != nil {
+		return err
+	}
+	out.Parameters = ShownParameters(&parameters)
+	if d.Description != "" {
+		out.Description = aws.String(d.Description)
+	}
+	if err := decode(d.Tags, &out.Tags); err != nil {
+		return err
+	}
+	if err := decode(d.NotificationARNs, &out.NotificationARNs); err != nil {
+		return err
+	}
+	return decode(d.Capabilities, &out.Capabilities)
+}
+
+// ShownParameters are parameters as the API shows them: **** for NoEcho.
+func ShownParameters(p *template.Parameters) []types.Parameter {
+	var out []types.Parameter
+	for _, b := range p.Bound {
+		shown := types.Parameter{ParameterKey: aws.String(b.Key), ParameterValue: aws.String(b.Shown())}
+		if b.Stored {
+			shown.ResolvedValue = aws.String(b.ShownResolved())
+		}
+		out = append(out, shown)
+	}
+	return out
+}
+
+// driftOf is what is known of the drift of a stack.
+func driftOf(text string) *types.StackDriftInformation {
+	out := &types.StackDriftInformation{StackDriftStatus: types.StackDriftStatusNotChecked}
+	if decode(text, out) != nil {
+		return &types.StackDriftInformation{StackDriftStatus: types.StackDriftStatusUnknown}
+	}
+	return out
+}
+
+// ListStacks returns the stacks of some statuses, deleted ones included.
+func (e *Engine) ListStacks(ctx context.Context, caller awswire.Caller, in *cloudformation.ListStacksInput) (*cloudformation.ListStacksOutput, error) {
+	from, err := offset(in.NextToken)
+	if err != nil {
+		return nil, err
+	}
+	var rows []stackRow
+	query := e.store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ?", caller.Account, caller.Region)
+	if len(in.StackStatusFilter) > 0 {
+		query = query.Where("status IN (?)", bun.In(in.StackStatusFilter))
+	}
+	if err := query.OrderExpr("created_at DESC, id").Offset(from).Limit(pageSize + 1).Scan(ctx); err != nil {
+		return nil, err
+	}
+	out := &cloudformation.ListStacksOutput{StackSummaries: []types.StackSummary{}}
+	rows, out.NextToken = paged(rows, from)
+	deployments, err := e.deploymentsOf(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		s := &rows[i]
+		full, err := described(s, deployments[s.DeploymentID])
+		if err != nil {
+			return nil, err
+		}
+		out.StackSummaries = append(out.StackSummaries, types.StackSummary{
+			StackId: full.StackId, StackName: full.StackName, StackStatus: full.StackStatus, StackStatusReason: full.StackStatusReason,
+			CreationTime: full.CreationTime, LastUpdatedTime: full.LastUpdatedTime, DeletionTime: full.DeletionTime,
+			ParentId: full.ParentId, RootId: full.RootId, TemplateDescription: full.Description, LastOperations: full.LastOperations,
+			DriftInformation: &types.StackDriftInformationSummary{StackDriftStatus: full.DriftInformation.StackDriftStatus, LastCheckTimestamp: full.DriftInformation.LastCheckTimestamp},
+		})
+	}
+	return out, nil
+}
+
+// GetTemplate returns the template of a stack, as it was given or as it was processed.
+func (e *Engine) GetTemplate(ctx context.Context, caller awswire.Caller, in *cloudformation.GetTemplateInput) (*cloudformation.GetTemplateOutput, error) {
+	id, err := e.deploymentToShow(ctx, caller, in)
+	if err != nil {
+		return nil, err
+	}
+	out := &cloudformation.GetTemplateOutput{StagesAvailable: []types.TemplateStage{types.TemplateStageOriginal, types.TemplateStageProcessed}}
+	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", id)
+	if err != nil || row == nil {
+		out.StagesAvailable = []types.TemplateStage{types.TemplateStageOriginal}
+		out.TemplateBody = aws.String("")
+		return out, err
+	}
+	out.TemplateBody = aws.String(row.Original)
+	if in.TemplateStage == types.TemplateStageProcessed {
+		out.TemplateBody = aws.String(row.Processed)
+	}
+	return out, nil
+}
+
+// deploymentToShow finds the deployment that GetTemplate asks for.
+func (e *Engine) deploymentToShow(ctx context.Context, caller awswire.Caller, in *cloudformation.GetTemplateInput) (string, error) {
+	if in.ChangeSetName != nil {
+		return e.changeSetDeployment(ctx, caller, *in.ChangeSetName, in.StackName)
+	}
+	if aws.ToString(in.StackName) == "" {
+		return "", refuse("change-set-required")
+	}
+	s, err := requireStack(ctx, e.store.Read(), caller, in.StackName, "missing-id")
+	if err != nil {
+		return "", err
+	}
+	return s.DeploymentID, nil
+}
+
+// changeSetDeployment finds the deployment of a change set.
+func (e *Engine) changeSetDeployment(ctx context.Context, caller awswire.Caller, name string, stackName *string) (string, error) {
+	var id string
+	query := e.store.Read().NewSelect().TableExpr("change_sets AS c").ColumnExpr("c.deployment_id").Where("c.account = ? AND c.region = ?", caller.Account, caller.Region)
+	if isARN(name) {
+		query = query.Where("c.arn = ?", name)
+	} else {
+		if aws.ToString(stackName) == "" {
+			return "", refuse("change-set-name")
+		}
+		s, err := requireStack(ctx, e.store.Read(), caller, stackName, "missing")
+		if err != nil {
+			return "", err
+		}
+		query = query.Where("c.stack_id = ? AND c.name = ? AND c.live", s.ID, name)
+	}
+	var ids []string
+	if err := query.Limit(1).Scan(ctx, &ids); err != nil {
+		return "", err
+	}
+	if len(ids) == 0 {
+		return "", refuse("change-set-missing", name)
+	}
+	id = ids[0]
+	return id, nil
+}
+
+// UpdateTerminationProtection protects a stack from deletion, or no longer.
+func (e *Engine) UpdateTerminationProtection(ctx context.Context, caller awswire.Caller, in *cloudformation.UpdateTerminationProtectionInput) (*cloudformation.UpdateTerminationProtectionOutput, error) {
+	s, err := requireStack(ctx, e.store.Read(), caller, in.StackName, "missing")
+	if err != nil {
+		return nil, err
+	}
+	if !s.Live {
+		return nil, refuse("state", s.ARN, s.Status)
+	}
+	if s.ParentID != "" {
+		return nil, refuse("protected-child", s.RootID)
+	}
+	if err := e.protect(ctx, s.ID, s.ARN, aws.ToBool(in.EnableTerminationProtection)); err != nil {
+		return nil, err
+	}
+	return &cloudformation.UpdateTerminationProtectionOutput{StackId: aws.String(s.ARN)}, nil
+}

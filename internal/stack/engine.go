@@ -1,0 +1,137 @@
+package stack
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// Config sets up an Engine. Store, Types and Operations must be set.
+type Config struct {
+	Store      *store.Store
+	Types      operation.Types
+	Operations Operations
+
+	// Objects fetches templates and policies by their URL. nil has none.
+	Objects Objects
+
+	// References resolves dynamic references and parameters of the types
+	// AWS::SSM::Parameter::Value<…>. nil knows no values.
+	References References
+
+	// Macros runs the transforms of templates that are not the engine's own. nil has none.
+	Macros func(caller awswire.Caller) template.Macros
+
+	Logger *slog.Logger     // nil discards
+	Now    func() time.Time // nil is the clock of the store
+	NewID  func() string    // nil makes random UUIDs
+
+	// NewStackID makes the ids of stacks and of the operations that create them. nil makes
+	// UUIDs that begin with the time, as the service does.
+	NewStackID func() string
+}
+
+// Operations carries out operations on resources. [operation.Engine] implements it.
+type Operations interface {
+	// Begin begins operations, if the transaction commits, and returns their ids in order.
+	Begin(ctx context.Context, tx *store.Tx, specs ...operation.Spec) ([]string, error)
+
+	// Cancel ends an operation early, if the transaction commits.
+	Cancel(ctx context.Context, tx *store.Tx, id string) error
+}
+
+// Objects fetches what a URL of S3 names.
+type Objects interface {
+	// Object returns the content, of at most limit bytes and one. An *awswire.Error says that
+	// the caller is at fault.
+	Object(ctx context.Context, caller awswire.Caller, url string, limit int64) ([]byte, error)
+}
+
+// References resolves what lies in other services.
+type References interface {
+	// Resolve returns the value of a dynamic reference, as in registry.References.
+	Resolve(ctx context.Context, caller awswire.Caller, service, reference string) (string, error)
+
+	// StoredParameters returns the parameters of SSM with the names NAME or NAME:VERSION that
+	// exist, by what they were asked for.
+	StoredParameters(ctx context.Context, caller awswire.Caller, names []string) (map[string]template.Stored, error)
+}
+
+// An Engine carries out the operations on stacks. Any number of goroutines may use it, and
+// any number of processes on one database.
+type Engine struct {
+	config Config
+	store  *store.Store
+	log    *slog.Logger
+	runs   *runs
+}
+
+// New returns the engine over a store. Nothing runs until the store runs Workers.
+func New(config Config) *Engine {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Now == nil {
+		config.Now = func() time.Time { return config.Store.Now().Time }
+	}
+	if config.NewID == nil {
+		config.NewID = uuid.NewString
+	}
+	if config.NewStackID == nil {
+		config.NewStackID = newTimeID
+	}
+	return &Engine{config: config, store: config.Store, log: config.Logger, runs: &runs{kept: map[string]*run{}}}
+}
+
+// wakeKind is the kind of wake-up that advances a stack.
+const wakeKind = "stack"
+
+// Owner is the name of the engine among the owners of package operation.
+const Owner = "stack"
+
+// Workers are the workers of the engine, by the kind of wake-up.
+func (e *Engine) Workers() map[string]store.Worker {
+	return map[string]store.Worker{wakeKind: e.advance}
+}
+
+func (e *Engine) now() store.Time { return store.At(e.config.Now()) }
+func (e *Engine) newID() string   { return e.config.NewID() }
+
+// runs keeps what was read of the operations that run on this node. What is kept is only
+// used if the row of the operation has not changed since.
+type runs struct {
+	mu   sync.Mutex
+	kept map[string]*run // by the id of the stack
+}
+
+// maxRuns bounds how many are kept.
+const maxRuns = 64
+
+// take removes a run, so that what fails half way is read anew.
+func (r *runs) take(stackID string) *run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := r.kept[stackID]
+	delete(r.kept, stackID)
+	return found
+}
+
+func (r *runs) put(stackID string, kept *run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.kept) >= maxRuns {
+		for id := range r.kept { // any
+			delete(r.kept, id)
+			break
+		}
+	}
+	r.kept[stackID] = kept
+}

@@ -1,0 +1,127 @@
+package stack
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// The reasons of rows, in the words of the service.
+const (
+	reasonUserInitiated     = "User Initiated"
+	reasonInitiated         = "Resource creation Initiated"
+	reasonConsistency       = "Eventual consistency check initiated"
+	reasonReplacing         = "Requested update requires the creation of a new physical resource; hence creating one."
+	reasonCreateCancelled   = "Resource creation cancelled"
+	reasonUpdateCancelled   = "Resource update cancelled"
+	reasonExpress           = "Resource operation completed using Express Mode. It may continue becoming available in the background."
+	reasonTimeout           = "Stack creation time exceeded the specified timeout. Rollback requested by user."
+	reasonUpdateStopped     = "Stack update cancelled"
+	reasonInvalid           = "Validation failed with %d error(s). Call DescribeEvents to retrieve the full list of issues with resource and property details, resolve each error, then retry the operation."
+	reasonInvalidRollback   = "Validation failure detected. See the operation's FAILED event for details."
+	reasonPolicy            = "Action denied by stack policy: Statement [#%d] does not allow [%s] for resource [LogicalResourceId/%s];"
+	reasonPolicyDefault     = "Action not allowed by stack policy: no statement allows [%s] for resource [LogicalResourceId/%s];"
+	reasonExportTaken       = "Export with name %s is already exported by stack %s."
+	reasonExportUpdate      = "Export %s cannot be updated as it is in use by %s"
+	reasonExportDelete      = "Export %s cannot be deleted as it is in use by %s"
+	reasonDeleteCanceled    = "Delete canceled. Cannot delete export %s as it is in use by %s."
+	reasonNoExport          = "No export named %s found"
+	reasonDeleteRequested   = "Delete requested by user."
+	reasonRollbackRequested = "Rollback requested by user."
+)
+
+// refusals are the errors of the operations on stacks, in the words of the service. The
+// verbs are those of fmt.
+var refusals = map[string]struct {
+	code string // "" is ValidationError
+	text string
+}{
+	"exists":              {"AlreadyExistsException", "Stack [%s] already exists"},
+	"missing":             {"", "Stack [%s] does not exist"},
+	"missing-id":          {"", "Stack with id %s does not exist"},
+	"missing-quoted":      {"", "Stack '%s' does not exist"},
+	"missing-resource":    {"", "Resource %s does not exist for stack %s"},
+	"missing-physical":    {"", "Stack for %s does not exist"},
+	"state":               {"", "Stack:%s is in %s state and can not be updated."},
+	"no-updates":          {"", "No updates are to be performed."},
+	"token":               {"TokenAlreadyExistsException", "The client request token %s has already been used for this stack. Retry the request with a different client request token"},
+	"name-required":       {"", "StackName is a required parameter."},
+	"template-required":   {"", "Either Template URL or Template Body must be specified."},
+	"template-both":       {"", "Only one of Template URL or Template Body may be specified."},
+	"template-previous":   {"", "You cannot specify both usePreviousTemplate and Template Body/Template URL"},
+	"template-url":        {"", "TemplateURL must be a supported URL."},
+	"policy-url":          {"", "StackPolicyURL must be a supported URL."},
+	"delete-state":        {"", "Stack [%s] cannot be deleted while in status %s"},
+	"change-set-required": {"", "StackName is required if ChangeSetName is not specified."},
+	"template-size":       {"", "Template may not exceed 1000000 bytes in size."},
+	"policy":              {"", "Error validating stack policy: Invalid stack policy"},
+	"policy-both":         {"", "You cannot specify both StackPolicyURL and StackPolicyBody"},
+	"policy-both-update":  {"", "You cannot specify both StackPolicyDuringUpdateURL and StackPolicyDuringUpdateBody"},
+	"policy-size":         {"", "Error validating stack policy: Stack policy may not exceed 16384 bytes in size."},
+	"type-not-allowed":    {"", "Resource type %s is not allowed by parameter ResourceTypes %s"},
+	"role":                {"", "Role ARN is invalid or cannot be assumed"},
+	"trigger-type":        {"", "Rollback Trigger Type not supported"},
+	"trigger-arn":         {"", "RelativeId of a Rollback Trigger's ARN is incorrect"},
+	"on-failure-both":     {"", "Either DisableRollback or OnFailure can be specified, not both."},
+	"protected":           {"", "Stack [%s] cannot be deleted while TerminationProtection is enabled"},
+	"protected-child":     {"", "Termination protection cannot be changed on a nested stack. Change it on the root stack [%s]."},
+	"retain-early":        {"", "Invalid operation on stack %s. When you delete a stack, specify which resources to retain only when the stack is in the DELETE_FAILED state."},
+	"retain-wrong":        {"", "The specified resources to retain must be in a valid state. Do not specify resources that are in the DELETE_COMPLETE state."},
+	"retain-differs":      {"", "A delete stack operation is already in progress for stack %s. Do not submit another delete stack request specifying different resources to retain or resources to retain in a different order."},
+	"force-early":         {"", "Invalid operation on stack %s. DeletionMode FORCE_DELETE_STACK can be specified only when the stack is in the DELETE_FAILED state."},
+	"cancel":              {"", "CancelUpdateStack cannot be called from current stack status"},
+	"continue":            {"", "Stack:%s is in %s state and can not continue its update rollback."},
+	"skip":                {"", "The following resources to skip are not in a failed update rollback state: [%s]"},
+	"skip-force":          {"", "ResourcesToSkip and ForceRollback cannot be specified together."},
+	"rollback":            {"", "Stack:%s is in %s state and can not be rolled back."},
+	"rollback-child":      {"", "Failed to rollback: RollbackUpdatedStack cannot be invoked on child stacks"},
+	"tags":                {"", "Tags must have unique keys. Duplicate key: %s"},
+	"tags-many":           {"", "The number of tags, %d, is greater than maximum allowed, 50"},
+	"tags-reserved":       {"", "aws: prefixed tag key names are not allowed for external use."},
+	"stacks-many":         {"LimitExceededException", "Limit for stack has been exceeded"},
+	"export-unused":       {"", "Export '%s' is not imported by any stack."},
+	"signal-type":         {"", "Resource %s is of type %s and cannot be signaled"},
+	"signal-state":        {"", "Resource %s is in %s state and can not be signaled."},
+	"signal-twice":        {"", "Signal with ID %s for resource %s already exists.  Signals may only be updated with a FAILURE status."},
+	"review-summary":      {"", "GetTemplateSummary cannot be called on REVIEW_IN_PROGRESS stacks."},
+	"both-names":          {"", "Cannot specify both StackName and PhysicalResourceId"},
+	"change-set-name":     {"", "StackName must be specified if ChangeSetName is not specified as an ARN."},
+	"change-set-missing":  {"ChangeSetNotFoundException", "ChangeSet [%s] does not exist"},
+	"operation-missing":   {"", "Operation [%s] does not exist"},
+	"operation-or-stack":  {"", "At least one of StackName, ChangeSetName or OperationId must be specified."},
+	"next-token":          {"", "NextToken is invalid"},
+	"rule":                {"", "Template constraint violated: %s"},
+	"unsupported-source":  {"", "At least one of TemplateBody, TemplateURL or StackName must be specified."},
+	"unsupported-sources": {"", "Only one of TemplateBody, TemplateURL or StackName may be specified."},
+}
+
+// refuse makes the refusal of the table.
+func refuse(id string, args ...any) *awswire.Error {
+	r, ok := refusals[id]
+	if !ok {
+		panic("stack: unknown refusal " + id)
+	}
+	code := r.code
+	if code == "" {
+		code = "ValidationError"
+	}
+	status := http.StatusBadRequest
+	if code == "ChangeSetNotFoundException" {
+		status = http.StatusNotFound
+	}
+	return awswire.Errorf(code, status, r.text, args...)
+}
+
+// refusedTemplate turns the refusals of a template into the answer of the service, which
+// shows the first one. Other errors stay as they are.
+func refusedTemplate(err error) error {
+	if found := template.Refused(err); len(found) > 0 {
+		return awswire.Errorf(found[0].Code, http.StatusBadRequest, "%s", found[0].Message)
+	}
+	return err
+}
+
+// bracketed is a list of names in a reason.
+func bracketed(names []string) string { return "[" + strings.Join(names, ", ") + "]" }

@@ -1,0 +1,61 @@
+package stack
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// stackARN is the ARN of a stack.
+func stackARN(caller awswire.Caller, name, id string) string {
+	return fmt.Sprintf("arn:%s:cloudformation:%s:%s:stack/%s/%s", awswire.PartitionOf(caller.Region), caller.Region, caller.Account, name, id)
+}
+
+// isARN reports whether the name of a stack is the ARN of one.
+func isARN(name string) bool { return strings.HasPrefix(name, "arn:") }
+
+var arnOfStack = regexp.MustCompile(`\Aarn:[^:]+:cloudformation:[^:]+:[0-9]{12}:stack/([^/]+)/([^/]+)\z`)
+
+// newTimeID is an id that begins with the time, as those of stacks and of the operations
+// that create them do.
+func newTimeID() string {
+	id, err := uuid.NewUUID()
+	if err != nil {
+		return uuid.NewString() // the clock cannot be read
+	}
+	return id.String()
+}
+
+// identifierModel is the model that identifies a resource: the values of its primary
+// identifier, which are joined with "|".
+func identifierModel(s *schema.Schema, identifier string) map[string]any {
+	model := map[string]any{}
+	if s == nil {
+		return model
+	}
+	parts := strings.SplitN(identifier, "|", max(1, len(s.PrimaryIdentifier)))
+	for i, path := range s.PrimaryIdentifier {
+		if i < len(parts) && len(path.Tokens) > 0 {
+			set(model, path.Tokens, parts[i])
+		}
+	}
+	return model
+}
+
+// set sets a value in nested objects.
+func set(model map[string]any, tokens []string, value any) {
+	for _, token := range tokens[:len(tokens)-1] {
+		inner, ok := model[token].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			model[token] = inner
+		}
+		model = inner
+	}
+	model[tokens[len(tokens)-1]] = value
+}

@@ -1,0 +1,352 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// Progressed implements [operation.Owner]: it writes what an operation on a resource of a
+// stack reported, and wakes the stack.
+func (e *Engine) Progressed(ctx context.Context, tx *store.Tx, state operation.State) error {
+	s, err := oneRow[stepRow](ctx, tx, "id = ?", state.Key)
+	if err != nil || s == nil || s.CallID != state.ID {
+		return err // the step is over
+	}
+	op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
+	if err != nil || op == nil {
+		return err
+	}
+	p := &progress{engine: e, step: s, op: op, state: state, now: e.now()}
+	if !p.now.After(s.StartedAt.Add(time.Millisecond)) {
+		p.now = store.At(s.StartedAt.Add(time.Millisecond)) // the ids of events have their time
+	}
+	if err := p.read(ctx, tx); err != nil {
+		return err
+	}
+	p.note()
+	return p.write(ctx, tx)
+}
+
+// A progress is what a report changes.
+type progress struct {
+	engine   *Engine
+	step     *stepRow
+	op       *operationRow
+	resource *resourceRow // nil for a cleanup
+	cleanup  *cleanupRow
+	state    operation.State
+	now      store.Time
+
+	events  []eventRow
+	left    []*cleanupRow // physical resources to clean up
+	gone    bool          // the resource row is to be deleted
+	cleaned bool
+}
+
+func (p *progress) read(ctx context.Context, tx *store.Tx) (err error) {
+	if p.step.CleanupID != "" {
+		p.cleanup, err = oneRow[cleanupRow](ctx, tx, "id = ?", p.step.CleanupID)
+		return err
+	}
+	p.resource, err = oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", p.op.StackID, p.step.LogicalID)
+	return err
+}
+
+func (p *progress) note() {
+	s, report := p.step, p.state.Progress
+	switch {
+	case p.cleanup != nil:
+		p.noteCleanup()
+	case p.resource == nil:
+		s.State = stepDone
+	case s.State == stepCancelled:
+		p.noteStopped()
+	case s.Action == actionDelete:
+		p.noteDelete()
+	case s.Action == actionRemake:
+		p.noteRemake()
+	default:
+		p.noteIdentifier()
+		switch {
+		case report.Status == types.OperationStatusSuccess && report.Terminal() && !p.state.Reading:
+			p.succeed()
+		case report.Terminal() && !p.state.Reading:
+			p.fail()
+		case report.Configured && s.State == stepRunning:
+			s.State = stepConfigured
+			p.event(eventRow{ID: s.LogicalID + "-" + p.engine.newID(), Status: string(p.resource.Status), Reason: reasonConsistency,
+				DetailedStatus: types.DetailedStatusConfigurationComplete}, "")
+		}
+	}
+	s.Seen = false
+	if s.State == stepDone || s.State == stepFailed || s.State == stepStopped {
+		s.EndedAt = p.now
+	}
+}
+
+// event appends an event of the resource.
+func (p *progress) event(row eventRow, properties string) {
+	row.StackID, row.OperationID, row.ClientToken, row.Kind, row.At = p.op.StackID, p.op.ID, p.op.ClientToken, eventProgress, p.now
+	row.LogicalID, row.Properties = p.step.LogicalID, properties
+	switch {
+	case p.cleanup != nil:
+		row.Type, row.PhysicalID = p.cleanup.Type, p.cleanup.PhysicalID
+	default:
+		row.Type = p.resource.Type
+		row.PhysicalID = cmpOr(p.step.PhysicalID, p.resource.PhysicalID)
+	}
+	if row.ID == "" {
+		row.ID = resourceEventID(row)
+	}
+	p.events = append(p.events, row)
+}
+
+// creates reports whether the step makes a physical resource.
+func (p *progress) creates() bool {
+	return p.state.Request.Action == invoke.Create
+}
+
+// noteIdentifier appends the event of a resource whose identifier has become known.
+func (p *progress) noteIdentifier() {
+	identifier := p.state.Progress.Identifier
+	if identifier == "" || p.step.PhysicalID != "" {
+		if identifier != "" {
+			p.step.PhysicalID = identifier
+		}
+		return
+	}
+	p.step.PhysicalID = identifier
+	if !p.creates() {
+		return
+	}
+	if p.step.Action == actionCreate {
+		p.resource.PhysicalID = identifier
+	}
+	p.resource.Reason = reasonInitiated
+	p.event(eventRow{Status: string(p.resource.Status), Reason: reasonInitiated}, p.step.Properties)
+	p.now = store.At(p.now.Add(time.Millisecond))
+}
+
+// succeed makes the resource what the step was to make of it.
+func (p *progress) succeed() {
+	s, x := p.step, p.resource
+	var after snapshot
+	if err := decode(s.Pending, &after); err != nil {
+		p.engine.log.Error("a step has no readable outcome", "step", s.ID, "error", err)
+	}
+	before := x.PhysicalID
+	x.restore(after)
+	x.PhysicalID = cmpOr(s.PhysicalID, before)
+	if p.state.Progress.Model != nil {
+		x.Model = encode(p.state.Progress.Model)
+	} else {
+		x.Model = after.Properties
+	}
+	if after.Signals != nil && s.Action != actionUpdate && s.Action != actionRevert {
+		s.Action, s.State = actionSignal, stepRunning
+		s.CallID = ""
+		s.StartedAt = p.now
+		return
+	}
+	p.complete()
+}
+
+// complete ends a step with the event of its success.
+func (p *progress) complete() {
+	s, x := p.step, p.resource
+	status := types.ResourceStatusUpdateComplete
+	switch s.Action {
+	case actionCreate:
+		status = types.ResourceStatusCreateComplete
+	case actionImport:
+		status = types.ResourceStatusImportComplete
+	case actionRevert:
+		x.Origin = ""
+	}
+	x.Status, x.Reason = status, p.engine.completion(p.op, x.Type)
+	s.State, s.PhysicalID = stepDone, x.PhysicalID
+	p.event(eventRow{Status: string(status), Reason: x.Reason}, s.Properties)
+}
+
+// completion is the reason of events that something is complete: none but in Express mode.
+func (e *Engine) completion(op *operationRow, typeName string) string {
+	var options operationOptions
+	if decode(op.Options, &options) != nil || options.Mode != types.DeploymentConfigModeExpress || typeName == stackType {
+		return ""
+	}
+	return reasonExpress
+}
+
+// fail ends a step whose operation failed.
+func (p *progress) fail() {
+	s, x := p.step, p.resource
+	if s.Action == actionUpdate && p.state.Progress.ErrorCode == "NotUpdatable" && !p.state.Progress.Own {
+		s.Action, s.State, s.Reason = actionReplace, stepWaiting, ""
+		s.PhysicalID = ""
+		return
+	}
+	reason := p.reason()
+	status := types.ResourceStatusUpdateFailed
+	switch s.Action {
+	case actionCreate:
+		status = types.ResourceStatusCreateFailed
+	case actionImport:
+		status = types.ResourceStatusImportFailed
+		x.PhysicalID = ""
+	case actionUpdate:
+		p.attempted()
+	}
+	x.Status, x.Reason, s.State, s.Reason = status, reason, stepFailed, reason
+	p.event(eventRow{Status: string(status), Reason: reason}, s.Properties)
+	p.leftover()
+}
+
+// attempted notes what an update tried that may have changed the resource.
+func (p *progress) attempted() {
+	var old, tried snapshot
+	if decode(p.resource.Origin, &old) == nil && decode(p.step.Pending, &tried) == nil {
+		old.Attempted = cmpOr(tried.Properties, "{}")
+		p.resource.Origin = encode(old)
+	}
+}
+
+// leftover has the successor of a resource deleted that was made but did not succeed.
+func (p *progress) leftover() {
+	s, x := p.step, p.resource
+	if !p.creates() || s.Action == actionCreate || s.PhysicalID == "" || s.PhysicalID == x.PhysicalID {
+		return
+	}
+	var made snapshot
+	if decode(s.Pending, &made) != nil {
+		return
+	}
+	p.left = append(p.left, &cleanupRow{
+		ID: p.engine.newID(), StackID: p.op.StackID, LogicalID: p.step.LogicalID, Type: made.Type, TypeVersion: made.TypeVersion,
+		PhysicalID: s.PhysicalID, Properties: made.Properties, DependsOn: made.DependsOn, UpdatedAt: p.now,
+	})
+}
+
+// reason is that of a failed operation.
+func (p *progress) reason() string {
+	report := p.state.Progress
+	if report.Own {
+		return report.Message
+	}
+	return fmt.Sprintf(`Resource handler returned message: "%s" (RequestToken: %s, HandlerErrorCode: %s)`, report.Message, p.state.Request.Token, report.ErrorCode)
+}
+
+// noteStopped notes what became of a resource whose step was cancelled.
+func (p *progress) noteStopped() {
+	s, x, report := p.step, p.resource, p.state.Progress
+	if report.Identifier != "" {
+		s.PhysicalID = report.Identifier
+	}
+	if !report.Terminal() || p.state.Reading {
+		return
+	}
+	s.State = stepStopped
+	switch s.Action {
+	case actionCreate:
+		x.PhysicalID = s.PhysicalID
+		if report.Model != nil {
+			x.Model = encode(report.Model)
+		}
+	case actionUpdate:
+		p.attempted()
+	default:
+		p.leftover()
+	}
+}
+
+// noteRemake follows the deletion of a resource that is to be created anew.
+func (p *progress) noteRemake() {
+	s, x, report := p.step, p.resource, p.state.Progress
+	switch {
+	case !report.Terminal():
+	case report.Status == types.OperationStatusSuccess, report.ErrorCode == string(invoke.NotFound):
+		var old snapshot
+		if decode(x.Origin, &old) == nil {
+			old.Gone = true
+			x.Origin = encode(old)
+		}
+		s.Action, s.State, s.Reason, s.PhysicalID = actionReplace, stepWaiting, reasonGone, ""
+	default:
+		reason := p.reason()
+		x.Status, x.Reason, s.State, s.Reason = types.ResourceStatusUpdateFailed, reason, stepFailed, reason
+		p.event(eventRow{Status: string(x.Status), Reason: reason}, s.Properties)
+	}
+}
+
+// noteDelete follows the deletion of a resource.
+func (p *progress) noteDelete() {
+	s, x, report := p.step, p.resource, p.state.Progress
+	if !report.Terminal() {
+		return
+	}
+	if report.Status == types.OperationStatusSuccess || report.ErrorCode == string(invoke.NotFound) {
+		x.Status, x.Reason, s.State = types.ResourceStatusDeleteComplete, p.engine.completion(p.op, x.Type), stepDone
+		p.event(eventRow{Status: string(x.Status), Reason: x.Reason}, s.Properties)
+		p.gone = s.Stage == phaseCleanup || s.Stage == phaseRollbackCleanup
+		return
+	}
+	reason := p.reason()
+	x.Status, x.Reason, s.State, s.Reason = types.ResourceStatusDeleteFailed, reason, stepFailed, reason
+	p.event(eventRow{Status: string(x.Status), Reason: reason}, s.Properties)
+}
+
+// noteCleanup follows the deletion of what was replaced.
+func (p *progress) noteCleanup() {
+	s, c, report := p.step, p.cleanup, p.state.Progress
+	if !report.Terminal() {
+		return
+	}
+	status, reason := types.ResourceStatusDeleteComplete, p.engine.completion(p.op, c.Type)
+	s.State, p.cleaned = stepDone, true
+	if report.Status != types.OperationStatusSuccess && report.ErrorCode != string(invoke.NotFound) {
+		status, reason = types.ResourceStatusDeleteFailed, p.reason()
+		s.State, s.Reason, p.cleaned = stepFailed, reason, false
+	}
+	c.Status, c.Reason, c.UpdatedAt = status, reason, p.now
+	p.event(eventRow{ID: s.LogicalID + "-" + p.engine.newID(), Status: string(status), Reason: reason}, "")
+}
+
+func (p *progress) write(ctx context.Context, tx *store.Tx) error {
+	if err := upsert(ctx, tx, []*stepRow{p.step}, "(id)", stepColumns); err != nil {
+		return err
+	}
+	switch {
+	case p.gone:
+		if _, err := tx.NewDelete().Model(p.resource).WherePK().Exec(ctx); err != nil {
+			return fmt.Errorf("forget a resource: %w", err)
+		}
+	case p.resource != nil:
+		p.resource.UpdatedAt = p.now
+		if err := upsert(ctx, tx, []*resourceRow{p.resource}, "(stack_id, logical_id)", resourceColumns); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.cleanup != nil && p.cleaned:
+		if _, err := tx.NewDelete().Model(p.cleanup).WherePK().Exec(ctx); err != nil {
+			return fmt.Errorf("forget a resource: %w", err)
+		}
+	case p.cleanup != nil:
+		if err := upsert(ctx, tx, []*cleanupRow{p.cleanup}, "(id)", cleanupColumns); err != nil {
+			return err
+		}
+	}
+	if err := upsert(ctx, tx, p.left, "(id)", cleanupColumns); err != nil {
+		return err
+	}
+	if err := insertEvents(ctx, tx, p.events); err != nil {
+		return err
+	}
+	return tx.Wake(ctx, wakeKind, p.op.StackID, time.Time{})
+}

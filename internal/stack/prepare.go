@@ -1,0 +1,214 @@
+package stack
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// What an operation needs from outside of its rows (parsed templates, types, values of
+// dynamic references) is read before the transaction that advances it: a transaction that
+// waited for another connection to the database could wait for itself.
+type prepared struct {
+	operationID string
+	deployments map[string]*Deployment // by id
+	rows        map[string]*deploymentRow
+	types       map[typeKey]*operation.Type
+	unknown     map[typeKey]string // what to say of types that are not there
+	dynamic     map[string]string  // values of {{resolve:ssm:…}}, by the whole text
+}
+
+type typeKey struct{ name, version string }
+
+// errUnprepared says that a transaction met something that was not prepared.
+var errUnprepared = errors.New("the operation changed while it was prepared")
+
+// prepare reads what the current operation of a stack needs. It returns nil if none runs.
+func (e *Engine) prepare(ctx context.Context, stackID string, kept *prepared) (*prepared, error) {
+	var s stackRow
+	err := e.store.Read().NewSelect().Model(&s).Where("id = ?", stackID).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && s.OperationID == "" {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the stack: %w", err)
+	}
+	if kept != nil && kept.operationID == s.OperationID && kept.has(s.DeploymentID) && kept.has(s.StableDeploymentID) {
+		return kept, nil
+	}
+	p := &prepared{
+		operationID: s.OperationID, deployments: map[string]*Deployment{}, rows: map[string]*deploymentRow{},
+		types: map[typeKey]*operation.Type{}, unknown: map[typeKey]string{}, dynamic: map[string]string{},
+	}
+	for _, id := range []string{s.DeploymentID, s.StableDeploymentID} {
+		if id == "" || p.has(id) {
+			continue
+		}
+		if p.rows[id], p.deployments[id], err = e.loadDeployment(ctx, e.store.Read(), &s, id); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.prepareTypes(ctx, &s, p); err != nil {
+		return nil, err
+	}
+	if d := p.deployments[s.DeploymentID]; d != nil {
+		e.prepareDynamic(ctx, s.caller(), d, p)
+	}
+	return p, nil
+}
+
+func (p *prepared) has(deploymentID string) bool {
+	return deploymentID == "" || p.deployments[deploymentID] != nil
+}
+
+// prepareTypes finds the types of the template, as they are now, and those that the
+// resources were made with.
+func (e *Engine) prepareTypes(ctx context.Context, s *stackRow, p *prepared) error {
+	keys := map[typeKey]bool{}
+	for _, d := range p.deployments {
+		for _, r := range d.Template.Resources {
+			keys[typeKey{r.Type, ""}] = true
+		}
+	}
+	for _, table := range []string{"stack_resources", "stack_cleanup"} {
+		var rows []struct {
+			Type        string `bun:"type"`
+			TypeVersion string `bun:"type_version"`
+		}
+		err := e.store.Read().NewSelect().TableExpr(table).Column("type", "type_version").Distinct().Where("stack_id = ?", s.ID).Scan(ctx, &rows)
+		if err != nil {
+			return fmt.Errorf("read the types of the stack: %w", err)
+		}
+		for _, row := range rows {
+			keys[typeKey{row.Type, row.TypeVersion}] = true
+			keys[typeKey{row.Type, ""}] = true
+		}
+	}
+	for key := range keys {
+		if err := e.prepareType(ctx, s.caller(), key, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) prepareType(ctx context.Context, caller awswire.Caller, key typeKey, p *prepared) error {
+	found, err := e.findType(ctx, caller, key)
+	var unknown *operation.UnknownTypeError
+	switch {
+	case errors.As(err, &unknown):
+		p.unknown[key] = "Template format error: Unrecognized resource types: " + bracketed([]string{key.name})
+		return nil
+	case err != nil:
+		return fmt.Errorf("find the type %s: %w", key.name, err)
+	}
+	p.types[key] = found
+	if found.Version != key.version {
+		p.types[typeKey{key.name, found.Version}] = found
+	}
+	return nil
+}
+
+// prepareDynamic resolves the references to SSM parameters, to tell whether their values
+// changed. What cannot be resolved fails later, with its resource.
+func (e *Engine) prepareDynamic(ctx context.Context, caller awswire.Caller, d *Deployment, p *prepared) {
+	if e.config.References == nil {
+		return
+	}
+	for _, r := range d.Template.Resources {
+		value, err := d.Scope.Properties(r, template.NoReferences{})
+		if err != nil {
+			continue
+		}
+		for _, ref := range template.DynamicReferences(value) {
+			if ref.Service != "ssm" || p.dynamic[ref.Text] != "" {
+				continue
+			}
+			name := ref.Name
+			if ref.Version != "" {
+				name += ":" + ref.Version
+			}
+			if value, err := e.config.References.Resolve(ctx, caller, ref.Service, name); err == nil {
+				p.dynamic[ref.Text] = value
+			}
+		}
+	}
+}
+
+// referencesHash is a fingerprint of what the SSM references in properties stand for.
+func (p *prepared) referencesHash(properties any) string {
+	values := map[string]string{}
+	for _, ref := range template.DynamicReferences(properties) {
+		if value, ok := p.dynamic[ref.Text]; ok {
+			values[ref.Text] = value
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	hash := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		fmt.Fprintf(hash, "%q=%q\n", key, values[key])
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:16])
+}
+
+// typeOf returns a type in a version, or the one in use if that version is gone.
+func (p *prepared) typeOf(name, version string) (*operation.Type, string) {
+	if found := p.types[typeKey{name, version}]; found != nil {
+		return found, ""
+	}
+	if found := p.types[typeKey{name, ""}]; found != nil {
+		return found, ""
+	}
+	return nil, p.unknown[typeKey{name, ""}]
+}
+
+// loadDeployment reads a deployment and makes what evaluates it.
+func (e *Engine) loadDeployment(ctx context.Context, db bun.IDB, s *stackRow, id string) (*deploymentRow, *Deployment, error) {
+	row := &deploymentRow{}
+	if err := db.NewSelect().Model(row).Where("id = ?", id).Scan(ctx); err != nil {
+		return nil, nil, fmt.Errorf("read the deployment: %w", err)
+	}
+	d, err := deploymentOf(s, row)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the template of %s: %w", s.ARN, err)
+	}
+	return row, d, nil
+}
+
+// deploymentOf makes what evaluates a deployment.
+func deploymentOf(s *stackRow, row *deploymentRow) (*Deployment, error) {
+	parsed, err := template.Parse("", []byte(row.Processed), template.ParseOptions{Processed: true})
+	if err != nil {
+		return nil, err
+	}
+	d := &Deployment{Template: parsed, Parameters: &template.Parameters{}, Tags: map[string]string{}}
+	var tags []types.Tag
+	var arns []string
+	if err := errors.Join(decode(row.Parameters, d.Parameters), decode(row.Tags, &tags), decode(row.NotificationARNs, &arns)); err != nil {
+		return nil, err
+	}
+	for _, t := range tags {
+		d.Tags[*t.Key] = *t.Value
+	}
+	d.Scope, err = parsed.NewScope(template.ScopeInput{Parameters: d.Parameters, Pseudo: s.pseudo(arns)})
+	return d, err
+}
+
+// pseudo are the pseudo parameters of a stack.
+func (s *stackRow) pseudo(notificationARNs []string) template.Pseudo {
+	return template.Pseudo{AccountID: s.Account, Region: s.Region, StackName: s.Name, StackID: s.ARN, NotificationARNs: notificationARNs}
+}

@@ -1,0 +1,361 @@
+package stack
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// The limits of requests.
+const (
+	maxTags   = 50
+	maxPolicy = 16384
+)
+
+// A deploymentInput is what a deployment is made of: the members that CreateStack,
+// UpdateStack and CreateChangeSet share.
+type deploymentInput struct {
+	Body, URL        *string
+	UsePrevious      bool
+	Parameters       []types.Parameter
+	Tags             []types.Tag // nil keeps those of the previous deployment
+	Capabilities     []types.Capability
+	NotificationARNs []string // nil keeps the previous ones
+	ResourceTypes    []string
+	Previous         *deploymentRow // nil for a new stack
+
+	// Expanded says that AUTO_EXPAND is not asked for: change sets and nested stacks.
+	Expanded bool
+}
+
+// source reads the template of a request.
+func (e *Engine) source(ctx context.Context, caller awswire.Caller, body, url *string) (string, error) {
+	switch {
+	case body != nil && url != nil:
+		return "", refuse("template-both")
+	case body != nil && *body != "":
+		return *body, nil
+	case url != nil && *url != "":
+		content, err := e.object(ctx, caller, *url, template.MaxBytes, "template-url")
+		if err == nil && len(content) > template.MaxBytes {
+			return "", refuse("template-size")
+		}
+		return string(content), err
+	}
+	return "", refuse("template-required")
+}
+
+// object fetches what a URL names.
+func (e *Engine) object(ctx context.Context, caller awswire.Caller, url string, limit int64, id string) ([]byte, error) {
+	if e.config.Objects == nil || !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
+		return nil, refuse(id)
+	}
+	return e.config.Objects.Object(ctx, caller, url, limit)
+}
+
+// newDeployment makes a deployment of a request, refusing what the service refuses at the
+// call.
+func (e *Engine) newDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, in deploymentInput) (*deploymentRow, *Deployment, error) {
+	row := &deploymentRow{ID: e.newID(), StackID: s.ID, CreatedAt: e.now(), Capabilities: encode(in.Capabilities)}
+	parsed, err := e.parse(ctx, caller, in, row)
+	if err != nil {
+		return nil, nil, err
+	}
+	if row.Tags, err = tagsOf(in.Tags, in.Previous); err != nil {
+		return nil, nil, err
+	}
+	row.NotificationARNs = "[]"
+	switch {
+	case in.NotificationARNs != nil:
+		row.NotificationARNs = encode(in.NotificationARNs)
+	case in.Previous != nil:
+		row.NotificationARNs = in.Previous.NotificationARNs
+	}
+	var arns []string
+	if err := decode(row.NotificationARNs, &arns); err != nil {
+		return nil, nil, err
+	}
+	previous, err := in.previousParameters()
+	if err != nil {
+		return nil, nil, err
+	}
+	bound, err := parsed.Bind(ctx, template.BindInput{Supplied: supplied(in.Parameters), Previous: previous, Store: parameterStore{e, caller}})
+	if err != nil {
+		return nil, nil, refusedTemplate(err)
+	}
+	row.Parameters, row.Description = encode(bound), parsed.Description
+	if err := requireCapabilities(parsed, in); err != nil {
+		return nil, nil, err
+	}
+	var macros template.Macros
+	if e.config.Macros != nil {
+		macros = e.config.Macros(caller)
+	}
+	processed, err := parsed.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: s.pseudo(arns), Macros: macros})
+	if err != nil {
+		return nil, nil, refusedTemplate(err)
+	}
+	if err := processed.Check(ctx, knownTypes{ctx, e, caller}); err != nil {
+		return nil, nil, refusedTemplate(err)
+	}
+	if err := allowedTypes(processed, in.ResourceTypes); err != nil {
+		return nil, nil, err
+	}
+	row.Processed = string(processed.ProcessedJSON())
+	d, err := deploymentOf(s, row)
+	if err == nil {
+		err = d.Scope.Check(ctx)
+	}
+	return row, d, refusedTemplate(err)
+}
+
+// parse reads the template that a request names. A stack that is updated with its previous
+// template keeps that as it was processed.
+func (e *Engine) parse(ctx context.Context, caller awswire.Caller, in deploymentInput, row *deploymentRow) (*template.Template, error) {
+	if in.UsePrevious {
+		if in.Body != nil || in.URL != nil {
+			return nil, refuse("template-previous")
+		}
+		if in.Previous == nil {
+			return nil, refuse("template-required")
+		}
+		row.Original = in.Previous.Original
+		parsed, err := template.Parse("", []byte(in.Previous.Processed), template.ParseOptions{Processed: true})
+		return parsed, refusedTemplate(err)
+	}
+	var err error
+	if row.Original, err = e.source(ctx, caller, in.Body, in.URL); err != nil {
+		return nil, err
+	}
+	parsed, err := template.Parse("", []byte(row.Original), template.ParseOptions{})
+	return parsed, refusedTemplate(err)
+}
+
+func (in deploymentInput) previousParameters() (*template.Parameters, error) {
+	if in.Previous == nil {
+		return nil, nil
+	}
+	p := &template.Parameters{}
+	return p, decode(in.Previous.Parameters, p)
+}
+
+// supplied are the parameters of a request.
+func supplied(parameters []types.Parameter) []template.Supplied {
+	out := make([]template.Supplied, 0, len(parameters))
+	for _, p := range parameters {
+		out = append(out, template.Supplied{
+			Key: aws.ToString(p.ParameterKey), Value: aws.ToString(p.ParameterValue), HasValue: p.ParameterValue != nil, UsePrevious: aws.ToBool(p.UsePreviousValue),
+		})
+	}
+	return out
+}
+
+// tagsOf are the tags of a request, or those of the previous deployment, sorted.
+func tagsOf(tags []types.Tag, previous *deploymentRow) (string, error) {
+	if tags == nil {
+		if previous != nil {
+			return previous.Tags, nil
+		}
+		return "[]", nil
+	}
+	if len(tags) > maxTags {
+		return "", refuse("tags-many", len(tags))
+	}
+	seen := map[string]bool{}
+	for _, t := range tags {
+		key := aws.ToString(t.Key)
+		if strings.HasPrefix(strings.ToLower(key), "aws:") {
+			return "", refuse("tags-reserved")
+		}
+		if seen[key] {
+			return "", refuse("tags", key)
+		}
+		seen[key] = true
+	}
+	out := make([]types.Tag, 0, len(tags))
+	for _, t := range tags {
+		out = append(out, types.Tag{Key: aws.String(aws.ToString(t.Key)), Value: aws.String(aws.ToString(t.Value))})
+	}
+	slices.SortFunc(out, func(a, b types.Tag) int { return strings.Compare(*a.Key, *b.Key) })
+	return encode(out), nil
+}
+
+// A parameterStore reads parameters of SSM for a caller.
+type parameterStore struct {
+	engine *Engine
+	caller awswire.Caller
+}
+
+func (p parameterStore) StoredParameters(ctx context.Context, names []string) (map[string]template.Stored, error) {
+	if p.engine.config.References == nil {
+		return map[string]template.Stored{}, nil
+	}
+	return p.engine.config.References.StoredParameters(ctx, p.caller, names)
+}
+
+// knownTypes are the types that a caller has.
+type knownTypes struct {
+	ctx    context.Context
+	engine *Engine
+	caller awswire.Caller
+}
+
+// HasType implements [template.Types]. A type that cannot be looked up counts as known: its
+// resource fails then with the reason.
+func (k knownTypes) HasType(name string) bool {
+	_, err := k.engine.findType(k.ctx, k.caller, typeKey{name, ""})
+	var unknown *operation.UnknownTypeError
+	return !errors.As(err, &unknown)
+}
+
+// HasAttribute implements [template.Types]: attributes are checked when the operation runs.
+func (knownTypes) HasAttribute(string, string) bool { return true }
+
+// findType finds a type of the engine itself, or one of the configuration.
+func (e *Engine) findType(ctx context.Context, caller awswire.Caller, key typeKey) (*operation.Type, error) {
+	return e.config.Types.Type(ctx, caller, key.name, key.version)
+}
+
+// allowedTypes refuses resources of types that a request does not allow.
+func allowedTypes(t *template.Template, allowed []string) error {
+	if len(allowed) == 0 {
+		return nil
+	}
+	for _, r := range t.Resources {
+		if !slices.ContainsFunc(allowed, func(pattern string) bool {
+			prefix, wildcard := strings.CutSuffix(pattern, "*")
+			return pattern == r.Type || wildcard && strings.HasPrefix(r.Type, prefix)
+		}) {
+			return refuse("type-not-allowed", r.Type, bracketed(allowed))
+		}
+	}
+	return nil
+}
+
+// requireCapabilities refuses a template that needs more than the caller acknowledged.
+func requireCapabilities(t *template.Template, in deploymentInput) error {
+	needed, _ := capabilitiesOf(t)
+	var missing []string
+	for _, c := range needed {
+		switch {
+		case c == types.CapabilityCapabilityAutoExpand && in.Expanded,
+			slices.Contains(in.Capabilities, c),
+			c == types.CapabilityCapabilityIam && slices.Contains(in.Capabilities, types.CapabilityCapabilityNamedIam):
+		default:
+			missing = append(missing, string(c))
+		}
+	}
+	if len(missing) > 0 {
+		return awswire.Errorf("InsufficientCapabilitiesException", 400, "Requires capabilities : %s", bracketed(missing))
+	}
+	return nil
+}
+
+// iamTypes are the types that need an acknowledgement, with the property that names them.
+var iamTypes = map[string]string{
+	"AWS::IAM::AccessKey": "", "AWS::IAM::Group": "GroupName", "AWS::IAM::InstanceProfile": "InstanceProfileName",
+	"AWS::IAM::ManagedPolicy": "ManagedPolicyName", "AWS::IAM::Policy": "", "AWS::IAM::Role": "RoleName",
+	"AWS::IAM::User": "UserName", "AWS::IAM::UserToGroupAddition": "", "AWS::IAM::GroupPolicy": "", "AWS::IAM::RolePolicy": "", "AWS::IAM::UserPolicy": "",
+}
+
+// capabilitiesOf are the capabilities that a template needs, and why.
+func capabilitiesOf(t *template.Template) (needed []types.Capability, reason string) {
+	var resources, named, transforms []string
+	for _, r := range t.Resources {
+		name, iam := iamTypes[r.Type]
+		if !iam {
+			continue
+		}
+		resources = append(resources, r.Type)
+		if name != "" && r.Properties != nil && r.Properties.Get(name) != nil {
+			named = append(named, r.Type)
+		}
+	}
+	for _, name := range t.UsedTransforms() {
+		if name != template.LanguageExtensions && name != template.Include {
+			transforms = append(transforms, name)
+		}
+	}
+	switch {
+	case len(named) > 0:
+		needed = append(needed, types.CapabilityCapabilityNamedIam)
+		reason = fmt.Sprintf("The following resource(s) require capabilities: %s", bracketed(distinct(resources)))
+	case len(resources) > 0:
+		needed = append(needed, types.CapabilityCapabilityIam)
+		reason = fmt.Sprintf("The following resource(s) require capabilities: %s", bracketed(distinct(resources)))
+	}
+	if len(transforms) > 0 {
+		needed = append(needed, types.CapabilityCapabilityAutoExpand)
+		if reason == "" {
+			reason = fmt.Sprintf("The following transform(s) require capabilities: %s", bracketed(transforms))
+		}
+	}
+	return needed, reason
+}
+
+func distinct(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// requestHash is a fingerprint of a request, to tell whether a token was used for another one.
+func requestHash(input any) string {
+	text, err := json.Marshal(input)
+	if err != nil {
+		return "" // the inputs of operations are plain data
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// policyOf reads a stack policy of a request, "" for none.
+func (e *Engine) policyOf(ctx context.Context, caller awswire.Caller, body, url *string, both string) (string, error) {
+	text := aws.ToString(body)
+	switch {
+	case body != nil && url != nil:
+		return "", refuse(both)
+	case url != nil:
+		content, err := e.object(ctx, caller, *url, maxPolicy, "policy-url")
+		if err != nil {
+			return "", err
+		}
+		text = string(content)
+	case body == nil:
+		return "", nil
+	}
+	if len(text) > maxPolicy {
+		return "", refuse("policy-size")
+	}
+	if _, err := parsePolicy(text); err != nil {
+		return "", refuse("policy")
+	}
+	return text, nil
+}
+
+// checkRollbackConfiguration refuses triggers that the service does not know.
+func checkRollbackConfiguration(c *types.RollbackConfiguration) error {
+	if c == nil {
+		return nil
+	}
+	for _, trigger := range c.RollbackTriggers {
+		if t := aws.ToString(trigger.Type); t != "AWS::CloudWatch::Alarm" && t != "AWS::CloudWatch::CompositeAlarm" {
+			return refuse("trigger-type")
+		}
+		if parts := strings.SplitN(aws.ToString(trigger.Arn), ":", 6); len(parts) != 6 || !strings.HasPrefix(parts[5], "alarm:") {
+			return refuse("trigger-arn")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package stack
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+func token(n int64) *string { return aws.String(strconv.FormatInt(n, 10)) }
+
+// maxResources is how many resources DescribeStackResources shows.
+const maxResources = 100
+
+// resourceRows are the resources of a stack as they are listed: with those that a cleanup
+// could not delete.
+func (e *Engine) resourceRows(ctx context.Context, s *stackRow) ([]resourceRow, error) {
+	rows, err := allRows[resourceRow](ctx, e.store.Read(), "logical_id", "stack_id = ?", s.ID)
+	if err != nil {
+		return nil, err
+	}
+	left, err := allRows[cleanupRow](ctx, e.store.Read(), "logical_id, id", "stack_id = ? AND status = ?", s.ID, types.ResourceStatusDeleteFailed)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range left {
+		if !slices.ContainsFunc(rows, func(x resourceRow) bool { return x.LogicalID == c.LogicalID }) {
+			rows = append(rows, resourceRow{
+				StackID: s.ID, LogicalID: c.LogicalID, Type: c.Type, PhysicalID: c.PhysicalID, Status: c.Status, Reason: c.Reason, UpdatedAt: c.UpdatedAt,
+			})
+		}
+	}
+	return rows, nil
+}
+
+// DescribeStackResources returns the resources of a stack, or of the stack that has a
+// physical one.
+func (e *Engine) DescribeStackResources(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeStackResourcesInput) (*cloudformation.DescribeStackResourcesOutput, error) {
+	var s *stackRow
+	var err error
+	switch {
+	case in.StackName != nil && in.PhysicalResourceId != nil:
+		return nil, refuse("both-names")
+	case in.PhysicalResourceId != nil:
+		s, err = e.stackOfResource(ctx, caller, *in.PhysicalResourceId)
+	default:
+		s, err = requireStack(ctx, e.store.Read(), caller, in.StackName, "missing-id")
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows, err := e.resourceRows(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	out := &cloudformation.DescribeStackResourcesOutput{StackResources: []types.StackResource{}}
+	for _, x := range rows {
+		if in.LogicalResourceId != nil && *in.LogicalResourceId != x.LogicalID {
+			continue
+		}
+		if len(out.StackResources) == maxResources {
+			break
+		}
+		out.StackResources = append(out.StackResources, shownResource(s, &x))
+	}
+	if in.LogicalResourceId != nil && len(out.StackResources) == 0 {
+		return nil, refuse("missing-resource", *in.LogicalResourceId, s.Name)
+	}
+	return out, nil
+}
+
+// stackOfResource finds the stack that has a physical resource.
+func (e *Engine) stackOfResource(ctx context.Context, caller awswire.Caller, physicalID string) (*stackRow, error) {
+	s, err := oneRow[stackRow](ctx, e.store.Read(),
+		"account = ? AND region = ? AND live AND id IN (SELECT stack_id FROM stack_resources WHERE physical_id = ?)", caller.Account, caller.Region, physicalID)
+	if err == nil && s == nil {
+		err = refuse("missing-physical", physicalID)
+	}
+	return s, err
+}
+
+func shownResource(s *stackRow, x *resourceRow) types.StackResource {
+	out := types.StackResource{
+		StackId: aws.String(s.ARN), StackName: aws.String(s.Name), LogicalResourceId: aws.String(x.LogicalID), ResourceType: aws.String(x.Type),
+		ResourceStatus: x.Status, Timestamp: &x.UpdatedAt.Time, DriftInformation: resourceDrift(x.Drift),
+	}
+	out.PhysicalResourceId, out.ResourceStatusReason = optional(x.PhysicalID), optional(x.Reason)
+	return out
+}
+
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return aws.String(text)
+}
+
+// resourceDrift is what is known of the drift of a resource.
+func resourceDrift(text string) *types.StackResourceDriftInformation {
+	out := &types.StackResourceDriftInformation{StackResourceDriftStatus: types.StackResourceDriftStatusNotChecked}
+	if decode(text, out) != nil {
+		out.StackResourceDriftStatus = types.StackResourceDriftStatusNotChecked
+	}
+	return out
+}
+
+// DescribeStackResource returns one resource of a stack.
+func (e *Engine) DescribeStackResource(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeStackResourceInput) (*cloudformation.DescribeStackResourceOutput, error) {
+	s, err := requireStack(ctx, e.store.Read(), caller, in.StackName, "missing-quoted")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := e.resourceRows(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	id := aws.ToString(in.LogicalResourceId)
+	i := slices.IndexFunc(rows, func(x resourceRow) bool { return x.LogicalID == id })
+	if i < 0 {
+		return nil, refuse("missing-resource", id, s.Name)
+	}
+	x := &rows[i]
+	shown := shownResource(s, x)
+	detail := &types.StackResourceDetail{
+		StackId: shown.StackId, StackName: shown.StackName, LogicalResourceId: shown.LogicalResourceId, PhysicalResourceId: shown.PhysicalResourceId,
+		ResourceType: shown.ResourceType, ResourceStatus: shown.ResourceStatus, ResourceStatusReason: shown.ResourceStatusReason,
+		LastUpdatedTimestamp: shown.Timestamp, DriftInformation: shown.DriftInformation, Metadata: aws.String(cmpOr(x.Metadata, "{}")),
+	}
+	return &cloudformation.DescribeStackResourceOutput{StackResourceDetail: detail}, nil
+}
+
+// ListStackResources returns the resources of a stack in pages.
+func (e *Engine) ListStackResources(ctx context.Context, caller awswire.Caller, in *cloudformation.ListStackResourcesInput) (*cloudformation.ListStackResourcesOutput, error) {
+	s, err := requireStack(ctx, e.store.Read(), caller, in.StackName, "missing-id")
+	if err != nil {
+		return nil, err
+	}
+	from, err := offset(in.NextToken)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := e.resourceRows(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	out := &cloudformation.ListStackResourcesOutput{StackResourceSummaries: []types.StackResourceSummary{}}
+	if from < int64(len(rows)) {
+		rows, out.NextToken = paged(rows[from:], from)
+	} else {
+		rows = nil
+	}
+	for i := range rows {
+		shown := shownResource(s, &rows[i])
+		out.StackResourceSummaries = append(out.StackResourceSummaries, types.StackResourceSummary{
+			LogicalResourceId: shown.LogicalResourceId, PhysicalResourceId: shown.PhysicalResourceId, ResourceType: shown.ResourceType,
+			ResourceStatus: shown.ResourceStatus, ResourceStatusReason: shown.ResourceStatusReason, LastUpdatedTimestamp: shown.Timestamp,
+			DriftInformation: &types.StackResourceDriftInformationSummary{
+				StackResourceDriftStatus: shown.DriftInformation.StackResourceDriftStatus, LastCheckTimestamp: shown.DriftInformation.LastCheckTimestamp,
+			},
+		})
+	}
+	return out, nil
+}
+
+// protect sets the termination protection of a stack and of those nested in it.
+func (e *Engine) protect(ctx context.Context, id, arn string, on bool) error {
+	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		rows, err := allRows[stackRow](ctx, tx, "id", "id = ? OR root_id = ? AND live", id, arn)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			rows[i].Protected = on
+			if err := store.Swap(ctx, tx, &rows[i], &rows[i].RowVersion); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,327 @@
+package stack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+var owner = awswire.Caller{Place: awswire.Place{Account: "123456789012", Region: "eu-west-1"}, AccessKeyID: "AKIDEXAMPLE", RequestID: "r"}
+
+// A rig is an engine on a store of its own, with a world of things that it provisions.
+type rig struct {
+	*Engine
+	t     testing.TB
+	store *store.Store
+	world *world
+}
+
+func newRig(t testing.TB, place fixtures.Place) *rig {
+	t.Helper()
+	g := &rig{t: t, world: newWorld(t)}
+	var err error
+	g.store, err = store.Open(t.Context(), store.Config{Dir: place.Dir, DSN: place.DSN, StopTimeout: 50 * time.Millisecond, Poll: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.store.Close() })
+	logger := slog.New(slog.DiscardHandler)
+	config := operation.Config{Store: g.store, Types: g.world, Owners: map[string]operation.Owner{}, Logger: logger, Retries: operation.Retries{First: time.Millisecond}}
+	operations := operation.New(config)
+	g.Engine = New(Config{Store: g.store, Types: g.world, Operations: operations, References: g.world, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	config.Owners[Owner] = g.Engine
+	workers := operations.Workers()
+	maps.Copy(workers, g.Workers())
+	if err := g.store.Work(t.Context(), workers); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// eachStore runs a test on every kind of database.
+func eachStore(t *testing.T, test func(t *testing.T, g *rig)) {
+	for _, place := range fixtures.Stores(t) {
+		t.Run(place.Name, func(t *testing.T) { test(t, newRig(t, place)) })
+	}
+}
+
+// onSQLite is a rig for tests of what no database makes a difference to.
+func onSQLite(t testing.TB) *rig {
+	t.Helper()
+	return newRig(t, fixtures.Place{Name: "sqlite", Dir: t.TempDir()})
+}
+
+// A world is the resources of the types of testTypes, and how their handlers behave.
+type world struct {
+	types map[string]*operation.Type
+
+	mu      sync.Mutex
+	things  map[string]map[string]any // by identifier
+	next    int
+	scripts map[string][]behavior // by "CREATE A": what the next calls do
+	calls   []string              // "CREATE A"
+	seen    []operation.Request
+	values  map[string]string // of dynamic references, and of stored parameters
+}
+
+// A behavior is what one call does instead of what it should.
+type behavior struct {
+	code, message string        // fails
+	wait          time.Duration // in progress, to be called again
+	configured    bool
+	hold          chan struct{} // answers when it is closed
+	keep          bool          // makes the resource although it fails
+	unidentified  bool          // in progress without an identifier
+}
+
+func newWorld(t testing.TB) *world {
+	w := &world{types: testTypes(t), things: map[string]map[string]any{}, scripts: map[string][]behavior{}, values: map[string]string{}}
+	for _, typ := range w.types {
+		typ.Provider = w
+	}
+	return w
+}
+
+// script has the next calls of an action on a resource behave in a way.
+func (w *world) script(call string, behaviors ...behavior) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.scripts[call] = append(w.scripts[call], behaviors...)
+}
+
+func (w *world) Type(_ context.Context, _ awswire.Caller, name, _ string) (*operation.Type, error) {
+	if typ := w.types[name]; typ != nil {
+		return typ, nil
+	}
+	return nil, &operation.UnknownTypeError{Name: name}
+}
+
+func (w *world) Resolve(_ context.Context, _ awswire.Caller, service, reference string) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if value, ok := w.values[reference]; ok {
+		return value, nil
+	}
+	return "", awswire.ValidationErrorf("no %s %s", service, reference)
+}
+
+func (w *world) StoredParameters(_ context.Context, _ awswire.Caller, names []string) (map[string]template.Stored, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := map[string]template.Stored{}
+	for _, name := range names {
+		if value, ok := w.values[name]; ok {
+			out[name] = template.Stored{Type: "String", Value: value}
+		}
+	}
+	return out, nil
+}
+
+// Call implements [operation.Provider].
+func (w *world) Call(ctx context.Context, request operation.Request) (operation.Progress, error) {
+	b := w.begin(request)
+	if b.hold != nil {
+		select {
+		case <-b.hold:
+		case <-ctx.Done():
+			return operation.Progress{}, ctx.Err()
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	identifier := request.Identifier
+	if identifier == "" && !b.unidentified && (b.code == "" || b.keep) && request.Action == invoke.Create {
+		w.next++
+		identifier = fmt.Sprintf("%s-%d", strings.ToLower(request.LogicalID), w.next)
+	}
+	switch {
+	case b.code != "":
+		if b.keep {
+			w.things[identifier] = maps.Clone(request.Desired)
+		}
+		if !b.keep && request.Action == invoke.Create {
+			identifier = ""
+		}
+		return operation.Progress{Status: types.OperationStatusFailed, Identifier: identifier, ErrorCode: b.code, Message: b.message}, nil
+	case b.wait > 0:
+		return operation.Progress{Status: types.OperationStatusInProgress, Identifier: identifier, Configured: b.configured, Delay: b.wait, Callback: json.RawMessage(`{}`)}, nil
+	}
+	return w.act(request, identifier)
+}
+
+func (w *world) begin(request operation.Request) behavior {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	call := string(request.Action) + " " + request.LogicalID
+	if request.Action != invoke.Read {
+		w.calls = append(w.calls, call)
+		w.seen = append(w.seen, request)
+	}
+	if list := w.scripts[call]; len(list) > 0 {
+		w.scripts[call] = list[1:]
+		return list[0]
+	}
+	return behavior{}
+}
+
+func (w *world) act(request operation.Request, identifier string) (operation.Progress, error) {
+	done := operation.Progress{Status: types.OperationStatusSuccess, Identifier: identifier}
+	_, exists := w.things[identifier]
+	if !exists && request.Action != invoke.Create {
+		return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: "NotFound", Message: identifier + " was not found"}, nil
+	}
+	switch request.Action {
+	case invoke.Delete:
+		delete(w.things, identifier)
+		return operation.Progress{Status: types.OperationStatusSuccess}, nil
+	case invoke.Read:
+	default:
+		model := map[string]any{"Id": identifier}
+		maps.Copy(model, request.Desired)
+		w.things[identifier] = model
+	}
+	done.Model = maps.Clone(w.things[identifier])
+	done.Model["Id"] = identifier
+	return done, nil
+}
+
+// ids are the identifiers of what exists, sorted.
+func (w *world) ids() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.things))
+}
+
+// settled waits until no operation runs on a stack, and returns the stack.
+func (g *rig) settled(name string) types.Stack {
+	g.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		out, err := g.DescribeStacks(g.t.Context(), owner, &cloudformation.DescribeStacksInput{StackName: aws.String(name)})
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		if s := out.Stacks[0]; !inProgress(s.StackStatus) {
+			return s
+		}
+		if time.Now().After(deadline) {
+			g.t.Fatalf("stack is still %s\n%s\n%v", out.Stacks[0].StackStatus, strings.Join(g.story(name), "\n"), g.world.calls)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// story is the events of a stack, the oldest first: "A CREATE_IN_PROGRESS id (reason)".
+func (g *rig) story(name string) []string {
+	g.t.Helper()
+	var events []types.StackEvent
+	var token *string
+	for {
+		out, err := g.DescribeStackEvents(g.t.Context(), owner, &cloudformation.DescribeStackEventsInput{StackName: aws.String(name), NextToken: token})
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		events = append(events, out.StackEvents...)
+		if token = out.NextToken; token == nil {
+			break
+		}
+	}
+	slices.Reverse(events)
+	lines := make([]string, len(events))
+	for i, e := range events {
+		line := *e.LogicalResourceId + " " + string(e.ResourceStatus)
+		if *e.PhysicalResourceId != *e.StackId && *e.PhysicalResourceId != "" {
+			line += " " + *e.PhysicalResourceId
+		}
+		if e.ResourceStatusReason != nil {
+			line += " (" + *e.ResourceStatusReason + ")"
+		}
+		lines[i] = line
+	}
+	return lines
+}
+
+// expect compares the events that were added since some were there already.
+func (g *rig) expect(name string, from int, want ...string) {
+	g.t.Helper()
+	got := g.story(name)[from:]
+	for i := range got {
+		got[i] = tokens.ReplaceAllString(got[i], "RequestToken: U")
+	}
+	if !slices.Equal(got, want) {
+		g.t.Errorf("events:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// create creates a stack and waits for its end.
+func (g *rig) create(in *cloudformation.CreateStackInput) types.Stack {
+	g.t.Helper()
+	if in.StackName == nil {
+		in.StackName = aws.String("s")
+	}
+	out, err := g.CreateStack(g.t.Context(), owner, in)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return g.settled(*out.StackId)
+}
+
+// update updates a stack and waits for its end.
+func (g *rig) update(in *cloudformation.UpdateStackInput) types.Stack {
+	g.t.Helper()
+	if in.StackName == nil {
+		in.StackName = aws.String("s")
+	}
+	out, err := g.UpdateStack(g.t.Context(), owner, in)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return g.settled(*out.StackId)
+}
+
+// delete deletes the stack s and waits for its end.
+func (g *rig) delete(arn string, in *cloudformation.DeleteStackInput) types.Stack {
+	g.t.Helper()
+	in.StackName = aws.String(arn)
+	if _, err := g.DeleteStack(g.t.Context(), owner, in); err != nil {
+		g.t.Fatal(err)
+	}
+	return g.settled(arn)
+}
+
+// expectStatus compares the status of a stack and its reason.
+func (g *rig) expectStatus(s types.Stack, status types.StackStatus, reason string) {
+	g.t.Helper()
+	if s.StackStatus != status || aws.ToString(s.StackStatusReason) != reason {
+		g.t.Errorf("status %s (%s), want %s (%s)", s.StackStatus, aws.ToString(s.StackStatusReason), status, reason)
+	}
+}
+
+// refusal is what the service answers to a request that it refuses: "Code: message".
+func refusal(t testing.TB, err error) string {
+	t.Helper()
+	var refused *awswire.Error
+	if !errors.As(err, &refused) {
+		t.Fatalf("not a refusal: %v", err)
+	}
+	return refused.Code + ": " + refused.Message
+}

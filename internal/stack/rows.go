@@ -1,0 +1,371 @@
+package stack
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// A stackRow is a stack. One live stack has a name in an account and region; deleted stacks
+// remain and are found by their ARN.
+type stackRow struct {
+	bun.BaseModel `bun:"table:stacks,alias:s"`
+
+	ID      string `bun:"id,pk"` // the UUID at the end of the ARN
+	Account string `bun:"account"`
+	Region  string `bun:"region"`
+	Name    string `bun:"name"`
+	ARN     string `bun:"arn"`
+	Live    bool   `bun:"live"` // the name is taken
+
+	Status         types.StackStatus    `bun:"status"`
+	DetailedStatus types.DetailedStatus `bun:"detailed_status"`
+	Reason         string               `bun:"reason"`
+
+	OperationID        string `bun:"operation_id"`         // that runs, "" for none
+	DeploymentID       string `bun:"deployment_id"`        // as described
+	StableDeploymentID string `bun:"stable_deployment_id"` // to roll back to, "" for none
+	ChangeSetID        string `bun:"change_set_id"`        // ARN of the one executed last
+
+	RoleARN   string `bun:"role_arn"`
+	Settings  string `bun:"settings"` // stackSettings
+	Protected bool   `bun:"protected"`
+	Outputs   string `bun:"outputs"` // list of stackOutput
+	Policy    string `bun:"policy"`
+	ParentID  string `bun:"parent_id"` // ARN
+	RootID    string `bun:"root_id"`   // ARN
+	Drift     string `bun:"drift"`
+
+	CreatedAt  store.Time `bun:"created_at"`
+	UpdatedAt  store.Time `bun:"updated_at"`
+	DeletedAt  store.Time `bun:"deleted_at"`
+	RowVersion int64      `bun:"row_version"`
+}
+
+// caller acts for the owner of the stack where nobody calls.
+func (s *stackRow) caller() awswire.Caller {
+	return awswire.Caller{Place: awswire.Place{Account: s.Account, Region: s.Region}}
+}
+
+// stackSettings are the options of a stack that its answers show.
+type stackSettings struct {
+	DisableRollback      bool                         `json:"disableRollback,omitempty"`
+	RetainExceptOnCreate bool                         `json:"retainExceptOnCreate,omitempty"`
+	TimeoutInMinutes     int32                        `json:"timeoutInMinutes,omitempty"`
+	Rollback             *types.RollbackConfiguration `json:"rollback,omitempty"`
+	Mode                 types.DeploymentConfigMode   `json:"mode,omitempty"`
+	DeletionMode         types.DeletionMode           `json:"deletionMode,omitempty"`
+	DirectUpdate         bool                         `json:"directUpdate,omitempty"`   // UpdateStack was called
+	LastOperations       []types.OperationEntry       `json:"lastOperations,omitempty"` // newest first
+}
+
+// A stackOutput is an output of a stack.
+type stackOutput struct {
+	Key         string `json:"key"`
+	Value       string `json:"value"`
+	Description string `json:"description,omitempty"`
+	Export      string `json:"export,omitempty"`
+}
+
+// A deploymentRow is a template with what it is evaluated with. It does not change.
+type deploymentRow struct {
+	bun.BaseModel `bun:"table:stack_deployments,alias:d"`
+
+	ID               string     `bun:"id,pk"`
+	StackID          string     `bun:"stack_id"`
+	Original         string     `bun:"original"`   // byte for byte
+	Processed        string     `bun:"processed"`  // JSON
+	Parameters       string     `bun:"parameters"` // template.Parameters
+	Tags             string     `bun:"tags"`       // list of types.Tag
+	Capabilities     string     `bun:"capabilities"`
+	NotificationARNs string     `bun:"notification_arns"`
+	Description      string     `bun:"description"`
+	CreatedAt        store.Time `bun:"created_at"`
+}
+
+// An operationRow is one operation on a stack.
+type operationRow struct {
+	bun.BaseModel `bun:"table:stack_operations,alias:o"`
+
+	ID           string              `bun:"id,pk"`
+	StackID      string              `bun:"stack_id"`
+	Kind         types.OperationType `bun:"kind"`
+	Status       string              `bun:"status"` // types.BeaconStackOperationStatus
+	Phase        phase               `bun:"phase"`
+	ClientToken  string              `bun:"client_token"`
+	RequestHash  string              `bun:"request_hash"`
+	Options      string              `bun:"options"` // operationOptions
+	DeploymentID string              `bun:"deployment_id"`
+	ChangeSetID  string              `bun:"change_set_id"`
+	Cancelled    bool                `bun:"cancelled"`
+	Caller       string              `bun:"caller"` // access key id
+	Deadline     store.Time          `bun:"deadline"`
+	StartedAt    store.Time          `bun:"started_at"`
+	EndedAt      store.Time          `bun:"ended_at"`
+	RowVersion   int64               `bun:"row_version"`
+}
+
+// operationOptions are the options of one operation.
+type operationOptions struct {
+	OnFailure            types.OnFailure            `json:"onFailure,omitempty"` // DO_NOTHING, ROLLBACK or DELETE
+	RetainExceptOnCreate bool                       `json:"retainExceptOnCreate,omitempty"`
+	RetainResources      []string                   `json:"retainResources,omitempty"`
+	SkipResources        []string                   `json:"skipResources,omitempty"`
+	ForceRollback        bool                       `json:"forceRollback,omitempty"`
+	ForceDelete          bool                       `json:"forceDelete,omitempty"`
+	DisableValidation    bool                       `json:"disableValidation,omitempty"`
+	PolicyDuringUpdate   string                     `json:"policyDuringUpdate,omitempty"`
+	ResourceTypes        []string                   `json:"resourceTypes,omitempty"`
+	Mode                 types.DeploymentConfigMode `json:"mode,omitempty"`
+	Import               map[string]string          `json:"import,omitempty"` // logical ids to identifiers
+	UserInitiated        bool                       `json:"userInitiated,omitempty"`
+	WasReview            bool                       `json:"wasReview,omitempty"`
+}
+
+// A resourceRow is a resource of a stack.
+type resourceRow struct {
+	bun.BaseModel `bun:"table:stack_resources,alias:r"`
+
+	StackID             string               `bun:"stack_id,pk"`
+	LogicalID           string               `bun:"logical_id,pk"`
+	Type                string               `bun:"type"`
+	TypeVersion         string               `bun:"type_version"`
+	PhysicalID          string               `bun:"physical_id"`
+	Status              types.ResourceStatus `bun:"status"`
+	Reason              string               `bun:"reason"`
+	Properties          string               `bun:"properties"` // as sent, dynamic references in place; "" for none
+	Model               string               `bun:"model"`      // as reported
+	Metadata            string               `bun:"metadata"`
+	DependsOn           string               `bun:"depends_on"` // joined with ","
+	DeletionPolicy      string               `bun:"deletion_policy"`
+	UpdateReplacePolicy string               `bun:"update_replace_policy"`
+	ReferencesHash      string               `bun:"references_hash"` // of the values of its ssm references
+
+	// Origin is the resource as it was in the last stable state: "" if it has not been
+	// touched since, originNew if there was none, else a snapshot.
+	Origin string `bun:"origin"`
+
+	Drift     string     `bun:"drift"`
+	CreatedAt store.Time `bun:"created_at"`
+	UpdatedAt store.Time `bun:"updated_at"`
+}
+
+// originNew is the origin of a resource that the last stable state does not have.
+const originNew = "new"
+
+// A snapshot is a resource in an earlier state.
+type snapshot struct {
+	Type                string `json:"type"`
+	TypeVersion         string `json:"typeVersion,omitempty"`
+	PhysicalID          string `json:"physicalId"`
+	Properties          string `json:"properties,omitempty"`
+	Model               string `json:"model,omitempty"`
+	Metadata            string `json:"metadata,omitempty"`
+	DependsOn           string `json:"dependsOn,omitempty"`
+	DeletionPolicy      string `json:"deletionPolicy,omitempty"`
+	UpdateReplacePolicy string `json:"updateReplacePolicy,omitempty"`
+	ReferencesHash      string `json:"referencesHash,omitempty"`
+
+	// Attempted are the properties of an update that failed or was cancelled.
+	Attempted string `json:"attempted,omitempty"`
+
+	// Gone says that the resource was deleted before its successor was created: to go back
+	// means to create it again.
+	Gone bool `json:"gone,omitempty"`
+
+	// Signals are those that the resource waits for after its creation, nil for none.
+	Signals *signalPolicy `json:"signals,omitempty"`
+}
+
+// A signalPolicy is how many signals a resource waits for, and for how long.
+type signalPolicy struct {
+	Count  int64         `json:"count"`
+	Within time.Duration `json:"within"`
+	Until  store.Time    `json:"-"`
+}
+
+func (r *resourceRow) snapshot() snapshot {
+	return snapshot{
+		Type: r.Type, TypeVersion: r.TypeVersion, PhysicalID: r.PhysicalID, Properties: r.Properties, Model: r.Model,
+		Metadata: r.Metadata, DependsOn: r.DependsOn, DeletionPolicy: r.DeletionPolicy,
+		UpdateReplacePolicy: r.UpdateReplacePolicy, ReferencesHash: r.ReferencesHash,
+	}
+}
+
+// restore sets a resource back to a snapshot.
+func (r *resourceRow) restore(s snapshot) {
+	r.Type, r.TypeVersion, r.PhysicalID, r.Properties, r.Model = s.Type, s.TypeVersion, s.PhysicalID, s.Properties, s.Model
+	r.Metadata, r.DependsOn, r.DeletionPolicy = s.Metadata, s.DependsOn, s.DeletionPolicy
+	r.UpdateReplacePolicy, r.ReferencesHash = s.UpdateReplacePolicy, s.ReferencesHash
+}
+
+// A cleanupRow is a resource that its stack no longer has and that is still to be deleted:
+// one that was replaced, or removed from the template.
+type cleanupRow struct {
+	bun.BaseModel `bun:"table:stack_cleanup,alias:c"`
+
+	ID          string               `bun:"id,pk"`
+	StackID     string               `bun:"stack_id"`
+	LogicalID   string               `bun:"logical_id"`
+	Type        string               `bun:"type"`
+	TypeVersion string               `bun:"type_version"`
+	PhysicalID  string               `bun:"physical_id"`
+	Status      types.ResourceStatus `bun:"status"`
+	Reason      string               `bun:"reason"`
+	Properties  string               `bun:"properties"`
+	Model       string               `bun:"model"`
+	DependsOn   string               `bun:"depends_on"`
+	Policy      string               `bun:"policy"` // Retain: only reported
+	UpdatedAt   store.Time           `bun:"updated_at"`
+}
+
+// A stepRow is what an operation does to one resource in one of its stages.
+type stepRow struct {
+	bun.BaseModel `bun:"table:stack_steps,alias:st"`
+
+	ID          string     `bun:"id,pk"`
+	OperationID string     `bun:"operation_id"`
+	Stage       phase      `bun:"stage"`
+	LogicalID   string     `bun:"logical_id"`
+	CleanupID   string     `bun:"cleanup_id"` // of the row that it deletes, "" for a resource
+	After       string     `bun:"after"`      // keys of steps, joined with ","
+	Action      action     `bun:"action"`
+	State       stepState  `bun:"state"`
+	Reason      string     `bun:"reason"`
+	PhysicalID  string     `bun:"physical_id"` // known so far in this step
+	Properties  string     `bun:"properties"`  // of its events, masked
+	Pending     string     `bun:"pending"`     // what the resource becomes if it succeeds: snapshot
+	CallID      string     `bun:"call_id"`     // of its operation of package operation
+	Seen        bool       `bun:"seen"`        // the stack has taken note of State
+	StartedAt   store.Time `bun:"started_at"`
+	EndedAt     store.Time `bun:"ended_at"`
+}
+
+// key names a step within its stage.
+func (s *stepRow) key() string {
+	switch {
+	case s.Stage == phaseStopping:
+		return stoppingKey(s.LogicalID)
+	case s.CleanupID != "":
+		return s.LogicalID + "/" + s.CleanupID
+	}
+	return s.LogicalID
+}
+
+func stoppingKey(logicalID string) string { return "!" + logicalID }
+
+// An eventRow is an event of a stack. Events are only appended.
+type eventRow struct {
+	bun.BaseModel `bun:"table:stack_events,alias:e"`
+
+	Seq            int64                `bun:"seq,pk,autoincrement"`
+	ID             string               `bun:"id"`
+	StackID        string               `bun:"stack_id"`
+	OperationID    string               `bun:"operation_id"`
+	Kind           string               `bun:"kind"`
+	ClientToken    string               `bun:"client_token"`
+	LogicalID      string               `bun:"logical_id"`
+	PhysicalID     string               `bun:"physical_id"`
+	Type           string               `bun:"type"`
+	Status         string               `bun:"status"`
+	Reason         string               `bun:"reason"`
+	DetailedStatus types.DetailedStatus `bun:"detailed_status"`
+	Properties     string               `bun:"properties"`
+	Details        string               `bun:"details"` // eventDetails
+	At             store.Time           `bun:"at"`
+}
+
+// The kinds of events.
+const (
+	eventProgress   = "progress"   // of a resource or the stack
+	eventValidation = "validation" // of the validation before a deployment; only DescribeEvents has it
+)
+
+// eventDetails are members that few events have.
+type eventDetails struct {
+	ValidationName string `json:"validationName,omitempty"`
+	ValidationPath string `json:"validationPath,omitempty"`
+
+	HookType            string `json:"hookType,omitempty"`
+	HookStatus          string `json:"hookStatus,omitempty"`
+	HookStatusReason    string `json:"hookStatusReason,omitempty"`
+	HookInvocationPoint string `json:"hookInvocationPoint,omitempty"`
+	HookFailureMode     string `json:"hookFailureMode,omitempty"`
+	HookInvocationID    string `json:"hookInvocationId,omitempty"`
+}
+
+type exportRow struct {
+	bun.BaseModel `bun:"table:stack_exports,alias:x"`
+
+	Account string `bun:"account,pk"`
+	Region  string `bun:"region,pk"`
+	Name    string `bun:"name,pk"`
+	StackID string `bun:"stack_id"`
+	Value   string `bun:"value"`
+}
+
+type importRow struct {
+	bun.BaseModel `bun:"table:stack_imports,alias:i"`
+
+	Account string `bun:"account,pk"`
+	Region  string `bun:"region,pk"`
+	Name    string `bun:"name,pk"`
+	StackID string `bun:"stack_id,pk"`
+}
+
+type signalRow struct {
+	bun.BaseModel `bun:"table:stack_signals,alias:g"`
+
+	StackID   string     `bun:"stack_id,pk"`
+	LogicalID string     `bun:"logical_id,pk"`
+	UniqueID  string     `bun:"unique_id,pk"`
+	Status    string     `bun:"status"`
+	Data      string     `bun:"data"`
+	At        store.Time `bun:"at"`
+}
+
+// joined and split write lists of logical ids, which have no commas.
+func joined(ids []string) string { return strings.Join(ids, ",") }
+
+func split(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ",")
+}
+
+// encode is JSON of what always can be written as such.
+func encode(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", v, err))
+	}
+	return string(text)
+}
+
+// decode reads what encode wrote; "" leaves v as it is.
+func decode(text string, v any) error {
+	if text == "" {
+		return nil
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(v); err != nil {
+		return fmt.Errorf("read a row: %w", err)
+	}
+	return nil
+}
+
+func timePtr(t store.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t.Time
+}

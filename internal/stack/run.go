@@ -1,0 +1,406 @@
+package stack
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// A run is a running operation with everything that moves it: what was read, and what is
+// to be written with the transaction.
+type run struct {
+	engine   *Engine
+	prepared *prepared
+
+	stack     *stackRow
+	op        *operationRow
+	options   operationOptions
+	settings  stackSettings
+	next      *Deployment // as it is deployed; of a rollback, what it came from
+	stable    *Deployment // the last stable one, nil if there is none
+	steps     map[string]*stepRow
+	order     []string // keys of steps
+	resources map[string]*resourceRow
+	cleanup   map[string]*cleanupRow
+
+	provisioned map[string]Resource // see known
+	stale       map[string]bool     // logical ids whose entry in provisioned is out of date
+
+	now     store.Time
+	writes  writes
+	imports map[string]string // exports that the stack imports, read so far, with their values
+}
+
+// writes are what a transaction changes.
+type writes struct {
+	stack     bool
+	steps     map[string]bool // by key
+	resources map[string]bool
+	cleanup   map[string]bool
+	gone      []string // logical ids of resources to delete
+	cleaned   []string // ids of cleanup rows to delete
+	events    []eventRow
+	begin     []operation.Spec
+	cancel    []string // ids of operations
+	ended     []*operationRow
+	begun     bool // op is new
+	after     []func(ctx context.Context, tx *store.Tx) error
+}
+
+// advance is the worker of stacks: it moves the operation of a stack on as far as it goes.
+func (e *Engine) advance(ctx context.Context, stackID string) (time.Time, error) {
+	var kept *prepared
+	for {
+		p, err := e.prepare(ctx, stackID, kept)
+		if err != nil || p == nil {
+			return time.Time{}, err
+		}
+		var next *run
+		var again time.Time
+		err = e.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+			r, err := e.load(ctx, tx, stackID, p)
+			if err != nil || r == nil {
+				return err
+			}
+			if again, err = r.proceed(ctx, tx); err != nil {
+				return err
+			}
+			next = r
+			return r.flush(ctx, tx)
+		})
+		switch {
+		case errors.Is(err, errUnprepared), errors.Is(err, store.ErrStale):
+			if ctx.Err() != nil {
+				return time.Time{}, ctx.Err()
+			}
+			kept = nil
+			continue
+		case err != nil:
+			return time.Time{}, fmt.Errorf("advance the stack %s: %w", stackID, err)
+		}
+		if next == nil || next.stack.OperationID == "" {
+			return time.Time{}, nil
+		}
+		e.runs.put(stackID, next)
+		if next.op.ID != p.operationID { // a rollback began: it needs no other template
+			kept = nil
+			continue
+		}
+		return again, nil
+	}
+}
+
+// load reads the operation of a stack, or what is kept of it and has changed since.
+func (e *Engine) load(ctx context.Context, tx *store.Tx, stackID string, p *prepared) (*run, error) {
+	s, err := oneRow[stackRow](ctx, tx, "id = ?", stackID)
+	if err != nil || s == nil || s.OperationID == "" {
+		return nil, err
+	}
+	if s.OperationID != p.operationID || !p.has(s.DeploymentID) || !p.has(s.StableDeploymentID) {
+		return nil, errUnprepared
+	}
+	op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
+	if err != nil || op == nil {
+		return nil, err
+	}
+	r := e.runs.take(stackID)
+	if r == nil || r.op.ID != op.ID || r.op.RowVersion != op.RowVersion {
+		r = &run{engine: e}
+		if err := r.readAll(ctx, tx, op); err != nil {
+			return nil, err
+		}
+	} else if err := r.readChanged(ctx, tx); err != nil {
+		return nil, err
+	}
+	r.prepared, r.stack, r.op, r.now, r.imports = p, s, op, e.now(), nil
+	r.writes = writes{steps: map[string]bool{}, resources: map[string]bool{}, cleanup: map[string]bool{}}
+	r.options, r.settings = operationOptions{}, stackSettings{}
+	if err := errors.Join(decode(op.Options, &r.options), decode(s.Settings, &r.settings)); err != nil {
+		return nil, err
+	}
+	r.next, r.stable = p.deployments[s.DeploymentID], p.deployments[s.StableDeploymentID]
+	return r, nil
+}
+
+// oneRow reads a row, nil if there is none.
+func oneRow[T any](ctx context.Context, db bun.IDB, where string, args ...any) (*T, error) {
+	row := new(T)
+	err := db.NewSelect().Model(row).Where(where, args...).Limit(1).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read %T: %w", *row, err)
+	}
+	return row, nil
+}
+
+// allRows reads rows in an order.
+func allRows[T any](ctx context.Context, db bun.IDB, order, where string, args ...any) ([]T, error) {
+	var rows []T
+	if err := db.NewSelect().Model(&rows).Where(where, args...).OrderExpr(order).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read %T: %w", rows, err)
+	}
+	return rows, nil
+}
+
+func (r *run) readAll(ctx context.Context, tx *store.Tx, op *operationRow) error {
+	steps, err := allRows[stepRow](ctx, tx, "stage, logical_id, cleanup_id", "operation_id = ? AND stage IN (?, ?)", op.ID, op.Phase, phaseStopping)
+	if err != nil {
+		return err
+	}
+	r.setSteps(steps)
+	resources, err := allRows[resourceRow](ctx, tx, "logical_id", "stack_id = ?", op.StackID)
+	if err != nil {
+		return err
+	}
+	r.resources = make(map[string]*resourceRow, len(resources))
+	for i := range resources {
+		r.resources[resources[i].LogicalID] = &resources[i]
+	}
+	cleanup, err := allRows[cleanupRow](ctx, tx, "id", "stack_id = ?", op.StackID)
+	if err != nil {
+		return err
+	}
+	r.cleanup = make(map[string]*cleanupRow, len(cleanup))
+	for i := range cleanup {
+		r.cleanup[cleanup[i].ID] = &cleanup[i]
+	}
+	return nil
+}
+
+func (r *run) setSteps(steps []stepRow) {
+	r.steps, r.order = make(map[string]*stepRow, len(steps)), make([]string, 0, len(steps))
+	for i := range steps {
+		r.addStep(&steps[i])
+	}
+}
+
+func (r *run) addStep(step *stepRow) {
+	key := step.key()
+	if _, known := r.steps[key]; !known {
+		r.order = append(r.order, key)
+	}
+	r.steps[key] = step
+}
+
+// readChanged reads the steps that moved since they were kept, with their resources.
+func (r *run) readChanged(ctx context.Context, tx *store.Tx) error {
+	changed, err := allRows[stepRow](ctx, tx, "logical_id", "operation_id = ? AND seen = ?", r.op.ID, false)
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	var ids, cleanup []string
+	for i := range changed {
+		if changed[i].Stage != r.op.Phase && changed[i].Stage != phaseStopping {
+			continue
+		}
+		r.addStep(&changed[i])
+		if changed[i].CleanupID != "" {
+			cleanup = append(cleanup, changed[i].CleanupID)
+		} else {
+			ids = append(ids, changed[i].LogicalID)
+		}
+	}
+	for _, id := range ids {
+		delete(r.resources, id) // it may be gone
+		r.outdated(id)
+	}
+	for _, id := range cleanup {
+		delete(r.cleanup, id)
+	}
+	for part := range slices.Chunk(ids, 500) {
+		rows, err := allRows[resourceRow](ctx, tx, "logical_id", "stack_id = ? AND logical_id IN (?)", r.op.StackID, bun.In(part))
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			r.resources[rows[i].LogicalID] = &rows[i]
+		}
+	}
+	for part := range slices.Chunk(cleanup, 500) {
+		rows, err := allRows[cleanupRow](ctx, tx, "id", "id IN (?)", bun.In(part))
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			r.cleanup[rows[i].ID] = &rows[i]
+		}
+	}
+	return nil
+}
+
+// flush writes what changed. The compare-and-set of the operation makes sure that nobody
+// else moved it.
+func (r *run) flush(ctx context.Context, tx *store.Tx) error {
+	w := &r.writes
+	for _, f := range w.after {
+		if err := f(ctx, tx); err != nil {
+			return err
+		}
+	}
+	if w.begun {
+		if _, err := tx.NewInsert().Model(r.op).Exec(ctx); err != nil {
+			return fmt.Errorf("write the operation: %w", err)
+		}
+	} else if err := store.Swap(ctx, tx, r.op, &r.op.RowVersion); err != nil {
+		return err
+	}
+	for _, op := range w.ended {
+		if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {
+			return err
+		}
+	}
+	if w.stack {
+		r.stack.Settings = encode(r.settings)
+		if err := store.Swap(ctx, tx, r.stack, &r.stack.RowVersion); err != nil {
+			return err
+		}
+	}
+	if err := r.flushResources(ctx, tx); err != nil {
+		return err
+	}
+	if err := insertEvents(ctx, tx, w.events); err != nil {
+		return err
+	}
+	for _, id := range w.cancel {
+		if err := r.engine.config.Operations.Cancel(ctx, tx, id); err != nil {
+			return err
+		}
+	}
+	if len(w.begin) > 0 {
+		if _, err := r.engine.config.Operations.Begin(ctx, tx, w.begin...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batch is how many rows one statement writes.
+const batch = 100
+
+func (r *run) flushResources(ctx context.Context, tx *store.Tx) error {
+	w := &r.writes
+	if err := upsert(ctx, tx, picked(w.steps, r.steps), "(id)", stepColumns); err != nil {
+		return err
+	}
+	if err := upsert(ctx, tx, picked(w.resources, r.resources), "(stack_id, logical_id)", resourceColumns); err != nil {
+		return err
+	}
+	if err := upsert(ctx, tx, picked(w.cleanup, r.cleanup), "(id)", cleanupColumns); err != nil {
+		return err
+	}
+	for part := range slices.Chunk(w.gone, batch) {
+		if _, err := tx.NewDelete().Model((*resourceRow)(nil)).Where("stack_id = ? AND logical_id IN (?)", r.stack.ID, bun.In(part)).Exec(ctx); err != nil {
+			return fmt.Errorf("forget resources: %w", err)
+		}
+	}
+	for part := range slices.Chunk(w.cleaned, batch) {
+		if _, err := tx.NewDelete().Model((*cleanupRow)(nil)).Where("id IN (?)", bun.In(part)).Exec(ctx); err != nil {
+			return fmt.Errorf("forget resources that were cleaned up: %w", err)
+		}
+	}
+	return nil
+}
+
+// The columns that are written again when a row is there already.
+var (
+	stepColumns     = []string{"operation_id", "stage", "action", "state", "reason", "physical_id", "properties", "pending", "call_id", "seen", "started_at", "ended_at"}
+	resourceColumns = []string{"type", "type_version", "physical_id", "status", "reason", "properties", "model", "metadata", "depends_on",
+		"deletion_policy", "update_replace_policy", "references_hash", "origin", "updated_at"}
+	cleanupColumns = []string{"status", "reason", "updated_at"}
+)
+
+func upsert[T any](ctx context.Context, tx *store.Tx, rows []*T, key string, columns []string) error {
+	for part := range slices.Chunk(rows, batch) {
+		query := tx.NewInsert().Model(&part).On("CONFLICT " + key + " DO UPDATE")
+		for _, column := range columns {
+			query = query.Set("? = EXCLUDED.?", bun.Ident(column), bun.Ident(column))
+		}
+		if _, err := query.Exec(ctx); err != nil {
+			return fmt.Errorf("write %T: %w", part, err)
+		}
+	}
+	return nil
+}
+
+// picked returns the values of some keys in the order of the keys.
+func picked[T any](keys map[string]bool, from map[string]*T) []*T {
+	var out []*T
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if v := from[key]; v != nil {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func insertEvents(ctx context.Context, tx *store.Tx, events []eventRow) error {
+	for part := range slices.Chunk(events, batch) {
+		if _, err := tx.NewInsert().Model(&part).Returning("NULL").Exec(ctx); err != nil {
+			return fmt.Errorf("append events: %w", err)
+		}
+	}
+	return nil
+}
+
+// touch marks rows that changed.
+func (r *run) touchStep(s *stepRow)       { r.writes.steps[s.key()] = true }
+func (r *run) touchCleanup(c *cleanupRow) { r.writes.cleanup[c.ID] = true }
+func (r *run) touchResource(x *resourceRow) {
+	r.writes.resources[x.LogicalID] = true
+	x.UpdatedAt = r.now
+	r.outdated(x.LogicalID)
+}
+
+// outdated has a resource read anew by what refers to it.
+func (r *run) outdated(logicalID string) {
+	if r.provisioned != nil {
+		r.stale[logicalID] = true
+	}
+}
+
+// setStatus moves the stack and appends its event.
+func (r *run) setStatus(status types.StackStatus, reason string) {
+	r.stack.Status, r.stack.DetailedStatus, r.writes.stack = status, "", true
+	r.stack.Reason = shownReason(status, reason)
+	r.event(eventRow{ID: r.engine.newID(), LogicalID: r.stack.Name, PhysicalID: r.stack.ARN, Type: stackType, Status: string(status), Reason: reason})
+}
+
+// stackType is the type of the events of a stack and of nested stacks.
+const stackType = "AWS::CloudFormation::Stack"
+
+// shownReason is the reason that DescribeStacks shows: none while all goes well.
+func shownReason(status types.StackStatus, reason string) string {
+	if status == types.StackStatusUpdateRollbackCompleteCleanupInProgress {
+		return ""
+	}
+	return reason
+}
+
+// event appends an event of the operation.
+func (r *run) event(row eventRow) {
+	row.StackID, row.OperationID, row.ClientToken, row.At = r.stack.ID, r.op.ID, r.op.ClientToken, r.now
+	if row.Kind == "" {
+		row.Kind = eventProgress
+	}
+	if row.ID == "" {
+		row.ID = resourceEventID(row)
+	}
+	r.writes.events = append(r.writes.events, row)
+}
+
+// resourceEventID is the id of an event of a resource.
+func resourceEventID(row eventRow) string {
+	return row.LogicalID + "-" + row.Status + "-" + row.At.UTC().Format("2006-01-02T15:04:05.000Z")
+}

@@ -1,0 +1,193 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// The reasons of rows that wait for signals.
+const (
+	reasonSignals = "Failed to receive %d resource signal(s) within the specified duration"
+	reasonFailure = "Received FAILURE signal with UniqueId %s"
+)
+
+// signalTimeout is how long a resource waits whose creation policy says nothing.
+const signalTimeout = 5 * time.Minute
+
+// creationPolicy reads the signals that a resource waits for, nil for none.
+func (r *run) creationPolicy(res *template.Resource, refs template.References) *signalPolicy {
+	if res.CreationPolicy == nil {
+		return nil
+	}
+	value, err := r.next.Scope.Evaluate(res.CreationPolicy, refs, "Resources", res.LogicalID, "CreationPolicy")
+	if err != nil {
+		return nil
+	}
+	policy, _ := value.(map[string]any)
+	signal, ok := policy["ResourceSignal"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	out := &signalPolicy{Count: 1, Within: signalTimeout}
+	if text, ok := scalar(signal["Count"]); ok {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+			out.Count = n
+		}
+	}
+	if text, ok := scalar(signal["Timeout"]); ok {
+		if d, ok := parseDuration(text); ok {
+			out.Within = d
+		}
+	}
+	if out.Count == 0 {
+		return nil
+	}
+	return out
+}
+
+// parseDuration reads a duration of ISO 8601 in hours, minutes and seconds: PT1H30M.
+func parseDuration(text string) (time.Duration, bool) {
+	rest, ok := strings.CutPrefix(text, "PT")
+	if !ok || rest == "" {
+		return 0, false
+	}
+	d, err := time.ParseDuration(strings.ToLower(rest))
+	return d, err == nil && d >= 0 && d <= 12*time.Hour
+}
+
+// awaitSignals looks at the steps that wait for signals, and returns when the first of them
+// has waited long enough.
+func (r *run) awaitSignals(ctx context.Context, tx *store.Tx) (time.Time, error) {
+	var next time.Time
+	for _, key := range r.order {
+		s := r.steps[key]
+		if s.Action != actionSignal || s.State != stepRunning {
+			continue
+		}
+		until, err := r.awaitSignal(ctx, tx, s)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if s.State == stepRunning && (next.IsZero() || until.Before(next)) {
+			next = until
+		}
+	}
+	return next, nil
+}
+
+func (r *run) awaitSignal(ctx context.Context, tx *store.Tx, s *stepRow) (time.Time, error) {
+	var after snapshot
+	if err := decode(s.Pending, &after); err != nil {
+		return time.Time{}, err
+	}
+	if after.Signals == nil {
+		r.done(s)
+		return time.Time{}, nil
+	}
+	signals, err := allRows[signalRow](ctx, tx, "at, unique_id", "stack_id = ? AND logical_id = ?", r.stack.ID, s.LogicalID)
+	if err != nil {
+		return time.Time{}, err
+	}
+	x := r.resources[s.LogicalID]
+	until := s.StartedAt.Add(after.Signals.Within)
+	for _, signal := range signals {
+		if signal.Status == string(types.ResourceSignalStatusFailure) {
+			r.endSignal(s, x, types.ResourceStatusCreateFailed, fmt.Sprintf(reasonFailure, signal.UniqueID))
+			return until, nil
+		}
+	}
+	switch {
+	case int64(len(signals)) >= after.Signals.Count:
+		r.endSignal(s, x, types.ResourceStatusCreateComplete, r.engine.completion(r.op, x.Type))
+	case !r.now.Before(until):
+		r.endSignal(s, x, types.ResourceStatusCreateFailed, fmt.Sprintf(reasonSignals, after.Signals.Count-int64(len(signals))))
+	}
+	return until, nil
+}
+
+// endSignal ends the wait of a resource for its signals.
+func (r *run) endSignal(s *stepRow, x *resourceRow, status types.ResourceStatus, reason string) {
+	r.done(s)
+	if status == types.ResourceStatusCreateFailed {
+		s.State, s.Reason = stepFailed, reason
+	}
+	if x.Origin != originNew { // the successor of a resource that was replaced
+		status = map[types.ResourceStatus]types.ResourceStatus{
+			types.ResourceStatusCreateFailed: types.ResourceStatusUpdateFailed, types.ResourceStatusCreateComplete: types.ResourceStatusUpdateComplete,
+		}[status]
+	}
+	x.Status, x.Reason = status, reason
+	r.touchStep(s)
+	r.touchResource(x)
+	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(status), Reason: reason, Properties: s.Properties})
+}
+
+// SignalResource sends a signal to a resource that waits for it.
+func (e *Engine) SignalResource(ctx context.Context, caller awswire.Caller, in *cloudformation.SignalResourceInput) (*cloudformation.SignalResourceOutput, error) {
+	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		s, err := requireStack(ctx, tx, caller, in.StackName, "missing")
+		if err != nil {
+			return err
+		}
+		id := aws.ToString(in.LogicalResourceId)
+		x, err := oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", s.ID, id)
+		if err != nil {
+			return err
+		}
+		if x == nil {
+			return refuse("missing-resource", id, s.Name)
+		}
+		return e.signal(ctx, tx, s, x, in)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &cloudformation.SignalResourceOutput{}, nil
+}
+
+func (e *Engine) signal(ctx context.Context, tx *store.Tx, s *stackRow, x *resourceRow, in *cloudformation.SignalResourceInput) error {
+	step, err := oneRow[stepRow](ctx, tx, "operation_id = ? AND logical_id = ?", s.OperationID, x.LogicalID)
+	if err != nil {
+		return err
+	}
+	var after snapshot
+	if step != nil {
+		if err := decode(step.Pending, &after); err != nil {
+			return err
+		}
+	}
+	if x.Status != types.ResourceStatusCreateInProgress && x.Status != types.ResourceStatusUpdateInProgress {
+		return refuse("signal-state", x.LogicalID, x.Status)
+	}
+	if after.Signals == nil && x.Type != waitConditionType {
+		return refuse("signal-type", x.LogicalID, x.Type)
+	}
+	id := aws.ToString(in.UniqueId)
+	before, err := oneRow[signalRow](ctx, tx, "stack_id = ? AND logical_id = ? AND unique_id = ?", s.ID, x.LogicalID, id)
+	if err != nil {
+		return err
+	}
+	if before != nil && in.Status != types.ResourceSignalStatusFailure {
+		return refuse("signal-twice", id, x.LogicalID)
+	}
+	row := &signalRow{StackID: s.ID, LogicalID: x.LogicalID, UniqueID: id, Status: string(in.Status), At: e.now()}
+	_, err = tx.NewInsert().Model(row).On("CONFLICT (stack_id, logical_id, unique_id) DO UPDATE").Set("status = EXCLUDED.status").Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("write a signal: %w", err)
+	}
+	return tx.Wake(ctx, wakeKind, s.ID, time.Time{})
+}
+
+// waitConditionType is the type of wait conditions.
+const waitConditionType = "AWS::CloudFormation::WaitCondition"

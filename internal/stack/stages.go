@@ -1,0 +1,533 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// proceed moves the operation on until it has to wait, and returns when to look again at the
+// latest.
+func (r *run) proceed(ctx context.Context, tx *store.Tx) (time.Time, error) {
+	r.note()
+	var waits time.Time
+	for r.stack.OperationID != "" {
+		if err := ctx.Err(); err != nil {
+			return time.Time{}, err
+		}
+		if r.op.Phase == phaseValidate {
+			if err := r.begin(ctx, tx); err != nil {
+				return time.Time{}, err
+			}
+			continue
+		}
+		var err error
+		if waits, err = r.awaitSignals(ctx, tx); err != nil {
+			return time.Time{}, err
+		}
+		late := !r.op.Deadline.IsZero() && !r.now.Before(r.op.Deadline.Time) && r.op.Phase == phaseMain
+		v := decide(r.nodes(), r.brake(late))
+		for _, key := range v.Start {
+			if err := r.start(ctx, tx, r.steps[key]); err != nil {
+				return time.Time{}, err
+			}
+		}
+		if len(v.Start) > 0 {
+			continue // some may have ended already
+		}
+		if !v.Ended {
+			break
+		}
+		if err := r.endStage(ctx, tx, v, late); err != nil {
+			return time.Time{}, err
+		}
+	}
+	if r.stack.OperationID != "" && r.op.Phase == phaseMain && !r.op.Deadline.IsZero() && (waits.IsZero() || r.op.Deadline.Before(waits)) {
+		waits = r.op.Deadline.Time
+	}
+	return waits, nil
+}
+
+// note takes note of the steps that moved.
+func (r *run) note() {
+	for _, step := range r.steps {
+		if !step.Seen {
+			step.Seen = true
+			r.touchStep(step)
+		}
+	}
+}
+
+// nodes are the steps of the stage, with those of an earlier one that still run.
+func (r *run) nodes() []node {
+	out := make([]node, 0, len(r.order))
+	for _, key := range r.order {
+		s := r.steps[key]
+		out = append(out, node{Key: key, After: split(s.After), State: s.State})
+	}
+	return out
+}
+
+// brake says how the stage goes on.
+func (r *run) brake(late bool) brake {
+	rollsBack := r.options.OnFailure != types.OnFailureDoNothing
+	switch {
+	case r.op.Phase != phaseMain:
+		return keepOn
+	case late && rollsBack, r.op.Cancelled && r.op.Kind == types.OperationTypeCreateStack:
+		return halted
+	case late, r.op.Cancelled:
+		return stopping
+	case rollsBack:
+		return halt
+	}
+	return keepOn
+}
+
+// endStage moves the operation on from a stage that ended.
+func (r *run) endStage(ctx context.Context, tx *store.Tx, v verdict, late bool) error {
+	for _, key := range v.Skip {
+		r.steps[key].State = stepSkipped
+		r.touchStep(r.steps[key])
+	}
+	for _, key := range v.Cancel {
+		r.cancelStep(r.steps[key])
+	}
+	how, reason := succeeded, ""
+	switch {
+	case late && len(v.Failed) == 0:
+		how, reason = failed, reasonTimeout
+	case r.op.Cancelled && r.op.Phase == phaseMain && len(v.Failed) == 0:
+		how, reason = failed, r.stoppedReason()
+	case len(v.Failed) > 0:
+		how, reason = failed, r.failure()
+	case r.op.Phase == phaseMain:
+		problem, err := r.commitOutputs(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if problem != "" {
+			how, reason = failed, strings.TrimSuffix(problem, ".")+r.requested()
+		}
+	}
+	if r.op.Phase == phaseMain && how == failed {
+		switch r.options.OnFailure {
+		case types.OnFailureDoNothing:
+			how = preserved
+		case types.OnFailureDelete:
+			how = deleting
+		}
+	}
+	return r.follow(ctx, tx, how, reason)
+}
+
+// stoppedReason is why an operation that was asked to stop goes back.
+func (r *run) stoppedReason() string {
+	if r.options.OnFailure == types.OnFailureDelete {
+		return reasonUserInitiated
+	}
+	return reasonUpdateStopped
+}
+
+// requested is what follows the reason of a failure that is rolled back.
+func (r *run) requested() string {
+	switch r.options.OnFailure {
+	case types.OnFailureDoNothing:
+		return ""
+	case types.OnFailureDelete:
+		return ". " + reasonDeleteRequested
+	}
+	if r.op.Kind == types.OperationTypeUpdateStack {
+		return " "
+	}
+	return ". " + reasonRollbackRequested
+}
+
+// failure says which resources failed.
+func (r *run) failure() string {
+	failed := map[string][]string{}
+	for _, key := range r.order {
+		s := r.steps[key]
+		if s.State != stepFailed && s.State != stepCancelled {
+			continue
+		}
+		verb := "update"
+		switch x := r.resources[s.LogicalID]; {
+		case s.Action == actionDelete:
+			verb = "delete"
+		case x != nil && x.Status == types.ResourceStatusCreateFailed:
+			verb = "create"
+		}
+		failed[verb] = append(failed[verb], s.LogicalID)
+	}
+	var parts []string
+	for _, verb := range []string{"create", "update", "delete"} {
+		if len(failed[verb]) > 0 {
+			slices.Sort(failed[verb])
+			parts = append(parts, fmt.Sprintf("The following resource(s) failed to %s: %s", verb, bracketed(slices.Compact(failed[verb]))))
+		}
+	}
+	text := strings.Join(parts, ". ")
+	if r.op.Phase == phaseMain && r.op.Kind == types.OperationTypeCreateStack {
+		return text + r.requested()
+	}
+	return text + ". "
+}
+
+// cancelStep ends a running step early. The row of its resource says so; what becomes of the
+// resource is known when its operation has ended.
+func (r *run) cancelStep(s *stepRow) {
+	status, reason := types.ResourceStatusUpdateFailed, reasonUpdateCancelled
+	x := r.resources[s.LogicalID]
+	if s.Action == actionCreate || s.Action == actionImport || s.Action == actionSignal {
+		status, reason = types.ResourceStatusCreateFailed, reasonCreateCancelled
+	}
+	s.State = stepCancelled
+	r.touchStep(s)
+	if s.CallID != "" {
+		r.writes.cancel = append(r.writes.cancel, s.CallID)
+	} else {
+		s.State = stepStopped
+	}
+	if x != nil {
+		x.Status, x.Reason = status, reason
+		r.touchResource(x)
+		r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: cmpOr(s.PhysicalID, x.PhysicalID), Type: x.Type,
+			Status: string(status), Reason: reason, Properties: s.Properties})
+	}
+}
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// follow makes the transition after a stage.
+func (r *run) follow(ctx context.Context, tx *store.Tx, how outcome, reason string) error {
+	t, ok := following(r.op.Kind, r.stack.Status, r.op.Phase, how)
+	if !ok {
+		return fmt.Errorf("no transition from %s %s %s %s", r.op.Kind, r.stack.Status, r.op.Phase, how)
+	}
+	if how == succeeded || t.status == types.StackStatusUpdateComplete || t.status == types.StackStatusUpdateRollbackComplete {
+		reason = ""
+	}
+	r.leave(how)
+	if t.ended != "" && t.next != phaseEnd {
+		r.beginRollback(t)
+	}
+	r.setStatus(t.status, reason)
+	if t.next == phaseEnd {
+		return r.end(ctx, tx, t)
+	}
+	return r.enter(ctx, tx, t.next)
+}
+
+// leave does what the end of a stage means for the rows.
+func (r *run) leave(how outcome) {
+	if how != succeeded {
+		return
+	}
+	switch r.op.Phase {
+	case phaseMain:
+		r.settle()
+	case phaseRollback:
+		if r.stack.Status == types.StackStatusUpdateRollbackInProgress || r.stack.Status == types.StackStatusImportRollbackInProgress {
+			r.stack.DeploymentID = r.stack.StableDeploymentID
+		}
+	}
+}
+
+// settle makes what was deployed the stable state: what was replaced goes to the cleanup.
+func (r *run) settle() {
+	r.stack.StableDeploymentID, r.writes.stack = r.stack.DeploymentID, true
+	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
+		x := r.resources[id]
+		if x.Origin == "" {
+			continue
+		}
+		if x.Origin != originNew {
+			var old snapshot
+			if decode(x.Origin, &old) == nil && !old.Gone && old.PhysicalID != x.PhysicalID {
+				r.discard(x.LogicalID, old, x.UpdateReplacePolicy)
+			}
+		}
+		x.Origin = ""
+		r.touchResource(x)
+	}
+}
+
+// discard has a physical resource deleted by the next cleanup.
+func (r *run) discard(logicalID string, old snapshot, policy string) {
+	c := &cleanupRow{
+		ID: r.engine.newID(), StackID: r.stack.ID, LogicalID: logicalID, Type: old.Type, TypeVersion: old.TypeVersion,
+		PhysicalID: old.PhysicalID, Properties: old.Properties, Model: old.Model, DependsOn: old.DependsOn, Policy: policy, UpdatedAt: r.now,
+	}
+	r.cleanup[c.ID] = c
+	r.touchCleanup(c)
+}
+
+// beginRollback ends the operation and begins the one that undoes what it did.
+func (r *run) beginRollback(t transition) {
+	old := r.op
+	old.Status, old.EndedAt, old.Phase = string(t.ended), r.now, phaseEnd
+	if r.writes.begun {
+		// An operation that begins and ends in one transaction is written as it is.
+		r.writes.after = append(r.writes.after, func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.NewInsert().Model(old).Exec(ctx)
+			return err
+		})
+	} else {
+		r.writes.ended = append(r.writes.ended, old)
+	}
+	kind := types.OperationTypeRollback
+	if t.next == phaseDelete {
+		kind = types.OperationTypeDeleteStack
+	}
+	r.op = &operationRow{
+		ID: r.engine.newID(), StackID: old.StackID, Kind: kind, Status: string(opRunning), Phase: t.next, ClientToken: old.ClientToken,
+		Options: encode(r.options), DeploymentID: old.DeploymentID, Caller: old.Caller, StartedAt: r.now, RowVersion: 1,
+	}
+	r.writes.begun, r.stack.OperationID, r.writes.stack = true, r.op.ID, true
+	r.addLastOperation()
+}
+
+// addLastOperation shows the operation as the latest of the stack.
+func (r *run) addLastOperation() {
+	r.settings.LastOperations = latest(r.settings.LastOperations, r.op)
+	r.writes.stack = true
+}
+
+// latest puts an operation before the one that was the latest.
+func latest(before []types.OperationEntry, op *operationRow) []types.OperationEntry {
+	kind := op.Kind
+	if kind == opImport {
+		kind = types.OperationTypeUpdateStack
+	}
+	entry := types.OperationEntry{OperationId: aws.String(op.ID), OperationType: kind}
+	if kind == types.OperationTypeRollback && len(before) > 0 {
+		return []types.OperationEntry{entry, before[0]}
+	}
+	return []types.OperationEntry{entry}
+}
+
+// end ends the operation.
+func (r *run) end(ctx context.Context, tx *store.Tx, t transition) error {
+	r.op.Status, r.op.EndedAt, r.op.Phase = string(t.ended), r.now, phaseEnd
+	r.stack.OperationID, r.writes.stack = "", true
+	switch t.status {
+	case types.StackStatusDeleteComplete:
+		if err := r.deleteStack(ctx, tx); err != nil {
+			return err
+		}
+	case types.StackStatusRollbackComplete:
+		r.stack.DeletedAt = r.now
+	}
+	if err := r.forgetSteps(ctx, tx); err != nil {
+		return err
+	}
+	return nil
+}
+
+// forgetSteps deletes the steps of the operation: its events tell what happened.
+func (r *run) forgetSteps(ctx context.Context, tx *store.Tx) error {
+	for _, s := range r.steps {
+		if s.State.active() {
+			return nil // a cancelled one still has its operation: preserved stacks
+		}
+	}
+	r.writes.steps = map[string]bool{}
+	_, err := tx.NewDelete().Model((*stepRow)(nil)).Where("operation_id = ?", r.op.ID).Exec(ctx)
+	return err
+}
+
+// deleteStack frees the name of the stack and what it exported.
+func (r *run) deleteStack(ctx context.Context, tx *store.Tx) error {
+	r.stack.Live, r.stack.DeletedAt, r.stack.Outputs, r.stack.ChangeSetID = false, r.now, "", ""
+	if !r.settings.DirectUpdate {
+		r.stack.UpdatedAt = store.Time{}
+	}
+	for _, model := range []any{(*exportRow)(nil), (*importRow)(nil), (*signalRow)(nil)} {
+		if _, err := tx.NewDelete().Model(model).Where("stack_id = ?", r.stack.ID).Exec(ctx); err != nil {
+			return fmt.Errorf("forget a deleted stack: %w", err)
+		}
+	}
+	_, err := tx.NewUpdate().TableExpr("change_sets").Set("live = ?", false).Where("stack_id = ?", r.stack.ID).Exec(ctx)
+	return err
+}
+
+// enter begins a stage with its steps.
+func (r *run) enter(ctx context.Context, tx *store.Tx, next phase) error {
+	stopping, err := r.keepStopping(ctx, tx)
+	if err != nil {
+		return err
+	}
+	r.op.Phase = next
+	r.steps, r.order = map[string]*stepRow{}, nil
+	for _, s := range stopping {
+		r.addStep(s)
+		r.touchStep(s)
+	}
+	switch next {
+	case phaseMain:
+		r.planMain()
+	case phaseRollback:
+		r.planRollback()
+	case phaseCleanup:
+		r.planCleanup()
+	case phaseRollbackCleanup:
+		r.planRollbackCleanup()
+	case phaseDelete:
+		r.planDelete(slices.Sorted(maps.Keys(r.resources)), slices.Sorted(maps.Keys(r.cleanup)))
+	}
+	return nil
+}
+
+// keepStopping takes the steps that were cancelled and still run along to the next stage,
+// and forgets the others.
+func (r *run) keepStopping(ctx context.Context, tx *store.Tx) ([]*stepRow, error) {
+	var stopping []*stepRow
+	for _, key := range r.order {
+		if s := r.steps[key]; s.State == stepCancelled {
+			if s.ID == "" {
+				continue
+			}
+			s.Stage, s.OperationID = phaseStopping, r.op.ID
+			stopping = append(stopping, s)
+		}
+	}
+	r.writes.steps = map[string]bool{}
+	ids := make([]string, len(stopping))
+	for i, s := range stopping {
+		ids[i] = s.ID
+	}
+	operations := []string{r.op.ID}
+	for _, ended := range r.writes.ended {
+		operations = append(operations, ended.ID)
+	}
+	for _, id := range operations {
+		query := tx.NewDelete().Model((*stepRow)(nil)).Where("operation_id = ?", id)
+		if len(ids) > 0 {
+			query = query.Where("id NOT IN (?)", bun.In(ids))
+		}
+		if _, err := query.Exec(ctx); err != nil {
+			return nil, fmt.Errorf("forget the steps of a stage: %w", err)
+		}
+	}
+	return stopping, nil
+}
+
+// step adds a step to the stage.
+func (r *run) step(logicalID, cleanupID string, what action, after []string) {
+	if stopping := stoppingKey(logicalID); r.steps[stopping] != nil {
+		after = append(slices.Clone(after), stopping)
+	}
+	s := &stepRow{
+		ID: r.engine.newID(), OperationID: r.op.ID, Stage: r.op.Phase, LogicalID: logicalID, CleanupID: cleanupID,
+		After: joined(after), Action: what, State: stepWaiting, Seen: true,
+	}
+	r.addStep(s)
+	r.touchStep(s)
+}
+
+// planMain has a step for each resource of the template.
+func (r *run) planMain() {
+	for _, res := range r.next.Scope.ActiveResources() {
+		r.step(res.LogicalID, "", actionDeploy, r.next.Scope.Needs(res))
+	}
+	if cmpOr(r.options.PolicyDuringUpdate, r.stack.Policy) == "" {
+		return
+	}
+	for _, id := range r.removed() {
+		r.step(id, "", actionGuard, nil)
+	}
+}
+
+// removed are the resources that the template no longer has.
+func (r *run) removed() []string {
+	active := map[string]bool{}
+	for _, res := range r.next.Scope.ActiveResources() {
+		active[res.LogicalID] = true
+	}
+	var removed []string
+	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
+		if !active[id] {
+			removed = append(removed, id)
+		}
+	}
+	return removed
+}
+
+// planRollback has a step for each resource that is to go back to its last stable state:
+// all of a stack that was being created are deleted.
+func (r *run) planRollback() {
+	if r.stack.Status == types.StackStatusRollbackInProgress {
+		r.planDelete(slices.Sorted(maps.Keys(r.resources)), slices.Sorted(maps.Keys(r.cleanup)))
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
+		x := r.resources[id]
+		if x.Origin == "" || x.Origin == originNew {
+			continue
+		}
+		var old snapshot
+		if decode(x.Origin, &old) == nil {
+			r.step(id, "", actionRevert, split(old.DependsOn))
+		}
+	}
+}
+
+// planCleanup deletes what was replaced and what the template no longer has.
+func (r *run) planCleanup() {
+	r.planDelete(r.removed(), slices.Sorted(maps.Keys(r.cleanup)))
+}
+
+// planRollbackCleanup deletes what the failed update created.
+func (r *run) planRollbackCleanup() {
+	var created []string
+	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
+		if r.resources[id].Origin == originNew {
+			created = append(created, id)
+		}
+	}
+	r.planDelete(created, slices.Sorted(maps.Keys(r.cleanup)))
+}
+
+// planDelete deletes resources, those first that others do not depend on.
+func (r *run) planDelete(resources, cleanup []string) {
+	type item struct {
+		key, logicalID, cleanupID string
+		dependsOn                 []string
+	}
+	var items []item
+	for _, id := range resources {
+		if x := r.resources[id]; x.Status != types.ResourceStatusDeleteComplete && x.Status != types.ResourceStatusDeleteSkipped {
+			items = append(items, item{id, id, "", split(x.DependsOn)})
+		}
+	}
+	for _, id := range cleanup {
+		c := r.cleanup[id]
+		items = append(items, item{c.LogicalID + "/" + id, c.LogicalID, id, split(c.DependsOn)})
+	}
+	dependents := map[string][]string{} // by logical id
+	for _, it := range items {
+		for _, on := range it.dependsOn {
+			dependents[on] = append(dependents[on], it.key)
+		}
+	}
+	for _, it := range items {
+		after := slices.DeleteFunc(slices.Clone(dependents[it.logicalID]), func(key string) bool { return key == it.key })
+		r.step(it.logicalID, it.cleanupID, actionDelete, after)
+	}
+}

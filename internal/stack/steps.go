@@ -1,0 +1,522 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// start begins a step whose dependencies are done. It may end at once.
+func (r *run) start(ctx context.Context, tx *store.Tx, s *stepRow) error {
+	s.StartedAt = r.now
+	r.touchStep(s)
+	switch s.Action {
+	case actionDeploy:
+		return r.deploy(ctx, tx, s)
+	case actionReplace:
+		return r.replaceAfterUpdate(s)
+	case actionGuard:
+		r.guard(s)
+		return nil
+	case actionDelete:
+		r.startDelete(s)
+		return nil
+	case actionRevert:
+		return r.startRevert(s)
+	}
+	return fmt.Errorf("a step cannot begin with %q", s.Action)
+}
+
+// done ends a step that had nothing to wait for.
+func (r *run) done(s *stepRow) { s.State, s.EndedAt = stepDone, r.now }
+
+// A target is a resource of the template with everything that it is deployed with.
+type target struct {
+	step       *stepRow
+	res        *template.Resource
+	typ        *operation.Type
+	verb       Verb
+	properties map[string]any
+	after      snapshot
+}
+
+// deploy decides what a resource needs, now that what it depends on is known, and begins it.
+func (r *run) deploy(ctx context.Context, tx *store.Tx, s *stepRow) error {
+	t, problem, err := r.evaluate(ctx, tx, s)
+	if err != nil {
+		return err
+	}
+	x := r.resources[s.LogicalID]
+	if problem != "" {
+		r.refuseStep(s, x, t, problem)
+		return nil
+	}
+	if identifier, ok := r.options.Import[s.LogicalID]; ok && !x.exists() {
+		r.startImport(t, identifier)
+		return nil
+	}
+	if verdict := r.allows(s.LogicalID, t.res.Type, policyAction[t.verb]); verdict != "" {
+		r.refuseStep(s, x, t, verdict)
+		return nil
+	}
+	switch t.verb {
+	case DoCreate:
+		r.startCreate(t, x)
+	case DoUpdate:
+		r.startUpdate(t, x)
+	case DoReplace:
+		r.startReplace(t, x, actionReplace)
+	case DoRemake:
+		r.startReplace(t, x, actionRemake)
+	default:
+		r.keep(t, x)
+	}
+	return nil
+}
+
+// evaluate computes what a resource is deployed with. problem says why it cannot be.
+func (r *run) evaluate(ctx context.Context, tx *store.Tx, s *stepRow) (t *target, problem string, err error) {
+	t = &target{step: s, res: r.next.Template.Resource(s.LogicalID)}
+	if t.res == nil {
+		return t, "", errUnprepared
+	}
+	var unknown string
+	if t.typ, unknown = r.prepared.typeOf(t.res.Type, ""); t.typ == nil {
+		if unknown == "" {
+			return t, "", errUnprepared
+		}
+		return t, unknown, nil
+	}
+	in := DecideInput{
+		Next: r.next, LogicalID: s.LogicalID, Resources: r.known(), References: values{run: r, ctx: ctx, tx: tx}, Type: t.typ,
+	}
+	x := r.resources[s.LogicalID]
+	if x.exists() {
+		current := r.known()[s.LogicalID]
+		in.Current = &current
+	}
+	if r.stable != nil {
+		in.PreviousTags = r.stable.Tags
+	} else {
+		in.PreviousTags = r.next.Tags
+	}
+	decided, err := Decide(in)
+	if err != nil {
+		if ctx.Err() != nil {
+			return t, "", ctx.Err()
+		}
+		return t, evaluationProblem(err), nil
+	}
+	t.verb, t.properties = decided.Verb, decided.Properties
+	t.after = snapshot{
+		Type: t.res.Type, TypeVersion: t.typ.Version, Properties: rawJSON(decided.Properties), Metadata: rawJSON(decided.Metadata),
+		DependsOn: joined(decided.DependsOn), DeletionPolicy: decided.DeletionPolicy,
+		UpdateReplacePolicy: decided.UpdateReplacePolicy, ReferencesHash: r.prepared.referencesHash(anyMap(decided.Properties)),
+	}
+	if t.verb == DoNothing && x.ReferencesHash != t.after.ReferencesHash {
+		t.verb = DoUpdate
+	}
+	t.after.Signals = r.creationPolicy(t.res, in.References)
+	s.Properties = encode(template.StringifyScalars(anyMap(decided.Masked), Pending))
+	s.Pending = encode(t.after)
+	return t, "", nil
+}
+
+func anyMap(m map[string]any) any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return m
+}
+
+// evaluationProblem is the reason for a value that cannot be computed.
+func evaluationProblem(err error) string {
+	var asked *template.ReferenceError
+	var attribute *AttributeError
+	if errors.As(err, &asked) && errors.As(asked.Err, &attribute) {
+		return fmt.Sprintf("[Error] %s: %s", asked.Pointer.String(), attribute)
+	}
+	return err.Error()
+}
+
+// keep leaves a resource as it is, but for what only the stack knows of it.
+func (r *run) keep(t *target, x *resourceRow) {
+	after := t.after
+	after.PhysicalID, after.Model, after.TypeVersion, after.Properties = x.PhysicalID, x.Model, x.TypeVersion, x.Properties
+	after.Signals = nil
+	before := x.snapshot()
+	if encode(before) != encode(after) {
+		r.remember(x)
+		x.restore(after)
+		r.touchResource(x)
+	}
+	t.step.Action = actionNone
+	r.done(t.step)
+}
+
+// remember keeps the last stable state of a resource that is about to change.
+func (r *run) remember(x *resourceRow) {
+	if x.Origin == "" {
+		x.Origin = encode(x.snapshot())
+	}
+}
+
+// refuseStep fails a step before anything was called.
+func (r *run) refuseStep(s *stepRow, x *resourceRow, t *target, reason string) {
+	status := types.ResourceStatusUpdateFailed
+	if !x.exists() {
+		status = types.ResourceStatusCreateFailed
+		if x == nil {
+			x = &resourceRow{StackID: r.stack.ID, LogicalID: s.LogicalID, Type: t.res.Type, Origin: originNew, CreatedAt: r.now}
+			r.resources[s.LogicalID] = x
+		}
+	} else {
+		r.remember(x)
+	}
+	x.Status, x.Reason = status, reason
+	r.touchResource(x)
+	s.State, s.Reason, s.EndedAt = stepFailed, reason, r.now
+	r.event(eventRow{LogicalID: s.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(status), Reason: reason, Properties: s.Properties})
+}
+
+// startCreate begins a resource that is not there.
+func (r *run) startCreate(t *target, x *resourceRow) {
+	if x == nil {
+		x = &resourceRow{StackID: r.stack.ID, LogicalID: t.res.LogicalID, Origin: originNew, CreatedAt: r.now}
+		r.resources[x.LogicalID] = x
+	}
+	if x.Origin == "" {
+		x.Origin = originNew
+	}
+	created := t.after
+	created.PhysicalID, created.Model = "", ""
+	x.restore(created)
+	x.Status, x.Reason = types.ResourceStatusCreateInProgress, ""
+	r.touchResource(x)
+	r.event(eventRow{LogicalID: x.LogicalID, Type: x.Type, Status: string(x.Status), Properties: t.step.Properties})
+	t.step.Action = actionCreate
+	r.call(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties})
+}
+
+// startUpdate changes a resource in place.
+func (r *run) startUpdate(t *target, x *resourceRow) {
+	r.remember(x)
+	x.Status, x.Reason = types.ResourceStatusUpdateInProgress, ""
+	r.touchResource(x)
+	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Properties: t.step.Properties})
+	t.step.Action, t.step.PhysicalID = actionUpdate, x.PhysicalID
+	r.call(t.step, t.typ, operation.Request{Action: invoke.Update, Identifier: x.PhysicalID, Desired: t.properties, Previous: objectOf(x.Properties)})
+}
+
+// startReplace creates the successor of a resource; actionRemake deletes the resource first.
+func (r *run) startReplace(t *target, x *resourceRow, how action) {
+	r.remember(x)
+	x.Status, x.Reason = types.ResourceStatusUpdateInProgress, reasonReplacing
+	r.touchResource(x)
+	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Reason: reasonReplacing, Properties: t.step.Properties})
+	t.step.Action = how
+	if how == actionRemake {
+		t.step.PhysicalID = x.PhysicalID
+		old, _ := r.prepared.typeOf(x.Type, x.TypeVersion)
+		if old == nil {
+			old = t.typ
+		}
+		r.call(t.step, old, r.deleteRequest(x.PhysicalID, x.Properties, x.Model))
+		return
+	}
+	r.call(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties})
+}
+
+// replaceAfterUpdate creates the successor of a resource whose handler cannot update it, or
+// that was deleted for it.
+func (r *run) replaceAfterUpdate(s *stepRow) error {
+	x := r.resources[s.LogicalID]
+	var after snapshot
+	if err := decode(s.Pending, &after); x == nil || err != nil {
+		return err
+	}
+	typ, _ := r.prepared.typeOf(after.Type, after.TypeVersion)
+	if typ == nil {
+		return errUnprepared
+	}
+	if s.Reason != reasonGone {
+		x.Reason = reasonReplacing
+		r.touchResource(x)
+		r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Reason: reasonReplacing, Properties: s.Properties})
+	}
+	s.Reason, s.PhysicalID = "", ""
+	r.call(s, typ, operation.Request{Action: invoke.Create, Desired: objectOf(after.Properties)})
+	return nil
+}
+
+// reasonGone marks a step whose old resource was deleted.
+const reasonGone = "gone"
+
+// startImport takes a resource that exists into the stack.
+func (r *run) startImport(t *target, identifier string) {
+	x := &resourceRow{StackID: r.stack.ID, LogicalID: t.res.LogicalID, Origin: originNew, CreatedAt: r.now}
+	r.resources[x.LogicalID] = x
+	x.restore(t.after)
+	x.PhysicalID, x.Status = identifier, types.ResourceStatusImportInProgress
+	r.touchResource(x)
+	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: identifier, Type: x.Type, Status: string(x.Status), Properties: t.step.Properties})
+	t.step.Action, t.step.PhysicalID = actionImport, identifier
+	r.call(t.step, t.typ, operation.Request{Action: invoke.Read, Identifier: identifier, Desired: identifierModel(t.typ.Schema, identifier)})
+}
+
+// guard checks whether the policy of the stack lets a resource be removed.
+func (r *run) guard(s *stepRow) {
+	x := r.resources[s.LogicalID]
+	if x == nil {
+		r.done(s)
+		return
+	}
+	if problem := r.allows(s.LogicalID, x.Type, "Update:Delete"); problem != "" {
+		r.remember(x)
+		x.Status, x.Reason = types.ResourceStatusUpdateFailed, problem
+		r.touchResource(x)
+		s.State, s.Reason, s.EndedAt = stepFailed, problem, r.now
+		r.event(eventRow{LogicalID: s.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Reason: problem})
+		return
+	}
+	r.done(s)
+}
+
+// startDelete deletes a resource, or leaves it where its policy says so.
+func (r *run) startDelete(s *stepRow) {
+	if c := r.cleanup[s.CleanupID]; c != nil {
+		r.startCleanup(s, c)
+		return
+	}
+	x := r.resources[s.LogicalID]
+	if x == nil {
+		r.done(s)
+		return
+	}
+	properties := shownProperties(r, x)
+	event := eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Properties: properties}
+	s.Properties = properties
+	switch {
+	case x.PhysicalID == "":
+		r.finishDelete(s, x, types.ResourceStatusDeleteComplete, &event)
+	case r.retains(x):
+		r.finishDelete(s, x, types.ResourceStatusDeleteSkipped, &event)
+	default:
+		typ, unknown := r.prepared.typeOf(x.Type, x.TypeVersion)
+		x.Status, x.Reason = types.ResourceStatusDeleteInProgress, ""
+		r.touchResource(x)
+		event.Status = string(x.Status)
+		r.event(event)
+		s.PhysicalID = x.PhysicalID
+		if typ == nil {
+			x.Status, x.Reason = types.ResourceStatusDeleteFailed, unknown
+			s.State, s.Reason, s.EndedAt = stepFailed, unknown, r.now
+			event.Status, event.Reason = string(x.Status), unknown
+			r.event(event)
+			return
+		}
+		r.call(s, typ, r.deleteRequest(x.PhysicalID, x.Properties, x.Model))
+	}
+}
+
+// shownProperties are the properties of a resource as events of its deletion show them.
+func shownProperties(r *run, x *resourceRow) string {
+	if r.next != nil {
+		if res := r.next.Template.Resource(x.LogicalID); res != nil && r.next.Scope.HasNoEcho(res) {
+			return encode(map[string]any{template.Mask: template.Mask})
+		}
+	}
+	if r.stack.Status == types.StackStatusUpdateCompleteCleanupInProgress {
+		return ""
+	}
+	if x.Properties == "" {
+		return "{}"
+	}
+	return encode(template.StringifyScalars(objectOf(x.Properties), Pending))
+}
+
+// retains reports whether a resource stays when its stack lets go of it.
+func (r *run) retains(x *resourceRow) bool {
+	if slices.Contains(r.options.RetainResources, x.LogicalID) {
+		return true
+	}
+	rollback := r.op.Phase == phaseRollback || r.op.Phase == phaseRollbackCleanup
+	if rollback && x.Origin == originNew && (r.options.RetainExceptOnCreate || x.DeletionPolicy == "RetainExceptOnCreate") {
+		return false
+	}
+	return x.DeletionPolicy == "Retain" || x.DeletionPolicy == "RetainExceptOnCreate"
+}
+
+// finishDelete ends the deletion of a resource without a call.
+func (r *run) finishDelete(s *stepRow, x *resourceRow, status types.ResourceStatus, event *eventRow) {
+	x.Status, x.Reason = status, ""
+	r.touchResource(x)
+	if event != nil {
+		event.Status = string(status)
+		r.event(*event)
+	}
+	r.forget(x)
+	r.done(s)
+}
+
+// forget removes a resource from a stack that lives on.
+func (r *run) forget(x *resourceRow) {
+	if r.op.Phase == phaseCleanup || r.op.Phase == phaseRollbackCleanup {
+		delete(r.resources, x.LogicalID)
+		delete(r.writes.resources, x.LogicalID)
+		r.writes.gone = append(r.writes.gone, x.LogicalID)
+	}
+}
+
+// startCleanup deletes what was replaced. Its events have no properties.
+func (r *run) startCleanup(s *stepRow, c *cleanupRow) {
+	event := eventRow{LogicalID: c.LogicalID, PhysicalID: c.PhysicalID, Type: c.Type}
+	if c.Policy == "Retain" {
+		event.Status = string(types.ResourceStatusDeleteSkipped)
+		event.ID = c.LogicalID + "-" + r.engine.newID()
+		r.event(event)
+		r.writes.cleaned = append(r.writes.cleaned, c.ID)
+		delete(r.writes.cleanup, c.ID)
+		delete(r.cleanup, c.ID)
+		r.done(s)
+		return
+	}
+	c.Status, c.UpdatedAt, s.PhysicalID = types.ResourceStatusDeleteInProgress, r.now, c.PhysicalID
+	r.touchCleanup(c)
+	event.Status, event.ID = string(c.Status), c.LogicalID+"-"+r.engine.newID()
+	r.event(event)
+	typ, unknown := r.prepared.typeOf(c.Type, c.TypeVersion)
+	if typ == nil {
+		c.Status, c.Reason = types.ResourceStatusDeleteFailed, unknown
+		s.State, s.Reason, s.EndedAt = stepFailed, unknown, r.now
+		event.Status, event.Reason, event.ID = string(c.Status), unknown, c.LogicalID+"-"+r.engine.newID()
+		r.event(event)
+		return
+	}
+	r.call(s, typ, r.deleteRequest(c.PhysicalID, c.Properties, c.Model))
+}
+
+// deleteRequest deletes a physical resource.
+func (r *run) deleteRequest(physicalID, properties, model string) operation.Request {
+	known := objectOf(properties)
+	if known == nil {
+		known = map[string]any{}
+	}
+	maps.Copy(known, objectOf(model))
+	return operation.Request{Action: invoke.Delete, Identifier: physicalID, Desired: known}
+}
+
+// startRevert takes a resource back to its last stable state.
+func (r *run) startRevert(s *stepRow) error {
+	x := r.resources[s.LogicalID]
+	var old snapshot
+	if err := decode(x.Origin, &old); err != nil {
+		return err
+	}
+	s.Pending = encode(old)
+	s.Properties = encode(template.StringifyScalars(anyObject(old.Properties), Pending))
+	if r.hidesSecrets(x.LogicalID) {
+		s.Properties = encode(map[string]any{template.Mask: template.Mask})
+	}
+	if slices.Contains(r.options.SkipResources, x.LogicalID) {
+		r.reverted(s, x, old)
+		return nil
+	}
+	typ, unknown := r.prepared.typeOf(old.Type, old.TypeVersion)
+	if typ == nil {
+		x.Status, x.Reason = types.ResourceStatusUpdateFailed, unknown
+		r.touchResource(x)
+		s.State, s.Reason, s.EndedAt = stepFailed, unknown, r.now
+		r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Reason: unknown, Properties: s.Properties})
+		return nil
+	}
+	tags := r.stable != nil && taggable(typ) && !maps.Equal(r.stable.Tags, r.next.Tags)
+	changed := old.Attempted != "" || x.Properties != old.Properties || tags || x.Status == types.ResourceStatusUpdateFailed && x.Type == stackType
+	switch {
+	case old.Gone:
+		r.startStatus(s, x)
+		s.Action, s.PhysicalID = actionRevert, ""
+		r.call(s, typ, operation.Request{Action: invoke.Create, Desired: objectOf(old.Properties), Rollback: true})
+	case old.PhysicalID != x.PhysicalID || !changed:
+		r.reverted(s, x, old)
+	default:
+		r.startStatus(s, x)
+		s.PhysicalID = x.PhysicalID
+		r.call(s, typ, operation.Request{
+			Action: invoke.Update, Identifier: x.PhysicalID, Desired: objectOf(old.Properties),
+			Previous: objectOf(cmpOr(old.Attempted, x.Properties)), Rollback: true,
+		})
+	}
+	return nil
+}
+
+func (r *run) startStatus(s *stepRow, x *resourceRow) {
+	x.Status, x.Reason = types.ResourceStatusUpdateInProgress, ""
+	r.touchResource(x)
+	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Properties: s.Properties})
+}
+
+// reverted takes a resource back without a call: its predecessor is still there, or nothing
+// was changed.
+func (r *run) reverted(s *stepRow, x *resourceRow, old snapshot) {
+	if x.PhysicalID != old.PhysicalID && x.PhysicalID != "" {
+		r.discard(x.LogicalID, x.snapshot(), "")
+	}
+	old.Attempted = ""
+	x.restore(old)
+	x.Origin, x.Status, x.Reason = "", types.ResourceStatusUpdateComplete, ""
+	r.touchResource(x)
+	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Properties: s.Properties})
+	r.done(s)
+}
+
+func anyObject(text string) any {
+	if v := objectOf(text); v != nil {
+		return v
+	}
+	return map[string]any{}
+}
+
+// hidesSecrets reports whether the properties of a resource come from a NoEcho parameter.
+func (r *run) hidesSecrets(logicalID string) bool {
+	for _, d := range []*Deployment{r.next, r.stable} {
+		if d == nil {
+			continue
+		}
+		if res := d.Template.Resource(logicalID); res != nil && d.Scope.HasNoEcho(res) {
+			return true
+		}
+	}
+	return false
+}
+
+// call begins the operation of a step.
+func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
+	s.State, s.CallID = stepRunning, r.engine.newID()
+	caller := r.stack.caller()
+	caller.AccessKeyID = r.op.Caller
+	request.Caller, request.Type, request.Version = caller, typ.Name, typ.Version
+	request.StackID, request.StackName, request.LogicalID = r.stack.ARN, r.stack.Name, s.LogicalID
+	request.StackTags, request.SystemTags = r.next.Tags, systemTags(r.stack, s.LogicalID, typ.Schema)
+	if request.Action == invoke.Update {
+		request.PreviousSystemTags = request.SystemTags
+		if r.stable != nil {
+			request.PreviousStackTags = r.stable.Tags
+		}
+	}
+	if s.Action == actionRevert && r.stable != nil {
+		request.StackTags, request.PreviousStackTags = r.stable.Tags, r.next.Tags
+	}
+	r.writes.begin = append(r.writes.begin, operation.Spec{
+		ID: s.CallID, Owner: Owner, Key: s.ID, Request: request, ReadAfter: request.Action != invoke.Delete && request.Action != invoke.Read,
+	})
+}

@@ -1,0 +1,212 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// begin is the first stage of an operation: what can be found wrong before anything is
+// touched is refused.
+func (r *run) begin(ctx context.Context, tx *store.Tx) error {
+	switch r.op.Kind {
+	case types.OperationTypeDeleteStack:
+		return r.enter(ctx, tx, phaseDelete)
+	case types.OperationTypeRollback, types.OperationTypeContinueRollback:
+		return r.enter(ctx, tx, phaseRollback)
+	}
+	r.op.Phase = phaseMain
+	if problem := r.checkAttributes(); problem != "" {
+		how := failed
+		if r.options.OnFailure == types.OnFailureDoNothing {
+			how = preserved
+		}
+		return r.follow(ctx, tx, how, strings.TrimSuffix(problem, ".")+r.requested())
+	}
+	if !r.options.DisableValidation && r.op.ChangeSetID == "" {
+		if problems := r.validate(ctx, tx); len(problems) > 0 {
+			return r.refuseAll(ctx, tx, problems)
+		}
+	}
+	return r.enter(ctx, tx, phaseMain)
+}
+
+// checkAttributes finds an attribute that is asked for and that no resource of the type has.
+func (r *run) checkAttributes() string {
+	lacks := func(name, attribute string) bool {
+		res := r.next.Template.Resource(name)
+		if res == nil || attribute == "" {
+			return false
+		}
+		typ, _ := r.prepared.typeOf(res.Type, "")
+		return typ != nil && typ.Schema != nil && typ.Schema.Property(strings.Split(attribute, ".")) == nil
+	}
+	text := func(path []string, name, attribute string) string {
+		found := &AttributeError{LogicalID: name, Type: r.next.Template.Resource(name).Type, Attribute: attribute}
+		return fmt.Sprintf("[Error] /%s/Fn::GetAtt: %s", strings.Join(path, "/"), found)
+	}
+	for _, res := range r.next.Scope.ActiveResources() {
+		for _, d := range r.next.Scope.Dependencies(res) {
+			if d.Kind == template.DependsOnAttribute && lacks(d.Name, d.Attribute) {
+				return text(append([]string{"Resources", res.LogicalID}, d.Path...), d.Name, d.Attribute)
+			}
+		}
+	}
+	for _, o := range r.next.Template.Outputs {
+		if !r.next.Scope.OutputActive(o) {
+			continue
+		}
+		for _, d := range r.next.Scope.Dependencies(&template.Resource{Properties: o.Value}) {
+			if d.Kind == template.DependsOnAttribute && lacks(d.Name, d.Attribute) {
+				return text(append([]string{"Outputs", o.Name, "Value"}, d.Path[1:]...), d.Name, d.Attribute)
+			}
+		}
+	}
+	return ""
+}
+
+// A validationProblem is one that the validation before a deployment found.
+type validationProblem struct{ logicalID, typeName, path, reason string }
+
+// validate holds the properties of all resources against the schemas of their types, as far
+// as they are known.
+func (r *run) validate(ctx context.Context, tx *store.Tx) []validationProblem {
+	var out []validationProblem
+	for _, res := range r.next.Scope.ActiveResources() {
+		typ, _ := r.prepared.typeOf(res.Type, "")
+		if typ == nil || typ.Schema == nil || unvalidated(res.Type) {
+			continue
+		}
+		value, err := r.next.Scope.Properties(res, values{run: r, ctx: ctx, tx: tx})
+		if err != nil {
+			continue // it fails with the resource
+		}
+		for _, problem := range propertyProblems(typ.Schema, value) {
+			out = append(out, validationProblem{
+				logicalID: res.LogicalID, typeName: res.Type, reason: problem.String(),
+				path: "/Resources/" + res.LogicalID + "/Properties" + problem.at.String(),
+			})
+		}
+	}
+	return out
+}
+
+// unvalidated reports whether the resources of a type are not validated beforehand.
+func unvalidated(typeName string) bool {
+	return strings.HasPrefix(typeName, "Custom::") || strings.HasPrefix(typeName, "AWS::CloudFormation::")
+}
+
+// A propertyProblem is one way in which properties break the schema of their type.
+type propertyProblem struct {
+	at   document.Pointer
+	text string
+}
+
+// String is the problem in the words of the service: #/A/0: extraneous key [Z] is not permitted.
+func (p propertyProblem) String() string { return "#" + p.at.String() + ": " + p.text }
+
+// propertyProblems lists how properties break a schema. What is not known yet, and what a
+// dynamic reference stands for, is not judged.
+func propertyProblems(s *schema.Schema, properties any) []propertyProblem {
+	if properties == nil {
+		properties = map[string]any{}
+	}
+	var out []propertyProblem
+	for _, v := range s.Check(s.Recast(withoutUnknown(properties)), schema.CheckConfig{}) {
+		if value, found := valueAt(properties, v.Pointer); found && (template.HasUnknown(value) || len(template.DynamicReferences(value)) > 0) && v.Keyword != "required" {
+			continue
+		}
+		out = append(out, problemOf(v))
+	}
+	return out
+}
+
+// problemOf words a violation as the service does.
+func problemOf(v schema.Violation) propertyProblem {
+	switch v.Keyword {
+	case "required":
+		key := strings.TrimSuffix(strings.TrimPrefix(v.Message, `lacks the property "`), `"`)
+		return propertyProblem{v.Pointer, fmt.Sprintf("required key [%s] not found", key)}
+	case "additionalProperties":
+		if n := len(v.Pointer); n > 0 {
+			return propertyProblem{v.Pointer[:n-1], fmt.Sprintf("extraneous key [%s] is not permitted", v.Pointer[n-1])}
+		}
+	}
+	return propertyProblem{v.Pointer, v.Message}
+}
+
+// withoutUnknown replaces what is not known yet, which no schema accepts, by a text.
+func withoutUnknown(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, item := range v {
+			out[key] = withoutUnknown(item)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = withoutUnknown(item)
+		}
+		return out
+	}
+	if value == template.Unknown {
+		return Pending
+	}
+	return value
+}
+
+// valueAt finds a value by its pointer.
+func valueAt(value any, at document.Pointer) (any, bool) {
+	for _, token := range at {
+		switch v := value.(type) {
+		case map[string]any:
+			var ok bool
+			if value, ok = v[token]; !ok {
+				return nil, false
+			}
+		case []any:
+			var i int
+			if _, err := fmt.Sscanf(token, "%d", &i); err != nil || i < 0 || i >= len(v) {
+				return nil, false
+			}
+			value = v[i]
+		default:
+			return v, true // below what is not known
+		}
+	}
+	return value, true
+}
+
+// refuseAll ends an operation whose validation failed: a create is rolled back by an
+// operation of its own, an update leaves the stack as it was.
+func (r *run) refuseAll(ctx context.Context, tx *store.Tx, problems []validationProblem) error {
+	for _, p := range problems {
+		r.event(eventRow{
+			ID: r.engine.newID(), Kind: eventValidation, LogicalID: p.logicalID, Type: p.typeName, Reason: p.reason,
+			Details: encode(eventDetails{ValidationName: "PROPERTY_VALIDATION", ValidationPath: p.path}),
+		})
+	}
+	reason := fmt.Sprintf(reasonInvalid, len(problems))
+	status, back := types.StackStatusCreateFailed, transition{phaseRollback, types.StackStatusRollbackInProgress, opFailed}
+	if r.op.Kind != types.OperationTypeCreateStack {
+		status, back = types.StackStatusUpdateFailed, transition{phaseRollback, types.StackStatusUpdateRollbackInProgress, opFailed}
+	}
+	r.setStatus(status, reason)
+	last := &r.writes.events[len(r.writes.events)-1]
+	last.DetailedStatus, r.stack.DetailedStatus = types.DetailedStatusValidationFailed, types.DetailedStatusValidationFailed
+	if r.options.OnFailure == types.OnFailureDoNothing {
+		return r.end(ctx, tx, transition{phaseEnd, status, opFailed})
+	}
+	r.beginRollback(back)
+	r.setStatus(back.status, reasonInvalidRollback)
+	return r.enter(ctx, tx, back.next)
+}

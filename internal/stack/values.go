@@ -1,0 +1,307 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// values answer for the resources of a running stack and for other stacks.
+type values struct {
+	run *run
+	ctx context.Context
+	tx  *store.Tx
+}
+
+// Ref implements [template.References].
+func (v values) Ref(logicalID string) (any, bool) { return v.known().Ref(logicalID) }
+
+// GetAtt implements [template.References].
+func (v values) GetAtt(logicalID, attribute string) (any, bool, error) {
+	return v.known().GetAtt(logicalID, attribute)
+}
+
+func (v values) known() Known { return Known{Resources: v.run.known()} }
+
+// known are the resources as they are now, as plans know them. A resource that is not there
+// yet is not among them.
+func (r *run) known() map[string]Resource {
+	if r.provisioned == nil {
+		r.provisioned = make(map[string]Resource, len(r.resources))
+		r.stale = map[string]bool{}
+		for id := range r.resources {
+			r.stale[id] = true
+		}
+	}
+	for id := range r.stale {
+		x := r.resources[id]
+		if x == nil || x.PhysicalID == "" {
+			delete(r.provisioned, id)
+			continue
+		}
+		r.provisioned[id] = x.resource()
+	}
+	clear(r.stale)
+	return r.provisioned
+}
+
+// resource is the row as plans know it.
+func (x *resourceRow) resource() Resource {
+	var metadata any
+	if decode(x.Metadata, &metadata) != nil {
+		metadata = nil // it is written by encode
+	}
+	return Resource{
+		LogicalID: x.LogicalID, Type: x.Type, Version: x.TypeVersion, PhysicalID: x.PhysicalID, Properties: objectOf(x.Properties),
+		Model: objectOf(x.Model), Metadata: metadata, DependsOn: split(x.DependsOn), DeletionPolicy: x.DeletionPolicy,
+		UpdateReplacePolicy: x.UpdateReplacePolicy, Status: x.Status,
+	}
+}
+
+// ImportValue implements [template.References].
+func (v values) ImportValue(name string) (string, bool, error) {
+	if value, ok := v.run.imports[name]; ok {
+		return value, true, nil
+	}
+	s := v.run.stack
+	row, err := oneRow[exportRow](v.ctx, v.tx, "account = ? AND region = ? AND name = ?", s.Account, s.Region, name)
+	switch {
+	case err != nil:
+		return "", false, err
+	case row == nil || row.StackID == s.ID:
+		return "", false, fmt.Errorf(reasonNoExport, name)
+	}
+	if v.run.imports == nil {
+		v.run.imports = map[string]string{}
+	}
+	v.run.imports[name] = row.Value
+	return row.Value, true, nil
+}
+
+// StackOutput implements [template.References].
+func (v values) StackOutput(ref template.StackOutputRef) (string, bool, error) {
+	return stackOutputOf(v.ctx, v.tx, v.run.stack, ref)
+}
+
+// stackOutputOf reads an output of another stack.
+func stackOutputOf(ctx context.Context, db selecting, s *stackRow, ref template.StackOutputRef) (string, bool, error) {
+	account, region := s.Account, cmpOr(ref.Region, s.Region)
+	if parts := strings.Split(ref.RoleARN, ":"); len(parts) > 4 {
+		account = parts[4]
+	}
+	source, err := oneRow[stackRow](ctx, db, "account = ? AND region = ? AND (name = ? AND live OR arn = ?)", account, region, ref.StackName, ref.StackName)
+	switch {
+	case err != nil:
+		return "", false, err
+	case source == nil:
+		return "", false, fmt.Errorf("Stack [%s] does not exist", ref.StackName)
+	}
+	var outputs []stackOutput
+	if err := decode(source.Outputs, &outputs); err != nil {
+		return "", false, err
+	}
+	for _, o := range outputs {
+		if o.Key == ref.OutputName {
+			return o.Value, true, nil
+		}
+	}
+	return "", false, fmt.Errorf("Output [%s] does not exist in stack [%s]", ref.OutputName, ref.StackName)
+}
+
+// commitOutputs evaluates the outputs, exports and imports of a stack that was deployed, and
+// returns what is wrong with them.
+func (r *run) commitOutputs(ctx context.Context, tx *store.Tx) (problem string, err error) {
+	v := values{run: r, ctx: ctx, tx: tx}
+	var outputs []stackOutput
+	for _, o := range r.next.Template.Outputs {
+		if !r.next.Scope.OutputActive(o) {
+			continue
+		}
+		value, err := r.next.Scope.Output(o, v)
+		if err != nil {
+			if ctx.Err() != nil {
+				return "", ctx.Err()
+			}
+			return evaluationProblem(err), nil
+		}
+		outputs = append(outputs, stackOutput{Key: value.Name, Value: value.Value, Description: value.Description, Export: value.ExportName})
+	}
+	if problem, err = r.commitExports(ctx, tx, outputs); problem != "" || err != nil {
+		return problem, err
+	}
+	if err := r.commitImports(ctx, tx); err != nil {
+		return "", err
+	}
+	r.stack.Outputs, r.writes.stack = "", true
+	if len(outputs) > 0 {
+		r.stack.Outputs = encode(outputs)
+	}
+	return "", nil
+}
+
+// commitExports writes the exports of a stack, unless another stack has one of the names or
+// imports what is to change.
+func (r *run) commitExports(ctx context.Context, tx *store.Tx, outputs []stackOutput) (problem string, err error) {
+	s := r.stack
+	before, err := allRows[exportRow](ctx, tx, "name", "stack_id = ?", s.ID)
+	if err != nil {
+		return "", err
+	}
+	after := map[string]string{}
+	for _, o := range outputs {
+		if o.Export != "" {
+			after[o.Export] = o.Value
+		}
+	}
+	for _, row := range before {
+		value, kept := after[row.Name]
+		if kept && value == row.Value {
+			continue
+		}
+		user, err := r.importer(ctx, tx, row.Name)
+		if err != nil {
+			return "", err
+		}
+		if user != "" && !kept {
+			return fmt.Sprintf(reasonExportDelete, row.Name, user), nil
+		}
+		if user != "" {
+			return fmt.Sprintf(reasonExportUpdate, row.Name, user), nil
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		taken, err := oneRow[exportRow](ctx, tx, "account = ? AND region = ? AND name = ? AND stack_id <> ?", s.Account, s.Region, name, s.ID)
+		if err != nil {
+			return "", err
+		}
+		if taken != nil {
+			owner, err := oneRow[stackRow](ctx, tx, "id = ?", taken.StackID)
+			if err != nil || owner == nil {
+				return "", err
+			}
+			return strings.TrimSuffix(fmt.Sprintf(reasonExportTaken, name, owner.ARN), "."), nil
+		}
+	}
+	if _, err := tx.NewDelete().Model((*exportRow)(nil)).Where("stack_id = ?", s.ID).Exec(ctx); err != nil {
+		return "", fmt.Errorf("replace the exports: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		row := &exportRow{Account: s.Account, Region: s.Region, Name: name, StackID: s.ID, Value: after[name]}
+		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+			return "", fmt.Errorf("write an export: %w", err)
+		}
+	}
+	return "", nil
+}
+
+// importer returns the name of a stack that imports an export, "" for none.
+func (r *run) importer(ctx context.Context, tx *store.Tx, name string) (string, error) {
+	names, err := importers(ctx, tx, r.stack, name)
+	if err != nil || len(names) == 0 {
+		return "", err
+	}
+	return names[0], nil
+}
+
+// importers are the names of the stacks that import an export, sorted.
+func importers(ctx context.Context, db selecting, s *stackRow, name string) ([]string, error) {
+	var names []string
+	err := db.NewSelect().TableExpr("stack_imports AS i").Join("JOIN stacks AS s ON s.id = i.stack_id").ColumnExpr("s.name").
+		Where("i.account = ? AND i.region = ? AND i.name = ? AND i.stack_id <> ?", s.Account, s.Region, name, s.ID).OrderExpr("s.name").Scan(ctx, &names)
+	if err != nil {
+		return nil, fmt.Errorf("read the imports of %s: %w", name, err)
+	}
+	return names, nil
+}
+
+// commitImports writes which exports the stack uses.
+func (r *run) commitImports(ctx context.Context, tx *store.Tx) error {
+	s := r.stack
+	if _, err := tx.NewDelete().Model((*importRow)(nil)).Where("stack_id = ?", s.ID).Exec(ctx); err != nil {
+		return fmt.Errorf("replace the imports: %w", err)
+	}
+	names := map[string]bool{}
+	record := recorder{values{run: r, ctx: ctx, tx: tx}, names}
+	if strings.Contains(r.prepared.rows[s.DeploymentID].Processed, "Fn::ImportValue") {
+		for _, res := range r.next.Scope.ActiveResources() {
+			_, _ = r.next.Scope.Properties(res, record) // it was evaluated before
+		}
+		for _, o := range r.next.Template.Outputs {
+			if r.next.Scope.OutputActive(o) {
+				_, _ = r.next.Scope.Output(o, record)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		row := &importRow{Account: s.Account, Region: s.Region, Name: name, StackID: s.ID}
+		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+			return fmt.Errorf("write an import: %w", err)
+		}
+	}
+	return nil
+}
+
+// A recorder notes which exports are asked for.
+type recorder struct {
+	values
+	names map[string]bool
+}
+
+func (r recorder) ImportValue(name string) (string, bool, error) {
+	value, known, err := r.values.ImportValue(name)
+	if err == nil {
+		r.names[name] = true
+	}
+	return value, known, err
+}
+
+// systemTags are the tags that the service puts on the resources of a stack; none for types
+// that refuse them.
+func systemTags(s *stackRow, logicalID string, of *schema.Schema) map[string]string {
+	if of != nil && of.Tagging.Declared && !of.Tagging.CloudFormationSystemTags {
+		return nil
+	}
+	return map[string]string{
+		"aws:cloudformation:stack-name": s.Name, "aws:cloudformation:stack-id": s.ARN, "aws:cloudformation:logical-id": logicalID,
+	}
+}
+
+// rawJSON is a value as rows keep it, "" for none.
+func rawJSON(v any) string {
+	if v == nil {
+		return ""
+	}
+	if m, ok := v.(map[string]any); ok && m == nil {
+		return ""
+	}
+	return encode(v)
+}
+
+// objectOf reads an object of a row, nil for none.
+func objectOf(text string) map[string]any {
+	var v map[string]any
+	if decode(text, &v) != nil {
+		return nil
+	}
+	return v
+}
+
+// exists reports whether a row stands for a resource that an update starts from.
+func (x *resourceRow) exists() bool {
+	if x == nil || x.PhysicalID == "" {
+		return false
+	}
+	switch x.Status {
+	case types.ResourceStatusCreateFailed, types.ResourceStatusDeleteComplete, types.ResourceStatusDeleteSkipped, types.ResourceStatusImportFailed:
+		return false
+	}
+	return true
+}
