@@ -259,6 +259,9 @@ func (r *run) operateHook(ctx context.Context, point invoke.Action, target strin
 
 // checkHookEvent applies the rules to an event of a hook.
 func checkHookEvent(action invoke.Action, e *invoke.Event) *Violation {
+	if !slices.Contains(e.Members, "hookStatus") {
+		return violated(clauseHookProgress, "%s answered %s as status: a hook answers with hookStatus", action, e.Status)
+	}
 	switch e.Status {
 	case invoke.InProgress:
 		switch {
@@ -273,6 +276,8 @@ func checkHookEvent(action invoke.Action, e *invoke.Event) *Violation {
 			return violated(clauseHookFailed, "%s answered FAILED without an error code", action)
 		case !e.ErrorCode.Known():
 			return violated(clauseHookFailed, "%s answered FAILED with the error code %q, which the handler contract does not have", action, string(e.ErrorCode))
+		case e.CallbackDelay != 0:
+			return violated(clauseHookFailed, "%s answered FAILED with a callbackDelaySeconds of %g", action, e.CallbackDelay.Seconds())
 		}
 	default:
 		switch {

@@ -42,11 +42,11 @@ func violated(clause, format string, args ...any) *Violation {
 
 // checkEvent applies the rules to one event. The result is nil if all are kept.
 func checkEvent(s *schema.Schema, action invoke.Action, e *invoke.Event) *Violation {
-	if action.Hook() {
-		return checkHookEvent(action, e)
-	}
 	if v := checkMembers(action, e); v != nil {
 		return v
+	}
+	if action.Hook() {
+		return checkHookEvent(action, e)
 	}
 	switch e.Status {
 	case invoke.InProgress:
