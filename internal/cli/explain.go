@@ -63,7 +63,7 @@ func (all explanations) ids() []string {
 
 // allExplanations gathers the tables, in the order of the documentation.
 func allExplanations() explanations {
-	out := slices.Concat(documentRules, projectRules, moduleRules, packageRules)
+	out := slices.Concat(documentRules, projectRules, moduleRules, templateRules(), packageRules)
 	for _, r := range schema.Rules() {
 		out = append(out, explanation{ID: r.ID, Severity: r.Severity.String(), Purpose: r.Purpose, Why: r.Why, Example: r.Example, Upstream: r.Upstream})
 	}

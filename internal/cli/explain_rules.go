@@ -20,6 +20,8 @@ var documentRules = explanations{
 		Why: "A schema is JSON: what has no form in it has no meaning for CloudFormation.", Example: "wrong: Data: !!binary aGk=\nright: Data: aGk="},
 	{ID: "document/alias", Severity: "error", Purpose: "An alias of YAML does not stand inside of what it stands for.",
 		Why: "The value would contain itself.", Example: "wrong: a: &x [*x]"},
+	{ID: "document/boolean", Severity: "warning", Purpose: "The words yes, no, on and off of a YAML template are in quotes, or written as true and false.",
+		Why: "CloudFormation reads them as booleans, as YAML 1.1 does.", Example: "wrong: Default: yes\nright: Default: \"yes\""},
 	{ID: "document/merge", Severity: "error", Purpose: "The merge key << of YAML merges mappings.",
 		Why: "Anything else has no keys to merge.", Example: "wrong: <<: [1]\nright: <<: *defaults"},
 }

@@ -34,6 +34,7 @@ func commands(c *app) []*cobra.Command {
 		newExplain(c),
 		newLSP(c),
 		newDrift(c),
+		newTemplate(c),
 		newDoctor(c),
 		newCompletion(c),
 	}

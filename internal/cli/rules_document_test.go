@@ -26,6 +26,7 @@ given up is never used for something else.
 | ` + "`document/…`" + ` | whether a file can be read at all | every command that reads one |
 | ` + "`project/…`" + ` | the settings of a project and the files around them | every command that works on a project |
 | ` + "`module/…`" + ` | what the registry says of a module's template fragment | ` + "`cfn validate`" + ` and ` + "`cfn package`" + ` |
+| ` + "`template/…`" + ` | what CloudFormation refuses of a template, in its words | ` + "`cfn template check`" + ` and ` + "`cfn serve`" + ` |
 | ` + "`package/…`" + ` | what the registry says of a package as a whole | ` + "`cfn submit`" + ` and ` + "`cfn serve`" + ` |
 | ` + "`schema/…`" + ` | what the registry and the official tool say of a schema | ` + "`cfn validate`" + `, and every command that needs a sound schema |
 | ` + "`lint/…`" + ` | what they let through; upper-case names are those of AWS's resource-schema-guard-rail | ` + "`cfn validate`" + ` |

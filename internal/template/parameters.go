@@ -92,6 +92,7 @@ func (t *Template) buildParameters(r *report) {
 		t.checkName("parameter-name", "Parameter", m, at, r)
 		if m.Value.Kind != document.Object {
 			r.add("parameter-object", m.Value.At, at)
+			t.parameters[m.Key] = &Parameter{Name: m.Key, At: m.KeyAt}
 			continue
 		}
 		p := buildParameter(m, at, r)

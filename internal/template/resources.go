@@ -37,6 +37,7 @@ func (t *Template) buildResource(m document.Member, r *report) {
 	t.checkName("resource-name", "Resource", m, at, r)
 	if m.Value.Kind != document.Object {
 		r.add("resource-object", m.Value.At, at)
+		t.resources[m.Key] = &Resource{LogicalID: m.Key, At: m.KeyAt, Value: m.Value} // references to it are no further fault
 		return
 	}
 	v := m.Value

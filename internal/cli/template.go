@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+func newTemplate(c *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "template",
+		Short: "Check CloudFormation templates",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.printf("%s", helpText(cmd))
+			return nil
+		},
+		Annotations: map[string]string{"log": "none"},
+	}
+	cmd.AddCommand(newTemplateCheck(c))
+	return cmd
+}
+
+func newTemplateCheck(c *app) *cobra.Command {
+	var parameters []string
+	var region string
+	cmd := &cobra.Command{
+		Use:   "check FILE…",
+		Short: "Check templates for what CloudFormation refuses when a stack is created",
+		Long: `Check templates for what CloudFormation refuses when a stack is created, in its own words.
+All problems are reported in one run, each with its place and an ID; "cfn explain ID" says more.
+
+A template is JSON or YAML. Loops and the other functions of AWS::LanguageExtensions are
+expanded. Other transforms are not run: such a template is checked as far as it is known.
+
+Conditions, mappings and rules are evaluated if every parameter has a value: its default, or
+one that is passed with --parameter. Resource types are not looked up.
+
+Exit code: 0 without errors, 1 with errors or if a file cannot be read, 2 for a faulty command line.`,
+		Example: `  cfn template check stack.yaml
+  cfn template check stack.yaml --parameter Environment=prod
+  cfn template check templates/*.yaml --format sarif > problems.sarif`,
+		Args:        cobra.ArbitraryArgs,
+		Annotations: map[string]string{"log": "none"},
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if len(files) == 0 {
+				return &usageError{command: cmd, message: "missing argument FILE", hint: "name the template to check"}
+			}
+			supplied, err := suppliedParameters(cmd, parameters)
+			if err != nil {
+				return err
+			}
+			return c.checkTemplates(cmd.Context(), files, template.InspectInput{Supplied: supplied, Pseudo: template.Pseudo{
+				AccountID: "123456789012", Region: region, StackName: "stack",
+				StackID: "arn:aws:cloudformation:" + region + ":123456789012:stack/stack/00000000-0000-0000-0000-000000000000",
+			}})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&parameters, "parameter", nil, "use `KEY=VALUE` as the value of a parameter (may be repeated)")
+	flags.StringVar(&region, "region", "us-east-1", "evaluate the template in the `REGION`")
+	annotate(flags, addition, "parameter", "region")
+	c.formatFlag(cmd, diag.Formats...)
+	return cmd
+}
+
+// suppliedParameters reads the values of --parameter.
+func suppliedParameters(cmd *cobra.Command, values []string) ([]template.Supplied, error) {
+	var out []template.Supplied
+	for _, text := range values {
+		key, value, found := strings.Cut(text, "=")
+		if !found || key == "" {
+			return nil, &usageError{command: cmd, message: fmt.Sprintf("option --parameter: expected KEY=VALUE but got %q", text)}
+		}
+		out = append(out, template.Supplied{Key: key, Value: value, HasValue: true})
+	}
+	return out, nil
+}
+
+func (c *app) checkTemplates(ctx context.Context, files []string, in template.InspectInput) error {
+	var problems diag.List
+	for _, file := range files {
+		// One byte more than a template may have, so that a larger one is refused as such.
+		data, err := document.ReadHead(c.path(file), template.MaxBytes+1)
+		if err != nil {
+			return fmt.Errorf("read the template: %w", err)
+		}
+		found, err := template.Inspect(ctx, file, data, in)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, found...)
+	}
+	problems.Sort()
+	if err := c.printer(c.source).Print(c.Stdout, problems, c.format); err != nil {
+		return err
+	}
+	if c.format == "text" {
+		c.printf("%s checked: %s, %s.\n", count(len(files), "template"), count(problems.Count(diag.Error), "error"), count(problems.Count(diag.Warning), "warning"))
+	}
+	if problems.HasErrors() {
+		return &exitError{code: exitFailure}
+	}
+	return nil
+}
+
+// templateRules explain the refusals of templates.
+func templateRules() explanations {
+	out := explanations{{
+		ID: "template/not-expanded", Severity: "info", Purpose: "The transforms of the template can be run here.",
+		Why: "Only AWS::LanguageExtensions is; what other transforms make of a template is checked when it is deployed.",
+	}}
+	for _, id := range template.Refusals() {
+		text, hint, _ := template.Explain(id)
+		why := "CloudFormation refuses the template, or the operation, with these words."
+		if hint != "" {
+			why += " The way out: " + hint + "."
+		}
+		out = append(out, explanation{ID: id, Severity: "error", Purpose: refusalSentence(text), Why: why})
+	}
+	return out
+}
+
+// refusalSentence makes a sentence of the text of a refusal.
+func refusalSentence(text string) string {
+	text = strings.NewReplacer("%s", "…", "%d", "…").Replace(text)
+	if strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
+}
