@@ -16,11 +16,13 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awslite"
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/console"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/server"
+	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -64,6 +66,11 @@ type Config struct {
 	// means 30 s.
 	BodyTimeout time.Duration
 
+	// Simulate are patterns of type names, "AWS::SQS::*". Types that they match and whose
+	// published schemas were imported can be used without handlers. Nothing is simulated
+	// that is not named here.
+	Simulate []string
+
 	Logger *slog.Logger     // nil: nowhere
 	Now    func() time.Time // nil: time.Now
 }
@@ -78,6 +85,8 @@ type CloudFormation struct {
 	handlers *handlers.Pool
 	registry *registry.Registry
 	tokens   *operation.Tokens
+	builtin  *builtin.Types
+	shelf    *simulate.Shelf
 	console  *console.Console
 	server   *server.Server
 	traces   func(context.Context) error
@@ -151,6 +160,9 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		Store: c.store, Packages: packages{c.services}, Functions: functions{c.handlers}, References: references{c.services},
 		Credentials: keys, Deliveries: deliveries{c.services}, Logger: config.Logger, Now: config.Now,
 	})
+	if err := c.openTypes(); err != nil {
+		return err
+	}
 	c.tokens = operation.NewTokens(operation.TokensConfig{Store: c.store, Now: config.Now})
 	provider, stop, err := traces(ctx, config.Environ, config.Version, config.Logger)
 	if err != nil {
@@ -168,7 +180,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		return err
 	}
 	c.server = server.New(server.Config{
-		Registry: c.registry, Services: c.services, Tokens: c.tokens, Functions: c.function, Console: c.console,
+		Registry: c.registry, Services: c.services, Shelf: c.shelf, Tokens: c.tokens, Functions: c.function, Console: c.console,
 		Verifier: verifier, Lookup: c.temporaryKey, Default: home,
 		Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, SpoolDir: spool, Readers: c.store.Readers(), Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,

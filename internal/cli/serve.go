@@ -47,7 +47,7 @@ OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`
 // serveOptions are the options of cfn serve.
 type serveOptions struct {
 	address, lambdaAddress, data, database, region, account, auth string
-	hosts                                                         []string
+	hosts, simulate                                               []string
 	temporary                                                     bool
 }
 
@@ -96,6 +96,7 @@ func newServe(c *app) *cobra.Command {
 	flags.StringVar(&opts.account, "account", lambda.DefaultAccountID, "the `NUMBER` of the account of requests whose access key is none")
 	flags.StringVar(&opts.auth, "auth", "", "check signatures by the keys in the `FILE`")
 	flags.StringArrayVar(&opts.hosts, "host", nil, "answer to the host `NAME` and to buckets under it (may be repeated)")
+	flags.StringArrayVar(&opts.simulate, "simulate", nil, "run resource types that match the `PATTERN`, such as AWS::SQS::*, from their imported schemas alone (may be repeated)")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -106,7 +107,7 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 	config := local.ServerConfig{
 		Address: o.address, LambdaAddress: o.lambdaAddress, LambdaOptional: !set("lambda-address"),
 		Config: local.Config{
-			Database: o.database, Region: o.region, Account: o.account, Hosts: o.hosts,
+			Database: o.database, Region: o.region, Account: o.account, Hosts: o.hosts, Simulate: o.simulate,
 			Version: c.Version, Environ: c.Environ, Logger: c.serverLog(),
 		},
 	}

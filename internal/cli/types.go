@@ -38,14 +38,14 @@ that of a resource type or of a hook, cfn finds out which.
 
 Exit code: 0; 1 if something is missing on this machine; 2 if the registry refused.`,
 		Args: func(*cobra.Command, []string) error {
-			return errors.New("the following arguments are required: list, describe, versions, registrations, default, configure, activate, deactivate or deregister")
+			return errors.New("the following arguments are required: list, describe, versions, registrations, default, configure, activate, deactivate, deregister or import")
 		},
 		RunE: func(*cobra.Command, []string) error { return nil }, // Args never lets it run
 	}
 	opts.remoteOptions.flags(cmd.PersistentFlags())
 	cmd.AddCommand(
 		newTypesList(c, opts), newTypesDescribe(c, opts), newTypesVersions(c, opts), newTypesRegistrations(c, opts), newTypesDefault(c, opts),
-		newTypesConfigure(c, opts), newTypesActivate(c, opts), newTypesDeactivate(c, opts), newTypesDeregister(c, opts),
+		newTypesConfigure(c, opts), newTypesActivate(c, opts), newTypesDeactivate(c, opts), newTypesDeregister(c, opts), newTypesImport(c, opts),
 	)
 	return cmd
 }

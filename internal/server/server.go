@@ -26,13 +26,17 @@ import (
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/simulate"
 )
 
-// Config sets up a server. Registry, Services, Tokens and Functions must be set.
+// Config sets up a server. Registry, Services, Shelf, Tokens and Functions must be set.
 type Config struct {
 	Registry *registry.Registry
 	Services *awslite.Services
-	Tokens   *operation.Tokens // of handlers that report their progress
+
+	// Shelf takes published schemas.
+	Shelf  *simulate.Shelf
+	Tokens *operation.Tokens // of handlers that report their progress
 
 	// Functions finds the handler of a registered type for the Invoke API of Lambda.
 	Functions func(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error)
@@ -133,7 +137,7 @@ func New(config Config) *Server {
 	s.payloads.Memory = 128 << 20
 	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
 	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.Services.S3().BucketOfHost, MustSign: config.Verifier != nil}
-	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry, config.Tokens, config.Readers), cloudControl()) {
+	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry, config.Tokens, config.Readers), cloudControl(), formwork(config.Shelf)) {
 		table.Logger = config.Logger
 		s.tables[table.Service] = table
 	}

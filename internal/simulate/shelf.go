@@ -14,7 +14,6 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/diag"
-	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -73,8 +72,8 @@ type Document struct {
 }
 
 // Import puts the schemas of resource types on the shelf, in one transaction, and returns
-// the names of the types. A type that is there already gets the new schema. Documents with
-// errors are problems, and then nothing is imported.
+// the names of the types. A type that is there already gets the new schema. If a document
+// cannot be used, the problems say why and nothing is imported.
 func (s *Shelf) Import(ctx context.Context, documents []Document) ([]string, diag.List, error) {
 	var problems diag.List
 	var names []string
@@ -84,8 +83,8 @@ func (s *Shelf) Import(ctx context.Context, documents []Document) ([]string, dia
 			return nil, nil, err
 		}
 		parsed, found := schema.Load(d.Name, d.Text, schema.Config{Kind: schema.Resource})
-		if found.HasErrors() {
-			problems = append(problems, found...)
+		if problem := Unusable(parsed, found); problem != nil {
+			problems.Add(*problem)
 			continue
 		}
 		rows = append(rows, publishedRow{TypeName: parsed.TypeName.Value, Hash: hash(d.Text), ImportedAt: store.At(s.config.Now()), Schema: string(d.Text)})
@@ -108,6 +107,21 @@ func (s *Shelf) Import(ctx context.Context, documents []Document) ([]string, dia
 		return nil, nil, err
 	}
 	return names, nil, nil
+}
+
+// Unusable returns why a schema cannot be simulated, nil if it can. Published schemas have
+// faults that do not matter here, and tools that carry them leave out descriptions; so that
+// only what is needed is asked for: a type name, properties and a primary identifier.
+func Unusable(parsed *schema.Schema, problems diag.List) *diag.Problem {
+	if parsed != nil && parsed.TypeName.Value != "" && len(parsed.Properties()) > 0 && len(parsed.PrimaryIdentifier) > 0 {
+		return nil
+	}
+	for _, problem := range problems {
+		if problem.Severity == diag.Error {
+			return &problem
+		}
+	}
+	return &diag.Problem{Severity: diag.Error, ID: "schema/missing-key", Message: "the schema has no properties or no primary identifier"}
 }
 
 // A Published type is on the shelf.
@@ -197,9 +211,9 @@ func (s *Shelf) load(row *publishedRow) (*schema.Schema, error) {
 	if found != nil {
 		return found.schema, nil
 	}
-	parsed, problems := schema.Load(row.TypeName, []byte(row.Schema), schema.Config{Kind: schema.Resource, Limits: document.Limits{}})
-	if parsed == nil || problems.HasErrors() {
-		return nil, fmt.Errorf("the published schema of %s cannot be read: %v", row.TypeName, problems)
+	parsed, problems := schema.Load(row.TypeName, []byte(row.Schema), schema.Config{Kind: schema.Resource})
+	if parsed == nil {
+		return nil, fmt.Errorf("read the published schema of %s: %w", row.TypeName, problems.Err())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/simulate"
+	"github.com/formwork-dev/formwork/internal/submit"
+)
+
+// Bounds of what cfn types import reads.
+const (
+	maxImportFiles  = 20_000
+	maxImportSchema = 8 << 20
+	maxImportBytes  = 512 << 20
+)
+
+func newTypesImport(c *app, opts *typesOptions) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "import DIR|ZIP|FILE ...",
+		Short: "Load published schemas into cfn serve, so that their types can be simulated",
+		Long: `Load the published schemas of resource types into cfn serve. A DIR is searched for *.json files with its
+subfolders, a ZIP likewise. Files without a typeName are skipped. Of several schemas of one type,
+the longest is taken.
+
+AWS publishes the schemas of its types as CloudformationSchema.zip, one for each region. An installed
+cfn-lint contains them, too, in cfnlint/data/schemas: without descriptions, and with a variant for
+each region. Published schemas are not linted: only those that cannot be simulated are skipped, with a warning.
+
+An imported type is known but cannot be used in stacks until cfn serve is started with --simulate and
+a pattern that matches its name. Simulated resources exist only as rows; see docs/stacks.md.
+
+Exit code: 0; 1 if there is no schema that can be used; 2 if the server refused.`,
+		Example: "  cfn types import CloudformationSchema.zip\n  cfn types import ~/.local/lib/python3.11/site-packages/cfnlint/data/schemas",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("the following arguments are required: DIR, ZIP or FILE")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.importTypes(cmd.Context(), opts, args) },
+	}
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (c *app) importTypes(ctx context.Context, opts *typesOptions, sources []string) error {
+	found := &importReader{}
+	for _, source := range sources {
+		if err := found.source(ctx, c.path(source), source); err != nil {
+			return err
+		}
+	}
+	if len(found.schemas) == 0 && found.problems.HasErrors() {
+		return &diag.Invalid{Problems: found.problems}
+	}
+	for i, problem := range found.problems {
+		c.notef("warning: %s: %s cannot be simulated and is skipped: %s\n", problem.At.File, found.unusable[i], problem.Message)
+	}
+	if len(found.schemas) == 0 {
+		return fmt.Errorf("no resource schemas in %s", strings.Join(sources, ", "))
+	}
+	r, err := c.openRemote(ctx, &opts.remoteOptions)
+	if err != nil {
+		return err
+	}
+	if !r.Local {
+		return withHint(errors.New("types can only be imported into cfn serve"), `start cfn serve and run eval "$(cfn env)"`)
+	}
+	names, err := r.ImportTypes(ctx, found.schemas, nil)
+	if err != nil {
+		return c.serviceError(err)
+	}
+	slices.Sort(names)
+	if c.format == "json" {
+		return c.printJSON(map[string]any{"imported": names, "skipped": found.skipped, "variants": found.variants})
+	}
+	c.printf("Imported %s", count(len(names), "type"))
+	if found.skipped > 0 {
+		c.printf("; skipped %s without a typeName", count(found.skipped, "file"))
+	}
+	if found.variants > 0 {
+		c.printf("; of %s of the same types the longest one was taken", count(found.variants, "further schema"))
+	}
+	c.printf(".\n")
+	return nil
+}
+
+// An importReader collects the schemas of resource types.
+type importReader struct {
+	schemas  []submit.TypeSchema
+	seen     map[string]int // the index in schemas of each type
+	variants int            // further schemas of the same types
+	problems diag.List
+	unusable []string // the types of the problems
+	skipped  int
+	files    int
+	bytes    int64
+}
+
+func (r *importReader) source(ctx context.Context, name, shown string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case info.IsDir():
+		return r.tree(ctx, os.DirFS(name), shown)
+	case strings.EqualFold(filepath.Ext(name), ".zip"):
+		archive, err := zip.OpenReader(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", shown, err)
+		}
+		defer func() { _ = archive.Close() }() // it was only read
+		return r.tree(ctx, archive, shown)
+	default:
+		return r.file(os.DirFS(filepath.Dir(name)), filepath.Base(name), shown)
+	}
+}
+
+// tree reads every JSON file of a folder or an archive, in the order of their names.
+func (r *importReader) tree(ctx context.Context, files fs.FS, source string) error {
+	return fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", source, err)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case entry.IsDir() || !strings.EqualFold(path.Ext(name), ".json"):
+			return nil
+		}
+		return r.file(files, name, filepath.Join(source, filepath.FromSlash(name)))
+	})
+}
+
+func (r *importReader) file(files fs.FS, name, shown string) error {
+	if r.files++; r.files > maxImportFiles {
+		return fmt.Errorf("%s: more than %d files", shown, maxImportFiles)
+	}
+	text, err := document.ReadFS(files, name, maxImportSchema)
+	if err != nil {
+		return err
+	}
+	if r.bytes += int64(len(text)); r.bytes > maxImportBytes {
+		return fmt.Errorf("%s: more than %d MiB of schemas", shown, maxImportBytes>>20)
+	}
+	parsed, problems := schema.Load(shown, text, schema.Config{Kind: schema.Resource})
+	if parsed == nil || parsed.TypeName.Value == "" {
+		r.skipped++
+		return nil
+	}
+	if problem := simulate.Unusable(parsed, problems); problem != nil {
+		problem.At.File = shown
+		r.problems.Add(*problem)
+		r.unusable = append(r.unusable, parsed.TypeName.Value)
+		return nil
+	}
+	entry := submit.TypeSchema{Name: shown, Schema: string(text)}
+	if r.seen == nil {
+		r.seen = map[string]int{}
+	}
+	if i, again := r.seen[parsed.TypeName.Value]; again {
+		r.variants++
+		if len(r.schemas[i].Schema) < len(text) {
+			r.schemas[i] = entry
+		}
+		return nil
+	}
+	r.seen[parsed.TypeName.Value] = len(r.schemas)
+	r.schemas = append(r.schemas, entry)
+	return nil
+}

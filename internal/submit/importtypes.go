@@ -1,0 +1,90 @@
+package submit
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// A TypeSchema is the published schema of a resource type. Name is that of its file.
+type TypeSchema struct {
+	Name   string `json:"Name"`
+	Schema string `json:"Schema"`
+}
+
+// importBatch bounds the schemas of one request, in bytes.
+const importBatch = 4 << 20
+
+// ImportTypes puts published schemas on the shelf of a local server and returns the names
+// of their types. progress, which may be nil, is called after each request with how many
+// are done. What was imported before an error stays. Only a local server takes them.
+func (r *Remote) ImportTypes(ctx context.Context, schemas []TypeSchema, progress func(done int)) ([]string, error) {
+	var names []string
+	for start := 0; start < len(schemas); {
+		end, size := start, 0
+		for end < len(schemas) && end-start < 500 && (end == start || size+len(schemas[end].Schema) <= importBatch) {
+			size += len(schemas[end].Schema)
+			end++
+		}
+		imported, err := r.importTypes(ctx, schemas[start:end])
+		if err != nil {
+			return names, err
+		}
+		names = append(names, imported...)
+		start = end
+		if progress != nil {
+			progress(start)
+		}
+	}
+	return names, nil
+}
+
+func (r *Remote) importTypes(ctx context.Context, schemas []TypeSchema) ([]string, error) {
+	body, err := json.Marshal(map[string]any{"Schemas": schemas})
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Endpoint, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	request.Header.Set("X-Amz-Target", "Formwork.ImportTypes")
+	credentials, err := r.sdk.Credentials.Retrieve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(body)
+	if err := v4.NewSigner().SignHTTP(ctx, credentials, request, hex.EncodeToString(sum[:]), "formwork", r.Region, r.config.Now()); err != nil {
+		return nil, fmt.Errorf("sign the request: %w", err)
+	}
+	response, err := r.sdk.HTTPClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }() // it was only read
+	answer, err := document.ReadAll(response.Body, 8<<20)
+	if err != nil {
+		return nil, err
+	}
+	var out struct {
+		TypeNames []string `json:"TypeNames"`
+		Message   string   `json:"message"`
+		Upper     string   `json:"Message"`
+	}
+	if err := json.Unmarshal(answer, &out); err != nil {
+		return nil, fmt.Errorf("the server answered %s without JSON", response.Status)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the server refused to import: %s", out.Message+out.Upper)
+	}
+	return out.TypeNames, nil
+}
