@@ -29,7 +29,10 @@ func (e *Engine) CreateStack(ctx context.Context, caller awswire.Caller, in *clo
 	if err != nil {
 		return nil, err
 	}
-	s := e.newStack(caller, name)
+	s, err := e.stackToCreate(ctx, caller, name)
+	if err != nil {
+		return nil, err
+	}
 	s.Policy, s.RoleARN, s.Protected = policy, aws.ToString(in.RoleARN), aws.ToBool(in.EnableTerminationProtection)
 	row, _, err := e.newDeployment(ctx, caller, s, deploymentInput{
 		Body: in.TemplateBody, URL: in.TemplateURL, Parameters: in.Parameters, Tags: in.Tags, Capabilities: in.Capabilities,
@@ -50,14 +53,17 @@ func (e *Engine) CreateStack(ctx context.Context, caller awswire.Caller, in *clo
 	err = e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		fresh := *s
 		taken, err := liveStack(ctx, tx, caller, name)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if taken != nil {
+		case taken == nil:
+			if _, err := tx.NewInsert().Model(&fresh).Exec(ctx); err != nil {
+				return fmt.Errorf("write the stack: %w", err)
+			}
+		case taken.ID != s.ID || taken.Status != types.StackStatusReviewInProgress:
 			return refuse("exists", name)
-		}
-		if _, err := tx.NewInsert().Model(&fresh).Exec(ctx); err != nil {
-			return fmt.Errorf("write the stack: %w", err)
+		default:
+			fresh.RowVersion = taken.RowVersion
 		}
 		id, err = e.begin(ctx, tx, &fresh, beginInput{
 			kind: types.OperationTypeCreateStack, status: types.StackStatusCreateInProgress, deployment: row, options: options, settings: &settings,
@@ -69,6 +75,15 @@ func (e *Engine) CreateStack(ctx context.Context, caller awswire.Caller, in *clo
 		return nil, err
 	}
 	return &cloudformation.CreateStackOutput{StackId: aws.String(s.ARN), OperationId: aws.String(id)}, nil
+}
+
+// stackToCreate is the stack of a name that only has change sets so far, or a new one.
+func (e *Engine) stackToCreate(ctx context.Context, caller awswire.Caller, name string) (*stackRow, error) {
+	s, err := liveStack(ctx, e.store.Read(), caller, name)
+	if err != nil || s != nil && s.Status == types.StackStatusReviewInProgress {
+		return s, err
+	}
+	return e.newStack(caller, name), nil
 }
 
 // newStack is a stack that is not written yet.
@@ -177,6 +192,9 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 		return "", fmt.Errorf("write the operation: %w", err)
 	}
 	if err := store.Swap(ctx, tx, s, &s.RowVersion); err != nil {
+		return "", err
+	}
+	if err := e.obsolete(ctx, tx, s.ID); err != nil {
 		return "", err
 	}
 	event := eventRow{

@@ -254,7 +254,14 @@ func (e *Engine) GetTemplate(ctx context.Context, caller awswire.Caller, in *clo
 // deploymentToShow finds the deployment that GetTemplate asks for.
 func (e *Engine) deploymentToShow(ctx context.Context, caller awswire.Caller, in *cloudformation.GetTemplateInput) (string, error) {
 	if in.ChangeSetName != nil {
-		return e.changeSetDeployment(ctx, caller, *in.ChangeSetName, in.StackName)
+		if !isARN(*in.ChangeSetName) && aws.ToString(in.StackName) == "" {
+			return "", refuse("name-required")
+		}
+		c, err := e.requireSet(ctx, e.store.Read(), caller, in.ChangeSetName, in.StackName)
+		if err != nil {
+			return "", err
+		}
+		return c.DeploymentID, nil
 	}
 	if aws.ToString(in.StackName) == "" {
 		return "", refuse("change-set-required")
@@ -264,33 +271,6 @@ func (e *Engine) deploymentToShow(ctx context.Context, caller awswire.Caller, in
 		return "", err
 	}
 	return s.DeploymentID, nil
-}
-
-// changeSetDeployment finds the deployment of a change set.
-func (e *Engine) changeSetDeployment(ctx context.Context, caller awswire.Caller, name string, stackName *string) (string, error) {
-	var id string
-	query := e.store.Read().NewSelect().TableExpr("change_sets AS c").ColumnExpr("c.deployment_id").Where("c.account = ? AND c.region = ?", caller.Account, caller.Region)
-	if isARN(name) {
-		query = query.Where("c.arn = ?", name)
-	} else {
-		if aws.ToString(stackName) == "" {
-			return "", refuse("change-set-name")
-		}
-		s, err := requireStack(ctx, e.store.Read(), caller, stackName, "missing")
-		if err != nil {
-			return "", err
-		}
-		query = query.Where("c.stack_id = ? AND c.name = ? AND c.live", s.ID, name)
-	}
-	var ids []string
-	if err := query.Limit(1).Scan(ctx, &ids); err != nil {
-		return "", err
-	}
-	if len(ids) == 0 {
-		return "", refuse("change-set-missing", name)
-	}
-	id = ids[0]
-	return id, nil
 }
 
 // UpdateTerminationProtection protects a stack from deletion, or no longer.

@@ -134,34 +134,15 @@ func (e *Engine) operationsToShow(ctx context.Context, caller awswire.Caller, in
 // changeSetOperations are the operations that created a change set.
 func (e *Engine) changeSetOperations(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeEventsInput) (*stackRow, []operationRow, error) {
 	db := e.store.Read()
-	var rows []struct {
-		StackID string `bun:"stack_id"`
-		ARN     string `bun:"arn"`
-	}
-	query := db.NewSelect().TableExpr("change_sets").Column("stack_id", "arn").Where("account = ? AND region = ?", caller.Account, caller.Region)
-	if isARN(*in.ChangeSetName) {
-		query = query.Where("arn = ?", *in.ChangeSetName)
-	} else {
-		if in.StackName == nil {
-			return nil, nil, refuse("change-set-name")
-		}
-		s, err := requireStack(ctx, db, caller, in.StackName, "missing")
-		if err != nil {
-			return nil, nil, err
-		}
-		query = query.Where("stack_id = ? AND name = ?", s.ID, *in.ChangeSetName)
-	}
-	if err := query.OrderExpr("created_at DESC").Limit(1).Scan(ctx, &rows); err != nil {
+	c, err := e.requireSet(ctx, db, caller, in.ChangeSetName, in.StackName)
+	if err != nil {
 		return nil, nil, err
 	}
-	if len(rows) == 0 {
-		return nil, nil, refuse("change-set-missing", *in.ChangeSetName)
-	}
-	s, err := oneRow[stackRow](ctx, db, "id = ?", rows[0].StackID)
+	s, err := oneRow[stackRow](ctx, db, "id = ?", c.StackID)
 	if err != nil || s == nil {
 		return nil, nil, err
 	}
-	operations, err := allRows[operationRow](ctx, db, "started_at DESC, id DESC", "stack_id = ? AND change_set_id = ? AND kind = ?", s.ID, rows[0].ARN, types.OperationTypeCreateChangeset)
+	operations, err := allRows[operationRow](ctx, db, "started_at DESC, id DESC", "stack_id = ? AND change_set_id = ? AND kind = ?", s.ID, c.ARN, types.OperationTypeCreateChangeset)
 	return s, operations, err
 }
 

@@ -29,6 +29,10 @@ const (
 	reasonDeleteCanceled    = "Delete canceled. Cannot delete export %s as it is in use by %s."
 	reasonNoExport          = "No export named %s found"
 	reasonDeleteRequested   = "Delete requested by user."
+	reasonNoChanges         = "The submitted information didn't contain changes. Submit different information to create a change set."
+	reasonIncomplete        = "[WARN] --include-property-values option can return incomplete ChangeSet data because: %s"
+	reasonImportMissing     = "ChangeSet creation failed for resource [%s] because: No export named %s"
+	reasonEarlyValidation   = "The following hook(s)/validation failed: [AWS::EarlyValidation::PropertyValidation]. To troubleshoot Early Validation errors, use the DescribeEvents API for detailed failure information."
 	reasonRollbackRequested = "Rollback requested by user."
 )
 
@@ -89,6 +93,16 @@ var refusals = map[string]struct {
 	"both-names":          {"", "Cannot specify both StackName and PhysicalResourceId"},
 	"change-set-name":     {"", "StackName must be specified if ChangeSetName is not specified as an ARN."},
 	"change-set-missing":  {"ChangeSetNotFoundException", "ChangeSet [%s] does not exist"},
+	"change-set-again":    {"", "Stack [%s] already exists and cannot be created again with the changeSet [%s]."},
+	"change-set-token":    {"AlreadyExistsException", "ChangeSet cannot be created due to a mismatch with existing attribute ClientToken"},
+	"change-set-exists":   {"AlreadyExistsException", "ChangeSet [%s] already exists"},
+	"change-set-kind":     {"", "1 validation error detected: Value '%s' at 'changeSetType' failed to satisfy constraint: Member must satisfy enum value set: [IMPORT, UPDATE, CREATE]"},
+	"change-set-without":  {"", "%s is not supported by this server"},
+	"change-set-status":   {"InvalidChangeSetStatusException", "ChangeSet [%s] cannot be executed in its current status of [%s]"},
+	"change-set-executed": {"InvalidChangeSetStatusException", "ChangeSet [%s] cannot be executed in its current execution status of [%s]"},
+	"change-set-creating": {"InvalidChangeSetStatusException", "Cannot delete ChangeSet in status %s"},
+	"change-set-used":     {"InvalidChangeSetStatusException", "Cannot delete ChangeSet in execution status %s"},
+	"change-set-rollback": {"", "DisableRollback cannot be specified for a change set that has OnStackFailure."},
 	"operation-missing":   {"", "Operation [%s] does not exist"},
 	"operation-or-stack":  {"", "At least one of StackName, ChangeSetName or OperationId must be specified."},
 	"next-token":          {"", "NextToken is invalid"},

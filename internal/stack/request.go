@@ -68,57 +68,91 @@ func (e *Engine) object(ctx context.Context, caller awswire.Caller, url string, 
 // newDeployment makes a deployment of a request, refusing what the service refuses at the
 // call.
 func (e *Engine) newDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, in deploymentInput) (*deploymentRow, *Deployment, error) {
-	row := &deploymentRow{ID: e.newID(), StackID: s.ID, CreatedAt: e.now(), Capabilities: encode(in.Capabilities)}
-	parsed, err := e.parse(ctx, caller, in, row)
+	row, err := e.acceptDeployment(ctx, caller, s, in)
 	if err != nil {
 		return nil, nil, err
 	}
-	if row.Tags, err = tagsOf(in.Tags, in.Previous); err != nil {
-		return nil, nil, err
+	d, err := e.processDeployment(ctx, caller, s, row, in.ResourceTypes)
+	return row, d, err
+}
+
+// acceptDeployment reads a request as far as no transform is needed for it: one without
+// transforms is checked whole.
+func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, in deploymentInput) (*deploymentRow, error) {
+	row := &deploymentRow{ID: e.newID(), StackID: s.ID, CreatedAt: e.now(), Capabilities: encode(in.Capabilities), NotificationARNs: "[]"}
+	parsed, err := e.parse(ctx, caller, in, row)
+	if err != nil {
+		return nil, err
 	}
-	row.NotificationARNs = "[]"
+	if row.Tags, err = tagsOf(in.Tags, in.Previous); err != nil {
+		return nil, err
+	}
 	switch {
 	case in.NotificationARNs != nil:
 		row.NotificationARNs = encode(in.NotificationARNs)
 	case in.Previous != nil:
 		row.NotificationARNs = in.Previous.NotificationARNs
 	}
-	var arns []string
-	if err := decode(row.NotificationARNs, &arns); err != nil {
-		return nil, nil, err
-	}
 	previous, err := in.previousParameters()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	bound, err := parsed.Bind(ctx, template.BindInput{Supplied: supplied(in.Parameters), Previous: previous, Store: parameterStore{e, caller}})
 	if err != nil {
-		return nil, nil, refusedTemplate(err)
+		return nil, refusedTemplate(err)
 	}
 	row.Parameters, row.Description = encode(bound), parsed.Description
 	if err := requireCapabilities(parsed, in); err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	if in.UsePrevious {
+		row.Processed = in.Previous.Processed
+	} else if !parsed.NeedsExpansion() {
+		_, err = e.processDeployment(ctx, caller, s, row, in.ResourceTypes)
+	}
+	return row, err
+}
+
+// processDeployment runs the transforms of a deployment that was accepted, and checks the
+// result.
+func (e *Engine) processDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, row *deploymentRow, resourceTypes []string) (*Deployment, error) {
+	processed, err := e.expand(ctx, caller, s, row)
+	if err != nil {
+		return nil, refusedTemplate(err)
+	}
+	if err := processed.Check(ctx, knownTypes{ctx, e, caller}); err != nil {
+		return nil, refusedTemplate(err)
+	}
+	if err := allowedTypes(processed, resourceTypes); err != nil {
+		return nil, err
+	}
+	row.Processed, row.Description = string(processed.ProcessedJSON()), processed.Description
+	d, err := deploymentOf(s, row)
+	if err == nil {
+		err = d.Scope.Check(ctx)
+	}
+	return d, refusedTemplate(err)
+}
+
+// expand runs the transforms of a template, unless it is processed already.
+func (e *Engine) expand(ctx context.Context, caller awswire.Caller, s *stackRow, row *deploymentRow) (*template.Template, error) {
+	if row.Processed != "" {
+		return template.Parse("", []byte(row.Processed), template.ParseOptions{Processed: true})
+	}
+	parsed, err := template.Parse("", []byte(row.Original), template.ParseOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var arns []string
+	bound := &template.Parameters{}
+	if err := errors.Join(decode(row.NotificationARNs, &arns), decode(row.Parameters, bound)); err != nil {
+		return nil, err
 	}
 	var macros template.Macros
 	if e.config.Macros != nil {
 		macros = e.config.Macros(caller)
 	}
-	processed, err := parsed.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: s.pseudo(arns), Macros: macros})
-	if err != nil {
-		return nil, nil, refusedTemplate(err)
-	}
-	if err := processed.Check(ctx, knownTypes{ctx, e, caller}); err != nil {
-		return nil, nil, refusedTemplate(err)
-	}
-	if err := allowedTypes(processed, in.ResourceTypes); err != nil {
-		return nil, nil, err
-	}
-	row.Processed = string(processed.ProcessedJSON())
-	d, err := deploymentOf(s, row)
-	if err == nil {
-		err = d.Scope.Check(ctx)
-	}
-	return row, d, refusedTemplate(err)
+	return parsed.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: s.pseudo(arns), Macros: macros})
 }
 
 // parse reads the template that a request names. A stack that is updated with its previous

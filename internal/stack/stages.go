@@ -363,8 +363,7 @@ func (r *run) deleteStack(ctx context.Context, tx *store.Tx) error {
 			return fmt.Errorf("forget a deleted stack: %w", err)
 		}
 	}
-	_, err := tx.NewUpdate().TableExpr("change_sets").Set("live = ?", false).Where("stack_id = ?", r.stack.ID).Exec(ctx)
-	return err
+	return r.engine.forgetSets(ctx, tx, "stack_id = ?", r.stack.ID)
 }
 
 // enter begins a stage with its steps.

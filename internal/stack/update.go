@@ -143,26 +143,40 @@ func (e *Engine) changes(ctx context.Context, s *stackRow, previous, row *deploy
 	if previous.Tags != row.Tags || resolvesAgain(next) {
 		return true, nil
 	}
-	before, err := deploymentOf(s, previous)
+	input, err := e.planInput(ctx, s, next)
 	if err != nil {
 		return false, err
-	}
-	input := PlanInput{Previous: before, Next: next, Types: map[string]*operation.Type{}, References: outside{ctx, e, s}}
-	if input.Resources, err = e.resourcesOf(ctx, s); err != nil {
-		return false, err
-	}
-	for _, d := range []*Deployment{before, next} {
-		for _, r := range d.Template.Resources {
-			if typ, err := e.findType(ctx, s.caller(), typeKey{r.Type, ""}); err == nil {
-				input.Types[r.Type] = typ
-			}
-		}
 	}
 	plan, err := NewPlan(input)
 	if err != nil {
 		return false, refusedTemplate(err)
 	}
 	return !plan.Empty(), nil
+}
+
+// planInput is what a plan of a stack starts from.
+func (e *Engine) planInput(ctx context.Context, s *stackRow, next *Deployment) (PlanInput, error) {
+	input := PlanInput{Next: next, Types: map[string]*operation.Type{}, References: outside{ctx, e, s}}
+	deployments := []*Deployment{next}
+	if s.DeploymentID != "" {
+		_, before, err := e.loadDeployment(ctx, e.store.Read(), s, s.DeploymentID)
+		if err != nil {
+			return input, err
+		}
+		input.Previous, deployments = before, append(deployments, before)
+	}
+	var err error
+	if input.Resources, err = e.resourcesOf(ctx, s); err != nil {
+		return input, err
+	}
+	for _, d := range deployments {
+		for _, r := range d.Template.Resources {
+			if typ, err := e.findType(ctx, s.caller(), typeKey{r.Type, ""}); err == nil {
+				input.Types[r.Type] = typ
+			}
+		}
+	}
+	return input, nil
 }
 
 // resolvesAgain reports whether an update looks up values that may have changed although the

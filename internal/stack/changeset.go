@@ -1,0 +1,293 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// A changeSetRow is a change set. Its plan is made by a wake-up after the request.
+type changeSetRow struct {
+	bun.BaseModel `bun:"table:change_sets,alias:cs"`
+
+	ID              string                `bun:"id,pk"`
+	StackID         string                `bun:"stack_id"`
+	Account         string                `bun:"account"`
+	Region          string                `bun:"region"`
+	Name            string                `bun:"name"`
+	ARN             string                `bun:"arn"`
+	Live            bool                  `bun:"live"` // found by its name; an executed one only by its ARN
+	Kind            types.ChangeSetType   `bun:"kind"`
+	Status          types.ChangeSetStatus `bun:"status"`
+	ExecutionStatus types.ExecutionStatus `bun:"execution_status"` // EXECUTE_IN_PROGRESS: what its operation says
+	Reason          string                `bun:"reason"`
+	Description     string                `bun:"description"`
+	ClientToken     string                `bun:"client_token"`
+	RequestHash     string                `bun:"request_hash"`
+	Options         string                `bun:"options"` // changeSetOptions
+	DeploymentID    string                `bun:"deployment_id"`
+	Plan            string                `bun:"plan"` // Plan
+	ParentID        string                `bun:"parent_id"`
+	RootID          string                `bun:"root_id"`
+	CreatedAt       store.Time            `bun:"created_at"`
+	RowVersion      int64                 `bun:"row_version"`
+}
+
+// creating reports whether the plan of the change set is still being made.
+func (c *changeSetRow) creating() bool {
+	return c.Status == types.ChangeSetStatusCreatePending || c.Status == types.ChangeSetStatusCreateInProgress
+}
+
+// executed reports whether the change set was executed, whatever came of it.
+func (c *changeSetRow) executed() bool {
+	return c.ExecutionStatus == types.ExecutionStatusExecuteInProgress
+}
+
+// changeSetOptions are the options of a change set that matter when it is executed or shown.
+type changeSetOptions struct {
+	RoleARN           string                       `json:"roleArn,omitempty"`
+	Rollback          *types.RollbackConfiguration `json:"rollback,omitempty"`
+	ResourceTypes     []string                     `json:"resourceTypes,omitempty"`
+	OnStackFailure    types.OnStackFailure         `json:"onStackFailure,omitempty"`
+	DeploymentConfig  *types.DeploymentConfig      `json:"deploymentConfig,omitempty"`
+	DisableValidation bool                         `json:"disableValidation,omitempty"`
+	Nested            bool                         `json:"nested,omitempty"` // IncludeNestedStacks
+}
+
+// changeSetKind is the kind of wake-up that makes the plan of a change set.
+const changeSetKind = "changeset"
+
+// CreateChangeSet accepts a change set. What the service refuses at the call is refused; a
+// wake-up makes the plan.
+func (e *Engine) CreateChangeSet(ctx context.Context, caller awswire.Caller, in *cloudformation.CreateChangeSetInput) (*cloudformation.CreateChangeSetOutput, error) {
+	if err := unsupportedSet(in); err != nil {
+		return nil, err
+	}
+	if err := checkRollbackConfiguration(in.RollbackConfiguration); err != nil {
+		return nil, err
+	}
+	row := &changeSetRow{
+		ID: e.newID(), Account: caller.Account, Region: caller.Region, Name: aws.ToString(in.ChangeSetName), Live: true, Kind: in.ChangeSetType,
+		Status: types.ChangeSetStatusCreatePending, ExecutionStatus: types.ExecutionStatusUnavailable, Description: aws.ToString(in.Description),
+		ClientToken: aws.ToString(in.ClientToken), RequestHash: requestHash(in), CreatedAt: e.now(), RowVersion: 1,
+		Options: encode(changeSetOptions{
+			RoleARN: aws.ToString(in.RoleARN), Rollback: in.RollbackConfiguration, ResourceTypes: in.ResourceTypes, OnStackFailure: in.OnStackFailure,
+			DeploymentConfig: in.DeploymentConfig, DisableValidation: aws.ToBool(in.DisableValidation), Nested: aws.ToBool(in.IncludeNestedStacks),
+		}),
+	}
+	if row.Kind == "" {
+		row.Kind = types.ChangeSetTypeUpdate
+	}
+	row.ARN = fmt.Sprintf("arn:%s:cloudformation:%s:%s:changeSet/%s/%s", awswire.PartitionOf(caller.Region), caller.Region, caller.Account, row.Name, row.ID)
+	s, again, err := e.stackOfSet(ctx, caller, in, row)
+	if err != nil || again != nil {
+		return again, err
+	}
+	previous, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
+	if err != nil {
+		return nil, err
+	}
+	deployment, err := e.acceptDeployment(ctx, caller, s, deploymentInput{
+		Body: in.TemplateBody, URL: in.TemplateURL, UsePrevious: aws.ToBool(in.UsePreviousTemplate), Parameters: in.Parameters, Tags: in.Tags,
+		Capabilities: in.Capabilities, NotificationARNs: in.NotificationARNs, ResourceTypes: in.ResourceTypes, Previous: previous, Expanded: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	row.DeploymentID = deployment.ID
+	err = e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error { return e.writeSet(ctx, tx, caller, s, row, deployment) })
+	if err != nil {
+		return nil, err
+	}
+	return &cloudformation.CreateChangeSetOutput{Id: aws.String(row.ARN), StackId: aws.String(s.ARN)}, nil
+}
+
+// unsupportedSet refuses the kinds of change sets that the server does not make.
+func unsupportedSet(in *cloudformation.CreateChangeSetInput) error {
+	without := func(what string) error { return refuse("change-set-without", what) }
+	switch {
+	case in.ChangeSetType == types.ChangeSetTypeImport:
+		return without("ChangeSetType IMPORT")
+	case in.ChangeSetType != "" && !slices.Contains(in.ChangeSetType.Values(), in.ChangeSetType):
+		return refuse("change-set-kind", in.ChangeSetType)
+	case len(in.ResourcesToImport) > 0:
+		return without("ResourcesToImport")
+	case aws.ToBool(in.ImportExistingResources):
+		return without("ImportExistingResources")
+	case in.DeploymentMode != "":
+		return without("DeploymentMode " + string(in.DeploymentMode))
+	}
+	return nil
+}
+
+// stackOfSet finds the stack of a new change set, or makes one that is not written yet. A
+// request that was made before with the same token is answered as it was.
+func (e *Engine) stackOfSet(ctx context.Context, caller awswire.Caller, in *cloudformation.CreateChangeSetInput, row *changeSetRow) (*stackRow, *cloudformation.CreateChangeSetOutput, error) {
+	name := aws.ToString(in.StackName)
+	if name == "" {
+		return nil, nil, refuse("name-required")
+	}
+	s, err := findStack(ctx, e.store.Read(), caller, name)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case s == nil && (row.Kind != types.ChangeSetTypeCreate || isARN(name)):
+		return nil, nil, refuse("missing", name)
+	case s == nil:
+		s = e.newStack(caller, name)
+		s.Reason, s.Settings = reasonUserInitiated, encode(stackSettings{})
+		return s, nil, nil
+	}
+	same, err := oneRow[changeSetRow](ctx, e.store.Read(), "stack_id = ? AND name = ? AND live", s.ID, row.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if same != nil && row.ClientToken != "" && same.ClientToken == row.ClientToken && same.RequestHash == row.RequestHash {
+		return nil, &cloudformation.CreateChangeSetOutput{Id: aws.String(same.ARN), StackId: aws.String(s.ARN)}, nil
+	}
+	return s, nil, row.fits(s, same)
+}
+
+// fits refuses a change set that its stack cannot take: same is the live one of its name.
+func (c *changeSetRow) fits(s *stackRow, same *changeSetRow) error {
+	switch review := s.Status == types.StackStatusReviewInProgress; {
+	case c.Kind == types.ChangeSetTypeCreate && !review && s.Live:
+		return refuse("change-set-again", s.Name, c.Name)
+	case c.Kind == types.ChangeSetTypeUpdate && !slices.Contains(updatable, s.Status) && !slices.Contains(preservable, s.Status),
+		c.Kind == types.ChangeSetTypeCreate && !review:
+		return refuse("state", s.ARN, s.Status)
+	case same != nil && same.ClientToken != c.ClientToken && c.ClientToken != "":
+		return refuse("change-set-token")
+	case same != nil:
+		return refuse("change-set-exists", c.Name)
+	}
+	return nil
+}
+
+// writeSet writes a change set, and the stack that it creates. Others may have come first.
+func (e *Engine) writeSet(ctx context.Context, tx *store.Tx, caller awswire.Caller, s *stackRow, row *changeSetRow, deployment *deploymentRow) error {
+	row.StackID = s.ID
+	current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
+	if err != nil {
+		return err
+	}
+	if current == nil {
+		if err := e.writeReview(ctx, tx, caller, s, row); err != nil {
+			return err
+		}
+	} else {
+		same, err := oneRow[changeSetRow](ctx, tx, "stack_id = ? AND name = ? AND live", s.ID, row.Name)
+		if err != nil {
+			return err
+		}
+		if err := row.fits(current, same); err != nil {
+			return err
+		}
+	}
+	for _, model := range []any{deployment, row} {
+		if _, err := tx.NewInsert().Model(model).Exec(ctx); err != nil {
+			return fmt.Errorf("write the change set: %w", err)
+		}
+	}
+	return tx.Wake(ctx, changeSetKind, row.ID, time.Time{})
+}
+
+// writeReview writes a stack that has a change set and nothing else.
+func (e *Engine) writeReview(ctx context.Context, tx *store.Tx, caller awswire.Caller, s *stackRow, row *changeSetRow) error {
+	taken, err := liveStack(ctx, tx, caller, s.Name)
+	if err != nil {
+		return err
+	}
+	if taken != nil {
+		return refuse("change-set-again", s.Name, row.Name)
+	}
+	fresh := *s
+	if _, err := tx.NewInsert().Model(&fresh).Exec(ctx); err != nil {
+		return fmt.Errorf("write the stack: %w", err)
+	}
+	return insertEvents(ctx, tx, []eventRow{{
+		ID: e.newID(), StackID: s.ID, Kind: eventProgress, ClientToken: row.ClientToken, LogicalID: s.Name, PhysicalID: s.ARN, Type: stackType,
+		Status: string(types.StackStatusReviewInProgress), Reason: reasonUserInitiated, At: row.CreatedAt,
+	}})
+}
+
+// findSet finds a change set by its ARN, or by its name and stack. It returns nil if there
+// is none, and refuses a stack that there is not.
+func (e *Engine) findSet(ctx context.Context, db selecting, caller awswire.Caller, name, stack *string) (*changeSetRow, error) {
+	if strings.HasPrefix(aws.ToString(name), "arn:") {
+		return oneRow[changeSetRow](ctx, db, "account = ? AND region = ? AND arn = ? AND (live OR execution_status = ?)",
+			caller.Account, caller.Region, *name, types.ExecutionStatusExecuteInProgress)
+	}
+	if aws.ToString(stack) == "" {
+		return nil, refuse("change-set-name")
+	}
+	s, err := requireStack(ctx, db, caller, stack, "missing")
+	if err != nil {
+		return nil, err
+	}
+	return oneRow[changeSetRow](ctx, db, "stack_id = ? AND name = ? AND live", s.ID, aws.ToString(name))
+}
+
+// requireSet is findSet with the refusal of a change set that there is not.
+func (e *Engine) requireSet(ctx context.Context, db selecting, caller awswire.Caller, name, stack *string) (*changeSetRow, error) {
+	c, err := e.findSet(ctx, db, caller, name, stack)
+	if err == nil && c == nil {
+		err = refuse("change-set-missing", aws.ToString(name))
+	}
+	return c, err
+}
+
+// DeleteChangeSet deletes a change set. One that is not there, or whose name an executed one
+// had, is deleted already.
+func (e *Engine) DeleteChangeSet(ctx context.Context, caller awswire.Caller, in *cloudformation.DeleteChangeSetInput) (*cloudformation.DeleteChangeSetOutput, error) {
+	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		c, err := e.findSet(ctx, tx, caller, in.ChangeSetName, in.StackName)
+		switch {
+		case err != nil || c == nil:
+			return err
+		case c.creating():
+			return refuse("change-set-creating", c.Status)
+		case c.executed():
+			status, err := executionOf(ctx, tx, c)
+			if err != nil {
+				return err
+			}
+			return refuse("change-set-used", status)
+		}
+		return e.forgetSets(ctx, tx, "id = ?", c.ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &cloudformation.DeleteChangeSetOutput{}, nil
+}
+
+// forgetSets deletes change sets that were not executed, with what they would have deployed.
+func (e *Engine) forgetSets(ctx context.Context, tx *store.Tx, where string, args ...any) error {
+	rows, err := allRows[changeSetRow](ctx, tx, "id", where+" AND live", args...)
+	if err != nil {
+		return err
+	}
+	for _, c := range rows {
+		if _, err := tx.NewDelete().Model((*deploymentRow)(nil)).Where("id = ?", c.DeploymentID).Exec(ctx); err != nil {
+			return fmt.Errorf("delete the template of a change set: %w", err)
+		}
+		if _, err := tx.NewDelete().Model((*changeSetRow)(nil)).Where("id = ?", c.ID).Exec(ctx); err != nil {
+			return fmt.Errorf("delete a change set: %w", err)
+		}
+		if err := tx.Unwake(ctx, changeSetKind, c.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// A setResult is what the making of a plan came to.
+type setResult struct {
+	failed   string // the reason of a change set that FAILED
+	reason   string // of one that did not
+	plan     string
+	row      *deploymentRow // processed
+	problems []validationProblem
+}
+
+// planSet is the worker of change sets: it processes the template, makes the plan, and
+// writes what came of it.
+func (e *Engine) planSet(ctx context.Context, id string) (time.Time, error) {
+	c, err := oneRow[changeSetRow](ctx, e.store.Read(), "id = ?", id)
+	if err != nil || c == nil || !c.creating() {
+		return time.Time{}, err
+	}
+	s, err := oneRow[stackRow](ctx, e.store.Read(), "id = ?", c.StackID)
+	if err != nil || s == nil {
+		return time.Time{}, err
+	}
+	result, err := e.makePlan(ctx, s, c)
+	if refused, ok := asRefusal(err); ok {
+		result, err = &setResult{failed: refused}, nil
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("make the plan of %s: %w", c.ARN, err)
+	}
+	return time.Time{}, e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error { return e.finishSet(ctx, tx, s, id, result) })
+}
+
+// makePlan processes the template of a change set and plans it.
+func (e *Engine) makePlan(ctx context.Context, s *stackRow, c *changeSetRow) (*setResult, error) {
+	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", c.DeploymentID)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	var options changeSetOptions
+	if err := decode(c.Options, &options); err != nil {
+		return nil, err
+	}
+	result := &setResult{row: row}
+	next, err := e.processDeployment(ctx, s.caller(), s, row, options.ResourceTypes)
+	if err != nil {
+		return nil, err
+	}
+	input, err := e.planInput(ctx, s, next)
+	if err != nil {
+		return nil, err
+	}
+	if options.Nested && hasNested(next) {
+		return nil, refuse("change-set-without", "IncludeNestedStacks for a template with resources of the type "+stackType)
+	}
+	if !options.DisableValidation {
+		if result.problems = setProblems(input); len(result.problems) > 0 {
+			result.failed = reasonEarlyValidation
+			return result, nil
+		}
+	}
+	plan, err := NewPlan(input)
+	if err != nil {
+		return nil, refusedTemplate(err)
+	}
+	if c.Kind == types.ChangeSetTypeUpdate && plan.Empty() && !resolvesAgain(next) {
+		result.failed = reasonNoChanges
+	}
+	result.plan, result.reason = encode(plan), incomplete(input)
+	return result, nil
+}
+
+// hasNested reports whether a template has nested stacks.
+func hasNested(d *Deployment) bool {
+	for _, r := range d.Scope.ActiveResources() {
+		if r.Type == stackType {
+			return true
+		}
+	}
+	return false
+}
+
+// asRefusal returns the message of an error that says that the request is at fault.
+func asRefusal(err error) (string, bool) {
+	var refused *awswire.Error
+	if !errors.As(err, &refused) {
+		return "", false
+	}
+	return refused.Message, true
+}
+
+// setProblems validates the properties of the resources of a change set, as far as they are
+// known.
+func setProblems(in PlanInput) []validationProblem {
+	var out []validationProblem
+	known := Known{Resources: in.Resources, Outside: in.References}
+	for _, r := range in.Next.Scope.ActiveResources() {
+		typ := in.Types[r.Type]
+		if typ == nil || typ.Schema == nil || unvalidated(r.Type) {
+			continue
+		}
+		value, err := in.Next.Scope.Properties(r, known)
+		if err != nil {
+			continue // NewPlan refuses it
+		}
+		for _, p := range propertyProblems(typ.Schema, value) {
+			out = append(out, validationProblem{
+				logicalID: r.LogicalID, typeName: r.Type, reason: p.String(), path: "/Resources/" + r.LogicalID + "/Properties" + p.at.String(),
+			})
+		}
+	}
+	return out
+}
+
+// incomplete is the reason of a change set that imports what there is not yet, "" if it is
+// complete.
+func incomplete(in PlanInput) string {
+	var missing []string
+	for _, r := range in.Next.Scope.ActiveResources() {
+		lookup := &importLookup{References: Known{Resources: in.Resources, Outside: in.References}}
+		if _, err := in.Next.Scope.Properties(r, lookup); err != nil {
+			continue
+		}
+		for _, name := range lookup.missing {
+			missing = append(missing, fmt.Sprintf(reasonImportMissing, r.LogicalID, name))
+		}
+	}
+	if missing == nil {
+		return ""
+	}
+	return fmt.Sprintf(reasonIncomplete, strings.Join(missing, ", "))
+}
+
+// An importLookup notes the exports that are not there.
+type importLookup struct {
+	template.References
+	missing []string
+}
+
+// ImportValue implements [template.References].
+func (l *importLookup) ImportValue(name string) (string, bool, error) {
+	value, known, err := l.References.ImportValue(name)
+	if err == nil && !known {
+		l.missing = append(l.missing, name)
+	}
+	return value, known, err
+}
+
+// finishSet writes the plan of a change set, unless that was deleted in the meantime.
+func (e *Engine) finishSet(ctx context.Context, tx *store.Tx, s *stackRow, id string, result *setResult) error {
+	c, err := oneRow[changeSetRow](ctx, tx, "id = ?", id)
+	if err != nil || c == nil || !c.creating() {
+		return err
+	}
+	c.Plan, c.Reason = result.plan, result.reason
+	c.Status = types.ChangeSetStatusCreateComplete
+	if c.ExecutionStatus != types.ExecutionStatusObsolete {
+		c.ExecutionStatus = types.ExecutionStatusAvailable
+	}
+	if result.failed != "" {
+		c.Status, c.ExecutionStatus, c.Reason = types.ChangeSetStatusFailed, types.ExecutionStatusUnavailable, result.failed
+	}
+	if result.row != nil {
+		if _, err := tx.NewUpdate().Model(result.row).Column("processed", "description").WherePK().Exec(ctx); err != nil {
+			return fmt.Errorf("write the processed template: %w", err)
+		}
+	}
+	if err := e.writeProblems(ctx, tx, s, c, result.problems); err != nil {
+		return err
+	}
+	return store.Swap(ctx, tx, c, &c.RowVersion)
+}
+
+// writeProblems tells through DescribeEvents why a change set failed its validation.
+func (e *Engine) writeProblems(ctx context.Context, tx *store.Tx, s *stackRow, c *changeSetRow, problems []validationProblem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	op := &operationRow{
+		ID: e.newID(), StackID: s.ID, Kind: types.OperationTypeCreateChangeset, Status: string(opFailed), Phase: phaseEnd, ClientToken: c.ClientToken,
+		Options: encode(operationOptions{}), DeploymentID: c.DeploymentID, ChangeSetID: c.ARN, StartedAt: c.CreatedAt, EndedAt: e.now(), RowVersion: 1,
+	}
+	if _, err := tx.NewInsert().Model(op).Exec(ctx); err != nil {
+		return fmt.Errorf("write the operation of a change set: %w", err)
+	}
+	var events []eventRow
+	for _, p := range problems {
+		events = append(events, eventRow{
+			ID: e.newID(), StackID: s.ID, OperationID: op.ID, Kind: eventValidation, ClientToken: c.ClientToken, LogicalID: p.logicalID,
+			Type: p.typeName, Reason: p.reason, At: op.EndedAt,
+			Details: encode(eventDetails{ValidationName: "PROPERTY_VALIDATION", ValidationPath: p.path}),
+		})
+	}
+	return insertEvents(ctx, tx, events)
+}

@@ -1,0 +1,112 @@
+package stack
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// DescribeChangeSet shows a change set with its plan.
+func (e *Engine) DescribeChangeSet(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeChangeSetInput) (*cloudformation.DescribeChangeSetOutput, error) {
+	db := e.store.Read()
+	c, err := e.requireSet(ctx, db, caller, in.ChangeSetName, in.StackName)
+	if err != nil {
+		return nil, err
+	}
+	s, err := oneRow[stackRow](ctx, db, "id = ?", c.StackID)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	row, err := oneRow[deploymentRow](ctx, db, "id = ?", c.DeploymentID)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	out := &cloudformation.DescribeChangeSetOutput{
+		ChangeSetId: aws.String(c.ARN), ChangeSetName: aws.String(c.Name), StackId: aws.String(s.ARN), StackName: aws.String(s.Name),
+		CreationTime: timePtr(c.CreatedAt), Status: c.Status, Description: optional(c.Description), StatusReason: optional(c.Reason),
+		RollbackConfiguration: &types.RollbackConfiguration{}, Changes: []types.Change{},
+	}
+	if out.ExecutionStatus, err = executionOf(ctx, db, c); err != nil {
+		return nil, err
+	}
+	if err := describeRequest(out, c, row); err != nil {
+		return nil, err
+	}
+	var plan Plan
+	if err := decode(c.Plan, &plan); err != nil {
+		return nil, err
+	}
+	out.Changes, out.NextToken, err = pageOf(plan.Shown(aws.ToBool(in.IncludePropertyValues)), in.NextToken)
+	return out, err
+}
+
+// describeRequest fills in what the change set was made with.
+func describeRequest(out *cloudformation.DescribeChangeSetOutput, c *changeSetRow, row *deploymentRow) error {
+	var options changeSetOptions
+	var bound template.Parameters
+	if err := errors.Join(
+		decode(c.Options, &options), decode(row.Parameters, &bound), decode(row.Tags, &out.Tags),
+		decode(row.Capabilities, &out.Capabilities), decode(row.NotificationARNs, &out.NotificationARNs),
+	); err != nil {
+		return err
+	}
+	if out.Capabilities == nil {
+		out.Capabilities = []types.Capability{}
+	}
+	if len(out.Tags) == 0 {
+		out.Tags = nil
+	}
+	if options.Rollback != nil {
+		out.RollbackConfiguration = options.Rollback
+	}
+	out.IncludeNestedStacks, out.OnStackFailure, out.DeploymentConfig = aws.Bool(options.Nested), options.OnStackFailure, options.DeploymentConfig
+	out.Parameters = ShownParameters(&bound)
+	return nil
+}
+
+// ListChangeSets lists the change sets of a stack that were not executed, the oldest first.
+func (e *Engine) ListChangeSets(ctx context.Context, caller awswire.Caller, in *cloudformation.ListChangeSetsInput) (*cloudformation.ListChangeSetsOutput, error) {
+	db := e.store.Read()
+	s, err := requireStack(ctx, db, caller, in.StackName, "missing")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := allRows[changeSetRow](ctx, db, "created_at, id", "stack_id = ? AND live", s.ID)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]types.ChangeSetSummary, 0, len(rows))
+	for _, c := range rows {
+		var options changeSetOptions
+		if err := decode(c.Options, &options); err != nil {
+			return nil, err
+		}
+		all = append(all, types.ChangeSetSummary{
+			ChangeSetId: aws.String(c.ARN), ChangeSetName: aws.String(c.Name), StackId: aws.String(s.ARN), StackName: aws.String(s.Name),
+			CreationTime: timePtr(c.CreatedAt), Status: c.Status, ExecutionStatus: c.ExecutionStatus, StatusReason: optional(c.Reason),
+			Description: optional(c.Description), IncludeNestedStacks: aws.Bool(options.Nested),
+		})
+	}
+	out := &cloudformation.ListChangeSetsOutput{}
+	out.Summaries, out.NextToken, err = pageOf(all, in.NextToken)
+	return out, err
+}
+
+// pageOf cuts the page off a list that a NextToken names.
+func pageOf[T any](all []T, token *string) ([]T, *string, error) {
+	from, err := offset(token)
+	if err != nil {
+		return nil, nil, err
+	}
+	if from > int64(len(all)) {
+		return nil, nil, refuse("next-token")
+	}
+	page, next := paged(all[from:], from)
+	return page, next, nil
+}

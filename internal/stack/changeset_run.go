@@ -1,0 +1,151 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// ExecuteChangeSet begins the operation that a change set planned. The stack is as it was
+// then: what begins in between makes the change set obsolete.
+func (e *Engine) ExecuteChangeSet(ctx context.Context, caller awswire.Caller, in *cloudformation.ExecuteChangeSetInput) (*cloudformation.ExecuteChangeSetOutput, error) {
+	token, hash := aws.ToString(in.ClientRequestToken), requestHash(in)
+	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		c, err := e.requireSet(ctx, tx, caller, in.ChangeSetName, in.StackName)
+		if err != nil {
+			return err
+		}
+		s, err := oneRow[stackRow](ctx, tx, "id = ?", c.StackID)
+		if err != nil || s == nil {
+			return err
+		}
+		if again, err := executedBefore(ctx, tx, c, token, hash); again || err != nil {
+			return err
+		}
+		var options changeSetOptions
+		if err := decode(c.Options, &options); err != nil {
+			return err
+		}
+		if err := c.executable(s); err != nil {
+			return err
+		}
+		if options.OnStackFailure != "" && aws.ToBool(in.DisableRollback) {
+			return refuse("change-set-rollback")
+		}
+		return e.executeSet(ctx, tx, caller, s, c, options, in, token, hash)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &cloudformation.ExecuteChangeSetOutput{}, nil
+}
+
+// executable refuses a change set that is not ready, or whose stack is not.
+func (c *changeSetRow) executable(s *stackRow) error {
+	switch {
+	case c.Status != types.ChangeSetStatusCreateComplete:
+		return refuse("change-set-status", c.ARN, c.Status)
+	case c.ExecutionStatus != types.ExecutionStatusAvailable:
+		return refuse("change-set-executed", c.ARN, c.ExecutionStatus)
+	case c.Kind == types.ChangeSetTypeCreate && s.Status != types.StackStatusReviewInProgress,
+		c.Kind == types.ChangeSetTypeUpdate && !slices.Contains(updatable, s.Status) && !slices.Contains(preservable, s.Status):
+		return refuse("state", s.ARN, s.Status)
+	}
+	return nil
+}
+
+// executedBefore reports whether the change set was executed by the same request.
+func executedBefore(ctx context.Context, tx *store.Tx, c *changeSetRow, token, hash string) (bool, error) {
+	if token == "" || !c.executed() {
+		return false, nil
+	}
+	op, err := operationOf(ctx, tx, c)
+	if err != nil || op == nil || op.ClientToken != token {
+		return false, err
+	}
+	if op.RequestHash != hash {
+		return false, refuse("token", token)
+	}
+	return true, nil
+}
+
+// executeSet begins the operation. The other change sets of the stack are gone with it.
+func (e *Engine) executeSet(ctx context.Context, tx *store.Tx, caller awswire.Caller, s *stackRow, c *changeSetRow, set changeSetOptions,
+	in *cloudformation.ExecuteChangeSetInput, token, hash string) error {
+	asked := types.OnFailure("")
+	if set.OnStackFailure != "" {
+		asked = types.OnFailure(set.OnStackFailure)
+	}
+	options := operationOptions{
+		OnFailure: onFailure(asked, in.DisableRollback, set.DeploymentConfig), RetainExceptOnCreate: aws.ToBool(in.RetainExceptOnCreate),
+		DisableValidation: set.DisableValidation, ResourceTypes: set.ResourceTypes, Mode: modeOf(set.DeploymentConfig),
+		WasReview: c.Kind == types.ChangeSetTypeCreate,
+	}
+	settings := stackSettings{}
+	if err := decode(s.Settings, &settings); err != nil {
+		return err
+	}
+	settings.DisableRollback = options.OnFailure == types.OnFailureDoNothing
+	settings.RetainExceptOnCreate, settings.Mode, settings.DirectUpdate = options.RetainExceptOnCreate, options.Mode, false
+	if set.Rollback != nil {
+		settings.Rollback = set.Rollback
+	}
+	if set.RoleARN != "" {
+		s.RoleARN = set.RoleARN
+	}
+	c.Live, c.ExecutionStatus = false, types.ExecutionStatusExecuteInProgress
+	if err := store.Swap(ctx, tx, c, &c.RowVersion); err != nil {
+		return err
+	}
+	if err := e.forgetSets(ctx, tx, "stack_id = ?", s.ID); err != nil {
+		return err
+	}
+	s.ChangeSetID, s.UpdatedAt = c.ARN, e.now()
+	begin := beginInput{
+		kind: types.OperationTypeUpdateStack, status: types.StackStatusUpdateInProgress, deployment: &deploymentRow{ID: c.DeploymentID},
+		options: options, settings: &settings, token: token, hash: hash, changeSet: c.ARN, caller: caller,
+	}
+	if c.Kind == types.ChangeSetTypeCreate {
+		begin.kind, begin.status = types.OperationTypeCreateStack, types.StackStatusCreateInProgress
+	}
+	_, err := e.begin(ctx, tx, s, begin)
+	return err
+}
+
+// obsolete marks the change sets of a stack that something else has changed.
+func (e *Engine) obsolete(ctx context.Context, tx *store.Tx, stackID string) error {
+	_, err := tx.NewUpdate().Model((*changeSetRow)(nil)).Set("execution_status = ?", types.ExecutionStatusObsolete).Set("row_version = row_version + 1").
+		Where("stack_id = ? AND live AND status <> ?", stackID, types.ChangeSetStatusFailed).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("mark change sets obsolete: %w", err)
+	}
+	return nil
+}
+
+// operationOf is the operation that executed a change set, nil if there is none.
+func operationOf(ctx context.Context, db selecting, c *changeSetRow) (*operationRow, error) {
+	return oneRow[operationRow](ctx, db, "stack_id = ? AND change_set_id = ? AND kind <> ?", c.StackID, c.ARN, types.OperationTypeCreateChangeset)
+}
+
+// executionOf is the execution status of a change set: of one that was executed, what became
+// of its operation.
+func executionOf(ctx context.Context, db selecting, c *changeSetRow) (types.ExecutionStatus, error) {
+	if !c.executed() {
+		return c.ExecutionStatus, nil
+	}
+	op, err := operationOf(ctx, db, c)
+	switch {
+	case err != nil || op == nil || op.Status == string(opRunning):
+		return types.ExecutionStatusExecuteInProgress, err
+	case op.Status == string(opSucceeded):
+		return types.ExecutionStatusExecuteComplete, nil
+	}
+	return types.ExecutionStatusExecuteFailed, nil
+}
