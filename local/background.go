@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
@@ -20,12 +21,15 @@ const (
 	nextSweep  = time.Hour        // after the last one
 
 	keepUploads       = 7 * 24 * time.Hour  // those that were begun and not completed
+	keepOperations    = 7 * 24 * time.Hour  // those that have ended
 	keepRegistrations = 90 * 24 * time.Hour // those that have ended
 )
 
 // work starts what goes on without being asked.
 func (c *CloudFormation) work(ctx context.Context) error {
 	workers := c.registry.Workers()
+	maps.Copy(workers, c.operations.Workers())
+	maps.Copy(workers, c.stacks.Workers())
 	workers[workSweep] = c.sweep
 	err := c.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Wake(ctx, workSweep, sweepID, c.config.Now().Add(firstSweep))
@@ -62,6 +66,9 @@ func (c *CloudFormation) sweep(ctx context.Context, _ string) (time.Time, error)
 		return time.Time{}, err
 	}
 	if err := c.tokens.Expire(ctx); err != nil {
+		return time.Time{}, err
+	}
+	if err := c.operations.Expire(ctx, now.Add(-keepOperations)); err != nil {
 		return time.Time{}, err
 	}
 	swept, err := c.store.Blobs().Sweep(ctx, 0, c.keeps)

@@ -23,6 +23,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/server"
 	"github.com/formwork-dev/formwork/internal/simulate"
+	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -66,6 +67,10 @@ type Config struct {
 	// means 30 s.
 	BodyTimeout time.Duration
 
+	// TimeScale divides the delays that handlers ask for between their calls, and the waits
+	// between retries. Zero means 1.
+	TimeScale float64
+
 	// Simulate are patterns of type names, "AWS::SQS::*". Types that they match and whose
 	// published schemas were imported can be used without handlers. Nothing is simulated
 	// that is not named here.
@@ -80,16 +85,18 @@ type CloudFormation struct {
 	config    Config
 	temporary string // the folder to remove
 
-	store    *store.Store
-	services *awslite.Services
-	handlers *handlers.Pool
-	registry *registry.Registry
-	tokens   *operation.Tokens
-	builtin  *builtin.Types
-	shelf    *simulate.Shelf
-	console  *console.Console
-	server   *server.Server
-	traces   func(context.Context) error
+	store      *store.Store
+	services   *awslite.Services
+	handlers   *handlers.Pool
+	registry   *registry.Registry
+	tokens     *operation.Tokens
+	operations *operation.Engine
+	stacks     *stack.Engine
+	builtin    *builtin.Types
+	shelf      *simulate.Shelf
+	console    *console.Console
+	server     *server.Server
+	traces     func(context.Context) error
 
 	endBackground func() // ends what work started beside the store's workers
 
@@ -163,6 +170,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 	if err := c.openTypes(); err != nil {
 		return err
 	}
+	c.openStacks()
 	c.tokens = operation.NewTokens(operation.TokensConfig{Store: c.store, Now: config.Now})
 	provider, stop, err := traces(ctx, config.Environ, config.Version, config.Logger)
 	if err != nil {
@@ -180,7 +188,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		return err
 	}
 	c.server = server.New(server.Config{
-		Registry: c.registry, Services: c.services, Shelf: c.shelf, Tokens: c.tokens, Functions: c.function, Console: c.console,
+		Registry: c.registry, Services: c.services, Stacks: c.stacks, Shelf: c.shelf, Tokens: c.tokens, Functions: c.function, Console: c.console,
 		Verifier: verifier, Lookup: c.temporaryKey, Default: home,
 		Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, SpoolDir: spool, Readers: c.store.Readers(), Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,

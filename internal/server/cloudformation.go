@@ -1,15 +1,19 @@
 package server
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/stack"
 )
 
 // cloudFormation is the table of the API of CloudFormation, version 2010-05-15. At most
 // readers of its requests read at once, the others in the order in which they came.
-func cloudFormation(r *registry.Registry, tokens *operation.Tokens, readers int) *awswire.Table {
-	return &awswire.Table{
+func cloudFormation(r *registry.Registry, stacks *stack.Engine, tokens *operation.Tokens, readers int) *awswire.Table {
+	table := &awswire.Table{
 		Service:   "cloudformation",
 		Protocol:  awswire.Query,
 		Namespace: "http://cloudformation.amazonaws.com/doc/2010-05-15/",
@@ -34,7 +38,7 @@ func cloudFormation(r *registry.Registry, tokens *operation.Tokens, readers int)
 			awswire.Op("SetTypeDefaultVersion", r.SetTypeDefaultVersion),
 			awswire.Op("TestType", r.TestType),
 		},
-		// The operations of stacks and what else the service has. They are refused by name.
+		// All that the service has. What is not offered is refused by name.
 		Known: []string{
 			"ActivateOrganizationsAccess", "CancelUpdateStack", "ContinueUpdateRollback", "CreateChangeSet",
 			"CreateGeneratedTemplate", "CreateStack", "CreateStackInstances", "CreateStackRefactor", "CreateStackSet",
@@ -55,7 +59,7 @@ func cloudFormation(r *registry.Registry, tokens *operation.Tokens, readers int)
 			"UpdateGeneratedTemplate", "UpdateStack", "UpdateStackInstances", "UpdateStackSet",
 			"UpdateTerminationProtection", "ValidateTemplate",
 		},
-		Constraints: registryConstraints,
+		Constraints: maps.Clone(registryConstraints),
 		ErrorCodes: map[string]string{
 			"ChangeSetNotFoundException":          "ChangeSetNotFound",
 			"HookResultNotFoundException":         "HookResultNotFound",
@@ -64,4 +68,10 @@ func cloudFormation(r *registry.Registry, tokens *operation.Tokens, readers int)
 			"OperationStatusCheckFailedException": "ConditionalCheckFailed",
 		},
 	}
+	table.Operations = append(table.Operations, stackOperations(stacks)...)
+	maps.Copy(table.Constraints, stackConstraints)
+	table.Known = slices.DeleteFunc(table.Known, func(name string) bool {
+		return slices.ContainsFunc(table.Operations, func(o awswire.Operation) bool { return o.Name == name })
+	})
+	return table
 }

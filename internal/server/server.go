@@ -27,12 +27,16 @@ import (
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/simulate"
+	"github.com/formwork-dev/formwork/internal/stack"
 )
 
-// Config sets up a server. Registry, Services, Shelf, Tokens and Functions must be set.
+// Config sets up a server. Registry, Services, Stacks, Shelf, Tokens and Functions must be set.
 type Config struct {
 	Registry *registry.Registry
 	Services *awslite.Services
+
+	// Stacks are the operations on stacks.
+	Stacks *stack.Engine
 
 	// Shelf takes published schemas.
 	Shelf  *simulate.Shelf
@@ -137,7 +141,7 @@ func New(config Config) *Server {
 	s.payloads.Memory = 128 << 20
 	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
 	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.Services.S3().BucketOfHost, MustSign: config.Verifier != nil}
-	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry, config.Tokens, config.Readers), cloudControl(), formwork(config.Shelf)) {
+	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry, config.Stacks, config.Tokens, config.Readers), cloudControl(), formwork(config.Shelf)) {
 		table.Logger = config.Logger
 		s.tables[table.Service] = table
 	}

@@ -1,0 +1,135 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/awslite"
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/stack"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// openStacks sets up the engine of stacks and that of the operations on their resources,
+// which know each other.
+func (c *CloudFormation) openStacks() {
+	c.operations = operation.New(operation.Config{
+		Store: c.store, Types: c, Owners: map[string]operation.Owner{stack.Owner: stackOwner{c}},
+		Prepare: c.prepare, TimeScale: c.config.TimeScale, Logger: c.config.Logger, Now: c.config.Now,
+	})
+	c.stacks = stack.New(stack.Config{
+		Store: c.store, Types: c, Operations: c.operations, Objects: objects{c.services}, References: references{c.services},
+		Macros: func(caller awswire.Caller) template.Macros { return macros{c, caller} }, Logger: c.config.Logger, Now: c.config.Now,
+	})
+}
+
+// stackOwner is the engine of stacks, which is made after the engine that reports to it.
+type stackOwner struct{ c *CloudFormation }
+
+func (o stackOwner) Progressed(ctx context.Context, tx *store.Tx, state operation.State) error {
+	return o.c.stacks.Progressed(ctx, tx, state)
+}
+
+// prepare resolves the dynamic references in what a provider is asked for.
+func (c *CloudFormation) prepare(ctx context.Context, request operation.Request) (operation.Request, error) {
+	resolver := dynamic{c.services, request.Caller}
+	for _, model := range []*map[string]any{&request.Desired, &request.Previous} {
+		if *model == nil {
+			continue
+		}
+		resolved, err := template.ResolveDynamic(ctx, *model, resolver)
+		if err != nil {
+			return request, err
+		}
+		*model, _ = resolved.(map[string]any)
+	}
+	return request, nil
+}
+
+// dynamic resolves references by our own parameters and secrets.
+type dynamic struct {
+	services *awslite.Services
+	caller   awswire.Caller
+}
+
+func (d dynamic) ResolveReference(ctx context.Context, ref template.DynamicReference) (string, error) {
+	reference := strings.TrimSuffix(strings.TrimPrefix(ref.Text, "{{resolve:"+ref.Service+":"), "}}")
+	return d.services.Resolve(ctx, d.caller, ref.Service, reference)
+}
+
+// objects fetches templates from our own S3, whichever form their URL has.
+type objects struct{ services *awslite.Services }
+
+func (o objects) Object(ctx context.Context, caller awswire.Caller, url string, limit int64) ([]byte, error) {
+	at, err := o.services.S3().ParseURL(url)
+	if err != nil {
+		return nil, awswire.ValidationErrorf("TemplateURL must be a supported URL.")
+	}
+	object, err := o.services.S3().Open(ctx, caller.Account, at)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = object.Close() }() // it was only read
+	var large *document.TooLargeError
+	text, err := document.ReadAll(object, limit)
+	if errors.As(err, &large) {
+		return make([]byte, limit+1), nil // the engine refuses it by its own limit
+	}
+	return text, err
+}
+
+// StoredParameters implements stack.References.
+func (r references) StoredParameters(ctx context.Context, caller awswire.Caller, names []string) (map[string]template.Stored, error) {
+	out := map[string]template.Stored{}
+	for _, name := range names {
+		value, kind, err := r.services.Parameter(ctx, caller, name, false)
+		var refusal *awswire.Error
+		switch {
+		case errors.As(err, &refusal): // it is not there
+		case err != nil:
+			return nil, err
+		default:
+			out[name] = template.Stored{Type: string(kind), Value: value}
+		}
+	}
+	return out, nil
+}
+
+// macros run what lies outside of templates.
+type macros struct {
+	c      *CloudFormation
+	caller awswire.Caller
+}
+
+// maxInclude bounds a snippet of AWS::Include, in bytes.
+const maxInclude = 1_000_000
+
+// Include fetches a snippet. The error is in the words of the service.
+func (m macros) Include(ctx context.Context, location string) ([]byte, error) {
+	at, err := m.c.services.S3().ParseURL(location)
+	if err != nil {
+		return nil, fmt.Errorf("The location parameter is not a valid S3 uri.")
+	}
+	object, err := m.c.services.S3().Open(ctx, m.caller.Account, at)
+	var refusal *awswire.Error
+	switch {
+	case errors.As(err, &refusal) && refusal.Code == "NoSuchBucket":
+		return nil, fmt.Errorf("S3 bucket [%s] does not exist.", at.Bucket)
+	case errors.As(err, &refusal):
+		return nil, fmt.Errorf("S3 object [%s] in bucket [%s] does not exist or cannot be read.", at.Key, at.Bucket)
+	case err != nil:
+		return nil, err
+	}
+	defer func() { _ = object.Close() }() // it was only read
+	return document.ReadAll(object, maxInclude)
+}
+
+// Transform runs a macro. This server has no macros yet.
+func (m macros) Transform(context.Context, template.MacroCall) ([]byte, error) {
+	return nil, template.ErrNoMacro
+}
