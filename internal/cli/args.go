@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // multiValue marks a flag that takes all the words up to the next option, as in
@@ -98,7 +100,7 @@ func (n *normalizer) word(word string) error {
 		}
 	}
 	hint := "choose from " + strings.Join(names, ", ")
-	if near := nearest(word, names); near != "" {
+	if near := schema.Nearest(word, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	what := "command"
@@ -212,7 +214,7 @@ func (n *normalizer) find(name string) (*pflag.Flag, error) {
 		}
 	}
 	hint := helpHint(n.command)
-	if near := nearest(name, names); near != "" {
+	if near := schema.Nearest(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean --%s?", near)
 	}
 	return nil, &usageError{command: n.command, message: "unknown option --" + name, hint: hint}
@@ -268,41 +270,4 @@ func (n *normalizer) unknownHint(word string, args []string) string {
 
 func helpHint(cmd *cobra.Command) string {
 	return fmt.Sprintf("%s --help lists the options", cmd.CommandPath())
-}
-
-// nearest returns the name that a misspelled word most likely meant, or "".
-func nearest(word string, names []string) string {
-	best, at := "", max(1, len(word)/3)+1
-	for _, name := range names {
-		if d := distance(strings.ToLower(word), name); d < at {
-			best, at = name, d
-		}
-	}
-	return best
-}
-
-// distance counts the letters to insert, remove, replace or swap with their neighbour
-// between two words.
-func distance(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
 }

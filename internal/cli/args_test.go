@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // testCommands is a command line with the shapes that the real one has.
@@ -97,7 +99,7 @@ func TestNearest(t *testing.T) {
 	for word, want := range map[string]string{
 		"inti": "init", "Validate": "validate", "vlaidate": "validate", "genrate": "generate", "buildimage": "build-image", "xyz": "", "": "",
 	} {
-		if got := nearest(word, names); got != want {
+		if got := schema.Nearest(word, names); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}

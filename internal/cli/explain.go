@@ -8,9 +8,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formwork-dev/formwork/internal/bundle"
+	"github.com/formwork-dev/formwork/internal/contract"
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/drift"
+	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lint"
+	"github.com/formwork-dev/formwork/internal/lsp"
+	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/smithy"
 )
 
 //go:generate go test -count=1 -run ^TestRulesDocument$ -update .
@@ -63,7 +71,15 @@ func (all explanations) ids() []string {
 
 // allExplanations gathers the tables, in the order of the documentation.
 func allExplanations() explanations {
-	out := slices.Concat(documentRules, projectRules, moduleRules, templateRules(), packageRules)
+	var out explanations
+	add := func(tables ...[]diag.Rule) {
+		for _, r := range slices.Concat(tables...) {
+			out = append(out, explanation{ID: r.ID, Severity: r.Severity.String(), Purpose: r.Purpose, Why: r.Why, Example: r.Example})
+		}
+	}
+	add(document.Rules(), project.Rules())
+	out = append(out, templateRules()...)
+	add(bundle.Rules())
 	for _, r := range schema.Rules() {
 		out = append(out, explanation{ID: r.ID, Severity: r.Severity.String(), Purpose: r.Purpose, Why: r.Why, Example: r.Example, Upstream: r.Upstream})
 	}
@@ -79,7 +95,20 @@ func allExplanations() explanations {
 			Example: pair("old", r.Old, "new", r.New), Upstream: r.Upstream,
 		})
 	}
-	return slices.Concat(out, inputRules, driftRules, smithyRules)
+	add(contract.Rules(), lsp.Rules(), invoke.Rules(), drift.Rules(), smithy.Rules())
+	first := map[string]int{} // of each namespace, whose rules stay together
+	for i, e := range out {
+		space, _, _ := strings.Cut(e.ID, "/")
+		if _, known := first[space]; !known {
+			first[space] = i
+		}
+	}
+	slices.SortStableFunc(out, func(a, b explanation) int {
+		one, _, _ := strings.Cut(a.ID, "/")
+		other, _, _ := strings.Cut(b.ID, "/")
+		return first[one] - first[other]
+	})
+	return out
 }
 
 // printer knows the rules. The source is where it finds the texts of files.
@@ -165,7 +194,7 @@ func (all explanations) near(id string) string {
 			words = append(words, strings.ToLower(name))
 		}
 	}
-	if near := nearest(id, words); near != "" {
+	if near := schema.Nearest(id, words); near != "" {
 		var ids []string
 		for _, e := range all.find(near) {
 			ids = append(ids, e.ID)

@@ -176,10 +176,10 @@ func (c *app) settleType(ctx context.Context, w wizard, opts initOptions, config
 	config.Kind, config.TypeName = kind, opts.typeName
 	if !project.ValidTypeName(kind, config.TypeName) {
 		if config.TypeName != "" {
-			c.notef("option --type-name: %q is refused. %s\n", config.TypeName, typeNameError(kind))
+			c.notef("option --type-name: %q is refused: %s. %s\n", config.TypeName, schema.TypeNameFault(kind, config.TypeName), typeNameError(kind))
 		}
 		if config.TypeName, err = w.typeName(ctx, kind); err != nil {
-			return refusedValue("type-name", opts.typeName, typeNameError(kind), err)
+			return refusedValue("type-name", opts.typeName, schema.TypeNameFault(kind, opts.typeName), err)
 		}
 	}
 	if namespace := project.ReservedNamespace(config.TypeName); namespace != "" {

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -108,50 +111,76 @@ func TestExplanations(t *testing.T) {
 			t.Errorf("not complete: %+v", e)
 		}
 	}
-	comment := regexp.MustCompile(`(?m)(^|\s)//.*$`)
-	literal := regexp.MustCompile(`"((?:document|project|module|package|schema|lint|breaking|compatible|inputs|overrides|invoke|drift|smithy)/[A-Za-z0-9-]+)"`)
-	member := regexp.MustCompile(`\bID: *"([^"/]+/[^"]+)"`) // of any namespace
+	namespaces := map[string]bool{}
+	for id := range seen {
+		space, _, _ := strings.Cut(id, "/")
+		namespaces[space] = true
+	}
 	files := 0
+	eachSource(t, func(path string, file *ast.File) {
+		files++
+		ast.Inspect(file, func(n ast.Node) bool {
+			id := ""
+			switch n := n.(type) {
+			case *ast.ImportSpec:
+				return false
+			case *ast.BasicLit:
+				id = text(n)
+			case *ast.CallExpr: // the readers of projects put IDs together from a namespace and a name
+				method, ok := n.Fun.(*ast.SelectorExpr)
+				if ok && method.Sel.Name == "add" && len(n.Args) > 3 && file.Name.Name == "project" {
+					space := "module/"
+					if filepath.Base(path) == "settings.go" {
+						space = "project/"
+					}
+					if name := text(n.Args[0]); name != "" {
+						id = space + name
+					}
+				}
+			}
+			if space, name, ok := strings.Cut(id, "/"); ok && namespaces[space] && plain(name) && !seen[id] {
+				t.Errorf("%s: %s has no explanation", path, id)
+			}
+			return true
+		})
+	})
+	if files < 50 {
+		t.Errorf("only %d files", files)
+	}
+}
+
+// eachSource parses the sources of the packages below internal.
+func eachSource(t *testing.T, f func(path string, file *ast.File)) {
+	t.Helper()
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
-		files++
-		source, err := os.ReadFile(path)
-		source = comment.ReplaceAll(source, nil)
-		for _, m := range append(literal.FindAllSubmatch(source, -1), member.FindAllSubmatch(source, -1)...) {
-			if !seen[string(m[1])] && !strings.HasSuffix(string(m[1]), "-") {
-				t.Errorf("%s: %s has no explanation", path, m[1])
-			}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err == nil {
+			f(path, file)
 		}
 		return err
 	})
-	// What a transform does wrong is the end of its ID.
-	for _, id := range []string{"drift/transform-syntax", "drift/transform-failed"} {
-		if !seen[id] {
-			t.Errorf("%s has no explanation", id)
-		}
+	if err != nil {
+		t.Fatal(err)
 	}
-	// The reader of projects puts its IDs together from a namespace and a name.
-	for namespace, names := range map[string][]string{"project": {"settings.go"}, "module": {"fragment.go", "yaml.go"}} {
-		call := regexp.MustCompile(`(?:c\.add\(|: *\{)"([a-z-]+)", *(?:diag\.|c\.root|[a-z]+\.(?:At|KeyAt|Value)|section|export|"Template)`)
-		for _, name := range names {
-			source, err := os.ReadFile(filepath.Join("..", "project", name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			found := call.FindAllSubmatch(source, -1)
-			if len(found) < 4 {
-				t.Errorf("%s: only %d IDs found", name, len(found))
-			}
-			for _, m := range found {
-				if id := namespace + "/" + string(m[1]); !seen[id] {
-					t.Errorf("%s: %s has no explanation", name, id)
-				}
-			}
-		}
+}
+
+// text is the value of a string literal, "" for anything else.
+func text(n ast.Expr) string {
+	literal, ok := n.(*ast.BasicLit)
+	if !ok || literal.Kind != token.STRING {
+		return ""
 	}
-	if err != nil || files < 50 {
-		t.Errorf("%d files, %v", files, err)
+	value, err := strconv.Unquote(literal.Value)
+	if err != nil {
+		return ""
 	}
+	return value
+}
+
+// plain reports whether a text can be the name of a rule.
+func plain(name string) bool {
+	return name != "" && !strings.HasSuffix(name, "-") && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == ""
 }

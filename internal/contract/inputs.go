@@ -302,10 +302,14 @@ func (l *loader) check(doc *document.Value, model map[string]any) {
 	if at, found := findNull(doc.Any(), nil); found {
 		l.report(diag.Error, "inputs/null", doc.At, fmt.Sprintf("the input holds null at %s", at), "leave properties without a value out: no handler can return them as requested")
 	}
+	var names []string
+	for _, m := range l.cfg.Schema.Properties() {
+		names = append(names, m.Key)
+	}
 	for _, m := range doc.Members {
 		if l.cfg.Schema.Property(document.Pointer{m.Key}) == nil {
 			l.report(diag.Error, "inputs/unknown-property", diag.Range{File: m.KeyAt.File, Start: m.KeyAt.Start, End: m.KeyAt.End},
-				fmt.Sprintf("the schema has no property %s", m.Key), "")
+				fmt.Sprintf("the schema has no property %s", m.Key), schema.DidYouMean(m.Key, names))
 		}
 	}
 	for _, v := range l.cfg.Schema.Check(model, schema.CheckConfig{}) {
@@ -316,9 +320,17 @@ func (l *loader) check(doc *document.Value, model map[string]any) {
 		if value := doc.Lookup(v.Pointer); value != nil {
 			at = value.At
 		}
-		l.problems.Add(diag.Problem{ID: "inputs/schema", Severity: diag.Warning, At: at, Pointer: v.Pointer.String(), Message: v.Message,
+		l.problems.Add(diag.Problem{ID: "inputs/schema", Severity: diag.Warning, At: at, Pointer: v.Pointer.String(), Message: named(v),
 			Hint: "the service would refuse this before the handler saw it"})
 	}
+}
+
+// named is the message of a violation with the property that it is about.
+func named(v schema.Violation) string {
+	if len(v.Pointer) == 0 {
+		return "the model " + v.Message
+	}
+	return v.Pointer.String() + " " + v.Message
 }
 
 // read reads a JSON file with its exports put in. The document is nil if there is none

@@ -153,3 +153,13 @@ func Cut(text string) string {
 	}
 	return text[:end] + "…"
 }
+
+// A Rule is one kind of problem as users read it: "cfn explain" and docs/rules.md collect
+// the tables of all packages that report problems.
+type Rule struct {
+	ID       string // stable: "document/syntax"
+	Severity Severity
+	Purpose  string // what it checks, one sentence
+	Why      string // what goes wrong otherwise
+	Example  string // lines "wrong: …" and "right: …", or ""
+}

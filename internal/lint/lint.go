@@ -114,18 +114,24 @@ func (in *inspection) full() bool {
 	return n >= maxReports && (*in.problems)[n-maxReports].ID == in.rule.ID
 }
 
-// nearest proposes a property for a path that leads nowhere: one that differs only in case.
+// nearest proposes a property for a path that names none.
 func (in *inspection) nearest(p schema.Path) string {
 	if in.hints++; in.hints > maxHints {
 		return ""
 	}
 	last := p.Text[strings.LastIndexAny(p.Text, "/.")+1:]
+	var names []string
 	for _, m := range in.Properties() {
-		if strings.EqualFold(m.Key, last) || len(p.Tokens) > 0 && strings.EqualFold(m.Key, p.Tokens[0]) {
-			return fmt.Sprintf("did you mean %s?", quote("/properties/"+m.Key))
-		}
+		names = append(names, m.Key)
 	}
-	return ""
+	near := schema.Nearest(last, names)
+	if near == "" && len(p.Tokens) > 0 {
+		near = schema.Nearest(p.Tokens[0], names)
+	}
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %s?", quote("/properties/"+near))
 }
 
 // absent is the place of what the document does not have: its first brace.

@@ -29,7 +29,7 @@ var permissionRules = []Rule{{
 	Good:     `"handlers": {"create": {"permissions": ["tps:CreateReport"]}}`,
 	kinds:    resources, check: permissionsGiven("create", true, true),
 }, {
-	ID: "lint/PER003", Severity: diag.Warning,
+	ID: "lint/PER003", Severity: diag.Warning, Twin: "schema/handler-missing",
 	Upstream: "guard-rail: PER003",
 	Purpose:  "The type has a read handler.",
 	Why:      "Fn::GetAtt, drift detection, import and the contract tests all read the resource.",
@@ -69,7 +69,7 @@ var permissionRules = []Rule{{
 	Good:     `"handlers": {"update": {"permissions": ["tps:UpdateReport"]}}`,
 	kinds:    resources, check: permissionsGiven("update", false, true),
 }, {
-	ID: "lint/PER008", Severity: diag.Warning,
+	ID: "lint/PER008", Severity: diag.Warning, Twin: "schema/handler-missing",
 	Upstream: "guard-rail: PER008",
 	Purpose:  "The type has a delete handler.",
 	Why:      "Without one a stack cannot be deleted cleanly, nor a failed creation rolled back.",

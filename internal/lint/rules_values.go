@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,19 +124,18 @@ func requiredKnown(in *inspection) {
 		}
 		for i, item := range required.Items {
 			if item.Kind == document.String && !known[item.Text] && !in.full() {
-				in.report(item.At, site.Pointer.Append("required", strconv.Itoa(i)), fmt.Sprintf("%s is required, but is no property", quote(item.Text)), sameButCase(item.Text, known))
+				in.report(item.At, site.Pointer.Append("required", strconv.Itoa(i)), fmt.Sprintf("%s is required, but is no property", quote(item.Text)), in.near(item.Text, slices.Sorted(maps.Keys(known))))
 			}
 		}
 	}
 }
 
-func sameButCase(word string, known map[string]bool) string {
-	for name := range known {
-		if strings.EqualFold(name, word) {
-			return fmt.Sprintf("did you mean %s?", quote(name))
-		}
+// near proposes a known name for a misspelled one.
+func (in *inspection) near(word string, known []string) string {
+	if in.hints++; in.hints > maxHints {
+		return ""
 	}
-	return ""
+	return schema.DidYouMean(word, known)
 }
 
 // namesAround collects the properties that the object of a schema can have: its own, those

@@ -141,6 +141,7 @@ func (c *fragmentCheck) run(size int) {
 	c.outputs()
 	c.mappings()
 	c.functions(c.root, nil)
+	c.references()
 }
 
 // section returns the members of a section; one that is no object is a problem.

@@ -132,8 +132,19 @@ func checkVerdict(t *testing.T, p *Project, want moduleVerdict, golden string) {
 func TestFragmentProblemsHavePlaces(t *testing.T) {
 	const start = "Resources:\n  A:\n    Type: AWS::S3::Bucket\n"
 	tests := []struct{ name, file, text, want string }{
-		{"import in a condition", "a.yaml", start + "    Properties:\n      X: !If [a, !ImportValue b, c]\n",
-			"fragments/a.yaml:5:18: error: Template fragment can't contain any Fn::ImportValue. [module/import-value]"},
+		{"import in a condition", "a.yaml", "Conditions: {a: !Equals [1, 1]}\n" + start + "    Properties:\n      X: !If [a, !ImportValue b, c]\n",
+			"fragments/a.yaml:6:18: error: Template fragment can't contain any Fn::ImportValue. [module/import-value]"},
+		{"ref to nothing", "a.yaml", "Parameters: {Network: {Type: String}}\n" + start + "    Properties:\n      X: !Ref Netwrk\n",
+			`fragments/a.yaml:6:10: warning: Ref names "Netwrk", which the fragment does not declare [module/ref-unresolved]`},
+		{"attribute of nothing", "a.yaml", start + "    Properties:\n      X: !GetAtt Nothing.Arn\n",
+			`fragments/a.yaml:5:10: warning: Fn::GetAtt names "Nothing", which the fragment does not declare [module/ref-unresolved]`},
+		{"text with nothing", "a.yaml", start + "    Properties:\n      X: !Sub '${!Own} ${AWS::Region} ${Gone.Arn}'\n",
+			`fragments/a.yaml:5:10: warning: Fn::Sub names "Gone", which the fragment does not declare [module/ref-unresolved]`},
+		{"a variable of Fn::Sub", "a.yaml", start + "    Properties:\n      X: !Sub ['${V} ${AWS::Region}', {V: !Ref AWS::NoValue}]\n", ""},
+		{"dependence on nothing", "a.yaml", start + "    DependsOn: [Gone]\n",
+			`fragments/a.yaml:4:17: warning: DependsOn names "Gone", which the fragment does not declare [module/ref-unresolved]`},
+		{"an unknown condition", "a.yaml", start + "    Condition: IsProd\n",
+			`fragments/a.yaml:4:16: warning: the condition names "IsProd", which the fragment does not declare [module/ref-unresolved]`},
 		{"import in a comment", "a.yaml", start + "# no Fn::ImportValue here\n", ""},
 		{"import in a text", "a.yaml", "Description: not !ImportValue\n" + start, ""},
 		{"transform inside a resource", "a.yaml", start + "    Properties:\n      Fn::Transform: {Name: M}\n",

@@ -198,10 +198,8 @@ func (c *settingsCheck) object(key string) *document.Value {
 }
 
 func (c *settingsCheck) typeName(s Settings) {
-	hint := "a type name has three parts of 2 to 64 letters and digits: Organization::Service::Resource"
-	if s.Kind == schema.Module {
-		hint = "the name of a module has four parts: Organization::Service::Name::MODULE"
-	} else if ValidTypeName(schema.Module, s.TypeName) {
+	hint := schema.TypeNameFault(s.Kind, s.TypeName)
+	if s.Kind != schema.Module && ValidTypeName(schema.Module, s.TypeName) {
 		hint = `names that end in ::MODULE belong to modules: write "artifact_type": "MODULE"`
 	}
 	c.add("type-name", diag.Error, c.root.Get("typeName").At, "/typeName", fmt.Sprintf("%q is not a type name of a %s", s.TypeName, strings.ToLower(string(s.Kind))), hint)

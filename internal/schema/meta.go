@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -93,7 +94,7 @@ func checkStructure(root *document.Value, k Kind) diag.List {
 	if !errors.As(err, &failed) {
 		return nil
 	}
-	report := &structureReport{meta: m, root: root}
+	report := &structureReport{meta: m, root: root, of: k}
 	report.add(failed)
 	return report.problems
 }
@@ -133,6 +134,7 @@ func plain(v *document.Value) any {
 type structureReport struct {
 	meta     *metaSchema
 	root     *document.Value
+	of       Kind
 	problems diag.List
 	hints    int // how many unknown keys there were
 
@@ -246,6 +248,13 @@ func (r *structureReport) report(f failure, id, message string) {
 	}
 	p.Message = strings.NewReplacer("{key}", fmt.Sprintf("%q", f.key), "{name}", nameOf(f.pointer),
 		"{got}", describe(f.value), "{value}", shortText(f.value)).Replace(p.Message)
+	if p.ID == "schema/type-name" && f.value != nil && f.value.Kind == document.String {
+		of := r.of
+		if f.pointer.String() != "/typeName" {
+			of = Resource // the target of a relationship
+		}
+		p.Hint = cmp.Or(TypeNameFault(of, f.value.Text), p.Hint)
+	}
 	r.problems.Add(p)
 }
 

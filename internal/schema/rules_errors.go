@@ -32,6 +32,14 @@ var errorRules = []Rule{{
 	Example:  `wrong: "$id": ""` + "\n" + `right: "$id": "https://example.com/initech-tps-report.json"`,
 	check:    idIsURI,
 }, {
+	ID:       "schema/write-only-unresolved",
+	Upstream: "guard-rail: PR008",
+	Purpose:  "The members of writeOnlyProperties name properties of the schema.",
+	Why:      "The property that was meant is not write-only: its value, often a secret, is returned, logged and shown.",
+	Example:  `wrong: "writeOnlyProperties": ["/properties/Pasword"]` + "\n" + `right: "writeOnlyProperties": ["/properties/Password"]`,
+	kinds:    []Kind{Resource},
+	check:    writeOnlyResolves,
+}, {
 	ID:       "schema/array-type",
 	Upstream: "cfn validate",
 	Purpose:  "arrayType stands on properties of type array only.",
@@ -167,6 +175,19 @@ func idIsURI(in *inspection) {
 	}
 	if _, err := url.Parse(id.Text); err != nil || id.Text == "" {
 		in.report(id.At, document.Pointer{"$id"}, fmt.Sprintf("$id is no URI: %q", diag.Cut(id.Text)), "leave it out or give the URL where the schema is published")
+	}
+}
+
+// writeOnlyResolves leaves out what is not a path at all, which other tools accept.
+func writeOnlyResolves(in *inspection) {
+	for _, p := range in.list("writeOnlyProperties") {
+		if p.Text != "" && in.leadsNowhere(p.Path) {
+			hint := in.nearestProperty(p.Path)
+			if hint == "" {
+				hint = "name a property of the schema, or remove the path"
+			}
+			in.report(p.At, p.pointer, fmt.Sprintf("%q names no property, so nothing is write-only by it", diag.Cut(p.Text)), hint)
+		}
 	}
 }
 

@@ -14,11 +14,19 @@ import (
 var warningRules = []Rule{{
 	ID: "schema/identifier-unresolved", Severity: diag.Warning,
 	Upstream: "guard-rail: PR005",
-	Purpose:  "The members of primaryIdentifier and additionalIdentifiers name properties of the schema.",
+	Purpose:  "The members of primaryIdentifier and additionalIdentifiers are JSON pointers to properties of the schema.",
 	Why:      "A resource is found by its identifier: with one that no model can have, every read, update and delete fails. The official tool and the Java library accept such schemas, so it is a warning.",
 	Example:  `wrong: "primaryIdentifier": ["/properties/id"] beside "properties": {"Id": …}` + "\n" + `right: "primaryIdentifier": ["/properties/Id"]`,
 	kinds:    []Kind{Resource},
 	check:    identifiersResolve,
+}, {
+	ID: "schema/handler-missing", Severity: diag.Warning,
+	Upstream: "guard-rail: PER003, PER008",
+	Purpose:  "A type with a create handler has read and delete handlers.",
+	Why:      "CloudFormation reads what it has created, and deletes it when the stack goes or is rolled back. Without these handlers the resource is created and then stays.",
+	Example:  `wrong: "handlers": {"create": {…}}` + "\n" + `right: "handlers": {"create": {…}, "read": {…}, "delete": {…}}`,
+	kinds:    []Kind{Resource},
+	check:    handlersComplete,
 }, {
 	ID: "schema/identifier-mutable", Severity: diag.Warning,
 	Upstream: "cfn validate; guard-rail: PID003",
@@ -139,6 +147,11 @@ func identifiersResolve(in *inspection) {
 		}
 	}
 	for _, p := range in.list("primaryIdentifier") {
+		if !strings.HasPrefix(p.Text, "/") && !strings.HasPrefix(p.Text, "#/") && !in.leadsNowhere(p.Path) {
+			in.report(p.At, p.pointer, fmt.Sprintf("%q is not a JSON pointer", diag.Cut(p.Text)),
+				fmt.Sprintf("write %q", document.Pointer{"properties"}.Append(p.Tokens...).String()))
+			continue
+		}
 		check(p)
 	}
 	additional := in.Root.Get("additionalIdentifiers")
@@ -151,6 +164,24 @@ func identifiersResolve(in *inspection) {
 				check(listed{in.path(item.Text, item.At), document.Pointer{"additionalIdentifiers", fmt.Sprint(i), fmt.Sprint(j)}})
 			}
 		}
+	}
+}
+
+func handlersComplete(in *inspection) {
+	handlers := in.Root.Member("handlers")
+	if in.Handler("create") == nil {
+		return
+	}
+	var missing, members []string
+	for _, action := range []string{"read", "delete"} {
+		if in.Handler(action) == nil {
+			missing = append(missing, action)
+			members = append(members, fmt.Sprintf(`%q: {"permissions": […]}`, action))
+		}
+	}
+	if missing != nil {
+		in.report(handlers.KeyAt, document.Pointer{"handlers"}, fmt.Sprintf("the type has a create handler, but no %s handler", strings.Join(missing, " and no ")),
+			fmt.Sprintf(`add %s to "handlers"`, strings.Join(members, ", ")))
 	}
 }
 

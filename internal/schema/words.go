@@ -119,6 +119,13 @@ func didYouMean(word string, known []string) string {
 	return ""
 }
 
+// Nearest returns the known word that a misspelled one most likely means, "" if none is near.
+func Nearest(word string, known []string) string { return nearest(word, known) }
+
+// DidYouMean is a hint with the known word that is nearest to a misspelled one, "" if none
+// is near.
+func DidYouMean(word string, known []string) string { return didYouMean(word, known) }
+
 // nearest returns the known word that takes the fewest edits, "" if all take too many.
 func nearest(word string, known []string) string {
 	if word == "" || len(word) > 64 {

@@ -1,0 +1,102 @@
+package project
+
+import (
+	"slices"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+)
+
+// Rules returns the tables of what this package reports, in the order of the documentation.
+func Rules() []diag.Rule { return slices.Concat(settingsRules(), fragmentRules()) }
+
+// settingsRules are what the reader of .rpdk-config and its companions reports.
+func settingsRules() []diag.Rule {
+	return []diag.Rule{
+		{ID: "project/wrong-type", Purpose: "The values of .rpdk-config have the JSON types that they need.",
+			Why: "The official tool and cfn read the same file; neither guesses.", Example: "wrong: \"entrypoint\": 5\nright: \"entrypoint\": \"bootstrap\""},
+		{ID: "project/missing-key", Purpose: "The keys of .rpdk-config that the kind of extension needs are there.",
+			Why: "Without them neither code nor a package can be made.", Example: `right: "typeName": "Initech::TPS::Report"`},
+		{ID: "project/too-large", Purpose: ".rpdk-config has at most 10 KiB.",
+			Why: "The official tool and the registry read no more."},
+		{ID: "project/artifact-type", Purpose: `artifact_type is "RESOURCE", "HOOK" or "MODULE".`,
+			Why: "Everything else follows from it.", Example: "wrong: \"artifact_type\": \"resource\"\nright: \"artifact_type\": \"RESOURCE\""},
+		{ID: "project/type-name", Purpose: "typeName is a type name of the kind of extension.",
+			Why: "Nothing else can be registered.", Example: "wrong: \"typeName\": \"Acme::Foo\"\nright: \"typeName\": \"Acme::Foo::Bar\""},
+		{ID: "project/protocol-version", Severity: diag.Warning, Purpose: `protocolVersion is "2.0.0", or "1.0.0"; any other value is an error.`,
+			Why: "Without it registration takes version 1.0.0, the older protocol.", Example: `right: "settings": {"protocolVersion": "2.0.0"}`},
+		{ID: "project/runtime-retired", Severity: diag.Warning, Purpose: "The Lambda runtime of the project is one with which functions can still be made.",
+			Why: "Registration fails where Lambda refuses to make the function.", Example: "wrong: \"runtime\": \"go1.x\"\nright: \"runtime\": \"provided.al2023\""},
+		{ID: "project/schema-missing", Purpose: "The schema file of the type is there.",
+			Why: "It bears the type's name in lower case, with hyphens; nothing can be done without it.", Example: "right: initech-tps-report.json for Initech::TPS::Report"},
+		{ID: "project/type-name-differs", Severity: diag.Warning, Purpose: "The schema and .rpdk-config name the same type.",
+			Why: "The registry refuses a package whose schema bears another name."},
+		{ID: "project/go-mod", Severity: diag.Warning, Purpose: "The go.mod of a project in Go names the module that the generated sources import, and the library of the handlers.",
+			Why: "The sources cannot be built otherwise; cfn generate never changes go.mod, which is yours.", Example: "right: go mod edit -replace github.com/formwork-dev/formwork/sdk=./.formwork/sdk"},
+		{ID: "project/language", Severity: diag.Warning, Purpose: "The language of the handlers is one that the official tool has a plug-in for.",
+			Why: "Neither code is generated nor handlers are started for any other.", Example: "wrong: \"language\": \"golang\"\nright: \"language\": \"go\""},
+		{ID: "project/target-twice", Purpose: "No two schemas of a hook's targets are of the same type.",
+			Why: "Code is made for one of them only, and which one would be chance."},
+		{ID: "project/type-configuration", Purpose: "The type configuration is an object; that of a hook has its settings under CloudFormationConfiguration.HookConfiguration.Properties.",
+			Why: "Handlers receive it in this form.", Example: `right: {"CloudFormationConfiguration": {"HookConfiguration": {"Properties": {}}}}`},
+		{ID: "project/canary", Severity: diag.Warning, Purpose: "The inputs of canaries are files that a template can be made from; where none can be made it is an error.",
+			Why: "The generated templates would not deploy."},
+	}
+}
+
+// fragmentRules are what the check of a module's fragment reports.
+func fragmentRules() []diag.Rule {
+	return []diag.Rule{
+		{ID: "module/no-fragment", Purpose: "The folder fragments holds the template of the module.",
+			Why: "A module is nothing but its template."},
+		{ID: "module/multiple-files", Purpose: "The folder fragments holds one template.",
+			Why: "The registry takes one."},
+		{ID: "module/syntax", Purpose: "The template is YAML or JSON.",
+			Why: "Nothing can be said of a text that cannot be read."},
+		{ID: "module/too-large", Purpose: "The template is at most as large as the registry allows.",
+			Why: "The registry refuses larger ones."},
+		{ID: "module/too-deep", Purpose: "Lists and mappings of the template nest no deeper than the parser follows.",
+			Why: "Deeper templates are not written by people."},
+		{ID: "module/key", Purpose: "The keys of the template are plain words.",
+			Why: "A list or a mapping cannot be a key in JSON."},
+		{ID: "module/alias", Purpose: "The template has no YAML aliases.",
+			Why: "CloudFormation does not allow them.", Example: "wrong: Bucket: *bucket"},
+		{ID: "module/merge", Purpose: "The template has no YAML merge keys.",
+			Why: "CloudFormation does not allow them.", Example: "wrong: <<: *defaults"},
+		{ID: "module/wrong-type", Purpose: "The sections of the template are objects.",
+			Why: "The service refuses the template."},
+		{ID: "module/resources-missing", Purpose: "The template has the section Resources.",
+			Why: "A module without resources makes nothing.", Example: `right: "Resources": {"Bucket": {"Type": "AWS::S3::Bucket"}}`},
+		{ID: "module/resource-invalid", Purpose: "A resource has the form that CloudFormation knows.",
+			Why: "The service refuses the template."},
+		{ID: "module/resource-without-type", Purpose: "A resource has a Type.",
+			Why: "Nothing says what is to be made.", Example: "wrong: \"Bucket\": {\"Properties\": {}}\nright: \"Bucket\": {\"Type\": \"AWS::S3::Bucket\"}"},
+		{ID: "module/parameter-without-type", Purpose: "A parameter has a Type.",
+			Why: "The service refuses the template.", Example: `right: "Name": {"Type": "String"}`},
+		{ID: "module/nested-stack", Purpose: "The module contains no nested stack.",
+			Why: "Modules are expanded into the template that uses them; the service refuses stacks inside.", Example: `wrong: "Type": "AWS::CloudFormation::Stack"`},
+		{ID: "module/stack-set", Purpose: "The module contains no stack set.",
+			Why: "The service refuses it.", Example: `wrong: "Type": "AWS::CloudFormation::StackSet"`},
+		{ID: "module/macro", Purpose: "The module contains no macro.",
+			Why: "The service refuses it.", Example: `wrong: "Type": "AWS::CloudFormation::Macro"`},
+		{ID: "module/include", Purpose: "The module does not use AWS::Include.",
+			Why: "The service refuses it.", Example: "right: what it includes, written into the fragment"},
+		{ID: "module/transform-section", Purpose: "The template has no section Transform.",
+			Why: "Transforms are applied to the template that uses the module, before the module is expanded."},
+		{ID: "module/transform", Purpose: "The template does not call Fn::Transform.",
+			Why: "Transforms are applied to the template that uses the module, before the module is expanded."},
+		{ID: "module/import-value", Purpose: "The template does not call Fn::ImportValue.",
+			Why: "A module takes what it needs as parameters.", Example: "wrong: {\"Fn::ImportValue\": \"Network\"}\nright: {\"Ref\": \"Network\"} with a parameter Network"},
+		{ID: "module/export", Purpose: "Outputs of the module are not exported.",
+			Why: "The template that uses the module exports them, under names of its own."},
+		{ID: "module/too-many-resources", Purpose: "The module has at most 500 resources.",
+			Why: "The registry refuses more."},
+		{ID: "module/too-many-outputs", Purpose: "The module has at most 200 outputs.",
+			Why: "The registry refuses more."},
+		{ID: "module/too-many-mappings", Purpose: "The module has at most 200 mappings.",
+			Why: "The registry refuses more."},
+		{ID: "module/too-many-attributes", Purpose: "A mapping of the module has at most 200 attributes.",
+			Why: "The registry refuses more."},
+		{ID: "module/ref-unresolved", Severity: diag.Warning, Purpose: "Ref, Fn::GetAtt, Fn::Sub, DependsOn and conditions name what the template declares.",
+			Why: "CloudFormation refuses every template that uses the module.", Example: "wrong: {\"Ref\": \"Netwrk\"} beside a parameter Network\nright: {\"Ref\": \"Network\"}"},
+	}
+}
