@@ -39,8 +39,9 @@ func ParseYAML(file string, data []byte, limits Limits) (*Value, diag.List) {
 // A Dialect is what a format does differently from the YAML of [ParseYAML].
 type Dialect struct {
 	// Tag returns the value that a tag such as !Ref makes of the value behind it, or nil if
-	// the format has no such tag. A tagged scalar is a String, whatever it looks like.
-	Tag func(tag string, v *Value) *Value
+	// the format has no such tag. A tagged scalar is a String, whatever it looks like. at is
+	// where the tag is.
+	Tag func(tag string, at diag.Range, v *Value) *Value
 
 	NoAliases bool // an alias is a problem document/alias
 	NoMerge   bool // a merge key is a problem document/merge
@@ -217,7 +218,8 @@ func (c *yamlReader) value(n *yaml.Node, depth int) *Value {
 		c.scalar(v, n)
 	}
 	if c.ownTag(n) {
-		if tagged := c.dialect.Tag(c.text.restore(n.Tag), v); tagged != nil {
+		at := c.text.offset(n.Line, n.Column)
+		if tagged := c.dialect.Tag(c.text.restore(n.Tag), c.between(at, c.text.propertyEnd(at)), v); tagged != nil {
 			v = tagged
 		} else {
 			c.unknownTag(n)

@@ -394,3 +394,35 @@ func BenchmarkParseYAML(b *testing.B) {
 		}
 	}
 }
+
+func TestDialect(t *testing.T) {
+	dialect := Dialect{NoAliases: true, NoMerge: true, Booleans: true, Tag: func(tag string, at diag.Range, v *Value) *Value {
+		if tag != "!Ref" {
+			return nil
+		}
+		return &Value{Kind: Object, At: at, Members: []Member{{Key: "Ref", KeyAt: at, Value: v}}}
+	}}
+	for _, tt := range []struct{ text, want, problems string }{
+		{"a: !Ref 5", `{"a":{"Ref":"5"}}`, ""},
+		{"a: !Ref [yes, Off, 'on', y]", `{"a":{"Ref":[true,false,"on","y"]}}`, "1:10: document/boolean|1:15: document/boolean"},
+		{"a: !Other x", "", "1:4: document/tag"},
+		{"a: &x b\nc: *x", "", "2:4: document/alias"},
+		{"a: {<<: {b: c}}", "", "1:5: document/merge"},
+	} {
+		v, problems := ParseYAMLDialect("f", []byte(tt.text), Limits{}, dialect)
+		var got []string
+		for _, p := range problems {
+			got = append(got, strings.TrimPrefix(p.At.String(), "f:")+": "+p.ID)
+		}
+		if joined := strings.Join(got, "|"); joined != tt.problems {
+			t.Errorf("%s: got %s, want %s", tt.text, joined, tt.problems)
+		}
+		if !problems.HasErrors() && string(v.AppendJSON(nil)) != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.text, v.AppendJSON(nil), tt.want)
+		}
+	}
+	v, _ := ParseYAMLDialect("f", []byte("a: !Ref 5"), Limits{}, dialect)
+	if at := v.Get("a").Members[0].KeyAt; at.Start.Column != 4 || at.End.Column != 8 {
+		t.Errorf("the tag is at %v", at)
+	}
+}

@@ -161,7 +161,7 @@ func TestFragmentProblemsHavePlaces(t *testing.T) {
 			"fragments/a.json:2:2: error: Resource 'DeletionPolicy' has neither Type nor Name [module/resource-without-type]"},
 		{"export", "a.yaml", start + "Outputs:\n  O:\n    Export: {Name: x}\n",
 			"fragments/a.yaml:6:5: error: Template fragment cannot contain any Export. Found an Export statement in Output: O [module/export]"},
-		{"tab", "a.yaml", "Resources:\n\tA: 1\n", "fragments/a.yaml:2:1: error: found character that cannot start any token [module/syntax]"},
+		{"tab", "a.yaml", "Resources:\n\tA: 1\n", "fragments/a.yaml:2:1: error: a tab stands in the indentation [module/syntax]"},
 		{"JSON without a comma", "a.json", "{\"Resources\": {}\n\"Outputs\": {}}", "fragments/a.json:2:1: error: a comma is missing between two elements [document/syntax]"},
 		{"YAML called JSON", "a.json", start, ""},
 		{"surrogate pair", "a.json", `{"Description": "\uD83D\uDE00", "Resources": {"A": {"Type": "T"}}}`, ""},

@@ -71,11 +71,11 @@ func ReadDocument(name string, body []byte) (*document.Value, diag.List) {
 	if isJSON(body) {
 		return document.ParseJSON(name, body, limits)
 	}
-	return ReadYAML(name, body)
+	return ReadYAML(name, body, limits)
 }
 
 // ReadYAML is [ReadDocument] for what is YAML whatever it begins with.
-func ReadYAML(name string, body []byte) (*document.Value, diag.List) {
+func ReadYAML(name string, body []byte, limits document.Limits) (*document.Value, diag.List) {
 	return document.ParseYAMLDialect(name, body, limits, document.Dialect{
 		Tag: longForm, NoAliases: true, NoMerge: true, Booleans: true,
 	})
@@ -98,7 +98,7 @@ var shortForms = map[string]string{
 }
 
 // longForm makes {"Fn::GetAtt": ["A", "B"]} of !GetAtt A.B. It returns nil for other tags.
-func longForm(tag string, v *document.Value) *document.Value {
+func longForm(tag string, at diag.Range, v *document.Value) *document.Value {
 	name, known := shortForms[tag]
 	if !known {
 		return nil
@@ -106,7 +106,8 @@ func longForm(tag string, v *document.Value) *document.Value {
 	if name == "Fn::GetAtt" && v.Kind == document.String {
 		v = splitAttribute(v)
 	}
-	return &document.Value{Kind: document.Object, At: v.At, Members: []document.Member{{Key: name, KeyAt: v.At, Value: v}}}
+	whole := diag.Range{File: at.File, Start: at.Start, End: v.At.End}
+	return &document.Value{Kind: document.Object, At: whole, Members: []document.Member{{Key: name, KeyAt: at, Value: v}}}
 }
 
 // splitAttribute splits "resource.attribute" at its first dot.
