@@ -121,7 +121,7 @@ func (opts *testOptions) suiteFlags(flags *pflag.FlagSet) {
 	flags.Float64Var(&opts.timeScale, "time-scale", 1, "wait only `F` times as long as handlers ask for between two calls")
 	flags.IntVar(&opts.parallel, "parallel", 1, "run `N` sets of inputs at the same time")
 	flags.BoolVar(&opts.shuffle, "shuffle", false, "mix the tests by --seed")
-	flags.BoolVar(&opts.cleanup, "cleanup", false, "delete what appeared during the tests and no handler told of, instead of naming it")
+	flags.BoolVar(&opts.cleanup, "cleanup", false, "delete resources that appeared during the tests and that no handler reported, instead of listing them")
 	flags.StringVar(&opts.replay, "replay", "", "run the failed test in `FILE` again, with its inputs")
 	opts.shrinkFlag(flags)
 	annotate(flags, addition, "exports", "seed", "suite", "wire", "time-scale", "parallel", "shuffle", "cleanup", "replay")
@@ -422,7 +422,7 @@ func (c *app) runTests(ctx context.Context, opts *testOptions, p *project.Projec
 	text := &contract.Text{W: c.Stdout, Verbosity: opts.arguments.Verbosity, Live: opts.arguments.Live, Traceback: opts.arguments.Traceback}
 	config.Reporter = c.testReporters(opts, text)
 	defer context.AfterFunc(ctx, func() {
-		fmt.Fprintln(c.Stderr, "interrupted: deleting what the tests have created; once more ends at once and leaves it")
+		fmt.Fprintln(c.Stderr, "interrupted: deleting what the tests created; interrupt again to stop at once and leave it")
 	})()
 	summary, err := contract.Run(ctx, config)
 	if summary != nil {

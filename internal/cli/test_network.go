@@ -39,9 +39,9 @@ type faultOptions struct {
 
 func (o *faultOptions) faultFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&o.faults, "faults", false, "also test what handlers make of lost answers, repeated calls, killed processes and failing services")
-	flags.StringVar(&o.record, "record", "", "record what handlers ask of the network in `FILE`, without secrets")
-	flags.StringVar(&o.replayHTTP, "replay-http", "", "answer what handlers ask of the network from the recording `FILE`")
+	flags.BoolVar(&o.faults, "faults", false, "also test how handlers cope with lost answers, repeated calls, killed processes and failing services")
+	flags.StringVar(&o.record, "record", "", "record the network calls of handlers in `FILE`, without secrets")
+	flags.StringVar(&o.replayHTTP, "replay-http", "", "answer the network calls of handlers from the recording `FILE`")
 	flags.StringArrayVar(&o.reports, "report", nil, "write a report: `FORMAT=FILE` with junit, html, json, sarif or github; github alone is printed (may be repeated)")
 	annotate(flags, addition, "faults", "record", "replay-http", "report")
 	o.seedFlag = flags.Lookup("seed")
@@ -72,16 +72,16 @@ func (c *app) prepareFaults(opts *testOptions, p *project.Project) error {
 		}
 	}
 	if opts.faults && p.Kind == schema.Hook {
-		return usagef("option --faults: hooks change nothing that a fault could leave behind; leave the option out")
+		return usagef("option --faults: not supported for hooks: they create nothing that a fault could leave behind")
 	}
 	if opts.record == "" && opts.replayHTTP == "" {
 		return nil
 	}
 	switch {
 	case opts.record != "" && opts.replayHTTP != "":
-		return usagef("options --record and --replay-http exclude each other")
+		return usagef("options --record and --replay-http cannot be combined")
 	case opts.endpoint != "" || !runsHere(p):
-		return withHint(errors.New("only what handlers ask of the network that cfn starts itself can be recorded and replayed"), "leave --endpoint out")
+		return withHint(errors.New("cfn records and replays the network calls only of handlers that it starts itself"), "leave --endpoint out")
 	case opts.parallel > 1:
 		return usagef("option --parallel: with --record and --replay-http the sets run one after the other")
 	case opts.record != "":
@@ -95,7 +95,7 @@ func (c *app) prepareFaults(opts *testOptions, p *project.Project) error {
 func (c *app) readTape(opts *testOptions, typeName string) error {
 	file, err := files.Open(c.path(opts.replayHTTP))
 	if errors.Is(err, fs.ErrNotExist) {
-		return withHint(fmt.Errorf("there is no recording %s", opts.replayHTTP), "cfn test --record %s makes it", opts.replayHTTP)
+		return withHint(fmt.Errorf("the recording %s does not exist", opts.replayHTTP), "cfn test --record %s creates it", opts.replayHTTP)
 	}
 	if err != nil {
 		return fmt.Errorf("read the recording: %w", err)
@@ -247,8 +247,8 @@ func (t throughProxy) CallLogged(ctx context.Context, payload []byte) (reply, lo
 // closeTape writes the recording, or says what a replay has asked for in vain.
 func (c *app) closeTape(opts *testOptions, redactor *invoke.Redactor) error {
 	if len(opts.outbound.refused) > 0 {
-		c.notef("the handlers asked for other machines, and nothing was sent:\n%s", names(opts.outbound.refused))
-		c.notef("hint: --record FILE lets them, once; --replay-http FILE answers for them from then on\n")
+		c.notef("the handlers called other machines; cfn sent nothing:\n%s", names(opts.outbound.refused))
+		c.notef("hint: --record FILE sends and records the calls; --replay-http FILE then answers them\n")
 	}
 	if opts.record != "" {
 		var file bytes.Buffer
@@ -262,7 +262,7 @@ func (c *app) closeTape(opts *testOptions, redactor *invoke.Redactor) error {
 	}
 	if n := len(opts.outbound.unmatched); n > 0 {
 		c.notef("the recording has no answer to:\n%s", names(opts.outbound.unmatched))
-		return withHint(&exitError{exitFailure, fmt.Sprintf("%s has no answer to %d calls of the handlers", opts.replayHTTP, n)}, "cfn test --record %s records anew", opts.replayHTTP)
+		return withHint(&exitError{exitFailure, fmt.Sprintf("%s has no answer to %d calls of the handlers", opts.replayHTTP, n)}, "cfn test --record %s records again", opts.replayHTTP)
 	}
 	return nil
 }

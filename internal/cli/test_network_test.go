@@ -192,10 +192,10 @@ func TestNetworkOptions(t *testing.T) {
 	}{
 		{"--report html", 2, "html needs a file: --report html=FILE"},
 		{"--report pdf=x", 2, `invalid choice: "pdf=x"`},
-		{"--record a --replay-http b", 2, "exclude each other"},
+		{"--record a --replay-http b", 2, "cannot be combined"},
 		{"--record a --parallel 2", 2, "one after the other"},
 		{"--record a --endpoint http://127.0.0.1:1", 1, "leave --endpoint out"},
-		{"--replay-http nothing.jsonl", 1, "there is no recording nothing.jsonl"},
+		{"--replay-http nothing.jsonl", 1, "the recording nothing.jsonl does not exist"},
 		{"--replay-http none.jsonl", 1, "none.jsonl: line 1 of the recording: it is none"},
 		{"--replay-http other.jsonl", 1, "other.jsonl is a recording of A::B::C, not of Initech::Desk::Report"},
 		{"--faults -- --collect-only faults.py", 0, ""},

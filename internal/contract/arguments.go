@@ -36,7 +36,7 @@ var arguments = []argument{
 	{[]string{"-x", "--exitfirst"}, "", func(a *Arguments, _ string) error { a.MaxFailures = 1; return nil }},
 	{[]string{"--maxfail"}, "N", func(a *Arguments, v string) (err error) {
 		if a.MaxFailures, err = strconv.Atoi(v); err != nil || a.MaxFailures < 0 {
-			err = fmt.Errorf("%q is no number of failures", v)
+			err = fmt.Errorf("%q is not a number of failures", v)
 		}
 		return err
 	}},
@@ -46,7 +46,7 @@ var arguments = []argument{
 	{[]string{"--capture"}, "no|sys|fd", func(a *Arguments, v string) error { a.Live = v == "no"; return nil }},
 	{[]string{"--tb"}, "short|long|line|no", func(a *Arguments, v string) error {
 		if a.Traceback = tracebacks[v]; a.Traceback == "" {
-			return fmt.Errorf("%q is no style of --tb: choose from short, long, line, no", v)
+			return fmt.Errorf("unknown style %q: choose from short, long, line, no", v)
 		}
 		return nil
 	}},
@@ -56,7 +56,7 @@ var arguments = []argument{
 	{[]string{"--random-order-seed"}, "N", func(a *Arguments, v string) (err error) {
 		a.Shuffle = true
 		if a.Seed, err = strconv.ParseUint(v, 10, 64); err != nil {
-			err = fmt.Errorf("%q is no seed: a whole number is wanted", v)
+			err = fmt.Errorf("%q is not a seed: expected a whole number", v)
 		}
 		return err
 	}},
@@ -92,14 +92,14 @@ func (a *Arguments) option(word string, args []string) ([]string, error) {
 	option := findArgument(name)
 	switch {
 	case option == nil:
-		return nil, fmt.Errorf("the argument %s of pytest has no meaning here; those that have are %s", word, argumentList())
+		return nil, fmt.Errorf("the pytest argument %s is not supported; supported are %s", word, argumentList())
 	case option.takes == "" && hasValue && strings.HasPrefix(word, "--"):
 		return nil, fmt.Errorf("%s takes no value", name)
 	case option.takes == "" && hasValue:
 		args = append([]string{"-" + value}, args...) // the rest of a cluster
 	case option.takes != "" && !hasValue:
 		if len(args) == 0 {
-			return nil, fmt.Errorf("%s wants a value: %s", name, option.takes)
+			return nil, fmt.Errorf("%s requires a value: %s", name, option.takes)
 		}
 		value, args = args[0], args[1:]
 	}

@@ -21,7 +21,7 @@ const (
 // Suites are the values that a user may choose from.
 var Suites = []Suite{SuiteCore, SuiteExtended, SuiteAll}
 
-// has tells whether a choice of suites contains one.
+// has reports whether a choice of suites contains one.
 func (s Suite) has(other Suite) bool {
 	if s == "" {
 		s = SuiteCore
@@ -106,7 +106,7 @@ func (c *Case) Markers() []string {
 	return out
 }
 
-// applies tells whether the schema has all handlers that the case is about.
+// applies reports whether the schema has all handlers that the case is about.
 func (c *Case) applies(s *schema.Schema) bool {
 	return !slices.ContainsFunc(c.Needs, func(handler string) bool { return s.Handler(handler) == nil })
 }

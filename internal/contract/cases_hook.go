@@ -75,7 +75,7 @@ func hookSucceeds(ctx context.Context, r *run, point invoke.Action) error {
 		}
 		event, err := r.operateHook(ctx, point, target.Name, model)
 		if err == nil && event.Status == invoke.Failed {
-			err = r.violation(clauseHookCompliant, "%s of %s ended with %s, SUCCESS was due", point, target.Name, r.describe(event))
+			err = r.violation(clauseHookCompliant, "%s of %s ended with %s; expected SUCCESS", point, target.Name, r.describe(event))
 		}
 		if err != nil {
 			return err
@@ -136,7 +136,7 @@ func (r *run) hookRefuses(ctx context.Context, point invoke.Action, target strin
 		return err
 	case event.Status != invoke.Failed || code != "" && event.ErrorCode != code:
 		due := strings.TrimSpace("FAILED " + string(code))
-		return r.violation(clause, "%s of %s ended with %s, %s was due", point, target, r.describe(event), due)
+		return r.violation(clause, "%s of %s ended with %s; expected %s", point, target, r.describe(event), due)
 	case event.Message == "":
 		return r.violation(clauseHookFailed, "%s of %s answered FAILED without a message", point, target)
 	}
@@ -161,7 +161,7 @@ func (r *run) hookTargets(point invoke.Action) ([]HookTarget, error) {
 			}
 		}
 		if !found && schema.HasWildcard(pattern) {
-			return nil, fmt.Errorf("no type is known that the target name %s stands for: put the schema of one into target-schemas/", pattern)
+			return nil, fmt.Errorf("no known type matches the target name %s: put the schema of one into target-schemas/", pattern)
 		}
 		if !found {
 			out = append(out, HookTarget{Name: pattern})

@@ -126,22 +126,22 @@ type mutant struct {
 
 var mutants = []mutant{
 	{name: "create drops", id: "handler_create.py::contract_create_delete", outcome: Failed, message: `/Title: requested "first", returned nothing`, clause: clauseMatch},
-	{name: "delete refuses", id: "handler_create.py::contract_create_delete", outcome: Failed, message: "DELETE ended with FAILED GeneralServiceException: no, SUCCESS was due"},
-	{name: "create twice", id: "handler_create.py::contract_create_create", outcome: Failed, message: "CREATE ended with SUCCESS, FAILED AlreadyExists was due", chosen: true},
+	{name: "delete refuses", id: "handler_create.py::contract_create_delete", outcome: Failed, message: "DELETE ended with FAILED GeneralServiceException: no; expected SUCCESS"},
+	{name: "create twice", id: "handler_create.py::contract_create_create", outcome: Failed, message: "CREATE ended with SUCCESS; expected FAILED AlreadyExists", chosen: true},
 	{name: "read forgets", id: "handler_create.py::contract_create_read", outcome: Failed, message: "/Title", clause: clauseMatch},
 	{name: "read changes a label", id: "handler_create.py::contract_create_read", outcome: Failed, message: "/Labels", clause: clauseMatch},
 	{name: "read forgets", id: "handler_create.py::contract_create_list", outcome: Failed, message: "/Title", clause: clauseMatch},
 	{name: "list empty", id: "handler_create.py::contract_create_list", outcome: Failed, message: "the created resource /Id=id-2 is not in the list"},
-	{name: "read after delete", id: "handler_delete.py::contract_delete_read", outcome: Failed, message: "READ ended with SUCCESS, FAILED NotFound was due"},
+	{name: "read after delete", id: "handler_delete.py::contract_delete_read", outcome: Failed, message: "READ ended with SUCCESS; expected FAILED NotFound"},
 	{name: "list keeps deleted", id: "handler_delete.py::contract_delete_list", outcome: Failed, message: "is still in the list"},
-	{name: "update creates", id: "handler_delete.py::contract_delete_update", outcome: Failed, message: "UPDATE ended with SUCCESS, FAILED NotFound was due"},
-	{name: "delete again", id: "handler_delete.py::contract_delete_delete", outcome: Failed, message: "DELETE ended with SUCCESS, FAILED NotFound was due"},
+	{name: "update creates", id: "handler_delete.py::contract_delete_update", outcome: Failed, message: "UPDATE ended with SUCCESS; expected FAILED NotFound"},
+	{name: "delete again", id: "handler_delete.py::contract_delete_delete", outcome: Failed, message: "DELETE ended with SUCCESS; expected FAILED NotFound"},
 	{name: "name stays taken", id: "handler_delete.py::contract_delete_create", outcome: Failed, message: "CREATE ended with FAILED AlreadyExists", chosen: true, alone: true},
 	{name: "update forgets", id: "handler_update.py::contract_update_read", outcome: Failed, message: `/Title: requested "second", returned "first"`, clause: clauseMatch},
 	{name: "update replaces", id: "handler_update.py::contract_update_read", outcome: Failed, message: "the update answered with", clause: clauseSameResource},
 	{name: "update replaces", id: "handler_update.py::contract_update_list", outcome: Failed, message: "the update answered with", clause: clauseSameResource},
 	{name: "list loses updated", id: "handler_update.py::contract_update_list", outcome: Failed, message: "the updated resource"},
-	{name: "update creates", id: "handler_update_invalid.py::contract_update_without_create", outcome: Failed, message: "UPDATE ended with SUCCESS, FAILED NotFound was due"},
+	{name: "update creates", id: "handler_update_invalid.py::contract_update_without_create", outcome: Failed, message: "UPDATE ended with SUCCESS; expected FAILED NotFound"},
 	{name: "not found without message", id: "handler_update_invalid.py::contract_update_without_create", outcome: Failed, message: "without a message"},
 
 	{name: "delete returns model", id: "handler_delete.py::contract_delete_read", outcome: Errored, message: "DELETE answered SUCCESS with a resourceModel", clause: clauseNoModel},
@@ -256,7 +256,7 @@ func TestWhatCannotBeDeletedIsNamed(t *testing.T) {
 		t.Errorf("told: %q", summary.LeftBehind)
 	}
 	summary = try(t, newStub(f, "hang"), Config{Inputs: f.inputs()})
-	if len(summary.LeftBehind) == 0 || !strings.Contains(summary.LeftBehind[0], "without telling an identifier") {
+	if len(summary.LeftBehind) == 0 || !strings.Contains(summary.LeftBehind[0], "without an identifier") {
 		t.Errorf("told: %q", summary.LeftBehind)
 	}
 }

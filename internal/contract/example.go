@@ -57,17 +57,17 @@ func ParseExample(name string, data []byte) (*Example, error) {
 	}
 	example := &Example{TypeName: text(doc.Get("typeName")), Test: text(doc.Get("test")), Wire: invoke.Wire(text(doc.Get("wire"))), Message: text(doc.Get("message"))}
 	if !slices.ContainsFunc(Cases, func(c Case) bool { return c.ID == example.Test }) {
-		return nil, fmt.Errorf("%s is no failing example of a contract test: there is no test %q", name, example.Test)
+		return nil, fmt.Errorf("%s is not a failing example: unknown contract test %q", name, example.Test)
 	}
 	if seed := doc.Get("seed"); seed != nil {
 		number, err := strconv.ParseUint(seed.Text, 10, 64)
 		if example.Seed = number; err != nil {
-			return nil, fmt.Errorf("%s: the seed %q is no whole number", name, seed.Text)
+			return nil, fmt.Errorf("%s: the seed %q is not a whole number", name, seed.Text)
 		}
 	}
 	inputs := doc.Get("inputs")
 	if inputs == nil || inputs.Kind != document.Array {
-		return nil, fmt.Errorf("%s is no failing example of a contract test: it has no inputs", name)
+		return nil, fmt.Errorf("%s is not a failing example of a contract test: it has no inputs", name)
 	}
 	for i, item := range inputs.Items {
 		model, ok := item.Get("model").Any().(map[string]any)

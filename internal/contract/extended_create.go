@@ -134,7 +134,7 @@ func (r *run) stays(ctx context.Context, requested, model map[string]any, after 
 			return err
 		}
 		if event.Status != invoke.Success {
-			return r.violation(clauseText("stable.consistent"), "READ %d straight after %s ended with %s, SUCCESS was due", n+1, after, r.describe(event))
+			return r.violation(clauseText("stable.consistent"), "READ %d straight after %s ended with %s; expected SUCCESS", n+1, after, r.describe(event))
 		}
 		if differences := r.differences(requested, event.Model); len(differences) > 0 {
 			mismatch := r.mismatch(differences)
@@ -172,7 +172,7 @@ func createSameToken(ctx context.Context, r *run) error {
 	case again.Status == invoke.Success && !r.sameIdentifier(model, again.Model):
 		found = r.violation(clause, "CREATE with the same token made %s beside %s", r.name(again.Model), r.name(model))
 	case again.Status == invoke.Failed && again.ErrorCode != invoke.AlreadyExists:
-		found = r.violation(clause, "CREATE with the same token ended with %s, SUCCESS or FAILED AlreadyExists was due", r.describe(again))
+		found = r.violation(clause, "CREATE with the same token ended with %s; expected SUCCESS or FAILED AlreadyExists", r.describe(again))
 	case before != nil:
 		if found, err = r.nothingNew(ctx, before, model, clause, "CREATE with the same token"); err != nil {
 			return err
@@ -189,7 +189,7 @@ func (r *run) nothingNew(ctx context.Context, before map[string]bool, model map[
 	}
 	for _, item := range items {
 		if key := r.key(item); !before[key] && !r.sameIdentifier(item, model) {
-			return r.violation(clause, "%s made %s, which no event told of", after, r.name(item)), nil
+			return r.violation(clause, "%s made %s, which no event reported", after, r.name(item)), nil
 		}
 	}
 	return nil, nil

@@ -58,7 +58,7 @@ func (r *run) deleteBy(ctx context.Context, model map[string]any, paths []schema
 		return err
 	}
 	if event.Status != invoke.Success {
-		return r.violation(clauseText("delete.input"), "DELETE by %s alone ended with %s, SUCCESS was due", names(paths), r.describe(event))
+		return r.violation(clauseText("delete.input"), "DELETE by %s alone ended with %s; expected SUCCESS", names(paths), r.describe(event))
 	}
 	if err := r.gone(ctx, model, "delete.success"); err != nil {
 		return err
@@ -110,7 +110,7 @@ func deleteCreateAgain(ctx context.Context, r *run) error {
 			if n > 0 {
 				clause = clauseText("delete.create")
 			}
-			return r.violation(clause, "CREATE ended with %s, SUCCESS was due", r.describe(event))
+			return r.violation(clause, "CREATE ended with %s; expected SUCCESS", r.describe(event))
 		}
 		if err := r.delete(ctx, event.Model); err != nil {
 			return err
@@ -220,7 +220,7 @@ func nothingLeft(ctx context.Context, r *run) error {
 	if now != nil && r.before != nil {
 		for _, item := range items {
 			if key := r.key(item); !r.before[key] && !r.known(key) {
-				leak(item, "it was not there before, and no event told of it", asked[key])
+				leak(item, "it was not there before, and no event reported it", asked[key])
 			}
 		}
 	}
@@ -248,7 +248,7 @@ func (r *run) discardQuietly(ctx context.Context, model map[string]any) string {
 	return quiet.discard(ctx, model)
 }
 
-// known tells whether a resource belongs to a set that is still running.
+// known reports whether a resource belongs to a set that is still running.
 func (r *run) known(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -81,7 +81,7 @@ func (r *run) readBy(ctx context.Context, paths []schema.Path, clause string) er
 	case err != nil:
 		return err
 	case event.Status != invoke.Success:
-		return r.violation(clauseText(clause), "READ by %s alone ended with %s, SUCCESS was due", names(paths), r.describe(event))
+		return r.violation(clauseText(clause), "READ by %s alone ended with %s; expected SUCCESS", names(paths), r.describe(event))
 	case !r.sameIdentifier(r.shared.model, event.Model):
 		return r.violation(clauseText(clause), "READ by %s alone returned %s, not %s", names(paths), r.name(event.Model), r.name(r.shared.model))
 	}

@@ -190,7 +190,7 @@ func (r *run) collections(v any, at document.Pointer) []document.Pointer {
 	return out
 }
 
-// isMap tells whether a schema is one of a map: keys that it does not name have values.
+// isMap reports whether a schema is one of a map: keys that it does not name have values.
 func isMap(node *document.Value) bool {
 	if node == nil || node.Get("properties") != nil {
 		return false
@@ -247,7 +247,7 @@ func updateCreateOnly(ctx context.Context, r *run) error {
 			return err
 		}
 		if event.Status != invoke.Failed || event.ErrorCode != "NotUpdatable" {
-			return r.violation(clauseText("update.create-only"), "UPDATE with another %s, which is create-only, ended with %s, FAILED NotUpdatable was due", path.Tokens, r.describe(event))
+			return r.violation(clauseText("update.create-only"), "UPDATE with another %s, which is create-only, ended with %s; expected FAILED NotUpdatable", path.Tokens, r.describe(event))
 		}
 		if _, err := r.read(ctx, r.shared.model); err != nil {
 			return err
@@ -323,7 +323,7 @@ func updateAdditional(ctx context.Context, r *run) error {
 		case err != nil:
 			return err
 		case event.Status != invoke.Success:
-			return r.violation(clauseText("update.additional"), "UPDATE by %s alone ended with %s, SUCCESS was due", names(paths), r.describe(event))
+			return r.violation(clauseText("update.additional"), "UPDATE by %s alone ended with %s; expected SUCCESS", names(paths), r.describe(event))
 		case !r.sameIdentifier(was, event.Model):
 			return r.violation(clauseText("update.additional"), "UPDATE by %s alone changed %s, not %s", names(paths), r.name(event.Model), r.name(was))
 		}

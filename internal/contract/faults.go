@@ -111,7 +111,7 @@ func (s schedule) describe(action invoke.Action) string {
 	return strings.Join(parts, ", and ")
 }
 
-// mayFail tells whether the operation need not succeed: a service that stays away for
+// mayFail reports whether the operation need not succeed: a service that stays away for
 // long excuses every error code, but no leak.
 func (s schedule) mayFail() bool {
 	return slices.ContainsFunc(s, func(f fault) bool { return f.times > 1 })

@@ -87,7 +87,7 @@ func (r *run) underFaults(ctx context.Context, action invoke.Action, f family) e
 	}
 	if len(schedules) == 0 {
 		if f.upsets == nil {
-			return skipped(fmt.Sprintf("%s asks nothing of the network, as far as its calls go through cfn.", action))
+			return skipped(fmt.Sprintf("cfn saw no network calls from %s.", action))
 		}
 		return skipped(fmt.Sprintf("%s ends in one call.", action))
 	}
@@ -215,7 +215,7 @@ func (p *play) others(ctx context.Context, model map[string]any) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if _, was := p.before[name]; !was && (model == nil || name != p.name(model)) {
-			return p.violation(p.clause, "%s exists afterwards, which was not there before and which nobody asked for", name)
+			return p.violation(p.clause, "%s exists afterwards, although it was not there before and was not requested", name)
 		}
 	}
 	if model != nil && now[p.name(model)] == nil {
@@ -268,7 +268,7 @@ func (p *play) create(ctx context.Context, input map[string]any) error {
 	}
 	if event.Status != invoke.Success {
 		if !p.schedule.mayFail() {
-			return p.violation(p.clause, "CREATE ended with %s, SUCCESS was due", p.describe(event))
+			return p.violation(p.clause, "CREATE ended with %s; expected SUCCESS", p.describe(event))
 		}
 		return p.remains(ctx)
 	}
@@ -315,7 +315,7 @@ func (p *play) update(ctx context.Context, input map[string]any) error {
 	}
 	failed := event.Status != invoke.Success
 	if failed && !p.schedule.mayFail() {
-		return p.violation(p.clause, "UPDATE ended with %s, SUCCESS was due", p.describe(event))
+		return p.violation(p.clause, "UPDATE ended with %s; expected SUCCESS", p.describe(event))
 	}
 	read, err := p.readBack(ctx, model)
 	if err != nil {
@@ -345,7 +345,7 @@ func (p *play) delete(ctx context.Context, input map[string]any) error {
 	}
 	if gone := event.Status == invoke.Success || event.ErrorCode == invoke.NotFound && len(p.schedule) > 0; !gone {
 		if !p.schedule.mayFail() {
-			return p.violation(p.clause, "DELETE ended with %s, SUCCESS was due", p.describe(event))
+			return p.violation(p.clause, "DELETE ended with %s; expected SUCCESS", p.describe(event))
 		}
 		if err := p.run.delete(ctx, model); err != nil {
 			return err
@@ -381,7 +381,7 @@ func (p *play) gone(ctx context.Context, model map[string]any) error {
 	}
 	if event.ErrorCode != invoke.NotFound {
 		p.live.add(model) // so that it is deleted in the end
-		return p.violation(p.clause, "READ of %s ended with %s after its deletion, FAILED NotFound was due", p.name(model), p.describe(event))
+		return p.violation(p.clause, "READ of %s ended with %s after its deletion; expected FAILED NotFound", p.name(model), p.describe(event))
 	}
 	return p.others(ctx, nil)
 }

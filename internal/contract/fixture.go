@@ -72,7 +72,7 @@ func (r *run) deleteAgain(ctx context.Context) error {
 	event, err := r.operate(ctx, invoke.Request{Action: invoke.Delete, Model: r.shared.model})
 	if err == nil && event.Status == invoke.Failed && event.ErrorCode != invoke.NotFound {
 		err = r.violation("A delete fails with NotFound if the resource did not exist before.",
-			"DELETE of the deleted resource ended with %s, SUCCESS or FAILED NotFound was due", r.describe(event))
+			"DELETE of the deleted resource ended with %s; expected SUCCESS or FAILED NotFound", r.describe(event))
 	}
 	return err
 }

@@ -140,10 +140,10 @@ func TestHooks(t *testing.T) {
 
 // hookMutants are hooks with one defect, and what has to be said about each.
 var hookMutants = map[string]string{
-	"refuses all":          "success: CREATE_PRE_PROVISION of Initech::TPS::Report ended with FAILED NonCompliant: did you get the memo?, SUCCESS was due (" + clauseHookCompliant,
-	"takes all":            "failed: CREATE_PRE_PROVISION of Initech::TPS::Report ended with SUCCESS, FAILED was due (" + clauseHookRefuses,
+	"refuses all":          "success: CREATE_PRE_PROVISION of Initech::TPS::Report ended with FAILED NonCompliant: did you get the memo?; expected SUCCESS (" + clauseHookCompliant,
+	"takes all":            "failed: CREATE_PRE_PROVISION of Initech::TPS::Report ended with SUCCESS; expected FAILED (" + clauseHookRefuses,
 	"takes every type":     "unsupported_target: CREATE_PRE_PROVISION of",
-	"wrong code":           "FAILED UnsupportedTarget was due (" + clauseHookUnsupported,
+	"wrong code":           "expected FAILED UnsupportedTarget (" + clauseHookUnsupported,
 	"progress with result": "answered IN_PROGRESS with a result (" + clauseHookProgress,
 	"progress with code":   "answered IN_PROGRESS with the error code Throttling (" + clauseHookProgress,
 	"success with code":    "answered SUCCESS with the error code Unknown (" + clauseHookSuccess,
@@ -189,7 +189,7 @@ func TestHookInputProblems(t *testing.T) {
 	if err := diag.Print(&b, problems, "text"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"it is an input of a resource type", `overrides are not made for "CREATE"`, `a target has no "other"`, `"" is no JSON pointer`,
+	for _, want := range []string{"it is an input for a resource type", `overrides are not made for "CREATE"`, `a target has no "other"`, `"" is not a JSON pointer`,
 		"the overrides of previousResourceProperties are a JSON array", "the overrides of D::E::F are a JSON number", "the overrides of INVALID_CREATE_PRE_PROVISION are a JSON string"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

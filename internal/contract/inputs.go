@@ -177,7 +177,7 @@ func (l *loader) classify(entry fs.DirEntry) (number int, kind string, ok bool) 
 	}
 	match := inputFile.FindStringSubmatch(name)
 	if match == nil {
-		l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: its name is none of an input", l.names())
+		l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: its name is not that of an input", l.names())
 		return 0, "", false
 	}
 	number, err := strconv.Atoi(match[1])
@@ -190,7 +190,7 @@ func (l *loader) classify(entry fs.DirEntry) (number int, kind string, ok bool) 
 			continue
 		}
 		if hook := l.cfg.Schema.Kind == schema.Hook; hook != strings.Contains(k, "pre_") && k != "invalid" {
-			l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: it is an input of a "+map[bool]string{true: "resource type", false: "hook"}[hook], l.names())
+			l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: it is an input for a "+map[bool]string{true: "resource type", false: "hook"}[hook], l.names())
 			return 0, "", false
 		}
 		if k != match[2] {

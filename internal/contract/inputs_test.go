@@ -94,11 +94,11 @@ func TestInputProblems(t *testing.T) {
 		{"an array", map[string]string{"inputs/inputs_1_create.json": "[]"}, "inputs/inputs_1_create.json:1:1: error: an input is an object"},
 		{"unknown property", map[string]string{"inputs/inputs_1_create.json": `{"Title": "abc", "Nope": 1}`}, "inputs/inputs_1_create.json:1:18: error: the schema has no property Nope [inputs/unknown-property]"},
 		{"breaks the schema", map[string]string{"inputs/inputs_1_create.json": `{"Title": "a"}`}, "inputs/inputs_1_create.json:1:11: warning:"},
-		{"unknown name", map[string]string{"inputs/inputs_1_create.json": create, "inputs/readme.md": ""}, "inputs/readme.md: warning: the file is not used: its name is none of an input [inputs/name]"},
+		{"unknown name", map[string]string{"inputs/inputs_1_create.json": create, "inputs/readme.md": ""}, "inputs/readme.md: warning: the file is not used: its name is not that of an input [inputs/name]"},
 		{"unknown kind", map[string]string{"inputs/inputs_1_create.json": create, "inputs/inputs_1_other.json": ""}, "warning: the file is not used: its name does not say what kind of input it is"},
 		{"kind within a name", map[string]string{"inputs/inputs_1_create_invalid.json": create}, "warning: the file is taken as the create input of set 1 [inputs/name]"},
 		{"set zero", map[string]string{"inputs/inputs_1_create.json": create, "inputs/inputs_0_create.json": create}, "warning: the file is not used: sets are numbered from 1"},
-		{"a hook's", map[string]string{"inputs/inputs_1_create.json": create, "inputs/inputs_1_pre_create.json": create}, "warning: the file is not used: it is an input of a hook"},
+		{"a hook's", map[string]string{"inputs/inputs_1_create.json": create, "inputs/inputs_1_pre_create.json": create}, "warning: the file is not used: it is an input for a hook"},
 		{"unknown export", map[string]string{"inputs/inputs_1_create.json": "{\"Title\": \"abc\",\n \"Name\": \"{{ My-Stack:Name }}\"}"}, `inputs/inputs_1_create.json:2:11: error: there is no export "My-Stack:Name" [inputs/export]`},
 		{"overrides beside inputs", map[string]string{"inputs/inputs_1_create.json": create, "overrides.json": `{"CREATE": {"/Title": "abc"}}`}, "overrides.json: warning: overrides.json has no effect"},
 		{"overrides for READ", map[string]string{"overrides.json": `{"READ": {}}`}, `overrides.json:1:2: error: overrides are not made for "READ" [overrides/structure]`},
@@ -107,7 +107,7 @@ func TestInputProblems(t *testing.T) {
 		{"override of nothing", map[string]string{"overrides.json": `{"CREATE": {"/Nope": 1}}`}, "overrides.json:1:13: error: the schema has no property /Nope [overrides/pointer]"},
 		{"override of read-only", map[string]string{"overrides.json": `{"CREATE": {"/Id": 1}}`}, "/Id is read-only"},
 		{"override of create-only", map[string]string{"overrides.json": `{"UPDATE": {"/Name": "abc"}}`}, "/Name is create-only"},
-		{"bad pointer", map[string]string{"overrides.json": `{"CREATE": {"/~2": 1}}`}, `"/~2" is no JSON pointer`},
+		{"bad pointer", map[string]string{"overrides.json": `{"CREATE": {"/~2": 1}}`}, `"/~2" is not a JSON pointer`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -235,8 +235,8 @@ func TestParseArguments(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for arg, want := range map[string]string{
-		"--lf": "--lf of pytest has no meaning here; those that have are -k EXPRESSION, -m EXPRESSION, -x", "-n4": "has no meaning here", "-k": "-k wants a value", "--tb=fancy": "no style of --tb",
-		"--maxfail=x": "no number of failures", "-k(": "column 2", "--exitfirst=1": "takes no value", "handler_nope.py": "there is no test handler_nope.py", "--random-order-seed=x": "no seed",
+		"--lf": "is not supported; supported are", "-n4": "is not supported", "-k": "-k requires a value", "--tb=fancy": "unknown style",
+		"--maxfail=x": "not a number of failures", "-k(": "column 2", "--exitfirst=1": "takes no value", "handler_nope.py": "there is no test handler_nope.py", "--random-order-seed=x": "not a seed",
 	} {
 		if _, err := ParseArguments([]string{arg}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", arg, err, want)

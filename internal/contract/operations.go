@@ -159,7 +159,7 @@ func (r *run) keep(c *invoke.Call) {
 func (r *run) succeeded(ctx context.Context, req invoke.Request, clause string) (*invoke.Event, error) {
 	event, err := r.operate(ctx, req)
 	if err == nil && event.Status != invoke.Success {
-		err = r.violation(clause, "%s ended with %s, SUCCESS was due", req.Action, r.describe(event))
+		err = r.violation(clause, "%s ended with %s; expected SUCCESS", req.Action, r.describe(event))
 	}
 	return event, err
 }
@@ -168,7 +168,7 @@ func (r *run) succeeded(ctx context.Context, req invoke.Request, clause string) 
 func (r *run) failed(ctx context.Context, req invoke.Request, code invoke.Code, clause string) (*invoke.Event, error) {
 	event, err := r.operate(ctx, req)
 	if err == nil && (event.Status != invoke.Failed || event.ErrorCode != code) {
-		err = r.violation(clause, "%s ended with %s, FAILED %s was due", req.Action, r.describe(event), code)
+		err = r.violation(clause, "%s ended with %s; expected FAILED %s", req.Action, r.describe(event), code)
 	}
 	return event, err
 }
@@ -252,7 +252,7 @@ func (r *run) list(ctx context.Context, req invoke.Request) ([]map[string]any, e
 	}
 }
 
-// sameIdentifier tells whether two models have the same primary identifier.
+// sameIdentifier reports whether two models have the same primary identifier.
 func (r *run) sameIdentifier(a, b map[string]any) bool {
 	return sameIdentifier(r.cfg.Schema, a, b)
 }
@@ -288,7 +288,7 @@ func (r *run) name(model map[string]any) string {
 	return text
 }
 
-// generated tells whether the inputs of the case are made from the schema.
+// generated reports whether the inputs of the case are made from the schema.
 func (r *run) generated() bool { return r.inputs.Number == 0 }
 
 // createInput is a model to create.

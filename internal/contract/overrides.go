@@ -59,7 +59,7 @@ func (l *loader) overrides() (*Overrides, error) {
 func (l *loader) overridePointer(entry document.Member, kind string) document.Pointer {
 	pointer, ok := overrideText(entry.Key)
 	if !ok {
-		l.report(diag.Error, "overrides/pointer", entry.KeyAt, fmt.Sprintf("%q is no JSON pointer", entry.Key), "begin with a slash: /Property/Member")
+		l.report(diag.Error, "overrides/pointer", entry.KeyAt, fmt.Sprintf("%q is not a JSON pointer", entry.Key), "begin with a slash: /Property/Member")
 		return nil
 	}
 	s := l.cfg.Schema
@@ -141,7 +141,7 @@ func (l *loader) hookOverrides(doc *document.Value) *Overrides {
 					if at, ok := overrideText(entry.Key); ok {
 						targets[target.Key] = append(targets[target.Key], Override{append(document.Pointer{part.Key}, at...), entry.Value.Any()})
 					} else {
-						fault(entry.KeyAt, "%q is no JSON pointer", entry.Key)
+						fault(entry.KeyAt, "%q is not a JSON pointer", entry.Key)
 					}
 				}
 			}

@@ -209,7 +209,7 @@ type Summary struct {
 	LeftBehind []string
 }
 
-// OK tells whether the handlers kept the contract as far as it was tested.
+// OK reports whether the handlers kept the contract as far as it was tested.
 func (s *Summary) OK() bool { return s.Failed == 0 && s.Errors == 0 }
 
 // skipped is the error of a case that means nothing for the schema.

@@ -124,7 +124,7 @@ func TestReportNamesTheSeed(t *testing.T) {
 	f := flavours[0]
 	var b strings.Builder
 	try(t, newStub(f, "read forgets"), Config{Seed: 42, Reporter: &Text{W: &b}})
-	if !strings.Contains(b.String(), "--seed 42 makes the same again") {
+	if !strings.Contains(b.String(), "--seed 42 generates the same inputs") {
 		t.Error(b.String())
 	}
 }

@@ -163,7 +163,7 @@ type Selection struct {
 	Seed    uint64
 }
 
-// Picks tells whether the selection takes a case.
+// Picks reports whether the selection takes a case.
 func (s *Selection) Picks(c *Case) bool {
 	if len(s.IDs) > 0 {
 		found := false

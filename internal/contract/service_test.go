@@ -173,7 +173,7 @@ func newService(t *testing.T, k kind, mutant string) *service {
 	}
 }
 
-// is tells whether the service is a mutant.
+// is reports whether the service is a mutant.
 func (s *service) is(mutant string) bool { return s.mutant == mutant }
 
 // A call is what a handler gets.

@@ -138,7 +138,7 @@ func (s *Summary) count(r *Result) {
 	s.Results = append(s.Results, r)
 }
 
-// stop tells whether no further case is to be run.
+// stop reports whether no further case is to be run.
 func (s *suite) stop(ctx context.Context) bool {
 	limit := s.cfg.Selection.MaxFailures
 	return ctx.Err() != nil || s.silent.Load() || limit > 0 && s.failures.Load() >= int64(limit)
@@ -303,7 +303,7 @@ func (l *setRun) sweep(ctx context.Context) {
 	r.lenient = true
 	for _, entry := range slices.Clone(l.live.entries) {
 		if _, known := schema.Identifier(entry.model, l.cfg.Schema.PrimaryIdentifier); !known {
-			l.left = append(l.left, "a CREATE ended without telling an identifier: what it made, if anything, could not be deleted")
+			l.left = append(l.left, "a CREATE ended without an identifier: what it made, if anything, could not be deleted")
 			continue
 		}
 		if reason := r.discard(within, entry.model); reason != "" {

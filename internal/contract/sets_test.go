@@ -221,7 +221,7 @@ func TestReplay(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"there is no test": `{"test": "x"}`, "it has no inputs": `{"test": "handler_create.py::contract_create_read"}`, "is no whole number": `{"test": "handler_create.py::contract_create_read", "seed": 1.5, "inputs": []}`,
+		"unknown contract test": `{"test": "x"}`, "it has no inputs": `{"test": "handler_create.py::contract_create_read"}`, "is not a whole number": `{"test": "handler_create.py::contract_create_read", "seed": 1.5, "inputs": []}`,
 		"has no model": `{"test": "handler_create.py::contract_create_read", "inputs": [{"kind": "create"}]}`,
 	} {
 		if _, err := ParseExample("f.json", []byte(text)); err == nil || !strings.Contains(err.Error(), name) {
@@ -247,7 +247,7 @@ func TestLeaks(t *testing.T) {
 	cfg := Config{Inputs: k.inputs(), Selection: Selection{Suite: SuiteAll, IDs: []string{"handler_create.py::contract_create_delete", "extended_leaks.py"}}}
 	s := newService(t, k, "create doubles")
 	summary := tryAll(t, s, cfg)
-	if len(s.reports) != 1 || len(summary.LeftBehind) != 1 || !strings.Contains(summary.LeftBehind[0], "/Id=id-2: it was not there before, and no event told of it (--cleanup deletes it)") {
+	if len(s.reports) != 1 || len(summary.LeftBehind) != 1 || !strings.Contains(summary.LeftBehind[0], "/Id=id-2: it was not there before, and no event reported it (--cleanup deletes it)") {
 		t.Errorf("%v, %q", s.reports, summary.LeftBehind)
 	}
 	s = newService(t, k, "create doubles")

@@ -74,7 +74,7 @@ func (l *loader) newToken() string {
 	return invoke.NewToken()
 }
 
-// endsInString tells whether a JSON text that begins inside a string, or outside, ends
+// endsInString reports whether a JSON text that begins inside a string, or outside, ends
 // inside one.
 func endsInString(text []byte, inside bool) bool {
 	for i := 0; i < len(text); i++ {

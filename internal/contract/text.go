@@ -179,18 +179,18 @@ func (t *Text) summary(s *Summary) {
 		}
 	}
 	if s.Silent && t.done < t.total {
-		t.printf("\nno call was answered: the other %s were not run\n", count(t.total-t.done, "test"))
+		t.printf("\nthe handler answered no call: the other %s were not run\n", count(t.total-t.done, "test"))
 	}
 	if len(s.LeftBehind) > 0 {
-		t.printf("\nleft behind, to be deleted by hand:\n")
+		t.printf("\nleft behind; delete by hand:\n")
 		for _, line := range s.LeftBehind {
 			t.printf("  %s\n", line)
 		}
 	}
 	if !s.OK() && s.Seed != nil && s.Shuffled {
-		t.printf("\nthe order of the tests was mixed; --shuffle --seed %d makes the same again\n", *s.Seed)
+		t.printf("\nthe order of the tests was shuffled; --shuffle --seed %d repeats it\n", *s.Seed)
 	} else if !s.OK() && s.Seed != nil {
-		t.printf("\nthe inputs were generated; --seed %d makes the same again\n", *s.Seed)
+		t.printf("\nthe inputs were generated; --seed %d generates the same inputs\n", *s.Seed)
 	}
 	var parts []string
 	for _, part := range []struct {

@@ -53,11 +53,11 @@ var codes = map[Code]bool{
 	Throttling: true, "Unknown": false, "UnsupportedTarget": false,
 }
 
-// Known tells whether the code is one of the handler contract. The service records any
+// Known reports whether the code is one of the handler contract. The service records any
 // other as InternalFailure.
 func (c Code) Known() bool { _, ok := codes[c]; return ok }
 
-// Retriable tells whether the operation may succeed when it is tried again.
+// Retriable reports whether the operation may succeed when it is tried again.
 func (c Code) Retriable() bool { return codes[c] }
 
 // An Event is the progress event that a handler answered a call with. Models are shapes
@@ -90,7 +90,7 @@ type Event struct {
 	Reply *document.Value
 }
 
-// Terminal tells whether the operation is over.
+// Terminal reports whether the operation is over.
 func (e *Event) Terminal() bool { return e.Status != InProgress }
 
 // limits of a reply: what Lambda lets a function answer, and a depth beyond any schema.

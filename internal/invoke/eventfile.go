@@ -88,7 +88,7 @@ func ReadEvent(file string, data []byte) (*EventFile, diag.List) {
 	case doc.Get("requestData") != nil:
 		r.full(doc, event)
 	default:
-		r.report(doc, "this is no event for a handler: it has neither request nor requestData",
+		r.report(doc, "not an event for a handler: it has neither request nor requestData",
 			`an event is {"action": "CREATE", "request": {"desiredResourceState": {…}}} or {"action": "CREATE", "requestData": {"resourceProperties": {…}}}`)
 		return nil, r.problems
 	}

@@ -42,7 +42,7 @@ func CheckLocal(getenv func(string) string, endpoint string) error {
 	return nil
 }
 
-// Loopback tells whether a host, without a port, is this machine by its name or address
+// Loopback reports whether a host, without a port, is this machine by its name or address
 // alone; no name server is asked.
 func Loopback(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")

@@ -89,7 +89,7 @@ func Undeclared(s *schema.Schema, model map[string]any) []document.Pointer {
 	return found
 }
 
-// isClosed tells whether an object at a place of a model may hold declared members only.
+// isClosed reports whether an object at a place of a model may hold declared members only.
 // The model as a whole always is, since resource schemas must say so.
 func isClosed(s *schema.Schema, at document.Pointer) bool {
 	if len(at) == 0 {

@@ -40,10 +40,10 @@ var handlerNames = map[Action]string{
 // It is empty for an action that does not exist.
 func (a Action) Handler() string { return handlerNames[a] }
 
-// Hook tells whether the action is an invocation point of a hook.
+// Hook reports whether the action is an invocation point of a hook.
 func (a Action) Hook() bool { return strings.HasSuffix(string(a), "_PRE_PROVISION") }
 
-// Synchronous tells whether the handler of the action has to finish in one call: READ
+// Synchronous reports whether the handler of the action has to finish in one call: READ
 // and LIST must not answer IN_PROGRESS.
 func (a Action) Synchronous() bool { return a == Read || a == List }
 

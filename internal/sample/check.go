@@ -84,7 +84,7 @@ func (r *run) verify(v any, sp *spec, at document.Pointer) error {
 	return nil
 }
 
-// fits tells whether a value fits the rules of a spec and none of the refused schemas.
+// fits reports whether a value fits the rules of a spec and none of the refused schemas.
 func (r *run) fits(v any, sp *spec) bool {
 	for _, k := range sp.rules {
 		if len(r.check(v, k.node)) > 0 {

@@ -130,7 +130,7 @@ func (o *object) schemasOf(name string) ([]*document.Value, bool) {
 	return out, true
 }
 
-// isReadOnly tells whether a property is left to the handler.
+// isReadOnly reports whether a property is left to the handler.
 func (o *object) isReadOnly(name string) bool {
 	return !o.readOnly && len(o.g.schema.ReadOnly) > 0 && o.g.schema.IsReadOnly(o.at.Append(name))
 }
@@ -310,7 +310,7 @@ func (o *object) fill(names []string) error {
 	return nil
 }
 
-// isNested tells whether the value of a property is an object or an array.
+// isNested reports whether the value of a property is an object or an array.
 func (o *object) isNested(name string) bool {
 	for _, k := range o.sp.rules {
 		if child := k.property[name]; child != nil {

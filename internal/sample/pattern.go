@@ -84,7 +84,7 @@ func parsePattern(text string) *pattern {
 	return p
 }
 
-// matches tells whether the text matches. A match that takes too long is none.
+// matches reports whether the text matches. A match that takes too long is none.
 func (p *pattern) matches(text string) bool {
 	if p.err != nil || p.timeouts >= maxTimeouts {
 		return false
@@ -198,7 +198,7 @@ func isAnchor(n *syntax.RegexNode) bool {
 	return false
 }
 
-// endsText tells whether a part can only match up to the end of the text.
+// endsText reports whether a part can only match up to the end of the text.
 func endsText(n *syntax.RegexNode) bool {
 	switch n.T {
 	case syntax.NtEol, syntax.NtEnd, syntax.NtEndZ:

@@ -118,7 +118,7 @@ func readRules(node *document.Value) *rules {
 	return r
 }
 
-// isEmpty tells whether the schema has no keyword that concerns a value.
+// isEmpty reports whether the schema has no keyword that concerns a value.
 func (r *rules) isEmpty() bool {
 	for _, m := range r.node.Members {
 		switch m.Key {

@@ -57,7 +57,7 @@ func (r *run) text(sp *spec, at document.Pointer, st state) (any, error) {
 	return nil, fault(at, "pattern", "no text was found that matches its pattern %s%s", short(patterns[0]), lengths(length))
 }
 
-// matchAll tells whether a text matches all patterns but one.
+// matchAll reports whether a text matches all patterns but one.
 func (r *run) matchAll(patterns []string, but, v string) bool {
 	for _, text := range patterns {
 		if text != but && !r.g.patternOf(text).matches(v) {

@@ -79,7 +79,7 @@ func (g *Generator) violations(model map[string]any) map[string]bool {
 	return out
 }
 
-// holds tells whether the model breaks nothing new.
+// holds reports whether the model breaks nothing new.
 func (u *update) holds() bool {
 	for broken := range u.violations() {
 		if !u.breaks[broken] {
@@ -89,21 +89,21 @@ func (u *update) holds() bool {
 	return true
 }
 
-// isFixed tells whether the tokens name what must stay, or something inside of it.
+// isFixed reports whether the tokens name what must stay, or something inside of it.
 func (u *update) isFixed(at document.Pointer) bool {
 	return slices.ContainsFunc(u.fixed, func(p schema.Path) bool {
 		return len(p.Tokens) > 0 && len(p.Tokens) <= len(at) && crosses(p.Tokens, at[:len(p.Tokens)])
 	})
 }
 
-// holdsFixed tells whether something inside of what the tokens name must stay.
+// holdsFixed reports whether something inside of what the tokens name must stay.
 func (u *update) holdsFixed(at document.Pointer) bool {
 	return slices.ContainsFunc(u.fixed, func(p schema.Path) bool {
 		return len(p.Tokens) > len(at) && crosses(p.Tokens[:len(at)], at)
 	})
 }
 
-// crosses tells whether the tokens of a path of the schema name a place of a model.
+// crosses reports whether the tokens of a path of the schema name a place of a model.
 func crosses(path, at document.Pointer) bool {
 	for i, token := range path {
 		if token != "*" && token != at[i] {

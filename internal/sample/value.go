@@ -109,7 +109,7 @@ func (r *run) exhausted(at document.Pointer, first error) error {
 	return fault(at, "", "its schema took more than %d attempts", r.most)
 }
 
-// endless tells whether one of the schemas cannot be fulfilled by anything finite.
+// endless reports whether one of the schemas cannot be fulfilled by anything finite.
 func (r *run) endless(nodes []*document.Value) bool {
 	return slices.ContainsFunc(nodes, func(node *document.Value) bool {
 		resolved, err := r.g.schema.Resolve(node)
@@ -263,7 +263,7 @@ func (r *run) listed(sp *spec, at document.Pointer, st state) (any, error) {
 	return nil, fault(at, keyword, "none of the %d values that are listed fits its other keywords", len(list))
 }
 
-// formatted tells whether there is a format that is followed.
+// formatted reports whether there is a format that is followed.
 func (sp *spec) formatted() bool {
 	return slices.ContainsFunc(sp.rules, func(k *rules) bool { return formats[k.format] != nil })
 }

@@ -199,7 +199,7 @@ func (c *Chain[E]) try(name string, run func(context.Context) (bool, error), res
 	}
 }
 
-// retries tells whether an error is worth another try.
+// retries reports whether an error is worth another try.
 func (c *Chain[E]) retries(err error) bool {
 	if c.policy.Retry != nil && c.policy.Retry(err) {
 		return true

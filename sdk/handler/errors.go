@@ -250,7 +250,7 @@ func fromError(err error, callIsOver bool) *Error {
 	return &Error{Code: code, Message: message, Err: err}
 }
 
-// bareDeadline tells whether a deadline is that of a context, and no time-out of
+// bareDeadline reports whether a deadline is that of a context, and no time-out of
 // the network: those claim to be a context.DeadlineExceeded too, and come first.
 func bareDeadline(err error) bool {
 	var first interface {
@@ -260,7 +260,7 @@ func bareDeadline(err error) bool {
 	return errors.As(err, &first) && first == context.DeadlineExceeded //nolint:errorlint // what is wrapped comes second
 }
 
-// isOver tells whether the deadline of a context has passed.
+// isOver reports whether the deadline of a context has passed.
 func isOver(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && !time.Now().Before(deadline)

@@ -86,7 +86,7 @@ func (g goTypes) structure(t reflect.Type) *node {
 	return n
 }
 
-// readsItself tells whether the JSON form of a type is its own affair. A struct
+// readsItself reports whether the JSON form of a type is its own affair. A struct
 // whose fields all have names in JSON is read by these, whatever else its
 // UnmarshalJSON sees to: that is how generated models keep exact numbers.
 func readsItself(t reflect.Type) bool {

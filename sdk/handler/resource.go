@@ -292,7 +292,7 @@ func (f *resourceFunction[M, C]) identified(in *incoming[M, C]) error {
 	return Errorf(CodeNotFound, "Resource of type '%s' %s was not found. Missing: %s.", f.TypeName, without, strings.Join(missing, ", "))
 }
 
-// validates tells whether the input of a call is checked against the schema.
+// validates reports whether the input of a call is checked against the schema.
 func (f *resourceFunction[M, C]) validates(req *Request[M, C]) bool {
 	return req.FirstCall && (req.Action == ActionCreate || req.Action == ActionUpdate) && !f.SkipValidation
 }

@@ -302,7 +302,7 @@ func (v *validator) alternatives(value any, list []*node, pointer string, depth 
 	}
 }
 
-// isType tells whether a value has a JSON Schema type. 5.0 is an integer.
+// isType reports whether a value has a JSON Schema type. 5.0 is an integer.
 func isType(value any, name string) bool {
 	switch value := value.(type) {
 	case nil:
