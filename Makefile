@@ -31,6 +31,15 @@ test: ## run every test; what a test lacks on this machine is said in a line
 	@$(GOTEST)
 	@set -e; for m in $(NESTED); do echo "== $$m"; (cd $$m && go vet ./... && $(GOTEST)); done
 
+# Everything happens on loopback and in temporary folders.
+KILLS  ?= 40
+HOSTILE := Hostile|Smuggled|HugeBodies|NothingLeaks|LargeBodies|Nobody|Presigned|Signatures|Exposed
+.PHONY: torture
+torture: ## attack what was built: KILLS servers killed (default 40), hostile projects, requests, packages, handlers
+	FORMWORK_TORTURE=1 go test -count=1 -timeout 20m -run 'Hostile|LogHolds|Secret|HandedOn' ./internal/cli
+	go test -count=1 -timeout 10m -run 'Hostile|Secret|Python|Killed|Descendants|Memory' ./internal/bundle ./internal/handlers ./internal/lambda ./internal/files ./internal/cfnlog ./internal/secret
+	FORMWORK_TORTURE=1 FORMWORK_KILLS=$(KILLS) go test -count=1 -timeout 40m -run 'TestKill|TestNodes|$(HOSTILE)' ./local
+
 .PHONY: race
 race: ## the tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race ./...

@@ -63,6 +63,10 @@ type Config struct {
 	// in it, traces are sent there. Nil means os.Environ().
 	Environ []string
 
+	// HandlerEnv are variables that every handler finds set, as NAME=VALUE. The values of
+	// those whose names say that they are secret are hidden in logs.
+	HandlerEnv []string
+
 	// BodyTimeout bounds the wait for more of a request's body, however long that is. Zero
 	// means 30 s.
 	BodyTimeout time.Duration
@@ -161,7 +165,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 	keys := &sessions{services: c.services, checked: verifier != nil, now: config.Now}
 	c.handlers = handlers.New(handlers.Config{
 		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.services},
-		Endpoint: c.url, Environ: config.Environ, Credentials: keys.handler, Logger: config.Logger, Now: config.Now,
+		Endpoint: c.url, Environ: config.Environ, Env: config.HandlerEnv, Credentials: keys.handler, Logger: config.Logger, Now: config.Now,
 	})
 	c.registry = registry.New(registry.Config{
 		Store: c.store, Packages: packages{c.services}, Functions: functions{c.handlers}, References: references{c.services},

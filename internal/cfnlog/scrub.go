@@ -30,7 +30,9 @@ var secretWords = []string{
 	"sessiontoken", "securitytoken", "authtoken", "bearertoken", "authorization",
 }
 
-func secretKey(key string) bool {
+// SecretName reports whether the name of a value says that it is secret, such as
+// DB_PASSWORD or apiKey.
+func SecretName(key string) bool {
 	plain := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return unicode.ToLower(r)
@@ -66,7 +68,7 @@ func (s *scrubber) appendAttr(b *strings.Builder, prefix string, a slog.Attr) {
 		return
 	}
 	fmt.Fprintf(b, " %s%s=", prefix, a.Key)
-	if secretKey(prefix + a.Key) {
+	if SecretName(prefix + a.Key) {
 		b.WriteString(Hidden)
 		return
 	}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/cfnlog"
 	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/project"
 )
 
@@ -188,7 +189,9 @@ func (c *app) start(cmd *cobra.Command) error {
 		}
 	}
 	c.log = cfnlog.New(config)
-	c.log.Hide(c.Getenv("AWS_SECRET_ACCESS_KEY"), c.Getenv("AWS_SESSION_TOKEN"))
+	if secret := c.Getenv("AWS_SECRET_ACCESS_KEY"); !invoke.IsDummy(secret) {
+		c.log.Hide(secret, c.Getenv("AWS_SESSION_TOKEN"))
+	}
 	c.logger = slog.New(c.log)
 	if _, err := os.Stat(filepath.Join(c.projectDir(), project.SettingsFile)); err == nil && cmd.Annotations["log"] != "none" {
 		c.log.Open(filepath.Join(c.projectDir(), cfnlog.Name))

@@ -21,7 +21,7 @@ import (
 )
 
 // dummySecret is what requests are signed with that nobody checks.
-const dummySecret = "formwork"
+const dummySecret = invoke.LocalSecret
 
 type variable struct{ name, value string }
 

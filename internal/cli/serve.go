@@ -35,7 +35,8 @@ The aws CLI, the SDKs and cfn submit talk to it once the variables of cfn env ar
 State is kept in the folder of --data, or in PostgreSQL with --database, which several servers
 may share. Requests are accepted without a check of their signature, and therefore only from
 this machine; with --auth they are checked, and any address may be listened on. Handlers of
-registered types run as the user who runs cfn serve. Ctrl-C ends the server and all handlers.
+registered types run as the user who runs cfn serve, without the variables of its shell; with
+--handler-env NAME[=VALUE] they get the ones named. Ctrl-C ends the server and all handlers.
 
 With a COMMAND the server runs for as long as it does, at a free port and keeping nothing unless
 told otherwise. The COMMAND finds the variables of cfn env set, and its exit code is that of cfn
@@ -47,7 +48,7 @@ OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`
 // serveOptions are the options of cfn serve.
 type serveOptions struct {
 	address, lambdaAddress, data, database, region, account, auth string
-	hosts, simulate                                               []string
+	hosts, handlerEnv, simulate                                   []string
 	temporary                                                     bool
 }
 
@@ -97,6 +98,7 @@ func newServe(c *app) *cobra.Command {
 	flags.StringVar(&opts.auth, "auth", "", "check signatures by the keys in the `FILE`")
 	flags.StringArrayVar(&opts.hosts, "host", nil, "answer to the host `NAME` and to buckets under it (may be repeated)")
 	flags.StringArrayVar(&opts.simulate, "simulate", nil, "run resource types that match the `PATTERN`, such as AWS::SQS::*, from their imported schemas alone (may be repeated)")
+	flags.StringArrayVar(&opts.handlerEnv, "handler-env", nil, "set `NAME[=VALUE]` in the environment of registered handlers (may be repeated)")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -131,6 +133,9 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 		}
 	}
 	var err error
+	if config.HandlerEnv, err = c.handedOn("--handler-env", o.handlerEnv); err != nil {
+		return config, err
+	}
 	if !temporary {
 		if config.Dir, err = c.dataFolder(o.data); err != nil {
 			return config, err

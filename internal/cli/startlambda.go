@@ -208,14 +208,31 @@ func (o *handlerOptions) config(ctx context.Context, c *app, p *project.Project,
 	if name == testEntrypoint {
 		config.Env = append(config.Env, "MODE=Test")
 	}
-	for _, entry := range o.env {
-		if name, _, set := strings.Cut(entry, "="); set {
-			config.Env = append(config.Env, entry)
-		} else {
-			config.PassEnv = append(config.PassEnv, name)
+	given, err := c.handedOn("--env", o.env)
+	config.Env = append(config.Env, given...)
+	return config, err
+}
+
+// handedOn is the variables NAME=VALUE that an option names for handlers. One without a
+// value is taken from the environment of cfn; it is an error if it is not set there.
+func (c *app) handedOn(option string, entries []string) ([]string, error) {
+	out := make([]string, 0, len(entries))
+	for _, entry := range entries {
+		name, _, given := strings.Cut(entry, "=")
+		if name == "" {
+			return nil, usagef("option %s: want NAME=VALUE, or the NAME of a variable that is set", option)
 		}
+		if given {
+			out = append(out, entry)
+			continue
+		}
+		value, set := c.lookupEnv(name)
+		if !set {
+			return nil, &usageError{message: fmt.Sprintf("option %s: the variable %s is not set", option, name), hint: fmt.Sprintf("set it, or give its value: %s %s=VALUE", option, name)}
+		}
+		out = append(out, name+"="+value)
 	}
-	return config, nil
+	return out, nil
 }
 
 // startLambda serves the functions until ctx ends.

@@ -3,6 +3,9 @@ package handlers
 import (
 	"slices"
 	"testing"
+
+	"github.com/formwork-dev/formwork/internal/bundle"
+	"github.com/formwork-dev/formwork/internal/lambda"
 )
 
 func TestNothingNamesAnotherPlaceForAWS(t *testing.T) {
@@ -13,5 +16,22 @@ func TestNothingNamesAnotherPlaceForAWS(t *testing.T) {
 	}
 	if len(environ) != 5 || environ[1] != "AWS_ENDPOINT_URL=https://a" {
 		t.Error("the environment that was handed in is changed")
+	}
+}
+
+// Handlers get the variables that they are given, and logs hide those that are secret.
+func TestGivenVariables(t *testing.T) {
+	given := []string{"STAGE=production", "DB_PASSWORD=a-password", "GITHUB_TOKEN=a-token"}
+	p := &Pool{config: Config{Env: given, Environ: []string{"PATH=/bin"}}.complete()}
+	p.logs = newLogs(nil, p.config.Logger, p.config.Now)
+	defer p.logs.close()
+	config := p.function(Spec{TypeName: "A::B::C"}, &bundle.Code{Scratch: "/s"}, lambda.Program{}, nil)
+	for _, entry := range given {
+		if !slices.Contains(config.Env, entry) {
+			t.Errorf("%s is not in %q", entry, config.Env)
+		}
+	}
+	if want := []string{"a-password", "a-token"}; !slices.Equal(secretValues(given), want) {
+		t.Errorf("secret are %q, want %q", secretValues(given), want)
 	}
 }

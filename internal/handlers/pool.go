@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/formwork-dev/formwork/internal/bundle"
+	"github.com/formwork-dev/formwork/internal/cfnlog"
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -37,6 +38,10 @@ type Config struct {
 	// They get the part of it that a program needs to run, and nothing that names another
 	// place for AWS than Endpoint. Nil means os.Environ().
 	Environ []string
+
+	// Env are variables that every handler finds set, as NAME=VALUE. The values of those
+	// whose names say that they are secret are hidden in logs.
+	Env []string
 
 	// Credentials are what handlers find in their environment; it is asked when a handler
 	// is started. One whose credentials expire is ended some time before, when it is idle,
@@ -416,6 +421,7 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	if credentials.CanExpire {
 		e.expires, own = credentials.Expires, []string{credentials.SecretAccessKey, credentials.SessionToken}
 	}
+	own = append(own, secretValues(p.config.Env)...)
 	e.secrets = newSecrets(code.Schema, code.Targets, own...)
 	config := p.function(spec, code, program, e.secrets)
 	config.Credentials = credentials
@@ -427,10 +433,10 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 
 // function describes a handler to package lambda.
 func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hide *secrets) lambda.Config {
-	env := slices.Clone(program.Env)
+	env := slices.Concat(program.Env, p.config.Env)
 	// Compiled code of Python does not go where the code is, which is as read-only as at
 	// Lambda, and yet need not be made at every start.
-	env = append(env, "PYTHONPYCACHEPREFIX="+filepath.Join(code.Scratch, "python"))
+	env = append(env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+filepath.Join(code.Scratch, "python"))
 	if p.config.Endpoint != nil {
 		if url := p.config.Endpoint(); url != "" {
 			env = append(env, "AWS_ENDPOINT_URL="+url)
@@ -453,6 +459,17 @@ func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hi
 		Now:          p.config.Now,
 		Lazy:         true,
 	}
+}
+
+// secretValues are the values of variables whose names say that they are secret.
+func secretValues(env []string) (values []string) {
+	for _, entry := range env {
+		name, value, _ := strings.Cut(entry, "=")
+		if cfnlog.SecretName(name) || strings.Contains(strings.ToUpper(name), "TOKEN") {
+			values = append(values, value)
+		}
+	}
+	return values
 }
 
 // withoutEndpoints is an environment without the variables that name another place for

@@ -190,3 +190,21 @@ func BenchmarkRedactJSON(b *testing.B) {
 		redactor.JSON(reply)
 	}
 }
+
+// The credentials of cfn env are no secrets: the account number and "formwork" are words of
+// many texts.
+func TestDummyCredentialsAreShown(t *testing.T) {
+	for _, dummy := range []string{"formwork", "test"} {
+		r := NewRedactor(nil)
+		r.Observe([]byte(`{"requestData": {"callerCredentials": {"accessKeyId": "123456789012", "secretAccessKey": "` + dummy + `", "sessionToken": ""}}}`))
+		const text = "formwork test arn:aws:iam::123456789012:role/x"
+		if got := r.Text(text); got != text {
+			t.Errorf("%s: %s", dummy, got)
+		}
+	}
+	r := NewRedactor(nil)
+	r.Observe([]byte(`{"requestData": {"callerCredentials": {"accessKeyId": "AKIAREALREAL", "secretAccessKey": "a-real-secret", "sessionToken": "a-real-token"}}}`))
+	if got := r.Text("AKIAREALREAL a-real-secret a-real-token"); got != "<hidden> <hidden> <hidden>" {
+		t.Error(got)
+	}
+}

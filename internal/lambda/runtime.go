@@ -23,6 +23,10 @@ var pythonBootstrap []byte
 //go:embed runtime_node.mjs
 var nodeBootstrap []byte
 
+// PythonCache is the variable that names a folder for the compiled modules of a function in
+// Python. Without it, Python does what it does.
+const PythonCache = "FORMWORK_PYCACHE"
+
 // Runtimes turns what a Lambda function is configured with, its runtime and its handler,
 // into a command of this machine. The zero value is ready for use, by several goroutines
 // as well; only Scripts must be set for runtimes that need an interpreter.

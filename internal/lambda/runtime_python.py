@@ -3,13 +3,60 @@
 It does what the service's own runtime does, with the standard library alone, for every
 Python from 3.6 on. The handler is _HANDLER in LAMBDA_TASK_ROOT.
 """
-import decimal
-import http.client
 import importlib
-import json
-import logging
+import importlib.machinery
+import importlib.util
 import os
 import sys
+
+
+def keep_compiled(folder):
+    """Keeps compiled modules in a folder: each whole or not at all, and a broken one is made again.
+
+    Python itself takes what a full disk has left of a file for the whole of it, and then never
+    starts again. Programs that the handler starts keep nothing.
+    """
+    sys.pycache_prefix = folder
+    sys.dont_write_bytecode = False
+    loader = importlib.machinery.SourceFileLoader
+    get_code = loader.get_code
+
+    def get_whole(self, name):
+        try:
+            return get_code(self, name)
+        except SyntaxError:
+            raise
+        except (EOFError, ValueError, TypeError):
+            cached = importlib.util.cache_from_source(self.get_filename(name))
+            if not os.path.exists(cached):
+                raise
+            os.remove(cached)
+            return get_code(self, name)
+
+    def set_whole(self, path, data, **_):
+        temporary = "%s.%d" % (path, os.getpid())
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(temporary, "xb") as file:
+                file.write(data)  # buffered: all of it, or an error
+            os.replace(temporary, path)
+        except OSError:
+            try:
+                os.remove(temporary)
+            except OSError:
+                pass
+
+    loader.get_code = get_whole
+    loader.set_data = set_whole
+
+
+if os.environ.get("FORMWORK_PYCACHE") and sys.version_info >= (3, 8):
+    keep_compiled(os.environ.pop("FORMWORK_PYCACHE"))
+
+import decimal
+import http.client
+import json
+import logging
 import time
 import traceback
 

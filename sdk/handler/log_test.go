@@ -42,7 +42,7 @@ func TestLogHidesSecrets(t *testing.T) {
 			t.Errorf("%s is in the log:\n%s", secret, text)
 		}
 	}
-	for _, shown := range []string{`"Id":"visible"`, `"Name":"seen"`, "https://visible", `"type":"Initech::TPS::Widget"`, `"action":"READ"`, `"wait":1000000000`, "!ERROR", "goroutine", `"bound":"<redacted>"`} {
+	for _, shown := range []string{`"Id":"visible"`, `"Name":"seen"`, "https://visible", `"type":"Initech::TPS::Widget"`, `"action":"READ"`, `"wait":1000000000`, "!ERROR", `"msg":"handler panicked at `, `/log_test.go:32"`, `/log_test.go:32 github.com/formwork-dev/formwork/sdk/handler.TestLogHidesSecrets.func1",`, `"bound":"<redacted>"`} {
 		if !strings.Contains(text, shown) {
 			t.Errorf("%s is not in the log:\n%s", shown, text)
 		}

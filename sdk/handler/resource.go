@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime/debug"
+	"runtime"
 	"strings"
 )
 
@@ -307,14 +307,39 @@ func (f *resourceFunction[M, C]) tags(model any, sets ...map[string]string) map[
 	return merged
 }
 
-// panicked is the message for a panic. The stack goes to the log only.
+// panicked is the message for a panic. The place in the source and the stack, one entry for
+// each function, go to the log only: callers need not know how a handler is built.
 func panicked(logger *slog.Logger, cause any) (message string) {
 	message = fmt.Sprintf("The handler stopped unexpectedly: %v", cause)
 	if logger != nil { // nil before the request is read
 		defer func() { _ = recover() }() // the log itself may be what panics
-		logger.Error("handler panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		stack, place := panicStack(), "?"
+		if len(stack) > 0 {
+			place, _, _ = strings.Cut(stack[0], " ")
+		}
+		logger.Error("handler panicked at "+place, "panic", fmt.Sprint(cause), "stack", stack)
 	}
 	return message
+}
+
+// panicStack lists the functions that were running when the panic under way began, the
+// innermost first, as "file:line function". Those of the runtime are left out.
+func panicStack() (stack []string) {
+	callers := make([]uintptr, 100)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	began := false
+	for {
+		frame, more := frames.Next()
+		switch {
+		case frame.Function == "runtime.gopanic":
+			began, stack = true, nil
+		case began && frame.Function != "" && !strings.HasPrefix(frame.Function, "runtime."):
+			stack = append(stack, fmt.Sprintf("%s:%d %s", frame.File, frame.Line, frame.Function))
+		}
+		if !more {
+			return stack
+		}
+	}
 }
 
 // reply checks an event and gives it its wire form.
