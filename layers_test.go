@@ -19,7 +19,7 @@ const module = "github.com/formwork-dev/formwork/"
 // only from floors below its own. docs/architecture.md says what each one promises.
 var floors = [][]string{
 	{"internal/awswire", "internal/diag", "internal/files", "internal/fixtures", "internal/httptape", "internal/jsonata", "internal/lambda", "internal/secret", "internal/store"},
-	{"internal/awslite", "internal/cfnlog", "internal/document"},
+	{"internal/awslite", "internal/cfnlog", "internal/document", "internal/s3"},
 	{"internal/schema", "internal/template"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/sample", "internal/smithy"},
 	{"internal/contract", "internal/lsp", "internal/operation", "internal/project"},

@@ -16,26 +16,27 @@ import (
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // packages fetches what RegisterType is pointed to from our own S3, whichever form its URL
 // has: nothing is fetched from the network.
-type packages struct{ services *awslite.Services }
+type packages struct{ s3 *s3.Service }
 
 func (p packages) Fetch(ctx context.Context, caller awswire.Caller, url string) (io.ReadCloser, error) {
-	at, err := p.services.S3().ParseURL(url)
+	at, err := p.s3.ParseURL(url)
 	if err != nil {
 		return nil, awswire.ValidationErrorf("SchemaHandlerPackage: %s", err)
 	}
-	return p.services.S3().Open(ctx, caller.Account, at)
+	return p.s3.Open(ctx, caller.Account, at)
 }
 
 // deliveries puts the logs of tests into buckets.
-type deliveries struct{ services *awslite.Services }
+type deliveries struct{ s3 *s3.Service }
 
 func (d deliveries) Deliver(ctx context.Context, caller awswire.Caller, bucket, key string, body io.ReadSeeker) error {
-	_, err := d.services.S3().Put(ctx, caller.Account, awslite.Location{Bucket: bucket, Key: key}, "application/zip", body)
+	_, err := d.s3.Put(ctx, caller.Account, s3.Location{Bucket: bucket, Key: key}, "application/zip", body)
 	return err
 }
 

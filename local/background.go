@@ -55,12 +55,15 @@ func (c *CloudFormation) work(ctx context.Context) error {
 // no row names.
 func (c *CloudFormation) sweep(ctx context.Context, _ string) (time.Time, error) {
 	now := c.config.Now()
-	expired, err := c.services.Expire(ctx, now.Add(-keepUploads))
+	uploads, err := c.s3.Expire(ctx, now.Add(-keepUploads))
 	if err != nil {
 		return time.Time{}, err
 	}
-	if expired.Uploads > 0 {
-		c.config.Logger.InfoContext(ctx, "uploads to S3 that nobody completed were removed", "uploads", expired.Uploads)
+	if uploads > 0 {
+		c.config.Logger.InfoContext(ctx, "uploads to S3 that nobody completed were removed", "uploads", uploads)
+	}
+	if _, err := c.services.Expire(ctx); err != nil {
+		return time.Time{}, err
 	}
 	if err := c.registry.Expire(ctx, now.Add(-keepRegistrations)); err != nil {
 		return time.Time{}, err
@@ -80,7 +83,7 @@ func (c *CloudFormation) sweep(ctx context.Context, _ string) (time.Time, error)
 
 // keeps asks everybody who keeps blobs.
 func (c *CloudFormation) keeps(ctx context.Context, hash string) (bool, error) {
-	for _, keeps := range []func(context.Context, string) (bool, error){c.services.S3().Keeps, c.registry.KeepsBlob} {
+	for _, keeps := range []func(context.Context, string) (bool, error){c.s3.Keeps, c.registry.KeepsBlob} {
 		if kept, err := keeps(ctx, hash); kept || err != nil {
 			return kept, err
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/server"
 	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/internal/stack"
@@ -91,6 +92,7 @@ type CloudFormation struct {
 
 	store      *store.Store
 	services   *awslite.Services
+	s3         *s3.Service
 	handlers   *handlers.Pool
 	registry   *registry.Registry
 	tokens     *operation.Tokens
@@ -168,8 +170,8 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		Endpoint: c.url, Environ: config.Environ, Env: config.HandlerEnv, Credentials: keys.handler, Logger: config.Logger, Now: config.Now,
 	})
 	c.registry = registry.New(registry.Config{
-		Store: c.store, Packages: packages{c.services}, Functions: functions{c.handlers}, References: references{c.services},
-		Credentials: keys, Deliveries: deliveries{c.services}, Logger: config.Logger, Now: config.Now,
+		Store: c.store, Packages: packages{c.s3}, Functions: functions{c.handlers}, References: references{c.services},
+		Credentials: keys, Deliveries: deliveries{c.s3}, Logger: config.Logger, Now: config.Now,
 	})
 	if err := c.openTypes(); err != nil {
 		return err
@@ -192,7 +194,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		return err
 	}
 	c.server = server.New(server.Config{
-		Registry: c.registry, Services: c.services, Stacks: c.stacks, Shelf: c.shelf, Tokens: c.tokens, Functions: c.function, Console: c.console,
+		Registry: c.registry, Services: c.services, S3: c.s3, Stacks: c.stacks, Shelf: c.shelf, Tokens: c.tokens, Functions: c.function, Console: c.console,
 		Verifier: verifier, Lookup: c.temporaryKey, Default: home,
 		Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, SpoolDir: spool, Readers: c.store.Readers(), Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
@@ -233,10 +235,11 @@ func (c *CloudFormation) openServices(ctx context.Context, verifier *awswire.Ver
 	if len(hosts) > 0 {
 		hosts = append([]string{"localhost", "s3.localhost"}, hosts...)
 	}
-	config := awslite.Config{Store: c.store, Key: key, Account: c.config.Account, IsolateAccounts: verifier != nil, S3Hosts: hosts, Logger: c.config.Logger}
+	config := awslite.Config{Store: c.store, Key: key, Account: c.config.Account, IsolateAccounts: verifier != nil, Logger: c.config.Logger}
 	if verifier != nil {
 		config.Keys = verifier.Keys
 	}
+	c.s3 = s3.New(s3.Config{Store: c.store, Hosts: hosts, Logger: c.config.Logger})
 	c.services, err = awslite.New(ctx, config)
 	var other *awslite.KeyError
 	if errors.As(err, &other) {

@@ -14,7 +14,7 @@ import (
 // openTypes sets up what provisions resources.
 func (c *CloudFormation) openTypes() error {
 	var err error
-	c.builtin, err = builtin.New(builtin.Config{Tables: c.services.Tables(), S3: c.services.S3().Serve})
+	c.builtin, err = builtin.New(builtin.Config{Tables: c.services.Tables(), S3: c.s3.Serve})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
@@ -23,7 +24,7 @@ func (c *CloudFormation) openStacks() {
 		Prepare: c.prepare, TimeScale: c.config.TimeScale, Logger: c.config.Logger, Now: c.config.Now,
 	})
 	c.stacks = stack.New(stack.Config{
-		Store: c.store, Types: c, Operations: c.operations, Objects: objects{c.services}, References: references{c.services},
+		Store: c.store, Types: c, Operations: c.operations, Objects: objects{c.s3}, References: references{c.services},
 		Macros: func(caller awswire.Caller) template.Macros { return macros{c, caller} }, Logger: c.config.Logger, Now: c.config.Now,
 	})
 }
@@ -63,14 +64,14 @@ func (d dynamic) ResolveReference(ctx context.Context, ref template.DynamicRefer
 }
 
 // objects fetches templates from our own S3, whichever form their URL has.
-type objects struct{ services *awslite.Services }
+type objects struct{ s3 *s3.Service }
 
 func (o objects) Object(ctx context.Context, caller awswire.Caller, url string, limit int64) ([]byte, error) {
-	at, err := o.services.S3().ParseURL(url)
+	at, err := o.s3.ParseURL(url)
 	if err != nil {
 		return nil, awswire.ValidationErrorf("TemplateURL must be a supported URL.")
 	}
-	object, err := o.services.S3().Open(ctx, caller.Account, at)
+	object, err := o.s3.Open(ctx, caller.Account, at)
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +112,11 @@ const maxInclude = 1_000_000
 
 // Include fetches a snippet. The error is in the words of the service.
 func (m macros) Include(ctx context.Context, location string) ([]byte, error) {
-	at, err := m.c.services.S3().ParseURL(location)
+	at, err := m.c.s3.ParseURL(location)
 	if err != nil {
 		return nil, fmt.Errorf("The location parameter is not a valid S3 uri.")
 	}
-	object, err := m.c.services.S3().Open(ctx, m.caller.Account, at)
+	object, err := m.c.s3.Open(ctx, m.caller.Account, at)
 	var refusal *awswire.Error
 	switch {
 	case errors.As(err, &refusal) && refusal.Code == "NoSuchBucket":

@@ -1,30 +1,26 @@
 // Package awslite has the services around CloudFormation that its clients and handlers
-// need, on the tables and blobs of a store: S3, STS, SSM parameters, Secrets Manager and
-// CloudWatch Logs.
+// need, on the tables of a store: STS, SSM parameters, Secrets Manager and CloudWatch Logs.
+// S3 is package s3.
 //
 // It promises the wire behaviour of those services for what is here: the operations that
 // the aws CLI, boto3, the SDKs, the CDK and the cfn CLI use, with the errors of the real
 // services. What is not here is refused by its name (NotImplemented, status 501) and never
 // answered as if it had been done. There are no permissions: an account may do everything
-// with what is its own, and nothing with what is another's. Documents that would grant or
-// deny something (policies, access control lists) are kept, given back and not evaluated;
-// so are those that would start something (notifications, lifecycle rules).
+// with what is its own, and nothing with what is another's. Policies are kept, given back
+// and not evaluated.
 //
-// Everything belongs to an account and, as on AWS, to a region; names of buckets are
-// global. Secret values (SecureString parameters, secrets, keys of assumed roles) are
+// Everything belongs to an account and, as on AWS, to a region. Secret values (SecureString parameters, secrets, keys of assumed roles) are
 // encrypted in the store with a key that is kept beside it, and appear neither in errors
 // nor in logs. docs/decisions/0010-secrets-are-sealed.md says what that is worth.
 //
-// STS, SSM, Secrets Manager and Logs are awswire.Tables. S3 is an HTTP handler of its own.
+// All of them are awswire.Tables.
 package awslite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
@@ -53,14 +49,6 @@ type Config struct {
 	// no trust policies here that could allow it. False lets anybody assume any role.
 	IsolateAccounts bool
 
-	// S3Hosts are the hosts below which a label is a bucket: with "s3.example", requests
-	// to b.s3.example are about the bucket b. Nil means those of localhost (see
-	// S3.ParseURL). The hosts of AWS's own S3 are always understood.
-	S3Hosts []string
-
-	// MaxObject is the size in bytes that an object and an upload may have. Zero means 5 GiB.
-	MaxObject int64
-
 	// MaxLogEvents and MaxLogBytes bound each log group; the oldest events go first. Zero
 	// means 100 000 events and 64 MiB.
 	MaxLogEvents int64
@@ -79,14 +67,12 @@ type Config struct {
 
 // Services are the services. Their methods may be called from several goroutines.
 type Services struct {
-	config    Config
-	store     *store.Store
-	log       *slog.Logger
-	sealer    *sealer
-	s3        *S3
-	maxObject int64
-	newID     func() string
-	lines     *logBuffer
+	config Config
+	store  *store.Store
+	log    *slog.Logger
+	sealer *sealer
+	newID  func() string
+	lines  *logBuffer
 }
 
 // New starts the services on a store. Close ends them, before the store. The error is a
@@ -103,11 +89,7 @@ func New(ctx context.Context, config Config) (*Services, error) {
 		return nil, fmt.Errorf("start the services: %w", err)
 	}
 	config = config.withDefaults()
-	s := &Services{config: config, store: config.Store, log: config.Logger, sealer: sealer, maxObject: config.MaxObject, newID: config.NewID}
-	s.s3 = &S3{Services: s}
-	for _, host := range config.S3Hosts {
-		s.s3.hosts = append(s.s3.hosts, strings.ToLower(strings.Trim(host, ".")))
-	}
+	s := &Services{config: config, store: config.Store, log: config.Logger, sealer: sealer, newID: config.NewID}
 	s.lines = newLogBuffer(s)
 	return s, nil
 }
@@ -115,12 +97,6 @@ func New(ctx context.Context, config Config) (*Services, error) {
 func (c Config) withDefaults() Config {
 	if c.Account == "" {
 		c.Account = "000000000000"
-	}
-	if c.S3Hosts == nil {
-		c.S3Hosts = slices.Clone(defaultHosts)
-	}
-	if c.MaxObject <= 0 {
-		c.MaxObject = 5 << 30
 	}
 	if c.MaxLogEvents <= 0 {
 		c.MaxLogEvents = 100_000
@@ -143,10 +119,7 @@ func (c Config) withDefaults() Config {
 // Close writes the log lines that are in memory and ends the services.
 func (s *Services) Close() error { return s.lines.close() }
 
-// S3 is the object store.
-func (s *Services) S3() *S3 { return s.s3 }
-
-// Tables are the services other than S3, for one use each: STS, SSM, Secrets Manager, Logs.
+// Tables are the services, for one use each: STS, SSM, Secrets Manager, Logs.
 // The caller may set their Logger before the first request.
 func (s *Services) Tables() []*awswire.Table {
 	return []*awswire.Table{s.stsTable(), s.ssmTable(), s.secretsTable(), s.logsTable()}
@@ -154,17 +127,21 @@ func (s *Services) Tables() []*awswire.Table {
 
 func (s *Services) now() store.Time { return s.store.Now() }
 
-// versionID makes the id of a version of an object, and uploadID that of an upload.
-func (s *Services) versionID() string { return strings.ReplaceAll(s.newID(), "-", "") }
-func (s *Services) uploadID() string  { return strings.ReplaceAll(s.newID(), "-", "") }
-
-// regionName is the form of a region's name.
-var regionName = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$`)
-
 // tags are the tags of what is no object of S3, as a row keeps them: by key.
 type tags map[string]string
 
 // notOffered refuses an input that would change what a service does and is not done here.
 func notOffered(what string) error {
 	return awswire.Errorf("NotImplemented", 501, "%s is not offered by this server.", what)
+}
+
+// sealToken makes an opaque token of where a list goes on, and openToken reads one.
+func sealToken(at string) string { return awswire.PageToken([]string{at}) }
+
+func openToken(token string) (string, error) {
+	at, ok := awswire.ReadPageToken(token, 1)
+	if !ok {
+		return "", errors.New("not a page token")
+	}
+	return at[0], nil
 }

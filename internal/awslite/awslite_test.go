@@ -75,7 +75,7 @@ func start(t testing.TB, place fixtures.Place, config Config) *bench {
 		tables[table.Service] = table
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		target, err := awswire.Reader{Bucket: b.S3().BucketOfHost}.Read(r)
+		target, err := awswire.Reader{}.Read(r)
 		service := target.Service
 		caller := awswire.Caller{Place: home, AccessKeyID: target.AccessKeyID, RequestID: "00000000-0000-4000-8000-000000000000"}
 		if target.Region != "" {
@@ -92,8 +92,6 @@ func start(t testing.TB, place fixtures.Place, config Config) *bench {
 			awswire.WriteError(w, r, awswire.ProtocolOf(service), caller.RequestID, refusal)
 		case table != nil:
 			table.Serve(w, r, caller)
-		case service == "s3":
-			b.S3().Serve(w, r, target, caller)
 		default:
 			http.Error(w, "no such service: "+service, http.StatusNotFound)
 		}

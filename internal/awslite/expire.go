@@ -3,75 +3,17 @@ package awslite
 import (
 	"context"
 	"database/sql"
-	"fmt"
-	"time"
 
 	"github.com/formwork-dev/formwork/internal/store"
-	"github.com/uptrace/bun"
 )
 
-// Expired is what Expire has ended.
-type Expired struct {
-	Uploads  int // multipart uploads that were aborted
-	Sessions int // temporary keys that were forgotten
-}
-
-// Expire aborts the multipart uploads that were begun before the time given and to which no
-// part has come since, so that a sweep finds their blobs, and forgets the temporary keys
-// that have expired more than a day ago. Until it is called, uploads are kept for ever, as
-// S3 keeps them without a rule for their lifecycle. What was ended by then is reported
-// beside an error.
-func (s *Services) Expire(ctx context.Context, before time.Time) (Expired, error) {
-	var expired Expired
-	err := s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		var err error
-		expired.Sessions, err = s.forgetSessions(ctx, tx)
+// Expire forgets the temporary keys that have expired more than a day ago, and counts them.
+func (s *Services) Expire(ctx context.Context) (sessions int, err error) {
+	err = s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		sessions, err = s.forgetSessions(ctx, tx)
 		return err
 	})
-	if err != nil {
-		return Expired{}, err
-	}
-	const most = 500 // in one transaction
-	for {
-		var aborted int
-		err := s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-			var err error
-			aborted, err = abortOldUploads(ctx, tx, store.At(before), most)
-			return err
-		})
-		if err != nil {
-			return expired, err
-		}
-		expired.Uploads += aborted
-		if aborted < most {
-			return expired, nil
-		}
-	}
-}
-
-// abortOldUploads aborts uploads that nobody ends, the oldest first, and counts them.
-func abortOldUploads(ctx context.Context, tx *store.Tx, before store.Time, most int) (int, error) {
-	var ids []string
-	err := tx.NewSelect().Model((*uploadRow)(nil)).Column("id").Where("u.created_at < ?", before).
-		Where("NOT EXISTS (SELECT 1 FROM s3_parts AS p WHERE p.upload = u.id AND p.modified_at >= ?)", before).
-		Order("u.created_at").Limit(int64(most)).Scan(ctx, &ids)
-	if err != nil {
-		return 0, fmt.Errorf("looking for old uploads: %w", err)
-	}
-	return len(ids), dropUploads(ctx, tx, ids...)
-}
-
-// dropUploads deletes uploads and their parts.
-func dropUploads(ctx context.Context, tx *store.Tx, ids ...string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	for _, table := range [][2]string{{"s3_parts", "upload"}, {"s3_uploads", "id"}} {
-		if _, err := tx.NewDelete().Table(table[0]).Where("? IN (?)", bun.Ident(table[1]), bun.List(ids)).Exec(ctx); err != nil {
-			return fmt.Errorf("forgetting uploads: %w", err)
-		}
-	}
-	return nil
+	return sessions, err
 }
 
 // affected is how many rows a statement has changed.

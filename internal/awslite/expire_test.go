@@ -1,71 +1,15 @@
 package awslite
 
 import (
-	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/store"
 )
-
-func TestExpireUploads(t *testing.T) {
-	each(t, func(t *testing.T, b *bench) {
-		c, ctx := b.s3(account), t.Context()
-		makeBucket(t, c, "uploads", false)
-		begin := func(key string) *string {
-			out, err := c.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: aws.String("uploads"), Key: &key})
-			ok(t, err)
-			return out.UploadId
-		}
-		part := func(key string, id *string, number int32) {
-			_, err := c.UploadPart(ctx, &s3.UploadPartInput{Bucket: aws.String("uploads"), Key: &key, UploadId: id, PartNumber: &number, Body: strings.NewReader(fmt.Sprint(key, number))})
-			ok(t, err)
-		}
-		left, slow := begin("left"), begin("slow")
-		part("left", left, 1)
-		part("slow", slow, 1)
-		// More than one transaction takes.
-		ok(t, b.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-			var rows []uploadRow
-			for i := range 600 {
-				rows = append(rows, uploadRow{ID: fmt.Sprint("many", i), Bucket: "uploads", Key: "many", CreatedAt: b.now()})
-			}
-			_, err := tx.NewInsert().Model(&rows).Exec(ctx)
-			return err
-		}))
-		b.advance(8 * 24 * time.Hour)
-		part("slow", slow, 2) // somebody is at it
-		begin("new")
-
-		expired, err := b.Expire(ctx, b.now().AddDate(0, 0, -30))
-		ok(t, err)
-		equal(t, "uploads older than a month", expired.Uploads, 0)
-		expired, err = b.Expire(ctx, b.now().AddDate(0, 0, -7))
-		ok(t, err)
-		equal(t, "uploads older than a week", expired.Uploads, 601)
-		list, err := c.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: aws.String("uploads")})
-		ok(t, err)
-		var keys []string
-		for _, u := range list.Uploads {
-			keys = append(keys, *u.Key)
-		}
-		equal(t, "what goes on", fmt.Sprint(keys), "[new slow]")
-		for text, want := range map[string]bool{"left1": false, "slow1": true, "slow2": true} {
-			kept, err := b.S3().Keeps(ctx, sha256Hex([]byte(text)))
-			ok(t, err)
-			equal(t, "the blob of "+text+" is kept", kept, want)
-		}
-		_, err = c.UploadPart(ctx, &s3.UploadPartInput{Bucket: aws.String("uploads"), Key: aws.String("left"), UploadId: left, PartNumber: aws.Int32(2), Body: strings.NewReader("x")})
-		wantCode(t, err, "NoSuchUpload")
-	})
-}
 
 func TestExpireSessions(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
@@ -75,13 +19,13 @@ func TestExpireSessions(t *testing.T) {
 		b.advance(24 * time.Hour)
 		late, err := b.Session(ctx, SessionOf{Place: awswire.Place{Account: account, Region: region}, Length: time.Hour})
 		ok(t, err)
-		expired, err := b.Expire(ctx, b.now().Time)
+		expired, err := b.Expire(ctx)
 		ok(t, err)
-		equal(t, "sessions that ended today", expired.Sessions, 0)
+		equal(t, "sessions that ended today", expired, 0)
 		b.advance(2 * time.Hour)
-		expired, err = b.Expire(ctx, b.now().Time)
+		expired, err = b.Expire(ctx)
 		ok(t, err)
-		equal(t, "sessions that ended yesterday", expired.Sessions, 1)
+		equal(t, "sessions that ended yesterday", expired, 1)
 		for id, want := range map[string]bool{old.AccessKeyID: false, late.AccessKeyID: true} {
 			_, found, err := b.Key(ctx, id)
 			ok(t, err)

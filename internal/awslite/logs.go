@@ -262,7 +262,7 @@ func (s *Services) describeLogGroups(ctx context.Context, caller awswire.Caller,
 	}
 	limit := limitOf(in.Limit, 50)
 	query := s.store.Read().NewSelect().Where("account = ? AND region = ? AND name > ? AND name >= ?", caller.Account, caller.Region, after, prefix)
-	if next, ok := successor(prefix); ok {
+	if next, ok := store.Successor(prefix); ok {
 		query = query.Where("name < ?", next)
 	}
 	if pattern != "" {

@@ -84,7 +84,7 @@ func cutTerm(text string) (term, rest string, err error) {
 	}
 	for _, c := range []byte(term) {
 		if c < 0x80 && c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return "", "", invalid("Invalid character(s) in term '" + clip(term, 100) + "': put it in quotation marks")
+			return "", "", invalid("Invalid character(s) in term '" + awswire.Clip(term, 100) + "': put it in quotation marks")
 		}
 	}
 	return term, text[end:], nil

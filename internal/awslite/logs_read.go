@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/formwork-dev/formwork/internal/store"
 	"io/fs"
 	"iter"
 	"slices"
@@ -137,7 +138,7 @@ func (s *Services) filterLogEvents(ctx context.Context, caller awswire.Caller, i
 		}
 		if prefix := value(in.LogStreamNamePrefix); prefix != "" {
 			query = query.Where("e.stream >= ?", prefix)
-			if next, ok := successor(prefix); ok {
+			if next, ok := store.Successor(prefix); ok {
 				query = query.Where("e.stream < ?", next)
 			}
 		}

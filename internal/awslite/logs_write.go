@@ -263,7 +263,7 @@ func newLogBuffer(s *Services) *logBuffer {
 // are dropped, and counted in the log. It waits while too much waits to be written.
 func (s *Services) AppendLogs(ctx context.Context, place awswire.Place, group, stream string, lines []Line) error {
 	if !validLogName(group, maxLogName) || !validStreamName(stream) {
-		return fmt.Errorf("append to the log: %q and %q are not the names of a log group and a stream", clip(group, 100), clip(stream, 100))
+		return fmt.Errorf("append to the log: %q and %q are not the names of a log group and a stream", awswire.Clip(group, 100), awswire.Clip(stream, 100))
 	}
 	return s.lines.add(ctx, logTarget{place, group}, stream, lines)
 }
@@ -296,7 +296,7 @@ func (b *logBuffer) add(ctx context.Context, target logTarget, stream string, li
 	}
 	for _, line := range lines {
 		if len(line.Text) > maxLine {
-			line.Text = clip(line.Text, maxLine)
+			line.Text = awswire.Clip(line.Text, maxLine)
 		}
 		b.lines[target] = append(b.lines[target], streamLine{stream, line})
 		b.bytes += len(line.Text) + eventOverhead

@@ -354,9 +354,9 @@ func (s *Services) secretValue(ctx context.Context, caller awswire.Caller, id, v
 		return found, nil
 	}
 	if version != "" {
-		return nil, awswire.Errorf("ResourceNotFoundException", 0, "Secrets Manager can't find the specified secret value for VersionId: %s", clip(version, 64))
+		return nil, awswire.Errorf("ResourceNotFoundException", 0, "Secrets Manager can't find the specified secret value for VersionId: %s", awswire.Clip(version, 64))
 	}
-	return nil, awswire.Errorf("ResourceNotFoundException", 0, "Secrets Manager can't find the specified secret value for staging label: %s", clip(stage, 256))
+	return nil, awswire.Errorf("ResourceNotFoundException", 0, "Secrets Manager can't find the specified secret value for staging label: %s", awswire.Clip(stage, 256))
 }
 
 func (s *Services) getSecretValue(ctx context.Context, caller awswire.Caller, in *secretsmanager.GetSecretValueInput) (*secretsmanager.GetSecretValueOutput, error) {

@@ -269,9 +269,9 @@ func (s *Services) updateSecretVersionStage(ctx context.Context, caller awswire.
 		case to == "" && stage == stageCurrent:
 			return smInvalidParameter("You can only move staging label AWSCURRENT to a different secret version. It can't be completely removed.")
 		case from != "" && holder != from:
-			return smInvalidParameter("The parameter RemoveFromVersionId can't be set to %s: the staging label %s is not attached to that version.", from, clip(stage, 256))
+			return smInvalidParameter("The parameter RemoveFromVersionId can't be set to %s: the staging label %s is not attached to that version.", from, awswire.Clip(stage, 256))
 		case to != "" && from == "" && holder != "" && holder != to:
-			return smInvalidParameter("The parameter RemoveFromVersionId can't be empty. Staging label %s is currently attached to version %s, so you must explicitly reference that version in RemoveFromVersionId.", clip(stage, 256), holder)
+			return smInvalidParameter("The parameter RemoveFromVersionId can't be empty. Staging label %s is currently attached to version %s, so you must explicitly reference that version in RemoveFromVersionId.", awswire.Clip(stage, 256), holder)
 		case to == holder && to != "":
 			return nil
 		}
@@ -396,8 +396,7 @@ func matchSecret(r *secretRow, f smtypes.Filter) bool {
 		want, not := strings.CutPrefix(want, "!")
 		return not != slices.ContainsFunc(have, func(text string) bool {
 			if f.Key == smtypes.FilterNameStringTypeAll || f.Key == smtypes.FilterNameStringTypeDescription {
-				_, ok := cutPrefixFold(text, want)
-				return ok
+				return len(text) >= len(want) && strings.EqualFold(text[:len(want)], want)
 			}
 			return strings.HasPrefix(text, want)
 		})

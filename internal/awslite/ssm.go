@@ -115,11 +115,11 @@ func (t tags) Value() (driver.Value, error) {
 	if t == nil {
 		return "{}", nil
 	}
-	return jsonValue(map[string]string(t))
+	return store.JSONValue(map[string]string(t))
 }
 
 // Scan is for the database.
-func (t *tags) Scan(src any) error { return scanJSON(src, (*map[string]string)(t)) }
+func (t *tags) Scan(src any) error { return store.ScanJSON(src, (*map[string]string)(t)) }
 
 // names are a list of texts, as a row keeps it.
 type names []string
@@ -129,11 +129,11 @@ func (n names) Value() (driver.Value, error) {
 	if n == nil {
 		return "[]", nil
 	}
-	return jsonValue([]string(n))
+	return store.JSONValue([]string(n))
 }
 
 // Scan is for the database.
-func (n *names) Scan(src any) error { return scanJSON(src, (*[]string)(n)) }
+func (n *names) Scan(src any) error { return store.ScanJSON(src, (*[]string)(n)) }
 
 func (v *parameterVersion) owner() string {
 	return fmt.Sprintf("ssm/%s/%s/%s/%d", v.Account, v.Region, v.Name, v.Version)
@@ -158,7 +158,7 @@ var (
 func checkParameterName(name string) error {
 	switch {
 	case strings.HasPrefix(strings.ToLower(strings.TrimPrefix(name, "/")), "aws"):
-		return awswire.Errorf("AccessDeniedException", 0, "No access to reserved parameter name: %s.", clip(name, 200))
+		return awswire.Errorf("AccessDeniedException", 0, "No access to reserved parameter name: %s.", awswire.Clip(name, 200))
 	case strings.Contains(name, "/") && !strings.HasPrefix(name, "/"):
 		return ssmInvalid("Parameter name must be a fully qualified name.")
 	case !parameterName.MatchString(name) || reservedStart.MatchString(name) || strings.Contains(name, "//") || strings.HasSuffix(name, "/") || len(name) > 1011:
@@ -266,7 +266,7 @@ func (v *parameterVersion) follow(in *ssm.PutParameterInput, old *parameterVersi
 		v.DataType = "text"
 	case "text", "aws:ec2:image", "aws:ssm:integration":
 	default:
-		return ssmInvalid("The following data type is not supported: %s (Data type names are all lowercase.)", clip(v.DataType, 128))
+		return ssmInvalid("The following data type is not supported: %s (Data type names are all lowercase.)", awswire.Clip(v.DataType, 128))
 	}
 	if err := v.setTier(old); err != nil {
 		return err
@@ -409,11 +409,11 @@ func dropParameter(ctx context.Context, tx *store.Tx, caller awswire.Caller, nam
 }
 
 func parameterNotFound(name string) error {
-	return awswire.Errorf("ParameterNotFound", http.StatusBadRequest, "Parameter %s not found.", clip(name, 200))
+	return awswire.Errorf("ParameterNotFound", http.StatusBadRequest, "Parameter %s not found.", awswire.Clip(name, 200))
 }
 
 func parameterVersionNotFound(name, selector string) error {
-	return awswire.Errorf("ParameterVersionNotFound", 0, "Systems Manager could not find version %s of %s. Verify the version and try again.", clip(selector, 100), clip(name, 200))
+	return awswire.Errorf("ParameterVersionNotFound", 0, "Systems Manager could not find version %s of %s. Verify the version and try again.", awswire.Clip(selector, 100), awswire.Clip(name, 200))
 }
 
 // splitParameter takes apart what names a parameter: a name or an ARN, and behind a colon

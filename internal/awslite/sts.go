@@ -146,7 +146,7 @@ var roleARN = regexp.MustCompile(`^arn:(aws(?:-[a-z]+)*):iam::(\d{12}):role/(?:[
 func (s *Services) assumeRole(ctx context.Context, caller awswire.Caller, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
 	m := roleARN.FindStringSubmatch(*in.RoleArn)
 	if m == nil {
-		return nil, awswire.ValidationErrorf("%s is invalid", clip(*in.RoleArn, 200))
+		return nil, awswire.ValidationErrorf("%s is invalid", awswire.Clip(*in.RoleArn, 200))
 	}
 	if m[1] != caller.Partition() {
 		return nil, awswire.ValidationErrorf("%s is of the partition %s, and the region %s is of %s", *in.RoleArn, m[1], caller.Region, caller.Partition())

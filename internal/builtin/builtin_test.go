@@ -15,6 +15,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -25,6 +26,7 @@ var caller = awswire.Caller{Place: awswire.Place{Account: "111122223333", Region
 type bench struct {
 	*builtin.Types
 	services *awslite.Services
+	s3       *s3.Service
 }
 
 func open(t *testing.T, place fixtures.Place) *bench {
@@ -39,11 +41,12 @@ func open(t *testing.T, place fixtures.Place) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = services.Close() })
-	types, err := builtin.New(builtin.Config{Tables: services.Tables(), S3: services.S3().Serve})
+	buckets := s3.New(s3.Config{Store: opened})
+	types, err := builtin.New(builtin.Config{Tables: services.Tables(), S3: buckets.Serve})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bench{types, services}
+	return &bench{types, services, buckets}
 }
 
 // run makes the calls of an operation until it ends, repeating each, as if the process had
@@ -276,7 +279,7 @@ func TestFullBucket(t *testing.T) {
 	if p := run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::S3::Bucket", Desired: object{"BucketName": "full"}}); p.Status != types.OperationStatusSuccess {
 		t.Fatalf("create: %+v", p)
 	}
-	if _, err := all.services.S3().Put(t.Context(), caller.Account, awslite.Location{Bucket: "full", Key: "k"}, "", strings.NewReader("x")); err != nil {
+	if _, err := all.s3.Put(t.Context(), caller.Account, s3.Location{Bucket: "full", Key: "k"}, "", strings.NewReader("x")); err != nil {
 		t.Fatal(err)
 	}
 	p := run(t, all, operation.Request{Action: invoke.Delete, Type: "AWS::S3::Bucket", Identifier: "full"})

@@ -26,14 +26,16 @@ import (
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/internal/stack"
 )
 
-// Config sets up a server. Registry, Services, Stacks, Shelf, Tokens and Functions must be set.
+// Config sets up a server. Registry, Services, S3, Stacks, Shelf, Tokens and Functions must be set.
 type Config struct {
 	Registry *registry.Registry
 	Services *awslite.Services
+	S3       *s3.Service
 
 	// Stacks are the operations on stacks.
 	Stacks *stack.Engine
@@ -140,7 +142,7 @@ func New(config Config) *Server {
 	s.bodies.Dir = config.SpoolDir
 	s.payloads.Memory = 128 << 20
 	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
-	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.Services.S3().BucketOfHost, MustSign: config.Verifier != nil}
+	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.S3.BucketOfHost, MustSign: config.Verifier != nil}
 	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry, config.Stacks, config.Tokens, config.Readers), cloudControl(), formwork(config.Shelf)) {
 		table.Logger = config.Logger
 		s.tables[table.Service] = table
@@ -235,7 +237,7 @@ func (s *Server) api(w *answer, r *http.Request, id string) {
 	case table != nil:
 		operation, code = table.Serve(w, r, caller)
 	case service == "s3":
-		operation, code = s.config.Services.S3().Serve(w, r, target, caller)
+		operation, code = s.config.S3.Serve(w, r, target, caller)
 	case service == "lambda":
 		operation = "Invoke"
 		w.Header().Set("X-Amzn-Requestid", id)

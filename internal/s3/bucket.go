@@ -1,4 +1,4 @@
-package awslite
+package s3
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"net/http"
 	"slices"
 	"strconv"
@@ -52,7 +53,7 @@ func ownBucket(ctx context.Context, db bun.IDB, account, name string) (*bucketRo
 }
 
 // bucketFor is the bucket of a request, which the caller may use and expects to be whose it is.
-func (s *S3) bucketFor(q *s3Request, db bun.IDB) (*bucketRow, error) {
+func (s *Service) bucketFor(q *s3Request, db bun.IDB) (*bucketRow, error) {
 	b, err := ownBucket(q.ctx, db, q.caller.Account, q.Bucket)
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (s *S3) bucketFor(q *s3Request, db bun.IDB) (*bucketRow, error) {
 	return b, nil
 }
 
-func (s *S3) listBuckets(q *s3Request) error {
+func (s *Service) listBuckets(q *s3Request) error {
 	type bucket struct {
 		Name         string
 		CreationDate xmlTime
@@ -90,7 +91,7 @@ func (s *S3) listBuckets(q *s3Request) error {
 	prefix := q.query.Get("prefix")
 	var rows []bucketRow
 	query := s.store.Read().NewSelect().Model(&rows).Where("account = ?", q.caller.Account).Where("name > ?", after).Where("name >= ?", prefix)
-	if next, ok := successor(prefix); ok {
+	if next, ok := store.Successor(prefix); ok {
 		query = query.Where("name < ?", next)
 	}
 	if region := q.query.Get("bucket-region"); region != "" {
@@ -118,12 +119,12 @@ func intParameter(q *s3Request, name string, least, most, fallback int) (int, er
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least {
-		return 0, s3Error("InvalidArgument", "Provided "+name+" not an integer or within integer range", "ArgumentName", name, "ArgumentValue", clip(text, 50))
+		return 0, s3Error("InvalidArgument", "Provided "+name+" not an integer or within integer range", "ArgumentName", name, "ArgumentValue", awswire.Clip(text, 50))
 	}
 	return min(n, most), nil
 }
 
-func (s *S3) createBucket(q *s3Request) error {
+func (s *Service) createBucket(q *s3Request) error {
 	if err := s3RefuseHeaders(q.r.Header); err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func (s *S3) createBucket(q *s3Request) error {
 	ownership := q.header("X-Amz-Object-Ownership")
 	if ownership != "" {
 		if _, err := parseOwnership(ownershipControls(ownership)); err != nil {
-			return s3Error("InvalidArgument", "The object ownership is not one of S3's", "ArgumentName", "x-amz-object-ownership", "ArgumentValue", clip(ownership, 50))
+			return s3Error("InvalidArgument", "The object ownership is not one of S3's", "ArgumentName", "x-amz-object-ownership", "ArgumentValue", awswire.Clip(ownership, 50))
 		}
 	}
 	b := &bucketRow{Name: q.Bucket, Account: q.caller.Account, Region: region, CreatedAt: s.now()}
@@ -181,7 +182,7 @@ func (s *S3) createBucket(q *s3Request) error {
 	return nil
 }
 
-func (s *S3) insertBucket(ctx context.Context, tx *store.Tx, b *bucketRow, ownership string, tags []tag, h http.Header) error {
+func (s *Service) insertBucket(ctx context.Context, tx *store.Tx, b *bucketRow, ownership string, tags []tag, h http.Header) error {
 	if _, err := tx.NewInsert().Model(b).Exec(ctx); err != nil {
 		return fmt.Errorf("making the bucket: %w", err)
 	}
@@ -217,14 +218,14 @@ func bucketRegion(own, constraint string) (string, error) {
 	case constraint == "":
 		return own, nil
 	case !regionName.MatchString(constraint):
-		return "", s3Error("InvalidLocationConstraint", "The specified location-constraint is not valid", "LocationConstraint", clip(constraint, 50))
+		return "", s3Error("InvalidLocationConstraint", "The specified location-constraint is not valid", "LocationConstraint", awswire.Clip(constraint, 50))
 	case own != "us-east-1" && own != constraint:
 		return "", s3Error("IllegalLocationConstraintException", "The "+constraint+" location constraint is incompatible for the region specific endpoint this request was sent to.")
 	}
 	return constraint, nil
 }
 
-func (s *S3) deleteBucket(q *s3Request) error {
+func (s *Service) deleteBucket(q *s3Request) error {
 	err := s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
 		b, err := s.bucketFor(q, tx)
 		if err != nil {
@@ -264,7 +265,7 @@ func (s *S3) deleteBucket(q *s3Request) error {
 	return nil
 }
 
-func (s *S3) headBucket(q *s3Request) error {
+func (s *Service) headBucket(q *s3Request) error {
 	if _, err := s.bucketFor(q, s.store.Read()); err != nil {
 		return err
 	}
@@ -272,7 +273,7 @@ func (s *S3) headBucket(q *s3Request) error {
 	return nil
 }
 
-func (s *S3) getBucketLocation(q *s3Request) error {
+func (s *Service) getBucketLocation(q *s3Request) error {
 	b, err := s.bucketFor(q, s.store.Read())
 	if err != nil {
 		return err
@@ -292,7 +293,7 @@ type versioningDocument struct {
 	Status  string   `xml:",omitempty"`
 }
 
-func (s *S3) getBucketVersioning(q *s3Request) error {
+func (s *Service) getBucketVersioning(q *s3Request) error {
 	b, err := s.bucketFor(q, s.store.Read())
 	if err != nil {
 		return err
@@ -300,7 +301,7 @@ func (s *S3) getBucketVersioning(q *s3Request) error {
 	return q.answer(versioningDocument{Status: b.Versioning})
 }
 
-func (s *S3) putBucketVersioning(q *s3Request) error {
+func (s *Service) putBucketVersioning(q *s3Request) error {
 	var config struct {
 		Status    string
 		MfaDelete string

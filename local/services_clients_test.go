@@ -1,7 +1,10 @@
-package awslite
+package local_test
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +13,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/formwork-dev/formwork/local"
 )
 
 // tool is the path of a program that a test needs. Without it the test is skipped, and
@@ -25,11 +31,11 @@ func tool(t *testing.T, check ...string) {
 }
 
 // run runs a program with the services as its AWS, and gives its output.
-func (b *bench) run(t *testing.T, dir string, args ...string) string {
+func runAt(t *testing.T, url, dir string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	c.Dir = dir
-	c.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+b.url, "AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=secret", "AWS_REGION="+region, "AWS_DEFAULT_REGION="+region,
+	c.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+url, "AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=secret", "AWS_REGION="+region, "AWS_DEFAULT_REGION="+region,
 		"AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null", "AWS_PAGER=", "AWS_EC2_METADATA_DISABLED=true")
 	out, err := c.CombinedOutput()
 	if err != nil {
@@ -43,12 +49,14 @@ func TestAWSCLI(t *testing.T) {
 	tool(t, "aws", "--version")
 	tool(t, "curl", "--version")
 	t.Parallel()
-	b, dir := onSQLite(t, Config{}), t.TempDir()
-	big := noise(30 << 20)
-	ok(t, os.WriteFile(filepath.Join(dir, "big"), big, 0o600))
-	ok(t, os.MkdirAll(filepath.Join(dir, "tree", "a b"), 0o700))
-	for _, name := range []string{"one.txt", "a b/two.txt", "a b/ü.txt"} {
-		ok(t, os.WriteFile(filepath.Join(dir, "tree", name), []byte(name), 0o600))
+	url, dir := serving(t, local.ServerConfig{}).URL(), t.TempDir()
+	big := make([]byte, 30<<20)
+	rand.NewChaCha8([32]byte{}).Read(big)
+	for name, content := range map[string][]byte{"big": big, "tree/one.txt": []byte("one.txt"), "tree/a b/two.txt": []byte("two"), "tree/a b/ü.txt": []byte("ü")} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	script := `set -e
 aws s3 mb s3://cli-bucket
@@ -64,7 +72,7 @@ diff -r tree back
 aws s3 rb --force s3://cli-bucket
 aws ssm put-parameter --name /cdk-bootstrap/hnb659fds/version --type String --value 21 --query Version
 `
-	out := b.run(t, dir, "sh", "-c", script)
+	out := runAt(t, url, dir, "sh", "-c", script)
 	for _, want := range []string{"make_bucket: cli-bucket", "\none.txt\n", "delete: s3://cli-bucket/tree/a b/ü.txt", "remove_bucket: cli-bucket", "\n1\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
@@ -76,8 +84,16 @@ aws ssm put-parameter --name /cdk-bootstrap/hnb659fds/version --type String --va
 func TestBoto3(t *testing.T) {
 	tool(t, "python3", "-c", "import boto3")
 	t.Parallel()
-	b, dir := onSQLite(t, Config{}), t.TempDir()
-	makeBucket(t, b.s3(account), "boto-bucket", true)
+	url, dir := serving(t, local.ServerConfig{}).URL(), t.TempDir()
+	c := newClients(t, url)
+	bucket := aws.String("boto-bucket")
+	_, err := c.s3.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: bucket, CreateBucketConfiguration: here})
+	if err == nil {
+		_, err = c.s3.PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{Bucket: bucket, VersioningConfiguration: &s3types.VersioningConfiguration{Status: s3types.BucketVersioningStatusEnabled}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	script := `
 import boto3, io, json, time
 from botocore.exceptions import ClientError
@@ -116,10 +132,17 @@ creds = sts.assume_role(RoleArn="arn:aws:iam::999999999999:role/r", RoleSessionN
 other = boto3.client("sts", aws_access_key_id=creds["AccessKeyId"], aws_secret_access_key=creds["SecretAccessKey"], aws_session_token=creds["SessionToken"])
 print(sts.get_caller_identity()["Arn"], other.get_caller_identity()["Arn"])
 `
-	out := b.run(t, dir, "python3", "-c", script)
-	equal(t, "output", out, "arn:aws:iam::123456789012:root arn:aws:sts::999999999999:assumed-role/r/me\n")
-	text, _ := get(t, b.s3(account), &s3.GetObjectInput{Bucket: aws.String("boto-bucket"), Key: aws.String("dir/big ü")})
-	if !bytes.HasPrefix([]byte(text), []byte{0, 1, 2, 3}) || len(text) != 256*40000 {
-		t.Error("Go reads another object than Python wrote")
+	out := runAt(t, url, dir, "python3", "-c", script)
+	if want := "arn:aws:iam::" + account + ":root arn:aws:sts::999999999999:assumed-role/r/me\n"; out != want {
+		t.Errorf("the output is %q, want %q", out, want)
+	}
+	object, err := c.s3.GetObject(t.Context(), &s3.GetObjectInput{Bucket: bucket, Key: aws.String("dir/big ü")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer object.Body.Close()
+	text, err := io.ReadAll(object.Body)
+	if err != nil || !bytes.HasPrefix(text, []byte{0, 1, 2, 3}) || len(text) != 256*40000 {
+		t.Errorf("Go reads another object than Python wrote: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package awslite
+package s3
 
 import (
 	"bytes"
@@ -161,7 +161,7 @@ func (q *s3Request) keysAs() (xmlKey, string, error) {
 	case "url":
 		return escapeKey, kind, nil
 	default:
-		return nil, "", s3Error("InvalidArgument", "Invalid Encoding Method specified in Request", "ArgumentName", "encoding-type", "ArgumentValue", clip(kind, 50))
+		return nil, "", s3Error("InvalidArgument", "Invalid Encoding Method specified in Request", "ArgumentName", "encoding-type", "ArgumentValue", awswire.Clip(kind, 50))
 	}
 }
 

@@ -1,4 +1,4 @@
-package awslite
+package s3
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"net/http"
 	"strconv"
 	"strings"
@@ -46,13 +47,13 @@ type partRow struct {
 }
 
 // uploadFor is the upload of a request.
-func (s *S3) uploadFor(ctx context.Context, q *s3Request, db bun.IDB) (*uploadRow, *bucketRow, error) {
+func (s *Service) uploadFor(ctx context.Context, q *s3Request, db bun.IDB) (*uploadRow, *bucketRow, error) {
 	b, err := s.bucketFor(q, db)
 	if err != nil {
 		return nil, nil, err
 	}
 	u := &uploadRow{}
-	err = db.NewSelect().Model(u).Where("id = ? AND bucket = ? AND object_key = ?", clip(q.query.Get("uploadId"), 256), q.Bucket, q.Key).Scan(ctx)
+	err = db.NewSelect().Model(u).Where("id = ? AND bucket = ? AND object_key = ?", awswire.Clip(q.query.Get("uploadId"), 256), q.Bucket, q.Key).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, b, noSuchUpload(q)
 	}
@@ -63,10 +64,10 @@ func (s *S3) uploadFor(ctx context.Context, q *s3Request, db bun.IDB) (*uploadRo
 }
 
 func noSuchUpload(q *s3Request) error {
-	return s3Error("NoSuchUpload", "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.", "UploadId", clip(q.query.Get("uploadId"), 256))
+	return s3Error("NoSuchUpload", "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.", "UploadId", awswire.Clip(q.query.Get("uploadId"), 256))
 }
 
-func (s *S3) createMultipartUpload(q *s3Request) error {
+func (s *Service) createMultipartUpload(q *s3Request) error {
 	a, err := readAttributes(q.r.Header)
 	if err != nil {
 		return err
@@ -126,10 +127,10 @@ func compositeWanted(a *algorithm, kind string) (bool, error) {
 }
 
 func invalidPartNumber(name, text string) error {
-	return s3Error("InvalidArgument", fmt.Sprintf("Part number must be an integer between 1 and %d, inclusive", maxParts), "ArgumentName", name, "ArgumentValue", clip(text, 50))
+	return s3Error("InvalidArgument", fmt.Sprintf("Part number must be an integer between 1 and %d, inclusive", maxParts), "ArgumentName", name, "ArgumentValue", awswire.Clip(text, 50))
 }
 
-func (s *S3) uploadPart(q *s3Request) error {
+func (s *Service) uploadPart(q *s3Request) error {
 	text := q.query.Get("partNumber")
 	number, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || number < 1 || number > maxParts {
@@ -173,7 +174,7 @@ func (s *S3) uploadPart(q *s3Request) error {
 }
 
 // keepPart keeps a part in the place of what had its number.
-func (s *S3) keepPart(q *s3Request, row *partRow) error {
+func (s *Service) keepPart(q *s3Request, row *partRow) error {
 	return s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
 		if _, _, err := s.uploadFor(ctx, q, tx); err != nil {
 			return err // aborted or completed since
@@ -205,7 +206,7 @@ func (p completedPart) sum(algorithm string) string {
 	return ""
 }
 
-func (s *S3) completeMultipartUpload(q *s3Request) error {
+func (s *Service) completeMultipartUpload(q *s3Request) error {
 	var list struct{ Part []completedPart }
 	if err := q.sent("CompleteMultipartUpload", maxList, &list); err != nil {
 		return err
@@ -238,12 +239,12 @@ func (s *S3) completeMultipartUpload(q *s3Request) error {
 }
 
 // completedBefore is the object that an upload was completed to, nil where there is none.
-func (s *S3) completedBefore(ctx context.Context, tx *store.Tx, q *s3Request, b *bucketRow) *objectRow {
+func (s *Service) completedBefore(ctx context.Context, tx *store.Tx, q *s3Request, b *bucketRow) *objectRow {
 	if b == nil {
 		return nil
 	}
 	o := &objectRow{}
-	err := tx.NewSelect().Model(o).Where("upload = ? AND bucket = ? AND object_key = ?", clip(q.query.Get("uploadId"), 256), q.Bucket, q.Key).
+	err := tx.NewSelect().Model(o).Where("upload = ? AND bucket = ? AND object_key = ?", awswire.Clip(q.query.Get("uploadId"), 256), q.Bucket, q.Key).
 		Order("sequence DESC").Limit(1).Scan(ctx)
 	if err != nil || !isMultipart(o) {
 		return nil
@@ -252,7 +253,7 @@ func (s *S3) completedBefore(ctx context.Context, tx *store.Tx, q *s3Request, b 
 }
 
 // complete makes an object of the parts that the client lists.
-func (s *S3) complete(ctx context.Context, tx *store.Tx, q *s3Request, b *bucketRow, u *uploadRow, list []completedPart) (*objectRow, error) {
+func (s *Service) complete(ctx context.Context, tx *store.Tx, q *s3Request, b *bucketRow, u *uploadRow, list []completedPart) (*objectRow, error) {
 	var rows []partRow
 	if err := tx.NewSelect().Model(&rows).Where("upload = ?", u.ID).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("reading the parts: %w", err)
@@ -307,7 +308,7 @@ func checkPart(u *uploadRow, said completedPart, part *partRow, last bool) error
 	if said.PartNumber < 1 || said.PartNumber > maxParts {
 		return invalidPartNumber("PartNumber", number)
 	}
-	wrong := s3Error("InvalidPart", "One or more of the specified parts could not be found.  The part may not have been uploaded, or the specified entity tag may not match the part's entity tag.", "UploadId", u.ID, "PartNumber", number, "ETag", clip(unquoted(said.ETag), 100))
+	wrong := s3Error("InvalidPart", "One or more of the specified parts could not be found.  The part may not have been uploaded, or the specified entity tag may not match the part's entity tag.", "UploadId", u.ID, "PartNumber", number, "ETag", awswire.Clip(unquoted(said.ETag), 100))
 	if part == nil || unquoted(said.ETag) != part.ETag {
 		return wrong
 	}
@@ -353,7 +354,7 @@ func wholeChecksum(q *s3Request, o *objectRow, segments []segmentRow) error {
 	return nil
 }
 
-func (s *S3) answerCompleted(q *s3Request, b *bucketRow, o *objectRow) error {
+func (s *Service) answerCompleted(q *s3Request, b *bucketRow, o *objectRow) error {
 	if b.Versioning != "" {
 		q.w.Header().Set("X-Amz-Version-Id", o.Version)
 	}
@@ -374,7 +375,7 @@ func (s *S3) answerCompleted(q *s3Request, b *bucketRow, o *objectRow) error {
 }
 
 // objectURL is where the object of a request is, in the style that the client uses.
-func (s *S3) objectURL(q *s3Request) string {
+func (s *Service) objectURL(q *s3Request) string {
 	scheme := "http"
 	if q.r.TLS != nil {
 		scheme = "https"
@@ -382,7 +383,7 @@ func (s *S3) objectURL(q *s3Request) string {
 	return scheme + "://" + q.r.Host + q.r.URL.EscapedPath()
 }
 
-func (s *S3) abortMultipartUpload(q *s3Request) error {
+func (s *Service) abortMultipartUpload(q *s3Request) error {
 	err := s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
 		u, _, err := s.uploadFor(ctx, q, tx)
 		if err != nil {

@@ -1,4 +1,13 @@
-package awslite
+// Package s3 serves the part of S3 that CloudFormation's clients use: buckets, objects with
+// versions, multipart uploads, and the documents of a bucket that are set and read back.
+// Objects' bytes are in the store's Blobs, all else in its tables.
+//
+// The wire behaviour is that of S3 for the operations that are here, with its errors. What
+// would change how S3 behaves and is not done here (replication, websites, locks, customers'
+// keys …) is refused with NotImplemented. The owner of a bucket may do everything, any other
+// account nothing, whatever the bucket's policy says; policies, access control lists,
+// notifications and lifecycle rules are kept, given back and not evaluated.
+package s3
 
 import (
 	"context"
@@ -7,23 +16,69 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/google/uuid"
 )
 
-// S3 serves the part of S3 that CloudFormation's clients use: buckets, objects with
-// versions, multipart uploads, and the documents of a bucket that are set and read back.
-// Objects' bytes are in the store's Blobs, all else in its tables. Make it with New.
-//
-// Permissions: the owner of a bucket may do everything, any other account nothing, whatever
-// the bucket's policy says. What would change how S3 behaves and is not done here
-// (replication, websites, locks, customers' keys …) is refused with NotImplemented.
-type S3 struct {
-	*Services
-	hosts []string
+// Config sets up the service. Store must be set.
+type Config struct {
+	Store *store.Store
+
+	// Hosts are the hosts below which a label is a bucket: with "s3.example", requests to
+	// b.s3.example are about the bucket b. Nil means those of localhost (see ParseURL). The
+	// hosts of AWS's own S3 are always understood.
+	Hosts []string
+
+	// MaxObject is the size in bytes that an object and an upload may have. Zero means 5 GiB.
+	MaxObject int64
+
+	Logger *slog.Logger  // of internal failures; nil: nowhere
+	NewID  func() string // ids, UUIDs in form; nil makes random ones
 }
+
+// Service is the service. Its methods may be called from several goroutines.
+type Service struct {
+	store     *store.Store
+	log       *slog.Logger
+	hosts     []string
+	maxObject int64
+	newID     func() string
+}
+
+// New returns the service. It holds nothing that must be closed.
+func New(config Config) *Service {
+	s := &Service{store: config.Store, log: config.Logger, maxObject: config.MaxObject, newID: config.NewID}
+	if config.Hosts == nil {
+		config.Hosts = defaultHosts
+	}
+	for _, host := range config.Hosts {
+		s.hosts = append(s.hosts, strings.ToLower(strings.Trim(host, ".")))
+	}
+	if s.maxObject <= 0 {
+		s.maxObject = 5 << 30
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.newID == nil {
+		s.newID = uuid.NewString
+	}
+	return s
+}
+
+func (s *Service) now() store.Time { return s.store.Now() }
+
+// versionID makes the id of a version of an object, and uploadID that of an upload.
+func (s *Service) versionID() string { return strings.ReplaceAll(s.newID(), "-", "") }
+func (s *Service) uploadID() string  { return strings.ReplaceAll(s.newID(), "-", "") }
+
+// regionName is the form of a region's name.
+var regionName = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$`)
 
 // A s3Request is one request on its way: what it is about, and where the answer goes.
 type s3Request struct {
@@ -53,39 +108,39 @@ type s3Operation struct {
 	method string
 	// sub is the parameter of the query that selects the operation, "" for none.
 	sub   string
-	serve func(s *S3, q *s3Request) error
+	serve func(s *Service, q *s3Request) error
 }
 
 var s3Operations = []s3Operation{
-	{"ListBuckets", ofService, "GET", "", (*S3).listBuckets},
+	{"ListBuckets", ofService, "GET", "", (*Service).listBuckets},
 
-	{"CreateBucket", ofBucket, "PUT", "", (*S3).createBucket},
-	{"DeleteBucket", ofBucket, "DELETE", "", (*S3).deleteBucket},
-	{"HeadBucket", ofBucket, "HEAD", "", (*S3).headBucket},
-	{"GetBucketLocation", ofBucket, "GET", "location", (*S3).getBucketLocation},
-	{"GetBucketVersioning", ofBucket, "GET", "versioning", (*S3).getBucketVersioning},
-	{"PutBucketVersioning", ofBucket, "PUT", "versioning", (*S3).putBucketVersioning},
-	{"ListObjects", ofBucket, "GET", "", (*S3).listObjects},
-	{"ListObjectsV2", ofBucket, "GET", "list-type", (*S3).listObjectsV2},
-	{"ListObjectVersions", ofBucket, "GET", "versions", (*S3).listObjectVersions},
-	{"ListMultipartUploads", ofBucket, "GET", "uploads", (*S3).listMultipartUploads},
-	{"DeleteObjects", ofBucket, "POST", "delete", (*S3).deleteObjects},
+	{"CreateBucket", ofBucket, "PUT", "", (*Service).createBucket},
+	{"DeleteBucket", ofBucket, "DELETE", "", (*Service).deleteBucket},
+	{"HeadBucket", ofBucket, "HEAD", "", (*Service).headBucket},
+	{"GetBucketLocation", ofBucket, "GET", "location", (*Service).getBucketLocation},
+	{"GetBucketVersioning", ofBucket, "GET", "versioning", (*Service).getBucketVersioning},
+	{"PutBucketVersioning", ofBucket, "PUT", "versioning", (*Service).putBucketVersioning},
+	{"ListObjects", ofBucket, "GET", "", (*Service).listObjects},
+	{"ListObjectsV2", ofBucket, "GET", "list-type", (*Service).listObjectsV2},
+	{"ListObjectVersions", ofBucket, "GET", "versions", (*Service).listObjectVersions},
+	{"ListMultipartUploads", ofBucket, "GET", "uploads", (*Service).listMultipartUploads},
+	{"DeleteObjects", ofBucket, "POST", "delete", (*Service).deleteObjects},
 
-	{"PutObject", ofObject, "PUT", "", (*S3).putObject},
-	{"GetObject", ofObject, "GET", "", (*S3).getObject},
-	{"HeadObject", ofObject, "HEAD", "", (*S3).getObject},
-	{"DeleteObject", ofObject, "DELETE", "", (*S3).deleteObject},
-	{"GetObjectAttributes", ofObject, "GET", "attributes", (*S3).getObjectAttributes},
-	{"GetObjectTagging", ofObject, "GET", "tagging", (*S3).getObjectTagging},
-	{"PutObjectTagging", ofObject, "PUT", "tagging", (*S3).putObjectTagging},
-	{"DeleteObjectTagging", ofObject, "DELETE", "tagging", (*S3).deleteObjectTagging},
-	{"GetObjectAcl", ofObject, "GET", "acl", (*S3).getObjectACL},
-	{"PutObjectAcl", ofObject, "PUT", "acl", (*S3).putObjectACL},
-	{"CreateMultipartUpload", ofObject, "POST", "uploads", (*S3).createMultipartUpload},
-	{"UploadPart", ofObject, "PUT", "uploadId", (*S3).uploadPart},
-	{"CompleteMultipartUpload", ofObject, "POST", "uploadId", (*S3).completeMultipartUpload},
-	{"AbortMultipartUpload", ofObject, "DELETE", "uploadId", (*S3).abortMultipartUpload},
-	{"ListParts", ofObject, "GET", "uploadId", (*S3).listParts},
+	{"PutObject", ofObject, "PUT", "", (*Service).putObject},
+	{"GetObject", ofObject, "GET", "", (*Service).getObject},
+	{"HeadObject", ofObject, "HEAD", "", (*Service).getObject},
+	{"DeleteObject", ofObject, "DELETE", "", (*Service).deleteObject},
+	{"GetObjectAttributes", ofObject, "GET", "attributes", (*Service).getObjectAttributes},
+	{"GetObjectTagging", ofObject, "GET", "tagging", (*Service).getObjectTagging},
+	{"PutObjectTagging", ofObject, "PUT", "tagging", (*Service).putObjectTagging},
+	{"DeleteObjectTagging", ofObject, "DELETE", "tagging", (*Service).deleteObjectTagging},
+	{"GetObjectAcl", ofObject, "GET", "acl", (*Service).getObjectACL},
+	{"PutObjectAcl", ofObject, "PUT", "acl", (*Service).putObjectACL},
+	{"CreateMultipartUpload", ofObject, "POST", "uploads", (*Service).createMultipartUpload},
+	{"UploadPart", ofObject, "PUT", "uploadId", (*Service).uploadPart},
+	{"CompleteMultipartUpload", ofObject, "POST", "uploadId", (*Service).completeMultipartUpload},
+	{"AbortMultipartUpload", ofObject, "DELETE", "uploadId", (*Service).abortMultipartUpload},
+	{"ListParts", ofObject, "GET", "uploadId", (*Service).listParts},
 }
 
 // s3Subresources are the parameters that select an operation, with the noun that the
@@ -106,7 +161,7 @@ var s3Subresources = map[string]string{
 
 // Serve answers one request for a target, which has its bucket and its key: nothing here
 // looks at host or path again. It tells which operation the request was for, "" if it was for none, and the code of the refusal, "" for success.
-func (s *S3) Serve(w http.ResponseWriter, r *http.Request, target awswire.Target, caller awswire.Caller) (operation, code string) {
+func (s *Service) Serve(w http.ResponseWriter, r *http.Request, target awswire.Target, caller awswire.Caller) (operation, code string) {
 	q := &s3Request{Location: Location{Bucket: target.Bucket, Key: target.Key}, w: w, r: r, ctx: r.Context(), caller: caller}
 	h := w.Header()
 	h.Set("X-Amz-Request-Id", caller.RequestID)
@@ -120,15 +175,15 @@ func (s *S3) Serve(w http.ResponseWriter, r *http.Request, target awswire.Target
 }
 
 // serve finds the operation and runs it. The name is that of the operation, or "".
-func (s *S3) serve(q *s3Request) (string, error) {
+func (s *Service) serve(q *s3Request) (string, error) {
 	var err error
 	if q.query, err = url.ParseQuery(q.r.URL.RawQuery); err != nil {
 		return "", s3Error("InvalidURI", "Couldn't parse the specified URI.")
 	}
 	for name, values := range q.query {
 		for _, value := range values {
-			if !storable(value) {
-				return "", s3Error("InvalidArgument", "A parameter of the query is not a text", "ArgumentName", clip(strings.ToValidUTF8(name, "\uFFFD"), 50))
+			if !store.Storable(value) {
+				return "", s3Error("InvalidArgument", "A parameter of the query is not a text", "ArgumentName", awswire.Clip(strings.ToValidUTF8(name, "\uFFFD"), 50))
 			}
 		}
 	}
@@ -143,10 +198,10 @@ func (s *S3) serve(q *s3Request) (string, error) {
 		at = ofBucket
 	}
 	if q.Version = q.query.Get("versionId"); q.query.Has("versionId") && (q.Version == "" || len(q.Version) > maxKey) {
-		return "", s3Error("InvalidArgument", "Invalid version id specified", "ArgumentName", "versionId", "ArgumentValue", clip(q.Version, 100))
+		return "", s3Error("InvalidArgument", "Invalid version id specified", "ArgumentName", "versionId", "ArgumentValue", awswire.Clip(q.Version, 100))
 	}
 	if at != ofService && !validBucketName(q.Bucket) {
-		return "", s3Error("InvalidBucketName", "The specified bucket is not valid.", "BucketName", clip(q.Bucket, 100))
+		return "", s3Error("InvalidBucketName", "The specified bucket is not valid.", "BucketName", awswire.Clip(q.Bucket, 100))
 	}
 	o, err := s3Find(at, q.r.Method, q.query)
 	if err != nil {
@@ -179,7 +234,7 @@ func s3Find(at level, method string, query url.Values) (*s3Operation, error) {
 	case sub == "" && at == ofBucket && method == http.MethodPost:
 		return nil, s3NotImplemented("PostObject")
 	case sub == "" || s3RefusedName(at, method, sub) == "":
-		return nil, s3Error("MethodNotAllowed", "The specified method is not allowed against this resource.", "Method", clip(method, 20), "ResourceType", map[level]string{ofService: "SERVICE", ofBucket: "BUCKET", ofObject: "OBJECT"}[at])
+		return nil, s3Error("MethodNotAllowed", "The specified method is not allowed against this resource.", "Method", awswire.Clip(method, 20), "ResourceType", map[level]string{ofService: "SERVICE", ofBucket: "BUCKET", ofObject: "OBJECT"}[at])
 	}
 	return nil, s3NotImplemented(s3RefusedName(at, method, sub))
 }
@@ -203,7 +258,7 @@ func s3RefusedName(at level, method, sub string) string {
 }
 
 // refuse answers with an error, and returns its code. What is no refusal is logged, and answered as InternalError.
-func (s *S3) refuse(q *s3Request, operation string, err error) (code string) {
+func (s *Service) refuse(q *s3Request, operation string, err error) (code string) {
 	var refusal *awswire.Error
 	if !errors.As(err, &refusal) {
 		level := slog.LevelError

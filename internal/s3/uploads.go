@@ -1,8 +1,10 @@
-package awslite
+package s3
 
 import (
 	"encoding/xml"
 	"fmt"
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
 	"math"
 	"strconv"
 	"strings"
@@ -10,7 +12,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-func (s *S3) listParts(q *s3Request) error {
+func (s *Service) listParts(q *s3Request) error {
 	u, b, err := s.uploadFor(q.ctx, q, s.store.Read())
 	if err != nil {
 		return err
@@ -91,7 +93,7 @@ type uploadsAnswer struct {
 	CommonPrefixes     []listedPrefix
 }
 
-func (s *S3) listMultipartUploads(q *s3Request) error {
+func (s *Service) listMultipartUploads(q *s3Request) error {
 	as, encoding, err := q.keysAs()
 	if err != nil {
 		return err
@@ -110,11 +112,11 @@ func (s *S3) listMultipartUploads(q *s3Request) error {
 			return s3Error("InvalidArgument", "The prefix, delimiter or marker is longer than keys are")
 		}
 	}
-	answer.UploadIDMarker = clip(q.query.Get("upload-id-marker"), 256)
+	answer.UploadIDMarker = awswire.Clip(q.query.Get("upload-id-marker"), 256)
 	answer.KeyMarker, answer.Delimiter, answer.Prefix = as(marker), as(delimiter), as(prefix)
 	var rows []uploadRow
 	query := s.store.Read().NewSelect().Model(&rows).Where("u.bucket = ?", b.Name).Where("u.object_key >= ?", prefix)
-	if next, ok := successor(prefix); ok {
+	if next, ok := store.Successor(prefix); ok {
 		query = query.Where("u.object_key < ?", next)
 	}
 	if marker != "" {
@@ -163,7 +165,7 @@ func (a *uploadsAnswer) collect(rows []uploadRow, prefix, delimiter, marker stri
 	a.NextKeyMarker, a.NextUploadIDMarker = "", ""
 }
 
-func (s *S3) getObjectAttributes(q *s3Request) error {
+func (s *Service) getObjectAttributes(q *s3Request) error {
 	o, err := s.objectFor(q, s.store.Read())
 	if err != nil {
 		return err

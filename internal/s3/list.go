@@ -1,12 +1,12 @@
-package awslite
+package s3
 
 import (
 	"context"
 	"encoding/xml"
 	"fmt"
+	"github.com/formwork-dev/formwork/internal/store"
 	"math"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/uptrace/bun"
 
@@ -20,25 +20,6 @@ const (
 	// allVersions is, in the place of a version, all that a key has. It is no version.
 	allVersions = "*"
 )
-
-// successor is the least text that comes after every text that begins with prefix, in
-// the order of bytes. There is none for "" and for a prefix of the last characters only.
-func successor(prefix string) (string, bool) {
-	for prefix != "" {
-		r, size := utf8.DecodeLastRuneInString(prefix)
-		prefix = prefix[:len(prefix)-size]
-		if r == utf8.RuneError && size == 1 {
-			continue // not UTF-8, so no key begins with it
-		}
-		if r++; r == 0xD800 {
-			r = 0xE000 // no characters in between
-		}
-		if r <= utf8.MaxRune {
-			return prefix + string(r), true
-		}
-	}
-	return "", false
-}
 
 // sealToken makes an opaque token of where a list goes on.
 func sealToken(at string) string { return awswire.PageToken([]string{at}) }
@@ -73,7 +54,7 @@ type page struct {
 
 // listPage collects one page. Rows come in batches in the order of keys; below a common
 // prefix the next batch begins behind all that has it.
-func (s *S3) listPage(ctx context.Context, l listing) (page, error) {
+func (s *Service) listPage(ctx context.Context, l listing) (page, error) {
 	var p page
 	from, past := max(l.from, l.prefix), l.past
 	for l.limit > 0 {
@@ -108,7 +89,7 @@ func (s *S3) listPage(ctx context.Context, l listing) (page, error) {
 		end := rows[len(rows)-1]
 		from, past = end.Key, end.Version
 		if skip != "" {
-			next, ok := successor(skip)
+			next, ok := store.Successor(skip)
 			if !ok {
 				return p, nil
 			}
@@ -119,7 +100,7 @@ func (s *S3) listPage(ctx context.Context, l listing) (page, error) {
 }
 
 // pageAfter collects the page that goes on behind a key or a common prefix, "" for the first.
-func (s *S3) pageAfter(ctx context.Context, l listing, key string) (page, error) {
+func (s *Service) pageAfter(ctx context.Context, l listing, key string) (page, error) {
 	if !l.afterKey(key) {
 		return page{}, nil
 	}
@@ -139,7 +120,7 @@ func commonPrefix(key, prefix, delimiter string) string {
 }
 
 // listBatch reads the rows of a batch: from a key on, behind one of its versions.
-func (s *S3) listBatch(ctx context.Context, l listing, from, past string) ([]objectRow, error) {
+func (s *Service) listBatch(ctx context.Context, l listing, from, past string) ([]objectRow, error) {
 	var rows []objectRow
 	query := s.store.Read().NewSelect().Model(&rows).Where("o.bucket = ?", l.bucket)
 	switch {
@@ -155,7 +136,7 @@ func (s *S3) listBatch(ctx context.Context, l listing, from, past string) ([]obj
 	default:
 		query = query.Where("o.object_key > ?", from)
 	}
-	if next, ok := successor(l.prefix); ok {
+	if next, ok := store.Successor(l.prefix); ok {
 		query = query.Where("o.object_key < ?", next)
 	}
 	if !l.versions {
@@ -173,7 +154,7 @@ func (l *listing) afterKey(key string) bool {
 		return true
 	}
 	if common := commonPrefix(key, l.prefix, l.delimiter); strings.HasPrefix(key, l.prefix) && common == key {
-		next, ok := successor(key)
+		next, ok := store.Successor(key)
 		l.from = next
 		return ok
 	}
@@ -211,7 +192,7 @@ type (
 )
 
 // begin reads what the lists have in common.
-func (s *S3) begin(q *s3Request) (*listRequest, error) {
+func (s *Service) begin(q *s3Request) (*listRequest, error) {
 	r := &listRequest{listing: listing{bucket: q.Bucket, prefix: q.query.Get("prefix"), delimiter: q.query.Get("delimiter")}}
 	var err error
 	if r.as, r.encoding, err = q.keysAs(); err != nil {
@@ -285,7 +266,7 @@ func storageClass(o *objectRow) string {
 	return o.Attributes.Class
 }
 
-func (s *S3) listObjects(q *s3Request) error {
+func (s *Service) listObjects(q *s3Request) error {
 	r, err := s.begin(q)
 	if err != nil {
 		return err
@@ -308,7 +289,7 @@ func (s *S3) listObjects(q *s3Request) error {
 	return q.answer(answer)
 }
 
-func (s *S3) listObjectsV2(q *s3Request) error {
+func (s *Service) listObjectsV2(q *s3Request) error {
 	r, err := s.begin(q)
 	if err != nil {
 		return err
@@ -343,7 +324,7 @@ func (s *S3) listObjectsV2(q *s3Request) error {
 	return q.answer(answer)
 }
 
-func (s *S3) listObjectVersions(q *s3Request) error {
+func (s *Service) listObjectVersions(q *s3Request) error {
 	r, err := s.begin(q)
 	if err != nil {
 		return err

@@ -1,12 +1,14 @@
-package awslite
+package s3
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"net/http"
 	"slices"
 	"strings"
@@ -63,13 +65,13 @@ var s3DocumentOperations = documentOperations()
 func documentOperations() []s3Operation {
 	var table []s3Operation
 	for _, d := range bucketDocuments {
-		table = append(table, s3Operation{"Get" + d.noun, ofBucket, "GET", d.sub, func(s *S3, q *s3Request) error { return s.getDocument(q, d) }})
+		table = append(table, s3Operation{"Get" + d.noun, ofBucket, "GET", d.sub, func(s *Service, q *s3Request) error { return s.getDocument(q, d) }})
 		if d.fixed {
 			continue
 		}
-		table = append(table, s3Operation{"Put" + d.noun, ofBucket, "PUT", d.sub, func(s *S3, q *s3Request) error { return s.putDocument(q, d) }})
+		table = append(table, s3Operation{"Put" + d.noun, ofBucket, "PUT", d.sub, func(s *Service, q *s3Request) error { return s.putDocument(q, d) }})
 		if d.missing != "" || d.sub == "encryption" {
-			table = append(table, s3Operation{"Delete" + d.noun, ofBucket, "DELETE", d.sub, func(s *S3, q *s3Request) error { return s.removeDocument(q, d) }})
+			table = append(table, s3Operation{"Delete" + d.noun, ofBucket, "DELETE", d.sub, func(s *Service, q *s3Request) error { return s.removeDocument(q, d) }})
 		}
 	}
 	return table
@@ -86,7 +88,7 @@ type documentRow struct {
 }
 
 // documentOf is the text of a bucket's document, "" where it has none.
-func (s *S3) documentOf(ctx context.Context, db bun.IDB, b *bucketRow, d bucketDocument) (string, error) {
+func (s *Service) documentOf(ctx context.Context, db bun.IDB, b *bucketRow, d bucketDocument) (string, error) {
 	var row documentRow
 	err := db.NewSelect().Model(&row).Where("bucket = ? AND kind = ?", b.Name, d.sub).Scan(ctx)
 	switch {
@@ -101,7 +103,7 @@ func (s *S3) documentOf(ctx context.Context, db bun.IDB, b *bucketRow, d bucketD
 }
 
 // setDocument keeps a text as a bucket's document.
-func (s *S3) setDocument(ctx context.Context, tx *store.Tx, bucket, kind, body string) error {
+func (s *Service) setDocument(ctx context.Context, tx *store.Tx, bucket, kind, body string) error {
 	row := &documentRow{Bucket: bucket, Kind: kind, Body: body, UpdatedAt: s.now()}
 	_, err := tx.NewInsert().Model(row).On("CONFLICT (bucket, kind) DO UPDATE").
 		Set("body = EXCLUDED.body").Set("updated_at = EXCLUDED.updated_at").Exec(ctx)
@@ -111,7 +113,7 @@ func (s *S3) setDocument(ctx context.Context, tx *store.Tx, bucket, kind, body s
 	return nil
 }
 
-func (s *S3) getDocument(q *s3Request, d bucketDocument) error {
+func (s *Service) getDocument(q *s3Request, d bucketDocument) error {
 	b, err := s.bucketFor(q, s.store.Read())
 	if err != nil {
 		return err
@@ -134,7 +136,7 @@ func (s *S3) getDocument(q *s3Request, d bucketDocument) error {
 	return nil
 }
 
-func (s *S3) putDocument(q *s3Request, d bucketDocument) error {
+func (s *Service) putDocument(q *s3Request, d bucketDocument) error {
 	text, err := q.document(maxDocument)
 	if err != nil {
 		return err
@@ -176,7 +178,7 @@ func checkDocument(d bucketDocument, text []byte, h http.Header) (string, error)
 		if len(text) > 20<<10 {
 			return "", s3Error("PolicyTooLarge", "Policy exceeds the maximum allowed document size.")
 		}
-		if err := json.Unmarshal(text, &policy); err != nil || !storable(string(text)) {
+		if err := json.Unmarshal(text, &policy); err != nil || !store.Storable(string(text)) {
 			return "", s3Error("MalformedPolicy", "Policies must be valid JSON and the first byte must be '{'")
 		}
 		if len(policy.Statement) == 0 {
@@ -204,7 +206,7 @@ func checkDocument(d bucketDocument, text []byte, h http.Header) (string, error)
 	return string(text), nil
 }
 
-func (s *S3) removeDocument(q *s3Request, d bucketDocument) error {
+func (s *Service) removeDocument(q *s3Request, d bucketDocument) error {
 	err := s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
 		b, err := s.bucketFor(q, tx)
 		if err != nil {
@@ -231,7 +233,9 @@ func ownerACL(account string) string {
 }
 
 // canonicalUser is the id that S3 has for an account: 64 hexadecimal digits.
-func canonicalUser(account string) string { return sha256Hex([]byte("account " + account)) }
+func canonicalUser(account string) string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte("account "+account)))
+}
 
 // grants tells whether headers grant something to somebody.
 func grants(h http.Header) bool {
@@ -247,10 +251,10 @@ var cannedACLs = []string{"private", "public-read", "public-read-write", "authen
 
 // checkACL refuses access control lists where the bucket has none, which is how buckets
 // begin. document says that one comes in the body.
-func (s *S3) checkACL(ctx context.Context, db bun.IDB, b *bucketRow, h http.Header, document bool) error {
+func (s *Service) checkACL(ctx context.Context, db bun.IDB, b *bucketRow, h http.Header, document bool) error {
 	canned := h.Get("X-Amz-Acl")
 	if canned != "" && !slices.Contains(cannedACLs, canned) {
-		return s3Error("InvalidArgument", "The canned ACL is not one of S3's", "ArgumentName", "x-amz-acl", "ArgumentValue", clip(canned, 50))
+		return s3Error("InvalidArgument", "The canned ACL is not one of S3's", "ArgumentName", "x-amz-acl", "ArgumentValue", awswire.Clip(canned, 50))
 	}
 	if (canned == "" || canned == "bucket-owner-full-control") && !grants(h) && !document {
 		return nil
@@ -316,7 +320,7 @@ func checkS3Tags(tags []tag, most int) error {
 		case seen[t.Key]:
 			return s3Error("InvalidTag", "Cannot provide multiple Tags with the same key", "TagKey", t.Key)
 		case t.Key == "" || len([]rune(t.Key)) > 128:
-			return s3Error("InvalidTag", "The TagKey you have provided is invalid", "TagKey", clip(t.Key, 128))
+			return s3Error("InvalidTag", "The TagKey you have provided is invalid", "TagKey", awswire.Clip(t.Key, 128))
 		case len([]rune(t.Value)) > 256:
 			return s3Error("InvalidTag", "The TagValue you have provided is invalid", "TagKey", t.Key)
 		}

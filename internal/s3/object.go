@@ -1,4 +1,4 @@
-package awslite
+package s3
 
 import (
 	"context"
@@ -49,7 +49,7 @@ type segmentRow struct {
 
 // objectAt is the version of an object that a location names, nil where there is none.
 func objectAt(ctx context.Context, db bun.IDB, l Location) (*objectRow, error) {
-	if !storable(l.Key) || !storable(l.Version) {
+	if !store.Storable(l.Key) || !store.Storable(l.Version) {
 		return nil, nil
 	}
 	o := &objectRow{}
@@ -93,7 +93,7 @@ func liveObject(ctx context.Context, db bun.IDB, l Location, h http.Header) (*ob
 }
 
 // objectFor is the object of a request, if it can be read. Its version goes into the answer.
-func (s *S3) objectFor(q *s3Request, db bun.IDB) (*objectRow, error) {
+func (s *Service) objectFor(q *s3Request, db bun.IDB) (*objectRow, error) {
 	b, err := s.bucketFor(q, db)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (s *S3) objectFor(q *s3Request, db bun.IDB) (*objectRow, error) {
 func httpTime(t time.Time) string { return t.UTC().Format(http.TimeFormat) }
 
 // keep makes o, whose bytes are there, the newest version of its key in bucket b.
-func (s *S3) keep(ctx context.Context, tx *store.Tx, b *bucketRow, o *objectRow) error {
+func (s *Service) keep(ctx context.Context, tx *store.Tx, b *bucketRow, o *objectRow) error {
 	o.Bucket, o.Latest, o.Version, o.ModifiedAt = b.Name, true, nullVersion, s.now()
 	if b.Versioning == "Enabled" {
 		o.Version = s.versionID()
@@ -158,7 +158,7 @@ func dropVersion(ctx context.Context, tx *store.Tx, l Location) error {
 	return nil
 }
 
-func (s *S3) putObject(q *s3Request) error {
+func (s *Service) putObject(q *s3Request) error {
 	if q.header("X-Amz-Copy-Source") != "" {
 		return s.copyObject(q)
 	}
@@ -199,7 +199,7 @@ func (s *S3) putObject(q *s3Request) error {
 
 // keepFor keeps o in the bucket of a request, if the conditions of the request hold, and
 // answers with its version.
-func (s *S3) keepFor(q *s3Request, o *objectRow) error {
+func (s *Service) keepFor(q *s3Request, o *objectRow) error {
 	var b *bucketRow
 	err := s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
 		var err error
@@ -252,7 +252,7 @@ type received struct {
 // receive keeps the body of a request, of at most max bytes. Its checksum is the one that
 // the client sent, or that of the algorithm fallback, nil for none. A blob that is refused
 // is not named by any row, so it is swept.
-func (s *S3) receive(q *s3Request, max int64, fallback *algorithm) (received, error) {
+func (s *Service) receive(q *s3Request, max int64, fallback *algorithm) (received, error) {
 	body, err := q.body(max)
 	if err != nil {
 		return received{}, err
@@ -291,7 +291,7 @@ func sentAlgorithm(h http.Header) string {
 	return ""
 }
 
-func (s *S3) getObject(q *s3Request) error {
+func (s *Service) getObject(q *s3Request) error {
 	if err := refuseScript(q.r); err != nil {
 		return err
 	}
@@ -381,7 +381,7 @@ func readConditions(h http.Header, prefix string, o *objectRow, answer http.Head
 	return nil
 }
 
-func (s *S3) deleteObject(q *s3Request) error {
+func (s *Service) deleteObject(q *s3Request) error {
 	if err := s3RefuseHeaders(q.r.Header); err != nil {
 		return err
 	}
@@ -420,7 +420,7 @@ type deletion struct {
 
 // remove deletes a version, or hides the object behind a marker, as the bucket has it.
 // What is not there is deleted all the same, as S3 does.
-func (s *S3) remove(ctx context.Context, tx *store.Tx, b *bucketRow, l Location) (deletion, error) {
+func (s *Service) remove(ctx context.Context, tx *store.Tx, b *bucketRow, l Location) (deletion, error) {
 	if l.Version == "" && b.Versioning != "" {
 		o := &objectRow{Key: l.Key, Marker: true}
 		if err := s.keep(ctx, tx, b, o); err != nil {

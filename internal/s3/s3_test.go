@@ -1,4 +1,4 @@
-package awslite
+package s3
 
 import (
 	"bytes"
@@ -630,7 +630,7 @@ func TestPresigned(t *testing.T) {
 	ok(t, err)
 	equal(t, "text", string(text), "text")
 	equal(t, "type", answer.Header.Get("Content-Type"), "x/z")
-	at, err := b.S3().ParseURL(down.URL)
+	at, err := b.Service.ParseURL(down.URL)
 	ok(t, err)
 	equal(t, "location", at, Location{Bucket: *bucket, Key: *key})
 }
@@ -655,7 +655,7 @@ func TestVirtualHost(t *testing.T) {
 
 func TestGoAccess(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
-		s, ctx := b.S3(), t.Context()
+		s, ctx := b.Service, t.Context()
 		makeBucket(t, b.s3(account), "go-access", false)
 		at, err := s.Put(ctx, account, Location{Bucket: "go-access", Key: "k"}, "", strings.NewReader("text"))
 		ok(t, err)
@@ -676,7 +676,7 @@ func TestGoAccess(t *testing.T) {
 			ok(t, err)
 			return !keeps
 		}
-		if swept(sha256Hex([]byte("text"))) || !swept(sha256Hex([]byte("other"))) {
+		if swept(hash256("text")) || !swept(hash256("other")) {
 			t.Error("the blobs that are needed are not told from those that are not")
 		}
 	})

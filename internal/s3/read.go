@@ -1,9 +1,10 @@
-package awslite
+package s3
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"io"
 	"slices"
 	"strconv"
@@ -13,7 +14,7 @@ import (
 )
 
 // open opens the bytes of an object.
-func (s *S3) open(ctx context.Context, o *objectRow) (*objectReader, error) {
+func (s *Service) open(ctx context.Context, o *objectRow) (*objectReader, error) {
 	r := &objectReader{ctx: ctx, blobs: s.store.Blobs(), size: o.Size}
 	if o.Segments == 0 {
 		r.segments = []segment{{hash: o.Hash, end: o.Size}}
@@ -197,7 +198,7 @@ func parseRange(header string, size int64) (span, error) {
 	if !ok || from == "" && to == "" {
 		return whole, nil
 	}
-	unsatisfiable := s3Error("InvalidRange", "The requested range is not satisfiable", "RangeRequested", clip(header, 100), "ActualObjectSize", strconv.FormatInt(size, 10))
+	unsatisfiable := s3Error("InvalidRange", "The requested range is not satisfiable", "RangeRequested", awswire.Clip(header, 100), "ActualObjectSize", strconv.FormatInt(size, 10))
 	if from == "" { // the last bytes
 		n, ok := parseOffset(to)
 		switch {

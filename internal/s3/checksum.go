@@ -1,4 +1,4 @@
-package awslite
+package s3
 
 import (
 	"crypto/md5"
@@ -10,6 +10,8 @@ import (
 	"encoding/hex"
 	"encoding/xml"
 	"fmt"
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
 	"hash"
 	"hash/crc32"
 	"hash/crc64"
@@ -76,10 +78,10 @@ func algorithmNamed(name string) (*algorithm, error) {
 }
 
 // Value is for the database.
-func (c checksum) Value() (driver.Value, error) { return jsonValue(c) }
+func (c checksum) Value() (driver.Value, error) { return store.JSONValue(c) }
 
 // Scan is for the database.
-func (c *checksum) Scan(src any) error { return scanJSON(src, c) }
+func (c *checksum) Scan(src any) error { return store.ScanJSON(src, c) }
 
 // A checksum is a value with its algorithm. Composite is that of a multipart object whose
 // checksum is made from those of its parts; its value then ends in -N.
@@ -164,7 +166,7 @@ func wholeCRC(a *algorithm, parts []string, sizes []int64) (checksum, error) {
 	for i, part := range parts {
 		sum, err := base64.StdEncoding.DecodeString(part)
 		if err != nil || len(sum) != a.size {
-			return checksum{}, fmt.Errorf("checksum of a part: %q is not one of %s", clip(part, 40), a.name)
+			return checksum{}, fmt.Errorf("checksum of a part: %q is not one of %s", awswire.Clip(part, 40), a.name)
 		}
 		var next uint64
 		for _, b := range sum {

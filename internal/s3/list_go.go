@@ -1,4 +1,4 @@
-package awslite
+package s3
 
 import (
 	"context"
@@ -22,7 +22,7 @@ type Object struct {
 
 // Open opens an object for an account. A refusal is an *awswire.Error of S3: NoSuchBucket,
 // NoSuchKey, NoSuchVersion, AccessDenied for another account's bucket.
-func (s *S3) Open(ctx context.Context, account string, at Location) (*Object, error) {
+func (s *Service) Open(ctx context.Context, account string, at Location) (*Object, error) {
 	if _, err := ownBucket(ctx, s.store.Read(), account, at.Bucket); err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (s *S3) Open(ctx context.Context, account string, at Location) (*Object, er
 
 // Put keeps what r holds as an object, and returns its location with the version. An
 // empty contentType is binary/octet-stream. Refusals are those of PutObject.
-func (s *S3) Put(ctx context.Context, account string, at Location, contentType string, r io.Reader) (Location, error) {
+func (s *Service) Put(ctx context.Context, account string, at Location, contentType string, r io.Reader) (Location, error) {
 	if err := checkKey(at.Key); err != nil {
 		return at, err
 	}
@@ -74,7 +74,7 @@ func (s *S3) Put(ctx context.Context, account string, at Location, contentType s
 
 // Keeps tells whether an object or a part needs the blob with a hash: what
 // store.Blobs.Sweep asks.
-func (s *S3) Keeps(ctx context.Context, hash string) (bool, error) {
+func (s *Service) Keeps(ctx context.Context, hash string) (bool, error) {
 	for _, table := range []string{"s3_objects", "s3_parts", "s3_segments"} {
 		found, err := s.store.Read().NewSelect().Table(table).Where("? = ?", bun.Ident("hash"), hash).Exists(ctx)
 		if err != nil {

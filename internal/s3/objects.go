@@ -1,4 +1,4 @@
-package awslite
+package s3
 
 import (
 	"context"
@@ -34,7 +34,7 @@ type (
 
 // deleteObjects deletes up to a thousand objects in one transaction. An object that
 // cannot be deleted is told of in the answer, and does not keep the others.
-func (s *S3) deleteObjects(q *s3Request) error {
+func (s *Service) deleteObjects(q *s3Request) error {
 	var list struct {
 		Quiet  bool
 		Object []doomedObject
@@ -83,7 +83,7 @@ func (s *S3) deleteObjects(q *s3Request) error {
 	return q.answer(answer)
 }
 
-func (s *S3) removeNamed(ctx context.Context, tx *store.Tx, b *bucketRow, o doomedObject) (deletion, error) {
+func (s *Service) removeNamed(ctx context.Context, tx *store.Tx, b *bucketRow, o doomedObject) (deletion, error) {
 	l := Location{b.Name, o.Key, o.VersionID}
 	if err := checkKey(o.Key); err != nil {
 		return deletion{}, err
@@ -96,7 +96,7 @@ func (s *S3) removeNamed(ctx context.Context, tx *store.Tx, b *bucketRow, o doom
 	return s.remove(ctx, tx, b, l)
 }
 
-func (s *S3) getObjectTagging(q *s3Request) error {
+func (s *Service) getObjectTagging(q *s3Request) error {
 	o, err := s.objectFor(q, s.store.Read())
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (s *S3) getObjectTagging(q *s3Request) error {
 	return q.answer(answer)
 }
 
-func (s *S3) putObjectTagging(q *s3Request) error {
+func (s *Service) putObjectTagging(q *s3Request) error {
 	text, err := q.document(maxDocument)
 	if err != nil {
 		return err
@@ -120,10 +120,12 @@ func (s *S3) putObjectTagging(q *s3Request) error {
 	return s.setTags(q, tags, http.StatusOK)
 }
 
-func (s *S3) deleteObjectTagging(q *s3Request) error { return s.setTags(q, nil, http.StatusNoContent) }
+func (s *Service) deleteObjectTagging(q *s3Request) error {
+	return s.setTags(q, nil, http.StatusNoContent)
+}
 
 // setTags gives an object other tags, and answers with a status.
-func (s *S3) setTags(q *s3Request, tags []tag, status int) error {
+func (s *Service) setTags(q *s3Request, tags []tag, status int) error {
 	err := s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
 		o, err := s.objectFor(q, tx)
 		if err != nil {
@@ -142,7 +144,7 @@ func (s *S3) setTags(q *s3Request, tags []tag, status int) error {
 	return nil
 }
 
-func (s *S3) getObjectACL(q *s3Request) error {
+func (s *Service) getObjectACL(q *s3Request) error {
 	b, err := s.bucketFor(q, s.store.Read())
 	if err != nil {
 		return err
@@ -156,7 +158,7 @@ func (s *S3) getObjectACL(q *s3Request) error {
 
 // putObjectACL takes the lists that give nobody but the owner anything: all others would
 // be without effect here.
-func (s *S3) putObjectACL(q *s3Request) error {
+func (s *Service) putObjectACL(q *s3Request) error {
 	text, err := q.document(maxDocument)
 	if err != nil {
 		return err

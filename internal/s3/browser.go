@@ -1,4 +1,4 @@
-package awslite
+package s3
 
 import (
 	"mime"

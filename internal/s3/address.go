@@ -1,12 +1,13 @@
-package awslite
+package s3
 
 import (
 	"fmt"
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
 	"net"
 	"net/url"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 )
 
 // defaultHosts are the host names below which a label is a bucket, where Config.S3Hosts is
@@ -32,7 +33,7 @@ func (l Location) String() string { return "s3://" + l.Bucket + "/" + l.Key }
 // host of Config.S3Hosts, AWS's S3, or (for the last form) anything else. A versionId in
 // the query is the version; what else is there, such as a signature, is left out. An error
 // says what is wrong and quotes no query.
-func (s *S3) ParseURL(raw string) (Location, error) {
+func (s *Service) ParseURL(raw string) (Location, error) {
 	if len(raw) > 8<<10 {
 		return Location{}, fmt.Errorf("the URL of an object has %d bytes, the most is %d", len(raw), 8<<10)
 	}
@@ -57,7 +58,7 @@ func (s *S3) ParseURL(raw string) (Location, error) {
 func checkLocation(l Location) (Location, error) {
 	switch {
 	case !validBucketName(l.Bucket):
-		return Location{}, fmt.Errorf("%q is not the name of a bucket", clip(l.Bucket, 80))
+		return Location{}, fmt.Errorf("%q is not the name of a bucket", awswire.Clip(l.Bucket, 80))
 	case l.Key == "":
 		return Location{}, fmt.Errorf("the URL names the bucket %s, and no object in it", l.Bucket)
 	}
@@ -68,7 +69,7 @@ func checkLocation(l Location) (Location, error) {
 }
 
 // BucketOfHost is the bucket that a host names, "" where the bucket is in the path.
-func (s *S3) BucketOfHost(host string) string {
+func (s *Service) BucketOfHost(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
@@ -125,29 +126,15 @@ func checkKey(key string) error {
 	switch {
 	case len(key) > maxKey:
 		return s3Error("KeyTooLongError", "Your key is too long", "Size", fmt.Sprint(len(key)), "MaxSizeAllowed", fmt.Sprint(maxKey))
-	case !storable(key):
+	case !store.Storable(key):
 		return s3Error("InvalidURI", "Couldn't parse the specified URI.")
 	}
 	return nil
 }
-
-// storable tells whether a text can be kept in a database, or looked for in one.
-func storable(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
 func cutPrefixFold(text, prefix string) (string, bool) {
 	if len(text) < len(prefix) || !strings.EqualFold(text[:len(prefix)], prefix) {
 		return text, false
 	}
 	return text[len(prefix):], true
-}
-
-// clip shortens what a message quotes to at most n bytes, at a character.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
 }

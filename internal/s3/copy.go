@@ -1,10 +1,11 @@
-package awslite
+package s3
 
 import (
 	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"io"
 	"net/url"
 	"strings"
@@ -43,7 +44,7 @@ func copySource(q *s3Request) (Location, error) {
 
 // source is the object that a request copies from, which the caller may read and whose
 // conditions hold.
-func (s *S3) source(q *s3Request) (*objectRow, *bucketRow, error) {
+func (s *Service) source(q *s3Request) (*objectRow, *bucketRow, error) {
 	from, err := copySource(q)
 	if err != nil {
 		return nil, nil, err
@@ -62,7 +63,7 @@ func (s *S3) source(q *s3Request) (*objectRow, *bucketRow, error) {
 	return o, b, readConditions(q.r.Header, "X-Amz-Copy-Source-", o, q.w.Header())
 }
 
-func (s *S3) copyObject(q *s3Request) error {
+func (s *Service) copyObject(q *s3Request) error {
 	a, err := readAttributes(q.r.Header)
 	if err != nil {
 		return err
@@ -123,7 +124,7 @@ func (s *S3) copyObject(q *s3Request) error {
 
 // keepShared keeps a copy that shares the parts of a multipart object. They are written
 // again where replacing an old version would take them away.
-func (s *S3) keepShared(ctx context.Context, tx *store.Tx, b *bucketRow, o *objectRow) error {
+func (s *Service) keepShared(ctx context.Context, tx *store.Tx, b *bucketRow, o *objectRow) error {
 	var segments []segmentRow
 	if err := tx.NewSelect().Model(&segments).Where("upload = ?", o.Upload).Scan(ctx); err != nil {
 		return fmt.Errorf("reading the parts: %w", err)
@@ -143,7 +144,7 @@ func copyAttributes(q *s3Request, from *objectRow, a attributes) (attributes, er
 	directive, tagging := q.header("X-Amz-Metadata-Directive"), q.header("X-Amz-Tagging-Directive")
 	for name, value := range map[string]string{"x-amz-metadata-directive": directive, "x-amz-tagging-directive": tagging} {
 		if value != "" && value != "COPY" && value != "REPLACE" {
-			return a, s3Error("InvalidArgument", "Unknown metadata directive.", "ArgumentName", name, "ArgumentValue", clip(value, 50))
+			return a, s3Error("InvalidArgument", "Unknown metadata directive.", "ArgumentName", name, "ArgumentValue", awswire.Clip(value, 50))
 		}
 	}
 	same := from.Bucket == q.Bucket && from.Key == q.Key && from.Latest
@@ -162,7 +163,7 @@ func copyAttributes(q *s3Request, from *objectRow, a attributes) (attributes, er
 
 // redigest computes anew what a copy does not share with its source: the ETag and the
 // checksum of what was uploaded in parts, and a checksum of another algorithm.
-func (s *S3) redigest(q *s3Request, from, to *objectRow) error {
+func (s *Service) redigest(q *s3Request, from, to *objectRow) error {
 	want := q.header("X-Amz-Checksum-Algorithm")
 	if want == "" {
 		want = from.Attributes.Checksum.Algorithm
@@ -206,7 +207,7 @@ func copyResult(name, etag string, at store.Time, sum checksum) any {
 	return answer
 }
 
-func (s *S3) uploadPartCopy(q *s3Request, u *uploadRow, number int64) error {
+func (s *Service) uploadPartCopy(q *s3Request, u *uploadRow, number int64) error {
 	if err := s3RefuseHeaders(q.r.Header); err != nil {
 		return err
 	}
@@ -218,7 +219,7 @@ func (s *S3) uploadPartCopy(q *s3Request, u *uploadRow, number int64) error {
 	if text := q.header("X-Amz-Copy-Source-Range"); text != "" {
 		part, err = parseRange(text, from.Size)
 		if err != nil || !part.partial {
-			return s3Error("InvalidArgument", "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the zero-based offsets of the first and last bytes to copy", "ArgumentName", "x-amz-copy-source-range", "ArgumentValue", clip(text, 100))
+			return s3Error("InvalidArgument", "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the zero-based offsets of the first and last bytes to copy", "ArgumentName", "x-amz-copy-source-range", "ArgumentValue", awswire.Clip(text, 100))
 		}
 	}
 	if part.length > s.maxObject {

@@ -1,10 +1,9 @@
-package awslite
+package s3
 
 import (
 	"cmp"
 	"database/sql/driver"
-	"encoding/json"
-	"fmt"
+	"github.com/formwork-dev/formwork/internal/store"
 	"net/http"
 	"net/url"
 	"slices"
@@ -26,28 +25,10 @@ type attributes struct {
 }
 
 // Value is for the database.
-func (a attributes) Value() (driver.Value, error) { return jsonValue(a) }
+func (a attributes) Value() (driver.Value, error) { return store.JSONValue(a) }
 
 // Scan is for the database.
-func (a *attributes) Scan(src any) error { return scanJSON(src, a) }
-
-// jsonValue is v as a column keeps it.
-func jsonValue(v any) (driver.Value, error) {
-	text, err := json.Marshal(v)
-	return string(text), err
-}
-
-// scanJSON reads what jsonValue wrote.
-func scanJSON(src, v any) error {
-	switch text := src.(type) {
-	case string:
-		return json.Unmarshal([]byte(text), v)
-	case []byte:
-		return json.Unmarshal(text, v)
-	default:
-		return fmt.Errorf("a JSON column is a text, not %T", src)
-	}
-}
+func (a *attributes) Scan(src any) error { return store.ScanJSON(src, a) }
 
 // keptHeaders are the headers of an object that are given back as they came.
 var keptHeaders = []string{"Content-Type", "Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Expires", "X-Amz-Website-Redirect-Location"}
@@ -94,7 +75,7 @@ func readAttributes(h http.Header) (attributes, error) {
 	case class == "GLACIER" || class == "DEEP_ARCHIVE":
 		return a, s3NotImplemented("the storage class " + class)
 	case !slices.Contains(storageClasses, class):
-		return a, s3Error("InvalidStorageClass", "The storage class you specified is not valid", "StorageClassRequested", clip(class, 50))
+		return a, s3Error("InvalidStorageClass", "The storage class you specified is not valid", "StorageClassRequested", awswire.Clip(class, 50))
 	case class != "STANDARD":
 		a.Class = class
 	}

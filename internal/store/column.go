@@ -1,0 +1,49 @@
+package store
+
+import (
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// JSONValue is v as a column keeps it.
+func JSONValue(v any) (driver.Value, error) {
+	text, err := json.Marshal(v)
+	return string(text), err
+}
+
+// ScanJSON reads what JSONValue wrote.
+func ScanJSON(src, v any) error {
+	switch text := src.(type) {
+	case string:
+		return json.Unmarshal([]byte(text), v)
+	case []byte:
+		return json.Unmarshal(text, v)
+	default:
+		return fmt.Errorf("a JSON column is a text, not %T", src)
+	}
+}
+
+// Successor is the least text that comes after every text that begins with prefix, in
+// the order of bytes. There is none for "" and for a prefix of the last characters only.
+func Successor(prefix string) (string, bool) {
+	for prefix != "" {
+		r, size := utf8.DecodeLastRuneInString(prefix)
+		prefix = prefix[:len(prefix)-size]
+		if r == utf8.RuneError && size == 1 {
+			continue // not UTF-8, so no key begins with it
+		}
+		if r++; r == 0xD800 {
+			r = 0xE000 // no characters in between
+		}
+		if r <= utf8.MaxRune {
+			return prefix + string(r), true
+		}
+	}
+	return "", false
+}
+
+// Storable reports whether a text can be kept in a database, or looked for in one.
+func Storable(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
