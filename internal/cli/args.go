@@ -241,12 +241,12 @@ func (n *normalizer) sets() []*pflag.FlagSet {
 	return []*pflag.FlagSet{n.command.LocalFlags(), n.command.InheritedFlags()}
 }
 
-// optionLike tells whether a word cannot be the value of an option.
+// optionLike reports whether a word cannot be the value of an option.
 func optionLike(word string) bool {
 	return len(word) > 1 && word[0] == '-' && !negative(word)
 }
 
-// negative tells whether a word is a negative number.
+// negative reports whether a word is a negative number.
 func negative(word string) bool {
 	return len(word) > 1 && word[0] == '-' && (word[1] >= '0' && word[1] <= '9' || word[1] == '.')
 }
@@ -257,7 +257,7 @@ func flagHint(flag *pflag.Flag) string {
 }
 
 // unknownHint is what there is to say of an option that no command has. It may be one of
-// the program whose arguments stand behind "--".
+// the program whose arguments come after "--".
 func (n *normalizer) unknownHint(word string, args []string) string {
 	if !strings.Contains(n.command.Use, "[-- ") {
 		return helpHint(n.command)
@@ -265,7 +265,7 @@ func (n *normalizer) unknownHint(word string, args []string) string {
 	if len(args) > 0 && !optionLike(args[0]) {
 		word += " " + args[0]
 	}
-	return fmt.Sprintf("options of pytest stand behind --: %s -- %s", n.command.CommandPath(), strings.ToValidUTF8(word, "?"))
+	return fmt.Sprintf("put options of pytest after --: %s -- %s", n.command.CommandPath(), strings.ToValidUTF8(word, "?"))
 }
 
 func helpHint(cmd *cobra.Command) string {

@@ -210,7 +210,7 @@ func sourceDirs(dir string) []string {
 	return dirs
 }
 
-// notSource tells whether a folder holds nothing that goes into a program.
+// notSource reports whether a folder holds nothing that goes into a program.
 func notSource(name string) bool {
 	return strings.HasPrefix(name, ".") || slices.Contains([]string{"bin", "docs", "inputs", "example_inputs", "node_modules", "testdata"}, name)
 }

@@ -113,7 +113,7 @@ func (c *app) revision(ctx context.Context, name string, cfg schema.Config) (sid
 	}
 	top, err := c.git(ctx, "rev-parse", "--show-toplevel")
 	if err != nil {
-		return side{}, withHint(fmt.Errorf("there is no file or folder %s, and it is no version in git: %w", name, err), "versions in git are found inside of a repository only")
+		return side{}, withHint(fmt.Errorf("there is no file or folder %s, and it is not a version in git: %w", name, err), "versions in git are found inside of a repository only")
 	}
 	if _, err := c.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}"); err != nil {
 		if ctx.Err() != nil {

@@ -279,7 +279,7 @@ func (c *app) diagnoseProject(ctx context.Context, d *diagnosis) (language strin
 	return state.Language, nil
 }
 
-// writable tells whether files can be made in a folder.
+// writable reports whether files can be made in a folder.
 func writable(dir string) bool {
 	file, err := os.CreateTemp(dir, ".cfn-*")
 	if err != nil {

@@ -203,7 +203,7 @@ func (c *app) noteServer(ctx context.Context, endpoint string, keyed bool) {
 	case errors.As(err, &foreign):
 		c.notef("# %s: start the local CloudFormation at another address, cfn serve --address HOST:PORT, and name it with --endpoint\n", err)
 	case err != nil:
-		c.notef("# nobody answers at %s yet: start the local CloudFormation with cfn serve\n", endpoint)
+		c.notef("# nothing is listening at %s: start the local CloudFormation with cfn serve\n", endpoint)
 	case state.Auth && !keyed:
 		c.notef("# the server at %s checks signatures, and takes no dummies: cfn env --auth FILE writes a key of its key file\n", endpoint)
 	}

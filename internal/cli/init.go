@@ -198,7 +198,7 @@ func (c *app) settleLanguage(ctx context.Context, w wizard, opts initOptions, co
 	}
 	if opts.language != "" && opts.language != "go" {
 		return withHint(fmt.Errorf("projects in %s cannot be started yet", opts.language),
-			"so far cfn starts projects in Go: cfn init go. What a project in %s needs besides its code, cfn generate writes", opts.language)
+			"today cfn starts projects in Go only: cfn init go. In a project in %s, cfn generate writes everything but the code", opts.language)
 	}
 	config.ImportPath = strings.ReplaceAll(opts.importPath, `\`, "/")
 	if config.ImportPath == "" {

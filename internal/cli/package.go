@@ -70,7 +70,7 @@ func (c *app) archive(ctx context.Context, noBuild bool) (*project.Project, *sch
 	case errors.As(err, &build):
 		err = withHint(err, "%s", build.Hint)
 	case errors.As(err, &language):
-		err = withHint(err, "so far cfn packs handlers written in Go, and modules; cfn submit --package registers an archive that another tool has packed")
+		err = withHint(err, "today cfn packs modules and handlers written in Go; cfn submit --package registers an archive that another tool has packed")
 	}
 	return p, s, archive, err
 }

@@ -33,7 +33,7 @@ the default version, which is the one that is published, and publish it. cfn loo
 done already, in each region, and shows the plan; then it asks, unless --yes says so. --plan stops
 there.
 
-cfn publish may be run again at any time, from any machine: it goes on where the last run stopped,
+cfn publish may be run again at any time, from any machine: it resumes where the last run stopped,
 and takes the version that cfn submit has made of the package. Which version a package has become is
 noted beside it in the bucket that it was uploaded to, under its SHA-256; the archive of the same
 sources is always the same.
@@ -162,7 +162,7 @@ func (c *app) publish(ctx context.Context, opts *publishOptions) error {
 		c.carryOut(ctx, all[i], opts)
 	})
 	if ctx.Err() != nil {
-		c.notef("stopped; what was begun goes on without cfn, and cfn publish goes on from there\n")
+		c.notef("stopped; what has started continues without cfn, and cfn publish resumes from there\n")
 		return ctx.Err()
 	}
 	return c.publishedAll(q.TypeName, all)
@@ -256,7 +256,7 @@ func (c *app) carryOut(ctx context.Context, p *published, opts *publishOptions) 
 	case errors.As(err, &failed):
 		p.fail(&downstreamError{err})
 	case errors.As(err, &timeout):
-		p.fail(&downstreamError{withHint(err, "cfn publish goes on from there")})
+		p.fail(&downstreamError{withHint(err, "run cfn publish again to resume")})
 	default:
 		p.fail(c.serviceError(err))
 	}
@@ -309,7 +309,7 @@ func (c *app) publishedAll(typeName string, all []*published) error {
 		c.complain(p.Region, &p.regionFailure)
 	}
 	if failures > 0 {
-		return &exitError{code, fmt.Sprintf("not published in %d of %d regions; cfn publish goes on from there", failures, len(all))}
+		return &exitError{code, fmt.Sprintf("not published in %d of %d regions; run cfn publish again to resume", failures, len(all))}
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func (c *app) typeReference(args []string, kind string) (submit.Reference, error
 		}
 		var none *project.NotFoundError
 		if errors.As(err, &none) {
-			return submit.Reference{}, usagef("the TYPE is missing, and this is no project that would say it")
+			return submit.Reference{}, usagef("missing argument: TYPE; it may be left out only in a project")
 		}
 		if err != nil {
 			return submit.Reference{}, err
@@ -163,7 +163,7 @@ func atMost(n int) cobra.PositionalArgs {
 // answer, and --yes is what a script says.
 func (c *app) confirm(ctx context.Context, question string) error {
 	if !c.Terminal.Stdin || !c.Terminal.Stderr {
-		return withHint(errors.New("nothing was done: nobody is there to say yes"), "--yes says it")
+		return withHint(errors.New("confirmation required, but there is no terminal"), "pass --yes")
 	}
 	c.notef("%s (y/N) ", question)
 	line, _ := untilDone(ctx, func() (string, error) { return bufio.NewReader(c.Stdin).ReadString('\n') })

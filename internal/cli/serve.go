@@ -23,7 +23,7 @@ import (
 	"github.com/formwork-dev/formwork/local"
 )
 
-const serveLong = `Run a CloudFormation on this machine, so far its registry: types with versions, tests,
+const serveLong = `Run a local CloudFormation; today only the registry works: types with versions, tests,
 publishing, activation and configuration, handlers running as local processes, and what clients
 and handlers need around it (S3, STS, Systems Manager parameters, Secrets Manager, CloudWatch
 Logs, Lambda Invoke). Operations on stacks and Cloud Control are refused by name.
@@ -94,7 +94,7 @@ func newServe(c *app) *cobra.Command {
 	flags.BoolVar(&opts.temporary, "temporary", false, "keep nothing when the server ends")
 	flags.StringVar(&opts.database, "database", "", "keep the state in the PostgreSQL database of the `URL` postgres://…")
 	flags.StringVar(&opts.region, "region", invoke.DefaultRegion, "the `NAME` of the region of requests that name none")
-	flags.StringVar(&opts.account, "account", lambda.DefaultAccountID, "the `NUMBER` of the account of requests whose access key is none")
+	flags.StringVar(&opts.account, "account", lambda.DefaultAccountID, "the account `NUMBER` used when the access key is not an account number")
 	flags.StringVar(&opts.auth, "auth", "", "check signatures by the keys in the `FILE`")
 	flags.StringArrayVar(&opts.hosts, "host", nil, "answer to the host `NAME` and to buckets under it (may be repeated)")
 	flags.StringArrayVar(&opts.simulate, "simulate", nil, "run resource types that match the `PATTERN`, such as AWS::SQS::*, from their imported schemas alone (may be repeated)")

@@ -170,7 +170,7 @@ func (o *handlerOptions) function(ctx context.Context, c *app, p *project.Projec
 	return logged{function}, func() { function.Close() }, nil
 }
 
-// onThisMachine tells whether an endpoint is one of this machine.
+// onThisMachine reports whether an endpoint is one of this machine.
 func onThisMachine(endpoint string) bool {
 	u, err := neturl.Parse(endpoint)
 	return err == nil && invoke.Loopback(u.Hostname())
@@ -179,7 +179,7 @@ func onThisMachine(endpoint string) bool {
 // ownEndpoint is what there is to do for handlers that cfn cannot start.
 const ownEndpoint = "start them yourself as a Lambda endpoint, for example with sam local start-lambda, and name it if it is elsewhere: --endpoint URL"
 
-// listens tells whether somebody listens at an address.
+// listens reports whether somebody listens at an address.
 func listens(ctx context.Context, address string) error {
 	dialer := net.Dialer{Timeout: 5 * time.Second}
 	connection, err := dialer.DialContext(ctx, "tcp", address)
@@ -189,7 +189,7 @@ func listens(ctx context.Context, address string) error {
 	return connection.Close()
 }
 
-// runsHere tells whether cfn can start the handlers: programs that speak the protocol of
+// runsHere reports whether cfn can start the handlers: programs that speak the protocol of
 // the "provided" runtimes by themselves.
 func runsHere(p *project.Project) bool {
 	return p.Language == "go" || strings.HasPrefix(p.Runtime, "provided")

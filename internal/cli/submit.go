@@ -119,7 +119,7 @@ func (o *packageOptions) check(region string) error {
 	case o.regions != "" && region != "":
 		return usagef("option --regions: not allowed with --region")
 	case o.timeout <= 0:
-		return usagef("option --timeout: %s is no time to wait", o.timeout)
+		return usagef("option --timeout: %s is not a positive duration", o.timeout)
 	}
 	_, err := o.regionList()
 	return err
@@ -319,7 +319,7 @@ func (c *app) submittedAll(ctx context.Context, q *submit.Request, results []sub
 	}
 	for _, r := range results {
 		if ctx.Err() != nil && r.Token != "" && r.err != nil {
-			c.notef("the registration goes on in %s without cfn; how it ends says: %s\n", r.Region, opts.goOn(&r))
+			c.notef("the registration continues in %s without cfn; to see its result, run: %s\n", r.Region, opts.goOn(&r))
 		}
 	}
 	if len(results) == 1 || ctx.Err() != nil && failed > 0 {
@@ -393,7 +393,7 @@ func (s *submission) carryOut(ctx context.Context, out *submitted) error {
 	out.Token, out.Status = token, "IN_PROGRESS"
 	if s.opts.noWait {
 		s.say("Successfully submitted type with registration token '%s'.", token)
-		s.say("How it goes on: %s", s.opts.goOn(out))
+		s.say("To see its result, run: %s", s.opts.goOn(out))
 		return nil
 	}
 	s.say("Successfully submitted type. Waiting for registration with token '%s' to complete.", token)
@@ -411,7 +411,7 @@ func (s *submission) carryOut(ctx context.Context, out *submitted) error {
 	case errors.As(err, &timeout):
 		return &downstreamError{withHint(err, "%s", s.opts.goOn(out))}
 	case err != nil && ctx.Err() == nil:
-		s.say("How it goes on: %s", s.opts.goOn(out))
+		s.say("To see its result, run: %s", s.opts.goOn(out))
 		return s.serviceError(err)
 	case err != nil:
 		return err

@@ -89,7 +89,7 @@ too; at "cfn serve" they are what was published there.`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if filter.limit < 0 {
-				return usagef("option --limit: %d is no number of types", filter.limit)
+				return usagef("option --limit: %d is negative", filter.limit)
 			}
 			input := cloudformation.ListTypesInput{
 				Type: types.RegistryType(opts.kind), Visibility: types.Visibility(filter.visibility), ProvisioningType: types.ProvisioningType(filter.provisioning),
@@ -149,7 +149,7 @@ func (c *app) listTypes(ctx context.Context, opts *typesOptions, input cloudform
 		}{r.Region, found})
 	}
 	if len(found) == 0 {
-		c.notef("there are no such types in %s\n", r.Region)
+		c.notef("no types match in %s\n", r.Region)
 		return nil
 	}
 	return c.table("TYPE NAME\tTYPE\tVERSION\tUPDATED\tDESCRIPTION", func(w *tabwriter.Writer) {

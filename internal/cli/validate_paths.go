@@ -238,7 +238,7 @@ func isDocument(name string) bool {
 // typeNameLine begins a member of the outermost mapping of YAML.
 var typeNameLine = regexp.MustCompile(`(?m)^["']?typeName["']?[ \t]*:`)
 
-// looksLikeSchema tells whether a document says of itself which type it is about: a
+// looksLikeSchema reports whether a document says of itself which type it is about: a
 // typeName further inside, as in a template, says nothing. Documents with faults of syntax
 // count, so that the faults are told.
 func looksLikeSchema(name string, data []byte) bool {
@@ -255,7 +255,7 @@ func looksLikeSchema(name string, data []byte) bool {
 	return typeNameLine.Match(data) || hasOuterKey(data, "typeName")
 }
 
-// hasOuterKey tells whether the outermost object of a text, which need not be wholly sound
+// hasOuterKey reports whether the outermost object of a text, which need not be wholly sound
 // JSON, has a key. It reads no further than to the key.
 func hasOuterKey(text []byte, key string) bool {
 	depth := 0

@@ -76,7 +76,7 @@ func validImportPath(path string) bool {
 	return importPath.MatchString(path) && !strings.Contains(path, "..") && len(path) <= 200
 }
 
-// A noAnswerError says that nobody is there to answer.
+// A noAnswerError says that the input ended before an answer.
 type noAnswerError struct{}
 
 func (*noAnswerError) Error() string { return "the input ended before the question was answered" }

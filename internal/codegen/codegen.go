@@ -179,7 +179,7 @@ var official = []struct {
 	{regexp.MustCompile(`^docs/README\.md$`), "To activate a hook in your account, use the following JSON as the `Configuration` request parameter"},
 }
 
-// IsGenerated tells whether a file of a project was written by a generator, ours or the
+// IsGenerated reports whether a file of a project was written by a generator, ours or the
 // official one, and so may be replaced or removed. The path is relative to the project,
 // with slashes.
 func IsGenerated(file string, data []byte) bool {

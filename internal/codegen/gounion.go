@@ -83,7 +83,7 @@ func (w *goWriter) unionDecode(d *declaration, fields map[*goType]string) {
 	w.printf("\tdefault:\n\t\t*u = %s{Other: bytes.Clone(data)}\n\t}\n\treturn nil\n}\n\n", d.name)
 }
 
-// fit spells the call that tells whether an object belongs to a struct.
+// fit spells the call that reports whether an object belongs to a struct.
 func (w *goWriter) fit(d *declaration, strict bool) string {
 	var keys, required []string
 	var values strings.Builder
@@ -200,7 +200,7 @@ func genEncode(name string, fields ...any) ([]byte, error) {
 
 `
 
-const fitsHelper = `// genFits tells whether an object has no keys but these, all that are required, and only
+const fitsHelper = `// genFits reports whether an object has no keys but these, all that are required, and only
 // the values that the enums allow.
 func genFits(data []byte, keys, required []string, values map[string][]string) bool {
 	var object map[string]json.RawMessage

@@ -372,7 +372,7 @@ func enumOf(node *document.Value) []*document.Value {
 	return items(node.Get("enum"))
 }
 
-// outside64 tells whether the bounds of an integer cannot be held in 64 bits.
+// outside64 reports whether the bounds of an integer cannot be held in 64 bits.
 func outside64(node *document.Value) bool {
 	for _, keyword := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"} {
 		if v := node.Get(keyword); v != nil && v.Kind == document.Number {

@@ -44,7 +44,7 @@ type Position struct {
 	Column int // bytes from the start of the line, from 1
 }
 
-// Known tells whether the position is one that a reader could find.
+// Known reports whether the position is one that a reader could find.
 func (p Position) Known() bool { return p.Line > 0 }
 
 // A Range is a stretch of a file: Start is its first byte, End the byte after its last.
@@ -116,7 +116,7 @@ func (l List) Count(s Severity) int {
 	return n
 }
 
-// HasErrors tells whether the documents cannot be used.
+// HasErrors reports whether the documents cannot be used.
 func (l List) HasErrors() bool { return l.Count(Error) > 0 }
 
 // Err is nil without error-severity problems, else an [*Invalid] that carries the list.

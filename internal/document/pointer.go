@@ -72,7 +72,7 @@ func (p Pointer) Append(tokens ...string) Pointer {
 	return append(append(out, p...), tokens...)
 }
 
-// HasPrefix tells whether p names q's value or something inside it.
+// HasPrefix reports whether p names q's value or something inside it.
 func (p Pointer) HasPrefix(q Pointer) bool {
 	if len(q) > len(p) {
 		return false

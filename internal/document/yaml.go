@@ -292,7 +292,7 @@ func (c *yamlReader) members(v *Value, n *yaml.Node, end, depth int) int {
 	return end
 }
 
-// isMerge tells whether a key is the << that merges.
+// isMerge reports whether a key is the << that merges.
 func isMerge(key *yaml.Node) bool {
 	return key.Kind == yaml.ScalarNode && key.Value == "<<" && isPlain(key)
 }
@@ -416,7 +416,7 @@ func (c *yamlReader) unknownTag(n *yaml.Node) {
 
 const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
-// isPlain tells whether a scalar has neither quotes nor a tag, so that its text says what
+// isPlain reports whether a scalar has neither quotes nor a tag, so that its text says what
 // it is.
 func isPlain(n *yaml.Node) bool {
 	return n.Style&(quoted|yaml.TaggedStyle) == 0 && n.Tag != "!"
@@ -500,7 +500,7 @@ func isSpecialFloat(text string) bool {
 }
 
 // jsonNumber writes a number of the core schema as JSON does. It returns "" for what is no
-// number, and tells whether it is one but for zeros at its beginning.
+// number, and reports whether it is one but for zeros at its beginning.
 func jsonNumber(text string) (literal string, zeros bool) {
 	if len(text) > 2 && len(text) <= maxBased && text[0] == '0' && (text[1] == 'x' || text[1] == 'o') {
 		base := map[byte]int{'x': 16, 'o': 8}[text[1]]

@@ -36,7 +36,7 @@ func Diff(old, new *schema.Schema) []Change {
 	return d.changes
 }
 
-// sameForeign tells whether the documents draw in no other documents, which might differ
+// sameForeign reports whether the documents draw in no other documents, which might differ
 // where the texts of the references are the same.
 func sameForeign(old, new *schema.Schema) bool {
 	for _, s := range []*schema.Schema{old, new} {
@@ -49,7 +49,7 @@ func sameForeign(old, new *schema.Schema) bool {
 	return true
 }
 
-// foreign tells whether a reference is to another document.
+// foreign reports whether a reference is to another document.
 func foreign(ref string) bool {
 	location, _, _ := strings.Cut(ref, "#")
 	return location != "" && location != "resource-schema.json"
@@ -94,7 +94,7 @@ func (d *differ) add(id string, at document.Pointer, message string, where diag.
 	return &d.changes[len(d.changes)-1]
 }
 
-// assigned tells whether users cannot set what a pointer names.
+// assigned reports whether users cannot set what a pointer names.
 func (d *differ) assigned(at document.Pointer) bool {
 	return len(at) > 1 && at[0] == "properties" && d.before.assigns(at[1:]) && d.after.assigns(at[1:])
 }
@@ -284,7 +284,7 @@ func newVersion(s *schema.Schema) version {
 	return v
 }
 
-// has tells whether the tokens name a property.
+// has reports whether the tokens name a property.
 func (v version) has(tokens document.Pointer) bool {
 	if len(tokens) == 0 {
 		return false
@@ -299,7 +299,7 @@ func (v version) has(tokens document.Pointer) bool {
 	return v.Property(tokens) != nil
 }
 
-// assigns tells whether the tokens name a read-only property, or something inside one.
+// assigns reports whether the tokens name a read-only property, or something inside one.
 func (v version) assigns(tokens document.Pointer) bool {
 	for n := 1; n <= len(tokens) && len(v.assigned) > 0; n++ {
 		if v.assigned[tokens[:n].String()] {

@@ -157,7 +157,7 @@ func (d *differ) types(o, n *document.Value, at document.Pointer, inherited [2][
 	}
 }
 
-// wider tells whether every value of the old types has one of the new ones.
+// wider reports whether every value of the old types has one of the new ones.
 func wider(old, new []string) bool {
 	for _, name := range old {
 		if !slices.Contains(new, name) && (name != "integer" || !slices.Contains(new, "number")) {
@@ -269,7 +269,7 @@ func (d *differ) bound(b bound, ids [3]string, old, new *document.Value, at docu
 	}
 }
 
-// vacuous tells whether a bound refuses nothing: no text is shorter than 0.
+// vacuous reports whether a bound refuses nothing: no text is shorter than 0.
 func (b bound) vacuous(v *document.Value) bool {
 	return strings.HasPrefix(b.keyword, "min") && b.keyword != "minimum" && v.Kind == document.Number && v.Text == "0"
 }

@@ -108,7 +108,7 @@ func (in *inspection) report(at diag.Range, pointer document.Pointer, message, h
 // maxHints bounds for how many paths a nearby name is looked for.
 const maxHints = 20
 
-// full tells whether the rule has reported enough, so that hints need not be looked for.
+// full reports whether the rule has reported enough, so that hints need not be looked for.
 func (in *inspection) full() bool {
 	n := len(*in.problems)
 	return n >= maxReports && (*in.problems)[n-maxReports].ID == in.rule.ID

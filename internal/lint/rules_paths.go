@@ -257,7 +257,7 @@ func refsEnd(in *inspection) {
 	}
 }
 
-// circular tells whether the references from a schema lead only to each other.
+// circular reports whether the references from a schema lead only to each other.
 func (in *inspection) circular(node *document.Value) bool {
 	_, err := in.Resolve(node)
 	return errors.Is(err, schema.ErrCircular)

@@ -27,7 +27,7 @@ var settingsRules = []Rule{{
 }, {
 	ID: "lint/suppression-reason", Severity: diag.Error, Fault: true,
 	Purpose: "Every suppression in .formwork.json says why.",
-	Why:     "Whoever finds it a year later must be able to tell whether it still holds.",
+	Why:     "Whoever finds it a year later must be able to report whether it still holds.",
 	Bad:     `"suppress": [{"id": "lint/TAG015"}]`,
 	Good:    `"suppress": [{"id": "lint/TAG015", "reason": "the service has no tags"}]`,
 }, {
@@ -154,12 +154,12 @@ func (p *settingsParser) rules(v *document.Value) {
 	}
 }
 
-// known tells whether an id, or one with "*" at its end, is that of a rule.
+// known reports whether an id, or one with "*" at its end, is that of a rule.
 func (p *settingsParser) known(id string) bool {
 	return slices.ContainsFunc(p.ids, func(one string) bool { return matchEnd(id, one) })
 }
 
-// fixed tells whether an id is that of an error that cannot be lowered.
+// fixed reports whether an id is that of an error that cannot be lowered.
 func fixed(id string) bool {
 	if strings.HasSuffix(id, "*") {
 		return false // it covers those of the rules that can

@@ -371,7 +371,7 @@ func leftoverCanaries(dir string, files []codegen.File) ([]string, error) {
 	return slices.DeleteFunc(matches, func(name string) bool { return wanted[name] }), err
 }
 
-// generated tells whether a file was written by a generator. The canary bundle is the
+// generated reports whether a file was written by a generator. The canary bundle is the
 // generator's as a whole, in the official tool as well.
 func generated(name string, data []byte) bool {
 	return strings.HasPrefix(name, canaryBundle+"/") || codegen.IsGenerated(name, data)

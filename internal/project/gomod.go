@@ -163,7 +163,7 @@ func (c *goModCheck) required(module string) *modfile.Require {
 	return nil
 }
 
-// workspace tells whether a go.work above may bring the library along.
+// workspace reports whether a go.work above may bring the library along.
 func (c *goModCheck) workspace(dir string) bool {
 	for ; ; dir = filepath.Dir(dir) {
 		if info, err := os.Lstat(filepath.Join(dir, "go.work")); err == nil && !info.IsDir() {

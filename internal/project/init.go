@@ -31,7 +31,7 @@ func Languages() []string {
 	return []string{"go", "java", "python38", "python39", "python310", "python311", "python312", "typescript"}
 }
 
-// KnownLanguage tells whether there is, or once was, a plug-in of the official tool for
+// KnownLanguage reports whether there is, or once was, a plug-in of the official tool for
 // handlers in a language.
 func KnownLanguage(language string) bool {
 	return slices.Contains(append(Languages(), "python36", "python37"), language)

@@ -51,7 +51,7 @@ var (
 	moduleNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(TypeNamePattern(schema.Module)) })
 )
 
-// ValidTypeName tells whether a type of the kind may be called name.
+// ValidTypeName reports whether a type of the kind may be called name.
 func ValidTypeName(kind schema.Kind, name string) bool {
 	if kind == schema.Module {
 		return moduleNames().MatchString(name)

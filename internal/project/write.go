@@ -64,7 +64,7 @@ func Compare(dir string, files []codegen.File) ([]Status, error) {
 const maxHead = 1 << 20
 
 func stateOf(dir string, f codegen.File) (State, error) {
-	// Enough to tell whether it is the same, and whose it is: the file may have grown
+	// Enough to report whether it is the same, and whose it is: the file may have grown
 	// beyond what is read of a document, by our own hand even.
 	data, err := document.ReadHead(filepath.Join(dir, filepath.FromSlash(f.Path)), int64(max(len(f.Data)+1, maxHead)))
 	switch {

@@ -28,7 +28,7 @@ func (a TypeARN) WithVersion(version string) TypeARN {
 	return a
 }
 
-// Public tells whether the type belongs to no account.
+// Public reports whether the type belongs to no account.
 func (a TypeARN) Public() bool { return a.Account == "" }
 
 func (a TypeARN) String() string { return a.text("type") }

@@ -113,7 +113,7 @@ func (s *Schema) below(in *scope, token string) *scope {
 	return out
 }
 
-// agree tells whether an object has a key in which no difference was found. The
+// agree reports whether an object has a key in which no difference was found. The
 // differences' pointers go on below the object after depth tokens.
 func agree(want map[string]any, found []Difference, depth int) bool {
 	differ := map[string]bool{}

@@ -119,7 +119,7 @@ func (d decimal) key() string {
 // maxDigits bounds the numbers that are divided; parsing takes quadratic time.
 const maxDigits = 4096
 
-// multipleOf tells whether d is a whole multiple of e, which is not zero. Numbers too
+// multipleOf reports whether d is a whole multiple of e, which is not zero. Numbers too
 // long to divide are taken to be multiples.
 func (d decimal) multipleOf(e decimal) bool {
 	if d.digits == "" || e.digits == "" || len(d.digits) > maxDigits || len(e.digits) > maxDigits {

@@ -37,12 +37,12 @@ func (s *Schema) path(text string, at diag.Range) Path {
 	return Path{Text: text, At: at, Tokens: known.tokens}
 }
 
-// leadsNowhere tells whether a path of the schema names none of its properties.
+// leadsNowhere reports whether a path of the schema names none of its properties.
 func (s *Schema) leadsNowhere(p Path) bool {
 	return !s.refs.paths[pathKey{s.Root, p.Text}].leads && !s.brokenOnTheWay(p)
 }
 
-// brokenOnTheWay tells whether a path goes through a reference that leads nowhere, which is
+// brokenOnTheWay reports whether a path goes through a reference that leads nowhere, which is
 // said of the reference: where the path would lead nobody knows.
 func (s *Schema) brokenOnTheWay(p Path) bool {
 	if len(s.refs.broken) == 0 || len(s.refs.paths) > maxBrokenPaths {
@@ -247,7 +247,7 @@ func (s *Schema) children(nodes []*document.Value, token string, f func(*documen
 	}
 }
 
-// IsReadOnly tells whether the tokens name a read-only property or something inside one.
+// IsReadOnly reports whether the tokens name a read-only property or something inside one.
 // A "*" in the schema's path stands for every index and key.
 func (s *Schema) IsReadOnly(tokens document.Pointer) bool { return covers(s.ReadOnly, tokens) }
 

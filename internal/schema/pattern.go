@@ -108,7 +108,7 @@ func (r *references) match(pattern, text string) verdict {
 	return result
 }
 
-// GivesUp tells whether a match with a pattern of the schema, with this text or an earlier
+// GivesUp reports whether a match with a pattern of the schema, with this text or an earlier
 // one, was given up because it takes too much time or memory. [Schema.Check] then decides
 // nothing by the pattern.
 func (s *Schema) GivesUp(pattern, text string) bool {

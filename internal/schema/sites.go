@@ -33,7 +33,7 @@ func (s *Schema) Sites() []Site {
 	return out
 }
 
-// Leads tells whether a path of the schema's own lists names a property; what other paths
+// Leads reports whether a path of the schema's own lists names a property; what other paths
 // name is looked up.
 func (s *Schema) Leads(p Path) bool {
 	if known, ok := s.refs.paths[pathKey{s.Root, p.Text}]; ok {

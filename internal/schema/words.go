@@ -96,7 +96,7 @@ func properName(text string) string {
 	return name
 }
 
-// isName tells whether a text can be the name of a property.
+// isName reports whether a text can be the name of a property.
 func isName(text string) bool {
 	for i := range len(text) {
 		switch c := text[i]; {

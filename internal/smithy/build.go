@@ -333,7 +333,7 @@ func additionalProperties(allowed, found []string) string {
 		tickedSorted(allowed), tickedSorted(found))
 }
 
-// emptyValue tells whether a value is absent, null or has nothing in it.
+// emptyValue reports whether a value is absent, null or has nothing in it.
 func emptyValue(v *document.Value) bool {
 	return v == nil || v.Kind == document.Null || v.Kind == document.Array && len(v.Items) == 0 ||
 		v.Kind == document.Object && len(v.Members) == 0

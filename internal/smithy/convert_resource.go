@@ -119,7 +119,7 @@ func (r *resourceSchema) combined(p *cfnProperty, traits []*Trait) []*Trait {
 	return out
 }
 
-// isInput tells whether a structure is what a caller gives to create or put the resource.
+// isInput reports whether a structure is what a caller gives to create or put the resource.
 func (r *resourceSchema) isInput(id ID) bool {
 	for _, operation := range []ID{r.cfn.shape.Create, r.cfn.shape.Put} {
 		if s := r.m.Shape(operation); s != nil && r.m.input(s) != nil && r.m.propertiesShape(r.m.input(s)).ID == id {

@@ -190,7 +190,7 @@ func (w *schemaWriter) description(s *Shape) string {
 	return strings.TrimFunc(text, func(r rune) bool { return r <= ' ' })
 }
 
-// inlined tells whether a shape is written where it is used, not as a definition.
+// inlined reports whether a shape is written where it is used, not as a definition.
 func (w *schemaWriter) inlined(s *Shape) bool {
 	switch {
 	case s.Type.collection() || s.Type == Map && w.settings.UseInlineMaps:

@@ -59,7 +59,7 @@ func (e Event) String() string {
 // Events is what loading and validating found.
 type Events []Event
 
-// Fatal tells whether a model with these events is unfit for use: it has an ERROR, or a
+// Fatal reports whether a model with these events is unfit for use: it has an ERROR, or a
 // DANGER that nothing suppresses.
 func (l Events) Fatal() bool {
 	return slices.ContainsFunc(l, func(e Event) bool { return e.Severity >= DangerSeverity })

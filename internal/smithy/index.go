@@ -83,7 +83,7 @@ func bindsMember(bindings []binding, member string) bool {
 	return slices.ContainsFunc(bindings, func(b binding) bool { return b.member == member })
 }
 
-// collectionOperation tells whether an operation is bound to a resource as one on the
+// collectionOperation reports whether an operation is bound to a resource as one on the
 // collection, rather than on an instance.
 func collectionOperation(resource *Shape, operation ID) bool {
 	return slices.Contains(resource.CollectionOperations, operation) || resource.Create == operation || resource.List == operation

@@ -4,7 +4,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// zeroByDefault tells whether version 1.0 gave values of the type a default of zero.
+// zeroByDefault reports whether version 1.0 gave values of the type a default of zero.
 func zeroByDefault(t Type) bool {
 	switch t {
 	case Byte, Short, Integer, Long, Float, Double, Boolean, IntEnum:
@@ -33,7 +33,7 @@ func valueOfVersion(s *Shape) []*Trait {
 	return setTrait(s.own, &Trait{ID: traitDefault, Value: zeroValue(s.Type, s), At: s.At})
 }
 
-// boxed tells whether version 1.0 saw a number or boolean as something that may be
+// boxed reports whether version 1.0 saw a number or boolean as something that may be
 // absent: the shape says so, or it is of version 2.0 and has no default of zero.
 func boxed(s *Shape) bool {
 	if s.Has(traitBox) {

@@ -179,7 +179,7 @@ func (v *valueCheck) union(s *Shape, n *document.Value, context string, depth in
 	}
 }
 
-// nullable tells whether a member may be null.
+// nullable reports whether a member may be null.
 func (v *valueCheck) nullable(member *Shape) bool {
 	switch member.Container.Type {
 	case Structure:

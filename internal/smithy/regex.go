@@ -17,7 +17,7 @@ type patterns struct {
 	left     time.Duration // for matches
 }
 
-// match tells whether a pattern is found in a text. Patterns are those of ECMA 262 or
+// match reports whether a pattern is found in a text. Patterns are those of ECMA 262 or
 // Java; one that no engine here takes, or that takes too long, is given the benefit of
 // the doubt.
 func (p *patterns) match(pattern, text string) bool {

@@ -45,7 +45,7 @@ var relationKinds = [...]struct{ name, label string }{
 
 func (k relationKind) String() string { return relationKinds[k].name }
 
-// instanceOperation tells whether the kind binds an operation to an instance of a resource.
+// instanceOperation reports whether the kind binds an operation to an instance of a resource.
 func (k relationKind) instanceOperation() bool {
 	switch k {
 	case relOperation, relRead, relUpdate, relDelete, relPut:

@@ -51,7 +51,7 @@ func (c *selection) run(steps []step, s *Shape, next func(*Shape) bool) bool {
 	return steps[0](c, s, func(s *Shape) bool { return c.run(steps[1:], s, next) })
 }
 
-// any tells whether the steps lead from the shape to some shape.
+// any reports whether the steps lead from the shape to some shape.
 func (c *selection) any(steps []step, s *Shape) bool {
 	found := false
 	c.run(steps, s, func(*Shape) bool {
@@ -61,7 +61,7 @@ func (c *selection) any(steps []step, s *Shape) bool {
 	return found
 }
 
-// matches tells whether the selector picks the shape. It is only right for selectors
+// matches reports whether the selector picks the shape. It is only right for selectors
 // that are local.
 func (c *selection) matches(sel *selector, s *Shape) bool {
 	found := false

@@ -100,7 +100,7 @@ func validIdentifier(s string) bool {
 	return true
 }
 
-// validID tells whether the text is an absolute shape ID, with or without a member.
+// validID reports whether the text is an absolute shape ID, with or without a member.
 func validID(text string) bool {
 	namespace, rest, found := strings.Cut(text, "#")
 	if !found || !validNamespace(namespace) {
@@ -174,7 +174,7 @@ func (t Type) simple() bool     { return typeClasses[t] == simpleType }
 func (t Type) collection() bool { return t == List || t == Set }
 func (t Type) isString() bool   { return t == String || t == Enum }
 
-// number tells whether values of the type are JSON numbers.
+// number reports whether values of the type are JSON numbers.
 func (t Type) number() bool {
 	switch t {
 	case Byte, Short, Integer, IntEnum, Long, Float, Double, BigInteger, BigDecimal:
@@ -236,7 +236,7 @@ func (s *Shape) Trait(id ID) *Trait {
 	return findTrait(s.Traits, id)
 }
 
-// Has tells whether the shape has a trait.
+// Has reports whether the shape has a trait.
 func (s *Shape) Has(id ID) bool { return s.Trait(id) != nil }
 
 func findTrait(traits []*Trait, id ID) *Trait {

@@ -22,7 +22,7 @@ func (m eventMatch) matches(e *Event) bool {
 	return e.contains(m.id) && (m.namespace == "*" || e.Shape != "" && e.Shape.Namespace() == m.namespace)
 }
 
-// contains tells whether an id is the event's or one above it.
+// contains reports whether an id is the event's or one above it.
 func (e *Event) contains(id string) bool {
 	rest, found := strings.CutPrefix(e.ID, id)
 	return found && id != "" && (rest == "" || rest[0] == '.')

@@ -78,7 +78,7 @@ func (m *Model) tagsMember(operation ID) *Shape {
 	return found
 }
 
-// takesTags tells whether the input of an operation has the tag property of a resource.
+// takesTags reports whether the input of an operation has the tag property of a resource.
 func (m *Model) takesTags(index *propertyIndex, operation ID, property string) bool {
 	s := m.shapes[operation]
 	if s == nil || property == "" {
@@ -91,7 +91,7 @@ func (m *Model) takesTags(index *propertyIndex, operation ID, property string) b
 	})
 }
 
-// tagsShape tells whether a shape can hold tags: a list of pairs of strings or a map of
+// tagsShape reports whether a shape can hold tags: a list of pairs of strings or a map of
 // strings.
 func (m *Model) tagsShape(s *Shape) bool {
 	switch {
@@ -112,12 +112,12 @@ func (m *Model) targetsString(member *Shape) bool {
 	return target != nil && target.Type.isString()
 }
 
-// tagKeysShape tells whether a shape can hold keys of tags: a list of strings.
+// tagKeysShape reports whether a shape can hold keys of tags: a list of strings.
 func (m *Model) tagKeysShape(s *Shape) bool {
 	return s != nil && s.Type.collection() && m.targetsString(s.Member("member"))
 }
 
-// validTagOperation tells whether an operation has the members that one of its kind
+// validTagOperation reports whether an operation has the members that one of its kind
 // needs: what it changes, and the ARN of the resource.
 func (m *Model) validTagOperation(operation *Shape, op tagOperation) bool {
 	input, holder := m.input(operation), m.input(operation)

@@ -166,7 +166,7 @@ func checkServiceTagging(c *check) {
 	}
 }
 
-// hasTagAPIs tells whether a service has all three operations for tags, and fit ones.
+// hasTagAPIs reports whether a service has all three operations for tags, and fit ones.
 func (c *check) hasTagAPIs(service *Shape) bool {
 	for op := range tagOperations {
 		operation := c.m.Shape(c.m.serviceTagOperation(service, tagOperation(op)))
@@ -242,7 +242,7 @@ func (c *check) checkTaggableResource(service, s *Shape, apis bool) {
 	}
 }
 
-// taggableByInstance tells whether a resource names operations of its own for tags, and
+// taggableByInstance reports whether a resource names operations of its own for tags, and
 // fit ones.
 func (c *check) taggableByInstance(t *Trait, property string) bool {
 	config := t.Value.Get("apiConfig")

@@ -287,7 +287,7 @@ func (c *check) checkExample(s *Shape, t *Trait, example *document.Value) {
 	}
 }
 
-// servicesHaveError tells whether every service of an operation has an error for all.
+// servicesHaveError reports whether every service of an operation has an error for all.
 func (c *check) servicesHaveError(operation *Shape, id ID) bool {
 	all, any := true, false
 	c.services(func(service *Shape, operations []*Shape) {

@@ -245,7 +245,7 @@ func (c *check) cycle(s *Shape, takes func(member *Shape) bool) []ID {
 	return nil
 }
 
-// terminates tells whether a finite value of the shape can be made.
+// terminates reports whether a finite value of the shape can be made.
 func (c *check) terminates(s *Shape, visited map[*Shape]bool) bool {
 	if s == nil || s.Type != Structure && s.Type != Union || !c.budget.spend(cycleStep, s) {
 		return true

@@ -234,7 +234,7 @@ func checkBreakingChanges(c *check) {
 	}
 }
 
-// validEventID tells whether a text is a name that events may have.
+// validEventID reports whether a text is a name that events may have.
 func validEventID(id string) bool { return validNamespace(id) }
 
 func checkTraitValidators(c *check) {

@@ -37,7 +37,7 @@ func checkURIConflicts(c *check) {
 	})
 }
 
-// sameRequests tells whether some request could mean either operation.
+// sameRequests reports whether some request could mean either operation.
 func (c *check) sameRequests(a, b *Shape) bool {
 	x, y := a.Trait(traitHTTP).Value, b.Trait(traitHTTP).Value
 	if textOf(x, "method") != textOf(y, "method") || !conflictingURIs(textOf(x, "uri"), textOf(y, "uri")) {
@@ -51,7 +51,7 @@ func (c *check) sameRequests(a, b *Shape) bool {
 	return !c.separated(a, b, pairs, traitHostLabel)
 }
 
-// conflictingURIs tells whether two URI patterns are of one form: labels at the same
+// conflictingURIs reports whether two URI patterns are of one form: labels at the same
 // places, equal literals, and equal literals in the query.
 func conflictingURIs(a, b string) bool {
 	x, y := uriSegments(a), uriSegments(b)
@@ -92,14 +92,14 @@ func conflictingSegments(x, y []segment) [][2]segment {
 	return out
 }
 
-// patternsDiffer tells whether the patterns of labels keep two URIs apart.
+// patternsDiffer reports whether the patterns of labels keep two URIs apart.
 func (c *check) patternsDiffer(a, b *Shape) bool {
 	x := uriSegments(textOf(a.Trait(traitHTTP).Value, "uri"))
 	y := uriSegments(textOf(b.Trait(traitHTTP).Value, "uri"))
 	return c.separated(a, b, conflictingSegments(x, y), traitHTTPLabel)
 }
 
-// separated tells whether each label that stands against a literal has a pattern which
+// separated reports whether each label that stands against a literal has a pattern which
 // the literal does not match. Without such pairs nothing is kept apart.
 func (c *check) separated(a, b *Shape, pairs [][2]segment, trait ID) bool {
 	if len(pairs) == 0 {

@@ -80,7 +80,7 @@ func sign(n int) int {
 
 func compareNumbers(a, b string) int { return number(a).Cmp(number(b)) }
 
-// isFloat tells whether a number is written with a fraction or an exponent.
+// isFloat reports whether a number is written with a fraction or an exponent.
 func isFloat(text string) bool { return strings.ContainsAny(text, ".eE") }
 
 // kindName is the name that messages use for the kind of a value.
@@ -123,7 +123,7 @@ func textOf(v *document.Value, key string) string {
 	return ""
 }
 
-// isTrue tells whether a member is the boolean true.
+// isTrue reports whether a member is the boolean true.
 func isTrue(v *document.Value, key string) bool {
 	b := v.Get(key)
 	return b != nil && b.Kind == document.Bool && b.Bool

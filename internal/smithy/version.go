@@ -22,7 +22,7 @@ func parseVersion(text string) (version, bool) {
 
 func (v version) String() string { return [...]string{"", "1.0", "2.0"}[v] }
 
-// supports tells whether shapes of a type exist in the version.
+// supports reports whether shapes of a type exist in the version.
 func (v version) supports(t Type) bool {
 	switch v {
 	case version1:

@@ -97,14 +97,14 @@ func code(err error) string {
 	return ""
 }
 
-// refused tells whether a service has answered that something cannot be, as opposed to not
+// refused reports whether a service has answered that something cannot be, as opposed to not
 // having answered, or not to this caller.
 func refused(err error) bool {
 	c := code(err)
 	return c == "CFNRegistryException" || c == "TypeNotFoundException" || c == "ValidationError"
 }
 
-// stopped tells whether a call ended because the caller wanted it to.
+// stopped reports whether a call ended because the caller wanted it to.
 func stopped(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil
 }

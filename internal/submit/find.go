@@ -114,7 +114,7 @@ func LogGroup(typeName string) string { return Hyphenated(typeName) + "-logs" }
 //
 // What is not told is known at a local server of this program: local is the group that it
 // gives a type, by the name in its schema, that was registered without one. Of activated
-// types no registry tells whether they were activated with a group, and which.
+// types no registry reports whether they were activated with a group, and which.
 func (r *Remote) LogGroupsOf(ctx context.Context, ref *Reference, local func(typeName string) string) (groups []string, told bool, err error) {
 	out, err := r.Describe(ctx, ref, "")
 	if err != nil {

@@ -69,7 +69,7 @@ type Plan struct {
 	store       storage
 }
 
-// Done tells whether nothing is left to do.
+// Done reports whether nothing is left to do.
 func (p *Plan) Done() bool {
 	for _, s := range p.Steps {
 		if !s.Done {
@@ -453,7 +453,7 @@ func nextMinor(version string) string {
 	return fmt.Sprintf("%d.%d.0", major, minor+1)
 }
 
-// newer tells whether a public version comes after another. Of patches that are no plain
+// newer reports whether a public version comes after another. Of patches that are no plain
 // numbers, only the service knows.
 func newer(a, b string) bool {
 	aMajor, aMinor, aPatch := numbers(a)

@@ -235,7 +235,7 @@ const DefaultTimeout = time.Hour
 // the SDK, before waiting is given up.
 const maxMisses = 5
 
-// passing tells whether an error is one of a service that is busy or away.
+// passing reports whether an error is one of a service that is busy or away.
 func passing(err error) bool {
 	return retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary ||
 		retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) == aws.TrueTernary
