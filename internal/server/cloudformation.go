@@ -68,8 +68,9 @@ func cloudFormation(r *registry.Registry, stacks *stack.Engine, tokens *operatio
 			"OperationStatusCheckFailedException": "ConditionalCheckFailed",
 		},
 	}
-	table.Operations = append(table.Operations, stackOperations(stacks)...)
+	table.Operations = slices.Concat(table.Operations, stackOperations(stacks), changeSetOperations(stacks))
 	maps.Copy(table.Constraints, stackConstraints)
+	maps.Copy(table.Constraints, changeSetConstraints)
 	table.Known = slices.DeleteFunc(table.Known, func(name string) bool {
 		return slices.ContainsFunc(table.Operations, func(o awswire.Operation) bool { return o.Name == name })
 	})

@@ -93,7 +93,7 @@ func (e *Engine) executeSet(ctx context.Context, tx *store.Tx, caller awswire.Ca
 		return err
 	}
 	settings.DisableRollback = options.OnFailure == types.OnFailureDoNothing
-	settings.RetainExceptOnCreate, settings.Mode, settings.DirectUpdate = options.RetainExceptOnCreate, options.Mode, false
+	settings.RetainExceptOnCreate, settings.Mode = options.RetainExceptOnCreate, options.Mode
 	if set.Rollback != nil {
 		settings.Rollback = set.Rollback
 	}

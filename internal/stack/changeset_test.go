@@ -210,7 +210,10 @@ func TestCreateStackInReview(t *testing.T) {
 	if got := g.done(); got != "CREATE B" {
 		t.Errorf("done: %s", got)
 	}
-	g.rig.delete(*one.StackId, &cloudformation.DeleteStackInput{})
+	g.execute(*g.create("two", types.ChangeSetTypeUpdate, things("B: {Properties: {Size: 2}}")).ChangeSetId)
+	if gone := g.rig.delete(*one.StackId, &cloudformation.DeleteStackInput{}); gone.LastUpdatedTime == nil || gone.ChangeSetId != nil {
+		t.Errorf("the deleted stack: %s", jsonText(gone))
+	}
 	_, err := g.DescribeChangeSet(t.Context(), g.caller, &cloudformation.DescribeChangeSetInput{ChangeSetName: one.ChangeSetId})
 	refusedWith(t, err, "ChangeSetNotFoundException", fmt.Sprintf("ChangeSet [%s] does not exist", *one.ChangeSetId))
 }

@@ -62,7 +62,6 @@ type stackSettings struct {
 	Rollback             *types.RollbackConfiguration `json:"rollback,omitempty"`
 	Mode                 types.DeploymentConfigMode   `json:"mode,omitempty"`
 	DeletionMode         types.DeletionMode           `json:"deletionMode,omitempty"`
-	DirectUpdate         bool                         `json:"directUpdate,omitempty"`   // UpdateStack was called
 	LastOperations       []types.OperationEntry       `json:"lastOperations,omitempty"` // newest first
 }
 

@@ -101,7 +101,6 @@ func (e *Engine) beginUpdate(ctx context.Context, caller awswire.Caller, s *stac
 		if in.in.RollbackConfiguration != nil {
 			settings.Rollback = in.in.RollbackConfiguration
 		}
-		settings.DirectUpdate = true
 		if in.policy != "" {
 			current.Policy = in.policy
 		}
