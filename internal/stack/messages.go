@@ -107,8 +107,8 @@ var refusals = map[string]struct {
 	"operation-or-stack":  {"", "At least one of StackName, ChangeSetName or OperationId must be specified."},
 	"next-token":          {"", "NextToken is invalid"},
 	"rule":                {"", "Template constraint violated: %s"},
-	"unsupported-source":  {"", "At least one of TemplateBody, TemplateURL or StackName must be specified."},
-	"unsupported-sources": {"", "Only one of TemplateBody, TemplateURL or StackName may be specified."},
+	"summary-source":      {"", "At least one of TemplateBody, TemplateURL or StackName must be specified."},
+	"summary-sources":     {"", "Only one of TemplateBody, TemplateURL or StackName may be specified."},
 }
 
 // refuse makes the refusal of the table.

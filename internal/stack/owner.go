@@ -202,10 +202,29 @@ func (p *progress) fail() {
 		x.PhysicalID = ""
 	case actionUpdate:
 		p.attempted()
+	case actionRevert:
+		if p.forced() {
+			return
+		}
 	}
 	x.Status, x.Reason, s.State, s.Reason = status, reason, stepFailed, reason
 	p.event(eventRow{Status: string(status), Reason: reason}, s.Properties)
 	p.leftover()
+}
+
+// forced ends a step of a rollback that goes on whatever fails: the resource counts as taken
+// back.
+func (p *progress) forced() bool {
+	var options operationOptions
+	var old snapshot
+	if decode(p.op.Options, &options) != nil || !options.ForceRollback || decode(p.step.Pending, &old) != nil {
+		return false
+	}
+	old.Attempted, old.Gone = "", false
+	p.resource.restore(old)
+	p.step.PhysicalID = old.PhysicalID
+	p.complete()
+	return true
 }
 
 // attempted notes what an update tried that may have changed the resource.

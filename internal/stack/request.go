@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -280,68 +279,14 @@ func allowedTypes(t *template.Template, allowed []string) error {
 
 // requireCapabilities refuses a template that needs more than the caller acknowledged.
 func requireCapabilities(t *template.Template, in deploymentInput) error {
-	needed, _ := capabilitiesOf(t)
-	var missing []string
-	for _, c := range needed {
-		switch {
-		case c == types.CapabilityCapabilityAutoExpand && in.Expanded,
-			slices.Contains(in.Capabilities, c),
-			c == types.CapabilityCapabilityIam && slices.Contains(in.Capabilities, types.CapabilityCapabilityNamedIam):
-		default:
-			missing = append(missing, string(c))
-		}
+	given := make([]string, 0, len(in.Capabilities)+1)
+	for _, c := range in.Capabilities {
+		given = append(given, string(c))
 	}
-	if len(missing) > 0 {
-		return awswire.Errorf("InsufficientCapabilitiesException", 400, "Requires capabilities : %s", bracketed(missing))
+	if in.Expanded {
+		given = append(given, template.CapabilityAutoExpand)
 	}
-	return nil
-}
-
-// iamTypes are the types that need an acknowledgement, with the property that names them.
-var iamTypes = map[string]string{
-	"AWS::IAM::AccessKey": "", "AWS::IAM::Group": "GroupName", "AWS::IAM::InstanceProfile": "InstanceProfileName",
-	"AWS::IAM::ManagedPolicy": "ManagedPolicyName", "AWS::IAM::Policy": "", "AWS::IAM::Role": "RoleName",
-	"AWS::IAM::User": "UserName", "AWS::IAM::UserToGroupAddition": "", "AWS::IAM::GroupPolicy": "", "AWS::IAM::RolePolicy": "", "AWS::IAM::UserPolicy": "",
-}
-
-// capabilitiesOf are the capabilities that a template needs, and why.
-func capabilitiesOf(t *template.Template) (needed []types.Capability, reason string) {
-	var resources, named, transforms []string
-	for _, r := range t.Resources {
-		name, iam := iamTypes[r.Type]
-		if !iam {
-			continue
-		}
-		resources = append(resources, r.Type)
-		if name != "" && r.Properties != nil && r.Properties.Get(name) != nil {
-			named = append(named, r.Type)
-		}
-	}
-	for _, name := range t.UsedTransforms() {
-		if name != template.LanguageExtensions && name != template.Include {
-			transforms = append(transforms, name)
-		}
-	}
-	switch {
-	case len(named) > 0:
-		needed = append(needed, types.CapabilityCapabilityNamedIam)
-		reason = fmt.Sprintf("The following resource(s) require capabilities: %s", bracketed(distinct(resources)))
-	case len(resources) > 0:
-		needed = append(needed, types.CapabilityCapabilityIam)
-		reason = fmt.Sprintf("The following resource(s) require capabilities: %s", bracketed(distinct(resources)))
-	}
-	if len(transforms) > 0 {
-		needed = append(needed, types.CapabilityCapabilityAutoExpand)
-		if reason == "" {
-			reason = fmt.Sprintf("The following transform(s) require capabilities: %s", bracketed(transforms))
-		}
-	}
-	return needed, reason
-}
-
-func distinct(names []string) []string {
-	slices.Sort(names)
-	return slices.Compact(names)
+	return refusedTemplate(t.CheckCapabilities(given))
 }
 
 // requestHash is a fingerprint of a request, to tell whether a token was used for another one.

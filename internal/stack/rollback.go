@@ -1,0 +1,125 @@
+package stack
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// CancelUpdateStack stops an update: what runs ends, nothing new begins, and the stack is
+// rolled back.
+func (e *Engine) CancelUpdateStack(ctx context.Context, caller awswire.Caller, in *cloudformation.CancelUpdateStackInput) (*cloudformation.CancelUpdateStackOutput, error) {
+	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		s, err := requireStack(ctx, tx, caller, in.StackName, "missing")
+		if err != nil {
+			return err
+		}
+		if s.Status != types.StackStatusUpdateInProgress {
+			return refuse("cancel")
+		}
+		op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
+		if err != nil || op == nil {
+			return err
+		}
+		op.Cancelled = true
+		if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {
+			return err
+		}
+		return tx.Wake(ctx, wakeKind, s.ID, time.Time{})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &cloudformation.CancelUpdateStackOutput{}, nil
+}
+
+// ContinueUpdateRollback tries a rollback again that failed.
+func (e *Engine) ContinueUpdateRollback(ctx context.Context, caller awswire.Caller, in *cloudformation.ContinueUpdateRollbackInput) (*cloudformation.ContinueUpdateRollbackOutput, error) {
+	force := aws.ToBool(in.ForceRollback)
+	if force && len(in.ResourcesToSkip) > 0 {
+		return nil, refuse("skip-force")
+	}
+	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		s, err := requireStack(ctx, tx, caller, in.StackName, "missing")
+		if err != nil {
+			return err
+		}
+		if s.Status != types.StackStatusUpdateRollbackFailed {
+			return refuse("continue", s.ARN, s.Status)
+		}
+		if err := e.checkSkipped(ctx, tx, s, in.ResourcesToSkip); err != nil {
+			return err
+		}
+		_, err = e.begin(ctx, tx, s, beginInput{
+			kind: types.OperationTypeContinueRollback, status: types.StackStatusUpdateRollbackInProgress,
+			options: operationOptions{SkipResources: in.ResourcesToSkip, ForceRollback: force},
+			token:   aws.ToString(in.ClientRequestToken), hash: requestHash(in), caller: caller,
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &cloudformation.ContinueUpdateRollbackOutput{}, nil
+}
+
+// checkSkipped refuses to skip resources whose rollback has not failed. CHILD.RESOURCE names
+// one in a nested stack, which is checked when that stack is rolled back.
+func (e *Engine) checkSkipped(ctx context.Context, tx *store.Tx, s *stackRow, skipped []string) error {
+	for _, id := range skipped {
+		if strings.Contains(id, ".") {
+			continue
+		}
+		x, err := oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", s.ID, id)
+		if err != nil {
+			return err
+		}
+		if x == nil || x.Status != types.ResourceStatusUpdateFailed {
+			return refuse("skip", id)
+		}
+	}
+	return nil
+}
+
+// RollbackStack takes a stack back that failed and was left as it was.
+func (e *Engine) RollbackStack(ctx context.Context, caller awswire.Caller, in *cloudformation.RollbackStackInput) (*cloudformation.RollbackStackOutput, error) {
+	out := &cloudformation.RollbackStackOutput{}
+	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		s, err := requireStack(ctx, tx, caller, in.StackName, "missing")
+		if err != nil {
+			return err
+		}
+		if s.ParentID != "" {
+			return refuse("rollback-child")
+		}
+		status := types.StackStatusUpdateRollbackInProgress
+		switch s.Status {
+		case types.StackStatusUpdateFailed:
+		case types.StackStatusCreateFailed:
+			status = types.StackStatusRollbackInProgress
+		default:
+			return refuse("rollback", s.ARN, s.Status)
+		}
+		if s.StableDeploymentID == "" {
+			status = types.StackStatusRollbackInProgress
+		}
+		options := operationOptions{OnFailure: types.OnFailureRollback, RetainExceptOnCreate: aws.ToBool(in.RetainExceptOnCreate), Mode: modeOf(in.DeploymentConfig)}
+		id, err := e.begin(ctx, tx, s, beginInput{
+			kind: types.OperationTypeRollback, status: status, options: options,
+			token: aws.ToString(in.ClientRequestToken), hash: requestHash(in), caller: caller,
+		})
+		out.StackId, out.OperationId = aws.String(s.ARN), aws.String(id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}

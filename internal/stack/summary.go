@@ -1,0 +1,131 @@
+package stack
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// ValidateTemplate says what a template asks for, and refuses one that is wrong.
+func (e *Engine) ValidateTemplate(ctx context.Context, caller awswire.Caller, in *cloudformation.ValidateTemplateInput) (*cloudformation.ValidateTemplateOutput, error) {
+	t, err := e.readTemplate(ctx, caller, in.TemplateBody, in.TemplateURL)
+	if err != nil {
+		return nil, err
+	}
+	if !t.NeedsExpansion() {
+		if err := t.Check(ctx, nil); err != nil {
+			return nil, refusedTemplate(err)
+		}
+	}
+	s := t.Summary()
+	out := &cloudformation.ValidateTemplateOutput{
+		Description: optional(s.Description), Capabilities: capabilitiesOf(s), CapabilitiesReason: optional(s.CapabilitiesReason),
+		DeclaredTransforms: s.Transforms, Parameters: []types.TemplateParameter{},
+	}
+	for _, p := range s.Parameters {
+		out.Parameters = append(out.Parameters, types.TemplateParameter{
+			ParameterKey: aws.String(p.Name), DefaultValue: p.Default, NoEcho: aws.Bool(p.NoEcho), Description: optional(p.Description),
+		})
+	}
+	return out, nil
+}
+
+// readTemplate reads the template that a request has or names.
+func (e *Engine) readTemplate(ctx context.Context, caller awswire.Caller, body, url *string) (*template.Template, error) {
+	text, err := e.source(ctx, caller, body, url)
+	if err != nil {
+		return nil, err
+	}
+	t, err := template.Parse("", []byte(text), template.ParseOptions{})
+	return t, refusedTemplate(err)
+}
+
+func capabilitiesOf(s template.Summary) []types.Capability {
+	var out []types.Capability
+	for _, c := range s.Capabilities {
+		out = append(out, types.Capability(c))
+	}
+	return out
+}
+
+// GetTemplateSummary says what a template, or the one of a stack, asks for.
+func (e *Engine) GetTemplateSummary(ctx context.Context, caller awswire.Caller, in *cloudformation.GetTemplateSummaryInput) (*cloudformation.GetTemplateSummaryOutput, error) {
+	t, err := e.templateToSummarize(ctx, caller, in)
+	if err != nil {
+		return nil, err
+	}
+	s := t.Summary()
+	out := &cloudformation.GetTemplateSummaryOutput{
+		Description: optional(s.Description), Version: optional(s.Version), Metadata: optional(s.Metadata),
+		Capabilities: capabilitiesOf(s), CapabilitiesReason: optional(s.CapabilitiesReason), DeclaredTransforms: s.Transforms,
+		Parameters: []types.ParameterDeclaration{}, ResourceTypes: []string{}, ResourceIdentifierSummaries: []types.ResourceIdentifierSummary{},
+	}
+	for _, p := range s.Parameters {
+		shown := types.ParameterDeclaration{
+			ParameterKey: aws.String(p.Name), ParameterType: aws.String(p.Type), DefaultValue: p.Default, NoEcho: aws.Bool(p.NoEcho),
+			Description: optional(p.Description), ParameterConstraints: &types.ParameterConstraints{},
+		}
+		if p.AllowedValues != nil {
+			shown.ParameterConstraints.AllowedValues = p.AllowedValues
+		}
+		out.Parameters = append(out.Parameters, shown)
+	}
+	for _, of := range s.Types {
+		out.ResourceTypes = append(out.ResourceTypes, of.Type)
+		typ, err := e.findType(ctx, caller, typeKey{of.Type, ""})
+		if err != nil || typ.Schema == nil || len(typ.Schema.PrimaryIdentifier) == 0 {
+			continue
+		}
+		out.ResourceIdentifierSummaries = append(out.ResourceIdentifierSummaries, types.ResourceIdentifierSummary{
+			ResourceType: aws.String(of.Type), LogicalResourceIds: of.LogicalIDs, ResourceIdentifiers: identifierNames(typ.Schema),
+		})
+	}
+	return out, nil
+}
+
+// identifierNames are the names of the properties that identify resources of a type.
+func identifierNames(s *schema.Schema) []string {
+	names := make([]string, 0, len(s.PrimaryIdentifier))
+	for _, path := range s.PrimaryIdentifier {
+		if n := len(path.Tokens); n > 0 {
+			names = append(names, path.Tokens[n-1])
+		}
+	}
+	return names
+}
+
+func (e *Engine) templateToSummarize(ctx context.Context, caller awswire.Caller, in *cloudformation.GetTemplateSummaryInput) (*template.Template, error) {
+	given := 0
+	for _, source := range []*string{in.TemplateBody, in.TemplateURL, in.StackName} {
+		if source != nil {
+			given++
+		}
+	}
+	switch {
+	case given == 0:
+		return nil, refuse("summary-source")
+	case given > 1:
+		return nil, refuse("summary-sources")
+	case in.StackName == nil:
+		return e.readTemplate(ctx, caller, in.TemplateBody, in.TemplateURL)
+	}
+	s, err := requireStack(ctx, e.store.Read(), caller, in.StackName, "missing-id")
+	if err != nil {
+		return nil, err
+	}
+	if s.Status == types.StackStatusReviewInProgress {
+		return nil, refuse("review-summary")
+	}
+	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	t, err := template.Parse("", []byte(row.Original), template.ParseOptions{})
+	return t, refusedTemplate(err)
+}
