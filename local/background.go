@@ -68,10 +68,10 @@ func (c *CloudFormation) sweep(ctx context.Context, _ string) (time.Time, error)
 	if err := c.registry.Expire(ctx, now.Add(-keepRegistrations)); err != nil {
 		return time.Time{}, err
 	}
-	if err := c.tokens.Expire(ctx); err != nil {
+	if err := c.operations.Expire(ctx, now.Add(-keepOperations)); err != nil {
 		return time.Time{}, err
 	}
-	if err := c.operations.Expire(ctx, now.Add(-keepOperations)); err != nil {
+	if err := c.tokens.Expire(ctx); err != nil {
 		return time.Time{}, err
 	}
 	swept, err := c.store.Blobs().Sweep(ctx, 0, c.keeps)

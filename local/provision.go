@@ -26,9 +26,9 @@ func (c *CloudFormation) openTypes() error {
 // one that is simulated by its full name, one that this server has the service for, and one
 // that a pattern names.
 func (c *CloudFormation) Type(ctx context.Context, caller awswire.Caller, name, version string) (*operation.Type, error) {
-	order := []operation.Types{c.registry, c.builtin, c.shelf}
+	order := []operation.Types{c.registry, c.stacks.OwnTypes(), c.builtin, c.shelf}
 	if slices.Contains(c.config.Simulate, name) {
-		order = []operation.Types{c.registry, c.shelf, c.builtin}
+		order = []operation.Types{c.registry, c.stacks.OwnTypes(), c.shelf, c.builtin}
 	}
 	hint := ""
 	for _, types := range order {

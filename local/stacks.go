@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
-	"github.com/formwork-dev/formwork/internal/awslite"
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -25,7 +23,7 @@ func (c *CloudFormation) openStacks() {
 	})
 	c.stacks = stack.New(stack.Config{
 		Store: c.store, Types: c, Operations: c.operations, Objects: objects{c.s3}, References: references{c.services},
-		Macros: func(caller awswire.Caller) template.Macros { return macros{c, caller} }, Logger: c.config.Logger, Now: c.config.Now,
+		Macros: func(caller awswire.Caller) template.Macros { return macros{c, caller} }, Endpoint: c.url, Logger: c.config.Logger, Now: c.config.Now,
 	})
 }
 
@@ -36,31 +34,9 @@ func (o stackOwner) Progressed(ctx context.Context, tx *store.Tx, state operatio
 	return o.c.stacks.Progressed(ctx, tx, state)
 }
 
-// prepare resolves the dynamic references in what a provider is asked for.
+// prepare completes the calls of providers.
 func (c *CloudFormation) prepare(ctx context.Context, request operation.Request) (operation.Request, error) {
-	resolver := dynamic{c.services, request.Caller}
-	for _, model := range []*map[string]any{&request.Desired, &request.Previous} {
-		if *model == nil {
-			continue
-		}
-		resolved, err := template.ResolveDynamic(ctx, *model, resolver)
-		if err != nil {
-			return request, err
-		}
-		*model, _ = resolved.(map[string]any)
-	}
-	return request, nil
-}
-
-// dynamic resolves references by our own parameters and secrets.
-type dynamic struct {
-	services *awslite.Services
-	caller   awswire.Caller
-}
-
-func (d dynamic) ResolveReference(ctx context.Context, ref template.DynamicReference) (string, error) {
-	reference := strings.TrimSuffix(strings.TrimPrefix(ref.Text, "{{resolve:"+ref.Service+":"), "}}")
-	return d.services.Resolve(ctx, d.caller, ref.Service, reference)
+	return c.stacks.Prepare(ctx, request)
 }
 
 // objects fetches templates from our own S3, whichever form their URL has.
@@ -69,10 +45,14 @@ type objects struct{ s3 *s3.Service }
 func (o objects) Object(ctx context.Context, caller awswire.Caller, url string, limit int64) ([]byte, error) {
 	at, err := o.s3.ParseURL(url)
 	if err != nil {
-		return nil, awswire.ValidationErrorf("TemplateURL must be a supported URL.")
+		return nil, stack.ErrNotObject
 	}
 	object, err := o.s3.Open(ctx, caller.Account, at)
-	if err != nil {
+	var refusal *awswire.Error
+	switch {
+	case errors.As(err, &refusal):
+		return nil, awswire.ValidationErrorf("TemplateURL must reference a valid S3 object to which you have access.")
+	case err != nil:
 		return nil, err
 	}
 	defer func() { _ = object.Close() }() // it was only read

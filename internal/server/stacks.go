@@ -9,6 +9,8 @@ import (
 func stackOperations(e *stack.Engine) []awswire.Operation {
 	return []awswire.Operation{
 		awswire.Op("CreateChangeSet", e.CreateChangeSet),
+		awswire.Op("CancelUpdateStack", e.CancelUpdateStack),
+		awswire.Op("ContinueUpdateRollback", e.ContinueUpdateRollback),
 		awswire.Op("CreateStack", e.CreateStack),
 		awswire.Op("DeleteChangeSet", e.DeleteChangeSet),
 		awswire.Op("DeleteStack", e.DeleteStack),
@@ -22,12 +24,17 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 		awswire.Op("GetStackPolicy", e.GetStackPolicy).Reading(),
 		awswire.Op("GetTemplate", e.GetTemplate).Reading(),
 		awswire.Op("ListChangeSets", e.ListChangeSets).Reading(),
+		awswire.Op("GetTemplateSummary", e.GetTemplateSummary).Reading(),
+		awswire.Op("ListExports", e.ListExports).Reading(),
+		awswire.Op("ListImports", e.ListImports).Reading(),
 		awswire.Op("ListStackResources", e.ListStackResources).Reading(),
 		awswire.Op("ListStacks", e.ListStacks).Reading(),
+		awswire.Op("RollbackStack", e.RollbackStack),
 		awswire.Op("SetStackPolicy", e.SetStackPolicy),
 		awswire.Op("SignalResource", e.SignalResource),
 		awswire.Op("UpdateStack", e.UpdateStack),
 		awswire.Op("UpdateTerminationProtection", e.UpdateTerminationProtection),
+		awswire.Op("ValidateTemplate", e.ValidateTemplate),
 	}
 }
 
@@ -54,38 +61,73 @@ func templateMembers(more ...awswire.Constraint) []awswire.Constraint {
 
 // stackRequest are the members that creating and updating have in common.
 func stackRequest(more ...awswire.Constraint) []awswire.Constraint {
-	return append(templateMembers(
-		stackName(true),
-		awswire.Constraint{Member: "NotificationARNs", MaxLength: 5},
-		awswire.Constraint{Member: "ResourceTypes[]", MinLength: 1, MaxLength: 256},
-		awswire.Constraint{Member: "RoleARN", MinLength: 20, MaxLength: 2048},
-		awswire.Constraint{Member: "Tags", MaxLength: 50},
-		awswire.Constraint{Member: "Tags[].Key", Required: true, MinLength: 1, MaxLength: 128},
-		awswire.Constraint{Member: "Tags[].Value", Required: true, MaxLength: 256},
-	), more...)
+	return templateMembers(append([]awswire.Constraint{
+		{Member: "Parameters[].ParameterValue", Secret: true},
+		{Member: "NotificationARNs", MaxLength: 5},
+		{Member: "ResourceTypes[]", MinLength: 1, MaxLength: 256},
+		{Member: "RoleARN", MinLength: 20, MaxLength: 2048},
+		{Member: "RollbackConfiguration.MonitoringTimeInMinutes", Min: &zero, Max: &manyMinutes},
+		{Member: "RollbackConfiguration.RollbackTriggers", MaxLength: 5},
+		{Member: "RollbackConfiguration.RollbackTriggers[].Arn", Required: true},
+		{Member: "RollbackConfiguration.RollbackTriggers[].Type", Required: true},
+		{Member: "Tags", MaxLength: 50},
+		{Member: "Tags[].Key", Required: true, MinLength: 1, MaxLength: 128},
+		{Member: "Tags[].Value", Required: true, MaxLength: 256},
+	}, more...)...)
 }
+
+var (
+	zero, manyMinutes = int64(0), int64(180)
+
+	stackPolicy = []awswire.Constraint{
+		{Member: "StackPolicyBody", MinLength: 1, MaxLength: 16384}, {Member: "StackPolicyURL", MinLength: 1, MaxLength: 5120},
+	}
+
+	nextToken = awswire.Constraint{Member: "NextToken", MinLength: 1, MaxLength: 1024}
+)
 
 // stackConstraints are what the members of the operations on stacks must satisfy.
 var stackConstraints = map[string][]awswire.Constraint{
 	"CreateChangeSet": stackRequest(
+		stackName(true),
 		awswire.Constraint{Member: "ChangeSetName", Required: true, MinLength: 1, MaxLength: 128, Pattern: `[a-zA-Z][-a-zA-Z0-9]*`},
 		awswire.Constraint{Member: "ClientToken", MinLength: 1, MaxLength: 128},
 		awswire.Constraint{Member: "Description", MinLength: 1, MaxLength: 1024},
 		awswire.Constraint{Member: "ResourcesToImport", MaxLength: 200},
 	),
-	"CreateStack":                 stackRequest(token("ClientRequestToken", false)),
-	"DeleteChangeSet":             {stackName(false), changeSetName()},
-	"DescribeChangeSet":           {stackName(false), changeSetName()},
-	"ExecuteChangeSet":            {stackName(false), changeSetName(), token("ClientRequestToken", false)},
-	"ListChangeSets":              {stackName(true)},
-	"DeleteStack":                 {stackName(true), token("ClientRequestToken", false)},
-	"DescribeStackEvents":         {stackName(false)},
-	"DescribeStackResource":       {stackName(true), {Member: "LogicalResourceId", Required: true}},
-	"DescribeStackResources":      {stackName(false)},
-	"DescribeStacks":              {stackName(false)},
-	"GetStackPolicy":              {stackName(true)},
-	"ListStackResources":          {stackName(true)},
-	"SetStackPolicy":              {stackName(true), {Member: "StackPolicyBody", MinLength: 1, MaxLength: 16384}},
-	"UpdateStack":                 stackRequest(token("ClientRequestToken", false)),
+	"DeleteChangeSet":        {stackName(false), changeSetName()},
+	"DescribeChangeSet":      {stackName(false), changeSetName()},
+	"ExecuteChangeSet":       {stackName(false), changeSetName(), token("ClientRequestToken", false)},
+	"ListChangeSets":         {stackName(true)},
+	"CancelUpdateStack":      {stackName(true), token("ClientRequestToken", false)},
+	"ContinueUpdateRollback": {stackName(true), token("ClientRequestToken", false)},
+	"CreateStack":            stackRequest(token("ClientRequestToken", false), stackPolicy[0], stackPolicy[1], awswire.Constraint{Member: "StackName", Required: true, MinLength: 1, MaxLength: 128, Pattern: patternStackName}, awswire.Constraint{Member: "TimeoutInMinutes", Min: &one}),
+	"DeleteStack":            {stackName(true), token("ClientRequestToken", false)},
+	"DescribeEvents":         {stackName(false), nextToken},
+	"DescribeStackEvents":    {stackName(false), nextToken},
+	"DescribeStackResource":  {stackName(true), {Member: "LogicalResourceId", Required: true}},
+	"DescribeStackResources": {stackName(false)},
+	"DescribeStacks":         {stackName(false), nextToken},
+	"GetStackPolicy":         {stackName(true)},
+	"GetTemplateSummary":     templateMembers(stackName(false)),
+	"ListExports":            {nextToken},
+	"ListImports":            {{Member: "ExportName", Required: true}, nextToken},
+	"ListStackResources":     {stackName(true), nextToken},
+	"ListStacks":             {nextToken},
+	"RollbackStack":          {stackName(true), token("ClientRequestToken", false)},
+	"SetStackPolicy": {
+		stackName(true), {Member: "StackPolicyBody", MinLength: 1, MaxLength: 16384}, {Member: "StackPolicyURL", MinLength: 1, MaxLength: 5120},
+	},
+	"SignalResource": {
+		stackName(true), {Member: "LogicalResourceId", Required: true}, {Member: "UniqueId", Required: true, MinLength: 1, MaxLength: 64},
+		{Member: "Status", Required: true},
+	},
+	"UpdateStack": stackRequest(
+		token("ClientRequestToken", false), stackPolicy[0], stackPolicy[1],
+		stackName(true),
+		awswire.Constraint{Member: "StackPolicyDuringUpdateBody", MinLength: 1, MaxLength: 16384},
+		awswire.Constraint{Member: "StackPolicyDuringUpdateURL", MinLength: 1, MaxLength: 5120},
+	),
 	"UpdateTerminationProtection": {stackName(true)},
+	"ValidateTemplate":            templateMembers(),
 }

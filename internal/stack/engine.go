@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -27,6 +28,9 @@ type Config struct {
 	// AWS::SSM::Parameter::Value<…>. nil knows no values.
 	References References
 
+	// Endpoint is the URL of this server, "" if it is not known yet. nil never knows it.
+	Endpoint func() string
+
 	// Macros runs the transforms of templates that are not the engine's own. nil has none.
 	Macros func(caller awswire.Caller) template.Macros
 
@@ -50,10 +54,13 @@ type Operations interface {
 
 // Objects fetches what a URL of S3 names.
 type Objects interface {
-	// Object returns the content, of at most limit bytes and one. An *awswire.Error says that
-	// the caller is at fault.
+	// Object returns the content, of at most limit bytes and one. The error is [ErrNotObject]
+	// for the URL of something else. An *awswire.Error says that the caller is at fault.
 	Object(ctx context.Context, caller awswire.Caller, url string, limit int64) ([]byte, error)
 }
+
+// ErrNotObject is the error of [Objects] for a URL that names no object.
+var ErrNotObject = errors.New("not the URL of an object in S3")
 
 // References resolves what lies in other services.
 type References interface {

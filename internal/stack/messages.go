@@ -59,6 +59,7 @@ var refusals = map[string]struct {
 	"policy-url":          {"", "StackPolicyURL must be a supported URL."},
 	"delete-state":        {"", "Stack [%s] cannot be deleted while in status %s"},
 	"change-set-required": {"", "StackName is required if ChangeSetName is not specified."},
+	"s3-domain":           {"", "S3 error: Domain name specified in %s is not a valid S3 domain"},
 	"template-size":       {"", "Template may not exceed 1000000 bytes in size."},
 	"policy":              {"", "Error validating stack policy: Invalid stack policy"},
 	"policy-both":         {"", "You cannot specify both StackPolicyURL and StackPolicyBody"},

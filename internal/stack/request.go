@@ -58,10 +58,18 @@ func (e *Engine) source(ctx context.Context, caller awswire.Caller, body, url *s
 
 // object fetches what a URL names.
 func (e *Engine) object(ctx context.Context, caller awswire.Caller, url string, limit int64, id string) ([]byte, error) {
+	if rest, ok := strings.CutPrefix(url, "s3://"); ok {
+		bucket, _, _ := strings.Cut(rest, "/")
+		return nil, refuse("s3-domain", bucket)
+	}
 	if e.config.Objects == nil || !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
 		return nil, refuse(id)
 	}
-	return e.config.Objects.Object(ctx, caller, url, limit)
+	content, err := e.config.Objects.Object(ctx, caller, url, limit)
+	if errors.Is(err, ErrNotObject) {
+		return nil, refuse(id)
+	}
+	return content, err
 }
 
 // newDeployment makes a deployment of a request, refusing what the service refuses at the

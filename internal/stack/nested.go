@@ -1,0 +1,324 @@
+package stack
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// The reasons of nested stacks.
+const (
+	reasonNested       = "Embedded stack %s was not successfully %s: %s"
+	reasonNestedUpdate = "Embedded stack %s was not successfully updated. Currently in %s with reason: %s"
+)
+
+// callStack provisions a nested stack: each call looks how far the stack is.
+func (e *Engine) callStack(ctx context.Context, request operation.Request) (operation.Progress, error) {
+	if request.Action == invoke.Read {
+		return e.readNested(ctx, request)
+	}
+	if request.Callback == nil {
+		return e.beginNested(ctx, request)
+	}
+	s, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.Identifier)
+	if err != nil {
+		return operation.Progress{}, err
+	}
+	if s == nil {
+		return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: string(invoke.NotFound), Message: "Stack not found"}, nil
+	}
+	return e.nestedProgress(request, s)
+}
+
+// readNested reads the outputs of a nested stack.
+func (e *Engine) readNested(ctx context.Context, request operation.Request) (operation.Progress, error) {
+	s, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ? AND live", request.Identifier)
+	if err != nil {
+		return operation.Progress{}, err
+	}
+	if s == nil {
+		return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: string(invoke.NotFound), Message: "Stack not found"}, nil
+	}
+	return finished(s.ARN, nestedModel(request.Desired, s))
+}
+
+// nestedModel is what Fn::GetAtt finds of a nested stack.
+func nestedModel(desired map[string]any, s *stackRow) map[string]any {
+	model := maps.Clone(desired)
+	if model == nil {
+		model = map[string]any{}
+	}
+	var outputs []stackOutput
+	if decode(s.Outputs, &outputs) == nil {
+		values := map[string]any{}
+		for _, o := range outputs {
+			values[o.Key] = o.Value
+		}
+		model["Outputs"] = values
+	}
+	return model
+}
+
+// nestedProgress says how far the operation on a nested stack is.
+func (e *Engine) nestedProgress(request operation.Request, s *stackRow) (operation.Progress, error) {
+	good := map[invoke.Action][]types.StackStatus{
+		invoke.Create: {types.StackStatusCreateComplete},
+		invoke.Update: {types.StackStatusUpdateComplete, types.StackStatusCreateComplete},
+		invoke.Delete: {types.StackStatusDeleteComplete},
+	}[request.Action]
+	if request.Rollback {
+		good = append(slices.Clone(good), types.StackStatusUpdateRollbackComplete)
+	}
+	verb := map[invoke.Action]string{invoke.Create: "created", invoke.Update: "updated", invoke.Delete: "deleted"}[request.Action]
+	switch {
+	case s.OperationID != "" && inProgress(s.Status):
+		return operation.Progress{
+			Status: types.OperationStatusInProgress, Identifier: s.ARN, Delay: waitInterval, Callback: []byte(encode(waiting{e.config.Now().UnixMilli()})),
+		}, nil
+	case slices.Contains(good, s.Status):
+		return finished(s.ARN, nestedModel(request.Desired, s))
+	case request.Action == invoke.Update:
+		return refused(s.ARN, reasonNestedUpdate, s.ARN, s.Status, s.Reason)
+	}
+	return refused(s.ARN, reasonNested, s.ARN, verb, cmpOr(s.Reason, "Currently in "+string(s.Status)+"."))
+}
+
+// beginNested begins the operation on a nested stack. It is safe to be repeated: an operation
+// has the token of the call.
+func (e *Engine) beginNested(ctx context.Context, request operation.Request) (operation.Progress, error) {
+	name := nestedName(request)
+	var s *stackRow
+	var err error
+	if request.Identifier != "" {
+		s, err = oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.Identifier)
+	} else {
+		s, err = liveStack(ctx, e.store.Read(), request.Caller, name)
+	}
+	if err != nil {
+		return operation.Progress{}, err
+	}
+	if s != nil {
+		op, err := oneRow[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ?", s.ID, request.Token)
+		if err != nil {
+			return operation.Progress{}, err
+		}
+		if op != nil {
+			return e.nestedProgress(request, s)
+		}
+	}
+	var problem *awswire.Error
+	switch request.Action {
+	case invoke.Create:
+		s, err = e.createNested(ctx, request, name)
+	case invoke.Update:
+		err = e.updateNested(ctx, request, s)
+	case invoke.Delete:
+		err = e.deleteNested(ctx, request, s)
+	}
+	switch {
+	case errors.As(err, &problem) && request.Action == invoke.Update && problem.Message == refusals["no-updates"].text:
+		return finished(request.Identifier, nestedModel(request.Desired, s))
+	case errors.As(err, &problem):
+		return refused(request.Identifier, "%s", problem.Message)
+	case err != nil:
+		return operation.Progress{}, err
+	case s == nil:
+		return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: string(invoke.NotFound), Message: "Stack not found"}, nil
+	}
+	if s, err = oneRow[stackRow](ctx, e.store.Read(), "arn = ?", s.ARN); err != nil || s == nil {
+		return operation.Progress{}, err
+	}
+	return e.nestedProgress(request, s)
+}
+
+// nestedName is the name of a nested stack: PARENT-LOGICALID-SUFFIX, the same for each call
+// of an operation.
+func nestedName(request operation.Request) string {
+	sum := sha256.Sum256([]byte(request.Token))
+	suffix := strings.ToUpper(base32.StdEncoding.EncodeToString(sum[:]))[:12]
+	prefix := request.StackName + "-" + request.LogicalID
+	return prefix[:min(len(prefix), 128-1-len(suffix))] + "-" + suffix
+}
+
+// nestedInput is the deployment that the properties of a nested stack ask for.
+func nestedInput(request operation.Request, previous *deploymentRow) deploymentInput {
+	in := deploymentInput{URL: aws.String(fmt.Sprint(request.Desired["TemplateURL"])), Previous: previous, Expanded: true, Tags: []types.Tag{},
+		Capabilities: []types.Capability{types.CapabilityCapabilityIam, types.CapabilityCapabilityNamedIam, types.CapabilityCapabilityAutoExpand}}
+	parameters, _ := request.Desired["Parameters"].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(parameters)) {
+		in.Parameters = append(in.Parameters, types.Parameter{ParameterKey: aws.String(key), ParameterValue: aws.String(parameterText(parameters[key]))})
+	}
+	tags := maps.Clone(request.StackTags)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	list, _ := request.Desired["Tags"].([]any)
+	for _, item := range list {
+		if t, ok := item.(map[string]any); ok {
+			key, _ := scalar(t["Key"])
+			value, _ := scalar(t["Value"])
+			tags[key] = value
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		in.Tags = append(in.Tags, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
+	}
+	arns, _ := request.Desired["NotificationARNs"].([]any)
+	for _, arn := range arns {
+		text, _ := scalar(arn)
+		in.NotificationARNs = append(in.NotificationARNs, text)
+	}
+	return in
+}
+
+// parameterText is the value of a parameter of a nested stack: lists are joined with commas.
+func parameterText(value any) string {
+	list, ok := value.([]any)
+	if !ok {
+		text, _ := scalar(value)
+		return text
+	}
+	parts := make([]string, len(list))
+	for i, item := range list {
+		parts[i], _ = scalar(item)
+	}
+	return strings.Join(parts, ",")
+}
+
+func (e *Engine) createNested(ctx context.Context, request operation.Request, name string) (*stackRow, error) {
+	parent, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
+	if err != nil || parent == nil {
+		return nil, err
+	}
+	s := e.newStack(request.Caller, name)
+	s.ParentID, s.RootID, s.RoleARN, s.Protected = parent.ARN, cmpOr(parent.RootID, parent.ARN), parent.RoleARN, parent.Protected
+	row, _, err := e.newDeployment(ctx, request.Caller, s, nestedInput(request, nil))
+	if err != nil {
+		return nil, err
+	}
+	settings, options, err := e.inherited(ctx, parent)
+	if err != nil {
+		return nil, err
+	}
+	if text, ok := scalar(request.Desired["TimeoutInMinutes"]); ok {
+		if n, err := strconv.ParseInt(text, 10, 32); err == nil {
+			settings.TimeoutInMinutes = int32(n)
+		}
+	}
+	err = e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		fresh := *s
+		if taken, err := liveStack(ctx, tx, request.Caller, name); err != nil || taken != nil {
+			return errors.Join(err, nil)
+		}
+		if _, err := tx.NewInsert().Model(&fresh).Exec(ctx); err != nil {
+			return fmt.Errorf("write the nested stack: %w", err)
+		}
+		_, err := e.begin(ctx, tx, &fresh, beginInput{
+			kind: types.OperationTypeCreateStack, status: types.StackStatusCreateInProgress, deployment: row,
+			options: options, settings: settings, token: request.Token, caller: request.Caller,
+		})
+		return err
+	})
+	return s, err
+}
+
+// inherited are the options that a nested stack has from its parent. A nested stack that
+// fails is left to the rollback of the parent.
+func (e *Engine) inherited(ctx context.Context, parent *stackRow) (*stackSettings, operationOptions, error) {
+	options := operationOptions{OnFailure: types.OnFailureRollback}
+	settings := &stackSettings{}
+	op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
+	if err != nil || op == nil {
+		return settings, options, err
+	}
+	var running operationOptions
+	if err := decode(op.Options, &running); err != nil {
+		return nil, options, err
+	}
+	options.Mode, options.DisableValidation, options.RetainExceptOnCreate = running.Mode, true, running.RetainExceptOnCreate
+	if running.OnFailure == types.OnFailureDoNothing {
+		options.OnFailure = running.OnFailure
+	}
+	settings.DisableRollback, settings.Mode = options.OnFailure == types.OnFailureDoNothing, running.Mode
+	return settings, options, nil
+}
+
+func (e *Engine) updateNested(ctx context.Context, request operation.Request, s *stackRow) error {
+	if s == nil {
+		return awswire.ValidationErrorf("Stack with id %s does not exist", request.Identifier)
+	}
+	parent, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
+	if err != nil || parent == nil {
+		return err
+	}
+	previous, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
+	if err != nil || previous == nil {
+		return err
+	}
+	row, next, err := e.newDeployment(ctx, request.Caller, s, nestedInput(request, previous))
+	if err != nil {
+		return err
+	}
+	changed, err := e.changes(ctx, s, previous, row, next)
+	if err != nil {
+		return err
+	}
+	if !changed {
+		return refuse("no-updates")
+	}
+	settings, options, err := e.inherited(ctx, parent)
+	if err != nil {
+		return err
+	}
+	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
+		if err != nil || current == nil {
+			return err
+		}
+		if inProgress(current.Status) {
+			return refuse("state", current.ARN, current.Status)
+		}
+		current.UpdatedAt = e.now()
+		_, err = e.begin(ctx, tx, current, beginInput{
+			kind: types.OperationTypeUpdateStack, status: types.StackStatusUpdateInProgress, deployment: row,
+			options: options, settings: settings, token: request.Token, caller: request.Caller,
+		})
+		return err
+	})
+}
+
+func (e *Engine) deleteNested(ctx context.Context, request operation.Request, s *stackRow) error {
+	if s == nil || !s.Live {
+		return nil
+	}
+	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
+		if err != nil || current == nil {
+			return err
+		}
+		if inProgress(current.Status) {
+			if current.Status == types.StackStatusCreateInProgress {
+				return e.stopCreate(ctx, tx, current)
+			}
+			return nil // it is looked at again
+		}
+		_, err = e.begin(ctx, tx, current, beginInput{
+			kind: types.OperationTypeDeleteStack, status: types.StackStatusDeleteInProgress, token: request.Token, caller: request.Caller,
+		})
+		return err
+	})
+}

@@ -1,0 +1,176 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
+)
+
+// The types of the engine itself, beside stacks and wait conditions.
+const (
+	handleType   = "AWS::CloudFormation::WaitConditionHandle"
+	metadataType = "AWS::CDK::Metadata"
+)
+
+// OwnTypes are the types that the engine provisions itself.
+func (e *Engine) OwnTypes() operation.Types { return ownTypes{e} }
+
+type ownTypes struct{ engine *Engine }
+
+// Type implements [operation.Types].
+func (o ownTypes) Type(_ context.Context, _ awswire.Caller, name, _ string) (*operation.Type, error) {
+	call, ok := map[string]providerFunc{
+		stackType: o.engine.callStack, waitConditionType: o.engine.callWait, handleType: o.engine.callHandle, metadataType: callMetadata,
+	}[name]
+	if !ok {
+		return nil, &operation.UnknownTypeError{Name: name}
+	}
+	return &operation.Type{Name: name, Provider: call}, nil
+}
+
+// A providerFunc is a provider that is a function.
+type providerFunc func(ctx context.Context, request operation.Request) (operation.Progress, error)
+
+// Call implements [operation.Provider].
+func (f providerFunc) Call(ctx context.Context, request operation.Request) (operation.Progress, error) {
+	return f(ctx, request)
+}
+
+// finished is a call that succeeded.
+func finished(identifier string, model map[string]any) (operation.Progress, error) {
+	return operation.Progress{Status: types.OperationStatusSuccess, Identifier: identifier, Model: model}, nil
+}
+
+// refused is a call that failed, in the engine's own words.
+func refused(identifier, format string, args ...any) (operation.Progress, error) {
+	return operation.Progress{
+		Status: types.OperationStatusFailed, Identifier: identifier, ErrorCode: "GeneralServiceException",
+		Message: fmt.Sprintf(format, args...), Own: true,
+	}, nil
+}
+
+// callMetadata provisions what the CDK notes in templates: nothing.
+func callMetadata(_ context.Context, request operation.Request) (operation.Progress, error) {
+	identifier := request.Identifier
+	if request.Action == invoke.Create {
+		identifier = request.Token
+	}
+	return finished(identifier, request.Desired)
+}
+
+// waitPath is the path of the URLs that wait condition handles are, below that of the server.
+const waitPath = "/_cfn/wait"
+
+// callHandle provisions a wait condition handle: a URL that takes signals.
+func (e *Engine) callHandle(_ context.Context, request operation.Request) (operation.Progress, error) {
+	if request.Action != invoke.Create {
+		return finished(request.Identifier, maps.Clone(request.Desired))
+	}
+	endpoint := "http://localhost"
+	if e.config.Endpoint != nil {
+		if known := e.config.Endpoint(); known != "" {
+			endpoint = known
+		}
+	}
+	values := url.Values{"stack": {request.StackID}, "handle": {request.LogicalID}, "token": {request.Token}}
+	return finished(endpoint+waitPath+"?"+values.Encode(), map[string]any{})
+}
+
+// callWait waits for the signals that a handle takes.
+func (e *Engine) callWait(ctx context.Context, request operation.Request) (operation.Progress, error) {
+	handle := handleOf(fmt.Sprint(request.Desired["Handle"]))
+	switch request.Action {
+	case invoke.Create:
+	case invoke.Update:
+		return refused(request.Identifier, "Update to resource type AWS::CloudFormation::WaitCondition is not supported.")
+	default:
+		return finished(request.Identifier, request.Desired)
+	}
+	identifier := request.StackID + "/" + request.LogicalID
+	if handle == "" {
+		return refused("", "Property Handle must be the reference of a wait condition handle.")
+	}
+	count, timeout := int64(1), int64(43200)
+	for name, into := range map[string]*int64{"Count": &count, "Timeout": &timeout} {
+		text, given := scalar(request.Desired[name])
+		n, err := strconv.ParseInt(text, 10, 64)
+		switch {
+		case !given:
+		case err != nil || n < 0:
+			return refused("", "Value of property %s must be a number.", name)
+		default:
+			*into = n
+		}
+	}
+	signals, err := e.handleSignals(ctx, request.StackID, handle)
+	if err != nil {
+		return operation.Progress{}, err
+	}
+	data := map[string]any{}
+	for _, signal := range signals {
+		if signal.Status == string(types.ResourceSignalStatusFailure) {
+			return refused(identifier, "WaitCondition received failed message: '%s' for uniqueId: %s", signal.Data, signal.UniqueID)
+		}
+		data[signal.UniqueID] = signal.Data
+	}
+	started, err := e.startOf(request)
+	if err != nil {
+		return operation.Progress{}, err
+	}
+	switch {
+	case int64(len(signals)) >= count:
+		model := maps.Clone(request.Desired)
+		model["Data"] = encode(data)
+		return finished(identifier, model)
+	case e.config.Now().Sub(started) >= time.Duration(timeout)*time.Second:
+		return refused(identifier, "WaitCondition timed out. Received %d conditions when expecting %d", len(signals), count)
+	}
+	return operation.Progress{
+		Status: types.OperationStatusInProgress, Identifier: identifier, Delay: waitInterval, Callback: []byte(encode(waiting{started.UnixMilli()})),
+	}, nil
+}
+
+// waitInterval is how often a wait condition and a nested stack are looked at.
+const waitInterval = 250 * time.Millisecond
+
+// waiting is the callback context of what waits.
+type waiting struct {
+	Since int64 `json:"since"` // milliseconds
+}
+
+// startOf is when the calls of an operation began.
+func (e *Engine) startOf(request operation.Request) (time.Time, error) {
+	if request.Callback == nil {
+		return e.config.Now(), nil
+	}
+	var w waiting
+	err := decode(string(request.Callback), &w)
+	return time.UnixMilli(w.Since), err
+}
+
+// handleOf is the logical id of the handle that a URL stands for, "" for none.
+func handleOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Path != waitPath {
+		return ""
+	}
+	return u.Query().Get("handle")
+}
+
+// handleSignals are the signals that a handle of a stack took.
+func (e *Engine) handleSignals(ctx context.Context, stackARN, handle string) ([]signalRow, error) {
+	s, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", stackARN)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	return allRows[signalRow](ctx, e.store.Read(), "at, unique_id", "stack_id = ? AND logical_id = ?", s.ID, handle)
+}

@@ -1,0 +1,64 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// A resolver looks up dynamic references for a caller.
+type resolver struct {
+	engine *Engine
+	caller awswire.Caller
+}
+
+// ResolveReference implements [template.Resolver].
+func (r resolver) ResolveReference(ctx context.Context, ref template.DynamicReference) (string, error) {
+	if r.engine.config.References == nil {
+		return "", awswire.ValidationErrorf("there are no values for dynamic references to %s", ref.Service)
+	}
+	reference := strings.TrimSuffix(strings.TrimPrefix(ref.Text, "{{resolve:"+ref.Service+":"), "}}")
+	return r.engine.config.References.Resolve(ctx, r.caller, ref.Service, reference)
+}
+
+// Prepare completes a request just before a call: it resolves the dynamic references, whose
+// values no row holds. It is for the configuration of package operation.
+func (e *Engine) Prepare(ctx context.Context, request operation.Request) (operation.Request, error) {
+	if request.StackID == "" {
+		return request, nil
+	}
+	r := resolver{e, request.Caller}
+	for _, model := range []*map[string]any{&request.Desired, &request.Previous} {
+		if *model == nil {
+			continue
+		}
+		resolved, err := template.ResolveDynamic(ctx, any(*model), r)
+		switch {
+		case err == nil:
+			*model, _ = resolved.(map[string]any)
+		case request.Action == invoke.Delete || model == &request.Previous:
+			// What a resource was made with may be gone when it is deleted or changed.
+			if ctx.Err() != nil {
+				return request, ctx.Err()
+			}
+		default:
+			return request, refusedReference(err)
+		}
+	}
+	return request, nil
+}
+
+// refusedReference is the error of a reference that stands for nothing, as package operation
+// takes it.
+func refusedReference(err error) error {
+	var refused *awswire.Error
+	if errors.As(err, &refused) {
+		return err
+	}
+	return refusedTemplate(err)
+}
