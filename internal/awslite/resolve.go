@@ -3,6 +3,8 @@ package awslite
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
 	"reflect"
 	"strings"
 
@@ -40,7 +42,11 @@ func (s *Services) resolveParameter(ctx context.Context, caller awswire.Caller, 
 		return "", awswire.ValidationErrorf("the version in the dynamic reference %q is not a whole number", awswire.Clip(reference, 200))
 	}
 	text, kind, err := s.Parameter(ctx, caller, reference, true)
+	var refusal *awswire.Error
 	switch {
+	case errors.As(err, &refusal) && strings.HasSuffix(refusal.Code, "NotFound"):
+		// The service itself says which parameter, but not why.
+		return "", awswire.Errorf(refusal.Code, http.StatusBadRequest, "Unable to fetch parameters [%s] from parameter store for this account.", awswire.Clip(reference, 200))
 	case err != nil:
 		return "", err
 	case secure && kind != ssmtypes.ParameterTypeSecureString:

@@ -364,7 +364,7 @@ func (s *Services) deleteParameter(ctx context.Context, caller awswire.Caller, i
 	err := s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		gone, err := dropParameter(ctx, tx, caller, *in.Name)
 		if err == nil && !gone {
-			return parameterNotFound(*in.Name)
+			return parameterNotFound()
 		}
 		return err
 	})
@@ -408,8 +408,9 @@ func dropParameter(ctx context.Context, tx *store.Tx, caller awswire.Caller, nam
 	return true, nil
 }
 
-func parameterNotFound(name string) error {
-	return awswire.Errorf("ParameterNotFound", http.StatusBadRequest, "Parameter %s not found.", awswire.Clip(name, 200))
+// parameterNotFound has no message, as that of the service.
+func parameterNotFound() error {
+	return awswire.Errorf("ParameterNotFound", http.StatusBadRequest, "")
 }
 
 func parameterVersionNotFound(name, selector string) error {
@@ -439,7 +440,7 @@ func splitParameter(caller awswire.Caller, text string) (name, selector string, 
 func (s *Services) findParameter(ctx context.Context, db bun.IDB, caller awswire.Caller, text string) (*parameterVersion, string, error) {
 	name, selector, ok := splitParameter(caller, text)
 	if !ok {
-		return nil, "", parameterNotFound(text)
+		return nil, "", parameterNotFound()
 	}
 	candidates := []string{name}
 	if strings.HasPrefix(text, "arn:") && strings.Count(name, "/") == 1 {
@@ -456,7 +457,7 @@ func (s *Services) findParameter(ctx context.Context, db bun.IDB, caller awswire
 		v, err := selectVersion(ctx, db, current, selector)
 		return v, selector, err
 	}
-	return nil, "", parameterNotFound(text)
+	return nil, "", parameterNotFound()
 }
 
 // selectVersion is the version that a selector means, the newest where it is "".

@@ -66,7 +66,7 @@ func (s *Services) referredSecret(ctx context.Context, caller awswire.Caller, id
 	var refusal *awswire.Error
 	switch {
 	case errors.As(err, &refusal):
-		return nil, parameterNotFound(secretReference + id)
+		return nil, parameterNotFound()
 	case err != nil:
 		return nil, err
 	case found.String == nil:
@@ -427,7 +427,7 @@ func versionsOf(ctx context.Context, tx *store.Tx, caller awswire.Caller, name s
 		return nil, nil, fmt.Errorf("reading the versions of the parameter: %w", err)
 	}
 	if len(versions) == 0 {
-		return nil, nil, parameterNotFound(name)
+		return nil, nil, parameterNotFound()
 	}
 	if number == nil {
 		return &versions[len(versions)-1], versions, nil

@@ -43,6 +43,7 @@ var schemas embed.FS
 
 // kinds are the types by name.
 var kinds = map[string]kind{
+	"AWS::CDK::Metadata":          metadata{},
 	"AWS::Logs::LogGroup":         logGroups{},
 	"AWS::Logs::LogStream":        logStreams{},
 	"AWS::S3::Bucket":             buckets{},
@@ -82,7 +83,7 @@ func New(config Config) (*Types, error) {
 		if problems.HasErrors() {
 			return nil, problems.Err()
 		}
-		t.types[name] = &operation.Type{Name: name, Schema: parsed, Provider: t}
+		t.types[name] = &operation.Type{Name: name, Schema: parsed, Provider: t, LateValidation: true}
 	}
 	return t, nil
 }
@@ -104,6 +105,8 @@ type call struct {
 	types   *Types
 	request operation.Request
 	desired map[string]any // with the name of the resource and the tags of the stack
+
+	announcing bool // the resource is looked for before it is created
 }
 
 // An invalid error is a request that the type refuses.
@@ -120,6 +123,12 @@ func (t *Types) Call(ctx context.Context, request operation.Request) (operation.
 	}
 	var err error
 	identifier := request.Identifier
+	if request.Action == invoke.Create || request.Action == invoke.Update {
+		c.desired, _ = typ.Schema.Recast(c.desired).(map[string]any)
+		if faults := propertyFaults(typ.Schema, c.desired); faults != "" {
+			return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: "InvalidRequest", Message: faults, Own: true}, nil
+		}
+	}
 	switch request.Action {
 	case invoke.Create:
 		identifier, err = k.identifier(c)
@@ -151,10 +160,30 @@ func (t *Types) Call(ctx context.Context, request operation.Request) (operation.
 	return operation.Progress{Status: types.OperationStatusSuccess, Identifier: identifier, Model: model}, nil
 }
 
+// propertyFaults says which properties break the schema, "" if none does.
+func propertyFaults(typ *schema.Schema, desired map[string]any) string {
+	var faults []string
+	for _, v := range typ.Check(desired, schema.CheckConfig{}) {
+		switch v.Keyword {
+		case "required":
+			name := strings.TrimSuffix(strings.TrimPrefix(v.Message, `lacks the property "`), `"`)
+			faults = append(faults, fmt.Sprintf("The property {%s} is required", v.Pointer.Append(name)))
+		case "additionalProperties":
+			faults = append(faults, fmt.Sprintf("Encountered unsupported properties in {%s}: [%s]", v.Pointer[:len(v.Pointer)-1], v.Pointer[len(v.Pointer)-1]))
+		default:
+			faults = append(faults, fmt.Sprintf("The property {%s} %s", v.Pointer, v.Message))
+		}
+	}
+	if len(faults) == 0 {
+		return ""
+	}
+	return "Property validation failure: [" + strings.Join(faults, ", ") + "]"
+}
+
 // announce is the first call of a create: it says what the resource will be called, unless
 // that is taken.
 func (t *Types) announce(c *call, k kind, identifier string) (operation.Progress, error) {
-	c.request.Identifier = identifier
+	c.request.Identifier, c.announcing = identifier, true
 	_, err := k.read(c)
 	if err == nil {
 		return operation.Progress{

@@ -162,7 +162,7 @@ func TestLife(t *testing.T) {
 	})
 	for _, place := range fixtures.Stores(t) {
 		all := open(t, place)
-		if diff := cmp.Diff(len(lives), len(all.Names())); diff != "" {
+		if diff := cmp.Diff(len(lives)+1, len(all.Names())); diff != "" { // AWS::CDK::Metadata has none
 			t.Errorf("%d types have a life in this test, of %v", len(lives), all.Names())
 		}
 		for name, life := range lives {
@@ -252,7 +252,7 @@ func TestRefusals(t *testing.T) {
 		"replication":      {"AWS::S3::Bucket", object{"ReplicationConfiguration": object{}}, "InvalidRequest", "The property ReplicationConfiguration of AWS::S3::Bucket is not supported by this server."},
 		"object lock":      {"AWS::S3::Bucket", object{"ObjectLockEnabled": true}, "InvalidRequest", "The property ObjectLockEnabled of AWS::S3::Bucket is not supported by this server."},
 		"public ACL":       {"AWS::S3::Bucket", object{"AccessControl": "PublicRead"}, "InvalidRequest", "The property AccessControl of AWS::S3::Bucket is not supported by this server."},
-		"transitions":      {"AWS::S3::Bucket", object{"LifecycleConfiguration": object{"Rules": list{object{"Transitions": list{}}}}}, "InvalidRequest", "LifecycleConfiguration: The member Transitions of a lifecycle rule is not supported by this server."},
+		"transitions":      {"AWS::S3::Bucket", object{"LifecycleConfiguration": object{"Rules": list{object{"Status": "Enabled", "Transitions": list{}}}}}, "InvalidRequest", "LifecycleConfiguration: The member Transitions of a lifecycle rule is not supported by this server."},
 		"replicas":         {"AWS::SecretsManager::Secret", object{"ReplicaRegions": list{}}, "InvalidRequest", "The property ReplicaRegions of AWS::SecretsManager::Secret is not supported by this server."},
 		"both values":      {"AWS::SecretsManager::Secret", object{"SecretString": "s", "GenerateSecretString": object{}}, "InvalidRequest", "You can't specify both SecretString and GenerateSecretString."},
 		"half a template":  {"AWS::SecretsManager::Secret", object{"GenerateSecretString": object{"GenerateStringKey": "k"}}, "InvalidRequest", "SecretStringTemplate and GenerateStringKey must be specified together."},
@@ -285,6 +285,33 @@ func TestFullBucket(t *testing.T) {
 	p := run(t, all, operation.Request{Action: invoke.Delete, Type: "AWS::S3::Bucket", Identifier: "full"})
 	if p.Status != types.OperationStatusFailed || p.Message != "The bucket you tried to delete is not empty" {
 		t.Errorf("delete: %+v", p)
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	all := open(t, fixtures.Place{Dir: t.TempDir()})
+	created := run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::CDK::Metadata", Desired: object{"Analytics": "v2:deflate64:x"}})
+	if created.Status != types.OperationStatusSuccess || !strings.HasPrefix(created.Identifier, "Stack-Thing-") {
+		t.Fatalf("create: %+v", created)
+	}
+	for _, action := range []invoke.Action{invoke.Read, invoke.Update, invoke.Delete} {
+		if p := run(t, all, operation.Request{Action: action, Type: "AWS::CDK::Metadata", Identifier: created.Identifier}); p.Status != types.OperationStatusSuccess {
+			t.Errorf("%s: %+v", action, p)
+		}
+	}
+}
+
+// TestPropertyFaults: properties are held against the schema when the resource is created,
+// in the words of the service.
+func TestPropertyFaults(t *testing.T) {
+	all := open(t, fixtures.Place{Dir: t.TempDir()})
+	p := run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::SSM::Parameter", Desired: object{"Value": "v"}})
+	if !p.Own || p.Message != "Property validation failure: [The property {/Type} is required]" {
+		t.Errorf("got %+v", p)
+	}
+	p = run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::SSM::Parameter", Desired: object{"Value": "v", "Type": "Other", "Colour": "red"}})
+	if !strings.Contains(p.Message, "Encountered unsupported properties in {}: [Colour]") || !strings.Contains(p.Message, "The property {/Type} ") {
+		t.Errorf("got %+v", p)
 	}
 }
 

@@ -27,6 +27,10 @@ type Type struct {
 
 	Provider Provider
 
+	// LateValidation leaves it to the provider to hold properties against the schema, when a
+	// resource is created or updated. Otherwise that is done before anything is touched.
+	LateValidation bool
+
 	// Simulated marks a type without handlers that is driven by its schema. People are told
 	// so wherever its resources are shown, but not through the API.
 	Simulated bool

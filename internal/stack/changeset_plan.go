@@ -109,7 +109,7 @@ func setProblems(in PlanInput) []validationProblem {
 	known := Known{Resources: in.Resources, Outside: in.References}
 	for _, r := range in.Next.Scope.ActiveResources() {
 		typ := in.Types[r.Type]
-		if typ == nil || typ.Schema == nil || unvalidated(r.Type) {
+		if typ == nil || typ.Schema == nil || typ.LateValidation || unvalidated(r.Type) {
 			continue
 		}
 		value, err := in.Next.Scope.Properties(r, known)

@@ -81,7 +81,7 @@ func (r *run) validate(ctx context.Context, tx *store.Tx) []validationProblem {
 	var out []validationProblem
 	for _, res := range r.next.Scope.ActiveResources() {
 		typ, _ := r.prepared.typeOf(res.Type, "")
-		if typ == nil || typ.Schema == nil || unvalidated(res.Type) {
+		if typ == nil || typ.Schema == nil || typ.LateValidation || unvalidated(res.Type) {
 			continue
 		}
 		value, err := r.next.Scope.Properties(res, values{run: r, ctx: ctx, tx: tx})
