@@ -8,9 +8,9 @@
 //
 // A wake-up says that a worker must look at something, named by a kind and an id, at a
 // time. It is a row of the table wakeups and commits or rolls back with the rows that it
-// is about; River carries the ones that are due to the workers. Delivery is at least
+// is about; each node claims what is due for its free workers. Delivery is at least
 // once: workers move the state of record by compare-and-set on row versions.
-// docs/decisions/0007 and 0008 say why it is made so.
+// docs/decisions/0007, 0008 and 0014 say why it is made so.
 //
 // The package knows no table of other packages. Each of them owns its rows and its
 // migration files, which lie in migrations/ so that they are applied in one order.

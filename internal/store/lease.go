@@ -32,7 +32,7 @@ const (
 	signOn       = "INSERT INTO nodes (id, seen) VALUES (?, " + databaseTime + ")"
 	renew        = "UPDATE nodes SET seen = " + databaseTime + " WHERE id = ?"
 	bury         = "DELETE FROM nodes WHERE seen < " + databaseTime + " - ?"
-	inherit      = `UPDATE wakeups SET node = '', queued = 0, due = CASE WHEN due IS NULL THEN ? ELSE due END
+	inherit      = `UPDATE wakeups SET node = '', due = CASE WHEN due IS NULL THEN ? ELSE due END
 		WHERE node <> '' AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = wakeups.node)`
 )
 

@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"github.com/pressly/goose/v3"
-	"github.com/riverqueue/river/rivermigrate"
-	"github.com/uptrace/bun"
 )
 
 // Each package that keeps rows owns a file of the same name in both folders. A file that
@@ -73,25 +71,14 @@ func (s *Store) isCurrent(ctx context.Context, files fs.FS) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	applied, err := s.applied(ctx, versionTable, "SELECT version_id FROM "+versionTable+" WHERE version_id > 0")
+	applied, err := s.applied(ctx)
 	if err != nil {
 		return false, err
 	}
 	if err := s.refuseNewer(applied, known); err != nil {
 		return false, err
 	}
-	carrier, err := s.carrierVersions()
-	if err != nil {
-		return false, err
-	}
-	carried, err := s.applied(ctx, "river_migration", "SELECT version FROM river_migration WHERE line = 'main'")
-	if err != nil {
-		return false, err
-	}
-	if err := s.refuseNewer(carried, carrier); err != nil {
-		return false, err
-	}
-	return len(applied) == len(known) && len(carried) == len(carrier), nil
+	return len(applied) == len(known), nil
 }
 
 func (s *Store) refuseNewer(applied, known []int64) error {
@@ -108,19 +95,19 @@ func (s *Store) refuseNewer(applied, known []int64) error {
 	return nil
 }
 
-// applied runs a query for version numbers; a table that is absent has none.
-func (s *Store) applied(ctx context.Context, table, query string) ([]int64, error) {
+// applied lists the versions of the database, none for one that is empty.
+func (s *Store) applied(ctx context.Context) ([]int64, error) {
 	exists := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
 	if s.IsPostgres() {
 		exists = "SELECT count(*) FROM pg_class WHERE oid = to_regclass(?)"
 	}
 	var count int
-	if err := s.writer.NewRaw(exists, table).Scan(ctx, &count); err != nil || count == 0 {
+	if err := s.writer.NewRaw(exists, versionTable).Scan(ctx, &count); err != nil || count == 0 {
 		return nil, err
 	}
 	var versions []int64
-	if err := s.writer.NewRaw("?", bun.Safe(query)).Scan(ctx, &versions); err != nil {
-		return nil, fmt.Errorf("read the versions of %s: %w", table, err)
+	if err := s.writer.NewRaw("SELECT version_id FROM "+versionTable+" WHERE version_id > 0").Scan(ctx, &versions); err != nil {
+		return nil, fmt.Errorf("read the versions of %s: %w", versionTable, err)
 	}
 	return versions, nil
 }
@@ -167,13 +154,6 @@ func (s *Store) migrateForward(ctx context.Context, files fs.FS) error {
 	}
 	for _, result := range results {
 		s.logger.DebugContext(ctx, "store migrated", "file", result.Source.Path, "duration", result.Duration)
-	}
-	carrier, err := s.carrierMigrator()
-	if err != nil {
-		return err
-	}
-	if _, err := carrier.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
-		return fmt.Errorf("migrate the tables of River: %w", err)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ const (
 	catalogueSQLite = `
 WITH tables AS (
 	SELECT name FROM sqlite_master WHERE type = 'table'
-		AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name NOT LIKE 'river\_%' ESCAPE '\' AND name <> 'formwork_migrations'
+		AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name <> 'formwork_migrations'
 )
 SELECT t.name || ' column ' || c.name || ' ' ||
 	CASE upper(c.type) WHEN 'TEXT' THEN 'text' WHEN 'BIGINT' THEN 'integer' WHEN 'INTEGER' THEN 'integer'
@@ -76,7 +76,7 @@ FROM tables t, pragma_foreign_key_list(t.name) f GROUP BY t.name, f.id`
 	cataloguePostgres = `
 WITH tables AS (
 	SELECT oid, relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
-		AND relname NOT LIKE 'river\_%' AND relname <> 'formwork_migrations'
+		AND relname <> 'formwork_migrations'
 )
 SELECT t.name || ' column ' || a.attname || ' ' ||
 	CASE a.atttypid::regtype::text WHEN 'bigint' THEN 'integer' WHEN 'bytea' THEN 'bytes' WHEN 'integer' THEN 'four-byte integer'
@@ -252,7 +252,6 @@ func TestFailedMigrationLeavesTheLastVersion(t *testing.T) {
 func TestNewerStoreIsRefused(t *testing.T) {
 	for _, table := range []struct{ name, insert string }{
 		{"ours", "INSERT INTO formwork_migrations (version_id, is_applied) VALUES (99999, TRUE)"},
-		{"River's", "INSERT INTO river_migration (line, version) VALUES ('main', 99999)"},
 	} {
 		t.Run(table.name, func(t *testing.T) {
 			eachStore(t, func(t *testing.T, config Config) {

@@ -226,5 +226,5 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	return nil
 }
 
-// sqlDB is the pool that transactions of Write and River share.
+// sqlDB is the pool of transactions.
 func (s *Store) sqlDB() *sql.DB { return s.writer.DB }

@@ -389,7 +389,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 }
 
 // TestWritesAreSynced: what Write commits is on the disk, and the connection is given
-// back as River gets it.
+// back as the claims of wake-ups get it.
 func TestWritesAreSynced(t *testing.T) {
 	s := open(t, Config{Dir: t.TempDir()})
 	level := func(ctx context.Context, query func(context.Context, string, ...any) *sql.Row) (level int) {

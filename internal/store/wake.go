@@ -10,20 +10,20 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// wakeup names what has to be looked at. The table wakeups has one row for a kind and id,
-// waiting or running or both, and counts in attempts how often it failed in a row:
+// A wakeup names what has to be looked at. The table wakeups has one row for a kind and
+// id, waiting or running or both, and counts in attempts how often it failed in a row:
 //
-//	due   node  queued
-//	set   ''    0      waits for its time
-//	set   ''    set    given to River at that time
-//	NULL  set   0      its worker runs on that node
-//	set   set   0      its worker runs, and has to run once more
+//	due   node
+//	set   ''    waits for its time
+//	NULL  set   its worker runs on that node
+//	set   set   its worker runs, and has to run once more
 type wakeup struct {
-	Kind   string
-	ID     string
-	Due    Time
-	Queued Time
+	Kind     string
+	ID       string
+	Attempts int64
 }
+
+func (w wakeup) key() string { return w.Kind + "\x00" + w.ID }
 
 // Wake has the worker of a kind look at id, at a time; the zero time means now. It
 // happens if the transaction commits.
@@ -77,106 +77,94 @@ func (tx *Tx) Unwake(ctx context.Context, kind, id string) error {
 	return nil
 }
 
-// claim makes a wake-up that is due this node's. It says false when there is nothing to
-// do: the wake-up was taken back, or another node has it. One that is this node's already
-// is claimed as well: the answer to the first claim may have been lost with a connection.
-// The caller sees to it that nobody else on this node has it.
-func (s *Store) claim(ctx context.Context, kind, id, node string) (attempts int64, claimed bool, err error) {
-	var rows []int64
-	err = s.writer.NewRaw(`UPDATE wakeups SET node = ?, queued = 0, due = NULL
-		WHERE kind = ? AND id = ? AND (node = ? OR node = '' AND due IS NOT NULL AND (queued > 0 OR due <= ?)) RETURNING attempts`,
-		node, kind, id, node, s.Now()).Scan(ctx, &rows)
-	if err != nil || len(rows) == 0 {
-		return 0, false, err
-	}
-	return rows[0], true, nil
-}
-
-// unclaim gives a wake-up back after its worker ended: to be run again at a time, or, for
-// the zero time, only if something is waiting. It says false when the wake-up was no
-// longer this node's.
-func (s *Store) unclaim(ctx context.Context, kind, id, node string, again Time, attempts int64) (held bool, err error) {
-	err = s.writer.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		var rows []wakeup
-		err := tx.NewRaw(`UPDATE wakeups SET node = '', queued = 0, attempts = ?,
-				due = CASE WHEN due IS NULL OR due > ? THEN ? ELSE due END
-			WHERE kind = ? AND id = ? AND node = ? RETURNING due`,
-			attempts, again, again, kind, id, node).Scan(ctx, &rows)
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		held = true
-		if rows[0].Due.IsZero() {
-			_, err = tx.ExecContext(ctx, "DELETE FROM wakeups WHERE kind = ? AND id = ?", kind, id)
-		}
-		return err
-	})
-	return held, err
-}
-
-// due marks the wake-ups whose time has come as given to River, and returns them, the
-// most urgent first.
-func (s *Store) due(ctx context.Context, limit int) ([]wakeup, error) {
+// claim makes wake-ups that are due this node's, and returns them, the most urgent first.
+func (s *Store) claim(ctx context.Context, node string, limit int) ([]wakeup, error) {
 	lock := ""
 	if s.IsPostgres() {
 		lock = "FOR UPDATE SKIP LOCKED"
 	}
-	now := s.Now()
 	var rows []wakeup
-	err := s.writer.NewRaw(`UPDATE wakeups SET queued = ? WHERE (kind, id) IN (
-			SELECT kind, id FROM wakeups WHERE node = '' AND due <= ? AND queued = 0
-			ORDER BY due LIMIT ? ?) RETURNING kind, id, queued`,
-		now, now, limit, bun.Safe(lock)).Scan(ctx, &rows)
+	err := s.writer.NewRaw(`UPDATE wakeups SET node = ?, due = NULL WHERE (kind, id) IN (
+			SELECT kind, id FROM wakeups WHERE node = '' AND due <= ? ORDER BY due LIMIT ? ?)
+		RETURNING kind, id, attempts`,
+		node, s.Now(), limit, bun.Safe(lock)).Scan(ctx, &rows)
 	return rows, err
 }
 
-// requeue finds the wake-ups that were given to River and lost on the way, by a node or
-// a connection that died between two steps, and has them given again. What River has
-// not handed out yet is not lost, however long the queue: it is handed out in the order
-// in which it was given. A wake-up that River holds twice runs once.
-func (s *Store) requeue(ctx context.Context) (found int64, err error) {
-	before := At(s.Now().Add(-lostAfter))
-	const lost = "node = '' AND queued > 0 AND queued < ?"
-	suspects, err := s.reader.NewSelect().TableExpr("wakeups").Where(lost, before).Exists(ctx)
-	if err != nil || !suspects {
-		return 0, err
-	}
-	next, err := s.nextCarried(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if given := time.UnixMicro(next.Given); next.Given > 0 && given.Add(-lostAfter).Before(before.Time) {
-		before = At(given.Add(-lostAfter))
-	}
-	return affected(s.writer.ExecContext(ctx, "UPDATE wakeups SET queued = 0 WHERE "+lost, before))
+// claimed are the wake-ups that the table says this node has.
+func (s *Store) claimed(ctx context.Context, node string) ([]wakeup, error) {
+	var rows []wakeup
+	err := s.reader.NewRaw("SELECT kind, id, attempts FROM wakeups WHERE node = ?", node).Scan(ctx, &rows)
+	return rows, err
 }
 
-// nextDue is when the next wake-up has to be given to River, or zero.
+// An outcome is what came of a worker: its wake-up runs again at a time, or, for the zero
+// time, only if something is waiting.
+type outcome struct {
+	wakeup
+	node  string
+	again Time
+	done  chan struct{} // closed when it is written
+}
+
+// unclaim gives wake-ups of one node back after their workers ended. Those that are no
+// longer the node's are left alone.
+func (s *Store) unclaim(ctx context.Context, outcomes []outcome) error {
+	var done, rest []any
+	for _, o := range outcomes {
+		if o.again.IsZero() {
+			done = append(done, o.Kind, o.ID)
+		}
+	}
+	ended := len(done) / 2
+	node := outcomes[0].node
+	if ended > 0 {
+		query := "DELETE FROM wakeups WHERE node = ? AND due IS NULL AND (kind, id) IN (VALUES " + tuples(ended, "(?, ?)") + ")"
+		deleted, err := affected(s.writer.ExecContext(ctx, query, append([]any{node}, done...)...))
+		if err != nil {
+			return err
+		}
+		if int(deleted) == ended {
+			ended = 0
+		}
+	}
+	for _, o := range outcomes {
+		if !o.again.IsZero() || ended > 0 { // what is done may have been woken meanwhile
+			rest = append(rest, o.Kind, o.ID, o.again, o.Attempts)
+		}
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	query := `UPDATE wakeups SET node = '', attempts = v.column4,
+			due = CASE WHEN due IS NULL OR due > CAST(v.column3 AS BIGINT) THEN CAST(v.column3 AS BIGINT) ELSE due END
+		FROM (VALUES ` + tuples(len(rest)/4, "(?, ?, ?, ?)") + `) AS v WHERE wakeups.kind = v.column1 AND wakeups.id = v.column2 AND wakeups.node = ?`
+	_, err := s.writer.ExecContext(ctx, query, append(rest, node)...)
+	return err
+}
+
+func tuples(n int, one string) string { return strings.TrimSuffix(strings.Repeat(one+", ", n), ", ") }
+
+// giveBack has a wake-up of this node wait again, at once.
+func (s *Store) giveBack(ctx context.Context, node string, w wakeup) error {
+	_, err := s.writer.ExecContext(ctx, "UPDATE wakeups SET node = '', due = CASE WHEN due IS NULL THEN ? ELSE due END WHERE kind = ? AND id = ? AND node = ?",
+		s.Now(), w.Kind, w.ID, node)
+	return err
+}
+
+// nextDue is when the next wake-up is due, or zero.
 func (s *Store) nextDue(ctx context.Context) (Time, error) {
 	var next Time
-	err := s.reader.NewRaw("SELECT min(due) FROM wakeups WHERE node = '' AND queued = 0").Scan(ctx, &next)
+	err := s.reader.NewRaw("SELECT min(due) FROM wakeups WHERE node = ''").Scan(ctx, &next)
 	return next, err
 }
 
-// reclaimAll makes every wake-up that a dead process ran or was about to run wait again.
-// Only the holder of an SQLite store's lock may call it: nobody else runs anything.
-// River's own tables carry nothing that the wake-ups do not know; emptying them also
-// ends the leadership of the dead process, which would stand for 15 s.
+// reclaimAll makes every wake-up that a dead process ran wait again. Only the holder of an
+// SQLite store's lock may call it: nobody else runs anything.
 func (s *Store) reclaimAll(ctx context.Context) error {
-	return s.writer.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		for _, statement := range []string{
-			"DELETE FROM river_job",
-			"DELETE FROM river_leader",
-		} {
-			if _, err := tx.ExecContext(ctx, statement); err != nil {
-				return fmt.Errorf("take over from the last process: %w", err)
-			}
-		}
-		_, err := tx.ExecContext(ctx, `UPDATE wakeups SET node = '', queued = 0, due = CASE WHEN due IS NULL THEN ? ELSE due END
-			WHERE node <> '' OR queued > 0`, s.Now())
-		if err != nil {
-			return fmt.Errorf("take over from the last process: %w", err)
-		}
-		return nil
-	})
+	_, err := s.writer.ExecContext(ctx, "UPDATE wakeups SET node = '', due = CASE WHEN due IS NULL THEN ? ELSE due END WHERE node <> ''", s.Now())
+	if err != nil {
+		return fmt.Errorf("take over from the last process: %w", err)
+	}
+	return nil
 }

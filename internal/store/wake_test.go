@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// This file is the contract of Wake, Unwake and Work. It knows nothing of River, so that
-// what carries the wake-ups can be changed under it.
+// This file is the contract of Wake, Unwake and Work. It knows nothing of how wake-ups are
+// handed out, so that this can be changed under it.
 
 // soon is later than now and early enough to be waited for.
 const soon = 150 * time.Millisecond
@@ -319,7 +319,7 @@ func TestFailuresBackOff(t *testing.T) {
 func settled(t *testing.T, s *Store) {
 	t.Helper()
 	await(t, "no worker runs", func() bool {
-		running, err := s.Read().NewSelect().TableExpr("wakeups").Where("node <> '' OR queued > 0").Count(t.Context())
+		running, err := s.Read().NewSelect().TableExpr("wakeups").Where("node <> ''").Count(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -511,123 +511,5 @@ func TestManyWriters(t *testing.T) {
 				t.Errorf("id %d: asked %d times, the last run saw %d", i, asked[i].Load(), answered[i].Load())
 			}
 		}
-	})
-}
-
-// TestLostOnTheWay takes from River what it was given, as a node or a connection that dies
-// at the wrong moment does.
-func TestLostOnTheWay(t *testing.T) {
-	eachStore(t, func(t *testing.T, config Config) {
-		clock := newClock()
-		config.Now, config.Poll = clock.now, 5*time.Millisecond
-		s := open(t, config)
-		wake(t, s, "k", "id", time.Time{})
-		if rows, err := s.due(t.Context(), 10); err != nil || len(rows) != 1 {
-			t.Fatalf("%d are due (%v)", len(rows), err)
-		}
-		clock.advance(lostAfter + time.Microsecond)
-		var r recorder
-		work(t, s, map[string]Worker{"k": r.work})
-		idle(t, s)
-		if got := r.seen(); !slices.Equal(got, []string{"id"}) {
-			t.Errorf("ran %q", got)
-		}
-	})
-}
-
-// TestCarriedTwice gives River what it was given already: it runs once, and not beside
-// itself. The answer to a claim may get lost, so claiming again succeeds.
-func TestCarriedTwice(t *testing.T) {
-	eachStore(t, func(t *testing.T, config Config) {
-		s := open(t, config)
-		entered, proceed := make(chan string), make(chan struct{})
-		work(t, s, map[string]Worker{"k": func(_ context.Context, id string) (time.Time, error) {
-			entered <- id
-			<-proceed
-			return time.Time{}, nil
-		}})
-		wake(t, s, "k", "id", time.Time{})
-		<-entered
-		for range 3 {
-			if err := s.dispatch.carrier.give(t.Context(), []wakeup{{Kind: "k", ID: "id", Queued: s.Now()}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		await(t, "River hands all of them out", func() bool {
-			n, err := s.Read().NewSelect().TableExpr("river_job").Where("state = 'running'").Count(t.Context())
-			return err == nil && n == 4
-		})
-		for range 2 {
-			if _, claimed, err := s.claim(t.Context(), "k", "id", s.dispatch.lease.tenure().node); err != nil || !claimed {
-				t.Errorf("claimed again: %v, %v", claimed, err)
-			}
-		}
-		if _, claimed, err := s.claim(t.Context(), "k", "id", "another node"); err != nil || claimed {
-			t.Errorf("claimed by another node: %v, %v", claimed, err)
-		}
-		close(proceed)
-		idle(t, s)
-		select {
-		case <-entered:
-			t.Error("ran twice")
-		case <-time.After(50 * time.Millisecond):
-		}
-	})
-}
-
-// TestLongQueueIsNotLost: what waits in River for hours is not given to it again.
-func TestLongQueueIsNotLost(t *testing.T) {
-	eachStore(t, func(t *testing.T, config Config) {
-		clock := newClock()
-		config.Now, config.Poll, config.Concurrency = clock.now, 2*time.Millisecond, 1
-		s := open(t, config)
-		entered, proceed := make(chan string, 10), make(chan struct{})
-		work(t, s, map[string]Worker{"k": func(_ context.Context, id string) (time.Time, error) {
-			entered <- id
-			<-proceed
-			return time.Time{}, nil
-		}})
-		wake(t, s, "k", "first", time.Time{})
-		<-entered
-		for i := range 5 {
-			wake(t, s, "k", fmt.Sprint(i), time.Time{})
-		}
-		jobs := func() int64 {
-			n, err := s.Read().NewSelect().TableExpr("river_job").Count(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
-		await(t, "all are in the queue", func() bool { return jobs() == 6 })
-		for range 5 {
-			clock.advance(time.Hour)
-			time.Sleep(10 * time.Millisecond)
-		}
-		if n := jobs(); n != 6 {
-			t.Errorf("River was given %d, want 6", n)
-		}
-		close(proceed)
-		idle(t, s)
-	})
-}
-
-// TestRiverForgets keeps what was carried from piling up: it is done with River, too.
-func TestRiverForgets(t *testing.T) {
-	eachStore(t, func(t *testing.T, config Config) {
-		s := open(t, config)
-		var r recorder
-		work(t, s, map[string]Worker{"k": r.work})
-		for i := range 20 {
-			wake(t, s, "k", fmt.Sprint(i), time.Time{})
-		}
-		idle(t, s)
-		await(t, "River has completed its jobs", func() bool {
-			open, err := s.Read().NewSelect().TableExpr("river_job").Where("state <> 'completed'").Count(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			return open == 0
-		})
 	})
 }

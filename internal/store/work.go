@@ -29,10 +29,9 @@ const (
 	// firstRetry and lastRetry bound the wait after a worker failed.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
-	// lostAfter is how long a wake-up takes at most from River's queue to its worker.
-	lostAfter = 5 * time.Second
-	// batch is how many wake-ups River is given at once.
-	batch = 500
+	// sharedPoll is how often a node of a shared database looks for wake-ups that others
+	// made and have no worker free for.
+	sharedPoll = 250 * time.Millisecond
 )
 
 // Work has workers, by kind, run what is due, until Close. It returns when they are
@@ -64,39 +63,52 @@ func (s *Store) ring() {
 	}
 }
 
-// A dispatcher is the running part of a store: a clock that gives River what is due, and
-// what River calls back.
+// A dispatcher is the running part of a store. One goroutine, the clock, claims what is due
+// for as many workers as are free; each runs in a goroutine of its own; another one, the
+// settler, writes the outcomes of all that ended meanwhile at once.
 type dispatcher struct {
-	store   *Store
-	workers map[string]Worker
-	carrier *carrier
-	lease   *lease
-	bell    chan struct{}
-	busy    sync.Map // what this process is at: key → chan struct{}, closed afterwards
+	store    *Store
+	workers  map[string]Worker
+	lease    *lease
+	bell     chan struct{}
+	outcomes chan outcome
 
-	ctx    context.Context // of the loops
+	mu     sync.Mutex
+	active map[string]chan struct{} // what this process runs or has not written the outcome of: closed afterwards
+	free   int                      // workers
+
+	ctx    context.Context // of the clock
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
 
 	working     context.Context // of the workers
 	stopWorking context.CancelFunc
+	runs        sync.WaitGroup
+
+	settling context.Context // ends after the workers
+	settled  chan struct{}
+	finish   context.CancelFunc
 }
 
 func startDispatcher(ctx context.Context, s *Store, workers map[string]Worker) (*dispatcher, error) {
-	d := &dispatcher{store: s, workers: workers, bell: make(chan struct{}, 1)}
+	d := &dispatcher{
+		store: s, workers: workers, bell: make(chan struct{}, 1), outcomes: make(chan outcome, s.config.Concurrency),
+		active: map[string]chan struct{}{}, free: s.config.Concurrency, settled: make(chan struct{}),
+	}
 	background := context.WithoutCancel(ctx)
 	d.ctx, d.cancel = context.WithCancel(background)
 	d.working, d.stopWorking = context.WithCancel(background)
+	d.settling, d.finish = context.WithCancel(background)
 	var err error
 	if d.lease, err = takeLease(ctx, s); err != nil {
 		return nil, err
 	}
-	if d.carrier, err = startCarrier(d.working, s, d.run); err != nil {
-		d.lease.end(background)
-		return nil, err
-	}
 	d.loops.Go(d.clock)
 	d.loops.Go(func() { d.lease.keep(d.ctx, d.ring) })
+	go func() {
+		defer close(d.settled)
+		d.settle()
+	}()
 	return d, nil
 }
 
@@ -104,20 +116,34 @@ func startDispatcher(ctx context.Context, s *Store, workers map[string]Worker) (
 func (d *dispatcher) stop() error {
 	d.cancel()
 	d.loops.Wait()
-	grace, cancel := context.WithTimeout(context.Background(), d.store.config.StopGrace)
-	defer cancel()
-	err := d.carrier.stop(grace)
+	ended := make(chan struct{})
+	go func() {
+		d.runs.Wait()
+		close(ended)
+	}()
+	err := within(ended, d.store.config.StopGrace)
 	d.stopWorking()
 	if err != nil {
-		last, cancel := context.WithTimeout(context.Background(), d.store.config.StopTimeout)
-		defer cancel()
-		err = d.carrier.stop(last)
+		err = within(ended, d.store.config.StopTimeout)
 	}
 	if err != nil {
 		err = fmt.Errorf("close store: workers still run after %s: %w", d.store.config.StopGrace+d.store.config.StopTimeout, err)
 	}
+	d.finish()
+	<-d.settled
 	d.lease.end(context.Background())
 	return err
+}
+
+func within(done <-chan struct{}, limit time.Duration) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-timer.C:
+		return context.DeadlineExceeded
+	}
 }
 
 func (d *dispatcher) ring() {
@@ -127,10 +153,13 @@ func (d *dispatcher) ring() {
 	}
 }
 
-// clock gives River what is due, when it is due.
+// clock claims what is due, when it is due and a worker is free.
 func (d *dispatcher) clock() {
-	s := d.store
-	timer, poll := time.NewTimer(0), time.NewTicker(s.config.Poll)
+	interval := d.store.config.Poll
+	if d.store.IsPostgres() {
+		interval = min(interval, sharedPoll)
+	}
+	timer, poll := time.NewTimer(0), time.NewTicker(d.store.config.Poll)
 	defer timer.Stop()
 	defer poll.Stop()
 	for {
@@ -140,37 +169,42 @@ func (d *dispatcher) clock() {
 		case <-timer.C:
 		case <-d.bell:
 		case <-poll.C:
-			d.findLost()
+			d.warn(d.findLost(), "lost wake-ups cannot be looked for; trying again")
 		}
-		wait := s.config.Poll
-		rows, err := s.due(d.ctx, batch)
-		if err == nil && len(rows) > 0 {
-			err = d.carrier.give(d.ctx, rows)
-		}
-		if err == nil && len(rows) == batch {
-			wait = 0
-		} else if err == nil {
-			wait, err = d.untilNext(wait)
-		}
-		if err != nil && d.ctx.Err() == nil {
-			s.logger.WarnContext(d.ctx, "wake-ups cannot be looked at; trying again", "error", s.explain(err))
-		}
+		wait, err := d.dispatch(interval)
+		d.warn(err, "wake-ups cannot be looked at; trying again")
 		timer.Reset(wait)
 	}
 }
 
-func (d *dispatcher) findLost() {
-	found, err := d.store.requeue(d.ctx)
-	switch {
-	case err != nil && d.ctx.Err() == nil:
-		d.store.logger.WarnContext(d.ctx, "lost wake-ups cannot be looked for; trying again", "error", d.store.explain(err))
-	case found > 0:
-		d.store.logger.InfoContext(d.ctx, "wake-ups were lost on their way and are sent again", "count", found)
+func (d *dispatcher) warn(err error, message string) {
+	if err != nil && d.ctx.Err() == nil {
+		d.store.logger.WarnContext(d.ctx, message, "error", d.store.explain(err))
 	}
 }
 
-// untilNext is how long the clock may wait, at most limit.
-func (d *dispatcher) untilNext(limit time.Duration) (time.Duration, error) {
+// dispatch runs what is due, and returns how long there is nothing to do, at most limit.
+func (d *dispatcher) dispatch(limit time.Duration) (time.Duration, error) {
+	d.mu.Lock()
+	free := d.free
+	d.mu.Unlock()
+	if free == 0 {
+		return limit, nil // the next worker that ends rings
+	}
+	held := d.lease.tenure()
+	if held.ctx.Err() != nil {
+		return limit, nil // the lease rings when it has begun anew
+	}
+	rows, err := d.store.claim(d.ctx, held.node, free)
+	if err != nil {
+		return limit, err
+	}
+	for _, row := range rows {
+		d.begin(held, row)
+	}
+	if len(rows) == free {
+		return limit, nil
+	}
 	next, err := d.store.nextDue(d.ctx)
 	if err != nil || next.IsZero() {
 		return limit, err
@@ -178,93 +212,64 @@ func (d *dispatcher) untilNext(limit time.Duration) (time.Duration, error) {
 	return min(limit, max(0, next.Sub(d.store.Now().Time))), nil
 }
 
-// run is what River calls for a wake-up. It returns when the outcome is in the table.
-func (d *dispatcher) run(ctx context.Context, kind, id string) {
-	s := d.store
-	lease := d.lease.tenure()
-	ctx, leave := lease.during(ctx)
-	defer leave()
-	done, ok := d.alone(ctx, kind+"\x00"+id)
-	if !ok {
-		return
-	}
-	defer done()
-	var attempts int64
-	var claimed bool
-	err := d.insist(ctx, kind, id, func() (err error) {
-		attempts, claimed, err = s.claim(ctx, kind, id, lease.node)
-		return err
-	})
-	if err != nil || !claimed {
-		return
-	}
-	again, err := d.call(ctx, kind, id)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		again = s.config.Now() // cut short, which is not its fault
-	case err != nil:
-		wait := retryAfter(attempts)
-		s.logger.WarnContext(ctx, "worker failed; it will run again", "kind", kind, "id", id, "attempt", attempts+1, "in", wait, "error", err)
-		again = s.config.Now().Add(wait)
-		attempts++
-	default:
-		attempts = 0
-	}
-	d.settle(lease, kind, id, At(again), attempts)
-}
-
-// alone waits until nobody else in this process is at a wake-up, which happens when River
-// carries it twice. It says false when ctx ended before.
-func (d *dispatcher) alone(ctx context.Context, key string) (done func(), ok bool) {
-	mine := make(chan struct{})
-	for {
-		other, busy := d.busy.LoadOrStore(key, mine)
-		if !busy {
-			return func() {
-				d.busy.Delete(key)
-				close(mine)
-			}, true
-		}
-		select {
-		case <-ctx.Done():
-			return nil, false
-		case <-other.(chan struct{}):
-		}
-	}
-}
-
-// settle writes the outcome of a worker. It tries for as long as the wake-up is this
-// node's: nobody else would.
-func (d *dispatcher) settle(lease tenure, kind, id string, again Time, attempts int64) {
-	err := d.insist(lease.ctx, kind, id, func() error {
-		held, err := d.store.unclaim(lease.ctx, kind, id, lease.node, again, attempts)
-		if err == nil && !held {
-			err = errLeaseLost
-		}
-		return err
-	})
+// findLost gives back what this node has claimed without knowing: the answer was lost with
+// a connection.
+func (d *dispatcher) findLost() error {
+	node := d.lease.tenure().node
+	rows, err := d.store.claimed(d.ctx, node)
 	if err != nil {
-		d.store.logger.Warn("outcome of a worker is lost; it will run again", "kind", kind, "id", id, "error", err)
+		return err
 	}
-	d.ring()
+	for _, row := range rows {
+		d.mu.Lock()
+		known := d.active[row.key()] != nil
+		d.mu.Unlock()
+		if !known {
+			// Its outcome may have been written since the query: then this changes nothing.
+			err = errors.Join(err, d.store.giveBack(d.ctx, node, row))
+		}
+	}
+	return err
 }
 
-// insist does f again, while the database cannot be reached, until ctx ends.
-func (d *dispatcher) insist(ctx context.Context, kind, id string, f func() error) error {
-	for attempt := 0; ; attempt++ {
-		err := f()
-		if err == nil || errors.Is(err, errLeaseLost) {
-			return err
+// begin runs the worker of a wake-up that was claimed. One that still runs from a lease
+// that was lost is waited for.
+func (d *dispatcher) begin(held tenure, row wakeup) {
+	done := make(chan struct{})
+	d.mu.Lock()
+	before := d.active[row.key()]
+	d.active[row.key()] = done
+	d.free--
+	d.mu.Unlock()
+	d.runs.Go(func() {
+		ctx, leave := held.during(d.working)
+		defer leave()
+		if before != nil {
+			<-before // also if this lease is lost meanwhile: the run after this one waits for it
 		}
-		if ctx.Err() == nil {
-			d.store.logger.WarnContext(ctx, "wake-up cannot be kept account of; trying again", "kind", kind, "id", id, "error", d.store.explain(err))
+		out := outcome{wakeup: row, node: held.node, done: done}
+		if ctx.Err() != nil {
+			out.again = d.store.Now()
+		} else {
+			out.again, out.Attempts = d.run(ctx, row)
 		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(min(100*time.Millisecond<<min(attempt, 10), 5*time.Second)):
-		}
+		d.outcomes <- out
+	})
+}
+
+// run calls the worker, and returns when it is to run again and how often it has failed.
+func (d *dispatcher) run(ctx context.Context, row wakeup) (again Time, attempts int64) {
+	s := d.store
+	when, err := d.call(ctx, row.Kind, row.ID)
+	switch {
+	case err != nil && ctx.Err() != nil: // cut short, which is not its fault
+		return s.Now(), row.Attempts
+	case err != nil:
+		wait := retryAfter(row.Attempts)
+		s.logger.WarnContext(ctx, "worker failed; it will run again", "kind", row.Kind, "id", row.ID, "attempt", row.Attempts+1, "in", wait, "error", err)
+		return At(s.config.Now().Add(wait)), row.Attempts + 1
 	}
+	return At(when), 0
 }
 
 // retryAfter is the wait after a failure that came after so many others.
