@@ -218,6 +218,32 @@ func TestCreateStackInReview(t *testing.T) {
 	refusedWith(t, err, "ChangeSetNotFoundException", fmt.Sprintf("ChangeSet [%s] does not exist", *one.ChangeSetId))
 }
 
+// What recordings show of stacks that are changed both ways.
+func TestStackAfterChangeSetAndUpdate(t *testing.T) {
+	g := &setRig{onSQLite(t), t, owner}
+	body := things("A: {Properties: {Size: 1}}") + "Outputs: {O: {Value: x}}\n"
+	one := g.create("one", types.ChangeSetTypeCreate, body, func(in *cloudformation.CreateChangeSetInput) {
+		in.Capabilities = []types.Capability{types.CapabilityCapabilityIam}
+	})
+	g.execute(*one.ChangeSetId)
+	for _, stage := range []types.TemplateStage{types.TemplateStageOriginal, types.TemplateStageProcessed} {
+		shown, err := g.GetTemplate(t.Context(), g.caller, &cloudformation.GetTemplateInput{StackName: aws.String("app"), TemplateStage: stage})
+		if err != nil || *shown.TemplateBody != body {
+			t.Errorf("%s: %s, %v", stage, jsonText(shown), err)
+		}
+	}
+	updated := g.rig.update(&cloudformation.UpdateStackInput{StackName: aws.String("app"), TemplateBody: aws.String(strings.Replace(body, "Size: 1", "Size: 2", 1))})
+	if !slices.Equal(updated.Capabilities, []types.Capability{types.CapabilityCapabilityIam}) {
+		t.Errorf("capabilities of an update that names none: %v", updated.Capabilities)
+	}
+	if two := g.create("two", types.ChangeSetTypeUpdate, body); two.Capabilities == nil || len(two.Capabilities) != 0 {
+		t.Errorf("capabilities of a change set that names none: %v", two.Capabilities)
+	}
+	if gone := g.rig.delete(*one.StackId, &cloudformation.DeleteStackInput{}); len(gone.Outputs) != 1 {
+		t.Errorf("outputs of a deleted stack: %s", jsonText(gone.Outputs))
+	}
+}
+
 func TestDeleteStackInReview(t *testing.T) {
 	g := &setRig{onSQLite(t), t, owner}
 	one := g.create("one", types.ChangeSetTypeCreate, things("A: {}"))

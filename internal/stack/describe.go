@@ -245,10 +245,17 @@ func (e *Engine) GetTemplate(ctx context.Context, caller awswire.Caller, in *clo
 		return out, err
 	}
 	out.TemplateBody = aws.String(row.Original)
-	if in.TemplateStage == types.TemplateStageProcessed {
+	if in.TemplateStage == types.TemplateStageProcessed && expands(row.Original) {
 		out.TemplateBody = aws.String(row.Processed)
 	}
 	return out, nil
+}
+
+// expands reports whether a template has transforms. One without is its own processed
+// template, in the language that it was written in.
+func expands(original string) bool {
+	parsed, err := template.Parse("", []byte(original), template.ParseOptions{})
+	return err != nil || parsed.NeedsExpansion()
 }
 
 // deploymentToShow finds the deployment that GetTemplate asks for.

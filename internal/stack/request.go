@@ -94,6 +94,9 @@ func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s 
 	if row.Tags, err = tagsOf(in.Tags, in.Previous); err != nil {
 		return nil, err
 	}
+	if in.Capabilities == nil && in.Previous != nil && !in.Expanded {
+		row.Capabilities = in.Previous.Capabilities
+	}
 	switch {
 	case in.NotificationARNs != nil:
 		row.NotificationARNs = encode(in.NotificationARNs)

@@ -354,7 +354,7 @@ func (r *run) forgetSteps(ctx context.Context, tx *store.Tx) error {
 
 // deleteStack frees the name of the stack and what it exported.
 func (r *run) deleteStack(ctx context.Context, tx *store.Tx) error {
-	r.stack.Live, r.stack.DeletedAt, r.stack.Outputs, r.stack.ChangeSetID = false, r.now, "", ""
+	r.stack.Live, r.stack.DeletedAt, r.stack.ChangeSetID = false, r.now, ""
 	for _, model := range []any{(*exportRow)(nil), (*importRow)(nil), (*signalRow)(nil)} {
 		if _, err := tx.NewDelete().Model(model).Where("stack_id = ?", r.stack.ID).Exec(ctx); err != nil {
 			return fmt.Errorf("forget a deleted stack: %w", err)

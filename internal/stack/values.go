@@ -97,7 +97,7 @@ func stackOutputOf(ctx context.Context, db selecting, s *stackRow, ref template.
 	if parts := strings.Split(ref.RoleARN, ":"); len(parts) > 4 {
 		account = parts[4]
 	}
-	source, err := oneRow[stackRow](ctx, db, "account = ? AND region = ? AND (name = ? AND live OR arn = ?)", account, region, ref.StackName, ref.StackName)
+	source, err := oneRow[stackRow](ctx, db, "account = ? AND region = ? AND live AND (name = ? OR arn = ?)", account, region, ref.StackName, ref.StackName)
 	switch {
 	case err != nil:
 		return "", false, err
