@@ -25,8 +25,8 @@ func TestCreateAndDelete(t *testing.T) {
 		g.expect("s", 0,
 			"s CREATE_IN_PROGRESS (User Initiated)",
 			"A CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS a-1 (Resource creation Initiated)", "A CREATE_COMPLETE a-1",
-			"B CREATE_IN_PROGRESS", "B CREATE_IN_PROGRESS b-2 (Resource creation Initiated)", "B CREATE_COMPLETE b-2",
-			"C CREATE_IN_PROGRESS", "C CREATE_IN_PROGRESS c-3 (Resource creation Initiated)", "C CREATE_COMPLETE c-3",
+			"B CREATE_IN_PROGRESS", "B CREATE_IN_PROGRESS b-1 (Resource creation Initiated)", "B CREATE_COMPLETE b-1",
+			"C CREATE_IN_PROGRESS", "C CREATE_IN_PROGRESS c-1 (Resource creation Initiated)", "C CREATE_COMPLETE c-1",
 			"s CREATE_COMPLETE",
 		)
 		n := len(g.story("s"))
@@ -34,7 +34,7 @@ func TestCreateAndDelete(t *testing.T) {
 		g.expectStatus(s, types.StackStatusDeleteComplete, "")
 		g.expect(*s.StackId, n,
 			"s DELETE_IN_PROGRESS (User Initiated)",
-			"C DELETE_IN_PROGRESS c-3", "C DELETE_COMPLETE c-3", "B DELETE_IN_PROGRESS b-2", "B DELETE_COMPLETE b-2",
+			"C DELETE_IN_PROGRESS c-1", "C DELETE_COMPLETE c-1", "B DELETE_IN_PROGRESS b-1", "B DELETE_COMPLETE b-1",
 			"A DELETE_IN_PROGRESS a-1", "A DELETE_COMPLETE a-1",
 			"s DELETE_COMPLETE",
 		)

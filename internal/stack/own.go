@@ -95,7 +95,7 @@ func (e *Engine) callWait(ctx context.Context, request operation.Request) (opera
 	default:
 		return finished(request.Identifier, request.Desired)
 	}
-	identifier := request.StackID + "/" + request.LogicalID
+	identifier := request.StackID + "/" + handle
 	if handle == "" {
 		return refused("", "Property Handle must be the reference of a wait condition handle.")
 	}

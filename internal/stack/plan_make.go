@@ -253,7 +253,11 @@ type desired struct {
 
 // desired evaluates a resource with what is known.
 func (d *Deployment) desired(r *template.Resource, known template.References) (desired, error) {
-	out := desired{DeletionPolicy: r.DeletionPolicy, UpdateReplacePolicy: r.UpdateReplacePolicy}
+	out := desired{DeletionPolicy: r.DeletionPolicy}
+	var err error
+	if out.UpdateReplacePolicy, err = d.Scope.UpdateReplacePolicy(r); err != nil {
+		return out, err
+	}
 	properties, err := d.Scope.Properties(r, known)
 	if err != nil {
 		return out, err

@@ -46,13 +46,16 @@ func words(raw json.RawMessage) ([]string, error) {
 	return many, nil
 }
 
-// parsePolicy reads a stack policy. The empty object is one that denies everything.
+// parsePolicy reads a stack policy. The empty object is none: it allows everything.
 func parsePolicy(text string) (*policy, error) {
 	var document map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &document); err != nil || document == nil {
 		return nil, errPolicy
 	}
 	p := &policy{}
+	if len(document) == 0 {
+		return p, nil
+	}
 	raw, ok := document["Statement"]
 	if !ok {
 		return nil, errPolicy
@@ -155,7 +158,7 @@ func (s statement) matches(action, logicalID, typeName string) bool {
 // denies returns why a policy does not allow an action, "" if it does: an explicit denial
 // counts more than any permission.
 func (p *policy) denies(action, logicalID, typeName string) string {
-	allowed := false
+	allowed := len(p.statements) == 0
 	for i, s := range p.statements {
 		if !s.matches(action, logicalID, typeName) {
 			continue

@@ -76,9 +76,9 @@ type world struct {
 
 	mu      sync.Mutex
 	things  map[string]map[string]any // by identifier
-	next    int
-	scripts map[string][]behavior // by "CREATE A": what the next calls do
-	calls   []string              // "CREATE A"
+	next    map[string]int            // how many were made, by logical id
+	scripts map[string][]behavior     // by "CREATE A": what the next calls do
+	calls   []string                  // "CREATE A"
 	seen    []operation.Request
 	values  map[string]string // of dynamic references, and of stored parameters
 }
@@ -94,7 +94,7 @@ type behavior struct {
 }
 
 func newWorld(t testing.TB) *world {
-	w := &world{types: testTypes(t), things: map[string]map[string]any{}, scripts: map[string][]behavior{}, values: map[string]string{}}
+	w := &world{types: testTypes(t), things: map[string]map[string]any{}, scripts: map[string][]behavior{}, values: map[string]string{}, next: map[string]int{}}
 	for _, typ := range w.types {
 		typ.Provider = w
 	}
@@ -150,8 +150,8 @@ func (w *world) Call(ctx context.Context, request operation.Request) (operation.
 	defer w.mu.Unlock()
 	identifier := request.Identifier
 	if identifier == "" && !b.unidentified && (b.code == "" || b.keep) && request.Action == invoke.Create {
-		w.next++
-		identifier = fmt.Sprintf("%s-%d", strings.ToLower(request.LogicalID), w.next)
+		w.next[request.LogicalID]++
+		identifier = fmt.Sprintf("%s-%d", strings.ToLower(request.LogicalID), w.next[request.LogicalID])
 	}
 	switch {
 	case b.code != "":

@@ -444,7 +444,11 @@ func (r *run) startRevert(s *stepRow) error {
 	switch {
 	case old.Gone:
 		r.startStatus(s, x)
-		s.Action, s.PhysicalID = actionRevert, ""
+		if x.PhysicalID != "" && x.PhysicalID != old.PhysicalID {
+			r.discard(x.LogicalID, x.snapshot(), "")
+			x.PhysicalID = "" // the cleanup has it now
+		}
+		s.PhysicalID = ""
 		r.call(s, typ, operation.Request{Action: invoke.Create, Desired: objectOf(old.Properties), Rollback: true})
 	case old.PhysicalID != x.PhysicalID || !changed:
 		r.reverted(s, x, old)
@@ -504,6 +508,7 @@ func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
 	s.State, s.CallID = stepRunning, r.engine.newID()
 	caller := r.stack.caller()
 	caller.AccessKeyID = r.op.Caller
+	request.Desired, request.Previous = recast(typ, request.Desired), recast(typ, request.Previous)
 	request.Caller, request.Type, request.Version = caller, typ.Name, typ.Version
 	request.StackID, request.StackName, request.LogicalID = r.stack.ARN, r.stack.Name, s.LogicalID
 	request.StackTags, request.SystemTags = r.next.Tags, systemTags(r.stack, s.LogicalID, typ.Schema)
@@ -519,4 +524,13 @@ func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
 	r.writes.begin = append(r.writes.begin, operation.Spec{
 		ID: s.CallID, Owner: Owner, Key: s.ID, Request: request, ReadAfter: request.Action != invoke.Delete && request.Action != invoke.Read,
 	})
+}
+
+// recast gives the values of a template the types that the schema asks for.
+func recast(typ *operation.Type, model map[string]any) map[string]any {
+	if typ.Schema == nil || model == nil {
+		return model
+	}
+	out, _ := typ.Schema.Recast(model).(map[string]any)
+	return out
 }

@@ -112,6 +112,10 @@ type propertyProblem struct {
 // String is the problem in the words of the service: #/A/0: extraneous key [Z] is not permitted.
 func (p propertyProblem) String() string { return "#" + p.at.String() + ": " + p.text }
 
+// structural are the keywords that are checked before a deployment. What values must be like
+// is left to the handlers.
+var structural = map[string]bool{"required": true, "additionalProperties": true, "type": true}
+
 // propertyProblems lists how properties break a schema. What is not known yet, and what a
 // dynamic reference stands for, is not judged.
 func propertyProblems(s *schema.Schema, properties any) []propertyProblem {
@@ -120,6 +124,9 @@ func propertyProblems(s *schema.Schema, properties any) []propertyProblem {
 	}
 	var out []propertyProblem
 	for _, v := range s.Check(s.Recast(withoutUnknown(properties)), schema.CheckConfig{}) {
+		if !structural[v.Keyword] {
+			continue
+		}
 		if value, found := valueAt(properties, v.Pointer); found && (template.HasUnknown(value) || len(template.DynamicReferences(value)) > 0) && v.Keyword != "required" {
 			continue
 		}
