@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -14,6 +15,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
+// holdAnswers is long enough for a small stack of quick resources.
+const holdAnswers = 200 * time.Millisecond
+
 // openStacks sets up the engine of stacks and that of the operations on their resources,
 // which know each other.
 func (c *CloudFormation) openStacks() {
@@ -23,7 +27,8 @@ func (c *CloudFormation) openStacks() {
 	})
 	c.stacks = stack.New(stack.Config{
 		Store: c.store, Types: c, Operations: c.operations, Objects: objects{c.s3}, References: references{c.services},
-		Macros: func(caller awswire.Caller) template.Macros { return macros{c, caller} }, Endpoint: c.url, Logger: c.config.Logger, Now: c.config.Now,
+		Macros: func(caller awswire.Caller) template.Macros { return macros{c, caller} }, Endpoint: c.url, Hold: holdAnswers,
+		Logger: c.config.Logger, Now: c.config.Now,
 	})
 }
 

@@ -109,7 +109,33 @@ func (e *Engine) CreateChangeSet(ctx context.Context, caller awswire.Caller, in 
 	if err != nil {
 		return nil, err
 	}
+	e.hold(ctx, func(ctx context.Context) (bool, error) {
+		c, err := oneRow[changeSetRow](ctx, e.store.Read(), "id = ?", row.ID)
+		return c == nil || !c.creating(), err
+	})
 	return &cloudformation.CreateChangeSetOutput{Id: aws.String(row.ARN), StackId: aws.String(s.ARN)}, nil
+}
+
+// hold waits until something has ended, for as long as the configuration says at most. What
+// it cannot find out, it does not wait for.
+func (e *Engine) hold(ctx context.Context, ended func(ctx context.Context) (bool, error)) {
+	if e.config.Hold <= 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.config.Hold)
+	defer cancel()
+	tick := time.NewTicker(min(e.config.Hold, 5*time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if done, err := ended(ctx); done || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // unsupportedSet refuses the kinds of change sets that the server does not make.

@@ -17,6 +17,7 @@ import (
 // then: what begins in between makes the change set obsolete.
 func (e *Engine) ExecuteChangeSet(ctx context.Context, caller awswire.Caller, in *cloudformation.ExecuteChangeSetInput) (*cloudformation.ExecuteChangeSetOutput, error) {
 	token, hash := aws.ToString(in.ClientRequestToken), requestHash(in)
+	var stackID string
 	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		c, err := e.requireSet(ctx, tx, caller, in.ChangeSetName, in.StackName)
 		if err != nil {
@@ -26,6 +27,7 @@ func (e *Engine) ExecuteChangeSet(ctx context.Context, caller awswire.Caller, in
 		if err != nil || s == nil {
 			return err
 		}
+		stackID = s.ID
 		if again, err := executedBefore(ctx, tx, c, token, hash); again || err != nil {
 			return err
 		}
@@ -44,6 +46,10 @@ func (e *Engine) ExecuteChangeSet(ctx context.Context, caller awswire.Caller, in
 	if err != nil {
 		return nil, err
 	}
+	e.hold(ctx, func(ctx context.Context) (bool, error) {
+		s, err := oneRow[stackRow](ctx, e.store.Read(), "id = ?", stackID)
+		return s == nil || s.OperationID == "", err
+	})
 	return &cloudformation.ExecuteChangeSetOutput{}, nil
 }
 

@@ -244,6 +244,37 @@ func TestStackAfterChangeSetAndUpdate(t *testing.T) {
 	}
 }
 
+func TestAnswersWaitForTheEnd(t *testing.T) {
+	g := &setRig{onSQLite(t), t, owner}
+	g.config.Hold = 20 * time.Second
+	in := &cloudformation.CreateChangeSetInput{StackName: aws.String("app"), ChangeSetName: aws.String("one"), ChangeSetType: types.ChangeSetTypeCreate, TemplateBody: aws.String(things("A: {}"))}
+	one, err := g.CreateChangeSet(t.Context(), g.caller, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := g.describe(*one.Id); c.Status != types.ChangeSetStatusCreateComplete {
+		t.Errorf("after CreateChangeSet: %s", c.Status)
+	}
+	if _, err := g.ExecuteChangeSet(t.Context(), g.caller, &cloudformation.ExecuteChangeSetInput{ChangeSetName: one.Id}); err != nil {
+		t.Fatal(err)
+	}
+	if c := g.describe(*one.Id); c.ExecutionStatus != types.ExecutionStatusExecuteComplete {
+		t.Errorf("after ExecuteChangeSet: %s", c.ExecutionStatus)
+	}
+	g.config.Hold = time.Millisecond
+	held := make(chan struct{})
+	g.world.script("UPDATE A", behavior{hold: held})
+	two := g.create("two", types.ChangeSetTypeUpdate, things("A: {Properties: {Size: 2}}"))
+	if _, err := g.ExecuteChangeSet(t.Context(), g.caller, &cloudformation.ExecuteChangeSetInput{ChangeSetName: two.ChangeSetId}); err != nil {
+		t.Fatal(err)
+	}
+	if c := g.describe(*two.ChangeSetId); c.ExecutionStatus != types.ExecutionStatusExecuteInProgress {
+		t.Errorf("while the handler runs: %s", c.ExecutionStatus)
+	}
+	close(held)
+	g.settled("app")
+}
+
 func TestDeleteStackInReview(t *testing.T) {
 	g := &setRig{onSQLite(t), t, owner}
 	one := g.create("one", types.ChangeSetTypeCreate, things("A: {}"))

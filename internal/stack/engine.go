@@ -34,6 +34,10 @@ type Config struct {
 	// Macros runs the transforms of templates that are not the engine's own. nil has none.
 	Macros func(caller awswire.Caller) template.Macros
 
+	// Hold is how long the answers about change sets wait for what was begun to end. Clients
+	// look at once, and then only after 5 or 30 seconds. 0 does not wait.
+	Hold time.Duration
+
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil is the clock of the store
 	NewID  func() string    // nil makes random UUIDs
