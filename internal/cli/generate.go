@@ -33,7 +33,8 @@ template of the execution role, and the reference documentation in docs/. For a 
 schema.json is generated from the fragment.
 
 Files that cfn did not generate are never touched, and files that are up to date are not
-written, so that their times stay. Pages in docs/ that were generated before and are not
+written, so that their times stay. The files in example_inputs/ follow the schema until you
+edit them. Pages in docs/ that were generated before and are not
 wanted any more are removed; your own files there stay.
 
 Nothing is asked of the network: the targets of a hook come from target-schemas/,
@@ -99,6 +100,9 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 		}
 		files = append(files, canaries...)
 	}
+	if err := p.RefreshExamples(in, files); err != nil {
+		return err
+	}
 	var statuses []project.Status
 	if opts.check {
 		statuses, err = project.Compare(p.Dir, files)
@@ -108,7 +112,7 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 	if err != nil {
 		return err
 	}
-	statuses = ofMode(statuses, files, codegen.Generated)
+	statuses = notOnce(statuses, files)
 	unbuildable, err := c.checkGoMod(p, in.Flavour)
 	if err != nil {
 		return err
@@ -176,11 +180,11 @@ func (c *app) reportGenerated(p *project.Project, statuses []project.Status, che
 	return nil
 }
 
-// ofMode keeps the statuses of files of one mode, and those of leftovers.
-func ofMode(statuses []project.Status, files []codegen.File, mode codegen.Mode) []project.Status {
+// notOnce leaves out the files that are written once; the statuses of leftovers stay.
+func notOnce(statuses []project.Status, files []codegen.File) []project.Status {
 	var out []project.Status
 	for i, status := range statuses {
-		if i >= len(files) || files[i].Mode == mode {
+		if i >= len(files) || files[i].Mode != codegen.Once {
 			out = append(out, status)
 		}
 	}

@@ -104,5 +104,10 @@ func (c *app) check(ctx context.Context) (*project.Project, *schema.Schema, *pro
 		return p, nil, fragment, append(problems, more...), err
 	}
 	s, more, err := c.loadSchema(ctx, p)
-	return p, s, nil, append(problems, more...), err
+	problems = append(problems, more...)
+	if err == nil && !problems.HasErrors() {
+		more, err = p.CheckExamples(s)
+		problems = append(problems, more...)
+	}
+	return p, s, nil, problems, err
 }

@@ -385,6 +385,10 @@ func (l *linting) examineProject(s subject, more func(*schema.Schema) diag.List)
 	loaded, found, err := p.Schema(l.cfg)
 	l.hintReferences(found)
 	problems = append(problems, found...)
+	if err == nil && !problems.HasErrors() {
+		found, err = p.CheckExamples(loaded)
+		problems = append(problems, found...)
+	}
 	return finding{p.TypeName, append(problems, more(loaded)...), err}
 }
 

@@ -100,6 +100,9 @@ const (
 	// Generated is written by every "cfn generate", if the file that is there is
 	// generated too.
 	Generated
+	// Refreshed is written once, too, but nobody has edited it since: "cfn generate" keeps
+	// it up to date as if it were generated.
+	Refreshed
 )
 
 // marker stands in the first lines of every generated file.

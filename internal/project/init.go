@@ -15,7 +15,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/sample"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -120,7 +119,7 @@ func Init(ctx context.Context, dir, label string, config InitConfig) ([]Status, 
 func (p *Project) Authored() []string {
 	names := []string{
 		p.SchemaFile(), "cmd/resource/resource.go", "cmd/hook/hook.go", "go.mod", "Makefile", "template.yml", "README.md", ".gitignore",
-		"example_inputs/inputs_1_create.json", "example_inputs/inputs_1_update.json", "example_inputs/inputs_1_invalid.json",
+		exampleCreate, exampleUpdate, exampleWrong,
 	}
 	if p.Kind == schema.Module {
 		names = []string{FragmentsDir + "/sample.json"}
@@ -182,38 +181,6 @@ func (p *Project) newSources(example codegen.File, config InitConfig) ([]codegen
 		fillInputs(generated, s)
 	}
 	return append(generated, files...), problems, nil
-}
-
-// fillInputs puts values into the example inputs that the schema accepts, where those of
-// the generator, which stand for nothing, are refused. What cannot be made stays as it is.
-func fillInputs(files []codegen.File, s *schema.Schema) {
-	refused := func(data []byte) bool {
-		root, problems := document.ParseJSON("", data, document.Limits{})
-		return problems.HasErrors() || len(s.Check(root.Any(), schema.CheckConfig{})) > 0
-	}
-	for i := range files {
-		if files[i].Path != "example_inputs/inputs_1_create.json" || !refused(files[i].Data) {
-			continue
-		}
-		made := sample.New(s, sample.Config{Seed: 1, Profile: sample.Full})
-		create, err := made.Create()
-		if err != nil {
-			return
-		}
-		update, err := made.Update(create)
-		if err != nil {
-			update = create // a type without updates
-		}
-		for j := range files {
-			switch files[j].Path {
-			case "example_inputs/inputs_1_create.json":
-				files[j].Data = encode(create)
-			case "example_inputs/inputs_1_update.json":
-				files[j].Data = encode(update)
-			}
-		}
-		return
-	}
 }
 
 // newTargets reads those of the places given that are files: whoever names a file wants

@@ -32,6 +32,8 @@ func settingsRules() []diag.Rule {
 			Why: "The registry refuses a package whose schema bears another name."},
 		{ID: "project/go-mod", Severity: diag.Warning, Purpose: "The go.mod of a project in Go names the module that the generated sources import, and the library of the handlers.",
 			Why: "The sources cannot be built otherwise; cfn generate never changes go.mod, which is yours.", Example: "right: go mod edit -replace github.com/formwork-dev/formwork/sdk=./.formwork/sdk"},
+		{ID: "project/example-stale", Severity: diag.Warning, Purpose: "The schema accepts the example inputs.",
+			Why: "The schema has changed since they were written; cfn generate refreshes those that nobody edited, and leaves yours alone."},
 		{ID: "project/language", Severity: diag.Warning, Purpose: "The language of the handlers is one that the official tool has a plug-in for.",
 			Why: "Neither code is generated nor handlers are started for any other.", Example: "wrong: \"language\": \"golang\"\nright: \"language\": \"go\""},
 		{ID: "project/target-twice", Purpose: "No two schemas of a hook's targets are of the same type.",

@@ -76,6 +76,8 @@ func stateOf(dir string, f codegen.File) (State, error) {
 		return Kept, nil
 	case bytes.Equal(data, f.Data):
 		return Current, nil
+	case f.Mode == codegen.Refreshed:
+		return Stale, nil
 	case generated(f.Path, data):
 		return Stale, nil
 	}
