@@ -18,6 +18,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/stack"
 )
 
 // packages fetches what RegisterType is pointed to from our own S3, whichever form its URL
@@ -99,7 +100,10 @@ func (l logSink) Append(ctx context.Context, place awswire.Place, group, stream 
 }
 
 // places are where there is something to look at.
-type places struct{ registry *registry.Registry }
+type places struct {
+	registry *registry.Registry
+	stacks   *stack.Engine
+}
 
 func (p places) Places(ctx context.Context) ([]awswire.Place, error) {
 	found, err := p.registry.Places(ctx)
@@ -107,7 +111,11 @@ func (p places) Places(ctx context.Context) ([]awswire.Place, error) {
 	for i, place := range found {
 		out[i] = awswire.Place(place)
 	}
-	return out, err
+	if err != nil {
+		return out, err
+	}
+	more, err := p.stacks.Places(ctx)
+	return append(out, more...), err
 }
 
 // consoleLogs are the logs of handlers as the console sees them.

@@ -185,7 +185,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 	c.traces = stop
 	home := awswire.Place{Account: config.Account, Region: config.Region}
 	c.console = console.New(console.Config{
-		Registry: c.registry, Calls: c.handlers, Logs: consoleLogs{c.services}, Places: places{c.registry},
+		Registry: c.registry, Stacks: c.stacks, Calls: c.handlers, Logs: consoleLogs{c.services}, Places: places{c.registry, c.stacks},
 		Default: home, Version: config.Version, Now: config.Now, Logger: config.Logger,
 		FormKey: derive(secrets, "forms of the console"),
 	})

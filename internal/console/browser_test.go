@@ -271,6 +271,13 @@ func testLook(t *testing.T, browser context.Context) {
 		{"logs-choice", "/logs", ""},
 		{"registrations", "/registrations", ""},
 		{"contract", "/contract", ""},
+		{"stacks", "/stacks", ""},
+		{"stacks-none", "/stacks?q=none", ""},
+		{"stack", "/stacks/shop", ""},
+		{"stack-growing", "/stacks/growing", ""},
+		{"stack-events", "/stacks/shop/events", ""},
+		{"stack-outputs", "/stacks/shop/outputs", ""},
+		{"stack-template", "/stacks/shop/template", ""},
 	}
 	for _, width := range []int64{390, 1280} {
 		for _, scheme := range []string{"light", "dark"} {

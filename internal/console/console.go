@@ -1,4 +1,4 @@
-// Package console is the web pages of the local CloudFormation: types with their versions
+// Package console is the web pages of the local CloudFormation: stacks, types with their versions
 // and registrations, schemas as documentation, reports of tests, and the calls and logs of
 // handlers.
 //
@@ -46,6 +46,9 @@ type Config struct {
 
 	// Calls reads the past calls of handlers. With nil the pages say that none are kept.
 	Calls Calls
+
+	// Stacks reads stacks. With nil the pages say that the server runs none.
+	Stacks Stacks
 
 	// Places lists the accounts and regions to choose from. With nil there is only Default.
 	Places Places
@@ -160,6 +163,12 @@ func (c *Console) route() {
 		{"POST " + kindName + "/deregister", c.page(c.deregister)},
 		{"POST " + kindName + "/activate", c.page(c.activate)},
 		{"POST " + kindName + "/deactivate", c.page(c.deactivate)},
+		{"GET /stacks", c.page(c.listStacks)},
+		{"GET /stacks/events", c.followStacks},
+		{"GET /stacks/{stack}", c.page(c.showStack)},
+		{"GET /stacks/{stack}/events", c.page(c.stackEvents)},
+		{"GET /stacks/{stack}/outputs", c.page(c.stackOutputs)},
+		{"GET /stacks/{stack}/template", c.page(c.stackTemplate)},
 		{"GET /registrations", c.page(c.listRegistrations)},
 		{"GET /tests", c.page(c.listTests)},
 		{"GET /tests/{id}", c.page(c.showTest)},

@@ -26,6 +26,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 var (
 	_ Registry = (*registry.Registry)(nil)
 	_ Calls    = (*handlers.Pool)(nil)
+	_ Stacks   = (*stack.Engine)(nil)
 )
 
 // get asks for a page below the prefix.
@@ -58,6 +60,8 @@ var allPages = []string{
 	"/types/RESOURCE/Acme::Tasks::Definition/schema", "/registrations", "/tests", "/tests?kind=RESOURCE&type=MongoDB::Atlas::Cluster", "/tests/run-1", "/tests/run-2", "/logs", "/logs?group=/aws/lambda/other", "/contract",
 	"/calls", "/calls?failed=1", "/calls?q=cluster&action=READ", callPath(4), callPath(24), "/calls/hook-call", "/calls/aliased-call", clusterPath + "/calls", clusterPath + "/calls?v=00000003",
 	streamPath, streamPath + "&q=error",
+	"/stacks", "/stacks?deleted=1", "/stacks?q=none", "/stacks/shop", "/stacks/shop/events", "/stacks/shop/events?failed=1", "/stacks/shop/outputs", "/stacks/shop/template", "/stacks/shop/template?stage=processed",
+	"/stacks/growing", "/stacks/growing/events", "/stacks/growing/outputs", "/stacks/growing/template",
 }
 
 // callPath is the page of a call of the cluster.

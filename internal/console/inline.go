@@ -55,17 +55,21 @@ func source(lines [][]token) templ.Component {
 	return markup(func(b *strings.Builder) {
 		for _, line := range lines {
 			b.WriteString("<span>")
-			for _, t := range line {
-				text := templ.EscapeString(t.Text)
-				if t.Class == "" {
-					b.WriteString(text)
-				} else {
-					b.WriteString(`<i class="` + t.Class + `">` + text + "</i>")
-				}
-			}
+			writeTokens(b, line)
 			b.WriteString("\n</span>")
 		}
 	})
+}
+
+func writeTokens(b *strings.Builder, line []token) {
+	for _, t := range line {
+		text := templ.EscapeString(t.Text)
+		if t.Class == "" {
+			b.WriteString(text)
+		} else {
+			b.WriteString(`<i class="` + t.Class + `">` + text + "</i>")
+		}
+	}
 }
 
 // coloured is the text of a log line.

@@ -9,6 +9,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/stack"
 )
 
 // A Registry is what the pages show and what their forms change; *registry.Registry is one.
@@ -70,6 +71,25 @@ type Changes interface {
 	// Subscribe sends changes until ctx is done, then closes the channel. Some may be
 	// missing; those made by other servers are.
 	Subscribe(ctx context.Context) <-chan registry.Change
+}
+
+// Stacks reads stacks, without their secrets; *stack.Engine does.
+type Stacks interface {
+	// Stacks lists stacks, the newest first, at most query.Limit of them.
+	Stacks(ctx context.Context, query stack.Query) ([]stack.Summary, error)
+
+	// Stack is the stack that a place has under a name or ARN.
+	Stack(ctx context.Context, place awswire.Place, name string) (*stack.StackState, error)
+
+	// Events lists events of a stack, the newest first, at most query.Limit of them.
+	Events(ctx context.Context, query stack.EventQuery) ([]stack.EventState, error)
+
+	// Source is the template of a stack.
+	Source(ctx context.Context, place awswire.Place, name string, processed bool) (*stack.Source, error)
+
+	// ListMark and StackMark change when the list of a place or one of its stacks does.
+	ListMark(ctx context.Context, place awswire.Place) (stack.Mark, error)
+	StackMark(ctx context.Context, place awswire.Place, name string) (stack.Mark, error)
 }
 
 // Places knows where there is something to look at.

@@ -13,7 +13,7 @@ import (
 )
 
 // sections are the links of the main navigation, by their paths.
-var sections = []choice{{"/", "Types"}, {"/registrations", "Registrations"}, {"/tests", "Tests"}, {"/calls", "Calls"}, {"/logs", "Logs"}, {"/contract", "Contract"}}
+var sections = []choice{{"/", "Types"}, {"/stacks", "Stacks"}, {"/registrations", "Registrations"}, {"/tests", "Tests"}, {"/calls", "Calls"}, {"/logs", "Logs"}, {"/contract", "Contract"}}
 
 // name is the section as pages name it.
 func (c choice) name() string { return cmp.Or(strings.TrimPrefix(c.Value, "/"), "types") }
@@ -48,8 +48,10 @@ func tone(status string) string {
 		return "wait"
 	case "DEFAULT":
 		return "main"
+	case "simulated":
+		return "simulated"
 	}
-	return "plain"
+	return stackTone(status)
 }
 
 // words is a status as people write it.

@@ -26,6 +26,8 @@ type Parameter struct {
 	MinLength, MaxLength  string // the text of the number, "" if there is none
 	MinValue, MaxValue    string
 
+	Value *document.Value // all of it, as written
+
 	pattern *pattern
 }
 
@@ -102,7 +104,7 @@ func (t *Template) buildParameters(r *report) {
 }
 
 func buildParameter(m document.Member, at document.Pointer, r *report) *Parameter {
-	p := &Parameter{Name: m.Key, At: m.KeyAt}
+	p := &Parameter{Name: m.Key, At: m.KeyAt, Value: m.Value}
 	for _, attribute := range m.Value.Distinct() {
 		if !slices.Contains(parameterAttributes, attribute.Key) {
 			r.add("parameter-property", attribute.KeyAt, at.Append(attribute.Key), attribute.Key)

@@ -1,0 +1,499 @@
+package stack
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// The queries of this file are for Go callers: lists are filtered and bounded by the
+// database, and one query reads what a page shows, where the operations of the API take
+// several. No query returns a parameter with NoEcho, or the properties or the model of a
+// resource other than as events show them.
+
+// A Query selects stacks of one place.
+type Query struct {
+	awswire.Place
+
+	Search  string // in the name, in any case; "" is every name
+	Deleted bool   // stacks that were deleted instead of those that live
+
+	// BeforeTime and BeforeID are CreatedAt and ID of the last stack of the previous page.
+	BeforeTime time.Time
+	BeforeID   string
+
+	Limit int
+}
+
+// A Summary is a stack in a list.
+type Summary struct {
+	ID, Name, ARN  string
+	Status         types.StackStatus
+	DetailedStatus types.DetailedStatus
+	Reason         string
+	Description    string
+	ParentARN      string // of a nested stack, else ""
+	Resources      int
+	OperationID    string // of the operation that runs, "" for none
+
+	CreatedAt time.Time
+	UpdatedAt time.Time // zero before the first update
+	DeletedAt time.Time // zero while it lives
+}
+
+// Running reports whether an operation runs on the stack.
+func (s *Summary) Running() bool { return inProgress(s.Status) }
+
+// Stacks lists stacks, the newest first.
+func (e *Engine) Stacks(ctx context.Context, q Query) ([]Summary, error) {
+	var rows []stackRow
+	query := e.store.Read().NewSelect().Model(&rows).
+		Where("s.account = ? AND s.region = ? AND s.live = ?", q.Account, q.Region, !q.Deleted).
+		OrderExpr("s.created_at DESC, s.id DESC").Limit(int64(q.Limit))
+	if q.Search != "" {
+		query = query.Where("lower(s.name) LIKE ? ESCAPE '!'", "%"+literal(strings.ToLower(q.Search))+"%")
+	}
+	if at := store.At(q.BeforeTime); !at.IsZero() {
+		query = query.Where("(s.created_at < ? OR s.created_at = ? AND s.id < ?)", at, at, q.BeforeID)
+	}
+	if err := query.Scan(ctx); err != nil {
+		return nil, err
+	}
+	deployments, err := e.deploymentsOf(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := e.countResources(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Summary, len(rows))
+	for i := range rows {
+		out[i] = summarized(&rows[i], deployments[rows[i].DeploymentID])
+		out[i].Resources = counts[rows[i].ID]
+	}
+	return out, nil
+}
+
+// literal is a text within a pattern of LIKE with the escape character "!".
+func literal(text string) string {
+	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text)
+}
+
+// summarized is what a list says of a stack. d may be nil: a stack in review.
+func summarized(s *stackRow, d *deploymentRow) Summary {
+	out := Summary{
+		ID: s.ID, Name: s.Name, ARN: s.ARN, Status: s.Status, DetailedStatus: s.DetailedStatus, Reason: s.Reason,
+		ParentARN: s.ParentID, OperationID: s.OperationID, CreatedAt: s.CreatedAt.Time, UpdatedAt: s.UpdatedAt.Time, DeletedAt: s.DeletedAt.Time,
+	}
+	if d != nil {
+		out.Description = d.Description
+	}
+	return out
+}
+
+func (e *Engine) countResources(ctx context.Context, rows []stackRow) (map[string]int, error) {
+	out := map[string]int{}
+	if len(rows) == 0 {
+		return out, nil
+	}
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	var counts []struct {
+		StackID string
+		N       int
+	}
+	err := e.store.Read().NewSelect().Model((*resourceRow)(nil)).ColumnExpr("r.stack_id, COUNT(*) AS n").
+		Where("r.stack_id IN (?)", bun.In(ids)).GroupExpr("r.stack_id").Scan(ctx, &counts)
+	for _, c := range counts {
+		out[c.StackID] = c.N
+	}
+	return out, err
+}
+
+// Places lists the accounts and regions that have or had stacks, in any order.
+func (e *Engine) Places(ctx context.Context) ([]awswire.Place, error) {
+	var out []awswire.Place
+	err := e.store.Read().NewSelect().Model((*stackRow)(nil)).ColumnExpr("DISTINCT s.account, s.region").Scan(ctx, &out)
+	return out, err
+}
+
+// A Mark changes whenever a list or a stack does: two that are equal say that nothing
+// happened in between.
+type Mark struct{ Stacks, Changes, Events int64 }
+
+// ListMark is the mark of all stacks of a place.
+func (e *Engine) ListMark(ctx context.Context, place awswire.Place) (Mark, error) {
+	var m Mark
+	err := e.store.Read().NewSelect().Model((*stackRow)(nil)).ColumnExpr("COUNT(*), COALESCE(SUM(s.row_version), 0)").
+		Where("s.account = ? AND s.region = ?", place.Account, place.Region).Scan(ctx, &m.Stacks, &m.Changes)
+	return m, err
+}
+
+// StackMark is the mark of one stack, which a place has under a name or ARN.
+func (e *Engine) StackMark(ctx context.Context, place awswire.Place, name string) (Mark, error) {
+	s, err := e.lookUp(ctx, place, name)
+	if err != nil {
+		return Mark{}, err
+	}
+	m := Mark{Stacks: 1, Changes: s.RowVersion}
+	err = e.store.Read().NewSelect().Model((*eventRow)(nil)).ColumnExpr("COALESCE(MAX(e.seq), 0)").Where("e.stack_id = ?", s.ID).Scan(ctx, &m.Events)
+	return m, err
+}
+
+// lookUp finds a stack as the API does: by the name of one that lives, or by the ARN.
+func (e *Engine) lookUp(ctx context.Context, place awswire.Place, name string) (*stackRow, error) {
+	return requireStack(ctx, e.store.Read(), awswire.Caller{Place: place}, &name, "missing-id")
+}
+
+// A StackState is one stack with its resources and its latest operations.
+type StackState struct {
+	Summary
+	Protected    bool
+	Parameters   []types.Parameter // as the API shows them: **** for NoEcho
+	Outputs      []types.Output
+	Tags         []types.Tag
+	Capabilities []types.Capability
+	Resources    []ResourceState  // sorted by logical id
+	Operations   []OperationState // the latest first, at most maxOperations
+}
+
+// maxOperations is how many operations of a stack are listed.
+const maxOperations = 20
+
+// A ResourceState is a resource of a stack as it is now.
+type ResourceState struct {
+	LogicalID, PhysicalID string
+	Type, TypeVersion     string
+	Status                types.ResourceStatus // "" of one that waits for others to be created first
+	Reason                string
+	DependsOn             []string // logical ids, implied ones included
+	Simulated             bool     // no handler made it
+	UpdatedAt             time.Time
+}
+
+// An OperationState is one operation on a stack.
+type OperationState struct {
+	ID        string
+	Kind      types.OperationType
+	Status    string // types.BeaconStackOperationStatus
+	StartedAt time.Time
+	EndedAt   time.Time // zero while it runs
+}
+
+// Stack returns the stack that a place has under a name or ARN.
+func (e *Engine) Stack(ctx context.Context, place awswire.Place, name string) (*StackState, error) {
+	s, err := e.lookUp(ctx, place, name)
+	if err != nil {
+		return nil, err
+	}
+	deployments, err := e.deploymentsOf(ctx, []stackRow{*s})
+	if err != nil {
+		return nil, err
+	}
+	d := deployments[s.DeploymentID]
+	shown, err := described(s, d)
+	if err != nil {
+		return nil, err
+	}
+	out := &StackState{
+		Summary: summarized(s, d), Protected: s.Protected, Parameters: shown.Parameters, Outputs: shown.Outputs, Tags: shown.Tags, Capabilities: shown.Capabilities,
+	}
+	operations, err := e.latestOperations(ctx, s.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, op := range operations {
+		out.Operations = append(out.Operations, operationState(&op))
+	}
+	out.Resources, err = e.resourceStates(ctx, s, operations)
+	out.Summary.Resources = len(out.Resources)
+	return out, err
+}
+
+func (e *Engine) latestOperations(ctx context.Context, stackID string) ([]operationRow, error) {
+	var rows []operationRow
+	err := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("options").Where("o.stack_id = ?", stackID).
+		OrderExpr("o.started_at DESC, o.id DESC").Limit(maxOperations).Scan(ctx)
+	return rows, err
+}
+
+func operationState(op *operationRow) OperationState {
+	return OperationState{ID: op.ID, Kind: op.Kind, Status: op.Status, StartedAt: op.StartedAt.Time, EndedAt: op.EndedAt.Time}
+}
+
+// resourceStates are the resources that a stack has, and those that its operation is still
+// to create.
+func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []operationRow) ([]ResourceState, error) {
+	rows, err := e.resourceRows(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var out []ResourceState
+	for i := range rows {
+		x := &rows[i]
+		out = append(out, ResourceState{
+			LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, TypeVersion: x.TypeVersion, Status: x.Status, Reason: x.Reason,
+			DependsOn: split(x.DependsOn), UpdatedAt: x.UpdatedAt.Time,
+		})
+	}
+	if i := slices.IndexFunc(operations, func(op operationRow) bool { return op.ID == s.OperationID }); i >= 0 {
+		if out, err = e.addWaiting(ctx, s, &operations[i], out); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(out, func(a, b ResourceState) int { return cmp.Compare(a.LogicalID, b.LogicalID) })
+	return out, e.markSimulated(ctx, s.caller(), out)
+}
+
+// addWaiting adds the resources of a template that are not there yet, and tells of all what
+// they wait for.
+func (e *Engine) addWaiting(ctx context.Context, s *stackRow, op *operationRow, out []ResourceState) ([]ResourceState, error) {
+	steps, err := allRows[stepRow](ctx, e.store.Read(), "logical_id", "operation_id = ? AND stage = ?", op.ID, phaseMain)
+	if err != nil || len(steps) == 0 {
+		return out, err
+	}
+	kinds, err := e.templateTypes(ctx, cmp.Or(op.DeploymentID, s.DeploymentID))
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range steps {
+		if step.CleanupID != "" {
+			continue
+		}
+		i := slices.IndexFunc(out, func(x ResourceState) bool { return x.LogicalID == step.LogicalID })
+		if i < 0 {
+			out = append(out, ResourceState{LogicalID: step.LogicalID, Type: kinds[step.LogicalID]})
+			i = len(out) - 1
+		}
+		if after := resourceKeys(step.After); len(out[i].DependsOn) == 0 {
+			out[i].DependsOn = after
+		}
+	}
+	return out, nil
+}
+
+// resourceKeys are the keys of steps that are logical ids.
+func resourceKeys(after string) []string {
+	return slices.DeleteFunc(split(after), func(key string) bool { return strings.ContainsAny(key, "!/") })
+}
+
+// templateTypes are the types of the resources of a deployment, by logical id.
+func (e *Engine) templateTypes(ctx context.Context, deploymentID string) (map[string]string, error) {
+	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", deploymentID)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	if parsed, err := template.Parse("", []byte(cmp.Or(row.Processed, row.Original)), template.ParseOptions{Processed: row.Processed != ""}); err == nil {
+		for _, r := range parsed.Resources {
+			out[r.LogicalID] = r.Type
+		}
+	}
+	return out, nil
+}
+
+// markSimulated finds out which resources have no handler behind them.
+func (e *Engine) markSimulated(ctx context.Context, caller awswire.Caller, resources []ResourceState) error {
+	known := map[[2]string]bool{}
+	for i := range resources {
+		x := &resources[i]
+		key := [2]string{x.Type, x.TypeVersion}
+		simulated, seen := known[key]
+		if !seen && x.Type != "" {
+			typ, err := e.config.Types.Type(ctx, caller, x.Type, x.TypeVersion)
+			var unknown *operation.UnknownTypeError
+			if err != nil && !errors.As(err, &unknown) {
+				return err
+			}
+			simulated = err == nil && typ.Simulated
+			known[key] = simulated
+		}
+		x.Simulated = simulated
+	}
+	return nil
+}
+
+// An EventState is an event of a stack.
+type EventState struct {
+	Seq                            int64 // orders the events of all stacks
+	OperationID                    string
+	LogicalID, PhysicalID, Type    string
+	Status                         string
+	DetailedStatus                 types.DetailedStatus
+	Reason                         string
+	Validation                     string // name of the check that failed before the deployment, else ""
+	HookType, HookStatus, HookSaid string
+	OfStack                        bool // the event is the stack's own
+	At                             time.Time
+}
+
+// EventQuery selects events of one stack.
+type EventQuery struct {
+	awswire.Place
+	Stack       string // name or ARN
+	OperationID string // "" is every operation
+	Failed      bool   // only those that say that something failed
+	Before      int64  // EventState.Seq of the last event of the previous page, 0 for the first page
+	Limit       int
+}
+
+// Events lists events, the newest first.
+func (e *Engine) Events(ctx context.Context, q EventQuery) ([]EventState, error) {
+	s, err := e.lookUp(ctx, q.Place, q.Stack)
+	if err != nil {
+		return nil, err
+	}
+	var rows []eventRow
+	query := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("properties").Where("e.stack_id = ?", s.ID).OrderExpr("e.seq DESC").Limit(int64(q.Limit))
+	if q.OperationID != "" {
+		query = query.Where("e.operation_id = ?", q.OperationID)
+	}
+	if q.Failed {
+		query = query.Where("(e.status LIKE '%!_FAILED' ESCAPE '!' OR e.kind = ?)", eventValidation)
+	}
+	if q.Before > 0 {
+		query = query.Where("e.seq < ?", q.Before)
+	}
+	if err := query.Scan(ctx); err != nil {
+		return nil, err
+	}
+	out := make([]EventState, len(rows))
+	for i := range rows {
+		row := &rows[i]
+		var details eventDetails
+		if err := decode(row.Details, &details); err != nil {
+			return nil, err
+		}
+		out[i] = EventState{
+			Seq: row.Seq, OperationID: row.OperationID, LogicalID: row.LogicalID, PhysicalID: row.PhysicalID, Type: row.Type, Status: row.Status,
+			DetailedStatus: row.DetailedStatus, Reason: row.Reason, OfStack: row.PhysicalID == s.ARN, At: row.At.Time,
+			HookType: details.HookType, HookStatus: details.HookStatus, HookSaid: details.HookStatusReason,
+		}
+		if row.Kind == eventValidation {
+			out[i].Validation = details.ValidationName
+		}
+	}
+	return out, nil
+}
+
+// A Timeline is one operation on a stack: what happened when, and what waited for what.
+type Timeline struct {
+	OperationState
+	Events []EventState        // the oldest first, at most maxTimeline
+	Needs  map[string][]string // by logical id: the resources that it is created after
+}
+
+// maxTimeline is how many events of an operation a timeline has.
+const maxTimeline = 5000
+
+// Timeline returns an operation on a stack, the latest one for the id ""; nil if there is
+// none.
+func (e *Engine) Timeline(ctx context.Context, place awswire.Place, name, operationID string) (*Timeline, error) {
+	s, err := e.lookUp(ctx, place, name)
+	if err != nil {
+		return nil, err
+	}
+	operations, err := e.latestOperations(ctx, s.ID)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(operations, func(op operationRow) bool { return operationID == "" || op.ID == operationID })
+	if i < 0 {
+		return nil, nil
+	}
+	op := &operations[i]
+	out := &Timeline{OperationState: operationState(op)}
+	out.Events, err = e.Events(ctx, EventQuery{Place: place, Stack: s.ARN, OperationID: op.ID, Limit: maxTimeline})
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(out.Events)
+	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", cmp.Or(op.DeploymentID, s.DeploymentID))
+	if err != nil || row == nil || row.Processed == "" {
+		return out, err
+	}
+	d, err := deploymentOf(s, row)
+	if err == nil {
+		out.Needs = d.graph()
+	}
+	return out, err
+}
+
+// A Source is the template of a stack as text.
+type Source struct {
+	Text      string         // defaults of parameters with NoEcho are replaced with ****
+	Lines     map[string]int // where resources are written, by logical id; from 1
+	Processed bool
+}
+
+// Source returns the template of a stack, as it was given or as its transforms left it.
+func (e *Engine) Source(ctx context.Context, place awswire.Place, name string, processed bool) (*Source, error) {
+	s, err := e.lookUp(ctx, place, name)
+	if err != nil {
+		return nil, err
+	}
+	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
+	if err != nil || row == nil {
+		return &Source{Processed: processed}, err
+	}
+	text := row.Original
+	if processed {
+		text = indentJSON(row.Processed)
+	}
+	out := &Source{Text: text, Lines: map[string]int{}, Processed: processed}
+	parsed, err := template.Parse("", []byte(text), template.ParseOptions{Processed: processed})
+	if parsed == nil {
+		// Only what was read as a template became a deployment.
+		return nil, errors.Join(errUnprepared, err)
+	}
+	for _, r := range parsed.Resources {
+		out.Lines[r.LogicalID] = r.At.Start.Line
+	}
+	out.Text = hideDefaults(text, parsed)
+	return out, nil
+}
+
+// indentJSON is a processed template as people read it.
+func indentJSON(text string) string {
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(text), "", "  ") != nil {
+		return text
+	}
+	return b.String()
+}
+
+// hideDefaults replaces the defaults of parameters with NoEcho.
+func hideDefaults(text string, t *template.Template) string {
+	var hidden []diag.Range
+	for _, p := range t.Parameters {
+		if value := p.Value.Get("Default"); p.NoEcho && value != nil {
+			hidden = append(hidden, value.At)
+		}
+	}
+	slices.SortFunc(hidden, func(a, b diag.Range) int { return cmp.Compare(b.Start.Offset, a.Start.Offset) })
+	for _, at := range hidden {
+		start, end := at.Start.Offset, at.End.Offset
+		if end <= start || end > len(text) {
+			end = len(text) // its end is not known: nothing after it is shown
+		}
+		text = text[:start] + `"****"` + text[end:]
+	}
+	return text
+}
