@@ -87,9 +87,6 @@ func (e *Engine) newDeployment(ctx context.Context, caller awswire.Caller, s *st
 // transforms is checked whole.
 func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, in deploymentInput) (*deploymentRow, error) {
 	row := &deploymentRow{ID: e.newID(), StackID: s.ID, CreatedAt: e.now(), Capabilities: encode(in.Capabilities), NotificationARNs: "[]"}
-	if in.Capabilities == nil && in.Previous != nil {
-		row.Capabilities = in.Previous.Capabilities
-	}
 	parsed, err := e.parse(ctx, caller, in, row)
 	if err != nil {
 		return nil, err
