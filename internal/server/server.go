@@ -176,6 +176,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.health(answer, r)
 	case r.URL.Path == "/metrics" && s.forUs(r):
 		s.metrics.handler().ServeHTTP(answer, r)
+	case r.URL.Path == stack.WaitPath && r.Method == http.MethodPut && !signed(r):
+		s.signal(answer, r, id)
 	case isConsole(r.URL.Path) && s.config.Console != nil:
 		if err := s.guard.refusePage(r); err != nil {
 			awswire.WriteError(answer, r, awswire.RESTJSON, id, err)

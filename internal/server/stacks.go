@@ -1,6 +1,10 @@
 package server
 
 import (
+	"errors"
+	"io"
+	"net/http"
+
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/stack"
 )
@@ -130,4 +134,22 @@ var stackConstraints = map[string][]awswire.Constraint{
 	),
 	"UpdateTerminationProtection": {stackName(true)},
 	"ValidateTemplate":            templateMembers(),
+}
+
+// signal takes a signal for a wait condition: the handle is a URL that scripts send it to.
+func (s *Server) signal(w http.ResponseWriter, r *http.Request, id string) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+	if err == nil {
+		err = s.config.Stacks.Signal(r.Context(), r.URL.Query(), body)
+	}
+	var refusal *awswire.Error
+	switch {
+	case err == nil:
+		w.WriteHeader(http.StatusOK)
+	case errors.As(err, &refusal):
+		awswire.WriteError(w, r, awswire.RESTXML, id, refusal)
+	default:
+		s.config.Logger.ErrorContext(r.Context(), "a signal cannot be taken", "request", id, "error", err)
+		awswire.WriteError(w, r, awswire.RESTXML, id, awswire.InternalFailure(id))
+	}
 }

@@ -2,8 +2,11 @@ package stack
 
 import (
 	"context"
+	"crypto/subtle"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // The types of the engine itself, beside stacks and wait conditions.
@@ -67,8 +71,8 @@ func callMetadata(_ context.Context, request operation.Request) (operation.Progr
 	return finished(identifier, request.Desired)
 }
 
-// waitPath is the path of the URLs that wait condition handles are, below that of the server.
-const waitPath = "/_cfn/wait"
+// WaitPath is the path of the URLs that wait condition handles are, below that of the server.
+const WaitPath = "/cfn-wait"
 
 // callHandle provisions a wait condition handle: a URL that takes signals.
 func (e *Engine) callHandle(_ context.Context, request operation.Request) (operation.Progress, error) {
@@ -82,7 +86,7 @@ func (e *Engine) callHandle(_ context.Context, request operation.Request) (opera
 		}
 	}
 	values := url.Values{"stack": {request.StackID}, "handle": {request.LogicalID}, "token": {request.Token}}
-	return finished(endpoint+waitPath+"?"+values.Encode(), map[string]any{})
+	return finished(endpoint+WaitPath+"?"+values.Encode(), map[string]any{})
 }
 
 // callWait waits for the signals that a handle takes.
@@ -160,7 +164,7 @@ func (e *Engine) startOf(request operation.Request) (time.Time, error) {
 // handleOf is the logical id of the handle that a URL stands for, "" for none.
 func handleOf(text string) string {
 	u, err := url.Parse(text)
-	if err != nil || u.Path != waitPath {
+	if err != nil || u.Path != WaitPath {
 		return ""
 	}
 	return u.Query().Get("handle")
@@ -173,4 +177,57 @@ func (e *Engine) handleSignals(ctx context.Context, stackARN, handle string) ([]
 		return nil, err
 	}
 	return allRows[signalRow](ctx, e.store.Read(), "at, unique_id", "stack_id = ? AND logical_id = ?", s.ID, handle)
+}
+
+// A waitSignal is what a handle takes: the body of a PUT.
+type waitSignal struct {
+	Status   string
+	UniqueID string `json:"UniqueId"`
+	Reason   string
+	Data     string
+}
+
+// maxSignal bounds the body of a signal.
+const maxSignal = 4096
+
+// Signal takes a signal for a wait condition handle: the query of its URL, and the body. It
+// refuses with an *awswire.Error what no handle of a stack that is deployed takes.
+func (e *Engine) Signal(ctx context.Context, query url.Values, body []byte) error {
+	if len(body) > maxSignal {
+		return awswire.ValidationErrorf("The signal has more than %d bytes.", maxSignal)
+	}
+	var signal waitSignal
+	if err := json.Unmarshal(body, &signal); err != nil || signal.UniqueID == "" ||
+		signal.Status != string(types.ResourceSignalStatusSuccess) && signal.Status != string(types.ResourceSignalStatusFailure) {
+		return awswire.ValidationErrorf(`A signal is {"Status": "SUCCESS" or "FAILURE", "UniqueId": "ID", "Reason": "TEXT", "Data": "TEXT"}.`)
+	}
+	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		s, err := oneRow[stackRow](ctx, tx, "arn = ? AND live", query.Get("stack"))
+		if err != nil {
+			return err
+		}
+		var x *resourceRow
+		if s != nil {
+			if x, err = oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ? AND type = ?", s.ID, query.Get("handle"), handleType); err != nil {
+				return err
+			}
+		}
+		if x == nil || !sameToken(x.PhysicalID, query.Get("token")) {
+			return awswire.Errorf("AccessDenied", http.StatusForbidden, "Access Denied")
+		}
+		text := signal.Data
+		if signal.Status == string(types.ResourceSignalStatusFailure) {
+			text = signal.Reason
+		}
+		row := &signalRow{StackID: s.ID, LogicalID: x.LogicalID, UniqueID: signal.UniqueID, Status: signal.Status, Data: text, At: e.now()}
+		_, err = tx.NewInsert().Model(row).On("CONFLICT (stack_id, logical_id, unique_id) DO UPDATE").
+			Set("status = EXCLUDED.status").Set("data = EXCLUDED.data").Exec(ctx)
+		return err
+	})
+}
+
+// sameToken reports whether a token is that of a handle.
+func sameToken(handle, token string) bool {
+	u, err := url.Parse(handle)
+	return err == nil && token != "" && subtle.ConstantTimeCompare([]byte(u.Query().Get("token")), []byte(token)) == 1
 }

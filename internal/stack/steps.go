@@ -368,9 +368,9 @@ func (r *run) finishDelete(s *stepRow, x *resourceRow, status types.ResourceStat
 	r.done(s)
 }
 
-// forget removes a resource from a stack that lives on.
+// forget removes a resource from a stack that lives on, and one that never was there.
 func (r *run) forget(x *resourceRow) {
-	if r.op.Phase == phaseCleanup || r.op.Phase == phaseRollbackCleanup {
+	if r.op.Phase == phaseCleanup || r.op.Phase == phaseRollbackCleanup || x.PhysicalID == "" {
 		delete(r.resources, x.LogicalID)
 		delete(r.writes.resources, x.LogicalID)
 		r.writes.gone = append(r.writes.gone, x.LogicalID)
