@@ -238,4 +238,3 @@ func TestSignals(t *testing.T) {
 	}
 	g.expectStatus(g.settled("s"), types.StackStatusCreateComplete, "")
 }
-

@@ -37,7 +37,13 @@ type rig struct {
 
 func newRig(t testing.TB, place fixtures.Place) *rig {
 	t.Helper()
-	g := &rig{t: t, world: newWorld(t)}
+	return newRigIn(t, place, newWorld(t))
+}
+
+// newRigIn is an engine on a store that may be there already.
+func newRigIn(t testing.TB, place fixtures.Place, w *world) *rig {
+	t.Helper()
+	g := &rig{t: t, world: w}
 	var err error
 	g.store, err = store.Open(t.Context(), store.Config{Dir: place.Dir, DSN: place.DSN, StopTimeout: 50 * time.Millisecond, Poll: 20 * time.Millisecond})
 	if err != nil {
@@ -77,6 +83,7 @@ type world struct {
 	mu      sync.Mutex
 	things  map[string]map[string]any // by identifier
 	next    map[string]int            // how many were made, by logical id
+	made    map[string]string         // identifiers, by the token of their create
 	scripts map[string][]behavior     // by "CREATE A": what the next calls do
 	calls   []string                  // "CREATE A"
 	seen    []operation.Request
@@ -94,7 +101,7 @@ type behavior struct {
 }
 
 func newWorld(t testing.TB) *world {
-	w := &world{types: testTypes(t), things: map[string]map[string]any{}, scripts: map[string][]behavior{}, values: map[string]string{}, next: map[string]int{}}
+	w := &world{types: testTypes(t), things: map[string]map[string]any{}, scripts: map[string][]behavior{}, values: map[string]string{}, next: map[string]int{}, made: map[string]string{}}
 	for _, typ := range w.types {
 		typ.Provider = w
 	}
@@ -149,9 +156,13 @@ func (w *world) Call(ctx context.Context, request operation.Request) (operation.
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	identifier := request.Identifier
+	if identifier == "" {
+		identifier = w.made[request.Token] // the call is repeated
+	}
 	if identifier == "" && !b.unidentified && (b.code == "" || b.keep) && request.Action == invoke.Create {
 		w.next[request.LogicalID]++
 		identifier = fmt.Sprintf("%s-%d", strings.ToLower(request.LogicalID), w.next[request.LogicalID])
+		w.made[request.Token] = identifier
 	}
 	switch {
 	case b.code != "":
