@@ -69,9 +69,11 @@ func Main(ctx context.Context, env Env, args []string) (code int) {
 	if env.Now == nil {
 		env.Now = time.Now
 	}
-	c := &app{Env: &env, screen: env.Stdout}
 	out := &output{to: env.Stdout}
-	env.Stdout, c.out = out, out
+	c := &app{Env: &env, screen: env.Stdout, errScreen: env.Stderr, out: out}
+	shown, noted := &screenText{to: out, raw: c.forPrograms}, &screenText{to: env.Stderr}
+	env.Stdout, env.Stderr = shown, noted
+	defer noted.end()
 	c.discardLog()
 	defer c.closeLog()
 	defer func() {
@@ -97,6 +99,7 @@ func Main(ctx context.Context, env Env, args []string) (code int) {
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = &exitError{code: exitInterrupted, message: "interrupted"}
 	}
+	shown.end()
 	if err == nil && out.err != nil {
 		err = fmt.Errorf("write the result: %w", out.err)
 	}
@@ -123,11 +126,15 @@ func (o *output) Write(p []byte) (int, error) {
 // app is what commands share: the outside world, the global options and the log.
 type app struct {
 	*Env
-	out     *output   // Stdout
-	screen  io.Writer // Stdout as Main got it, for what draws on a terminal
-	project string    // --project, as given; "" is the working folder
-	format  string    // --format of commands that have it
-	verbose int       // how often -v was given
+
+	// screen and errScreen are Stdout and Stderr as Main got them, for what draws on a
+	// terminal and for the commands that cfn runs for the user.
+	screen, errScreen io.Writer
+
+	out     *output // below Stdout, without its care for terminals: protocols and scripts
+	project string  // --project, as given; "" is the working folder
+	format  string  // --format of commands that have it
+	verbose int     // how often -v was given
 	refs    references
 	logger  *slog.Logger
 	log     *cfnlog.Log // nil until a command that logs has started
@@ -226,8 +233,17 @@ func (c *app) progress(format string, args ...any) (done func()) {
 	if !c.Terminal.Stderr || c.verbose > 0 || c.Getenv("TERM") == "dumb" {
 		return func() {}
 	}
-	c.notef(format+" …", args...)
-	return func() { c.notef("\r\x1b[K") }
+	c.notef("%s …", oneLine(fmt.Sprintf(format, args...)))
+	return c.wipeLine
+}
+
+// wipeLine erases the line of the cursor. Stderr is a terminal.
+func (c *app) wipeLine() { _, _ = io.WriteString(c.errScreen, "\r\x1b[K") } // see notef
+
+// forPrograms reports whether the command was asked for a format that programs read, and
+// no terminal shows it.
+func (c *app) forPrograms() bool {
+	return c.format != "" && c.format != "text" && !c.Terminal.Stdout
 }
 
 // platform is what a bug report needs to know.

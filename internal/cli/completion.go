@@ -30,11 +30,11 @@ Put the line into the start-up file of the shell to keep it.`,
 			case "bash":
 				return c.bashCompletion(root)
 			case "zsh":
-				return root.GenZshCompletion(c.Stdout)
+				return root.GenZshCompletion(c.out)
 			case "fish":
-				return root.GenFishCompletion(c.Stdout, true)
+				return root.GenFishCompletion(c.out, true)
 			}
-			return root.GenPowerShellCompletionWithDesc(c.Stdout)
+			return root.GenPowerShellCompletionWithDesc(c.out)
 		},
 	}
 }

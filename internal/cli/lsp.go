@@ -49,7 +49,7 @@ func (c *app) lsp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = lsp.Serve(ctx, c.Stdin, c.Stdout, lsp.Config{
+	err = lsp.Serve(ctx, c.Stdin, c.out, lsp.Config{
 		Version:     c.Version,
 		Logger:      c.logger,
 		Schema:      cfg,

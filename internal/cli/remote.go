@@ -243,7 +243,7 @@ func (s *status) end() {
 
 func (s *status) wipe() {
 	if s.shown {
-		s.notef("\r\x1b[K")
+		s.wipeLine()
 	}
 }
 
@@ -266,11 +266,12 @@ func (s *status) draw() {
 	if !s.shown || len(parts) == 0 {
 		return
 	}
-	line := []rune(fmt.Sprintf("%s … %s", s.Now().Sub(s.start).Round(time.Second), strings.Join(parts, " · ")))
+	line := []rune(visible(oneLine(fmt.Sprintf("%s … %s", s.Now().Sub(s.start).Round(time.Second), strings.Join(parts, " · ")))))
 	if len(line) > statusWidth {
 		line = append(line[:statusWidth-1], '…')
 	}
-	s.notef("\r\x1b[K%s", string(line))
+	s.wipeLine()
+	s.notef("%s", string(line))
 }
 
 // roleFile is the template of the role that the handlers of a kind run with.

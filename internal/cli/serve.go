@@ -234,7 +234,7 @@ func (c *app) serveCommand(ctx context.Context, config local.ServerConfig, accou
 
 	command := exec.CommandContext(ctx, program, args[1:]...)
 	command.Args[0] = args[0]
-	command.Dir, command.Stdin, command.Stdout, command.Stderr = c.Dir, c.Stdin, c.screen, c.Stderr
+	command.Dir, command.Stdin, command.Stdout, command.Stderr = c.Dir, c.Stdin, c.screen, c.errScreen
 	command.Env = slices.Clone(c.Environ)
 	for _, v := range withKey(localVariables(c.Environ, server.URL(), config.Region, config.Account), who) {
 		command.Env = append(command.Env, v.name+"="+v.value)

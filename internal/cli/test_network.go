@@ -303,8 +303,14 @@ func (c *app) writeFormats(opts *testOptions, summary *contract.Summary, of *sch
 			continue
 		}
 		out := c.Stdout
-		if c.format == "json" {
-			out = c.Stderr // GitHub reads both
+		switch {
+		case c.format == "json":
+			out = c.errScreen // GitHub reads both
+		case !c.Terminal.Stdout:
+			out = c.out
+		}
+		if c.Terminal.Stderr && out == c.errScreen {
+			out = c.Stderr
 		}
 		if _, err := text.WriteTo(out); err != nil {
 			return fmt.Errorf("write the report: %w", err)

@@ -172,7 +172,7 @@ func TestNetworkOfHandlers(t *testing.T) {
 
 	// Nothing leaves this machine.
 	code, stdout, stderr = run([]string{"AWS_ENDPOINT_URL_REPORTS=https://reports.initech.example"}, "--faults", "--", "-k", "contract_create_delete")
-	if code != 1 || !strings.Contains(stderr, "nothing was sent:\n  POST https://reports.initech.example/reports\n") {
+	if code != 1 || !strings.Contains(stderr, "cfn sent nothing:\n  POST https://reports.initech.example/reports\n") {
 		t.Errorf("code %d\n%s\n%s", code, stdout, stderr)
 	}
 }

@@ -17,7 +17,7 @@ func TestProgressOfTests(t *testing.T) {
 		true:  "[1/2] contract_create_read …\r\x1b[K[1/2] contract_create_read failed: looking for smaller inputs …\r\x1b[K",
 	} {
 		var out strings.Builder
-		p := &testProgress{app: &app{Env: &Env{Stderr: &out, Terminal: Terminal{Stderr: terminal}}}}
+		p := &testProgress{app: &app{Env: &Env{Stderr: &out, Terminal: Terminal{Stderr: terminal}}, errScreen: &out}}
 		for _, e := range []contract.Event{
 			{Kind: contract.Planned, Plan: &contract.Plan{Cases: make([]contract.Case, 2), Sets: make([]contract.InputSet, 1)}},
 			{Kind: contract.Started, Case: &c}, {Kind: contract.Shrinking, Case: &c}, {Kind: contract.Finished}, {Kind: contract.Ended},

@@ -353,7 +353,7 @@ func TestTwoFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := summary.Results[0]; r.Outcome != Failed || !strings.Contains(r.Message, "which was not there before") {
+	if r := summary.Results[0]; r.Outcome != Failed || !strings.Contains(r.Message, "although it was not there before") {
 		t.Errorf("%s: %s", r.Outcome, r.Message)
 	}
 }

@@ -29,14 +29,19 @@
 //
 // # No process survives
 //
-// Each process leads a process group that is killed as a whole, on Linux also
-// searched for descendants that left the group. On Linux the kernel kills the
+// Each process leads a process group that is killed as a whole. On Linux this
+// program adopts orphans (PR_SET_CHILD_SUBREAPER) and tells by an inherited limit
+// whose they are, so that descendants end with their handler, and count towards
+// its memory, also when they left the group and the session and cleared their
+// environment. On macOS those that left the group run on: see [HoldsDescendants].
+//
+// On Linux the kernel kills the
 // process when the program that started it dies, even by SIGKILL; on Windows
 // the job object does, descendants included. On macOS a program killed by
 // SIGKILL leaves its functions to notice the closed connection, on which the
 // usual runtimes exit. Descendants of the process, when this program itself dies
 // by SIGKILL, end with it on Windows; on Linux the next program that calls
-// [KillOrphans] ends them; on macOS nobody does.
+// [KillOrphans] ends them unless they cleared their environment; on macOS nobody does.
 //
 // The protocols are those of the Lambda developer guide ("Using the Lambda
 // runtime API for custom runtimes", 2018-06-01) and the Lambda API reference

@@ -449,6 +449,52 @@ func TestDescendants(t *testing.T) {
 	}
 }
 
+// TestDaemons holds that a process ends with its handler which left the session, cleared its
+// environment and lost its parent, that no other handler's does, that its memory is counted,
+// and that nothing of it remains in the table of processes.
+func TestDaemons(t *testing.T) {
+	if err := lambda.HoldsDescendants(); err != nil {
+		t.Skip("skipped:", err)
+	}
+	leave := func(f *lambda.Function, megabytes string) int {
+		t.Helper()
+		result, err := f.Invoke(t.Context(), []byte(megabytes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(result.Payload)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pid
+	}
+	c := config(t, "daemon")
+	f, other := start(t, c), start(t, c)
+	mine, others := leave(f, "1"), leave(other, "1")
+	if !alive(mine) || !alive(others) {
+		t.Fatal("the daemons do not run")
+	}
+	f.Close()
+	if alive(mine) || !alive(others) {
+		t.Errorf("after the end of its handler a daemon runs: %t; that of another handler: %t", alive(mine), alive(others))
+	}
+	other.Close()
+	if _, err := os.Stat(fmt.Sprintf("/proc/%d", others)); err == nil {
+		t.Errorf("process %d is still there", others)
+	}
+
+	c.MemoryMB = 200
+	f = start(t, c)
+	leave(f, "300")
+	for range 500 { // until the daemon has its memory, and the next call meets it
+		_, err := f.Invoke(t.Context(), []byte("1"))
+		if limit := new(lambda.MemoryError); errors.As(err, &limit) {
+			return
+		}
+	}
+	t.Error("300 MB of a daemon were not counted")
+}
+
 func TestRenew(t *testing.T) {
 	f := start(t, config(t, "sdk"))
 	slow := make(chan lambda.Result, 1)

@@ -102,6 +102,8 @@ var handlers = map[string]func(){
 		})
 	},
 	"grandchild":  func() { serve(grandchild) },
+	"daemon":      func() { serve(daemon) },
+	"detach":      detach,
 	"sleep":       func() { fmt.Println("asleep"); time.Sleep(time.Hour) },
 	"farewell":    farewell,
 	"stubborn":    func() { signal.Ignore(syscall.SIGTERM); serve(func(_ string, p []byte) { reply(p) }) },
@@ -194,6 +196,32 @@ func grandchild(_ string, payload []byte) {
 		os.Exit(9)
 	}
 	reply(b)
+}
+
+// daemon leaves a process behind as daemons are made: in a session of its own, without the
+// environment, and without its parent. It replies with its ID.
+func daemon(_ string, payload []byte) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = []string{handlerVar + "=detach", "HOLD=" + strings.Trim(string(payload), `"`)}
+	out, err := cmd.Output()
+	if err != nil {
+		panic(err)
+	}
+	reply(out)
+}
+
+func detach() {
+	if os.Getenv("LEFT") != "" {
+		hold(number([]byte(os.Getenv("HOLD"))))
+		time.Sleep(time.Hour)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "LEFT=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	fmt.Println(cmd.Process.Pid)
 }
 
 func takeMemory(_ string, payload []byte) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,6 +18,7 @@ const canDetectDebugger = true
 type group struct {
 	pid    int
 	marker string // NAME=value that only these have in their environment
+	mark   mark   // that only these have
 }
 
 // prepare makes the process the leader of a group, which the kernel kills when
@@ -27,7 +29,9 @@ func prepare(cmd *exec.Cmd) error {
 }
 
 func newGroup(cmd *exec.Cmd, marker string, _ int64) (*group, error) {
-	return &group{pid: cmd.Process.Pid, marker: marker}, nil
+	pid := cmd.Process.Pid
+	leaders.Store(pid, true)
+	return &group{pid: pid, marker: marker, mark: newMark(pid)}, nil
 }
 
 // waitExit returns when the process has ended, before its ID can be given to
@@ -44,33 +48,49 @@ func (g *group) ask() { syscall.Kill(-g.pid, syscall.SIGTERM) }
 // reaped.
 func (g *group) kill() { syscall.Kill(-g.pid, syscall.SIGKILL) }
 
-// sweep ends descendants that left the group, found by the marker. One round
-// could miss what forks meanwhile.
+// sweep ends descendants that left the group, found by the marker and the mark. One
+// round could miss what forks meanwhile; one that was killed takes a moment to end.
 func (g *group) sweep() {
-	for range 10 {
-		found := false
+	for round := range 50 {
+		found, budget := false, 10_000
 		for _, pid := range processes() {
 			environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 			if err == nil && hasEntry(environ, g.marker) && pid != g.pid {
 				found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
 			}
 		}
-		if !found {
+		left := g.mark.adopted()
+		for _, pid := range left {
+			for _, child := range append(children(pid, &budget), pid) {
+				found = syscall.Kill(child, syscall.SIGKILL) == nil || found
+			}
+		}
+		reap(left)
+		if !found && len(left) == 0 {
 			return
+		}
+		if round > 5 {
+			time.Sleep(2 * time.Millisecond)
 		}
 	}
 }
 
-func (g *group) close() {}
+func (g *group) close() { leaders.Delete(g.pid) }
 
 // memory returns the resident memory of the process and its descendants, in
-// bytes.
+// bytes, with those whose own parents have ended.
 func (g *group) memory() int64 {
 	sum := g.status("VmRSS:") << 10
 	budget := 1000 // processes looked at; a fork bomb must not stall us
-	for _, child := range children(g.pid, &budget) {
+	list := children(g.pid, &budget)
+	adopted := g.mark.adopted()
+	for _, child := range adopted {
+		list = append(append(list, child), children(child, &budget)...)
+	}
+	for _, child := range list {
 		sum += (&group{pid: child}).status("VmRSS:") << 10
 	}
+	reap(adopted)
 	return sum
 }
 
@@ -80,6 +100,14 @@ func (g *group) peak() int64 { return g.status("VmHWM:") << 10 }
 
 // children lists the descendants of a process as far as the kernel tells them.
 func children(pid int, budget *int) []int {
+	var list []int
+	for _, child := range directChildren(pid, budget) {
+		list = append(append(list, child), children(child, budget)...)
+	}
+	return list
+}
+
+func directChildren(pid int, budget *int) []int {
 	var list []int
 	dir := "/proc/" + strconv.Itoa(pid) + "/task"
 	tasks, err := os.ReadDir(dir)
@@ -96,7 +124,7 @@ func children(pid int, budget *int) []int {
 				return list
 			}
 			if child, err := strconv.Atoi(field); err == nil {
-				list = append(append(list, child), children(child, budget)...)
+				list = append(list, child)
 			}
 		}
 	}
