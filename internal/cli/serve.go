@@ -23,10 +23,10 @@ import (
 	"github.com/formwork-dev/formwork/local"
 )
 
-const serveLong = `Run a local CloudFormation; today only the registry works: types with versions, tests,
-publishing, activation and configuration, handlers running as local processes, and what clients
-and handlers need around it (S3, STS, Systems Manager parameters, Secrets Manager, CloudWatch
-Logs, Lambda Invoke). Operations on stacks and Cloud Control are refused by name.
+const serveLong = `Run a local CloudFormation: types with versions, tests, publishing, activation and
+configuration, handlers running as local processes, stacks and change sets of these types, and
+what clients and handlers need around it (S3, STS, Systems Manager parameters, Secrets Manager,
+CloudWatch Logs, Lambda Invoke). Stacks do not run hooks and modules yet; Cloud Control and stack sets are refused by name.
 
 The aws CLI, the SDKs and cfn submit talk to it once the variables of cfn env are set:
 

@@ -66,7 +66,6 @@ var refusals = map[string]struct {
 	"policy-both-update":  {"", "You cannot specify both StackPolicyDuringUpdateURL and StackPolicyDuringUpdateBody"},
 	"policy-size":         {"", "Error validating stack policy: Stack policy may not exceed 16384 bytes in size."},
 	"type-not-allowed":    {"", "Resource type %s is not allowed by parameter ResourceTypes %s"},
-	"role":                {"", "Role ARN is invalid or cannot be assumed"},
 	"trigger-type":        {"", "Rollback Trigger Type not supported"},
 	"trigger-arn":         {"", "RelativeId of a Rollback Trigger's ARN is incorrect"},
 	"on-failure-both":     {"", "Either DisableRollback or OnFailure can be specified, not both."},
@@ -85,7 +84,6 @@ var refusals = map[string]struct {
 	"tags":                {"", "Tags must have unique keys. Duplicate key: %s"},
 	"tags-many":           {"", "The number of tags, %d, is greater than maximum allowed, 50"},
 	"tags-reserved":       {"", "aws: prefixed tag key names are not allowed for external use."},
-	"stacks-many":         {"LimitExceededException", "Limit for stack has been exceeded"},
 	"export-unused":       {"", "Export '%s' is not imported by any stack."},
 	"signal-type":         {"", "Resource %s is of type %s and cannot be signaled"},
 	"signal-state":        {"", "Resource %s is in %s state and can not be signaled."},
@@ -107,7 +105,6 @@ var refusals = map[string]struct {
 	"operation-missing":   {"", "Operation [%s] does not exist"},
 	"operation-or-stack":  {"", "At least one of StackName, ChangeSetName or OperationId must be specified."},
 	"next-token":          {"", "NextToken is invalid"},
-	"rule":                {"", "Template constraint violated: %s"},
 	"summary-source":      {"", "At least one of TemplateBody, TemplateURL or StackName must be specified."},
 	"summary-sources":     {"", "Only one of TemplateBody, TemplateURL or StackName may be specified."},
 }
