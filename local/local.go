@@ -194,7 +194,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		return err
 	}
 	c.server = server.New(server.Config{
-		Registry: c.registry, Services: c.services, S3: c.s3, Stacks: c.stacks, Shelf: c.shelf, Tokens: c.tokens, Functions: c.function, Console: c.console,
+		Registry: c.registry, Services: c.services, S3: c.s3, Stacks: c.stacks, Shelf: c.shelf, Types: c, TimeScale: config.TimeScale, Simulate: config.Simulate, Tokens: c.tokens, Functions: c.function, Console: c.console,
 		Verifier: verifier, Lookup: c.temporaryKey, Default: home,
 		Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, SpoolDir: spool, Readers: c.store.Readers(), Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,

@@ -2,17 +2,19 @@ package server
 
 import (
 	"context"
+	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/simulate"
 )
 
 // formwork is the table of what AWS has no operations for. Requests are signed and checked
 // like those of every other service.
-func formwork(shelf *simulate.Shelf) *awswire.Table {
+func formwork(shelf *simulate.Shelf, types operation.Types) *awswire.Table {
 	return &awswire.Table{
 		Service:      "formwork",
 		Protocol:     awswire.JSON10,
@@ -21,9 +23,13 @@ func formwork(shelf *simulate.Shelf) *awswire.Table {
 			awswire.Op("ImportTypes", func(ctx context.Context, _ awswire.Caller, in *ImportTypesInput) (*ImportTypesOutput, error) {
 				return importTypes(ctx, shelf, in)
 			}),
+			awswire.Op("ListSimulated", func(ctx context.Context, caller awswire.Caller, in *ListSimulatedInput) (*ListSimulatedOutput, error) {
+				return listSimulated(ctx, types, caller, in)
+			}).Reading(),
 		},
 		Constraints: map[string][]awswire.Constraint{
-			"ImportTypes": {{Member: "Schemas", Required: true, MinLength: 1, MaxLength: 500}},
+			"ImportTypes":   {{Member: "Schemas", Required: true, MinLength: 1, MaxLength: 500}},
+			"ListSimulated": {{Member: "TypeNames", Required: true, MinLength: 1, MaxLength: 500}},
 		},
 	}
 }
@@ -57,4 +63,30 @@ func importTypes(ctx context.Context, shelf *simulate.Shelf, in *ImportTypesInpu
 		return nil, awswire.Errorf("ValidationException", 0, "The schemas have errors; nothing was imported: %s", (&diag.Invalid{Problems: problems}).Error())
 	}
 	return &ImportTypesOutput{TypeNames: names}, nil
+}
+
+// ListSimulatedInput asks which of some resource types are simulated.
+type ListSimulatedInput struct {
+	TypeNames []string
+}
+
+// ListSimulatedOutput names the types that are simulated.
+type ListSimulatedOutput struct {
+	TypeNames []string
+}
+
+func listSimulated(ctx context.Context, types operation.Types, caller awswire.Caller, in *ListSimulatedInput) (*ListSimulatedOutput, error) {
+	out := &ListSimulatedOutput{TypeNames: []string{}}
+	for _, name := range in.TypeNames {
+		found, err := types.Type(ctx, caller, name, "")
+		var unknown *operation.UnknownTypeError
+		switch {
+		case errors.As(err, &unknown):
+		case err != nil:
+			return nil, err
+		case found.Simulated:
+			out.TypeNames = append(out.TypeNames, name)
+		}
+	}
+	return out, nil
 }

@@ -39,7 +39,13 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 		Region  string `json:"region"`
 		Account string `json:"account"`
 		Auth    bool   `json:"auth"` // signatures are checked
-	}{"formwork", s.config.Version, "ok", s.config.Default.Region, s.config.Default.Account, s.config.Verifier != nil}
+
+		TimeScale float64  `json:"timeScale,omitempty"` // delays of handlers are divided by it
+		Simulate  []string `json:"simulate,omitempty"`  // patterns of types that are simulated
+	}{
+		"formwork", s.config.Version, "ok", s.config.Default.Region, s.config.Default.Account, s.config.Verifier != nil,
+		s.config.TimeScale, s.config.Simulate,
+	}
 	status := http.StatusOK
 	if err := s.checkup.state(s.config.Now(), s.config.Healthy); err != nil {
 		status, state.Status = http.StatusServiceUnavailable, "the store does not work; the log of the server says why"
@@ -50,7 +56,7 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := json.Marshal(state)
 	if err != nil {
-		panic(err) // strings only
+		panic(err) // plain values only
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

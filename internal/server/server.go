@@ -41,7 +41,16 @@ type Config struct {
 	Stacks *stack.Engine
 
 	// Shelf takes published schemas.
-	Shelf  *simulate.Shelf
+	Shelf *simulate.Shelf
+
+	// Types finds what provisions a type.
+	Types operation.Types
+
+	// TimeScale and Simulate are what clients are told of the delays of handlers and of
+	// simulated types.
+	TimeScale float64
+	Simulate  []string
+
 	Tokens *operation.Tokens // of handlers that report their progress
 
 	// Functions finds the handler of a registered type for the Invoke API of Lambda.
@@ -143,7 +152,7 @@ func New(config Config) *Server {
 	s.payloads.Memory = 128 << 20
 	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
 	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.S3.BucketOfHost, MustSign: config.Verifier != nil}
-	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry, config.Stacks, config.Tokens, config.Readers), cloudControl(), formwork(config.Shelf)) {
+	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry, config.Stacks, config.Tokens, config.Readers), cloudControl(), formwork(config.Shelf, config.Types)) {
 		table.Logger = config.Logger
 		s.tables[table.Service] = table
 	}

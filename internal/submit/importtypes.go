@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
@@ -48,7 +49,29 @@ func (r *Remote) ImportTypes(ctx context.Context, schemas []TypeSchema, progress
 }
 
 func (r *Remote) importTypes(ctx context.Context, schemas []TypeSchema) ([]string, error) {
-	body, err := json.Marshal(map[string]any{"Schemas": schemas})
+	return r.formwork(ctx, "ImportTypes", map[string]any{"Schemas": schemas})
+}
+
+// Simulated returns which of some resource types a local server simulates. At AWS none is.
+func (r *Remote) Simulated(ctx context.Context, typeNames []string) ([]string, error) {
+	if r.server == nil || len(r.server.Simulate) == 0 {
+		return nil, nil
+	}
+	var out []string
+	for part := range slices.Chunk(typeNames, 500) {
+		found, err := r.formwork(ctx, "ListSimulated", map[string]any{"TypeNames": part})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// formwork calls an operation of a local server that AWS does not have. Its answer is a list
+// of type names.
+func (r *Remote) formwork(ctx context.Context, operation string, in any) ([]string, error) {
+	body, err := json.Marshal(in)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +80,7 @@ func (r *Remote) importTypes(ctx context.Context, schemas []TypeSchema) ([]strin
 		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
-	request.Header.Set("X-Amz-Target", "Formwork.ImportTypes")
+	request.Header.Set("X-Amz-Target", "Formwork."+operation)
 	credentials, err := r.sdk.Credentials.Retrieve(ctx)
 	if err != nil {
 		return nil, err
@@ -84,7 +107,7 @@ func (r *Remote) importTypes(ctx context.Context, schemas []TypeSchema) ([]strin
 		return nil, fmt.Errorf("the server answered %s without JSON", response.Status)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server refused to import: %s", out.Message+out.Upper)
+		return nil, fmt.Errorf("the server refused %s: %s", operation, out.Message+out.Upper)
 	}
 	return out.TypeNames, nil
 }

@@ -17,6 +17,9 @@ type Server struct {
 	Region  string `json:"region"`  // of requests that name none
 	Account string `json:"account"` // likewise
 	Auth    bool   `json:"auth"`    // signatures are checked
+
+	TimeScale float64  `json:"timeScale"` // what delays of handlers are divided by; 0 and 1 are not
+	Simulate  []string `json:"simulate"`  // patterns of the types that are simulated
 }
 
 // A ForeignError says that something else answers at an endpoint than a local server of

@@ -1,0 +1,295 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/submit"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// deployOptions are the options of cfn deploy.
+type deployOptions struct {
+	remoteOptions
+	stackName, paramsFile, role, bucket string
+	parameters, tags, capabilities      []string
+	disableRollback, noWait             bool
+}
+
+func newDeploy(c *app) *cobra.Command {
+	opts := &deployOptions{}
+	cmd := &cobra.Command{
+		Use:   "deploy TEMPLATE",
+		Short: "Create or update a stack from a template",
+		Long: `Create a stack from a template, or update it, and wait until it is done: at AWS, or at "cfn serve" on
+this machine while AWS_ENDPOINT_URL names it. On a terminal, a tree shows the state of each resource,
+how long it has taken and what it waits for; elsewhere each event is one line.
+
+The stack is named after the file unless --stack-name names it. A parameter that is not passed keeps
+the value that it has in the stack, or gets its default. --params-file reads the formats of the aws
+CLI, as JSON or YAML: a list of {"ParameterKey": K, "ParameterValue": V}, a list of "K=V", or an
+object with "Parameters" and "Tags"; and a plain object {K: V}. --parameter and --tag override it.
+
+A template of more than 51,200 bytes is uploaded to S3: to --s3-bucket, or to the bucket that cfn
+submit uses if it exists.
+
+Ctrl-C stops waiting, not the stack. If the deployment fails, its root cause is printed: the
+resource, what its handler said and logged, and the line of the template.
+
+Exit code: 0 if the stack is as the template says, also if nothing had to be changed; 1 if a file or
+the configuration is at fault; 2 if the service refused or the deployment failed; 130 after Ctrl-C.`,
+		Example: `  cfn deploy stack.yaml
+  cfn deploy stack.yaml --stack-name shop-test --parameter Stage=test --tag team=shop
+  cfn deploy stack.yaml --params-file prod.json --capabilities CAPABILITY_IAM --format json`,
+		Annotations: map[string]string{"log": "none"},
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("the following arguments are required: TEMPLATE")
+			}
+			return atMost(1)(nil, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request, err := opts.request(c, args[0])
+			if err != nil {
+				return err
+			}
+			return c.deploy(cmd.Context(), opts, request)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.stackName, "stack-name", "", "the `NAME` of the stack (default: from the name of the file)")
+	flags.StringArrayVar(&opts.parameters, "parameter", nil, "pass `KEY=VALUE` as the value of a parameter (may be repeated)")
+	flags.StringVar(&opts.paramsFile, "params-file", "", "read parameters and tags from the JSON or YAML `FILE`")
+	flags.StringArrayVar(&opts.tags, "tag", nil, "set the tag `KEY=VALUE` on the stack and its resources (may be repeated)")
+	flags.StringSliceVar(&opts.capabilities, "capabilities", nil, "acknowledge the capabilities `A,B`, such as CAPABILITY_IAM (may be repeated)")
+	flags.StringVar(&opts.role, "role-arn", "", "the `ARN` of the role that CloudFormation works with")
+	flags.StringVar(&opts.bucket, "s3-bucket", "", "upload a large template to the bucket `NAME`")
+	flags.BoolVar(&opts.disableRollback, "disable-rollback", false, "keep what was made if the deployment fails")
+	flags.BoolVar(&opts.noWait, "no-wait", false, "do not wait for the end of the deployment")
+	opts.remoteOptions.flags(flags)
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+// A deployment is what one run of cfn deploy asks for.
+type deployment struct {
+	file       string // as the user gave it
+	body       []byte
+	name       string
+	parameters []stackParameter
+	tags       []types.Tag
+
+	remote   *submit.Remote
+	graph    *templateGraph
+	existing *types.Stack // nil for a new one
+	after    string       // the last event before the deployment
+}
+
+// request reads the files and options of a deployment.
+func (o *deployOptions) request(c *app, file string) (*deployment, error) {
+	d := &deployment{file: file, name: o.stackName}
+	var err error
+	// One byte more than a template may have, so that a larger one is refused as such.
+	if d.body, err = document.ReadHead(c.path(file), template.MaxBytes+1); err != nil {
+		return nil, fmt.Errorf("read the template: %w", err)
+	}
+	if len(d.body) > template.MaxBytes {
+		return nil, fmt.Errorf("%s: a template has at most %d bytes", file, template.MaxBytes)
+	}
+	if d.name == "" {
+		d.name = stackNameOf(file)
+	}
+	if !stackNamePattern.MatchString(d.name) {
+		return nil, usagef("option --stack-name: %q is not the name of a stack: a letter, then letters, digits and hyphens, at most 128 characters", d.name)
+	}
+	if o.paramsFile != "" {
+		if d.parameters, d.tags, err = c.readParamsFile(o.paramsFile); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range o.parameters {
+		key, value, found := strings.Cut(text, "=")
+		if !found || key == "" {
+			return nil, usagef("option --parameter: expected KEY=VALUE but got %q", text)
+		}
+		d.parameters = setParameter(d.parameters, stackParameter{key: key, value: value})
+	}
+	for _, text := range o.tags {
+		key, value, found := strings.Cut(text, "=")
+		if !found || key == "" {
+			return nil, usagef("option --tag: expected KEY=VALUE but got %q", text)
+		}
+		d.tags = setTag(d.tags, key, value)
+	}
+	return d, nil
+}
+
+var stackNamePattern = regexp.MustCompile(`^[a-zA-Z][-a-zA-Z0-9]{0,127}$`)
+
+// stackNameOf makes the name of a stack from that of its template.
+func stackNameOf(file string) string {
+	base := filepath.Base(file)
+	for _, suffix := range []string{".json", ".yaml", ".yml", ".template", ".txt"} {
+		base = strings.TrimSuffix(base, suffix)
+	}
+	base = regexp.MustCompile(`[^a-zA-Z0-9]+`).ReplaceAllString(base, "-")
+	return strings.Trim(base, "-")
+}
+
+func (c *app) deploy(ctx context.Context, opts *deployOptions, d *deployment) error {
+	var err error
+	if d.remote, err = c.openRemote(ctx, &opts.remoteOptions); err != nil {
+		return err
+	}
+	if d.existing, err = d.remote.Stack(ctx, d.name); err != nil {
+		return c.serviceError(err)
+	}
+	if err := deployable(d.existing, &opts.remoteOptions, d.remote.Region); err != nil {
+		return err
+	}
+	if d.existing != nil && d.existing.StackStatus == types.StackStatusReviewInProgress {
+		d.existing = nil // it was only looked at in a change set
+	}
+	d.graph = readTemplateGraph(ctx, d.file, d.body, template.ParseOptions{}, template.InspectInput{Supplied: d.supplied(), Pseudo: d.pseudo()})
+	c.serverNotes(d.remote)
+	id, changed, err := c.beginDeployment(ctx, opts, d)
+	if err != nil {
+		return err
+	}
+	out := &deployed{app: c, remote: d.remote, options: &opts.remoteOptions, name: d.name, id: id, graph: d.graph, verb: "deploy", Changed: changed}
+	switch {
+	case !changed:
+		return out.unchanged(ctx)
+	case opts.noWait:
+		return out.begun()
+	}
+	if d.existing == nil {
+		out.rows = d.graph.rows()
+	}
+	return out.follow(ctx, d.after)
+}
+
+// deployable refuses to deploy to a stack that can only be deleted, or that is at work.
+func deployable(stack *types.Stack, o *remoteOptions, region string) error {
+	if stack == nil {
+		return nil
+	}
+	name := aws.ToString(stack.StackName)
+	switch stack.StackStatus {
+	case types.StackStatusRollbackComplete, types.StackStatusRollbackFailed, types.StackStatusDeleteFailed:
+		return withHint(&downstreamError{fmt.Errorf("the stack %s is in %s and can only be deleted", name, stack.StackStatus)}, "cfn destroy %s%s", name, o.again(region))
+	}
+	if !submit.Settled(stack.StackStatus) {
+		return withHint(&downstreamError{fmt.Errorf("the stack %s is in %s; wait until it is done", name, stack.StackStatus)}, "cfn stack events %s --follow%s", name, o.again(region))
+	}
+	return nil
+}
+
+// pseudo are the pseudo parameters, as far as they are known before there is a stack.
+func (d *deployment) pseudo() template.Pseudo {
+	return template.Pseudo{
+		AccountID: "123456789012", Region: d.remote.Region, StackName: d.name,
+		StackID: "arn:aws:cloudformation:" + d.remote.Region + ":123456789012:stack/" + d.name + "/00000000-0000-0000-0000-000000000000",
+	}
+}
+
+// beginDeployment creates or updates the stack, and reports whether there was something to
+// do.
+func (c *app) beginDeployment(ctx context.Context, opts *deployOptions, d *deployment) (id string, changed bool, err error) {
+	body, url, err := c.templateForRequest(ctx, opts, d)
+	if err != nil {
+		return "", false, err
+	}
+	var capabilities []types.Capability
+	for _, name := range opts.capabilities {
+		capabilities = append(capabilities, types.Capability(name))
+	}
+	var role *string
+	if opts.role != "" {
+		role = &opts.role
+	}
+	client := d.remote.CloudFormation()
+	if d.existing == nil {
+		out, err := client.CreateStack(ctx, &cloudformation.CreateStackInput{
+			StackName: &d.name, TemplateBody: body, TemplateURL: url, Parameters: d.apiParameters(), Tags: d.tags, Capabilities: capabilities,
+			RoleARN: role, DisableRollback: aws.Bool(opts.disableRollback),
+		})
+		if err != nil {
+			return "", false, c.deployError(ctx, d, err)
+		}
+		return aws.ToString(out.StackId), true, nil
+	}
+	id = aws.ToString(d.existing.StackId)
+	if d.after, err = d.remote.LastStackEvent(ctx, id); err != nil {
+		return "", false, c.serviceError(err)
+	}
+	_, err = client.UpdateStack(ctx, &cloudformation.UpdateStackInput{
+		StackName: &id, TemplateBody: body, TemplateURL: url, Parameters: d.apiParameters(), Tags: d.tags, Capabilities: capabilities,
+		RoleARN: role, DisableRollback: aws.Bool(opts.disableRollback),
+	})
+	if err != nil && strings.Contains(err.Error(), "No updates are to be performed") {
+		return id, false, nil
+	}
+	if err != nil {
+		return "", false, c.deployError(ctx, d, err)
+	}
+	return id, true, nil
+}
+
+// templateForRequest returns the template, or the URL that it was uploaded to because it is
+// too large for a request.
+func (c *app) templateForRequest(ctx context.Context, opts *deployOptions, d *deployment) (body, url *string, err error) {
+	if len(d.body) <= submit.MaxTemplateBody {
+		return aws.String(string(d.body)), nil, nil
+	}
+	at, err := d.remote.UploadTemplate(ctx, opts.bucket, d.body)
+	switch {
+	case errors.Is(err, submit.ErrNoBucket):
+		return nil, nil, withHint(fmt.Errorf("%s has %d bytes; a request has room for %d, and there is no bucket to upload it to", d.file, len(d.body), submit.MaxTemplateBody),
+			"pass --s3-bucket NAME")
+	case err != nil:
+		return nil, nil, c.serviceError(err)
+	}
+	return nil, &at, nil
+}
+
+// deployError explains why a deployment was refused, with the places of the template that
+// the refusal is about.
+func (c *app) deployError(ctx context.Context, d *deployment, err error) error {
+	explained := submit.Explain(err)
+	switch explained.Code {
+	case "":
+		return c.serviceError(err)
+	case "InsufficientCapabilitiesException":
+		return withHint(&downstreamError{errors.New(explained.Text)}, "--capabilities acknowledges them")
+	}
+	problems, inspectErr := template.Inspect(ctx, d.file, d.body, template.InspectInput{Supplied: d.supplied(), Pseudo: d.pseudo()})
+	if inspectErr != nil {
+		return c.serviceError(err)
+	}
+	var found diag.List
+	for _, p := range problems {
+		if p.Severity == diag.Error && strings.Contains(explained.Text, p.Message) {
+			found.Add(p)
+		}
+	}
+	if len(found) > 0 {
+		_ = c.printer(c.source).Print(c.Stderr, found, "text") // see notef
+		return withHint(&downstreamError{errors.New(explained.Text)}, "cfn template check %s reports all problems", shellQuote(d.file))
+	}
+	if place := d.graph.placeIn(explained.Text); place != "" {
+		c.notef("%s: %s\n", place, "the resource that the refusal names")
+	}
+	return c.serviceError(err)
+}

@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/submit"
+)
+
+func newStack(c *app) *cobra.Command {
+	opts := &remoteOptions{}
+	cmd := &cobra.Command{
+		Use:   "stack",
+		Short: "Show the events, resources, outputs and template of a stack",
+		Long: `Show what there is to know about a stack, by its name or ARN: at AWS, or at "cfn serve" on this
+machine while AWS_ENDPOINT_URL names it. A deleted stack is found by its ARN.
+
+Exit code: 0; 1 if something is missing on this machine; 2 if there is no such stack or the service
+refused.`,
+		Args: func(*cobra.Command, []string) error {
+			return errors.New("the following arguments are required: events, resources, outputs or template")
+		},
+		RunE:        func(*cobra.Command, []string) error { return nil }, // Args never lets it run
+		Annotations: map[string]string{"log": "none"},
+	}
+	opts.flags(cmd.PersistentFlags())
+	cmd.AddCommand(newStackEvents(c, opts), newStackResources(c, opts), newStackOutputs(c, opts), newStackTemplate(c, opts))
+	return cmd
+}
+
+// stackCommand makes a command about one stack.
+func (c *app) stackCommand(opts *remoteOptions, use, short string, run func(context.Context, *submit.Remote, *types.Stack) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use + " STACK", Short: short, Args: stackArgument, ValidArgsFunction: c.completeStacks(opts),
+		Annotations: map[string]string{"log": "none"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := c.openRemote(cmd.Context(), opts)
+			if err != nil {
+				return err
+			}
+			stack, err := r.Stack(cmd.Context(), args[0])
+			if err != nil {
+				return c.serviceError(err)
+			}
+			if stack == nil {
+				return errNoStack(args[0], r.Region)
+			}
+			return run(cmd.Context(), r, stack)
+		},
+	}
+}
+
+// A listedEvent is an event with --format json: one line each.
+type listedEvent struct {
+	Time         time.Time `json:"time"`
+	LogicalID    string    `json:"logicalId"`
+	PhysicalID   string    `json:"physicalId"`
+	ResourceType string    `json:"resourceType"`
+	Status       string    `json:"status"`
+	Reason       string    `json:"reason"`
+	EventID      string    `json:"eventId"`
+}
+
+func newStackEvents(c *app, opts *remoteOptions) *cobra.Command {
+	var follow, all bool
+	cmd := c.stackCommand(opts, "events", "Show the events of a stack", func(ctx context.Context, r *submit.Remote, stack *types.Stack) error {
+		if follow {
+			d := &deployed{app: c, remote: r, options: opts, name: aws.ToString(stack.StackName), id: aws.ToString(stack.StackId), verb: "follow", Changed: true}
+			return d.follow(ctx, "")
+		}
+		return c.stackEvents(ctx, r, aws.ToString(stack.StackId), all)
+	})
+	cmd.Long = `Show the events of the last operation on a stack, the oldest first; with --all, those of all operations.
+With --format json each event is one line.
+
+--follow waits for the end of the operation, and shows and leaves as cfn deploy does.`
+	cmd.Example = "  cfn stack events shop\n  cfn stack events shop --follow"
+	cmd.Flags().BoolVar(&follow, "follow", false, "wait for the end of the operation")
+	cmd.Flags().BoolVar(&all, "all", false, "show the events of all operations")
+	cmd.MarkFlagsMutuallyExclusive("follow", "all")
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+func (c *app) stackEvents(ctx context.Context, r *submit.Remote, id string, all bool) error {
+	after := ""
+	if all {
+		after = "-" // no event has this ID: everything is newer
+	}
+	events, err := r.EventsAfter(ctx, id, after)
+	if err != nil {
+		return c.serviceError(err)
+	}
+	for i := range events {
+		e := &events[i]
+		if c.format == "text" {
+			c.printf("%s\n", eventLine(e))
+			continue
+		}
+		line, err := json.Marshal(listedEvent{
+			aws.ToTime(e.Timestamp), aws.ToString(e.LogicalResourceId), aws.ToString(e.PhysicalResourceId), aws.ToString(e.ResourceType),
+			string(e.ResourceStatus), aws.ToString(e.ResourceStatusReason), aws.ToString(e.EventId),
+		})
+		if err != nil {
+			return err
+		}
+		c.printf("%s\n", line)
+	}
+	return nil
+}
+
+// A listedResource is a resource of a stack in a list.
+type listedResource struct {
+	LogicalID    string    `json:"logicalId"`
+	PhysicalID   string    `json:"physicalId"`
+	ResourceType string    `json:"resourceType"`
+	Status       string    `json:"status"`
+	Reason       string    `json:"reason"`
+	Updated      time.Time `json:"updated"`
+	Simulated    bool      `json:"simulated"` // by cfn serve: there is nothing behind it
+}
+
+func newStackResources(c *app, opts *remoteOptions) *cobra.Command {
+	cmd := c.stackCommand(opts, "resources", "List the resources of a stack", func(ctx context.Context, r *submit.Remote, stack *types.Stack) error {
+		found := []listedResource{}
+		for s, err := range r.StackResources(ctx, aws.ToString(stack.StackId)) {
+			if err != nil {
+				return c.serviceError(err)
+			}
+			found = append(found, listedResource{
+				aws.ToString(s.LogicalResourceId), aws.ToString(s.PhysicalResourceId), aws.ToString(s.ResourceType), string(s.ResourceStatus),
+				aws.ToString(s.ResourceStatusReason), aws.ToTime(s.LastUpdatedTimestamp), false,
+			})
+		}
+		if err := c.markSimulated(ctx, r, found); err != nil {
+			return err
+		}
+		if c.format == "json" {
+			return c.printJSON(struct {
+				StackName string           `json:"stackName"`
+				Resources []listedResource `json:"resources"`
+			}{aws.ToString(stack.StackName), found})
+		}
+		return c.table("RESOURCE\tTYPE\tSTATUS\tPHYSICAL ID", func(w *tabwriter.Writer) {
+			for _, row := range found {
+				mark := ""
+				if row.Simulated {
+					mark = " (simulated)"
+				}
+				fmt.Fprintf(w, "%s\t%s%s\t%s\t%s\n", row.LogicalID, row.ResourceType, mark, row.Status, cmp.Or(oneLine(row.PhysicalID), "-"))
+			}
+		})
+	})
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+// markSimulated marks the resources whose types a local server simulates.
+func (c *app) markSimulated(ctx context.Context, r *submit.Remote, resources []listedResource) error {
+	var names []string
+	for _, resource := range resources {
+		names = append(names, resource.ResourceType)
+	}
+	slices.Sort(names)
+	simulated, err := r.Simulated(ctx, slices.Compact(names))
+	if err != nil {
+		return c.serviceError(err)
+	}
+	for i := range resources {
+		resources[i].Simulated = slices.Contains(simulated, resources[i].ResourceType)
+	}
+	return nil
+}
+
+func newStackOutputs(c *app, opts *remoteOptions) *cobra.Command {
+	cmd := c.stackCommand(opts, "outputs", "Show the outputs of a stack", func(_ context.Context, _ *submit.Remote, stack *types.Stack) error {
+		if c.format == "json" {
+			values := map[string]string{}
+			for _, o := range stack.Outputs {
+				values[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
+			}
+			return c.printJSON(values)
+		}
+		if len(stack.Outputs) == 0 {
+			c.notef("the stack %s has no outputs\n", aws.ToString(stack.StackName))
+			return nil
+		}
+		return c.table("OUTPUT\tVALUE\tEXPORT\tDESCRIPTION", func(w *tabwriter.Writer) {
+			for _, o := range stack.Outputs {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", aws.ToString(o.OutputKey), oneLine(aws.ToString(o.OutputValue)), cmp.Or(aws.ToString(o.ExportName), "-"), short(oneLine(aws.ToString(o.Description))))
+			}
+		})
+	})
+	cmd.Long = "Show the outputs of a stack. With --format json they are one object: {NAME: VALUE}."
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+func newStackTemplate(c *app, opts *remoteOptions) *cobra.Command {
+	var processed bool
+	cmd := c.stackCommand(opts, "template", "Print the template of a stack", func(ctx context.Context, r *submit.Remote, stack *types.Stack) error {
+		in := &cloudformation.GetTemplateInput{StackName: stack.StackId, TemplateStage: types.TemplateStageOriginal}
+		if processed {
+			in.TemplateStage = types.TemplateStageProcessed
+		}
+		out, err := r.CloudFormation().GetTemplate(ctx, in)
+		if err != nil {
+			return c.serviceError(err)
+		}
+		c.printf("%s\n", strings.TrimRight(aws.ToString(out.TemplateBody), "\n"))
+		return nil
+	})
+	cmd.Long = "Print the template of a stack as it was passed; with --processed, as its transforms have made it."
+	cmd.Flags().BoolVar(&processed, "processed", false, "print the template that transforms have made")
+	return cmd
+}
+
+// completeStacks completes the STACK of a command at an endpoint. AWS itself is not called
+// for a completion.
+func (c *app) completeStacks(o *remoteOptions) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, begun string) (names []string, _ cobra.ShellCompDirective) {
+		if len(args) > 0 || cmp.Or(o.endpoint, c.Getenv("AWS_ENDPOINT_URL_CLOUDFORMATION"), c.Getenv("AWS_ENDPOINT_URL")) == "" {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+		defer cancel()
+		r, err := submit.Open(ctx, submit.Config{Region: o.region, Profile: o.profile, Endpoint: o.endpoint, Getenv: c.Getenv, Now: c.Now, Logger: c.logger})
+		if err != nil || !r.Local {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		for s, err := range r.Stacks(ctx, false) {
+			if err != nil || len(names) == completionTypes {
+				break
+			}
+			if name := aws.ToString(s.StackName); strings.HasPrefix(name, begun) {
+				names = append(names, name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -1,0 +1,302 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/submit"
+)
+
+// deployed follows an operation on a stack and shows how it ends.
+type deployed struct {
+	*app
+	remote  *submit.Remote
+	options *remoteOptions
+	name    string
+	id      string // the ARN
+	verb    string // of the command: "deploy", "destroy", "follow"
+	graph   *templateGraph
+	rows    []*resourceView // that the operation is known to touch
+
+	Changed bool
+}
+
+// A stackResult is the end of an operation with --format json.
+type stackResult struct {
+	StackName string            `json:"stackName"`
+	StackID   string            `json:"stackId"`
+	Region    string            `json:"region"`
+	Status    string            `json:"status"`
+	Changed   bool              `json:"changed"` // false if there was nothing to do
+	Outputs   map[string]string `json:"outputs"`
+	Simulated []string          `json:"simulatedTypes"` // types of the template that cfn serve only simulates
+	Failure   *rootCause        `json:"failure"`        // null if nothing failed
+}
+
+// follow shows the operation until it ends. after is the last event before it.
+func (d *deployed) follow(ctx context.Context, after string) error {
+	view := newStackView(d.name, d.graph, d.rows)
+	screen := d.newTreeScreen()
+	stack, err := d.remote.FollowStack(ctx, d.id, after, func(stack *types.Stack, events []types.StackEvent) error {
+		view.add(events)
+		switch {
+		case screen != nil:
+			screen.draw(view, d.Now(), submit.Settled(stack.StackStatus))
+		case d.format == "text":
+			for i := range events {
+				d.printf("%s\n", eventLine(&events[i]))
+			}
+		}
+		return d.out.err
+	})
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return d.interrupted()
+	case err != nil && d.out.err != nil:
+		return err
+	case err != nil:
+		return d.serviceError(err)
+	}
+	return d.ended(ctx, stack, view)
+}
+
+// interrupted says that the stack goes on without us.
+func (d *deployed) interrupted() error {
+	return &exitError{exitInterrupted, fmt.Sprintf("interrupted; the operation on the stack %s continues. Follow it with: cfn stack events %s --follow%s", d.name, d.name, d.options.again(d.remote.Region))}
+}
+
+// begun is the end of a deployment that is not waited for.
+func (d *deployed) begun() error {
+	if d.format == "json" {
+		return d.printJSON(stackResult{StackName: d.name, StackID: d.id, Region: d.remote.Region, Changed: true, Outputs: map[string]string{}, Simulated: []string{}})
+	}
+	d.printf("The %s of the stack %s has begun. Follow it with: cfn stack events %s --follow%s\n", map[string]string{"deploy": "deployment", "destroy": "deletion"}[d.verb], d.name, d.name, d.options.again(d.remote.Region))
+	return nil
+}
+
+// unchanged is the end of a deployment that had nothing to do.
+func (d *deployed) unchanged(ctx context.Context) error {
+	stack, err := d.remote.Stack(ctx, d.id)
+	if err != nil {
+		return d.serviceError(err)
+	}
+	if d.format == "text" {
+		d.printf("The stack %s is up to date: no changes.\n", d.name)
+	}
+	return d.ended(ctx, stack, newStackView(d.name, d.graph, nil))
+}
+
+// ended shows how the operation has ended: the root cause first if it failed.
+func (d *deployed) ended(ctx context.Context, stack *types.Stack, view *stackView) error {
+	if stack == nil {
+		return &downstreamError{&submit.GoneError{Stack: d.name}}
+	}
+	out := stackResult{
+		StackName: d.name, StackID: d.id, Region: d.remote.Region, Status: string(stack.StackStatus), Changed: d.Changed,
+		Outputs: map[string]string{}, Simulated: d.simulatedTypes(ctx),
+	}
+	for _, o := range stack.Outputs {
+		out.Outputs[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
+	}
+	if stateOf(out.Status) == treeFailed && (d.Changed || d.verb == "follow") {
+		out.Failure = d.explainFailure(ctx, stack, view)
+	}
+	if d.format == "json" {
+		if err := d.printJSON(out); err != nil {
+			return err
+		}
+		if out.Failure != nil {
+			return &exitError{code: exitDownstream}
+		}
+		return nil
+	}
+	if out.Failure != nil {
+		return &exitError{exitDownstream, failureText(out.Failure, &out, d.hints(out.Failure, &out))}
+	}
+	d.showSuccess(&out, stack, view)
+	return nil
+}
+
+func (d *deployed) showSuccess(out *stackResult, stack *types.Stack, view *stackView) {
+	took := ""
+	if !view.started.IsZero() {
+		took = " after " + elapsed(view.started, view.ended, out.Status, d.Now())
+	}
+	d.printf("Stack %s in %s: %s%s\n", d.name, d.remote.Region, out.Status, took)
+	if len(out.Simulated) > 0 {
+		d.printf("Simulated, with nothing behind them: %s\n", strings.Join(out.Simulated, ", "))
+	}
+	if stack.StackStatus == types.StackStatusDeleteComplete {
+		return
+	}
+	for _, o := range stack.Outputs {
+		d.printf("  %s = %s\n", aws.ToString(o.OutputKey), oneLine(aws.ToString(o.OutputValue)))
+	}
+}
+
+// explainFailure finds the root cause of a failed operation, with its place and its log.
+func (d *deployed) explainFailure(ctx context.Context, stack *types.Stack, view *stackView) *rootCause {
+	cause := findRootCause(view.events)
+	if cause == nil {
+		cause = &rootCause{LogicalID: d.name, ResourceType: "AWS::CloudFormation::Stack", Stack: d.name, Status: string(stack.StackStatus),
+			Message: aws.ToString(stack.StackStatusReason), Log: []string{}, AlsoFailed: []string{}}
+	}
+	if n := d.graph.node(cause.LogicalID); n != nil {
+		cause.Place = n.at.String()
+	}
+	place := cause.Place
+	for depth := 0; cause.nested != "" && depth < 10; depth++ {
+		events, err := d.remote.EventsAfter(ctx, cause.nested, "")
+		inner := findRootCause(events)
+		if err != nil || inner == nil {
+			break
+		}
+		cause = inner
+		cause.Place = place // of the nested stack's resource in our template
+	}
+	if strings.Contains(cause.Message, "DescribeEvents") {
+		cause.Message = cmp.Or(d.validationErrors(ctx), cause.Message)
+	}
+	if d.remote.Local && cause.ErrorCode != "" && !strings.HasPrefix(cause.ResourceType, "AWS::") {
+		cause.Log = d.lastLogLines(ctx, cause)
+	}
+	return cause
+}
+
+// validationErrors are what the validation before the operation has found.
+func (d *deployed) validationErrors(ctx context.Context) string {
+	out, err := d.remote.CloudFormation().DescribeEvents(ctx, &cloudformation.DescribeEventsInput{StackName: &d.id, Filters: &types.EventFilter{FailedEvents: aws.Bool(true)}})
+	if err != nil {
+		return ""
+	}
+	var found []string
+	for _, e := range out.OperationEvents {
+		if e.EventType == types.EventTypeValidationError && len(found) < 20 {
+			found = append(found, strings.TrimPrefix(aws.ToString(e.LogicalResourceId)+aws.ToString(e.ValidationPath)+": "+aws.ToString(e.ValidationStatusReason), ": "))
+		}
+	}
+	slices.Sort(found)
+	return strings.Join(slices.Compact(found), "; ")
+}
+
+// maxLogLines is how many lines of a handler's log a failure shows, and logTime how long
+// it waits for them.
+const (
+	maxLogLines = 10
+	logTime     = 3 * time.Second
+)
+
+// lastLogLines are the last lines that the handler of a type has logged before it failed.
+func (d *deployed) lastLogLines(ctx context.Context, cause *rootCause) []string {
+	ctx, cancel := context.WithTimeout(ctx, logTime)
+	defer cancel()
+	lines := []string{}
+	ref, err := submit.ParseReference(cause.ResourceType, types.RegistryTypeResource)
+	if err != nil {
+		return lines
+	}
+	groups, _, err := d.remote.LogGroupsOf(ctx, &ref, handlers.DefaultLogGroup)
+	if err != nil {
+		return lines
+	}
+	since := cause.started
+	if since.IsZero() {
+		since = cause.ended.Add(-time.Minute)
+	}
+	// Without its log the failure is shown all the same.
+	_ = d.remote.Logs(ctx, submit.LogQuery{Groups: groups, Since: since.Add(-time.Second)}, func(e submit.LogEvent) error {
+		text := oneLine(e.Message)
+		for _, frame := range []string{"START RequestId:", "END RequestId:", "REPORT RequestId:"} {
+			if strings.HasPrefix(text, frame) {
+				return nil
+			}
+		}
+		if text != "" && !e.Time.After(cause.ended.Add(time.Second)) {
+			lines = append(lines, text)
+			lines = lines[max(0, len(lines)-maxLogLines):]
+		}
+		return nil
+	})
+	return lines
+}
+
+// hints are what one can do after a failure.
+func (d *deployed) hints(cause *rootCause, out *stackResult) (hints []string) {
+	again := d.options.again(d.remote.Region)
+	if cause.ErrorCode != "" && d.remote.Local && !strings.HasPrefix(cause.ResourceType, "AWS::") {
+		hints = append(hints, fmt.Sprintf("all of its log: cfn logs %s%s", cause.ResourceType, again))
+	}
+	hints = append(hints, fmt.Sprintf("all events: cfn stack events %s%s", d.id, again))
+	if strings.HasPrefix(out.Status, "ROLLBACK_") {
+		hints = append(hints, fmt.Sprintf("before the next deployment: cfn destroy %s%s", d.name, again))
+	}
+	return hints
+}
+
+// failureText is the failure for somebody to read.
+func failureText(cause *rootCause, out *stackResult, hints []string) string {
+	var b strings.Builder
+	what := fmt.Sprintf("%s (%s)", oneLine(cause.LogicalID), cause.ResourceType)
+	if cause.Stack != "" && cause.Stack != out.StackName {
+		what += " of the nested stack " + cause.Stack
+	}
+	fmt.Fprintf(&b, "error: %s: %s: %s", what, cause.Status, cmp.Or(oneLine(cause.Message), "no reason was given"))
+	if cause.ErrorCode != "" {
+		fmt.Fprintf(&b, " [%s]", cause.ErrorCode)
+	}
+	b.WriteString("\n")
+	if cause.Place != "" {
+		fmt.Fprintf(&b, "  at %s\n", cause.Place)
+	}
+	if len(cause.Log) > 0 {
+		b.WriteString("  the last lines of its log:\n")
+		for _, line := range cause.Log {
+			fmt.Fprintf(&b, "    %s\n", line)
+		}
+	}
+	if len(cause.AlsoFailed) > 0 {
+		fmt.Fprintf(&b, "  also failed: %s\n", strings.Join(cause.AlsoFailed, ", "))
+	}
+	fmt.Fprintf(&b, "The stack %s in %s is in %s.", out.StackName, out.Region, out.Status)
+	for _, hint := range hints {
+		fmt.Fprintf(&b, "\nhint: %s", hint)
+	}
+	return b.String()
+}
+
+// simulatedTypes are the types of the template that a local server simulates.
+func (d *deployed) simulatedTypes(ctx context.Context) []string {
+	var names []string
+	if d.graph != nil {
+		for _, n := range d.graph.nodes {
+			names = append(names, n.typ)
+		}
+	}
+	slices.Sort(names)
+	found, err := d.remote.Simulated(ctx, slices.Compact(names))
+	if err != nil || found == nil {
+		return []string{} // the summary is worth more than this line of it
+	}
+	return found
+}
+
+// serverNotes says what a local server does otherwise than AWS for whoever asked it to.
+func (c *app) serverNotes(r *submit.Remote) {
+	if scale := r.TimeScale(); scale != 1 {
+		c.notef("note: this cfn serve divides the delays of handlers by %g\n", scale)
+	}
+}
+
+// errNoStack is the error of a command about a stack that does not exist.
+func errNoStack(name, region string) error {
+	return withHint(&downstreamError{fmt.Errorf("there is no stack %s in %s", name, region)}, "cfn stacks lists them; --region names another region")
+}

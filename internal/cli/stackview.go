@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+)
+
+// A stackView is what the events of one operation on a stack add up to.
+type stackView struct {
+	name           string
+	status, reason string
+	started, ended time.Time
+	rows           []*resourceView // in the template's order, then as they came
+	graph          *templateGraph  // nil if it is not known
+	events         []types.StackEvent
+}
+
+// A resourceView is the state of one resource in an operation. Without a status nothing has
+// happened to it yet.
+type resourceView struct {
+	id, typ        string
+	status, reason string
+	started, ended time.Time // of the last thing that was done with it
+}
+
+// newStackView begins a view. The resources are those that the operation is known to touch.
+func newStackView(name string, graph *templateGraph, resources []*resourceView) *stackView {
+	return &stackView{name: name, graph: graph, rows: resources}
+}
+
+func (v *stackView) row(id string) *resourceView {
+	for _, row := range v.rows {
+		if row.id == id {
+			return row
+		}
+	}
+	return nil
+}
+
+// add merges events, the oldest first.
+func (v *stackView) add(events []types.StackEvent) {
+	for i := range events {
+		v.events = append(v.events, events[i])
+		v.addEvent(&events[i])
+	}
+}
+
+func (v *stackView) addEvent(e *types.StackEvent) {
+	at, status := aws.ToTime(e.Timestamp), string(e.ResourceStatus)
+	if ofStack(e) {
+		if v.started.IsZero() {
+			v.started = at
+		}
+		v.status, v.ended = status, at
+		v.reason = cmp.Or(aws.ToString(e.ResourceStatusReason), v.reason)
+		return
+	}
+	id := aws.ToString(e.LogicalResourceId)
+	row := v.row(id)
+	if row == nil {
+		row = &resourceView{id: id, typ: aws.ToString(e.ResourceType)}
+		v.rows = append(v.rows, row)
+	}
+	if actionOf(row.status) != actionOf(status) || row.started.IsZero() {
+		row.started = at
+	}
+	row.status, row.reason, row.ended = status, aws.ToString(e.ResourceStatusReason), at
+}
+
+// ofStack reports whether an event is about the stack itself.
+func ofStack(e *types.StackEvent) bool {
+	return aws.ToString(e.PhysicalResourceId) != "" && aws.ToString(e.PhysicalResourceId) == aws.ToString(e.StackId)
+}
+
+// actionOf is the part of a status that says what is done: CREATE, UPDATE, UPDATE_ROLLBACK.
+func actionOf(status string) string {
+	for _, end := range []string{"_IN_PROGRESS", "_COMPLETE", "_FAILED"} {
+		if action, found := strings.CutSuffix(status, end); found {
+			return action
+		}
+	}
+	return status
+}
+
+// waitsFor returns the resources that a resource has to wait for. What has begun waits for
+// nothing any more. During a deletion a resource waits for those that use it.
+func (v *stackView) waitsFor(row *resourceView) []string {
+	if v.graph == nil || row.status != "" {
+		return nil
+	}
+	deleting := actionOf(v.status) == "DELETE"
+	if !deleting && actionOf(v.status) != "CREATE" {
+		return nil
+	}
+	others := v.graph.needs(row.id)
+	if deleting {
+		others = v.graph.usedBy(row.id)
+	}
+	var out []string
+	for _, id := range others {
+		if other := v.row(id); other != nil && !strings.HasSuffix(other.status, "_COMPLETE") {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// A rootCause is the failure that an operation ended by.
+type rootCause struct {
+	LogicalID    string    `json:"logicalId"`    // of the stack itself if none of its resources failed
+	ResourceType string    `json:"resourceType"` //
+	Stack        string    `json:"stackName"`    // another one for a resource of a nested stack
+	Status       string    `json:"status"`
+	Message      string    `json:"message"` // what the handler said, or the service
+	ErrorCode    string    `json:"handlerErrorCode"`
+	Place        string    `json:"place"`      // FILE:LINE:COLUMN, "" if it is not known
+	Log          []string  `json:"log"`        // the last lines that the handler has logged
+	AlsoFailed   []string  `json:"alsoFailed"` // further resources, by their logical IDs
+	nested       string    // the ARN of a nested stack that the failure is one of
+	started      time.Time // of the step that failed
+	ended        time.Time
+}
+
+// handlerMessage is the reason of a resource whose handler failed.
+var handlerMessage = regexp.MustCompile(`(?s)^Resource handler returned message: "(.*)" \(RequestToken: [^,)]*(?:, HandlerErrorCode: ([A-Za-z]+))?\)\.?$`)
+
+// findRootCause returns the first failure in the events of an operation, the oldest event
+// first, that is not the consequence of another one; nil if nothing failed.
+func findRootCause(events []types.StackEvent) *rootCause {
+	var cause *rootCause
+	var own *rootCause // what the stack itself says
+	started := map[string]time.Time{}
+	for i := range events {
+		e := &events[i]
+		id, status, reason := aws.ToString(e.LogicalResourceId), string(e.ResourceStatus), aws.ToString(e.ResourceStatusReason)
+		if strings.HasSuffix(status, "_IN_PROGRESS") && !ofStack(e) {
+			if started[id+" "+status].IsZero() {
+				started[id+" "+status] = aws.ToTime(e.Timestamp)
+			}
+		}
+		failed := strings.HasSuffix(status, "_FAILED")
+		switch {
+		case ofStack(e) && own == nil && reason != "" && (failed || strings.Contains(status, "ROLLBACK")):
+			own = newRootCause(e)
+		case ofStack(e) || !failed || cancelled(reason):
+		case cause == nil:
+			cause = newRootCause(e)
+			cause.started = started[id+" "+actionOf(status)+"_IN_PROGRESS"]
+		case cause.LogicalID != id && !slices.Contains(cause.AlsoFailed, id):
+			cause.AlsoFailed = append(cause.AlsoFailed, id)
+		}
+	}
+	if cause == nil {
+		return own
+	}
+	return cause
+}
+
+func newRootCause(e *types.StackEvent) *rootCause {
+	out := &rootCause{
+		LogicalID: aws.ToString(e.LogicalResourceId), ResourceType: aws.ToString(e.ResourceType), Stack: aws.ToString(e.StackName),
+		Status: string(e.ResourceStatus), Message: aws.ToString(e.ResourceStatusReason), ended: aws.ToTime(e.Timestamp),
+		Log: []string{}, AlsoFailed: []string{},
+	}
+	if m := handlerMessage.FindStringSubmatch(out.Message); m != nil {
+		out.Message, out.ErrorCode = m[1], m[2]
+	}
+	if out.ResourceType == "AWS::CloudFormation::Stack" && !ofStack(e) {
+		out.nested = aws.ToString(e.PhysicalResourceId)
+	}
+	return out
+}
+
+// cancelled reports whether a reason says that a resource was given up because of another.
+func cancelled(reason string) bool {
+	return reason == "Resource creation cancelled" || reason == "Resource update cancelled" || reason == "Resource deletion cancelled" || reason == "Resource creation cancelled."
+}
+
+// oneLine makes a line of a text that somebody else has written: it neither breaks the line
+// nor controls the terminal.
+func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r) {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// eventLine is an event in a pipe.
+func eventLine(e *types.StackEvent) string {
+	line := aws.ToTime(e.Timestamp).UTC().Format("2006-01-02T15:04:05Z") + "  " + pad(string(e.ResourceStatus), 20) +
+		"  " + oneLine(aws.ToString(e.LogicalResourceId)) + "  " + oneLine(aws.ToString(e.ResourceType))
+	if reason := oneLine(aws.ToString(e.ResourceStatusReason)); reason != "" {
+		line += "  " + reason
+	}
+	return line
+}
+
+func pad(text string, width int) string {
+	return text + strings.Repeat(" ", max(0, width-len([]rune(text))))
+}
