@@ -69,7 +69,7 @@ func (d *deployed) follow(ctx context.Context, after string) error {
 	return d.ended(ctx, stack, view)
 }
 
-// interrupted says that the stack goes on without us.
+// interrupted reports how to follow the operation, which continues.
 func (d *deployed) interrupted() error {
 	return &exitError{exitInterrupted, fmt.Sprintf("interrupted; the operation on the stack %s continues. Follow it with: cfn stack events %s --follow%s", d.name, d.name, d.options.again(d.remote.Region))}
 }
