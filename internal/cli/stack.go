@@ -159,7 +159,7 @@ func newStackResources(c *app, opts *remoteOptions) *cobra.Command {
 				if row.Simulated {
 					mark = " (simulated)"
 				}
-				fmt.Fprintf(w, "%s\t%s%s\t%s\t%s\n", row.LogicalID, row.ResourceType, mark, row.Status, cmp.Or(oneLine(row.PhysicalID), "-"))
+				fmt.Fprintf(w, "%s\t%s%s\t%s\t%s\n", row.LogicalID, row.ResourceType, mark, row.Status, cmp.Or(flat(row.PhysicalID), "-"))
 			}
 		})
 	})
@@ -199,7 +199,7 @@ func newStackOutputs(c *app, opts *remoteOptions) *cobra.Command {
 		}
 		return c.table("OUTPUT\tVALUE\tEXPORT\tDESCRIPTION", func(w *tabwriter.Writer) {
 			for _, o := range stack.Outputs {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", aws.ToString(o.OutputKey), oneLine(aws.ToString(o.OutputValue)), cmp.Or(aws.ToString(o.ExportName), "-"), short(oneLine(aws.ToString(o.Description))))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", aws.ToString(o.OutputKey), flat(aws.ToString(o.OutputValue)), cmp.Or(aws.ToString(o.ExportName), "-"), short(flat(aws.ToString(o.Description))))
 			}
 		})
 	})

@@ -139,7 +139,7 @@ func (d *deployed) showSuccess(out *stackResult, stack *types.Stack, view *stack
 		return
 	}
 	for _, o := range stack.Outputs {
-		d.printf("  %s = %s\n", aws.ToString(o.OutputKey), oneLine(aws.ToString(o.OutputValue)))
+		d.printf("  %s = %s\n", aws.ToString(o.OutputKey), flat(aws.ToString(o.OutputValue)))
 	}
 }
 
@@ -214,7 +214,7 @@ func (d *deployed) lastLogLines(ctx context.Context, cause *rootCause) []string 
 	}
 	// Without its log the failure is shown all the same.
 	_ = d.remote.Logs(ctx, submit.LogQuery{Groups: groups, Since: since.Add(-time.Second)}, func(e submit.LogEvent) error {
-		text := oneLine(e.Message)
+		text := flat(e.Message)
 		for _, frame := range []string{"START RequestId:", "END RequestId:", "REPORT RequestId:"} {
 			if strings.HasPrefix(text, frame) {
 				return nil
@@ -245,11 +245,11 @@ func (d *deployed) hints(cause *rootCause, out *stackResult) (hints []string) {
 // failureText is the failure for somebody to read.
 func failureText(cause *rootCause, out *stackResult, hints []string) string {
 	var b strings.Builder
-	what := fmt.Sprintf("%s (%s)", oneLine(cause.LogicalID), cause.ResourceType)
+	what := fmt.Sprintf("%s (%s)", flat(cause.LogicalID), cause.ResourceType)
 	if cause.Stack != "" && cause.Stack != out.StackName {
 		what += " of the nested stack " + cause.Stack
 	}
-	fmt.Fprintf(&b, "error: %s: %s: %s", what, cause.Status, cmp.Or(oneLine(cause.Message), "no reason was given"))
+	fmt.Fprintf(&b, "error: %s: %s: %s", what, cause.Status, cmp.Or(flat(cause.Message), "no reason was given"))
 	if cause.ErrorCode != "" {
 		fmt.Fprintf(&b, " [%s]", cause.ErrorCode)
 	}

@@ -70,7 +70,7 @@ func (c *app) listStacks(ctx context.Context, opts *remoteOptions, all bool) err
 	}
 	return c.table("STACK\tSTATUS\tUPDATED\tDESCRIPTION", func(w *tabwriter.Writer) {
 		for _, s := range found {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.StackName, s.Status, day(s.Updated), short(oneLine(s.Description)))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.StackName, s.Status, day(s.Updated), short(flat(s.Description)))
 		}
 	})
 }

@@ -24,7 +24,7 @@ func (c *app) newTreeScreen() *treeScreen {
 	if !c.Terminal.Stdout || !c.Terminal.Stderr || c.verbose > 0 || c.format != "text" || c.Getenv("TERM") == "dumb" {
 		return nil
 	}
-	s := &treeScreen{to: c.Stdout, width: 80, height: 24, color: c.Getenv("NO_COLOR") == ""}
+	s := &treeScreen{to: c.screen, width: 80, height: 24, color: c.Getenv("NO_COLOR") == ""}
 	for name, size := range map[string]*int{"COLUMNS": &s.width, "LINES": &s.height} {
 		if n, err := strconv.Atoi(c.Getenv(name)); err == nil && n > 0 {
 			*size = n
@@ -53,7 +53,7 @@ func (s *treeScreen) draw(v *stackView, now time.Time, last bool) {
 		out.WriteString(line.colored(s.color) + "\n")
 	}
 	s.lines = len(lines)
-	_, _ = io.WriteString(s.to, out.String()) // Main reports a failure
+	_, _ = io.WriteString(s.to, out.String()) // see printf
 }
 
 // A treeLine is a line of the tree with what it is about.
@@ -118,7 +118,7 @@ func drawTree(v *stackView, now time.Time, width, height int) []treeLine {
 		if i == len(shown)-1 && hidden == 0 {
 			branch = "└─"
 		}
-		text := fmt.Sprintf("%s %s %s  %s  %s", branch, treeMarks[stateOf(row.status)].mark, pad(clip(oneLine(row.id), nameWidth), nameWidth), pad(clip(oneLine(row.typ), typeWidth), typeWidth), v.stateText(row, now))
+		text := fmt.Sprintf("%s %s %s  %s  %s", branch, treeMarks[stateOf(row.status)].mark, pad(clip(flat(row.id), nameWidth), nameWidth), pad(clip(flat(row.typ), typeWidth), typeWidth), v.stateText(row, now))
 		lines = append(lines, treeLine{clip(text, width), stateOf(row.status)})
 	}
 	if hidden > 0 {
@@ -137,7 +137,7 @@ func (v *stackView) stateText(row *resourceView, now time.Time) string {
 	}
 	text := row.status + "  " + elapsed(row.started, row.ended, row.status, now)
 	if stateOf(row.status) == treeFailed && row.reason != "" {
-		text += "  " + oneLine(row.reason)
+		text += "  " + flat(row.reason)
 	}
 	return text
 }

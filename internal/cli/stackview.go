@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -183,23 +182,15 @@ func cancelled(reason string) bool {
 	return reason == "Resource creation cancelled" || reason == "Resource update cancelled" || reason == "Resource deletion cancelled" || reason == "Resource creation cancelled."
 }
 
-// oneLine makes a line of a text that somebody else has written: it neither breaks the line
-// nor controls the terminal.
-func oneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r) {
-			return ' '
-		}
-		return r
-	}, text)
-	return strings.Join(strings.Fields(text), " ")
-}
+// flat makes one line of a text that somebody else has written. A terminal shows it and does
+// nothing else.
+func flat(text string) string { return visible(strings.Join(strings.Fields(text), " ")) }
 
 // eventLine is an event in a pipe.
 func eventLine(e *types.StackEvent) string {
 	line := aws.ToTime(e.Timestamp).UTC().Format("2006-01-02T15:04:05Z") + "  " + pad(string(e.ResourceStatus), 20) +
-		"  " + oneLine(aws.ToString(e.LogicalResourceId)) + "  " + oneLine(aws.ToString(e.ResourceType))
-	if reason := oneLine(aws.ToString(e.ResourceStatusReason)); reason != "" {
+		"  " + flat(aws.ToString(e.LogicalResourceId)) + "  " + flat(aws.ToString(e.ResourceType))
+	if reason := flat(aws.ToString(e.ResourceStatusReason)); reason != "" {
 		line += "  " + reason
 	}
 	return line
