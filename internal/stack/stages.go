@@ -73,7 +73,11 @@ func (r *run) nodes() []node {
 	out := make([]node, 0, len(r.order))
 	for _, key := range r.order {
 		s := r.steps[key]
-		out = append(out, node{Key: key, After: split(s.After), State: s.State})
+		state := s.State
+		if state == stepFailed && r.options.ForceDelete {
+			state = stepDone // the stack goes whatever is left
+		}
+		out = append(out, node{Key: key, After: split(s.After), State: state})
 	}
 	return out
 }
