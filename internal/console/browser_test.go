@@ -275,6 +275,7 @@ func testLook(t *testing.T, browser context.Context) {
 		{"stacks-none", "/stacks?q=none", ""},
 		{"stack", "/stacks/shop", ""},
 		{"stack-growing", "/stacks/growing", ""},
+		{"stack-timeline", "/stacks/shop/timeline", ""},
 		{"stack-events", "/stacks/shop/events", ""},
 		{"stack-outputs", "/stacks/shop/outputs", ""},
 		{"stack-template", "/stacks/shop/template", ""},

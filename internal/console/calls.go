@@ -31,9 +31,43 @@ type callsView struct {
 	Search string    // in the names of types
 	Action string
 	Failed bool
-	Rows   []handlerCall
+	Stack  string // ARN; only calls on its resources, "" for all
+	ID     string // only calls on this resource of the stack
+	Rows   []callRow
 	Next   string // address of older calls, "" if there are none
 	First  string // address of the newest calls, "" if this is it
+}
+
+// A callRow is a call in a list. The calls of one operation stand together, the latest first.
+type callRow struct {
+	handlerCall
+	Number, Of int  // of the calls of the operation that the page has
+	Follows    bool // the row above is a later call of the same operation
+}
+
+// gather puts the calls of one operation together, where the latest of them is.
+func gather(calls []handlerCall) []callRow {
+	last := map[string][]handlerCall{}
+	for _, call := range calls {
+		last[operationOf(&call)] = append(last[operationOf(&call)], call)
+	}
+	rows := make([]callRow, 0, len(calls))
+	for _, call := range calls {
+		key := operationOf(&call)
+		for i, one := range last[key] {
+			rows = append(rows, callRow{one, len(last[key]) - i, len(last[key]), i > 0})
+		}
+		delete(last, key)
+	}
+	return rows
+}
+
+// operationOf tells operations apart. Callers may send any token, or none.
+func operationOf(call *handlerCall) string {
+	if call.Token == "" {
+		return "call " + call.ID
+	}
+	return strings.Join([]string{"operation", string(call.Kind), call.TypeName, call.Token}, " ")
 }
 
 // shownCalls is how many calls a page of a list has.
@@ -65,7 +99,7 @@ func (v *callsView) Actions() []string {
 
 // Filtered tells whether the list has only some of the calls.
 func (v *callsView) Filtered() bool {
-	return v.Search != "" || v.Action != "" || v.Failed || v.Head != nil && v.Head.Version != ""
+	return v.Search != "" || v.Stack != "" || v.Action != "" || v.Failed || v.Head != nil && v.Head.Version != ""
 }
 
 func (c *Console) listCalls(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
@@ -86,7 +120,7 @@ func (c *Console) typeCalls(_ http.ResponseWriter, r *http.Request, p *page) (te
 func (c *Console) callsPage(r *http.Request, p *page, v *callsView) (templ.Component, error) {
 	v.Kept = c.config.Calls != nil
 	query := callsQuery(p.query, p.Place)
-	v.Search, v.Action, v.Failed = query.Search, query.Action, query.Failed
+	v.Search, v.Action, v.Failed, v.Stack, v.ID = query.Search, query.Action, query.Failed, query.StackID, query.LogicalID
 	if v.Head != nil {
 		query.Kind, query.TypeName, query.Version, query.Search = schema.Kind(v.Head.Kind), v.Head.schemaName(), v.Head.Version, ""
 		v.Search = ""
@@ -100,18 +134,20 @@ func (c *Console) callsPage(r *http.Request, p *page, v *callsView) (templ.Compo
 		return nil, err
 	}
 	query.Limit = shownCalls + 1
-	if v.Rows, err = c.config.Calls.Invocations(r.Context(), query); err != nil {
+	list, err := c.config.Calls.Invocations(r.Context(), query)
+	if err != nil {
 		return nil, err
 	}
-	if len(v.Rows) > shownCalls {
-		v.Rows = v.Rows[:shownCalls]
-		v.Next = p.callsLink(v, "before", callPlace(&v.Rows[shownCalls-1]))
+	if len(list) > shownCalls {
+		list = list[:shownCalls]
+		v.Next = p.callsLink(v, "before", callPlace(&list[shownCalls-1]))
 	}
+	v.Rows = gather(list)
 	if at != "" {
 		v.First = p.callsLink(v)
 	} else {
 		p.Follow = p.link("/calls/events", "kind", string(query.Kind), "type", query.TypeName, "v", query.Version,
-			"q", query.Search, "action", query.Action, "failed", flag(query.Failed), "last", callsSeen(v.Rows))
+			"q", query.Search, "action", query.Action, "failed", flag(query.Failed), "stack", v.Stack, "resource", v.ID, "last", callsSeen(list))
 	}
 	return p.callsBody(v), nil
 }
@@ -121,12 +157,13 @@ func callsQuery(q url.Values, place awswire.Place) handlers.InvocationQuery {
 	return handlers.InvocationQuery{
 		Place: awswire.Place{Account: place.Account, Region: place.Region}, Limit: shownCalls,
 		Search: strings.TrimSpace(bounded(q.Get("q"), maxQuery)), Action: bounded(q.Get("action"), 100), Failed: q.Get("failed") == "1",
+		StackID: bounded(q.Get("stack"), 2048), LogicalID: bounded(q.Get("resource"), 300),
 	}
 }
 
 // callsLink is the address of a list with the same filters.
 func (p *page) callsLink(v *callsView, pairs ...string) string {
-	pairs = append([]string{"action", v.Action, "failed", flag(v.Failed)}, pairs...)
+	pairs = append([]string{"action", v.Action, "failed", flag(v.Failed), "stack", v.Stack, "resource", v.ID}, pairs...)
 	if v.Head != nil {
 		return v.Head.link("/calls", append([]string{"v", v.Head.Version}, pairs...)...)
 	}
@@ -204,7 +241,10 @@ func (c *Console) followCalls(w http.ResponseWriter, r *http.Request) {
 // callView is one call with all that is kept of it.
 type callView struct {
 	*handlerCall
-	TypeLink       string // "" if the account has no type of the name
+	TypeLink       string        // "" if the account has no type of the name
+	StackLink      string        // "" outside of stacks that are known here
+	Operation      []handlerCall // all calls of the operation, the first one first
+	Newer, Older   string        // addresses of the calls of the operation beside this one, "" for none
 	Request, Reply *callText
 	Lines          [][]piece // that the handler wrote meanwhile
 	MoreLines      bool
@@ -244,10 +284,48 @@ func (c *Console) showCall(_ http.ResponseWriter, r *http.Request, p *page) (tem
 	case !refused(err):
 		return nil, err
 	}
+	if err := c.readOperation(r, p, v); err != nil {
+		return nil, err
+	}
 	if err := c.readCallLog(r, p, v); err != nil {
 		return nil, err
 	}
 	return p.callBody(v), nil
+}
+
+// operationCalls is how many calls of an operation the page of a call lists.
+const operationCalls = 200
+
+// readOperation finds the other calls of the operation that a call belongs to.
+func (c *Console) readOperation(r *http.Request, p *page, v *callView) error {
+	if v.StackID != "" && c.config.Stacks != nil {
+		s, err := c.config.Stacks.Stack(r.Context(), p.Place, v.StackID)
+		switch {
+		case err == nil:
+			v.StackLink = p.link(stackPath(stackKey(&s.Summary), "")) + "#r-" + v.LogicalID
+		case !refused(err):
+			return err
+		}
+	}
+	if v.Token == "" {
+		return nil
+	}
+	list, err := c.config.Calls.Invocations(r.Context(), handlers.InvocationQuery{
+		Place: p.Place, Kind: v.Kind, TypeName: v.TypeName, Token: v.Token, Limit: operationCalls,
+	})
+	if err != nil {
+		return err
+	}
+	slices.Reverse(list)
+	v.Operation = list
+	at := slices.IndexFunc(list, func(other handlerCall) bool { return other.ID == v.ID })
+	if at > 0 {
+		v.Older = p.link("/calls/" + url.PathEscape(list[at-1].ID))
+	}
+	if at >= 0 && at+1 < len(list) {
+		v.Newer = p.link("/calls/" + url.PathEscape(list[at+1].ID))
+	}
+	return nil
 }
 
 func readCallText(id, title, text string) *callText {
@@ -327,4 +405,12 @@ func callTitle(call *handlerCall) string {
 // callLabel names a call for those who hear the list.
 func callLabel(p *page, call *handlerCall) string {
 	return bounded(callTitle(call), 300) + " at " + p.clock(call.StartedAt.Time)
+}
+
+// shortToken is the beginning of a token: enough to tell operations apart.
+func shortToken(token string) string {
+	if len(token) > 13 && token[8] == '-' {
+		return token[:13] + "…"
+	}
+	return token
 }

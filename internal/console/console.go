@@ -166,6 +166,7 @@ func (c *Console) route() {
 		{"GET /stacks", c.page(c.listStacks)},
 		{"GET /stacks/events", c.followStacks},
 		{"GET /stacks/{stack}", c.page(c.showStack)},
+		{"GET /stacks/{stack}/timeline", c.page(c.stackTimeline)},
 		{"GET /stacks/{stack}/events", c.page(c.stackEvents)},
 		{"GET /stacks/{stack}/outputs", c.page(c.stackOutputs)},
 		{"GET /stacks/{stack}/template", c.page(c.stackTemplate)},

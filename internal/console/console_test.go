@@ -58,9 +58,9 @@ var allPages = []string{
 	"/types/HOOK/Acme::Security::Encryption", "/types/HOOK/Acme::Security::Encryption/schema", "/types/MODULE/Acme::Net::Vpc::MODULE", "/types/MODULE/Acme::Net::Vpc::MODULE/schema",
 	"/types/RESOURCE/Acme::Mail::List", "/types/RESOURCE/Example::Mail::List?publisher=c830e97710da0c9954d80ba8df021e5439e7134b", "/types/RESOURCE/Acme::Queue::Thing",
 	"/types/RESOURCE/Acme::Tasks::Definition/schema", "/registrations", "/tests", "/tests?kind=RESOURCE&type=MongoDB::Atlas::Cluster", "/tests/run-1", "/tests/run-2", "/logs", "/logs?group=/aws/lambda/other", "/contract",
-	"/calls", "/calls?failed=1", "/calls?q=cluster&action=READ", callPath(4), callPath(24), "/calls/hook-call", "/calls/aliased-call", clusterPath + "/calls", clusterPath + "/calls?v=00000003",
+	"/calls", "/calls?failed=1", "/calls?q=cluster&action=READ", callPath(4), callPath(24), "/calls/hook-call", "/calls/stack-call", clusterPath + "/calls?stack=x&resource=y", "/calls/aliased-call", clusterPath + "/calls", clusterPath + "/calls?v=00000003",
 	streamPath, streamPath + "&q=error",
-	"/stacks", "/stacks?deleted=1", "/stacks?q=none", "/stacks/shop", "/stacks/shop/events", "/stacks/shop/events?failed=1", "/stacks/shop/outputs", "/stacks/shop/template", "/stacks/shop/template?stage=processed",
+	"/stacks", "/stacks?deleted=1", "/stacks?q=none", "/stacks/shop", "/stacks/shop/timeline", "/stacks/growing/timeline", "/stacks/shop/events", "/stacks/shop/events?failed=1", "/stacks/shop/outputs", "/stacks/shop/template", "/stacks/shop/template?stage=processed",
 	"/stacks/growing", "/stacks/growing/events", "/stacks/growing/outputs", "/stacks/growing/template",
 }
 
@@ -120,7 +120,7 @@ func TestPages(t *testing.T) {
 		{"/calls?in=123456789012/us-east-1", 200, []string{"No handler has been called in 123456789012"}, nil},
 		{"/calls?before=nonsense", 400, []string{"does not continue a list"}, nil},
 		{"/calls?before=5~x", 200, []string{"No call that is kept", "Newest calls"}, []string{"data-changes=\"/"}},
-		{callPath(4), 200, []string{"READ of MongoDB::", "did not reach the state IDLE", `<i class="k">&#34;ClusterType&#34;</i>`, "START RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000004", "ERROR", "REPORT RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000004", "&amp;stream=2026%2F11%2F20%2F%5B1%5D&amp;since=", clusterPath + "/calls"}, []string{"9df5-000000000005", "9df5-000000000003"}},
+		{callPath(4), 200, []string{"READ of MongoDB::", "did not reach the state IDLE", `<i class="k">&#34;ClusterType&#34;</i>`, "START RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000004", "ERROR", "REPORT RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000004", "&amp;stream=2026%2F11%2F20%2F%5B1%5D&amp;since=", clusterPath + "/calls"}, []string{"START RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000005", "START RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000003"}},
 		{callPath(24), 200, []string{"signal: killed", "There was none."}, nil},
 		{"/calls/aliased-call", 200, []string{"2097152", "The end is left out", "the request names none"}, []string{"/_cfn/types/RESOURCE/Example::Mail::List\""}},
 		{"/calls/nothing", 404, []string{"There is no such call"}, nil},

@@ -387,6 +387,7 @@ func (f *fakeCalls) Invocations(_ context.Context, q handlers.InvocationQuery) (
 		switch {
 		case call.Account != q.Account || call.Region != q.Region,
 			q.Kind != "" && call.Kind != q.Kind, q.TypeName != "" && call.TypeName != q.TypeName, q.Version != "" && call.Version != q.Version,
+			q.Token != "" && call.Token != q.Token, q.StackID != "" && call.StackID != q.StackID, q.LogicalID != "" && call.LogicalID != q.LogicalID,
 			q.Action != "" && call.Action != q.Action, q.Failed && call.Status != "FAILED" && call.Status != "ERROR",
 			!strings.Contains(strings.ToLower(call.TypeName), strings.ToLower(q.Search)),
 			!q.BeforeTime.IsZero() && (at > 0 || at == 0 && call.ID >= q.BeforeID),
@@ -426,6 +427,7 @@ func history(log []LogLine) *fakeCalls {
 			Action: actions[n%len(actions)], Status: "SUCCESS", LogGroup: "/aws/lambda/mongodb-atlas-cluster-logs", LogStream: line.Stream,
 			Duration: time.Duration(40+n*n) * time.Millisecond, StartedAt: store.At(line.Time),
 		}
+		call.Token, call.Identifier = fmt.Sprintf("8f1f0c2e-0c7c-4f0e-9df5-%012d", n/3), "64f0a1b2c3d4e5f60718293a|billing"
 		if n > 25 {
 			call.Version = "00000003"
 		}
@@ -468,6 +470,11 @@ func history(log []LogLine) *fakeCalls {
 	past.add(handlers.Invocation{
 		ID: "hook-call", Account: home.Account, Region: home.Region, Kind: schema.Hook, TypeName: "Acme::Security::Encryption", Version: "00000001", Action: "CREATE_PRE_PROVISION", Status: "SUCCESS",
 		Request: `{"actionInvocationPoint": "CREATE_PRE_PROVISION"}`, Reply: `{"hookStatus": "SUCCESS"}`, Duration: 12 * time.Millisecond, StartedAt: store.At(then.Add(time.Minute)),
+	})
+	past.add(handlers.Invocation{
+		ID: "stack-call", Account: home.Account, Region: home.Region, Kind: schema.Resource, TypeName: "MongoDB::Atlas::Cluster", Version: "00000002", Action: "CREATE", Status: "FAILED",
+		Token: "of-the-stack", StackID: arnOfStack("shop"), LogicalID: "Billing",
+		Request: "{}", Reply: `{"status": "FAILED"}`, Duration: 56 * time.Millisecond, StartedAt: store.At(then.Add(10 * time.Second)),
 	})
 	past.add(handlers.Invocation{
 		ID: "aliased-call", Account: home.Account, Region: home.Region, Kind: schema.Resource, TypeName: "Example::Mail::List", Version: "1.2.0", Status: "ANSWERED",

@@ -61,12 +61,20 @@ func drawGraph(resources []stack.ResourceState) *graph {
 	}
 	for _, n := range g.Nodes {
 		for _, id := range n.DependsOn {
-			if from, ok := at[id]; ok && from.X < n.X {
+			if from, ok := at[id]; ok && from.X < n.X && !implied(byID, n.DependsOn, id) {
 				g.Edges = append(g.Edges, graphEdge{curve(from, n), resourceTone(from.ResourceState)})
 			}
 		}
 	}
 	return g
+}
+
+// implied reports whether a resource needs another because one of the rest that it needs
+// does: the line is left out.
+func implied(byID map[string]*stack.ResourceState, needs []string, id string) bool {
+	return slices.ContainsFunc(needs, func(other string) bool {
+		return other != id && byID[other] != nil && slices.Contains(byID[other].DependsOn, id)
+	})
 }
 
 // arrange sorts resources into columns by the longest way to them, and within a column

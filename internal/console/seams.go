@@ -84,6 +84,9 @@ type Stacks interface {
 	// Events lists events of a stack, the newest first, at most query.Limit of them.
 	Events(ctx context.Context, query stack.EventQuery) ([]stack.EventState, error)
 
+	// Timeline is an operation on a stack, the latest one for the id ""; nil for none.
+	Timeline(ctx context.Context, place awswire.Place, name, operationID string) (*stack.Timeline, error)
+
 	// Source is the template of a stack.
 	Source(ctx context.Context, place awswire.Place, name string, processed bool) (*stack.Source, error)
 

@@ -305,13 +305,21 @@ func resourceWords(x *stack.ResourceState) string {
 	return words(string(x.Status))
 }
 
+// simulatedWords marks a resource that is simulated.
+func simulatedWords(x *stack.ResourceState) string {
+	if x.Simulated {
+		return ", simulated"
+	}
+	return ""
+}
+
 // callsOf is where the calls of the handler of a resource are listed, "" for one that no
 // handler made.
 func (h *stackHead) callsOf(x *stack.ResourceState) string {
 	if x.TypeVersion == "" || x.Simulated {
 		return ""
 	}
-	return h.page.link(typePath("RESOURCE", x.Type, "/calls"))
+	return h.page.link(typePath("RESOURCE", x.Type, "/calls"), "stack", h.ARN, "resource", x.LogicalID)
 }
 
 // logsOf is where the log of the handler of a resource is, "" for one that no handler made.

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -46,6 +47,13 @@ type Invocation struct {
 
 	ErrorCode string `bun:"-"` // of a progress event that says FAILED, as far as Reply has it
 	Message   string `bun:"-"` // likewise
+
+	// Token is the client request token, which all calls of one operation have; Identifier is
+	// the resource's, its parts joined with "|", as far as the call told it. StackID is an ARN.
+	Token      string `bun:"token"`
+	Identifier string `bun:"identifier"`
+	StackID    string `bun:"stack_id"`
+	LogicalID  string `bun:"logical_id"`
 
 	LogGroup  string        `bun:"log_group"`
 	LogStream string        `bun:"log_stream"`
@@ -100,6 +108,10 @@ type InvocationQuery struct {
 	Action   string
 	Failed   bool // only those that failed or had no reply
 
+	Token     string // of the operation
+	StackID   string
+	LogicalID string
+
 	// BeforeTime and BeforeID are StartedAt and ID of the last call of the list that this
 	// one goes on from; the zero time is the beginning.
 	BeforeTime time.Time
@@ -118,6 +130,7 @@ func (p *Pool) Invocations(ctx context.Context, q InvocationQuery) ([]Invocation
 		OrderExpr("i.started_at DESC, i.id DESC").Limit(int64(q.Limit))
 	for _, only := range []struct{ condition, value string }{
 		{"i.kind = ?", string(q.Kind)}, {"i.type_name = ?", q.TypeName}, {"i.version = ?", q.Version}, {"i.action = ?", q.Action},
+		{"i.token = ?", q.Token}, {"i.stack_id = ?", q.StackID}, {"i.logical_id = ?", q.LogicalID},
 	} {
 		if only.value != "" {
 			query = query.Where(only.condition, only.value)
@@ -331,12 +344,80 @@ func (c call) row() Invocation {
 		LogGroup: logGroup(c.spec), LogStream: c.result.LogStream,
 		Micros: c.result.Duration.Microseconds(), StartedAt: store.At(c.started),
 	}
+	c.place(&row)
 	if c.err != nil {
 		row.Error = shorten(clean(c.secrets.text(c.err.Error())))
 	} else {
 		row.Reply = c.show(c.result.Payload)
 	}
 	return row
+}
+
+// place says which operation and which resource a call was about.
+func (c call) place(row *Invocation) {
+	var request struct {
+		Token   string `json:"bearerToken"`
+		Hook    string `json:"clientRequestToken"`
+		StackID string `json:"stackId"`
+		Data    struct {
+			LogicalID string `json:"logicalResourceId"`
+			Model     any    `json:"resourceProperties"`
+		} `json:"requestData"`
+	}
+	if len(c.request) > mostRead || decode(c.request, &request) != nil {
+		return
+	}
+	token := request.Token
+	if token == "" {
+		token = request.Hook
+	}
+	row.Token, row.StackID, row.LogicalID = key(token), key(request.StackID), key(request.Data.LogicalID)
+	var reply struct {
+		Model any `json:"resourceModel"`
+	}
+	if len(c.result.Payload) <= mostRead {
+		_ = decode(c.result.Payload, &reply) // the request may still tell
+	}
+	for _, model := range []any{reply.Model, request.Data.Model} {
+		if text := c.identifier(model); text != "" {
+			row.Identifier = key(c.secrets.text(text))
+			return
+		}
+	}
+}
+
+// decode reads JSON with its numbers as written.
+func decode(text []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d.Decode(v)
+}
+
+// key is a text by which calls are found: none is longer, unless somebody wants to fill the
+// store.
+func key(text string) string {
+	const longest = 2048
+	if text = clean(text); len(text) > longest {
+		return ""
+	}
+	return text
+}
+
+// identifier is the primary identifier of a model, "" if the model does not have all of it.
+func (c call) identifier(model any) string {
+	s := c.secrets.config.Schema
+	if s == nil || model == nil {
+		return ""
+	}
+	values, ok := schema.Identifier(model, s.PrimaryIdentifier)
+	if !ok {
+		return ""
+	}
+	parts := make([]string, len(values))
+	for i, value := range values {
+		parts[i] = fmt.Sprint(value)
+	}
+	return strings.Join(parts, "|")
 }
 
 func (c call) action() string {

@@ -37,6 +37,8 @@ func TestListInvocations(t *testing.T) {
 	elsewhere.Region = "eu-west-3"
 	odd := row("i", "Odd::100%_!::Name", "00000001", "READ", "FAILED", 7)
 	odd.Reply = "no JSON at all"
+	failed.Token, failed.StackID, failed.LogicalID = "t-1", "arn:stack/s", "A"
+	broken.Token, broken.StackID, broken.LogicalID = "t-1", "arn:stack/s", "B"
 	rows := []handlers.Invocation{
 		row("a", "Acme::Test::Thing", "00000001", "CREATE", "SUCCESS", 1), row("b", "Acme::Test::Thing", "00000001", "READ", "SUCCESS", 2),
 		row("c", "Acme::Test::Thing", "00000001", "READ", "SUCCESS", 2), row("d", "Acme::Test::Thing", "00000002", "READ", "SUCCESS", 2),
@@ -67,6 +69,8 @@ func TestListInvocations(t *testing.T) {
 				{handlers.InvocationQuery{Limit: 100, TypeName: "Acme::Test::Thing", Kind: schema.Resource}, "fedcba"},
 				{handlers.InvocationQuery{Limit: 100, TypeName: "Acme::Test::Thing", Version: "00000002", Action: "READ"}, "d"},
 				{handlers.InvocationQuery{Limit: 100, Failed: true}, "ife"},
+				{handlers.InvocationQuery{Limit: 100, Token: "t-1"}, "fe"},
+				{handlers.InvocationQuery{Limit: 100, StackID: "arn:stack/s", LogicalID: "A"}, "e"},
 				{handlers.InvocationQuery{Limit: 100, Failed: true, Search: "tHING"}, "fe"},
 				{handlers.InvocationQuery{Limit: 100, Search: "100%_!"}, "i"},
 				{handlers.InvocationQuery{Limit: 100, Search: "%"}, "i"},

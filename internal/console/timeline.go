@@ -1,0 +1,189 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/stack"
+)
+
+// maxTimelineCalls is how many calls of handlers a time line shows.
+const maxTimelineCalls = 2000
+
+// timelineView is one operation on a stack: a bar for each thing done to a resource.
+type timelineView struct {
+	*stackHead
+	*stack.Timeline
+	Spans   []*bracket
+	Length  float64 // seconds, up to now while it runs
+	Current string  // id of the operation
+}
+
+// A bracket is what happens to one resource from an IN_PROGRESS event to its end.
+type bracket struct {
+	LogicalID, Type    string
+	Status             string // of its last event
+	Reason             string
+	Start, End         time.Time // End is now while it runs
+	Running            bool
+	WaitedFor          []string // what had to end before, the last one first
+	Left, Width        int      // in thousandths of the operation
+	WaitLeft, WaitWide int      // from the end of what had to be done before, likewise
+	Calls              []bracketCall
+}
+
+// A bracketCall is a call of the handler within a bracket.
+type bracketCall struct {
+	handlers.Invocation
+	Left, Width int
+}
+
+func (c *Console) stackTimeline(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
+	h, err := c.stack(r, p, "timeline")
+	if err != nil {
+		return nil, err
+	}
+	p.Title = h.Name + " time line"
+	id := bounded(p.query.Get("operation"), 200)
+	timeline, err := c.config.Stacks.Timeline(r.Context(), p.Place, h.ARN, id)
+	if err != nil {
+		return nil, err
+	}
+	if timeline == nil {
+		if id != "" {
+			return nil, &fault{Status: http.StatusNotFound, Title: "No such operation", Message: "It is too old, or belongs to another stack."}
+		}
+		return p.timelineBody(&timelineView{stackHead: h}), nil
+	}
+	v := newTimeline(h, timeline, p.now)
+	if c.config.Calls != nil {
+		calls, err := c.config.Calls.Invocations(r.Context(), handlers.InvocationQuery{Place: p.Place, StackID: h.ARN, Limit: maxTimelineCalls})
+		if err != nil {
+			return nil, err
+		}
+		v.addCalls(calls)
+	}
+	return p.timelineBody(v), nil
+}
+
+// newTimeline makes the bars of an operation from its events.
+func newTimeline(h *stackHead, t *stack.Timeline, now time.Time) *timelineView {
+	end := t.EndedAt
+	if end.IsZero() {
+		end = now
+	}
+	v := &timelineView{stackHead: h, Timeline: t, Current: t.ID, Length: max(end.Sub(t.StartedAt).Seconds(), 0.001)}
+	open := map[string]*bracket{}
+	for i := range t.Events {
+		e := &t.Events[i]
+		if e.OfStack || e.LogicalID == "" {
+			continue
+		}
+		s := open[e.LogicalID]
+		if s == nil || action(e.Status) != action(s.Status) {
+			s = &bracket{LogicalID: e.LogicalID, Type: e.Type, Start: e.At, Running: true}
+			open[e.LogicalID] = s
+			v.Spans = append(v.Spans, s)
+		}
+		s.Status, s.End = e.Status, e.At
+		s.Running = strings.HasSuffix(e.Status, "_IN_PROGRESS")
+		if !s.Running {
+			s.Reason = e.Reason
+			delete(open, e.LogicalID)
+		}
+	}
+	for _, s := range v.Spans {
+		if s.Running && !t.EndedAt.IsZero() {
+			s.Running = false // the end was not told: the operation was cancelled
+		} else if s.Running {
+			s.End = end
+		}
+	}
+	needs := t.Needs
+	if t.Kind == "DELETE_STACK" {
+		needs = turned(needs)
+	}
+	for i, s := range v.Spans {
+		s.Left, s.Width = v.place(s.Start, s.End)
+		v.waiting(i, needs[s.LogicalID])
+	}
+	return v
+}
+
+// action is what a status is about: CREATE_COMPLETE and CREATE_FAILED are about CREATE.
+func action(status string) string {
+	for _, suffix := range []string{"_IN_PROGRESS", "_COMPLETE", "_FAILED", "_SKIPPED"} {
+		if rest, found := strings.CutSuffix(status, suffix); found {
+			return rest
+		}
+	}
+	return status
+}
+
+// turned says of each resource which depend on it.
+func turned(needs map[string][]string) map[string][]string {
+	out := map[string][]string{}
+	for id, list := range needs {
+		for _, need := range list {
+			out[need] = append(out[need], id)
+		}
+	}
+	return out
+}
+
+// waiting finds the bars that had to end before another began.
+func (v *timelineView) waiting(at int, needs []string) {
+	s := v.Spans[at]
+	last := map[string]time.Time{}
+	for _, other := range v.Spans[:at] {
+		if slices.Contains(needs, other.LogicalID) && !other.Running && !other.End.After(s.Start) {
+			last[other.LogicalID] = other.End
+		}
+	}
+	for id := range last {
+		s.WaitedFor = append(s.WaitedFor, id)
+	}
+	slices.SortFunc(s.WaitedFor, func(a, b string) int { return cmp.Or(last[b].Compare(last[a]), cmp.Compare(a, b)) })
+	s.WaitLeft, s.WaitWide = v.place(v.StartedAt, s.Start)
+}
+
+// place is where a time begins on the line, and how long it is.
+func (v *timelineView) place(start, end time.Time) (left, width int) {
+	scale := 1000 / v.Length
+	left = min(max(int(start.Sub(v.StartedAt).Seconds()*scale), 0), 997)
+	return left, min(max(int(end.Sub(start).Seconds()*scale), 3), 1000-left)
+}
+
+// addCalls puts calls of handlers into the bars that they belong to.
+func (v *timelineView) addCalls(calls []handlers.Invocation) {
+	const early = 250 * time.Millisecond // clocks of nodes differ
+	for _, call := range slices.Backward(calls) {
+		at := call.StartedAt.Time
+		for _, s := range slices.Backward(v.Spans) {
+			if s.LogicalID != call.LogicalID || at.Before(s.Start.Add(-early)) || at.After(s.End) {
+				continue
+			}
+			c := bracketCall{Invocation: call}
+			c.Left, c.Width = v.place(at, at.Add(call.Duration))
+			s.Calls = append(s.Calls, c)
+			break
+		}
+	}
+}
+
+// Seconds is how long a bar is.
+func (s *bracket) Seconds() float64 { return s.End.Sub(s.Start).Seconds() }
+
+// Tone is the class of a bar.
+func (s *bracket) Tone() string {
+	if tone := tone(s.Status); tone != "plain" {
+		return tone
+	}
+	return "done" // deleted
+}
