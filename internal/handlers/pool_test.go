@@ -509,6 +509,7 @@ def handler(e, c):
 					Action: invoke.Create, TypeName: typeName,
 					Model:             map[string]any{"Name": "visible", "Password": "p4ss \"wörd\" 🔑", "Do": do},
 					TypeConfiguration: map[string]any{"Token": "config-token-1234"},
+					Token:             "token-of-" + do, StackID: "arn:aws:cloudformation:us-east-1:000000000000:stack/s/1", LogicalID: "Thing",
 				})
 				if (err != nil) != (do == "fail") {
 					t.Fatal(err)
@@ -531,6 +532,9 @@ def handler(e, c):
 			if worked.Status != "SUCCESS" || worked.Action != "CREATE" || worked.Duration <= 0 || worked.Error != "" || !strings.Contains(worked.Request, "visible") ||
 				!strings.Contains(worked.Reply, "with <hidden>") || !strings.HasPrefix(worked.LogGroup, "/aws/lambda/Acme-Test-Thing") || !strings.Contains(worked.LogStream, "[$LATEST]") {
 				t.Errorf("recorded %+v", worked)
+			}
+			if worked.Token != "token-of-work" || worked.LogicalID != "Thing" || !strings.HasSuffix(worked.StackID, "stack/s/1") || worked.Identifier != "visible" || failed.Token != "token-of-fail" {
+				t.Errorf("recorded as a call of %q on %q, %q of %q", worked.Token, worked.Identifier, worked.LogicalID, worked.StackID)
 			}
 			if failed.Status != "ERROR" || failed.Reply != "" || !strings.Contains(failed.Error, "cannot use <hidden>") {
 				t.Errorf("recorded %+v", failed)
