@@ -22,7 +22,7 @@ var floors = [][]string{
 	{"internal/awslite", "internal/cfnlog", "internal/document", "internal/s3"},
 	{"internal/schema", "internal/template"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/sample", "internal/smithy"},
-	{"internal/contract", "internal/lsp", "internal/operation", "internal/project"},
+	{"internal/contract", "internal/lsp", "internal/macro", "internal/operation", "internal/project"},
 	{"internal/builtin", "internal/bundle", "internal/simulate", "internal/submit"},
 	{"internal/handlers", "internal/registry"},
 	{"internal/stack"},

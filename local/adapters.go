@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
-	"strings"
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/awslite"
@@ -13,8 +11,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/console"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
-	"github.com/formwork-dev/formwork/internal/lambda"
-	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -59,33 +55,15 @@ func (f functions) Function(ctx context.Context, spec registry.FunctionSpec) (in
 	return f.pool.Function(ctx, handlers.Spec(spec))
 }
 
-// function finds the handler of a type by the name that the Invoke API knows it by: the
-// type's, with "-" for "::". The qualifier is a version or empty.
-func (c *CloudFormation) function(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error) {
-	typeName := strings.ReplaceAll(name, "-", "::")
-	if qualifier == "$LATEST" {
-		qualifier = ""
+// versions find the handlers of registered types.
+type versions struct{ registry *registry.Registry }
+
+func (v versions) Handler(ctx context.Context, caller awswire.Caller, kind schema.Kind, typeName, version string) (handlers.Spec, error) {
+	found, err := v.registry.Resolve(ctx, caller, kind, typeName, version)
+	if err != nil {
+		return handlers.Spec{}, err
 	}
-	for _, kind := range []schema.Kind{schema.Resource, schema.Hook} {
-		version, err := c.registry.Resolve(ctx, caller, kind, typeName, qualifier)
-		var refusal *awswire.Error
-		switch {
-		case err == nil:
-			function, err := c.handlers.Function(ctx, handlers.Spec(version.Function()))
-			if err != nil {
-				return nil, err
-			}
-			return operation.Reporting{Invoker: function, Tokens: c.tokens, Caller: caller, Logger: c.config.Logger}, nil
-		case !errors.As(err, &refusal):
-			return nil, err
-		}
-	}
-	if qualifier != "" {
-		name += ":" + qualifier
-	}
-	return nil, &lambda.RefusedError{Status: http.StatusNotFound, Code: "ResourceNotFoundException",
-		Message: "Function not found: " + name + ". The functions are the registered resource types and hooks, named like Org-Service-Resource; " +
-			"a version is the qualifier, like Org-Service-Resource:00000001."}
+	return handlers.Spec(found.Function()), nil
 }
 
 // logSink keeps the output of handlers in CloudWatch Logs.

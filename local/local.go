@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/console"
 	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/macro"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/s3"
@@ -81,6 +83,10 @@ type Config struct {
 	// that is not named here.
 	Simulate []string
 
+	// Functions are functions to run macros and to call by the Lambda Invoke API: NAME=DIR,
+	// NAME=BINARY or NAME=URL. They exist in every account and region.
+	Functions []string
+
 	Logger *slog.Logger     // nil: nowhere
 	Now    func() time.Time // nil: time.Now
 }
@@ -94,6 +100,8 @@ type CloudFormation struct {
 	services   *awslite.Services
 	s3         *s3.Service
 	handlers   *handlers.Pool
+	functions  *handlers.Directory
+	macros     *macro.Macros
 	registry   *registry.Registry
 	tokens     *operation.Tokens
 	operations *operation.Engine
@@ -145,6 +153,22 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// functions are the functions of Functions. No two have a name.
+func (c Config) functions() ([]handlers.Named, error) {
+	var out []handlers.Named
+	for _, text := range c.Functions {
+		n, err := handlers.ParseNamed(text, "")
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(out, func(other handlers.Named) bool { return other.Name == n.Name }) {
+			return nil, fmt.Errorf("function %s: two functions have the name", n.Name)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
 func (c *CloudFormation) open(ctx context.Context) (err error) {
 	config := &c.config
 	verifier, err := c.verifier()
@@ -164,20 +188,25 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	named, err := config.functions()
+	if err != nil {
+		return err
+	}
 	keys := &sessions{services: c.services, checked: verifier != nil, now: config.Now}
 	c.handlers = handlers.New(handlers.Config{
 		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.services},
-		Endpoint: c.url, Environ: config.Environ, Env: config.HandlerEnv, Credentials: keys.handler, Logger: config.Logger, Now: config.Now,
+		Endpoint: c.url, Environ: config.Environ, Env: config.HandlerEnv, Functions: named, Credentials: keys.handler, Logger: config.Logger, Now: config.Now,
 	})
 	c.registry = registry.New(registry.Config{
 		Store: c.store, Packages: packages{c.s3}, Functions: functions{c.handlers}, References: references{c.services},
 		Credentials: keys, Deliveries: deliveries{c.s3}, Logger: config.Logger, Now: config.Now,
 	})
+	c.tokens = operation.NewTokens(operation.TokensConfig{Store: c.store, Now: config.Now})
+	c.functions = &handlers.Directory{Pool: c.handlers, Versions: versions{c.registry}, Tokens: c.tokens, Logger: config.Logger}
 	if err := c.openTypes(); err != nil {
 		return err
 	}
 	c.openStacks()
-	c.tokens = operation.NewTokens(operation.TokensConfig{Store: c.store, Now: config.Now})
 	provider, stop, err := traces(ctx, config.Environ, config.Version, config.Logger)
 	if err != nil {
 		return err
@@ -194,7 +223,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		return err
 	}
 	c.server = server.New(server.Config{
-		Registry: c.registry, Services: c.services, S3: c.s3, Stacks: c.stacks, Shelf: c.shelf, Types: c, TimeScale: config.TimeScale, Simulate: config.Simulate, Tokens: c.tokens, Functions: c.function, Console: c.console,
+		Registry: c.registry, Services: c.services, S3: c.s3, Stacks: c.stacks, Shelf: c.shelf, Types: c, TimeScale: config.TimeScale, Simulate: config.Simulate, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console,
 		Verifier: verifier, Lookup: c.temporaryKey, Default: home,
 		Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, SpoolDir: spool, Readers: c.store.Readers(), Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,

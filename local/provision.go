@@ -3,10 +3,12 @@ package local
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/builtin"
+	"github.com/formwork-dev/formwork/internal/macro"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/simulate"
 )
@@ -14,7 +16,11 @@ import (
 // openTypes sets up what provisions resources.
 func (c *CloudFormation) openTypes() error {
 	var err error
-	c.builtin, err = builtin.New(builtin.Config{Tables: c.services.Tables(), S3: c.s3.Serve})
+	c.macros = macro.New(macro.Config{
+		Store: c.store, S3: c.s3, Functions: c.functions, Logger: c.config.Logger,
+		Translator: macro.Translator{Environ: c.config.Environ, Dir: filepath.Join(c.config.Dir, spoolDir)},
+	})
+	c.builtin, err = builtin.New(builtin.Config{Tables: c.services.Tables(), S3: c.s3.Serve, Macros: c.macros})
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
@@ -27,8 +26,7 @@ func (c *CloudFormation) openStacks() {
 	})
 	c.stacks = stack.New(stack.Config{
 		Store: c.store, Types: c, Operations: c.operations, Objects: objects{c.s3}, References: references{c.services},
-		Macros: func(caller awswire.Caller) template.Macros { return macros{c, caller} }, Endpoint: c.url, Hold: holdAnswers,
-		Logger: c.config.Logger, Now: c.config.Now,
+		Macros: c.macros.For, Endpoint: c.url, Hold: holdAnswers, Logger: c.config.Logger, Now: c.config.Now,
 	})
 }
 
@@ -84,38 +82,4 @@ func (r references) StoredParameters(ctx context.Context, caller awswire.Caller,
 		}
 	}
 	return out, nil
-}
-
-// macros run what lies outside of templates.
-type macros struct {
-	c      *CloudFormation
-	caller awswire.Caller
-}
-
-// maxInclude bounds a snippet of AWS::Include, in bytes.
-const maxInclude = 1_000_000
-
-// Include fetches a snippet. The error is in the words of the service.
-func (m macros) Include(ctx context.Context, location string) ([]byte, error) {
-	at, err := m.c.s3.ParseURL(location)
-	if err != nil {
-		return nil, fmt.Errorf("The location parameter is not a valid S3 uri.")
-	}
-	object, err := m.c.s3.Open(ctx, m.caller.Account, at)
-	var refusal *awswire.Error
-	switch {
-	case errors.As(err, &refusal) && refusal.Code == "NoSuchBucket":
-		return nil, fmt.Errorf("S3 bucket [%s] does not exist.", at.Bucket)
-	case errors.As(err, &refusal):
-		return nil, fmt.Errorf("S3 object [%s] in bucket [%s] does not exist or cannot be read.", at.Key, at.Bucket)
-	case err != nil:
-		return nil, err
-	}
-	defer func() { _ = object.Close() }() // it was only read
-	return document.ReadAll(object, maxInclude)
-}
-
-// Transform runs a macro. This server has no macros yet.
-func (m macros) Transform(context.Context, template.MacroCall) ([]byte, error) {
-	return nil, template.ErrNoMacro
 }

@@ -18,17 +18,20 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/macro"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// Config sets up the types. Both members must be set.
+// Config sets up the types. All members must be set.
 type Config struct {
 	// Tables are the services: SSM, Secrets Manager, CloudWatch Logs.
 	Tables []*awswire.Table
 
 	// S3 answers requests of S3 for a caller that is known already.
 	S3 func(w http.ResponseWriter, r *http.Request, target awswire.Target, caller awswire.Caller) (operation, code string)
+
+	Macros *macro.Macros
 }
 
 // Types are the types of this server itself.
@@ -44,6 +47,7 @@ var schemas embed.FS
 // kinds are the types by name.
 var kinds = map[string]kind{
 	"AWS::CDK::Metadata":          metadata{},
+	"AWS::CloudFormation::Macro":  macros{},
 	"AWS::Logs::LogGroup":         logGroups{},
 	"AWS::Logs::LogStream":        logStreams{},
 	"AWS::S3::Bucket":             buckets{},

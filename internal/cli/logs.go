@@ -20,13 +20,14 @@ func newLogs(c *app) *cobra.Command {
 	var since time.Duration
 	var group string
 	cmd := &cobra.Command{
-		Use:               "logs [TYPE]",
+		Use:               "logs [TYPE|FUNCTION]",
 		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
 		Short:             "Show what the handlers of a registered type have logged",
 		Long: `Show what the handlers of a registered type have written to their log group in CloudWatch Logs: that
 of the type's registration. If the registry names none, as for an activated type, it is
 <type-name>-logs, and at cfn serve /aws/lambda/<Type-Name> before that; cfn says then which one it
-shows. Without TYPE, the type of the project is meant.
+shows. Without TYPE, the type of the project is meant. FUNCTION is the name of a function of Lambda or
+of cfn serve --function, whose log group is /aws/lambda/FUNCTION.
 
 --follow waits for more until Ctrl-C ends it, and leaves with 0 then. With --format json, each event
 is one line: {"time", "stream", "message"}.`,
@@ -36,7 +37,10 @@ is one line: {"time", "stream", "message"}.`,
 			if since <= 0 {
 				return usagef("option --since: %s is not in the past", since)
 			}
-			r, ref, err := opts.find(cmd.Context(), c, args)
+			if group == "" && len(args) == 1 && handlers.IsFunctionName(args[0]) {
+				group, args = handlers.FunctionLogGroup(args[0]), nil
+			}
+			r, ref, err := opts.findLogs(cmd.Context(), c, args, group)
 			if err != nil {
 				return err
 			}
@@ -61,6 +65,15 @@ is one line: {"time", "stream", "message"}.`,
 	opts.remoteOptions.flags(flags)
 	c.formatFlag(cmd, "text", "json")
 	return cmd
+}
+
+// findLogs opens the service. The type matters only without a log group.
+func (o *typesOptions) findLogs(ctx context.Context, c *app, args []string, group string) (*submit.Remote, *submit.Reference, error) {
+	if group != "" {
+		r, err := c.openRemote(ctx, &o.remoteOptions)
+		return r, nil, err
+	}
+	return o.find(ctx, c, args)
 }
 
 func (c *app) logs(ctx context.Context, r *submit.Remote, q submit.LogQuery) error {

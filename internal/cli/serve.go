@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -48,7 +49,7 @@ OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`
 // serveOptions are the options of cfn serve.
 type serveOptions struct {
 	address, lambdaAddress, data, database, region, account, auth string
-	hosts, handlerEnv, simulate                                   []string
+	hosts, handlerEnv, simulate, functions                        []string
 	temporary                                                     bool
 }
 
@@ -98,6 +99,7 @@ func newServe(c *app) *cobra.Command {
 	flags.StringVar(&opts.auth, "auth", "", "check signatures by the keys in the `FILE`")
 	flags.StringArrayVar(&opts.hosts, "host", nil, "answer to the host `NAME` and to buckets under it (may be repeated)")
 	flags.StringArrayVar(&opts.simulate, "simulate", nil, "run resource types that match the `PATTERN`, such as AWS::SQS::*, from their imported schemas alone (may be repeated)")
+	flags.StringArrayVar(&opts.functions, "function", nil, "run a function for macros and Lambda Invoke, `NAME=DIR|BINARY|URL` (may be repeated)")
 	flags.StringArrayVar(&opts.handlerEnv, "handler-env", nil, "set `NAME[=VALUE]` in the environment of registered handlers (may be repeated)")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
@@ -122,6 +124,10 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 	if o.temporary && (o.data != "" || o.database != "") {
 		return config, usagef("option --temporary: not allowed with --data or --database")
 	}
+	var err error
+	if config.Functions, err = c.namedFunctions(o.functions); err != nil {
+		return config, err
+	}
 	temporary := o.temporary
 	if forCommand {
 		temporary = o.data == "" && o.database == ""
@@ -132,7 +138,6 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 			config.LambdaAddress = ""
 		}
 	}
-	var err error
 	if config.HandlerEnv, err = c.handedOn("--handler-env", o.handlerEnv); err != nil {
 		return config, err
 	}
@@ -146,6 +151,24 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 		config.Keys, err = c.keyFile(ctx, o.auth)
 	}
 	return config, err
+}
+
+// namedFunctions are the functions of --function, with absolute paths.
+func (c *app) namedFunctions(given []string) ([]string, error) {
+	var out []string
+	seen := map[string]bool{}
+	for _, text := range given {
+		n, err := handlers.ParseNamed(text, c.Dir)
+		if err != nil {
+			return nil, usagef("option --function: %v", err)
+		}
+		if seen[n.Name] {
+			return nil, usagef("option --function: %s is given twice", n.Name)
+		}
+		seen[n.Name] = true
+		out = append(out, n.String())
+	}
+	return out, nil
 }
 
 // serve runs the server until the context ends.

@@ -17,6 +17,12 @@ import (
 type Function struct {
 	pool *Pool
 	spec Spec
+	hide []string
+}
+
+// Hiding is the function for calls whose payloads have the secrets given.
+func (f *Function) Hiding(secrets []string) *Function {
+	return &Function{pool: f.pool, spec: f.spec, hide: secrets}
 }
 
 // Function returns the handler that spec names. Nothing is started before the first call.
@@ -48,6 +54,7 @@ func (f *Function) Invoke(ctx context.Context, payload []byte) (lambda.Result, e
 	p.mu.Lock()
 	e.called = true
 	p.mu.Unlock()
+	e.secrets.learn(f.hide...)
 	e.secrets.observe(payload)
 	started := p.config.Now()
 	result, err := e.function.Invoke(ctx, payload)

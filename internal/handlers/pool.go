@@ -69,6 +69,9 @@ type Config struct {
 	// ProbeTimeout bounds a Probe, unpacking included. Zero means 2 minutes.
 	ProbeTimeout time.Duration
 
+	// Functions are those that are not the handlers of types. Their names differ.
+	Functions []Named
+
 	// KeepInvocations and KeepFor bound what is kept of past calls: 10,000 of them and
 	// 7 days where they are zero. A negative KeepInvocations keeps none.
 	KeepInvocations int
@@ -137,6 +140,8 @@ type Pool struct {
 	logs     *logs
 	recorder *recorder
 
+	functions map[string]Named // by name
+
 	life    context.Context // ends with the Pool
 	end     context.CancelFunc
 	running sync.WaitGroup
@@ -152,7 +157,7 @@ type Pool struct {
 type entry struct {
 	spec     Spec
 	ready    chan struct{} // closed when the next four are set
-	function *lambda.Function
+	function running
 	secrets  *secrets
 	expires  time.Time // when the credentials do; zero means never
 	err      error
@@ -160,6 +165,13 @@ type entry struct {
 	uses   int       // calls under way, and callers that wait for ready; guarded by Pool.mu
 	used   time.Time // when the last one ended; likewise
 	called bool      // not only probed; likewise
+}
+
+// running is what an entry calls: processes of this program, or an endpoint.
+type running interface {
+	lambda.Invoker
+	Warm(ctx context.Context) error
+	Close() error
 }
 
 // patience is how long the entry may be idle. The caller holds Pool.mu.
@@ -184,6 +196,11 @@ func New(config Config) *Pool {
 		end:      end,
 		entries:  map[Spec]*entry{},
 		leaving:  map[*entry]bool{},
+
+		functions: map[string]Named{},
+	}
+	for _, n := range config.Functions {
+		p.functions[n.Name] = n
 	}
 	if err := lambda.HoldsDescendants(); err != nil {
 		p.config.Logger.Warn("what a handler starts may outlive it", "reason", err)
@@ -396,11 +413,9 @@ func (p *Pool) start(e *entry) {
 // prepare unpacks a handler and finds out how to run it. No process is started yet.
 func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	spec := e.spec
-	code, err := p.cache.Get(ctx, spec.Package, func(ctx context.Context) (*bundle.Bundle, func(), error) {
-		return p.open(ctx, spec)
-	})
+	code, err := p.code(ctx, spec)
 	if err != nil {
-		return fmt.Errorf("unpack the handler of %s: %w", spec.TypeName, err)
+		return err
 	}
 	runtime, entrypoint := spec.Runtime, spec.Entrypoint
 	if runtime == "" {
@@ -408,13 +423,6 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	}
 	if entrypoint == "" {
 		entrypoint = code.Settings.Entrypoint
-	}
-	program, err := p.runtimes.Prepare(ctx, runtime, entrypoint, code.Dir)
-	if err != nil {
-		return fmt.Errorf("start the handler of %s: %w", spec.TypeName, err)
-	}
-	if program.Note != "" {
-		p.config.Logger.Warn("the handler runs with another version of its runtime", "type", spec.TypeName, "version", spec.Version, "difference", program.Note)
 	}
 	credentials, err := p.config.Credentials(ctx, spec)
 	if err != nil {
@@ -426,11 +434,24 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	}
 	own = append(own, secretValues(p.config.Env)...)
 	e.secrets = newSecrets(code.Schema, code.Targets, own...)
-	config := p.function(spec, code, program, e.secrets)
-	config.Credentials = credentials
-	if e.function, err = lambda.Start(ctx, config); err != nil {
+	if n := p.functions[spec.TypeName]; spec.Kind == FunctionKind && n.URL != "" {
+		e.function = p.remote(n, spec, e.secrets, credentials)
+		return nil
+	}
+	program, err := p.runtimes.Prepare(ctx, runtime, entrypoint, code.Dir)
+	if err != nil {
 		return fmt.Errorf("start the handler of %s: %w", spec.TypeName, err)
 	}
+	if program.Note != "" {
+		p.config.Logger.Warn("the handler runs with another version of its runtime", "type", spec.TypeName, "version", spec.Version, "difference", program.Note)
+	}
+	config := p.function(spec, code, program, e.secrets)
+	config.Credentials = credentials
+	function, err := lambda.Start(ctx, config)
+	if err != nil {
+		return fmt.Errorf("start the handler of %s: %w", spec.TypeName, err)
+	}
+	e.function = function
 	return nil
 }
 
@@ -533,7 +554,9 @@ func (p *Pool) sweep() {
 	p.mu.Lock()
 	var used []string
 	for spec := range p.entries {
-		used = append(used, spec.Package)
+		if spec.Kind != FunctionKind {
+			used = append(used, spec.Package)
+		}
 	}
 	p.mu.Unlock()
 	for _, hash := range used {

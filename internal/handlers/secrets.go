@@ -43,6 +43,13 @@ func (s *secrets) rotate() {
 	s.set, s.before, s.recent = config.Secrets, s.recent, config.New()
 }
 
+// learn hides values from now on.
+func (s *secrets) learn(values ...string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	s.set.Add(values...)
+}
+
 // observe learns the secrets of a request or a reply.
 func (s *secrets) observe(payload []byte) {
 	if len(payload) == 0 {

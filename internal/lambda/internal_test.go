@@ -35,7 +35,7 @@ func FuzzSplitReference(f *testing.F) {
 		f.Add(reference)
 	}
 	f.Fuzz(func(t *testing.T, reference string) {
-		name, qualifier, ok := splitReference(reference)
+		name, qualifier, ok := ParseReference(reference)
 		if ok && (!functionName.MatchString(name) || !strings.Contains(reference, name) || !strings.HasSuffix(reference, qualifier)) {
 			t.Errorf("%q read as %q, %q", reference, name, qualifier)
 		}

@@ -101,7 +101,7 @@ type call struct {
 
 // read checks a request in the order in which AWS does.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, reference string, lookup Lookup) (call, *apiError) {
-	name, qualifier, ok := splitReference(reference)
+	name, qualifier, ok := ParseReference(reference)
 	if q := r.URL.Query().Get("Qualifier"); q != "" {
 		if qualifier != "" && q != qualifier {
 			return call{}, &apiError{http.StatusBadRequest, "InvalidParameterValueException",
@@ -311,10 +311,10 @@ func (e apiError) write(w http.ResponseWriter) {
 
 var qualifierForm = regexp.MustCompile(`^(|\$LATEST|[A-Za-z0-9_-]{1,128})$`)
 
-// splitReference reads the ways to name a function: "name",
+// ParseReference reads the ways to name a function: "name",
 // "account:function:name" and "arn:aws:lambda:region:account:function:name",
 // each with ":qualifier" or without.
-func splitReference(reference string) (name, qualifier string, ok bool) {
+func ParseReference(reference string) (name, qualifier string, ok bool) {
 	parts := strings.Split(reference, ":")
 	switch {
 	case parts[0] == "arn":

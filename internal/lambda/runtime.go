@@ -35,7 +35,8 @@ const PythonCache = "FORMWORK_PYCACHE"
 //	provided, provided.al2…      the program bootstrap of the function
 //	go1.x                        the program that the handler names
 //	python3.*                    the interpreter of that version, else any Python 3
-//	nodejs*                      the interpreter called node
+//	python3                      the interpreter called python3 or python
+//	nodejs*                      the interpreter called node; nodejs alone is any version
 //	java*, and all the others    none: a *RuntimeError
 //
 // Interpreters run a small program of this package's own, which speaks the Runtime API and
@@ -100,7 +101,7 @@ func (r *Runtimes) Prepare(ctx context.Context, runtime, entrypoint, dir string)
 			return Program{}, &RuntimeError{Runtime: runtime, Reason: fmt.Sprintf("the entrypoint %q is no file of the function", entrypoint)}
 		}
 		return r.binary(runtime, entrypoint, entrypoint, dir)
-	case strings.HasPrefix(runtime, "python3."):
+	case runtime == "python3", strings.HasPrefix(runtime, "python3."):
 		return r.python(ctx, runtime, entrypoint)
 	case strings.HasPrefix(runtime, "nodejs"):
 		return r.node(ctx, runtime, entrypoint)
@@ -146,7 +147,9 @@ func (r *Runtimes) python(ctx context.Context, runtime, entrypoint string) (Prog
 		Env:     []string{"AWS_EXECUTION_ENV=AWS_Lambda_" + runtime},
 		Handler: entrypoint,
 	}
-	if found.version != version {
+	if version == "3" {
+		p.Env = []string{"AWS_EXECUTION_ENV=AWS_Lambda_python" + found.version}
+	} else if found.version != version {
 		p.Note = fmt.Sprintf("the runtime is %s, and is run by Python %s: there is no python%s in the PATH", runtime, found.version, version)
 	}
 	return p, nil
@@ -168,7 +171,10 @@ func (r *Runtimes) node(ctx context.Context, runtime, entrypoint string) (Progra
 		Handler: entrypoint,
 	}
 	want := strings.TrimSuffix(strings.TrimPrefix(runtime, "nodejs"), ".x")
-	if major, _, _ := strings.Cut(found.version, "."); major != want {
+	major, _, _ := strings.Cut(found.version, ".")
+	if want == "" {
+		p.Env = []string{"AWS_EXECUTION_ENV=AWS_Lambda_nodejs" + major + ".x"}
+	} else if major != want {
 		p.Note = fmt.Sprintf("the runtime is %s, and is run by Node.js %s, the one in the PATH", runtime, found.version)
 	}
 	return p, nil

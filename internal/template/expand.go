@@ -40,6 +40,7 @@ type MacroCall struct {
 	Fragment    json.RawMessage
 	Params      json.RawMessage // {} if there are none
 	Values      map[string]any  // of the template's parameters
+	Secrets     []string        // those of the values that no log may have
 }
 
 const (
@@ -322,7 +323,7 @@ func (x *expansion) run(ctx context.Context, transform Transform, fragment *docu
 	}
 	response, err := x.in.Macros.Transform(ctx, MacroCall{
 		Name: transform.Name, TransformID: x.id(transform.Name), Fragment: without(fragment, "Transform").AppendJSON(nil),
-		Params: params, Values: x.values(),
+		Params: params, Values: x.values(), Secrets: x.secrets(),
 	})
 	switch {
 	case errors.Is(err, ErrNoMacro):
@@ -353,6 +354,19 @@ func (x *expansion) values() map[string]any {
 	if x.in.Parameters != nil {
 		for _, b := range x.in.Parameters.Bound {
 			out[b.Key] = b.any()
+		}
+	}
+	return out
+}
+
+// secrets are the values of parameters with NoEcho.
+func (x *expansion) secrets() (out []string) {
+	if x.in.Parameters == nil {
+		return nil
+	}
+	for _, b := range x.in.Parameters.Bound {
+		if b.NoEcho {
+			out = append(out, b.Value, b.Resolved)
 		}
 	}
 	return out

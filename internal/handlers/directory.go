@@ -1,0 +1,99 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// Versions find the handlers of registered types.
+type Versions interface {
+	// Handler is the handler of a version; with an empty version that of the default one.
+	// The error of a type that does not exist is an *awswire.Error.
+	Handler(ctx context.Context, caller awswire.Caller, kind schema.Kind, typeName, version string) (Spec, error)
+}
+
+// A Directory finds functions by the names that the Lambda Invoke API has for them: those
+// of the Pool's Functions, and the handlers of registered types, named like
+// Org-Service-Resource. All members must be set.
+type Directory struct {
+	Pool     *Pool
+	Versions Versions
+	Tokens   *operation.Tokens
+	Logger   *slog.Logger
+}
+
+// Function finds a function. The qualifier is a version, $LATEST or empty. The error is a
+// *lambda.RefusedError if there is no such function.
+func (d *Directory) Function(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error) {
+	if qualifier == "$LATEST" {
+		qualifier = ""
+	}
+	if function, err := d.named(ctx, caller, name, qualifier); function != nil || err != nil {
+		return function, err
+	}
+	typeName := strings.ReplaceAll(name, "-", "::")
+	for _, kind := range []schema.Kind{schema.Resource, schema.Hook} {
+		spec, err := d.Versions.Handler(ctx, caller, kind, typeName, qualifier)
+		var refusal *awswire.Error
+		switch {
+		case err == nil:
+			function, err := d.Pool.Function(ctx, spec)
+			if err != nil {
+				return nil, err
+			}
+			return operation.Reporting{Invoker: function, Tokens: d.Tokens, Caller: caller, Logger: d.Logger}, nil
+		case !errors.As(err, &refusal):
+			return nil, err
+		}
+	}
+	if qualifier != "" {
+		name += ":" + qualifier
+	}
+	return nil, &lambda.RefusedError{Status: http.StatusNotFound, Code: "ResourceNotFoundException",
+		Message: "Function not found: " + name + ". The functions are those of cfn serve --function NAME=…, and the registered resource types " +
+			"and hooks, named like Org-Service-Resource; a version is the qualifier, like Org-Service-Resource:00000001."}
+}
+
+// named is a function of the Pool's Functions; nil if there is none.
+func (d *Directory) named(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error) {
+	if qualifier != "" {
+		return nil, nil // such functions have no versions
+	}
+	spec, found, err := d.Pool.named(ctx, Spec{Place: caller.Place, TypeName: name})
+	if !found {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &lambda.RefusedError{Status: http.StatusBadGateway, Code: "InvalidRuntimeException", Message: err.Error()}
+	}
+	function, err := d.Pool.Function(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return function, nil
+}
+
+// Call invokes the function of a name or ARN. The secrets are values in the payload that no
+// log may have.
+func (d *Directory) Call(ctx context.Context, caller awswire.Caller, reference string, payload []byte, secrets []string) (lambda.Result, error) {
+	name, qualifier, ok := lambda.ParseReference(reference)
+	if !ok {
+		return lambda.Result{}, &lambda.RefusedError{Status: http.StatusBadRequest, Code: "ValidationException", Message: "not the name or ARN of a function: " + reference}
+	}
+	invoker, err := d.Function(ctx, caller, name, qualifier)
+	if err != nil {
+		return lambda.Result{}, err
+	}
+	if function, ok := invoker.(*Function); ok {
+		invoker = function.Hiding(secrets)
+	}
+	return invoker.Invoke(ctx, payload)
+}

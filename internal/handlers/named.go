@@ -1,0 +1,271 @@
+package handlers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/bundle"
+	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// FunctionKind is the kind of functions that are not handlers of a type.
+const FunctionKind schema.Kind = "FUNCTION"
+
+// A Named function is one of its own, not the handler of a type. It exists in every account
+// and region, with processes of its own in each.
+type Named struct {
+	Name string
+	Path string // a folder or a program; "" if it is at URL
+	URL  string // of a Lambda Invoke API
+}
+
+// String is the text that ParseNamed reads.
+func (n Named) String() string { return n.Name + "=" + n.Path + n.URL }
+
+var namedForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// IsFunctionName reports whether a function may have the name.
+func IsFunctionName(name string) bool { return namedForm.MatchString(name) }
+
+// FunctionLogGroup is the log group of a function, here and at Lambda.
+func FunctionLogGroup(name string) string { return "/aws/lambda/" + name }
+
+// ParseNamed reads NAME=DIR, NAME=BINARY or NAME=URL. A relative path is one below dir. The
+// error says what is wrong with the text or with what it names.
+func ParseNamed(text, dir string) (Named, error) {
+	name, source, found := strings.Cut(text, "=")
+	switch {
+	case !found || source == "":
+		return Named{}, fmt.Errorf("function %q: expected NAME=DIR, NAME=BINARY or NAME=URL", text)
+	case !namedForm.MatchString(name):
+		return Named{}, fmt.Errorf("function %q: a name has 1 to 64 letters, digits, hyphens and underscores", name)
+	}
+	if strings.Contains(source, "://") {
+		at, err := url.Parse(source)
+		switch {
+		case err != nil || at.Host == "" || at.Scheme != "http":
+			return Named{}, fmt.Errorf("function %s: expected a URL like http://127.0.0.1:3001 of a Lambda Invoke API", name)
+		case at.User != nil || at.RawQuery != "":
+			return Named{}, fmt.Errorf("function %s: the URL must have no user, password or query", name)
+		}
+		return Named{Name: name, URL: source}, nil
+	}
+	if !filepath.IsAbs(source) {
+		source = filepath.Join(dir, source)
+	}
+	n := Named{Name: name, Path: filepath.Clean(source)}
+	_, err := n.code()
+	return n, err
+}
+
+// remotePath is the path of a URL that names the function itself.
+var remotePath = regexp.MustCompile(`/2015-03-31/functions/([^/]+)/invocations/?$`)
+
+// endpoint is the address of the Invoke API, and the name that the function has there.
+func (n Named) endpoint() (address, function string) {
+	if m := remotePath.FindStringSubmatchIndex(n.URL); m != nil {
+		return n.URL[:m[0]], n.URL[m[2]:m[3]]
+	}
+	return n.URL, n.Name
+}
+
+// namedCode is how a named function runs.
+type namedCode struct {
+	dir, runtime, entrypoint string
+}
+
+// languages are the sources that a function may have, by extension.
+var languages = map[string]struct {
+	runtime, handler string
+	exports          *regexp.Regexp // the names of functions that may be the handler
+}{
+	".py":  {"python3", "lambda_handler", regexp.MustCompile(`(?m)^(?:async )?(?:def )?(lambda_handler|handler)\s*[(=]`)},
+	".js":  {"nodejs", "handler", scriptExports},
+	".cjs": {"nodejs", "handler", scriptExports},
+	".mjs": {"nodejs", "handler", scriptExports},
+}
+
+var scriptExports = regexp.MustCompile(`(?m)(?:exports\.|^export\s+(?:const|let|var|function|async\s+function)\s+|\bexport\s*\{[^}]*?)(handler|lambdaHandler)\b`)
+
+// modules are the usual names of the source with the handler, the first ones first.
+var modules = []string{"lambda_function", "index", "app", "handler", "main", "macro"}
+
+const (
+	maxSources = 1000    // files of a folder that are looked at
+	maxSource  = 1 << 20 // bytes of a source that is searched for its handler
+)
+
+// code finds out how the function runs: by the file bootstrap in its folder, by the one
+// source with a handler, or as a program.
+func (n Named) code() (namedCode, error) {
+	info, err := os.Stat(n.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return namedCode{}, fmt.Errorf("function %s: %s does not exist", n.Name, n.Path)
+	case err != nil:
+		return namedCode{}, fmt.Errorf("function %s: %w", n.Name, err)
+	case info.Mode().IsRegular():
+		dir, file := filepath.Split(n.Path)
+		if _, source := languages[filepath.Ext(file)]; source {
+			return n.source(dir, file)
+		}
+		return namedCode{filepath.Clean(dir), "go1.x", file}, nil
+	case !info.IsDir():
+		return namedCode{}, fmt.Errorf("function %s: %s is not a folder or a regular file", n.Name, n.Path)
+	}
+	if boot, err := os.Stat(filepath.Join(n.Path, "bootstrap")); err == nil && boot.Mode().IsRegular() {
+		return namedCode{n.Path, "provided.al2023", "bootstrap"}, nil
+	}
+	return n.folder()
+}
+
+// folder finds the source of a function among the files of its folder.
+func (n Named) folder() (namedCode, error) {
+	dir, err := os.Open(n.Path)
+	if err != nil {
+		return namedCode{}, fmt.Errorf("function %s: %w", n.Name, err)
+	}
+	defer func() { _ = dir.Close() }() // it was only read
+	entries, err := dir.ReadDir(maxSources)
+	if err != nil && len(entries) == 0 {
+		return namedCode{}, fmt.Errorf("function %s: the folder %s is empty", n.Name, n.Path)
+	}
+	candidates := map[string]namedCode{}
+	var names []string
+	for _, entry := range entries {
+		if _, source := languages[filepath.Ext(entry.Name())]; !source || !entry.Type().IsRegular() {
+			continue
+		}
+		if code, err := n.source(n.Path, entry.Name()); err == nil {
+			candidates[entry.Name()] = code
+			names = append(names, entry.Name())
+		}
+	}
+	slices.Sort(names)
+	for _, module := range modules {
+		for _, name := range names {
+			if strings.TrimSuffix(name, filepath.Ext(name)) == module {
+				return candidates[name], nil
+			}
+		}
+	}
+	switch len(names) {
+	case 1:
+		return candidates[names[0]], nil
+	case 0:
+		hint := "expected the program bootstrap, or a source in Python or JavaScript with the function handler or lambda_handler"
+		if _, err := os.Stat(filepath.Join(n.Path, "go.mod")); err == nil {
+			hint = "build the Go program first: CGO_ENABLED=0 go build -o bootstrap"
+		}
+		return namedCode{}, fmt.Errorf("function %s: no handler found in %s; %s", n.Name, n.Path, hint)
+	}
+	return namedCode{}, fmt.Errorf("function %s: several files of %s have a handler (%s); name one of them", n.Name, n.Path, strings.Join(names, ", "))
+}
+
+// source is a function that is one source.
+func (n Named) source(dir, file string) (namedCode, error) {
+	path := filepath.Join(dir, file)
+	f, err := files.Open(path)
+	if err != nil {
+		return namedCode{}, fmt.Errorf("function %s: %w", n.Name, err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	text, err := io.ReadAll(io.LimitReader(f, maxSource))
+	if err != nil {
+		return namedCode{}, fmt.Errorf("function %s: %w", n.Name, err)
+	}
+	extension := filepath.Ext(file)
+	language := languages[extension]
+	match := language.exports.FindSubmatch(text)
+	if match == nil {
+		return namedCode{}, fmt.Errorf("function %s: %s has no function called %s", n.Name, path, language.handler)
+	}
+	return namedCode{filepath.Clean(dir), language.runtime, strings.TrimSuffix(file, extension) + "." + string(match[1])}, nil
+}
+
+// passedOver are folders whose contents are no sources of the user.
+var passedOver = []string{"node_modules", "__pycache__", ".git", ".venv", "venv"}
+
+// fingerprint changes when the code does: processes of older code are not used again.
+func (n Named) fingerprint(ctx context.Context, code namedCode) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\n%+v\n", n, code)
+	seen := 0
+	// What cannot be read is left out: the function itself will say what is wrong with it.
+	_ = filepath.WalkDir(code.dir, func(path string, entry fs.DirEntry, err error) error {
+		if seen++; seen > maxSources || ctx.Err() != nil {
+			return filepath.SkipAll
+		}
+		switch {
+		case err != nil:
+			return nil
+		case entry.IsDir() && slices.Contains(passedOver, entry.Name()):
+			return filepath.SkipDir
+		case entry.Type().IsRegular() && (code.runtime != "go1.x" || entry.Name() == code.entrypoint):
+			if info, err := entry.Info(); err == nil {
+				fmt.Fprintf(sum, "%s %d %d\n", path, info.Size(), info.ModTime().UnixNano())
+			}
+		case entry.IsDir() && code.runtime == "go1.x" && path != code.dir:
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// named is the spec of a named function in a place, and false if there is none.
+func (p *Pool) named(ctx context.Context, spec Spec) (Spec, bool, error) {
+	n, found := p.functions[spec.TypeName]
+	if !found {
+		return Spec{}, false, nil
+	}
+	spec.Kind, spec.Version = FunctionKind, "$LATEST"
+	if n.URL != "" {
+		spec.Package = n.fingerprint(ctx, namedCode{runtime: "remote"})
+		return spec, true, nil
+	}
+	code, err := n.code()
+	if err != nil {
+		return Spec{}, true, err
+	}
+	spec.Package, spec.Runtime, spec.Entrypoint = n.fingerprint(ctx, code), code.runtime, code.entrypoint
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s, e := range p.entries {
+		if s.Place == spec.Place && s.Kind == FunctionKind && s.TypeName == spec.TypeName && s.Package != spec.Package {
+			p.drop(e)
+		}
+	}
+	return spec, true, nil
+}
+
+// code is the unpacked code of a spec.
+func (p *Pool) code(ctx context.Context, spec Spec) (*bundle.Code, error) {
+	if spec.Kind == FunctionKind {
+		n := p.functions[spec.TypeName]
+		dir := n.Path
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			dir = filepath.Dir(dir)
+		}
+		return &bundle.Code{Dir: dir, Scratch: filepath.Join(p.config.Dir, "functions", spec.TypeName)}, nil
+	}
+	code, err := p.cache.Get(ctx, spec.Package, func(ctx context.Context) (*bundle.Bundle, func(), error) {
+		return p.open(ctx, spec)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("unpack the handler of %s: %w", spec.TypeName, err)
+	}
+	return code, nil
+}
