@@ -14,6 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/macro"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -42,7 +43,7 @@ func open(t *testing.T, place fixtures.Place) *bench {
 	}
 	t.Cleanup(func() { _ = services.Close() })
 	buckets := s3.New(s3.Config{Store: opened})
-	types, err := builtin.New(builtin.Config{Tables: services.Tables(), S3: buckets.Serve})
+	types, err := builtin.New(builtin.Config{Tables: services.Tables(), S3: buckets.Serve, Macros: macro.New(macro.Config{Store: opened, S3: buckets})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +99,12 @@ var lives = map[string]struct {
 		created: object{"Type": "String", "Value": "one", "DataType": "text", "Tags": object{"a": "1", "b": "2", "team": "x"}},
 		update:  object{"Type": "String", "Value": "two", "Tags": object{"a": "9"}},
 		updated: object{"Type": "String", "Value": "two", "DataType": "text", "Tags": object{"a": "9", "team": "x"}},
+	},
+	"AWS::CloudFormation::Macro": {
+		create:  object{"Name": "Upper", "FunctionName": "upper", "LogGroupName": "/m"},
+		created: object{"Name": "Upper", "FunctionName": "upper", "LogGroupName": "/m"},
+		update:  object{"Name": "Upper", "FunctionName": "arn:aws:lambda:us-east-1:1:function:lower", "Description": "d"},
+		updated: object{"Name": "Upper", "FunctionName": "arn:aws:lambda:us-east-1:1:function:lower", "Description": "d"},
 	},
 	"AWS::Logs::LogGroup": {
 		create:  object{"RetentionInDays": 7.0},

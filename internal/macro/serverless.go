@@ -92,10 +92,10 @@ func (t Translator) translate(ctx context.Context, caller awswire.Caller, call t
 	case out.full:
 		return nil, fmt.Errorf("the translator's result is larger than %d bytes", maxTranslated)
 	case err != nil:
-		lines := strings.Split(strings.TrimSpace(complaint.String()), "\n")
+		lines := strings.Split(strings.TrimSpace(complaint.kept.String()), "\n")
 		return nil, fmt.Errorf("the translator failed: %w: %s", err, lines[len(lines)-1])
 	}
-	return out.Bytes(), nil
+	return out.kept.Bytes(), nil
 }
 
 func (t Translator) python() (string, error) {
@@ -143,18 +143,16 @@ func parameters(caller awswire.Caller, values map[string]any) map[string]any {
 	return out
 }
 
-// bounded is a buffer that drops what goes beyond its limit.
+// bounded keeps what is written up to a limit, and drops the rest.
 type bounded struct {
-	bytes.Buffer
+	kept  bytes.Buffer
 	limit int
 	full  bool
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if room := b.limit - b.Len(); len(p) > room {
-		b.full = true
-		b.Buffer.Write(p[:room])
-		return len(p), nil
-	}
-	return b.Buffer.Write(p)
+	room := min(len(p), b.limit-b.kept.Len())
+	b.full = b.full || room < len(p)
+	b.kept.Write(p[:room])
+	return len(p), nil
 }
