@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,10 +38,7 @@ is one line: {"time", "stream", "message"}.`,
 			if since <= 0 {
 				return usagef("option --since: %s is not in the past", since)
 			}
-			if group == "" && len(args) == 1 && handlers.IsFunctionName(args[0]) {
-				group, args = handlers.FunctionLogGroup(args[0]), nil
-			}
-			r, ref, err := opts.findLogs(cmd.Context(), c, args, group)
+			r, ref, err := opts.findLogs(cmd.Context(), c, args, &group)
 			if err != nil {
 				return err
 			}
@@ -67,9 +65,10 @@ is one line: {"time", "stream", "message"}.`,
 	return cmd
 }
 
-// findLogs opens the service. The type matters only without a log group.
-func (o *typesOptions) findLogs(ctx context.Context, c *app, args []string, group string) (*submit.Remote, *submit.Reference, error) {
-	if group != "" {
+// findLogs finds the type whose logs are shown, or the log group of a function.
+func (o *typesOptions) findLogs(ctx context.Context, c *app, args []string, group *string) (*submit.Remote, *submit.Reference, error) {
+	if len(args) == 1 && handlers.IsFunctionName(args[0]) {
+		*group = cmp.Or(*group, handlers.FunctionLogGroup(args[0]))
 		r, err := c.openRemote(ctx, &o.remoteOptions)
 		return r, nil, err
 	}
