@@ -45,7 +45,7 @@ func (s *sessions) handler(ctx context.Context, spec handlers.Spec) (aws.Credent
 	if !s.checked {
 		return unchecked(spec.Account), nil
 	}
-	return s.services.Session(ctx, awslite.SessionOf{
+	return s.services.Session(ctx, awslite.SessionRequest{
 		Place: spec.Place, Role: spec.Role, Length: environmentSession,
 		Name: strings.ReplaceAll(spec.TypeName, "::", "-"),
 	})
@@ -84,7 +84,7 @@ func (s *sessions) of(ctx context.Context, key sessionKey) (aws.Credentials, err
 	if c, ok := s.current[key]; ok && c.Expires.Sub(now) >= callRest {
 		return c, nil
 	}
-	c, err := s.services.Session(ctx, awslite.SessionOf{Place: key.place, Role: key.role, Name: "AWSCloudFormation", Length: callSession})
+	c, err := s.services.Session(ctx, awslite.SessionRequest{Place: key.place, Role: key.role, Name: "AWSCloudFormation", Length: callSession})
 	if err != nil {
 		return aws.Credentials{}, err
 	}

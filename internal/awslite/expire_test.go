@@ -8,16 +8,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+
 	"github.com/formwork-dev/formwork/internal/awswire"
 )
 
 func TestExpireSessions(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		ctx := t.Context()
-		old, err := b.Session(ctx, SessionOf{Place: awswire.Place{Account: account, Region: region}, Length: time.Hour})
+		old, err := b.Session(ctx, SessionRequest{Place: awswire.Place{Account: account, Region: region}, Length: time.Hour})
 		ok(t, err)
 		b.advance(24 * time.Hour)
-		late, err := b.Session(ctx, SessionOf{Place: awswire.Place{Account: account, Region: region}, Length: time.Hour})
+		late, err := b.Session(ctx, SessionRequest{Place: awswire.Place{Account: account, Region: region}, Length: time.Hour})
 		ok(t, err)
 		expired, err := b.Expire(ctx)
 		ok(t, err)
@@ -42,7 +43,7 @@ func TestSessionsDoNotRenewThemselves(t *testing.T) {
 	ok(t, err)
 	role, err := c.AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: aws.String("arn:aws:iam::" + account + ":role/r"), RoleSessionName: aws.String("me")})
 	ok(t, err)
-	handler, err := b.Session(t.Context(), SessionOf{Place: awswire.Place{Account: account, Region: region}})
+	handler, err := b.Session(t.Context(), SessionRequest{Place: awswire.Place{Account: account, Region: region}})
 	ok(t, err)
 	for _, keys := range [][3]string{
 		{*first.Credentials.AccessKeyId, *first.Credentials.SecretAccessKey, *first.Credentials.SessionToken},

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/formwork-dev/formwork/internal/awswire"
 )
 
-// A SessionOf says whose keys Session gives out.
-type SessionOf struct {
+// A SessionRequest says whose keys Session returns.
+type SessionRequest struct {
 	awswire.Place
 
 	// Role is the ARN of a role, whose name is in the ARN of the session. Empty, or what is
@@ -29,7 +30,7 @@ type SessionOf struct {
 
 // Session gives out temporary keys to a part of the program itself, such as the one that
 // runs handlers. They are as good as those of AssumeRole, and say when they expire.
-func (s *Services) Session(ctx context.Context, of SessionOf) (aws.Credentials, error) {
+func (s *Services) Session(ctx context.Context, of SessionRequest) (aws.Credentials, error) {
 	role := "handler"
 	if m := roleARN.FindStringSubmatch(of.Role); m != nil {
 		role = m[3]

@@ -24,15 +24,15 @@ func TestSession(t *testing.T) {
 	}
 	defer s.Close()
 	for name, test := range map[string]struct {
-		of   SessionOf
+		of   SessionRequest
 		arn  string
 		last time.Duration
 	}{
-		"role":       {SessionOf{Place: awswire.Place{Account: "111122223333", Region: "eu-west-1"}, Role: "arn:aws:iam::111122223333:role/path/Runner", Name: "Acme-Test", Length: 12 * time.Hour}, "arn:aws:sts::111122223333:assumed-role/Runner/Acme-Test", 12 * time.Hour},
-		"no role":    {SessionOf{Place: awswire.Place{Account: "111122223333", Region: "cn-north-1"}, Name: "Acme::Test"}, "arn:aws-cn:sts::111122223333:assumed-role/handler/Acme--Test", time.Hour},
-		"other's":    {SessionOf{Place: awswire.Place{Account: "111122223333", Region: "eu-west-1"}, Role: "arn:aws:iam::444455556666:role/R", Name: "n"}, "arn:aws:sts::111122223333:assumed-role/R/formwork", time.Hour},
-		"no ARN":     {SessionOf{Place: awswire.Place{Account: "111122223333", Region: "eu-west-1"}, Role: "R/../x", Name: "nn"}, "arn:aws:sts::111122223333:assumed-role/handler/nn", time.Hour},
-		"a long one": {SessionOf{Place: awswire.Place{Account: "111122223333", Region: "eu-west-1"}, Name: string(make([]byte, 100))}, "arn:aws:sts::111122223333:assumed-role/handler/" + "----------------------------------------------------------------", time.Hour},
+		"role":       {SessionRequest{Place: awswire.Place{Account: "111122223333", Region: "eu-west-1"}, Role: "arn:aws:iam::111122223333:role/path/Runner", Name: "Acme-Test", Length: 12 * time.Hour}, "arn:aws:sts::111122223333:assumed-role/Runner/Acme-Test", 12 * time.Hour},
+		"no role":    {SessionRequest{Place: awswire.Place{Account: "111122223333", Region: "cn-north-1"}, Name: "Acme::Test"}, "arn:aws-cn:sts::111122223333:assumed-role/handler/Acme--Test", time.Hour},
+		"other's":    {SessionRequest{Place: awswire.Place{Account: "111122223333", Region: "eu-west-1"}, Role: "arn:aws:iam::444455556666:role/R", Name: "n"}, "arn:aws:sts::111122223333:assumed-role/R/formwork", time.Hour},
+		"no ARN":     {SessionRequest{Place: awswire.Place{Account: "111122223333", Region: "eu-west-1"}, Role: "R/../x", Name: "nn"}, "arn:aws:sts::111122223333:assumed-role/handler/nn", time.Hour},
+		"a long one": {SessionRequest{Place: awswire.Place{Account: "111122223333", Region: "eu-west-1"}, Name: string(make([]byte, 100))}, "arn:aws:sts::111122223333:assumed-role/handler/" + "----------------------------------------------------------------", time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			keys, err := s.Session(t.Context(), test.of)

@@ -27,7 +27,7 @@ type Bodies struct {
 	Threshold int64         // larger bodies wait in files. Zero means 32 KiB
 	Memory    int64         // bytes of such bodies in memory. Zero means 32 MiB
 	Disk      int64         // bytes of such bodies in files. Zero means 1 GiB
-	Patience  time.Duration // how long a request waits for room. Zero means 20 s
+	WaitLimit time.Duration // how long a request waits for room. Zero means 20 s
 
 	once         sync.Once
 	memory, disk *semaphore.Weighted
@@ -40,8 +40,8 @@ func (b *Bodies) init() {
 				*field = value
 			}
 		}
-		if b.Patience == 0 {
-			b.Patience = 20 * time.Second
+		if b.WaitLimit == 0 {
+			b.WaitLimit = 20 * time.Second
 		}
 		b.memory, b.disk = semaphore.NewWeighted(b.Memory), semaphore.NewWeighted(b.Disk)
 	})
@@ -250,7 +250,7 @@ func (h *heldBody) release() {
 
 // acquire waits for room. What is larger than all of it gets all of it.
 func (b *Bodies) acquire(ctx context.Context, of *semaphore.Weighted, n, most int64) error {
-	waiting, cancel := context.WithTimeout(ctx, b.Patience)
+	waiting, cancel := context.WithTimeout(ctx, b.WaitLimit)
 	defer cancel()
 	if of.Acquire(waiting, min(n, most)) != nil {
 		return Errorf("ServiceUnavailable", http.StatusServiceUnavailable, "Too many requests with large bodies are under way. Try again.")

@@ -80,8 +80,8 @@ func TestHeldBodiesThatAreTooLarge(t *testing.T) {
 func TestHeldBodiesShareRoom(t *testing.T) {
 	body := strings.Repeat("x", 600)
 	for name, b := range map[string]*Bodies{
-		"memory": {Memory: 1000, Threshold: 10, Patience: 20 * time.Millisecond},
-		"disk":   {Disk: 1000, Threshold: 10, Patience: 20 * time.Millisecond},
+		"memory": {Memory: 1000, Threshold: 10, WaitLimit: 20 * time.Millisecond},
+		"disk":   {Disk: 1000, Threshold: 10, WaitLimit: 20 * time.Millisecond},
 	} {
 		b.Dir = t.TempDir()
 		first := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
@@ -94,7 +94,7 @@ func TestHeldBodiesShareRoom(t *testing.T) {
 		if !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable {
 			t.Errorf("%s: %v, want 503", name, err)
 		}
-		b.Patience = time.Minute
+		b.WaitLimit = time.Minute
 		waiting := heldRequest(t, b, strings.NewReader(body))
 		var done sync.WaitGroup
 		done.Go(func() {
@@ -109,7 +109,7 @@ func TestHeldBodiesShareRoom(t *testing.T) {
 
 // TestHeldBodiesOfSlowClients: a body that comes slowly takes no room in memory.
 func TestHeldBodiesOfSlowClients(t *testing.T) {
-	b := &Bodies{Dir: t.TempDir(), Memory: 1000, Threshold: 10, Patience: 50 * time.Millisecond}
+	b := &Bodies{Dir: t.TempDir(), Memory: 1000, Threshold: 10, WaitLimit: 50 * time.Millisecond}
 	slow, end := io.Pipe()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", slow)
 	defer b.Hold(request)()

@@ -250,6 +250,3 @@ func (c *app) forPrograms() bool {
 func (c *app) platform() string {
 	return fmt.Sprintf("cfn %s (%s, %s/%s)", c.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
-
-// console is the former name of app; it goes when nothing uses it any more.
-type console = app

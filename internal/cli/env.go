@@ -249,14 +249,6 @@ func shellOf(system string, getenv func(string) string) string {
 	return "sh"
 }
 
-// shellQuote quotes a word for sh and fish where it needs it.
-func shellQuote(s string) string {
-	if plain := regexp.MustCompile(`^[A-Za-z0-9_:/.,@%+=-]+$`); plain.MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 // localURL checks the address of a server on this machine.
 func localURL(s string) (string, error) {
 	u, err := url.Parse(s)

@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/smithy"
+	"github.com/formwork-dev/formwork/internal/template"
 )
 
 //go:generate go test -count=1 -run ^TestRulesDocument$ -update .
@@ -77,9 +78,7 @@ func allExplanations() explanations {
 			out = append(out, explanation{ID: r.ID, Severity: r.Severity.String(), Purpose: r.Purpose, Why: r.Why, Example: r.Example})
 		}
 	}
-	add(document.Rules(), project.Rules())
-	out = append(out, templateRules()...)
-	add(bundle.Rules())
+	add(document.Rules(), project.Rules(), template.Rules(), bundle.Rules())
 	for _, r := range schema.Rules() {
 		out = append(out, explanation{ID: r.ID, Severity: r.Severity.String(), Purpose: r.Purpose, Why: r.Why, Example: r.Example, Upstream: r.Upstream})
 	}

@@ -2,17 +2,13 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/diag"
-	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -233,14 +229,6 @@ func (c *app) printStatuses(p *project.Project, statuses []project.Status) error
 	return c.printJSON(out)
 }
 
-// printJSON writes a result for a script.
-func (c *app) printJSON(v any) error {
-	e := json.NewEncoder(c.Stdout)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
-
 // generated returns the files that follow from the schema of a resource type or a hook.
 func (c *app) generated(p *project.Project, in codegen.Input, extra []string) ([]codegen.File, error) {
 	if p.Kind == schema.Hook {
@@ -289,16 +277,4 @@ func (c *app) codegenInput(p *project.Project, s *schema.Schema) (codegen.Input,
 	in.GoMod = goMod
 	in.Flavour = codegen.FlavourOf(goMod, handlers)
 	return in, nil
-}
-
-// maxSource bounds a source file that is read for a hint of what it is.
-const maxSource = 8 << 20
-
-// readOptional reads a file; one that is not there is empty.
-func readOptional(path string) ([]byte, error) {
-	data, err := document.ReadFile(path, maxSource)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return data, err
 }

@@ -288,7 +288,7 @@ func (c *app) initialize(ctx context.Context, config project.InitConfig) (err er
 
 // printNextSteps lists the commands that lead from a new project to a registered type.
 func (c *app) printNextSteps(config project.InitConfig) {
-	file := codegen.Hyphenated(config.TypeName) + ".json"
+	file := schema.Hyphenated(config.TypeName) + ".json"
 	type step struct{ what, command string }
 	steps := []step{
 		{"describe the resource in " + file, "cfn validate"},

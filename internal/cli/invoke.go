@@ -213,32 +213,6 @@ func (c *app) readRequest(ctx context.Context, opts *invokeOptions, args []strin
 // maxRequest bounds a request file; Lambda takes no more.
 const maxRequest = 6 << 20
 
-// readInput reads a file, or the standard input to its end.
-func (c *app) readInput(ctx context.Context, name string) ([]byte, error) {
-	var data []byte
-	var err error
-	if name == "-" {
-		name = "the standard input"
-		data, err = c.readStdin(ctx, maxRequest)
-	} else {
-		data, err = document.ReadFile(c.path(name), maxRequest)
-	}
-	var large *document.TooLargeError
-	if errors.As(err, &large) {
-		return nil, fmt.Errorf("read the request: %s has more than the %d bytes that Lambda takes", name, maxRequest)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the request: %w", err)
-	}
-	return data, nil
-}
-
-// readStdin reads the standard input to its end. It gives up when ctx ends: somebody may
-// be typing.
-func (c *app) readStdin(ctx context.Context, most int64) ([]byte, error) {
-	return untilDone(ctx, func() ([]byte, error) { return document.ReadAll(c.Stdin, most) })
-}
-
 // limits of one call, as the official tool has them.
 const (
 	resourceCallTimeout = 15 * time.Minute

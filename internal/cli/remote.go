@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,85 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/submit"
 )
-
-// remoteOptions say which registry a command talks to.
-type remoteOptions struct{ endpoint, region, profile string }
-
-// flags adds the options that cfn submit has, too, with the same names.
-func (o *remoteOptions) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.endpoint, "endpoint-url", "", "the `URL` of the CloudFormation to talk to")
-	flags.StringVar(&o.region, "region", "", "the `NAME` of the region")
-	flags.StringVar(&o.profile, "profile", "", "the `NAME` of the AWS profile to use")
-}
-
-// again are the options that say the same in a command that is proposed.
-func (o *remoteOptions) again(region string) string {
-	out := " --region " + region
-	if o.profile != "" {
-		out += " --profile " + shellQuote(o.profile)
-	}
-	if o.endpoint != "" {
-		out += " --endpoint-url " + shellQuote(o.endpoint)
-	}
-	return out
-}
-
-// openRemote opens the registry that the options name.
-func (c *app) openRemote(ctx context.Context, o *remoteOptions) (*submit.Remote, error) {
-	r, err := submit.Open(ctx, submit.Config{Region: o.region, Profile: o.profile, Endpoint: o.endpoint, Getenv: c.Getenv, Now: c.Now, Logger: c.logger})
-	if err != nil {
-		return nil, c.serviceError(err)
-	}
-	c.logger.Debug("Registry opened", "region", r.Region, "endpoint", r.Endpoint, "local", r.Local)
-	return r, nil
-}
-
-// serviceError makes an error of package submit one that Main shows: what is missing on
-// this machine leaves with 1, what a service has refused with 2, as in the official tool.
-func (c *app) serviceError(err error) error {
-	var (
-		missing     *submit.MissingError
-		unreachable *submit.UnreachableError
-		notLocal    *invoke.NotLocalError
-		stack       *submit.StackError
-		shared      *submit.ConfigurationError
-	)
-	switch {
-	case err == nil, errors.Is(err, context.Canceled):
-		return err
-	case errors.As(err, &missing) && missing.What == "region":
-		return withHint(errors.New("no region is configured"), `name one with --region, for example --region us-east-1, or set AWS_REGION, or run "aws configure"; without AWS, run cfn serve and set what cfn env says: eval "$(cfn env)"`)
-	case errors.As(err, &missing):
-		c.logger.Debug("No credentials", "error", missing.Err)
-		return withHint(errors.New("no AWS credentials are configured"),
-			`"aws configure" or "aws sso login" provide them, --profile names a profile, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY hold them; without AWS, run cfn serve and set what cfn env says: eval "$(cfn env)"`)
-	case errors.As(err, &unreachable):
-		c.logger.Debug("Unreachable", "error", unreachable.Err)
-		return withHint(err, "cfn serve starts a CloudFormation on this machine; without --endpoint-url and AWS_ENDPOINT_URL, AWS is called")
-	case errors.As(err, &shared):
-		return withHint(err, "AWS_PROFILE and --profile name a profile of ~/.aws/config, AWS_ENDPOINT_URL and --endpoint-url a URL")
-	case errors.As(err, &notLocal):
-		return withHint(notLocal, "%s", notLocalHint)
-	case errors.As(err, &stack):
-		return &downstreamError{withHint(err, "%s", stack.Hint)}
-	}
-	e := submit.Explain(err)
-	text := e.Text
-	var bucket *submit.BucketError
-	if errors.As(err, &bucket) {
-		text = err.Error()
-	}
-	c.logger.Debug("The service failed", "error", err)
-	if e.Hint != "" {
-		return &downstreamError{withHint(errors.New(text), "%s", e.Hint)}
-	}
-	return &downstreamError{errors.New(text)}
-}
 
 // A regionFailure is what went wrong in one region, for commands that have several.
 type regionFailure struct {
@@ -117,9 +39,6 @@ func (c *app) complain(region string, f *regionFailure) {
 		c.hint(f.Hint)
 	}
 }
-
-// notLocalHint is how one leaves the local environment.
-const notLocalHint = `--endpoint-url and AWS_ENDPOINT_URL must name this machine; to talk to AWS again, run: eval "$(cfn env --unset)"`
 
 // kindFlag adds --type.
 func kindFlag(flags *pflag.FlagSet, kind *string) {
@@ -157,24 +76,6 @@ func atMost(n int) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// confirm asks before something that cannot be taken back. Without a terminal nobody can
-// answer, and --yes is what a script says.
-func (c *app) confirm(ctx context.Context, question string) error {
-	if !c.Terminal.Stdin || !c.Terminal.Stderr {
-		return withHint(errors.New("confirmation required, but there is no terminal"), "pass --yes")
-	}
-	c.notef("%s (y/N) ", question)
-	line, _ := untilDone(ctx, func() (string, error) { return bufio.NewReader(c.Stdin).ReadString('\n') })
-	switch {
-	case ctx.Err() != nil:
-		c.notef("\n")
-		return ctx.Err()
-	case slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))):
-		return nil
-	}
-	return &exitError{exitFailure, "nothing was done"}
 }
 
 // status shows on a terminal what several things are doing, in one line below the results.

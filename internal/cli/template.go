@@ -102,36 +102,10 @@ func (c *app) checkTemplates(ctx context.Context, files []string, in template.In
 		return err
 	}
 	if c.format == "text" {
-		c.printf("%s checked: %s, %s.\n", count(len(files), "template"), count(problems.Count(diag.Error), "error"), count(problems.Count(diag.Warning), "warning"))
+		c.printf("%s checked: %s, %s.\n", diag.Count(len(files), "template"), diag.Count(problems.Count(diag.Error), "error"), diag.Count(problems.Count(diag.Warning), "warning"))
 	}
 	if problems.HasErrors() {
 		return &exitError{code: exitFailure}
 	}
 	return nil
-}
-
-// templateRules explain the refusals of templates.
-func templateRules() explanations {
-	out := explanations{{
-		ID: "template/not-expanded", Severity: "info", Purpose: "The transforms of the template can be run here.",
-		Why: "Only AWS::LanguageExtensions is; what other transforms make of a template is checked when it is deployed.",
-	}}
-	for _, id := range template.Refusals() {
-		text, hint, _ := template.Explain(id)
-		why := "CloudFormation refuses the template, or the operation, with these words."
-		if hint != "" {
-			why += " The way out: " + hint + "."
-		}
-		out = append(out, explanation{ID: id, Severity: "error", Purpose: refusalSentence(text), Why: why})
-	}
-	return out
-}
-
-// refusalSentence makes a sentence of the text of a refusal.
-func refusalSentence(text string) string {
-	text = strings.NewReplacer("%s", "…", "%d", "…").Replace(text)
-	if strings.HasSuffix(text, ".") {
-		return text
-	}
-	return text + "."
 }

@@ -88,12 +88,12 @@ func (c *app) importTypes(ctx context.Context, opts *typesOptions, sources []str
 	if c.format == "json" {
 		return c.printJSON(map[string]any{"imported": names, "skipped": found.skipped, "variants": found.variants})
 	}
-	c.printf("Imported %s", count(len(names), "type"))
+	c.printf("Imported %s", diag.Count(len(names), "type"))
 	if found.skipped > 0 {
-		c.printf("; skipped %s without a typeName", count(found.skipped, "file"))
+		c.printf("; skipped %s without a typeName", diag.Count(found.skipped, "file"))
 	}
 	if found.variants > 0 {
-		c.printf("; of %s of the same types the longest one was taken", count(found.variants, "further schema"))
+		c.printf("; of %s of the same types the longest one was taken", diag.Count(found.variants, "further schema"))
 	}
 	c.printf(".\n")
 	return nil

@@ -180,15 +180,7 @@ func unique(subjects []subject) []subject {
 
 // verdict is the last line of the text format.
 func verdict(n int, problems diag.List) string {
-	return fmt.Sprintf("%s checked: %s, %s.", count(n, "schema"), count(problems.Count(diag.Error), "error"), count(problems.Count(diag.Warning), "warning"))
-}
-
-// count is a number of things in a sentence.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%s checked: %s, %s.", diag.Count(n, "schema"), diag.Count(problems.Count(diag.Error), "error"), diag.Count(problems.Count(diag.Warning), "warning"))
 }
 
 // subjects finds what a path of the command line stands for.
@@ -391,10 +383,3 @@ func (l *linting) examineProject(s subject, more func(*schema.Schema) diag.List)
 	}
 	return finding{p.TypeName, append(problems, more(loaded)...), err}
 }
-
-// maxSchemaFile bounds what is read of a file: a little more than a document may have, so
-// that the parser says that it is too large.
-const maxSchemaFile = 8<<20 + 1
-
-// readSchemaFile reads a regular file: the path may lead to a device or a pipe.
-func readSchemaFile(path string) ([]byte, error) { return document.ReadHead(path, maxSchemaFile) }

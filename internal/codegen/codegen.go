@@ -135,7 +135,7 @@ func (in *Input) check() error {
 // with the names of the input, or which property has a name that Go cannot carry.
 func Generate(in Input) ([]File, error) {
 	in.TypeName = cmp.Or(in.TypeName, in.Schema.TypeName.Value)
-	in.SchemaFile = cmp.Or(in.SchemaFile, Hyphenated(in.TypeName)+".json")
+	in.SchemaFile = cmp.Or(in.SchemaFile, schema.Hyphenated(in.TypeName)+".json")
 	in.Entrypoint = cmp.Or(in.Entrypoint, "bootstrap")
 	in.Runtime = cmp.Or(in.Runtime, "provided.al2023")
 	in.ImportPath = strings.TrimRight(in.ImportPath, "/") // as some settings have it
@@ -162,11 +162,6 @@ func Generate(in Input) ([]File, error) {
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return files, nil
-}
-
-// Hyphenated is the name of a type in file names: Initech::TPS::Report is initech-tps-report.
-func Hyphenated(typeName string) string {
-	return strings.ToLower(strings.ReplaceAll(typeName, "::", "-"))
 }
 
 // official recognises what the official tool and its Go plug-in generate, by a sentence

@@ -155,7 +155,7 @@ func targetModels(targets []*schema.Schema) ([]File, error) {
 		if s.Kind != schema.Resource {
 			continue
 		}
-		pkg := strings.ReplaceAll(Hyphenated(s.TypeName.Value), "-", "")
+		pkg := strings.ReplaceAll(schema.Hyphenated(s.TypeName.Value), "-", "")
 		if pkg == "" || pkg[0] >= '0' && pkg[0] <= '9' {
 			pkg = "type" + pkg
 		}
@@ -251,7 +251,7 @@ func indent(v *document.Value) []byte {
 // hook, or the example fragment of a module.
 func Example(kind schema.Kind, typeName string) ([]File, error) {
 	name, ok := map[schema.Kind]string{
-		schema.Resource: Hyphenated(typeName) + ".json", schema.Hook: Hyphenated(typeName) + ".json", schema.Module: "fragments/sample.json",
+		schema.Resource: schema.Hyphenated(typeName) + ".json", schema.Hook: schema.Hyphenated(typeName) + ".json", schema.Module: "fragments/sample.json",
 	}[kind]
 	if !ok {
 		return nil, fmt.Errorf("make an example: there is none for the kind %q", kind)

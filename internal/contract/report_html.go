@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
@@ -18,7 +19,7 @@ var htmlSource string
 // htmlReport is parsed once. Its functions only change how values look.
 var htmlReport = template.Must(template.New("report").Funcs(template.FuncMap{
 	"seconds": func(d time.Duration) string { return seconds(d) },
-	"count":   count,
+	"count":   diag.Count,
 	"breaks":  breaks,
 }).Parse(htmlSource))
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
@@ -71,7 +72,7 @@ func (t *Text) plan(p *Plan) {
 			inputs = fmt.Sprintf("%d sets of inputs", len(p.Sets))
 		}
 	}
-	line := fmt.Sprintf("%s: %s", p.TypeName, count(len(p.Cases), "contract test"))
+	line := fmt.Sprintf("%s: %s", p.TypeName, diag.Count(len(p.Cases), "contract test"))
 	if p.Deselected > 0 {
 		line += fmt.Sprintf(", %d deselected", p.Deselected)
 	}
@@ -83,13 +84,6 @@ func deref(seed *uint64) uint64 {
 		return 0
 	}
 	return *seed
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func (t *Text) heading(set int, wire invoke.Wire) {
@@ -179,7 +173,7 @@ func (t *Text) summary(s *Summary) {
 		}
 	}
 	if s.Silent && t.done < t.total {
-		t.printf("\nthe handler answered no call: the other %s were not run\n", count(t.total-t.done, "test"))
+		t.printf("\nthe handler answered no call: the other %s were not run\n", diag.Count(t.total-t.done, "test"))
 	}
 	if len(s.LeftBehind) > 0 {
 		t.printf("\nleft behind; delete by hand:\n")
@@ -231,7 +225,7 @@ func (t *Text) cause(c *Cause) {
 	if len(others) == 0 {
 		return
 	}
-	t.printf("  the same cause failed %s:\n", count(len(others), "more test"))
+	t.printf("  the same cause failed %s:\n", diag.Count(len(others), "more test"))
 	for _, r := range others {
 		t.printf("    %s\n", t.name(r))
 	}

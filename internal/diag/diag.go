@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // Severity says how much a problem matters. The zero value is Error: a forgotten choice
@@ -139,19 +138,6 @@ func (e *Invalid) Error() string {
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-// Cut shortens a text of a document to what fits into a message, and marks that it did.
-func Cut(text string) string {
-	const most = 80
-	if len(text) <= most {
-		return text
-	}
-	end := most
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
 }
 
 // A Rule is one kind of problem as users read it: "cfn explain" and docs/rules.md collect

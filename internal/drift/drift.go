@@ -241,18 +241,6 @@ func (t *transform) problem(what, text string, err error) diag.Problem {
 	return diag.Problem{
 		ID: "drift/transform-" + what, At: t.Expression.At,
 		Pointer: document.Pointer{"propertyTransform", t.Path.Text}.String(),
-		Message: fmt.Sprintf("the transform %s of %s %s: %v", strconv.Quote(shorten(text)), t.Path.Text, words[what], err),
+		Message: fmt.Sprintf("the transform %s of %s %s: %v", strconv.Quote(diag.CutTo(text, 60)), t.Path.Text, words[what], err),
 	}
-}
-
-func shorten(text string) string {
-	const most = 60
-	if len(text) <= most {
-		return text
-	}
-	cut := most
-	for cut > 0 && text[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return text[:cut] + "…"
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
@@ -130,13 +131,5 @@ func describeText(node *document.Value) string {
 	if v == nil || v.Kind != document.String {
 		return ""
 	}
-	return plainMarkdown(clip(v.Text, maxValue))
-}
-
-// clip shortens a text that is longer than n bytes.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + " …"
+	return plainMarkdown(diag.CutTo(v.Text, maxValue))
 }

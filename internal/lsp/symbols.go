@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
@@ -66,7 +67,7 @@ func (o *outline) symbol(m *document.Member, at document.Pointer) documentSymbol
 	}
 	switch m.Value.Kind {
 	case document.String, document.Number:
-		symbol.Detail = clip(m.Value.Text, 80)
+		symbol.Detail = diag.CutTo(m.Value.Text, 80)
 	case document.Object:
 		symbol.Children = o.below(m.Value, at)
 	case document.Array:
@@ -84,7 +85,7 @@ func (o *outline) property(symbol *documentSymbol, v *document.Value, at documen
 	symbol.Kind = symbolProperty
 	details := []string{}
 	if ref := v.Get("$ref"); ref != nil && ref.Kind == document.String {
-		details = append(details, "→ "+clip(strings.TrimPrefix(ref.Text, "#/definitions/"), 80))
+		details = append(details, "→ "+diag.CutTo(strings.TrimPrefix(ref.Text, "#/definitions/"), 80))
 	} else if words := s.words(v); words != "" {
 		details = append(details, words)
 	}

@@ -169,7 +169,7 @@ func (p *Project) newSources(example codegen.File, config InitConfig) ([]codegen
 		}
 		for _, name := range slices.Sorted(maps.Keys(chosen)) {
 			if t := known[name]; t.Schema != nil {
-				files = append(files, codegen.File{Path: TargetsDir + "/" + codegen.Hyphenated(name) + ".json", Data: encode(t.Schema.Root), Mode: codegen.Once})
+				files = append(files, codegen.File{Path: TargetsDir + "/" + schema.Hyphenated(name) + ".json", Data: encode(t.Schema.Root), Mode: codegen.Once})
 			}
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -113,7 +112,7 @@ func (p *Project) Path(name string) string {
 
 // Hyphenated is the type's name as files bear it: "Acme::Foo::Bar" is "acme-foo-bar".
 func (s *Settings) Hyphenated() string {
-	return strings.ToLower(strings.ReplaceAll(s.TypeName, "::", "-"))
+	return schema.Hyphenated(s.TypeName)
 }
 
 // SchemaFile is the name of the file that holds the schema of the type. For a module it

@@ -194,7 +194,7 @@ func (p *Project) packTargets(a *archiver, s *schema.Schema) error {
 	a.add(TargetsFile, encode(info), 0o644)
 	for _, t := range targets {
 		if t.Schema != nil {
-			a.add(TargetsDir+"/"+strings.ToLower(strings.ReplaceAll(t.Name, "::", "-"))+".json", encode(t.Schema.Root), 0o644)
+			a.add(TargetsDir+"/"+schema.Hyphenated(t.Name)+".json", encode(t.Schema.Root), 0o644)
 		}
 	}
 	return nil

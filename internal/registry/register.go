@@ -53,7 +53,7 @@ func (r *Registry) RegisterType(ctx context.Context, caller awswire.Caller, in *
 		return nil, err
 	}
 	if accepted.Token == row.Token {
-		r.tell(accepted, RegistrationStarted)
+		r.notify(accepted, RegistrationStarted)
 	}
 	return &cloudformation.RegisterTypeOutput{RegistrationToken: &accepted.Token}, nil
 }
@@ -221,8 +221,8 @@ func (r *Registry) allot(ctx context.Context, tx *store.Tx, row *registrationRow
 // now is the time as rows have it.
 func (r *Registry) now() store.Time { return store.At(r.config.Now()) }
 
-// tell tells subscribers about a registration.
-func (r *Registry) tell(row *registrationRow, what Event) {
+// notify tells subscribers about a registration.
+func (r *Registry) notify(row *registrationRow, what Event) {
 	r.changes.send(Change{
 		Place: awswire.Place{Account: row.Account, Region: row.Region}, Kind: schema.Kind(row.Kind), TypeName: row.TypeName,
 		Version: versionID(row.Version), What: what,

@@ -80,7 +80,7 @@ func (r *Registry) settle(ctx context.Context, row *registrationRow, err error) 
 		return r.fail(ctx, row, failed.reason)
 	case ctx.Err() != nil:
 		return ctx.Err() // we are stopping, which says nothing about the package
-	case r.config.Now().Sub(row.CreatedAt.Time) < r.config.Patience:
+	case r.config.Now().Sub(row.CreatedAt.Time) < r.config.RetryFor:
 		return fmt.Errorf("register %s version %d: %w", row.TypeName, row.Version, err)
 	}
 	r.log.ErrorContext(ctx, "a registration is given up", "type", row.TypeName, "version", row.Version, "token", row.Token, "error", err)
@@ -95,9 +95,9 @@ func (r *Registry) fetch(ctx context.Context, row *registrationRow) error {
 	if err != nil {
 		var refused *awswire.Error
 		if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError {
-			return failf("The package %s cannot be read: %s (%s)", placed(row.PackageURL), refused.Message, refused.Code)
+			return failf("The package %s cannot be read: %s (%s)", withoutQuery(row.PackageURL), refused.Message, refused.Code)
 		}
-		return fmt.Errorf("fetch %s: %w", placed(row.PackageURL), err)
+		return fmt.Errorf("fetch %s: %w", withoutQuery(row.PackageURL), err)
 	}
 	defer reader.Close()
 	most := r.config.Limits.Packed
@@ -105,9 +105,9 @@ func (r *Registry) fetch(ctx context.Context, row *registrationRow) error {
 	blob, err := r.store.Blobs().Put(ctx, reader, most)
 	switch {
 	case errors.As(err, &tooLarge):
-		return failf("The package %s is larger than %d MiB.", placed(row.PackageURL), most>>20)
+		return failf("The package %s is larger than %d MiB.", withoutQuery(row.PackageURL), most>>20)
 	case err != nil:
-		return fmt.Errorf("store the package %s: %w", placed(row.PackageURL), err)
+		return fmt.Errorf("store the package %s: %w", withoutQuery(row.PackageURL), err)
 	}
 	return r.moveOn(ctx, row, stageValidate, blob.Hash)
 }
@@ -129,7 +129,7 @@ func (r *Registry) validate(ctx context.Context, row *registrationRow) error {
 func (r *Registry) read(ctx context.Context, row *registrationRow) (*versionRow, error) {
 	reader, size, err := r.store.Blobs().Open(ctx, row.PackageHash)
 	if err != nil {
-		return nil, fmt.Errorf("open the package %s: %w", placed(row.PackageURL), err)
+		return nil, fmt.Errorf("open the package %s: %w", withoutQuery(row.PackageURL), err)
 	}
 	defer reader.Close()
 	kind := schema.Kind(row.Kind)
@@ -138,13 +138,13 @@ func (r *Registry) read(ctx context.Context, row *registrationRow) (*versionRow,
 	})
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read the package %s: %w", placed(row.PackageURL), err)
+		return nil, fmt.Errorf("read the package %s: %w", withoutQuery(row.PackageURL), err)
 	case b == nil:
 		return nil, failf("%s", describeProblems(problems))
 	}
 	v := &versionRow{
 		TypeID: row.TypeID, Version: row.Version,
-		Schema: strings.TrimPrefix(string(b.SchemaText), "\ufeff"), PackageHash: row.PackageHash, PackageURL: placed(row.PackageURL),
+		Schema: strings.TrimPrefix(string(b.SchemaText), "\ufeff"), PackageHash: row.PackageHash, PackageURL: withoutQuery(row.PackageURL),
 		Description: printable(b.Schema.Description), SourceURL: printable(b.Schema.SourceURL), DocumentationURL: printable(b.Schema.DocumentationURL),
 		ExecutionRole: row.ExecutionRole, LogGroup: row.LogGroup, LogRole: row.LogRole,
 		ConfigurationSchema: string(b.ConfigurationSchema), Settings: string(b.SettingsText),
@@ -204,16 +204,16 @@ func requiredTypes(region string, fragment *document.Value) (string, error) {
 	return string(list), nil
 }
 
-// placed is the URL of a package as texts have it: the query of a presigned one is a
+// withoutQuery is the URL of a package as texts have it: the query of a presigned one is a
 // credential.
-func placed(packageURL string) string {
+func withoutQuery(packageURL string) string {
 	path, _, _ := strings.Cut(packageURL, "?")
 	return path
 }
 
 // labelOf is what problems call the package: the last part of its URL.
 func labelOf(packageURL string) string {
-	path := placed(packageURL)
+	path := withoutQuery(packageURL)
 	if i := strings.LastIndexByte(path, '/'); i >= 0 && i+1 < len(path) {
 		return path[i+1:]
 	}
@@ -326,7 +326,7 @@ func (r *Registry) complete(ctx context.Context, row *registrationRow, v *versio
 		return nil
 	})
 	if err == nil {
-		r.tell(row, RegistrationComplete)
+		r.notify(row, RegistrationComplete)
 	}
 	return err
 }
@@ -337,7 +337,7 @@ func (r *Registry) moveOn(ctx context.Context, row *registrationRow, stage, pack
 		return r.moved(ctx, tx, row, types.RegistrationStatusInProgress, stage, "", packageHash)
 	})
 	if err == nil {
-		r.tell(row, RegistrationMoved)
+		r.notify(row, RegistrationMoved)
 	}
 	return err
 }
@@ -351,7 +351,7 @@ func (r *Registry) fail(ctx context.Context, row *registrationRow, reason string
 	case errors.Is(err, store.ErrStale):
 		return nil
 	case err == nil:
-		r.tell(row, RegistrationFailed)
+		r.notify(row, RegistrationFailed)
 	}
 	return err
 }

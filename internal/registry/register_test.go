@@ -449,7 +449,7 @@ func TestPatience(t *testing.T) {
 	if _, err := g.Registry.register(t.Context(), token); err == nil {
 		t.Fatal("no error, so that nobody tries again")
 	}
-	now = now.Add(g.config.Patience)
+	now = now.Add(g.config.RetryFor)
 	if _, err := g.Registry.register(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}

@@ -43,9 +43,9 @@ type Config struct {
 	// Limits bounds packages; the zero value has the defaults of package bundle.
 	Limits bundle.Limits
 
-	// Patience is how long a registration is tried again when something of our own
+	// RetryFor is how long a registration is tried again when something of our own
 	// fails, such as the network on the way to a package. Zero means 10 minutes.
-	Patience time.Duration
+	RetryFor time.Duration
 
 	// StageTimeout bounds the fetching of a package, and how long a handler may take until
 	// it is ready for work. Zero means 5 minutes.
@@ -139,8 +139,8 @@ func New(config Config) *Registry {
 	if config.NewID == nil {
 		config.NewID = uuid.NewString
 	}
-	if config.Patience == 0 {
-		config.Patience = 10 * time.Minute
+	if config.RetryFor == 0 {
+		config.RetryFor = 10 * time.Minute
 	}
 	if config.StageTimeout == 0 {
 		config.StageTimeout = 5 * time.Minute

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
@@ -43,7 +44,7 @@ func (r *run) text(sp *spec, at document.Pointer, st state) (any, error) {
 	for i, text := range patterns {
 		p := r.g.patternOf(text)
 		if p.err != nil {
-			return nil, fault(at, "pattern", "its pattern %s cannot be used: %s", short(text), p.err)
+			return nil, fault(at, "pattern", "its pattern %s cannot be used: %s", strconv.Quote(diag.Cut(text)), p.err)
 		}
 		r.steps += 4
 		v, ok := p.generate(st.src.at(i), length, r.g.cfg.Unicode, r.g.cfg.MaxLength, func(v string) bool {
@@ -54,7 +55,7 @@ func (r *run) text(sp *spec, at document.Pointer, st state) (any, error) {
 			return v, nil
 		}
 	}
-	return nil, fault(at, "pattern", "no text was found that matches its pattern %s%s", short(patterns[0]), lengths(length))
+	return nil, fault(at, "pattern", "no text was found that matches its pattern %s%s", strconv.Quote(diag.Cut(patterns[0])), lengths(length))
 }
 
 // matchAll reports whether a text matches all patterns but one.
@@ -77,19 +78,6 @@ func lengths(s span) string {
 		return fmt.Sprintf(" and has at most %d characters", s.most)
 	}
 	return ""
-}
-
-// short quotes a pattern, cut to what fits into a message.
-func short(text string) string {
-	const most = 80
-	if len(text) > most {
-		end := most
-		for !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end] + "…"
-	}
-	return strconv.Quote(text)
 }
 
 // word makes a text of which only the length is prescribed.

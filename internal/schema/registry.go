@@ -127,7 +127,7 @@ func (r *Registry) index() {
 		if doc.id != "" && r.ids[doc.id] == "" {
 			r.ids[doc.id] = file
 		}
-		name := strings.ToLower(strings.ReplaceAll(stringOf(doc.root.Get("typeName")), "::", "-")) + ".json"
+		name := Hyphenated(stringOf(doc.root.Get("typeName"))) + ".json"
 		if r.types[name] == "" {
 			r.types[name] = file
 		}
@@ -150,4 +150,10 @@ func (r *Registry) read(file string) *registered {
 	}
 	doc.id, _, _ = strings.Cut(stringOf(doc.root.Get("$id")), "#")
 	return doc
+}
+
+// Hyphenated is a type's name as files, stacks, keys and log groups have it:
+// "Initech::TPS::Report" is "initech-tps-report".
+func Hyphenated(typeName string) string {
+	return strings.ToLower(strings.ReplaceAll(typeName, "::", "-"))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // A resourceSchema is the schema of a resource while it is being made.
@@ -56,7 +57,7 @@ func (c *converter) resource(s *Shape) Converted {
 }
 
 func fileName(typeName string) string {
-	return strings.ToLower(strings.ReplaceAll(typeName, "::", "-")) + ".json"
+	return schema.Hyphenated(typeName) + ".json"
 }
 
 func (r *resourceSchema) description() string {

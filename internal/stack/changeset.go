@@ -311,7 +311,7 @@ func (e *Engine) forgetSets(ctx context.Context, tx *store.Tx, where string, arg
 		if _, err := tx.NewDelete().Model((*changeSetRow)(nil)).Where("id = ?", c.ID).Exec(ctx); err != nil {
 			return fmt.Errorf("delete a change set: %w", err)
 		}
-		if err := tx.Unwake(ctx, changeSetKind, c.ID); err != nil {
+		if err := tx.CancelWake(ctx, changeSetKind, c.ID); err != nil {
 			return err
 		}
 	}

@@ -64,9 +64,9 @@ func (tx *Tx) WakeAll(ctx context.Context, kind string, ids []string, at time.Ti
 	return nil
 }
 
-// Unwake takes back what is waiting for a kind and id, if the transaction commits. A
+// CancelWake takes back what is waiting for a kind and id, if the transaction commits. A
 // worker that runs is not stopped, and runs again only if it asks for that itself.
-func (tx *Tx) Unwake(ctx context.Context, kind, id string) error {
+func (tx *Tx) CancelWake(ctx context.Context, kind, id string) error {
 	_, err := tx.ExecContext(ctx, "DELETE FROM wakeups WHERE kind = ? AND id = ? AND node = ''", kind, id)
 	if err == nil {
 		_, err = tx.ExecContext(ctx, "UPDATE wakeups SET due = NULL WHERE kind = ? AND id = ? AND due IS NOT NULL", kind, id)

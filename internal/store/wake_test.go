@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// This file is the contract of Wake, Unwake and Work. It knows nothing of how wake-ups are
+// This file is the contract of Wake, CancelWake and Work. It knows nothing of how wake-ups are
 // handed out, so that this can be changed under it.
 
 // soon is later than now and early enough to be waited for.
@@ -27,7 +27,7 @@ func wake(t testing.TB, s *Store, kind, id string, at time.Time) {
 
 func unwake(t testing.TB, s *Store, kind, id string) {
 	t.Helper()
-	err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error { return tx.Unwake(ctx, kind, id) })
+	err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error { return tx.CancelWake(ctx, kind, id) })
 	if err != nil {
 		t.Fatal(err)
 	}

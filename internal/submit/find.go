@@ -107,7 +107,7 @@ func (r *Remote) Find(ctx context.Context, ref *Reference) error {
 }
 
 // LogGroup is where the handlers of a type write that this program has registered.
-func LogGroup(typeName string) string { return Hyphenated(typeName) + "-logs" }
+func LogGroup(typeName string) string { return schema.Hyphenated(typeName) + "-logs" }
 
 // LogGroupsOf finds the log groups that the handlers of a type may write to, the likeliest
 // one first. told says that the registration names it, and then it is the only one.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // A receipt is what the registry does not tell of a package: which version it has become,
@@ -29,7 +31,7 @@ type receipt struct {
 const maxReceipt = 64 << 10
 
 func (p *Plan) packageKey() string {
-	return fmt.Sprintf("%s-%s.zip", Hyphenated(p.publication.TypeName), Sum(p.publication.Archive))
+	return fmt.Sprintf("%s-%s.zip", schema.Hyphenated(p.publication.TypeName), Sum(p.publication.Archive))
 }
 
 func (p *Plan) receiptKey() string {
@@ -41,7 +43,7 @@ func (p *Plan) receiptKey() string {
 }
 
 func receiptKey(typeName, of string) string {
-	return fmt.Sprintf("%s-%s.json", Hyphenated(typeName), of)
+	return fmt.Sprintf("%s-%s.json", schema.Hyphenated(typeName), of)
 }
 
 // readReceipt returns the zero receipt if there is none, or none that the caller may read:

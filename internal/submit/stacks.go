@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // Names that the official CLI shares with this one: whichever of the two has made a stack,
@@ -106,7 +108,7 @@ func output(stack *types.Stack, key string) string {
 // roleStack makes the stack of the execution role, or brings it up to date: its permissions
 // follow from the schema, which may have changed.
 func (r *Remote) roleStack(ctx context.Context, q *Request) (arn string, err error) {
-	name := Hyphenated(q.TypeName) + roleStackSuffix
+	name := schema.Hyphenated(q.TypeName) + roleStackSuffix
 	stack, err := r.createStack(ctx, name, string(q.RoleTemplate), q)
 	var exists *types.AlreadyExistsException
 	if errors.As(err, &exists) {

@@ -93,11 +93,6 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("%s had not ended after %s; it goes on", e.What, e.After)
 }
 
-// Hyphenated is a type name as stacks, files, keys and log groups have it.
-func Hyphenated(typeName string) string {
-	return strings.ToLower(strings.ReplaceAll(typeName, "::", "-"))
-}
-
 // Register uploads the package and asks the registry for a version of it. It returns the
 // token of the registration, which has only begun, and notes it beside the package, for
 // those who publish the package later. That the note cannot be written is no error.
@@ -125,7 +120,7 @@ func (r *Remote) register(ctx context.Context, q Request) (token string, store s
 		return "", storage{}, err
 	}
 	if q.Key == "" {
-		q.Key = fmt.Sprintf("%s-%s.zip", Hyphenated(q.TypeName), r.config.Now().UTC().Format("2006-01-02T15-04-05"))
+		q.Key = fmt.Sprintf("%s-%s.zip", schema.Hyphenated(q.TypeName), r.config.Now().UTC().Format("2006-01-02T15-04-05"))
 	}
 	q.report("uploading %d KiB to %s", (len(q.Archive)+1023)/1024, store.bucket)
 	if err := r.put(ctx, store.bucket, q.Key, q.Archive); err != nil {

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// maxSource bounds a source file that is read for a hint of what it is.
+const maxSource = 8 << 20
+
+// readOptional reads a file; one that is not there is empty.
+func readOptional(path string) ([]byte, error) {
+	data, err := document.ReadFile(path, maxSource)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// maxSchemaFile bounds what is read of a file: a little more than a document may have, so
+// that the parser says that it is too large.
+const maxSchemaFile = 8<<20 + 1
+
+// readSchemaFile reads a regular file: the path may lead to a device or a pipe.
+func readSchemaFile(path string) ([]byte, error) { return document.ReadHead(path, maxSchemaFile) }
+
+// readStdin reads the standard input to its end. It gives up when ctx ends: somebody may
+// be typing.
+func (c *app) readStdin(ctx context.Context, most int64) ([]byte, error) {
+	return untilDone(ctx, func() ([]byte, error) { return document.ReadAll(c.Stdin, most) })
+}
+
+// readInput reads a file, or the standard input to its end.
+func (c *app) readInput(ctx context.Context, name string) ([]byte, error) {
+	var data []byte
+	var err error
+	if name == "-" {
+		name = "the standard input"
+		data, err = c.readStdin(ctx, maxRequest)
+	} else {
+		data, err = document.ReadFile(c.path(name), maxRequest)
+	}
+	var large *document.TooLargeError
+	if errors.As(err, &large) {
+		return nil, fmt.Errorf("read the request: %s has more than the %d bytes that Lambda takes", name, maxRequest)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the request: %w", err)
+	}
+	return data, nil
+}
