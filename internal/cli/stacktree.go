@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/formwork-dev/formwork/internal/diag"
 )
 
 // A treeScreen draws a tree on a terminal, each time over the one before.
@@ -122,7 +124,7 @@ func drawTree(v *stackView, now time.Time, width, height int) []treeLine {
 		lines = append(lines, treeLine{clip(text, width), stateOf(row.status)})
 	}
 	if hidden > 0 {
-		lines = append(lines, treeLine{clip("└─ "+count(hidden, "more resource"), width), treePending})
+		lines = append(lines, treeLine{clip("└─ "+diag.Count(hidden, "more resource"), width), treePending})
 	}
 	return lines
 }
