@@ -228,6 +228,12 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, SpoolDir: spool, Readers: c.store.Readers(), Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
 	})
+	if config.TimeScale > 1 {
+		config.Logger.Warn("the delays of handlers and the waits between retries are divided", "timeScale", config.TimeScale)
+	}
+	if len(config.Simulate) > 0 {
+		config.Logger.Warn("resources of types that match these patterns are simulated", "simulate", config.Simulate)
+	}
 	return c.work(ctx)
 }
 

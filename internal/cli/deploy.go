@@ -289,7 +289,10 @@ func (c *app) deployError(ctx context.Context, d *deployment, err error) error {
 		return withHint(&downstreamError{errors.New(explained.Text)}, "cfn template check %s reports all problems", shellQuote(d.file))
 	}
 	if place := d.graph.placeIn(explained.Text); place != "" {
-		c.notef("%s: %s\n", place, "the resource that the refusal names")
+		c.notef("%s: the service refuses this resource\n", place)
+	}
+	if d.remote.Local && strings.Contains(explained.Text, "Unrecognized resource types") {
+		return withHint(&downstreamError{errors.New(explained.Text)}, "register the type with cfn submit, or simulate it: cfn types import, then cfn serve --simulate PATTERN")
 	}
 	return c.serviceError(err)
 }

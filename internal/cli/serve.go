@@ -51,6 +51,7 @@ type serveOptions struct {
 	address, lambdaAddress, data, database, region, account, auth string
 	hosts, handlerEnv, simulate, functions                        []string
 	temporary                                                     bool
+	timeScale                                                     float64
 }
 
 func newServe(c *app) *cobra.Command {
@@ -100,10 +101,15 @@ func newServe(c *app) *cobra.Command {
 	flags.StringArrayVar(&opts.hosts, "host", nil, "answer to the host `NAME` and to buckets under it (may be repeated)")
 	flags.StringArrayVar(&opts.simulate, "simulate", nil, "run resource types that match the `PATTERN`, such as AWS::SQS::*, from their imported schemas alone (may be repeated)")
 	flags.StringArrayVar(&opts.functions, "function", nil, "run a function for macros and Lambda Invoke, `NAME=DIR|BINARY|URL` (may be repeated)")
+	flags.Float64Var(&opts.timeScale, "time-scale", 1, "divide the delays that handlers ask for and the waits between retries by `N`")
 	flags.StringArrayVar(&opts.handlerEnv, "handler-env", nil, "set `NAME[=VALUE]` in the environment of registered handlers (may be repeated)")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
+
+// maxTimeScale is the largest value of --time-scale: an hour becomes a millisecond and a
+// half.
+const maxTimeScale = 1e6
 
 // config is what the options come to; set tells which were given. A server for a command
 // has defaults of its own: any free port, no second one, and nothing is kept.
@@ -111,7 +117,7 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 	config := local.ServerConfig{
 		Address: o.address, LambdaAddress: o.lambdaAddress, LambdaOptional: !set("lambda-address"),
 		Config: local.Config{
-			Database: o.database, Region: o.region, Account: o.account, Hosts: o.hosts, Simulate: o.simulate,
+			Database: o.database, Region: o.region, Account: o.account, Hosts: o.hosts, Simulate: o.simulate, TimeScale: o.timeScale,
 			Version: c.Version, Environ: c.Environ, Logger: c.serverLog(),
 		},
 	}
@@ -120,6 +126,9 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 	}
 	if o.database != "" && !strings.HasPrefix(o.database, "postgres://") && !strings.HasPrefix(o.database, "postgresql://") {
 		return config, usagef("option --database: want postgres://USER@HOST/DATABASE") // it may hold a password
+	}
+	if !(o.timeScale >= 1 && o.timeScale <= maxTimeScale) {
+		return config, usagef("option --time-scale: expected a number from 1 to %g but got %g", maxTimeScale, o.timeScale)
 	}
 	if o.temporary && (o.data != "" || o.database != "") {
 		return config, usagef("option --temporary: not allowed with --data or --database")
@@ -197,7 +206,10 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 			Account  string `json:"account"`
 			Data     string `json:"data"` // "" if nothing is kept
 			PID      int    `json:"pid"`
-		}{server.URL(), server.URL() + "/_cfn/", server.LambdaURL(), config.Region, config.Account, config.Dir, os.Getpid()})
+
+			TimeScale float64  `json:"timeScale"` // delays are divided by it
+			Simulate  []string `json:"simulate"`  // patterns of types; null if there are none
+		}{server.URL(), server.URL() + "/_cfn/", server.LambdaURL(), config.Region, config.Account, config.Dir, os.Getpid(), config.TimeScale, config.Simulate})
 		if err != nil {
 			return errors.Join(err, server.Close())
 		}
@@ -209,6 +221,12 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 			c.printf("  functions %s\n", server.LambdaURL())
 		}
 		c.printf("  data      %s\n", kept)
+		if config.TimeScale > 1 {
+			c.printf("  delays    divided by %g\n", config.TimeScale)
+		}
+		if len(config.Simulate) > 0 {
+			c.printf("  simulated %s\n", strings.Join(config.Simulate, ", "))
+		}
 		env := "cfn env"
 		if server.URL() != "http://"+defaultServeAddress {
 			env += " --endpoint " + server.URL()

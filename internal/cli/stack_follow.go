@@ -164,7 +164,7 @@ func (d *deployed) explainFailure(ctx context.Context, stack *types.Stack, view 
 		cause.Place = place // of the nested stack's resource in our template
 	}
 	if strings.Contains(cause.Message, "DescribeEvents") {
-		cause.Message = cmp.Or(d.validationErrors(ctx), cause.Message)
+		cause.Message = cmp.Or(d.validationErrors(ctx, cause.operation), cause.Message)
 	}
 	if d.remote.Local && cause.ErrorCode != "" && !strings.HasPrefix(cause.ResourceType, "AWS::") {
 		cause.Log = d.lastLogLines(ctx, cause)
@@ -173,8 +173,12 @@ func (d *deployed) explainFailure(ctx context.Context, stack *types.Stack, view 
 }
 
 // validationErrors are what the validation before the operation has found.
-func (d *deployed) validationErrors(ctx context.Context) string {
-	out, err := d.remote.CloudFormation().DescribeEvents(ctx, &cloudformation.DescribeEventsInput{StackName: &d.id, Filters: &types.EventFilter{FailedEvents: aws.Bool(true)}})
+func (d *deployed) validationErrors(ctx context.Context, operation string) string {
+	in := &cloudformation.DescribeEventsInput{OperationId: &operation, Filters: &types.EventFilter{FailedEvents: aws.Bool(true)}}
+	if operation == "" {
+		in.OperationId, in.StackName = nil, &d.id
+	}
+	out, err := d.remote.CloudFormation().DescribeEvents(ctx, in)
 	if err != nil {
 		return ""
 	}

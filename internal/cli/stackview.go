@@ -123,6 +123,7 @@ type rootCause struct {
 	Log          []string  `json:"log"`        // the last lines that the handler has logged
 	AlsoFailed   []string  `json:"alsoFailed"` // further resources, by their logical IDs
 	nested       string    // the ARN of a nested stack that the failure is one of
+	operation    string    // its ID
 	started      time.Time // of the step that failed
 	ended        time.Time
 }
@@ -166,7 +167,7 @@ func newRootCause(e *types.StackEvent) *rootCause {
 	out := &rootCause{
 		LogicalID: aws.ToString(e.LogicalResourceId), ResourceType: aws.ToString(e.ResourceType), Stack: aws.ToString(e.StackName),
 		Status: string(e.ResourceStatus), Message: aws.ToString(e.ResourceStatusReason), ended: aws.ToTime(e.Timestamp),
-		Log: []string{}, AlsoFailed: []string{},
+		Log: []string{}, AlsoFailed: []string{}, operation: aws.ToString(e.OperationId),
 	}
 	if m := handlerMessage.FindStringSubmatch(out.Message); m != nil {
 		out.Message, out.ErrorCode = m[1], m[2]

@@ -93,7 +93,7 @@ func TestTree(t *testing.T) {
 	v.add(stackStory("A CREATE_COMPLETE", "B CREATE_IN_PROGRESS", "B CREATE_FAILED bad \x1b[2J\nline", "stack ROLLBACK_IN_PROGRESS"))
 	if got, want := treeText(drawTree(v, time.Unix(9, 0), 70, 24)), `stack  ROLLBACK_IN_PROGRESS  9s
 ├─ ✓ A  Acme::Web::Site  CREATE_COMPLETE  0s
-├─ ✗ B  Acme::Web::Site  CREATE_FAILED  1s  bad [2J line
+├─ ✗ B  Acme::Web::Site  CREATE_FAILED  1s  bad \u001b[2J line
 └─ · C  Acme::Web::Site  not started`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

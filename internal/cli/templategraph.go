@@ -99,15 +99,15 @@ func (g *templateGraph) rows() []*resourceView {
 	return out
 }
 
-// placeIn returns the place of the resource that a text names in brackets or quotes, ""
-// if it names none, or several.
+// placeIn returns the place of the resource that a text names in brackets or quotes, itself
+// or by its type; "" if it names none, or several.
 func (g *templateGraph) placeIn(text string) string {
 	place := ""
 	if g == nil {
 		return ""
 	}
 	for _, n := range g.nodes {
-		if !strings.Contains(text, "["+n.id+"]") && !strings.Contains(text, "'"+n.id+"'") {
+		if !strings.Contains(text, "["+n.id+"]") && !strings.Contains(text, "'"+n.id+"'") && !strings.Contains(text, "["+n.typ+"]") {
 			continue
 		}
 		if place != "" {
