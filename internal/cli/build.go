@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/codegen"
+	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -131,6 +132,11 @@ func buildCommand(program string, debug bool) []string {
 
 // runBuild runs a build command in the folder of the project.
 func (c *app) runBuild(ctx context.Context, p *project.Project, command []string, environ ...string) error {
+	if i := slices.Index(command, "-o"); i >= 0 { // go build follows links
+		if err := files.LinkOut(p.Dir, command[i+1]); err != nil {
+			return fmt.Errorf("build the handlers: %w", err)
+		}
+	}
 	c.notef("%s\n", strings.Join(append(slices.Clone(environ), command...), " "))
 	done := c.progress("Building the handlers")
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)

@@ -87,6 +87,40 @@ func TestHostileProjects(t *testing.T) {
 	}
 }
 
+// TestBuildStaysInside: no build writes its program through a link that leads out of the project.
+func TestBuildStaysInside(t *testing.T) {
+	original := t.TempDir()
+	if code, _, stderr := runMain(t.Context(), original, nil, "init", "-a", "RESOURCE", "-t", "Acme::Foo::Bar", "go", "-p", "example.com/bar"); code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, link := range []string{"bin", "bin/bootstrap"} {
+		for _, args := range [][]string{{"package"}, {"test"}, {"submit", "--dry-run"}} {
+			parent := t.TempDir()
+			dir, outside := filepath.Join(parent, "project"), filepath.Join(parent, "outside")
+			path := filepath.Join(dir, link)
+			if err := errors.Join(os.CopyFS(dir, os.DirFS(original)), os.Mkdir(outside, 0o755), os.WriteFile(filepath.Join(outside, "file"), nil, 0o755),
+				os.Chtimes(filepath.Join(outside, "file"), time.Unix(1, 0), time.Unix(1, 0)), os.MkdirAll(filepath.Dir(path), 0o755)); err != nil {
+				t.Fatal(err)
+			}
+			target := outside
+			if link != "bin" {
+				target = filepath.Join(outside, "file")
+			}
+			if err := os.Symlink(target, path); err != nil {
+				t.Fatal(err)
+			}
+			before := contentsOf(t, outside)
+			code, _, stderr := runMain(t.Context(), dir, strings.NewReader(""), args...)
+			if code != exitFailure || !strings.Contains(stderr, "is a link that leads out of the project") {
+				t.Errorf("%s, %s: code %d, %s", link, args[0], code, stderr)
+			}
+			if after := contentsOf(t, outside); !maps.Equal(before, after) {
+				t.Errorf("%s, %s: outside of the project there was %v, and is %v", link, args[0], before, after)
+			}
+		}
+	}
+}
+
 // mustEnd runs a command that is to end by itself, with whatever code.
 func mustEnd(t *testing.T, dir string, args ...string) {
 	t.Helper()
