@@ -33,11 +33,11 @@ test: ## run every test; what a test lacks on this machine is said in a line
 
 # Everything happens on loopback and in temporary folders.
 KILLS  ?= 40
-HOSTILE := Hostile|Smuggled|HugeBodies|NothingLeaks|LargeBodies|Nobody|Presigned|Signatures|Exposed
+HOSTILE := Hostile|Smuggled|HugeBodies|NothingLeaks|LargeBodies|Nobody|Presigned|Signatures|Exposed|Flapping|Isolation|FullDisk|FileLimit|TerminateAtWork
 .PHONY: torture
 torture: ## attack what was built: KILLS servers killed (default 40), hostile projects, requests, packages, handlers
-	FORMWORK_TORTURE=1 go test -count=1 -timeout 20m -run 'Hostile|LogHolds|Secret|HandedOn' ./internal/cli
-	go test -count=1 -timeout 10m -run 'Hostile|Secret|Python|Killed|Descendants|Memory' ./internal/bundle ./internal/handlers ./internal/lambda ./internal/files ./internal/cfnlog ./internal/secret
+	FORMWORK_TORTURE=1 go test -count=1 -timeout 20m -run 'Hostile|LogHolds|Secret|HandedOn|Terminal|BuildStays' ./internal/cli
+	go test -count=1 -timeout 10m -run 'Hostile|Secret|Python|Killed|Descendants|Daemons|Memory' ./internal/bundle ./internal/handlers ./internal/lambda ./internal/files ./internal/cfnlog ./internal/secret
 	FORMWORK_TORTURE=1 FORMWORK_KILLS=$(KILLS) go test -count=1 -timeout 40m -run 'TestKill|TestNodes|$(HOSTILE)' ./local
 
 .PHONY: race

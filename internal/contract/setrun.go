@@ -26,6 +26,7 @@ type suite struct {
 	silent   atomic.Bool // a case has failed, and no call was ever answered
 
 	shrinking shrinkBudget
+	cleaning  context.Context // of all that is cleaned up, see afterwards
 
 	// alone is held by a case that looks at all resources that exist, and shared by all
 	// other cases.
@@ -96,6 +97,9 @@ func (o *ordered) end(set int) {
 
 // runSets runs all cases with every set, so many sets at a time as Parallel says.
 func (s *suite) runSets(ctx context.Context, sets []InputSet, cases []Case) {
+	var cleaned context.CancelFunc
+	s.cleaning, cleaned = s.afterwards(ctx)
+	defer cleaned()
 	for i := range sets {
 		s.setRuns = append(s.setRuns, &setRun{suite: s, number: i, inputs: &sets[i], told: map[string]bool{}, replay: s.cfg.replay()})
 	}
@@ -169,9 +173,9 @@ func (l *setRun) runSet(ctx context.Context, cases []Case) {
 		l.lookAround(ctx)
 	}
 	l.runFiles(ctx, cases[:first])
-	l.sweep(ctx)
+	l.sweep()
 	l.runFiles(ctx, cases[first:])
-	l.sweep(ctx)
+	l.sweep()
 }
 
 func (l *setRun) runFiles(ctx context.Context, cases []Case) {
@@ -202,7 +206,7 @@ func (l *setRun) runFile(ctx context.Context, cases []Case) {
 		if own := l.inputs.of(c); own != nil {
 			r := l.newRun(own)
 			l.record(l.runCase(ctx, r, c))
-			l.tearDown(ctx, r, c)
+			l.tearDown(r, c)
 			continue
 		}
 		last = c
@@ -210,7 +214,7 @@ func (l *setRun) runFile(ctx context.Context, cases []Case) {
 		l.shrink(ctx, c, result)
 		l.record(result)
 	}
-	l.tearDown(ctx, shared, last)
+	l.tearDown(shared, last)
 }
 
 // of is the set with the inputs that a case has for itself, nil if it has none.
@@ -229,22 +233,21 @@ func (s *InputSet) of(c *Case) *InputSet {
 }
 
 // tearDown ends the fixture of a file.
-func (l *setRun) tearDown(ctx context.Context, r *run, last *Case) {
+func (l *setRun) tearDown(r *run, last *Case) {
 	if r.teardown == nil {
 		return
 	}
 	r.begin(nil)
-	within, cancel := l.afterwards(ctx)
-	defer cancel()
 	l.alone.RLock()
 	defer l.alone.RUnlock()
-	if result := r.result(last, Teardown, r.teardown(within)); result.Outcome != Passed {
+	if result := r.result(last, Teardown, r.teardown(l.cleaning)); result.Outcome != Passed {
 		l.record(result)
 	}
 }
 
 // afterwards is a context for cleaning up. It outlives the end of ctx by CleanupTimeout:
-// what is cleaned up must not be lost because somebody stops the run.
+// what is cleaned up must not be lost because somebody stops the run. All that is cleaned up
+// shares that time.
 func (s *suite) afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -291,12 +294,10 @@ func (l *setRun) record(result *Result) {
 
 // sweep deletes what a set has left behind: resources of failed cases, and those that a
 // handler created where it should have refused to.
-func (l *setRun) sweep(ctx context.Context) {
+func (l *setRun) sweep() {
 	if len(l.live.entries) == 0 {
 		return
 	}
-	within, cancel := l.afterwards(ctx)
-	defer cancel()
 	l.alone.RLock()
 	defer l.alone.RUnlock()
 	r := l.newRun(l.inputs)
@@ -306,7 +307,7 @@ func (l *setRun) sweep(ctx context.Context) {
 			l.left = append(l.left, "a CREATE ended without an identifier: what it made, if anything, could not be deleted")
 			continue
 		}
-		if reason := r.discard(within, entry.model); reason != "" {
+		if reason := r.discard(l.cleaning, entry.model); reason != "" {
 			l.left = append(l.left, fmt.Sprintf("%s: %s", r.name(entry.model), reason))
 		}
 	}

@@ -101,8 +101,8 @@ func (l *setRun) try(ctx context.Context, c *Case, inputs []Draw) *Result {
 	}()
 	r := trial.newRun(trial.inputs)
 	result := trial.runCase(ctx, r, c)
-	trial.tearDown(ctx, r, c)
-	trial.sweep(ctx)
+	trial.tearDown(r, c)
+	trial.sweep()
 	l.left = append(l.left, trial.left...)
 	return result
 }

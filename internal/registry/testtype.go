@@ -46,7 +46,7 @@ const (
 	maxTestDescription = 1024
 	// cleanupTimeout bounds how long a test that is cut short deletes what it has made. It
 	// is less than a store waits for its workers to end.
-	cleanupTimeout = 8 * time.Second
+	cleanupTimeout = 3 * time.Second
 )
 
 // A testRunRow is one run of TestType.
