@@ -109,7 +109,12 @@ func (p place) output(t *testing.T, args ...string) string {
 // startLocal starts a local CloudFormation that keeps nothing.
 func startLocal(t *testing.T) string {
 	t.Helper()
-	cloud, err := local.Open(t.Context(), local.Config{})
+	return startWith(t, local.Config{})
+}
+
+func startWith(t *testing.T, config local.Config) string {
+	t.Helper()
+	cloud, err := local.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
