@@ -146,6 +146,7 @@ type resourceRow struct {
 	DeletionPolicy      string               `bun:"deletion_policy"`
 	UpdateReplacePolicy string               `bun:"update_replace_policy"`
 	ReferencesHash      string               `bun:"references_hash"` // of the values of its ssm references
+	Shown               string               `bun:"shown"`           // Properties as events show them, NoEcho values masked
 
 	// Origin is the resource as it was in the last stable state: "" if it has not been
 	// touched since, originNew if there was none, else a snapshot.
@@ -171,6 +172,7 @@ type snapshot struct {
 	DeletionPolicy      string `json:"deletionPolicy,omitempty"`
 	UpdateReplacePolicy string `json:"updateReplacePolicy,omitempty"`
 	ReferencesHash      string `json:"referencesHash,omitempty"`
+	Shown               string `json:"shown,omitempty"`
 
 	// Attempted are the properties of an update that failed or was cancelled.
 	Attempted string `json:"attempted,omitempty"`
@@ -194,7 +196,7 @@ func (r *resourceRow) snapshot() snapshot {
 	return snapshot{
 		Type: r.Type, TypeVersion: r.TypeVersion, PhysicalID: r.PhysicalID, Properties: r.Properties, Model: r.Model,
 		Metadata: r.Metadata, DependsOn: r.DependsOn, DeletionPolicy: r.DeletionPolicy,
-		UpdateReplacePolicy: r.UpdateReplacePolicy, ReferencesHash: r.ReferencesHash,
+		UpdateReplacePolicy: r.UpdateReplacePolicy, ReferencesHash: r.ReferencesHash, Shown: r.Shown,
 	}
 }
 
@@ -202,7 +204,7 @@ func (r *resourceRow) snapshot() snapshot {
 func (r *resourceRow) restore(s snapshot) {
 	r.Type, r.TypeVersion, r.PhysicalID, r.Properties, r.Model = s.Type, s.TypeVersion, s.PhysicalID, s.Properties, s.Model
 	r.Metadata, r.DependsOn, r.DeletionPolicy = s.Metadata, s.DependsOn, s.DeletionPolicy
-	r.UpdateReplacePolicy, r.ReferencesHash = s.UpdateReplacePolicy, s.ReferencesHash
+	r.UpdateReplacePolicy, r.ReferencesHash, r.Shown = s.UpdateReplacePolicy, s.ReferencesHash, s.Shown
 }
 
 // A cleanupRow is a resource that its stack no longer has and that is still to be deleted:

@@ -317,7 +317,7 @@ func (r *run) flushResources(ctx context.Context, tx *store.Tx) error {
 var (
 	stepColumns     = []string{"operation_id", "stage", "action", "state", "reason", "physical_id", "properties", "pending", "call_id", "seen", "started_at", "ended_at"}
 	resourceColumns = []string{"type", "type_version", "physical_id", "status", "reason", "properties", "model", "metadata", "depends_on",
-		"deletion_policy", "update_replace_policy", "references_hash", "origin", "updated_at"}
+		"deletion_policy", "update_replace_policy", "references_hash", "shown", "origin", "updated_at"}
 	cleanupColumns = []string{"status", "reason", "updated_at"}
 )
 

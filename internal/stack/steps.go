@@ -127,8 +127,26 @@ func (r *run) evaluate(ctx context.Context, tx *store.Tx, s *stepRow) (t *target
 	}
 	t.after.Signals = r.creationPolicy(t.res, in.References)
 	s.Properties = encode(template.StringifyScalars(anyMap(decided.Masked), Pending))
+	t.after.Shown = s.Properties
 	s.Pending = encode(t.after)
-	return t, "", nil
+	return t, invalidProperties(t, s.LogicalID), nil
+}
+
+// invalidProperties is the reason for properties that break the schema of their type, ""
+// if they do not. The validation before a deployment could not know all of them.
+func invalidProperties(t *target, logicalID string) string {
+	if t.verb == DoNothing || t.typ.Schema == nil || t.typ.LateValidation || unvalidated(t.res.Type) {
+		return ""
+	}
+	problems := propertyProblems(t.typ.Schema, anyMap(t.properties))
+	if len(problems) == 0 {
+		return ""
+	}
+	reason := "Properties validation failed for resource " + logicalID + " with message:"
+	for _, problem := range problems {
+		reason += "\n" + problem.String()
+	}
+	return reason
 }
 
 func anyMap(m map[string]any) any {
@@ -330,6 +348,9 @@ func (r *run) startDelete(s *stepRow) {
 
 // shownProperties are the properties of a resource as events of its deletion show them.
 func shownProperties(r *run, x *resourceRow) string {
+	if x.Shown != "" && r.stack.Status != types.StackStatusUpdateCompleteCleanupInProgress {
+		return x.Shown
+	}
 	if r.next != nil {
 		if res := r.next.Template.Resource(x.LogicalID); res != nil && r.next.Scope.HasNoEcho(res) {
 			return encode(map[string]any{template.Mask: template.Mask})
@@ -424,7 +445,9 @@ func (r *run) startRevert(s *stepRow) error {
 	}
 	s.Pending = encode(old)
 	s.Properties = encode(template.StringifyScalars(anyObject(old.Properties), Pending))
-	if r.hidesSecrets(x.LogicalID) {
+	if old.Shown != "" {
+		s.Properties = old.Shown
+	} else if r.hidesSecrets(x.LogicalID) {
 		s.Properties = encode(map[string]any{template.Mask: template.Mask})
 	}
 	if slices.Contains(r.options.SkipResources, x.LogicalID) {

@@ -80,6 +80,7 @@ CREATE TABLE stack_resources (
     deletion_policy TEXT NOT NULL,
     update_replace_policy TEXT NOT NULL,
     references_hash TEXT NOT NULL,
+    shown TEXT NOT NULL,
     origin TEXT NOT NULL,
     drift TEXT NOT NULL,
     created_at BIGINT NOT NULL,
