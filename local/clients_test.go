@@ -120,6 +120,7 @@ func startWith(t *testing.T, config local.Config) string {
 	}
 	server := httptest.NewServer(cloud)
 	t.Cleanup(func() {
+		server.CloseClientConnections()
 		server.Close()
 		if err := cloud.Close(); err != nil {
 			t.Error(err)

@@ -16,8 +16,8 @@ import (
 
 // A knownFailure is a scenario of the recordings that does not match.
 type knownFailure struct {
-	Failure string // a part of what the first difference says
-	Reason  string
+	Failure string `json:"failure"` // a part of what the first difference says
+	Reason  string `json:"reason"`
 }
 
 // TestRecordings replays conversations that were recorded with AWS. Those that do not match

@@ -65,6 +65,20 @@ func lifecycleRule(rule map[string]any) (s3types.LifecycleRule, error) {
 				return out, invalid("AbortIncompleteMultipartUpload must contain DaysAfterInitiation.")
 			}
 			out.AbortIncompleteMultipartUpload = &s3types.AbortIncompleteMultipartUpload{DaysAfterInitiation: new(int32(n))}
+		case name == "Transitions":
+			list, _ := value.([]any)
+			for _, item := range list {
+				member, _ := item.(map[string]any)
+				n, ok := number(member["TransitionInDays"])
+				class, isClass := member["StorageClass"].(string)
+				switch {
+				case !ok || !isClass || len(member) != 2:
+					return out, invalid("A transition must contain StorageClass and TransitionInDays and nothing else on this server.")
+				case n < 0:
+					return out, invalid("'Days' in the Transition action must be nonnegative.")
+				}
+				out.Transitions = append(out.Transitions, s3types.Transition{StorageClass: s3types.TransitionStorageClass(class), Days: new(int32(n))})
+			}
 		default:
 			return out, invalid(fmt.Sprintf("The member %s of a lifecycle rule is not supported by this server.", name))
 		}
@@ -94,6 +108,15 @@ func getLifecycle(c *call, client *s3.Client, bucket *string) (any, error) {
 		}
 		if a := rule.AbortIncompleteMultipartUpload; a != nil && a.DaysAfterInitiation != nil {
 			out["AbortIncompleteMultipartUpload"] = map[string]any{"DaysAfterInitiation": float64(*a.DaysAfterInitiation)}
+		}
+		var transitions []any
+		for _, t := range rule.Transitions {
+			if t.Days != nil {
+				transitions = append(transitions, map[string]any{"StorageClass": string(t.StorageClass), "TransitionInDays": float64(*t.Days)})
+			}
+		}
+		if transitions != nil {
+			out["Transitions"] = transitions
 		}
 		rules = append(rules, out)
 	}

@@ -181,8 +181,17 @@ func TestValidation(t *testing.T) {
 	}
 	g.delete(*s.StackId, &cloudformation.DeleteStackInput{})
 	s = g.create(&cloudformation.CreateStackInput{TemplateBody: body, DisableValidation: aws.Bool(true)})
-	if s.StackStatus != types.StackStatusCreateComplete {
-		t.Errorf("without validation: %s", s.StackStatus)
+	g.expectStatus(s, types.StackStatusRollbackComplete, "")
+	events, err := g.DescribeStackEvents(t.Context(), owner, &cloudformation.DescribeStackEventsInput{StackName: s.StackId})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := slices.ContainsFunc(events.StackEvents, func(e types.StackEvent) bool {
+		return e.ResourceStatus == types.ResourceStatusCreateFailed &&
+			aws.ToString(e.ResourceStatusReason) == "Properties validation failed for resource A with message:\n#: extraneous key [Nothing] is not permitted"
+	})
+	if !found {
+		t.Error("without validation, no resource fails")
 	}
 }
 

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -62,7 +63,7 @@ func (e *Engine) GetTemplateSummary(ctx context.Context, caller awswire.Caller, 
 	}
 	s := t.Summary()
 	out := &cloudformation.GetTemplateSummaryOutput{
-		Description: optional(s.Description), Version: optional(s.Version), Metadata: optional(s.Metadata),
+		Description: optional(s.Description), Version: aws.String(cmp.Or(s.Version, formatVersion)), Metadata: optional(s.Metadata),
 		Capabilities: capabilitiesOf(s), CapabilitiesReason: optional(s.CapabilitiesReason), DeclaredTransforms: s.Transforms,
 		Parameters: []types.ParameterDeclaration{}, ResourceTypes: []string{}, ResourceIdentifierSummaries: []types.ResourceIdentifierSummary{},
 	}
@@ -88,6 +89,9 @@ func (e *Engine) GetTemplateSummary(ctx context.Context, caller awswire.Caller, 
 	}
 	return out, nil
 }
+
+// formatVersion is the version of templates that name none.
+const formatVersion = "2010-09-09"
 
 // identifierNames are the names of the properties that identify resources of a type.
 func identifierNames(s *schema.Schema) []string {
