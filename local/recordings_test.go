@@ -1,16 +1,21 @@
 package local_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/formwork-dev/formwork/internal/fixtures"
-	"github.com/formwork-dev/formwork/internal/submit"
 	"github.com/formwork-dev/formwork/local"
 )
 
@@ -66,17 +71,33 @@ func TestRecordings(t *testing.T) {
 // importTypes puts published schemas on the shelf of the server.
 func (p place) importTypes(t *testing.T, files ...string) {
 	t.Helper()
-	environment := map[string]string{"AWS_ENDPOINT_URL": p.url, "AWS_ACCESS_KEY_ID": p.account, "AWS_SECRET_ACCESS_KEY": "x", "AWS_REGION": "us-east-1"}
-	remote, err := submit.Open(t.Context(), submit.Config{Getenv: func(name string) string { return environment[name] }, Endpoint: p.url, Region: "us-east-1"})
+	var schemas []map[string]string
+	for _, file := range files {
+		schemas = append(schemas, map[string]string{"Name": filepath.Base(file), "Schema": string(readFile(t, file))})
+	}
+	body, err := json.Marshal(map[string]any{"Schemas": schemas})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var schemas []submit.TypeSchema
-	for _, file := range files {
-		schemas = append(schemas, submit.TypeSchema{Name: filepath.Base(file), Schema: string(readFile(t, file))})
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if imported, err := remote.ImportTypes(t.Context(), schemas, nil); err != nil || len(imported) != len(files) {
-		t.Fatalf("import: %v, %v", imported, err)
+	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	request.Header.Set("X-Amz-Target", "Formwork.ImportTypes")
+	key := aws.Credentials{AccessKeyID: p.account, SecretAccessKey: "x"}
+	if err := v4.NewSigner().SignHTTP(t.Context(), key, request, "UNSIGNED-PAYLOAD", "formwork", "us-east-1", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("import: %s", response.Status)
 	}
 }
 

@@ -46,7 +46,6 @@ var schemas embed.FS
 
 // kinds are the types by name.
 var kinds = map[string]kind{
-	"AWS::CDK::Metadata":          metadata{},
 	"AWS::CloudFormation::Macro":  macros{},
 	"AWS::Logs::LogGroup":         logGroups{},
 	"AWS::Logs::LogStream":        logStreams{},
@@ -109,8 +108,6 @@ type call struct {
 	types   *Types
 	request operation.Request
 	desired map[string]any // with the name of the resource and the tags of the stack
-
-	announcing bool // the resource is looked for before it is created
 }
 
 // An invalid error is a request that the type refuses.
@@ -187,7 +184,7 @@ func propertyFaults(typ *schema.Schema, desired map[string]any) string {
 // announce is the first call of a create: it says what the resource will be called, unless
 // that is taken.
 func (t *Types) announce(c *call, k kind, identifier string) (operation.Progress, error) {
-	c.request.Identifier, c.announcing = identifier, true
+	c.request.Identifier = identifier
 	_, err := k.read(c)
 	if err == nil {
 		return operation.Progress{

@@ -169,7 +169,7 @@ func TestLife(t *testing.T) {
 	})
 	for _, place := range fixtures.Stores(t) {
 		all := open(t, place)
-		if diff := cmp.Diff(len(lives)+1, len(all.Names())); diff != "" { // AWS::CDK::Metadata has none
+		if diff := cmp.Diff(len(lives), len(all.Names())); diff != "" {
 			t.Errorf("%d types have a life in this test, of %v", len(lives), all.Names())
 		}
 		for name, life := range lives {
@@ -293,19 +293,6 @@ func TestFullBucket(t *testing.T) {
 	p := run(t, all, operation.Request{Action: invoke.Delete, Type: "AWS::S3::Bucket", Identifier: "full"})
 	if p.Status != types.OperationStatusFailed || p.Message != "The bucket you tried to delete is not empty" {
 		t.Errorf("delete: %+v", p)
-	}
-}
-
-func TestMetadata(t *testing.T) {
-	all := open(t, fixtures.Place{Dir: t.TempDir()})
-	created := run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::CDK::Metadata", Desired: object{"Analytics": "v2:deflate64:x"}})
-	if created.Status != types.OperationStatusSuccess || !strings.HasPrefix(created.Identifier, "Stack-Thing-") {
-		t.Fatalf("create: %+v", created)
-	}
-	for _, action := range []invoke.Action{invoke.Read, invoke.Update, invoke.Delete} {
-		if p := run(t, all, operation.Request{Action: action, Type: "AWS::CDK::Metadata", Identifier: created.Identifier}); p.Status != types.OperationStatusSuccess {
-			t.Errorf("%s: %+v", action, p)
-		}
 	}
 }
 
