@@ -23,6 +23,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -59,7 +60,7 @@ func TestInABrowser(t *testing.T) {
 		name string
 		test func(*testing.T, context.Context)
 	}{
-		{"pages", testLook}, {"checks", testChecks}, {"walk", testWalk}, {"keyboard", testKeyboard}, {"live", testLivePages}, {"logs", testLiveLogs}, {"without script", testWithoutScript},
+		{"pages", testLook}, {"checks", testChecks}, {"walk", testWalk}, {"keyboard", testKeyboard}, {"live", testLivePages}, {"live stack", testLiveStack}, {"logs", testLiveLogs}, {"without script", testWithoutScript},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.test(t, ctx) })
 	}
@@ -359,6 +360,29 @@ func (v *reader) follow(selector, title string) {
 	v.is(selector+" is there", fmt.Sprintf("document.querySelector(%q)", selector))
 	v.do(chromedp.Click(chromedp.CSS(selector)))
 	v.is("the page "+title, fmt.Sprintf("document.title === %q", title+" · cfn"))
+}
+
+// testLiveStack sees a resource change its colour in the graph while the page is open.
+func testLiveStack(t *testing.T, browser context.Context) {
+	f, logs := world(t)
+	c := newConsole(t, f, logs)
+	stacks := c.config.Stacks.(*fakeStacks)
+	v := visit(t, browser, c)
+	v.look(1280, "light")
+	v.open("/stacks")
+	v.follow(`a[href$="/stacks/growing"][data-row]`, "growing")
+	v.is("the page follows", `document.body.dataset.following === "live"`)
+	v.is("L waits", `document.querySelector('a.node[href="#r-WorkerL"]').classList.contains("plain")`)
+	stacks.change("growing", func(s *stack.StackState) { s.Resources[11].Status = types.ResourceStatusCreateInProgress })
+	v.is("L is being created", `document.querySelector('a.node[href="#r-WorkerL"]').classList.contains("wait")`)
+	stacks.change("growing", func(s *stack.StackState) {
+		s.Resources[11].Status, s.Resources[11].Reason = types.ResourceStatusCreateFailed, "no room"
+	})
+	v.is("L failed", `document.querySelector('a.node[href="#r-WorkerL"]').classList.contains("bad") && document.querySelector("#r-WorkerL").textContent.includes("no room")`)
+	v.open("/stacks/shop")
+	v.follow(`.cause a[href$="/template#line-Billing"]`, "shop template")
+	v.is("the line is in view and marked", `document.querySelector(".source .failed:target") && document.querySelector(".source .failed").textContent.includes("NotStabilized")`)
+	v.quiet()
 }
 
 // testWalk clicks through the pages as one does who works with them.

@@ -79,6 +79,8 @@ func TestPages(t *testing.T) {
 		not    []string
 	}{
 		{"/", 200, []string{"MongoDB::<wbr>Atlas::<wbr>Cluster", "Acme::<wbr>Tasks::<wbr>Definition", "starting the handler", `placeholder="Search by name"`, `data-changes="/_cfn/events"`, "000000000000 · eu-central-1"}, []string{"Example::<wbr>Mail::<wbr>List</a>", "cfn env"}},
+		{"/registrations", 200, []string{"13 min ago", "took 2.0 s", "<code>00000004</code>"}, nil},
+		{clusterPath, 200, []string{"published as 1.4.0"}, nil},
 		{"/?q=CLUSTER", 200, []string{"MongoDB::<wbr>Atlas"}, []string{"Acme::<wbr>Tasks"}},
 		{"/?q=zzz", 200, []string{"No type has <q>zzz</q> in its name"}, nil},
 		{"/?kind=MODULE", 200, []string{"Acme::<wbr>Net"}, []string{"Acme::<wbr>Tasks"}},

@@ -197,27 +197,23 @@ func (f *fakeRegistry) ListTypeVersions(_ context.Context, caller awswire.Caller
 	return out, nil
 }
 
-func (f *fakeRegistry) ListTypeRegistrations(_ context.Context, caller awswire.Caller, in *cloudformation.ListTypeRegistrationsInput) (*cloudformation.ListTypeRegistrationsOutput, error) {
+func (f *fakeRegistry) Registrations(_ context.Context, caller awswire.Caller, q registry.RegistrationQuery) ([]registry.Registration, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := &cloudformation.ListTypeRegistrationsOutput{}
+	var out []registry.Registration
 	for _, g := range f.registrations {
-		if g.place == caller.Place && g.status == in.RegistrationStatusFilter && (in.TypeName == nil || *in.TypeName == g.name) {
-			out.RegistrationTokenList = append(out.RegistrationTokenList, g.token)
+		if g.place == caller.Place && g.status == q.Status && (q.TypeName == "" || q.TypeName == g.name) && len(out) < q.Limit {
+			out = append(out, registry.Registration{
+				Token: g.token, Kind: schema.Kind(g.kind), TypeName: g.name, Version: g.version, Status: g.status, Description: g.description,
+				Started: then, Updated: then.Add(2 * time.Second),
+			})
 		}
 	}
 	return out, nil
 }
 
-func (f *fakeRegistry) DescribeTypeRegistration(_ context.Context, _ awswire.Caller, in *cloudformation.DescribeTypeRegistrationInput) (*cloudformation.DescribeTypeRegistrationOutput, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, g := range f.registrations {
-		if g.token == *in.RegistrationToken {
-			return &cloudformation.DescribeTypeRegistrationOutput{ProgressStatus: g.status, Description: &g.description, TypeVersionArn: aws.String(arnOf(&fakeType{place: g.place, kind: g.kind, name: g.name}, g.version))}, nil
-		}
-	}
-	return nil, awswire.Errorf("CFNRegistryException", 400, "no such token")
+func (f *fakeRegistry) PublishedVersions(_ context.Context, _ awswire.Caller, _ schema.Kind, name string) (map[string]string, error) {
+	return map[string]map[string]string{"MongoDB::Atlas::Cluster": {"00000002": "1.4.0"}}[name], nil
 }
 
 func (f *fakeRegistry) BatchDescribeTypeConfigurations(_ context.Context, _ awswire.Caller, in *cloudformation.BatchDescribeTypeConfigurationsInput) (*cloudformation.BatchDescribeTypeConfigurationsOutput, error) {

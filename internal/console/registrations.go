@@ -5,14 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
-	"strings"
+	"time"
 
 	"github.com/a-h/templ"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/registry"
 )
 
 // A registration is one RegisterType request and how far it has come.
@@ -22,6 +21,8 @@ type registration struct {
 	Version        string
 	Stage          string // in words, "" if unknown
 	Reason         string // the rest of the description, bounded
+	Started        time.Time
+	Took           float64 // seconds, of one that has ended
 }
 
 // registrationsView is the list of registrations.
@@ -42,7 +43,7 @@ func (c *Console) listRegistrations(_ http.ResponseWriter, r *http.Request, p *p
 	p.Title, p.Section, p.Live = "Registrations", "registrations", true
 	v := &registrationsView{}
 	for _, g := range []registrationGroup{{Status: "IN_PROGRESS", Title: "In progress"}, {Status: "FAILED", Title: "Failed"}, {Status: "COMPLETE", Title: "Complete"}} {
-		items, more, err := c.registrations(r.Context(), c.caller(p), &cloudformation.ListTypeRegistrationsInput{RegistrationStatusFilter: types.RegistrationStatus(g.Status)}, maxRegistrations)
+		items, more, err := c.registrations(r.Context(), c.caller(p), registry.RegistrationQuery{Status: types.RegistrationStatus(g.Status), Limit: maxRegistrations})
 		if err != nil {
 			return nil, err
 		}
@@ -54,63 +55,37 @@ func (c *Console) listRegistrations(_ http.ResponseWriter, r *http.Request, p *p
 
 // inProgress are the registrations that go on in a place.
 func (c *Console) inProgress(ctx context.Context, caller awswire.Caller) ([]registration, error) {
-	items, _, err := c.registrations(ctx, caller, &cloudformation.ListTypeRegistrationsInput{RegistrationStatusFilter: types.RegistrationStatusInProgress}, maxInProgress)
+	items, _, err := c.registrations(ctx, caller, registry.RegistrationQuery{Status: types.RegistrationStatusInProgress, Limit: maxInProgress})
 	return items, err
 }
 
-// registrations describes those that a list names, at most so many, and tells whether there
-// are more.
-func (c *Console) registrations(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypeRegistrationsInput, most int) ([]registration, bool, error) {
-	in.MaxResults = aws.Int32(int32(min(most, 100))) //nolint:gosec // at most 100
-	list, err := c.config.Registry.ListTypeRegistrations(ctx, caller, in)
+// registrations lists registrations, the newest first, and reports whether there are more.
+func (c *Console) registrations(ctx context.Context, caller awswire.Caller, query registry.RegistrationQuery) ([]registration, bool, error) {
+	limit := query.Limit
+	query.Limit++
+	list, err := c.config.Registry.Registrations(ctx, caller, query)
 	if err != nil {
 		return nil, false, err
 	}
-	var out []registration
-	for _, token := range list.RegistrationTokenList {
-		if len(out) == most {
-			return out, true, nil
-		}
-		d, err := c.config.Registry.DescribeTypeRegistration(ctx, caller, &cloudformation.DescribeTypeRegistrationInput{RegistrationToken: aws.String(token)})
-		if refused(err) {
-			continue // it went between the two requests
-		}
-		if err != nil {
-			return nil, false, err
-		}
-		out = append(out, describeRegistration(token, d))
+	out := make([]registration, min(len(list), limit))
+	for i := range out {
+		out[i] = describeRegistration(&list[i])
 	}
-	return out, list.NextToken != nil, nil
+	return out, len(list) > limit, nil
 }
 
-func describeRegistration(token string, d *cloudformation.DescribeTypeRegistrationOutput) registration {
-	g := registration{Token: token, Status: string(d.ProgressStatus), Reason: bounded(value(d.Description), 4<<10)}
-	arn := value(d.TypeVersionArn)
-	if arn == "" {
-		arn = value(d.TypeArn)
+func describeRegistration(r *registry.Registration) registration {
+	g := registration{
+		Token: r.Token, Status: string(r.Status), Kind: string(r.Kind), TypeName: r.TypeName, Version: r.Version,
+		Reason: bounded(r.Description, 4<<10), Started: r.Started,
 	}
-	g.Kind, g.TypeName, g.Version = readTypeARN(arn)
+	if r.Status != types.RegistrationStatusInProgress {
+		g.Took = r.Updated.Sub(r.Started).Seconds()
+	}
 	if m := stagePattern.FindStringSubmatch(g.Reason); m != nil {
 		g.Stage, g.Reason = stages[m[1]], g.Reason[len(m[0]):]
 	}
 	return g
-}
-
-// readTypeARN takes arn:aws:cloudformation:REGION:ACCOUNT:type/resource/Org-Svc-Name/00000001
-// apart. The name has its colons again: no part of a type's name has a dash.
-func readTypeARN(arn string) (kind, name, version string) {
-	parts := strings.SplitN(arn, ":", 6)
-	if len(parts) < 6 {
-		return "", "", ""
-	}
-	path := strings.Split(parts[5], "/")
-	if len(path) < 3 || path[0] != "type" {
-		return "", "", ""
-	}
-	if len(path) > 3 {
-		version = path[3]
-	}
-	return strings.ToUpper(path[1]), strings.ReplaceAll(path[2], "-", "::"), version
 }
 
 // stagePattern is how the service begins the description of a registration.

@@ -9,6 +9,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/stack"
 )
 
@@ -29,13 +30,15 @@ type Registry interface {
 type Types interface {
 	ListTypes(context.Context, awswire.Caller, *cloudformation.ListTypesInput) (*cloudformation.ListTypesOutput, error)
 	DescribeType(context.Context, awswire.Caller, *cloudformation.DescribeTypeInput) (*cloudformation.DescribeTypeOutput, error)
+	// PublishedVersions are the public numbers of a private type's versions, by version.
+	PublishedVersions(ctx context.Context, caller awswire.Caller, kind schema.Kind, typeName string) (map[string]string, error)
 	ListTypeVersions(context.Context, awswire.Caller, *cloudformation.ListTypeVersionsInput) (*cloudformation.ListTypeVersionsOutput, error)
 }
 
 // Registrations reads how far registrations have come.
 type Registrations interface {
-	ListTypeRegistrations(context.Context, awswire.Caller, *cloudformation.ListTypeRegistrationsInput) (*cloudformation.ListTypeRegistrationsOutput, error)
-	DescribeTypeRegistration(context.Context, awswire.Caller, *cloudformation.DescribeTypeRegistrationInput) (*cloudformation.DescribeTypeRegistrationOutput, error)
+	// Registrations lists registrations, the newest first, at most query.Limit of them.
+	Registrations(context.Context, awswire.Caller, registry.RegistrationQuery) ([]registry.Registration, error)
 }
 
 // Configurations reads type configurations. Their values are masked before they are shown.

@@ -170,6 +170,10 @@ func (c *Console) showUnfinished(r *http.Request, p *page, refusal error) (templ
 
 // versionRows lists the versions of a private type, the newest first.
 func (c *Console) versionRows(ctx context.Context, caller awswire.Caller, h *typeHead, runs []registry.TestRun) ([]versionRow, error) {
+	published, err := c.config.Registry.PublishedVersions(ctx, caller, schema.Kind(h.Kind), h.Name)
+	if err != nil {
+		return nil, err
+	}
 	var rows []versionRow
 	for _, status := range []types.DeprecatedStatus{types.DeprecatedStatusLive, types.DeprecatedStatusDeprecated} {
 		in := &cloudformation.ListTypeVersionsInput{Type: types.RegistryType(h.Kind), TypeName: aws.String(h.Name), DeprecatedStatus: status, MaxResults: aws.Int32(100)}
@@ -183,7 +187,7 @@ func (c *Console) versionRows(ctx context.Context, caller awswire.Caller, h *typ
 		for _, s := range out.TypeVersionSummaries {
 			row := versionRow{
 				ID: value(s.VersionId), Description: value(s.Description), Created: value(s.TimeCreated), Default: value(s.IsDefaultVersion),
-				Deprecated: status == types.DeprecatedStatusDeprecated, PublicVersion: value(s.PublicVersionNumber),
+				Deprecated: status == types.DeprecatedStatusDeprecated, PublicVersion: published[value(s.VersionId)],
 			}
 			if !row.Deprecated {
 				d, err := c.config.Registry.DescribeType(ctx, caller, &cloudformation.DescribeTypeInput{Type: in.Type, TypeName: in.TypeName, VersionId: s.VersionId})
@@ -208,9 +212,9 @@ func (c *Console) versionRows(ctx context.Context, caller awswire.Caller, h *typ
 func (c *Console) typeRegistrations(ctx context.Context, caller awswire.Caller, h *typeHead) ([]registration, error) {
 	var all []registration
 	for _, status := range []types.RegistrationStatus{types.RegistrationStatusInProgress, types.RegistrationStatusFailed, types.RegistrationStatusComplete} {
-		items, _, err := c.registrations(ctx, caller, &cloudformation.ListTypeRegistrationsInput{
-			Type: types.RegistryType(h.Kind), TypeName: aws.String(h.Name), RegistrationStatusFilter: status,
-		}, 10)
+		items, _, err := c.registrations(ctx, caller, registry.RegistrationQuery{
+			Kind: schema.Kind(h.Kind), TypeName: h.Name, Status: status, Limit: 10,
+		})
 		if refused(err) {
 			continue
 		}

@@ -54,8 +54,17 @@ func tone(status string) string {
 	return stackTone(status)
 }
 
+// plainWords are the statuses that say little as the API words them.
+var plainWords = map[string]string{
+	"ANSWERED": "answered without a progress event", "ERROR": "no answer", "NOT_TESTED": "not tested yet",
+	"registered": "registered here", "activated": "activated from public", "LIVE": "in use",
+}
+
 // words is a status as people write it.
 func words(status string) string {
+	if plain := plainWords[status]; plain != "" {
+		return plain
+	}
 	return strings.ToLower(strings.ReplaceAll(status, "_", " "))
 }
 

@@ -224,6 +224,13 @@ func TestListTypeRegistrations(t *testing.T) {
 		if diff := cmp.Diff(tokens, page(cloudformation.ListTypeRegistrationsInput{MaxResults: aws.Int32(2)})); diff != "" {
 			t.Error(diff)
 		}
+		listed, err := g.Registrations(t.Context(), owner, RegistrationQuery{TypeName: "Acme::Test::T1", Limit: 2})
+		if err != nil || len(listed) != 2 || listed[0].Token != tokens[1] || listed[0].Version != "00000003" || listed[0].Started.Before(listed[1].Started) || listed[0].Status != "IN_PROGRESS" {
+			t.Errorf("%+v %v", listed, err)
+		}
+		if published, err := g.PublishedVersions(t.Context(), owner, schema.Resource, "Acme::Test::T1"); err != nil || len(published) > 0 {
+			t.Errorf("%v %v", published, err)
+		}
 		arn := "arn:aws:cloudformation:eu-west-1:123456789012:type/resource/Acme-Test-T1"
 		for _, in := range []cloudformation.ListTypeRegistrationsInput{{TypeName: aws.String("Acme::Test::T1"), Type: "RESOURCE"}, {TypeArn: &arn}, {TypeName: aws.String("Acme::Test::T1")}} {
 			if got := page(in); len(got) != 3 {
