@@ -24,12 +24,21 @@ var phrases = []struct{ pattern, instead string }{
 	{`as far as they follow any`, "may ignore these variables"},
 	{`there are no such`, "no … match"},
 	{`so far (its|cfn)`, "today"},
+	{`stands? (twice|beside|alone|in the indentation)`, "is duplicated, is set beside, …"},
+	{`(is|are) told of`, "is notified, receives"},
+	{`that cfn serve told`, "printed by cfn serve"},
+	{`bears (the|a|another)`, "has"},
+	{`nothing speaks against`, "no problems found"},
+	{`no service is asked`, "no service is called"},
 }
 
 // styled are the sources and documents that were read against docs/style.md. A document or
 // a package that is read next is added here.
 var styled = []string{
-	"README.md", "docs/compatibility.md", "docs/registering.md", "docs/smithy.md", "docs/editors.md", "docs/drift.md", "docs/style.md", "internal/cli/*.go",
+	"README.md", "CONTRIBUTING.md", "docs/*.md", "docs/decisions/*.md", "internal/bundle/*.go", "internal/cli/*.go", "internal/codegen/*.go",
+	"internal/diag/*.go", "internal/document/*.go", "internal/drift/*.go", "internal/httptape/*.go", "internal/invoke/*.go",
+	"internal/lint/*.go", "internal/lsp/*.go", "internal/project/*.go", "internal/sample/*.go", "internal/schema/*.go",
+	"internal/smithy/*.go", "internal/store/*.go", "internal/submit/*.go", "internal/template/*.go",
 }
 
 // unstyled are files in these places with owners that have not read them yet.

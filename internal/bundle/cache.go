@@ -54,7 +54,7 @@ var hashForm = regexp.MustCompile(`^[0-9a-f]{32,128}$`)
 // the file system.
 func (c *Cache) Get(ctx context.Context, hash string, read func(context.Context) (*Bundle, func(), error)) (*Code, error) {
 	if !hashForm.MatchString(hash) {
-		return nil, fmt.Errorf("%q is no hash of a package", hash)
+		return nil, fmt.Errorf("%q is not a hash of a package", hash)
 	}
 	c.Touch(hash) // before looking: Sweep must see that it is in use
 	code, err := c.load(hash)

@@ -189,7 +189,7 @@ func (d *directory) notZip() error {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		return broken("package/not-zip", "the file is compressed with gzip, and no zip file")
 	}
-	return broken("package/not-zip", "the file is no zip file")
+	return broken("package/not-zip", "the file is not a zip file")
 }
 
 // central reads the central directory.
@@ -324,7 +324,7 @@ func (d *directory) local(r *record) error {
 	return nil
 }
 
-// descriptor reads the sizes that stand behind the data of an entry, which come with and
+// descriptor reads the sizes after the data of an entry, which come with and
 // without a signature, in 32 and in 64 bits.
 func (d *directory) descriptor(r *record) error {
 	b, err := d.at(r.end, int(min(24, d.size-r.end)))

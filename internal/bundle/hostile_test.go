@@ -144,7 +144,7 @@ func TestRefuses(t *testing.T) {
 		want   string // the beginning of the first error
 	}{
 		"empty":          {nil, bundle.Config{}, "package.zip package/not-zip the file is empty"},
-		"text":           {[]byte("hello"), bundle.Config{}, "package.zip package/not-zip the file is no zip file"},
+		"text":           {[]byte("hello"), bundle.Config{}, "package.zip package/not-zip the file is not a zip file"},
 		"gzip":           {append([]byte{0x1f, 0x8b}, make([]byte, 100)...), bundle.Config{}, "package.zip package/not-zip the file is compressed with gzip"},
 		"cut off":        {with(t)[:400], bundle.Config{}, "package.zip package/truncated the zip file is cut off"},
 		"cut at the end": {with(t)[:len(with(t))-1], bundle.Config{}, "package.zip package/truncated the zip file is cut off"},

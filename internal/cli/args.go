@@ -79,7 +79,7 @@ type normalizer struct {
 	plain   bool           // an argument was seen: no more sub-commands
 }
 
-// word takes a word that is no option: the next sub-command or an argument.
+// word takes a word that is not an option: the next sub-command or an argument.
 func (n *normalizer) word(word string) error {
 	if n.plain || !n.command.HasSubCommands() {
 		n.plain = true

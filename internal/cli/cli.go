@@ -37,7 +37,7 @@ type Env struct {
 	Terminal       Terminal
 	Environ        []string // "NAME=value", as os.Environ gives it
 	Dir            string   // the working folder, absolute
-	Version        string   // "1.2.3", or "1.2.3-dev" for a build that is no release
+	Version        string   // "1.2.3", or "1.2.3-dev" for a build that is not a release
 	Now            func() time.Time
 }
 
@@ -224,7 +224,7 @@ func (c *app) closeLog() {
 // printf writes results to Stdout. Main reports a failure.
 func (c *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(c.Stdout, format, args...) }
 
-// notef writes to Stderr what is no result. If that fails nobody can be told.
+// notef writes to Stderr what is not a result. If that fails nobody can be told.
 func (c *app) notef(format string, args ...any) { _, _ = fmt.Fprintf(c.Stderr, format, args...) }
 
 // progress shows on a terminal what is going on. The function that it returns wipes the

@@ -201,7 +201,7 @@ func (c *app) treeSchemas(ctx context.Context, rev, tree string, cfg schema.Conf
 		out = append(out, one)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("the folder %s:%s holds no schema", rev, tree)
+		return nil, fmt.Errorf("the folder %s:%s contains no schema", rev, tree)
 	}
 	return out, nil
 }

@@ -95,7 +95,7 @@ func newEnv(c *app) *cobra.Command {
 			}
 			endpoint, err := localURL(opts.endpoint)
 			if err != nil {
-				return &usageError{message: "option --endpoint: " + err.Error(), hint: "--endpoint wants the URL that cfn serve told; for a server elsewhere, set AWS_ENDPOINT_URL yourself"}
+				return &usageError{message: "option --endpoint: " + err.Error(), hint: "pass the URL printed by cfn serve; for a server elsewhere, set AWS_ENDPOINT_URL yourself"}
 			}
 			if err := checkPlace(opts.account, opts.region); err != nil {
 				return err
@@ -120,7 +120,7 @@ func newEnv(c *app) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.endpoint, "endpoint", "http://"+defaultServeAddress, "the `URL` that cfn serve told")
+	flags.StringVar(&opts.endpoint, "endpoint", "http://"+defaultServeAddress, "the `URL` printed by cfn serve")
 	flags.StringVar(&opts.region, "region", invoke.DefaultRegion, "the `NAME` of the region to work in")
 	flags.StringVar(&opts.account, "account", lambda.DefaultAccountID, "the `NUMBER` of the account to work in")
 	flags.StringVar(&opts.auth, "auth", "", "take the credentials from the key `FILE` of the server")

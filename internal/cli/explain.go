@@ -27,8 +27,8 @@ import (
 func newExplain(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [ID…]",
-		Short: "Say what a rule means, why it is there, and show an example",
-		Long: `Say what a rule means, why it is there, and show an example: of every ID that validate
+		Short: "Explain what a rule means and why it exists, with an example",
+		Long: `Explain what a rule means and why it exists, with an example: of every ID that validate
 and diff report, and of those that other commands report of files. Without an ID all rules are listed, with their severity.
 
 An ID may lack the part before the slash: PR001 explains both lint/PR001, about one schema,

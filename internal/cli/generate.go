@@ -33,7 +33,7 @@ written, so that their times stay. The files in example_inputs/ follow the schem
 edit them. Pages in docs/ that were generated before and are not
 wanted any more are removed; your own files there stay.
 
-Nothing is asked of the network: the targets of a hook come from target-schemas/,
+This makes no network calls: the targets of a hook come from target-schemas/,
 target-info.json and --target-schemas.
 
 A go.mod that keeps the sources from being built, because another module is named in it or the
@@ -54,9 +54,9 @@ Exit code of --check: 0 if all is up to date, 1 if something is missing, stale o
 	flags.StringArrayVar(&opts.targets, "target-schemas", nil, "`FILES` or folders with the schemas of a hook's targets")
 	flags.BoolVar(&opts.localOnly, "local-only", false, "use only local schemas of a hook's targets; cfn always does")
 	flags.BoolVar(&opts.canary, "local-code-generation", false, "generate canary templates, too, from contract-tests-artifacts/")
-	flags.StringVar(&opts.endpoint, "endpoint-url", "", "accepted for compatibility: no service is asked (`URL`)")
-	flags.StringVar(&opts.region, "region", "", "accepted for compatibility: no service is asked (`NAME`)")
-	flags.StringVar(&opts.profile, "profile", "", "accepted for compatibility: no service is asked (`NAME`)")
+	flags.StringVar(&opts.endpoint, "endpoint-url", "", "accepted for compatibility: no service is called (`URL`)")
+	flags.StringVar(&opts.region, "region", "", "accepted for compatibility: no service is called (`NAME`)")
+	flags.StringVar(&opts.profile, "profile", "", "accepted for compatibility: no service is called (`NAME`)")
 	annotate(flags, multiValue, "target-schemas")
 	annotate(flags, addition, "check")
 	c.formatFlag(cmd, "text", "json")

@@ -51,7 +51,7 @@ With --from-smithy a resource type starts from a resource of a Smithy model: its
 converted as cfn smithy convert does. --type-name chooses the resource if there are several;
 its organization and service count where the model and the settings name none.
 
-So far projects are started in Go; modules have no language.`,
+Projects can be started in Go only; modules have no language.`,
 		Example: `  cfn init
   cfn init --artifact-type RESOURCE --type-name Acme::Billing::Invoice go --import-path example.com/invoice
   cfn init -a MODULE -t Acme::Network::Vpc::MODULE --project vpc
@@ -66,16 +66,16 @@ So far projects are started in Go; modules have no language.`,
 	shared.StringVarP(&opts.typeName, "type-name", "t", "", "the `NAME` of the type: Organization::Service::Resource")
 	shared.StringVarP(&opts.kind, "artifact-type", "a", "", "the `KIND` of extension: RESOURCE, MODULE or HOOK")
 	shared.StringVar(&opts.targets, "target-schemas", "", "`FILES` or folders with the schemas of a hook's targets, separated by commas")
-	shared.StringVar(&opts.endpoint, "endpoint-url", "", "accepted for compatibility: no service is asked (`URL`)")
-	shared.StringVar(&opts.region, "region", "", "accepted for compatibility: no service is asked (`NAME`)")
-	shared.StringVar(&opts.profile, "profile", "", "accepted for compatibility: no service is asked (`NAME`)")
+	shared.StringVar(&opts.endpoint, "endpoint-url", "", "accepted for compatibility: no service is called (`URL`)")
+	shared.StringVar(&opts.region, "region", "", "accepted for compatibility: no service is called (`NAME`)")
+	shared.StringVar(&opts.profile, "profile", "", "accepted for compatibility: no service is called (`NAME`)")
 	c.choice(shared, &c.format, "format", "how the result is printed", "text", "json")
 	cmd.Flags().StringVar(&opts.language, "language", "", "the `LANGUAGE` of the handlers; the same as the sub-command")
 	cmd.Flags().StringVar(&opts.importPath, "import-path", "", "the import `PATH` of the Go module")
 	shared.StringVar(&opts.model, "from-smithy", "", "start from a resource of the Smithy model `MODEL`, a file, a folder or a .jar")
 	shared.StringVar(&opts.smithy.service, "service", "", "the `ID` of the model's service, as namespace#Name")
 	shared.StringVar(&opts.smithy.config, "smithy-config", "", "the smithy-build.json `FILE` with the settings of the conversion")
-	shared.BoolVar(&opts.smithy.modern, "modern", false, "leave out the accidents of the official converter")
+	shared.BoolVar(&opts.smithy.modern, "modern", false, "leave out the quirks of the official converter")
 	annotate(shared, addition, "format", "from-smithy", "service", "smithy-config", "modern")
 	annotate(cmd.Flags(), addition, "language", "import-path")
 	for _, language := range project.Languages() {
@@ -194,7 +194,7 @@ func (c *app) settleLanguage(ctx context.Context, w wizard, opts initOptions, co
 		return nil
 	}
 	if opts.language == "" && c.format == "text" {
-		c.printf("%s\n", "One language is supported so far, defaulting to go")
+		c.printf("%s\n", "One language is supported today, defaulting to go")
 	}
 	if opts.language != "" && opts.language != "go" {
 		return withHint(fmt.Errorf("projects in %s cannot be started yet", opts.language),

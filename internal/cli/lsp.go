@@ -81,7 +81,7 @@ func findProject(file string) (lsp.Project, bool) {
 }
 
 // lintForEditor is what cfn validate adds in a project to the problems of a schema. That
-// settings cannot be read is no news about the schema.
+// settings cannot be read is not news about the schema.
 func (c *app) lintForEditor(s *schema.Schema, found diag.List) diag.List {
 	dir := filepath.Dir(s.File)
 	l := &linting{app: c, level: "auto", quiet: true}

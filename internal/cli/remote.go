@@ -42,7 +42,7 @@ func (c *app) complain(region string, f *regionFailure) {
 
 // kindFlag adds --type.
 func kindFlag(flags *pflag.FlagSet, kind *string) {
-	flags.Var(&enum{kind, []string{"RESOURCE", "MODULE", "HOOK"}}, "type", "what the type is, if its name does not tell: `RESOURCE|MODULE|HOOK`")
+	flags.Var(&enum{kind, []string{"RESOURCE", "MODULE", "HOOK"}}, "type", "what the type is, if its name does not say: `RESOURCE|MODULE|HOOK`")
 }
 
 // typeReference reads the TYPE of a command; without one, that of the project counts.

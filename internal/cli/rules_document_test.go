@@ -37,7 +37,7 @@ given up is never used for something else.
 | ` + "`compatible/…`" + ` | changes that cannot | ` + "`cfn diff`" + ` |
 | ` + "`inputs/…`" + `, ` + "`overrides/…`" + `, ` + "`invoke/…`" + `, ` + "`contract/…`" + ` | the files that handlers are tried with, and what a run leaves behind | ` + "`cfn test`" + `, ` + "`cfn invoke`" + ` and editors |
 | ` + "`drift/…`" + ` | models and transforms while they are compared | ` + "`cfn drift compare`" + ` |
-| ` + "`smithy/…`" + ` | the conversion of models; what validators find bears the ids of Smithy after the slash | ` + "`cfn smithy`" + ` |
+| ` + "`smithy/…`" + ` | the conversion of models; what validators find has the ids of Smithy after the slash | ` + "`cfn smithy`" + ` |
 
 Errors make a schema unusable, and ` + "`cfn validate`" + ` fails; breaking changes make ` + "`cfn diff`" + ` end with exit code 3.
 A project changes severities and suppresses findings in the file ` + "`.formwork.json`" + `, beside its schema or above it in
@@ -104,7 +104,7 @@ func TestExplanations(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range all {
 		if seen[e.ID] {
-			t.Errorf("%s stands twice", e.ID)
+			t.Errorf("%s is duplicated", e.ID)
 		}
 		seen[e.ID] = true
 		if e.Purpose == "" || e.Why == "" || e.Severity == "" || !strings.HasSuffix(e.Purpose, ".") || !strings.HasSuffix(e.Why, ".") {

@@ -318,7 +318,7 @@ func (c *app) program(name string) (string, error) {
 	}
 	found, err := exec.LookPath(name)
 	if err != nil {
-		return "", withHint(fmt.Errorf("run %w", bare(errors.Unwrap(err), name)), "behind -- stands a program and its arguments; a line for the shell is run with cfn serve -- sh -c '…'")
+		return "", withHint(fmt.Errorf("run %w", bare(errors.Unwrap(err), name)), "put a program and its arguments after --; to run a shell command, use cfn serve -- sh -c '…'")
 	}
 	return found, nil
 }
@@ -397,7 +397,7 @@ func serveHint(err error, lambdaAddress string) error {
 	case errors.As(err, &key) && key.Shared:
 		return withHint(err, "copy %s from the data folder of a server that works on this database to %s", local.KeyFile, key.Path)
 	case errors.As(err, &key):
-		return withHint(err, "put the %s back that was made with this folder, or begin with another folder: --data DIR", local.KeyFile)
+		return withHint(err, "restore the %s that belongs to this folder, or use another folder: --data DIR", local.KeyFile)
 	case errors.As(err, &open):
 		return withHint(err, "listen on %s, or check signatures with --auth FILE", defaultServeAddress)
 	case errors.As(err, &taken) && taken.Address == lambdaAddress:

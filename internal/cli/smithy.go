@@ -244,7 +244,7 @@ func newSmithyConvert(c *app) *cobra.Command {
 		Short: "Convert the resources of a Smithy service to resource schemas",
 		Long: `Convert the resources with the trait aws.cloudformation#cfnResource in the closure of a service
 to resource schemas, one file each, byte for byte as the official converter writes them.
---modern turns its accidents off; docs/smithy.md lists them.
+--modern turns its quirks off; docs/smithy.md lists them.
 
 Settings come from the plugin "cloudformation" in a smithy-build.json; --service names the
 service, there or instead. The schemas are checked as cfn validate would. What the model says
@@ -273,7 +273,7 @@ func (c *app) smithyFlags(cmd *cobra.Command, opts *smithyOptions) {
 	flags.StringVar(&opts.service, "service", "", "the `ID` of the service, as namespace#Name")
 	flags.StringVar(&opts.config, "config", "", "the smithy-build.json `FILE` with the settings of the plugin cloudformation")
 	flags.StringVar(&opts.projection, "projection", "", "use the settings of the projection `NAME`")
-	flags.BoolVar(&opts.modern, "modern", false, "leave out the accidents of the official converter")
+	flags.BoolVar(&opts.modern, "modern", false, "leave out the quirks of the official converter")
 	c.strictFlag(cmd, &opts.strict)
 }
 

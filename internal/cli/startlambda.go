@@ -103,7 +103,7 @@ func (o *handlerOptions) official(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&o.endpoint, "endpoint", "", "call the handlers at the `URL` of a Lambda endpoint (default: run those of the project)")
 	flags.StringVar(&o.functionName, "function-name", typeFunction, "the `NAME` of the function to call")
-	flags.StringVar(&o.region, "region", invoke.DefaultRegion, "the `NAME` of the region that handlers are told")
+	flags.StringVar(&o.region, "region", invoke.DefaultRegion, "the `NAME` of the region that handlers receive")
 	flags.StringVar(&o.profile, "profile", "", "hand the credentials of the AWS profile `NAME` to the handlers")
 }
 

@@ -283,7 +283,7 @@ func (c *app) submit(ctx context.Context, opts *submitOptions) error {
 		if err != nil {
 			return err
 		}
-		c.printf("Dry run complete: %s holds %s, and nothing speaks against it\n", opts.archive, b.TypeName)
+		c.printf("Dry run complete: %s contains %s; no problems found\n", opts.archive, b.TypeName)
 		return nil
 	}
 	q, remotes, err := opts.prepare(ctx, c, &opts.remoteOptions)

@@ -62,7 +62,7 @@ inputs_N_create__TEST.json is for the test TEST alone. Where there are no inputs
 generated from the schema, with what overrides.json says. In all these files {{uuid}} stands for a
 text that no other run has, {{env:NAME}} for an environment variable, and {{Name}} for the export
 Name of a stack: its value is looked for in the file that --exports names, then in the environment
-variables CFN_EXPORT_Name and CFN_EXPORT_NAME (with _ for every character that is no letter or
+variables CFN_EXPORT_Name and CFN_EXPORT_NAME (with _ for every character that is not a letter or
 digit), then at the CloudFormation that --cloudformation-endpoint-url names.
 
 A test that fails with generated inputs leaves them in .formwork/failures, made as small as they
@@ -101,8 +101,8 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 	flags.StringVar(&opts.logRoleARN, "log-role-arn", "", "the `ARN` of a role to write that log with")
 	flags.StringVar(&opts.dockerImage, "docker-image", "", "an `IMAGE` with the handlers; not supported here: handlers run as local processes")
 	flags.StringVar(&opts.typeConfiguration, "typeconfig", "", "the `FILE` with the type configuration (default: ~/.cfn-cli/typeConfiguration.json)")
-	flags.StringVar(&opts.sourceAccount, "source-account", "", "tell STS the source account `ID`")
-	flags.StringVar(&opts.sourceARN, "source-arn", "", "tell STS the source `ARN`")
+	flags.StringVar(&opts.sourceAccount, "source-account", "", "pass the source account `ID` to STS")
+	flags.StringVar(&opts.sourceARN, "source-arn", "", "pass the source `ARN` to STS")
 	flags.StringVar(&opts.exports, "exports", "", "take the values of exports from the JSON `FILE` {\"Name\": \"value\"}")
 	flags.Uint64Var(&opts.seed, "seed", 1, "generate other inputs with another number `N`")
 	opts.suiteFlags(flags)
@@ -345,7 +345,7 @@ func (c *app) readExports(ctx context.Context, opts *testOptions) (contract.Expo
 			return nil, err
 		}
 		if doc.Kind != document.Object {
-			return nil, withHint(fmt.Errorf("%s holds no exports: it is a JSON %s", name, doc.Kind), `the file is {"Name": "value", …}`)
+			return nil, withHint(fmt.Errorf("%s contains no exports: it is a JSON %s", name, doc.Kind), `the file is {"Name": "value", …}`)
 		}
 		for _, m := range doc.Members {
 			given[m.Key] = m.Value.Text

@@ -217,7 +217,7 @@ func (c *app) subjects(path string) ([]subject, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, withHint(fmt.Errorf("the folder %s holds no schema", path), "schemas are the JSON and YAML files with a typeName, and the projects directly below")
+		return nil, withHint(fmt.Errorf("the folder %s contains no schema", path), "schemas are the JSON and YAML files with a typeName, and the projects directly below")
 	}
 	return out, nil
 }

@@ -86,7 +86,7 @@ func (*noAnswerError) Error() string { return "the input ended before the questi
 type questions struct {
 	in   *bufio.Scanner
 	say  func(format string, args ...any)
-	note func(format string, args ...any) // what is no question
+	note func(format string, args ...any) // what is not a question
 }
 
 // ask repeats the question until the answer is accepted.

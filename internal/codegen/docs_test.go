@@ -176,7 +176,7 @@ func TestDocsLinks(t *testing.T) {
 			for _, part := range strings.Split(string(f.Data), `<a href="`)[1:] {
 				target, _, _ := strings.Cut(part, `"`)
 				if !strings.HasPrefix(target, "#") && !strings.HasPrefix(target, "https:") && !pages["docs/"+strings.ToLower(target)] {
-					t.Errorf("%s: %s links to %q, which is no page", s.File, f.Path, target)
+					t.Errorf("%s: %s links to %q, which is not a page", s.File, f.Path, target)
 				}
 			}
 		}

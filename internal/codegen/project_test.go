@@ -401,7 +401,7 @@ func TestSelfContainedSchema(t *testing.T) {
 	}
 	again, problems := schema.Load("schema_gen.json", selfContained(s), schema.Config{})
 	if problems.HasErrors() || again == nil {
-		t.Errorf("the copy is no schema: %v", problems.Err())
+		t.Errorf("the copy is not a schema: %v", problems.Err())
 	}
 }
 

@@ -201,7 +201,7 @@ func (r *run) hookModel(point invoke.Action, target HookTarget, invalid bool) (m
 	}
 	overrides := r.hookOverrides(point, target.Name, invalid)
 	if invalid && len(overrides) == 0 {
-		return nil, fmt.Errorf("nothing is known that the hook refuses: write inputs/inputs_1_%s.json and inputs/inputs_1_%s.json with {%q: {\"resourceProperties\": {…}}}, or %s into overrides.json",
+		return nil, fmt.Errorf("no non-compliant input found: write inputs/inputs_1_%s.json and inputs/inputs_1_%s.json with {%q: {\"resourceProperties\": {…}}}, or %s into overrides.json",
 			kind, kinds[0], target.Name, strings.ToUpper("invalid_"+string(point)))
 	}
 	model, err := r.generateTarget(point, target)

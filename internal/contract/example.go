@@ -176,7 +176,7 @@ func (r *run) drawUpdate(created map[string]any) map[string]any {
 const invalidTries = 20
 
 // invalidInput is a model that breaks the schema: that of the set, or a valid one in which
-// one rule was broken. What is no member of the schema is not sent to handlers, and their
+// one rule was broken. What is not a member of the schema is not sent to handlers, and their
 // libraries read "5" as 5, so that neither counts as invalid.
 func (r *run) invalidInput() (map[string]any, error) {
 	if r.inputs.Invalid != nil {

@@ -172,7 +172,7 @@ func TestHookMutants(t *testing.T) {
 // has no reason to refuse.
 func TestHookWithoutInputs(t *testing.T) {
 	summary := tryHook(t, &clerk{}, fstest.MapFS{})
-	if summary.Failed != 3 || !strings.Contains(outcomes(summary), "nothing is known that the hook refuses: write inputs/inputs_1_pre_create.json and inputs/inputs_1_invalid_pre_create.json") {
+	if summary.Failed != 3 || !strings.Contains(outcomes(summary), "no non-compliant input found: write inputs/inputs_1_pre_create.json and inputs/inputs_1_invalid_pre_create.json") {
 		t.Errorf("%s", outcomes(summary))
 	}
 }

@@ -300,7 +300,7 @@ func (l *loader) model(name string, set int) (map[string]any, *document.Value, e
 // saw it.
 func (l *loader) check(doc *document.Value, model map[string]any) {
 	if at, found := findNull(doc.Any(), nil); found {
-		l.report(diag.Error, "inputs/null", doc.At, fmt.Sprintf("the input holds null at %s", at), "leave properties without a value out: no handler can return them as requested")
+		l.report(diag.Error, "inputs/null", doc.At, fmt.Sprintf("the input contains null at %s", at), "leave properties without a value out: no handler can return them as requested")
 	}
 	var names []string
 	for _, m := range l.cfg.Schema.Properties() {

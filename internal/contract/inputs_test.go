@@ -44,7 +44,7 @@ func TestInputsWithNull(t *testing.T) {
 		"inputs/inputs_1_create.json": `{"Title": "abc", "Layout": {"Margin": null}}`, "inputs/inputs_1_update.json": `{"Title": "def", "Ratio": null}`,
 		"inputs/inputs_1_invalid.json": `{"Title": null}`,
 	}, nil)
-	if got := lines(problems); strings.Count(got, "[inputs/null]") != 2 || !strings.Contains(got, "error: the input holds null at /Layout/Margin") {
+	if got := lines(problems); strings.Count(got, "[inputs/null]") != 2 || !strings.Contains(got, "error: the input contains null at /Layout/Margin") {
 		t.Error(got)
 	}
 }

@@ -256,7 +256,7 @@ func (r *run) result(c *Case, phase Phase, err error) *Result {
 }
 
 // timeline puts the calls that made a shared resource before those of a case. The case
-// follows at once: what other cases did in between is no part of it.
+// follows at once: what other cases did in between is not a part of it.
 func timeline(setup, own []Call) []Call {
 	out := make([]Call, 0, len(setup)+len(own))
 	var end time.Duration

@@ -98,7 +98,7 @@ func placeIn(file string, data []byte, start, end int) diag.Range {
 }
 
 // ExportVariable is the environment variable that holds the value of an export:
-// CFN_EXPORT_ and the name, with _ for every character that is no letter or digit.
+// CFN_EXPORT_ and the name, with _ for every character that is not a letter or digit.
 func ExportVariable(name string) string {
 	return "CFN_EXPORT_" + strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

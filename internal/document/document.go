@@ -52,7 +52,7 @@ type Member struct {
 	Value *Value
 }
 
-// Get returns the value of a key, or nil if v is no object or has no such key.
+// Get returns the value of a key, or nil if v is not an object or has no such key.
 // Of a repeated key the last one counts, as in every JSON reader of the field.
 func (v *Value) Get(key string) *Value {
 	if m := v.Member(key); m != nil {

@@ -44,10 +44,10 @@ func TestParseJSONProblems(t *testing.T) {
 	for _, tt := range []struct{ name, input, want string }{
 		{"trailing commas, all of them", "[1,\n [2,],\n]", `f:2:4: there is a comma before the closing ']'|f:2:6: there is a comma before the closing ']'`},
 		{"missing comma", `{"a":1 "b":2}`, `f:1:8: a comma is missing between two elements`},
-		{"duplicate key", `{"a":1,"a":2}`, `f:1:8: the key "a" stands twice in one object; the last one counts`},
+		{"duplicate key", `{"a":1,"a":2}`, `f:1:8: duplicate key "a"; the last one counts`},
 		{"comment", "{\n // no\n}", `f:2:2: found '/' where a key in double quotes should be`},
 		{"single quotes", "{'a':1}", `f:1:2: found '\'' where a key in double quotes should be`},
-		{"python words", "[True]", `f:1:2: True is no JSON value`},
+		{"python words", "[True]", `f:1:2: True is not a JSON value`},
 		{"open object", `{"a":`, `f:1:6: the document ends where a value should be`},
 		{"empty", "", `f:1:1: the document ends where a value should be`},
 		{"open string", "[\"ab", `f:1:2: a string is not closed`},
@@ -106,7 +106,7 @@ func TestPointer(t *testing.T) {
 	}
 	for _, text := range []string{"a", "#/a", "/~", "/~2"} {
 		if _, ok := ParsePointer(text); ok {
-			t.Errorf("%q is no pointer", text)
+			t.Errorf("%q is not a pointer", text)
 		}
 	}
 	v, _ := ParseJSON("f", []byte(`{"a":[10,{"b":11}]}`), Limits{})

@@ -171,7 +171,7 @@ func (p *parser) word() (*Value, bool) {
 	case "true", "false":
 		v.Kind, v.Bool = Bool, word == "true"
 	case "True", "False", "None", "NaN", "Infinity":
-		p.syntax(word+" is no JSON value", "JSON knows true, false and null, in lower case")
+		p.syntax(word+" is not a JSON value", "JSON knows true, false and null, in lower case")
 		return nil, false
 	default:
 		p.unexpected("a value")
@@ -239,7 +239,7 @@ func (p *parser) object(depth int) (*Value, bool) {
 		if first, again := seen[key]; again {
 			p.problems.Add(diag.Problem{
 				ID: "document/duplicate-key", Severity: diag.Warning, At: m.KeyAt,
-				Message: fmt.Sprintf("the key %q stands twice in one object; the last one counts", key),
+				Message: fmt.Sprintf("duplicate key %q; the last one counts", key),
 				Hint:    "remove or rename one of them",
 				Related: []diag.Note{{At: first, Message: "the first one"}},
 			})

@@ -278,7 +278,7 @@ func (c *yamlReader) members(v *Value, n *yaml.Node, end, depth int) int {
 		if before, again := first[name]; again {
 			c.problems.Add(diag.Problem{
 				ID: "document/duplicate-key", Severity: diag.Warning, At: at,
-				Message: fmt.Sprintf("the key %q stands twice in one object; the last one counts", name),
+				Message: fmt.Sprintf("duplicate key %q; the last one counts", name),
 				Hint:    "remove or rename one of them",
 				Related: []diag.Note{{At: before, Message: "the first one"}},
 			})
@@ -360,7 +360,7 @@ func (c *yamlReader) alias(n *yaml.Node, depth int) *Value {
 	at := c.text.offset(n.Line, n.Column)
 	place := c.between(at, at+1+len(n.Value))
 	if c.dialect.NoAliases {
-		c.add("alias", diag.Error, place, fmt.Sprintf("the alias *%s is not allowed here", n.Value), "repeat what it stands for")
+		c.add("alias", diag.Error, place, fmt.Sprintf("the alias *%s is not allowed here", n.Value), "repeat the value")
 		return &Value{At: place}
 	}
 	target, read := c.anchored[n.Alias]
@@ -410,7 +410,7 @@ func (c *yamlReader) collectionTag(n *yaml.Node) {
 
 func (c *yamlReader) unknownTag(n *yaml.Node) {
 	at := c.text.offset(n.Line, n.Column)
-	c.add("tag", diag.Error, c.between(at, at), fmt.Sprintf("the tag %s stands for nothing in JSON", c.text.restore(n.Tag)),
+	c.add("tag", diag.Error, c.between(at, at), fmt.Sprintf("the tag %s has no equivalent in JSON", c.text.restore(n.Tag)),
 		"remove the tag, and write out what it would make of the value")
 }
 

@@ -29,7 +29,7 @@ const (
 // of several constructs, the construct and a colon stand before them.
 var yamlFaults = map[string]yamlFault{
 	"block sequence entries are not allowed in this context": {message: `a list cannot begin here with "-"`, hint: "begin it on a line of its own"},
-	"mapping values are not allowed in this context":         {message: `a ":" cannot stand here`, hint: "put a text that has a colon before a blank in quotes, and begin a mapping on a line of its own"},
+	"mapping values are not allowed in this context":         {message: `a ":" is not allowed here`, hint: "put a text that has a colon before a blank in quotes, and begin a mapping on a line of its own"},
 	"mapping keys are not allowed in this context":           {message: `a key cannot begin here with "?"`, hint: quoteIt},
 	"could not find expected ':'":                            {message: `there is no ":" after this key`, hint: "a text of several lines is in quotes, or indented below its key", atContext: true},
 	"did not find expected key":                              {message: "this line is neither a key of the mapping above nor part of a value in it", hint: "the keys of a mapping begin in the same column"},
@@ -40,8 +40,8 @@ var yamlFaults = map[string]yamlFault{
 	"did not find expected <document start>":                 {message: "there is more after the end of the document"},
 	"found unexpected content after document-end marker":     {message: "there is more after the end of the document"},
 
-	"found a tab character that violates indentation":                            {message: "a tab stands in the indentation", hint: noTabs},
-	"found a tab character where an indentation space is expected":               {message: "a tab stands in the indentation", hint: noTabs},
+	"found a tab character that violates indentation":                            {message: "the indentation contains a tab", hint: noTabs},
+	"found a tab character where an indentation space is expected":               {message: "the indentation contains a tab", hint: noTabs},
 	"found character that cannot start any token":                                {message: "no value begins with this character", hint: quoteIt},
 	"found a comment without preceding whitespace":                               {message: "a blank is missing before the # of a comment"},
 	"did not find expected whitespace or line break":                             {message: "a blank is missing after a tag"},
@@ -53,17 +53,17 @@ var yamlFaults = map[string]yamlFault{
 
 	"found unknown escape character":                                      {message: "YAML has no such escape", hint: `a backslash itself is written \\`},
 	"did not find expected hexadecimal number":                            {message: "an escape lacks hexadecimal digits", hint: `\x has two of them, \u four, \U eight`},
-	"found invalid Unicode character escape code":                         {message: "an escape stands for no character", hint: `a character beyond U+FFFF is one escape of eight digits: \U0001F600`},
+	"found invalid Unicode character escape code":                         {message: "invalid escape sequence", hint: `a character beyond U+FFFF is one escape of eight digits: \U0001F600`},
 	"while scanning a quoted scalar: found unexpected end of stream":      {message: "a string is not closed", atContext: true},
 	"while scanning a quoted scalar: found unexpected document indicator": {message: "a string is not closed", atContext: true},
 
-	"found unknown directive name":                          {message: "there is no such directive", hint: directed},
+	"found unknown directive name":                          {message: "unknown directive", hint: directed},
 	"could not find expected directive name":                {message: "a directive has no name", hint: directed},
 	"found unexpected non-alphabetical character":           {message: "a directive has a name that is none", hint: directed},
 	"found incompatible YAML document":                      {message: "the document is of another version of YAML than 1.1 and 1.2"},
-	"did not find expected <document end> before directive": {message: "a directive stands inside of the document", hint: directed},
-	"found duplicate %TAG directive":                        {message: "the directive stands twice"},
-	"found duplicate %YAML directive":                       {message: "the directive stands twice"},
+	"did not find expected <document end> before directive": {message: "a directive is inside the document", hint: directed},
+	"found duplicate %TAG directive":                        {message: "duplicate directive"},
+	"found duplicate %YAML directive":                       {message: "duplicate directive"},
 }
 
 // yamlConstructs say where something began that the library could not read to its end.
@@ -105,7 +105,7 @@ func (c *yamlReader) syntax(err error) {
 	case !known:
 		fault = yamlFault{message: "this cannot be read as YAML"}
 	case strings.Contains(load.Message, "cannot start") && at < len(c.text.data) && c.text.data[at] == '\t':
-		fault = yamlFault{message: "a tab stands in the indentation", hint: noTabs}
+		fault = yamlFault{message: "the indentation contains a tab", hint: noTabs}
 	}
 	p := diag.Problem{ID: "document/syntax", Message: fault.message, Hint: fault.hint}
 	context := c.text.offset(load.ContextMark.Line, load.ContextMark.Column)

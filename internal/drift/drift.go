@@ -23,7 +23,7 @@
 //   - a text is equal to itself, and to every text that it matches as a whole, read as a
 //     regular expression: a quarter of the published transforms are patterns
 //   - null stands for a property that is not there
-//   - nothing at all is no result, and says nothing
+//   - nothing at all is not a result, and says nothing
 //   - all others are compared as the schema has it for the property.
 //
 // An alternative that cannot be compiled or evaluated never makes values equal; it is
@@ -153,12 +153,12 @@ func Compare(ctx context.Context, s *schema.Schema, expected, actual any, config
 // Compare compares two models in the shapes of encoding/json, numbers as json.Number. It
 // changes neither of them.
 //
-// The errors: a model is no object; ctx has ended, which the error wraps; the transforms
+// The errors: a model is not an object; ctx has ended, which the error wraps; the transforms
 // need more time or evaluations than the Config allows.
 func (d *Detector) Compare(ctx context.Context, expected, actual any) (Result, error) {
 	for name, model := range map[string]any{"expected": expected, "actual": actual} {
 		if _, ok := model.(map[string]any); !ok {
-			return Result{}, fmt.Errorf("compare models: the %s model is no object", name)
+			return Result{}, fmt.Errorf("compare models: the %s model is not an object", name)
 		}
 	}
 	want := d.schema.Recast(schema.Without(expected, d.schema.WriteOnly))
@@ -219,7 +219,7 @@ func withoutHollow(before, after any) any {
 	return after
 }
 
-// isHollow tells whether a value is an object without members or a list of such.
+// isHollow reports whether a value is an object without members or a list of such.
 func isHollow(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -237,7 +237,7 @@ func isHollow(v any) bool {
 
 // problem says that an alternative cannot be used. The error names no values of a model.
 func (t *transform) problem(what, text string, err error) diag.Problem {
-	words := map[string]string{"syntax": "is no JSONata", "failed": "fails"}
+	words := map[string]string{"syntax": "is not JSONata", "failed": "fails"}
 	return diag.Problem{
 		ID: "drift/transform-" + what, At: t.Expression.At,
 		Pointer: document.Pointer{"propertyTransform", t.Path.Text}.String(),

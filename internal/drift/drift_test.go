@@ -96,10 +96,10 @@ func TestCompare(t *testing.T) {
 		{name: "$OR in a string", transforms: `"/properties/Name":"Name & \" $OR b\""`, expected: `{"Name":"a"}`, actual: `{"Name":"a $OR b"}`, want: "IN_SYNC"},
 		{name: "a pattern", transforms: `"/properties/Name":"\"arn:aws[-a-z]*:sqs:[0-9]{12}:\" & Name"`, expected: `{"Name":"a"}`, actual: `{"Name":"arn:aws-cn:sqs:123456789012:a"}`, want: "IN_SYNC"},
 		{name: "a pattern matches the whole text", transforms: `"/properties/Name":"\"x[0-9]|y\""`, expected: `{"Name":"a"}`, actual: `{"Name":"x12"}`, want: `MODIFIED | NOT_EQUAL /Name "a"->"x12" not ["x[0-9]|y"]`},
-		{name: "a text that is no pattern", transforms: `"/properties/Name":"Name & \")(\""`, expected: `{"Name":"a"}`, actual: `{"Name":"a"}`, want: "IN_SYNC"},
+		{name: "a text that is not a pattern", transforms: `"/properties/Name":"Name & \")(\""`, expected: `{"Name":"a"}`, actual: `{"Name":"a"}`, want: "IN_SYNC"},
 		{name: "brackets that only fit together", transforms: `"/properties/Name":"\"a)(b\""`, expected: `{"Name":"x"}`, actual: `{"Name":"ab"}`, want: `MODIFIED | NOT_EQUAL /Name "x"->"ab" not ["a)(b"]`},
 		{name: "a regular expression", transforms: `"/properties/Name":"/[a-z]+/i"`, expected: `{"Name":"x"}`, actual: `{"Name":"ABC"}`, want: "IN_SYNC"},
-		{name: "nothing is no result", transforms: `"/properties/Name":"Nothing"`, expected: `{"Name":"x"}`, actual: `{}`, want: `MODIFIED | REMOVE /Name "x"->null`},
+		{name: "nothing is not a result", transforms: `"/properties/Name":"Nothing"`, expected: `{"Name":"x"}`, actual: `{}`, want: `MODIFIED | REMOVE /Name "x"->null`},
 		{name: "null is a missing property", transforms: `"/properties/Words":"Words=[] ? null : Words"`, expected: `{"Words":[]}`, actual: `{}`, want: "IN_SYNC"},
 		{name: "null is no other value", transforms: `"/properties/Name":"null"`, expected: `{"Name":"x"}`, actual: `{"Name":"y"}`, want: `MODIFIED | NOT_EQUAL /Name "x"->"y" not [null]`},
 		{name: "a number", transforms: `"/properties/Size":"Size * 1000"`, expected: `{"Size":1700000000}`, actual: `{"Size":1700000000000}`, want: "IN_SYNC"},
@@ -118,7 +118,7 @@ func TestCompare(t *testing.T) {
 		{name: "values of a map", transforms: `"/properties/Labels/*":"$lookup($, 'k') & '!'"`, expected: `{"Labels":{"k":"v"}}`, actual: `{"Labels":{"k":"v!"}}`, want: "IN_SYNC"},
 		{name: "two transforms of one place", transforms: `"/properties/Rules/*/Name":"'x'", "/properties/Rules/Name":"'y'"`, expected: `{"Rules":[{"Name":"a"}]}`, actual: `{"Rules":[{"Name":"y"}]}`, want: "IN_SYNC"},
 
-		{name: "a faulty transform", transforms: `"/properties/Name":"$lowercase(Name $OR Name & '.'"`, expected: `{"Name":"a"}`, actual: `{"Name":"b"}`, want: `MODIFIED | NOT_EQUAL /Name "a"->"b" | drift/transform-syntax /propertyTransform/~1properties~1Name: the transform "$lowercase(Name $OR Name & '.'" of /properties/Name is no JSONata: `},
+		{name: "a faulty transform", transforms: `"/properties/Name":"$lowercase(Name $OR Name & '.'"`, expected: `{"Name":"a"}`, actual: `{"Name":"b"}`, want: `MODIFIED | NOT_EQUAL /Name "a"->"b" | drift/transform-syntax /propertyTransform/~1properties~1Name: the transform "$lowercase(Name $OR Name & '.'" of /properties/Name is not JSONata: `},
 		{name: "a faulty alternative does not stop the others", transforms: `"/properties/Name":"Name Name $OR Name & '.'"`, expected: `{"Name":"a"}`, actual: `{"Name":"a."}`, want: "IN_SYNC"},
 		{name: "a transform that fails", transforms: `"/properties/Name":"Name + 1 $OR Name & '.'"`, expected: `{"Name":"a"}`, actual: `{"Name":"b"}`, want: `MODIFIED | NOT_EQUAL /Name "a"->"b" not ["a."] | drift/transform-failed /propertyTransform/~1properties~1Name: the transform "Name + 1" of /properties/Name fails: jsonata T2001`},
 		{name: "fails, and another one helps", transforms: `"/properties/Name":"Name + 1 $OR Name & '.'"`, expected: `{"Name":"a"}`, actual: `{"Name":"a."}`, want: "IN_SYNC"},
@@ -166,8 +166,8 @@ func TestCompareRefuses(t *testing.T) {
 		config           drift.Config
 		want             string
 	}{
-		"no object":        {t.Context(), []any{}, map[string]any{}, drift.Config{}, "compare models: the expected model is no object"},
-		"nothing":          {t.Context(), map[string]any{}, nil, drift.Config{}, "compare models: the actual model is no object"},
+		"no object":        {t.Context(), []any{}, map[string]any{}, drift.Config{}, "compare models: the expected model is not an object"},
+		"nothing":          {t.Context(), map[string]any{}, nil, drift.Config{}, "compare models: the actual model is not an object"},
 		"too many":         {t.Context(), map[string]any{"Steps": steps}, map[string]any{"Steps": other}, drift.Config{Evaluations: 60}, "compare models: the models differ in too many places that have transforms: more than 60 evaluations"},
 		"too long":         {t.Context(), map[string]any{"Steps": steps}, map[string]any{"Steps": other}, drift.Config{Timeout: 1}, "compare models: the transforms take longer than 1ns"},
 		"cancelled":        {cancelled, map[string]any{"Steps": steps}, map[string]any{"Steps": other}, drift.Config{}, "compare models: context canceled"},
@@ -215,7 +215,7 @@ type record struct {
 }
 
 // TestPublishedTransforms compares each model of the records with what each result of the
-// reference makes of it, which is no drift, and with something else, which is, and then
+// reference makes of it, which is not a drift, and with something else, which is, and then
 // the results are those of the reference, the nearer context first.
 func TestPublishedTransforms(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(fixtures.Dir(t, "transforms"), "cases.json"))

@@ -93,7 +93,7 @@ func (c *comparison) attempt(at document.Pointer) *attempt {
 	return a
 }
 
-// names tells whether a path of the schema is that of a place.
+// names reports whether a path of the schema is that of a place.
 func names(path, at document.Pointer) bool {
 	if len(path) == 0 || len(path) != len(at) {
 		return false
@@ -235,7 +235,7 @@ func (a *attempt) shown() []any {
 	return out
 }
 
-// fits tells whether a result stands for the value that was got, nil if there is none.
+// fits reports whether a result stands for the value that was got, nil if there is none.
 func (c *comparison) fits(a *attempt, r result, got any, equal func(any) bool) bool {
 	switch value := r.value.(type) {
 	case nil:
@@ -256,8 +256,8 @@ func flagged(re *jsonata.Regexp) string {
 	return "(?" + re.Flags() + ":" + re.Source() + ")"
 }
 
-// matches tells whether a value is a text that the pattern matches from its beginning to
-// its end. A text that is no pattern matches nothing; one that takes too long is a problem.
+// matches reports whether a value is a text that the pattern matches from its beginning to
+// its end. A text that is not a pattern matches nothing; one that takes too long is a problem.
 func (c *comparison) matches(a *attempt, from step, pattern string, got any) bool {
 	text, ok := got.(string)
 	if !ok || c.ended() {

@@ -607,7 +607,7 @@ func decoded(h http.Header, body []byte) []byte {
 	return nil
 }
 
-// loopback tells whether a host is this machine.
+// loopback reports whether a host is this machine.
 func loopback(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true

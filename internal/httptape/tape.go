@@ -41,11 +41,11 @@ type Entry struct {
 	Target       string      `json:"target,omitempty"` // X-Amz-Target
 	RequestType  string      `json:"requestType,omitempty"`
 	RequestBody  string      `json:"requestBody,omitempty"`
-	RequestBytes []byte      `json:"requestBytes,omitempty"` // of a body that is no text
+	RequestBytes []byte      `json:"requestBytes,omitempty"` // of a body that is not a string
 	Status       int         `json:"status"`
 	Header       http.Header `json:"header,omitempty"`
 	Body         string      `json:"body,omitempty"`
-	Bytes        []byte      `json:"bytes,omitempty"`   // of a body that is no text
+	Bytes        []byte      `json:"bytes,omitempty"`   // of a body that is not a string
 	Missing      string      `json:"missing,omitempty"` // why the bodies are not here
 }
 
@@ -166,7 +166,7 @@ func (s scrubber) entry(e *Entry) *Entry {
 	return &out
 }
 
-// A FormatError says that a file is no tape, or not one of this version.
+// A FormatError says that a file is not a tape, or not one of this version.
 type FormatError struct {
 	Line   int // from 1
 	Reason string
@@ -273,7 +273,7 @@ func (t *Tape) Unplayed() []string {
 
 var asks = regexp.MustCompile(`^(Get|Describe|List|Head|BatchGet|Query|Scan|Search|Lookup)`)
 
-// onlyAsks tells whether a request changes nothing.
+// onlyAsks reports whether a request changes nothing.
 func onlyAsks(e *Entry) bool {
 	if e.Method == http.MethodGet || e.Method == http.MethodHead {
 		return true

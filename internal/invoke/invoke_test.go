@@ -230,7 +230,7 @@ func TestDecode(t *testing.T) {
 		{"hook", `{"hookStatus":"FAILED","errorCode":"NonCompliant","message":"m"}`, CreatePreProvision, func(e *Event) bool { return e.Status == Failed && e.ErrorCode.Known() }},
 		{"hook's test entrypoint", `{"status":"SUCCESS"}`, CreatePreProvision, func(e *Event) bool { return e.Status == Success }},
 		{"hook on a change set", `{"hookStatus":"CHANGE_SET_SUCCESS_SKIP_STACK_HOOK"}`, CreatePreProvision, func(e *Event) bool { return e.Terminal() }},
-		{"message that is no text", `{"status":"FAILED","errorCode":"NotFound","message":{"a":1}}`, Read, func(e *Event) bool { return e.Message == `{"a":1}` }},
+		{"message that is not a string", `{"status":"FAILED","errorCode":"NotFound","message":{"a":1}}`, Read, func(e *Event) bool { return e.Message == `{"a":1}` }},
 		{"repeated key", `{"status":"FAILED","status":"SUCCESS"}`, Read, func(e *Event) bool { return e.Status == Success }},
 	}
 	for _, test := range tests {
@@ -265,7 +265,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"delay that is a word", `{"status":"IN_PROGRESS","callbackDelaySeconds":"soon"}`, `callbackDelaySeconds is "soon"`},
 		{"delay that is a boolean", `{"status":"IN_PROGRESS","callbackDelaySeconds":true}`, `callbackDelaySeconds is true`},
 		{"delay beyond everything", `{"status":"IN_PROGRESS","callbackDelaySeconds":1e999}`, `longer than any operation`},
-		{"delay that is no number", `{"status":"IN_PROGRESS","callbackDelaySeconds":"NaN"}`, `not a number`},
+		{"delay that is not a number", `{"status":"IN_PROGRESS","callbackDelaySeconds":"NaN"}`, `not a number`},
 		{"model that is a string", `{"status":"SUCCESS","resourceModel":"x"}`, "resourceModel is a string"},
 		{"models that are an object", `{"status":"SUCCESS","resourceModels":{}}`, "resourceModels is an object"},
 		{"model in models", `{"status":"SUCCESS","resourceModels":[{},7]}`, "number 2 of its resourceModels is a number"},

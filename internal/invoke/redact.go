@@ -140,7 +140,7 @@ func (r *Redactor) document(v *document.Value, key, target string) *document.Val
 		for i, item := range v.Items {
 			out.Items[i] = r.texts(hideAt(item, r.writeOnly))
 		}
-		return r.texts(&out) // what is no array has no items
+		return r.texts(&out) // what is not an array has no items
 	}
 	target = targetName(v, target)
 	return r.each(v, func(key string, member *document.Value) *document.Value { return r.document(member, key, target) })

@@ -192,7 +192,7 @@ func (d *differ) dependencies(o, n *document.Value, at document.Pointer) {
 	for _, name := range sortedKeys(new) {
 		before, known := old[name]
 		if !known || before.Value.Kind != new[name].Value.Kind {
-			d.add("breaking/dependency", child(at, name), quote(name)+" cannot stand alone any more", new[name].KeyAt)
+			d.add("breaking/dependency", child(at, name), quote(name)+" can no longer be set alone", new[name].KeyAt)
 			continue
 		}
 		if before.Value.Kind == document.Object {
@@ -200,15 +200,15 @@ func (d *differ) dependencies(o, n *document.Value, at document.Pointer) {
 			continue
 		}
 		if added := missingExact(new[name].Value.Strings(), before.Value.Strings()); len(added) > 0 {
-			d.add("breaking/dependency", child(at, name), fmt.Sprintf("%s cannot stand without %s any more", quote(name), enumerate(added)), new[name].KeyAt)
+			d.add("breaking/dependency", child(at, name), fmt.Sprintf("%s can no longer be set without %s", quote(name), enumerate(added)), new[name].KeyAt)
 		}
 		if gone := missingExact(before.Value.Strings(), new[name].Value.Strings()); len(gone) > 0 {
-			d.add("compatible/constraint-dropped", child(at, name), fmt.Sprintf("%s can stand without %s now", quote(name), enumerate(gone)), new[name].KeyAt)
+			d.add("compatible/constraint-dropped", child(at, name), fmt.Sprintf("%s can now be set without %s", quote(name), enumerate(gone)), new[name].KeyAt)
 		}
 	}
 	for _, name := range sortedKeys(old) {
 		if _, stays := new[name]; !stays {
-			d.add("compatible/constraint-dropped", child(at, name), quote(name)+" can stand alone now", old[name].KeyAt)
+			d.add("compatible/constraint-dropped", child(at, name), quote(name)+" can now be set alone", old[name].KeyAt)
 		}
 	}
 }

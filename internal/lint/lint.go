@@ -37,7 +37,7 @@ type Rule struct {
 	Bad, Good string
 
 	// Twin is the rule of internal/schema that reports the same fault, "" if there is
-	// none. Faults are what makes a schema contradict itself; what is no fault is the
+	// none. Faults are what makes a schema contradict itself; what is not a fault is the
 	// house style of AWS, which its own published types often break.
 	Twin  string
 	Fault bool

@@ -56,7 +56,7 @@ var pathRules = []Rule{{
 	check:   refsEnd,
 }, {
 	ID: "lint/ref-sibling", Severity: diag.Warning, Fault: true,
-	Purpose: "No constraint stands beside $ref.",
+	Purpose: "No constraint is beside $ref.",
 	Why:     "draft-07 ignores everything beside $ref; only descriptions are of use to readers there.",
 	Bad:     `"properties": {"Owner": {"$ref": "#/definitions/Tag", "minProperties": 1}}`,
 	Good:    `"properties": {"Owner": {"$ref": "#/definitions/Tag", "description": "The owner."}}`,
@@ -193,7 +193,7 @@ func identifiersScalar(in *inspection) {
 	}
 }
 
-// definitionsUsed follows the references from everything that is no definition.
+// definitionsUsed follows the references from everything that is not a definition.
 func definitionsUsed(in *inspection) {
 	definitions := membersOf(in.Root.Get("definitions"))
 	if len(definitions) == 0 {
@@ -263,7 +263,7 @@ func (in *inspection) circular(node *document.Value) bool {
 	return errors.Is(err, schema.ErrCircular)
 }
 
-// annotations may stand beside $ref: they constrain nothing.
+// annotations are allowed beside $ref: they constrain nothing.
 var annotations = map[string]bool{"$ref": true, "description": true, "title": true, "$comment": true, "examples": true, "default": true, "relationshipRef": true}
 
 func refsAlone(in *inspection) {
@@ -273,7 +273,7 @@ func refsAlone(in *inspection) {
 		}
 		for _, m := range site.Node.Members {
 			if !annotations[m.Key] {
-				in.report(m.KeyAt, site.Pointer.Append(m.Key), fmt.Sprintf("%s stands beside $ref, which makes it void", quote(m.Key)), "put it into the definition, or describe the value without $ref")
+				in.report(m.KeyAt, site.Pointer.Append(m.Key), fmt.Sprintf("%s is ignored beside $ref", quote(m.Key)), "put it into the definition, or describe the value without $ref")
 			}
 		}
 	}

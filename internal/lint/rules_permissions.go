@@ -116,7 +116,7 @@ var permissionRules = []Rule{{
 	check:   permissionsOnce,
 }, {
 	ID: "lint/handler-timeout", Severity: diag.Warning, Fault: true,
-	Purpose: "timeoutInMinutes stands on create, update and delete only.",
+	Purpose: "timeoutInMinutes is set on create, update and delete only.",
 	Why:     "Read and list answer within 30 seconds or fail, whatever the schema says.",
 	Bad:     `"handlers": {"read": {"permissions": ["tps:GetReport"], "timeoutInMinutes": 60}}`,
 	Good:    `"handlers": {"create": {"permissions": ["tps:CreateReport"], "timeoutInMinutes": 60}}`,
@@ -184,7 +184,7 @@ var permissionForm = regexp.MustCompile(`^(\*|[a-zA-Z0-9*-]+:[a-zA-Z0-9*?.]+)$`)
 func permissionsWellFormed(in *inspection) {
 	in.eachPermission(func(_ string, item *document.Value, pointer document.Pointer) {
 		if !permissionForm.MatchString(item.Text) {
-			in.report(item.At, pointer, quote(item.Text)+" is no permission of IAM", "it reads like s3:CreateBucket")
+			in.report(item.At, pointer, quote(item.Text)+" is not a permission of IAM", "it reads like s3:CreateBucket")
 		}
 	})
 }

@@ -114,7 +114,7 @@ func descriptionBegins(in *inspection) {
 
 func sourceSecure(in *inspection) {
 	if v := in.Root.Get("sourceUrl"); v != nil && !strings.HasPrefix(textOf(v), "https:") {
-		in.report(v.At, document.Pointer{"sourceUrl"}, "sourceUrl is no https URL", "")
+		in.report(v.At, document.Pointer{"sourceUrl"}, "sourceUrl is not an https URL", "")
 	}
 }
 
@@ -141,7 +141,7 @@ func namesArn(key string) bool {
 func arnsAreStrings(in *inspection) {
 	in.eachTop(func(m document.Member, node *document.Value, pointer document.Pointer) {
 		if v := node.Get("type"); namesArn(m.Key) && textOf(v) != "string" {
-			in.report(m.KeyAt, pointer, fmt.Sprintf("%s is named like an ARN, but is no string", quote(m.Key)), "")
+			in.report(m.KeyAt, pointer, fmt.Sprintf("%s is named like an ARN, but is not a string", quote(m.Key)), "")
 		}
 	})
 }

@@ -31,7 +31,7 @@ var taggingRules = []Rule{{
 }, {
 	ID: "lint/TAG003", Severity: diag.Error, Fault: true, Twin: "schema/taggable-and-tagging",
 	Upstream: "guard-rail: TAG003",
-	Purpose:  "taggable and tagging do not stand side by side.",
+	Purpose:  "taggable and tagging are not used together.",
 	Why:      "The two can contradict each other, so the registry refuses them together.",
 	Bad:      `"taggable": true`,
 	Good:     `"tagging": {"taggable": true}`,
@@ -218,7 +218,7 @@ func tagsBesideTaggable(in *inspection) {
 
 func taggingIsObject(in *inspection) {
 	if m := in.Root.Member("tagging"); m != nil && m.Value.Kind != document.Object {
-		in.report(m.Value.At, document.Pointer{"tagging"}, "tagging is no object", `write "tagging": {"taggable": …}`)
+		in.report(m.Value.At, document.Pointer{"tagging"}, "tagging is not an object", `write "tagging": {"taggable": …}`)
 	}
 }
 

@@ -53,7 +53,7 @@ var valueRules = []Rule{{
 }, {
 	ID: "lint/pattern-value", Severity: diag.Warning, Fault: true,
 	Purpose: "The values of patternProperties are schemas, with keywords that CloudFormation knows.",
-	Why:     "The meta-schema looks at the keys of patternProperties only: a misspelt keyword below them constrains nothing, and a value that is no schema breaks the tools that read it.",
+	Why:     "The meta-schema looks at the keys of patternProperties only: a misspelt keyword below them constrains nothing, and a value that is not a schema breaks the tools that read it.",
 	Bad:     `"properties": {"Labels": {"type": "object", "patternProperties": {"^[a-z]+$": {"type": "string", "maxLenght": 8}}, "additionalProperties": false}}`,
 	Good:    `"properties": {"Labels": {"type": "object", "patternProperties": {"^[a-z]+$": {"type": "string", "maxLength": 8}}, "additionalProperties": false}}`,
 	check:   patternValues,
@@ -74,7 +74,7 @@ var valueRules = []Rule{{
 }, {
 	ID: "lint/transform-value", Severity: diag.Warning, Fault: true,
 	Purpose: "The values of propertyTransform are texts: JSONata expressions, alternatives joined by $OR.",
-	Why:     "The key pattern of the meta-schema matches no path, so it never looks at the values; what is no text is never applied, and the property drifts.",
+	Why:     "The key pattern of the meta-schema matches no path, so it never looks at the values; what is not a string is never applied, and the property drifts.",
 	Bad:     `"propertyTransform": {"/properties/Name": 5}`,
 	Good:    `"propertyTransform": {"/properties/Name": "$lowercase(Name)"}`,
 	kinds:   resources, check: transformsAreTexts,
@@ -124,7 +124,7 @@ func requiredKnown(in *inspection) {
 		}
 		for i, item := range required.Items {
 			if item.Kind == document.String && !known[item.Text] && !in.full() {
-				in.report(item.At, site.Pointer.Append("required", strconv.Itoa(i)), fmt.Sprintf("%s is required, but is no property", quote(item.Text)), in.near(item.Text, slices.Sorted(maps.Keys(known))))
+				in.report(item.At, site.Pointer.Append("required", strconv.Itoa(i)), fmt.Sprintf("%s is required, but is not a property", quote(item.Text)), in.near(item.Text, slices.Sorted(maps.Keys(known))))
 			}
 		}
 	}
@@ -227,7 +227,7 @@ func enumsValid(in *inspection) {
 		if len(site.Pointer) == 0 || enum == nil && constant == nil || site.Node.Get("$ref") != nil {
 			continue
 		}
-		// enum and const accept themselves; what matters is what stands beside them.
+		// enum and const accept themselves; what matters is what is beside them.
 		rest := *site.Node
 		rest.Members = slices.DeleteFunc(slices.Clone(rest.Members), func(m document.Member) bool { return m.Key == "enum" })
 		for i, v := range itemsOf(enum) {
@@ -262,7 +262,7 @@ func patternValues(in *inspection) {
 	for _, site := range in.sites {
 		for _, m := range membersOf(site.Node.Get("patternProperties")) {
 			if m.Value.Kind != document.Object {
-				in.report(m.Value.At, site.Pointer.Append("patternProperties", m.Key), fmt.Sprintf("the value under the pattern %s is no schema", quote(m.Key)), `{} allows every value`)
+				in.report(m.Value.At, site.Pointer.Append("patternProperties", m.Key), fmt.Sprintf("the value under the pattern %s is not a schema", quote(m.Key)), `{} allows every value`)
 			}
 		}
 		if in.full() || !site.Pattern || slices.Contains(site.Pointer, "contains") {
@@ -276,14 +276,14 @@ func patternValues(in *inspection) {
 			pointer := site.Pointer.Append(m.Key)
 			switch {
 			case !known:
-				in.report(m.KeyAt, pointer, fmt.Sprintf("%s is no keyword of a property definition", quote(m.Key)), sameButOrder(m.Key))
+				in.report(m.KeyAt, pointer, fmt.Sprintf("%s is not a keyword of a property definition", quote(m.Key)), sameButOrder(m.Key))
 			case kinds != nil && !slices.Contains(kinds, m.Value.Kind):
 				in.report(m.Value.At, pointer, fmt.Sprintf("%s must not be of type %s", quote(m.Key), m.Value.Kind), "")
 			}
 		}
 		for _, name := range typesOf(site.Node) {
 			if !slices.Contains(typeNames, name) {
-				in.report(site.Node.Get("type").At, site.Pointer.Append("type"), quote(name)+" is no type of JSON Schema", "types are "+strings.Join(typeNames, ", "))
+				in.report(site.Node.Get("type").At, site.Pointer.Append("type"), quote(name)+" is not a type of JSON Schema", "types are "+strings.Join(typeNames, ", "))
 			}
 		}
 	}
@@ -323,7 +323,7 @@ var formats = []string{
 func formatsKnown(in *inspection) {
 	for _, site := range in.sites {
 		if v := site.Node.Get("format"); v != nil && v.Kind == document.String && !slices.Contains(formats, v.Text) {
-			in.report(v.At, site.Pointer.Append("format"), quote(v.Text)+" is no format that anybody checks", `leave it out, or write a "pattern"`)
+			in.report(v.At, site.Pointer.Append("format"), quote(v.Text)+" is not a format that anybody checks", `leave it out, or write a "pattern"`)
 		}
 	}
 }
@@ -348,7 +348,7 @@ func patternsEnd(in *inspection) {
 func transformsAreTexts(in *inspection) {
 	for _, m := range membersOf(in.Root.Get("propertyTransform")) {
 		if m.Value.Kind != document.String {
-			in.report(m.Value.At, document.Pointer{"propertyTransform", m.Key}, fmt.Sprintf("the transform of %s is no text", quote(m.Key)), "write the JSONata expression as a string")
+			in.report(m.Value.At, document.Pointer{"propertyTransform", m.Key}, fmt.Sprintf("the transform of %s is not a string", quote(m.Key)), "write the JSONata expression as a string")
 		}
 	}
 }
@@ -357,7 +357,7 @@ func transformsParse(in *inspection) {
 	for _, t := range in.PropertyTransform {
 		for _, alternative := range t.Alternatives() {
 			if _, err := jsonata.Compile(alternative, jsonata.Config{}); err != nil {
-				in.report(t.Expression.At, document.Pointer{"propertyTransform", t.Path.Text}, fmt.Sprintf("the transform %s is no JSONata: %s", quote(alternative), diag.Cut(err.Error())),
+				in.report(t.Expression.At, document.Pointer{"propertyTransform", t.Path.Text}, fmt.Sprintf("the transform %s is not JSONata: %s", quote(alternative), diag.Cut(err.Error())),
 					"alternatives are joined by $OR in one text")
 			}
 		}

@@ -33,7 +33,7 @@ var settingsRules = []Rule{{
 }, {
 	ID: "lint/suppression-unused", Severity: diag.Warning, Fault: true,
 	Purpose: "Every suppression in .formwork.json suppresses something.",
-	Why:     "One that matches nothing is out of date, or misspelt while the finding goes on.",
+	Why:     "One that matches nothing is out of date, or misspelt while the finding remains.",
 	Bad:     `"suppress": [{"id": "lint/TAG015", "pointer": "/taging", "reason": "the service has no tags"}]`,
 	Good:    `"suppress": [{"id": "lint/TAG015", "pointer": "/tagging", "reason": "the service has no tags"}]`,
 }}
@@ -116,7 +116,7 @@ func ParseSettings(file string, data []byte) (*Settings, diag.List) {
 			p.suppressions(m.Value)
 		case "$schema", "$comment":
 		default:
-			p.fault(m.KeyAt, document.Pointer{m.Key}, quote(m.Key)+" is no key of the settings", `known are "rules" and "suppress"`)
+			p.fault(m.KeyAt, document.Pointer{m.Key}, quote(m.Key)+" is not a key of the settings", `known are "rules" and "suppress"`)
 		}
 	}
 	p.problems.Sort()
@@ -143,7 +143,7 @@ func (p *settingsParser) rules(v *document.Value) {
 		severity, known := severityWords[textOf(m.Value)]
 		switch {
 		case !p.known(m.Key):
-			p.fault(m.KeyAt, at, quote(m.Key)+" is no rule", "cfn explain lists the rules")
+			p.fault(m.KeyAt, at, quote(m.Key)+" is not a rule", "cfn explain lists the rules")
 		case !known || m.Value.Kind != document.String:
 			p.fault(m.Value.At, at, "a severity is off, info, warning or error", "")
 		case severity != diag.Error && fixed(m.Key):
@@ -223,7 +223,7 @@ func (p *settingsParser) suppression(item *document.Value, at document.Pointer) 
 	for _, m := range item.Members {
 		switch {
 		case !slices.Contains([]string{"id", "type", "pointer", "reason"}, m.Key):
-			fault(m.KeyAt, m.Key, quote(m.Key)+" is no key of a suppression", `known are "id", "pointer", "type" and "reason"`)
+			fault(m.KeyAt, m.Key, quote(m.Key)+" is not a key of a suppression", `known are "id", "pointer", "type" and "reason"`)
 		case m.Value.Kind != document.String:
 			fault(m.Value.At, m.Key, m.Key+" is a text", "")
 		}
@@ -236,14 +236,14 @@ func (p *settingsParser) suppression(item *document.Value, at document.Pointer) 
 	case s.id == "":
 		fault(where, "id", "the suppression does not say which rule it is about", `add "id"`)
 	case !p.known(s.id):
-		fault(where, "id", quote(s.id)+" is no rule", "cfn explain lists the rules")
+		fault(where, "id", quote(s.id)+" is not a rule", "cfn explain lists the rules")
 	case fixed(s.id):
 		fault(where, "id", quote(s.id)+" cannot be suppressed: what it reports makes the schema unusable", "")
 	}
 	if m := item.Member("pointer"); m != nil && m.Value.Kind == document.String {
 		pointer, valid := document.ParsePointer(m.Value.Text)
 		if !valid {
-			fault(m.Value.At, "pointer", quote(m.Value.Text)+" is no JSON Pointer", "it reads like /properties/Name")
+			fault(m.Value.At, "pointer", quote(m.Value.Text)+" is not a JSON Pointer", "it reads like /properties/Name")
 		}
 		s.pointer = pointer
 	}
@@ -370,7 +370,7 @@ func (f *Filter) Unused() diag.List {
 }
 
 // ApplyChanges is [Filter.Apply] for changes. A suppressed change stays in the list, as
-// a compatible one that bears the reason.
+// a compatible one that has the reason.
 func (s *Settings) ApplyChanges(changes []Change, typeName string) []Change {
 	if s == nil {
 		return changes

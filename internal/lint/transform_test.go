@@ -12,8 +12,8 @@ func TestTransformAlternatives(t *testing.T) {
 		`$lowercase(Name) $OR $trim(Name)`:   "",
 		`/* a $OR ( */ Name`:                 "",
 		"$replace(Name, /($OR)/, '')":        "",
-		`Name $OR $lowercase(Name`:           `the transform "$lowercase(Name" is no JSONata`,
-		`Name & ' $OR ' $OR $OR $trim(Name)`: `the transform "" is no JSONata`,
+		`Name $OR $lowercase(Name`:           `the transform "$lowercase(Name" is not JSONata`,
+		`Name & ' $OR ' $OR $OR $trim(Name)`: `the transform "" is not JSONata`,
 	} {
 		members := `"propertyTransform": {"/properties/Name": "` + strings.ReplaceAll(expression, `"`, `\"`) + `"}`
 		got := ""

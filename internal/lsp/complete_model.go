@@ -51,7 +51,7 @@ var overrideTexts = map[string]string{
 }
 
 // modelKeys proposes the properties of an object in a model, those that must be there
-// first. What is read-only is no input.
+// first. What is read-only is not an input.
 func (p *proposals) modelKeys(of *snapshot, s *shape, parent document.Pointer) {
 	loaded := of.analysis().schema()
 	for _, c := range s.below(parent) {

@@ -102,7 +102,7 @@ func cursorAt(text string, offset int) *cursor {
 	return c
 }
 
-// touches tells whether what comes after the token would continue it: a word, or a string
+// touches reports whether what comes after the token would continue it: a word, or a string
 // without its second quote, at the very end of the text.
 func touches(text string, t token) bool {
 	return (t.kind == wordToken || t.kind == stringToken && !t.closed) && t.end == len(text)

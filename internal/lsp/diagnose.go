@@ -222,7 +222,7 @@ func (s *server) diagnostic(d *snapshot, p diag.Problem) diagnostic {
 	return out
 }
 
-// isOther tells whether a place is in another file than the document.
+// isOther reports whether a place is in another file than the document.
 func (d *snapshot) isOther(file string) bool {
 	return file != "" && file != d.name() && file != d.inProject()
 }

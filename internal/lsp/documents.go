@@ -29,7 +29,7 @@ type openDocument struct {
 // out when it is first asked for, once.
 type snapshot struct {
 	uri      string
-	file     string // the path, "" for a document that is no file
+	file     string // the path, "" for a document that is not a file
 	version  *int32
 	lines    *lines
 	encoding encoding

@@ -85,7 +85,7 @@ func (f *frameReader) header() (length int64, charset string, err error) {
 		case strings.EqualFold(name, "Content-Length"):
 			n, err := strconv.ParseUint(value, 10, 62)
 			if err != nil || length >= 0 && int64(n) != length {
-				return 0, "", errors.New("read a header: Content-Length is no number of bytes")
+				return 0, "", errors.New("read a header: Content-Length is not a number of bytes")
 			}
 			length = int64(n)
 		case strings.EqualFold(name, "Content-Type"):

@@ -217,7 +217,7 @@ func semantics(s *schema.Schema, tokens document.Pointer) []string {
 	return out
 }
 
-// leadsTo tells whether a path names the property or something around it.
+// leadsTo reports whether a path names the property or something around it.
 func leadsTo(p schema.Path, tokens document.Pointer) bool {
 	return len(p.Tokens) > 0 && tokens.HasPrefix(p.Tokens)
 }

@@ -93,7 +93,7 @@ func mask(text string) (string, marks) {
 	return string(out), found
 }
 
-// hides tells whether a scalar is not known because it holds an export.
+// hides reports whether a scalar is not known because it holds an export.
 func (m marks) hides(text string, at diag.Range) bool {
 	start, end := at.Start.Offset, min(at.End.Offset, len(text))
 	if start >= end || text[start] == '[' || text[start] == '{' && !strings.HasPrefix(text[start:], "{{") {

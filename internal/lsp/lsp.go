@@ -54,7 +54,7 @@ type Config struct {
 	// before; stop reports whether it came in time. Nil is time.AfterFunc.
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 
-	// ReadFile reads a whole file that is no open document. Nil reads files of at most
+	// ReadFile reads a whole file that is not an open document. Nil reads files of at most
 	// 8 MiB from the disk.
 	ReadFile func(path string) ([]byte, error)
 

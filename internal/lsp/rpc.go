@@ -43,9 +43,9 @@ func parseMessage(data []byte) (*message, *responseError) {
 	var m message
 	if err := json.Unmarshal(data, &m); err != nil {
 		if json.Valid(data) {
-			return &message{}, &responseError{codeInvalidRequest, "the message is no request object: " + err.Error()}
+			return &message{}, &responseError{codeInvalidRequest, "the message is not a request object: " + err.Error()}
 		}
-		return &message{}, &responseError{codeParseError, "the message is no JSON: " + err.Error()}
+		return &message{}, &responseError{codeParseError, "the message is not JSON: " + err.Error()}
 	}
 	if string(m.ID) == "null" {
 		m.ID = nil

@@ -18,7 +18,7 @@ import (
 //	nil                   exit after shutdown
 //	ErrNoShutdown         exit, or the end of the input, without shutdown
 //	ctx.Err()             ctx ended
-//	other                 the input is no sequence of messages, or the client does not read
+//	other                 the input is not a sequence of messages, or the client does not read
 //
 // All goroutines have ended when it returns, but for one that waits for the next byte of
 // in where ctx ended first, and one that writes where the client does not read; they end

@@ -109,7 +109,7 @@ func (c *canaries) inputs(name string, data []byte, number int) {
 	}
 	create := root.Get("CreateInputs")
 	if create == nil || create.Kind != document.Object {
-		c.add(root.At, nil, "there is no object CreateInputs in the inputs of a canary", `write {"CreateInputs": {…}, "PatchInputs": […]}`)
+		c.add(root.At, nil, "the inputs of a canary have no object CreateInputs", `write {"CreateInputs": {…}, "PatchInputs": […]}`)
 		return
 	}
 	c.template(name, number, 1, create)

@@ -54,5 +54,5 @@ func encode(v any) []byte {
 			return append(b.Bytes(), '\n')
 		}
 	}
-	panic(fmt.Sprintf("project: a value that is no JSON: %v", err))
+	panic(fmt.Sprintf("project: a value that is not JSON: %v", err))
 }

@@ -144,7 +144,7 @@ func (c *fragmentCheck) run(size int) {
 	c.references()
 }
 
-// section returns the members of a section; one that is no object is a problem.
+// section returns the members of a section; one that is not an object is a problem.
 func (c *fragmentCheck) section(name string) []document.Member {
 	m := c.root.Member(name)
 	if m == nil {

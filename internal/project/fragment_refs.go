@@ -59,7 +59,7 @@ func (r *referenceCheck) walk(v *document.Value, at document.Pointer) {
 	for i, item := range v.Items {
 		r.walk(item, at.Append(fmt.Sprint(i)))
 	}
-	single := len(v.Members) == 1 // a function stands alone
+	single := len(v.Members) == 1 // a function is the only key
 	for _, m := range v.Members {
 		below := at.Append(m.Key)
 		switch {

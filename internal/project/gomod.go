@@ -195,7 +195,7 @@ func (c *goModCheck) sdk(dir string) error {
 	case require == nil:
 		c.add(nil, "the SDK of the handlers is not required: "+sdkModule, fmt.Sprintf("type go mod edit -require %s@%s", sdkModule, unpublished))
 	case i < 0 && require.Mod.Version == unpublished:
-		c.add(require.Syntax, fmt.Sprintf("the SDK of the handlers has no version %s: it stands for the copy in %s, to which no replace leads", unpublished, c.project.Name(sdkDir)),
+		c.add(require.Syntax, fmt.Sprintf("the SDK of the handlers has no version %s: it means the copy in %s, and no replace directive points there", unpublished, c.project.Name(sdkDir)),
 			"type "+replace+", then cfn generate")
 	}
 	if i < 0 || c.file.Replace[i].New.Version != "" {

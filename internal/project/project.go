@@ -49,7 +49,7 @@ type Project struct {
 	Root *document.Value
 }
 
-// NotFoundError is the error of [Open] for a folder that is no project.
+// NotFoundError is the error of [Open] for a folder that is not a project.
 type NotFoundError struct {
 	Dir   string
 	Above string // the nearest folder above Dir that is a project, "" if none
@@ -136,7 +136,7 @@ func (p *Project) Schema(config schema.Config) (*schema.Schema, diag.List, error
 		return nil, diag.List{{
 			ID: "project/schema-missing", At: diag.Range{File: p.Name(name)},
 			Message: fmt.Sprintf("the schema of %s is missing", p.TypeName),
-			Hint:    "the file bears the type's name in lower case, with hyphens; cfn init writes an example",
+			Hint:    "the file has the type's name in lower case, with hyphens; cfn init writes an example",
 		}}, nil
 	}
 	if err != nil {
@@ -148,7 +148,7 @@ func (p *Project) Schema(config schema.Config) (*schema.Schema, diag.List, error
 		problems.Add(diag.Problem{
 			ID: "project/type-name-differs", Severity: diag.Warning, At: s.TypeName.At, Pointer: "/typeName",
 			Message: fmt.Sprintf("the schema is that of %s, the project that of %s", s.TypeName.Value, p.TypeName),
-			Hint:    "the registry refuses a package whose schema bears another name: change one of them",
+			Hint:    "the registry refuses a package whose schema has another name: change one of them",
 			Related: []diag.Note{{At: p.at("typeName"), Message: "the project's type name"}},
 		})
 	}

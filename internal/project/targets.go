@@ -18,7 +18,7 @@ import (
 // A Target is a resource type that a hook judges, as far as the project knows it.
 type Target struct {
 	Name   string         // the type name
-	Schema *schema.Schema // nil if only target-info.json knows the type and holds no schema
+	Schema *schema.Schema // nil if only target-info.json knows the type and contains no schema
 	Info   *document.Value
 }
 

@@ -18,7 +18,7 @@ func TypeConfigurationFile(home string) string {
 }
 
 // TypeConfiguration reads the configuration that handlers of the kind receive. label is
-// what messages call the file. A file that does not exist is no configuration: nil.
+// what messages call the file. A file that does not exist is not a configuration: nil.
 //
 // For a resource type it is the whole document; for a hook the member
 // CloudFormationConfiguration.HookConfiguration.Properties.

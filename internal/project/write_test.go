@@ -62,7 +62,7 @@ func TestWriteByState(t *testing.T) {
 	tests := []struct {
 		name    string
 		purpose Purpose
-		after   map[string]string // the differences to before; "" is no file
+		after   map[string]string // the differences to before; "" is not a file
 	}{
 		{"regenerate", Regenerate, map[string]string{"stale.go": header + "new", "a/b/missing.go": header + "new", "docs/old.md": ""}},
 		{"start", Start, map[string]string{"stale.go": header + "new", "a/b/missing.go": header + "new", "docs/old.md": "", "once.txt": "example"}},

@@ -13,7 +13,7 @@ import (
 // the literals of the schema themselves are tried.
 const maxExponent = 400
 
-// rational reads a JSON number exactly. It reports false for what is no number, and for
+// rational reads a JSON number exactly. It reports false for what is not a number, and for
 // numbers too long to calculate with.
 func rational(text string) (*big.Rat, bool) {
 	if len(text) > maxExponent {

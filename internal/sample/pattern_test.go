@@ -57,7 +57,7 @@ func publishedPatterns(t *testing.T) map[string][]span {
 }
 
 // TestPublishedPatterns: for every published pattern, alone and with each length that
-// stands beside it, texts are found that the matcher of the product accepts. None has
+// is beside it, texts are found that the matcher of the product accepts. None has
 // control characters, or others outside of ASCII, unless the pattern asks for them.
 func TestPublishedPatterns(t *testing.T) {
 	all := publishedPatterns(t)

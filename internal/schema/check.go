@@ -333,7 +333,7 @@ func (c *checker) checkNumber(v decimal, node *document.Value, at document.Point
 	}
 	if factor := node.Get("multipleOf"); factor != nil && factor.Kind == document.Number {
 		if d, ok := parseDecimal(factor.Text); ok && !v.multipleOf(d) {
-			c.fail(at, "multipleOf", "is no multiple of %s", diag.Cut(factor.Text))
+			c.fail(at, "multipleOf", "is not a multiple of %s", diag.Cut(factor.Text))
 		}
 	}
 }

@@ -102,7 +102,7 @@ func (s *Schema) below(in *scope, token string) *scope {
 		return nothing
 	}
 	out := &scope{nodes: s.expand(raw...)}
-	for _, node := range slices.Concat(raw, out.nodes) { // beside a $ref too: it is no validation
+	for _, node := range slices.Concat(raw, out.nodes) { // beside a $ref too: it is not a validation
 		out.unordered = out.unordered || isBool(node.Get("insertionOrder"), false)
 		out.unique = out.unique || isBool(node.Get("uniqueItems"), true)
 	}
@@ -140,7 +140,7 @@ func (c *comparison) compare(want, got any, in *scope, at document.Pointer) []Di
 	return c.ask(Difference{Pointer: at, Kind: "changed", Want: want, Got: got}, out, in)
 }
 
-// ask lets the caller say that what was found at a place is no difference, or only one.
+// ask lets the caller say that what was found at a place is not a difference, or only one.
 func (c *comparison) ask(place Difference, found []Difference, in *scope) []Difference {
 	if c.alike == nil {
 		return found
@@ -182,7 +182,7 @@ func (c *comparison) compareValues(want, got any, in *scope, at document.Pointer
 	return []Difference{{Pointer: at, Kind: "changed", Want: want, Got: got}}
 }
 
-// sameScalar compares two values of which the first is no object and no array.
+// sameScalar compares two values of which the first is not an object and no array.
 func sameScalar(want, got any) bool {
 	switch want.(type) {
 	case nil, bool, string:

@@ -24,7 +24,7 @@ import (
 //
 // The result is new; parts of it are shared with the Schema. For a type configuration it is
 // the document around it. The errors: a reference leads nowhere, which Load has reported; a
-// foreign document is no object; the document has a key "remote" of its own.
+// foreign document is not an object; the document has a key "remote" of its own.
 func (s *Schema) Inline() (*document.Value, error) {
 	in := newInliner(s.refs)
 	own := s.refs.own.root

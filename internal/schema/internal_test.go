@@ -98,7 +98,7 @@ func TestDecimals(t *testing.T) {
 	}
 	for _, text := range []string{"", "-", "+1", "01", ".5", "1.", "1e", "1e+", "0x10", "1 ", "NaN", "Infinity", "1e1.5", "--1", "1e++1", "١"} {
 		if _, ok := parseDecimal(text); ok {
-			t.Errorf("%q is no JSON number", text)
+			t.Errorf("%q is not a JSON number", text)
 		}
 	}
 	for text, want := range map[string]string{"1.50": "1.5", "-0.001": "-0.001", "1e3": "1000", "12.5e1": "125", "1e40": "0.1e41", "0": "0"} {

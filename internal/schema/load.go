@@ -13,7 +13,7 @@ import (
 // file names it in messages, and files that it refers to are looked for beside it; data is
 // its content.
 //
-// The Schema is nil only if the document cannot be read or is no JSON object. With
+// The Schema is nil only if the document cannot be read or is not a JSON object. With
 // error-severity problems it is of use for further messages, not for running handlers.
 // The problems are sorted; their IDs are those of [Rules] and of [document.Parse].
 func Load(file string, data []byte, cfg Config) (*Schema, diag.List) {
@@ -82,7 +82,7 @@ func recognise(root *document.Value) Kind {
 	return Resource
 }
 
-// configurationKeys are the keys of a type configuration that stands alone. The official
+// configurationKeys are the keys of a type configuration in a file of its own. The official
 // tool writes such files, with the type's name and definitions copied into them.
 var configurationKeys = []string{
 	"properties", "additionalProperties", "required", "deprecatedProperties", "definitions",

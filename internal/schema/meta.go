@@ -175,7 +175,7 @@ func (r *structureReport) add(e *jsonschema.ValidationError) {
 		}
 	case *kind.Dependency:
 		f.keyword, f.key = "dependencies", k.Prop
-		r.report(f, "schema/needs-type", "{key} needs something beside it that is not there")
+		r.report(f, "schema/needs-type", "{key} needs something beside it that is missing")
 	case *kind.Not:
 		f.keyword = "not"
 		r.report(f, "schema/not-allowed", "{name} is not allowed here")
@@ -207,7 +207,7 @@ func (r *structureReport) add(e *jsonschema.ValidationError) {
 	case *kind.MaxLength:
 		r.report(f, "schema/too-long", fmt.Sprintf("{name} has %d characters, the most is %d", k.Got, k.Want))
 	default: // inside "contains", where all of draft-07 is allowed
-		r.report(f, "schema/not-allowed", "{name} is no valid schema of draft-07")
+		r.report(f, "schema/not-allowed", "{name} is not a valid schema of draft-07")
 	}
 }
 
@@ -308,7 +308,7 @@ func (r *structureReport) unknownKey(f failure) {
 			f.problem.Hint = "known are " + strings.Join(words, ", ")
 		}
 	}
-	r.report(f, "schema/unknown-key", "{key} is no key of "+where)
+	r.report(f, "schema/unknown-key", "{key} is not a key of "+where)
 }
 
 func (r *structureReport) missingKey(f failure) {

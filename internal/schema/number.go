@@ -21,7 +21,7 @@ type decimal struct {
 const maxExponent = int64(1e18)
 
 // decimalOf reads the number types that a decoded model may hold. It reports false for
-// what is no JSON number.
+// what is not a JSON number.
 func decimalOf(v any) (decimal, bool) {
 	switch v := v.(type) {
 	case json.Number:

@@ -254,7 +254,7 @@ func (s *patternScanner) escape(inClass bool) (set bool) {
 	return set
 }
 
-// class copies a character class. A "-" after a set is no range: it is escaped.
+// class copies a character class. A "-" after a set is not a range: it is escaped.
 func (s *patternScanner) class() {
 	s.copy(1)
 	if s.pos < len(s.text) && s.text[s.pos] == '^' {

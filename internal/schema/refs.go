@@ -283,7 +283,7 @@ func (r *references) find(in *source, ref string) (target, error) {
 	}
 	pointer, ok := document.ParsePointer(decoded)
 	if !ok {
-		return target{}, fmt.Errorf("%q is no JSON pointer: it reads like #/definitions/Name", "#"+fragment)
+		return target{}, fmt.Errorf("%q is not a JSON pointer: it reads like #/definitions/Name", "#"+fragment)
 	}
 	out := target{node: src.root, pointer: pointer, document: src, in: src}
 	for i := range pointer {
@@ -338,7 +338,7 @@ func (r *references) open(in *source, location string) (*source, error) {
 	}
 	u, err := url.Parse(location)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no URL", location)
+		return nil, fmt.Errorf("%q is not a URL", location)
 	}
 	beside := ""
 	if !u.IsAbs() && u.Host == "" && r.dir != "" {
@@ -406,7 +406,7 @@ func (r *references) load(u *url.URL, location, beside string) (*source, error) 
 	case u.Scheme != "":
 		return nil, fmt.Errorf("references of the form %s: are not followed", u.Scheme)
 	}
-	return nil, fmt.Errorf("%q is relative, and where this schema stands is not known", location)
+	return nil, fmt.Errorf("%q is relative, and the location of this schema is unknown", location)
 }
 
 // loadBeside reads a file by its path from the folder of the schema.
@@ -465,7 +465,7 @@ func readBeside(dir, location string, limits document.Limits) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: %w", location, err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no file", location)
+		return nil, fmt.Errorf("%s is not a file", location)
 	}
 	file, err := root.Open(filepath.FromSlash(name))
 	if err != nil {
@@ -518,7 +518,7 @@ const maxUnknown = 64
 func (r *references) findOwn(ref string) (target, error) {
 	location, _, _ := strings.Cut(ref, "#")
 	if location != "" && location != "resource-schema.json" {
-		return target{}, errors.New("it stands outside of the schema")
+		return target{}, errors.New("it is outside the schema")
 	}
 	return r.find(r.own, ref)
 }

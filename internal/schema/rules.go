@@ -124,7 +124,7 @@ var structureRules = []Rule{{
 }, {
 	ID:       "schema/needs-type",
 	Upstream: "meta-schema: dependencies",
-	Purpose:  "enum and const stand beside the type of their values.",
+	Purpose:  "enum and const are set beside the type of their values.",
 	Why:      "Code is generated from the type: without it the property would be anything.",
 	Example:  `wrong: "Mode": {"enum": ["A", "B"]}` + "\n" + `right: "Mode": {"type": "string", "enum": ["A", "B"]}`,
 }, {

@@ -42,7 +42,7 @@ var errorRules = []Rule{{
 }, {
 	ID:       "schema/array-type",
 	Upstream: "cfn validate",
-	Purpose:  "arrayType stands on properties of type array only.",
+	Purpose:  "arrayType is set on properties of type array only.",
 	Why:      "It says how the items of an array are compared; elsewhere it means nothing, and the registry refuses it.",
 	Example:  `wrong: {"type": "string", "arrayType": "Standard"}`,
 	check:    arrayTypeOnArrays,
@@ -155,7 +155,7 @@ func refsOffline(in *inspection) {
 		var offline *offlineError
 		if errors.As(err, &offline) {
 			in.report(ref.At, at.pointer.Append("$ref"),
-				fmt.Sprintf("the reference %q is to %s, and nothing is fetched unasked", diag.Cut(ref.Text), diag.Cut(offline.url)),
+				fmt.Sprintf("the reference %q is to %s, and remote references are not fetched", diag.Cut(ref.Text), diag.Cut(offline.url)),
 				fmt.Sprintf("save the document beside the schema and write %q", diag.Cut(offline.file+fragmentOf(ref.Text))))
 		}
 	})
@@ -174,7 +174,7 @@ func idIsURI(in *inspection) {
 		return
 	}
 	if _, err := url.Parse(id.Text); err != nil || id.Text == "" {
-		in.report(id.At, document.Pointer{"$id"}, fmt.Sprintf("$id is no URI: %q", diag.Cut(id.Text)), "leave it out or give the URL where the schema is published")
+		in.report(id.At, document.Pointer{"$id"}, fmt.Sprintf("$id is not a URI: %q", diag.Cut(id.Text)), "leave it out or give the URL where the schema is published")
 	}
 }
 

@@ -67,7 +67,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s: no document in testdata/rules breaks it", rule.ID)
 		}
 		if seen[rule.ID] {
-			t.Errorf("%s stands twice in the table", rule.ID)
+			t.Errorf("%s is duplicated in the table", rule.ID)
 		}
 		seen[rule.ID] = true
 		if rule.Purpose == "" || rule.Why == "" || rule.Example == "" {
@@ -79,7 +79,7 @@ func TestRules(t *testing.T) {
 	}
 	for id := range shown {
 		if !seen[id] {
-			t.Errorf("%s is reported, but is no rule", id)
+			t.Errorf("%s is reported, but is not a rule", id)
 		}
 	}
 }

@@ -54,7 +54,7 @@ var warningRules = []Rule{{
 }, {
 	ID: "schema/keyword-type", Severity: diag.Warning,
 	Upstream: "cfn validate",
-	Purpose:  "A keyword that constrains one type of value stands beside that type.",
+	Purpose:  "A keyword that constrains one type of value is used with that type.",
 	Why:      "JSON Schema ignores it silently: minimum on a string limits nothing.",
 	Example:  `wrong: {"type": "string", "minimum": 1}` + "\n" + `right: {"type": "string", "minLength": 1}`,
 	kinds:    []Kind{Resource},

@@ -63,7 +63,7 @@ type Config struct {
 
 	// Registry holds documents that a $ref may name by their file name, their $id or
 	// their type. With nil there are none. It comes before Remote, and after files that
-	// stand beside a schema without an $id.
+	// are beside a schema without an $id.
 	Registry *Registry
 
 	// Remote loads the foreign document at an http or https URL that a $ref names.

@@ -15,7 +15,7 @@ type astReader struct {
 	version version
 }
 
-// readAST reads a file of JSON. One that is no model is an error only if it looks like
+// readAST reads a file of JSON. One that is not a model is an error only if it looks like
 // one: folders hold other JSON too.
 func (l *loader) readAST(s Source) {
 	root, problems := document.ParseJSON(s.File, s.Data, l.cfg.Limits)

@@ -102,7 +102,7 @@ func (r *resourceSchema) structure() bool {
 	}
 	for _, name := range r.cfn.primary {
 		if r.root.Member(name) == nil {
-			r.fail("smithy/identifier", s.At, fmt.Sprintf("the primary identifier %s of %s is no property of the resource", name, s.ID),
+			r.fail("smithy/identifier", s.At, fmt.Sprintf("the primary identifier %s of %s is not a property of the resource", name, s.ID),
 				"let a lifecycle operation return a member of that name, or remove `primaryIdentifier` from the trait cfnResource")
 		}
 	}
@@ -157,7 +157,7 @@ func (r *resourceSchema) injectTags() bool {
 		}
 		target, known := lookup(s.Properties, property)
 		if !known {
-			r.fail("smithy/tag-property", trait.At, fmt.Sprintf("the tag property %s is no property of %s", property, s.ID),
+			r.fail("smithy/tag-property", trait.At, fmt.Sprintf("the tag property %s is not a property of %s", property, s.ID),
 				"add it to the `properties` of the resource")
 			return false
 		}

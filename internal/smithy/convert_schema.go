@@ -242,7 +242,7 @@ func (w *schemaWriter) reportLost(member *Shape) {
 	}
 }
 
-// schema is the schema of a shape that is no member.
+// schema is the schema of a shape that is not a member.
 func (w *schemaWriter) schema(s *Shape) *document.Value {
 	switch {
 	case s.Type == Document:

@@ -59,7 +59,7 @@ func TestSpecificationExample(t *testing.T) {
 		delete(want, p.Key)
 	}
 	for name := range want {
-		t.Errorf("%s is no property", name)
+		t.Errorf("%s is not a property", name)
 	}
 }
 
@@ -124,9 +124,9 @@ structure N { n: N }`, "smithy/recursive-structure", "a#N contains itself", nil}
 		{"taggable without an operation", `@cfnResource @taggable
 resource R { identifiers: {id: String} }`, "smithy/no-tag-operation", "a#R is taggable, but no operation tags it", nil},
 		{"tag property that is none", `@cfnResource @taggable(property: "tags")
-resource R { identifiers: {id: String} }`, "smithy/tag-property", "the tag property tags is no property of a#R", nil},
-		{"identifier that is no property", `@cfnResource(primaryIdentifier: "arn")
-resource R { identifiers: {id: String}, properties: {arn: String} }`, "smithy/identifier", "the primary identifier arn of a#R is no property", nil},
+resource R { identifiers: {id: String} }`, "smithy/tag-property", "the tag property tags is not a property of a#R", nil},
+		{"identifier that is not a property", `@cfnResource(primaryIdentifier: "arn")
+resource R { identifiers: {id: String}, properties: {arn: String} }`, "smithy/identifier", "the primary identifier arn of a#R is not a property", nil},
 		{"recursive list", `@cfnResource(additionalSchemas: [X])
 resource R { identifiers: {id: String} }
 structure X { l: L }

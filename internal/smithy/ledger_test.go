@@ -60,7 +60,7 @@ func (l *ledger) close(t *testing.T, group string) {
 	t.Logf("%s: %d of %d cases pass", group, l.passed[group], l.cases[group])
 	for key := range l.reasons {
 		if strings.HasPrefix(key, group+"/") {
-			t.Errorf("testdata/ledger.txt names %s, which is no case", key)
+			t.Errorf("testdata/ledger.txt names %s, which is not a case", key)
 		}
 	}
 }

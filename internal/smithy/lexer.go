@@ -59,7 +59,7 @@ func (k tokenKind) describe(lexeme string) string {
 func (k tokenKind) whitespace() bool { return k <= tokComment }
 
 // A lexer splits a file of the IDL into tokens. The current token is in its fields;
-// next moves on. It never fails: what is no token becomes tokError, with a reason.
+// next moves on. It never fails: what is not a token becomes tokError, with a reason.
 type lexer struct {
 	file string
 	src  string

@@ -31,7 +31,7 @@ func TestFaults(t *testing.T) {
 		{"control character", v2 + "string \x00", "m.smithy:3:8"},
 		{"slash", v2 + "/ x", "[ERROR] -: Syntax error at line 3, column 1: Expected a '/' to follow '/' to form a comment."},
 		{"unknown control", "$foo: 1\n$version: \"2\"\n", "[WARNING] -: Unknown control statement `foo` with value `1"},
-		{"version that is no text", "$version: 2\n", "The $version control statement must have a string value, but found 2"},
+		{"version that is not a string", "$version: 2\n", "The $version control statement must have a string value, but found 2"},
 		{"duplicate member", v2 + "structure A {\n a: String\n a: String\n}", "Duplicate member of `a#A`: 'a'"},
 		{"name that is used", v2 + "use b#C\nstring C\n", "Shape name `C` conflicts with imported shape `b#C`"},
 		{"use twice", v2 + "use b#C\nuse c#C\n", "Cannot use name `c#C` because it conflicts with `b#C`"},

@@ -65,8 +65,8 @@ operation Delete {
 	}{
 		{"the name of @property is capitalised", "/properties/Other", ``, `{"type":"string"}`},
 		{"the name of @property is capitalised", "/properties/other", `{"type":"string"}`, ``},
-		{"http-date is no date-time", "/properties/When/format", `"date-time"`, ``},
-		{"null is no default", "/properties/Nothing/default", `null`, ``},
+		{"http-date is not a date-time", "/properties/When/format", `"date-time"`, ``},
+		{"null is not a default", "/properties/Nothing/default", `null`, ``},
 		{"contentMediaType is unknown to CloudFormation", "/properties/Body/contentMediaType", `"text/plain"`, ``},
 		{"the order of identifiers is the model's", "/primaryIdentifier", `["/properties/AId","/properties/ZId"]`, `["/properties/ZId","/properties/AId"]`},
 		{"additional identifiers come from read inputs only", "/additionalIdentifiers", `[["/properties/Alias"]]`, ``},

@@ -57,6 +57,6 @@ func TestRules(t *testing.T) {
 		})
 	}
 	for name := range models {
-		t.Errorf("testdata/rules/%s.smithy bears the name of no rule", name)
+		t.Errorf("testdata/rules/%s.smithy is not named for a rule", name)
 	}
 }

@@ -216,7 +216,7 @@ var choices = map[string][]string{
 
 func (s *Settings) checkChoice(m document.Member, problems *diag.List) {
 	if allowed := choices[m.Key]; allowed != nil && !slices.Contains(allowed, m.Value.Text) {
-		problems.Add(settingProblem(m.Value.At, fmt.Sprintf("%q is no value of the setting %s", m.Value.Text, m.Key),
+		problems.Add(settingProblem(m.Value.At, fmt.Sprintf("%q is not a value of the setting %s", m.Value.Text, m.Key),
 			"use one of "+ticked(allowed)))
 	}
 }

@@ -29,8 +29,8 @@ func TestSettingFaults(t *testing.T) {
 		{plugin(`"schemaDocumentExtensions": 1`), "", "expected an object, found number"},
 		{plugin(`"jsonAdd": 1`), "", "expected an object, found number"},
 		{plugin(`"jsonAdd": {"a#R": 1}`), "", "expected an object, found number"},
-		{plugin(`"enumStrategy": "x"`), "", `"x" is no value of the setting enumStrategy`},
-		{plugin(`"defaultTimestampFormat": "x"`), "", `"x" is no value of the setting defaultTimestampFormat`},
+		{plugin(`"enumStrategy": "x"`), "", `"x" is not a value of the setting enumStrategy`},
+		{plugin(`"defaultTimestampFormat": "x"`), "", `"x" is not a value of the setting defaultTimestampFormat`},
 		{`{}`, "", "there are no settings for the plugin cloudformation"},
 		{plugin(``), "p", `there is no projection "p"`},
 		{`{"projections": {"p": {}}, "plugins": {"cloudformation": {}}}`, "p", ""},
@@ -42,7 +42,7 @@ func TestSettingFaults(t *testing.T) {
 		switch {
 		case test.file == "{":
 			if !problems.HasErrors() {
-				t.Error("half a file is no problem")
+				t.Error("half a file is not a problem")
 			}
 		case test.want == "" && len(problems) > 0, test.want != "" && len(problems) != 1:
 			t.Errorf("%s: %v", test.file, problems)
@@ -239,8 +239,8 @@ func TestReadSources(t *testing.T) {
 		{write("no.jar", "x"), "zip"},
 		{archive("without.jar", "a", "b"), "has no META-INF/smithy/manifest"},
 		{archive("missing.jar", listed+"manifest", "a.smithy\n"), "a.smithy"},
-		{archive("up.jar", listed+"manifest", "../../secret\n"), `names "../../secret", which is no path within the archive`},
-		{archive("root.jar", listed+"manifest", "/etc/passwd\n"), "which is no path within the archive"},
+		{archive("up.jar", listed+"manifest", "../../secret\n"), `names "../../secret", which is not a path within the archive`},
+		{archive("root.jar", listed+"manifest", "/etc/passwd\n"), "which is not a path within the archive"},
 		{archive("large.jar", listed+"manifest", strings.Repeat("a", maxManifest+1)), "larger than 1 MiB"},
 		{archive("bomb.jar", listed+"manifest", "a\n", listed+"a", strings.Repeat("\x00", maxSourceFile+1)), "larger than 64 MiB"},
 	}

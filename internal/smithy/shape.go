@@ -32,7 +32,7 @@ func (id ID) Name() string {
 	return s
 }
 
-// Member is the part after "$", "" for a shape that is no member.
+// Member is the part after "$", "" for a shape that is not a member.
 func (id ID) Member() string {
 	if i := strings.IndexByte(string(id), '$'); i >= 0 {
 		return string(id[i+1:])

@@ -27,7 +27,7 @@ const (
 // ReadSources reads models: files of the IDL (.smithy) and of JSON AST (.json), folders
 // with such files at any depth, and archives (.jar, .zip) with a META-INF/smithy/manifest
 // that lists their models. A path that is named is read whatever it ends in; in a
-// folder, other files are passed over, and JSON that is no model too. Sizes and numbers
+// folder, other files are passed over, and JSON that is not a model too. Sizes and numbers
 // are bounded. Symbolic links in folders are not followed.
 func ReadSources(paths ...string) ([]Source, error) {
 	r := &sourceReader{}
@@ -155,7 +155,7 @@ func (r *sourceReader) archive(p string, data []byte, found bool) error {
 			continue
 		}
 		if strings.HasPrefix(name, "/") || path.Clean(name) != name || strings.HasPrefix(name, "..") {
-			return fmt.Errorf("%s: the manifest names %q, which is no path within the archive", p, name)
+			return fmt.Errorf("%s: the manifest names %q, which is not a path within the archive", p, name)
 		}
 		content, err := readEntry(z, p, path.Join(path.Dir(manifest), name), maxSourceFile)
 		if err != nil {

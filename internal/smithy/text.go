@@ -7,7 +7,7 @@ import (
 )
 
 // decodeString turns the text between the quotes into the value it stands for. problem
-// is "" unless the text is no legal string.
+// is "" unless the text is not a legal string.
 func decodeString(body string, block bool) (text, problem string) {
 	if strings.IndexByte(body, '\r') >= 0 {
 		body = strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\r", "\n")
@@ -83,7 +83,7 @@ func decodeUnicode(s string) (r rune, size int, problem string) {
 		}
 	}
 	if utf16.IsSurrogate(unit) {
-		unit = utf8.RuneError // half a pair is no character
+		unit = utf8.RuneError // half a pair is not a character
 	}
 	return unit, 4, ""
 }

@@ -88,7 +88,7 @@ func measure(ctx context.Context, w io.Writer, r io.Reader, max int64) (Blob, er
 func hexSum(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
 
 // Open reads a blob; the size is in bytes. The error is ErrNoBlob when there is none, also
-// for what is no hash.
+// for what is not a hash.
 func (b *Blobs) Open(ctx context.Context, hash string) (BlobReader, int64, error) {
 	if !isHash(hash) {
 		return nil, 0, fmt.Errorf("blob %q: %w", hash, ErrNoBlob)

@@ -106,7 +106,7 @@ func (s *Store) explainFile(err error) error {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fault("cannot be written", "allow this user to write the folder, or choose another one")
 	case errors.Is(err, syscall.ENOTDIR):
-		return fault("is no folder", "choose another one")
+		return fault("is not a folder", "choose another one")
 	}
 	return err
 }

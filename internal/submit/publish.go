@@ -173,9 +173,9 @@ func (p *Plan) planPublisher(ctx context.Context) error {
 		p.add(StepPublisher, false, "register the account as a publisher and accept the terms")
 		return nil
 	}
-	p.add(StepPublisher, false, "the account is no publisher in %s", p.Region)
+	p.add(StepPublisher, false, "the account is not a publisher in %s", p.Region)
 	p.block("cfn publish --accept-terms registers it with its AWS Marketplace account and accepts the terms and conditions for publishers; with GitHub or Bitbucket, add --connection-arn ARN",
-		"the account is no publisher in %s", p.Region)
+		"the account is not a publisher in %s", p.Region)
 	return nil
 }
 
@@ -443,7 +443,7 @@ func numbers(version string) (major, minor int, patch string) {
 	if len(parts) < 3 {
 		return 0, 0, ""
 	}
-	major, _ = strconv.Atoi(parts[0]) // 0 for what is no number
+	major, _ = strconv.Atoi(parts[0]) // 0 for what is not a number
 	minor, _ = strconv.Atoi(parts[1])
 	return major, minor, parts[2]
 }

@@ -16,7 +16,7 @@ import (
 // A receipt is what the registry does not tell of a package: which version it has become,
 // and which public one. It lies beside the package in the bucket, under the hash of the
 // package or the number of the version, so that whoever publishes it, after submitting it
-// or again, from any machine, goes on where the last one stopped. It is no more than a
+// or again, from any machine, resumes where the last one stopped. It is no more than a
 // pointer: what it says is looked up before it is believed.
 type receipt struct {
 	TypeName      string `json:"typeName"`

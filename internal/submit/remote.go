@@ -253,7 +253,7 @@ func (r *Remote) identify(ctx context.Context, client aws.HTTPClient) (*Server, 
 	}
 	u, err := url.Parse(r.Endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, &ConfigurationError{fmt.Errorf("the endpoint %q is no URL such as http://127.0.0.1:4566", r.Endpoint)}
+		return nil, &ConfigurationError{fmt.Errorf("the endpoint %q is not a URL such as http://127.0.0.1:4566", r.Endpoint)}
 	}
 	near := invoke.Loopback(u.Hostname())
 	if !near && r.Endpoint != r.config.Getenv("AWS_ENDPOINT_URL") {

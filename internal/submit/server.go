@@ -26,10 +26,10 @@ type Server struct {
 // this program.
 type ForeignError struct{ Endpoint string }
 
-func (e *ForeignError) Error() string { return "what answers at " + e.Endpoint + " is no cfn serve" }
+func (e *ForeignError) Error() string { return "what answers at " + e.Endpoint + " is not a cfn serve" }
 
 // AskServer asks which local server is at an endpoint. The error is a *ForeignError, or
-// says why nobody answers.
+// says why nothing is listening.
 func AskServer(ctx context.Context, client aws.HTTPClient, endpoint string) (*Server, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(endpoint, "/")+"/healthz", nil)
 	if err != nil {

@@ -95,7 +95,7 @@ func (e *TimeoutError) Error() string {
 
 // Register uploads the package and asks the registry for a version of it. It returns the
 // token of the registration, which has only begun, and notes it beside the package, for
-// those who publish the package later. That the note cannot be written is no error.
+// those who publish the package later. That the note cannot be written is not an error.
 //
 // Errors: *[StackError] for a stack that failed, *[BucketError], or what [Explain] knows.
 func (r *Remote) Register(ctx context.Context, q Request) (token string, err error) {

@@ -338,7 +338,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 	if _, err := openWith(t, a, "AWS_ENDPOINT_URL=http://127.0.0.1:1"); !errors.As(err, &unreachable) {
 		t.Errorf("without a server: %v", err)
 	}
-	if _, err := openWith(t, a, "AWS_ENDPOINT_URL=localhost:4566"); err == nil || !strings.Contains(err.Error(), "no URL such as") {
+	if _, err := openWith(t, a, "AWS_ENDPOINT_URL=localhost:4566"); err == nil || !strings.Contains(err.Error(), "not a URL such as") {
 		t.Errorf("without a scheme: %v", err)
 	}
 	var refusal *invoke.NotLocalError
