@@ -44,10 +44,11 @@ func (c *CloudFormation) work(ctx context.Context) error {
 		defer close(done)
 		c.removeDeregistered(changes)
 	}()
-	c.endBackground = func() {
+	c.atEnd(func(context.Context) error {
 		end()
 		<-done
-	}
+		return nil
+	})
 	return c.store.Work(ctx, workers)
 }
 

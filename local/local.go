@@ -110,9 +110,8 @@ type CloudFormation struct {
 	shelf      *simulate.Shelf
 	console    *console.Console
 	server     *server.Server
-	traces     func(context.Context) error
 
-	endBackground func() // ends what work started beside the store's workers
+	ends []func(context.Context) error // what Close does, in reverse
 
 	mu   sync.Mutex
 	seen string // the URL that the latest request was sent to
@@ -180,14 +179,27 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 			return err
 		}
 		config.Dir = c.temporary
+		c.atEnd(func(context.Context) error { return os.RemoveAll(c.temporary) })
 	}
+	provider, stop, err := traces(ctx, config.Environ, config.Version, config.Logger)
+	if err != nil {
+		return err
+	}
+	c.atEnd(func(ctx context.Context) error {
+		if err := stop(ctx); err != nil {
+			config.Logger.Warn("the last traces could not be sent", "error", err)
+		}
+		return nil
+	})
 	if c.store, err = store.Open(ctx, store.Config{Dir: config.Dir, DSN: config.Database, Logger: config.Logger, Now: config.Now}); err != nil {
 		return err
 	}
+	c.atEnd(closing(c.store.Close))
 	secrets, err := c.openServices(ctx, verifier)
 	if err != nil {
 		return err
 	}
+	c.atEnd(closing(c.services.Close))
 	named, err := config.functions()
 	if err != nil {
 		return err
@@ -197,6 +209,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.services},
 		Endpoint: c.url, Environ: config.Environ, Env: config.HandlerEnv, Functions: named, Credentials: keys.handler, Logger: config.Logger, Now: config.Now,
 	})
+	c.atEnd(closing(c.handlers.Close))
 	c.registry = registry.New(registry.Config{
 		Store: c.store, Packages: packages{c.s3}, Functions: functions{c.handlers}, References: references{c.services},
 		Credentials: keys, Deliveries: deliveries{c.s3}, Logger: config.Logger, Now: config.Now,
@@ -207,17 +220,13 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		return err
 	}
 	c.openStacks()
-	provider, stop, err := traces(ctx, config.Environ, config.Version, config.Logger)
-	if err != nil {
-		return err
-	}
-	c.traces = stop
 	home := awswire.Place{Account: config.Account, Region: config.Region}
 	c.console = console.New(console.Config{
 		Registry: c.registry, Stacks: c.stacks, Calls: c.handlers, Logs: consoleLogs{c.services}, Places: places{c.registry, c.stacks},
 		Default: home, Version: config.Version, Now: config.Now, Logger: config.Logger,
 		FormKey: derive(secrets, "forms of the console"),
 	})
+	c.atEnd(closing(c.store.StopWork))
 	spool := filepath.Join(config.Dir, spoolDir)
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return err
@@ -228,6 +237,8 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, SpoolDir: spool, Readers: c.store.Readers(), Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
 	})
+	c.atEnd(c.server.Wait)
+	c.atEnd(func(context.Context) error { c.endStreams(); return nil })
 	if config.TimeScale > 1 {
 		config.Logger.Warn("the delays of handlers and the waits between retries are divided", "timeScale", config.TimeScale)
 	}
@@ -235,6 +246,15 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		config.Logger.Warn("resources of types that match these patterns are simulated", "simulate", config.Simulate)
 	}
 	return c.work(ctx)
+}
+
+// atEnd has Close call a function before those that it has already: what was opened last is
+// closed first.
+func (c *CloudFormation) atEnd(end func(context.Context) error) { c.ends = append(c.ends, end) }
+
+// closing is a function of Close that takes no context.
+func closing(end func() error) func(context.Context) error {
+	return func(context.Context) error { return end() }
 }
 
 // verifier checks signatures by the key file and by the temporary keys that were given
@@ -349,35 +369,11 @@ func (c *CloudFormation) endStreams() {
 // handlers, and closes the store. Requests must have ended.
 func (c *CloudFormation) Close() error {
 	c.closing.Do(func() {
-		c.endStreams()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		var errs []error
-		if c.server != nil {
-			errs = append(errs, c.server.Wait(ctx))
-		}
-		if c.store != nil {
-			errs = append(errs, c.store.StopWork())
-		}
-		if c.endBackground != nil {
-			c.endBackground()
-		}
-		if c.handlers != nil {
-			errs = append(errs, c.handlers.Close())
-		}
-		if c.services != nil {
-			errs = append(errs, c.services.Close())
-		}
-		if c.store != nil {
-			errs = append(errs, c.store.Close())
-		}
-		if c.traces != nil {
-			if err := c.traces(ctx); err != nil {
-				c.config.Logger.Warn("the last traces could not be sent", "error", err)
-			}
-		}
-		if c.temporary != "" {
-			errs = append(errs, os.RemoveAll(c.temporary))
+		for _, end := range slices.Backward(c.ends) {
+			errs = append(errs, end(ctx))
 		}
 		c.closed = errors.Join(errs...)
 	})
