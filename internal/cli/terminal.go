@@ -45,7 +45,7 @@ func (p *screenText) pass(text string, n int) (int, error) {
 	if text == "" {
 		return n, nil
 	}
-	if _, err := io.WriteString(p.to, text); err != nil {
+	if _, err := p.to.Write([]byte(text)); err != nil {
 		return 0, err
 	}
 	return n, nil
