@@ -87,7 +87,7 @@ func (p places) Places(ctx context.Context) ([]awswire.Place, error) {
 	found, err := p.registry.Places(ctx)
 	out := make([]awswire.Place, len(found))
 	for i, place := range found {
-		out[i] = awswire.Place(place)
+		out[i] = place
 	}
 	if err != nil {
 		return out, err

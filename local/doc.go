@@ -1,5 +1,5 @@
-// Package local is a CloudFormation of one's own: the registry of extensions, the handlers
-// registered in it as local processes, and the small part of the services around it that
+// Package local is a CloudFormation of one's own: stacks and change sets, the registry of
+// extensions, the handlers registered in it as local processes, and the small part of the services around it that
 // clients and handlers need (S3, STS, Systems Manager parameters, Secrets Manager,
 // CloudWatch Logs, Lambda Invoke). The aws CLI, the SDKs and the CloudFormation CLI talk to
 // it unchanged.
@@ -13,5 +13,6 @@
 //	defer server.Close()
 //	cfg.BaseEndpoint = aws.String(server.URL)
 //
-// Operations on stacks are refused by name: they are not offered yet.
+// Cloud Control, stack sets and drift detection are refused by name; hooks and modules can
+// be registered but do not act on stacks.
 package local

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/awslite"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/console"
@@ -231,21 +233,33 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return err
 	}
-	c.server = server.New(server.Config{
+	c.server = c.newServer(verifier, home, spool, provider)
+	c.atEnd(c.server.Wait)
+	c.atEnd(func(context.Context) error { c.endStreams(); return nil })
+	c.sayWhatDiffers()
+	return c.work(ctx)
+}
+
+// newServer puts the engines behind their tables.
+func (c *CloudFormation) newServer(verifier *awswire.Verifier, home awswire.Place, spool string, provider trace.TracerProvider) *server.Server {
+	config := &c.config
+	return server.New(server.Config{
 		Registry: c.registry, Services: c.services, S3: c.s3, Stacks: c.stacks, Shelf: c.shelf, Types: c, TimeScale: config.TimeScale, Simulate: config.Simulate, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console,
 		Verifier: verifier, Lookup: c.temporaryKey, Default: home,
 		Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, SpoolDir: spool, Readers: c.store.Readers(), Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
 	})
-	c.atEnd(c.server.Wait)
-	c.atEnd(func(context.Context) error { c.endStreams(); return nil })
+}
+
+// sayWhatDiffers logs what is otherwise than at AWS by choice.
+func (c *CloudFormation) sayWhatDiffers() {
+	config := &c.config
 	if config.TimeScale > 1 {
 		config.Logger.Warn("the delays of handlers and the waits between retries are divided", "timeScale", config.TimeScale)
 	}
 	if len(config.Simulate) > 0 {
 		config.Logger.Warn("resources of types that match these patterns are simulated", "simulate", config.Simulate)
 	}
-	return c.work(ctx)
 }
 
 // atEnd has Close call a function before those that it has already: what was opened last is

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -222,5 +221,3 @@ func TestNothingInTheClear(t *testing.T) {
 		t.Error("the parameter is in none of the files: they are the wrong ones")
 	}
 }
-
-func sorted(list []string) []string { slices.Sort(list); return list }

@@ -198,7 +198,7 @@ func (e *Engine) InProgress(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("count operations: %w", err)
 	}
-	return int64(n), nil
+	return n, nil
 }
 
 // expireBatch is how many rows are deleted at once: others write in between.

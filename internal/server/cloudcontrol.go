@@ -2,8 +2,7 @@ package server
 
 import "github.com/formwork-dev/formwork/internal/awswire"
 
-// cloudControl is the table of the Cloud Control API. Its requests work on resources, as
-// stacks do, and are refused by name until there are stacks.
+// cloudControl is the table of the Cloud Control API. Its operations are refused by name.
 func cloudControl() *awswire.Table {
 	return &awswire.Table{
 		Service:      "cloudcontrolapi",

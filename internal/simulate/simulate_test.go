@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -201,9 +202,9 @@ func TestOnlyWhatIsNamedIsSimulated(t *testing.T) {
 		"Acme::Web::Site":   "register a type of that name, or import its schema with cfn types import and start cfn serve with --simulate Acme::Web::Site",
 	} {
 		_, err := shelf.Type(t.Context(), caller, name, "")
-		unknown, ok := err.(*operation.UnknownTypeError)
-		if !ok || unknown.Hint != hint {
-			t.Errorf("%s: %v, hint %q", name, err, unknown.Hint)
+		var unknown *operation.UnknownTypeError
+		if !errors.As(err, &unknown) || unknown.Hint != hint {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	_, problems, err := shelf.Import(t.Context(), []simulate.Document{{Name: "good.json", Text: []byte(queue)}, {Name: "bad.json", Text: []byte(`{"typeName": 3}`)}})

@@ -88,7 +88,7 @@ func (e *Engine) deploymentsOf(ctx context.Context, rows []stackRow) (map[string
 		return out, nil
 	}
 	var found []deploymentRow
-	err := e.store.Read().NewSelect().Model(&found).ExcludeColumn("original", "processed").Where("id IN (?)", bun.In(ids)).Scan(ctx)
+	err := e.store.Read().NewSelect().Model(&found).ExcludeColumn("original", "processed").Where("id IN (?)", bun.List(ids)).Scan(ctx)
 	for i := range found {
 		out[found[i].ID] = &found[i]
 	}
@@ -204,7 +204,7 @@ func (e *Engine) ListStacks(ctx context.Context, caller awswire.Caller, in *clou
 	var rows []stackRow
 	query := e.store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ?", caller.Account, caller.Region)
 	if len(in.StackStatusFilter) > 0 {
-		query = query.Where("status IN (?)", bun.In(in.StackStatusFilter))
+		query = query.Where("status IN (?)", bun.List(in.StackStatusFilter))
 	}
 	if err := query.OrderExpr("created_at DESC, id").Offset(from).Limit(pageSize + 1).Scan(ctx); err != nil {
 		return nil, err

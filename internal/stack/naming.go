@@ -2,7 +2,6 @@ package stack
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/google/uuid"
@@ -18,8 +17,6 @@ func stackARN(caller awswire.Caller, name, id string) string {
 
 // isARN reports whether the name of a stack is the ARN of one.
 func isARN(name string) bool { return strings.HasPrefix(name, "arn:") }
-
-var arnOfStack = regexp.MustCompile(`\Aarn:[^:]+:cloudformation:[^:]+:[0-9]{12}:stack/([^/]+)/([^/]+)\z`)
 
 // newTimeID is an id that begins with the time, as those of stacks and of the operations
 // that create them do.

@@ -112,7 +112,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 
 // words say what happens to the resource.
 func (c *Change) words() string {
-	out := ""
+	var out string
 	switch {
 	case c.Action == types.ChangeActionAdd:
 		return "create"

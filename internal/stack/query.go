@@ -120,7 +120,7 @@ func (e *Engine) countResources(ctx context.Context, rows []stackRow) (map[strin
 		N       int
 	}
 	err := e.store.Read().NewSelect().Model((*resourceRow)(nil)).ColumnExpr("r.stack_id, COUNT(*) AS n").
-		Where("r.stack_id IN (?)", bun.In(ids)).GroupExpr("r.stack_id").Scan(ctx, &counts)
+		Where("r.stack_id IN (?)", bun.List(ids)).GroupExpr("r.stack_id").Scan(ctx, &counts)
 	for _, c := range counts {
 		out[c.StackID] = c.N
 	}

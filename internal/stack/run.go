@@ -220,7 +220,7 @@ func (r *run) readChanged(ctx context.Context, tx *store.Tx) error {
 		delete(r.cleanup, id)
 	}
 	for part := range slices.Chunk(ids, 500) {
-		rows, err := allRows[resourceRow](ctx, tx, "logical_id", "stack_id = ? AND logical_id IN (?)", r.op.StackID, bun.In(part))
+		rows, err := allRows[resourceRow](ctx, tx, "logical_id", "stack_id = ? AND logical_id IN (?)", r.op.StackID, bun.List(part))
 		if err != nil {
 			return err
 		}
@@ -229,7 +229,7 @@ func (r *run) readChanged(ctx context.Context, tx *store.Tx) error {
 		}
 	}
 	for part := range slices.Chunk(cleanup, 500) {
-		rows, err := allRows[cleanupRow](ctx, tx, "id", "id IN (?)", bun.In(part))
+		rows, err := allRows[cleanupRow](ctx, tx, "id", "id IN (?)", bun.List(part))
 		if err != nil {
 			return err
 		}
@@ -301,12 +301,12 @@ func (r *run) flushResources(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 	for part := range slices.Chunk(w.gone, batch) {
-		if _, err := tx.NewDelete().Model((*resourceRow)(nil)).Where("stack_id = ? AND logical_id IN (?)", r.stack.ID, bun.In(part)).Exec(ctx); err != nil {
+		if _, err := tx.NewDelete().Model((*resourceRow)(nil)).Where("stack_id = ? AND logical_id IN (?)", r.stack.ID, bun.List(part)).Exec(ctx); err != nil {
 			return fmt.Errorf("forget resources: %w", err)
 		}
 	}
 	for part := range slices.Chunk(w.cleaned, batch) {
-		if _, err := tx.NewDelete().Model((*cleanupRow)(nil)).Where("id IN (?)", bun.In(part)).Exec(ctx); err != nil {
+		if _, err := tx.NewDelete().Model((*cleanupRow)(nil)).Where("id IN (?)", bun.List(part)).Exec(ctx); err != nil {
 			return fmt.Errorf("forget resources that were cleaned up: %w", err)
 		}
 	}

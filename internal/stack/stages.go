@@ -419,7 +419,7 @@ func (r *run) keepStopping(ctx context.Context, tx *store.Tx) ([]*stepRow, error
 	for _, id := range operations {
 		query := tx.NewDelete().Model((*stepRow)(nil)).Where("operation_id = ?", id)
 		if len(ids) > 0 {
-			query = query.Where("id NOT IN (?)", bun.In(ids))
+			query = query.Where("id NOT IN (?)", bun.List(ids))
 		}
 		if _, err := query.Exec(ctx); err != nil {
 			return nil, fmt.Errorf("forget the steps of a stage: %w", err)

@@ -77,7 +77,7 @@ func (v values) ImportValue(name string) (string, bool, error) {
 	case err != nil:
 		return "", false, err
 	case row == nil || row.StackID == s.ID:
-		return "", false, fmt.Errorf(reasonNoExport, name)
+		return "", false, inWords(fmt.Sprintf(reasonNoExport, name))
 	}
 	if v.run.imports == nil {
 		v.run.imports = map[string]string{}
@@ -113,7 +113,7 @@ func stackOutputOf(ctx context.Context, db selecting, s *stackRow, ref template.
 			return o.Value, true, nil
 		}
 	}
-	return "", false, fmt.Errorf("Output [%s] does not exist in stack [%s]", ref.OutputName, ref.StackName)
+	return "", false, inWords(fmt.Sprintf("Output [%s] does not exist in stack [%s]", ref.OutputName, ref.StackName))
 }
 
 // commitOutputs evaluates the outputs, exports and imports of a stack that was deployed, and
@@ -285,6 +285,11 @@ func rawJSON(v any) string {
 	return encode(v)
 }
 
+// inWords is an error in the words of the service.
+type inWords string
+
+func (w inWords) Error() string { return string(w) }
+
 // objectOf reads an object of a row, nil for none.
 func objectOf(text string) map[string]any {
 	var v map[string]any
@@ -295,11 +300,11 @@ func objectOf(text string) map[string]any {
 }
 
 // exists reports whether a row stands for a resource that an update starts from.
-func (x *resourceRow) exists() bool {
-	if x == nil || x.PhysicalID == "" {
+func (r *resourceRow) exists() bool {
+	if r == nil || r.PhysicalID == "" {
 		return false
 	}
-	switch x.Status {
+	switch r.Status {
 	case types.ResourceStatusCreateFailed, types.ResourceStatusDeleteComplete, types.ResourceStatusDeleteSkipped, types.ResourceStatusImportFailed:
 		return false
 	}

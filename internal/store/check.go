@@ -34,11 +34,11 @@ func CheckFolder(dir string) error {
 	if err != nil {
 		return fmt.Errorf("write to %s: %w", dir, err)
 	}
-	defer os.Remove(file.Name())
+	defer func() { _ = os.Remove(file.Name()) }() // what is left is empty at worst
 	if _, err = file.Write(make([]byte, checkSize)); err == nil {
 		err = file.Close()
 	} else {
-		file.Close()
+		_ = file.Close() // the first error is the one that matters
 	}
 	if err != nil {
 		return fmt.Errorf("write to %s: %w", dir, err)

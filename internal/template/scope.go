@@ -334,7 +334,7 @@ func (s *Scope) Masked(r *Resource, refs References) (any, error) {
 	}
 	e := &evaluator{s: s, refs: refs, path: document.Pointer{"Resources", r.LogicalID, "Properties"}, budget: maxValue, masked: true}
 	value, err := e.eval(r.Properties)
-	if err == errHidden {
+	if errors.Is(err, errHidden) {
 		return map[string]any{Mask: Mask}, nil
 	}
 	return value, err
