@@ -85,15 +85,11 @@ type places struct {
 
 func (p places) Places(ctx context.Context) ([]awswire.Place, error) {
 	found, err := p.registry.Places(ctx)
-	out := make([]awswire.Place, len(found))
-	for i, place := range found {
-		out[i] = place
-	}
 	if err != nil {
-		return out, err
+		return found, err
 	}
 	more, err := p.stacks.Places(ctx)
-	return append(out, more...), err
+	return append(found, more...), err
 }
 
 // consoleLogs are the logs of handlers as the console sees them.

@@ -54,15 +54,15 @@ func (r *run) known() map[string]Resource {
 }
 
 // resource is the row as plans know it.
-func (x *resourceRow) resource() Resource {
+func (r *resourceRow) resource() Resource {
 	var metadata any
-	if decode(x.Metadata, &metadata) != nil {
+	if decode(r.Metadata, &metadata) != nil {
 		metadata = nil // it is written by encode
 	}
 	return Resource{
-		LogicalID: x.LogicalID, Type: x.Type, Version: x.TypeVersion, PhysicalID: x.PhysicalID, Properties: objectOf(x.Properties),
-		Model: objectOf(x.Model), Metadata: metadata, DependsOn: split(x.DependsOn), DeletionPolicy: x.DeletionPolicy,
-		UpdateReplacePolicy: x.UpdateReplacePolicy, Status: x.Status,
+		LogicalID: r.LogicalID, Type: r.Type, Version: r.TypeVersion, PhysicalID: r.PhysicalID, Properties: objectOf(r.Properties),
+		Model: objectOf(r.Model), Metadata: metadata, DependsOn: split(r.DependsOn), DeletionPolicy: r.DeletionPolicy,
+		UpdateReplacePolicy: r.UpdateReplacePolicy, Status: r.Status,
 	}
 }
 
