@@ -484,10 +484,10 @@ func TestHostilePackages(t *testing.T) {
 		data []byte
 		want string // in the reason
 	}{
-		{"no zip", []byte("hello"), "the file is no zip file"},
+		{"no zip", []byte("hello"), "the file is not a zip file"},
 		{"empty", nil, "the file is empty"},
 		{"cut off", with()[:500], "cut off"},
-		{"zeros", make([]byte, 1<<20), "the file is no zip file"},
+		{"zeros", make([]byte, 1<<20), "the file is not a zip file"},
 		{"ratio", with(entry{name: "zeros", data: make([]byte, 32<<20)}), "the archive unpacks to"},
 		{"ratio in the code", code(entry{name: "zeros", data: make([]byte, 32<<20)}), "the archive unpacks to"},
 		{"nested", zipped(t, append(unzipped(t, resource(t, typeName))[:2:2], entry{name: "schema.json", data: []byte("{}")}, entry{name: "ResourceProvider.zip", data: nested, change: stored})...), ""},

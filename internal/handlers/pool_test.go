@@ -214,7 +214,16 @@ func (b *bench) text(t testing.TB) string {
 	return out.String()
 }
 
-func alive(pid string) bool { return exec.Command("kill", "-0", pid).Run() == nil }
+// alive reports whether a process runs. One that has ended and that nobody has waited for
+// does not: orphans become children of this process.
+func alive(pid string) bool {
+	if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil {
+		if _, state, found := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " "); found && (state[0] == 'Z' || state[0] == 'X') {
+			return false
+		}
+	}
+	return exec.Command("kill", "-0", pid).Run() == nil
+}
 
 // eventually waits for what other processes do.
 func eventually(t testing.TB, what string, is func() bool) {

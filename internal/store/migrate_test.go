@@ -25,6 +25,8 @@ func TestCataloguesAreEqual(t *testing.T) {
 	pg = slices.DeleteFunc(pg, func(line string) bool {
 		return slices.ContainsFunc(onlyPostgres, func(table string) bool { return strings.HasPrefix(line, table+" ") })
 	})
+	// A key that SQLite counts up by itself is its row id, for which it lists no key.
+	pg = slices.DeleteFunc(pg, func(line string) bool { return line == "stack_events primary key (seq)" })
 	if len(lite) < 20 {
 		t.Fatalf("the catalogue has %d lines only: %q", len(lite), lite)
 	}

@@ -164,7 +164,7 @@
   };
   const changes = document.body.dataset.changes;
   if (changes) {
-    let soon, opened = false;
+    let soon;
     const later = () => {
       clearTimeout(soon);
       soon = setTimeout(refresh, 150);
@@ -172,9 +172,9 @@
     const look = () => { if (one(".pulse, [data-live] .badge.wait")) later(); };
     listen(() => changes, { change: later, look }, (state) => {
       document.body.dataset.following = state;
-      // What happened while nobody listened is asked for.
-      if (state === "live" && opened) later();
-      if (state === "live") opened = true;
+      // What happened while nobody listened is asked for: since the page was made, or since
+      // the stream was lost.
+      if (state === "live") later();
     });
   }
 

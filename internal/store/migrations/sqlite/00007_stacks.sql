@@ -128,7 +128,7 @@ CREATE UNIQUE INDEX stack_steps_of_operation ON stack_steps (operation_id, stage
 CREATE INDEX stack_steps_unseen ON stack_steps (operation_id, seen);
 
 CREATE TABLE stack_events (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL,
     stack_id TEXT NOT NULL,
     operation_id TEXT NOT NULL,
