@@ -39,11 +39,10 @@ func isBusy(err error) bool {
 	return errors.As(err, &lite) && (lite.Code()&0xff == sqlite3.SQLITE_BUSY || lite.Code()&0xff == sqlite3.SQLITE_LOCKED)
 }
 
-// lend waits for the connection that writes. The wait is over when the database has been
+// lend waits for the connection that writes; begun is when that began. The wait is over when the database has been
 // locked for all of it: those who waited together need not wait again, one after the other.
 // The connection waits for a lock no longer than what is left of lockPatience.
-func (s *Store) lend(ctx context.Context) (conn bun.Conn, release func(), err error) {
-	begun := time.Now()
+func (s *Store) lend(ctx context.Context, begun time.Time) (conn bun.Conn, release func(), err error) {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var timer *time.Timer
@@ -54,6 +53,7 @@ func (s *Store) lend(ctx context.Context) (conn bun.Conn, release func(), err er
 		}
 		timer.Reset(lockPatience / 10) // it is only long
 	})
+	timer.Reset(max(0, lockPatience-time.Since(begun)))
 	conn, err = s.writer.Conn(waiting)
 	timer.Stop()
 	if err != nil {

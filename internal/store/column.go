@@ -22,9 +22,23 @@ func ScanJSON(src, v any) error {
 	case []byte:
 		return json.Unmarshal(text, v)
 	default:
-		return fmt.Errorf("a JSON column is a text, not %T", src)
+		return fmt.Errorf("a JSON column must be text but is %T", src)
 	}
 }
+
+// Tags are texts by key, as a column keeps them.
+type Tags map[string]string
+
+// Value is a JSON object.
+func (t Tags) Value() (driver.Value, error) {
+	if t == nil {
+		return "{}", nil
+	}
+	return JSONValue(map[string]string(t))
+}
+
+// Scan reads what Value wrote.
+func (t *Tags) Scan(src any) error { return ScanJSON(src, (*map[string]string)(t)) }
 
 // Successor is the least text that comes after every text that begins with prefix, in
 // the order of bytes. There is none for "" and for a prefix of the last characters only.

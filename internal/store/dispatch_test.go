@@ -87,7 +87,7 @@ func TestUnclaim(t *testing.T) {
 		}
 		outcomes := []outcome{out("done", Time{}, 0), out("woken", Time{}, 0), out("again", at(time.Hour), 0), out("earlier", at(time.Hour), 0), out("failed", at(time.Minute), 3), out("gone", Time{}, 0)}
 		for range 2 { // the answer to the first may have been lost
-			if err := s.unclaim(t.Context(), outcomes); err != nil {
+			if _, err := s.unclaim(t.Context(), outcomes); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -149,4 +149,56 @@ func TestRunsOfOneIDNeverOverlap(t *testing.T) {
 	close(proceed)
 	<-entered
 	idle(t, s)
+}
+
+// TestClockGoesBack sets the clock back by an hour, while the store is open and while it is not:
+// what was to run in a moment still does.
+func TestClockGoesBack(t *testing.T) {
+	eachStore(t, func(t *testing.T, config Config) {
+		config.Poll = 5 * time.Millisecond
+		clock := newClock()
+		config.Now = clock.now
+		s := open(t, config)
+		var r recorder
+		again := clock.now().Add(time.Hour)
+		work(t, s, map[string]Worker{"k": r.work, "again": func(context.Context, string) (time.Time, error) { return again, nil }})
+		wake(t, s, "again", "id", time.Time{}) // waits for the time that it asked for
+		wake(t, s, "k", "soon", clock.now().Add(time.Minute))
+		wake(t, s, "k", "tomorrow", clock.now().Add(24*time.Hour))
+		clock.advance(-3 * time.Second) // no matter
+		time.Sleep(50 * time.Millisecond)
+		if got := r.seen(); len(got) > 0 {
+			t.Errorf("ran %q before the clock was set", got)
+		}
+		clock.advance(-time.Hour)
+		await(t, "what waited is looked at", func() bool { return len(r.seen()) == 2 })
+		if got := slices.Sorted(slices.Values(r.seen())); !slices.Equal(got, []string{"soon", "tomorrow"}) {
+			t.Errorf("ran %q", got)
+		}
+		wake(t, s, "k", "later", clock.now().Add(time.Minute))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		clock.advance(-time.Hour)
+		s = open(t, config)
+		work(t, s, map[string]Worker{"k": r.work})
+		await(t, "what waited when the store was closed is looked at", func() bool { return slices.Contains(r.seen(), "later") })
+	})
+}
+
+// TestClockOfTheDatabaseGoesBack has a node die before the clock of the database is set back by
+// an hour: its work is taken over after a lease, not after an hour.
+func TestClockOfTheDatabaseGoesBack(t *testing.T) {
+	config := postgres(t)
+	config.Lease = 500 * time.Millisecond
+	s := open(t, config)
+	if _, err := s.writer.ExecContext(t.Context(), "INSERT INTO nodes (id, seen) SELECT 'dead', "+databaseTime+" + 3600000000"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.writer.ExecContext(t.Context(), "INSERT INTO wakeups (kind, id, due, node) VALUES ('k', 'id', NULL, 'dead')"); err != nil {
+		t.Fatal(err)
+	}
+	var r recorder
+	work(t, s, map[string]Worker{"k": r.work})
+	await(t, "the work of the dead node is taken over", func() bool { return slices.Equal(r.seen(), []string{"id"}) })
 }

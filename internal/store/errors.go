@@ -73,20 +73,20 @@ func (s *Store) explain(err error) error {
 	}
 	switch {
 	case errors.Is(err, errBusy), isBusy(err):
-		return fault("is locked by another program", "close the program that has the file open")
+		return fault("is locked by another program", "stop the program that uses the file")
 	case !errors.As(err, &lite):
 		return err
 	}
-	switch lite.Code() & 0xff { // without the extension, which tells where it happened
+	switch lite.Code() & 0xff { // without the extension, which reports where it happened
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return fault("is damaged or no database",
-			"restore it from a copy, or move it away together with its -wal and -shm files to begin with an empty store")
+		return fault("is damaged or not a database",
+			"restore it from a backup, or move it away together with its -wal and -shm files to start with an empty database")
 	case sqlite3.SQLITE_FULL:
 		return fault("cannot grow", adviceFull)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN:
-		return fault("cannot be written", "allow this user to write the file and its folder, or choose another folder")
+		return fault("cannot be written", "give this user write access to the file and its folder, or choose another folder")
 	case sqlite3.SQLITE_IOERR:
-		return fault("cannot be read or written", "look after the disk, which may be full or failing")
+		return fault("cannot be read or written", "check the disk, which may be full or failing")
 	}
 	return err
 }
@@ -104,7 +104,7 @@ func (s *Store) explainFile(err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		return fault("cannot grow", adviceFull)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fault("cannot be written", "allow this user to write the folder, or choose another one")
+		return fault("cannot be written", "give this user write access to the folder, or choose another one")
 	case errors.Is(err, syscall.ENOTDIR):
 		return fault("is not a folder", "choose another one")
 	}

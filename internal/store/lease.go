@@ -25,21 +25,23 @@ type lease struct {
 }
 
 // errLeaseLost is the cause with which the contexts of workers end.
-var errLeaseLost = errors.New("this node was silent for too long, and others have taken over its work")
+var errLeaseLost = errors.New("this node did not renew its lease in time, and other nodes have taken over its work")
 
 const (
 	databaseTime = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 	signOn       = "INSERT INTO nodes (id, seen) VALUES (?, " + databaseTime + ")"
 	renew        = "UPDATE nodes SET seen = " + databaseTime + " WHERE id = ?"
-	bury         = "DELETE FROM nodes WHERE seen < " + databaseTime + " - ?"
-	inherit      = `UPDATE wakeups SET node = '', due = CASE WHEN due IS NULL THEN ? ELSE due END
-		WHERE node <> '' AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = wakeups.node)`
+	// rejuvenate gives a new lease to nodes that were seen in the future, by a clock that has gone
+	// back since: those that live renew it, and the others would seem alive for that long.
+	rejuvenate = "UPDATE nodes SET seen = " + databaseTime + " WHERE seen > " + databaseTime + " + ?"
+	bury       = "DELETE FROM nodes WHERE seen < " + databaseTime + " - ?"
+	inherit    = waitAgain + ` WHERE node <> '' AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = wakeups.node)`
 )
 
 func takeLease(ctx context.Context, s *Store) (*lease, error) {
 	l := &lease{store: s}
 	if s.IsPostgres() {
-		db, err := openPostgresPool(s.config.DSN, 1)
+		db, err := openPostgresPool(s.config.DSN, 1, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -153,10 +155,13 @@ func (l *lease) beat(ctx context.Context) (taken int64, err error) {
 // meanwhile must not be taken from it.
 func (l *lease) takeOver(ctx context.Context) (taken int64, err error) {
 	err = l.db.RunInTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead}, func(ctx context.Context, tx bun.Tx) error {
-		if _, err := tx.ExecContext(ctx, bury, l.store.config.Lease.Microseconds()); err != nil {
-			return err
+		for _, statement := range []string{rejuvenate, bury} {
+			if _, err := tx.ExecContext(ctx, statement, l.store.config.Lease.Microseconds()); err != nil {
+				return err
+			}
 		}
-		taken, err = affected(tx.ExecContext(ctx, inherit, l.store.Now()))
+		now := l.store.Now()
+		taken, err = affected(tx.ExecContext(ctx, inherit, now, now))
 		return err
 	})
 	if isConflict(err) {
@@ -189,7 +194,8 @@ func (l *lease) end(ctx context.Context) {
 	defer cancel()
 	_, err := l.db.ExecContext(ctx, "DELETE FROM nodes WHERE id = ?", l.tenure().node)
 	if err == nil {
-		_, err = l.db.ExecContext(ctx, inherit, l.store.Now())
+		now := l.store.Now()
+		_, err = l.db.ExecContext(ctx, inherit, now, now)
 	}
 	if err = errors.Join(err, l.close()); err != nil {
 		l.store.logger.WarnContext(ctx, "lease cannot be given back; others will take over when it has ended", "error", err)

@@ -123,7 +123,7 @@ func versions(files fs.FS) ([]int64, error) {
 		number, _, _ := strings.Cut(name, "_")
 		version, err := strconv.ParseInt(number, 10, 64)
 		if err != nil || version <= 0 {
-			return nil, fmt.Errorf("the migration %s does not begin with a number", name)
+			return nil, fmt.Errorf("the migration %s does not start with a number", name)
 		}
 		versions = append(versions, version)
 	}

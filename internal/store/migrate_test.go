@@ -110,11 +110,11 @@ func unmigrated(t *testing.T, config Config) *Store {
 	s.logger = s.config.Logger
 	var err error
 	if s.IsPostgres() {
-		s.writer, err = openPostgresPool(config.DSN, 4)
+		s.writer, err = openPostgresPool(config.DSN, 4, nil)
 		s.reader = s.writer
 	} else {
 		s.file = config.Dir + "/formwork.db"
-		s.writer, s.reader, err = openSQLiteFile(s.file)
+		s.writer, s.reader, err = openSQLiteFile(s.file, nil)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 )
 
-func openPostgresPool(dsn string, conns int) (*bun.DB, error) {
+func openPostgresPool(dsn string, conns int, sealer Sealer) (*bun.DB, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("the URL of the database: %w", err)
@@ -28,5 +28,5 @@ func openPostgresPool(dsn string, conns int) (*bun.DB, error) {
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	db.SetConnMaxIdleTime(5 * time.Minute)
-	return bun.NewDB(db, pgdialect.New()), nil
+	return bun.NewDB(db, withSealer(pgdialect.New(), sealer)), nil
 }

@@ -171,7 +171,7 @@ func untilParentEndsThenExit() {
 	os.Exit(0)
 }
 
-// effect is a worker that moves a row from 0 to 1, and can tell when it did not.
+// effect is a worker that moves a row from 0 to 1, and notices when it did not.
 func effect(s *Store, name string) Worker {
 	return func(ctx context.Context, id string) (time.Time, error) {
 		var done int

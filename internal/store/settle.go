@@ -68,8 +68,8 @@ func (d *dispatcher) insist(node string, outcomes []outcome) {
 			s.logger.Warn("outcomes of workers are lost; they will run again", "wake-ups", len(outcomes), "error", errLeaseLost)
 			return
 		}
-		err := s.unclaim(held.ctx, outcomes)
-		if err == nil {
+		var err error
+		if outcomes, err = s.unclaim(held.ctx, outcomes); err == nil {
 			return
 		}
 		s.logger.Warn("outcomes of workers cannot be written; trying again", "wake-ups", len(outcomes), "error", s.explain(err))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite"
 )
 
 // readerIdle is how long a connection that reads keeps its cache, some 2 MB, without being
@@ -24,9 +24,9 @@ const readerIdle = time.Minute
 // which the log has to be synced (see durable); those that only say how far a wake-up has
 // come need not, and are synced with the next. docs/decisions/0007 has the price. The
 // size limit gives the disk back after a large transaction.
-func openSQLiteFile(file string) (writer, reader *bun.DB, err error) {
+func openSQLiteFile(file string, sealer Sealer) (writer, reader *bun.DB, err error) {
 	busyTimeout := fmt.Sprintf("busy_timeout(%d)", lockPatience.Milliseconds())
-	w, err := sql.Open("sqlite", sqliteDSN(file, url.Values{
+	w, err := openPreparing(sqliteDSN(file, url.Values{
 		"_txlock": {"immediate"},
 		"_pragma": {busyTimeout, "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)", "journal_size_limit(67108864)"},
 	}))
@@ -34,7 +34,7 @@ func openSQLiteFile(file string) (writer, reader *bun.DB, err error) {
 		return nil, nil, err
 	}
 	w.SetMaxOpenConns(1)
-	r, err := sql.Open("sqlite", sqliteDSN(file, url.Values{
+	r, err := openPreparing(sqliteDSN(file, url.Values{
 		"_pragma": {busyTimeout, "query_only(1)"},
 	}))
 	if err != nil {
@@ -44,7 +44,16 @@ func openSQLiteFile(file string) (writer, reader *bun.DB, err error) {
 	r.SetMaxOpenConns(readers)
 	r.SetMaxIdleConns(readers)
 	r.SetConnMaxIdleTime(readerIdle)
-	return bun.NewDB(w, sqlitedialect.New()), bun.NewDB(r, sqlitedialect.New()), nil
+	return bun.NewDB(w, withSealer(sqlitedialect.New(), sealer)), bun.NewDB(r, withSealer(sqlitedialect.New(), sealer)), nil
+}
+
+// openPreparing opens connections that keep their prepared statements.
+func openPreparing(dsn string) (*sql.DB, error) {
+	connector, err := sqlite.NewConnector(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(preparing{connector}), nil
 }
 
 // sqliteDSN names a file by a URI, in which no character of the path has a meaning.

@@ -26,6 +26,9 @@ type Config struct {
 	// Empty means SQLite in Dir.
 	DSN string
 
+	// Sealer encrypts the columns whose fields have a tag seal. Nil writes them in clear.
+	Sealer Sealer
+
 	// Logger hears what happens in the background. Nil discards it.
 	Logger *slog.Logger
 
@@ -67,6 +70,7 @@ type Store struct {
 	lock   *folderLock
 	blobs  *Blobs
 	locks  lockWatch
+	queue  queue // SQLite: of Write
 
 	mu       sync.Mutex
 	dispatch *dispatcher
@@ -87,7 +91,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	case config.DSN != "":
 		open = s.openPostgres
 	case config.Dir == "":
-		return nil, errors.New("open store: neither a folder nor the URL of a database is given")
+		return nil, errors.New("open store: missing folder or database URL")
 	}
 	if err := open(ctx); err != nil {
 		_ = s.release() // the first error is the one that matters
@@ -152,7 +156,7 @@ func (s *Store) StopWork() error {
 	return dispatch.stop()
 }
 
-// release gives back what Open took, as far as it came.
+// release returns what Open took, as far as it came.
 func (s *Store) release() error {
 	var errs []error
 	if s.reader != nil && s.reader != s.writer {
@@ -200,7 +204,7 @@ func (s *Store) openSQLite(ctx context.Context) error {
 	if err := s.makePrivate(s.file, blobs); err != nil {
 		return err
 	}
-	if s.writer, s.reader, err = openSQLiteFile(s.file); err != nil {
+	if s.writer, s.reader, err = openSQLiteFile(s.file, s.config.Sealer); err != nil {
 		return err
 	}
 	if err := s.migrate(ctx); err != nil {
@@ -214,7 +218,7 @@ func (s *Store) openSQLite(ctx context.Context) error {
 }
 
 func (s *Store) openPostgres(ctx context.Context) error {
-	db, err := openPostgresPool(s.config.DSN, s.config.MaxConns)
+	db, err := openPostgresPool(s.config.DSN, s.config.MaxConns, s.config.Sealer)
 	if err != nil {
 		return err
 	}

@@ -296,7 +296,7 @@ func TestOpenTellsWhatIsWrong(t *testing.T) {
 		{"the folder is read-only", func(t *testing.T, dir string) string {
 			readOnly(t, dir)
 			return dir
-		}, "allow this user to write"},
+		}, "give this user write access"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := c.spoil(t, t.TempDir())

@@ -53,5 +53,5 @@ func (s *Store) Change(ctx context.Context, f func(ctx context.Context, tx *Tx) 
 			return err
 		}
 	}
-	return fmt.Errorf("given up after %d attempts: %w", maxConflicts, err)
+	return fmt.Errorf("gave up after %d attempts: %w", maxConflicts, err)
 }

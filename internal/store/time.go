@@ -10,7 +10,7 @@ import (
 // The zero Time is kept as NULL.
 type Time struct{ time.Time }
 
-// At is t, cut to the microsecond, in UTC: what a row gives back equals what it was given.
+// At is t, cut to the microsecond, in UTC: what a row returns equals what it was given.
 func At(t time.Time) Time {
 	if t.IsZero() {
 		return Time{}
@@ -34,7 +34,7 @@ func (t *Time) Scan(src any) error {
 	case int64:
 		*t = Time{time.UnixMicro(v).UTC()}
 	default:
-		return fmt.Errorf("a time is kept as an integer, not as %T", src)
+		return fmt.Errorf("a time must be an integer but is %T", src)
 	}
 	return nil
 }

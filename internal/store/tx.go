@@ -52,7 +52,12 @@ func (s *Store) Write(ctx context.Context, f func(ctx context.Context, tx *Tx) e
 	}
 	inner := context.WithValue(ctx, insideWrite{}, s)
 	for attempt := 1; ; attempt++ {
-		err := s.attempt(inner, options, f)
+		var err error
+		if s.IsPostgres() {
+			err = s.alone(inner, time.Now(), options, f)
+		} else {
+			err = s.together(inner, f)
+		}
 		if err == nil {
 			return nil
 		}
@@ -65,12 +70,17 @@ func (s *Store) Write(ctx context.Context, f func(ctx context.Context, tx *Tx) e
 	}
 }
 
-func (s *Store) attempt(ctx context.Context, options *sql.TxOptions, f func(ctx context.Context, tx *Tx) error) error {
-	conn, release, err := s.durable(ctx)
+// alone runs f in a transaction of its own. begun is when the wait for it began.
+func (s *Store) alone(ctx context.Context, begun time.Time, options *sql.TxOptions, f func(ctx context.Context, tx *Tx) error) error {
+	conn, release, err := s.durable(ctx, begun)
 	if err != nil {
 		return fmt.Errorf("begin: %w", s.explain(err))
 	}
 	defer release()
+	return s.transact(ctx, conn, options, f)
+}
+
+func (s *Store) transact(ctx context.Context, conn beginner, options *sql.TxOptions, f func(ctx context.Context, tx *Tx) error) error {
 	begun, err := conn.BeginTx(ctx, options)
 	if err != nil {
 		return fmt.Errorf("begin: %w", s.explain(err))
@@ -102,11 +112,11 @@ type beginner interface {
 
 // durable lends what commits survive the loss of power on. PostgreSQL is that always; the
 // connection of SQLite is set to sync its log for as long as it is lent.
-func (s *Store) durable(ctx context.Context) (beginner, func(), error) {
+func (s *Store) durable(ctx context.Context, begun time.Time) (beginner, func(), error) {
 	if s.IsPostgres() {
 		return s.writer, func() {}, nil
 	}
-	conn, giveBack, err := s.lend(ctx)
+	conn, giveBack, err := s.lend(ctx, begun)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -17,6 +17,8 @@ import (
 //	set   ''    waits for its time
 //	NULL  set   its worker runs on that node
 //	set   set   its worker runs, and has to run once more
+//
+// set_at is when due was set, by the same clock.
 type wakeup struct {
 	Kind     string
 	ID       string
@@ -37,13 +39,13 @@ func (tx *Tx) Wake(ctx context.Context, kind, id string, at time.Time) error {
 
 // WakeAll is Wake for several ids, which must differ, in few statements.
 func (tx *Tx) WakeAll(ctx context.Context, kind string, ids []string, at time.Time) error {
-	due := At(at)
+	now, due := tx.store.Now(), At(at)
 	if at.IsZero() {
-		due = tx.store.Now()
+		due = now
 	}
 	for part := range slices.Chunk(ids, 100) {
 		var values strings.Builder
-		args := make([]any, 0, 3*len(part))
+		args := make([]any, 0, 4*len(part))
 		for i, id := range part {
 			if kind == "" || id == "" {
 				return fmt.Errorf("wake: kind %q and id %q must not be empty", kind, id)
@@ -51,11 +53,11 @@ func (tx *Tx) WakeAll(ctx context.Context, kind string, ids []string, at time.Ti
 			if i > 0 {
 				values.WriteString(", ")
 			}
-			values.WriteString("(?, ?, ?)")
-			args = append(args, kind, id, due)
+			values.WriteString("(?, ?, ?, ?)")
+			args = append(args, kind, id, due, now)
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO wakeups (kind, id, due) VALUES "+values.String()+`
-			ON CONFLICT (kind, id) DO UPDATE SET due = excluded.due WHERE wakeups.due IS NULL OR excluded.due < wakeups.due`, args...)
+		_, err := tx.ExecContext(ctx, "INSERT INTO wakeups (kind, id, due, set_at) VALUES "+values.String()+`
+			ON CONFLICT (kind, id) DO UPDATE SET due = excluded.due, set_at = excluded.set_at WHERE wakeups.due IS NULL OR excluded.due < wakeups.due`, args...)
 		if err != nil {
 			return fmt.Errorf("wake %s %s: %w", kind, part[0], err)
 		}
@@ -108,47 +110,88 @@ type outcome struct {
 }
 
 // unclaim gives wake-ups of one node back after their workers ended. Those that are no
-// longer the node's are left alone.
-func (s *Store) unclaim(ctx context.Context, outcomes []outcome) error {
-	var done, rest []any
+// longer the node's are left alone. With an error it returns those that are still to be given
+// back.
+func (s *Store) unclaim(ctx context.Context, outcomes []outcome) (left []outcome, err error) {
+	if left, err = s.unclaimDone(ctx, outcomes); err != nil {
+		return outcomes, err
+	}
+	return left, s.unclaimWaiting(ctx, left)
+}
+
+// unclaimDone deletes the wake-ups that are done and returns the other outcomes: those that run
+// again, and those that were woken meanwhile. A wake-up that was deleted may have come again and
+// may run again before this returns, so that nobody may touch it for the old outcome.
+func (s *Store) unclaimDone(ctx context.Context, outcomes []outcome) (left []outcome, err error) {
+	var done []any
 	for _, o := range outcomes {
 		if o.again.IsZero() {
 			done = append(done, o.Kind, o.ID)
 		}
 	}
-	ended := len(done) / 2
-	node := outcomes[0].node
-	if ended > 0 {
-		query := "DELETE FROM wakeups WHERE node = ? AND due IS NULL AND (kind, id) IN (VALUES " + tuples(ended, "(?, ?)") + ")"
-		deleted, err := affected(s.writer.ExecContext(ctx, query, append([]any{node}, done...)...))
-		if err != nil {
-			return err
-		}
-		if int(deleted) == ended {
-			ended = 0
-		}
+	if len(done) == 0 {
+		return outcomes, nil
+	}
+	query := "DELETE FROM wakeups WHERE node = ? AND due IS NULL AND (kind, id) IN (VALUES " + tuples(len(done)/2, "(?, ?)") + ") RETURNING kind, id, attempts"
+	var rows []wakeup
+	if err := s.writer.NewRaw(query, append([]any{outcomes[0].node}, done...)...).Scan(ctx, &rows); err != nil {
+		return nil, err
+	}
+	deleted := map[string]bool{}
+	for _, row := range rows {
+		deleted[row.key()] = true
 	}
 	for _, o := range outcomes {
-		if !o.again.IsZero() || ended > 0 { // what is done may have been woken meanwhile
-			rest = append(rest, o.Kind, o.ID, o.again, o.Attempts)
+		if !deleted[o.key()] {
+			left = append(left, o)
 		}
 	}
-	if len(rest) == 0 {
+	return left, nil
+}
+
+// unclaimWaiting has wake-ups wait again.
+func (s *Store) unclaimWaiting(ctx context.Context, outcomes []outcome) error {
+	if len(outcomes) == 0 {
 		return nil
 	}
+	var values []any
+	for _, o := range outcomes {
+		values = append(values, o.Kind, o.ID, o.again, o.Attempts)
+	}
 	query := `UPDATE wakeups SET node = '', attempts = v.column4,
+			set_at = CASE WHEN due IS NULL OR due > CAST(v.column3 AS BIGINT) THEN CAST(? AS BIGINT) ELSE set_at END,
 			due = CASE WHEN due IS NULL OR due > CAST(v.column3 AS BIGINT) THEN CAST(v.column3 AS BIGINT) ELSE due END
-		FROM (VALUES ` + tuples(len(rest)/4, "(?, ?, ?, ?)") + `) AS v WHERE wakeups.kind = v.column1 AND wakeups.id = v.column2 AND wakeups.node = ?`
-	_, err := s.writer.ExecContext(ctx, query, append(rest, node)...)
+		FROM (VALUES ` + tuples(len(outcomes), "(?, ?, ?, ?)") + `) AS v WHERE wakeups.kind = v.column1 AND wakeups.id = v.column2 AND wakeups.node = ?`
+	_, err := s.writer.ExecContext(ctx, query, slices.Concat([]any{s.Now()}, values, []any{outcomes[0].node})...)
 	return err
 }
 
 func tuples(n int, one string) string { return strings.TrimSuffix(strings.Repeat(one+", ", n), ", ") }
 
+// waitAgain has wake-ups wait again that were claimed: at once, unless they were woken for
+// another time. Its arguments are the time, twice.
+const waitAgain = `UPDATE wakeups SET node = '', set_at = CASE WHEN due IS NULL THEN ? ELSE set_at END, due = CASE WHEN due IS NULL THEN ? ELSE due END`
+
+// clockTolerance is how far the clocks of nodes may be apart, and how far a clock may go back
+// without anybody caring.
+const clockTolerance = 5 * time.Second
+
+// pullBack makes wake-ups due that were set in the future: the clock has gone back since, and
+// their time may be far away now. It returns how many.
+func (s *Store) pullBack(ctx context.Context) (int64, error) {
+	const far = " FROM wakeups WHERE due > ? AND set_at > ?"
+	now := s.Now()
+	later, found := At(now.Add(clockTolerance)), int64(0)
+	if err := s.reader.NewRaw("SELECT count(*)"+far, now, later).Scan(ctx, &found); err != nil || found == 0 {
+		return 0, err
+	}
+	return affected(s.writer.ExecContext(ctx, "UPDATE wakeups SET due = ?, set_at = ? WHERE (kind, id) IN (SELECT kind, id"+far+")", now, now, now, later))
+}
+
 // giveBack has a wake-up of this node wait again, at once.
 func (s *Store) giveBack(ctx context.Context, node string, w wakeup) error {
-	_, err := s.writer.ExecContext(ctx, "UPDATE wakeups SET node = '', due = CASE WHEN due IS NULL THEN ? ELSE due END WHERE kind = ? AND id = ? AND node = ?",
-		s.Now(), w.Kind, w.ID, node)
+	now := s.Now()
+	_, err := s.writer.ExecContext(ctx, waitAgain+" WHERE kind = ? AND id = ? AND node = ?", now, now, w.Kind, w.ID, node)
 	return err
 }
 
@@ -162,9 +205,10 @@ func (s *Store) nextDue(ctx context.Context) (Time, error) {
 // reclaimAll makes every wake-up that a dead process ran wait again. Only the holder of an
 // SQLite store's lock may call it: nobody else runs anything.
 func (s *Store) reclaimAll(ctx context.Context) error {
-	_, err := s.writer.ExecContext(ctx, "UPDATE wakeups SET node = '', due = CASE WHEN due IS NULL THEN ? ELSE due END WHERE node <> ''", s.Now())
+	now := s.Now()
+	_, err := s.writer.ExecContext(ctx, waitAgain+" WHERE node <> ''", now, now)
 	if err != nil {
-		return fmt.Errorf("take over from the last process: %w", err)
+		return fmt.Errorf("take over from the previous process: %w", err)
 	}
 	return nil
 }

@@ -513,3 +513,50 @@ func TestManyWriters(t *testing.T) {
 		}
 	})
 }
+
+// TestReclaimedBetween has a wake-up that was done come again, and be claimed, before the other
+// outcomes of its batch are written.
+func TestReclaimedBetween(t *testing.T) {
+	eachStore(t, func(t *testing.T, config Config) {
+		s := open(t, config)
+		wake := func(ids ...string) {
+			t.Helper()
+			if err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error { return tx.WakeAll(ctx, "k", ids, time.Time{}) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		claim := func(want int) (out []outcome) {
+			t.Helper()
+			rows, err := s.claim(t.Context(), "node", 10)
+			if err != nil || len(rows) != want {
+				t.Fatalf("%v, %v", rows, err)
+			}
+			for _, row := range rows {
+				out = append(out, outcome{wakeup: row, node: "node"})
+			}
+			return out
+		}
+		wake("a", "b")
+		first := claim(2)
+		wake("b") // while its worker runs
+		left, err := s.unclaimDone(t.Context(), first)
+		if err != nil || len(left) != 1 || left[0].ID != "b" {
+			t.Fatalf("%v, %v", left, err)
+		}
+		wake("a")
+		again := claim(1)
+		if err := s.unclaimWaiting(t.Context(), left); err != nil {
+			t.Fatal(err)
+		}
+		again[0].again = At(s.Now().Add(-time.Second)) // its worker runs again soon
+		if _, err := s.unclaim(t.Context(), again); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.unclaim(t.Context(), claim(2)); err != nil {
+			t.Fatal(err)
+		}
+		if rows := waiting(t, s); len(rows) != 0 {
+			t.Errorf("left: %v", rows)
+		}
+	})
+}

@@ -43,7 +43,7 @@ func (s *Store) Work(ctx context.Context, workers map[string]Worker) error {
 	case s.closed:
 		return errors.New("work: the store is closed")
 	case s.dispatch != nil:
-		return errors.New("work: the workers run already")
+		return errors.New("work: the workers are already running")
 	}
 	d, err := startDispatcher(ctx, s, workers)
 	if err != nil {
@@ -127,7 +127,7 @@ func (d *dispatcher) stop() error {
 		err = within(ended, d.store.config.StopTimeout)
 	}
 	if err != nil {
-		err = fmt.Errorf("close store: workers still run after %s: %w", d.store.config.StopGrace+d.store.config.StopTimeout, err)
+		err = fmt.Errorf("close store: workers are still running after %s: %w", d.store.config.StopGrace+d.store.config.StopTimeout, err)
 	}
 	d.finish()
 	<-d.settled
@@ -169,10 +169,11 @@ func (d *dispatcher) clock() {
 		case <-timer.C:
 		case <-d.bell:
 		case <-poll.C:
-			d.warn(d.findLost(), "lost wake-ups cannot be looked for; trying again")
+			d.warn(d.findLost(), "cannot find lost wake-ups; retrying")
+			d.warn(d.pullBack(), "cannot read the times of wake-ups; retrying")
 		}
 		wait, err := d.dispatch(interval)
-		d.warn(err, "wake-ups cannot be looked at; trying again")
+		d.warn(err, "cannot read wake-ups; retrying")
 		timer.Reset(wait)
 	}
 }
@@ -212,7 +213,7 @@ func (d *dispatcher) dispatch(limit time.Duration) (time.Duration, error) {
 	return min(limit, max(0, next.Sub(d.store.Now().Time))), nil
 }
 
-// findLost gives back what this node has claimed without knowing: the answer was lost with
+// findLost releases what this node has claimed without knowing: the answer was lost with
 // a connection.
 func (d *dispatcher) findLost() error {
 	node := d.lease.tenure().node
@@ -228,6 +229,15 @@ func (d *dispatcher) findLost() error {
 			// Its outcome may have been written since the query: then this changes nothing.
 			err = errors.Join(err, d.store.giveBack(d.ctx, node, row))
 		}
+	}
+	return err
+}
+
+// pullBack makes wake-ups due whose time is far away because the clock has gone back.
+func (d *dispatcher) pullBack() error {
+	pulled, err := d.store.pullBack(d.ctx)
+	if pulled > 0 {
+		d.store.logger.WarnContext(d.ctx, "the clock has gone back; what was set before it is looked at now", "wake-ups", pulled)
 	}
 	return err
 }
@@ -283,7 +293,7 @@ func retryAfter(failures int64) time.Duration {
 func (d *dispatcher) call(ctx context.Context, kind, id string) (again time.Time, err error) {
 	worker, ok := d.workers[kind]
 	if !ok {
-		return again, fmt.Errorf("no worker for %q; there are %q", kind, slices.Sorted(maps.Keys(d.workers)))
+		return again, fmt.Errorf("no worker for %q; known workers: %q", kind, slices.Sorted(maps.Keys(d.workers)))
 	}
 	defer func() {
 		if r := recover(); r != nil {

@@ -1,0 +1,278 @@
+package store
+
+import (
+	"container/list"
+	"context"
+	"database/sql/driver"
+	"errors"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// maxStatements is how many prepared statements a connection to SQLite keeps. Each takes
+// some 10 KB.
+const maxStatements = 96
+
+// maxLiterals is how many literals a statement may have to be kept. Those with more write many
+// rows at once, and rarely come again.
+const maxLiterals = 48
+
+// A preparing connector opens connections that keep prepared statements. Bun writes values into
+// the text of its statements; half of the time of a short one was the parser's. The
+// connections take the values out again, so that statements which differ in nothing else are
+// parsed once.
+type preparing struct{ driver.Connector }
+
+// Connect implements [driver.Connector].
+func (p preparing) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := p.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	full, ok := conn.(sqliteConn)
+	if !ok {
+		return conn, nil
+	}
+	return &preparingConn{sqliteConn: full, kept: map[string]*list.Element{}, order: list.New()}, nil
+}
+
+// sqliteConn is what database/sql uses of a connection of the driver.
+type sqliteConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+// A preparingConn is used by one goroutine at a time, as database/sql has it.
+type preparingConn struct {
+	sqliteConn
+	kept  map[string]*list.Element // *statement, by its text
+	order *list.List               // the one used last is the first
+}
+
+// A statement is a prepared one.
+type statement struct {
+	text string
+	stmt interface {
+		driver.Stmt
+		driver.StmtExecContext
+		driver.StmtQueryContext
+	}
+	busy bool // its rows are being read
+}
+
+// ExecContext implements [driver.ExecerContext].
+func (c *preparingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	s, values, err := c.statement(ctx, query, args)
+	if err != nil || s == nil {
+		return c.sqliteConn.ExecContext(ctx, query, args) // which has the better error
+	}
+	result, err := s.stmt.ExecContext(ctx, values)
+	if err != nil {
+		return nil, errors.Join(err, c.drop(s))
+	}
+	return result, nil
+}
+
+// QueryContext implements [driver.QueryerContext].
+func (c *preparingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	s, values, err := c.statement(ctx, query, args)
+	if err != nil || s == nil {
+		return c.sqliteConn.QueryContext(ctx, query, args)
+	}
+	rows, err := s.stmt.QueryContext(ctx, values)
+	if err != nil {
+		return nil, errors.Join(err, c.drop(s))
+	}
+	s.busy = true
+	return &statementRows{Rows: rows, statement: s}, nil
+}
+
+// Close implements [driver.Conn].
+func (c *preparingConn) Close() error {
+	var errs []error
+	for c.order.Len() > 0 {
+		errs = append(errs, c.drop(c.order.Front().Value.(*statement)))
+	}
+	return errors.Join(append(errs, c.sqliteConn.Close())...)
+}
+
+// statement returns the prepared statement of a query with its values, nil for a query that is
+// not kept.
+func (c *preparingConn) statement(ctx context.Context, query string, args []driver.NamedValue) (*statement, []driver.NamedValue, error) {
+	if len(args) > 0 {
+		return nil, nil, nil
+	}
+	text, values, ok := withoutLiterals(query)
+	if !ok {
+		return nil, nil, nil
+	}
+	if found := c.kept[text]; found != nil {
+		s := found.Value.(*statement)
+		if s.busy {
+			return nil, nil, nil
+		}
+		c.order.MoveToFront(found)
+		return s, values, nil
+	}
+	prepared, err := c.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &statement{text: text}
+	var full bool
+	if s.stmt, full = prepared.(interface {
+		driver.Stmt
+		driver.StmtExecContext
+		driver.StmtQueryContext
+	}); !full {
+		return nil, nil, prepared.Close()
+	}
+	c.kept[text] = c.order.PushFront(s)
+	for oldest := c.order.Back(); c.order.Len() > maxStatements && oldest != nil; {
+		before := oldest.Prev()
+		if old := oldest.Value.(*statement); !old.busy {
+			if err := c.drop(old); err != nil {
+				return nil, nil, err
+			}
+		}
+		oldest = before
+	}
+	return s, values, nil
+}
+
+// drop forgets a statement.
+func (c *preparingConn) drop(s *statement) error {
+	if found := c.kept[s.text]; found != nil && found.Value == s {
+		delete(c.kept, s.text)
+		c.order.Remove(found)
+	}
+	return s.stmt.Close()
+}
+
+// statementRows are the rows of a prepared statement, which is free when they are closed.
+type statementRows struct {
+	driver.Rows
+	statement *statement
+}
+
+// Close implements [driver.Rows].
+func (r *statementRows) Close() error {
+	r.statement.busy = false
+	return r.Rows.Close()
+}
+
+// ColumnTypeDatabaseTypeName implements [driver.RowsColumnTypeDatabaseTypeName].
+func (r *statementRows) ColumnTypeDatabaseTypeName(index int) string {
+	if typed, ok := r.Rows.(driver.RowsColumnTypeDatabaseTypeName); ok {
+		return typed.ColumnTypeDatabaseTypeName(index)
+	}
+	return ""
+}
+
+// ColumnTypeScanType implements [driver.RowsColumnTypeScanType].
+func (r *statementRows) ColumnTypeScanType(index int) reflect.Type {
+	if typed, ok := r.Rows.(driver.RowsColumnTypeScanType); ok {
+		return typed.ColumnTypeScanType(index)
+	}
+	return reflect.TypeFor[any]()
+}
+
+// longNumber is how many digits a number has at least that is taken out of a statement: shorter
+// ones are counts and places of columns, of which there are few.
+const longNumber = 4
+
+// withoutLiterals takes the texts and long numbers out of a statement. ok is false for a
+// statement that is not kept. What is left in place: empty texts, which conditions of indexes
+// name, blobs, and short numbers.
+func withoutLiterals(query string) (text string, values []driver.NamedValue, ok bool) {
+	if !keeps(query) {
+		return "", nil, false
+	}
+	var out strings.Builder
+	out.Grow(len(query))
+	add := func(value driver.Value) {
+		values = append(values, driver.NamedValue{Ordinal: len(values) + 1, Value: value})
+		out.WriteByte('?')
+	}
+	for i := 0; i < len(query); {
+		c := query[i]
+		switch {
+		case c == '\'':
+			literal, next := quoted(query, i)
+			switch {
+			case next < 0:
+				return "", nil, false
+			case literal == "" || i > 0 && isWord(query[i-1]): // '' or X'…'
+				out.WriteString(query[i:next])
+			default:
+				add(literal)
+			}
+			i = next
+		case c == '"' || c == '`':
+			end := strings.IndexByte(query[i+1:], c) // a doubled quote begins the next name
+			if end < 0 {
+				return "", nil, false
+			}
+			out.WriteString(query[i : i+end+2])
+			i += end + 2
+		case c == '?' || c == ';' || c == '[' || c == '@' || c == '$', strings.HasPrefix(query[i:], "--"), strings.HasPrefix(query[i:], "/*"):
+			return "", nil, false
+		case isWord(c):
+			end := i + 1
+			for end < len(query) && (isWord(query[end]) || query[end] == '.') {
+				end++
+			}
+			word := query[i:end]
+			if n, err := strconv.ParseInt(word, 10, 64); err == nil && len(word) >= longNumber {
+				add(n)
+			} else {
+				out.WriteString(word)
+			}
+			i = end
+		default:
+			out.WriteByte(c)
+			i++
+		}
+		if len(values) > maxLiterals {
+			return "", nil, false
+		}
+	}
+	return out.String(), values, true
+}
+
+// keeps reports whether statements of this kind are kept.
+func keeps(query string) bool {
+	word, _, _ := strings.Cut(strings.TrimLeft(query, " \t\r\n"), " ")
+	switch strings.ToUpper(word) {
+	case "SELECT", "INSERT", "UPDATE", "DELETE":
+		return true
+	}
+	return false
+}
+
+// quoted reads the text that begins at a quote, and returns where it ends: -1 if it does not.
+func quoted(query string, at int) (text string, next int) {
+	end := at + 1
+	for {
+		i := strings.IndexByte(query[end:], '\'')
+		if i < 0 {
+			return "", -1
+		}
+		end += i + 1
+		if end == len(query) || query[end] != '\'' {
+			return strings.ReplaceAll(query[at+1:end-1], "''", "'"), end
+		}
+		end++
+	}
+}
+
+func isWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
+}

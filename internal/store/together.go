@@ -1,0 +1,204 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// maxTogether bounds how many functions of Write share a transaction.
+const maxTogether = 64
+
+// A queue are the functions of Write that wait for the connection of SQLite that writes.
+// Whoever is first leads: it runs all that wait in one transaction, one after the other, each
+// behind a savepoint, so that many share what costs most, the sync of the log. A function that
+// fails takes back its own changes only. If the transaction as a whole fails, each function
+// runs again in one of its own.
+type queue struct {
+	mu    sync.Mutex
+	turns []*turn
+	led   bool // somebody leads
+}
+
+// A turn is one function of Write.
+type turn struct {
+	ctx   context.Context
+	begun time.Time
+	f     func(ctx context.Context, tx *Tx) error
+
+	wake     chan struct{} // closed when it is over, or leads
+	leads    bool
+	over     bool
+	err      error
+	panicked any
+	woken    bool
+}
+
+// errAlone says that a transaction of several failed, and that this function is to run in one
+// of its own.
+var errAlone = errors.New("the transaction that was shared with others failed")
+
+// together runs f in a transaction that it may share with others.
+func (s *Store) together(ctx context.Context, f func(ctx context.Context, tx *Tx) error) error {
+	t := &turn{ctx: ctx, begun: time.Now(), f: f, wake: make(chan struct{})}
+	q := &s.queue
+	q.mu.Lock()
+	q.turns = append(q.turns, t)
+	t.leads = !q.led
+	q.led = true
+	q.mu.Unlock()
+	if !t.leads {
+		select {
+		case <-t.wake:
+		case <-ctx.Done():
+			if q.leave(t) {
+				return fmt.Errorf("begin: %w", s.explain(ctx.Err()))
+			}
+			<-t.wake // its turn has begun: it ends soon
+		}
+	}
+	if t.leads && !t.over {
+		s.lead(t)
+	}
+	switch {
+	case t.panicked != nil:
+		panic(t.panicked)
+	case errors.Is(t.err, errAlone):
+		return s.alone(ctx, t.begun, &sql.TxOptions{}, f)
+	case t.err != nil:
+		return t.err
+	}
+	if t.woken {
+		s.ring()
+	}
+	return nil
+}
+
+// leave removes a turn that nobody has begun, and reports whether it did.
+func (q *queue) leave(t *turn) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.turns, t)
+	if i < 0 || t.leads {
+		return false
+	}
+	q.turns = slices.Delete(q.turns, i, i+1)
+	return true
+}
+
+// take returns the turns that are run together: the leader's first.
+func (q *queue) take() []*turn {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := min(len(q.turns), maxTogether)
+	taken := slices.Clone(q.turns[:n])
+	q.turns = slices.Delete(q.turns, 0, n)
+	return taken
+}
+
+// handOver ends the leadership: the first of those who wait is the next.
+func (q *queue) handOver(done []*turn) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, t := range done {
+		t.over = true
+		if !t.leads {
+			close(t.wake)
+		}
+	}
+	q.led = len(q.turns) > 0
+	if q.led {
+		next := q.turns[0]
+		next.leads = true
+		close(next.wake)
+	}
+}
+
+// lead runs what waits. The caller's turn is the first in the queue.
+func (s *Store) lead(own *turn) {
+	taken := []*turn{own}
+	defer func() { s.queue.handOver(taken) }()
+	conn, release, err := s.durable(own.ctx, own.begun)
+	if err != nil {
+		s.queue.dismiss(own)
+		own.err = fmt.Errorf("begin: %w", s.explain(err))
+		return
+	}
+	defer release()
+	taken = s.queue.take()
+	if len(taken) == 1 {
+		own.err = s.transact(own.ctx, conn, &sql.TxOptions{}, own.f)
+		return
+	}
+	for _, t := range taken {
+		t.err = errAlone // unless all goes well
+	}
+	begun, err := conn.BeginTx(context.WithoutCancel(own.ctx), nil)
+	if err != nil {
+		return
+	}
+	committed := false
+	defer func() {
+		if !committed {
+			_ = begun.Rollback() // what made that necessary matters more
+		}
+	}()
+	errs := make([]error, len(taken))
+	for i, t := range taken {
+		if errs[i] = s.runTurn(begun, t); errors.Is(errs[i], errAlone) {
+			return
+		}
+	}
+	if err := begun.Commit(); err != nil {
+		return
+	}
+	committed = true
+	for i, t := range taken {
+		t.err = errs[i]
+	}
+}
+
+// dismiss removes a turn from the queue.
+func (q *queue) dismiss(t *turn) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(q.turns, t); i >= 0 {
+		q.turns = slices.Delete(q.turns, i, i+1)
+	}
+}
+
+// runTurn runs one of several functions. The error is errAlone if the transaction is lost.
+func (s *Store) runTurn(begun bun.Tx, t *turn) (err error) {
+	if t.ctx.Err() != nil {
+		return fmt.Errorf("begin: %w", s.explain(t.ctx.Err()))
+	}
+	background := context.WithoutCancel(t.ctx)
+	if _, err := begun.ExecContext(background, "SAVEPOINT turn"); err != nil {
+		return errAlone
+	}
+	tx := &Tx{Tx: begun, store: s}
+	err = func() error {
+		defer func() {
+			if t.panicked = recover(); t.panicked != nil {
+				err = errAlone // not seen by anybody
+			}
+		}()
+		return t.f(t.ctx, tx)
+	}()
+	if err != nil || t.panicked != nil {
+		if _, err := begun.ExecContext(background, "ROLLBACK TO turn"); err != nil {
+			return errAlone
+		}
+	}
+	if _, err := begun.ExecContext(background, "RELEASE turn"); err != nil {
+		return errAlone
+	}
+	t.woken = tx.woken
+	return s.explain(err)
+}
