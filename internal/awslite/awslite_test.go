@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/seal"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -62,8 +62,10 @@ func start(t testing.TB, place fixtures.Place, config Config) *bench {
 		t.Fatal(err)
 	}
 	config.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
-	config.Store, config.Key, config.Account = b.store, bytes.Repeat([]byte{7}, KeySize), account
-	if b.Services, err = New(t.Context(), config); err != nil {
+	sealer, err := seal.New(bytes.Repeat([]byte{7}, seal.KeySize))
+	ok(t, err)
+	config.Store, config.Sealer, config.Account = b.store, sealer, account
+	if b.Services, err = New(config); err != nil {
 		t.Fatal(err)
 	}
 	tables := map[string]*awswire.Table{}
@@ -98,7 +100,7 @@ func start(t testing.TB, place fixtures.Place, config Config) *bench {
 	b.url = server.URL
 	t.Cleanup(func() {
 		server.Close()
-		if err := errors.Join(b.Services.Close(), b.store.Close()); err != nil {
+		if err := b.store.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -131,65 +133,6 @@ func equal[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {
 		t.Errorf("%s: got %v, want %v", what, got, want)
-	}
-}
-
-func TestKeys(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "key")
-	first, err := LoadKey(path)
-	ok(t, err)
-	again, err := LoadKey(path)
-	ok(t, err)
-	if len(first) != KeySize || !bytes.Equal(first, again) {
-		t.Errorf("the key is %x and then %x", first, again)
-	}
-	info, err := os.Stat(path)
-	ok(t, err)
-	if othersMayRead(info) {
-		t.Errorf("the key's mode is %v", info.Mode())
-	}
-	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
-		t.Errorf("there are other files beside the key: %v", entries)
-	}
-	ok(t, os.Chmod(path, 0o644))
-	if _, err := LoadKey(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
-		t.Errorf("a key that others may read gave %v", err)
-	}
-	ok(t, os.Chmod(path, 0o600))
-	ok(t, os.WriteFile(path, []byte("deadbeef"), 0o600))
-	if _, err := LoadKey(path); err == nil || strings.Contains(err.Error(), "deadbeef") {
-		t.Errorf("a short key gave %v", err)
-	}
-}
-
-// TestOtherKey opens a store with another key than the one that it is sealed with.
-func TestOtherKey(t *testing.T) {
-	each(t, func(t *testing.T, b *bench) {
-		_, err := New(t.Context(), Config{Store: b.store, Key: bytes.Repeat([]byte{8}, KeySize)})
-		var other *KeyError
-		if !errors.As(err, &other) || other.Store == other.Given {
-			t.Errorf("got %v", err)
-		}
-		if _, err := New(t.Context(), Config{Store: b.store}); err == nil {
-			t.Error("services without a key were started")
-		}
-	})
-}
-
-func TestSealing(t *testing.T) {
-	s, err := newSealer(make([]byte, KeySize))
-	ok(t, err)
-	sealed := s.seal("owner", "hunter22")
-	if text, err := s.open("owner", sealed); err != nil || text != "hunter22" {
-		t.Errorf("got %q, %v", text, err)
-	}
-	if sealed == s.seal("owner", "hunter22") {
-		t.Error("the same text is sealed to the same text twice")
-	}
-	for _, bad := range []struct{ owner, sealed string }{{"another", sealed}, {"owner", sealed[4:]}, {"owner", "!"}, {"owner", ""}} {
-		if text, err := s.open(bad.owner, bad.sealed); err == nil {
-			t.Errorf("open(%q, %q) gave %q", bad.owner, bad.sealed, text)
-		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"reflect"
 	"strings"
 
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
@@ -119,47 +118,4 @@ func (s *Services) resolveSecret(ctx context.Context, caller awswire.Caller, ref
 		return text, nil
 	}
 	return string(raw), nil // numbers, booleans and structures as they are written
-}
-
-// operation is awswire.Op for inputs whose texts become keys and columns: a NUL, which no
-// database keeps in a text, is refused.
-func operation[I, O any](name string, f func(context.Context, awswire.Caller, *I) (*O, error)) awswire.Operation {
-	return awswire.Op(name, func(ctx context.Context, caller awswire.Caller, in *I) (*O, error) {
-		if holdsNUL(reflect.ValueOf(in)) {
-			return nil, awswire.Errorf("ValidationException", 0, "A text of the request holds the character U+0000.")
-		}
-		return f(ctx, caller, in)
-	})
-}
-
-// holdsNUL tells whether a text in an input has a NUL. Bytes are no text.
-func holdsNUL(v reflect.Value) bool {
-	switch v.Kind() {
-	case reflect.Pointer:
-		return !v.IsNil() && holdsNUL(v.Elem())
-	case reflect.String:
-		return strings.ContainsRune(v.String(), 0)
-	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return false
-		}
-		for i := range v.Len() {
-			if holdsNUL(v.Index(i)) {
-				return true
-			}
-		}
-	case reflect.Map:
-		for entries := v.MapRange(); entries.Next(); {
-			if holdsNUL(entries.Key()) || holdsNUL(entries.Value()) {
-				return true
-			}
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() && holdsNUL(v.Field(i)) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -42,22 +42,22 @@ func (s *Services) secretsTable() *awswire.Table {
 	return &awswire.Table{
 		Service: "secretsmanager", Protocol: awswire.JSON11, TargetPrefix: "secretsmanager", Logger: s.log,
 		Operations: []awswire.Operation{
-			operation("CreateSecret", s.createSecret),
-			operation("DeleteResourcePolicy", s.deleteSecretPolicy),
-			operation("DeleteSecret", s.deleteSecret),
-			operation("DescribeSecret", s.describeSecret),
-			operation("GetRandomPassword", s.getRandomPassword),
-			operation("GetResourcePolicy", s.getSecretPolicy),
-			operation("GetSecretValue", s.getSecretValue),
-			operation("ListSecretVersionIds", s.listSecretVersionIds),
-			operation("ListSecrets", s.listSecrets),
-			operation("PutResourcePolicy", s.putSecretPolicy),
-			operation("PutSecretValue", s.putSecretValue),
-			operation("RestoreSecret", s.restoreSecret),
-			operation("TagResource", s.tagSecret),
-			operation("UntagResource", s.untagSecret),
-			operation("UpdateSecret", s.updateSecret),
-			operation("UpdateSecretVersionStage", s.updateSecretVersionStage),
+			awswire.TextOp("CreateSecret", s.createSecret),
+			awswire.TextOp("DeleteResourcePolicy", s.deleteSecretPolicy),
+			awswire.TextOp("DeleteSecret", s.deleteSecret),
+			awswire.TextOp("DescribeSecret", s.describeSecret),
+			awswire.TextOp("GetRandomPassword", s.getRandomPassword),
+			awswire.TextOp("GetResourcePolicy", s.getSecretPolicy),
+			awswire.TextOp("GetSecretValue", s.getSecretValue),
+			awswire.TextOp("ListSecretVersionIds", s.listSecretVersionIds),
+			awswire.TextOp("ListSecrets", s.listSecrets),
+			awswire.TextOp("PutResourcePolicy", s.putSecretPolicy),
+			awswire.TextOp("PutSecretValue", s.putSecretValue),
+			awswire.TextOp("RestoreSecret", s.restoreSecret),
+			awswire.TextOp("TagResource", s.tagSecret),
+			awswire.TextOp("UntagResource", s.untagSecret),
+			awswire.TextOp("UpdateSecret", s.updateSecret),
+			awswire.TextOp("UpdateSecretVersionStage", s.updateSecretVersionStage),
 		},
 		NoResult: []string{"TagResource", "UntagResource"},
 		Known: strings.Fields(`BatchGetSecretValue CancelRotateSecret RemoveRegionsFromReplication ReplicateSecretToRegions
@@ -90,7 +90,7 @@ type secretRow struct {
 	Description   *string    `bun:"description"`
 	KeyID         *string    `bun:"key_id"`
 	Policy        *string    `bun:"policy"`
-	Tags          tags       `bun:"tags"`
+	Tags          store.Tags `bun:"tags"`
 	CreatedAt     store.Time `bun:"created_at"`
 	ChangedAt     store.Time `bun:"changed_at"`
 	DeletedAt     store.Time `bun:"deleted_at"`
@@ -238,7 +238,7 @@ func (s *Services) addVersion(ctx context.Context, tx *store.Tx, row *secretRow,
 		if old.Version != v.Version {
 			continue
 		}
-		before, err := s.sealer.open(old.owner(), old.Sealed)
+		before, err := s.sealer.Open(old.owner(), old.Sealed)
 		if err != nil {
 			return nil, fmt.Errorf("secret %s: %w", row.Name, err)
 		}
@@ -247,7 +247,7 @@ func (s *Services) addVersion(ctx context.Context, tx *store.Tx, row *secretRow,
 		}
 		return nil, awswire.Errorf("ResourceExistsException", 0, "You can't use ClientRequestToken %s because that value is already in use for a version of secret %s.", v.Version, row.ARN)
 	}
-	v.Sealed = s.sealer.seal(v.owner(), text)
+	v.Sealed = s.sealer.Seal(v.owner(), text)
 	if _, err := tx.NewInsert().Model(v).Exec(ctx); err != nil {
 		return nil, fmt.Errorf("keeping the value of the secret: %w", err)
 	}
@@ -341,7 +341,7 @@ func (s *Services) secretValue(ctx context.Context, caller awswire.Caller, id, v
 		if version != "" && v.Version != version || stage != "" && !slices.Contains(v.Stages, stage) {
 			continue
 		}
-		text, err := s.sealer.open(v.owner(), v.Sealed)
+		text, err := s.sealer.Open(v.owner(), v.Sealed)
 		if err != nil {
 			return nil, fmt.Errorf("secret %s: %w", row.Name, err)
 		}

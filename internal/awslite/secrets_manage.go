@@ -25,9 +25,9 @@ func (s *Services) createSecret(ctx context.Context, caller awswire.Caller, in *
 	n := newSecretValue{in.SecretString, in.SecretBinary, in.ClientRequestToken, []string{stageCurrent}}
 	switch {
 	case len(in.AddReplicaRegions) > 0:
-		return nil, notOffered("A secret with replicas")
+		return nil, awswire.NotOffered("A secret with replicas")
 	case in.Type != nil && *in.Type != "":
-		return nil, notOffered("A secret that another service manages (Type)")
+		return nil, awswire.NotOffered("A secret that another service manages (Type)")
 	case !secretName.MatchString(*in.Name):
 		return nil, awswire.Errorf("ValidationException", 0, "Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!")
 	}
@@ -35,7 +35,7 @@ func (s *Services) createSecret(ctx context.Context, caller awswire.Caller, in *
 		return nil, err
 	}
 	row := &secretRow{
-		Account: caller.Account, Region: caller.Region, Name: *in.Name, Description: in.Description, KeyID: in.KmsKeyId, Tags: tags{}, RowVersion: 1,
+		Account: caller.Account, Region: caller.Region, Name: *in.Name, Description: in.Description, KeyID: in.KmsKeyId, Tags: store.Tags{}, RowVersion: 1,
 		ARN: fmt.Sprintf("arn:%s:secretsmanager:%s:%s:secret:%s-%s", caller.Partition(), caller.Region, caller.Account, *in.Name, s.arnSuffix()),
 	}
 	if err := addSecretTags(row.Tags, in.Tags); err != nil {
@@ -150,7 +150,7 @@ func (s *Services) updateSecret(ctx context.Context, caller awswire.Caller, in *
 		return nil, err
 	}
 	if value(in.Type) != "" {
-		return nil, notOffered("A secret that another service manages (Type)")
+		return nil, awswire.NotOffered("A secret that another service manages (Type)")
 	}
 	var out *secretsmanager.UpdateSecretOutput
 	err := s.changeSecret(ctx, caller, *in.SecretId, func(ctx context.Context, tx *store.Tx, row *secretRow) error {
@@ -292,18 +292,19 @@ func (s *Services) listSecretVersionIds(ctx context.Context, caller awswire.Call
 	slices.SortFunc(versions, func(a, b secretVersion) int { return cmp.Compare(a.Version, b.Version) })
 	after := ""
 	if in.NextToken != nil {
-		if after, err = openToken(*in.NextToken); err != nil {
+		var ok bool
+		if after, ok = store.ReadKeyToken(*in.NextToken); !ok {
 			return nil, awswire.Errorf("InvalidNextTokenException", 0, "The NextToken value is invalid.")
 		}
 	}
 	out := &secretsmanager.ListSecretVersionIdsOutput{ARN: &row.ARN, Name: &row.Name, Versions: []smtypes.SecretVersionsListEntry{}}
-	limit := limitOf(in.MaxResults, 100)
+	limit := awswire.PageSize(in.MaxResults, 100)
 	for _, v := range versions {
 		if v.Version <= after || len(v.Stages) == 0 && !value(in.IncludeDeprecated) {
 			continue
 		}
 		if len(out.Versions) == limit {
-			out.NextToken = new(sealToken(*out.Versions[limit-1].VersionId))
+			out.NextToken = new(store.KeyToken(*out.Versions[limit-1].VersionId))
 			break
 		}
 		out.Versions = append(out.Versions, smtypes.SecretVersionsListEntry{VersionId: new(v.Version), VersionStages: append([]string{}, v.Stages...), CreatedDate: new(v.CreatedAt.Time)})
@@ -314,13 +315,13 @@ func (s *Services) listSecretVersionIds(ctx context.Context, caller awswire.Call
 func (s *Services) listSecrets(ctx context.Context, caller awswire.Caller, in *secretsmanager.ListSecretsInput) (*secretsmanager.ListSecretsOutput, error) {
 	for _, f := range in.Filters {
 		if f.Key == smtypes.FilterNameStringTypePrimaryRegion || f.Key == smtypes.FilterNameStringTypeOwningService {
-			return nil, notOffered("The filter " + string(f.Key))
+			return nil, awswire.NotOffered("The filter " + string(f.Key))
 		}
 	}
 	after := ""
 	if in.NextToken != nil {
-		var err error
-		if after, err = openToken(*in.NextToken); err != nil {
+		var ok bool
+		if after, ok = store.ReadKeyToken(*in.NextToken); !ok {
 			return nil, awswire.Errorf("InvalidNextTokenException", 0, "The NextToken value is invalid.")
 		}
 	}
@@ -341,9 +342,9 @@ func (s *Services) listSecrets(ctx context.Context, caller awswire.Caller, in *s
 		rows = rows[i+1:]
 	}
 	out := &secretsmanager.ListSecretsOutput{SecretList: []smtypes.SecretListEntry{}}
-	if limit := limitOf(in.MaxResults, 100); len(rows) > limit {
+	if limit := awswire.PageSize(in.MaxResults, 100); len(rows) > limit {
 		rows = rows[:limit]
-		out.NextToken = new(sealToken(rows[limit-1].Name))
+		out.NextToken = new(store.KeyToken(rows[limit-1].Name))
 	}
 	return out, s.listEntries(ctx, rows, out)
 }
@@ -375,7 +376,7 @@ func (s *Services) listEntries(ctx context.Context, rows []secretRow, out *secre
 	return nil
 }
 
-// matchSecret tells whether a secret satisfies a filter. Values begin what they match, of
+// matchSecret reports whether a secret satisfies a filter. Values begin what they match, of
 // words for "all" and "description"; a "!" before one means that it must not.
 func matchSecret(r *secretRow, f smtypes.Filter) bool {
 	var have []string
@@ -419,7 +420,7 @@ func sortSecrets(rows []secretRow, by smtypes.SortByType, order smtypes.SortOrde
 	}
 }
 
-func secretTags(t tags) []smtypes.Tag {
+func secretTags(t store.Tags) []smtypes.Tag {
 	out := []smtypes.Tag{}
 	for _, key := range sortedKeys(t) {
 		out = append(out, smtypes.Tag{Key: &key, Value: new(t[key])})
@@ -429,7 +430,7 @@ func secretTags(t tags) []smtypes.Tag {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-func addSecretTags(t tags, list []smtypes.Tag) error {
+func addSecretTags(t store.Tags, list []smtypes.Tag) error {
 	for _, tag := range list {
 		key := value(tag.Key)
 		if key == "" || len(key) > 512 || len(value(tag.Value)) > 1024 {

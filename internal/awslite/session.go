@@ -2,6 +2,8 @@ package awslite
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strings"
@@ -58,5 +60,11 @@ var notInSession = regexp.MustCompile(`[^\w+=,.@-]`)
 
 // roleID is the unique id of a role: the same each time, as on AWS.
 func roleID(account, role string) string {
-	return "AROA" + strings.ToUpper(sha256Hex([]byte(account + "/" + role)))[:17]
+	return "AROA" + strings.ToUpper(sha256Hex(account + "/" + role))[:17]
+}
+
+// sha256Hex is the SHA-256 of a text, in hex.
+func sha256Hex(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }

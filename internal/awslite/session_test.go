@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/seal"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -18,11 +19,10 @@ func TestSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	s, err := New(t.Context(), Config{Store: st, Key: make([]byte, KeySize)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	sealer, err := seal.New(make([]byte, seal.KeySize))
+	ok(t, err)
+	s, err := New(Config{Store: st, Sealer: sealer})
+	ok(t, err)
 	for name, test := range map[string]struct {
 		of   SessionRequest
 		arn  string

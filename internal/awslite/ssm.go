@@ -40,19 +40,19 @@ func (s *Services) ssmTable() *awswire.Table {
 	return &awswire.Table{
 		Service: "ssm", Protocol: awswire.JSON11, TargetPrefix: "AmazonSSM", Logger: s.log,
 		Operations: []awswire.Operation{
-			operation("AddTagsToResource", s.addTagsToResource),
-			operation("DeleteParameter", s.deleteParameter),
-			operation("DeleteParameters", s.deleteParameters),
-			operation("DescribeParameters", s.describeParameters),
-			operation("GetParameter", s.getParameter),
-			operation("GetParameterHistory", s.getParameterHistory),
-			operation("GetParameters", s.getParameters),
-			operation("GetParametersByPath", s.getParametersByPath),
-			operation("LabelParameterVersion", s.labelParameterVersion),
-			operation("ListTagsForResource", s.listTagsForParameter),
-			operation("PutParameter", s.putParameter),
-			operation("RemoveTagsFromResource", s.removeTagsFromResource),
-			operation("UnlabelParameterVersion", s.unlabelParameterVersion),
+			awswire.TextOp("AddTagsToResource", s.addTagsToResource),
+			awswire.TextOp("DeleteParameter", s.deleteParameter),
+			awswire.TextOp("DeleteParameters", s.deleteParameters),
+			awswire.TextOp("DescribeParameters", s.describeParameters),
+			awswire.TextOp("GetParameter", s.getParameter),
+			awswire.TextOp("GetParameterHistory", s.getParameterHistory),
+			awswire.TextOp("GetParameters", s.getParameters),
+			awswire.TextOp("GetParametersByPath", s.getParametersByPath),
+			awswire.TextOp("LabelParameterVersion", s.labelParameterVersion),
+			awswire.TextOp("ListTagsForResource", s.listTagsForParameter),
+			awswire.TextOp("PutParameter", s.putParameter),
+			awswire.TextOp("RemoveTagsFromResource", s.removeTagsFromResource),
+			awswire.TextOp("UnlabelParameterVersion", s.unlabelParameterVersion),
 		},
 		Known: ssmKnown,
 		Constraints: map[string][]awswire.Constraint{
@@ -83,11 +83,11 @@ func (s *Services) ssmTable() *awswire.Table {
 // A parameterRow is a parameter: the number of its newest version, and its tags.
 type parameterRow struct {
 	bun.BaseModel `bun:"table:ssm_parameters,alias:p"`
-	Account       string `bun:"account,pk"`
-	Region        string `bun:"region,pk"`
-	Name          string `bun:"name,pk"`
-	Version       int64  `bun:"version"`
-	Tags          tags   `bun:"tags"`
+	Account       string     `bun:"account,pk"`
+	Region        string     `bun:"region,pk"`
+	Name          string     `bun:"name,pk"`
+	Version       int64      `bun:"version"`
+	Tags          store.Tags `bun:"tags"`
 }
 
 // A parameterVersion is one version of a parameter. Value is sealed where Sealed says so.
@@ -109,17 +109,6 @@ type parameterVersion struct {
 	ModifiedBy    string                 `bun:"modified_by"`
 	ModifiedAt    store.Time             `bun:"modified_at"`
 }
-
-// Value and Scan keep tags as a JSON object.
-func (t tags) Value() (driver.Value, error) {
-	if t == nil {
-		return "{}", nil
-	}
-	return store.JSONValue(map[string]string(t))
-}
-
-// Scan is for the database.
-func (t *tags) Scan(src any) error { return store.ScanJSON(src, (*map[string]string)(t)) }
 
 // names are a list of texts, as a row keeps it.
 type names []string
@@ -176,7 +165,7 @@ func (s *Services) putParameter(ctx context.Context, caller awswire.Caller, in *
 	overwrite := in.Overwrite != nil && *in.Overwrite
 	switch {
 	case in.Policies != nil && strings.Trim(*in.Policies, "[] \n\t{}") != "":
-		return nil, notOffered("A parameter with Policies")
+		return nil, awswire.NotOffered("A parameter with Policies")
 	case overwrite && len(in.Tags) > 0:
 		return nil, ssmInvalid("Invalid request: tags and overwrite can't be used together. To create a parameter with tags, please remove overwrite flag. To update tags for an existing parameter, please use AddTagsToResource or RemoveTagsFromResource.")
 	case strings.Contains(*in.Value, "{{"):
@@ -207,7 +196,7 @@ func (s *Services) putParameter(ctx context.Context, caller awswire.Caller, in *
 			return err
 		}
 		if v.Type == ssmtypes.ParameterTypeSecureString {
-			v.Value, v.Sealed = s.sealer.seal(v.owner(), v.Value), true
+			v.Value, v.Sealed = s.sealer.Seal(v.owner(), v.Value), true
 		}
 		return s.insertParameter(ctx, tx, v, old == nil, in.Tags)
 	})
@@ -317,7 +306,7 @@ func matchPattern(pattern *string, value string) error {
 func (s *Services) insertParameter(ctx context.Context, tx *store.Tx, v *parameterVersion, fresh bool, list []ssmtypes.Tag) error {
 	row := &parameterRow{Account: v.Account, Region: v.Region, Name: v.Name, Version: v.Version}
 	if fresh {
-		row.Tags = tags{}
+		row.Tags = store.Tags{}
 		for _, t := range list {
 			row.Tags[value(t.Key)] = value(t.Value)
 		}
@@ -394,7 +383,7 @@ func (s *Services) deleteParameters(ctx context.Context, caller awswire.Caller, 
 	return out, err
 }
 
-// dropParameter deletes a parameter with all its versions, and tells whether there was one.
+// dropParameter deletes a parameter with all its versions, and reports whether there was one.
 func dropParameter(ctx context.Context, tx *store.Tx, caller awswire.Caller, name string) (bool, error) {
 	for _, model := range []any{(*parameterVersion)(nil), (*parameterRow)(nil)} {
 		result, err := tx.NewDelete().Model(model).Where("account = ? AND region = ? AND name = ?", caller.Account, caller.Region, name).Exec(ctx)
@@ -487,7 +476,7 @@ func (s *Services) plain(v *parameterVersion, decrypt bool) (string, error) {
 	if !v.Sealed || !decrypt {
 		return v.Value, nil
 	}
-	text, err := s.sealer.open(v.owner(), v.Value)
+	text, err := s.sealer.Open(v.owner(), v.Value)
 	if err != nil {
 		return "", fmt.Errorf("parameter %s: %w", v.Name, err)
 	}

@@ -108,7 +108,7 @@ func (s *Services) getParameters(ctx context.Context, caller awswire.Caller, in 
 }
 
 // A parameterFilter is a condition on parameters.
-type parameterFilter func(v *parameterVersion, t tags) bool
+type parameterFilter func(v *parameterVersion, t store.Tags) bool
 
 // parameterFilters reads the filters of a request. keys are those that it may have.
 func parameterFilters(filters []ssmtypes.ParameterStringFilter, keys ...string) ([]parameterFilter, error) {
@@ -134,7 +134,7 @@ func parameterFilters(filters []ssmtypes.ParameterStringFilter, keys ...string) 
 		if len(values) == 0 && !strings.HasPrefix(key, "tag:") {
 			return nil, awswire.Errorf("InvalidFilterValue", 0, "The following filter values are missing for filter key %s.", key)
 		}
-		out = append(out, func(v *parameterVersion, t tags) bool {
+		out = append(out, func(v *parameterVersion, t store.Tags) bool {
 			for _, have := range filterValues(key, v, t) {
 				if len(values) == 0 || slices.ContainsFunc(values, func(want string) bool { return match(have, want) }) {
 					return true
@@ -160,7 +160,7 @@ func matchOption(key, option string) (func(have, want string) bool, error) {
 }
 
 // filterValues are what a parameter has under the key of a filter.
-func filterValues(key string, v *parameterVersion, t tags) []string {
+func filterValues(key string, v *parameterVersion, t store.Tags) []string {
 	switch key {
 	case "Name":
 		return []string{v.Name}
@@ -193,12 +193,12 @@ func pathFilter(option string, paths []string) (parameterFilter, error) {
 			return nil, ssmInvalid("The parameter doesn't meet the parameter name requirements. The parameter name must begin with a forward slash \"/\". It can't be prefixed with \"aws\" or \"ssm\" (case-insensitive).")
 		}
 	}
-	return func(v *parameterVersion, _ tags) bool {
+	return func(v *parameterVersion, _ store.Tags) bool {
 		return slices.ContainsFunc(paths, func(path string) bool { return below(v.Name, path, option == "Recursive") })
 	}, nil
 }
 
-// below tells whether a parameter is in a hierarchy. What has no slash is below "/".
+// below reports whether a parameter is in a hierarchy. What has no slash is below "/".
 func below(name, path string, recursive bool) bool {
 	path = strings.TrimSuffix(path, "/") + "/"
 	if !strings.HasPrefix(name, "/") {
@@ -211,7 +211,7 @@ func below(name, path string, recursive bool) bool {
 // A foundParameter is a parameter that a list gives: its newest version, and its tags.
 type foundParameter struct {
 	parameterVersion `bun:",extend"`
-	Tags             tags `bun:"tags"`
+	Tags             store.Tags `bun:"tags"`
 }
 
 // eachParameter collects the newest versions of the parameters that satisfy all filters,
@@ -219,7 +219,8 @@ type foundParameter struct {
 func (s *Services) eachParameter(ctx context.Context, caller awswire.Caller, token *string, limit int, filters []parameterFilter) (found []foundParameter, next *string, err error) {
 	after := ""
 	if token != nil {
-		if after, err = openToken(*token); err != nil {
+		var ok bool
+		if after, ok = store.ReadKeyToken(*token); !ok {
 			return nil, nil, awswire.Errorf("InvalidNextToken", 0, "The specified token is not valid.")
 		}
 	}
@@ -237,7 +238,7 @@ func (s *Services) eachParameter(ctx context.Context, caller awswire.Caller, tok
 				continue
 			}
 			if len(found) == limit {
-				return found, new(sealToken(found[limit-1].Name)), nil
+				return found, new(store.KeyToken(found[limit-1].Name)), nil
 			}
 			found = append(found, rows[i])
 		}
@@ -261,7 +262,7 @@ func (s *Services) getParametersByPath(ctx context.Context, caller awswire.Calle
 	if err != nil {
 		return nil, err
 	}
-	found, next, err := s.eachParameter(ctx, caller, in.NextToken, limitOf(in.MaxResults, 10), append(filters, path))
+	found, next, err := s.eachParameter(ctx, caller, in.NextToken, awswire.PageSize(in.MaxResults, 10), append(filters, path))
 	if err != nil {
 		return nil, err
 	}
@@ -274,14 +275,6 @@ func (s *Services) getParametersByPath(ctx context.Context, caller awswire.Calle
 		out.Parameters = append(out.Parameters, *p)
 	}
 	return out, nil
-}
-
-// limitOf is the size of a page: what is asked for, or as much as there may be.
-func limitOf(asked *int32, most int) int {
-	if asked == nil || int(*asked) > most || *asked < 1 {
-		return most
-	}
-	return int(*asked)
 }
 
 func (s *Services) describeParameters(ctx context.Context, caller awswire.Caller, in *ssm.DescribeParametersInput) (*ssm.DescribeParametersOutput, error) {
@@ -304,7 +297,7 @@ func (s *Services) describeParameters(ctx context.Context, caller awswire.Caller
 	if value(in.Shared) {
 		return out, nil // nothing is shared between accounts
 	}
-	found, next, err := s.eachParameter(ctx, caller, in.NextToken, limitOf(in.MaxResults, 50), conditions)
+	found, next, err := s.eachParameter(ctx, caller, in.NextToken, awswire.PageSize(in.MaxResults, 50), conditions)
 	if err != nil {
 		return nil, err
 	}
@@ -323,8 +316,8 @@ func (s *Services) describeParameters(ctx context.Context, caller awswire.Caller
 func (s *Services) getParameterHistory(ctx context.Context, caller awswire.Caller, in *ssm.GetParameterHistoryInput) (*ssm.GetParameterHistoryOutput, error) {
 	after := int64(0)
 	if in.NextToken != nil {
-		text, err := openToken(*in.NextToken)
-		if n, bad := fmt.Sscanf(text, "%d", &after); err != nil || bad != nil || n != 1 {
+		text, ok := store.ReadKeyToken(*in.NextToken)
+		if n, err := fmt.Sscanf(text, "%d", &after); !ok || err != nil || n != 1 {
 			return nil, awswire.Errorf("InvalidNextToken", 0, "The specified token is not valid.")
 		}
 	}
@@ -332,7 +325,7 @@ func (s *Services) getParameterHistory(ctx context.Context, caller awswire.Calle
 	if err != nil {
 		return nil, err
 	}
-	limit := limitOf(in.MaxResults, 50)
+	limit := awswire.PageSize(in.MaxResults, 50)
 	var versions []parameterVersion
 	err = s.store.Read().NewSelect().Model(&versions).Where("account = ? AND region = ? AND name = ? AND version > ?", caller.Account, caller.Region, current.Name, after).
 		Order("version").Limit(int64(limit) + 1).Scan(ctx)
@@ -342,7 +335,7 @@ func (s *Services) getParameterHistory(ctx context.Context, caller awswire.Calle
 	out := &ssm.GetParameterHistoryOutput{Parameters: []ssmtypes.ParameterHistory{}}
 	if len(versions) > limit {
 		versions = versions[:limit]
-		out.NextToken = new(sealToken(fmt.Sprint(versions[limit-1].Version)))
+		out.NextToken = new(store.KeyToken(fmt.Sprint(versions[limit-1].Version)))
 	}
 	for i := range versions {
 		v := &versions[i]
@@ -450,14 +443,14 @@ func keepLabels(ctx context.Context, tx *store.Tx, versions map[int64]*parameter
 }
 
 // changeTags changes the tags of a parameter.
-func (s *Services) changeTags(ctx context.Context, caller awswire.Caller, kind ssmtypes.ResourceTypeForTagging, id string, change func(tags)) error {
+func (s *Services) changeTags(ctx context.Context, caller awswire.Caller, kind ssmtypes.ResourceTypeForTagging, id string, change func(store.Tags)) error {
 	return s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		row, err := taggedParameter(ctx, tx, caller, kind, id)
 		if err != nil {
 			return err
 		}
 		if row.Tags == nil {
-			row.Tags = tags{}
+			row.Tags = store.Tags{}
 		}
 		change(row.Tags)
 		if len(row.Tags) > 50 {
@@ -470,7 +463,7 @@ func (s *Services) changeTags(ctx context.Context, caller awswire.Caller, kind s
 
 func taggedParameter(ctx context.Context, db bun.IDB, caller awswire.Caller, kind ssmtypes.ResourceTypeForTagging, id string) (*parameterRow, error) {
 	if kind != ssmtypes.ResourceTypeForTaggingParameter {
-		return nil, notOffered("Tagging of a " + string(kind))
+		return nil, awswire.NotOffered("Tagging of a " + string(kind))
 	}
 	row := &parameterRow{}
 	err := db.NewSelect().Model(row).Where("account = ? AND region = ? AND name = ?", caller.Account, caller.Region, id).Scan(ctx)
@@ -484,7 +477,7 @@ func taggedParameter(ctx context.Context, db bun.IDB, caller awswire.Caller, kin
 }
 
 func (s *Services) addTagsToResource(ctx context.Context, caller awswire.Caller, in *ssm.AddTagsToResourceInput) (*ssm.AddTagsToResourceOutput, error) {
-	err := s.changeTags(ctx, caller, in.ResourceType, *in.ResourceId, func(t tags) {
+	err := s.changeTags(ctx, caller, in.ResourceType, *in.ResourceId, func(t store.Tags) {
 		for _, tag := range in.Tags {
 			t[value(tag.Key)] = value(tag.Value)
 		}
@@ -493,7 +486,7 @@ func (s *Services) addTagsToResource(ctx context.Context, caller awswire.Caller,
 }
 
 func (s *Services) removeTagsFromResource(ctx context.Context, caller awswire.Caller, in *ssm.RemoveTagsFromResourceInput) (*ssm.RemoveTagsFromResourceOutput, error) {
-	err := s.changeTags(ctx, caller, in.ResourceType, *in.ResourceId, func(t tags) {
+	err := s.changeTags(ctx, caller, in.ResourceType, *in.ResourceId, func(t store.Tags) {
 		for _, key := range in.TagKeys {
 			delete(t, key)
 		}

@@ -28,10 +28,10 @@ func (s *Services) stsTable() *awswire.Table {
 	return &awswire.Table{
 		Service: "sts", Protocol: awswire.Query, Namespace: "https://sts.amazonaws.com/doc/2011-06-15/", Version: "2011-06-15", Logger: s.log,
 		Operations: []awswire.Operation{
-			operation("AssumeRole", s.assumeRole),
-			operation("GetAccessKeyInfo", s.getAccessKeyInfo),
-			operation("GetCallerIdentity", s.getCallerIdentity),
-			operation("GetSessionToken", s.getSessionToken),
+			awswire.TextOp("AssumeRole", s.assumeRole),
+			awswire.TextOp("GetAccessKeyInfo", s.getAccessKeyInfo),
+			awswire.TextOp("GetCallerIdentity", s.getCallerIdentity),
+			awswire.TextOp("GetSessionToken", s.getSessionToken),
 		},
 		Known: strings.Fields(`AssumeRoleWithSAML AssumeRoleWithWebIdentity AssumeRoot DecodeAuthorizationMessage
 			GetDelegatedAccessToken GetFederationToken GetWebIdentityToken`),
@@ -92,7 +92,7 @@ func (s *Services) Key(ctx context.Context, accessKeyID string) (awswire.Key, bo
 	if row == nil || err != nil {
 		return awswire.Key{}, false, err
 	}
-	text, err := s.sealer.open("session/"+row.AccessKey, row.Sealed)
+	text, err := s.sealer.Open("session/"+row.AccessKey, row.Sealed)
 	var secret sessionSecret
 	if err == nil {
 		err = json.Unmarshal([]byte(text), &secret)
@@ -116,7 +116,7 @@ func (s *Services) startSession(ctx context.Context, account, arn, userID string
 		return nil, err
 	}
 	now := s.now()
-	row := &sessionRow{AccessKey: id, Account: account, ARN: arn, UserID: userID, Sealed: s.sealer.seal("session/"+id, string(text)), ExpiresAt: store.At(now.Add(length))}
+	row := &sessionRow{AccessKey: id, Account: account, ARN: arn, UserID: userID, Sealed: s.sealer.Seal("session/"+id, string(text)), ExpiresAt: store.At(now.Add(length))}
 	err = s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
 			return err
@@ -152,7 +152,7 @@ func (s *Services) assumeRole(ctx context.Context, caller awswire.Caller, in *st
 		return nil, awswire.ValidationErrorf("%s is of the partition %s, and the region %s is of %s", *in.RoleArn, m[1], caller.Region, caller.Partition())
 	}
 	if in.SerialNumber != nil || in.TokenCode != nil {
-		return nil, notOffered("Multi-factor authentication")
+		return nil, awswire.NotOffered("Multi-factor authentication")
 	}
 	account, role, session := m[2], m[3], *in.RoleSessionName
 	if s.config.IsolateAccounts && account != caller.Account {
@@ -180,7 +180,7 @@ func (s *Services) getSessionToken(ctx context.Context, caller awswire.Caller, i
 		return nil, awswire.Errorf("AccessDenied", http.StatusForbidden, "Cannot call GetSessionToken with session credentials")
 	}
 	if in.SerialNumber != nil || in.TokenCode != nil {
-		return nil, notOffered("Multi-factor authentication")
+		return nil, awswire.NotOffered("Multi-factor authentication")
 	}
 	who := identity(caller)
 	length := 12 * time.Hour

@@ -1,4 +1,4 @@
-package awslite
+package seal
 
 import "io/fs"
 

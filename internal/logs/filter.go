@@ -1,4 +1,4 @@
-package awslite
+package logs
 
 import (
 	"strings"
@@ -20,10 +20,10 @@ func parseFilter(text string) (filterPattern, error) {
 	var p filterPattern
 	rest := strings.TrimSpace(text)
 	if strings.HasPrefix(rest, "{") {
-		return p, notOffered("A filter pattern for JSON")
+		return p, awswire.NotOffered("A filter pattern for JSON")
 	}
 	if strings.HasPrefix(rest, "[") {
-		return p, notOffered("A filter pattern for space-delimited events")
+		return p, awswire.NotOffered("A filter pattern for space-delimited events")
 	}
 	for rest != "" {
 		into := &p.all
@@ -53,7 +53,7 @@ func cutTerm(text string) (term, rest string, err error) {
 		return awswire.Errorf("InvalidParameterException", 0, "Invalid filter pattern: %s", what)
 	}
 	if strings.HasPrefix(text, "%") {
-		return "", "", notOffered("A filter pattern with a regular expression")
+		return "", "", awswire.NotOffered("A filter pattern with a regular expression")
 	}
 	if strings.HasPrefix(text, `"`) {
 		var b strings.Builder
@@ -90,7 +90,7 @@ func cutTerm(text string) (term, rest string, err error) {
 	return term, text[end:], nil
 }
 
-// matches tells whether a message satisfies the pattern.
+// matches reports whether a message satisfies the pattern.
 func (p filterPattern) matches(message string) bool {
 	for _, term := range p.all {
 		if !strings.Contains(message, term) {

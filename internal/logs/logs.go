@@ -1,22 +1,85 @@
-package awslite
+// Package logs serves the part of CloudWatch Logs that CloudFormation's clients and handlers
+// use: groups, streams, events, their retention and filter patterns, on the tables of a
+// store. Parts of the program itself append lines, which are written many at once, and
+// follow groups.
+//
+// The wire behavior is that of the service for the operations that are here. What is not
+// here, such as queries and metrics, is refused by its name (NotImplemented, status 501).
+package logs
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"log/slog"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 )
+
+// Config sets up the service. Store must be set.
+type Config struct {
+	Store *store.Store
+
+	// MaxEvents and MaxBytes bound each log group; the oldest events go first. Zero means
+	// 100 000 events and 64 MiB.
+	MaxEvents int64
+	MaxBytes  int64
+
+	// Delay is how long Append may keep lines in memory, to write many at once. Zero means
+	// 200 ms.
+	Delay time.Duration
+
+	Logger *slog.Logger  // of lines that are lost and of internal failures; nil: nowhere
+	NewID  func() string // ids, UUIDs in form; nil makes random ones
+}
+
+// Service is CloudWatch Logs. Its methods may be called from several goroutines.
+type Service struct {
+	config Config
+	store  *store.Store
+	log    *slog.Logger
+	newID  func() string
+	lines  *buffer
+}
+
+// New starts the service on a store. Close ends it, before the store.
+func New(config Config) *Service {
+	if config.MaxEvents <= 0 {
+		config.MaxEvents = 100_000
+	}
+	if config.MaxBytes <= 0 {
+		config.MaxBytes = 64 << 20
+	}
+	if config.Delay <= 0 {
+		config.Delay = 200 * time.Millisecond
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.NewID == nil {
+		config.NewID = uuid.NewString
+	}
+	s := &Service{config: config, store: config.Store, log: config.Logger, newID: config.NewID}
+	s.lines = newBuffer(s)
+	return s
+}
+
+// Close writes the lines that are in memory and ends the service.
+func (s *Service) Close() error { return s.lines.close() }
+
+func (s *Service) now() store.Time { return s.store.Now() }
 
 const (
 	maxLogName   = 512
@@ -28,40 +91,40 @@ const (
 // retentions are the days that a retention policy may have.
 var retentions = []int32{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 
-// logsTable is CloudWatch Logs, without queries, metrics and deliveries.
-func (s *Services) logsTable() *awswire.Table {
+// Table is CloudWatch Logs, without queries, metrics and deliveries.
+func (s *Service) Table() *awswire.Table {
 	const groupPattern, streamPattern = `[\.\-_/#A-Za-z0-9]+`, `[^:*]*`
 	group := awswire.Constraint{Member: "logGroupName", MinLength: 1, MaxLength: maxLogName, Pattern: groupPattern}
 	required := group
 	required.Required = true
 	stream := awswire.Constraint{Member: "logStreamName", Required: true, MinLength: 1, MaxLength: maxLogName, Pattern: streamPattern}
 	limit := func(most int64) awswire.Constraint {
-		return awswire.Constraint{Member: "limit", Min: number(1), Max: number(most)}
+		return awswire.Constraint{Member: "limit", Min: aws.Int64(1), Max: aws.Int64(most)}
 	}
 	return &awswire.Table{
 		Service: "logs", Protocol: awswire.JSON11, TargetPrefix: "Logs_20140328", LowerFirst: true, Logger: s.log,
 		Operations: []awswire.Operation{
-			operation("CreateLogGroup", s.createLogGroup),
-			operation("CreateLogStream", s.createLogStream),
-			operation("DeleteLogGroup", s.deleteLogGroup),
-			operation("DeleteLogStream", s.deleteLogStream),
-			operation("DeleteRetentionPolicy", s.deleteRetentionPolicy),
-			operation("DescribeLogGroups", s.describeLogGroups),
-			operation("DescribeLogStreams", s.describeLogStreams),
-			operation("FilterLogEvents", s.filterLogEvents),
-			operation("GetLogEvents", s.getLogEvents),
-			operation("ListTagsForResource", s.listLogTags),
-			operation("ListTagsLogGroup", s.listTagsLogGroup),
+			awswire.TextOp("CreateLogGroup", s.createLogGroup),
+			awswire.TextOp("CreateLogStream", s.createLogStream),
+			awswire.TextOp("DeleteLogGroup", s.deleteLogGroup),
+			awswire.TextOp("DeleteLogStream", s.deleteLogStream),
+			awswire.TextOp("DeleteRetentionPolicy", s.deleteRetentionPolicy),
+			awswire.TextOp("DescribeLogGroups", s.describeLogGroups),
+			awswire.TextOp("DescribeLogStreams", s.describeLogStreams),
+			awswire.TextOp("FilterLogEvents", s.filterLogEvents),
+			awswire.TextOp("GetLogEvents", s.getLogEvents),
+			awswire.TextOp("ListTagsForResource", s.listLogTags),
+			awswire.TextOp("ListTagsLogGroup", s.listTagsLogGroup),
 			awswire.Op("PutLogEvents", s.putLogEvents), // whose messages may hold anything
-			operation("PutRetentionPolicy", s.putRetentionPolicy),
-			operation("TagLogGroup", s.tagLogGroup),
-			operation("TagResource", s.tagLogResource),
-			operation("UntagLogGroup", s.untagLogGroup),
-			operation("UntagResource", s.untagLogResource),
+			awswire.TextOp("PutRetentionPolicy", s.putRetentionPolicy),
+			awswire.TextOp("TagLogGroup", s.tagLogGroup),
+			awswire.TextOp("TagResource", s.tagLogResource),
+			awswire.TextOp("UntagLogGroup", s.untagLogGroup),
+			awswire.TextOp("UntagResource", s.untagLogResource),
 		},
 		NoResult: strings.Fields(`CreateLogGroup CreateLogStream DeleteLogGroup DeleteLogStream DeleteRetentionPolicy PutRetentionPolicy
 			TagLogGroup TagResource UntagLogGroup UntagResource`),
-		Known: logsKnown,
+		Known: known,
 		Constraints: map[string][]awswire.Constraint{
 			"CreateLogGroup": {required, {Member: "tags", MaxLength: 50}}, "DeleteLogGroup": {required}, "DeleteRetentionPolicy": {required},
 			"CreateLogStream": {required, stream}, "DeleteLogStream": {required, stream},
@@ -99,14 +162,14 @@ func logARN(caller awswire.Caller, name string) string {
 
 // groupOf is the group that a request names: by its name, or by an identifier that is a
 // name or an ARN.
-func (s *Services) groupOf(ctx context.Context, db bun.IDB, caller awswire.Caller, name, identifier *string) (*logGroup, error) {
+func (s *Service) groupOf(ctx context.Context, db bun.IDB, caller awswire.Caller, name, identifier *string) (*logGroup, error) {
 	switch {
 	case name != nil && identifier != nil:
 		return nil, logsInvalid("LogGroup name and LogGroup ARN are mutually exclusive parameters.")
 	case name == nil && identifier == nil:
 		return nil, logsInvalid("Either log group name or log group identifier must be specified.")
 	}
-	text := value(cmp.Or(name, identifier))
+	text := aws.ToString(cmp.Or(name, identifier))
 	if strings.HasPrefix(text, "arn:") {
 		parts := strings.Split(text, ":")
 		if len(parts) < 7 || parts[2] != "logs" || parts[5] != "log-group" {
@@ -124,9 +187,9 @@ func (s *Services) groupOf(ctx context.Context, db bun.IDB, caller awswire.Calle
 	return g, err
 }
 
-func (s *Services) createLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.CreateLogGroupInput) (*cloudwatchlogs.CreateLogGroupOutput, error) {
-	if value(in.DeletionProtectionEnabled) {
-		return nil, notOffered("Deletion protection")
+func (s *Service) createLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.CreateLogGroupInput) (*cloudwatchlogs.CreateLogGroupOutput, error) {
+	if aws.ToBool(in.DeletionProtectionEnabled) {
+		return nil, awswire.NotOffered("Deletion protection")
 	}
 	err := s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		old, err := groupNamed(ctx, tx, caller.Place, *in.LogGroupName)
@@ -146,7 +209,7 @@ func (s *Services) createLogGroup(ctx context.Context, caller awswire.Caller, in
 	return &cloudwatchlogs.CreateLogGroupOutput{}, err
 }
 
-func (s *Services) deleteLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.DeleteLogGroupInput) (*cloudwatchlogs.DeleteLogGroupOutput, error) {
+func (s *Service) deleteLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.DeleteLogGroupInput) (*cloudwatchlogs.DeleteLogGroupOutput, error) {
 	if err := s.lines.flush(ctx); err != nil {
 		return nil, err
 	}
@@ -161,7 +224,7 @@ func (s *Services) deleteLogGroup(ctx context.Context, caller awswire.Caller, in
 	return &cloudwatchlogs.DeleteLogGroupOutput{}, err
 }
 
-func (s *Services) createLogStream(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.CreateLogStreamInput) (*cloudwatchlogs.CreateLogStreamOutput, error) {
+func (s *Service) createLogStream(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.CreateLogStreamInput) (*cloudwatchlogs.CreateLogStreamOutput, error) {
 	err := s.withGroup(ctx, caller, in.LogGroupName, nil, func(ctx context.Context, tx *store.Tx, g *logGroup) error {
 		old, err := streamNamed(ctx, tx, g.ID, *in.LogStreamName)
 		if err != nil {
@@ -176,7 +239,7 @@ func (s *Services) createLogStream(ctx context.Context, caller awswire.Caller, i
 	return &cloudwatchlogs.CreateLogStreamOutput{}, err
 }
 
-func (s *Services) deleteLogStream(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.DeleteLogStreamInput) (*cloudwatchlogs.DeleteLogStreamOutput, error) {
+func (s *Service) deleteLogStream(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.DeleteLogStreamInput) (*cloudwatchlogs.DeleteLogStreamOutput, error) {
 	if err := s.lines.flush(ctx); err != nil {
 		return nil, err
 	}
@@ -199,19 +262,19 @@ func (s *Services) deleteLogStream(ctx context.Context, caller awswire.Caller, i
 	return &cloudwatchlogs.DeleteLogStreamOutput{}, err
 }
 
-func (s *Services) putRetentionPolicy(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.PutRetentionPolicyInput) (*cloudwatchlogs.PutRetentionPolicyOutput, error) {
+func (s *Service) putRetentionPolicy(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.PutRetentionPolicyInput) (*cloudwatchlogs.PutRetentionPolicyOutput, error) {
 	if !slices.Contains(retentions, *in.RetentionInDays) {
 		return nil, logsInvalid("1 validation error detected: Value '%d' at 'retentionInDays' failed to satisfy constraint: Member must satisfy enum value set: %v", *in.RetentionInDays, retentions)
 	}
 	return &cloudwatchlogs.PutRetentionPolicyOutput{}, s.setRetention(ctx, caller, in.LogGroupName, int64(*in.RetentionInDays))
 }
 
-func (s *Services) deleteRetentionPolicy(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.DeleteRetentionPolicyInput) (*cloudwatchlogs.DeleteRetentionPolicyOutput, error) {
+func (s *Service) deleteRetentionPolicy(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.DeleteRetentionPolicyInput) (*cloudwatchlogs.DeleteRetentionPolicyOutput, error) {
 	return &cloudwatchlogs.DeleteRetentionPolicyOutput{}, s.setRetention(ctx, caller, in.LogGroupName, 0)
 }
 
 // setRetention changes for how many days a group keeps events, and drops those that are older.
-func (s *Services) setRetention(ctx context.Context, caller awswire.Caller, name *string, days int64) error {
+func (s *Service) setRetention(ctx context.Context, caller awswire.Caller, name *string, days int64) error {
 	return s.changeGroup(ctx, caller, name, nil, func(ctx context.Context, tx *store.Tx, g *logGroup) error {
 		g.Retention = days
 		return s.trim(ctx, tx, g)
@@ -219,7 +282,7 @@ func (s *Services) setRetention(ctx context.Context, caller awswire.Caller, name
 }
 
 // withGroup runs do on a group, in one transaction.
-func (s *Services) withGroup(ctx context.Context, caller awswire.Caller, name, identifier *string, do func(ctx context.Context, tx *store.Tx, g *logGroup) error) error {
+func (s *Service) withGroup(ctx context.Context, caller awswire.Caller, name, identifier *string, do func(ctx context.Context, tx *store.Tx, g *logGroup) error) error {
 	return s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		g, err := s.groupOf(ctx, tx, caller, name, identifier)
 		if err != nil {
@@ -230,7 +293,7 @@ func (s *Services) withGroup(ctx context.Context, caller awswire.Caller, name, i
 }
 
 // changeGroup runs change on a group, and keeps what it makes of the row.
-func (s *Services) changeGroup(ctx context.Context, caller awswire.Caller, name, identifier *string, change func(ctx context.Context, tx *store.Tx, g *logGroup) error) error {
+func (s *Service) changeGroup(ctx context.Context, caller awswire.Caller, name, identifier *string, change func(ctx context.Context, tx *store.Tx, g *logGroup) error) error {
 	return s.withGroup(ctx, caller, name, identifier, func(ctx context.Context, tx *store.Tx, g *logGroup) error {
 		if err := change(ctx, tx, g); err != nil {
 			return err
@@ -240,27 +303,27 @@ func (s *Services) changeGroup(ctx context.Context, caller awswire.Caller, name,
 	})
 }
 
-func (s *Services) describeLogGroups(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.DescribeLogGroupsInput) (*cloudwatchlogs.DescribeLogGroupsOutput, error) {
-	prefix, pattern := value(in.LogGroupNamePrefix), value(in.LogGroupNamePattern)
+func (s *Service) describeLogGroups(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.DescribeLogGroupsInput) (*cloudwatchlogs.DescribeLogGroupsOutput, error) {
+	prefix, pattern := aws.ToString(in.LogGroupNamePrefix), aws.ToString(in.LogGroupNamePattern)
 	switch {
 	case prefix != "" && pattern != "":
 		return nil, logsInvalid("LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.")
-	case value(in.IncludeLinkedAccounts) || len(in.AccountIdentifiers) > 0:
-		return nil, notOffered("DescribeLogGroups over several accounts")
+	case aws.ToBool(in.IncludeLinkedAccounts) || len(in.AccountIdentifiers) > 0:
+		return nil, awswire.NotOffered("DescribeLogGroups over several accounts")
 	case len(in.LogGroupIdentifiers) > 0:
-		return nil, notOffered("DescribeLogGroups by logGroupIdentifiers")
+		return nil, awswire.NotOffered("DescribeLogGroups by logGroupIdentifiers")
 	}
 	after := ""
 	if in.NextToken != nil {
-		var err error
-		if after, err = openToken(*in.NextToken); err != nil {
+		var ok bool
+		if after, ok = store.ReadKeyToken(*in.NextToken); !ok {
 			return nil, logsInvalid("The specified nextToken is invalid.")
 		}
 	}
 	if err := s.lines.flush(ctx); err != nil {
 		return nil, err
 	}
-	limit := limitOf(in.Limit, 50)
+	limit := awswire.PageSize(in.Limit, 50)
 	query := s.store.Read().NewSelect().Where("account = ? AND region = ? AND name > ? AND name >= ?", caller.Account, caller.Region, after, prefix)
 	if next, ok := store.Successor(prefix); ok {
 		query = query.Where("name < ?", next)
@@ -278,7 +341,7 @@ func (s *Services) describeLogGroups(ctx context.Context, caller awswire.Caller,
 	out := &cloudwatchlogs.DescribeLogGroupsOutput{LogGroups: []cwtypes.LogGroup{}}
 	if len(rows) > limit {
 		rows = rows[:limit]
-		out.NextToken = new(sealToken(rows[limit-1].Name))
+		out.NextToken = new(store.KeyToken(rows[limit-1].Name))
 	}
 	for i := range rows {
 		g := &rows[i]
@@ -295,8 +358,8 @@ func (s *Services) describeLogGroups(ctx context.Context, caller awswire.Caller,
 	return out, nil
 }
 
-func (s *Services) describeLogStreams(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.DescribeLogStreamsInput) (*cloudwatchlogs.DescribeLogStreamsOutput, error) {
-	prefix, byTime := value(in.LogStreamNamePrefix), in.OrderBy == cwtypes.OrderByLastEventTime
+func (s *Service) describeLogStreams(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.DescribeLogStreamsInput) (*cloudwatchlogs.DescribeLogStreamsOutput, error) {
+	prefix, byTime := aws.ToString(in.LogStreamNamePrefix), in.OrderBy == cwtypes.OrderByLastEventTime
 	if prefix != "" && byTime {
 		return nil, logsInvalid("Cannot order by LastEventTime with a logStreamNamePrefix.")
 	}
@@ -315,20 +378,20 @@ func (s *Services) describeLogStreams(ctx context.Context, caller awswire.Caller
 	if byTime {
 		slices.SortStableFunc(rows, func(a, b logStream) int { return a.LastEvent.Compare(b.LastEvent.Time) })
 	}
-	if value(in.Descending) {
+	if aws.ToBool(in.Descending) {
 		slices.Reverse(rows)
 	}
 	if in.NextToken != nil {
-		after, err := openToken(*in.NextToken)
-		if err != nil {
+		after, ok := store.ReadKeyToken(*in.NextToken)
+		if !ok {
 			return nil, logsInvalid("The specified nextToken is invalid.")
 		}
 		rows = rows[1+slices.IndexFunc(rows, func(t logStream) bool { return t.Name == after }):]
 	}
 	out := &cloudwatchlogs.DescribeLogStreamsOutput{LogStreams: []cwtypes.LogStream{}}
-	if limit := limitOf(in.Limit, 50); len(rows) > limit {
+	if limit := awswire.PageSize(in.Limit, 50); len(rows) > limit {
 		rows = rows[:limit]
-		out.NextToken = new(sealToken(rows[limit-1].Name))
+		out.NextToken = new(store.KeyToken(rows[limit-1].Name))
 	}
 	for i := range rows {
 		t := &rows[i]
@@ -351,75 +414,10 @@ func millis(t store.Time) *int64 {
 	return new(t.UnixMilli())
 }
 
-func (s *Services) putLogEvents(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.PutLogEventsInput) (*cloudwatchlogs.PutLogEventsOutput, error) {
-	if !validStreamName(*in.LogStreamName) {
-		return nil, logsInvalid("The name of the log stream is not valid.")
-	}
-	now := s.now()
-	var out *cloudwatchlogs.PutLogEventsOutput
-	err := s.withGroup(ctx, caller, in.LogGroupName, nil, func(ctx context.Context, tx *store.Tx, g *logGroup) error {
-		t, err := streamNamed(ctx, tx, g.ID, *in.LogStreamName)
-		if err != nil {
-			return err
-		}
-		if t == nil {
-			return logNotFound("stream")
-		}
-		out = &cloudwatchlogs.PutLogEventsOutput{NextSequenceToken: new(uploadToken)}
-		events, err := acceptEvents(t.Name, in.LogEvents, now.Time, s.horizon(g).Time, out)
-		if err != nil || len(events) == 0 {
-			return err
-		}
-		return s.addEvents(ctx, tx, g, map[string]*logStream{t.Name: t}, events)
-	})
-	if err == nil {
-		s.lines.announce()
-	}
-	return out, err
-}
-
-// acceptEvents holds a batch to the rules, and tells what is too old or too new.
-func acceptEvents(stream string, in []cwtypes.InputLogEvent, now, horizon time.Time, out *cloudwatchlogs.PutLogEventsOutput) ([]logEvent, error) {
-	size, events := 0, make([]logEvent, 0, len(in))
-	var rejected cwtypes.RejectedLogEventsInfo
-	for i, e := range in {
-		if e.Message == nil || *e.Message == "" || e.Timestamp == nil || *e.Timestamp < 0 || *e.Timestamp > math.MaxInt64/1000 {
-			return nil, logsInvalid("1 validation error detected: the event at index %d has no message or no timestamp", i)
-		}
-		if i > 0 && *e.Timestamp < *in[i-1].Timestamp {
-			return nil, logsInvalid("Log events in a single PutLogEvents request must be in chronological order.")
-		}
-		size += len(*e.Message) + eventOverhead
-		at := time.UnixMilli(*e.Timestamp)
-		switch {
-		case at.Before(horizon):
-			rejected.ExpiredLogEventEndIndex = new(int32(i + 1))
-		case at.Before(now.Add(-maxLogAge)):
-			rejected.TooOldLogEventEndIndex = new(int32(i + 1))
-		case at.After(now.Add(maxLogFuture)):
-			if rejected.TooNewLogEventStartIndex == nil {
-				rejected.TooNewLogEventStartIndex = new(int32(i))
-			}
-		default:
-			events = append(events, logEvent{Stream: stream, At: store.At(at), Message: *e.Message})
-		}
-	}
-	switch {
-	case size > maxLogBatch:
-		return nil, logsInvalid("Upload too large: %d bytes exceeds limit of %d", size, maxLogBatch)
-	case *in[len(in)-1].Timestamp-*in[0].Timestamp > (24 * time.Hour).Milliseconds():
-		return nil, logsInvalid("The batch of log events in a single PutLogEvents request cannot span more than 24 hours.")
-	}
-	if len(events) < len(in) {
-		out.RejectedLogEventsInfo = &rejected
-	}
-	return events, nil
-}
-
-func (s *Services) tagLogs(ctx context.Context, caller awswire.Caller, name, identifier *string, add map[string]string, remove []string) error {
+func (s *Service) tagLogs(ctx context.Context, caller awswire.Caller, name, identifier *string, add map[string]string, remove []string) error {
 	return s.changeGroup(ctx, caller, name, identifier, func(_ context.Context, _ *store.Tx, g *logGroup) error {
 		if g.Tags == nil {
-			g.Tags = tags{}
+			g.Tags = store.Tags{}
 		}
 		for key, text := range add {
 			g.Tags[key] = text
@@ -434,23 +432,23 @@ func (s *Services) tagLogs(ctx context.Context, caller awswire.Caller, name, ide
 	})
 }
 
-func (s *Services) tagLogResource(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.TagResourceInput) (*cloudwatchlogs.TagResourceOutput, error) {
+func (s *Service) tagLogResource(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.TagResourceInput) (*cloudwatchlogs.TagResourceOutput, error) {
 	return &cloudwatchlogs.TagResourceOutput{}, s.tagLogs(ctx, caller, nil, in.ResourceArn, in.Tags, nil)
 }
 
-func (s *Services) untagLogResource(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.UntagResourceInput) (*cloudwatchlogs.UntagResourceOutput, error) {
+func (s *Service) untagLogResource(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.UntagResourceInput) (*cloudwatchlogs.UntagResourceOutput, error) {
 	return &cloudwatchlogs.UntagResourceOutput{}, s.tagLogs(ctx, caller, nil, in.ResourceArn, nil, in.TagKeys)
 }
 
-func (s *Services) tagLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.TagLogGroupInput) (*cloudwatchlogs.TagLogGroupOutput, error) {
+func (s *Service) tagLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.TagLogGroupInput) (*cloudwatchlogs.TagLogGroupOutput, error) {
 	return &cloudwatchlogs.TagLogGroupOutput{}, s.tagLogs(ctx, caller, in.LogGroupName, nil, in.Tags, nil)
 }
 
-func (s *Services) untagLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.UntagLogGroupInput) (*cloudwatchlogs.UntagLogGroupOutput, error) {
+func (s *Service) untagLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.UntagLogGroupInput) (*cloudwatchlogs.UntagLogGroupOutput, error) {
 	return &cloudwatchlogs.UntagLogGroupOutput{}, s.tagLogs(ctx, caller, in.LogGroupName, nil, nil, in.Tags)
 }
 
-func (s *Services) listLogTags(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.ListTagsForResourceInput) (*cloudwatchlogs.ListTagsForResourceOutput, error) {
+func (s *Service) listLogTags(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.ListTagsForResourceInput) (*cloudwatchlogs.ListTagsForResourceOutput, error) {
 	g, err := s.groupOf(ctx, s.store.Read(), caller, nil, in.ResourceArn)
 	if err != nil {
 		return nil, err
@@ -458,7 +456,7 @@ func (s *Services) listLogTags(ctx context.Context, caller awswire.Caller, in *c
 	return &cloudwatchlogs.ListTagsForResourceOutput{Tags: g.Tags}, nil
 }
 
-func (s *Services) listTagsLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.ListTagsLogGroupInput) (*cloudwatchlogs.ListTagsLogGroupOutput, error) {
+func (s *Service) listTagsLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.ListTagsLogGroupInput) (*cloudwatchlogs.ListTagsLogGroupOutput, error) {
 	g, err := s.groupOf(ctx, s.store.Read(), caller, in.LogGroupName, nil)
 	if err != nil {
 		return nil, err

@@ -1,16 +1,18 @@
-package awslite
+package logs
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/formwork-dev/formwork/internal/store"
 	"io/fs"
 	"iter"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/store"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
 	"github.com/formwork-dev/formwork/internal/awswire"
@@ -26,7 +28,7 @@ const (
 
 // logEvents selects the events of a group between two times, in milliseconds, that it
 // still keeps.
-func (s *Services) logEvents(g *logGroup, rows *[]logEvent, start, end *int64) *bun.SelectQuery {
+func (s *Service) logEvents(g *logGroup, rows *[]logEvent, start, end *int64) *bun.SelectQuery {
 	query := s.store.Read().NewSelect().Model(rows).Where("e.group_id = ?", g.ID).Where("e.at >= ?", s.horizon(g))
 	if start != nil {
 		query = query.Where("e.at >= ?", millisTime(*start))
@@ -40,7 +42,7 @@ func (s *Services) logEvents(g *logGroup, rows *[]logEvent, start, end *int64) *
 // millisTime is a time in milliseconds as a column has it.
 func millisTime(ms int64) int64 { return min(max(ms, 0), 1<<52) * 1000 }
 
-func (s *Services) getLogEvents(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.GetLogEventsInput) (*cloudwatchlogs.GetLogEventsOutput, error) {
+func (s *Service) getLogEvents(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.GetLogEventsInput) (*cloudwatchlogs.GetLogEventsOutput, error) {
 	if err := s.lines.flush(ctx); err != nil {
 		return nil, err
 	}
@@ -56,7 +58,7 @@ func (s *Services) getLogEvents(ctx context.Context, caller awswire.Caller, in *
 		return nil, logNotFound("stream")
 	}
 	kind, from := "b", position{1<<62 - 1, 1<<62 - 1} // the last events
-	if value(in.StartFromHead) {
+	if aws.ToBool(in.StartFromHead) {
 		kind, from = "f", position{}
 	}
 	if in.NextToken != nil {
@@ -65,7 +67,7 @@ func (s *Services) getLogEvents(ctx context.Context, caller awswire.Caller, in *
 		}
 	}
 	var rows []logEvent
-	query := s.logEvents(g, &rows, in.StartTime, in.EndTime).Where("e.stream = ?", t.Name).Limit(int64(limitOf(in.Limit, maxLogPage)))
+	query := s.logEvents(g, &rows, in.StartTime, in.EndTime).Where("e.stream = ?", t.Name).Limit(int64(awswire.PageSize(in.Limit, maxLogPage)))
 	if kind == "f" {
 		query = query.Where("(e.at > ? OR e.at = ? AND e.sequence > ?)", from.at, from.at, from.sequence).Order("e.at", "e.sequence")
 	} else {
@@ -106,11 +108,11 @@ func fitting(rows []logEvent) []logEvent {
 	return rows
 }
 
-func (s *Services) filterLogEvents(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.FilterLogEventsInput) (*cloudwatchlogs.FilterLogEventsOutput, error) {
+func (s *Service) filterLogEvents(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.FilterLogEventsInput) (*cloudwatchlogs.FilterLogEventsOutput, error) {
 	if in.LogStreamNamePrefix != nil && len(in.LogStreamNames) > 0 {
 		return nil, logsInvalid("logStreamNamePrefix and logStreamNames are mutually exclusive parameters.")
 	}
-	pattern, err := parseFilter(value(in.FilterPattern))
+	pattern, err := parseFilter(aws.ToString(in.FilterPattern))
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +130,7 @@ func (s *Services) filterLogEvents(ctx context.Context, caller awswire.Caller, i
 		return nil, err
 	}
 	out := &cloudwatchlogs.FilterLogEventsOutput{Events: []cwtypes.FilteredLogEvent{}, SearchedLogStreams: []cwtypes.SearchedLogStream{}}
-	limit, size := limitOf(in.Limit, maxLogPage), int64(0)
+	limit, size := awswire.PageSize(in.Limit, maxLogPage), int64(0)
 	for scanned := 0; ; scanned += scanBatch {
 		var rows []logEvent
 		query := s.logEvents(g, &rows, in.StartTime, in.EndTime).
@@ -136,7 +138,7 @@ func (s *Services) filterLogEvents(ctx context.Context, caller awswire.Caller, i
 		if len(in.LogStreamNames) > 0 {
 			query = query.Where("e.stream IN (?)", bun.List(in.LogStreamNames))
 		}
-		if prefix := value(in.LogStreamNamePrefix); prefix != "" {
+		if prefix := aws.ToString(in.LogStreamNamePrefix); prefix != "" {
 			query = query.Where("e.stream >= ?", prefix)
 			if next, ok := store.Successor(prefix); ok {
 				query = query.Where("e.stream < ?", next)
@@ -168,16 +170,16 @@ func (s *Services) filterLogEvents(ctx context.Context, caller awswire.Caller, i
 	}
 }
 
-// A LogEvent is an event of a log group. IDs order the events of a group as they came in.
-type LogEvent struct {
+// A Event is an event of a log group. IDs order the events of a group as they came in.
+type Event struct {
 	ID     string
 	Time   time.Time
 	Stream string
 	Text   string
 }
 
-// LogGroups names the log groups of an account in a region, sorted.
-func (s *Services) LogGroups(ctx context.Context, place awswire.Place) ([]string, error) {
+// Groups names the log groups of an account in a region, sorted.
+func (s *Service) Groups(ctx context.Context, place awswire.Place) ([]string, error) {
 	if err := s.lines.flush(ctx); err != nil {
 		return nil, err
 	}
@@ -189,10 +191,10 @@ func (s *Services) LogGroups(ctx context.Context, place awswire.Place) ([]string
 	return found, nil
 }
 
-// LogLines reads a group in the order in which its events came in: at most limit that
+// Lines reads a group in the order in which its events came in: at most limit that
 // follow the one with the id after, or the last ones for "" and for an id that is none. A
 // group that is not there has no lines.
-func (s *Services) LogLines(ctx context.Context, place awswire.Place, group, after string, limit int) ([]LogEvent, error) {
+func (s *Service) Lines(ctx context.Context, place awswire.Place, group, after string, limit int) ([]Event, error) {
 	cursor, err := strconv.ParseInt(after, 10, 64)
 	if err != nil || cursor < 0 {
 		cursor = -1
@@ -209,7 +211,7 @@ var errNoGroup = fmt.Errorf("no such log group: %w", fs.ErrNotExist)
 
 // readLog reads at most limit events behind a cursor, or the last ones for one below 0,
 // and gives the cursor behind them.
-func (s *Services) readLog(ctx context.Context, target logTarget, stream string, cursor int64, limit int) ([]LogEvent, int64, error) {
+func (s *Service) readLog(ctx context.Context, target logTarget, stream string, cursor int64, limit int) ([]Event, int64, error) {
 	if err := s.lines.flush(ctx); err != nil {
 		return nil, cursor, err
 	}
@@ -240,15 +242,15 @@ func (s *Services) readLog(ctx context.Context, target logTarget, stream string,
 		slices.Reverse(rows)
 		cursor = g.Sequence
 	}
-	out := make([]LogEvent, len(rows))
+	out := make([]Event, len(rows))
 	for i, e := range rows {
-		out[i] = LogEvent{ID: strconv.FormatInt(e.Sequence, 10), Time: e.At.Time, Stream: e.Stream, Text: e.Message}
+		out[i] = Event{ID: strconv.FormatInt(e.Sequence, 10), Time: e.At.Time, Stream: e.Stream, Text: e.Message}
 		cursor = e.Sequence
 	}
 	return out, cursor, nil
 }
 
-// A Tail says which events TailLogs gives.
+// A Tail says which events Tail gives.
 type Tail struct {
 	Stream string    // only of this one; "" for all
 	Since  time.Time // only from then on; zero for all that the group holds
@@ -260,21 +262,21 @@ type Tail struct {
 // processes may write to it.
 const tailPoll = time.Second
 
-// TailLogs gives the events of a group in the order in which they came in. Without Follow
+// Tail gives the events of a group in the order in which they came in. Without Follow
 // it ends behind the last one, and a group that is not there is a refusal,
 // ResourceNotFoundException. With Follow it waits for more, and for the group itself, until
 // ctx ends, which is no error. After an error it ends.
-func (s *Services) TailLogs(ctx context.Context, place awswire.Place, group string, tail Tail) iter.Seq2[LogEvent, error] {
+func (s *Service) Tail(ctx context.Context, place awswire.Place, group string, tail Tail) iter.Seq2[Event, error] {
 	target := logTarget{place, group}
-	return func(yield func(LogEvent, error) bool) {
+	return func(yield func(Event, error) bool) {
 		pattern, err := parseFilter(tail.Filter)
 		if err != nil {
-			yield(LogEvent{}, err)
+			yield(Event{}, err)
 			return
 		}
 		for cursor := int64(0); ; {
 			next := s.lines.next()
-			var events []LogEvent
+			var events []Event
 			events, cursor, err = s.readLog(ctx, target, tail.Stream, cursor, scanBatch)
 			switch {
 			case ctx.Err() != nil && tail.Follow:
@@ -282,10 +284,10 @@ func (s *Services) TailLogs(ctx context.Context, place awswire.Place, group stri
 			case errors.Is(err, fs.ErrNotExist) && tail.Follow:
 				cursor = 0
 			case errors.Is(err, fs.ErrNotExist):
-				yield(LogEvent{}, logNotFound("group"))
+				yield(Event{}, logNotFound("group"))
 				return
 			case err != nil:
-				yield(LogEvent{}, err)
+				yield(Event{}, err)
 				return
 			}
 			for _, e := range events {

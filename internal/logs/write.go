@@ -1,4 +1,4 @@
-package awslite
+package logs
 
 import (
 	"cmp"
@@ -6,11 +6,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/uptrace/bun"
@@ -26,7 +29,7 @@ type logGroup struct {
 	Name          string     `bun:"name"`
 	Class         string     `bun:"class"`
 	KeyID         *string    `bun:"key_id"`
-	Tags          tags       `bun:"tags"`
+	Tags          store.Tags `bun:"tags"`
 	Retention     int64      `bun:"retention"` // days, 0 for ever
 	Sequence      int64      `bun:"sequence"`
 	Events        int64      `bun:"events"`
@@ -94,9 +97,74 @@ func streamNamed(ctx context.Context, db bun.IDB, groupID, name string) (*logStr
 	return t, nil
 }
 
+func (s *Service) putLogEvents(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.PutLogEventsInput) (*cloudwatchlogs.PutLogEventsOutput, error) {
+	if !validStreamName(*in.LogStreamName) {
+		return nil, logsInvalid("The name of the log stream is not valid.")
+	}
+	now := s.now()
+	var out *cloudwatchlogs.PutLogEventsOutput
+	err := s.withGroup(ctx, caller, in.LogGroupName, nil, func(ctx context.Context, tx *store.Tx, g *logGroup) error {
+		t, err := streamNamed(ctx, tx, g.ID, *in.LogStreamName)
+		if err != nil {
+			return err
+		}
+		if t == nil {
+			return logNotFound("stream")
+		}
+		out = &cloudwatchlogs.PutLogEventsOutput{NextSequenceToken: new(uploadToken)}
+		events, err := acceptEvents(t.Name, in.LogEvents, now.Time, s.horizon(g).Time, out)
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		return s.addEvents(ctx, tx, g, map[string]*logStream{t.Name: t}, events)
+	})
+	if err == nil {
+		s.lines.announce()
+	}
+	return out, err
+}
+
+// acceptEvents holds a batch to the rules, and reports what is too old or too new.
+func acceptEvents(stream string, in []cwtypes.InputLogEvent, now, horizon time.Time, out *cloudwatchlogs.PutLogEventsOutput) ([]logEvent, error) {
+	size, events := 0, make([]logEvent, 0, len(in))
+	var rejected cwtypes.RejectedLogEventsInfo
+	for i, e := range in {
+		if e.Message == nil || *e.Message == "" || e.Timestamp == nil || *e.Timestamp < 0 || *e.Timestamp > math.MaxInt64/1000 {
+			return nil, logsInvalid("1 validation error detected: the event at index %d has no message or no timestamp", i)
+		}
+		if i > 0 && *e.Timestamp < *in[i-1].Timestamp {
+			return nil, logsInvalid("Log events in a single PutLogEvents request must be in chronological order.")
+		}
+		size += len(*e.Message) + eventOverhead
+		at := time.UnixMilli(*e.Timestamp)
+		switch {
+		case at.Before(horizon):
+			rejected.ExpiredLogEventEndIndex = new(int32(i + 1))
+		case at.Before(now.Add(-maxLogAge)):
+			rejected.TooOldLogEventEndIndex = new(int32(i + 1))
+		case at.After(now.Add(maxLogFuture)):
+			if rejected.TooNewLogEventStartIndex == nil {
+				rejected.TooNewLogEventStartIndex = new(int32(i))
+			}
+		default:
+			events = append(events, logEvent{Stream: stream, At: store.At(at), Message: *e.Message})
+		}
+	}
+	switch {
+	case size > maxLogBatch:
+		return nil, logsInvalid("Upload too large: %d bytes exceeds limit of %d", size, maxLogBatch)
+	case *in[len(in)-1].Timestamp-*in[0].Timestamp > (24 * time.Hour).Milliseconds():
+		return nil, logsInvalid("The batch of log events in a single PutLogEvents request cannot span more than 24 hours.")
+	}
+	if len(events) < len(in) {
+		out.RejectedLogEventsInfo = &rejected
+	}
+	return events, nil
+}
+
 // addEvents adds events to streams of a group, which are there, and drops the oldest of the
 // group where there are too many. Streams, times and messages of the events are set.
-func (s *Services) addEvents(ctx context.Context, tx *store.Tx, g *logGroup, streams map[string]*logStream, events []logEvent) error {
+func (s *Service) addEvents(ctx context.Context, tx *store.Tx, g *logGroup, streams map[string]*logStream, events []logEvent) error {
 	now := s.now()
 	for i := range events {
 		e := &events[i]
@@ -146,17 +214,17 @@ func keepGroup(ctx context.Context, tx *store.Tx, g *logGroup) error {
 
 // trim drops the events of a group that are too old, and the oldest of too many. It makes
 // room for a tenth, so that it is not needed with every event.
-func (s *Services) trim(ctx context.Context, tx *store.Tx, g *logGroup) error {
+func (s *Service) trim(ctx context.Context, tx *store.Tx, g *logGroup) error {
 	if g.Retention > 0 {
 		if err := dropEvents(ctx, tx, g, "at < ?", s.horizon(g)); err != nil {
 			return err
 		}
 	}
-	if g.Events <= s.config.MaxLogEvents && g.Bytes <= s.config.MaxLogBytes {
+	if g.Events <= s.config.MaxEvents && g.Bytes <= s.config.MaxBytes {
 		return nil
 	}
 	events, bytes, cut := g.Events, g.Bytes, int64(0)
-	for events > s.config.MaxLogEvents*9/10 || bytes > s.config.MaxLogBytes*9/10 {
+	for events > s.config.MaxEvents*9/10 || bytes > s.config.MaxBytes*9/10 {
 		var oldest []logEvent
 		err := tx.NewSelect().Model(&oldest).Column("sequence", "size").Where("group_id = ? AND sequence > ?", g.ID, cut).Order("sequence").Limit(1000).Scan(ctx)
 		if err != nil {
@@ -166,7 +234,7 @@ func (s *Services) trim(ctx context.Context, tx *store.Tx, g *logGroup) error {
 			break
 		}
 		for _, e := range oldest {
-			if events <= s.config.MaxLogEvents*9/10 && bytes <= s.config.MaxLogBytes*9/10 {
+			if events <= s.config.MaxEvents*9/10 && bytes <= s.config.MaxBytes*9/10 {
 				break
 			}
 			events, bytes, cut = events-1, bytes-e.Size, e.Sequence
@@ -194,7 +262,7 @@ func dropEvents(ctx context.Context, tx *store.Tx, g *logGroup, where string, ar
 }
 
 // horizon is the time before which a group's events are gone.
-func (s *Services) horizon(g *logGroup) store.Time {
+func (s *Service) horizon(g *logGroup) store.Time {
 	if g.Retention == 0 {
 		return store.At(time.UnixMicro(1))
 	}
@@ -227,14 +295,14 @@ const (
 	maxLine       = 256 << 10 // bytes of a line; the rest is cut off
 )
 
-// A logBuffer collects lines and writes them many at once: one transaction, and so one
-// wait for the disk, for all that came within LogDelay.
-type logBuffer struct {
-	services *Services
-	kick     chan struct{} // there is something to write
-	full     chan struct{} // and it should be written now
-	stop     chan struct{}
-	stopped  chan struct{}
+// A buffer collects lines and writes them many at once: one transaction, and so one
+// wait for the disk, for all that came within Config.Delay.
+type buffer struct {
+	service *Service
+	kick    chan struct{} // there is something to write
+	full    chan struct{} // and it should be written now
+	stop    chan struct{}
+	stopped chan struct{}
 
 	mu      sync.Mutex
 	lines   map[logTarget][]streamLine
@@ -248,27 +316,27 @@ type logBuffer struct {
 	written chan struct{} // closed, and made anew, when a group got events
 }
 
-func newLogBuffer(s *Services) *logBuffer {
-	b := &logBuffer{
-		services: s, kick: make(chan struct{}, 1), full: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+func newBuffer(s *Service) *buffer {
+	b := &buffer{
+		service: s, kick: make(chan struct{}, 1), full: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 		lines: map[logTarget][]streamLine{}, flushed: make(chan struct{}), written: make(chan struct{}),
 	}
 	go b.run()
 	return b
 }
 
-// AppendLogs adds lines to a log stream, and makes group and stream where they are not
-// there. It returns before they are written, which happens within Config.LogDelay; reads
-// through these Services see them at once. Lines of which the database cannot be convinced
+// Append adds lines to a log stream, and makes group and stream where they are not
+// there. It returns before they are written, which happens within Config.Delay; reads
+// through this Service see them at once. Lines of which the database cannot be convinced
 // are dropped, and counted in the log. It waits while too much waits to be written.
-func (s *Services) AppendLogs(ctx context.Context, place awswire.Place, group, stream string, lines []Line) error {
+func (s *Service) Append(ctx context.Context, place awswire.Place, group, stream string, lines []Line) error {
 	if !validLogName(group, maxLogName) || !validStreamName(stream) {
 		return fmt.Errorf("append to the log: %q and %q are not the names of a log group and a stream", awswire.Clip(group, 100), awswire.Clip(stream, 100))
 	}
 	return s.lines.add(ctx, logTarget{place, group}, stream, lines)
 }
 
-func (b *logBuffer) add(ctx context.Context, target logTarget, stream string, lines []Line) error {
+func (b *buffer) add(ctx context.Context, target logTarget, stream string, lines []Line) error {
 	for {
 		b.mu.Lock()
 		if b.closed {
@@ -318,7 +386,7 @@ func signal(c chan struct{}) {
 }
 
 // run writes what is collected until the buffer is closed.
-func (b *logBuffer) run() {
+func (b *buffer) run() {
 	defer close(b.stopped)
 	for {
 		select {
@@ -327,7 +395,7 @@ func (b *logBuffer) run() {
 			b.write()
 			return
 		}
-		timer := time.NewTimer(b.services.config.LogDelay)
+		timer := time.NewTimer(b.service.config.Delay)
 		select {
 		case <-timer.C:
 		case <-b.full:
@@ -339,7 +407,7 @@ func (b *logBuffer) run() {
 }
 
 // write writes what is collected, in one transaction.
-func (b *logBuffer) write() {
+func (b *buffer) write() {
 	b.mu.Lock()
 	lines, order, size, added := b.lines, b.order, b.size, b.added
 	b.lines, b.order, b.size = map[logTarget][]streamLine{}, nil, 0
@@ -349,12 +417,12 @@ func (b *logBuffer) write() {
 		return
 	}
 	for attempt := 1; ; attempt++ {
-		err := b.services.writeLines(context.Background(), order, lines)
+		err := b.service.writeLines(context.Background(), order, lines)
 		if err == nil {
 			break
 		}
 		if attempt == flushAttempts || !b.pause() {
-			b.services.log.Error("lines of logs are lost", "lines", count, "error", err)
+			b.service.log.Error("lines of logs are lost", "lines", count, "error", err)
 			break
 		}
 	}
@@ -368,7 +436,7 @@ func (b *logBuffer) write() {
 }
 
 // pause waits before another attempt; false when the buffer is being closed.
-func (b *logBuffer) pause() bool {
+func (b *buffer) pause() bool {
 	select {
 	case <-b.stop:
 		return false
@@ -378,7 +446,7 @@ func (b *logBuffer) pause() bool {
 }
 
 // announce wakes those who follow a log.
-func (b *logBuffer) announce() {
+func (b *buffer) announce() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	close(b.written)
@@ -386,14 +454,14 @@ func (b *logBuffer) announce() {
 }
 
 // next is closed when something is written after the call.
-func (b *logBuffer) next() <-chan struct{} {
+func (b *buffer) next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.written
 }
 
 // flush waits until what was added before the call is written.
-func (b *logBuffer) flush(ctx context.Context) error {
+func (b *buffer) flush(ctx context.Context) error {
 	b.mu.Lock()
 	until := b.added
 	for b.done < until {
@@ -413,7 +481,7 @@ func (b *logBuffer) flush(ctx context.Context) error {
 	return nil
 }
 
-func (b *logBuffer) close() error {
+func (b *buffer) close() error {
 	b.mu.Lock()
 	closed := b.closed
 	b.closed = true
@@ -426,7 +494,7 @@ func (b *logBuffer) close() error {
 }
 
 // writeLines keeps lines in the order in which they came.
-func (s *Services) writeLines(ctx context.Context, order []logTarget, lines map[logTarget][]streamLine) error {
+func (s *Service) writeLines(ctx context.Context, order []logTarget, lines map[logTarget][]streamLine) error {
 	return s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		for _, target := range order {
 			g, err := s.ensureGroup(ctx, tx, target)
@@ -451,7 +519,7 @@ func (s *Services) writeLines(ctx context.Context, order []logTarget, lines map[
 	})
 }
 
-func (s *Services) ensureGroup(ctx context.Context, tx *store.Tx, target logTarget) (*logGroup, error) {
+func (s *Service) ensureGroup(ctx context.Context, tx *store.Tx, target logTarget) (*logGroup, error) {
 	g, err := groupNamed(ctx, tx, target.place, target.group)
 	if err != nil || g != nil {
 		return g, err
@@ -463,7 +531,7 @@ func (s *Services) ensureGroup(ctx context.Context, tx *store.Tx, target logTarg
 	return g, nil
 }
 
-func (s *Services) ensureStream(ctx context.Context, tx *store.Tx, g *logGroup, name string) (*logStream, error) {
+func (s *Service) ensureStream(ctx context.Context, tx *store.Tx, g *logGroup, name string) (*logStream, error) {
 	t, err := streamNamed(ctx, tx, g.ID, name)
 	if err != nil || t != nil {
 		return t, err

@@ -1,4 +1,7 @@
-package awslite
+// Package seal encrypts what must not be read from the database: AES-256-GCM with one key,
+// which is kept in a file beside the data. docs/decisions/0010-secrets-are-sealed.md says
+// what that is worth.
+package seal
 
 import (
 	"context"
@@ -20,7 +23,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// KeySize is the size of Config.Key in bytes.
+// KeySize is the size of a key in bytes.
 const KeySize = 32
 
 // A KeyError says that the key is not the one that the store's secrets are sealed with.
@@ -37,7 +40,7 @@ func (e *KeyError) Error() string {
 func ParseKey(text string) ([]byte, error) {
 	key, err := hex.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(key) != KeySize {
-		return nil, fmt.Errorf("a key is %d hexadecimal digits", 2*KeySize)
+		return nil, fmt.Errorf("a key must have %d hexadecimal digits", 2*KeySize)
 	}
 	return key, nil
 }
@@ -66,7 +69,7 @@ func readKey(path string) ([]byte, error) {
 		return nil, fmt.Errorf("the key %s is not a file of %d hexadecimal digits", path, 2*KeySize)
 	}
 	if othersMayRead(info) {
-		return nil, fmt.Errorf("the key %s can be read by others: type chmod 600 %s", path, path)
+		return nil, fmt.Errorf("other users can read the key %s: run chmod 600 %s", path, path)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -95,17 +98,18 @@ func makeKey(path string) error {
 	return os.Link(file.Name(), path) // fails where somebody was faster
 }
 
-// A sealer encrypts what must not be read from the database: AES-256-GCM, with what the
+// A Sealer encrypts what must not be read from the database: AES-256-GCM, with what the
 // value belongs to as associated data, so that no sealed value can be put in the place of
 // another.
-type sealer struct {
+type Sealer struct {
 	aead        cipher.AEAD
 	fingerprint string
 }
 
-func newSealer(key []byte) (*sealer, error) {
+// New returns a sealer with a key of KeySize bytes.
+func New(key []byte) (*Sealer, error) {
 	if len(key) != KeySize {
-		return nil, fmt.Errorf("the key for secrets has %d bytes, not %d", len(key), KeySize)
+		return nil, fmt.Errorf("the key for secrets has %d bytes; expected %d", len(key), KeySize)
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -116,23 +120,23 @@ func newSealer(key []byte) (*sealer, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(append([]byte("formwork sealing key "), key...))
-	return &sealer{aead, hex.EncodeToString(sum[:8])}, nil
+	return &Sealer{aead, hex.EncodeToString(sum[:8])}, nil
 }
 
-// seal encrypts a value that belongs to owner.
-func (s *sealer) seal(owner, value string) string {
+// Seal encrypts a value that belongs to owner.
+func (s *Sealer) Seal(owner, value string) string {
 	return base64.StdEncoding.EncodeToString(s.aead.Seal(nil, nil, []byte(value), []byte(owner)))
 }
 
-// open decrypts what seal made for the same owner.
-func (s *sealer) open(owner, sealed string) (string, error) {
+// Open decrypts what Seal made for the same owner.
+func (s *Sealer) Open(owner, sealed string) (string, error) {
 	text, err := base64.StdEncoding.DecodeString(sealed)
 	if err != nil {
-		return "", errors.New("a sealed value is damaged")
+		return "", errors.New("an encrypted value is damaged")
 	}
 	value, err := s.aead.Open(nil, nil, text, []byte(owner))
 	if err != nil {
-		return "", errors.New("a sealed value is damaged, or sealed with another key")
+		return "", errors.New("an encrypted value is damaged, or encrypted with another key")
 	}
 	return string(value), nil
 }
@@ -143,8 +147,9 @@ type keyRow struct {
 	Fingerprint   string `bun:"fingerprint"`
 }
 
-// claim holds the key to the one that the store is sealed with; the first one is it.
-func (s *sealer) claim(ctx context.Context, st *store.Store) error {
+// Claim returns a *KeyError unless the key is the one that the store is sealed with. The
+// first key that a store sees becomes that one.
+func (s *Sealer) Claim(ctx context.Context, st *store.Store) error {
 	return st.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		row := keyRow{}
 		err := tx.NewSelect().Model(&row).Where("id = ?", "secrets").Scan(ctx)
@@ -159,10 +164,4 @@ func (s *sealer) claim(ctx context.Context, st *store.Store) error {
 		}
 		return nil
 	})
-}
-
-// sha256Hex is the SHA-256 of a text, in hex.
-func sha256Hex(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
