@@ -18,7 +18,7 @@ func (r *run) check(v any, node *document.Value) []schema.Violation {
 	r.steps += 1 + visits/8
 	if visits > maxVisits {
 		r.steps = r.most + 1
-		return []schema.Violation{{Message: "cannot be checked: the combiners of its schema multiply beyond what can be followed"}}
+		return []schema.Violation{{Message: "cannot be checked: its schema is too complex, because its combiners multiply"}}
 	}
 	return r.g.schema.Check(v, schema.CheckConfig{Node: node})
 }

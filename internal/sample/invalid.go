@@ -23,7 +23,7 @@ type Broken struct {
 // Invalid makes an input for a create that breaks exactly one rule: Check finds that one
 // violation and no other. Keywords take turns: successive calls break another one as long
 // as there is one, then other places. The error is an *[Error]: no valid input could be
-// made to begin with, or nothing that the schema says can be broken alone.
+// made to begin with, or no keyword of the schema can be violated alone.
 func (g *Generator) Invalid() (Broken, error) {
 	valid, err := g.Create()
 	if err != nil {
@@ -50,7 +50,7 @@ func (g *Generator) Invalid() (Broken, error) {
 			}
 		}
 	}
-	return Broken{}, fault(nil, "", "nothing that the schema says can be broken alone")
+	return Broken{}, fault(nil, "", "no keyword of the schema can be violated alone")
 }
 
 // maxBreaches bounds how many ways of breaking a model are tried.
@@ -370,7 +370,7 @@ func (b *breaker) filled(k *rules, at document.Pointer, values map[string]any, n
 	return values, o.extend() == nil && len(values) == n
 }
 
-// String reads: minLength of /Name is broken: has 2 characters, the least is 3.
+// String reads: minLength of /Name is broken: has 2 characters; the minimum is 3.
 func (b Broken) String() string {
 	at := b.Pointer.String()
 	if at == "" {

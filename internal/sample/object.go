@@ -224,10 +224,10 @@ func (o *object) need(name string, chosen map[string]bool) (more bool, err error
 			keyword = "required"
 		}
 		if _, allowed := o.schemasOf(name); !allowed || o.forbidden[name] {
-			return false, fault(o.at.Append(name), keyword, "it is needed but not allowed")
+			return false, fault(o.at.Append(name), keyword, "it is required but not allowed")
 		}
 		if !o.complete && o.isReadOnly(name) {
-			return false, fault(o.at.Append(name), keyword, "it is needed but read-only")
+			return false, fault(o.at.Append(name), keyword, "it is required but read-only")
 		}
 		chosen[name] = true
 		if !slices.Contains(o.names, name) {
@@ -362,7 +362,7 @@ func (o *object) extend() error {
 	}
 	o.room = room
 	if len(o.out) < o.least {
-		return fault(o.at, "minProperties", "it must have %d properties, of which %d were found", o.least, len(o.out))
+		return fault(o.at, "minProperties", "it must have %d properties, but only %d were found", o.least, len(o.out))
 	}
 	return nil
 }

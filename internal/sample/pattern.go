@@ -77,7 +77,7 @@ func parsePattern(text string) *pattern {
 		return p
 	}
 	if p.measure(p.root).least == many {
-		p.err = errors.New("it matches nothing")
+		p.err = errors.New("it matches no string")
 		return p
 	}
 	p.readBounds(p.root)
@@ -223,7 +223,7 @@ type alphabet struct {
 }
 
 // alphabetOf looks through a class. The result may be empty, when nothing but control
-// characters is in it or the search was given up.
+// characters is in it or the search was stopped.
 func (p *pattern) alphabetOf(set *syntax.CharSet, exotic bool) *alphabet {
 	a := p.sets[set]
 	if a == nil {

@@ -92,7 +92,7 @@ func (r *run) expand(nodes []*document.Value, at document.Pointer, c *chooser, s
 		queue = r.conditional(k, sp, c, queue)
 	}
 	if sp.types == 0 {
-		return nil, fault(at, "type", "the types that its schemas allow have none in common")
+		return nil, fault(at, "type", "its schemas have no type in common")
 	}
 	return sp, nil
 }

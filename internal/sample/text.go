@@ -55,7 +55,7 @@ func (r *run) text(sp *spec, at document.Pointer, st state) (any, error) {
 			return v, nil
 		}
 	}
-	return nil, fault(at, "pattern", "no text was found that matches its pattern %s%s", strconv.Quote(diag.Cut(patterns[0])), lengths(length))
+	return nil, fault(at, "pattern", "found no string that matches its pattern %s%s", strconv.Quote(diag.Cut(patterns[0])), lengths(length))
 }
 
 // matchAll reports whether a text matches all patterns but one.

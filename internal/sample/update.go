@@ -53,7 +53,7 @@ func (g *Generator) Update(created map[string]any) (map[string]any, error) {
 		}
 	}
 	if changed == 0 {
-		return nil, fault(nil, "", "an update can change nothing: every property is create-only or read-only, or allows one value only")
+		return nil, fault(nil, "", "an update cannot change anything: every property is create-only or read-only, or allows only one value")
 	}
 	return u.model, nil
 }

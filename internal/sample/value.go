@@ -67,7 +67,7 @@ func (r *run) value(nodes []*document.Value, at document.Pointer, st state) (any
 		st.sparse = true
 	}
 	if st.depth > deepest || repeated > 0 && r.endless(nodes) {
-		return nil, fault(at, "$ref", "it requires a value that contains itself, without an end")
+		return nil, fault(at, "$ref", "it requires a value that contains itself infinitely")
 	}
 	r.room--
 	var first error
@@ -260,7 +260,7 @@ func (r *run) listed(sp *spec, at document.Pointer, st state) (any, error) {
 			return v, nil
 		}
 	}
-	return nil, fault(at, keyword, "none of the %d values that are listed fits its other keywords", len(list))
+	return nil, fault(at, keyword, "none of its %d enum values is valid for its other keywords", len(list))
 }
 
 // formatted reports whether there is a format that is followed.
@@ -302,7 +302,7 @@ func (r *run) number(sp *spec, integer bool, at document.Pointer, st state) (any
 	if iv.step != nil {
 		keyword = "multipleOf"
 	}
-	return nil, fault(at, keyword, "no number lies within its bounds")
+	return nil, fault(at, keyword, "no number is within its limits")
 }
 
 // array makes an array. Its length is bounded by the keywords first, then by the profile.
@@ -357,7 +357,7 @@ func (r *run) array(sp *spec, at document.Pointer, st state) (any, error) {
 				break
 			}
 			if err == nil {
-				err = fault(at, "uniqueItems", "it must have %d different items, of which %d were found", least, i)
+				err = fault(at, "uniqueItems", "it must have %d different items, but only %d were found", least, i)
 			}
 			return nil, err
 		}

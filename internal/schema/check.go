@@ -18,11 +18,16 @@ import (
 // the model's values, which may be secrets; it may name what the schema asks for.
 type Violation struct {
 	Pointer document.Pointer // into the model
-	Keyword string           // of JSON Schema: "maxLength"; "" when the check was given up
-	Message string           // without the pointer: "has 9 characters, the most is 8"
+	Keyword string           // of JSON Schema: "maxLength"; "" when the check was stopped
+	Message string           // without the pointer: "has 9 characters; the maximum is 8"
+
+	// Want and Got are what a keyword asks for and what the model has, as JSON Schema names
+	// it: the types of "type", the numbers of "maxLength" and its like. Of "required" Want is
+	// the missing key. Both are "" for the other keywords.
+	Want, Got string
 }
 
-// String reads: /Name: has 9 characters, the most is 8 [maxLength].
+// String reads: /Name: has 9 characters; the maximum is 8 [maxLength].
 func (v Violation) String() string {
 	at := v.Pointer.String()
 	if at == "" {
@@ -58,7 +63,7 @@ const (
 
 // Check lists how the model breaks the schema, in the order of the keywords, then of
 // sorted keys and items; nil when it does not. A pattern that cannot be compiled or that
-// takes too long decides nothing. References that lead nowhere, which Load has reported,
+// takes too long decides nothing. References that cannot be resolved, which Load has reported,
 // accept everything.
 func (s *Schema) Check(model any, cfg CheckConfig) []Violation {
 	node := cfg.Node
@@ -66,12 +71,12 @@ func (s *Schema) Check(model any, cfg CheckConfig) []Violation {
 	if node == nil {
 		node = s.Root
 		if _, object := model.(map[string]any); !object {
-			return []Violation{{Keyword: "type", Message: "must be an object, is " + kindOf(model)}}
+			return []Violation{{Keyword: "type", Message: "must be an object but is " + kindOf(model)}}
 		}
 	}
 	c.validate(model, node, nil)
 	if c.steps > c.most {
-		return []Violation{{Message: "the check was given up: the combiners of the schema multiply beyond what can be followed"}}
+		return []Violation{{Message: "the schema is too complex to check: its combiners multiply"}}
 	}
 	return c.found
 }
@@ -127,6 +132,13 @@ type frame struct {
 
 func (c *checker) fail(at document.Pointer, keyword, format string, args ...any) {
 	c.found = append(c.found, Violation{Pointer: at.Append(), Keyword: keyword, Message: fmt.Sprintf(format, args...)})
+}
+
+// failBy is fail for keywords that say what they want.
+func (c *checker) failBy(at document.Pointer, keyword, want, got, format string, args ...any) {
+	c.fail(at, keyword, format, args...)
+	last := &c.found[len(c.found)-1]
+	last.Want, last.Got = want, got
 }
 
 // valid judges without keeping what it finds.
@@ -195,7 +207,7 @@ func (c *checker) checkType(v any, node *document.Value, at document.Pointer) bo
 	if names == nil {
 		names = []string{stringOf(node.Get("type"))}
 	}
-	c.fail(at, "type", "must be %s, is %s", oneOf(names), kindOf(v))
+	c.failBy(at, "type", strings.Join(names, ", "), typeName(v), "must be %s but is %s", oneOf(names), kindOf(v))
 	return false
 }
 
@@ -220,6 +232,25 @@ func typeOf(v any) types {
 	}
 }
 
+// typeName is the type of a value as JSON Schema names it.
+func typeName(v any) string {
+	switch t := typeOf(v); {
+	case t == typeNull:
+		return "null"
+	case t == typeBoolean:
+		return "boolean"
+	case t == typeString:
+		return "string"
+	case t == typeArray:
+		return "array"
+	case t == typeObject:
+		return "object"
+	case t&typeInteger != 0:
+		return "integer"
+	}
+	return "number"
+}
+
 func kindOf(v any) string {
 	switch typeOf(v) {
 	case typeNull:
@@ -240,7 +271,7 @@ func kindOf(v any) string {
 
 func (c *checker) checkValues(v any, node *document.Value, at document.Pointer) {
 	if want := node.Get("const"); want != nil && !equal(v, want) {
-		c.fail(at, "const", "is not the only value that is allowed, %s", shortText(want))
+		c.fail(at, "const", "is not the only allowed value, %s", shortText(want))
 	}
 	enum := node.Get("enum")
 	if enum == nil || enum.Kind != document.Array {
@@ -256,7 +287,7 @@ func (c *checker) checkValues(v any, node *document.Value, at document.Pointer) 
 	for _, item := range enum.Items[:min(len(enum.Items), 20)] {
 		allowed = append(allowed, shortText(item))
 	}
-	c.fail(at, "enum", "is none of the %d values that are allowed: %s", len(enum.Items), diag.Cut(strings.Join(allowed, ", ")))
+	c.fail(at, "enum", "is not one of the %d allowed values: %s", len(enum.Items), diag.Cut(strings.Join(allowed, ", ")))
 }
 
 // equal compares a value of a model with one of the schema as JSON Schema does.
@@ -299,10 +330,10 @@ func bound(node *document.Value, keyword string) (int, bool) {
 // count applies a pair of keywords that bound how many there are of something.
 func (c *checker) count(n int, node *document.Value, at document.Pointer, least, most, what string) {
 	if bound, ok := bound(node, least); ok && n < bound {
-		c.fail(at, least, "has %d %s, the least is %d", n, what, bound)
+		c.failBy(at, least, strconv.Itoa(bound), strconv.Itoa(n), "has %d %s; the minimum is %d", n, what, bound)
 	}
 	if bound, ok := bound(node, most); ok && n > bound {
-		c.fail(at, most, "has %d %s, the most is %d", n, what, bound)
+		c.failBy(at, most, strconv.Itoa(bound), strconv.Itoa(n), "has %d %s; the maximum is %d", n, what, bound)
 	}
 }
 
@@ -345,7 +376,7 @@ func (c *checker) checkArray(v []any, node *document.Value, at document.Pointer)
 		for i, item := range v {
 			key := canonical(item)
 			if j, again := first[key]; again {
-				c.fail(at, "uniqueItems", "has the same item at %d and %d", j, i)
+				c.fail(at, "uniqueItems", "has the same item at indexes %d and %d", j, i)
 				break
 			}
 			first[key] = i
@@ -374,7 +405,7 @@ func (c *checker) checkArray(v []any, node *document.Value, at document.Pointer)
 				return
 			}
 		}
-		c.fail(at, "contains", "has no item of the kind that must be there")
+		c.fail(at, "contains", `has no item that matches "contains"`)
 	}
 }
 
@@ -423,7 +454,7 @@ func (c *checker) checkObject(v map[string]any, node *document.Value, at documen
 func (c *checker) checkRequired(v map[string]any, node *document.Value, at document.Pointer) {
 	for _, key := range node.Get("required").Strings() {
 		if _, found := v[key]; !found {
-			c.fail(at, "required", "lacks the property %q", key)
+			c.failBy(at, "required", key, "", "is missing the property %q", key)
 		}
 	}
 	for _, m := range node.Get("dependencies").Distinct() {
@@ -436,7 +467,7 @@ func (c *checker) checkRequired(v map[string]any, node *document.Value, at docum
 		}
 		for _, key := range m.Value.Strings() {
 			if _, found := v[key]; !found {
-				c.fail(at, "dependencies", "has the property %q, which needs %q", m.Key, key)
+				c.fail(at, "dependencies", "has the property %q, which requires %q", m.Key, key)
 			}
 		}
 	}
@@ -464,11 +495,11 @@ func (c *checker) checkCombiners(v any, node *document.Value, at document.Pointe
 	}
 	if oneOf := branches("oneOf"); len(oneOf) > 0 {
 		if n := c.alternatives(v, oneOf, at, "oneOf"); n > 1 {
-			c.fail(at, "oneOf", "fits %d of the %d alternatives, exactly one is allowed", n, len(oneOf))
+			c.fail(at, "oneOf", "matches %d of the %d alternatives; exactly one must match", n, len(oneOf))
 		}
 	}
 	if not := node.Get("not"); not != nil && c.valid(v, not, at) {
-		c.fail(at, "not", "is what the schema excludes")
+		c.fail(at, "not", `matches the schema of "not"`)
 	}
 	if condition := node.Get("if"); condition != nil {
 		keyword := "else"
@@ -501,7 +532,7 @@ func (c *checker) alternatives(v any, branches []*document.Value, at document.Po
 	case len(branches) == 1:
 		c.found = append(c.found, first...)
 	default:
-		c.fail(at, keyword, "fits none of the %d alternatives%s", len(branches), missingOf(first, branches))
+		c.fail(at, keyword, "does not match any of the %d alternatives%s", len(branches), missingOf(first, branches))
 	}
 	return fits
 }

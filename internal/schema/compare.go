@@ -372,7 +372,7 @@ func augment(a int, fits [][]int, partner []int, tried []bool) bool {
 // maxAlike bounds how many items that stayed alone are compared with each other.
 const maxAlike = 16
 
-// describe tells what is left of two unordered arrays: objects that have something in
+// describe reports what is left of two unordered arrays: objects that have something in
 // common as changed, everything else as missing and extra.
 func (c *comparison) describe(want, got []any, wanted, found []int, items *scope, at document.Pointer) []Difference {
 	var out []Difference

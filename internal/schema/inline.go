@@ -23,13 +23,13 @@ import (
 // document that nothing leads to are made to point into it, if they did, and stay else.
 //
 // The result is new; parts of it are shared with the Schema. For a type configuration it is
-// the document around it. The errors: a reference leads nowhere, which Load has reported; a
+// the document around it. The errors: a reference cannot be resolved, which Load has reported; a
 // foreign document is not an object; the document has a key "remote" of its own.
 func (s *Schema) Inline() (*document.Value, error) {
 	in := newInliner(s.refs)
 	own := s.refs.own.root
 	if own.Get("remote") != nil {
-		return nil, fmt.Errorf(`inline the references of %s: the key "remote" is left to CloudFormation`, s.File)
+		return nil, fmt.Errorf(`inline the references of %s: the key "remote" is reserved for CloudFormation`, s.File)
 	}
 	if err := in.visit(own); err != nil {
 		return nil, fmt.Errorf("inline the references of %s: %w", s.File, err)

@@ -95,8 +95,8 @@ func TestRegistry(t *testing.T) {
 		{name: "of the same name, with another $id", ref: "https://elsewhere.example.com/aws-ec2-vpc.json#/properties/Id", want: "asked the network"},
 		{name: "relative to a document of the registry", ref: "https://schema.example.com/types/common.json#/definitions/A", want: "asked the network"},
 		{name: "broken", ref: "broken.json#/properties/Id", want: "broken.json:1:15: the document ends where a value should be"},
-		{name: "nowhere", ref: "nowhere.json#/properties/Id", want: "there is no file nowhere.json beside the schema"},
-		{name: "no schema file", ref: "notes.txt", want: "there is no file notes.txt beside the schema"},
+		{name: "nowhere", ref: "nowhere.json#/properties/Id", want: "file nowhere.json does not exist next to the schema"},
+		{name: "no schema file", ref: "notes.txt", want: "file notes.txt does not exist next to the schema"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			more := ""
@@ -272,7 +272,7 @@ func TestInlineRefuses(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"true.json": "true"})
 	for _, test := range []struct{ ref, more, want string }{
 		{ref: "#/definitions/None", want: `inline the references of s.json: the reference "#/definitions/None": there is nothing at #/definitions/None`},
-		{ref: "#", more: `"remote":{}`, want: `inline the references of s.json: the key "remote" is left to CloudFormation`},
+		{ref: "#", more: `"remote":{}`, want: `inline the references of s.json: the key "remote" is reserved for CloudFormation`},
 		{ref: "true.json", want: `inline the references of s.json: the reference "true.json": true.json is a boolean, not an object`},
 	} {
 		s, _ := schema.Load("s.json", []byte(resource(`"P":{"$ref":"`+test.ref+`"}`, test.more)), schema.Config{Registry: openRegistry(t, dir)})

@@ -175,7 +175,7 @@ func (r *structureReport) add(e *jsonschema.ValidationError) {
 		}
 	case *kind.Dependency:
 		f.keyword, f.key = "dependencies", k.Prop
-		r.report(f, "schema/needs-type", "{key} needs something beside it that is missing")
+		r.report(f, "schema/needs-type", "{key} requires another key that is missing")
 	case *kind.Not:
 		f.keyword = "not"
 		r.report(f, "schema/not-allowed", "{name} is not allowed here")
@@ -197,15 +197,15 @@ func (r *structureReport) add(e *jsonschema.ValidationError) {
 		r.report(f, "schema/empty", "{name} is empty")
 	case *kind.UniqueItems:
 		f.problem.Hint = fmt.Sprintf("leave one of the items %d and %d out", k.Duplicates[0]+1, k.Duplicates[1]+1)
-		r.report(f, "schema/repeated", "{name} has the same item twice")
+		r.report(f, "schema/repeated", "{name} has a duplicate item")
 	case *kind.Minimum:
-		r.report(f, "schema/out-of-range", fmt.Sprintf("{name} is {value}, the least is %s", k.Want.RatString()))
+		r.report(f, "schema/out-of-range", fmt.Sprintf("{name} is {value}; the minimum is %s", k.Want.RatString()))
 	case *kind.Maximum:
-		r.report(f, "schema/out-of-range", fmt.Sprintf("{name} is {value}, the most is %s", k.Want.RatString()))
+		r.report(f, "schema/out-of-range", fmt.Sprintf("{name} is {value}; the maximum is %s", k.Want.RatString()))
 	case *kind.ExclusiveMinimum:
-		r.report(f, "schema/out-of-range", fmt.Sprintf("{name} is {value}, it must be more than %s", k.Want.RatString()))
+		r.report(f, "schema/out-of-range", fmt.Sprintf("{name} is {value}; it must be greater than %s", k.Want.RatString()))
 	case *kind.MaxLength:
-		r.report(f, "schema/too-long", fmt.Sprintf("{name} has %d characters, the most is %d", k.Got, k.Want))
+		r.report(f, "schema/too-long", fmt.Sprintf("{name} has %d characters; the maximum is %d", k.Got, k.Want))
 	default: // inside "contains", where all of draft-07 is allowed
 		r.report(f, "schema/not-allowed", "{name} is not a valid schema of draft-07")
 	}

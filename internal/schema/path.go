@@ -42,7 +42,7 @@ func (s *Schema) leadsNowhere(p Path) bool {
 	return !s.refs.paths[pathKey{s.Root, p.Text}].leads && !s.brokenOnTheWay(p)
 }
 
-// brokenOnTheWay reports whether a path goes through a reference that leads nowhere, which is
+// brokenOnTheWay reports whether a path goes through a reference that cannot be resolved, which is
 // said of the reference: where the path would lead nobody knows.
 func (s *Schema) brokenOnTheWay(p Path) bool {
 	if len(s.refs.broken) == 0 || len(s.refs.paths) > maxBrokenPaths {
@@ -103,7 +103,7 @@ func (s *Schema) readPath(text string) pathMeaning {
 }
 
 // maxBrokenPaths is the number of paths from which on none is looked at for references that
-// lead nowhere, which takes time with every property.
+// cannot be resolved, which takes time with every property.
 const maxBrokenPaths = 1 << 12
 
 // maxTokens is the length of paths from which on they are taken as they stand: the
@@ -114,7 +114,7 @@ const maxTokens = 64
 // schemas need some hundreds; beyond the bound paths are taken as they stand.
 const maxPathSteps = 1 << 20
 
-// canonical spells tokens as [Path] promises, or returns nil if they lead nowhere.
+// canonical spells tokens as [Path] promises, or returns nil if they cannot be resolved.
 func (s *Schema) canonical(tokens document.Pointer) document.Pointer {
 	if len(tokens) > maxTokens {
 		return nil

@@ -109,7 +109,7 @@ func (r *references) match(pattern, text string) verdict {
 }
 
 // GivesUp reports whether a match with a pattern of the schema, with this text or an earlier
-// one, was given up because it takes too much time or memory. [Schema.Check] then decides
+// one, was stopped because it takes too much time or memory. [Schema.Check] then decides
 // nothing by the pattern.
 func (s *Schema) GivesUp(pattern, text string) bool {
 	s.refs.match(pattern, text)

@@ -38,7 +38,7 @@ type references struct {
 	visited  map[*document.Value]bool
 	targets  map[*document.Value]*document.Value // at the end of the references
 	direct   map[*document.Value]*document.Value // after one of them
-	broken   map[*document.Value]error           // references that lead nowhere
+	broken   map[*document.Value]error           // references that cannot be resolved
 	behind   map[*document.Value]error           // references that lead to broken ones
 	circular map[*document.Value]bool            // references that lead only to each other
 	patterns map[string]*pattern
@@ -276,14 +276,14 @@ func (r *references) find(in *source, ref string) (target, error) {
 	}
 	decoded, err := url.PathUnescape(fragment)
 	if err != nil {
-		return target{}, fmt.Errorf("%q has a %% that begins no escape", "#"+fragment)
+		return target{}, fmt.Errorf("%q has a %% that does not start an escape", "#"+fragment)
 	}
 	if node := r.anchors[src.base.String()+"#"+decoded]; node != nil && decoded != "" {
 		return target{node: node, document: src, in: src}, nil
 	}
 	pointer, ok := document.ParsePointer(decoded)
 	if !ok {
-		return target{}, fmt.Errorf("%q is not a JSON pointer: it reads like #/definitions/Name", "#"+fragment)
+		return target{}, fmt.Errorf("%q is not a JSON pointer such as #/definitions/Name", "#"+fragment)
 	}
 	out := target{node: src.root, pointer: pointer, document: src, in: src}
 	for i := range pointer {
@@ -320,7 +320,7 @@ func (r *references) lookup(v *document.Value, token document.Pointer) *document
 	return index[token[0]]
 }
 
-// A danglingError is a pointer into a document that leads nowhere.
+// A danglingError is a pointer into a document that cannot be resolved.
 type danglingError struct {
 	pointer document.Pointer
 	root    *document.Value
@@ -369,7 +369,7 @@ func (r *references) open(in *source, location string) (*source, error) {
 // either, the name of a URL may be that of a file beside the schema.
 func (r *references) load(u *url.URL, location, beside string) (*source, error) {
 	if r.foreign++; r.foreign > maxForeign {
-		return nil, fmt.Errorf("the schema draws in more than %d other documents", maxForeign)
+		return nil, fmt.Errorf("the schema refers to more than %d other documents", maxForeign)
 	}
 	web := u.Scheme == "http" || u.Scheme == "https"
 	var missing error
@@ -378,7 +378,7 @@ func (r *references) load(u *url.URL, location, beside string) (*source, error) 
 		if !errors.Is(err, os.ErrNotExist) {
 			return src, err
 		}
-		missing = fmt.Errorf("there is no file %s beside the schema", location)
+		missing = fmt.Errorf("file %s does not exist next to the schema", location)
 	}
 	if root, err := r.cfg.Registry.find(u); root != nil || err != nil {
 		if err != nil {
@@ -404,7 +404,7 @@ func (r *references) load(u *url.URL, location, beside string) (*source, error) 
 	case web:
 		return nil, &offlineError{url: u.String(), file: path.Base(u.Path)}
 	case u.Scheme != "":
-		return nil, fmt.Errorf("references of the form %s: are not followed", u.Scheme)
+		return nil, fmt.Errorf("references with the scheme %s: are not followed", u.Scheme)
 	}
 	return nil, fmt.Errorf("%q is relative, and the location of this schema is unknown", location)
 }
@@ -453,7 +453,7 @@ func (e *offlineError) Error() string { return e.url + " is on the network, whic
 func readBeside(dir, location string, limits document.Limits) ([]byte, error) {
 	name, err := url.PathUnescape(location)
 	if err != nil || !filepath.IsLocal(filepath.FromSlash(name)) {
-		return nil, fmt.Errorf("%q leads out of the folder of the schema", location)
+		return nil, fmt.Errorf("%q is outside the folder of the schema", location)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -483,7 +483,7 @@ func readBeside(dir, location string, limits document.Limits) ([]byte, error) {
 // that has none, and returns that. The same definition is always the same value, so that
 // callers may key maps by it. A node that is nil stays nil.
 //
-// The errors: a reference that leads nowhere, which Load has reported, and references
+// The errors: a reference that cannot be resolved, which Load has reported, and references
 // that only lead to each other.
 func (s *Schema) Resolve(node *document.Value) (*document.Value, error) {
 	for range maxUnknown {

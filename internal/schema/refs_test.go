@@ -75,18 +75,18 @@ func TestReferences(t *testing.T) {
 		{name: "offline", ref: "https://example.com/types/common.json#/definitions/B", want: "schema/ref-offline"},
 		{name: "offline relative", ref: "nowhere.json#/x", more: `"$id":"https://example.com/types/report.json"`, want: "schema/ref-offline"},
 		{name: "remote fails", ref: "https://example.com/none.json", remote: remote, want: "schema/ref-unresolved: no such document"},
-		{name: "no such file", ref: "nowhere.json#/x", want: "schema/ref-unresolved: there is no file nowhere.json"},
+		{name: "no such file", ref: "nowhere.json#/x", want: "schema/ref-unresolved: file nowhere.json does not exist"},
 		{name: "broken file", ref: "broken.json#/x", want: "schema/ref-unresolved: broken.json:1:16"},
-		{name: "out of the folder", ref: "../secret.json#", want: "schema/ref-unresolved: leads out of the folder"},
-		{name: "an absolute path", ref: "/etc/passwd", want: "schema/ref-unresolved: leads out of the folder"},
+		{name: "out of the folder", ref: "../secret.json#", want: "schema/ref-unresolved: is outside the folder"},
+		{name: "an absolute path", ref: "/etc/passwd", want: "schema/ref-unresolved: is outside the folder"},
 		{name: "a folder", ref: "folder#", want: "schema/ref-unresolved: is not a file"},
 		{name: "another scheme", ref: "file:///etc/passwd", want: "schema/ref-unresolved: file: are not followed"},
 		{name: "nothing there", ref: "#/definitions/None", want: "schema/ref-unresolved: there is nothing at"},
 		{name: "no pointer", ref: "#definitions/Own", want: "schema/ref-unresolved: is not a JSON pointer"},
-		{name: "half an escape", ref: "#/definitions/%4", want: "schema/ref-unresolved: begins no escape"},
+		{name: "half an escape", ref: "#/definitions/%4", want: "schema/ref-unresolved: does not start an escape"},
 		{name: "no schema", ref: "#/description", want: "schema/ref-unresolved: is a string, not a schema"},
-		{name: "a circle", ref: "#/definitions/Ring1", want: "references lead only to each other"},
-		{name: "itself", ref: "#/properties/P", want: "references lead only to each other"},
+		{name: "a circle", ref: "#/definitions/Ring1", want: "references form a cycle"},
+		{name: "itself", ref: "#/properties/P", want: "references form a cycle"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			text := resource(fmt.Sprintf(`"P":{"$ref":%q,"description":"beside","default":{"$ref":"#/not/a/reference"}}`, test.ref), `"definitions":{
@@ -153,7 +153,7 @@ func TestTypeConfigurationRefersToTheSchemaAround(t *testing.T) {
 	if c.Kind != schema.TypeConfiguration || c.TypeName.Value != "Initech::TPS::Report" || len(c.Required) != 1 {
 		t.Fatalf("%+v", c)
 	}
-	if got := fmt.Sprint(c.Check(decode(t, `{"Keys":["abcde"]}`), schema.CheckConfig{})); got != "[/Keys/0: has 5 characters, the most is 4 [maxLength]]" {
+	if got := fmt.Sprint(c.Check(decode(t, `{"Keys":["abcde"]}`), schema.CheckConfig{})); got != "[/Keys/0: has 5 characters; the maximum is 4 [maxLength]]" {
 		t.Error(got)
 	}
 	if got := encode(t, c.Recast(decode(t, `{"Keys":[5]}`))); got != `{"Keys":["5"]}` {
@@ -199,7 +199,7 @@ func TestDecode(t *testing.T) {
 	if s.Handlers[0].Action != "list" || create.TimeoutInMinutes != 30 || list.TimeoutInMinutes != 120 || len(create.Permissions) != 2 || create.Permissions[1].Value != "a:C" || s.Handler("read") != nil {
 		t.Errorf("handlers %+v", s.Handlers)
 	}
-	if got := fmt.Sprint(s.Check(decode(t, `{"List":1}`), schema.CheckConfig{Node: list.Schema})); got != "[/List: must be a string, is a number [type]]" {
+	if got := fmt.Sprint(s.Check(decode(t, `{"List":1}`), schema.CheckConfig{Node: list.Schema})); got != "[/List: must be a string but is a number [type]]" {
 		t.Error(got)
 	}
 	if tagging := s.Tagging; !tagging.Declared || !tagging.TagOnCreate || tagging.TagUpdatable || tagging.Property.String() != "/properties/Tags" || len(tagging.Permissions) != 1 {

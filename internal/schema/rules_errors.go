@@ -14,28 +14,28 @@ import (
 var errorRules = []Rule{{
 	ID:       "schema/ref-unresolved",
 	Upstream: "java: loading; cfn validate: inlining",
-	Purpose:  "Every $ref leads to a schema.",
-	Why:      "A property whose reference leads nowhere has no type: neither code nor checks can be made from it.",
+	Purpose:  "Every $ref refers to a schema.",
+	Why:      "A property with a broken reference has no type, so it cannot be checked and no code can be generated for it.",
 	Example:  `wrong: {"$ref": "#/definitions/Tagg"}` + "\n" + `right: {"$ref": "#/definitions/Tag"}`,
 	check:    refsResolve,
 }, {
 	ID:      "schema/ref-offline",
-	Purpose: "Documents that a $ref names are at hand without the network.",
-	Why:     "Nothing is fetched that was not asked for: a check that depends on somebody's server is not repeatable.",
+	Purpose: "Documents that a $ref refers to are available without the network.",
+	Why:     "cfn makes no network calls by default, because a check that depends on a remote server is not reproducible.",
 	Example: `wrong: {"$ref": "https://example.com/common.json#/definitions/Tag"}` + "\n" + `right: {"$ref": "common.json#/definitions/Tag"} with common.json beside the schema`,
 	check:   refsOffline,
 }, {
 	ID:       "schema/id",
 	Upstream: "java: J1",
-	Purpose:  "$id, if there is one, is a URI.",
+	Purpose:  "$id, if set, is a URI.",
 	Why:      "References to other documents are relative to it.",
 	Example:  `wrong: "$id": ""` + "\n" + `right: "$id": "https://example.com/initech-tps-report.json"`,
 	check:    idIsURI,
 }, {
 	ID:       "schema/write-only-unresolved",
 	Upstream: "guard-rail: PR008",
-	Purpose:  "The members of writeOnlyProperties name properties of the schema.",
-	Why:      "The property that was meant is not write-only: its value, often a secret, is returned, logged and shown.",
+	Purpose:  "The members of writeOnlyProperties refer to properties of the schema.",
+	Why:      "Otherwise, the intended property is not write-only, and its value, often a secret, is returned, logged and shown.",
 	Example:  `wrong: "writeOnlyProperties": ["/properties/Pasword"]` + "\n" + `right: "writeOnlyProperties": ["/properties/Password"]`,
 	kinds:    []Kind{Resource},
 	check:    writeOnlyResolves,
@@ -43,54 +43,54 @@ var errorRules = []Rule{{
 	ID:       "schema/array-type",
 	Upstream: "cfn validate",
 	Purpose:  "arrayType is set on properties of type array only.",
-	Why:      "It says how the items of an array are compared; elsewhere it means nothing, and the registry refuses it.",
+	Why:      "It defines how the items of an array are compared. The registry rejects it on other types.",
 	Example:  `wrong: {"type": "string", "arrayType": "Standard"}`,
 	check:    arrayTypeOnArrays,
 }, {
 	ID:       "schema/conditional-create-only",
 	Upstream: "cfn validate",
 	Purpose:  "conditionalCreateOnlyProperties has nothing in common with createOnlyProperties and readOnlyProperties.",
-	Why:      "A property is replaced always, sometimes or never: it cannot be two of these.",
+	Why:      "Changing a property replaces the resource always, sometimes or never; only one can be true.",
 	Example:  `right: each path in one of the lists`,
 	kinds:    []Kind{Resource},
 	check:    conditionalCreateOnlyApart,
 }, {
 	ID:       "schema/remote",
 	Upstream: "cfn validate",
-	Purpose:  `The key "remote" is left to CloudFormation.`,
-	Why:      "Tools put foreign documents there when they copy them into a schema.",
+	Purpose:  `The key "remote" is reserved for CloudFormation.`,
+	Why:      "Tools use this key for external documents that they copy into a schema.",
 	Example:  `wrong: "remote": {"schema0": {…}}` + "\n" + `right: "definitions": {…}`,
 	kinds:    []Kind{Resource},
 	check:    remoteIsReserved,
 }, {
 	ID:       "schema/taggable-and-tagging",
 	Upstream: "java: J5; guard-rail: TAG003",
-	Purpose:  "Tagging is described once: by tagging, not by the deprecated taggable as well.",
-	Why:      "The two can contradict each other, so the registry refuses them together.",
+	Purpose:  "Tagging is described by tagging, without the deprecated taggable.",
+	Why:      "The two can contradict each other, so the registry rejects a schema with both.",
 	Example:  `right: "tagging": {"taggable": true}`,
 	kinds:    []Kind{Resource},
 	check:    taggingOnce,
 }, {
 	ID:       "schema/tag-updatable",
 	Upstream: "java: J3",
-	Purpose:  "Tags can be updated only where there is an update handler.",
-	Why:      "tagUpdatable is true unless it is set to false; without an update handler nobody would change the tags.",
+	Purpose:  "tagUpdatable requires an update handler.",
+	Why:      "tagUpdatable is true by default; without an update handler, tags cannot be changed.",
 	Example:  `right: "tagging": {"taggable": true, "tagUpdatable": false}`,
 	kinds:    []Kind{Resource},
 	check:    tagsUpdatable,
 }, {
 	ID:       "schema/tag-property",
 	Upstream: "java: J4; guard-rail: TAG013",
-	Purpose:  "tagProperty names a property of the schema, by a pointer that begins with /properties/.",
-	Why:      "CloudFormation writes the tags of the stack there.",
+	Purpose:  "tagProperty refers to a property of the schema, with a pointer that starts with /properties/.",
+	Why:      "CloudFormation passes the tags of the stack in this property.",
 	Example:  `right: "tagProperty": "/properties/Tags"`,
 	kinds:    []Kind{Resource},
 	check:    tagPropertyExists,
 }, {
 	ID:       "schema/hook-permission",
 	Upstream: "cfn validate",
-	Purpose:  "A hook asks neither for cloudformation:* nor for cloudformation:RegisterType.",
-	Why:      "A hook that may change types and stacks could switch itself off; the registry refuses it.",
+	Purpose:  "A hook does not have the permissions cloudformation:* or cloudformation:RegisterType.",
+	Why:      "A hook that can change types and stacks could disable itself; the registry rejects it.",
 	Example:  `wrong: "permissions": ["cloudformation:*"]` + "\n" + `right: "permissions": ["cloudformation:DescribeStacks"]`,
 	kinds:    []Kind{Hook},
 	check:    hookPermissions,
@@ -98,7 +98,7 @@ var errorRules = []Rule{{
 	ID:       "schema/hook-target",
 	Upstream: "cfn validate",
 	Purpose:  `The target names of a hook do not contain "*?".`,
-	Why:      "The two wildcards together are not accepted by the registry.",
+	Why:      "The registry rejects the two wildcards together.",
 	Example:  `wrong: "AWS::S3::Bu*?ket"` + "\n" + `right: "AWS::S3::Bu*ket"`,
 	kinds:    []Kind{Hook},
 	check:    hookTargets,
@@ -124,7 +124,7 @@ func refsResolve(in *inspection) {
 		if errors.As(err, &dangling) && len(*in.problems) <= maxHints {
 			hint = dangling.nearest()
 		}
-		in.report(ref.At, at.pointer.Append("$ref"), fmt.Sprintf("the reference %q leads nowhere: %s", diag.Cut(ref.Text), diag.Cut(err.Error())), hint)
+		in.report(ref.At, at.pointer.Append("$ref"), fmt.Sprintf("cannot resolve the reference %q: %s", diag.Cut(ref.Text), diag.Cut(err.Error())), hint)
 	})
 }
 
@@ -155,8 +155,8 @@ func refsOffline(in *inspection) {
 		var offline *offlineError
 		if errors.As(err, &offline) {
 			in.report(ref.At, at.pointer.Append("$ref"),
-				fmt.Sprintf("the reference %q is to %s, and remote references are not fetched", diag.Cut(ref.Text), diag.Cut(offline.url)),
-				fmt.Sprintf("save the document beside the schema and write %q", diag.Cut(offline.file+fragmentOf(ref.Text))))
+				fmt.Sprintf("the reference %q refers to %s, but remote references are not fetched", diag.Cut(ref.Text), diag.Cut(offline.url)),
+				fmt.Sprintf("save the document next to the schema and use %q", diag.Cut(offline.file+fragmentOf(ref.Text))))
 		}
 	})
 }
@@ -174,7 +174,7 @@ func idIsURI(in *inspection) {
 		return
 	}
 	if _, err := url.Parse(id.Text); err != nil || id.Text == "" {
-		in.report(id.At, document.Pointer{"$id"}, fmt.Sprintf("$id is not a URI: %q", diag.Cut(id.Text)), "leave it out or give the URL where the schema is published")
+		in.report(id.At, document.Pointer{"$id"}, fmt.Sprintf("$id is not a URI: %q", diag.Cut(id.Text)), "remove it, or use the URL where the schema is published")
 	}
 }
 
@@ -186,7 +186,7 @@ func writeOnlyResolves(in *inspection) {
 			if hint == "" {
 				hint = "name a property of the schema, or remove the path"
 			}
-			in.report(p.At, p.pointer, fmt.Sprintf("%q names no property, so nothing is write-only by it", diag.Cut(p.Text)), hint)
+			in.report(p.At, p.pointer, fmt.Sprintf("%q is not a property, so it has no effect", diag.Cut(p.Text)), hint)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func arrayTypeOnArrays(in *inspection) {
 		m := at.node.Member("arrayType")
 		allowed := declaredTypes(at.node)
 		if at.own && m != nil && allowed != 0 && allowed&typeArray == 0 {
-			in.report(m.KeyAt, at.pointer.Append("arrayType"), `arrayType is for properties of type "array"`, "leave it out")
+			in.report(m.KeyAt, at.pointer.Append("arrayType"), `arrayType is for properties of type "array"`, "remove it")
 		}
 	}
 }
@@ -244,8 +244,8 @@ func conditionalCreateOnlyApart(in *inspection) {
 		others := in.byProperty(key)
 		for _, p := range in.list("conditionalCreateOnlyProperties") {
 			if other, both := others[p.property()]; both {
-				in.report(p.At, p.pointer, fmt.Sprintf("%q is in %s too", p.Text, key), "keep it in one of the two lists",
-					diag.Note{At: other.At, Message: "the other mention"})
+				in.report(p.At, p.pointer, fmt.Sprintf("%q is also in %s", p.Text, key), "keep it in one of the two lists",
+					diag.Note{At: other.At, Message: "the other entry"})
 			}
 		}
 	}
@@ -253,14 +253,14 @@ func conditionalCreateOnlyApart(in *inspection) {
 
 func remoteIsReserved(in *inspection) {
 	if m := in.Root.Member("remote"); m != nil {
-		in.report(m.KeyAt, document.Pointer{"remote"}, `"remote" is left to CloudFormation`, `put shared schemas under "definitions"`)
+		in.report(m.KeyAt, document.Pointer{"remote"}, `"remote" is reserved for CloudFormation`, `move shared schemas to "definitions"`)
 	}
 }
 
 func taggingOnce(in *inspection) {
 	short, long := in.Root.Member("taggable"), in.Root.Member("tagging")
 	if short != nil && long != nil {
-		in.report(short.KeyAt, document.Pointer{"taggable"}, `"taggable" and "tagging" both describe tagging`, `leave "taggable" out: it is the older form`,
+		in.report(short.KeyAt, document.Pointer{"taggable"}, `"taggable" and "tagging" both describe tagging`, `remove "taggable", which is deprecated`,
 			diag.Note{At: long.KeyAt, Message: "described here"})
 	}
 }
@@ -286,7 +286,7 @@ func tagPropertyExists(in *inspection) {
 	if property == nil {
 		if in.Tagging.Taggable && m.Value.Get("taggable") != nil && in.Property(document.Pointer{"Tags"}) == nil {
 			in.report(m.KeyAt, document.Pointer{"tagging"}, `the type is taggable, but has no property "Tags"`,
-				`declare it, name another one in "tagProperty", or set "taggable": false`)
+				`declare it, set "tagProperty" to another property, or set "taggable": false`)
 		}
 		return
 	}
@@ -294,13 +294,13 @@ func tagPropertyExists(in *inspection) {
 	switch {
 	case property.Kind != document.String:
 	case !strings.HasPrefix(property.Text, "/properties/"):
-		in.report(property.At, pointer, fmt.Sprintf("tagProperty is %q, which does not begin with /properties/", diag.Cut(property.Text)), "it reads like /properties/Tags")
+		in.report(property.At, pointer, fmt.Sprintf("tagProperty is %q, which does not start with /properties/", diag.Cut(property.Text)), "use a pointer such as /properties/Tags")
 	case in.Tagging.Taggable && in.Property(in.Tagging.Property.Tokens) == nil:
 		in.report(property.At, pointer, fmt.Sprintf("tagProperty is %q, but there is no such property", diag.Cut(property.Text)), in.nearestProperty(in.Tagging.Property))
 	}
 }
 
-// nearestProperty proposes a top-level property for a path that leads nowhere.
+// nearestProperty proposes a top-level property for a path that cannot be resolved.
 func (in *inspection) nearestProperty(p Path) string {
 	if len(*in.problems) > maxHints {
 		return ""
@@ -332,9 +332,9 @@ func hookPermissions(in *inspection) {
 	in.eachPermission(func(at *document.Value, pointer document.Pointer) {
 		switch {
 		case strings.Contains(at.Text, "cloudformation:*"):
-			in.report(at.At, pointer, fmt.Sprintf("a hook cannot have the permission %q", diag.Cut(at.Text)), "name the operations that it calls")
+			in.report(at.At, pointer, fmt.Sprintf("a hook cannot have the permission %q", diag.Cut(at.Text)), "list the operations that it calls")
 		case at.Text == "cloudformation:RegisterType":
-			in.report(at.At, pointer, "a hook cannot have the permission to register types", "leave it out")
+			in.report(at.At, pointer, "a hook cannot have the permission to register types", "remove it")
 		}
 	})
 }

@@ -15,7 +15,7 @@ var warningRules = []Rule{{
 	ID: "schema/identifier-unresolved", Severity: diag.Warning,
 	Upstream: "guard-rail: PR005",
 	Purpose:  "The members of primaryIdentifier and additionalIdentifiers are JSON pointers to properties of the schema.",
-	Why:      "A resource is found by its identifier: with one that no model can have, every read, update and delete fails. The official tool and the Java library accept such schemas, so it is a warning.",
+	Why:      "CloudFormation finds a resource by its identifier; if no model can have it, every read, update and delete fails. This is a warning, because the official tool and the Java library accept such schemas.",
 	Example:  `wrong: "primaryIdentifier": ["/properties/id"] beside "properties": {"Id": …}` + "\n" + `right: "primaryIdentifier": ["/properties/Id"]`,
 	kinds:    []Kind{Resource},
 	check:    identifiersResolve,
@@ -23,7 +23,7 @@ var warningRules = []Rule{{
 	ID: "schema/handler-missing", Severity: diag.Warning,
 	Upstream: "guard-rail: PER003, PER008",
 	Purpose:  "A type with a create handler has read and delete handlers.",
-	Why:      "CloudFormation reads what it has created, and deletes it when the stack goes or is rolled back. Without these handlers the resource is created and then stays.",
+	Why:      "CloudFormation reads a resource after it was created, and deletes it with the stack or in a rollback. Without these handlers, created resources cannot be deleted.",
 	Example:  `wrong: "handlers": {"create": {…}}` + "\n" + `right: "handlers": {"create": {…}, "read": {…}, "delete": {…}}`,
 	kinds:    []Kind{Resource},
 	check:    handlersComplete,
@@ -31,23 +31,23 @@ var warningRules = []Rule{{
 	ID: "schema/identifier-mutable", Severity: diag.Warning,
 	Upstream: "cfn validate; guard-rail: PID003",
 	Purpose:  "Every member of the primary identifier is read-only or create-only.",
-	Why:      "An identifier that an update may change would make CloudFormation lose the resource.",
+	Why:      "If an update could change the identifier, CloudFormation would lose the resource.",
 	Example:  `right: "createOnlyProperties": ["/properties/Name"], "primaryIdentifier": ["/properties/Name"]`,
 	kinds:    []Kind{Resource},
 	check:    identifiersImmutable,
 }, {
 	ID: "schema/lowercase-property", Severity: diag.Warning,
 	Upstream: "cfn validate",
-	Purpose:  "Names of properties begin with a capital letter.",
-	Why:      "All of CloudFormation does it; a template with mixed styles invites typing errors.",
+	Purpose:  "Names of properties start with a capital letter.",
+	Why:      "This is the style of CloudFormation; mixed styles in a template lead to typing errors.",
 	Example:  `wrong: "bucketName": {…}` + "\n" + `right: "BucketName": {…}`,
 	kinds:    []Kind{Resource},
 	check:    propertiesCapitalised,
 }, {
 	ID: "schema/insertion-order", Severity: diag.Warning,
 	Upstream: "cfn validate",
-	Purpose:  "Every array says by insertionOrder whether the order of its items matters.",
-	Why:      "The default is true: a service that returns the items in its own order then looks as if it had drifted.",
+	Purpose:  "Every array sets insertionOrder to define whether the order of its items matters.",
+	Why:      "The default is true: if the service returns the items in a different order, it is reported as drift.",
 	Example:  `right: "Tags": {"type": "array", "insertionOrder": false, "items": {…}}`,
 	kinds:    []Kind{Resource},
 	check:    insertionOrderExplicit,
@@ -55,46 +55,46 @@ var warningRules = []Rule{{
 	ID: "schema/keyword-type", Severity: diag.Warning,
 	Upstream: "cfn validate",
 	Purpose:  "A keyword that constrains one type of value is used with that type.",
-	Why:      "JSON Schema ignores it silently: minimum on a string limits nothing.",
+	Why:      "JSON Schema ignores it silently: minimum has no effect on a string.",
 	Example:  `wrong: {"type": "string", "minimum": 1}` + "\n" + `right: {"type": "string", "minLength": 1}`,
 	kinds:    []Kind{Resource},
 	check:    keywordsFitTypes,
 }, {
 	ID: "schema/arn-partition", Severity: diag.Warning,
 	Upstream: "cfn validate",
-	Purpose:  "Patterns of ARNs do not name the partition aws.",
-	Why:      "In China and in GovCloud ARNs begin with arn:aws-cn and arn:aws-us-gov: the type would not work there.",
+	Purpose:  "Patterns of ARNs do not include the partition aws.",
+	Why:      "In China and GovCloud, ARNs start with arn:aws-cn and arn:aws-us-gov, so the type would not work there.",
 	Example:  `wrong: "pattern": "^arn:aws:s3:::.+$"` + "\n" + `right: "pattern": "^arn:aws[a-z-]*:s3:::.+$"`,
 	kinds:    []Kind{Resource},
 	check:    partitionsOpen,
 }, {
 	ID: "schema/pattern", Severity: diag.Warning,
 	Upstream: "cfn validate",
-	Purpose:  "Patterns are regular expressions that the tools of every language read.",
-	Why:      "The pattern is compiled by the registry (Java), by the official tool (Python) and by this one (ECMAScript). One that cannot be compiled is not checked at all.",
+	Purpose:  "Patterns are regular expressions that the tools of all languages support.",
+	Why:      "The pattern is compiled by the registry (Java), the official tool (Python) and cfn (ECMAScript). A pattern that cannot be compiled is not checked.",
 	Example:  `wrong: "pattern": "^[a-z]+{1,8}$"` + "\n" + `right: "pattern": "^[a-z]{1,8}$"`,
 	check:    patternsPortable,
 }, {
 	ID: "schema/long-enum", Severity: diag.Warning,
 	Upstream: "cfn validate",
 	Purpose:  "An enum has at most 15 values.",
-	Why:      "Long lists (instance types, regions, runtimes) grow elsewhere: every new value then waits for a release of the type.",
+	Why:      "Long lists (instance types, regions, runtimes) change over time, and every new value requires a new version of the type.",
 	Example:  `right: "InstanceType": {"type": "string"}`,
 	kinds:    []Kind{Resource},
 	check:    enumsShort,
 }, {
 	ID: "schema/non-ascii", Severity: diag.Warning,
 	Upstream: "cfn validate",
-	Purpose:  "The texts of a schema are plain ASCII.",
-	Why:      "Typographic quotes and dashes get lost or garbled on the way through consoles and generated documentation.",
+	Purpose:  "The strings of a schema are plain ASCII.",
+	Why:      "Consoles and generated documentation can garble typographic quotes and dashes.",
 	Example:  `wrong: "The bucket’s name"` + "\n" + `right: "The bucket's name"`,
 	kinds:    []Kind{Resource},
 	check:    textsASCII,
 }, {
 	ID: "schema/list-option", Severity: diag.Warning,
 	Upstream: "cfn validate",
-	Purpose:  "Options of list APIs (MaxResults, NextToken …) are no properties.",
-	Why:      "They belong to a request, not to the resource: nobody can read them back.",
+	Purpose:  "Options of list APIs (MaxResults, NextToken …) are not properties.",
+	Why:      "They belong to a request, not to the resource, and cannot be read.",
 	Example:  `wrong: "properties": {"NextToken": {"type": "string"}}`,
 	kinds:    []Kind{Resource},
 	check:    listOptionsAbsent,
@@ -102,7 +102,7 @@ var warningRules = []Rule{{
 	ID: "schema/read-only-overlap", Severity: diag.Warning,
 	Upstream: "cfn validate; guard-rail: PR001, PR004",
 	Purpose:  "Read-only properties are neither create-only, nor write-only, nor required.",
-	Why:      "A user cannot set a read-only property: requiring it makes every template invalid, and the other lists contradict it.",
+	Why:      "Users cannot set a read-only property: if it is required, every template is invalid, and the other lists contradict it.",
 	Example:  `right: each path in one of the lists`,
 	kinds:    []Kind{Resource},
 	check:    readOnlyApart,
@@ -110,7 +110,7 @@ var warningRules = []Rule{{
 	ID: "schema/wildcard-permission", Severity: diag.Warning,
 	Upstream: "cfn validate; guard-rail: PER002 …",
 	Purpose:  "The permissions of handlers name operations, without wildcards.",
-	Why:      "The execution role is made from them: a wildcard gives the handler more than it needs.",
+	Why:      "The execution role is generated from them, and a wildcard grants the handler more than it needs.",
 	Example:  `wrong: "permissions": ["s3:*"]` + "\n" + `right: "permissions": ["s3:CreateBucket"]`,
 	kinds:    []Kind{Resource},
 	check:    permissionsSpecific,
@@ -118,15 +118,15 @@ var warningRules = []Rule{{
 	ID: "schema/additional-properties", Severity: diag.Warning,
 	Upstream: "cfn validate",
 	Purpose:  `Objects with properties or patternProperties have "additionalProperties": false.`,
-	Why:      "Without it a misspelt key in a template passes unnoticed. The official tool announces that it will become an error.",
+	Why:      "Without it, a misspelled key in a template is not detected. The official tool announces that it will become an error.",
 	Example:  `right: {"type": "object", "properties": {…}, "additionalProperties": false}`,
 	kinds:    []Kind{Resource},
 	check:    objectsClosed,
 }, {
 	ID: "schema/tagging-missing", Severity: diag.Warning,
 	Upstream: "cfn validate; guard-rail: TAG002",
-	Purpose:  "The schema says by tagging whether the type has tags.",
-	Why:      "Without it the type counts as taggable with everything that follows from that, and fails the contract tests for tags.",
+	Purpose:  "The schema sets tagging to define whether the type supports tags.",
+	Why:      "Without it, the type counts as taggable and fails the contract tests for tags.",
 	Example:  `right: "tagging": {"taggable": false}`,
 	kinds:    []Kind{Resource},
 	check:    taggingExplicit,
@@ -134,7 +134,7 @@ var warningRules = []Rule{{
 	ID: "schema/large", Severity: diag.Warning,
 	Upstream: "cfn validate",
 	Purpose:  "The schema is at most 60 KiB as compact JSON.",
-	Why:      "The official tool refuses larger ones, although AWS publishes some.",
+	Why:      "The official tool rejects larger schemas, although AWS publishes some.",
 	Example:  `right: shorter descriptions, shared definitions`,
 	kinds:    []Kind{Resource},
 	check:    notLarge,
@@ -143,7 +143,7 @@ var warningRules = []Rule{{
 func identifiersResolve(in *inspection) {
 	check := func(p listed) {
 		if in.leadsNowhere(p.Path) {
-			in.report(p.At, p.pointer, fmt.Sprintf("%q names no property", diag.Cut(p.Text)), in.nearestProperty(p.Path))
+			in.report(p.At, p.pointer, fmt.Sprintf("%q is not a property", diag.Cut(p.Text)), in.nearestProperty(p.Path))
 		}
 	}
 	for _, p := range in.list("primaryIdentifier") {
@@ -200,8 +200,8 @@ func identifiersImmutable(in *inspection) {
 func propertiesCapitalised(in *inspection) {
 	for _, p := range in.reachable() {
 		if isName(p.name) && p.name[0] >= 'a' && p.name[0] <= 'z' {
-			in.report(p.at, p.pointer, fmt.Sprintf("the property %q begins with a lowercase letter", p.name),
-				fmt.Sprintf("in the style of CloudFormation it is %q", properName(p.name)))
+			in.report(p.at, p.pointer, fmt.Sprintf("the property %q starts with a lowercase letter", p.name),
+				fmt.Sprintf("rename it to %q, in the style of CloudFormation", properName(p.name)))
 		}
 	}
 }
@@ -209,8 +209,8 @@ func propertiesCapitalised(in *inspection) {
 func insertionOrderExplicit(in *inspection) {
 	for _, p := range in.reachable() {
 		if p.types() == "array" && p.member("insertionOrder") == nil {
-			in.report(p.at, p.pointer, fmt.Sprintf("the array %q does not say whether the order of its items matters", diag.Cut(p.name)),
-				`add "insertionOrder": false if it does not, true if it does`)
+			in.report(p.at, p.pointer, fmt.Sprintf("the array %q does not define whether the order of its items matters", diag.Cut(p.name)),
+				`add "insertionOrder": true if it matters, otherwise false`)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func keywordsFitTypes(in *inspection) {
 			}
 			for _, keyword := range keywordsOf[other] {
 				if m := p.member(keyword); m != nil {
-					in.report(m.KeyAt, p.pointer, fmt.Sprintf("%s limits values of type %s, but %q is of type %s", keyword, other, diag.Cut(p.name), own), "leave it out, or correct the type")
+					in.report(m.KeyAt, p.pointer, fmt.Sprintf("%s applies to values of type %s, but %q is of type %s", keyword, other, diag.Cut(p.name), own), "remove it, or fix the type")
 				}
 			}
 		}
@@ -249,7 +249,7 @@ func keywordsFitTypes(in *inspection) {
 func partitionsOpen(in *inspection) {
 	in.eachText("pattern", func(at site, text *document.Value) {
 		if strings.Contains(text.Text, "arn:aws:") {
-			in.report(text.At, at.pointer.Append("pattern"), "the pattern names the partition aws", `write arn:aws[a-z-]*: to let China and GovCloud in`)
+			in.report(text.At, at.pointer.Append("pattern"), "the pattern includes the partition aws", `use arn:aws[a-z-]*: to support China and GovCloud`)
 		}
 	})
 }
@@ -258,7 +258,7 @@ func patternsPortable(in *inspection) {
 	check := func(at diag.Range, pointer document.Pointer, text string) {
 		p := in.refs.pattern(text)
 		if p.err != nil {
-			in.report(at, pointer, fmt.Sprintf("the pattern cannot be compiled: %s", diag.Cut(p.reason())), "until it is corrected it is not checked")
+			in.report(at, pointer, fmt.Sprintf("the pattern cannot be compiled: %s", diag.Cut(p.reason())), "cfn does not check values against it")
 			return
 		}
 		if reason, hint := notPortable(text); reason != "" {
@@ -295,7 +295,7 @@ func enumsShort(in *inspection) {
 	for _, at := range in.refs.sites {
 		if m := at.node.Member("enum"); at.own && m != nil && len(m.Value.Items) > longEnum {
 			in.report(m.KeyAt, at.pointer.Append("enum"), fmt.Sprintf("the enum has %d values, more than %d", len(m.Value.Items), longEnum),
-				"if the list grows elsewhere, leave it out and let the service decide")
+				"if the list changes over time, remove it and let the service check the value")
 		}
 	}
 }
@@ -305,7 +305,7 @@ func textsASCII(in *inspection) {
 	report := func(text string, at diag.Range, pointer document.Pointer) {
 		for _, r := range text {
 			if r > 0x7E {
-				in.report(at, pointer, fmt.Sprintf("the text has the character %q (U+%04X), which is not ASCII", r, r), "")
+				in.report(at, pointer, fmt.Sprintf("the string has the character %q (U+%04X), which is not ASCII", r, r), "")
 				return
 			}
 		}
@@ -335,7 +335,7 @@ var listOptions = []string{"maxresults", "maxrecords", "maxitems", "nexttoken", 
 func listOptionsAbsent(in *inspection) {
 	for _, m := range in.Properties() {
 		if slices.Contains(listOptions, strings.ToLower(m.Key)) {
-			in.report(m.KeyAt, document.Pointer{"properties", m.Key}, fmt.Sprintf("%q is an option of a list request, not a property of the resource", m.Key), "leave it out")
+			in.report(m.KeyAt, document.Pointer{"properties", m.Key}, fmt.Sprintf("%q is an option of a list request, not a property of the resource", m.Key), "remove it")
 		}
 	}
 }
@@ -354,15 +354,15 @@ func readOnlyApart(in *inspection) {
 		} else {
 			continue
 		}
-		in.report(p.At, p.pointer, fmt.Sprintf("%q is read-only, and %s", diag.Cut(p.Text), clash), "users cannot set a read-only property: take it from one of the two",
-			diag.Note{At: at, Message: "the other mention"})
+		in.report(p.At, p.pointer, fmt.Sprintf("%q is read-only, and %s", diag.Cut(p.Text), clash), "users cannot set a read-only property: remove it from one of the two",
+			diag.Note{At: at, Message: "the other entry"})
 	}
 }
 
 func permissionsSpecific(in *inspection) {
 	in.eachPermission(func(at *document.Value, pointer document.Pointer) {
 		if strings.Contains(at.Text, "*") {
-			in.report(at.At, pointer, fmt.Sprintf("the permission %q has a wildcard", diag.Cut(at.Text)), "name the operations that the handler calls")
+			in.report(at.At, pointer, fmt.Sprintf("the permission %q has a wildcard", diag.Cut(at.Text)), "list the operations that the handler calls")
 		}
 	})
 }
@@ -377,7 +377,7 @@ func objectsClosed(in *inspection) {
 		}
 		for _, keyword := range []string{"properties", "patternProperties"} {
 			if m := at.node.Member(keyword); m != nil {
-				in.report(m.KeyAt, at.pointer, fmt.Sprintf("%s has %s, but not \"additionalProperties\": false", nameOf(at.pointer), keyword), `add "additionalProperties": false`)
+				in.report(m.KeyAt, at.pointer, fmt.Sprintf("%s has %s but not \"additionalProperties\": false", nameOf(at.pointer), keyword), `add "additionalProperties": false`)
 				break
 			}
 		}
@@ -402,7 +402,7 @@ const largeDocument = 60 << 10
 
 func notLarge(in *inspection) {
 	if size := dumpedSize(in.Root); size > largeDocument {
-		in.report(diag.Range{File: in.File}, nil, fmt.Sprintf("the schema has %d bytes, the official tool refuses more than %d", size, largeDocument), "")
+		in.report(diag.Range{File: in.File}, nil, fmt.Sprintf("the schema has %d bytes; the limit of the official tool is %d", size, largeDocument), "")
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // ErrCircular is the error of [Schema.Resolve] for references that lead only to each other.
-var ErrCircular = errors.New("references lead only to each other")
+var ErrCircular = errors.New("references form a cycle")
 
 // A Site is one schema in the sense of draft-07 with its place in the document.
 type Site struct {
