@@ -23,7 +23,7 @@ func BenchmarkSteps(b *testing.B) {
 	}
 	for _, place := range fixtures.Stores(b) {
 		b.Run(place.Name, func(b *testing.B) {
-			st, err := store.Open(b.Context(), store.Config{Dir: place.Dir, DSN: place.DSN})
+			st, err := store.Open(b.Context(), store.Config{Dir: place.Dir, DSN: place.DSN, Sealer: rot{}})
 			if err != nil {
 				b.Fatal(err)
 			}

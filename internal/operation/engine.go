@@ -30,10 +30,6 @@ type Config struct {
 	// requests as they are.
 	Prepare func(ctx context.Context, request Request) (Request, error)
 
-	// Seal encrypts what the rows hold of models, and Open decrypts it; key is what a text
-	// belongs to. Nil leaves the text readable in the database.
-	Sealer Sealer
-
 	// Retries says how codes that may pass are retried.
 	Retries Retries
 
@@ -49,12 +45,6 @@ type Config struct {
 	NewID  func() string    // of operations and tokens; nil makes random UUIDs
 }
 
-// A Sealer encrypts texts.
-type Sealer interface {
-	Seal(key, text string) string
-	Open(key, sealed string) (string, error)
-}
-
 // Retries bounds how calls are repeated that failed with NetworkFailure, ResourceConflict,
 // ServiceInternalError or Throttling. Each wait is twice the one before.
 type Retries struct {
@@ -68,6 +58,7 @@ type Retries struct {
 type Engine struct {
 	config Config
 	store  *store.Store
+	types  keptTypes
 }
 
 // workOperation is the kind of the engine's wake-ups; their id is the operation's.
@@ -135,7 +126,7 @@ func (e *Engine) begun(spec Spec, now store.Time) (*row, error) {
 	request := spec.Request
 	switch {
 	case e.config.Owners[spec.Owner] == nil:
-		return nil, fmt.Errorf("there is no owner %q", spec.Owner)
+		return nil, fmt.Errorf("unknown owner %q", spec.Owner)
 	case !slices.Contains([]invoke.Action{invoke.Create, invoke.Read, invoke.Update, invoke.Delete}, request.Action):
 		return nil, fmt.Errorf("%q is not an action of an operation", request.Action)
 	case request.Type == "":
@@ -153,8 +144,8 @@ func (e *Engine) begun(spec Spec, now store.Time) (*row, error) {
 		Status: string(cfn.OperationStatusInProgress), Phase: calling, NextAt: now, CreatedAt: now, RowVersion: 1,
 	}
 	var err error
-	if begun.Request, err = e.seal(spec.ID+"/request", details{Request: request, ReadAfter: spec.ReadAfter, NoRetries: spec.NoRetries}); err == nil {
-		begun.Event, err = e.seal(spec.ID+"/event", event{Identifier: request.Identifier})
+	if begun.Request, err = encode(details{Request: request, ReadAfter: spec.ReadAfter, NoRetries: spec.NoRetries}); err == nil {
+		begun.Event, err = encode(event{Identifier: request.Identifier})
 	}
 	return begun, err
 }
@@ -184,7 +175,7 @@ func (e *Engine) Get(ctx context.Context, id string) (*State, error) {
 	if err != nil || row == nil {
 		return nil, err
 	}
-	details, event, err := e.unpack(row)
+	details, event, err := row.unpack()
 	if err != nil {
 		return nil, err
 	}
@@ -201,29 +192,12 @@ func (e *Engine) InProgress(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// expireBatch is how many rows are deleted at once: others write in between.
-const expireBatch = 1000
-
 // Expire forgets operations that ended before a time.
 func (e *Engine) Expire(ctx context.Context, before time.Time) error {
-	for {
-		var deleted int64
-		err := e.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-			ended := tx.NewSelect().Model((*row)(nil)).Column("id").Where("ended_at IS NOT NULL AND ended_at < ?", store.At(before)).Limit(expireBatch)
-			result, err := tx.NewDelete().Model((*row)(nil)).Where("id IN (?)", ended).Exec(ctx)
-			if err != nil {
-				return err
-			}
-			deleted, err = result.RowsAffected()
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("forget old operations: %w", err)
-		}
-		if deleted < expireBatch {
-			return nil
-		}
+	if err := e.store.DeleteInBatches(ctx, (*row)(nil), "id", "ended_at IS NOT NULL AND ended_at < ?", store.At(before)); err != nil {
+		return fmt.Errorf("forget old operations: %w", err)
 	}
+	return nil
 }
 
 // timeout is how long an operation on a type may take.

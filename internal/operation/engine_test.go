@@ -169,7 +169,6 @@ func TestDeadline(t *testing.T) {
 func TestModels(t *testing.T) {
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.configure(func(c *Config) {
-			c.Sealer = rot{}
 			c.Prepare = func(_ context.Context, r Request) (Request, error) {
 				if r.Desired["Secret"] == "{{resolve:ssm:bad}}" {
 					return r, awswire.ValidationErrorf("no such parameter")
@@ -439,5 +438,29 @@ func TestReports(t *testing.T) {
 		if n, err := g.store.Read().NewSelect().Table("handler_progress").Count(t.Context()); n != 0 || err != nil {
 			t.Errorf("%d bearer tokens are left, %v", n, err)
 		}
+	})
+}
+
+// TestClockGoesBack sets the clock back by an hour between two calls: the next one is not an hour
+// late.
+func TestClockGoesBack(t *testing.T) {
+	eachStore(t, func(t *testing.T, g *rig) {
+		g.answers = []any{busy(10*time.Second, `1`), busy(10*time.Second, `2`), done()}
+		id := g.begin(Spec{Request: Request{Action: invoke.Update, Identifier: "i"}})
+		g.pass(-time.Hour) // before the first one
+		for i := range 2 {
+			if wait := g.turn(id); wait.Round(time.Second) != 10*time.Second {
+				t.Fatalf("call %d: waits for %s", i, wait)
+			}
+			g.pass(-time.Second)
+			if wait := g.turn(id); wait.Round(time.Second) != 11*time.Second || len(g.calls) != i+1 {
+				t.Errorf("a second that the clock is put back is worth a call: %d, waits for %s", len(g.calls), wait)
+			}
+			g.pass(-time.Hour)
+		}
+		if wait := g.turn(id); wait != -1 {
+			t.Errorf("waits for %s", wait)
+		}
+		g.expectStory("SUCCESS i")
 	})
 }

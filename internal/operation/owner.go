@@ -35,7 +35,7 @@ type State struct {
 	Cancelled bool
 }
 
-// An Owner is told of the operations that it began. Progressed runs in the transaction of
+// An Owner is notified of the operations that it began. Progressed runs in the transaction of
 // a transition: when the identifier becomes known, when the resource is configured, and at
 // the end. It changes rows and wakes; it must not call out.
 type Owner interface {

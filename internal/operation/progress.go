@@ -40,8 +40,8 @@ type progressRow struct {
 	Region      string     `bun:"region"`
 	Status      string     `bun:"status"` // types.OperationStatus
 	ErrorCode   string     `bun:"error_code"`
-	Message     string     `bun:"message"`
-	Model       string     `bun:"model"`
+	Message     string     `bun:"message" seal:"handler_progress.message"`
+	Model       string     `bun:"model" seal:"handler_progress.model"`
 	ClientToken string     `bun:"client_token"` // of the last report
 	CreatedAt   store.Time `bun:"created_at"`
 	UpdatedAt   store.Time `bun:"updated_at"`
@@ -90,7 +90,7 @@ func (k *Tokens) Begin(ctx context.Context, caller awswire.Caller, bearerToken s
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("begin to listen for the handler's progress: %w", err)
+		return fmt.Errorf("start to listen for the handler's progress: %w", err)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (k *Tokens) End(ctx context.Context, caller awswire.Caller, bearerToken str
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("end to listen for the handler's progress: %w", err)
+		return nil, fmt.Errorf("stop listening for the handler's progress: %w", err)
 	}
 	if row == nil {
 		return nil, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/secret"
 )
 
 // A Type is a resource type as those who provision it know it.
@@ -84,6 +85,9 @@ type Request struct {
 	// encoding/json. In a Spec they may have dynamic references, which Config.Prepare
 	// resolves before each call, so that the rows hold the references and not the values.
 	Desired, Previous map[string]any
+
+	// Secrets are values in the models that no log, message or record may have, by the reason.
+	Secrets map[secret.Reason][]string `json:",omitempty"`
 
 	StackTags, PreviousStackTags   map[string]string
 	SystemTags, PreviousSystemTags map[string]string

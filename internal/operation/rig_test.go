@@ -67,7 +67,7 @@ func newRig(t *testing.T, place fixtures.Place) *rig {
 	}
 	g.typ = &Type{Name: thing, Version: "00000001", Schema: s, Provider: g}
 	var err error
-	if g.store, err = store.Open(t.Context(), store.Config{Dir: place.Dir, DSN: place.DSN, Poll: 20 * time.Millisecond, Lease: time.Second}); err != nil {
+	if g.store, err = store.Open(t.Context(), store.Config{Dir: place.Dir, DSN: place.DSN, Sealer: rot{}, Poll: 20 * time.Millisecond, Lease: time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { g.store.Close() })

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/uptrace/bun"
@@ -42,8 +43,8 @@ type row struct {
 	EndedAt    store.Time `bun:"ended_at"` // NULL while it goes on
 	RowVersion int64      `bun:"row_version"`
 
-	Event   string `bun:"event"`   // an event
-	Request string `bun:"request"` // details; "" once it has ended
+	Event   string `bun:"event" seal:"operations.event"`     // an event
+	Request string `bun:"request" seal:"operations.request"` // details; "" once it has ended
 }
 
 // moving are the columns that a transition writes.
@@ -65,6 +66,9 @@ type event struct {
 	ErrorCode  string          `json:",omitempty"`
 	Message    string          `json:",omitempty"`
 	Own        bool            `json:",omitempty"`
+
+	// Wait is what was left until the next call when the event was written.
+	Wait time.Duration `json:",omitempty"`
 }
 
 func (r *row) ended() bool { return r.Status != string(cfn.OperationStatusInProgress) }
@@ -83,39 +87,31 @@ func (r *row) state(d *details, v *event) State {
 	}
 }
 
-// seal is a value as a row keeps it.
-func (e *Engine) seal(key string, value any) (string, error) {
+// encode is a value as a row keeps it.
+func encode(value any) (string, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return "", fmt.Errorf("keep an operation: %w", err)
 	}
-	if e.config.Sealer == nil {
-		return string(text), nil
-	}
-	return e.config.Sealer.Seal(key, string(text)), nil
+	return string(text), nil
 }
 
 // unpack reads what a row keeps.
-func (e *Engine) unpack(r *row) (*details, *event, error) {
+func (r *row) unpack() (*details, *event, error) {
 	d, v := &details{}, &event{}
 	if r.Request != "" {
-		if err := e.open(r.ID+"/request", r.Request, d); err != nil {
+		if err := decode(r.Request, d); err != nil {
 			return nil, nil, err
 		}
 	}
-	return d, v, e.open(r.ID+"/event", r.Event, v)
+	return d, v, decode(r.Event, v)
 }
 
-func (e *Engine) open(key, text string, value any) (err error) {
-	if e.config.Sealer != nil {
-		if text, err = e.config.Sealer.Open(key, text); err != nil {
-			return fmt.Errorf("read an operation: %w", err)
-		}
-	}
+func decode(text string, value any) error {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(value); err != nil {
-		return fmt.Errorf("an operation is not readable: %T", err) // the error would show a piece of it
+		return fmt.Errorf("cannot read an operation: %T", err) // the error would show a piece of it
 	}
 	return nil
 }

@@ -21,6 +21,8 @@ const (
 	// patience is how long the outcome of a call is tried to be written. After that, the
 	// call is made again, with the same token.
 	patience = time.Minute
+	// clockTolerance is how far the clocks of nodes may be apart.
+	clockTolerance = 5 * time.Second
 	// lateWrite is how long that is tried once the process stops.
 	lateWrite = 3 * time.Second
 )
@@ -29,37 +31,54 @@ const (
 // until the operation has ended, so that it is taken over after a crash; the row says
 // when the next call is due.
 func (e *Engine) run(ctx context.Context, id string) (time.Time, error) {
+	var row *row
 	for range burst {
-		row, err := find(ctx, e.store.Read(), id)
+		var err error
+		if row == nil {
+			row, err = find(ctx, e.store.Read(), id)
+		}
 		if err != nil || row == nil || row.ended() {
 			return time.Time{}, err
 		}
 		if wait := row.NextAt.Sub(e.config.Now()); wait > 0 && !row.Cancelled {
-			return e.config.Now().Add(wait), nil
+			_, event, err := row.unpack()
+			if err != nil {
+				return time.Time{}, err
+			}
+			if wait <= event.Wait+clockTolerance {
+				return e.config.Now().Add(wait), nil
+			}
+			// The clock has gone back since that was written: nobody asked for such a wait.
 		}
-		if err := e.step(ctx, row); err != nil {
+		moved, err := e.step(ctx, row)
+		if err != nil {
 			return time.Time{}, fmt.Errorf("%s %s: %w", row.Action, row.TypeName, err)
+		}
+		row = nil
+		if moved != nil && (moved.ended() || moved.NextAt.After(e.config.Now())) {
+			row = moved // a call that follows at once may have been cancelled
 		}
 	}
 	return e.config.Now(), nil
 }
 
-// step makes one call and writes what follows from it.
-func (e *Engine) step(ctx context.Context, row *row) error {
+// step makes one call and writes what follows from it. It returns the row as it is now, nil
+// if that is not known.
+func (e *Engine) step(ctx context.Context, row *row) (*row, error) {
 	owner := e.config.Owners[row.Owner]
 	if owner == nil {
-		return fmt.Errorf("there is no owner %q here", row.Owner)
+		return nil, fmt.Errorf("unknown owner %q", row.Owner)
 	}
-	details, event, err := e.unpack(row)
+	details, event, err := row.unpack()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	m := &move{engine: e, row: *row, details: details, event: *event}
 	if row.Cancelled && !m.mayHaveCreated(e.config.Now()) {
 		m.cancel()
 		return m.commit(ctx, owner)
 	}
-	typ, err := e.config.Types.Type(ctx, details.Request.Caller, row.TypeName, details.Request.Version)
+	typ, err := e.typeOf(ctx, details.Request.Caller, row.TypeName, details.Request.Version)
 	var unknown *UnknownTypeError
 	late := e.config.Timeout
 	switch {
@@ -76,10 +95,10 @@ func (e *Engine) step(ctx context.Context, row *row) error {
 		return m.commit(ctx, owner)
 	}
 	if err != nil {
-		return fmt.Errorf("find the type: %w", err)
+		return nil, fmt.Errorf("find the type: %w", err)
 	}
 	if err := m.call(ctx, typ); err != nil {
-		return err
+		return nil, err
 	}
 	return m.commit(ctx, owner)
 }
@@ -162,10 +181,9 @@ func (m *move) call(ctx context.Context, typ *Type) error {
 // note moves the operation on by what a call reported.
 func (m *move) note(typ *Type, p Progress) {
 	v := &m.event
-	if p.Identifier != "" && v.Identifier == "" {
-		m.notable = true
-	}
-	if p.Identifier != "" {
+	// A READ says how a resource is, not which one it is.
+	if p.Identifier != "" && (v.Identifier == "" || m.row.Phase != reading) {
+		m.notable = m.notable || v.Identifier != p.Identifier
 		v.Identifier = storable(p.Identifier)
 	}
 	switch {
@@ -201,6 +219,10 @@ func (m *move) note(typ *Type, p Progress) {
 // succeed ends the operation, or has the resource read.
 func (m *move) succeed(typ *Type) {
 	action := invoke.Action(m.row.Action)
+	if action == invoke.Create && m.event.Identifier == "" && typ.Schema != nil && len(typ.Schema.PrimaryIdentifier) > 0 {
+		m.fail(invoke.InternalFailure, fmt.Sprintf("The create handler of %s reported SUCCESS without the primary identifier.", m.row.TypeName))
+		return
+	}
 	if m.details.ReadAfter && m.row.Phase == calling && (action == invoke.Create || action == invoke.Update) &&
 		typ.Schema != nil && typ.Schema.Handler(invoke.Read.Handler()) != nil {
 		m.row.Phase, m.row.Attempts, m.event.Callback = reading, 0, nil
@@ -231,7 +253,7 @@ func (m *move) wait(delay time.Duration) {
 	if next.After(m.deadline) {
 		next = m.deadline
 	}
-	m.row.NextAt = store.At(next)
+	m.row.NextAt, m.event.Wait = store.At(next), next.Sub(now)
 }
 
 // cancel ends the operation as it was asked to. What has succeeded stays so.
@@ -261,38 +283,40 @@ func (m *move) end(status cfn.OperationStatus) {
 
 // commit writes the transition and tells the owner, in one transaction. It is tried for a
 // while, even though the process stops: the answer of a call is precious.
-func (m *move) commit(ctx context.Context, owner Owner) error {
+func (m *move) commit(ctx context.Context, owner Owner) (*row, error) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lateWrite, cancel) })()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		err := m.write(within, owner)
+		written, err := m.write(within, owner)
 		if err == nil || errors.Is(err, store.ErrStale) {
-			return nil // what is stale was moved by another node, after this one lost its lease
+			return written, nil // what is stale was moved by another node, after this one lost its lease
 		}
 		if within.Err() != nil || ctx.Err() != nil {
-			return err
+			return nil, err
 		}
 		m.engine.config.Logger.WarnContext(ctx, "outcome of a call cannot be written; trying again", "operation", m.row.ID, "error", err)
 		if invoke.Sleep(within, wait) != nil {
-			return err
+			return nil, err
 		}
 	}
 }
 
-func (m *move) write(ctx context.Context, owner Owner) error {
-	return m.engine.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+// write returns the row as it was written.
+func (m *move) write(ctx context.Context, owner Owner) (written *row, err error) {
+	err = m.engine.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		row, event := m.row, m.event // the function may run more than once
+		written = nil
 		state := row.state(m.details, &event)
 		if row.ended() {
 			row.Request, event.Model = "", nil
 		}
 		var err error
-		if row.Event, err = m.engine.seal(row.ID+"/event", event); err != nil {
+		if row.Event, err = encode(event); err != nil {
 			return err
 		}
 		if m.pinned && !row.ended() {
-			if row.Request, err = m.engine.seal(row.ID+"/request", m.details); err != nil {
+			if row.Request, err = encode(m.details); err != nil {
 				return err
 			}
 		}
@@ -304,11 +328,18 @@ func (m *move) write(ctx context.Context, owner Owner) error {
 				return err
 			}
 		}
-		if !m.notable {
-			return nil
+		if m.notable {
+			if err := owner.Progressed(ctx, tx, state); err != nil {
+				return err
+			}
 		}
-		return owner.Progressed(ctx, tx, state)
+		written = &row
+		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return written, nil
 }
 
 // storable is a text from outside, without what no database can hold.
