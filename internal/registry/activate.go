@@ -170,7 +170,7 @@ func checkSettings(in *cloudformation.ActivateTypeInput) error {
 	return plain(members)
 }
 
-// given tells whether a member is there and something else than value.
+// given reports whether a member is there and something else than value.
 func given(member *string, value string) bool {
 	return aws.ToString(member) != "" && *member != value
 }
@@ -205,7 +205,7 @@ func (r *Registry) activate(ctx context.Context, tx *store.Tx, caller awswire.Ca
 	return row, store.RequireOneRow(result) // the alias may have been taken at the same moment
 }
 
-// hasPrivate tells whether an account has a private type of a name, or soon will.
+// hasPrivate reports whether an account has a private type of a name, or soon will.
 func hasPrivate(ctx context.Context, db bun.IDB, caller awswire.Caller, kind, typeName string) (bool, error) {
 	of := func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("account = ? AND region = ? AND kind = ? AND type_name = ?", caller.Account, caller.Region, kind, typeName)
@@ -227,7 +227,7 @@ func (r *Registry) reactivate(ctx context.Context, tx *store.Tx, caller awswire.
 	}
 	i := slices.IndexFunc(versions, func(v publicationRow) bool { return v.ID == row.PublicationID })
 	if i < 0 {
-		return fmt.Errorf("activate %s: its public version %s is gone", row.TypeName, row.PublicationID)
+		return fmt.Errorf("activate %s: its public version %s no longer exists", row.TypeName, row.PublicationID)
 	}
 	before := *row
 	row.set(in)

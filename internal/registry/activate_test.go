@@ -107,7 +107,7 @@ func TestListShelf(t *testing.T) {
 			"public immutable":  {cloudformation.ListTypesInput{Visibility: public, ProvisioningType: types.ProvisioningTypeImmutable}, []string{}},
 		} {
 			t.Run(name, func(t *testing.T) {
-				// One at a time: every list goes on where it stopped.
+				// One at a time: every list continues where it stopped.
 				var got []types.TypeSummary
 				test.in.MaxResults = aws.Int32(1)
 				for {

@@ -129,7 +129,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// shelve puts types on the public shelf of a region, straight into its tables.
+// shelve puts types among the public types of a region, straight into its tables.
 func (g *rig) shelve(types int) {
 	g.t.Helper()
 	rows := make([]publicationRow, types)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// KeepsBlob tells whether the registry needs a blob: the package of a registration, of a
+// KeepsBlob reports whether the registry needs a blob: the package of a registration, of a
 // private or of a public version, or the report of a test. It is what store.Blobs.Sweep
 // asks.
 func (r *Registry) KeepsBlob(ctx context.Context, hash string) (bool, error) {
@@ -16,7 +16,7 @@ func (r *Registry) KeepsBlob(ctx context.Context, hash string) (bool, error) {
 		EXISTS (SELECT 1 FROM registrations WHERE package_hash = ? AND status = 'IN_PROGRESS') OR
 		EXISTS (SELECT 1 FROM test_runs WHERE report_hash = ?)`, hash, hash, hash, hash).Scan(ctx, &keeps)
 	if err != nil {
-		return false, fmt.Errorf("look for who needs the blob %s: %w", hash, err)
+		return false, fmt.Errorf("find uses of the blob %s: %w", hash, err)
 	}
 	return keeps, nil
 }

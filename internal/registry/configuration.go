@@ -85,7 +85,7 @@ func (r *Registry) SetTypeConfiguration(ctx context.Context, caller awswire.Call
 
 func aliasOf(alias *string) string { return cmp.Or(aws.ToString(alias), defaultAlias) }
 
-// usable tells whether the account has a live type of the name, registered or activated.
+// usable reports whether the account has a live type of the name, registered or activated.
 func (r *Registry) usable(ctx context.Context, db bun.IDB, caller awswire.Caller, arn schema.TypeARN) (bool, error) {
 	typ, err := findType(ctx, db, caller, arn.Kind, arn.TypeName)
 	if err != nil || typ != nil && !typ.Deprecated {
@@ -222,7 +222,7 @@ func valueAt(value any, at document.Pointer) any {
 
 // Configuration returns the configuration of a type as its handlers get it, with the
 // values that dynamic references lead to: it is a secret. alias "" is the default. Of a
-// type that has none it is {}. An *awswire.Error says that a reference leads nowhere.
+// type that has none it is {}. An *awswire.Error says that a reference cannot be resolved.
 func (r *Registry) Configuration(ctx context.Context, caller awswire.Caller, v *Version, alias string) (json.RawMessage, error) {
 	row, err := r.findConfiguration(ctx, caller, v.TypeARN, cmp.Or(alias, defaultAlias))
 	switch {
@@ -298,7 +298,7 @@ func (r *Registry) BatchDescribeTypeConfigurations(ctx context.Context, caller a
 	return out, nil
 }
 
-// emptyIdentifiers tells whether there is nothing to look up: on the wire a list of empty
+// emptyIdentifiers reports whether there is nothing to look up: on the wire a list of empty
 // structures is no list at all.
 func emptyIdentifiers(identifiers []types.TypeConfigurationIdentifier) bool {
 	for _, identifier := range identifiers {

@@ -83,10 +83,10 @@ func TestSetTypeConfiguration(t *testing.T) {
 		{"reference in a combiner", schema.Resource, configured, `{"ServiceCredentials": {"ApiKey": "{{resolve:ssm-secure:/key:3}}"}, "Choice": "{{resolve:ssm:/mode}}"}`, "", nil},
 		{"reference for a number", schema.Resource, configured, `{"ServiceCredentials": {"ApiKey": "{{resolve:ssm:/key}}"}, "Retries": "{{resolve:ssm:/n}}"}`, codeRegistry, []string{"/Retries", "[type]"}},
 		{"plain secret where a reference is asked for", schema.Resource, configured, `{"ServiceCredentials": {"ApiKey": "` + secret + `"}}`, codeRegistry, []string{"/ServiceCredentials/ApiKey", "[pattern]"}},
-		{"everything at once", schema.Resource, configured, `{"ServiceCredentials": {"ApplicationKey": "` + secret + `", "` + "More" + `": 1}, "Mode": "` + secret + `", "Retries": 1.5}`, codeRegistry, []string{`lacks the property "ApiKey"`, "/ServiceCredentials/ApplicationKey", "/ServiceCredentials/More", "/Mode", "/Retries"}},
-		{"unknown service", schema.Resource, configured, `{"ServiceCredentials": {"ApiKey": "{{resolve:vault:/key}}"}}`, codeRegistry, []string{"/ServiceCredentials/ApiKey: the dynamic reference {{resolve:vault:/key}} names no service"}},
+		{"everything at once", schema.Resource, configured, `{"ServiceCredentials": {"ApplicationKey": "` + secret + `", "` + "More" + `": 1}, "Mode": "` + secret + `", "Retries": 1.5}`, codeRegistry, []string{`is missing the property "ApiKey"`, "/ServiceCredentials/ApplicationKey", "/ServiceCredentials/More", "/Mode", "/Retries"}},
+		{"unknown service", schema.Resource, configured, `{"ServiceCredentials": {"ApiKey": "{{resolve:vault:/key}}"}}`, codeRegistry, []string{"/ServiceCredentials/ApiKey: the dynamic reference {{resolve:vault:/key}} does not use ssm"}},
 		{"no reference", schema.Resource, configured, `{"ServiceCredentials": {"ApiKey": "{{resolve:ssm:}}"}}`, codeRegistry, []string{"does not name a value of ssm"}},
-		{"half a reference", schema.Resource, configured, `{"ServiceCredentials": {"ApiKey": "{{resolve:ssm:/key"}}`, codeRegistry, []string{"is not complete"}},
+		{"half a reference", schema.Resource, configured, `{"ServiceCredentials": {"ApiKey": "{{resolve:ssm:/key"}}`, codeRegistry, []string{"incomplete dynamic reference"}},
 		{"reserved", schema.Resource, configured, `{"CloudFormation": 1, "ServiceCredentials": {"ApiKey": "{{resolve:ssm:/key}}"}}`, codeRegistry, []string{"/CloudFormation: the name is reserved"}},
 		{"no JSON", schema.Resource, configured, "{\n \"ServiceCredentials\": " + secret + "}", codeRegistry, []string{"not valid JSON (line 2, column 24)"}},
 		{"no object", schema.Resource, configured, `["` + secret + `"]`, codeRegistry, []string{"must be a JSON object"}},
@@ -102,7 +102,7 @@ func TestSetTypeConfiguration(t *testing.T) {
 		{"hook with properties", schema.Hook, "LocalStack::Testing::TestHook", hook(`"TargetStacks": "ALL", "FailureMode": "WARN", "Properties": {"EncryptionAlgorithm": "{{resolve:ssm:/key}}"}, "TargetFilters": {"TargetNames": ["AWS::S3::*"]}`), "", nil},
 		{"hook with filters", schema.Hook, "LocalStack::Testing::TestHook", hook(`"TargetStacks": "NONE", "FailureMode": "WARN", "StackFilters": {"FilteringCriteria": "ANY", "StackNames": {"Exclude": ["a", "b"]}}`), "", nil},
 		{"hook without its wrapper", schema.Hook, "LocalStack::Testing::TestHook", `{"EncryptionAlgorithm": "AES256"}`, codeRegistry, []string{"CloudFormationConfiguration", "/EncryptionAlgorithm"}},
-		{"hook with wrong values", schema.Hook, "LocalStack::Testing::TestHook", hook(`"TargetStacks": "SOME", "Properties": {"EncryptionAlgorithm": 1, "Unknown": 2}, "TargetFilters": {"Actions": ["READ"]}`), codeRegistry, []string{"TargetStacks: is none of", `lacks the property "FailureMode"`, "Properties/EncryptionAlgorithm", "Properties/Unknown", "TargetFilters"}},
+		{"hook with wrong values", schema.Hook, "LocalStack::Testing::TestHook", hook(`"TargetStacks": "SOME", "Properties": {"EncryptionAlgorithm": 1, "Unknown": 2}, "TargetFilters": {"Actions": ["READ"]}`), codeRegistry, []string{"TargetStacks: is not one of the 2 allowed values", `is missing the property "FailureMode"`, "Properties/EncryptionAlgorithm", "Properties/Unknown", "TargetFilters"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			err := g.configure(c.kind, c.typeName, c.configuration)

@@ -19,7 +19,7 @@ import (
 // answer right after a request has no description.
 const stageTold = 2 * time.Second
 
-// DescribeTypeRegistration tells how a registration goes on. Description says why it
+// DescribeTypeRegistration reports how a registration goes on. Description says why it
 // failed. An unknown token is CFNRegistryException.
 func (r *Registry) DescribeTypeRegistration(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeTypeRegistrationInput) (*cloudformation.DescribeTypeRegistrationOutput, error) {
 	token := aws.ToString(in.RegistrationToken)
@@ -56,8 +56,16 @@ func (r *Registry) describeStage(row *registrationRow) string {
 // DescribeType describes a version of a type, the default one if none is named: a private
 // type of the account, an activated one, or a public one. Types and versions that are not
 // there are TypeNotFoundException, those of other accounts among them. A deregistered type
-// is still described, as it was.
+// is still described, as it was. What is none of these may be imported.
 func (r *Registry) DescribeType(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeTypeInput) (*cloudformation.DescribeTypeOutput, error) {
+	out, err := r.describeType(ctx, caller, in)
+	if err != nil {
+		return r.describeImported(ctx, caller, in, err)
+	}
+	return out, nil
+}
+
+func (r *Registry) describeType(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeTypeInput) (*cloudformation.DescribeTypeOutput, error) {
 	if in.PublisherId != nil || in.PublicVersionNumber != nil {
 		return r.describePublic(ctx, caller, in)
 	}

@@ -130,15 +130,20 @@ func (r *Registry) examineHandler(ctx context.Context, run *testRunRow, row *ver
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		return failedTest("The handler does not start: %s", err), nil
+		return failedTest("The handler failed to start: %s", err), nil
 	}
 	config.Function = function
 	tokens := &bearers{registry: r, ctx: ctx, caller: caller}
 	defer tokens.end()
 	config.NewToken = tokens.next
+	notes := &noteKeeper{registry: r, ctx: ctx, run: run, testNotes: run.notes()}
+	left, err := notes.discard(*config)
+	if err != nil {
+		return nil, err
+	}
 	var written bytes.Buffer
-	text := &contract.Text{W: &written, Verbosity: 1, Traceback: "long"}
-	config.Reporter = text
+	config.Reporter = contract.Reporters{notes, &contract.Text{W: &written, Verbosity: 1, Traceback: "long"}}
+	config.CleanupTimeout, config.Living = -1, notes.living
 	summary, err := contract.Run(ctx, *config)
 	switch {
 	case ctx.Err() != nil:
@@ -146,6 +151,7 @@ func (r *Registry) examineHandler(ctx context.Context, run *testRunRow, row *ver
 	case err != nil:
 		return failedTest("The tests cannot be run: %s", err), nil
 	}
+	summary.LeftBehind = append(left, summary.LeftBehind...)
 	return &outcome{passed: summary.OK(), description: describeSummary(summary), summary: summary, log: written.Bytes()}, nil
 }
 
@@ -161,7 +167,6 @@ func (r *Registry) contractConfig(ctx context.Context, caller awswire.Caller, ve
 	}
 	config := &contract.Config{
 		Schema: b.Schema, Inputs: *inputs, Seed: 1, Region: caller.Region, AccountID: caller.Account, Now: r.config.Now, HookTargets: targetsOf(b),
-		CleanupTimeout: cleanupTimeout,
 	}
 	if r.config.Credentials != nil {
 		config.Credentials = r.config.Credentials.For(caller, version.ExecutionRole)
@@ -200,7 +205,7 @@ func (r *Registry) testConfiguration(ctx context.Context, caller awswire.Caller,
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&configuration); err != nil {
-		return nil, nil, errors.New("the configuration of the type is not readable") // the error would show a piece of it
+		return nil, nil, errors.New("cannot read the configuration of the type") // the error would show a piece of it
 	}
 	if version.Kind == schema.Hook {
 		properties, ok := valueAt(configuration, document.Pointer{"CloudFormationConfiguration", "HookConfiguration", "Properties"}).(map[string]any)
@@ -226,7 +231,7 @@ func targetsOf(b *bundle.Bundle) []contract.HookTarget {
 	return targets
 }
 
-// describeSummary tells what came of the contract tests: how many failed, and each cause
+// describeSummary reports what came of the contract tests: how many failed, and each cause
 // once, with the tests that it failed. There is room for little, and one cause often fails
 // most of them.
 func describeSummary(s *contract.Summary) string {

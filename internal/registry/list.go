@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -33,7 +34,7 @@ func startAt(token *string, keys int, query ...any) ([]string, error) {
 	if token == nil {
 		return nil, nil
 	}
-	from, ok := awswire.ReadPageToken(*token, keys, query...)
+	from, ok := store.ReadPageToken(*token, keys, query...)
 	if !ok {
 		return nil, badToken()
 	}
@@ -87,7 +88,7 @@ func (r *Registry) ListTypes(ctx context.Context, caller awswire.Caller, in *clo
 	out := &cloudformation.ListTypesOutput{TypeSummaries: page}
 	if more {
 		last := keyOfSummary(page[len(page)-1])
-		out.NextToken = aws.String(awswire.PageToken([]string{last.typeName, last.kind, last.publisher}, query...))
+		out.NextToken = aws.String(store.PageToken([]string{last.typeName, last.kind, last.publisher}, query...))
 	}
 	return out, nil
 }
@@ -98,7 +99,8 @@ type summaryQuery struct {
 	kind         string   // "" for all
 	prefix       string   // of the type name, "" for all
 	publisher    string   // "" for all
-	provisioning []string // the provisioning types wanted; "" is that of modules and hooks
+	provisioning []string // the provisioning types wanted, nil for all; "" is that of modules and hooks
+	search       string   // anywhere in the type name, in lower case, "" for all
 	after        summaryKey
 	limit        int
 }
@@ -110,7 +112,13 @@ type summaryKey struct{ typeName, kind, publisher string }
 // where adds the conditions that are the same in every table. name and provisioning are
 // the columns that hold those; kind is one of the query's own table.
 func (q summaryQuery) where(query *bun.SelectQuery, name, provisioning string) *bun.SelectQuery {
-	query = query.Where("? IN (?)", bun.Ident(provisioning), bun.List(q.provisioning)).Limit(int64(q.limit))
+	query = query.Limit(int64(q.limit))
+	if q.provisioning != nil {
+		query = query.Where("? IN (?)", bun.Ident(provisioning), bun.List(q.provisioning))
+	}
+	if q.search != "" {
+		query = query.Where("lower(?) LIKE ? ESCAPE '!'", bun.Ident(name), "%"+likeLiteral.Replace(q.search)+"%")
+	}
 	if q.kind != "" {
 		query = query.Where("?TableAlias.kind = ?", q.kind)
 	}
@@ -119,6 +127,9 @@ func (q summaryQuery) where(query *bun.SelectQuery, name, provisioning string) *
 	}
 	return query
 }
+
+// likeLiteral makes a text stand for itself in a pattern of LIKE with the escape character "!".
+var likeLiteral = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
 func keyOfSummary(s types.TypeSummary) summaryKey {
 	return summaryKey{aws.ToString(s.TypeName), string(s.Type), aws.ToString(s.PublisherId)}
@@ -137,7 +148,12 @@ func (r *Registry) summaries(ctx context.Context, caller awswire.Caller, in *clo
 		if deprecated || category == types.CategoryRegistered {
 			return summaries, nil // nothing public is ever deprecated
 		}
-		return r.publicSummaries(ctx, caller, category, q)
+		imported, err := r.importedSummaries(ctx, caller, category, q)
+		if err != nil {
+			return nil, err
+		}
+		published, err := r.publicSummaries(ctx, caller, category, q)
+		return append(published, imported...), err
 	}
 	if category == types.CategoryAwsTypes {
 		return summaries, nil
@@ -216,7 +232,7 @@ func (r *Registry) ListTypeVersions(ctx context.Context, caller awswire.Caller, 
 	page, more := cut(summaries, size)
 	out := &cloudformation.ListTypeVersionsOutput{TypeVersionSummaries: page}
 	if more {
-		out.NextToken = aws.String(awswire.PageToken([]string{*page[len(page)-1].VersionId}, query...))
+		out.NextToken = aws.String(store.PageToken([]string{*page[len(page)-1].VersionId}, query...))
 	}
 	return out, nil
 }
@@ -241,6 +257,12 @@ func (r *Registry) versionSummaries(ctx context.Context, caller awswire.Caller, 
 		}
 	}
 	all, err := r.publicVersions(ctx, caller, in)
+	if isTypeNotFound(err) && in.PublisherId == nil {
+		imported, lookup := r.importedVersions(ctx, caller, in)
+		if lookup != nil || imported != nil {
+			all, err = imported, lookup
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +342,7 @@ func (r *Registry) ListTypeRegistrations(ctx context.Context, caller awswire.Cal
 	}
 	if more {
 		last := page[len(page)-1]
-		out.NextToken = aws.String(awswire.PageToken([]string{last.CreatedAt.Format(time.RFC3339Nano), last.Token}, query...))
+		out.NextToken = aws.String(store.PageToken([]string{last.CreatedAt.Format(time.RFC3339Nano), last.Token}, query...))
 	}
 	return out, nil
 }

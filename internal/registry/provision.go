@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -16,6 +15,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/secret"
 )
 
 // Type implements operation.Types for the resource types that an account has registered or
@@ -48,47 +48,117 @@ type provider struct {
 
 // Call implements operation.Provider.
 func (p *provider) Call(ctx context.Context, request operation.Request) (operation.Progress, error) {
-	r, v := p.registry, p.version
-	switch {
-	case v.Schema.Handler(request.Action.Handler()) == nil && request.Action == invoke.Update:
+	if p.version.Schema.Handler(request.Action.Handler()) == nil && request.Action == invoke.Update {
 		return ownFailure("NotUpdatable", "The resource type %s has no update handler.", request.Type), nil
-	case v.Schema.Handler(request.Action.Handler()) == nil:
-		return ownFailure(invoke.InvalidRequest, "The resource type %s has no %s handler.", request.Type, request.Action.Handler()), nil
-	case r.config.Functions == nil || v.Runtime == "":
-		return ownFailure(invoke.InternalFailure, "The handlers of the resource type %s cannot be run by this server.", request.Type), nil
 	}
-	configuration, failed, err := p.configuration(ctx, request.Caller)
+	ready, failed, err := p.ready(ctx, request.Caller, request.Type, request.Action)
 	if failed != nil {
 		return *failed, nil
 	} else if err != nil {
 		return operation.Progress{}, err
 	}
+	call, err := p.request(request, ready.configuration)
+	if err != nil {
+		return operation.Progress{}, err
+	}
+	ready.hide(request.Secrets)
+	event, err := ready.runner.Run(ctx, call)
+	return p.progress(event, err, ready.redactor)
+}
+
+// ListResources implements operation.Lister.
+func (p *provider) ListResources(ctx context.Context, request operation.ListRequest) (*operation.Page, error) {
+	ready, failed, err := p.ready(ctx, request.Caller, request.Type, invoke.List)
+	if failed != nil {
+		return &operation.Page{ErrorCode: failed.ErrorCode, Message: failed.Message}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	event, err := ready.runner.Run(ctx, invoke.Request{
+		Action: invoke.List, TypeName: p.version.SchemaName, TypeVersion: p.version.VersionID, Model: request.Model,
+		TypeConfiguration: ready.configuration, NextToken: request.NextToken, MaxResults: request.MaxResults,
+	})
+	progress, err := p.progress(event, err, ready.redactor)
+	if err != nil {
+		return nil, err
+	}
+	if progress.Status != cfn.OperationStatusSuccess {
+		return &operation.Page{ErrorCode: progress.ErrorCode, Message: progress.Message}, nil
+	}
+	page := &operation.Page{NextToken: event.NextToken}
+	for _, model := range event.Models {
+		identifier := operation.IdentifierOf(p.version.Schema, model)
+		if identifier == "" {
+			return &operation.Page{ErrorCode: string(invoke.InternalFailure), Message: "The list handler returned a model without the primary identifier."}, nil
+		}
+		page.Resources = append(page.Resources, operation.Listed{Identifier: identifier, Model: model})
+	}
+	return page, nil
+}
+
+// A ready handler can be called.
+type ready struct {
+	config        invoke.Config
+	runner        *invoke.Runner
+	configuration any
+	redactor      *invoke.Redactor
+}
+
+// ready prepares a call of a handler. failed is not nil if it cannot be called.
+func (p *provider) ready(ctx context.Context, caller awswire.Caller, name string, action invoke.Action) (out *ready, failed *operation.Progress, err error) {
+	r, v := p.registry, p.version
+	refuse := func(code invoke.Code, format string, args ...any) (*ready, *operation.Progress, error) {
+		progress := ownFailure(code, format, args...)
+		return nil, &progress, nil
+	}
+	switch {
+	case v.Schema.Handler(action.Handler()) == nil:
+		return refuse(invoke.InvalidRequest, "The resource type %s has no %s handler.", name, action.Handler())
+	case r.config.Functions == nil || v.Runtime == "":
+		return refuse(invoke.InternalFailure, "The handlers of the resource type %s cannot be run by this server.", name)
+	}
+	out = &ready{redactor: invoke.NewRedactor(v.Schema)}
+	if out.configuration, failed, err = p.configuration(ctx, caller); failed != nil || err != nil {
+		return nil, failed, err
+	}
 	function, err := r.config.Functions.Function(ctx, v.Function())
 	switch {
 	case errors.Is(err, context.Canceled), err != nil && ctx.Err() != nil:
-		return operation.Progress{}, err
+		return nil, nil, err
 	case err != nil:
-		return ownFailure(invoke.InternalFailure, "The handler does not start: %s", firstLine(err.Error())), nil
+		return refuse(invoke.InternalFailure, "The handler failed to start: %s", firstLine(err.Error()))
 	}
-	redactor := invoke.NewRedactor(v.Schema)
 	config := invoke.Config{
-		Function: function, Schema: v.Schema, Region: v.Region, AccountID: v.Account, Redactor: redactor, Now: r.config.Now,
+		Function: function, Schema: v.Schema, Region: v.Region, AccountID: v.Account, Redactor: out.redactor, Now: r.config.Now,
 		MaxReinvoke: -1,
 		Timeout:     -1, // the engine's deadline ends ctx
 	}
 	if r.config.Credentials != nil {
-		config.Credentials = r.config.Credentials.For(request.Caller, v.ExecutionRole)
+		config.Credentials = r.config.Credentials.For(caller, v.ExecutionRole)
 	}
-	call, err := p.request(request, configuration)
-	if err != nil {
-		return operation.Progress{}, err
+	out.config = config
+	out.runner = invoke.New(config)
+	return out, nil, nil
+}
+
+// hide keeps secrets of a request out of what the call leaves behind.
+func (r *ready) hide(secrets map[secret.Reason][]string) {
+	if len(secrets) == 0 {
+		return
 	}
-	event, err := invoke.New(config).Run(ctx, call)
-	return p.progress(event, err, redactor)
+	for why, values := range secrets {
+		r.redactor.LearnFor(why, values...)
+	}
+	if function, ok := r.config.Function.(interface {
+		Hiding(secrets map[secret.Reason][]string) invoke.Function
+	}); ok {
+		r.config.Function = function.Hiding(secrets)
+		r.runner = invoke.New(r.config)
+	}
 }
 
 // configuration is the configuration of the type as its handlers get it. A dynamic
-// reference that leads nowhere fails the operation.
+// reference that cannot be resolved fails the operation.
 func (p *provider) configuration(ctx context.Context, caller awswire.Caller) (any, *operation.Progress, error) {
 	text, err := p.registry.Configuration(ctx, caller, p.version, "")
 	var refused *awswire.Error
@@ -101,7 +171,7 @@ func (p *provider) configuration(ctx context.Context, caller awswire.Caller) (an
 	}
 	configuration, err := decoded(text)
 	if err != nil {
-		return nil, nil, errors.New("the configuration of the type is not readable") // the error would show a piece of it
+		return nil, nil, errors.New("cannot read the configuration of the type") // the error would show a piece of it
 	}
 	return configuration, nil, nil
 }
@@ -117,12 +187,12 @@ func (p *provider) request(request operation.Request, configuration any) (invoke
 	if request.Callback != nil {
 		var err error
 		if callback, err = decoded(request.Callback); err != nil {
-			return invoke.Request{}, fmt.Errorf("the callback context of %s is not readable", request.Type)
+			return invoke.Request{}, fmt.Errorf("cannot read the callback context of %s", request.Type)
 		}
 	}
 	return invoke.Request{
 		Action: request.Action, TypeName: p.version.SchemaName, TypeVersion: p.version.VersionID, Token: request.Token,
-		LogicalID: request.LogicalID, StackID: request.StackID, Model: withIdentifier(p.version.Schema, model, request.Identifier), Previous: request.Previous,
+		LogicalID: request.LogicalID, StackID: request.StackID, Model: operation.WithIdentifier(p.version.Schema, model, request.Identifier), Previous: request.Previous,
 		TypeConfiguration: configuration, CallbackContext: callback,
 		StackTags: request.StackTags, PreviousStackTags: request.PreviousStackTags,
 		SystemTags: request.SystemTags, PreviousSystemTags: request.PreviousSystemTags, Rollback: request.Rollback,
@@ -138,7 +208,7 @@ func (p *provider) progress(event *invoke.Event, err error, redactor *invoke.Red
 	var busy *lambda.ThrottledError
 	out := operation.Progress{}
 	if event != nil {
-		out.Model, out.Identifier = event.Model, identifierOf(p.version.Schema, event.Model)
+		out.Model, out.Identifier = event.Model, operation.IdentifierOf(p.version.Schema, event.Model)
 	}
 	switch {
 	case err == nil:
@@ -172,54 +242,6 @@ func ownFailure(code invoke.Code, format string, args ...any) operation.Progress
 	return operation.Progress{Status: cfn.OperationStatusFailed, ErrorCode: string(code), Message: fmt.Sprintf(format, args...), Own: true}
 }
 
-// identifierOf is the physical id of a model: the values of the primary identifier, joined
-// with "|". It is "" if one of them is missing or is not a scalar.
-func identifierOf(s *schema.Schema, model map[string]any) string {
-	values, ok := schema.Identifier(model, s.PrimaryIdentifier)
-	if !ok {
-		return ""
-	}
-	texts := make([]string, len(values))
-	for i, value := range values {
-		switch value := value.(type) {
-		case string:
-			texts[i] = value
-		case json.Number, bool, float64:
-			texts[i] = fmt.Sprint(value)
-		default:
-			return ""
-		}
-	}
-	return strings.Join(texts, "|")
-}
-
-// withIdentifier is a model with the values of a physical id where it has none itself.
-func withIdentifier(s *schema.Schema, model map[string]any, identifier string) map[string]any {
-	paths := s.PrimaryIdentifier
-	if _, known := schema.Identifier(model, paths); known || identifier == "" {
-		return model
-	}
-	texts := []string{identifier}
-	if len(paths) > 1 {
-		texts = strings.Split(identifier, "|")
-	}
-	if len(texts) != len(paths) {
-		return model
-	}
-	filled := maps.Clone(model)
-	if filled == nil {
-		filled = map[string]any{}
-	}
-	for i, path := range paths {
-		if _, known := schema.Identifier(filled, paths[i:i+1]); !known {
-			copied, _ := schema.Without(filled, nil).(map[string]any) // Put changes in place
-			filled, _ = invoke.Put(copied, path.Tokens, texts[i]).(map[string]any)
-		}
-	}
-	filled, _ = s.Recast(filled).(map[string]any)
-	return filled
-}
-
 func decoded(text []byte) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -227,7 +249,7 @@ func decoded(text []byte) (value any, err error) {
 	return value, err
 }
 
-// maxReason bounds what is told of an error, in characters.
+// maxReason limits the text of an error, in characters.
 const maxReason = 500
 
 // firstLine is the part of an error that fits into the reason of an event. The whole stands

@@ -137,7 +137,7 @@ func TestProvider(t *testing.T) {
 			"crash":               {err: &lambda.CrashError{Function: "f", Status: "exit status 2", Phase: lambda.PhaseInvoke, Output: "panic: TOPSECRETVALUE"}, code: "InternalFailure", message: "exit status 2"},
 			"timeout":             {err: &lambda.TimeoutError{Function: "f", Limit: time.Minute}, code: "InternalFailure", message: "Task timed out after 60.00 seconds"},
 			"too many at once":    {err: &lambda.ThrottledError{Function: "f", Limit: 1}, code: "Throttling"},
-			"does not start":      {start: errors.New("no such file"), code: "InternalFailure", message: "The handler does not start: no such file", own: true},
+			"does not start":      {start: errors.New("no such file"), code: "InternalFailure", message: "The handler failed to start: no such file", own: true},
 			"no update handler":   {action: invoke.Update, code: "NotUpdatable", message: "no update handler", own: true},
 			"the program stops":   {err: fmt.Errorf("closed: %w", context.Canceled)},
 			"stops while started": {start: fmt.Errorf("closed: %w", context.Canceled)},

@@ -91,7 +91,7 @@ func findPublications(ctx context.Context, db bun.IDB, region string, key extens
 	err := db.NewSelect().Model(&rows).Where("region = ? AND kind = ? AND publisher_id = ? AND type_name = ?", region, string(key.Kind), key.Publisher, key.TypeName).
 		Order("number DESC").Scan(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("look up %s on the public shelf: %w", key, err)
+		return nil, fmt.Errorf("look up the public type %s: %w", key, err)
 	}
 	return rows, nil
 }
@@ -115,7 +115,7 @@ func findPublication(ctx context.Context, db bun.IDB, region string, key extensi
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("look up %s on the public shelf: %w", key, err)
+		return nil, fmt.Errorf("look up the public type %s: %w", key, err)
 	}
 	return row, nil
 }

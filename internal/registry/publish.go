@@ -21,13 +21,14 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// What happens on the public shelf and to what was taken from it.
+// What happens among the public types and to what was taken from it.
 const (
-	TestStarted Event = "test-started"
-	TestEnded   Event = "test-ended"
-	Published   Event = "published"
-	Activated   Event = "activated" // or its settings or version changed
-	Deactivated Event = "deactivated"
+	TestStarted    Event = "test-started"
+	TestProgressed Event = "test-progressed"
+	TestEnded      Event = "test-ended"
+	Published      Event = "published"
+	Activated      Event = "activated" // or its settings or version changed
+	Deactivated    Event = "deactivated"
 )
 
 // publishingWorkers are the workers of this half of the registry.
@@ -50,7 +51,7 @@ func plain(members map[string]*string) error {
 	return nil
 }
 
-// PublishType puts a tested version of a private type on the public shelf of the region,
+// PublishType puts a tested version of a private type among the public types of the region,
 // where every account sees it. It publishes the default version, or the one that Arn
 // names. All that makes up the version is copied: the public one stays when the private
 // one is deregistered. Activated types that update automatically are woken.

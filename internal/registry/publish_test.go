@@ -245,7 +245,7 @@ func TestShelf(t *testing.T) {
 	})
 }
 
-// idle tells whether no worker has anything to do.
+// idle reports whether no worker has anything to do.
 func (s *shop) idle() bool {
 	waiting, err := s.store.Read().NewSelect().Table("wakeups").Exists(s.t.Context())
 	if err != nil {

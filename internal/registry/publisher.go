@@ -71,7 +71,7 @@ func (r *Registry) RegisterPublisher(ctx context.Context, caller awswire.Caller,
 	return &cloudformation.RegisterPublisherOutput{PublisherId: &row.PublisherID}, nil
 }
 
-// providerOf tells which service verifies an identity through a connection. What stands
+// providerOf reports which service verifies an identity through a connection. What stands
 // behind a connection is known to the service that holds it alone, so that the ARN has to
 // do: one that mentions Bitbucket is one to Bitbucket, any other one to GitHub.
 func providerOf(caller awswire.Caller, connection string) (types.IdentityProvider, error) {

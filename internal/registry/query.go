@@ -3,9 +3,14 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -58,20 +63,132 @@ func (r *Registry) Registrations(ctx context.Context, caller awswire.Caller, que
 	return out, nil
 }
 
-// PublishedVersions are the public version numbers of the versions of a private type that
-// are published, by version: "00000001" to "1.0.0".
-func (r *Registry) PublishedVersions(ctx context.Context, caller awswire.Caller, kind schema.Kind, typeName string) (map[string]string, error) {
-	var rows []versionRow
-	err := r.store.Read().NewSelect().Model(&rows).Column("version", "public_version").
-		Where("public_version <> ''").
-		Where("type_id IN (SELECT id FROM types WHERE account = ? AND region = ? AND kind = ? AND type_name = ?)", caller.Account, caller.Region, string(kind), typeName).
-		Scan(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list published versions: %w", err)
+// A TypeQuery selects types of one account and region, of all provisioning types. What is
+// empty selects all.
+type TypeQuery struct {
+	Search     string // anywhere in the name, in upper or lower case
+	Kind       schema.Kind
+	Category   types.Category // CategoryRegistered or CategoryActivated
+	Public     bool           // those that every account can activate, instead of the account's own
+	Deprecated bool           // deprecated ones, instead of live ones
+	After      TypeKey        // only types behind this one in the list
+	Limit      int
+}
+
+// A TypeKey is the place of a type in lists, which are ordered by name, kind and publisher.
+type TypeKey struct {
+	TypeName  string
+	Kind      schema.Kind
+	Publisher string
+}
+
+// A TypeState is a type as Go callers see it.
+type TypeState struct {
+	types.TypeSummary
+	Versions int // live ones; 0 for types of others
+}
+
+// Key is the place of the type in lists.
+func (t *TypeState) Key() TypeKey {
+	key := keyOfSummary(t.TypeSummary)
+	return TypeKey{key.typeName, schema.Kind(key.kind), key.publisher}
+}
+
+// Types lists types in the order of their keys, at most query.Limit of them.
+func (r *Registry) Types(ctx context.Context, caller awswire.Caller, query TypeQuery) ([]TypeState, error) {
+	in := &cloudformation.ListTypesInput{Visibility: types.VisibilityPrivate}
+	if query.Public {
+		in.Visibility = types.VisibilityPublic
 	}
-	out := make(map[string]string, len(rows))
+	if query.Deprecated {
+		in.DeprecatedStatus = types.DeprecatedStatusDeprecated
+	}
+	summaries, err := r.summaries(ctx, caller, in, query.Category, summaryQuery{
+		kind: string(query.Kind), search: strings.ToLower(query.Search), limit: query.Limit,
+		after: summaryKey{query.After.TypeName, string(query.After.Kind), query.After.Publisher},
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(summaries, func(a, b types.TypeSummary) int { return compareKeys(keyOfSummary(a), keyOfSummary(b)) })
+	summaries, _ = cut(summaries, query.Limit)
+	counts, err := r.countVersions(ctx, caller, summaries)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]TypeState, len(summaries))
+	for i, s := range summaries {
+		out[i] = TypeState{TypeSummary: s}
+		if s.PublisherId == nil {
+			out[i].Versions = counts[[2]string{string(s.Type), aws.ToString(s.TypeName)}]
+		}
+	}
+	return out, nil
+}
+
+// countVersions counts the live versions of private types, by kind and name.
+func (r *Registry) countVersions(ctx context.Context, caller awswire.Caller, summaries []types.TypeSummary) (map[[2]string]int, error) {
+	counts := map[[2]string]int{}
+	var names []string
+	for _, s := range summaries {
+		if s.PublisherId == nil {
+			names = append(names, aws.ToString(s.TypeName))
+		}
+	}
+	if len(names) == 0 {
+		return counts, nil
+	}
+	var rows []struct {
+		Kind, TypeName string
+		N              int
+	}
+	err := r.store.Read().NewSelect().Model((*typeRow)(nil)).ColumnExpr("t.kind, t.type_name, COUNT(*) AS n").
+		Join("JOIN type_versions AS v ON v.type_id = t.id AND NOT v.deprecated").
+		Where("t.account = ? AND t.region = ?", caller.Account, caller.Region).Where("t.type_name IN (?)", bun.List(names)).
+		Group("t.kind", "t.type_name").Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("count versions: %w", err)
+	}
+	for _, row := range rows {
+		counts[[2]string{row.Kind, row.TypeName}] = row.N
+	}
+	return counts, nil
+}
+
+// A VersionState is a version of a private type, as Go callers see it.
+type VersionState struct {
+	ID            string // "00000001"
+	Description   string
+	Created       time.Time
+	Default       bool
+	Deprecated    bool
+	Tests         types.TypeTestsStatus
+	TestsReason   string
+	PublicVersion string // the number that it is published under, "" for none
+}
+
+// TypeVersions lists the versions of a private type, deprecated ones too, the newest first.
+// A type that does not exist has none.
+func (r *Registry) TypeVersions(ctx context.Context, caller awswire.Caller, kind schema.Kind, typeName string) ([]VersionState, error) {
+	typ, err := findType(ctx, r.store.Read(), caller, kind, typeName)
+	if err != nil || typ == nil {
+		return nil, err
+	}
+	var rows []versionRow
+	err = r.store.Read().NewSelect().Model(&rows).
+		Column("version", "description", "created_at", "deprecated", "test_status", "test_status_description", "public_version").
+		Where("type_id = ?", typ.ID).Order("version DESC").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the versions of %s: %w", typeName, err)
+	}
+	out := make([]VersionState, len(rows))
 	for i := range rows {
-		out[versionID(rows[i].Version)] = rows[i].PublicVersion
+		row := &rows[i]
+		out[i] = VersionState{
+			ID: versionID(row.Version), Description: row.Description, Created: row.CreatedAt.Time,
+			Default: typ.DefaultVersion != nil && *typ.DefaultVersion == row.Version, Deprecated: row.Deprecated,
+			Tests: types.TypeTestsStatus(row.TestStatus), TestsReason: row.TestStatusDescription, PublicVersion: row.PublicVersion,
+		}
 	}
 	return out, nil
 }

@@ -28,12 +28,12 @@ var referencePatterns = map[string]*regexp.Regexp{
 func checkReferences(text string) error {
 	rest := dynamicReference.ReplaceAllStringFunc(text, func(string) string { return "" })
 	if strings.Contains(rest, "{{resolve:") {
-		return errors.New("a dynamic reference is not complete: {{resolve:service:reference}} is the form")
+		return errors.New("incomplete dynamic reference: use {{resolve:service:reference}}")
 	}
 	for _, m := range dynamicReference.FindAllStringSubmatch(text, -1) {
 		pattern, known := referencePatterns[m[1]]
 		if !known {
-			return fmt.Errorf("the dynamic reference %s names no service of ssm, ssm-secure, secretsmanager", m[0])
+			return fmt.Errorf("the dynamic reference %s does not use ssm, ssm-secure or secretsmanager", m[0])
 		}
 		if !pattern.MatchString(m[2]) {
 			return fmt.Errorf("the dynamic reference %s does not name a value of %s", m[0], m[1])
@@ -42,7 +42,7 @@ func checkReferences(text string) error {
 	return nil
 }
 
-// hasReference tells whether a value has a dynamic reference in any of its texts.
+// hasReference reports whether a value has a dynamic reference in any of its texts.
 func hasReference(value any) bool {
 	switch value := value.(type) {
 	case string:
@@ -91,7 +91,7 @@ func eachText(value any, at document.Pointer, f func(at document.Pointer, text s
 
 // resolveReferences puts the values in the place of the dynamic references of a
 // configuration. What is found is not looked into again: a value may look like a
-// reference. A reference that stands twice is asked for once.
+// reference. A duplicate reference is resolved once.
 func (r *Registry) resolveReferences(ctx context.Context, caller awswire.Caller, configuration any) (any, error) {
 	found := map[string]string{}
 	return eachText(configuration, nil, func(at document.Pointer, text string) (string, error) {

@@ -32,7 +32,7 @@ const maxVersions = 50
 var reserved = []string{"Alexa", "AMZN", "Amazon", "ASK", "AWS", "Custom", "Dev"}
 
 // RegisterType takes a request for a new version of a type, allots its number, and returns
-// the token by which DescribeTypeRegistration tells how it goes on. A request with the
+// the token with which DescribeTypeRegistration reports its progress. A request with the
 // ClientRequestToken of an earlier one gets the token of that.
 //
 // Refusals, all CFNRegistryException: a name that does not fit the kind or is reserved, a
@@ -176,7 +176,7 @@ func earlier(ctx context.Context, tx *store.Tx, row *registrationRow) (*registra
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("look for the client token of %s: %w", row.TypeName, err)
+		return nil, fmt.Errorf("look up the client token of %s: %w", row.TypeName, err)
 	case before.RequestHash != row.RequestHash:
 		return nil, refuse("The ClientRequestToken '%s' belongs to a registration with other parameters.", *row.ClientToken)
 	}
@@ -199,7 +199,7 @@ func (r *Registry) allot(ctx context.Context, tx *store.Tx, row *registrationRow
 		Where("account = ?", row.Account).Where("region = ?", row.Region).Where("kind = ?", row.Kind).Where("type_name = ?", row.TypeName).
 		Returning("id, next_version").Scan(ctx, &typ.ID, &typ.NextVersion)
 	if err != nil {
-		return fmt.Errorf("allot a version of %s: %w", row.TypeName, err)
+		return fmt.Errorf("assign a version of %s: %w", row.TypeName, err)
 	}
 	row.TypeID, row.Version = typ.ID, typ.NextVersion-1
 

@@ -84,7 +84,7 @@ func (r *Registry) settle(ctx context.Context, row *registrationRow, err error) 
 		return fmt.Errorf("register %s version %d: %w", row.TypeName, row.Version, err)
 	}
 	r.log.ErrorContext(ctx, "a registration is given up", "type", row.TypeName, "version", row.Version, "token", row.Token, "error", err)
-	return r.fail(ctx, row, "Internal failure: the server's log has the cause.")
+	return r.fail(ctx, row, "Internal failure: see the log of the server.")
 }
 
 // fetch copies the package into the blobs.
@@ -278,9 +278,9 @@ func (r *Registry) start(ctx context.Context, spec FunctionSpec) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case bounded.Err() != nil:
-		return failf("The handler is not ready for work after %s.", r.config.StageTimeout)
+		return failf("The handler was not ready after %s.", r.config.StageTimeout)
 	}
-	return failf("The handler does not start: %s", cutLines(printable(err.Error())))
+	return failf("The handler failed to start: %s", cutLines(printable(err.Error())))
 }
 
 // cutLines shortens what a handler has to say to what a description has room for. The end

@@ -136,7 +136,7 @@ func TestRegisterFailures(t *testing.T) {
 		{"schema", "VALIDATION_STAGE", schema.Resource, broken, nil, []string{"thing.zip!/schema.json:", `"strin"`, `minLength`}},
 		{"name", "VALIDATION_STAGE", schema.Resource, resourcePackage(t, "Acme::Test::Other", nil), nil, []string{"Acme::Test::Other", name}},
 		{"kind", "VALIDATION_STAGE", schema.Hook, resourcePackage(t, name, nil), nil, []string{"HOOK", "RESOURCE"}},
-		{"handler", "DEPLOY_STAGE", schema.Resource, resourcePackage(t, name, nil), errors.New("exit status 1: no such module"), []string{"The handler does not start: exit status 1: no such module"}},
+		{"handler", "DEPLOY_STAGE", schema.Resource, resourcePackage(t, name, nil), errors.New("exit status 1: no such module"), []string{"The handler failed to start: exit status 1: no such module"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			g := newRig(t, fixtures.Place{Dir: t.TempDir()})
@@ -459,7 +459,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestStagesAreTold: a stage that lasts is told of.
+// TestStagesAreTold: a long stage is reported.
 func TestStagesAreTold(t *testing.T) {
 	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
 	now := time.Now()
@@ -534,7 +534,7 @@ func TestHandlerHangs(t *testing.T) {
 	g.probe = func(ctx context.Context, _ FunctionSpec) error { <-ctx.Done(); return ctx.Err() }
 	g.work()
 	g.packages.put("s3://b/k", resourcePackage(t, "Acme::Test::Thing", nil))
-	if out := g.register(owner, schema.Resource, "Acme::Test::Thing", "s3://b/k"); !strings.Contains(aws.ToString(out.Description), "not ready for work after 10ms") {
+	if out := g.register(owner, schema.Resource, "Acme::Test::Thing", "s3://b/k"); !strings.Contains(aws.ToString(out.Description), "not ready after 10ms") {
 		t.Errorf("%s: %s", out.ProgressStatus, aws.ToString(out.Description))
 	}
 }
@@ -594,7 +594,7 @@ func TestLongFailures(t *testing.T) {
 	}
 }
 
-// TestRequiredTypes: what a module says it needs is told of it.
+// TestRequiredTypes: the requirements of a module are listed.
 func TestRequiredTypes(t *testing.T) {
 	const name = "Acme::Test::Part::MODULE"
 	eachStore(t, func(t *testing.T, g *rig) {

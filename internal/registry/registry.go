@@ -71,6 +71,9 @@ type Config struct {
 	// is refused.
 	Deliveries Deliveries
 
+	// Imported are further public types. nil means none.
+	Imported Imported
+
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil is time.Now
 	NewID  func() string    // nil makes random UUIDs

@@ -117,7 +117,7 @@ func (c *moduleCheck) thirdParty(m document.Member, alias string) {
 	}
 	switch {
 	case len(missing) > 0:
-		c.problem("Resource %s (%s) is no public resource of Amazon, and its Metadata lacks %s.", m.Key, alias, strings.Join(missing, ", "))
+		c.problem("Resource %s (%s) is not a public resource of Amazon, and its Metadata has no %s.", m.Key, alias, strings.Join(missing, ", "))
 	case isModuleName(alias) != isModuleName(*required.OriginalTypeName):
 		c.problem("Resource %s: %s and its OriginalTypeName %s are not both modules.", m.Key, alias, *required.OriginalTypeName)
 	default:
@@ -140,7 +140,7 @@ func (c *moduleCheck) require(logicalID string, required types.RequiredActivated
 	}
 	common := slices.DeleteFunc(slices.Clone(other.SupportedMajorVersions), func(major int32) bool { return !slices.Contains(required.SupportedMajorVersions, major) })
 	if len(common) == 0 {
-		c.problem("Resource %s: SupportMajorVersions of %s has none in common with those elsewhere in the module.", logicalID, *required.TypeNameAlias)
+		c.problem("Resource %s: SupportMajorVersions of %s has no version in common with the rest of the module.", logicalID, *required.TypeNameAlias)
 		return
 	}
 	other.SupportedMajorVersions = common
@@ -235,7 +235,7 @@ func keyOf(required types.RequiredActivatedType) extensionKey {
 	return key
 }
 
-// ofAmazon tells whether a type is one of Amazon's own, by the part of its name that nobody
+// ofAmazon reports whether a type is one of Amazon's own, by the part of its name that nobody
 // else can publish under.
 func ofAmazon(typeName string) bool {
 	organization, _, _ := strings.Cut(typeName, "::")

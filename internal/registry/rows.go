@@ -106,6 +106,6 @@ type configurationRow struct {
 	Region        string     `bun:"region,pk"`
 	TypeARN       string     `bun:"type_arn,pk"` // without a version
 	Alias         string     `bun:"alias,pk"`
-	Configuration string     `bun:"configuration"`
+	Configuration string     `bun:"configuration" seal:"type_configurations.configuration"`
 	UpdatedAt     store.Time `bun:"updated_at"`
 }

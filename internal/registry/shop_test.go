@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +31,9 @@ type shop struct {
 	mu    sync.Mutex
 	calls int
 	block chan struct{} // if set, calls wait until it is closed
+
+	blockOn string  // only calls of this action wait; "" for all
+	shared  *keeper // the handler of all versions, if set
 
 	hanging string // the account whose handlers block means, "" for all
 
@@ -70,6 +75,9 @@ func (s *shop) Function(_ context.Context, spec FunctionSpec) (invoke.Function, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.specs = append(s.specs, spec)
+	if s.shared != nil {
+		return s.shared, nil
+	}
 	return &keeper{shop: s, account: spec.Account, things: map[string]map[string]any{}}, nil
 }
 
@@ -82,6 +90,8 @@ type keeper struct {
 	mu     sync.Mutex
 	things map[string]map[string]any
 	cut    bool // a call that waited was cut short: the next ones do not wait
+
+	waiting atomic.Bool // a call has waited
 }
 
 func (k *keeper) Call(ctx context.Context, payload []byte) ([]byte, error) {
@@ -91,10 +101,14 @@ func (k *keeper) Call(ctx context.Context, payload []byte) ([]byte, error) {
 	if k.shop.hanging != "" && k.shop.hanging != k.account {
 		block = nil
 	}
+	if k.shop.blockOn != "" && !bytes.Contains(payload, []byte(`"action":"`+k.shop.blockOn+`"`)) {
+		block = nil
+	}
 	k.shop.mu.Unlock()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if block != nil && !k.cut {
+		k.waiting.Store(true)
 		select {
 		case <-block:
 		case <-ctx.Done():

@@ -44,9 +44,8 @@ const (
 	maxAttempts = 5
 	// maxTestDescription bounds TypeTestsStatusDescription, in characters.
 	maxTestDescription = 1024
-	// cleanupTimeout bounds how long a test that is cut short deletes what it has made. It
-	// is less than a store waits for its workers to end.
-	cleanupTimeout = 3 * time.Second
+	// discardTimeout bounds the deletion of what an interrupted run has left behind.
+	discardTimeout = 5 * time.Minute
 )
 
 // A testRunRow is one run of TestType.
@@ -64,6 +63,7 @@ type testRunRow struct {
 	Status      string `bun:"status"` // types.TypeTestsStatus, never NOT_TESTED
 	Description string `bun:"description"`
 	Attempts    int64  `bun:"attempts"`
+	Notes       string `bun:"notes"`    // JSON of testNotes, "" for none
 	Bucket      string `bun:"bucket"`   // "" for none
 	Delivery    string `bun:"delivery"` // the key there, "" until it is delivered
 	Caller      string `bun:"caller"`   // the access key id, for delivering as its owner
@@ -85,7 +85,7 @@ func (r *testRunRow) caller() awswire.Caller {
 // TestType has a version of a private type tested: the contract tests of a resource type
 // or hook with its registered handler, the requirements for public modules of a module.
 // It takes the default version if none is named, and returns before the tests have begun;
-// DescribeType tells how they go on, TestRuns and TestReport what came of them.
+// DescribeType reports how they go on, TestRuns and TestReport what came of them.
 //
 // While a version is tested, the same request again is answered and starts nothing.
 //
@@ -200,7 +200,7 @@ func (r *Registry) runTest(ctx context.Context, id string) error {
 	}
 	var found *outcome
 	if run.Attempts > maxAttempts {
-		found = failedTest("The tests were interrupted %d times and are given up; the server's log may have the cause.", maxAttempts)
+		found = failedTest("The tests were interrupted %d times and are given up; the server's log may have the cause.%s", maxAttempts, run.notes().left())
 	} else {
 		limited, cancel := context.WithTimeout(ctx, r.config.TestTimeout)
 		defer cancel()
@@ -254,7 +254,7 @@ func (r *Registry) endTest(ctx context.Context, run *testRunRow, found *outcome)
 	if s := found.summary; s != nil {
 		run.Passed, run.Failed, run.Skipped = int64(s.Passed), int64(s.Failed+s.Errors), int64(s.Skipped)
 	}
-	run.ReportHash, run.EndedAt = found.report, r.now()
+	run.ReportHash, run.EndedAt, run.Notes = found.report, r.now(), ""
 	ended := *run
 	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		row := ended // the function may run more than once
@@ -312,6 +312,8 @@ type TestRun struct {
 	Failed      int // failures and errors
 	Skipped     int
 
+	Progress *TestProgress // nil if it has ended, or has not begun
+
 	Bucket, Key string // where the logs were delivered to; "" if nowhere
 	Started     time.Time
 	Ended       time.Time // zero while it goes on
@@ -343,7 +345,7 @@ func (r *Registry) TestRuns(ctx context.Context, caller awswire.Caller, query Te
 		runs[i] = TestRun{
 			ID: row.ID, Kind: schema.Kind(row.Kind), TypeName: row.TypeName, Version: versionID(row.Version),
 			Status: types.TypeTestsStatus(row.Status), Description: row.Description, Passed: int(row.Passed), Failed: int(row.Failed), Skipped: int(row.Skipped),
-			Bucket: row.Bucket, Key: row.Delivery, Started: row.StartedAt.Time, Ended: row.EndedAt.Time,
+			Progress: row.notes().Progress, Bucket: row.Bucket, Key: row.Delivery, Started: row.StartedAt.Time, Ended: row.EndedAt.Time,
 		}
 	}
 	return runs, nil

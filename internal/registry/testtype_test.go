@@ -542,3 +542,42 @@ func examplePackage(t testing.TB) []byte {
 	}
 	return archive.Data
 }
+
+// TestCutShort stops the program while a test has made something: it ends at once, and the next
+// attempt deletes what was made before it makes anything of its own.
+func TestCutShort(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		cloud := &keeper{shop: s, account: owner.Account, things: map[string]map[string]any{}}
+		s.mu.Lock()
+		s.shared, s.block, s.blockOn = cloud, make(chan struct{}), "READ"
+		s.mu.Unlock()
+		version := s.thing(owner, thingName, "one")
+		if _, err := s.TestType(t.Context(), owner, &cloudformation.TestTypeInput{Arn: &version}); err != nil {
+			t.Fatal(err)
+		}
+		s.until("something was made, and is read", func() bool { return cloud.waiting.Load() })
+		runs, err := s.TestRuns(t.Context(), owner, TestQuery{})
+		if err != nil || len(runs) != 1 || runs[0].Progress == nil || runs[0].Progress.Number < 1 || runs[0].Progress.Total < runs[0].Progress.Number || !strings.Contains(runs[0].Progress.Test, "contract_") {
+			t.Fatalf("the run is %+v, %v", runs, err)
+		}
+		if n := len(cloud.things); n != 1 {
+			t.Fatalf("%d things exist", n)
+		}
+		began := time.Now()
+		s.reopen()
+		took := time.Since(began)
+		t.Logf("ended after %s", took.Round(time.Millisecond))
+		if took > 3*time.Second {
+			t.Error("that is too long")
+		}
+		if out := s.verdict(owner, version); out.TypeTestsStatus != types.TypeTestsStatusPassed {
+			t.Errorf("%s: %s", out.TypeTestsStatus, aws.ToString(out.TypeTestsStatusDescription))
+		}
+		if len(cloud.things) > 0 {
+			t.Errorf("left behind: %v", cloud.things)
+		}
+		if runs, err := s.TestRuns(t.Context(), owner, TestQuery{}); err != nil || runs[0].Progress != nil {
+			t.Errorf("the run that has ended is %+v, %v", runs, err)
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// Imported are public resource types of which this server has the schema and no handlers.
+type Imported interface {
+	// ImportedType returns a type, nil for one that was not imported.
+	ImportedType(ctx context.Context, typeName string) (*ImportedType, error)
+
+	// ImportedTypes returns up to limit types whose names follow after and begin with
+	// prefix, in the order of their names.
+	ImportedTypes(ctx context.Context, prefix, after string, limit int) ([]ImportedType, error)
+}
+
+// An ImportedType is a type that was imported.
+type ImportedType struct {
+	TypeName string
+	Schema   string
+	Imported time.Time
+	Note     string // how this server provisions it; begins the description
+}
+
+// importedVersion is the id of the only version of an imported type.
+const importedVersion = "00000001"
+
+// importedFacts are the members of a schema that descriptions need.
+type importedFacts struct {
+	Description      string                     `json:"description"`
+	SourceURL        string                     `json:"sourceUrl"`
+	DocumentationURL string                     `json:"documentationUrl"`
+	Handlers         map[string]json.RawMessage `json:"handlers"`
+}
+
+// facts reads a schema. One that cannot be read has no facts: it was checked when it was
+// imported.
+func (t *ImportedType) facts() importedFacts {
+	var facts importedFacts
+	_ = json.Unmarshal([]byte(t.Schema), &facts)
+	facts.Description = strings.TrimSpace(t.Note + " " + facts.Description)
+	return facts
+}
+
+// provisioning is what the handlers allow. Tools that carry schemas leave the handlers out:
+// then everything is allowed.
+func (f *importedFacts) provisioning() types.ProvisioningType {
+	has := func(names ...string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { _, ok := f.Handlers[name]; return !ok })
+	}
+	switch {
+	case len(f.Handlers) == 0, has("create", "read", "update", "delete"):
+		return types.ProvisioningTypeFullyMutable
+	case has("create", "read", "delete"):
+		return types.ProvisioningTypeImmutable
+	}
+	return types.ProvisioningTypeNonProvisionable
+}
+
+// importedARN is the ARN of an imported type: public, and of no publisher.
+func importedARN(caller awswire.Caller, typeName string) schema.TypeARN {
+	return publicARN(caller, schema.Resource, "", typeName)
+}
+
+// importedRef returns the imported type that a request names without a version or a
+// publisher, nil if it names none. arn may be that of a private or of a public type.
+func (r *Registry) importedRef(ctx context.Context, caller awswire.Caller, arn *string, kind types.RegistryType, typeName *string) (*ImportedType, error) {
+	if r.config.Imported == nil {
+		return nil, nil
+	}
+	parsed, err := named(caller, arn, kind, typeName, nil)
+	switch {
+	case err != nil || parsed.Kind != schema.Resource || parsed.Publisher != "" || arn != nil && !parsed.Public():
+		return nil, nil // it is refused already
+	case parsed.Version != "" && !sameVersion(parsed.Version, importedVersion):
+		return nil, nil
+	}
+	return r.config.Imported.ImportedType(ctx, parsed.TypeName)
+}
+
+// describeImported answers DescribeType for what is neither private, activated nor published
+// here but imported. refused is the answer for what is not imported either.
+func (r *Registry) describeImported(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeTypeInput, refused error) (*cloudformation.DescribeTypeOutput, error) {
+	if !isTypeNotFound(refused) || in.PublisherId != nil || in.PublicVersionNumber != nil || in.VersionId != nil && !sameVersion(*in.VersionId, importedVersion) {
+		return nil, refused
+	}
+	t, err := r.importedRef(ctx, caller, in.Arn, in.Type, in.TypeName)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, refused
+	}
+	facts := t.facts()
+	return &cloudformation.DescribeTypeOutput{
+		Arn: aws.String(importedARN(caller, t.TypeName).String()), Type: types.RegistryTypeResource, TypeName: &t.TypeName, Visibility: types.VisibilityPublic,
+		Schema: &t.Schema, Description: absent(facts.Description), SourceUrl: absent(facts.SourceURL), DocumentationUrl: absent(facts.DocumentationURL),
+		ProvisioningType: facts.provisioning(), DeprecatedStatus: types.DeprecatedStatusLive, IsDefaultVersion: aws.Bool(true),
+		LastUpdated: &t.Imported, TimeCreated: &t.Imported,
+	}, nil
+}
+
+// importedVersions answers ListTypeVersions for an imported type, nil if it was not imported.
+func (r *Registry) importedVersions(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypeVersionsInput) ([]types.TypeVersionSummary, error) {
+	t, err := r.importedRef(ctx, caller, in.Arn, in.Type, in.TypeName)
+	if t == nil || err != nil {
+		return nil, err
+	}
+	if in.DeprecatedStatus == types.DeprecatedStatusDeprecated {
+		return []types.TypeVersionSummary{}, nil
+	}
+	return []types.TypeVersionSummary{{
+		Arn: aws.String(importedARN(caller, t.TypeName).WithVersion(importedVersion).String()), Type: types.RegistryTypeResource, TypeName: &t.TypeName,
+		VersionId: aws.String(importedVersion), IsDefaultVersion: aws.Bool(true), Description: absent(t.facts().Description), TimeCreated: &t.Imported,
+	}}, nil
+}
+
+// importedSummaries lists imported types for ListTypes of what is public.
+func (r *Registry) importedSummaries(ctx context.Context, caller awswire.Caller, category types.Category, q summaryQuery) ([]types.TypeSummary, error) {
+	summaries := []types.TypeSummary{}
+	if r.config.Imported == nil || q.publisher != "" || category == types.CategoryActivated || q.kind != "" && q.kind != string(types.RegistryTypeResource) {
+		return summaries, nil
+	}
+	for after := q.after.typeName; len(summaries) < q.limit; {
+		found, err := r.config.Imported.ImportedTypes(ctx, q.prefix, after, q.limit)
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			t := &found[i]
+			after = t.TypeName
+			amazon := ofAmazon(t.TypeName)
+			if category == types.CategoryAwsTypes && !amazon || category == types.CategoryThirdParty && amazon {
+				continue
+			}
+			facts := t.facts()
+			if !slices.Contains(q.provisioning, string(facts.provisioning())) {
+				continue
+			}
+			summaries = append(summaries, types.TypeSummary{
+				Type: types.RegistryTypeResource, TypeName: &t.TypeName, TypeArn: aws.String(importedARN(caller, t.TypeName).String()),
+				Description: absent(facts.Description), LastUpdated: &t.Imported,
+			})
+		}
+		if len(found) < q.limit {
+			break
+		}
+	}
+	return summaries[:min(len(summaries), q.limit)], nil
+}
+
+// isTypeNotFound reports whether err says that there is no such type or version.
+func isTypeNotFound(err error) bool {
+	var refused *awswire.Error
+	return errors.As(err, &refused) && refused.Code == "TypeNotFoundException"
+}

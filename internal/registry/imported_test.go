@@ -1,0 +1,120 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/fixtures"
+)
+
+// importedList has types in the order of their names.
+type importedList []ImportedType
+
+func (l importedList) ImportedType(_ context.Context, name string) (*ImportedType, error) {
+	for i := range l {
+		if l[i].TypeName == name {
+			return &l[i], nil
+		}
+	}
+	return nil, nil
+}
+
+func (l importedList) ImportedTypes(_ context.Context, prefix, after string, limit int) ([]ImportedType, error) {
+	var out []ImportedType
+	for _, t := range l {
+		if t.TypeName > after && strings.HasPrefix(t.TypeName, prefix) && len(out) < limit {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// TestImported describes and lists types that were imported.
+func TestImported(t *testing.T) {
+	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	handlers := func(names ...string) string {
+		return `{"description": "A thing.", "sourceUrl": "https://example.com", "handlers": {"` + strings.Join(names, `": {}, "`) + `": {}}}`
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	all := importedList{
+		{TypeName: "AWS::AA::Fixed", Schema: handlers("create", "read", "delete"), Imported: at, Note: "[simulated]"},
+		{TypeName: "AWS::AA::None", Schema: handlers("read"), Imported: at, Note: "[simulated]"},
+		{TypeName: "AWS::AA::Thing", Schema: handlers("create", "read", "update", "delete"), Imported: at, Note: "[simulated]"},
+		{TypeName: "Acme::AA::Bare", Schema: `{}`, Imported: at, Note: "[schema only]"},
+	}
+	for i := range 250 {
+		all = append(all, ImportedType{TypeName: fmt.Sprintf("Zeta::AA::T%03d", i), Schema: `{}`, Imported: at})
+	}
+	g.config.Imported = all
+	ctx := t.Context()
+	for _, in := range []cloudformation.DescribeTypeInput{
+		{Type: types.RegistryTypeResource, TypeName: aws.String("AWS::AA::Thing")},
+		{Type: types.RegistryTypeResource, TypeName: aws.String("AWS::AA::Thing"), VersionId: aws.String("00000001")},
+		{Arn: aws.String("arn:aws:cloudformation:" + owner.Region + "::type/resource/AWS-AA-Thing")},
+	} {
+		out, err := g.DescribeType(ctx, owner, &in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if aws.ToString(out.Description) != "[simulated] A thing." || out.Visibility != types.VisibilityPublic || out.ProvisioningType != types.ProvisioningTypeFullyMutable ||
+			aws.ToString(out.Arn) != "arn:aws:cloudformation:"+owner.Region+"::type/resource/AWS-AA-Thing" || aws.ToString(out.SourceUrl) != "https://example.com" || !out.TimeCreated.Equal(at) {
+			t.Errorf("described as %+v", out)
+		}
+		versions, err := g.ListTypeVersions(ctx, owner, &cloudformation.ListTypeVersionsInput{Type: in.Type, TypeName: in.TypeName, Arn: in.Arn})
+		if err != nil || len(versions.TypeVersionSummaries) != 1 || aws.ToString(versions.TypeVersionSummaries[0].VersionId) != "00000001" {
+			t.Errorf("versions: %+v, %v", versions, err)
+		}
+	}
+	for _, in := range []cloudformation.DescribeTypeInput{
+		{Type: types.RegistryTypeResource, TypeName: aws.String("AWS::AA::Thing"), VersionId: aws.String("00000002")},
+		{Type: types.RegistryTypeHook, TypeName: aws.String("AWS::AA::Thing")},
+		{Type: types.RegistryTypeResource, TypeName: aws.String("AWS::AA::Other")},
+		{Type: types.RegistryTypeResource, TypeName: aws.String("AWS::AA::Thing"), PublisherId: aws.String("0123456789012345678901234567890123456789")},
+	} {
+		if out, err := g.DescribeType(ctx, owner, &in); !isTypeNotFound(err) {
+			t.Errorf("%v: %v, %v", in, out, err)
+		}
+	}
+	list := func(in cloudformation.ListTypesInput) []string {
+		var names []string
+		for {
+			out, err := g.ListTypes(ctx, owner, &in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range out.TypeSummaries {
+				names = append(names, aws.ToString(s.TypeName))
+			}
+			if in.NextToken = out.NextToken; in.NextToken == nil {
+				return names
+			}
+		}
+	}
+	public := types.VisibilityPublic
+	for name, test := range map[string]struct {
+		in   cloudformation.ListTypesInput
+		want []string
+	}{
+		"of the account": {cloudformation.ListTypesInput{}, nil},
+		"Amazon's":       {cloudformation.ListTypesInput{Visibility: public, Filters: &types.TypeFilters{Category: types.CategoryAwsTypes}}, []string{"AWS::AA::Thing"}},
+		"immutable":      {cloudformation.ListTypesInput{Visibility: public, ProvisioningType: types.ProvisioningTypeImmutable}, []string{"AWS::AA::Fixed"}},
+		"prefix":         {cloudformation.ListTypesInput{Visibility: public, Filters: &types.TypeFilters{TypeNamePrefix: aws.String("Acme::")}}, []string{"Acme::AA::Bare"}},
+		"activated":      {cloudformation.ListTypesInput{Visibility: public, Filters: &types.TypeFilters{Category: types.CategoryActivated}}, nil},
+		"hooks":          {cloudformation.ListTypesInput{Visibility: public, Type: types.RegistryTypeHook}, nil},
+	} {
+		if got := list(test.in); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if got := list(cloudformation.ListTypesInput{Visibility: public, MaxResults: aws.Int32(7)}); len(got) != 252 || !slices.IsSorted(got) || len(slices.Compact(got)) != 252 {
+		t.Errorf("all, by pages: %d types", len(got))
+	}
+}
