@@ -73,7 +73,7 @@ type buckets struct{}
 // bucketUnsupported are the properties whose effect the S3 of this server does not have.
 var bucketUnsupported = []string{
 	"AbacStatus", "AccelerateConfiguration", "AnalyticsConfigurations", "BucketNamePrefix", "BucketNamespace",
-	"IntelligentTieringConfigurations", "InventoryConfigurations", "LoggingConfiguration", "MetadataConfiguration",
+	"IntelligentTieringConfigurations", "InventoryConfigurations", "MetadataConfiguration",
 	"MetadataTableConfiguration", "MetricsConfigurations", "NotificationConfiguration", "ObjectLockConfiguration",
 	"ReplicationConfiguration", "WebsiteConfiguration",
 }
@@ -157,6 +157,7 @@ var bucketParts = []bucketPart{
 	{"OwnershipControls", putOwnership, getOwnership},
 	{"LifecycleConfiguration", putLifecycle, getLifecycle},
 	{"CorsConfiguration", putCORS, getCORS},
+	{"LoggingConfiguration", putLogging, getLogging},
 }
 
 func putVersioning(c *call, client *s3.Client, bucket *string, value any) error {
@@ -400,7 +401,7 @@ func convert(value, target any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(target); err != nil {
-		return invalid("The value is not one that S3 takes: " + strings.TrimPrefix(err.Error(), "json: "))
+		return invalid("S3 does not accept the value: " + strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
 }

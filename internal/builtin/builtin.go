@@ -167,8 +167,7 @@ func propertyFaults(typ *schema.Schema, desired map[string]any) string {
 	for _, v := range typ.Check(desired, schema.CheckConfig{}) {
 		switch v.Keyword {
 		case "required":
-			name := strings.TrimSuffix(strings.TrimPrefix(v.Message, `lacks the property "`), `"`)
-			faults = append(faults, fmt.Sprintf("The property {%s} is required", v.Pointer.Append(name)))
+			faults = append(faults, fmt.Sprintf("The property {%s} is required", v.Pointer.Append(v.Want)))
 		case "additionalProperties":
 			faults = append(faults, fmt.Sprintf("Encountered unsupported properties in {%s}: [%s]", v.Pointer[:len(v.Pointer)-1], v.Pointer[len(v.Pointer)-1]))
 		default:
@@ -217,7 +216,7 @@ func (c *call) at(identifier string) *call {
 func do[O any](c *call, service, name string, in any) (*O, error) {
 	table := c.types.tables[service]
 	if table == nil {
-		return nil, fmt.Errorf("there is no service %s", service)
+		return nil, fmt.Errorf("unknown service %s", service)
 	}
 	out, err := table.Call(c.ctx, c.request.Caller, name, in)
 	if err != nil {
@@ -225,7 +224,7 @@ func do[O any](c *call, service, name string, in any) (*O, error) {
 	}
 	result, ok := out.(*O)
 	if !ok {
-		return nil, fmt.Errorf("%s of %s answered %T", name, service, out)
+		return nil, fmt.Errorf("%s of %s returned %T", name, service, out)
 	}
 	return result, nil
 }
@@ -234,6 +233,10 @@ func do[O any](c *call, service, name string, in any) (*O, error) {
 // tried again.
 func failure(c *call, err error) (operation.Progress, error) {
 	message := err.Error()
+	var response interface{ HTTPStatusCode() int }
+	if errors.As(err, &response) && response.HTTPStatusCode() >= http.StatusInternalServerError {
+		return operation.Progress{}, err // the service says nothing about the resource: the database may be away
+	}
 	var refusal *awswire.Error
 	var own invalid
 	switch {

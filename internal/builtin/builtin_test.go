@@ -14,10 +14,12 @@ import (
 	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/macro"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/seal"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -37,13 +39,18 @@ func open(t *testing.T, place fixtures.Place) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = opened.Close() })
-	services, err := awslite.New(t.Context(), awslite.Config{Store: opened, Key: bytes.Repeat([]byte{7}, awslite.KeySize), Account: caller.Account})
+	sealer, err := seal.New(bytes.Repeat([]byte{7}, seal.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = services.Close() })
+	services, err := awslite.New(awslite.Config{Store: opened, Sealer: sealer, Account: caller.Account})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := logs.New(logs.Config{Store: opened})
+	t.Cleanup(func() { _ = events.Close() })
 	buckets := s3.New(s3.Config{Store: opened})
-	types, err := builtin.New(builtin.Config{Tables: services.Tables(), S3: buckets.Serve, Macros: macro.New(macro.Config{Store: opened, S3: buckets})})
+	types, err := builtin.New(builtin.Config{Tables: append(services.Tables(), events.Table()), S3: buckets.Serve, Macros: macro.New(macro.Config{Store: opened, S3: buckets})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,12 +137,14 @@ var lives = map[string]struct {
 			"BucketEncryption":        object{"ServerSideEncryptionConfiguration": list{object{"ServerSideEncryptionByDefault": object{"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "key"}}}},
 			"LifecycleConfiguration":  object{"Rules": list{object{"Id": "old", "Status": "Enabled", "NoncurrentVersionExpiration": object{"NoncurrentDays": 30.0}, "Transitions": list{object{"StorageClass": "GLACIER", "TransitionInDays": 30.0}}}}},
 			"CorsConfiguration":       object{"CorsRules": list{object{"AllowedMethods": list{"GET"}, "AllowedOrigins": list{"*"}, "MaxAge": 5.0}}},
+			"LoggingConfiguration":    object{"DestinationBucketName": "logs", "LogFilePrefix": "a", "TargetObjectKeyFormat": object{"PartitionedPrefix": object{"PartitionDateSource": "EventTime"}}},
 		},
 		created: object{
 			"VersioningConfiguration":        object{"Status": "Enabled"},
 			"BucketEncryption":               object{"ServerSideEncryptionConfiguration": list{object{"ServerSideEncryptionByDefault": object{"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "key"}}}},
 			"LifecycleConfiguration":         object{"Rules": list{object{"Id": "old", "Status": "Enabled", "NoncurrentVersionExpiration": object{"NoncurrentDays": 30.0}, "Transitions": list{object{"StorageClass": "GLACIER", "TransitionInDays": 30.0}}}}},
 			"CorsConfiguration":              object{"CorsRules": list{object{"AllowedMethods": list{"GET"}, "AllowedOrigins": list{"*"}, "MaxAge": 5.0}}},
+			"LoggingConfiguration":           object{"DestinationBucketName": "logs", "LogFilePrefix": "a", "TargetObjectKeyFormat": object{"PartitionedPrefix": object{"PartitionDateSource": "EventTime"}}},
 			"OwnershipControls":              object{"Rules": list{object{"ObjectOwnership": "BucketOwnerEnforced"}}},
 			"PublicAccessBlockConfiguration": object{"BlockPublicAcls": true, "BlockPublicPolicy": true, "IgnorePublicAcls": true, "RestrictPublicBuckets": true},
 			"Tags":                           list{object{"Key": "team", "Value": "x"}},
@@ -259,7 +268,10 @@ func TestRefusals(t *testing.T) {
 		"replication":      {"AWS::S3::Bucket", object{"ReplicationConfiguration": object{}}, "InvalidRequest", "The property ReplicationConfiguration of AWS::S3::Bucket is not supported by this server."},
 		"object lock":      {"AWS::S3::Bucket", object{"ObjectLockEnabled": true}, "InvalidRequest", "The property ObjectLockEnabled of AWS::S3::Bucket is not supported by this server."},
 		"public ACL":       {"AWS::S3::Bucket", object{"AccessControl": "PublicRead"}, "InvalidRequest", "The property AccessControl of AWS::S3::Bucket is not supported by this server."},
-		"transitions":      {"AWS::S3::Bucket", object{"LifecycleConfiguration": object{"Rules": list{object{"Status": "Enabled", "ObjectSizeLessThan": 5.0}}}}, "InvalidRequest", "LifecycleConfiguration: The member ObjectSizeLessThan of a lifecycle rule is not supported by this server."},
+		"transitions":      {"AWS::S3::Bucket", object{"BucketName": "lc-unknown", "LifecycleConfiguration": object{"Rules": list{object{"Status": "Enabled", "Forever": true}}}}, "InvalidRequest", "LifecycleConfiguration: The member Forever of a lifecycle rule is not supported by this server."},
+		"lifecycle value":  {"AWS::S3::Bucket", object{"BucketName": "lc-value", "LifecycleConfiguration": object{"Rules": list{object{"Status": "Enabled", "ExpirationInDays": "soon"}}}}, "InvalidRequest", "LifecycleConfiguration: The value of ExpirationInDays in a lifecycle rule is invalid."},
+		"transition date":  {"AWS::S3::Bucket", object{"BucketName": "lc-date", "LifecycleConfiguration": object{"Rules": list{object{"Status": "Enabled", "Transition": object{"StorageClass": "GLACIER", "TransitionDate": "soon"}}}}}, "InvalidRequest", "LifecycleConfiguration: TransitionDate is not a time: soon"},
+		"two transitions":  {"AWS::S3::Bucket", object{"BucketName": "lc-two", "LifecycleConfiguration": object{"Rules": list{object{"Status": "Enabled", "Transition": object{"StorageClass": "GLACIER", "TransitionDate": "2030-01-01T00:00:00Z", "TransitionInDays": 1.0}}}}}, "InvalidRequest", "LifecycleConfiguration: A transition must contain StorageClass, and either TransitionInDays or TransitionDate."},
 		"days in the past": {"AWS::S3::Bucket", object{"BucketName": "days", "LifecycleConfiguration": object{"Rules": list{object{"Status": "Enabled", "Transitions": list{object{"StorageClass": "GLACIER", "TransitionInDays": "-1"}}}}}}, "InvalidRequest", "LifecycleConfiguration: 'Days' in the Transition action must be nonnegative."},
 		"replicas":         {"AWS::SecretsManager::Secret", object{"ReplicaRegions": list{}}, "InvalidRequest", "The property ReplicaRegions of AWS::SecretsManager::Secret is not supported by this server."},
 		"both values":      {"AWS::SecretsManager::Secret", object{"SecretString": "s", "GenerateSecretString": object{}}, "InvalidRequest", "You can't specify both SecretString and GenerateSecretString."},

@@ -11,8 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/uptrace/bun"
 
-	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -31,7 +29,7 @@ type resourceRow struct {
 	Token      string     `bun:"token"`
 	CreatedAt  store.Time `bun:"created_at"`
 	UpdatedAt  store.Time `bun:"updated_at"`
-	Model      string     `bun:"model"`
+	Model      string     `bun:"model" seal:"simulated_resources.model"`
 }
 
 // A keyRow is an additional identifier of a resource, which no other resource may have.
@@ -159,27 +157,56 @@ func (s *Shelf) remove(ctx context.Context, tx *store.Tx, _ *schema.Schema, requ
 	return succeeded(row.Identifier, nil), nil
 }
 
-// A Listed resource is one of those that exist of a type.
-type Listed struct {
-	Identifier string
-	Model      map[string]any // as a read returns it
-}
+// pageSize is how many resources a page has unless fewer are asked for.
+const pageSize = 100
 
-// Resources returns up to limit simulated resources of a type whose identifiers follow
-// after, in the order of their identifiers.
-func (s *Shelf) Resources(ctx context.Context, caller awswire.Caller, typ *operation.Type, after string, limit int64) ([]Listed, error) {
+// ListResources implements operation.Lister, in the order of the identifiers. The token of a page is
+// the last identifier of the page before.
+func (s *Shelf) ListResources(ctx context.Context, request operation.ListRequest) (*operation.Page, error) {
+	row, err := s.row(ctx, request.Type)
+	if err != nil {
+		return nil, err
+	}
+	if row == nil {
+		return &operation.Page{ErrorCode: "NotFound", Message: fmt.Sprintf("The schema of the type %s is no longer imported.", request.Type)}, nil
+	}
+	typ, err := s.load(row)
+	if err != nil {
+		return nil, err
+	}
+	limit := pageSize
+	if request.MaxResults > 0 {
+		limit = min(limit, request.MaxResults)
+	}
 	var rows []resourceRow
-	err := s.config.Store.Read().NewSelect().Model(&rows).
-		Where("account = ? AND region = ? AND type_name = ? AND identifier > ?", caller.Account, caller.Region, typ.Name, after).
-		Order("identifier").Limit(limit).Scan(ctx)
+	err = s.config.Store.Read().NewSelect().Model(&rows).
+		Where("account = ? AND region = ? AND type_name = ? AND identifier > ?", request.Caller.Account, request.Caller.Region, request.Type, request.NextToken).
+		Order("identifier").Limit(int64(limit) + 1).Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list simulated resources: %w", err)
 	}
-	out := make([]Listed, len(rows))
-	for i := range rows {
-		out[i] = Listed{rows[i].Identifier, readable(typ.Schema, rows[i].model())}
+	page := &operation.Page{}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		page.NextToken = rows[limit-1].Identifier
 	}
-	return out, nil
+	for i := range rows {
+		model := readable(typ, rows[i].model())
+		if within(model, request.Model) {
+			page.Resources = append(page.Resources, operation.Listed{Identifier: rows[i].Identifier, Model: model})
+		}
+	}
+	return page, nil
+}
+
+// within reports whether a resource has the properties that a list was asked for with.
+func within(model, asked map[string]any) bool {
+	for name, want := range asked {
+		if got, ok := model[name]; !ok || text(got) != text(want) {
+			return false
+		}
+	}
+	return true
 }
 
 // claim keeps the additional identifiers of a resource for it, and returns one that another
@@ -276,35 +303,13 @@ func identify(model map[string]any, paths []schema.Path) (string, bool) {
 func createOnlyChange(typ *schema.Schema, before, desired map[string]any) string {
 	for _, path := range typ.CreateOnly {
 		for _, at := range schema.Present(desired, []schema.Path{path}) {
-			want, _ := lookup(desired, at)
-			if got, ok := lookup(before, at); !ok || text(got) != text(want) {
+			want, _ := at.Find(desired)
+			if got, ok := at.Find(before); !ok || text(got) != text(want) {
 				return at.String()
 			}
 		}
 	}
 	return ""
-}
-
-func lookup(model any, at document.Pointer) (any, bool) {
-	for _, token := range at {
-		switch node := model.(type) {
-		case map[string]any:
-			value, ok := node[token]
-			if !ok {
-				return nil, false
-			}
-			model = value
-		case []any:
-			index := -1
-			if _, err := fmt.Sscanf(token, "%d", &index); err != nil || index < 0 || index >= len(node) {
-				return nil, false
-			}
-			model = node[index]
-		default:
-			return nil, false
-		}
-	}
-	return model, true
 }
 
 // text is a value as it stands in an identifier: a string as it is, the rest as JSON.

@@ -127,7 +127,7 @@ func Unusable(parsed *schema.Schema, problems diag.List) *diag.Problem {
 // A Published type is on the shelf.
 type Published struct {
 	TypeName  string
-	Schema    string // "" in lists
+	Schema    string
 	Imported  time.Time
 	Simulated bool // it may be used in stacks here
 }
@@ -141,17 +141,20 @@ func (s *Shelf) Find(ctx context.Context, typeName string) (*Published, error) {
 	return &Published{TypeName: row.TypeName, Schema: row.Schema, Imported: row.ImportedAt.Time, Simulated: s.simulates(typeName)}, nil
 }
 
-// List returns up to limit types whose names follow after, in the order of their names.
-func (s *Shelf) List(ctx context.Context, after string, limit int64) ([]Published, error) {
+// List returns up to limit types whose names follow after and begin with prefix, in the order
+// of their names.
+func (s *Shelf) List(ctx context.Context, prefix, after string, limit int) ([]Published, error) {
 	var rows []publishedRow
-	err := s.config.Store.Read().NewSelect().Model(&rows).Column("type_name", "imported_at").
-		Where("type_name > ?", after).Order("type_name").Limit(limit).Scan(ctx)
-	if err != nil {
+	query := s.config.Store.Read().NewSelect().Model(&rows).Where("type_name > ?", after).Order("type_name").Limit(int64(limit))
+	if prefix != "" { // names are ASCII: the prefix, and everything up to what follows it
+		query = query.Where("type_name >= ? AND type_name < ?", prefix, prefix+"\x7f")
+	}
+	if err := query.Scan(ctx); err != nil {
 		return nil, fmt.Errorf("list published types: %w", err)
 	}
 	out := make([]Published, len(rows))
 	for i, row := range rows {
-		out[i] = Published{TypeName: row.TypeName, Imported: row.ImportedAt.Time, Simulated: s.simulates(row.TypeName)}
+		out[i] = Published{TypeName: row.TypeName, Schema: row.Schema, Imported: row.ImportedAt.Time, Simulated: s.simulates(row.TypeName)}
 	}
 	return out, nil
 }

@@ -131,9 +131,9 @@ func TestLife(t *testing.T) {
 			if diff := cmp.Diff("9", string(mustNumber(t, read.Model["Delay"]))); diff != "" {
 				t.Error(diff)
 			}
-			listed, err := shelf.Resources(t.Context(), caller, typ, "", 10)
-			if err != nil || len(listed) != 1 || listed[0].Identifier != name {
-				t.Errorf("Resources: %v, %v", listed, err)
+			listed, err := shelf.ListResources(t.Context(), operation.ListRequest{Caller: caller, Type: typ.Name})
+			if err != nil || len(listed.Resources) != 1 || listed.Resources[0].Identifier != name || listed.NextToken != "" {
+				t.Errorf("ListResources: %+v, %v", listed, err)
 			}
 			if gone := call(t, typ, request(invoke.Delete, "t4", name, nil)); gone.Status != types.OperationStatusSuccess {
 				t.Errorf("delete: %+v", gone)

@@ -58,10 +58,10 @@ func updated(typ *schema.Schema, before map[string]any, request operation.Reques
 	model = maps.Clone(model)
 	keep := slices.Concat(typ.ReadOnly, typ.PrimaryIdentifier, typ.CreateOnly)
 	for _, at := range schema.Present(before, keep) {
-		if _, set := lookup(model, at); set {
+		if _, set := at.Find(model); set {
 			continue
 		}
-		if value, ok := lookup(before, at); ok && parent(model, at) {
+		if value, ok := at.Find(before); ok && parent(model, at) {
 			model, _ = invoke.Put(model, at, value).(map[string]any)
 		}
 	}
@@ -191,7 +191,7 @@ func (m *maker) missing(paths []schema.Path) {
 		if len(path.Tokens) == 0 || !m.typ.Leads(path) || slices.Contains(path.Tokens, "*") || !parent(m.model, path.Tokens) {
 			continue
 		}
-		if _, set := lookup(m.model, path.Tokens); set {
+		if _, set := path.Tokens.Find(m.model); set {
 			continue
 		}
 		if value := m.value(path.Tokens); value != nil {
@@ -331,7 +331,7 @@ func (m *maker) uuid(purpose string) string {
 
 // parent reports whether the model has what a property stands in.
 func parent(model map[string]any, at document.Pointer) bool {
-	above, ok := lookup(model, at[:len(at)-1])
+	above, ok := at[:len(at)-1].Find(model)
 	if !ok {
 		return false
 	}
