@@ -199,7 +199,7 @@ func TestServerlessWithoutTranslator(t *testing.T) {
 	}
 	for name, test := range map[string]struct{ python, want string }{
 		"not there":        {"no-such-python", "which needs Python 3 in the PATH; install it with: python3 -m pip install aws-sam-translator"},
-		"without it":       {script("exit 3"), "has no aws-sam-translator, which runs AWS::Serverless; install it with: python3 -m pip install aws-sam-translator"},
+		"without it":       {script("exit 3"), "does not have aws-sam-translator, which is required for AWS::Serverless; install it with: python3 -m pip install aws-sam-translator"},
 		"broken":           {script("echo no memory >&2; exit 1"), "the translator failed: exit status 1: no memory"},
 		"too slow":         {script("exec sleep 60"), "the translator did not answer within 1s"},
 		"prints no end":    {script("exec head -c 8000000 /dev/zero"), "the translator's result is larger than 6291456 bytes"},

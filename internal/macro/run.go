@@ -19,11 +19,6 @@ type runner struct {
 	caller awswire.Caller
 }
 
-// words are an error in the words of the service.
-type words string
-
-func (w words) Error() string { return string(w) }
-
 // maxInclude bounds a snippet of AWS::Include, in bytes.
 const maxInclude = 1_000_000
 
@@ -31,15 +26,15 @@ const maxInclude = 1_000_000
 func (r runner) Include(ctx context.Context, location string) ([]byte, error) {
 	at, err := r.config.S3.ParseURL(location)
 	if err != nil {
-		return nil, words("The location parameter is not a valid S3 uri.")
+		return nil, template.ServiceError("The location parameter is not a valid S3 uri.")
 	}
 	object, err := r.config.S3.Open(ctx, r.caller.Account, at)
 	var refusal *awswire.Error
 	switch {
 	case errors.As(err, &refusal) && refusal.Code == "NoSuchBucket":
-		return nil, words(fmt.Sprintf("S3 bucket [%s] does not exist.", at.Bucket))
+		return nil, template.ServiceError(fmt.Sprintf("S3 bucket [%s] does not exist.", at.Bucket))
 	case errors.As(err, &refusal):
-		return nil, words(fmt.Sprintf("S3 object [%s] in bucket [%s] does not exist or cannot be read.", at.Key, at.Bucket))
+		return nil, template.ServiceError(fmt.Sprintf("S3 object [%s] in bucket [%s] does not exist or cannot be read.", at.Key, at.Bucket))
 	case err != nil:
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func (t Translator) translate(ctx context.Context, caller awswire.Caller, call t
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.As(err, &exit) && exit.ExitCode() == noTranslator:
-		return nil, fmt.Errorf("%s has no aws-sam-translator, which runs AWS::Serverless; %s", python, installHint)
+		return nil, fmt.Errorf("%s does not have aws-sam-translator, which is required for AWS::Serverless; %s", python, installHint)
 	case out.full:
 		return nil, fmt.Errorf("the translator's result is larger than %d bytes", maxTranslated)
 	case err != nil:
@@ -111,7 +111,7 @@ func (t Translator) python() (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("AWS::Serverless is run by aws-sam-translator, which needs Python 3 in the PATH; " + installHint)
+	return "", errors.New("AWS::Serverless requires aws-sam-translator, which needs Python 3 in the PATH; " + installHint)
 }
 
 // environment is the part of Environ that the process gets: no credentials, no endpoints.

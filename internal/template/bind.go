@@ -17,6 +17,11 @@ type Supplied struct {
 	Value       string
 	HasValue    bool // tells "" from none
 	UsePrevious bool
+
+	// Unknown says that the value is not known yet: a change set of a nested stack has
+	// parameters that only the execution makes. A Ref to one is [Unknown]; conditions and
+	// rules are decided by Value, or by the value that the stack has.
+	Unknown bool
 }
 
 // BindInput is what parameters are bound from.
@@ -51,6 +56,7 @@ type Bound struct {
 	Stored   bool   `json:"stored,omitempty"`
 	List     bool   `json:"list,omitempty"`
 	NoEcho   bool   `json:"noEcho,omitempty"`
+	Unknown  bool   `json:"unknown,omitempty"` // Value is not the one that it will have
 }
 
 // Shown is the value as the service shows it: **** for NoEcho.
@@ -80,7 +86,15 @@ func (b Bound) effective() string {
 	return b.Value
 }
 
-// any is what a Ref to the parameter evaluates to.
+// ref is what a Ref to the parameter evaluates to.
+func (b Bound) ref() any {
+	if b.Unknown {
+		return Unknown
+	}
+	return b.any()
+}
+
+// any is the value of the parameter, of one that is not known yet the one that decides.
 func (b Bound) any() any {
 	if b.List {
 		return splitList(b.effective())
@@ -134,7 +148,7 @@ func (p *Parameters) Equal(q *Parameters) bool {
 // with their values. The error is [Errors], or that of the store.
 func (t *Template) Bind(ctx context.Context, in BindInput) (*Parameters, error) {
 	var r report
-	values := t.suppliedValues(in, &r)
+	values, unknown := t.suppliedValues(in, &r)
 	if r.errs != nil {
 		return nil, r.err()
 	}
@@ -144,8 +158,12 @@ func (t *Template) Bind(ctx context.Context, in BindInput) (*Parameters, error) 
 		if !ok {
 			continue
 		}
-		p.checkValue(value, &r)
-		out.Bound = append(out.Bound, Bound{Key: p.Name, Value: value, Stored: p.IsStored(), List: p.IsList(), NoEcho: p.NoEcho})
+		if !unknown[p.Name] {
+			p.checkValue(value, &r)
+		}
+		out.Bound = append(out.Bound, Bound{
+			Key: p.Name, Value: value, Stored: p.IsStored() && !unknown[p.Name], List: p.IsList(), NoEcho: p.NoEcho, Unknown: unknown[p.Name],
+		})
 	}
 	if r.errs != nil {
 		return nil, r.err()
@@ -159,9 +177,9 @@ func (t *Template) Bind(ctx context.Context, in BindInput) (*Parameters, error) 
 	return out, nil
 }
 
-// suppliedValues finds the value of each declared parameter.
-func (t *Template) suppliedValues(in BindInput, r *report) map[string]string {
-	values := map[string]string{}
+// suppliedValues finds the value of each declared parameter, and those that are not known.
+func (t *Template) suppliedValues(in BindInput, r *report) (values map[string]string, unknown map[string]bool) {
+	values, unknown = map[string]string{}, map[string]bool{}
 	seen := map[string]bool{}
 	var undeclared, repeated []string
 	for _, s := range in.Supplied {
@@ -176,6 +194,11 @@ func (t *Template) suppliedValues(in BindInput, r *report) map[string]string {
 			r.add("previous-missing", t.at(s.Key), nil, s.Key)
 		case !declared:
 			undeclared = append(undeclared, s.Key)
+		case s.Unknown:
+			unknown[s.Key], values[s.Key] = true, s.Value
+			if had {
+				values[s.Key] = previous.Value
+			}
 		case s.UsePrevious:
 			values[s.Key] = previous.Value
 		case s.HasValue || s.Value != "":
@@ -190,7 +213,7 @@ func (t *Template) suppliedValues(in BindInput, r *report) map[string]string {
 		r.add("parameter-repeated", diag.Range{File: t.name}, nil, list(repeated))
 	}
 	t.defaults(values, r)
-	return values
+	return values, unknown
 }
 
 func (t *Template) at(parameter string) diag.Range {

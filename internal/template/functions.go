@@ -75,7 +75,10 @@ func evalRef(e *evaluator, f call) (any, error) {
 		if e.masked && b.NoEcho {
 			return maskedValue(b), nil
 		}
-		return b.any(), nil
+		if e.conditional() {
+			return b.any(), nil
+		}
+		return b.ref(), nil
 	}
 	if e.s.t.resources[name] == nil || e.conditional() {
 		return nil, e.unresolved(name, f.at)

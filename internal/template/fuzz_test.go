@@ -39,13 +39,13 @@ func FuzzTemplate(f *testing.F) {
 		}
 		again, err := Parse("t", processed.ProcessedJSON(), ParseOptions{Processed: true})
 		if err != nil {
-			t.Fatalf("the processed template is refused: %v\n%s", err, processed.ProcessedJSON())
+			t.Fatalf("the processed template is invalid: %v\n%s", err, processed.ProcessedJSON())
 		}
 		if processed.Check(ctx, nil) != nil {
 			return
 		}
 		if err := again.Check(ctx, nil); err != nil {
-			t.Fatalf("the processed template is refused: %v\n%s", err, processed.ProcessedJSON())
+			t.Fatalf("the processed template is invalid: %v\n%s", err, processed.ProcessedJSON())
 		}
 		scope, err := processed.NewScope(ScopeInput{Parameters: bound})
 		if err != nil {

@@ -133,7 +133,7 @@ func through(t *testing.T, step recordedStep, previous *Parameters, included str
 	}
 	again, err := Parse("t", processed.ProcessedJSON(), ParseOptions{Processed: true})
 	if err != nil {
-		t.Errorf("the processed template is refused: %v", err)
+		t.Errorf("the processed template is invalid: %v", err)
 	} else if string(again.ProcessedJSON()) != string(processed.ProcessedJSON()) {
 		t.Error("the processed template changes when it is read again")
 	}

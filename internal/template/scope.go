@@ -340,6 +340,17 @@ func (s *Scope) Masked(r *Resource, refs References) (any, error) {
 	return value, err
 }
 
+// Secrets are the values of the NoEcho parameters.
+func (s *Scope) Secrets() (values []string) {
+	for _, bound := range s.values {
+		if bound.NoEcho {
+			values = append(values, bound.Value, bound.Resolved)
+		}
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
 // HasNoEcho reports whether the value of a resource's properties depends on a NoEcho
 // parameter, so that Masked differs from Properties.
 func (s *Scope) HasNoEcho(r *Resource) bool {
