@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -36,7 +37,7 @@ type changeSetRow struct {
 	RequestHash     string                `bun:"request_hash"`
 	Options         string                `bun:"options"` // changeSetOptions
 	DeploymentID    string                `bun:"deployment_id"`
-	Plan            string                `bun:"plan"` // Plan
+	Plan            string                `bun:"plan" seal:"change_sets.plan"` // Plan
 	ParentID        string                `bun:"parent_id"`
 	RootID          string                `bun:"root_id"`
 	CreatedAt       store.Time            `bun:"created_at"`
@@ -62,6 +63,9 @@ type changeSetOptions struct {
 	DeploymentConfig  *types.DeploymentConfig      `json:"deploymentConfig,omitempty"`
 	DisableValidation bool                         `json:"disableValidation,omitempty"`
 	Nested            bool                         `json:"nested,omitempty"` // IncludeNestedStacks
+	Import            []importRequest              `json:"import,omitempty"` // ResourcesToImport
+	ImportExisting    bool                         `json:"importExisting,omitempty"`
+	RevertDrift       bool                         `json:"revertDrift,omitempty"` // DeploymentMode REVERT_DRIFT
 }
 
 // changeSetKind is the kind of wake-up that makes the plan of a change set.
@@ -80,15 +84,18 @@ func (e *Engine) CreateChangeSet(ctx context.Context, caller awswire.Caller, in 
 		ID: e.newID(), Account: caller.Account, Region: caller.Region, Name: aws.ToString(in.ChangeSetName), Live: true, Kind: in.ChangeSetType,
 		Status: types.ChangeSetStatusCreatePending, ExecutionStatus: types.ExecutionStatusUnavailable, Description: aws.ToString(in.Description),
 		ClientToken: aws.ToString(in.ClientToken), RequestHash: requestHash(in), CreatedAt: e.now(), RowVersion: 1,
-		Options: encode(changeSetOptions{
-			RoleARN: aws.ToString(in.RoleARN), Rollback: in.RollbackConfiguration, ResourceTypes: in.ResourceTypes, OnStackFailure: in.OnStackFailure,
-			DeploymentConfig: in.DeploymentConfig, DisableValidation: aws.ToBool(in.DisableValidation), Nested: aws.ToBool(in.IncludeNestedStacks),
-		}),
 	}
+	options := changeSetOptions{
+		RoleARN: aws.ToString(in.RoleARN), Rollback: in.RollbackConfiguration, ResourceTypes: in.ResourceTypes, OnStackFailure: in.OnStackFailure,
+		DeploymentConfig: in.DeploymentConfig, DisableValidation: aws.ToBool(in.DisableValidation), Nested: aws.ToBool(in.IncludeNestedStacks),
+		Import: importRequests(in.ResourcesToImport), ImportExisting: aws.ToBool(in.ImportExistingResources),
+		RevertDrift: in.DeploymentMode == types.DeploymentModeRevertDrift,
+	}
+	row.Options = encode(options)
 	if row.Kind == "" {
 		row.Kind = types.ChangeSetTypeUpdate
 	}
-	row.ARN = fmt.Sprintf("arn:%s:cloudformation:%s:%s:changeSet/%s/%s", awswire.PartitionOf(caller.Region), caller.Region, caller.Account, row.Name, row.ID)
+	row.ARN = changeSetARN(caller, row)
 	s, again, err := e.stackOfSet(ctx, caller, in, row)
 	if err != nil || again != nil {
 		return again, err
@@ -104,54 +111,35 @@ func (e *Engine) CreateChangeSet(ctx context.Context, caller awswire.Caller, in 
 	if err != nil {
 		return nil, err
 	}
+	if err := e.checkImportRequest(ctx, s, deployment, row, options); err != nil {
+		return nil, err
+	}
 	row.DeploymentID = deployment.ID
 	err = e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error { return e.writeSet(ctx, tx, caller, s, row, deployment) })
 	if err != nil {
 		return nil, err
 	}
-	e.hold(ctx, func(ctx context.Context) (bool, error) {
+	operation.Hold(ctx, e.config.Hold, func(ctx context.Context) (bool, error) {
 		c, err := oneRow[changeSetRow](ctx, e.store.Read(), "id = ?", row.ID)
 		return c == nil || !c.creating(), err
 	})
 	return &cloudformation.CreateChangeSetOutput{Id: aws.String(row.ARN), StackId: aws.String(s.ARN)}, nil
 }
 
-// hold waits until something has ended, for as long as the configuration says at most. What
-// it cannot find out, it does not wait for.
-func (e *Engine) hold(ctx context.Context, ended func(ctx context.Context) (bool, error)) {
-	if e.config.Hold <= 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, e.config.Hold)
-	defer cancel()
-	tick := time.NewTicker(min(e.config.Hold, 5*time.Millisecond))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if done, err := ended(ctx); done || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// unsupportedSet refuses the kinds of change sets that the server does not make.
+// unsupportedSet refuses change sets whose options do not go together.
 func unsupportedSet(in *cloudformation.CreateChangeSetInput) error {
-	without := func(what string) error { return refuse("change-set-without", what) }
 	switch {
-	case in.ChangeSetType == types.ChangeSetTypeImport:
-		return without("ChangeSetType IMPORT")
 	case in.ChangeSetType != "" && !slices.Contains(in.ChangeSetType.Values(), in.ChangeSetType):
 		return refuse("change-set-kind", in.ChangeSetType)
-	case len(in.ResourcesToImport) > 0:
-		return without("ResourcesToImport")
-	case aws.ToBool(in.ImportExistingResources):
-		return without("ImportExistingResources")
-	case in.DeploymentMode != "":
-		return without("DeploymentMode " + string(in.DeploymentMode))
+	case len(in.ResourcesToImport) == 0 && in.ChangeSetType == types.ChangeSetTypeImport:
+		return refuse("import-none")
+	case len(in.ResourcesToImport) > 0 && in.ChangeSetType != types.ChangeSetTypeImport:
+		return refuse("import-kind")
+	case in.DeploymentMode == "":
+	case !slices.Contains(in.DeploymentMode.Values(), in.DeploymentMode):
+		return refuse("change-set-mode", in.DeploymentMode)
+	case in.ChangeSetType != "" && in.ChangeSetType != types.ChangeSetTypeUpdate, aws.ToBool(in.IncludeNestedStacks):
+		return refuse("change-set-revert")
 	}
 	return nil
 }
@@ -167,7 +155,7 @@ func (e *Engine) stackOfSet(ctx context.Context, caller awswire.Caller, in *clou
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case s == nil && (row.Kind != types.ChangeSetTypeCreate || isARN(name)):
+	case s == nil && (row.Kind == types.ChangeSetTypeUpdate || isARN(name)):
 		return nil, nil, refuse("missing", name)
 	case s == nil:
 		s = e.newStack(caller, name)
@@ -190,7 +178,8 @@ func (c *changeSetRow) fits(s *stackRow, same *changeSetRow) error {
 	case c.Kind == types.ChangeSetTypeCreate && !review && s.Live:
 		return refuse("change-set-again", s.Name, c.Name)
 	case c.Kind == types.ChangeSetTypeUpdate && !slices.Contains(updatable, s.Status) && !slices.Contains(preservable, s.Status),
-		c.Kind == types.ChangeSetTypeCreate && !review:
+		c.Kind == types.ChangeSetTypeCreate && !review,
+		c.Kind == types.ChangeSetTypeImport && !review && !slices.Contains(updatable, s.Status):
 		return refuse("state", s.ARN, s.Status)
 	case same != nil && same.ClientToken != c.ClientToken && c.ClientToken != "":
 		return refuse("change-set-token")
@@ -289,6 +278,8 @@ func (e *Engine) DeleteChangeSet(ctx context.Context, caller awswire.Caller, in 
 				return err
 			}
 			return refuse("change-set-used", status)
+		case c.ParentID != "":
+			return refuse("change-set-nested", c.ARN, "deleted", c.RootID)
 		}
 		return e.forgetSets(ctx, tx, "id = ?", c.ID)
 	})
@@ -304,16 +295,31 @@ func (e *Engine) forgetSets(ctx context.Context, tx *store.Tx, where string, arg
 	if err != nil {
 		return err
 	}
-	for _, c := range rows {
-		if _, err := tx.NewDelete().Model((*deploymentRow)(nil)).Where("id = ?", c.DeploymentID).Exec(ctx); err != nil {
-			return fmt.Errorf("delete the template of a change set: %w", err)
-		}
-		if _, err := tx.NewDelete().Model((*changeSetRow)(nil)).Where("id = ?", c.ID).Exec(ctx); err != nil {
-			return fmt.Errorf("delete a change set: %w", err)
-		}
-		if err := tx.CancelWake(ctx, changeSetKind, c.ID); err != nil {
+	for i := range rows {
+		if err := e.forgetSet(ctx, tx, &rows[i]); err != nil {
 			return err
+		}
+		if rows[i].ParentID == "" {
+			if err := e.forgetChildren(ctx, tx, rows[i].ARN); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// forgetSet deletes one change set that was not executed.
+func (e *Engine) forgetSet(ctx context.Context, tx *store.Tx, c *changeSetRow) error {
+	if _, err := tx.NewDelete().Model((*deploymentRow)(nil)).Where("id = ?", c.DeploymentID).Exec(ctx); err != nil {
+		return fmt.Errorf("delete the template of a change set: %w", err)
+	}
+	if _, err := tx.NewDelete().Model((*changeSetRow)(nil)).Where("id = ?", c.ID).Exec(ctx); err != nil {
+		return fmt.Errorf("delete a change set: %w", err)
+	}
+	return tx.CancelWake(ctx, changeSetKind, c.ID)
+}
+
+// changeSetARN is the ARN of a change set.
+func changeSetARN(caller awswire.Caller, c *changeSetRow) string {
+	return fmt.Sprintf("arn:%s:cloudformation:%s:%s:changeSet/%s/%s", awswire.PartitionOf(caller.Region), caller.Region, caller.Account, c.Name, c.ID)
 }

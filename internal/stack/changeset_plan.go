@@ -21,6 +21,7 @@ type setResult struct {
 	plan     string
 	row      *deploymentRow // processed
 	problems []validationProblem
+	children []*childSet
 }
 
 // planSet is the worker of change sets: it processes the template, makes the plan, and
@@ -59,38 +60,25 @@ func (e *Engine) makePlan(ctx context.Context, s *stackRow, c *changeSetRow) (*s
 	if err != nil {
 		return nil, err
 	}
-	input, err := e.planInput(ctx, s, next)
-	if err != nil {
-		return nil, err
-	}
-	if options.Nested && hasNested(next) {
-		return nil, refuse("change-set-without", "IncludeNestedStacks for a template with resources of the type "+stackType)
-	}
-	if !options.DisableValidation {
-		if result.problems = setProblems(input); len(result.problems) > 0 {
-			result.failed = reasonEarlyValidation
-			return result, nil
-		}
-	}
-	plan, err := NewPlan(input)
-	if err != nil {
-		return nil, refusedTemplate(err)
-	}
-	if c.Kind == types.ChangeSetTypeUpdate && plan.Empty() && !resolvesAgain(next) {
-		result.failed = reasonNoChanges
-	}
-	result.plan, result.reason = encode(plan), incomplete(input)
-	return result, nil
+	return result, setPlanner{engine: e, stack: s, set: c, options: options, resources: new(int)}.plan(ctx, next, result)
 }
 
-// hasNested reports whether a template has nested stacks.
-func hasNested(d *Deployment) bool {
-	for _, r := range d.Scope.ActiveResources() {
-		if r.Type == stackType {
-			return true
+// planOf makes the plan of a change set. What it imports is looked up: result.failed says
+// why that cannot be imported.
+func (e *Engine) planOf(ctx context.Context, s *stackRow, c *changeSetRow, input *PlanInput, options changeSetOptions, result *setResult) (plan *Plan, err error) {
+	switch {
+	case c.Kind == types.ChangeSetTypeImport:
+		if plan, err = e.planImport(ctx, s, *input, options); err == nil {
+			result.failed, err = e.lookUpImports(ctx, s, *input, plan)
+		}
+		return plan, err
+	case options.ImportExisting:
+		if input.Import, result.failed, err = e.findExisting(ctx, s, *input); err != nil || result.failed != "" {
+			return nil, err
 		}
 	}
-	return false
+	plan, err = NewPlan(*input)
+	return plan, refusedTemplate(err)
 }
 
 // asRefusal returns the message of an error that says that the request is at fault.
@@ -165,14 +153,7 @@ func (e *Engine) finishSet(ctx context.Context, tx *store.Tx, s *stackRow, id st
 	if err != nil || c == nil || !c.creating() {
 		return err
 	}
-	c.Plan, c.Reason = result.plan, result.reason
-	c.Status = types.ChangeSetStatusCreateComplete
-	if c.ExecutionStatus != types.ExecutionStatusObsolete {
-		c.ExecutionStatus = types.ExecutionStatusAvailable
-	}
-	if result.failed != "" {
-		c.Status, c.ExecutionStatus, c.Reason = types.ChangeSetStatusFailed, types.ExecutionStatusUnavailable, result.failed
-	}
+	c.settle(result)
 	if result.row != nil {
 		if _, err := tx.NewUpdate().Model(result.row).Column("processed", "description").WherePK().Exec(ctx); err != nil {
 			return fmt.Errorf("write the processed template: %w", err)
@@ -181,7 +162,22 @@ func (e *Engine) finishSet(ctx context.Context, tx *store.Tx, s *stackRow, id st
 	if err := e.writeProblems(ctx, tx, s, c, result.problems); err != nil {
 		return err
 	}
+	if err := e.writeChildren(ctx, tx, result.children); err != nil {
+		return err
+	}
 	return store.Swap(ctx, tx, c, &c.RowVersion)
+}
+
+// settle is what became of the making of a change set.
+func (c *changeSetRow) settle(result *setResult) {
+	c.Plan, c.Reason = result.plan, result.reason
+	c.Status = types.ChangeSetStatusCreateComplete
+	if c.ExecutionStatus != types.ExecutionStatusObsolete {
+		c.ExecutionStatus = types.ExecutionStatusAvailable
+	}
+	if result.failed != "" {
+		c.Status, c.ExecutionStatus, c.Reason = types.ChangeSetStatusFailed, types.ExecutionStatusUnavailable, result.failed
+	}
 }
 
 // writeProblems tells through DescribeEvents why a change set failed its validation.

@@ -3,6 +3,7 @@ package stack
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -31,6 +32,7 @@ func (e *Engine) DescribeChangeSet(ctx context.Context, caller awswire.Caller, i
 		ChangeSetId: aws.String(c.ARN), ChangeSetName: aws.String(c.Name), StackId: aws.String(s.ARN), StackName: aws.String(s.Name),
 		CreationTime: timePtr(c.CreatedAt), Status: c.Status, Description: optional(c.Description), StatusReason: optional(c.Reason),
 		RollbackConfiguration: &types.RollbackConfiguration{}, Changes: []types.Change{},
+		ParentChangeSetId: optional(c.ParentID), RootChangeSetId: optional(c.RootID),
 	}
 	if out.ExecutionStatus, err = executionOf(ctx, db, c); err != nil {
 		return nil, err
@@ -41,6 +43,9 @@ func (e *Engine) DescribeChangeSet(ctx context.Context, caller awswire.Caller, i
 	var plan Plan
 	if err := decode(c.Plan, &plan); err != nil {
 		return nil, err
+	}
+	if plan.Drift != "" {
+		out.DeploymentMode, out.StackDriftStatus = types.DeploymentModeRevertDrift, plan.Drift
 	}
 	out.Changes, out.NextToken, err = pageOf(plan.Shown(aws.ToBool(in.IncludePropertyValues)), in.NextToken)
 	return out, err
@@ -91,11 +96,22 @@ func (e *Engine) ListChangeSets(ctx context.Context, caller awswire.Caller, in *
 			ChangeSetId: aws.String(c.ARN), ChangeSetName: aws.String(c.Name), StackId: aws.String(s.ARN), StackName: aws.String(s.Name),
 			CreationTime: timePtr(c.CreatedAt), Status: c.Status, ExecutionStatus: c.ExecutionStatus, StatusReason: optional(c.Reason),
 			Description: optional(c.Description), IncludeNestedStacks: aws.Bool(options.Nested),
+			ParentChangeSetId: optional(c.ParentID), RootChangeSetId: optional(c.RootID),
 		})
 	}
 	out := &cloudformation.ListChangeSetsOutput{}
 	out.Summaries, out.NextToken, err = pageOf(all, in.NextToken)
 	return out, err
+}
+
+// pageUpTo is pageOf with a page of at most limit entries; 0 is the usual size.
+func pageUpTo[T any](all []T, token *string, limit int32) ([]T, *string, error) {
+	page, next, err := pageOf(all, token)
+	if err != nil || limit <= 0 || int(limit) >= len(page) {
+		return page, next, err
+	}
+	from, err := offset(token)
+	return page[:limit], aws.String(strconv.FormatInt(from+int64(limit), 10)), err
 }
 
 // pageOf cuts the page off a list that a NextToken names.

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -38,6 +40,9 @@ func (e *Engine) ExecuteChangeSet(ctx context.Context, caller awswire.Caller, in
 		if err := c.executable(s); err != nil {
 			return err
 		}
+		if err := childrenReady(ctx, tx, c); err != nil {
+			return err
+		}
 		if options.OnStackFailure != "" && aws.ToBool(in.DisableRollback) {
 			return refuse("change-set-rollback")
 		}
@@ -46,7 +51,7 @@ func (e *Engine) ExecuteChangeSet(ctx context.Context, caller awswire.Caller, in
 	if err != nil {
 		return nil, err
 	}
-	e.hold(ctx, func(ctx context.Context) (bool, error) {
+	operation.Hold(ctx, e.config.Hold, func(ctx context.Context) (bool, error) {
 		s, err := oneRow[stackRow](ctx, e.store.Read(), "id = ?", stackID)
 		return s == nil || s.OperationID == "", err
 	})
@@ -56,11 +61,14 @@ func (e *Engine) ExecuteChangeSet(ctx context.Context, caller awswire.Caller, in
 // executable refuses a change set that is not ready, or whose stack is not.
 func (c *changeSetRow) executable(s *stackRow) error {
 	switch {
+	case c.ParentID != "":
+		return refuse("change-set-nested", c.ARN, "executed", c.RootID)
 	case c.Status != types.ChangeSetStatusCreateComplete:
 		return refuse("change-set-status", c.ARN, c.Status)
 	case c.ExecutionStatus != types.ExecutionStatusAvailable:
 		return refuse("change-set-executed", c.ARN, c.ExecutionStatus)
 	case c.Kind == types.ChangeSetTypeCreate && s.Status != types.StackStatusReviewInProgress,
+		c.Kind == types.ChangeSetTypeImport && s.Status != types.StackStatusReviewInProgress && !slices.Contains(updatable, s.Status),
 		c.Kind == types.ChangeSetTypeUpdate && !slices.Contains(updatable, s.Status) && !slices.Contains(preservable, s.Status):
 		return refuse("state", s.ARN, s.Status)
 	}
@@ -94,9 +102,17 @@ func (e *Engine) executeSet(ctx context.Context, tx *store.Tx, caller awswire.Ca
 		DisableValidation: set.DisableValidation, ResourceTypes: set.ResourceTypes, Mode: modeOf(set.DeploymentConfig),
 		WasReview: c.Kind == types.ChangeSetTypeCreate,
 	}
-	settings := stackSettings{}
-	if err := decode(s.Settings, &settings); err != nil {
+	if err := refusePreserved(s, options); err != nil {
 		return err
+	}
+	var plan Plan
+	settings := stackSettings{}
+	if err := errors.Join(decode(s.Settings, &settings), decode(c.Plan, &plan)); err != nil {
+		return err
+	}
+	options.Import, options.Nested, options.NestedPlanned = plan.imported(), plan.childSets(), set.Nested
+	if c.Kind == types.ChangeSetTypeImport {
+		options.OnFailure = types.OnFailureRollback
 	}
 	settings.DisableRollback = options.OnFailure == types.OnFailureDoNothing
 	settings.RetainExceptOnCreate, settings.Mode = options.RetainExceptOnCreate, options.Mode
@@ -105,6 +121,9 @@ func (e *Engine) executeSet(ctx context.Context, tx *store.Tx, caller awswire.Ca
 	}
 	if set.RoleARN != "" {
 		s.RoleARN = set.RoleARN
+	}
+	if err := adoptLive(ctx, tx, s, &plan); err != nil {
+		return err
 	}
 	c.Live, c.ExecutionStatus = false, types.ExecutionStatusExecuteInProgress
 	if err := store.Swap(ctx, tx, c, &c.RowVersion); err != nil {
@@ -120,6 +139,9 @@ func (e *Engine) executeSet(ctx context.Context, tx *store.Tx, caller awswire.Ca
 	}
 	if c.Kind == types.ChangeSetTypeCreate {
 		begin.kind, begin.status = types.OperationTypeCreateStack, types.StackStatusCreateInProgress
+	}
+	if c.Kind == types.ChangeSetTypeImport {
+		begin.kind, begin.status = opImport, types.StackStatusImportInProgress
 	}
 	_, err := e.begin(ctx, tx, s, begin)
 	return err

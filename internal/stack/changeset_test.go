@@ -315,10 +315,9 @@ func TestChangeSetRefusals(t *testing.T) {
 		{func(in *cloudformation.CreateChangeSetInput) {
 			in.StackName, in.ChangeSetType = aws.String("none"), types.ChangeSetTypeUpdate
 		}, "ValidationError", "Stack [none] does not exist"},
-		{func(in *cloudformation.CreateChangeSetInput) { in.ChangeSetType = types.ChangeSetTypeImport }, "ValidationError", "ChangeSetType IMPORT is not supported by this server"},
+		{func(in *cloudformation.CreateChangeSetInput) { in.ChangeSetType = types.ChangeSetTypeImport }, "ValidationError", "Must Provide at least one resource to import"},
 		{func(in *cloudformation.CreateChangeSetInput) { in.ChangeSetType = "OTHER" }, "ValidationError", "1 validation error detected: Value 'OTHER' at 'changeSetType' failed to satisfy constraint: Member must satisfy enum value set: [IMPORT, UPDATE, CREATE]"},
-		{func(in *cloudformation.CreateChangeSetInput) { in.DeploymentMode = types.DeploymentModeRevertDrift }, "ValidationError", "DeploymentMode REVERT_DRIFT is not supported by this server"},
-		{func(in *cloudformation.CreateChangeSetInput) { in.ImportExistingResources = aws.Bool(true) }, "ValidationError", "ImportExistingResources is not supported by this server"},
+		{func(in *cloudformation.CreateChangeSetInput) { in.DeploymentMode = types.DeploymentModeRevertDrift }, "ValidationError", "DeploymentMode REVERT_DRIFT can be specified only for a change set of the type UPDATE, without IncludeNestedStacks."},
 		{func(in *cloudformation.CreateChangeSetInput) {
 			in.ChangeSetName, in.TemplateBody = aws.String("two"), aws.String("{}")
 		}, "ValidationError",

@@ -34,7 +34,7 @@ func (e *Engine) CreateStack(ctx context.Context, caller awswire.Caller, in *clo
 		return nil, err
 	}
 	s.Policy, s.RoleARN, s.Protected = policy, aws.ToString(in.RoleARN), aws.ToBool(in.EnableTerminationProtection)
-	row, _, err := e.newDeployment(ctx, caller, s, deploymentInput{
+	row, problem, err := e.createdDeployment(ctx, caller, s, deploymentInput{
 		Body: in.TemplateBody, URL: in.TemplateURL, Parameters: in.Parameters, Tags: in.Tags, Capabilities: in.Capabilities,
 		NotificationARNs: in.NotificationARNs, ResourceTypes: in.ResourceTypes,
 	})
@@ -43,7 +43,7 @@ func (e *Engine) CreateStack(ctx context.Context, caller awswire.Caller, in *clo
 	}
 	options := operationOptions{
 		OnFailure: onFailure(in.OnFailure, in.DisableRollback, in.DeploymentConfig), RetainExceptOnCreate: aws.ToBool(in.RetainExceptOnCreate),
-		DisableValidation: aws.ToBool(in.DisableValidation), ResourceTypes: in.ResourceTypes, Mode: modeOf(in.DeploymentConfig),
+		DisableValidation: aws.ToBool(in.DisableValidation), ResourceTypes: in.ResourceTypes, Mode: modeOf(in.DeploymentConfig), Problem: problem,
 	}
 	settings := stackSettings{
 		DisableRollback: options.OnFailure == types.OnFailureDoNothing, RetainExceptOnCreate: options.RetainExceptOnCreate,

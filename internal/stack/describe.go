@@ -178,6 +178,9 @@ func ShownParameters(p *template.Parameters) []types.Parameter {
 	var out []types.Parameter
 	for _, b := range p.Bound {
 		shown := types.Parameter{ParameterKey: aws.String(b.Key), ParameterValue: aws.String(b.Shown())}
+		if b.Unknown {
+			shown.ParameterValue = aws.String(Pending)
+		}
 		if b.Stored {
 			shown.ResolvedValue = aws.String(b.ShownResolved())
 		}
@@ -245,7 +248,7 @@ func (e *Engine) GetTemplate(ctx context.Context, caller awswire.Caller, in *clo
 		return out, err
 	}
 	out.TemplateBody = aws.String(row.Original)
-	if in.TemplateStage == types.TemplateStageProcessed && expands(row.Original) {
+	if in.TemplateStage == types.TemplateStageProcessed && expands(row.Original) && row.processed() != "" {
 		out.TemplateBody = aws.String(row.Processed)
 	}
 	return out, nil

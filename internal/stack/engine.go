@@ -54,6 +54,9 @@ type Operations interface {
 
 	// Cancel ends an operation early, if the transaction commits.
 	Cancel(ctx context.Context, tx *store.Tx, id string) error
+
+	// Read reads a resource at once, outside of transactions.
+	Read(ctx context.Context, request operation.Request) (operation.Progress, error)
 }
 
 // Objects fetches what a URL of S3 names.
@@ -110,7 +113,7 @@ const Owner = "stack"
 
 // Workers are the workers of the engine, by the kind of wake-up.
 func (e *Engine) Workers() map[string]store.Worker {
-	return map[string]store.Worker{wakeKind: e.advance, changeSetKind: e.planSet}
+	return map[string]store.Worker{wakeKind: e.advance, changeSetKind: e.planSet, driftKind: e.detect}
 }
 
 func (e *Engine) now() store.Time { return store.At(e.config.Now()) }

@@ -206,18 +206,25 @@ func TestSignals(t *testing.T) {
 		g.world.types[name] = typ
 	}
 	out, err := g.CreateStack(t.Context(), owner, &cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(things(
-		"A: {CreationPolicy: {ResourceSignal: {Count: 2, Timeout: PT1M}}}", "H: {Type: 'AWS::CloudFormation::WaitConditionHandle'}",
+		"A: {CreationPolicy: {ResourceSignal: {Count: 2, Timeout: PT1M}}}",
+		"G: {Type: 'AWS::CloudFormation::WaitCondition', CreationPolicy: {ResourceSignal: {Timeout: PT1M}}}", "H: {Type: 'AWS::CloudFormation::WaitConditionHandle'}",
 		"W: {Type: 'AWS::CloudFormation::WaitCondition', Properties: {Handle: !Ref H, Timeout: 60}}"))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	signal := func(id string) error {
+	signalTo := func(resource, id string) error {
 		_, err := g.SignalResource(t.Context(), owner, &cloudformation.SignalResourceInput{
-			StackName: out.StackId, LogicalResourceId: aws.String("A"), UniqueId: aws.String(id), Status: types.ResourceSignalStatusSuccess})
+			StackName: out.StackId, LogicalResourceId: aws.String(resource), UniqueId: aws.String(id), Status: types.ResourceSignalStatusSuccess})
 		return err
 	}
-	for !slices.Contains(g.story("s"), "A CREATE_IN_PROGRESS a-1 (Resource creation Initiated)") {
-		time.Sleep(time.Millisecond)
+	signal := func(id string) error { return signalTo("A", id) }
+	for _, row := range []string{"A CREATE_IN_PROGRESS a-1 (Resource creation Initiated)", "G CREATE_IN_PROGRESS " + *out.StackId + "/G (Resource creation Initiated)"} {
+		for !slices.Contains(g.story("s"), row) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if err := signalTo("G", "1"); err != nil {
+		t.Fatal(err)
 	}
 	if err := signal("1"); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func (e *Engine) ListExports(ctx context.Context, caller awswire.Caller, in *clo
 	}
 	var rows []struct {
 		Name  string `bun:"name"`
-		Value string `bun:"value"`
+		Value string `bun:"value" seal:"stack_exports.value"`
 		ARN   string `bun:"arn"`
 	}
 	err = e.store.Read().NewSelect().TableExpr("stack_exports AS x").Join("JOIN stacks AS s ON s.id = x.stack_id").ColumnExpr("x.name, x.value, s.arn").
@@ -53,4 +53,20 @@ func (e *Engine) ListImports(ctx context.Context, caller awswire.Caller, in *clo
 		out.Imports, out.NextToken = paged(names[from:], from)
 	}
 	return out, nil
+}
+
+// accountLimits are the quotas that the service answers for an account. This server does not
+// enforce those on the number of stacks and of resources worked on at a time.
+var accountLimits = []types.AccountLimit{
+	{Name: aws.String("StackLimit"), Value: aws.Int32(2000)},
+	{Name: aws.String("StackOutputsLimit"), Value: aws.Int32(200)},
+	{Name: aws.String("ConcurrentResourcesLimit"), Value: aws.Int32(2500)},
+}
+
+// DescribeAccountLimits lists the quotas of an account, on one page.
+func (e *Engine) DescribeAccountLimits(_ context.Context, _ awswire.Caller, in *cloudformation.DescribeAccountLimitsInput) (*cloudformation.DescribeAccountLimitsOutput, error) {
+	if in.NextToken != nil {
+		return nil, refuse("next-token")
+	}
+	return &cloudformation.DescribeAccountLimitsOutput{AccountLimits: accountLimits}, nil
 }

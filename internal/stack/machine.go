@@ -37,6 +37,8 @@ const (
 	actionReplace action = "replace" // create the successor
 	actionRemake  action = "remake"  // delete, then create the successor
 	actionImport  action = "import"
+	actionTag     action = "tag"     // put the tags of the stack on what was imported
+	actionRelease action = "release" // let go of what was imported
 	actionDelete  action = "delete"
 	actionRevert  action = "revert" // back to the last stable state
 	actionSignal  action = "signal" // wait for signals after the create

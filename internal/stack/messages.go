@@ -16,11 +16,14 @@ const (
 	reasonReplacing         = "Requested update requires the creation of a new physical resource; hence creating one."
 	reasonCreateCancelled   = "Resource creation cancelled"
 	reasonUpdateCancelled   = "Resource update cancelled"
+	reasonNoReplacement     = "Replacement type updates not supported on stack with disable-rollback."
+	reasonNewIdentifier     = "Requested update required the provider to create a new physical resource"
 	reasonExpress           = "Resource operation completed using Express Mode. It may continue becoming available in the background."
 	reasonTimeout           = "Stack creation time exceeded the specified timeout. Rollback requested by user."
 	reasonUpdateStopped     = "Stack update cancelled"
 	reasonInvalid           = "Validation failed with %d error(s). Call DescribeEvents to retrieve the full list of issues with resource and property details, resolve each error, then retry the operation."
 	reasonInvalidRollback   = "Validation failure detected. See the operation's FAILED event for details."
+	reasonNoParameter       = "Parameter validation failed: parameter value %s for parameter name %s does not exist"
 	reasonPolicy            = "Action denied by stack policy: Statement [#%d] does not allow [%s] for resource [LogicalResourceId/%s];"
 	reasonPolicyDefault     = "Action not allowed by stack policy: no statement allows [%s] for resource [LogicalResourceId/%s];"
 	reasonExportTaken       = "Export with name %s is already exported by stack %s."
@@ -32,7 +35,14 @@ const (
 	reasonNoChanges         = "The submitted information didn't contain changes. Submit different information to create a change set."
 	reasonIncomplete        = "[WARN] --include-property-values option can return incomplete ChangeSet data because: %s"
 	reasonImportMissing     = "ChangeSet creation failed for resource [%s] because: No export named %s"
+	reasonNestedSet         = "Nested change set %s was not successfully created: Currently in FAILED."
 	reasonEarlyValidation   = "The following hook(s)/validation failed: [AWS::EarlyValidation::PropertyValidation]. To troubleshoot Early Validation errors, use the DescribeEvents API for detailed failure information."
+	reasonImportStarted     = "Resource import started."
+	reasonImportCancelled   = "Resource import cancelled"
+	reasonImportTags        = "Apply stack-level tags to imported resource if applicable."
+	reasonImportPolicy      = "CloudFormation is attempting to import some resources because they already exist in your account. The resources must have the DeletionPolicy attribute set to 'Retain' or 'RetainExceptOnCreate' in the template for successful import. The affected resources are %s"
+	reasonDriftFailed       = "Failed to detect drift on the following resource(s): %s"
+	reasonDriftGone         = "The stack was deleted."
 	reasonRollbackRequested = "Rollback requested by user."
 )
 
@@ -49,6 +59,7 @@ var refusals = map[string]struct {
 	"missing-resource":    {"", "Resource %s does not exist for stack %s"},
 	"missing-physical":    {"", "Stack for %s does not exist"},
 	"state":               {"", "Stack:%s is in %s state and can not be updated."},
+	"preserved":           {"", "This stack is currently in a non-terminal [%s] state. To update the stack from this state, please use the disable-rollback parameter with update-stack API. To rollback to the last known good state, use the rollback-stack API"},
 	"no-updates":          {"", "No updates are to be performed."},
 	"token":               {"TokenAlreadyExistsException", "The client request token %s has already been used for this stack. Retry the request with a different client request token"},
 	"name-required":       {"", "StackName is a required parameter."},
@@ -96,12 +107,32 @@ var refusals = map[string]struct {
 	"change-set-token":    {"AlreadyExistsException", "ChangeSet cannot be created due to a mismatch with existing attribute ClientToken"},
 	"change-set-exists":   {"AlreadyExistsException", "ChangeSet [%s] already exists"},
 	"change-set-kind":     {"", "1 validation error detected: Value '%s' at 'changeSetType' failed to satisfy constraint: Member must satisfy enum value set: [IMPORT, UPDATE, CREATE]"},
-	"change-set-without":  {"", "%s is not supported by this server"},
+	"change-set-mode":     {"", "1 validation error detected: Value '%s' at 'deploymentMode' failed to satisfy constraint: Member must satisfy enum value set: [REVERT_DRIFT]"},
+	"change-set-revert":   {"", "DeploymentMode REVERT_DRIFT can be specified only for a change set of the type UPDATE, without IncludeNestedStacks."},
 	"change-set-status":   {"InvalidChangeSetStatusException", "ChangeSet [%s] cannot be executed in its current status of [%s]"},
 	"change-set-executed": {"InvalidChangeSetStatusException", "ChangeSet [%s] cannot be executed in its current execution status of [%s]"},
 	"change-set-creating": {"InvalidChangeSetStatusException", "Cannot delete ChangeSet in status %s"},
 	"change-set-used":     {"InvalidChangeSetStatusException", "Cannot delete ChangeSet in execution status %s"},
+	"change-set-nested":   {"", "ChangeSet [%s] belongs to a nested stack and cannot be %s by itself. Use its root change set [%s]."},
+	"nested-depth":        {"", "Nested stacks are deeper than %d levels"},
+	"nested-resources":    {"", "Number of resources in the stack and its nested stacks, %d, is greater than maximum allowed, %d"},
 	"change-set-rollback": {"", "DisableRollback cannot be specified for a change set that has OnStackFailure."},
+	"import-none":         {"", "Must Provide at least one resource to import"},
+	"import-absent":       {"", "The logical resource ids %s provided in ResourceToImport do not exist in the template."},
+	"import-identifier":   {"", "Invalid resource identifier for resource type %s. Expected %s"},
+	"import-mismatch":     {"", "Resource type of [%s] passed in ResourceToImport does not match with resource type defined in the template. Resource type in ResourceToImport: %s; Resource type in Template: %s."},
+	"import-twice":        {"", "Every resource to import must have unique LogicalResourceId"},
+	"import-nothing":      {"", "The template should contain at least one new resource to import."},
+	"import-owned":        {"", "Resources %s passed in ResourceToImport are already in a stack and cannot be imported."},
+	"import-policy":       {"", "The following resources to import %s must have DeletionPolicy attribute specified in the template."},
+	"import-missing":      {"", "Resources %s is missing from ResourceToImport list"},
+	"import-modified":     {"", "You have modified resources %s in your template that are not being imported. Update, create or delete operations cannot be executed during import operations."},
+	"import-stack":        {"", "As part of the import operation, you cannot modify or add %s"},
+	"import-type":         {"", "ResourceTypes [%s] are not supported for Import"},
+	"import-kind":         {"", "ResourcesToImport can be specified only for a change set of the type IMPORT."},
+	"drift-running":       {"", "Drift detection is already in progress for stack [%s]"},
+	"drift-state":         {"", "Drift detection cannot be performed on stack with status: %s"},
+	"drift-missing":       {"", "Drift detection [%s] does not exist"},
 	"operation-missing":   {"", "Operation [%s] does not exist"},
 	"operation-or-stack":  {"", "At least one of StackName, ChangeSetName or OperationId must be specified."},
 	"next-token":          {"", "NextToken is invalid"},

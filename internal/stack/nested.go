@@ -18,6 +18,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/template"
 )
 
 // The reasons of nested stacks.
@@ -111,6 +112,15 @@ func (e *Engine) beginNested(ctx context.Context, request operation.Request) (op
 	if err != nil {
 		return operation.Progress{}, err
 	}
+	planned, err := e.plannedChild(ctx, request)
+	if err != nil {
+		return operation.Progress{}, err
+	}
+	if planned != nil && request.Identifier == "" {
+		if s, err = oneRow[stackRow](ctx, e.store.Read(), "id = ?", planned.StackID); err != nil {
+			return operation.Progress{}, err
+		}
+	}
 	if s != nil {
 		op, err := oneRow[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ?", s.ID, request.Token)
 		if err != nil {
@@ -119,13 +129,16 @@ func (e *Engine) beginNested(ctx context.Context, request operation.Request) (op
 		if op != nil {
 			return e.nestedProgress(request, s)
 		}
+		if e.awaitsNested(request, s) {
+			return e.stopNested(ctx, s)
+		}
 	}
 	var problem *awswire.Error
 	switch request.Action {
 	case invoke.Create:
-		s, err = e.createNested(ctx, request, name)
+		s, err = e.createNested(ctx, request, name, planned)
 	case invoke.Update:
-		err = e.updateNested(ctx, request, s)
+		err = e.updateNested(ctx, request, s, planned)
 	case invoke.Delete:
 		err = e.deleteNested(ctx, request, s)
 	}
@@ -145,6 +158,33 @@ func (e *Engine) beginNested(ctx context.Context, request operation.Request) (op
 	return e.nestedProgress(request, s)
 }
 
+// awaitsNested reports whether the operation that runs on a nested stack has to end first. It
+// was begun by the parent, which has cancelled it since: a rollback and a deletion cannot
+// leave it be.
+func (e *Engine) awaitsNested(request operation.Request, s *stackRow) bool {
+	if s.OperationID == "" || !inProgress(s.Status) {
+		return false
+	}
+	return request.Action == invoke.Update && request.Rollback ||
+		request.Action == invoke.Delete && s.Status != types.StackStatusCreateInProgress && s.Status != types.StackStatusDeleteInProgress
+}
+
+// stopNested stops the update that runs on a nested stack. It is safe to be repeated: without
+// a callback context, the next call looks again whether the stack is ready.
+func (e *Engine) stopNested(ctx context.Context, s *stackRow) (operation.Progress, error) {
+	waits := operation.Progress{Status: types.OperationStatusInProgress, Identifier: s.ARN, Delay: waitInterval}
+	if s.Status != types.StackStatusUpdateInProgress {
+		return waits, nil
+	}
+	return waits, e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
+		if err != nil || current == nil || current.Status != types.StackStatusUpdateInProgress {
+			return err
+		}
+		return e.cancelUpdate(ctx, tx, current)
+	})
+}
+
 // nestedName is the name of a nested stack: PARENT-LOGICALID-SUFFIX, the same for each call
 // of an operation.
 func nestedName(request operation.Request) string {
@@ -160,7 +200,15 @@ func nestedInput(request operation.Request, previous *deploymentRow) deploymentI
 		Capabilities: []types.Capability{types.CapabilityCapabilityIam, types.CapabilityCapabilityNamedIam, types.CapabilityCapabilityAutoExpand}}
 	parameters, _ := request.Desired["Parameters"].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
-		in.Parameters = append(in.Parameters, types.Parameter{ParameterKey: aws.String(key), ParameterValue: aws.String(parameterText(parameters[key]))})
+		value := parameterText(parameters[key])
+		if template.HasUnknown(parameters[key]) {
+			value = Pending
+			if in.Unknown == nil {
+				in.Unknown = map[string]bool{}
+			}
+			in.Unknown[key] = true
+		}
+		in.Parameters = append(in.Parameters, types.Parameter{ParameterKey: aws.String(key), ParameterValue: aws.String(value)})
 	}
 	tags := maps.Clone(request.StackTags)
 	if tags == nil {
@@ -199,14 +247,23 @@ func parameterText(value any) string {
 	return strings.Join(parts, ",")
 }
 
-func (e *Engine) createNested(ctx context.Context, request operation.Request, name string) (*stackRow, error) {
+func (e *Engine) createNested(ctx context.Context, request operation.Request, name string, planned *changeSetRow) (*stackRow, error) {
 	parent, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
 	if err != nil || parent == nil {
 		return nil, err
 	}
 	s := e.newStack(request.Caller, name)
+	if planned != nil && planned.Live {
+		if s, err = oneRow[stackRow](ctx, e.store.Read(), "id = ?", planned.StackID); err != nil || s == nil {
+			return nil, err
+		}
+	}
 	s.ParentID, s.RootID, s.RoleARN, s.Protected = parent.ARN, cmpOr(parent.RootID, parent.ARN), parent.RoleARN, parent.Protected
-	row, _, err := e.newDeployment(ctx, request.Caller, s, nestedInput(request, nil))
+	in, err := e.plannedInput(ctx, nestedInput(request, nil), planned)
+	if err != nil {
+		return nil, err
+	}
+	row, _, err := e.newDeployment(ctx, request.Caller, s, in)
 	if err != nil {
 		return nil, err
 	}
@@ -221,16 +278,25 @@ func (e *Engine) createNested(ctx context.Context, request operation.Request, na
 	}
 	err = e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		fresh := *s
-		if taken, err := liveStack(ctx, tx, request.Caller, name); err != nil || taken != nil {
-			return errors.Join(err, nil)
+		taken, err := liveStack(ctx, tx, request.Caller, s.Name)
+		switch {
+		case err != nil:
+			return err
+		case taken == nil:
+			if _, err := tx.NewInsert().Model(&fresh).Exec(ctx); err != nil {
+				return fmt.Errorf("write the nested stack: %w", err)
+			}
+		case taken.ID != s.ID || taken.Status != types.StackStatusReviewInProgress:
+			return nil
 		}
-		if _, err := tx.NewInsert().Model(&fresh).Exec(ctx); err != nil {
-			return fmt.Errorf("write the nested stack: %w", err)
-		}
-		_, err := e.begin(ctx, tx, &fresh, beginInput{
+		begin := beginInput{
 			kind: types.OperationTypeCreateStack, status: types.StackStatusCreateInProgress, deployment: row,
 			options: options, settings: settings, token: request.Token, caller: request.Caller,
-		})
+		}
+		if err := e.executeChild(ctx, tx, &fresh, planned, &begin); err != nil {
+			return err
+		}
+		_, err = e.begin(ctx, tx, &fresh, begin)
 		return err
 	})
 	return s, err
@@ -257,7 +323,7 @@ func (e *Engine) inherited(ctx context.Context, parent *stackRow) (*stackSetting
 	return settings, options, nil
 }
 
-func (e *Engine) updateNested(ctx context.Context, request operation.Request, s *stackRow) error {
+func (e *Engine) updateNested(ctx context.Context, request operation.Request, s *stackRow, planned *changeSetRow) error {
 	if s == nil {
 		return awswire.ValidationErrorf("Stack with id %s does not exist", request.Identifier)
 	}
@@ -269,7 +335,11 @@ func (e *Engine) updateNested(ctx context.Context, request operation.Request, s 
 	if err != nil || previous == nil {
 		return err
 	}
-	row, next, err := e.newDeployment(ctx, request.Caller, s, nestedInput(request, previous))
+	in, err := e.plannedInput(ctx, nestedInput(request, previous), planned)
+	if err != nil {
+		return err
+	}
+	row, next, err := e.newDeployment(ctx, request.Caller, s, in)
 	if err != nil {
 		return err
 	}
@@ -293,10 +363,15 @@ func (e *Engine) updateNested(ctx context.Context, request operation.Request, s 
 			return refuse("state", current.ARN, current.Status)
 		}
 		current.UpdatedAt = e.now()
-		_, err = e.begin(ctx, tx, current, beginInput{
+		begin := beginInput{
 			kind: types.OperationTypeUpdateStack, status: types.StackStatusUpdateInProgress, deployment: row,
 			options: options, settings: settings, token: request.Token, caller: request.Caller,
-		})
+		}
+		current.ChangeSetID = ""
+		if err := e.executeChild(ctx, tx, current, planned, &begin); err != nil {
+			return err
+		}
+		_, err = e.begin(ctx, tx, current, begin)
 		return err
 	})
 }

@@ -99,6 +99,15 @@ func (e *Engine) callWait(ctx context.Context, request operation.Request) (opera
 	default:
 		return finished(request.Identifier, request.Desired)
 	}
+	if request.Desired["Handle"] == nil {
+		signaled, err := e.hasCreationPolicy(ctx, request)
+		switch {
+		case err != nil:
+			return operation.Progress{}, err
+		case signaled: // the signals of its creation policy are waited for as with any resource
+			return finished(request.StackID+"/"+request.LogicalID, request.Desired)
+		}
+	}
 	identifier := request.StackID + "/" + handle
 	if handle == "" {
 		return refused("", "Property Handle must be the reference of a wait condition handle.")
@@ -141,6 +150,20 @@ func (e *Engine) callWait(ctx context.Context, request operation.Request) (opera
 	return operation.Progress{
 		Status: types.OperationStatusInProgress, Identifier: identifier, Delay: waitInterval, Callback: []byte(encode(waiting{started.UnixMilli()})),
 	}, nil
+}
+
+// hasCreationPolicy reports whether the resource of a call waits for signals of its own.
+func (e *Engine) hasCreationPolicy(ctx context.Context, request operation.Request) (bool, error) {
+	s, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
+	if err != nil || s == nil {
+		return false, err
+	}
+	step, err := oneRow[stepRow](ctx, e.store.Read(), "operation_id = ? AND logical_id = ?", s.OperationID, request.LogicalID)
+	if err != nil || step == nil {
+		return false, err
+	}
+	var after snapshot
+	return decode(step.Pending, &after) == nil && after.Signals != nil, nil
 }
 
 // waitInterval is how often a wait condition and a nested stack are looked at.

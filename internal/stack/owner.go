@@ -79,8 +79,11 @@ func (p *progress) note() {
 			p.succeed()
 		case report.Terminal() && !p.state.Reading:
 			p.fail()
-		case report.Configured && s.State == stepRunning:
+		case report.Configured && s.State == stepRunning && s.Action == actionCreate:
 			s.State = stepConfigured
+			if report.Model != nil {
+				p.resource.Model = encode(report.Model) // for those that depend on it
+			}
 			p.event(eventRow{ID: s.LogicalID + "-" + p.engine.newID(), Status: string(p.resource.Status), Reason: reasonConsistency,
 				DetailedStatus: types.DetailedStatusConfigurationComplete}, "")
 		}
@@ -116,14 +119,22 @@ func (p *progress) creates() bool {
 // noteIdentifier appends the event of a resource whose identifier has become known.
 func (p *progress) noteIdentifier() {
 	identifier := p.state.Progress.Identifier
-	if identifier == "" || p.step.PhysicalID != "" {
-		if identifier != "" {
-			p.step.PhysicalID = identifier
-		}
+	before := p.step.PhysicalID
+	if identifier == "" || identifier == before {
 		return
 	}
 	p.step.PhysicalID = identifier
-	if !p.creates() {
+	switch {
+	case before == "" && p.creates():
+	case before != "" && p.step.Action == actionUpdate:
+		p.resource.Reason = reasonNewIdentifier
+		p.event(eventRow{Status: string(p.resource.Status), Reason: reasonNewIdentifier}, p.step.Properties)
+		p.now = store.At(p.now.Add(time.Millisecond))
+		return
+	case before != "" && p.step.Action == actionCreate:
+		p.resource.PhysicalID = identifier // the handler knows best
+		return
+	default:
 		return
 	}
 	if p.step.Action == actionCreate {
@@ -149,7 +160,11 @@ func (p *progress) succeed() {
 	} else {
 		x.Model = after.Properties
 	}
-	if after.Signals != nil && s.Action != actionUpdate && s.Action != actionRevert {
+	if s.Action == actionImport {
+		p.imported()
+		return
+	}
+	if after.Signals != nil && s.Action != actionUpdate && s.Action != actionTag && s.Action != actionRevert {
 		s.Action, s.State = actionSignal, stepRunning
 		s.CallID = ""
 		s.StartedAt = p.now
@@ -165,14 +180,20 @@ func (p *progress) complete() {
 	switch s.Action {
 	case actionCreate:
 		status = types.ResourceStatusCreateComplete
-	case actionImport:
-		status = types.ResourceStatusImportComplete
 	case actionRevert:
 		x.Origin = ""
 	}
 	x.Status, x.Reason = status, p.engine.completion(p.op, x.Type)
 	s.State, s.PhysicalID = stepDone, x.PhysicalID
 	p.event(eventRow{Status: string(status), Reason: x.Reason}, s.Properties)
+}
+
+// imported ends the import of a resource. The tags of the stack are put on it next.
+func (p *progress) imported() {
+	s, x := p.step, p.resource
+	x.Status, x.Reason = types.ResourceStatusImportComplete, ""
+	s.Action, s.State, s.PhysicalID, s.CallID = actionTag, stepWaiting, x.PhysicalID, ""
+	p.event(eventRow{Status: string(x.Status)}, s.Properties)
 }
 
 // completion is the reason of events that something is complete: none but in Express mode.
@@ -187,12 +208,16 @@ func (e *Engine) completion(op *operationRow, typeName string) string {
 // fail ends a step whose operation failed.
 func (p *progress) fail() {
 	s, x := p.step, p.resource
-	if s.Action == actionUpdate && p.state.Progress.ErrorCode == "NotUpdatable" && !p.state.Progress.Own {
+	refused := s.Action == actionUpdate && p.state.Progress.ErrorCode == "NotUpdatable" && !p.state.Progress.Own
+	if refused && p.options().OnFailure != types.OnFailureDoNothing {
 		s.Action, s.State, s.Reason = actionReplace, stepWaiting, ""
 		s.PhysicalID = ""
 		return
 	}
 	reason := p.reason()
+	if refused {
+		reason = reasonNoReplacement
+	}
 	status := types.ResourceStatusUpdateFailed
 	switch s.Action {
 	case actionCreate:
@@ -212,14 +237,22 @@ func (p *progress) fail() {
 	p.leftover()
 }
 
+// options are those of the operation.
+func (p *progress) options() (options operationOptions) {
+	if err := decode(p.op.Options, &options); err != nil {
+		p.engine.log.Error("an operation has no readable options", "operation", p.op.ID, "error", err)
+	}
+	return options
+}
+
 // forced ends a step of a rollback that goes on whatever fails: the resource counts as taken
 // back.
 func (p *progress) forced() bool {
-	var options operationOptions
 	var old snapshot
-	if decode(p.op.Options, &options) != nil || !options.ForceRollback || decode(p.step.Pending, &old) != nil {
+	if !p.options().ForceRollback || decode(p.step.Pending, &old) != nil {
 		return false
 	}
+	p.leftover()
 	old.Attempted, old.Gone = "", false
 	p.resource.restore(old)
 	p.step.PhysicalID = old.PhysicalID
@@ -239,7 +272,7 @@ func (p *progress) attempted() {
 // leftover has the successor of a resource deleted that was made but did not succeed.
 func (p *progress) leftover() {
 	s, x := p.step, p.resource
-	if !p.creates() || s.Action == actionCreate || s.PhysicalID == "" || s.PhysicalID == x.PhysicalID {
+	if !p.creates() && s.Action != actionUpdate || s.Action == actionCreate || s.PhysicalID == "" || s.PhysicalID == x.PhysicalID {
 		return
 	}
 	var made snapshot
@@ -279,8 +312,21 @@ func (p *progress) noteStopped() {
 		}
 	case actionUpdate:
 		p.attempted()
+	case actionRemake:
+		if report.Status == types.OperationStatusSuccess || report.ErrorCode == string(invoke.NotFound) {
+			p.noteGone()
+		}
 	default:
 		p.leftover()
+	}
+}
+
+// noteGone notes that the resource was deleted before its successor was created.
+func (p *progress) noteGone() {
+	var old snapshot
+	if decode(p.resource.Origin, &old) == nil {
+		old.Gone = true
+		p.resource.Origin = encode(old)
 	}
 }
 
@@ -290,11 +336,7 @@ func (p *progress) noteRemake() {
 	switch {
 	case !report.Terminal():
 	case report.Status == types.OperationStatusSuccess, report.ErrorCode == string(invoke.NotFound):
-		var old snapshot
-		if decode(x.Origin, &old) == nil {
-			old.Gone = true
-			x.Origin = encode(old)
-		}
+		p.noteGone()
 		s.Action, s.State, s.Reason, s.PhysicalID = actionReplace, stepWaiting, reasonGone, ""
 	default:
 		reason := p.reason()

@@ -57,6 +57,13 @@ type PlanInput struct {
 	Next      *Deployment // nil to delete the stack
 	Types     map[string]*operation.Type
 
+	// Import are the physical ids of the resources that are not created but imported, by
+	// their logical ids.
+	Import map[string]string
+
+	// Unchanged are nested stacks that are known not to change, by their logical ids.
+	Unchanged map[string]bool
+
 	// References answers for what lies outside of the stack: exports, outputs of other
 	// stacks. Ref and GetAtt of the stack's own resources are answered by the plan.
 	References template.References
@@ -69,6 +76,9 @@ type Plan struct {
 	// Stack names what else is to change: "Outputs", "Parameters", "Tags". With no change
 	// of a resource either there is nothing to do.
 	Stack []string `json:"stack,omitempty"`
+
+	// Drift is the state of the stack, of a drift-aware change set.
+	Drift types.StackDriftStatus `json:"drift,omitempty"`
 }
 
 // Empty reports whether there is nothing to do, which the service refuses.
@@ -85,7 +95,7 @@ func (p *Plan) Change(logicalID string) *Change {
 
 // A Change is what happens to one resource. Resources that stay as they are have none.
 type Change struct {
-	Action       types.ChangeAction `json:"action"` // Add, Modify, Remove, Import, Dynamic
+	Action       types.ChangeAction `json:"action"` // Add, Modify, Remove, Import, SyncWithActual
 	LogicalID    string             `json:"logicalId"`
 	Type         string             `json:"type"`
 	PhysicalID   string             `json:"physicalId,omitempty"`
@@ -93,6 +103,12 @@ type Change struct {
 	PolicyAction types.PolicyAction `json:"policyAction,omitempty"`
 	Scope        []string           `json:"scope,omitempty"` // sorted, distinct
 	Details      []Detail           `json:"details,omitempty"`
+
+	// ChangeSet is the ARN of the change set of a nested stack, "" if it has none.
+	ChangeSet string `json:"changeSet,omitempty"`
+
+	// Live is what a drift-aware change set found of the resource, nil in others.
+	Live *LiveState `json:"live,omitempty"`
 
 	// DependsOn are the logical ids that must be done before. Of a Remove, those that
 	// must be gone before.

@@ -92,7 +92,7 @@ func parameterChanged(previous, next *Deployment, name string) bool {
 	if !had {
 		return true
 	}
-	return was.Value != is.Value && !(isDefault(previous.Template, was) && isDefault(next.Template, is))
+	return is.Unknown || was.Value != is.Value && !(isDefault(previous.Template, was) && isDefault(next.Template, is))
 }
 
 func isDefault(t *template.Template, b template.Bound) bool {

@@ -67,7 +67,7 @@ func Decide(in DecideInput) (Decision, error) {
 		return Decision{}, err
 	}
 	if template.HasUnknown(any(state.Properties)) {
-		return Decision{}, fmt.Errorf("resource %s refers to a value that is not known", in.LogicalID)
+		return Decision{}, fmt.Errorf("resource %s refers to an unknown value", in.LogicalID)
 	}
 	return Decision{
 		Verb: in.verb(r, state), Properties: state.Properties, Masked: state.properties(), Metadata: state.Metadata,
@@ -104,5 +104,5 @@ func Replacement(typ *operation.Type) Verb {
 
 // taggable reports whether the tags of the stack reach resources of a type in updates.
 func taggable(typ *operation.Type) bool {
-	return typ != nil && typ.Schema != nil && typ.Schema.Tagging.TagUpdatable
+	return typ != nil && typ.Schema != nil && typ.Schema.Tagging.TagUpdatable && (typ.Schema.Handler("update") != nil || len(typ.Schema.Handlers) == 0)
 }

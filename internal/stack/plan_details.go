@@ -182,7 +182,7 @@ func orDelete(policy string) string {
 
 // automatic is the reason for which a nested stack changes with every update.
 func (d *detailer) automatic() []Detail {
-	if d.resource.Type != nestedStack {
+	if d.resource.Type != nestedStack || d.in.Unchanged[d.resource.LogicalID] {
 		return nil
 	}
 	return []Detail{{

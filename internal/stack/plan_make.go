@@ -61,10 +61,11 @@ type planner struct {
 	changes map[string]*Change
 }
 
-// existing returns the resource that an update of the logical id starts from.
+// existing returns the resource that an update of the logical id starts from. One whose deletion
+// failed is made anew if the template has it again.
 func (p *planner) existing(id string) (Resource, bool) {
 	r, ok := p.in.Resources[id]
-	return r, ok && r.exists()
+	return r, ok && r.exists() && r.Status != types.ResourceStatusDeleteFailed
 }
 
 func (p *planner) refuseTypes() error {
@@ -102,9 +103,11 @@ func (p *planner) deploy(r *template.Resource) error {
 	was, ok := p.existing(r.LogicalID)
 	if !ok {
 		p.fates[r.LogicalID] = added
-		p.changes[r.LogicalID] = &Change{
-			Action: types.ChangeActionAdd, LogicalID: r.LogicalID, Type: r.Type, After: state.context(),
+		change := &Change{Action: types.ChangeActionAdd, LogicalID: r.LogicalID, Type: r.Type, After: state.context()}
+		if identifier, ok := p.in.Import[r.LogicalID]; ok {
+			change.Action, change.PhysicalID = types.ChangeActionImport, identifier
 		}
+		p.changes[r.LogicalID] = change
 		return nil
 	}
 	before, err := p.before(r.LogicalID, was)

@@ -30,9 +30,7 @@ func (c *Change) shown(values bool) *types.ResourceChange {
 		Replacement: c.Replacement, PolicyAction: c.PolicyAction,
 		Scope: []types.ResourceAttribute{}, Details: []types.ResourceChangeDetail{},
 	}
-	if c.PhysicalID != "" {
-		out.PhysicalResourceId = aws.String(c.PhysicalID)
-	}
+	out.PhysicalResourceId, out.ChangeSetId = optional(c.PhysicalID), optional(c.ChangeSet)
 	for _, d := range c.Details {
 		if d.View == "" || (d.View == WithValues) == values {
 			out.Details = append(out.Details, d.shown(values))
@@ -45,6 +43,7 @@ func (c *Change) shown(values bool) *types.ResourceChange {
 	if values {
 		out.BeforeContext, out.AfterContext = text(c.Before), text(c.After)
 	}
+	c.showLive(out, values)
 	return out
 }
 
@@ -78,7 +77,7 @@ func (d Detail) shown(values bool) types.ResourceChangeDetail {
 
 // signs begin the lines of a plan.
 var signs = map[types.ChangeAction]string{
-	types.ChangeActionAdd: "+", types.ChangeActionRemove: "-", types.ChangeActionModify: "~", types.ChangeActionImport: "<",
+	types.ChangeActionAdd: "+", types.ChangeActionRemove: "-", types.ChangeActionModify: "~", types.ChangeActionImport: "<", types.ChangeActionSyncWithActual: "=",
 }
 
 // WriteText writes the plan for a person, a line for each change and one for each reason:
@@ -118,6 +117,8 @@ func (c *Change) words() string {
 		return "create"
 	case c.Action == types.ChangeActionImport:
 		return "import"
+	case c.Action == types.ChangeActionSyncWithActual:
+		return "adopt what is there"
 	case c.Action == types.ChangeActionRemove:
 		out = "delete"
 	case c.Replacement == types.ReplacementTrue:

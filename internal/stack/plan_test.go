@@ -37,8 +37,10 @@ func testTypes(t testing.TB) map[string]*operation.Type {
 	remade := strings.NewReplacer("Acme::Test::Thing", "Acme::Test::Remade", `"additionalProperties": false,
 `, `"additionalProperties": false, "replacementStrategy": "delete_then_create",
 `)
+	named := strings.NewReplacer("Acme::Test::Thing", "Acme::Test::Named", `"primaryIdentifier": ["/properties/Id"]`, `"primaryIdentifier": ["/properties/Name"]`,
+		`"tagUpdatable": true`, `"tagUpdatable": false`)
 	out := map[string]*operation.Type{}
-	for _, source := range []string{thing, rename.Replace(thing), remade.Replace(thing)} {
+	for _, source := range []string{thing, rename.Replace(thing), remade.Replace(thing), named.Replace(thing)} {
 		typ := typeOf(t, source)
 		out[typ.Name] = typ
 	}
@@ -368,7 +370,7 @@ func TestShownValues(t *testing.T) {
 
 func TestDecideNeedsKnownValues(t *testing.T) {
 	next := deployment(t, things("A: {Properties: {Note: !Ref B}}", "B: {}"), nil)
-	if _, err := Decide(DecideInput{Next: next, LogicalID: "A", Resources: map[string]Resource{}}); err == nil || !strings.Contains(err.Error(), "not known") {
+	if _, err := Decide(DecideInput{Next: next, LogicalID: "A", Resources: map[string]Resource{}}); err == nil || !strings.Contains(err.Error(), "unknown value") {
 		t.Errorf("B is not done: %v", err)
 	}
 	next = deployment(t, things("A: {Properties: {Note: !GetAtt B.Other}}", "B: {}"), nil)

@@ -301,7 +301,7 @@ func (e *Engine) templateTypes(ctx context.Context, deploymentID string) (map[st
 		return nil, err
 	}
 	out := map[string]string{}
-	if parsed, err := template.Parse("", []byte(cmp.Or(row.Processed, row.Original)), template.ParseOptions{Processed: row.Processed != ""}); err == nil {
+	if parsed, err := template.Parse("", []byte(cmp.Or(row.processed(), row.Original)), template.ParseOptions{Processed: row.processed() != ""}); err == nil {
 		for _, r := range parsed.Resources {
 			out[r.LogicalID] = r.Type
 		}
@@ -426,7 +426,7 @@ func (e *Engine) Timeline(ctx context.Context, place awswire.Place, name, operat
 	}
 	slices.Reverse(out.Events)
 	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", cmp.Or(op.DeploymentID, s.DeploymentID))
-	if err != nil || row == nil || row.Processed == "" {
+	if err != nil || row == nil || row.processed() == "" {
 		return out, err
 	}
 	d, err := deploymentOf(s, row)

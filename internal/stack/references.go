@@ -3,11 +3,13 @@ package stack
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/secret"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -26,13 +28,37 @@ func (r resolver) ResolveReference(ctx context.Context, ref template.DynamicRefe
 	return r.engine.config.References.Resolve(ctx, r.caller, ref.Service, reference)
 }
 
+// A secretResolver remembers the secrets among the values of dynamic references.
+type secretResolver struct {
+	resolver
+	values []string
+}
+
+// ResolveReference implements [template.Resolver].
+func (r *secretResolver) ResolveReference(ctx context.Context, ref template.DynamicReference) (string, error) {
+	value, err := r.resolver.ResolveReference(ctx, ref)
+	if err == nil && ref.Service != "ssm" {
+		r.values = append(r.values, value)
+	}
+	return value, err
+}
+
 // Prepare completes a request just before a call: it resolves the dynamic references, whose
 // values no row holds. It is for the configuration of package operation.
-func (e *Engine) Prepare(ctx context.Context, request operation.Request) (operation.Request, error) {
+func (e *Engine) Prepare(ctx context.Context, request operation.Request) (prepared operation.Request, err error) {
 	if request.StackID == "" {
 		return request, nil
 	}
-	r := resolver{e, request.Caller}
+	r := &secretResolver{resolver: resolver{e, request.Caller}}
+	defer func() {
+		if len(r.values) > 0 {
+			prepared.Secrets = maps.Clone(prepared.Secrets)
+			if prepared.Secrets == nil {
+				prepared.Secrets = map[secret.Reason][]string{}
+			}
+			prepared.Secrets[secret.Reference] = r.values
+		}
+	}()
 	for _, model := range []*map[string]any{&request.Desired, &request.Previous} {
 		if *model == nil {
 			continue

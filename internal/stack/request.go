@@ -35,6 +35,9 @@ type deploymentInput struct {
 	ResourceTypes    []string
 	Previous         *deploymentRow // nil for a new stack
 
+	// Unknown are parameters whose values are not known yet, by their keys.
+	Unknown map[string]bool
+
 	// Expanded says that AUTO_EXPAND is not asked for: change sets and nested stacks.
 	Expanded bool
 }
@@ -83,6 +86,36 @@ func (e *Engine) newDeployment(ctx context.Context, caller awswire.Caller, s *st
 	return row, d, err
 }
 
+// unprocessed is what a template counts as whose transforms failed: nothing of it is deployed.
+const unprocessed = `{"Resources":{"Unprocessed":{"Type":"AWS::CloudFormation::WaitConditionHandle"}}}`
+
+// processed is the template after its transforms, "" if they failed.
+func (d *deploymentRow) processed() string {
+	if d.Processed == unprocessed {
+		return ""
+	}
+	return d.Processed
+}
+
+// createdDeployment makes the deployment of a stack to create. What is wrong with a template
+// is refused at the call, but for one with transforms: the service runs those after it has
+// answered, so that problem is for the stack to fail with.
+func (e *Engine) createdDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, in deploymentInput) (row *deploymentRow, problem string, err error) {
+	if row, err = e.acceptDeployment(ctx, caller, s, in); err != nil {
+		return nil, "", err
+	}
+	transforms := row.Processed == ""
+	if _, err = e.processDeployment(ctx, caller, s, row, in.ResourceTypes); err == nil || !transforms {
+		return row, "", err
+	}
+	refused, ok := asRefusal(err)
+	if !ok {
+		return nil, "", err
+	}
+	row.Processed = unprocessed
+	return row, refused, nil
+}
+
 // acceptDeployment reads a request as far as no transform is needed for it: one without
 // transforms is checked whole.
 func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, in deploymentInput) (*deploymentRow, error) {
@@ -107,7 +140,11 @@ func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s 
 	if err != nil {
 		return nil, err
 	}
-	bound, err := parsed.Bind(ctx, template.BindInput{Supplied: supplied(in.Parameters), Previous: previous, Store: parameterStore{e, caller}})
+	given := supplied(in.Parameters)
+	for i := range given {
+		given[i].Unknown = in.Unknown[given[i].Key]
+	}
+	bound, err := parsed.Bind(ctx, template.BindInput{Supplied: given, Previous: previous, Store: parameterStore{e, caller}})
 	if err != nil {
 		return nil, refusedTemplate(err)
 	}
@@ -300,7 +337,7 @@ func requireCapabilities(t *template.Template, in deploymentInput) error {
 	return refusedTemplate(t.CheckCapabilities(given))
 }
 
-// requestHash is a fingerprint of a request, to tell whether a token was used for another one.
+// requestHash is a fingerprint of a request, to find out whether a token was used for another one.
 func requestHash(input any) string {
 	text, err := json.Marshal(input)
 	if err != nil {

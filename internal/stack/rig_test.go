@@ -33,6 +33,8 @@ type rig struct {
 	t     testing.TB
 	store *store.Store
 	world *world
+
+	look, patience time.Duration // how often settled looks, and for how long
 }
 
 func newRig(t testing.TB, place fixtures.Place) *rig {
@@ -43,9 +45,15 @@ func newRig(t testing.TB, place fixtures.Place) *rig {
 // newRigIn is an engine on a store that may be there already.
 func newRigIn(t testing.TB, place fixtures.Place, w *world) *rig {
 	t.Helper()
-	g := &rig{t: t, world: w}
+	return newRigPolling(t, place, w, 20*time.Millisecond)
+}
+
+// newRigPolling is newRigIn with how often the store looks for work.
+func newRigPolling(t testing.TB, place fixtures.Place, w *world, poll time.Duration) *rig {
+	t.Helper()
+	g := &rig{t: t, world: w, look: 2 * time.Millisecond, patience: 20 * time.Second}
 	var err error
-	g.store, err = store.Open(t.Context(), store.Config{Dir: place.Dir, DSN: place.DSN, StopTimeout: 50 * time.Millisecond, Poll: 20 * time.Millisecond})
+	g.store, err = store.Open(t.Context(), store.Config{Dir: place.Dir, DSN: place.DSN, StopTimeout: 50 * time.Millisecond, Poll: poll})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +61,9 @@ func newRigIn(t testing.TB, place fixtures.Place, w *world) *rig {
 	logger := slog.New(slog.DiscardHandler)
 	config := operation.Config{Store: g.store, Types: g.world, Owners: map[string]operation.Owner{}, Logger: logger, Retries: operation.Retries{First: time.Millisecond}}
 	operations := operation.New(config)
-	g.Engine = New(Config{Store: g.store, Types: g.world, Operations: operations, References: g.world, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	g.Engine = New(Config{Store: g.store, Types: g.world, Operations: operations, References: g.world, Objects: g.world, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	config.Owners[Owner] = g.Engine
+	w.own = g.OwnTypes()
 	workers := operations.Workers()
 	maps.Copy(workers, g.Workers())
 	if err := g.store.Work(t.Context(), workers); err != nil {
@@ -88,6 +97,8 @@ type world struct {
 	calls   []string                  // "CREATE A"
 	seen    []operation.Request
 	values  map[string]string // of dynamic references, and of stored parameters
+	objects map[string]string // templates by their URL
+	own     operation.Types   // of the engine
 }
 
 // A behavior is what one call does instead of what it should.
@@ -98,10 +109,13 @@ type behavior struct {
 	hold          chan struct{} // answers when it is closed
 	keep          bool          // makes the resource although it fails
 	unidentified  bool          // in progress without an identifier
+	as            string        // the identifier that it tells
+	unnamed       bool          // succeeds and tells no identifier
+	forever       bool          // does not answer
 }
 
 func newWorld(t testing.TB) *world {
-	w := &world{types: testTypes(t), things: map[string]map[string]any{}, scripts: map[string][]behavior{}, values: map[string]string{}, next: map[string]int{}, made: map[string]string{}}
+	w := &world{types: testTypes(t), things: map[string]map[string]any{}, scripts: map[string][]behavior{}, values: map[string]string{}, next: map[string]int{}, made: map[string]string{}, objects: map[string]string{}}
 	for _, typ := range w.types {
 		typ.Provider = w
 	}
@@ -115,11 +129,30 @@ func (w *world) script(call string, behaviors ...behavior) {
 	w.scripts[call] = append(w.scripts[call], behaviors...)
 }
 
-func (w *world) Type(_ context.Context, _ awswire.Caller, name, _ string) (*operation.Type, error) {
+func (w *world) Type(ctx context.Context, caller awswire.Caller, name, version string) (*operation.Type, error) {
 	if typ := w.types[name]; typ != nil {
 		return typ, nil
 	}
+	if w.own != nil {
+		return w.own.Type(ctx, caller, name, version)
+	}
 	return nil, &operation.UnknownTypeError{Name: name}
+}
+
+func (w *world) Object(_ context.Context, _ awswire.Caller, url string, _ int64) ([]byte, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if text, ok := w.objects[url]; ok {
+		return []byte(text), nil
+	}
+	return nil, ErrNotObject
+}
+
+// offers has a template found by a URL.
+func (w *world) offers(url, body string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.objects[url] = body
 }
 
 func (w *world) Resolve(_ context.Context, _ awswire.Caller, service, reference string) (string, error) {
@@ -153,15 +186,28 @@ func (w *world) Call(ctx context.Context, request operation.Request) (operation.
 			return operation.Progress{}, ctx.Err()
 		}
 	}
+	if b.forever {
+		<-ctx.Done()
+		return operation.Progress{}, ctx.Err()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	identifier := request.Identifier
+	if b.as != "" {
+		return w.lie(request, b), nil
+	}
+	if b.unnamed {
+		return operation.Progress{Status: types.OperationStatusSuccess, Model: map[string]any{}}, nil
+	}
 	if identifier == "" {
 		identifier = w.made[request.Token] // the call is repeated
 	}
 	if identifier == "" && !b.unidentified && (b.code == "" || b.keep) && request.Action == invoke.Create {
 		w.next[request.LogicalID]++
 		identifier = fmt.Sprintf("%s-%d", strings.ToLower(request.LogicalID), w.next[request.LogicalID])
+		if name, ok := request.Desired["Name"].(string); ok && request.Type == "Acme::Test::Named" {
+			identifier = name
+		}
 		w.made[request.Token] = identifier
 	}
 	switch {
@@ -177,6 +223,24 @@ func (w *world) Call(ctx context.Context, request operation.Request) (operation.
 		return operation.Progress{Status: types.OperationStatusInProgress, Identifier: identifier, Configured: b.configured, Delay: b.wait, Callback: json.RawMessage(`{}`)}, nil
 	}
 	return w.act(request, identifier)
+}
+
+// lie answers with another identifier than that of the resource.
+func (w *world) lie(request operation.Request, b behavior) operation.Progress {
+	model := map[string]any{"Id": b.as}
+	maps.Copy(model, request.Desired)
+	model["Id"] = b.as
+	if request.Action != invoke.Read {
+		w.things[b.as] = model
+	}
+	out := operation.Progress{Status: types.OperationStatusSuccess, Identifier: b.as, Model: model}
+	switch {
+	case b.code != "":
+		out.Status, out.ErrorCode, out.Message = types.OperationStatusFailed, b.code, b.message
+	case b.wait > 0:
+		out.Status, out.Delay, out.Callback = types.OperationStatusInProgress, b.wait, json.RawMessage(`{}`)
+	}
+	return out
 }
 
 func (w *world) begin(request operation.Request) behavior {
@@ -225,7 +289,7 @@ func (w *world) ids() []string {
 // settled waits until no operation runs on a stack, and returns the stack.
 func (g *rig) settled(name string) types.Stack {
 	g.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(g.patience)
 	for {
 		out, err := g.DescribeStacks(g.t.Context(), owner, &cloudformation.DescribeStacksInput{StackName: aws.String(name)})
 		if err != nil {
@@ -237,7 +301,7 @@ func (g *rig) settled(name string) types.Stack {
 		if time.Now().After(deadline) {
 			g.t.Fatalf("stack is still %s\n%s\n%v", out.Stacks[0].StackStatus, strings.Join(g.story(name), "\n"), g.world.calls)
 		}
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(g.look)
 	}
 }
 

@@ -24,20 +24,25 @@ func (e *Engine) CancelUpdateStack(ctx context.Context, caller awswire.Caller, i
 		if s.Status != types.StackStatusUpdateInProgress {
 			return refuse("cancel")
 		}
-		op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
-		if err != nil || op == nil {
-			return err
-		}
-		op.Cancelled = true
-		if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {
-			return err
-		}
-		return tx.Wake(ctx, wakeKind, s.ID, time.Time{})
+		return e.cancelUpdate(ctx, tx, s)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &cloudformation.CancelUpdateStackOutput{}, nil
+}
+
+// cancelUpdate has the operation of a stack stop, if the transaction commits.
+func (e *Engine) cancelUpdate(ctx context.Context, tx *store.Tx, s *stackRow) error {
+	op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
+	if err != nil || op == nil || op.Cancelled {
+		return err
+	}
+	op.Cancelled = true
+	if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {
+		return err
+	}
+	return tx.Wake(ctx, wakeKind, s.ID, time.Time{})
 }
 
 // ContinueUpdateRollback tries a rollback again that failed.

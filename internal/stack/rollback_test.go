@@ -168,3 +168,129 @@ func TestCancelUpdateStack(t *testing.T) {
 		"s UPDATE_ROLLBACK_IN_PROGRESS (Stack update cancelled)", "A UPDATE_IN_PROGRESS a-1", "A UPDATE_COMPLETE a-1",
 		"s UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", "s UPDATE_ROLLBACK_COMPLETE")
 }
+
+// TestCancelWaits stops an update that waits for signals. It does not wait any longer.
+func TestCancelWaits(t *testing.T) {
+	for name, resources := range map[string][]string{
+		"creation policy": {"W: {CreationPolicy: {ResourceSignal: {Timeout: PT12H}}}"},
+		"wait condition":  {"H: {Type: 'AWS::CloudFormation::WaitConditionHandle'}", "W: {Type: 'AWS::CloudFormation::WaitCondition', Properties: {Handle: !Ref H}}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := onSQLite(t)
+			for _, name := range []string{waitConditionType, handleType} {
+				typ, err := g.OwnTypes().Type(t.Context(), owner, name, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				g.world.types[name] = typ
+			}
+			s := g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}"))})
+			if _, err := g.UpdateStack(t.Context(), owner, &cloudformation.UpdateStackInput{StackName: s.StackName, TemplateBody: aws.String(things(append(resources, "A: {}")...))}); err != nil {
+				t.Fatal(err)
+			}
+			eventOf := func(prefix string) func(string) bool {
+				return func(row string) bool { return strings.HasPrefix(row, "W "+prefix) }
+			}
+			for !slices.ContainsFunc(g.story("s"), eventOf("CREATE_IN_PROGRESS")) {
+				time.Sleep(time.Millisecond)
+			}
+			if _, err := g.CancelUpdateStack(t.Context(), owner, &cloudformation.CancelUpdateStackInput{StackName: s.StackName}); err != nil {
+				t.Fatal(err)
+			}
+			g.expectStatus(g.settled("s"), types.StackStatusUpdateRollbackComplete, "")
+			if story := g.story("s"); !slices.ContainsFunc(story, eventOf("CREATE_FAILED")) || !slices.ContainsFunc(story, eventOf("DELETE_COMPLETE")) {
+				t.Errorf("events: %q", story)
+			}
+		})
+	}
+}
+
+// TestSignalsOfBefore makes a resource a second time. The signals that the first one got are
+// not for it.
+func TestSignalsOfBefore(t *testing.T) {
+	g := onSQLite(t)
+	without, with := aws.String(things("A: {}")), aws.String(things("A: {}", "W: {CreationPolicy: {ResourceSignal: {Timeout: PT12H}}}"))
+	s := g.create(&cloudformation.CreateStackInput{TemplateBody: without})
+	for i, physical := range []string{"w-1", "w-2"} {
+		if _, err := g.UpdateStack(t.Context(), owner, &cloudformation.UpdateStackInput{StackName: s.StackName, TemplateBody: with}); err != nil {
+			t.Fatal(err)
+		}
+		for !slices.Contains(g.story("s"), "W CREATE_IN_PROGRESS "+physical+" (Resource creation Initiated)") {
+			time.Sleep(time.Millisecond)
+		}
+		signal := &cloudformation.SignalResourceInput{StackName: s.StackName, LogicalResourceId: aws.String("W"), UniqueId: aws.String("u"), Status: types.ResourceSignalStatusSuccess}
+		if _, err := g.SignalResource(t.Context(), owner, signal); err != nil {
+			t.Fatalf("signal %d: %v", i, err)
+		}
+		g.expectStatus(g.settled("s"), types.StackStatusUpdateComplete, "")
+		g.update(&cloudformation.UpdateStackInput{StackName: s.StackName, TemplateBody: without})
+	}
+}
+
+// TestReplacementLeft rolls an update back whose replacement of A was made, and then failed or
+// was cancelled: the rollback deletes it.
+func TestReplacementLeft(t *testing.T) {
+	no := behavior{code: "InvalidRequest", message: "no"}
+	for name, script := range map[string]func(g *rig) (failing string){
+		"failed": func(g *rig) string {
+			g.world.script("CREATE A", behavior{code: "InvalidRequest", message: "no", keep: true})
+			return "A: {Properties: {Name: y}}"
+		},
+		"cancelled": func(g *rig) string {
+			hold := make(chan struct{})
+			g.world.script("CREATE A", behavior{wait: time.Hour})
+			g.world.script("CREATE B", behavior{code: no.code, message: no.message, hold: hold})
+			go func() {
+				defer close(hold)
+				for g.t.Context().Err() == nil && !slices.Contains(g.story("s"), "A UPDATE_IN_PROGRESS a-2 (Resource creation Initiated)") {
+					time.Sleep(time.Millisecond)
+				}
+			}()
+			return "A: {Properties: {Name: y}}\n  B: {}"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := onSQLite(t)
+			g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {Properties: {Name: x}}"))})
+			s := g.update(&cloudformation.UpdateStackInput{TemplateBody: aws.String(things(strings.Split(script(g), "\n  ")...))})
+			if s.StackStatus != types.StackStatusUpdateRollbackComplete {
+				t.Errorf("status %s", s.StackStatus)
+			}
+			if ids := g.world.ids(); !slices.Equal(ids, []string{"a-1"}) {
+				t.Errorf("left: %v", ids)
+			}
+			if !slices.Contains(g.world.calls, "DELETE A") {
+				t.Errorf("a-2 is not deleted: %v", g.world.calls)
+			}
+		})
+	}
+}
+
+// TestPreservedStacks refuses updates with rollback of stacks that failed and were left as they
+// were, and replacements while rollback is disabled.
+func TestPreservedStacks(t *testing.T) {
+	g := onSQLite(t)
+	no := behavior{code: "InvalidRequest", message: "no"}
+	g.world.script("CREATE B", no)
+	body := aws.String(things("A: {}", "B: {DependsOn: A}"))
+	g.create(&cloudformation.CreateStackInput{DisableRollback: aws.Bool(true), TemplateBody: body})
+	in := &cloudformation.UpdateStackInput{StackName: aws.String("s"), TemplateBody: body}
+	want := "ValidationError: This stack is currently in a non-terminal [CREATE_FAILED] state. To update the stack from this state, " +
+		"please use the disable-rollback parameter with update-stack API. To rollback to the last known good state, use the rollback-stack API"
+	for _, disable := range []*bool{nil, aws.Bool(false)} {
+		in.DisableRollback = disable
+		_, err := g.UpdateStack(t.Context(), owner, in)
+		if got := refusal(t, err); got != want {
+			t.Error(got)
+		}
+	}
+	in.DisableRollback = aws.Bool(true)
+	g.expectStatus(g.update(in), types.StackStatusUpdateComplete, "")
+	n := len(g.story("s"))
+	in.TemplateBody = aws.String(things("A: {Properties: {Name: new}}", "B: {DependsOn: A}"))
+	g.expectStatus(g.update(in), types.StackStatusUpdateFailed, "The following resource(s) failed to update: [A]. ")
+	g.expect("s", n, "s UPDATE_IN_PROGRESS (User Initiated)",
+		"A UPDATE_FAILED a-1 (Replacement type updates not supported on stack with disable-rollback.)",
+		"s UPDATE_FAILED (The following resource(s) failed to update: [A]. )")
+}

@@ -37,7 +37,7 @@ type stackRow struct {
 	RoleARN   string `bun:"role_arn"`
 	Settings  string `bun:"settings"` // stackSettings
 	Protected bool   `bun:"protected"`
-	Outputs   string `bun:"outputs"` // list of stackOutput
+	Outputs   string `bun:"outputs" seal:"stacks.outputs"` // list of stackOutput
 	Policy    string `bun:"policy"`
 	ParentID  string `bun:"parent_id"` // ARN
 	RootID    string `bun:"root_id"`   // ARN
@@ -79,10 +79,10 @@ type deploymentRow struct {
 
 	ID               string     `bun:"id,pk"`
 	StackID          string     `bun:"stack_id"`
-	Original         string     `bun:"original"`   // byte for byte
-	Processed        string     `bun:"processed"`  // JSON
-	Parameters       string     `bun:"parameters"` // template.Parameters
-	Tags             string     `bun:"tags"`       // list of types.Tag
+	Original         string     `bun:"original" seal:"stack_deployments.original"`     // byte for byte
+	Processed        string     `bun:"processed" seal:"stack_deployments.processed"`   // JSON
+	Parameters       string     `bun:"parameters" seal:"stack_deployments.parameters"` // template.Parameters
+	Tags             string     `bun:"tags"`                                           // list of types.Tag
 	Capabilities     string     `bun:"capabilities"`
 	NotificationARNs string     `bun:"notification_arns"`
 	Description      string     `bun:"description"`
@@ -123,9 +123,15 @@ type operationOptions struct {
 	PolicyDuringUpdate   string                     `json:"policyDuringUpdate,omitempty"`
 	ResourceTypes        []string                   `json:"resourceTypes,omitempty"`
 	Mode                 types.DeploymentConfigMode `json:"mode,omitempty"`
-	Import               map[string]string          `json:"import,omitempty"` // logical ids to identifiers
+	Import               map[string]string          `json:"import,omitempty"`  // logical ids to identifiers
+	Problem              string                     `json:"problem,omitempty"` // found after the call: the operation fails with it
 	UserInitiated        bool                       `json:"userInitiated,omitempty"`
 	WasReview            bool                       `json:"wasReview,omitempty"`
+
+	// Nested are the ARNs of the change sets of nested stacks, by logical id. With
+	// NestedPlanned those without one do not change.
+	Nested        map[string]string `json:"nested,omitempty"`
+	NestedPlanned bool              `json:"nestedPlanned,omitempty"`
 }
 
 // A resourceRow is a resource of a stack.
@@ -139,26 +145,32 @@ type resourceRow struct {
 	PhysicalID          string               `bun:"physical_id"`
 	Status              types.ResourceStatus `bun:"status"`
 	Reason              string               `bun:"reason"`
-	Properties          string               `bun:"properties"` // as sent, dynamic references in place; "" for none
-	Model               string               `bun:"model"`      // as reported
-	Metadata            string               `bun:"metadata"`
+	Properties          string               `bun:"properties" seal:"stack_resources.properties"` // as sent, dynamic references in place; "" for none
+	Model               string               `bun:"model" seal:"stack_resources.model"`           // as reported
+	Metadata            string               `bun:"metadata" seal:"stack_resources.metadata"`
 	DependsOn           string               `bun:"depends_on"` // joined with ","
 	DeletionPolicy      string               `bun:"deletion_policy"`
 	UpdateReplacePolicy string               `bun:"update_replace_policy"`
-	ReferencesHash      string               `bun:"references_hash"` // of the values of its ssm references
-	Shown               string               `bun:"shown"`           // Properties as events show them, NoEcho values masked
+	ReferencesHash      string               `bun:"references_hash"`                    // of the values of its ssm references
+	Shown               string               `bun:"shown" seal:"stack_resources.shown"` // Properties as events show them, NoEcho values masked
 
 	// Origin is the resource as it was in the last stable state: "" if it has not been
-	// touched since, originNew if there was none, else a snapshot.
-	Origin string `bun:"origin"`
+	// touched since, originNew or originImported if there was none, else a snapshot.
+	Origin string `bun:"origin" seal:"stack_resources.origin"`
 
 	Drift     string     `bun:"drift"`
 	CreatedAt store.Time `bun:"created_at"`
 	UpdatedAt store.Time `bun:"updated_at"`
 }
 
-// originNew is the origin of a resource that the last stable state does not have.
-const originNew = "new"
+// The origins of resources that the last stable state does not have.
+const (
+	originNew      = "new"
+	originImported = "imported" // it existed before: it is never deleted to go back
+)
+
+// fresh reports whether the last stable state does not have the resource.
+func (r *resourceRow) fresh() bool { return r.Origin == originNew || r.Origin == originImported }
 
 // A snapshot is a resource in an earlier state.
 type snapshot struct {
@@ -220,8 +232,8 @@ type cleanupRow struct {
 	PhysicalID  string               `bun:"physical_id"`
 	Status      types.ResourceStatus `bun:"status"`
 	Reason      string               `bun:"reason"`
-	Properties  string               `bun:"properties"`
-	Model       string               `bun:"model"`
+	Properties  string               `bun:"properties" seal:"stack_cleanup.properties"`
+	Model       string               `bun:"model" seal:"stack_cleanup.model"`
 	DependsOn   string               `bun:"depends_on"`
 	Policy      string               `bun:"policy"` // Retain: only reported
 	UpdatedAt   store.Time           `bun:"updated_at"`
@@ -240,11 +252,11 @@ type stepRow struct {
 	Action      action     `bun:"action"`
 	State       stepState  `bun:"state"`
 	Reason      string     `bun:"reason"`
-	PhysicalID  string     `bun:"physical_id"` // known so far in this step
-	Properties  string     `bun:"properties"`  // of its events, masked
-	Pending     string     `bun:"pending"`     // what the resource becomes if it succeeds: snapshot
-	CallID      string     `bun:"call_id"`     // of its operation of package operation
-	Seen        bool       `bun:"seen"`        // the stack has taken note of State
+	PhysicalID  string     `bun:"physical_id"`                              // known so far in this step
+	Properties  string     `bun:"properties" seal:"stack_steps.properties"` // of its events, masked
+	Pending     string     `bun:"pending" seal:"stack_steps.pending"`       // what the resource becomes if it succeeds: snapshot
+	CallID      string     `bun:"call_id"`                                  // of its operation of package operation
+	Seen        bool       `bun:"seen"`                                     // the stack has taken note of State
 	StartedAt   store.Time `bun:"started_at"`
 	EndedAt     store.Time `bun:"ended_at"`
 }
@@ -278,7 +290,7 @@ type eventRow struct {
 	Status         string               `bun:"status"`
 	Reason         string               `bun:"reason"`
 	DetailedStatus types.DetailedStatus `bun:"detailed_status"`
-	Properties     string               `bun:"properties"`
+	Properties     string               `bun:"properties" seal:"stack_events.properties"`
 	Details        string               `bun:"details"` // eventDetails
 	At             store.Time           `bun:"at"`
 }
@@ -309,7 +321,7 @@ type exportRow struct {
 	Region  string `bun:"region,pk"`
 	Name    string `bun:"name,pk"`
 	StackID string `bun:"stack_id"`
-	Value   string `bun:"value"`
+	Value   string `bun:"value" seal:"stack_exports.value"`
 }
 
 type importRow struct {

@@ -116,6 +116,7 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, stackID string, p *prep
 	r := e.runs.take(stackID)
 	if r == nil || r.op.ID != op.ID || r.op.RowVersion != op.RowVersion {
 		r = &run{engine: e}
+		r.op = op
 		if err := r.readAll(ctx, tx, op); err != nil {
 			return nil, err
 		}
@@ -168,7 +169,11 @@ func (r *run) readAll(ctx context.Context, tx *store.Tx, op *operationRow) error
 	for i := range resources {
 		r.resources[resources[i].LogicalID] = &resources[i]
 	}
-	cleanup, err := allRows[cleanupRow](ctx, tx, "id", "stack_id = ?", op.StackID)
+	return r.readCleanup(ctx, tx)
+}
+
+func (r *run) readCleanup(ctx context.Context, tx *store.Tx) error {
+	cleanup, err := allRows[cleanupRow](ctx, tx, "id", "stack_id = ?", r.op.StackID)
 	if err != nil {
 		return err
 	}
@@ -201,11 +206,13 @@ func (r *run) readChanged(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 	var ids, cleanup []string
+	leftovers := r.options.ForceRollback // of steps that made something and then failed
 	for i := range changed {
 		if changed[i].Stage != r.op.Phase && changed[i].Stage != phaseStopping {
 			continue
 		}
 		r.addStep(&changed[i])
+		leftovers = leftovers || changed[i].State == stepFailed || changed[i].State == stepStopped
 		if changed[i].CleanupID != "" {
 			cleanup = append(cleanup, changed[i].CleanupID)
 		} else {
@@ -227,6 +234,9 @@ func (r *run) readChanged(ctx context.Context, tx *store.Tx) error {
 		for i := range rows {
 			r.resources[rows[i].LogicalID] = &rows[i]
 		}
+	}
+	if leftovers {
+		return r.readCleanup(ctx, tx)
 	}
 	for part := range slices.Chunk(cleanup, 500) {
 		rows, err := allRows[cleanupRow](ctx, tx, "id", "id IN (?)", bun.List(part))
@@ -359,6 +369,7 @@ func (r *run) touchStep(s *stepRow)       { r.writes.steps[s.key()] = true }
 func (r *run) touchCleanup(c *cleanupRow) { r.writes.cleanup[c.ID] = true }
 func (r *run) touchResource(x *resourceRow) {
 	r.writes.resources[x.LogicalID] = true
+	r.writes.gone = slices.DeleteFunc(r.writes.gone, func(id string) bool { return id == x.LogicalID }) // it is there again
 	x.UpdatedAt = r.now
 	r.outdated(x.LogicalID)
 }

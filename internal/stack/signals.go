@@ -66,6 +66,19 @@ func parseDuration(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0 && d <= 12*time.Hour
 }
 
+// forgetSignals deletes the signals that an earlier resource of the same name was sent, if a
+// new one is about to be made that waits for signals.
+func (r *run) forgetSignals(ctx context.Context, tx *store.Tx, t *target) error {
+	if t.after.Signals == nil && t.res.Type != handleType || t.verb == DoNothing || t.verb == DoUpdate {
+		return nil
+	}
+	_, err := tx.NewDelete().Model((*signalRow)(nil)).Where("stack_id = ? AND logical_id = ?", r.stack.ID, t.res.LogicalID).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("forget the signals of %s: %w", t.res.LogicalID, err)
+	}
+	return nil
+}
+
 // awaitSignals looks at the steps that wait for signals, and returns when the first of them
 // has waited long enough.
 func (r *run) awaitSignals(ctx context.Context, tx *store.Tx) (time.Time, error) {
@@ -122,7 +135,7 @@ func (r *run) endSignal(s *stepRow, x *resourceRow, status types.ResourceStatus,
 	if status == types.ResourceStatusCreateFailed {
 		s.State, s.Reason = stepFailed, reason
 	}
-	if x.Origin != originNew { // the successor of a resource that was replaced
+	if !x.fresh() { // the successor of a resource that was replaced
 		status = map[types.ResourceStatus]types.ResourceStatus{
 			types.ResourceStatusCreateFailed: types.ResourceStatusUpdateFailed, types.ResourceStatusCreateComplete: types.ResourceStatusUpdateComplete,
 		}[status]

@@ -35,6 +35,7 @@ func (r *run) proceed(ctx context.Context, tx *store.Tx) (time.Time, error) {
 		if waits, err = r.awaitSignals(ctx, tx); err != nil {
 			return time.Time{}, err
 		}
+		r.cancelWaits()
 		late := !r.op.Deadline.IsZero() && !r.now.Before(r.op.Deadline.Time) && r.op.Phase == phaseMain
 		v := decide(r.nodes(), r.brake(late))
 		for _, key := range v.Start {
@@ -125,10 +126,11 @@ func (r *run) endStage(ctx context.Context, tx *store.Tx, v verdict, late bool) 
 		}
 	}
 	if r.op.Phase == phaseMain && how == failed {
-		switch r.options.OnFailure {
-		case types.OnFailureDoNothing:
+		switch {
+		case r.op.Cancelled && r.op.Kind == types.OperationTypeUpdateStack: // goes back whatever the options are
+		case r.options.OnFailure == types.OnFailureDoNothing:
 			how = preserved
-		case types.OnFailureDelete:
+		case r.options.OnFailure == types.OnFailureDelete:
 			how = deleting
 		}
 	}
@@ -171,11 +173,13 @@ func (r *run) failure() string {
 			verb = "delete"
 		case x != nil && x.Status == types.ResourceStatusCreateFailed:
 			verb = "create"
+		case x != nil && x.Status == types.ResourceStatusImportFailed:
+			verb = "import"
 		}
 		failed[verb] = append(failed[verb], s.LogicalID)
 	}
 	var parts []string
-	for _, verb := range []string{"create", "update", "delete"} {
+	for _, verb := range []string{"create", "import", "update", "delete"} {
 		if len(failed[verb]) > 0 {
 			slices.Sort(failed[verb])
 			parts = append(parts, fmt.Sprintf("The following resource(s) failed to %s: %s", verb, bracketed(slices.Compact(failed[verb]))))
@@ -193,8 +197,11 @@ func (r *run) failure() string {
 func (r *run) cancelStep(s *stepRow) {
 	status, reason := types.ResourceStatusUpdateFailed, reasonUpdateCancelled
 	x := r.resources[s.LogicalID]
-	if s.Action == actionCreate || s.Action == actionImport || s.Action == actionSignal {
+	if s.Action == actionCreate || s.Action == actionSignal {
 		status, reason = types.ResourceStatusCreateFailed, reasonCreateCancelled
+	}
+	if s.Action == actionImport {
+		status, reason = types.ResourceStatusImportFailed, reasonImportCancelled
 	}
 	s.State = stepCancelled
 	r.touchStep(s)
@@ -218,11 +225,29 @@ func cmpOr(a, b string) string {
 	return b
 }
 
+// cancelWaits ends what only waits for somebody's signal when an update was cancelled: what
+// runs ends by itself, a wait may last for hours.
+func (r *run) cancelWaits() {
+	if !r.op.Cancelled || r.op.Phase != phaseMain {
+		return
+	}
+	for _, key := range r.order {
+		s := r.steps[key]
+		x := r.resources[s.LogicalID]
+		if s.State == stepRunning && (s.Action == actionSignal || s.Action == actionCreate && x != nil && x.Type == waitConditionType) {
+			r.cancelStep(s)
+		}
+	}
+}
+
 // follow makes the transition after a stage.
 func (r *run) follow(ctx context.Context, tx *store.Tx, how outcome, reason string) error {
 	t, ok := following(r.op.Kind, r.stack.Status, r.op.Phase, how)
 	if !ok {
 		return fmt.Errorf("no transition from %s %s %s %s", r.op.Kind, r.stack.Status, r.op.Phase, how)
+	}
+	if t.status == types.StackStatusUpdateRollbackInProgress && r.stack.StableDeploymentID == "" {
+		t.status = types.StackStatusRollbackInProgress // there is nothing to go back to
 	}
 	if how == succeeded || t.status == types.StackStatusUpdateComplete || t.status == types.StackStatusUpdateRollbackComplete {
 		reason = ""
@@ -261,7 +286,7 @@ func (r *run) settle() {
 		if x.Origin == "" {
 			continue
 		}
-		if x.Origin != originNew {
+		if !x.fresh() {
 			var old snapshot
 			if decode(x.Origin, &old) == nil && !old.Gone && old.PhysicalID != x.PhysicalID {
 				r.discard(x.LogicalID, old, x.UpdateReplacePolicy)
@@ -330,6 +355,7 @@ func latest(before []types.OperationEntry, op *operationRow) []types.OperationEn
 func (r *run) end(ctx context.Context, tx *store.Tx, t transition) error {
 	r.op.Status, r.op.EndedAt, r.op.Phase = string(t.ended), r.now, phaseEnd
 	r.stack.OperationID, r.writes.stack = "", true
+	changeSet := r.stack.ChangeSetID
 	switch t.status {
 	case types.StackStatusDeleteComplete:
 		if err := r.deleteStack(ctx, tx); err != nil {
@@ -338,13 +364,13 @@ func (r *run) end(ctx context.Context, tx *store.Tx, t transition) error {
 	case types.StackStatusRollbackComplete:
 		r.stack.DeletedAt = r.now
 	}
-	if err := r.forgetSteps(ctx, tx); err != nil {
+	if err := r.engine.forgetChildren(ctx, tx, changeSet); err != nil {
 		return err
 	}
-	return nil
+	return r.forgetSteps(ctx, tx)
 }
 
-// forgetSteps deletes the steps of the operation: its events tell what happened.
+// forgetSteps deletes the steps of the operation: its events show what happened.
 func (r *run) forgetSteps(ctx context.Context, tx *store.Tx) error {
 	for _, s := range r.steps {
 		if s.State.active() {
@@ -359,7 +385,7 @@ func (r *run) forgetSteps(ctx context.Context, tx *store.Tx) error {
 // deleteStack frees the name of the stack and what it exported.
 func (r *run) deleteStack(ctx context.Context, tx *store.Tx) error {
 	r.stack.Live, r.stack.DeletedAt, r.stack.ChangeSetID = false, r.now, ""
-	for _, model := range []any{(*exportRow)(nil), (*importRow)(nil), (*signalRow)(nil)} {
+	for _, model := range []any{(*exportRow)(nil), (*importRow)(nil), (*signalRow)(nil), (*driftRow)(nil)} {
 		if _, err := tx.NewDelete().Model(model).Where("stack_id = ?", r.stack.ID).Exec(ctx); err != nil {
 			return fmt.Errorf("forget a deleted stack: %w", err)
 		}
@@ -441,9 +467,14 @@ func (r *run) step(logicalID, cleanupID string, what action, after []string) {
 	r.touchStep(s)
 }
 
-// planMain has a step for each resource of the template.
+// planMain has a step for each resource of the template. One that an earlier cleanup could
+// not delete is still to be deleted: the template gets another one.
 func (r *run) planMain() {
 	for _, res := range r.next.Scope.ActiveResources() {
+		if x := r.resources[res.LogicalID]; x != nil && x.Status == types.ResourceStatusDeleteFailed {
+			r.discard(x.LogicalID, x.snapshot(), "")
+			r.drop(x)
+		}
 		r.step(res.LogicalID, "", actionDeploy, r.next.Scope.Needs(res))
 	}
 	if cmpOr(r.options.PolicyDuringUpdate, r.stack.Policy) == "" {
@@ -478,7 +509,10 @@ func (r *run) planRollback() {
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
 		x := r.resources[id]
-		if x.Origin == "" || x.Origin == originNew {
+		if x.fresh() && r.stack.Status == types.StackStatusImportRollbackInProgress {
+			r.step(id, "", actionRelease, nil)
+		}
+		if x.Origin == "" || x.fresh() {
 			continue
 		}
 		var old snapshot
@@ -497,7 +531,7 @@ func (r *run) planCleanup() {
 func (r *run) planRollbackCleanup() {
 	var created []string
 	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
-		if r.resources[id].Origin == originNew {
+		if r.resources[id].fresh() {
 			created = append(created, id)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/secret"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
@@ -29,6 +30,11 @@ func (r *run) start(ctx context.Context, tx *store.Tx, s *stepRow) error {
 		return nil
 	case actionDelete:
 		r.startDelete(s)
+		return nil
+	case actionTag:
+		return r.startTag(s)
+	case actionRelease:
+		r.release(s)
 		return nil
 	case actionRevert:
 		return r.startRevert(s)
@@ -61,12 +67,27 @@ func (r *run) deploy(ctx context.Context, tx *store.Tx, s *stepRow) error {
 		return nil
 	}
 	if identifier, ok := r.options.Import[s.LogicalID]; ok && !x.exists() {
-		r.startImport(t, identifier)
-		return nil
+		return r.startImport(ctx, tx, t, identifier)
+	}
+	if r.op.Kind == opImport && x.exists() {
+		t.verb = DoNothing // an import changes nothing that the stack has
+	}
+	if r.unvisited(t, x) {
+		t.verb = DoNothing
 	}
 	if verdict := r.allows(s.LogicalID, t.res.Type, policyAction[t.verb]); verdict != "" {
 		r.refuseStep(s, x, t, verdict)
 		return nil
+	}
+	if err := r.forgetSignals(ctx, tx, t); err != nil {
+		return err
+	}
+	switch t.verb {
+	case DoReplace, DoRemake:
+		if r.options.OnFailure == types.OnFailureDoNothing {
+			r.refuseStep(s, x, t, reasonNoReplacement)
+			return nil
+		}
 	}
 	switch t.verb {
 	case DoCreate:
@@ -212,6 +233,9 @@ func (r *run) startCreate(t *target, x *resourceRow) {
 		x = &resourceRow{StackID: r.stack.ID, LogicalID: t.res.LogicalID, Origin: originNew, CreatedAt: r.now}
 		r.resources[x.LogicalID] = x
 	}
+	if x.PhysicalID != "" { // made by a creation that failed
+		r.discard(x.LogicalID, x.snapshot(), "")
+	}
 	if x.Origin == "" {
 		x.Origin = originNew
 	}
@@ -278,18 +302,6 @@ func (r *run) replaceAfterUpdate(s *stepRow) error {
 
 // reasonGone marks a step whose old resource was deleted.
 const reasonGone = "gone"
-
-// startImport takes a resource that exists into the stack.
-func (r *run) startImport(t *target, identifier string) {
-	x := &resourceRow{StackID: r.stack.ID, LogicalID: t.res.LogicalID, Origin: originNew, CreatedAt: r.now}
-	r.resources[x.LogicalID] = x
-	x.restore(t.after)
-	x.PhysicalID, x.Status = identifier, types.ResourceStatusImportInProgress
-	r.touchResource(x)
-	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: identifier, Type: x.Type, Status: string(x.Status), Properties: t.step.Properties})
-	t.step.Action, t.step.PhysicalID = actionImport, identifier
-	r.call(t.step, t.typ, operation.Request{Action: invoke.Read, Identifier: identifier, Desired: identifierModel(t.typ.Schema, identifier)})
-}
 
 // guard checks whether the policy of the stack lets a resource be removed.
 func (r *run) guard(s *stepRow) {
@@ -370,8 +382,11 @@ func (r *run) retains(x *resourceRow) bool {
 	if slices.Contains(r.options.RetainResources, x.LogicalID) {
 		return true
 	}
-	rollback := r.op.Phase == phaseRollback || r.op.Phase == phaseRollbackCleanup
-	if rollback && x.Origin == originNew && (r.options.RetainExceptOnCreate || x.DeletionPolicy == "RetainExceptOnCreate") {
+	undoes := r.op.Phase == phaseRollback || r.op.Phase == phaseRollbackCleanup || r.op.Phase == phaseDelete && r.options.OnFailure == types.OnFailureDelete
+	if undoes && x.Origin == originImported {
+		return true
+	}
+	if undoes && x.Origin == originNew && (r.options.RetainExceptOnCreate || x.DeletionPolicy == "RetainExceptOnCreate") {
 		return false
 	}
 	return x.DeletionPolicy == "Retain" || x.DeletionPolicy == "RetainExceptOnCreate"
@@ -392,9 +407,7 @@ func (r *run) finishDelete(s *stepRow, x *resourceRow, status types.ResourceStat
 // forget removes a resource from a stack that lives on, and one that never was there.
 func (r *run) forget(x *resourceRow) {
 	if r.op.Phase == phaseCleanup || r.op.Phase == phaseRollbackCleanup || x.PhysicalID == "" {
-		delete(r.resources, x.LogicalID)
-		delete(r.writes.resources, x.LogicalID)
-		r.writes.gone = append(r.writes.gone, x.LogicalID)
+		r.drop(x)
 	}
 }
 
@@ -495,6 +508,13 @@ func (r *run) startStatus(s *stepRow, x *resourceRow) {
 // reverted takes a resource back without a call: its predecessor is still there, or nothing
 // was changed.
 func (r *run) reverted(s *stepRow, x *resourceRow, old snapshot) {
+	if untouched := x.PhysicalID == old.PhysicalID && x.Status != types.ResourceStatusUpdateFailed; untouched {
+		x.restore(old)
+		x.Origin = ""
+		r.touchResource(x)
+		r.done(s)
+		return
+	}
 	if x.PhysicalID != old.PhysicalID && x.PhysicalID != "" {
 		r.discard(x.LogicalID, x.snapshot(), "")
 	}
@@ -526,6 +546,16 @@ func (r *run) hidesSecrets(logicalID string) bool {
 	return false
 }
 
+// secrets are the values of the NoEcho parameters, of before and after.
+func (r *run) secrets() (values []string) {
+	for _, d := range []*Deployment{r.next, r.stable} {
+		if d != nil {
+			values = append(values, d.Scope.Secrets()...)
+		}
+	}
+	return values
+}
+
 // call begins the operation of a step.
 func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
 	s.State, s.CallID = stepRunning, r.engine.newID()
@@ -535,6 +565,9 @@ func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
 	request.Caller, request.Type, request.Version = caller, typ.Name, typ.Version
 	request.StackID, request.StackName, request.LogicalID = r.stack.ARN, r.stack.Name, s.LogicalID
 	request.StackTags, request.SystemTags = r.next.Tags, systemTags(r.stack, s.LogicalID, typ.Schema)
+	if r.hidesSecrets(s.LogicalID) {
+		request.Secrets = map[secret.Reason][]string{secret.NoEcho: r.secrets()}
+	}
 	if request.Action == invoke.Update {
 		request.PreviousSystemTags = request.SystemTags
 		if r.stable != nil {

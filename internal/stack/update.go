@@ -43,6 +43,9 @@ func (e *Engine) UpdateStack(ctx context.Context, caller awswire.Caller, in *clo
 	if !slices.Contains(updatable, s.Status) && !slices.Contains(preservable, s.Status) {
 		return nil, refuse("state", s.ARN, s.Status)
 	}
+	if err := refusePreserved(s, options); err != nil {
+		return nil, err
+	}
 	policy, err := e.policyOf(ctx, caller, in.StackPolicyBody, in.StackPolicyURL, "policy-both")
 	if err != nil {
 		return nil, err
@@ -51,7 +54,7 @@ func (e *Engine) UpdateStack(ctx context.Context, caller awswire.Caller, in *clo
 		return nil, err
 	}
 	previous, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
-	if err != nil || previous == nil {
+	if err != nil {
 		return nil, err
 	}
 	row, next, err := e.newDeployment(ctx, caller, s, deploymentInput{
@@ -73,6 +76,14 @@ func (e *Engine) UpdateStack(ctx context.Context, caller awswire.Caller, in *clo
 		return nil, err
 	}
 	return &cloudformation.UpdateStackOutput{StackId: aws.String(s.ARN), OperationId: aws.String(id)}, nil
+}
+
+// refusePreserved refuses an update with rollback of a stack that failed and was left as it was.
+func refusePreserved(s *stackRow, options operationOptions) error {
+	if slices.Contains(preservable, s.Status) && options.OnFailure != types.OnFailureDoNothing {
+		return refuse("preserved", s.Status)
+	}
+	return nil
 }
 
 type updateInput struct {
@@ -136,7 +147,7 @@ func (e *Engine) updatedBefore(ctx context.Context, s *stackRow, token, hash str
 
 // changes reports whether an update has anything to do.
 func (e *Engine) changes(ctx context.Context, s *stackRow, previous, row *deploymentRow, next *Deployment) (bool, error) {
-	if s.Status == types.StackStatusCreateFailed || s.Status == types.StackStatusUpdateFailed {
+	if previous == nil || s.Status == types.StackStatusCreateFailed || s.Status == types.StackStatusUpdateFailed {
 		return true, nil
 	}
 	if previous.Tags != row.Tags || resolvesAgain(next) {

@@ -23,7 +23,11 @@ func (r *run) begin(ctx context.Context, tx *store.Tx) error {
 		return r.enter(ctx, tx, phaseRollback)
 	}
 	r.op.Phase = phaseMain
-	if problem := r.checkAttributes(); problem != "" {
+	problem := cmpOr(r.options.Problem, r.prepared.problem)
+	if problem == "" {
+		problem = r.checkAttributes()
+	}
+	if problem != "" {
 		how := failed
 		if r.options.OnFailure == types.OnFailureDoNothing {
 			how = preserved
@@ -130,23 +134,10 @@ func propertyProblems(s *schema.Schema, properties any) []propertyProblem {
 		if value, found := valueAt(properties, v.Pointer); found && (template.HasUnknown(value) || len(template.DynamicReferences(value)) > 0) && v.Keyword != "required" {
 			continue
 		}
-		out = append(out, problemOf(v))
+		at, text := v.Service()
+		out = append(out, propertyProblem{at, text})
 	}
 	return out
-}
-
-// problemOf words a violation as the service does.
-func problemOf(v schema.Violation) propertyProblem {
-	switch v.Keyword {
-	case "required":
-		key := strings.TrimSuffix(strings.TrimPrefix(v.Message, `lacks the property "`), `"`)
-		return propertyProblem{v.Pointer, fmt.Sprintf("required key [%s] not found", key)}
-	case "additionalProperties":
-		if n := len(v.Pointer); n > 0 {
-			return propertyProblem{v.Pointer[:n-1], fmt.Sprintf("extraneous key [%s] is not permitted", v.Pointer[n-1])}
-		}
-	}
-	return propertyProblem{v.Pointer, v.Message}
 }
 
 // withoutUnknown replaces what is not known yet, which no schema accepts, by a text.

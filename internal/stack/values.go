@@ -77,7 +77,7 @@ func (v values) ImportValue(name string) (string, bool, error) {
 	case err != nil:
 		return "", false, err
 	case row == nil || row.StackID == s.ID:
-		return "", false, inWords(fmt.Sprintf(reasonNoExport, name))
+		return "", false, template.ServiceError(fmt.Sprintf(reasonNoExport, name))
 	}
 	if v.run.imports == nil {
 		v.run.imports = map[string]string{}
@@ -113,7 +113,7 @@ func stackOutputOf(ctx context.Context, db selecting, s *stackRow, ref template.
 			return o.Value, true, nil
 		}
 	}
-	return "", false, inWords(fmt.Sprintf("Output [%s] does not exist in stack [%s]", ref.OutputName, ref.StackName))
+	return "", false, template.ServiceError(fmt.Sprintf("Output [%s] does not exist in stack [%s]", ref.OutputName, ref.StackName))
 }
 
 // commitOutputs evaluates the outputs, exports and imports of a stack that was deployed, and
@@ -284,11 +284,6 @@ func rawJSON(v any) string {
 	}
 	return encode(v)
 }
-
-// inWords is an error in the words of the service.
-type inWords string
-
-func (w inWords) Error() string { return string(w) }
 
 // objectOf reads an object of a row, nil for none.
 func objectOf(text string) map[string]any {

@@ -1,0 +1,381 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// The bounds of change sets with nested stacks: a template may nest itself.
+const (
+	maxNestedDepth     = 10
+	maxNestedResources = 2500
+)
+
+// A childSet is the change set of a nested stack, made with that of its parent.
+type childSet struct {
+	stack  *stackRow
+	fresh  bool // the stack is not written yet
+	set    *changeSetRow
+	result *setResult
+}
+
+// A setPlanner makes the plan of a change set and those of the nested stacks.
+type setPlanner struct {
+	engine    *Engine
+	stack     *stackRow
+	set       *changeSetRow
+	options   changeSetOptions
+	depth     int
+	resources *int // of all stacks
+}
+
+// plan plans a deployment. result.failed says why there is no plan, or one that cannot be
+// executed.
+func (p setPlanner) plan(ctx context.Context, next *Deployment, result *setResult) error {
+	input, err := p.engine.planInput(ctx, p.stack, next)
+	if err != nil {
+		return err
+	}
+	if *p.resources += len(next.Scope.ActiveResources()); *p.resources > maxNestedResources {
+		return refuse("nested-resources", *p.resources, maxNestedResources)
+	}
+	var live map[string]*LiveState
+	if p.options.RevertDrift {
+		if live, err = p.engine.readLive(ctx, p.stack, &input); err != nil {
+			return err
+		}
+	}
+	if !p.options.DisableValidation {
+		if result.problems = setProblems(input); len(result.problems) > 0 {
+			result.failed = reasonEarlyValidation
+			return nil
+		}
+	}
+	plan, err := p.engine.planOf(ctx, p.stack, p.set, &input, p.options, result)
+	if err != nil || result.failed != "" {
+		return err
+	}
+	if p.options.Nested && p.set.Kind != types.ChangeSetTypeImport {
+		if plan, err = p.nested(ctx, input, plan, result); err != nil {
+			return err
+		}
+	}
+	if p.options.RevertDrift {
+		plan.withLive(live, input)
+	}
+	if result.failed == "" && p.set.Kind == types.ChangeSetTypeUpdate && plan.Empty() && !resolvesAgain(next) {
+		result.failed = reasonNoChanges
+	}
+	result.plan = encode(plan)
+	result.reason = incomplete(input)
+	return nil
+}
+
+// nested makes the change sets of the nested stacks and returns the plan that names them. A
+// nested stack without changes is not visited.
+func (p setPlanner) nested(ctx context.Context, input PlanInput, plan *Plan, result *setResult) (*Plan, error) {
+	input.Unchanged = map[string]bool{}
+	made := map[string]string{}
+	for _, id := range topological(input.Next.graph()) {
+		change := plan.Change(id)
+		if change == nil || change.Type != nestedStack {
+			continue
+		}
+		child, err := p.child(ctx, input, plan, change)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case child == nil:
+			continue
+		case child.result.failed == reasonNoChanges && change.incidental():
+			input.Unchanged[id] = true
+			if plan, err = NewPlan(input); err != nil {
+				return nil, refusedTemplate(err)
+			}
+			continue
+		case child.result.failed == reasonNoChanges:
+			continue
+		case child.result.failed != "" && result.failed == "":
+			result.failed = fmt.Sprintf(reasonNestedSet, child.set.ARN)
+		}
+		made[id] = child.set.ARN
+		result.children = append(result.children, child)
+	}
+	for i := range plan.Changes {
+		plan.Changes[i].ChangeSet = made[plan.Changes[i].LogicalID]
+	}
+	return plan, nil
+}
+
+// child makes the change set of one nested stack, nil if its template is not known yet.
+func (p setPlanner) child(ctx context.Context, input PlanInput, plan *Plan, change *Change) (*childSet, error) {
+	properties, err := input.Next.Scope.Properties(input.Next.resource(change.LogicalID), plan.known(input))
+	if err != nil {
+		return nil, refusedTemplate(err)
+	}
+	desired, _ := properties.(map[string]any)
+	if template.HasUnknown(desired["TemplateURL"]) {
+		return nil, nil
+	}
+	s, e := p.stack, p.engine
+	request := operation.Request{
+		Caller: s.caller(), Token: e.newID(), StackID: s.ARN, StackName: s.Name, LogicalID: change.LogicalID, Desired: desired, StackTags: input.Next.Tags,
+	}
+	child := &childSet{result: &setResult{}}
+	kind := types.ChangeSetTypeUpdate
+	if child.stack, err = oneRow[stackRow](ctx, e.store.Read(), "arn = ? AND live", change.PhysicalID); err != nil {
+		return nil, err
+	}
+	if child.stack == nil {
+		kind, child.fresh = types.ChangeSetTypeCreate, true
+		child.stack = e.newStack(request.Caller, nestedName(request))
+		child.stack.ParentID, child.stack.RootID, child.stack.RoleARN = s.ARN, cmpOr(s.RootID, s.ARN), s.RoleARN
+		child.stack.Protected, child.stack.Reason, child.stack.Settings = s.Protected, reasonUserInitiated, encode(stackSettings{})
+	}
+	child.set = p.childRow(child.stack, change.LogicalID, kind)
+	child.result.row = &deploymentRow{
+		ID: child.set.DeploymentID, StackID: child.stack.ID, Tags: "[]", Capabilities: "[]", NotificationARNs: "[]", CreatedAt: child.set.CreatedAt,
+	}
+	err = p.fill(ctx, child, request)
+	if refused, ok := asRefusal(err); ok {
+		child.result.failed, err = refused, nil
+	}
+	return child, err
+}
+
+// childRow is the row of the change set of a nested stack.
+func (p setPlanner) childRow(s *stackRow, logicalID string, kind types.ChangeSetType) *changeSetRow {
+	e := p.engine
+	row := &changeSetRow{
+		ID: e.newID(), StackID: s.ID, Account: s.Account, Region: s.Region, Live: true, Kind: kind, Options: encode(p.options),
+		Status: types.ChangeSetStatusCreateInProgress, ExecutionStatus: types.ExecutionStatusUnavailable, ClientToken: p.set.ClientToken,
+		DeploymentID: e.newID(), ParentID: p.set.ARN, RootID: cmpOr(p.set.RootID, p.set.ARN), CreatedAt: e.now(), RowVersion: 1,
+	}
+	name := p.set.Name + "-" + logicalID
+	row.Name = name[:min(len(name), 128-13)] + "-" + row.ID[:12]
+	row.ARN = changeSetARN(s.caller(), row)
+	return row
+}
+
+// fill plans the deployment of a nested stack.
+func (p setPlanner) fill(ctx context.Context, child *childSet, request operation.Request) error {
+	e := p.engine
+	if p.depth == maxNestedDepth {
+		return refuse("nested-depth", maxNestedDepth)
+	}
+	var previous *deploymentRow
+	if !child.fresh {
+		if !slices.Contains(updatable, child.stack.Status) && !slices.Contains(preservable, child.stack.Status) {
+			return refuse("state", child.stack.ARN, child.stack.Status)
+		}
+		var err error
+		if previous, err = oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", child.stack.DeploymentID); err != nil {
+			return err
+		}
+	}
+	row, next, err := e.newDeployment(ctx, request.Caller, child.stack, nestedInput(request, previous))
+	if row != nil {
+		row.ID, child.result.row = child.set.DeploymentID, row
+	}
+	if err != nil {
+		return err
+	}
+	options := p.options
+	options.Import = nil
+	below := setPlanner{engine: e, stack: child.stack, set: child.set, options: options, depth: p.depth + 1, resources: p.resources}
+	return below.plan(ctx, next, child.result)
+}
+
+// known answers for the resources of a stack with what is certain before the plan is done.
+func (p *Plan) known(input PlanInput) template.References {
+	return certain{p, Known{
+		Resources: input.Resources, Outside: input.References,
+		Open: func(id string) bool {
+			c := p.Change(id)
+			return c != nil && (c.Action != types.ChangeActionModify || c.Replacement != types.ReplacementFalse)
+		},
+	}}
+}
+
+// certain knows no attribute of a resource that changes.
+type certain struct {
+	plan *Plan
+	Known
+}
+
+// GetAtt implements [template.References].
+func (c certain) GetAtt(logicalID, attribute string) (any, bool, error) {
+	if change := c.plan.Change(logicalID); change != nil && change.fate() != stays {
+		return nil, false, nil
+	}
+	return c.Known.GetAtt(logicalID, attribute)
+}
+
+// childSets are the change sets of the nested stacks that a plan changes, by logical id.
+func (p *Plan) childSets() map[string]string {
+	out := map[string]string{}
+	for _, c := range p.Changes {
+		if c.ChangeSet != "" {
+			out[c.LogicalID] = c.ChangeSet
+		}
+	}
+	return out
+}
+
+// writeChildren writes the change sets of nested stacks, with the stacks that are new.
+func (e *Engine) writeChildren(ctx context.Context, tx *store.Tx, children []*childSet) error {
+	for _, child := range children {
+		s, c := *child.stack, *child.set
+		c.settle(child.result)
+		if child.fresh {
+			if err := e.writeReview(ctx, tx, s.caller(), &s, &c); err != nil {
+				return err
+			}
+		} else {
+			current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
+			if err != nil {
+				return err
+			}
+			if current == nil || current.DeploymentID != s.DeploymentID || current.OperationID != s.OperationID {
+				c.ExecutionStatus = types.ExecutionStatusObsolete
+			}
+		}
+		row := *child.result.row
+		for _, model := range []any{&row, &c} {
+			if _, err := tx.NewInsert().Model(model).Exec(ctx); err != nil {
+				return fmt.Errorf("write the change set of a nested stack: %w", err)
+			}
+		}
+		if err := e.writeProblems(ctx, tx, &s, &c, child.result.problems); err != nil {
+			return err
+		}
+		if err := e.writeChildren(ctx, tx, child.result.children); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// childrenReady refuses the execution of a change set if that of a nested stack cannot be
+// executed any more.
+func childrenReady(ctx context.Context, tx *store.Tx, c *changeSetRow) error {
+	rows, err := allRows[changeSetRow](ctx, tx, "id", "account = ? AND region = ? AND root_id = ? AND live", c.Account, c.Region, c.ARN)
+	if err != nil {
+		return err
+	}
+	for _, child := range rows {
+		if child.ExecutionStatus != types.ExecutionStatusAvailable {
+			return refuse("change-set-executed", child.ARN, child.ExecutionStatus)
+		}
+	}
+	return nil
+}
+
+// forgetChildren deletes the change sets below one that were not executed, with the stacks
+// that only they made.
+func (e *Engine) forgetChildren(ctx context.Context, tx *store.Tx, rootARN string) error {
+	if rootARN == "" {
+		return nil
+	}
+	rows, err := allRows[changeSetRow](ctx, tx, "id", "root_id = ? AND live", rootARN)
+	if err != nil {
+		return err
+	}
+	for _, c := range rows {
+		if err := e.forgetSet(ctx, tx, &c); err != nil {
+			return err
+		}
+		s, err := oneRow[stackRow](ctx, tx, "id = ? AND status = ?", c.StackID, types.StackStatusReviewInProgress)
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			continue
+		}
+		if _, err := tx.NewDelete().Model((*eventRow)(nil)).Where("stack_id = ?", s.ID).Exec(ctx); err != nil {
+			return fmt.Errorf("delete the events of a nested stack in review: %w", err)
+		}
+		if _, err := tx.NewDelete().Model(s).WherePK().Exec(ctx); err != nil {
+			return fmt.Errorf("delete a nested stack in review: %w", err)
+		}
+	}
+	return nil
+}
+
+// plannedChild is the change set that was made for a nested stack, nil if there is none.
+func (e *Engine) plannedChild(ctx context.Context, request operation.Request) (*changeSetRow, error) {
+	parent, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
+	if err != nil || parent == nil {
+		return nil, err
+	}
+	op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
+	if err != nil || op == nil {
+		return nil, err
+	}
+	var options operationOptions
+	if err := decode(op.Options, &options); err != nil || options.Nested[request.LogicalID] == "" {
+		return nil, err
+	}
+	return oneRow[changeSetRow](ctx, e.store.Read(), "arn = ?", options.Nested[request.LogicalID])
+}
+
+// plannedInput is the deployment of a nested stack as its change set showed it, with the
+// values that are known now.
+func (e *Engine) plannedInput(ctx context.Context, in deploymentInput, c *changeSetRow) (deploymentInput, error) {
+	if c == nil || !c.Live {
+		return in, nil
+	}
+	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", c.DeploymentID)
+	if err != nil || row == nil {
+		return in, err
+	}
+	var bound template.Parameters
+	if err := decode(row.Parameters, &bound); err != nil {
+		return in, err
+	}
+	in.URL = nil
+	if slices.ContainsFunc(bound.Bound, func(b template.Bound) bool { return b.Unknown }) {
+		in.Body = &row.Original // a transform may have seen the value
+		return in, nil
+	}
+	in.UsePrevious, in.Previous = true, row
+	return in, nil
+}
+
+// executeChild marks the change set of a nested stack as executed, and adds what it says to
+// the operation.
+func (e *Engine) executeChild(ctx context.Context, tx *store.Tx, s *stackRow, c *changeSetRow, begin *beginInput) error {
+	if c == nil || !c.Live {
+		return nil
+	}
+	current, err := oneRow[changeSetRow](ctx, tx, "id = ? AND live", c.ID)
+	if err != nil || current == nil {
+		return err
+	}
+	var plan Plan
+	if err := decode(current.Plan, &plan); err != nil {
+		return err
+	}
+	current.Live, current.ExecutionStatus = false, types.ExecutionStatusExecuteInProgress
+	if err := store.Swap(ctx, tx, current, &current.RowVersion); err != nil {
+		return err
+	}
+	begin.options.Import, begin.options.Nested, begin.options.NestedPlanned = plan.imported(), plan.childSets(), true
+	begin.changeSet, s.ChangeSetID = current.ARN, current.ARN
+	return nil
+}
+
+// unvisited reports whether a nested stack is left alone because its change set was found to
+// have no changes.
+func (r *run) unvisited(t *target, x *resourceRow) bool {
+	return r.options.NestedPlanned && t.verb == DoUpdate && t.res.Type == nestedStack && r.options.Nested[t.res.LogicalID] == "" &&
+		x.Status != types.ResourceStatusUpdateFailed && len(differences(objectOf(x.Properties), t.properties, t.typ)) == 0
+}

@@ -1,0 +1,323 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// A detectionRow is one run of drift detection on a stack. A wake-up makes it; what was
+// interrupted is made anew, as reading changes nothing.
+type detectionRow struct {
+	bun.BaseModel `bun:"table:stack_drift_detections,alias:dd"`
+
+	ID          string                          `bun:"id,pk"`
+	StackID     string                          `bun:"stack_id"`
+	Account     string                          `bun:"account"`
+	Region      string                          `bun:"region"`
+	Status      types.StackDriftDetectionStatus `bun:"status"`
+	Reason      string                          `bun:"reason"`
+	StackStatus types.StackDriftStatus          `bun:"stack_status"`
+	Drifted     int64                           `bun:"drifted"`
+	Resources   string                          `bun:"resources"` // logical ids, joined with ","; "" for all
+	Caller      string                          `bun:"caller"`    // access key id
+	StartedAt   store.Time                      `bun:"started_at"`
+	EndedAt     store.Time                      `bun:"ended_at"`
+	RowVersion  int64                           `bun:"row_version"`
+}
+
+// A driftRow is what the latest detection found of a resource.
+type driftRow struct {
+	bun.BaseModel `bun:"table:stack_resource_drifts,alias:rd"`
+
+	StackID     string                         `bun:"stack_id,pk"`
+	LogicalID   string                         `bun:"logical_id,pk"`
+	PhysicalID  string                         `bun:"physical_id"`
+	Type        string                         `bun:"type"`
+	Status      types.StackResourceDriftStatus `bun:"status"`
+	Reason      string                         `bun:"reason"`
+	Expected    string                         `bun:"expected"` // JSON, secrets masked
+	Actual      string                         `bun:"actual"`
+	Differences string                         `bun:"differences"` // list of types.PropertyDifference
+	CheckedAt   store.Time                     `bun:"checked_at"`
+}
+
+// driftKind is the kind of wake-up that detects the drift of a stack.
+const driftKind = "drift"
+
+// keepDetections is how long the results of a detection are kept.
+const keepDetections = 90 * 24 * time.Hour
+
+// detectable are the statuses in which a stack can have drifted.
+var detectable = append(slices.Clone(updatable), types.StackStatusUpdateRollbackFailed)
+
+// DetectStackDrift begins to detect the drift of a stack.
+func (e *Engine) DetectStackDrift(ctx context.Context, caller awswire.Caller, in *cloudformation.DetectStackDriftInput) (*cloudformation.DetectStackDriftOutput, error) {
+	row := &detectionRow{
+		ID: e.newID(), Account: caller.Account, Region: caller.Region, Status: types.StackDriftDetectionStatusDetectionInProgress,
+		StackStatus: types.StackDriftStatusNotChecked, Resources: joined(in.LogicalResourceIds), Caller: caller.AccessKeyID, StartedAt: e.now(), RowVersion: 1,
+	}
+	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		s, err := e.stackToDetect(ctx, tx, caller, in.StackName)
+		if err != nil {
+			return err
+		}
+		for _, id := range in.LogicalResourceIds {
+			x, err := oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", s.ID, id)
+			if err != nil {
+				return err
+			}
+			if x == nil {
+				return refuse("missing-resource", id, s.Name)
+			}
+		}
+		running, err := oneRow[detectionRow](ctx, tx, "stack_id = ? AND ended_at IS NULL", s.ID)
+		if err != nil {
+			return err
+		}
+		if running != nil {
+			return refuse("drift-running", s.ARN)
+		}
+		if _, err := tx.NewDelete().Model((*detectionRow)(nil)).Where("stack_id = ? AND ended_at < ?", s.ID, store.At(row.StartedAt.Add(-keepDetections))).Exec(ctx); err != nil {
+			return fmt.Errorf("forget old detections: %w", err)
+		}
+		fresh := *row
+		fresh.StackID = s.ID
+		if _, err := tx.NewInsert().Model(&fresh).Exec(ctx); err != nil {
+			return fmt.Errorf("write the detection: %w", err)
+		}
+		return tx.Wake(ctx, driftKind, row.ID, time.Time{})
+	})
+	if err != nil {
+		return nil, err
+	}
+	operation.Hold(ctx, e.config.Hold, func(ctx context.Context) (bool, error) {
+		d, err := oneRow[detectionRow](ctx, e.store.Read(), "id = ?", row.ID)
+		return d == nil || !d.EndedAt.IsZero(), err
+	})
+	return &cloudformation.DetectStackDriftOutput{StackDriftDetectionId: aws.String(row.ID)}, nil
+}
+
+// stackToDetect finds a stack whose drift can be detected now.
+func (e *Engine) stackToDetect(ctx context.Context, db selecting, caller awswire.Caller, name *string) (*stackRow, error) {
+	s, err := requireStack(ctx, db, caller, name, "missing")
+	if err == nil && !slices.Contains(detectable, s.Status) {
+		err = refuse("drift-state", s.Status)
+	}
+	return s, err
+}
+
+// detect is the worker of drift detections.
+func (e *Engine) detect(ctx context.Context, id string) (time.Time, error) {
+	d, err := oneRow[detectionRow](ctx, e.store.Read(), "id = ?", id)
+	if err != nil || d == nil || !d.EndedAt.IsZero() {
+		return time.Time{}, err
+	}
+	s, err := oneRow[stackRow](ctx, e.store.Read(), "id = ? AND live", d.StackID)
+	if err != nil {
+		return time.Time{}, err
+	}
+	var found []driftRow
+	if s != nil {
+		if found, err = e.driftsOf(ctx, s, split(d.Resources)); err != nil {
+			return time.Time{}, fmt.Errorf("detect the drift of %s: %w", s.ARN, err)
+		}
+	}
+	return time.Time{}, e.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error { return e.writeDetection(ctx, tx, id, found) })
+}
+
+// writeDetection writes what a detection found. What has changed since it was read is left
+// out.
+func (e *Engine) writeDetection(ctx context.Context, tx *store.Tx, id string, found []driftRow) error {
+	d, err := oneRow[detectionRow](ctx, tx, "id = ?", id)
+	if err != nil || d == nil || !d.EndedAt.IsZero() {
+		return err
+	}
+	s, err := oneRow[stackRow](ctx, tx, "id = ? AND live", d.StackID)
+	if err != nil {
+		return err
+	}
+	d.EndedAt, d.Status = e.now(), types.StackDriftDetectionStatusDetectionComplete
+	if s == nil {
+		d.Status, d.Reason, d.StackStatus = types.StackDriftDetectionStatusDetectionFailed, reasonDriftGone, types.StackDriftStatusUnknown
+		return store.Swap(ctx, tx, d, &d.RowVersion)
+	}
+	if err := writeDrifts(ctx, tx, s.ID, found); err != nil {
+		return err
+	}
+	var failed []string
+	d.StackStatus, d.Drifted, failed = stackDrift(found)
+	if failed != nil {
+		d.Status, d.Reason = types.StackDriftDetectionStatusDetectionFailed, fmt.Sprintf(reasonDriftFailed, bracketed(failed))
+	}
+	if err := store.Swap(ctx, tx, d, &d.RowVersion); err != nil {
+		return err
+	}
+	if d.Resources != "" { // the others count as they were found before
+		all, err := allRows[driftRow](ctx, tx, "logical_id", "stack_id = ?", s.ID)
+		if err != nil {
+			return err
+		}
+		d.StackStatus, _, _ = stackDrift(all)
+	}
+	s.Drift = encode(types.StackDriftInformation{StackDriftStatus: d.StackStatus, LastCheckTimestamp: &d.StartedAt.Time})
+	return store.Swap(ctx, tx, s, &s.RowVersion)
+}
+
+// stackDrift is the state of a stack by that of its resources: how many drifted, and those
+// that could not be checked although their type can.
+func stackDrift(found []driftRow) (status types.StackDriftStatus, drifted int64, failed []string) {
+	status = types.StackDriftStatusNotChecked
+	for i := range found {
+		switch found[i].Status {
+		case types.StackResourceDriftStatusModified, types.StackResourceDriftStatusDeleted:
+			drifted++
+		case types.StackResourceDriftStatusUnknown:
+			failed = append(failed, found[i].LogicalID)
+		case types.StackResourceDriftStatusInSync:
+			status = types.StackDriftStatusInSync
+		}
+	}
+	switch {
+	case drifted > 0:
+		status = types.StackDriftStatusDrifted
+	case failed != nil:
+		status = types.StackDriftStatusUnknown
+	}
+	return status, drifted, failed
+}
+
+// writeDrifts writes what was found of resources that are still the same.
+func writeDrifts(ctx context.Context, tx *store.Tx, stackID string, found []driftRow) error {
+	rows, err := allRows[resourceRow](ctx, tx, "logical_id", "stack_id = ?", stackID)
+	if err != nil {
+		return err
+	}
+	physical := make(map[string]string, len(rows))
+	for i := range rows {
+		physical[rows[i].LogicalID] = rows[i].PhysicalID
+	}
+	var current []*driftRow
+	for i := range found {
+		f := &found[i]
+		if id, ok := physical[f.LogicalID]; !ok || id != f.PhysicalID {
+			continue
+		}
+		current = append(current, f)
+		information := encode(types.StackResourceDriftInformation{StackResourceDriftStatus: f.Status, LastCheckTimestamp: &f.CheckedAt.Time})
+		if _, err := tx.NewUpdate().Model((*resourceRow)(nil)).Set("drift = ?", information).Where("stack_id = ? AND logical_id = ?", stackID, f.LogicalID).Exec(ctx); err != nil {
+			return fmt.Errorf("write the drift of a resource: %w", err)
+		}
+	}
+	return upsert(ctx, tx, current, "(stack_id, logical_id)", driftColumns)
+}
+
+var driftColumns = []string{"physical_id", "type", "status", "reason", "expected", "actual", "differences", "checked_at"}
+
+// DescribeStackDriftDetectionStatus says how far a detection is.
+func (e *Engine) DescribeStackDriftDetectionStatus(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeStackDriftDetectionStatusInput) (*cloudformation.DescribeStackDriftDetectionStatusOutput, error) {
+	id := aws.ToString(in.StackDriftDetectionId)
+	d, err := oneRow[detectionRow](ctx, e.store.Read(), "id = ? AND account = ? AND region = ?", id, caller.Account, caller.Region)
+	if err != nil {
+		return nil, err
+	}
+	if d == nil {
+		return nil, refuse("drift-missing", id)
+	}
+	s, err := oneRow[stackRow](ctx, e.store.Read(), "id = ?", d.StackID)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return nil, refuse("drift-missing", id)
+	}
+	out := &cloudformation.DescribeStackDriftDetectionStatusOutput{
+		StackId: aws.String(s.ARN), StackDriftDetectionId: aws.String(d.ID), DetectionStatus: d.Status, DetectionStatusReason: optional(d.Reason),
+		Timestamp: timePtr(d.StartedAt),
+	}
+	if !d.EndedAt.IsZero() {
+		out.StackDriftStatus, out.DriftedStackResourceCount = d.StackStatus, aws.Int32(int32(d.Drifted))
+	}
+	return out, nil
+}
+
+// DetectStackResourceDrift detects the drift of one resource and waits for it.
+func (e *Engine) DetectStackResourceDrift(ctx context.Context, caller awswire.Caller, in *cloudformation.DetectStackResourceDriftInput) (*cloudformation.DetectStackResourceDriftOutput, error) {
+	s, err := e.stackToDetect(ctx, e.store.Read(), caller, in.StackName)
+	if err != nil {
+		return nil, err
+	}
+	id := aws.ToString(in.LogicalResourceId)
+	found, err := e.driftsOf(ctx, s, []string{id})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0:
+		return nil, refuse("missing-resource", id, s.Name)
+	}
+	err = e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error { return writeDrifts(ctx, tx, s.ID, found) })
+	if err != nil {
+		return nil, err
+	}
+	shown, err := found[0].shown(s)
+	return &cloudformation.DetectStackResourceDriftOutput{StackResourceDrift: shown}, err
+}
+
+// DescribeStackResourceDrifts lists what detections found of the resources of a stack. Those
+// of types that cannot be read are only listed if their status is asked for.
+func (e *Engine) DescribeStackResourceDrifts(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeStackResourceDriftsInput) (*cloudformation.DescribeStackResourceDriftsOutput, error) {
+	db := e.store.Read()
+	s, err := requireStack(ctx, db, caller, in.StackName, "missing")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := allRows[driftRow](ctx, db, "logical_id",
+		"stack_id = ? AND EXISTS (SELECT 1 FROM stack_resources AS r WHERE r.stack_id = rd.stack_id AND r.logical_id = rd.logical_id AND r.physical_id = rd.physical_id)", s.ID)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]types.StackResourceDrift, 0, len(rows))
+	for i := range rows {
+		listed := rows[i].Status != types.StackResourceDriftStatusNotChecked
+		if len(in.StackResourceDriftStatusFilters) > 0 {
+			listed = slices.Contains(in.StackResourceDriftStatusFilters, rows[i].Status)
+		}
+		if !listed {
+			continue
+		}
+		shown, err := rows[i].shown(s)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, *shown)
+	}
+	out := &cloudformation.DescribeStackResourceDriftsOutput{}
+	out.StackResourceDrifts, out.NextToken, err = pageUpTo(all, in.NextToken, aws.ToInt32(in.MaxResults))
+	return out, err
+}
+
+// shown is a result as the service shows it.
+func (d *driftRow) shown(s *stackRow) (*types.StackResourceDrift, error) {
+	out := &types.StackResourceDrift{
+		StackId: aws.String(s.ARN), LogicalResourceId: aws.String(d.LogicalID), PhysicalResourceId: optional(d.PhysicalID), ResourceType: aws.String(d.Type),
+		StackResourceDriftStatus: d.Status, DriftStatusReason: optional(d.Reason), Timestamp: timePtr(d.CheckedAt),
+		ExpectedProperties: optional(d.Expected), ActualProperties: optional(d.Actual), PropertyDifferences: []types.PropertyDifference{},
+	}
+	return out, decode(d.Differences, &out.PropertyDifferences)
+}
+
+// comparePaths sorts differences by their place.
+func comparePaths(a, b types.PropertyDifference) int {
+	return strings.Compare(aws.ToString(a.PropertyPath), aws.ToString(b.PropertyPath))
+}
