@@ -1,0 +1,129 @@
+package cloudcontrol
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// parse reads JSON. member is what the text is called in messages.
+func parse(member, text string) (any, error) {
+	value, problems := document.ParseJSON(member, []byte(text), document.Limits{})
+	if len(problems) > 0 {
+		start := problems[0].At.Start
+		return nil, invalid("%s is not valid JSON: line %d, column %d: %s", member, start.Line, start.Column, problems[0].Message)
+	}
+	return value.Any(), nil
+}
+
+// object reads a JSON object.
+func object(member, text string) (map[string]any, error) {
+	value, err := parse(member, text)
+	if err != nil {
+		return nil, err
+	}
+	out, ok := value.(map[string]any)
+	if !ok {
+		return nil, invalid("%s must be a JSON object", member)
+	}
+	return out, nil
+}
+
+// validate holds a model against the schema of its type.
+func validate(s *schema.Schema, model map[string]any) error {
+	var faults []string
+	for _, v := range s.Check(model, schema.CheckConfig{}) {
+		if v.Keyword != "" {
+			faults = append(faults, v.ServiceText())
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return invalid("Model validation failed (%s)", strings.Join(faults, ", "))
+}
+
+// patched applies a JSON patch (RFC 6902) to a model.
+func patched(model map[string]any, patch string) (map[string]any, error) {
+	if _, err := parse("PatchDocument", patch); err != nil {
+		return nil, err
+	}
+	operations, err := jsonpatch.DecodePatch([]byte(patch))
+	if err != nil {
+		return nil, invalid("PatchDocument must be a JSON array of patch operations (RFC 6902), each with an op, a path and what the op needs")
+	}
+	before, err := json.Marshal(model)
+	if err != nil {
+		return nil, err
+	}
+	after, err := operations.ApplyWithOptions(before, &jsonpatch.ApplyOptions{AccumulatedCopySizeLimit: maxProperties})
+	switch {
+	case errors.Is(err, jsonpatch.ErrTestFailed):
+		return nil, invalid("[TEST Operation] value mismatch")
+	case err != nil:
+		return nil, invalid("Invalid patch update: a path of the patch does not exist in the resource, or cannot be changed")
+	case len(after) > maxProperties:
+		return nil, invalid("Invalid patch update: the model would have more than %d bytes", maxProperties)
+	}
+	return object("The patched model", string(after))
+}
+
+// maxProperties is the most bytes that a model may have.
+const maxProperties = 262144
+
+// changed lists those of the paths whose values differ between two models, as written.
+func changed(paths []schema.Path, before, after map[string]any) []string {
+	var out []string
+	for _, path := range paths {
+		if !slices.Equal(values(before, path), values(after, path)) {
+			out = append(out, path.Text)
+		}
+	}
+	return out
+}
+
+// values are what a path has in a model, each with its place, as JSON.
+func values(model map[string]any, path schema.Path) []string {
+	var out []string
+	for _, at := range schema.Present(model, []schema.Path{path}) {
+		value, _ := at.Find(model)
+		if encoded, err := json.Marshal(value); err == nil {
+			out = append(out, at.String()+"="+string(encoded))
+		}
+	}
+	return out
+}
+
+// identify reads an identifier: the values of the primary identifier joined with "|", or a
+// JSON object with the properties of it.
+func identify(s *schema.Schema, identifier string) (string, error) {
+	paths := s.PrimaryIdentifier
+	if strings.HasPrefix(strings.TrimSpace(identifier), "{") {
+		model, err := object("Identifier", identifier)
+		if err == nil {
+			if joined := operation.IdentifierOf(s, model); joined != "" && len(model) <= len(paths) {
+				return joined, nil
+			}
+		}
+	} else if len(paths) == 1 || strings.Count(identifier, "|") == len(paths)-1 {
+		return identifier, nil
+	}
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = path.Text
+	}
+	return "", invalid("Identifier %s is not valid for identifier [%s]", identifier, strings.Join(names, ", "))
+}
+
+// writable is a model without its read-only properties.
+func writable(s *schema.Schema, model map[string]any) map[string]any {
+	out, _ := schema.Without(model, s.ReadOnly).(map[string]any)
+	return out
+}

@@ -1,0 +1,281 @@
+package cloudcontrol
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// A requestRow is a request to create, update or delete a resource.
+type requestRow struct {
+	bun.BaseModel `bun:"table:resource_requests,alias:q"`
+
+	Token       string `bun:"token,pk"`
+	Account     string `bun:"account"`
+	Region      string `bun:"region"`
+	ClientToken string `bun:"client_token"` // one of the account's and region's own
+	InputHash   string `bun:"input_hash"`   // of what was asked for with the client token
+	OperationID string `bun:"operation_id"`
+
+	Operation  types.Operation       `bun:"operation"`
+	TypeName   string                `bun:"type_name"`
+	Identifier string                `bun:"identifier"` // "" while it is not known
+	Status     types.OperationStatus `bun:"status"`
+	ErrorCode  string                `bun:"error_code"`
+	Message    string                `bun:"message"`
+	Model      string                `bun:"model" seal:"resource_requests.model"` // JSON without write-only properties; "" for none
+	WriteOnly  string                `bun:"write_only"`                           // JSON list of the tokens of their paths
+
+	CreatedAt  store.Time `bun:"created_at"`
+	EventAt    store.Time `bun:"event_at"`
+	EndedAt    store.Time `bun:"ended_at"` // NULL while it goes on
+	RowVersion int64      `bun:"row_version"`
+}
+
+// running are the statuses of a request that has not ended.
+var running = map[types.OperationStatus]bool{
+	types.OperationStatusPending: true, types.OperationStatusInProgress: true, types.OperationStatusCancelInProgress: true,
+}
+
+// retryAfter is when clients are asked to look again.
+const retryAfter = 5 * time.Second
+
+// event is the request as clients see it.
+func (row *requestRow) event() *types.ProgressEvent {
+	out := &types.ProgressEvent{
+		TypeName: &row.TypeName, RequestToken: &row.Token, Operation: row.Operation, OperationStatus: row.Status,
+		EventTime: &row.EventAt.Time, ErrorCode: types.HandlerErrorCode(row.ErrorCode),
+		Identifier: present(row.Identifier), StatusMessage: present(row.Message), ResourceModel: present(row.Model),
+	}
+	if running[row.Status] {
+		out.RetryAfter = aws.Time(row.EventAt.Add(retryAfter))
+	}
+	return out
+}
+
+// present is a text, nil if it is empty.
+func present(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// setModel keeps a model, without its write-only properties.
+func (row *requestRow) setModel(model map[string]any) error {
+	if row.Model = ""; model == nil {
+		return nil
+	}
+	var tokens []document.Pointer
+	if err := json.Unmarshal([]byte(row.WriteOnly), &tokens); err != nil {
+		return fmt.Errorf("read the write-only properties of a request: %w", err)
+	}
+	paths := make([]schema.Path, len(tokens))
+	for i := range tokens {
+		paths[i].Tokens = tokens[i]
+	}
+	shown, err := show(paths, model)
+	row.Model = shown
+	return err
+}
+
+// show is a model as answers have it.
+func show(writeOnly []schema.Path, model map[string]any) (string, error) {
+	encoded, err := json.Marshal(schema.Without(model, writeOnly))
+	if err != nil {
+		return "", fmt.Errorf("write a model: %w", err)
+	}
+	return string(encoded), nil
+}
+
+// hide lists the write-only properties of a type, as rows keep them.
+func hide(s *schema.Schema) (string, error) {
+	tokens := make([]document.Pointer, len(s.WriteOnly))
+	for i, path := range s.WriteOnly {
+		tokens[i] = path.Tokens
+	}
+	encoded, err := json.Marshal(tokens)
+	return string(encoded), err
+}
+
+// An asked request is one that a client asks for.
+type asked struct {
+	clientToken *string
+	hash        string
+}
+
+// ask reads the client token of an input. parts are everything else that was asked for.
+func ask(clientToken *string, parts ...any) (asked, error) {
+	encoded, err := json.Marshal(parts)
+	if err != nil {
+		return asked{}, fmt.Errorf("read the request: %w", err)
+	}
+	sum := sha256.Sum256(encoded)
+	return asked{clientToken, hex.EncodeToString(sum[:])}, nil
+}
+
+// earlier returns the request that was begun with the same client token, nil if there is
+// none.
+func (e *Engine) earlier(ctx context.Context, db bun.IDB, caller awswire.Caller, a asked) (*requestRow, error) {
+	if a.clientToken == nil {
+		return nil, nil
+	}
+	row := &requestRow{}
+	err := db.NewSelect().Model(row).Where("account = ? AND region = ? AND client_token = ?", caller.Account, caller.Region, *a.clientToken).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look for a client token: %w", err)
+	case row.InputHash != a.hash:
+		return nil, awswire.Errorf("ClientTokenConflictException", 0,
+			"ClientToken %s is already associated with an existing operation with RequestToken %s", *a.clientToken, row.Token)
+	}
+	return row, nil
+}
+
+// begin begins a request in one transaction: the row, and the operation that carries it out.
+func (e *Engine) begin(ctx context.Context, caller awswire.Caller, a asked, typ *operation.Type, request operation.Request, op types.Operation, first map[string]any) (*types.ProgressEvent, error) {
+	var row *requestRow
+	err := e.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		var err error
+		if row, err = e.earlier(ctx, tx, caller, a); row != nil || err != nil {
+			return err
+		}
+		if err := e.alone(ctx, tx, caller, typ.Name, request.Identifier); err != nil {
+			return err
+		}
+		now := store.At(e.config.Now())
+		row = &requestRow{
+			Token: e.config.NewID(), Account: caller.Account, Region: caller.Region, InputHash: a.hash, Operation: op, TypeName: typ.Name,
+			Identifier: request.Identifier, Status: types.OperationStatusInProgress, CreatedAt: now, EventAt: now, RowVersion: 1,
+		}
+		if row.ClientToken = text(a.clientToken); row.ClientToken == "" {
+			row.ClientToken = row.Token
+		}
+		if row.WriteOnly, err = hide(typ.Schema); err != nil {
+			return err
+		}
+		if err := row.setModel(first); err != nil {
+			return err
+		}
+		request.Caller, request.Type, request.Version, request.Token = caller, typ.Name, typ.Version, row.Token
+		ids, err := e.config.Operations.Begin(ctx, tx, operation.Spec{Owner: Owner, Key: row.Token, Request: request})
+		if err != nil {
+			return err
+		}
+		row.OperationID = ids[0]
+		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+			return fmt.Errorf("begin a request: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return row.event(), nil
+}
+
+// alone refuses a second request for a resource.
+func (e *Engine) alone(ctx context.Context, tx *store.Tx, caller awswire.Caller, typeName, identifier string) error {
+	if identifier == "" {
+		return nil
+	}
+	var other string
+	err := tx.NewSelect().Model((*requestRow)(nil)).Column("token").
+		Where("account = ? AND region = ? AND type_name = ? AND identifier = ? AND ended_at IS NULL", caller.Account, caller.Region, typeName, identifier).
+		Limit(1).Scan(ctx, &other)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look for another request: %w", err)
+	}
+	return awswire.Errorf("ConcurrentOperationException", 0,
+		"Another operation on the resource of type '%s' with identifier '%s' is in progress (RequestToken: %s)", typeName, identifier, other)
+}
+
+// find returns a request of the caller.
+func (e *Engine) find(ctx context.Context, db bun.IDB, caller awswire.Caller, token string) (*requestRow, error) {
+	row := &requestRow{}
+	err := db.NewSelect().Model(row).Where("token = ? AND account = ? AND region = ?", token, caller.Account, caller.Region).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, awswire.Errorf("RequestTokenNotFoundException", 0, "Request with token %s was not found", token)
+	case err != nil:
+		return nil, fmt.Errorf("look for a request: %w", err)
+	}
+	return row, nil
+}
+
+// Progressed implements operation.Owner.
+func (e *Engine) Progressed(ctx context.Context, tx *store.Tx, state operation.State) error {
+	row := &requestRow{}
+	err := tx.NewSelect().Model(row).Where("token = ?", state.Key).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil // forgotten
+	case err != nil:
+		return fmt.Errorf("read a request: %w", err)
+	case !running[row.Status]:
+		return nil
+	}
+	p, now := state.Progress, store.At(e.config.Now())
+	row.EventAt = now
+	if p.Identifier != "" {
+		row.Identifier = p.Identifier
+	}
+	if p.Terminal() {
+		row.EndedAt = now
+		if err := e.finish(row, state); err != nil {
+			return err
+		}
+	}
+	return store.Swap(ctx, tx, row, &row.RowVersion)
+}
+
+// finish notes how a request ended.
+func (e *Engine) finish(row *requestRow, state operation.State) error {
+	p := state.Progress
+	row.Status = types.OperationStatus(p.Status)
+	switch {
+	case state.Cancelled:
+		row.Status = types.OperationStatusCancelComplete
+	case row.Status == types.OperationStatusFailed:
+		row.ErrorCode, row.Message = string(eventCode(p.ErrorCode)), awswire.Clip(p.Message, maxMessage)
+	}
+	if row.Operation == types.OperationDelete || row.Status != types.OperationStatusSuccess {
+		row.Model = ""
+		return nil
+	}
+	if p.Model == nil {
+		return nil
+	}
+	return row.setModel(p.Model)
+}
+
+// maxMessage bounds StatusMessage in characters.
+const maxMessage = 2048
+
+// Expire forgets requests that ended before a time.
+func (e *Engine) Expire(ctx context.Context, before time.Time) error {
+	if err := e.store.DeleteInBatches(ctx, (*requestRow)(nil), "token", "ended_at IS NOT NULL AND ended_at < ?", store.At(before)); err != nil {
+		return fmt.Errorf("forget old requests: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package cloudcontrol
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
+	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// GetResourceRequestStatus returns how a request stands. Refused: a token that the account
+// does not have in the region.
+func (e *Engine) GetResourceRequestStatus(ctx context.Context, caller awswire.Caller, in *cloudcontrol.GetResourceRequestStatusInput) (*cloudcontrol.GetResourceRequestStatusOutput, error) {
+	row, err := e.find(ctx, e.store.Read(), caller, *in.RequestToken)
+	if err != nil {
+		return nil, err
+	}
+	if running[row.Status] {
+		operation.Hold(ctx, e.config.Hold, func(ctx context.Context) (bool, error) {
+			found, err := e.find(ctx, e.store.Read(), caller, row.Token)
+			if err == nil {
+				row = found
+			}
+			return !running[row.Status], err
+		})
+	}
+	return &cloudcontrol.GetResourceRequestStatusOutput{ProgressEvent: row.event()}, nil
+}
+
+// CancelResourceRequest ends a request early. What a handler has done by then is not undone.
+// Refused: a request that has ended otherwise.
+func (e *Engine) CancelResourceRequest(ctx context.Context, caller awswire.Caller, in *cloudcontrol.CancelResourceRequestInput) (*cloudcontrol.CancelResourceRequestOutput, error) {
+	var row *requestRow
+	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		if row, err = e.find(ctx, tx, caller, *in.RequestToken); err != nil {
+			return err
+		}
+		switch row.Status {
+		case types.OperationStatusCancelComplete, types.OperationStatusCancelInProgress:
+			return nil
+		case types.OperationStatusSuccess, types.OperationStatusFailed:
+			return invalid("Request %s is already in status %s", row.Token, row.Status)
+		}
+		if err := e.config.Operations.Cancel(ctx, tx, row.OperationID); err != nil {
+			return err
+		}
+		row.Status, row.EventAt = types.OperationStatusCancelInProgress, store.At(e.config.Now())
+		return store.Swap(ctx, tx, row, &row.RowVersion)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &cloudcontrol.CancelResourceRequestOutput{ProgressEvent: row.event()}, nil
+}
+
+// defaultPage is how many requests a page has unless told otherwise.
+const defaultPage = 20
+
+// ListResourceRequests returns the requests of the caller, the latest first. Those that have
+// ended are kept for seven days.
+func (e *Engine) ListResourceRequests(ctx context.Context, caller awswire.Caller, in *cloudcontrol.ListResourceRequestsInput) (*cloudcontrol.ListResourceRequestsOutput, error) {
+	limit := defaultPage
+	if in.MaxResults != nil {
+		limit = int(*in.MaxResults)
+	}
+	filter := in.ResourceRequestStatusFilter
+	if filter == nil {
+		filter = &types.ResourceRequestStatusFilter{}
+	}
+	list := []any{"ListResourceRequests", caller.Account, caller.Region, filter.Operations, filter.OperationStatuses}
+	query := e.store.Read().NewSelect().Model((*requestRow)(nil)).Where("account = ? AND region = ?", caller.Account, caller.Region)
+	if len(filter.Operations) > 0 {
+		query = query.Where("operation IN (?)", bun.List(filter.Operations))
+	}
+	if len(filter.OperationStatuses) > 0 {
+		query = query.Where("status IN (?)", bun.List(filter.OperationStatuses))
+	}
+	if in.NextToken != nil {
+		keys, ok := store.ReadPageToken(*in.NextToken, 2, list...)
+		if !ok {
+			return nil, invalid("Invalid NextToken")
+		}
+		at, err := strconv.ParseInt(keys[0], 10, 64)
+		if err != nil {
+			return nil, invalid("Invalid NextToken")
+		}
+		query = query.Where("created_at < ? OR created_at = ? AND token > ?", at, at, keys[1])
+	}
+	var rows []requestRow
+	if err := query.Model(&rows).OrderExpr("created_at DESC, token").Limit(int64(limit) + 1).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("list requests: %w", err)
+	}
+	out := &cloudcontrol.ListResourceRequestsOutput{ResourceRequestStatusSummaries: []types.ProgressEvent{}}
+	if len(rows) > limit {
+		rows = slices.Clip(rows[:limit])
+		last := rows[limit-1]
+		out.NextToken = present(store.PageToken([]string{strconv.FormatInt(last.CreatedAt.UnixMicro(), 10), last.Token}, list...))
+	}
+	for i := range rows {
+		rows[i].Model = "" // summaries have none
+		out.ResourceRequestStatusSummaries = append(out.ResourceRequestStatusSummaries, *rows[i].event())
+	}
+	return out, nil
+}
