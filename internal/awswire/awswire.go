@@ -16,8 +16,6 @@
 // Lambda (REST/JSON) have no Table; they use Reader, Verifier, ChunkedBody and WriteError.
 package awswire
 
-import "strings"
-
 // Protocol is one of the wire protocols of AWS.
 type Protocol int
 
@@ -29,39 +27,3 @@ const (
 	RESTXML                  // S3
 	RESTJSON                 // Lambda
 )
-
-// Caller is who calls: the place that the request is about, the access key, and what to
-// call the request. A Caller is not proof of anything unless a Verifier has seen the
-// request.
-type Caller struct {
-	Place
-
-	// ARN and UserID are those of the session that the access key belongs to; "" for keys
-	// of the account itself.
-	ARN, UserID string
-
-	AccessKeyID string // "" for an anonymous request
-	RequestID   string // a UUID; answered in x-amzn-RequestId and in the body
-}
-
-// PartitionOf is the ARN partition of a region: aws-cn for cn-*, aws-us-gov for us-gov-*,
-// aws-eusc for eusc-*, the isolated partitions for theirs, and aws for every other name.
-func PartitionOf(region string) string {
-	for _, p := range partitions {
-		if strings.HasPrefix(region, p.prefix) {
-			return p.name
-		}
-	}
-	return "aws"
-}
-
-var partitions = []struct{ prefix, name string }{
-	{"cn-", "aws-cn"},
-	{"us-gov-", "aws-us-gov"},
-	{"eusc-", "aws-eusc"},
-	{"us-iso-", "aws-iso"},
-	{"us-isob-", "aws-iso-b"},
-	{"eu-isoe-", "aws-iso-e"},
-	{"us-isof-", "aws-iso-f"},
-	{"eu-isof-", "aws-iso-f"},
-}

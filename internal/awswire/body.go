@@ -255,7 +255,7 @@ func (b *Body) Read(p []byte) (int, error) {
 		if !errors.As(err, &refused) {
 			refused = errCutOff()
 			if !errors.Is(err, io.ErrUnexpectedEOF) {
-				refused = Errorf("RequestTimeout", http.StatusBadRequest, "The body of the request could not be read to its end.")
+				refused = Errorf("RequestTimeout", http.StatusBadRequest, "The body of the request could not be read completely.")
 			}
 		}
 		err = refused

@@ -147,7 +147,7 @@ func TestMalformedForms(t *testing.T) {
 		{name: "another version", body: "Action=CreateChangeSet&Version=2010-05-16", status: 400, code: "InvalidAction", text: "Could not find operation CreateChangeSet for version 2010-05-16"},
 		{name: "a known operation of another version", body: "Action=CreateStack&Version=1", status: 400, code: "InvalidAction", text: "Could not find operation CreateStack for version 1"},
 		{name: "unknown", body: "Action=Create%3CStack&Version=2010-05-15", status: 400, code: "InvalidAction", text: "Could not find operation Create&lt;Stack for version 2010-05-15"},
-		{name: "known", body: "Action=DeleteStack&Version=2010-05-15", status: 501, code: "NotImplemented", text: "The operation DeleteStack of cloudformation is not offered by this server yet."},
+		{name: "known", body: "Action=DeleteStack&Version=2010-05-15", status: 501, code: "NotImplemented", text: "This server does not support the operation DeleteStack of cloudformation yet."},
 		{name: "escape in a value", body: good + "StackName=%zz", status: 400, code: "MalformedQueryString", text: "The value of parameter StackName has a malformed percent encoding"},
 		{name: "escape in a name", body: good + "%4=1", status: 400, code: "MalformedQueryString", text: "The name of a parameter has a malformed percent encoding"},
 		{name: "not UTF-8", body: good + "StackName=%ff", status: 400, code: "MalformedQueryString", text: "The value of parameter StackName is not UTF-8 text"},
@@ -179,7 +179,7 @@ func TestMalformedForms(t *testing.T) {
 		}, status: 415, code: "UnsupportedMediaTypeException", text: "The charset iso-8859-1 is not supported; use utf-8"},
 		{name: "compressed", body: good, change: func(r *http.Request) { r.Header.Set("Content-Encoding", "gzip") }, status: 415, code: "UnsupportedMediaTypeException", text: "The content encoding gzip is not supported"},
 		{name: "another method", change: func(r *http.Request) { r.Method = "PUT" }, status: 405, code: "MethodNotAllowed", text: "The method PUT is not allowed; use POST or GET"},
-		{name: "a body that breaks off", change: func(r *http.Request) { r.Body = io.NopCloser(failing{}) }, status: 400, code: "RequestTimeout", text: "could not be read to its end"},
+		{name: "a body that breaks off", change: func(r *http.Request) { r.Body = io.NopCloser(failing{}) }, status: 400, code: "RequestTimeout", text: "could not be read completely"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := post(table, test.body, func(r *http.Request) {
@@ -348,7 +348,7 @@ func TestMalformedJSON(t *testing.T) {
 		{name: "another service", body: "{}", change: header("X-Amz-Target", "AmazonSSM.PutLogEvents"), status: 400, code: "UnknownOperationException", text: "it must be Logs_20140328. and the name of an operation"},
 		{name: "no target", body: "{}", change: func(r *http.Request) { r.Header.Del("X-Amz-Target") }, status: 400, code: "UnknownOperationException", text: "it must be Logs_20140328."},
 		{name: "unknown", body: "{}", change: header("X-Amz-Target", "Logs_20140328.Nonsense"), status: 400, code: "UnknownOperationException", text: "Could not find operation Nonsense of logs"},
-		{name: "known", body: "{}", change: header("X-Amz-Target", "Logs_20140328.StartQuery"), status: 501, code: "NotImplemented", text: "The operation StartQuery of logs is not offered by this server yet."},
+		{name: "known", body: "{}", change: header("X-Amz-Target", "Logs_20140328.StartQuery"), status: 501, code: "NotImplemented", text: "This server does not support the operation StartQuery of logs yet."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := postJSON(table, "PutLogEvents", test.body, func(r *http.Request) {
@@ -453,15 +453,15 @@ func TestCheck(t *testing.T) {
 	}{
 		{&awswire.Table{Operations: []awswire.Operation{op("A"), op("A")}}, "1 of 2 operations have the name of another"},
 		{&awswire.Table{Operations: []awswire.Operation{op("A")}, Known: []string{"A"}}, "operation A is both offered and listed as known"},
-		{&awswire.Table{NoResult: []string{"A"}}, "A is no operation of the table"},
-		{&awswire.Table{Operations: []awswire.Operation{keeps[odd, odd]("A", new(*odd))}}, "operation A: odd.C: the Go type chan int has no form on the wire"},
+		{&awswire.Table{NoResult: []string{"A"}}, "A is not an operation of the table"},
+		{&awswire.Table{Operations: []awswire.Operation{keeps[odd, odd]("A", new(*odd))}}, "operation A: odd.C: the Go type chan int is not supported on the wire"},
 		{&awswire.Table{Operations: []awswire.Operation{keeps[cloudwatchlogs.PutIntegrationInput, odd]("A", new(*cloudwatchlogs.PutIntegrationInput))}},
 			"the members of the union types.ResourceConfig are not listed in Table.Unions"},
-		{constrained(op("A"), awswire.Constraint{Member: "Nonsense"}), `constraint on "Nonsense": there is no "Nonsense"`},
-		{constrained(op("A"), awswire.Constraint{Member: "NextToken[]"}), `constraint on "NextToken[]": there is no "[]"`},
+		{constrained(op("A"), awswire.Constraint{Member: "Nonsense"}), `constraint on "Nonsense": unknown name "Nonsense"`},
+		{constrained(op("A"), awswire.Constraint{Member: "NextToken[]"}), `constraint on "NextToken[]": unknown name "[]"`},
 		{constrained(op("A"), awswire.Constraint{Member: "NextToken", Pattern: "("}), `constraint on "NextToken": `},
-		{constrained(op("A"), awswire.Constraint{Member: "NextToken", Min: aws.Int64(1)}), `it is no number`},
-		{constrained(op("A"), awswire.Constraint{Member: "StackStatusFilter", Pattern: "a"}), `it is no string`},
+		{constrained(op("A"), awswire.Constraint{Member: "NextToken", Min: aws.Int64(1)}), `it is not a number`},
+		{constrained(op("A"), awswire.Constraint{Member: "StackStatusFilter", Pattern: "a"}), `it is not a string`},
 	} {
 		if err := test.table.Check(); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v, want %s", err, test.want)

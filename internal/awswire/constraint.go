@@ -92,7 +92,7 @@ func (r *rules) place(sh *shape, path string) (*rules, *shape, error) {
 		default:
 			i, ok := sh.byName[step]
 			if !ok {
-				return nil, nil, fmt.Errorf("there is no %q", step)
+				return nil, nil, fmt.Errorf("unknown name %q", step)
 			}
 			if r.members == nil {
 				r.members = map[int]*rules{}
@@ -119,13 +119,13 @@ func (r *rules) take(sh *shape, c Constraint) (err error) {
 	sized := slices.Contains([]kind{kindString, kindBlob, kindList, kindMap}, sh.kind)
 	switch {
 	case c.Required && !sh.pointer && (number || sh.kind == kindBool || sh.kind == kindTime):
-		return fmt.Errorf("absent cannot be told from zero")
+		return fmt.Errorf("absent cannot be distinguished from zero")
 	case (c.Pattern != "" || c.Enum != nil) && sh.kind != kindString:
-		return fmt.Errorf("it is no string")
+		return fmt.Errorf("it is not a string")
 	case (c.MinLength != 0 || c.MaxLength != 0) && !sized:
 		return fmt.Errorf("it has no length")
 	case (c.Min != nil || c.Max != nil) && !number:
-		return fmt.Errorf("it is no number")
+		return fmt.Errorf("it is not a number")
 	}
 	if c.Pattern != "" {
 		if r.match, err = compilePattern(c.Pattern); err != nil {

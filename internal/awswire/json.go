@@ -261,7 +261,7 @@ func (d *jsonDecoder) list(sh *shape, target reflect.Value, path string, depth i
 	return nil
 }
 
-// sparse tells whether an element may be null.
+// sparse reports whether an element may be null.
 func (sh *shape) sparse() bool { return sh.pointer }
 
 // skip reads a value that nobody wants; it is bounded and checked all the same.

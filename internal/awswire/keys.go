@@ -57,17 +57,17 @@ func ParseKeys(r io.Reader) (map[string]Key, error) {
 			continue
 		}
 		if len(fields) != 3 {
-			return nil, fmt.Errorf("line %d: a key is ACCESS_KEY SECRET ACCOUNT, three words; here are %d", number, len(fields))
+			return nil, fmt.Errorf("line %d: expected ACCESS_KEY SECRET ACCOUNT but got %d words", number, len(fields))
 		}
 		id, key := fields[0], Key{Secret: fields[1], Account: fields[2]}
 		if !scopeKey.MatchString(id) || strings.Contains(id, "/") {
-			return nil, fmt.Errorf("line %d: the access key id may have letters, digits and - _ . = + @ only", number)
+			return nil, fmt.Errorf("line %d: the access key id can only have letters, digits and - _ . = + @", number)
 		}
 		if !twelve.MatchString(key.Account) {
 			return nil, fmt.Errorf("line %d: the third word must be an account of 12 digits", number)
 		}
 		if _, twice := keys[id]; twice {
-			return nil, fmt.Errorf("line %d: the access key %s is there already", number, id)
+			return nil, fmt.Errorf("line %d: duplicate access key %s", number, id)
 		}
 		if len(keys) == maxKeys {
 			return nil, fmt.Errorf("line %d: more than %d keys", number, maxKeys)
@@ -81,7 +81,7 @@ func ParseKeys(r io.Reader) (map[string]Key, error) {
 		return nil, fmt.Errorf("read the keys: %w", err)
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("there is no key; a key is a line ACCESS_KEY SECRET ACCOUNT")
+		return nil, errors.New("no keys; add lines of the form ACCESS_KEY SECRET ACCOUNT")
 	}
 	return keys, nil
 }

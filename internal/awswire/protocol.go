@@ -1,6 +1,10 @@
 package awswire
 
-import "io"
+import (
+	"io"
+	"mime"
+	"net/http"
+)
 
 // readCloser reads from one and closes another.
 type readCloser struct {
@@ -30,4 +34,23 @@ func ProtocolOf(service string) Protocol {
 	default:
 		return Query
 	}
+}
+
+// ProtocolOfRequest is ProtocolOf for a service that may be unknown: then the headers of the
+// request say in which form its client reads an answer.
+func ProtocolOfRequest(service string, r *http.Request) Protocol {
+	protocol := ProtocolOf(service)
+	if protocol != Query {
+		return protocol
+	}
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case kind == "application/x-amz-json-1.0":
+		return JSON10
+	case kind == "application/x-amz-json-1.1", r.Header.Get("X-Amz-Target") != "":
+		return JSON11
+	case kind == "application/json":
+		return RESTJSON
+	}
+	return protocol
 }

@@ -170,7 +170,7 @@ func (n *node) add(pair string) error {
 	return nil
 }
 
-// cleanText tells whether s is text that XML can carry back and any database can keep.
+// cleanText reports whether s is text that XML can carry back and any database can keep.
 func cleanText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 // malformed is the refusal of a parameter that does not fit its shape.

@@ -140,7 +140,7 @@ func (s *shapes) fill(sh *shape) (err error) {
 		sh.name = t.Name()
 		err = s.fillUnion(sh)
 	default:
-		err = fmt.Errorf("the Go type %s has no form on the wire", t)
+		err = fmt.Errorf("the Go type %s is not supported on the wire", t)
 	}
 	return err
 }

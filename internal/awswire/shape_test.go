@@ -174,7 +174,7 @@ func TestOddMistakes(t *testing.T) {
 	if err := writeXML(&bytes.Buffer{}, sh, reflect.ValueOf(odd{Doc: raw("{}")}), "R"); err == nil {
 		t.Error("a document was written as XML")
 	}
-	if err := writeJSON(&bytes.Buffer{}, sh, reflect.ValueOf(odd{Union: &logstypes.UnknownUnionMember{Tag: "x"}})); err == nil || !strings.Contains(err.Error(), "is no listed member of the union") {
+	if err := writeJSON(&bytes.Buffer{}, sh, reflect.ValueOf(odd{Union: &logstypes.UnknownUnionMember{Tag: "x"}})); err == nil || !strings.Contains(err.Error(), "is not a listed member of the union") {
 		t.Errorf("an unknown union member: %v", err)
 	}
 }

@@ -48,7 +48,7 @@ func (b *Bodies) init() {
 }
 
 // Hold puts the body of a request under the bounds, without reading it. The function that
-// it returns gives back what the body takes; call it when the request has been answered.
+// it returns returns what the body takes; call it when the request has been answered.
 func (b *Bodies) Hold(r *http.Request) (release func()) {
 	b.init()
 	if r.Body == nil || r.Body == http.NoBody {
@@ -253,13 +253,13 @@ func (b *Bodies) acquire(ctx context.Context, of *semaphore.Weighted, n, most in
 	waiting, cancel := context.WithTimeout(ctx, b.WaitLimit)
 	defer cancel()
 	if of.Acquire(waiting, min(n, most)) != nil {
-		return Errorf("ServiceUnavailable", http.StatusServiceUnavailable, "Too many requests with large bodies are under way. Try again.")
+		return Errorf("ServiceUnavailable", http.StatusServiceUnavailable, "Too many requests with large bodies are in progress. Try again.")
 	}
 	return nil
 }
 
 func unavailable(cause error) *Error {
-	e := Errorf("ServiceUnavailable", http.StatusServiceUnavailable, "The body of the request cannot be kept at the moment. Try again.")
+	e := Errorf("ServiceUnavailable", http.StatusServiceUnavailable, "The body of the request cannot be stored at the moment. Try again.")
 	e.Cause = cause
 	return e
 }
@@ -269,5 +269,5 @@ func brokenOff(err error) *Error {
 	if errors.As(err, &refused) {
 		return refused
 	}
-	return Errorf("RequestTimeout", http.StatusBadRequest, "The body of the request could not be read to its end")
+	return Errorf("RequestTimeout", http.StatusBadRequest, "The body of the request could not be read completely")
 }

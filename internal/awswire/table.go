@@ -171,7 +171,7 @@ func (t *Table) Names() []string {
 	return sortedKeys(t.index)
 }
 
-// Check compiles every operation and tells what is wrong with the table: a type without
+// Check compiles every operation and reports what is wrong with the table: a type without
 // a form on the wire, a constraint on a member that does not exist, an operation twice.
 // It is for the tests of the package that makes the table.
 func (t *Table) Check() error {
@@ -191,14 +191,14 @@ func (t *Table) Check() error {
 	for _, list := range [][]string{t.NoResult, sortedKeys(t.Constraints)} {
 		for _, name := range list {
 			if t.index[name] == nil && !t.known[name] {
-				errs = append(errs, fmt.Errorf("%s is no operation of the table", name))
+				errs = append(errs, fmt.Errorf("%s is not an operation of the table", name))
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Serve answers one request of the service, and tells which operation it was for, ""
+// Serve answers one request of the service, and reports which operation it was for, ""
 // unless the table has it, and the error's code on the wire, "" for success.
 func (t *Table) Serve(w http.ResponseWriter, r *http.Request, caller Caller) (operation, code string) {
 	t.init()
@@ -323,7 +323,7 @@ func (t *Table) find(name, version string) (*operation, error) {
 		o = nil
 	} else if o == nil && t.known[name] {
 		return nil, Errorf("NotImplemented", http.StatusNotImplemented,
-			"The operation %s of %s is not offered by this server yet.", name, t.Service)
+			"This server does not support the operation %s of %s yet.", name, t.Service)
 	}
 	switch {
 	case o != nil:
@@ -358,10 +358,10 @@ func (t *Table) refusal(ctx context.Context, name string, caller Caller, err err
 	return refused
 }
 
-// InternalFailure is what a caller is told of an error that is not for its eyes.
+// InternalFailure is the error that a caller receives in place of an internal one.
 func InternalFailure(requestID string) *Error {
 	return Errorf("InternalFailure", http.StatusInternalServerError,
-		"The request could not be processed because of an internal error; the server's log has the cause under request %s.", requestID)
+		"The request could not be processed because of an internal error; see request %s in the log of the server.", requestID)
 }
 
 // readBody reads the body of a request, at most max bytes of it.

@@ -107,7 +107,7 @@ func TestQueryWithTheSDK(t *testing.T) {
 		{func() error {
 			_, err := client.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("X")})
 			return err
-		}, "NotImplemented", "The operation CreateStack of cloudformation is not offered by this server yet.", 501},
+		}, "NotImplemented", "This server does not support the operation CreateStack of cloudformation yet.", 501},
 		{func() error {
 			_, err := client.ListExports(t.Context(), nil)
 			return err

@@ -3,6 +3,7 @@ package awswire_test
 import (
 	"errors"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -99,6 +100,30 @@ func TestPartition(t *testing.T) {
 	} {
 		if got := (awswire.Caller{Place: awswire.Place{Region: region}}).Partition(); got != want {
 			t.Errorf("%q: %s, want %s", region, got, want)
+		}
+	}
+}
+
+// TestProtocolOfRequest reads the form of an answer from the request where the service is unknown.
+func TestProtocolOfRequest(t *testing.T) {
+	for _, test := range []struct {
+		service, contentType, target string
+		want                         awswire.Protocol
+	}{
+		{"ecr", "application/x-amz-json-1.1", "AmazonEC2ContainerRegistry_V20150921.DescribeRepositories", awswire.JSON11},
+		{"ecr", "", "AmazonEC2ContainerRegistry_V20150921.DescribeRepositories", awswire.JSON11},
+		{"states", "application/x-amz-json-1.0; charset=utf-8", "AWSStepFunctions.ListActivities", awswire.JSON10},
+		{"apigateway", "application/json", "", awswire.RESTJSON},
+		{"ec2", "application/x-www-form-urlencoded", "", awswire.Query},
+		{"ec2", "", "", awswire.Query},
+		{"ssm", "application/x-www-form-urlencoded", "", awswire.JSON11},
+		{"s3", "application/json", "", awswire.RESTXML},
+	} {
+		r := &http.Request{Header: http.Header{}}
+		r.Header.Set("Content-Type", test.contentType)
+		r.Header.Set("X-Amz-Target", test.target)
+		if got := awswire.ProtocolOfRequest(test.service, r); got != test.want {
+			t.Errorf("%+v: got %v", test, got)
 		}
 	}
 }

@@ -591,12 +591,12 @@ func TestParseKeys(t *testing.T) {
 		t.Errorf("the secret shows in %s", text)
 	}
 	for text, want := range map[string]string{
-		"":                                      "there is no key; a key is a line ACCESS_KEY SECRET ACCOUNT",
-		"# only\n":                              "there is no key; a key is a line ACCESS_KEY SECRET ACCOUNT",
-		"AKIA1 hush 111122223333\nAKIA2 hush\n": "line 2: a key is ACCESS_KEY SECRET ACCOUNT, three words; here are 2",
+		"":                                      "no keys; add lines of the form ACCESS_KEY SECRET ACCOUNT",
+		"# only\n":                              "no keys; add lines of the form ACCESS_KEY SECRET ACCOUNT",
+		"AKIA1 hush 111122223333\nAKIA2 hush\n": "line 2: expected ACCESS_KEY SECRET ACCOUNT but got 2 words",
 		"AKIA1 hush 1111":                       "line 1: the third word must be an account of 12 digits",
-		"AK/IA hush 111122223333":               "line 1: the access key id may have letters, digits and - _ . = + @ only",
-		"A hush 111122223333\nA hush 111122223333":              "line 2: the access key A is there already",
+		"AK/IA hush 111122223333":               "line 1: the access key id can only have letters, digits and - _ . = + @",
+		"A hush 111122223333\nA hush 111122223333":              "line 2: duplicate access key A",
 		"A hush 111122223333\nA " + strings.Repeat("hush", 500): "line 2: longer than 1024 bytes",
 	} {
 		_, err := awswire.ParseKeys(strings.NewReader(text))

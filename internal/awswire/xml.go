@@ -72,7 +72,7 @@ func writeContent(b *bytes.Buffer, sh *shape, v reflect.Value) error {
 		}
 		return writeItem(b, m.shape, inner, m.name)
 	case kindDocument:
-		return fmt.Errorf("a document has no form in XML")
+		return fmt.Errorf("documents are not supported in XML")
 	default:
 		text, err := scalarText(sh, v)
 		if err != nil {
@@ -109,7 +109,7 @@ func scalarText(sh *shape, v reflect.Value) (string, error) {
 	case kindBlob:
 		return base64.StdEncoding.EncodeToString(v.Bytes()), nil
 	}
-	return "", fmt.Errorf("the Go type %s is no scalar", sh.typ)
+	return "", fmt.Errorf("the Go type %s is not a scalar", sh.typ)
 }
 
 func floatText(f float64, bits int) string {
@@ -133,7 +133,7 @@ func (sh *shape) variant(v reflect.Value) (member, reflect.Value, error) {
 	}
 	i, ok := sh.variants[held.Type()]
 	if !ok {
-		return member{}, reflect.Value{}, fmt.Errorf("%s is no listed member of the union %s", held.Type(), sh.name)
+		return member{}, reflect.Value{}, fmt.Errorf("%s is not a listed member of the union %s", held.Type(), sh.name)
 	}
 	m := sh.members[i]
 	return m, held.Field(m.index), nil

@@ -67,7 +67,7 @@ func drain(w *answer, r *http.Request, body io.ReadCloser) {
 		return
 	}
 	if b.controller.Flush() != nil {
-		return // nobody is there
+		return // the client is gone
 	}
 	buffer := make([]byte, 32<<10)
 	until := time.Now().Add(drainTime)

@@ -29,12 +29,12 @@ func (g guard) refuse(r *http.Request) *awswire.Error {
 	case "cross-site", "same-site":
 		// "same-site" is another port or subdomain: on loopback, any other program.
 		if r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Method != http.MethodGet || !isConsole(r.URL.Path) {
-			return awswire.Errorf("AccessDenied", http.StatusForbidden, "requests from web pages of another origin are not served")
+			return awswire.Errorf("AccessDenied", http.StatusForbidden, "requests from web pages of another origin are rejected")
 		}
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
 		if u, err := url.Parse(origin); err != nil || !strings.EqualFold(u.Host, r.Host) {
-			return awswire.Errorf("AccessDenied", http.StatusForbidden, "requests from web pages of another origin are not served")
+			return awswire.Errorf("AccessDenied", http.StatusForbidden, "requests from web pages of another origin are rejected")
 		}
 	}
 	return nil
@@ -51,10 +51,10 @@ func refuseBrowser(r *http.Request, service string) *awswire.Error {
 	if !browser || r.Header.Get("Authorization") != "" || reads && signed(r) {
 		return nil
 	}
-	return awswire.Errorf("AccessDenied", http.StatusForbidden, "unsigned requests of a browser are not served; the console is at /_cfn/")
+	return awswire.Errorf("AccessDenied", http.StatusForbidden, "unsigned requests of a browser are rejected; the console is at /_cfn/")
 }
 
-// signed tells whether a request has a credential, valid or not.
+// signed reports whether a request has a credential, valid or not.
 func signed(r *http.Request) bool {
 	query := r.URL.Query()
 	return r.Header.Get("Authorization") != "" || query.Has("X-Amz-Credential") || query.Has("AWSAccessKeyId")
@@ -72,7 +72,7 @@ func (g guard) refusePage(r *http.Request) *awswire.Error {
 	return nil
 }
 
-// Own tells whether a Host header stands for this machine or one of the configured hosts
+// Own reports whether a Host header stands for this machine or one of the configured hosts
 // itself, not for a bucket below it.
 func (s *Server) Own(host string) bool {
 	name := hostname(host)
@@ -80,7 +80,7 @@ func (s *Server) Own(host string) bool {
 	return ip != nil && ip.IsLoopback() || strings.EqualFold(name, "localhost") || contains(s.config.Hosts, name)
 }
 
-// known tells whether a host name, without port, stands for this server. Names under
+// known reports whether a host name, without port, stands for this server. Names under
 // localhost are loopback's by RFC 6761 §6.3; S3 clients put the bucket there.
 func (g guard) known(host string) bool {
 	if ip := net.ParseIP(host); ip != nil {

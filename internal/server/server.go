@@ -23,7 +23,9 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awslite"
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/s3"
@@ -31,14 +33,18 @@ import (
 	"github.com/formwork-dev/formwork/internal/stack"
 )
 
-// Config sets up a server. Registry, Services, S3, Stacks, Shelf, Tokens and Functions must be set.
+// Config sets up a server. Registry, Services, Logs, S3, Stacks, CloudControl, Shelf, Tokens and Functions must be set.
 type Config struct {
 	Registry *registry.Registry
 	Services *awslite.Services
+	Logs     *logs.Service
 	S3       *s3.Service
 
 	// Stacks are the operations on stacks.
 	Stacks *stack.Engine
+
+	// CloudControl are the requests on single resources.
+	CloudControl *cloudcontrol.Engine
 
 	// Shelf takes published schemas.
 	Shelf *simulate.Shelf
@@ -46,7 +52,7 @@ type Config struct {
 	// Types finds what provisions a type.
 	Types operation.Types
 
-	// TimeScale and Simulate are what clients are told of the delays of handlers and of
+	// TimeScale and Simulate are reported to clients: the scale of delays and the
 	// simulated types.
 	TimeScale float64
 	Simulate  []string
@@ -59,18 +65,11 @@ type Config struct {
 	// Console answers below /_cfn. Nil means that there is none.
 	Console http.Handler
 
-	// Verifier checks signatures: a request is that of the account whose key signed it, and
-	// refused without one. Nil accepts every request as that of the account that its access
-	// key names.
+	// Verifier checks signatures, Lookup finds temporary keys, and Default is the place of
+	// requests that name none; see awswire.CallerFinder.
 	Verifier *awswire.Verifier
-
-	// Default is the account of requests that name none, unless there is a Verifier, and
-	// the region of those that name none.
-	Default awswire.Place
-
-	// Lookup finds temporary keys where there is no Verifier, so that their requests are
-	// those of their account. Nil finds none.
-	Lookup func(ctx context.Context, accessKeyID string) (awswire.Key, bool, error)
+	Lookup   func(ctx context.Context, accessKeyID string) (awswire.Key, bool, error)
+	Default  awswire.Place
 
 	// Hosts are names that requests may be for, beside this machine's; buckets may stand
 	// below them. With AnyHost every name is right.
@@ -110,6 +109,7 @@ type Gauge struct {
 type Server struct {
 	config  Config
 	guard   guard
+	callers awswire.CallerFinder
 	metrics *metrics
 	tracer  trace.Tracer
 	lambda  *lambda.Handler
@@ -144,6 +144,7 @@ func New(config Config) *Server {
 	s := &Server{
 		config:  config,
 		guard:   guard{hosts: config.Hosts, any: config.AnyHost},
+		callers: awswire.CallerFinder{Verifier: config.Verifier, Lookup: config.Lookup, Default: config.Default},
 		metrics: newMetrics(config.Version, config.Gauges),
 		tracer:  config.Tracer.Tracer("github.com/formwork-dev/formwork/internal/server"),
 		tables:  map[string]*awswire.Table{},
@@ -152,7 +153,7 @@ func New(config Config) *Server {
 	s.payloads.Memory = 128 << 20
 	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
 	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.S3.BucketOfHost, MustSign: config.Verifier != nil}
-	for _, table := range append(config.Services.Tables(), cloudFormation(config.Registry, config.Stacks, config.Tokens, config.Readers), cloudControl(), formwork(config.Shelf, config.Types)) {
+	for _, table := range append(config.Services.Tables(), config.Logs.Table(), cloudFormation(config.Registry, config.Stacks, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types)) {
 		table.Logger = config.Logger
 		s.tables[table.Service] = table
 	}
@@ -224,7 +225,7 @@ func (s *Server) api(w *answer, r *http.Request, id string) {
 	}
 	caller := awswire.Caller{RequestID: id}
 	if err == nil {
-		caller, err = s.identify(r, target, id)
+		caller, err = s.callers.Find(r, target, id)
 	}
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, span := s.tracer.Start(ctx, service, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
@@ -256,8 +257,8 @@ func (s *Server) api(w *answer, r *http.Request, id string) {
 		code = w.Header().Get("X-Amzn-Errortype")
 	default:
 		code = "UnknownService"
-		awswire.WriteError(w, r, awswire.ProtocolOf(service), id, awswire.Errorf(code, http.StatusNotImplemented,
-			"the service %q is not offered by this server: it has %s", service, offered))
+		awswire.WriteError(w, r, awswire.ProtocolOfRequest(service, r), id, awswire.Errorf(code, http.StatusNotImplemented,
+			"this server does not support the service %q; it supports %s", service, offered))
 	}
 	took := s.config.Now().Sub(start)
 	if table == nil && service != "s3" && service != "lambda" {
@@ -275,6 +276,19 @@ func (s *Server) api(w *answer, r *http.Request, id string) {
 	s.config.Logger.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("service", service),
 		slog.String("operation", operation), slog.String("code", code), slog.Int("status", w.status),
 		slog.Duration("took", took), slog.String("account", caller.Account), slog.String("region", caller.Region), slog.String("request", id))
+}
+
+// logCause logs why a request was refused that its sender is not at fault for.
+func (s *Server) logCause(r *http.Request, service, id string, err error) {
+	cause := errors.Unwrap(err)
+	if cause == nil {
+		return
+	}
+	level := slog.LevelError
+	if errors.Is(r.Context().Err(), context.Canceled) {
+		level = slog.LevelDebug // the client has gone; nothing failed
+	}
+	s.config.Logger.Log(r.Context(), level, "the request failed", "service", service, "request", id, "error", cause)
 }
 
 // offered lists the services for whoever asks for another one.
