@@ -36,7 +36,7 @@ var arguments = []argument{
 	{[]string{"-x", "--exitfirst"}, "", func(a *Arguments, _ string) error { a.MaxFailures = 1; return nil }},
 	{[]string{"--maxfail"}, "N", func(a *Arguments, v string) (err error) {
 		if a.MaxFailures, err = strconv.Atoi(v); err != nil || a.MaxFailures < 0 {
-			err = fmt.Errorf("%q is not a number of failures", v)
+			err = fmt.Errorf("expected a number of failures but got %q", v)
 		}
 		return err
 	}},
@@ -56,7 +56,7 @@ var arguments = []argument{
 	{[]string{"--random-order-seed"}, "N", func(a *Arguments, v string) (err error) {
 		a.Shuffle = true
 		if a.Seed, err = strconv.ParseUint(v, 10, 64); err != nil {
-			err = fmt.Errorf("%q is not a seed: expected a whole number", v)
+			err = fmt.Errorf("expected a whole number as the seed but got %q", v)
 		}
 		return err
 	}},
@@ -92,7 +92,7 @@ func (a *Arguments) option(word string, args []string) ([]string, error) {
 	option := findArgument(name)
 	switch {
 	case option == nil:
-		return nil, fmt.Errorf("the pytest argument %s is not supported; supported are %s", word, argumentList())
+		return nil, fmt.Errorf("the pytest argument %s is not supported; use one of %s", word, argumentList())
 	case option.takes == "" && hasValue && strings.HasPrefix(word, "--"):
 		return nil, fmt.Errorf("%s takes no value", name)
 	case option.takes == "" && hasValue:
@@ -150,7 +150,7 @@ func (a *Arguments) checkIDs() error {
 			known = known || c.ID == short || c.File() == short
 		}
 		if !known {
-			return fmt.Errorf("there is no test %s; --collect-only lists them", id)
+			return fmt.Errorf("unknown test %s; run cfn test -- --collect-only to list the tests", id)
 		}
 		a.IDs[i] = short
 	}

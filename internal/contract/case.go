@@ -201,7 +201,7 @@ var resourceCases = []Case{
 	},
 	{
 		ID:      "handler_misc.py::contract_check_asserts_work",
-		Clause:  "The suite itself notices when two models differ.",
+		Clause:  "The suite itself detects that two models differ.",
 		Clauses: []string{"protocol.self-check"},
 		run:     checkAssertsWork,
 	},

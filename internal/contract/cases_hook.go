@@ -161,7 +161,7 @@ func (r *run) hookTargets(point invoke.Action) ([]HookTarget, error) {
 			}
 		}
 		if !found && schema.HasWildcard(pattern) {
-			return nil, fmt.Errorf("no known type matches the target name %s: put the schema of one into target-schemas/", pattern)
+			return nil, fmt.Errorf("no known type matches the target name %s: add the schema of one to target-schemas/", pattern)
 		}
 		if !found {
 			out = append(out, HookTarget{Name: pattern})
@@ -194,14 +194,14 @@ func (r *run) hookModel(point invoke.Action, target HookTarget, invalid bool) (m
 				if model, ok := targets[target.Name].(map[string]any); ok {
 					return cloneModel(model), nil
 				}
-				return nil, fmt.Errorf("inputs_%d_%s.json has no model of %s, which the hook names as a target", r.inputs.Number, kind, target.Name)
+				return nil, fmt.Errorf("inputs_%d_%s.json has no model of %s, a target of the hook", r.inputs.Number, kind, target.Name)
 			}
 		}
-		return nil, fmt.Errorf("there is no inputs/inputs_%d_%s.json, which the test needs", r.inputs.Number, kinds[0])
+		return nil, fmt.Errorf("inputs/inputs_%d_%s.json is missing; the test needs it", r.inputs.Number, kinds[0])
 	}
 	overrides := r.hookOverrides(point, target.Name, invalid)
 	if invalid && len(overrides) == 0 {
-		return nil, fmt.Errorf("no non-compliant input found: write inputs/inputs_1_%s.json and inputs/inputs_1_%s.json with {%q: {\"resourceProperties\": {…}}}, or %s into overrides.json",
+		return nil, fmt.Errorf("no non-compliant input found: write inputs/inputs_1_%s.json and inputs/inputs_1_%s.json with {%q: {\"resourceProperties\": {…}}}, or add %s to overrides.json",
 			kind, kinds[0], target.Name, strings.ToUpper("invalid_"+string(point)))
 	}
 	model, err := r.generateTarget(point, target)
@@ -230,7 +230,7 @@ func (r *run) hookOverrides(point invoke.Action, target string, invalid bool) []
 // generateTarget makes the model of a target from its schema.
 func (r *run) generateTarget(point invoke.Action, target HookTarget) (map[string]any, error) {
 	if target.Schema == nil {
-		return nil, fmt.Errorf("the schema of the target %s is not known: put it into target-schemas/, or write inputs/inputs_1_%s.json", target.Name, hookKinds[point])
+		return nil, fmt.Errorf("no schema for the target %s: add it to target-schemas/, or write inputs/inputs_1_%s.json", target.Name, hookKinds[point])
 	}
 	g := newSource(target.Schema, r.cfg.Seed, string(point)+target.Name, 0)
 	first, err := g.Create()

@@ -331,7 +331,7 @@ func TestAllSetsRun(t *testing.T) {
 	}
 	missing := 0
 	for _, r := range summary.Results {
-		if r.Set == 3 && strings.Contains(r.Message, "there is no inputs/inputs_3_update.json") {
+		if r.Set == 3 && strings.Contains(r.Message, "inputs/inputs_3_update.json is missing") {
 			missing++
 		}
 	}

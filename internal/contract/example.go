@@ -72,7 +72,7 @@ func ParseExample(name string, data []byte) (*Example, error) {
 	for i, item := range inputs.Items {
 		model, ok := item.Get("model").Any().(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("%s: number %d of the inputs has no model", name, i+1)
+			return nil, fmt.Errorf("%s: input %d has no model", name, i+1)
 		}
 		example.Inputs = append(example.Inputs, Draw{text(item.Get("kind")), model})
 	}
@@ -220,7 +220,7 @@ func (r *run) another(input map[string]any) (map[string]any, error) {
 		}
 	}
 	if !changed && skipUnlessIdentifierIsChosen(s) == "" {
-		return nil, fmt.Errorf("no second identifier is known")
+		return nil, fmt.Errorf("cannot find a second identifier")
 	}
 	return out, nil
 }

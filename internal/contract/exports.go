@@ -108,7 +108,7 @@ func (c *ExportsClient) page(ctx context.Context, token string) (*listExports, e
 	}
 	result := &listExports{}
 	if err := xml.Unmarshal(data, result); err != nil {
-		return nil, errors.New("it did not answer as CloudFormation does")
+		return nil, errors.New("its response is not one of CloudFormation")
 	}
 	return result, nil
 }

@@ -40,7 +40,7 @@ func TestListExportsFails(t *testing.T) {
 	for answer, want := range map[string]string{
 		"403 <ErrorResponse><Error><Code>AccessDenied</Code><Message>no</Message></Error></ErrorResponse>": "AccessDenied: no",
 		"502 <html>":            "502",
-		"200 {\"not\":\"xml\"}": "did not answer as CloudFormation does",
+		"200 {\"not\":\"xml\"}": "its response is not one of CloudFormation",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			var status int

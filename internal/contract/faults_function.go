@@ -73,7 +73,7 @@ func (f *upsetFunction) send(ctx context.Context, payload []byte) reply {
 		r.payload, r.err = f.next.Call(ctx, payload)
 	}
 	if r.err == nil {
-		r.event, _ = invoke.Decode(r.payload, f.action, f.run.cfg.Schema) // the operation tells what is wrong with it
+		r.event, _ = invoke.Decode(r.payload, f.action, f.run.cfg.Schema) // the operation reports what is wrong with it
 	}
 	return r
 }

@@ -189,8 +189,8 @@ func TestHookInputProblems(t *testing.T) {
 	if err := diag.Print(&b, problems, "text"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"it is an input for a resource type", `overrides are not made for "CREATE"`, `a target has no "other"`, `"" is not a JSON pointer`,
-		"the overrides of previousResourceProperties are a JSON array", "the overrides of D::E::F are a JSON number", "the overrides of INVALID_CREATE_PRE_PROVISION are a JSON string"} {
+	for _, want := range []string{"it is an input for a resource type", `overrides do not apply to "CREATE"`, `a target has no "other"`, `"" is not a JSON pointer`,
+		"the overrides of previousResourceProperties must be an object but are a JSON array", "the overrides of D::E::F must be an object but are a JSON number", "the overrides of INVALID_CREATE_PRE_PROVISION must be an object but are a JSON string"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

@@ -111,7 +111,7 @@ func LoadInputs(cfg InputsConfig) (*Inputs, diag.List, error) {
 	}
 	if overrides != nil && len(sets) > 0 {
 		l.report(diag.Warning, "overrides/unused", diag.Range{File: cfg.Label + "overrides.json"},
-			"overrides.json has no effect, because there are inputs", "change the files in inputs/ instead, or remove one of both")
+			"overrides.json has no effect, because there are inputs", "change the files in inputs/, or remove either the inputs or overrides.json")
 	}
 	return &Inputs{Sets: sets, Overrides: overrides}, l.problems, nil
 }
@@ -142,7 +142,7 @@ func (l *loader) sets() ([]InputSet, error) {
 			}
 			if other := found[number][kind]; other != "" {
 				l.report(diag.Error, "inputs/duplicate", l.file(entry.Name()),
-					fmt.Sprintf("there are two %s inputs of set %d: %s and %s", kind, number, other, entry.Name()), "remove one of them")
+					fmt.Sprintf("duplicate %s input of set %d: %s and %s", kind, number, other, entry.Name()), "remove one of them")
 				continue
 			}
 			found[number][kind] = entry.Name()
@@ -152,7 +152,7 @@ func (l *loader) sets() ([]InputSet, error) {
 	expected := 1
 	for _, number := range sortedNumbers(found) {
 		if number > expected {
-			l.report(diag.Warning, "inputs/gap", l.file(""), fmt.Sprintf("there are inputs_%d files but no inputs_%d ones", number, expected),
+			l.report(diag.Warning, "inputs/gap", l.file(""), fmt.Sprintf("there are inputs_%d files but no inputs_%d files", number, expected),
 				"the official tool stops at the first number without files; number the sets 1, 2, 3 …")
 		}
 		expected = number + 1
@@ -177,7 +177,7 @@ func (l *loader) classify(entry fs.DirEntry) (number int, kind string, ok bool) 
 	}
 	match := inputFile.FindStringSubmatch(name)
 	if match == nil {
-		l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: its name is not that of an input", l.names())
+		l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: its name is not the name of an input", l.names())
 		return 0, "", false
 	}
 	number, err := strconv.Atoi(match[1])
@@ -194,19 +194,19 @@ func (l *loader) classify(entry fs.DirEntry) (number int, kind string, ok bool) 
 			return 0, "", false
 		}
 		if k != match[2] {
-			l.report(diag.Warning, "inputs/name", l.file(name), fmt.Sprintf("the file is taken as the %s input of set %d", k, number),
-				fmt.Sprintf("call it inputs_%d_%s.json", number, k))
+			l.report(diag.Warning, "inputs/name", l.file(name), fmt.Sprintf("the file is used as the %s input of set %d", k, number),
+				fmt.Sprintf("rename it to inputs_%d_%s.json", number, k))
 		}
 		if match[3] != "" {
 			if !slices.ContainsFunc(Cases, func(c Case) bool { return c.Name() == match[3] }) {
-				l.report(diag.Error, "inputs/name", l.file(name), "there is no test "+match[3], "cfn test --suite all -- --collect-only lists the tests")
+				l.report(diag.Error, "inputs/name", l.file(name), "unknown test "+match[3], "run cfn test --suite all -- --collect-only to list the tests")
 				return 0, "", false
 			}
 			k += testMark + match[3]
 		}
 		return number, k, true
 	}
-	l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: its name does not say what kind of input it is", l.names())
+	l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: its name does not include the kind of input", l.names())
 	return 0, "", false
 }
 
@@ -265,12 +265,12 @@ func (l *loader) set(number int, files map[string]string) (InputSet, error) {
 			l.check(doc, model)
 		}
 		if kind == "invalid" && doc != nil && len(l.cfg.Schema.Check(model, schema.CheckConfig{})) == 0 {
-			l.report(diag.Warning, "inputs/valid", doc.At, "the invalid input is valid by the schema", "a handler that takes it will fail the test contract_create_invalid")
+			l.report(diag.Warning, "inputs/valid", doc.At, "the invalid input is valid against the schema", "the test contract_create_invalid fails if the handler accepts it")
 		}
 	}
 	if files["create"] == "" && l.cfg.Schema.Kind != schema.Hook {
 		l.report(diag.Error, "inputs/incomplete", l.file(fmt.Sprintf("inputs_%d_create.json", number)),
-			fmt.Sprintf("set %d has no create input", number), "every test begins with a create; where there are inputs, none are generated")
+			fmt.Sprintf("set %d has no create input", number), "every test starts with a create, and inputs are generated only if there are no input files")
 	}
 	return set, nil
 }
@@ -283,7 +283,7 @@ func (l *loader) model(name string, set int) (map[string]any, *document.Value, e
 		return nil, nil, err
 	}
 	if doc.Kind != document.Object {
-		l.report(diag.Error, "inputs/not-a-model", doc.At, fmt.Sprintf("an input is an object with the properties of the resource, this is a JSON %s", doc.Kind), "")
+		l.report(diag.Error, "inputs/not-a-model", doc.At, fmt.Sprintf("an input must be an object with the properties of the resource but is a JSON %s", doc.Kind), "")
 		return nil, nil, nil
 	}
 	model, _ := withoutNulls(doc.Any()).(map[string]any)
@@ -300,7 +300,7 @@ func (l *loader) model(name string, set int) (map[string]any, *document.Value, e
 // saw it.
 func (l *loader) check(doc *document.Value, model map[string]any) {
 	if at, found := findNull(doc.Any(), nil); found {
-		l.report(diag.Error, "inputs/null", doc.At, fmt.Sprintf("the input contains null at %s", at), "leave properties without a value out: no handler can return them as requested")
+		l.report(diag.Error, "inputs/null", doc.At, fmt.Sprintf("the input contains null at %s", at), "remove properties without a value: no handler can return them as requested")
 	}
 	var names []string
 	for _, m := range l.cfg.Schema.Properties() {
@@ -321,7 +321,7 @@ func (l *loader) check(doc *document.Value, model map[string]any) {
 			at = value.At
 		}
 		l.problems.Add(diag.Problem{ID: "inputs/schema", Severity: diag.Warning, At: at, Pointer: v.Pointer.String(), Message: named(v),
-			Hint: "the service would refuse this before the handler saw it"})
+			Hint: "the service would reject this before calling the handler"})
 	}
 }
 
@@ -342,7 +342,7 @@ func (l *loader) read(name string, set int) (*document.Value, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case errors.As(err, &large):
-		l.report(diag.Error, "inputs/not-a-model", diag.Range{File: l.cfg.Label + name}, fmt.Sprintf("the file has more than the %d bytes that are read", large.Max), "")
+		l.report(diag.Error, "inputs/not-a-model", diag.Range{File: l.cfg.Label + name}, fmt.Sprintf("the file is larger than %d bytes", large.Max), "")
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the inputs: %w", err)

@@ -69,7 +69,7 @@ func TestLoadInputs(t *testing.T) {
 	if !reflect.DeepEqual(inputs.Sets, want) {
 		t.Errorf("got %+v", inputs.Sets)
 	}
-	if got, want := lines(problems), "inputs/: warning: there are inputs_10 files but no inputs_3 ones [inputs/gap]\n"; got != want {
+	if got, want := lines(problems), "inputs/: warning: there are inputs_10 files but no inputs_3 files [inputs/gap]\n"; got != want {
 		t.Errorf("problems %s", got)
 	}
 }
@@ -89,21 +89,21 @@ func TestInputProblems(t *testing.T) {
 		want  string // the first problem that is not a warning, or a warning if it says so
 	}{
 		{"no create", map[string]string{"inputs/inputs_1_update.json": create}, "inputs/inputs_1_create.json: error: set 1 has no create input [inputs/incomplete]"},
-		{"two creates", map[string]string{"inputs/inputs_1_create.json": create, "inputs/inputs_1_create_b.json": create}, "there are two create inputs of set 1: inputs_1_create.json and inputs_1_create_b.json [inputs/duplicate]"},
+		{"two creates", map[string]string{"inputs/inputs_1_create.json": create, "inputs/inputs_1_create_b.json": create}, "duplicate create input of set 1: inputs_1_create.json and inputs_1_create_b.json [inputs/duplicate]"},
 		{"not JSON", map[string]string{"inputs/inputs_1_create.json": "{\n  \"Title\": \n}"}, "inputs/inputs_1_create.json:3:1: error:"},
-		{"an array", map[string]string{"inputs/inputs_1_create.json": "[]"}, "inputs/inputs_1_create.json:1:1: error: an input is an object"},
+		{"an array", map[string]string{"inputs/inputs_1_create.json": "[]"}, "inputs/inputs_1_create.json:1:1: error: an input must be an object with the properties of the resource but is a JSON array"},
 		{"unknown property", map[string]string{"inputs/inputs_1_create.json": `{"Title": "abc", "Nope": 1}`}, "inputs/inputs_1_create.json:1:18: error: the schema has no property Nope [inputs/unknown-property]"},
 		{"breaks the schema", map[string]string{"inputs/inputs_1_create.json": `{"Title": "a"}`}, "inputs/inputs_1_create.json:1:11: warning:"},
-		{"unknown name", map[string]string{"inputs/inputs_1_create.json": create, "inputs/readme.md": ""}, "inputs/readme.md: warning: the file is not used: its name is not that of an input [inputs/name]"},
-		{"unknown kind", map[string]string{"inputs/inputs_1_create.json": create, "inputs/inputs_1_other.json": ""}, "warning: the file is not used: its name does not say what kind of input it is"},
-		{"kind within a name", map[string]string{"inputs/inputs_1_create_invalid.json": create}, "warning: the file is taken as the create input of set 1 [inputs/name]"},
+		{"unknown name", map[string]string{"inputs/inputs_1_create.json": create, "inputs/readme.md": ""}, "inputs/readme.md: warning: the file is not used: its name is not the name of an input [inputs/name]"},
+		{"unknown kind", map[string]string{"inputs/inputs_1_create.json": create, "inputs/inputs_1_other.json": ""}, "warning: the file is not used: its name does not include the kind of input"},
+		{"kind within a name", map[string]string{"inputs/inputs_1_create_invalid.json": create}, "warning: the file is used as the create input of set 1 [inputs/name]"},
 		{"set zero", map[string]string{"inputs/inputs_1_create.json": create, "inputs/inputs_0_create.json": create}, "warning: the file is not used: sets are numbered from 1"},
 		{"a hook's", map[string]string{"inputs/inputs_1_create.json": create, "inputs/inputs_1_pre_create.json": create}, "warning: the file is not used: it is an input for a hook"},
-		{"unknown export", map[string]string{"inputs/inputs_1_create.json": "{\"Title\": \"abc\",\n \"Name\": \"{{ My-Stack:Name }}\"}"}, `inputs/inputs_1_create.json:2:11: error: there is no export "My-Stack:Name" [inputs/export]`},
+		{"unknown export", map[string]string{"inputs/inputs_1_create.json": "{\"Title\": \"abc\",\n \"Name\": \"{{ My-Stack:Name }}\"}"}, `inputs/inputs_1_create.json:2:11: error: unknown export "My-Stack:Name" [inputs/export]`},
 		{"overrides beside inputs", map[string]string{"inputs/inputs_1_create.json": create, "overrides.json": `{"CREATE": {"/Title": "abc"}}`}, "overrides.json: warning: overrides.json has no effect"},
-		{"overrides for READ", map[string]string{"overrides.json": `{"READ": {}}`}, `overrides.json:1:2: error: overrides are not made for "READ" [overrides/structure]`},
+		{"overrides for READ", map[string]string{"overrides.json": `{"READ": {}}`}, `overrides.json:1:2: error: overrides do not apply to "READ" [overrides/structure]`},
 		{"empty overrides", map[string]string{"overrides.json": `{}`}, "error: overrides.json has neither CREATE nor UPDATE"},
-		{"overrides of a list", map[string]string{"overrides.json": `{"CREATE": []}`}, "error: the overrides of CREATE are a JSON array"},
+		{"overrides of a list", map[string]string{"overrides.json": `{"CREATE": []}`}, "error: the overrides of CREATE must be an object but are a JSON array"},
 		{"override of nothing", map[string]string{"overrides.json": `{"CREATE": {"/Nope": 1}}`}, "overrides.json:1:13: error: the schema has no property /Nope [overrides/pointer]"},
 		{"override of read-only", map[string]string{"overrides.json": `{"CREATE": {"/Id": 1}}`}, "/Id is read-only"},
 		{"override of create-only", map[string]string{"overrides.json": `{"UPDATE": {"/Name": "abc"}}`}, "/Name is create-only"},
@@ -200,11 +200,11 @@ func TestExpressions(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"a b":                       `column 3: expected the end, found "b"`,
+		"a b":                       `column 3: expected the end but got "b"`,
 		"(a":                        "column 3: expected a closing parenthesis",
-		"and a":                     `column 1: expected a name, not or an opening parenthesis, found "and"`,
-		"a or":                      "column 5: expected a name, not or an opening parenthesis, found the end",
-		"a & b":                     `column 3: expected the end, found "&"`,
+		"and a":                     `column 1: expected a name, not or an opening parenthesis but got "and"`,
+		"a or":                      "column 5: expected a name, not or an opening parenthesis but got the end",
+		"a & b":                     `column 3: expected the end but got "&"`,
 		"&":                         `column 1: unexpected character "&"`,
 		strings.Repeat("(", 10_000): "nested too deep",
 	} {
@@ -235,8 +235,8 @@ func TestParseArguments(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for arg, want := range map[string]string{
-		"--lf": "is not supported; supported are", "-n4": "is not supported", "-k": "-k requires a value", "--tb=fancy": "unknown style",
-		"--maxfail=x": "not a number of failures", "-k(": "column 2", "--exitfirst=1": "takes no value", "handler_nope.py": "there is no test handler_nope.py", "--random-order-seed=x": "not a seed",
+		"--lf": "is not supported; use one of", "-n4": "is not supported", "-k": "-k requires a value", "--tb=fancy": "unknown style",
+		"--maxfail=x": `expected a number of failures but got "x"`, "-k(": "column 2", "--exitfirst=1": "takes no value", "handler_nope.py": "unknown test handler_nope.py", "--random-order-seed=x": "as the seed",
 	} {
 		if _, err := ParseArguments([]string{arg}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", arg, err, want)

@@ -75,9 +75,9 @@ func officialMismatch(s *schema.Schema, requested, returned map[string]any) *Vio
 }
 
 // errIndex is a path that goes through an array without "*" for its items.
-var errIndex = errors.New(`a path through an array needs "*" for its items`)
+var errIndex = errors.New(`a path through an array requires "*" for its items`)
 
-// officialPrune removes what a path names. A path with "*" that leads nowhere from one item
+// officialPrune removes what a path names. A path with "*" that cannot be resolved from one item
 // removes nothing from any.
 func officialPrune(model any, path document.Pointer) error {
 	places, err := officialPlaces(model, path, nil)

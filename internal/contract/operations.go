@@ -84,6 +84,7 @@ func (r *run) operate(ctx context.Context, req invoke.Request) (*invoke.Event, e
 			}
 			if req.Action == invoke.Create && c.Event.Model != nil {
 				r.live.update(key, c.Event.Model)
+				r.tellLiving()
 			}
 			if v := checkEvent(s, req.Action, c.Event); v != nil && !r.lenient {
 				return v
@@ -94,6 +95,7 @@ func (r *run) operate(ctx context.Context, req invoke.Request) (*invoke.Event, e
 	event, err := runner.Run(ctx, req)
 	if !req.Action.Hook() {
 		r.live.settle(s, &req, key, event)
+		r.tellLiving()
 	}
 	return event, r.blame(err)
 }
@@ -319,7 +321,7 @@ func (r *run) updateInput(created map[string]any) (map[string]any, error) {
 		return out, nil
 	}
 	if r.inputs.Update == nil {
-		return nil, fmt.Errorf("there is no inputs/inputs_%d_update.json, which the tests of the update handler need", r.inputs.Number)
+		return nil, fmt.Errorf("inputs/inputs_%d_update.json is missing; the tests of the update handler need it", r.inputs.Number)
 	}
 	out := cloneModel(r.inputs.Update)
 	for _, path := range s.PrimaryIdentifier {

@@ -35,11 +35,11 @@ func (l *loader) overrides() (*Overrides, error) {
 		case "UPDATE":
 			target = &out.Update
 		default:
-			l.report(diag.Error, "overrides/structure", m.KeyAt, fmt.Sprintf("overrides are not made for %q", m.Key), shape)
+			l.report(diag.Error, "overrides/structure", m.KeyAt, fmt.Sprintf("overrides do not apply to %q", m.Key), shape)
 			continue
 		}
 		if m.Value.Kind != document.Object {
-			l.report(diag.Error, "overrides/structure", m.Value.At, fmt.Sprintf("the overrides of %s are a JSON %s, not an object", m.Key, m.Value.Kind), shape)
+			l.report(diag.Error, "overrides/structure", m.Value.At, fmt.Sprintf("the overrides of %s must be an object but are a JSON %s", m.Key, m.Value.Kind), shape)
 			continue
 		}
 		for _, entry := range m.Value.Members {
@@ -59,19 +59,19 @@ func (l *loader) overrides() (*Overrides, error) {
 func (l *loader) overridePointer(entry document.Member, kind string) document.Pointer {
 	pointer, ok := overrideText(entry.Key)
 	if !ok {
-		l.report(diag.Error, "overrides/pointer", entry.KeyAt, fmt.Sprintf("%q is not a JSON pointer", entry.Key), "begin with a slash: /Property/Member")
+		l.report(diag.Error, "overrides/pointer", entry.KeyAt, fmt.Sprintf("%q is not a JSON pointer", entry.Key), "start with a slash: /Property/Member")
 		return nil
 	}
 	s := l.cfg.Schema
 	switch {
 	case s.Property(pointer) == nil:
-		l.report(diag.Error, "overrides/pointer", entry.KeyAt, fmt.Sprintf("the schema has no property %s", pointer), "pointers begin inside the model, without /properties")
+		l.report(diag.Error, "overrides/pointer", entry.KeyAt, fmt.Sprintf("the schema has no property %s", pointer), "start pointers inside the model, without /properties")
 		return nil
 	case s.IsReadOnly(pointer):
-		l.report(diag.Error, "overrides/pointer", entry.KeyAt, fmt.Sprintf("%s is read-only: no input may have it", pointer), "")
+		l.report(diag.Error, "overrides/pointer", entry.KeyAt, fmt.Sprintf("%s is read-only and not allowed in inputs", pointer), "")
 		return nil
 	case kind == "UPDATE" && s.IsCreateOnly(pointer):
-		l.report(diag.Error, "overrides/pointer", entry.KeyAt, fmt.Sprintf("%s is create-only: an update may not change it", pointer), "")
+		l.report(diag.Error, "overrides/pointer", entry.KeyAt, fmt.Sprintf("%s is create-only and cannot be changed by an update", pointer), "")
 		return nil
 	}
 	return pointer
@@ -117,17 +117,17 @@ func (l *loader) hookOverrides(doc *document.Value) *Overrides {
 	}
 	for _, point := range doc.Members {
 		if !slices.Contains(hookOverrideKeys, point.Key) {
-			fault(point.KeyAt, "overrides are not made for %q", point.Key)
+			fault(point.KeyAt, "overrides do not apply to %q", point.Key)
 			continue
 		}
 		targets := map[string][]Override{}
 		out.Hook[point.Key] = targets
 		if point.Value.Kind != document.Object {
-			fault(point.Value.At, "the overrides of %s are a JSON %s, not an object", point.Key, point.Value.Kind)
+			fault(point.Value.At, "the overrides of %s must be an object but are a JSON %s", point.Key, point.Value.Kind)
 		}
 		for _, target := range point.Value.Members {
 			if target.Value.Kind != document.Object {
-				fault(target.Value.At, "the overrides of %s are a JSON %s, not an object", target.Key, target.Value.Kind)
+				fault(target.Value.At, "the overrides of %s must be an object but are a JSON %s", target.Key, target.Value.Kind)
 			}
 			for _, part := range target.Value.Members {
 				if part.Key != "resourceProperties" && part.Key != "previousResourceProperties" {
@@ -135,7 +135,7 @@ func (l *loader) hookOverrides(doc *document.Value) *Overrides {
 					continue
 				}
 				if part.Value.Kind != document.Object {
-					fault(part.Value.At, "the overrides of %s are a JSON %s, not an object", part.Key, part.Value.Kind)
+					fault(part.Value.At, "the overrides of %s must be an object but are a JSON %s", part.Key, part.Value.Kind)
 				}
 				for _, entry := range part.Value.Members {
 					if at, ok := overrideText(entry.Key); ok {

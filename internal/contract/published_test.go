@@ -33,7 +33,7 @@ func TestCasesOfPublishedSchemas(t *testing.T) {
 		}
 		for _, preset := range defaultsOf(s) {
 			if s.Property(preset.at) == nil {
-				t.Errorf("%s: a default at %s, where there is no property", file, preset.at)
+				t.Errorf("%s: a default at %s, which is not a property", file, preset.at)
 			}
 		}
 	}

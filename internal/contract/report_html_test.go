@@ -43,7 +43,7 @@ func TestHTMLReport(t *testing.T) {
 	for _, want := range []string{
 		"The handlers break the contract", `<details class="test failed" id="handler-create-py--contract-create-read-2" open>`, `<details class="test passed" id="handler-create-py--contract-create-delete-0">`,
 		"What a create or update was asked for is returned exactly as it was requested", `<pre class="want">&#34;first&#34;</pre>`, `/Title <span class="quiet">missing`,
-		"IN_PROGRESS", `class="bar waiting"`, "&lt;hidden&gt;", "&#34;bearerToken&#34;: &#34;token&#34;", "Log of the handler",
+		"IN_PROGRESS", `class="bar waiting"`, "&lt;hidden: credentials&gt;", "&lt;hidden: write-only /Password&gt;", "&#34;bearerToken&#34;: &#34;token&#34;", "Log of the handler",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing", want)

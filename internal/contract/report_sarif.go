@@ -37,7 +37,7 @@ func Problems(s *Summary, of *schema.Schema) diag.List {
 		}
 	}
 	for _, left := range s.LeftBehind {
-		out.Add(diag.Problem{ID: "contract/left-behind", Severity: diag.Warning, At: diag.Range{File: of.File}, Message: "left behind: " + left, Hint: "delete it by hand"})
+		out.Add(diag.Problem{ID: "contract/left-behind", Severity: diag.Warning, At: diag.Range{File: of.File}, Message: "left behind: " + left, Hint: "delete it manually"})
 	}
 	return out
 }

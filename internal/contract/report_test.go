@@ -124,7 +124,7 @@ func TestReportNamesTheSeed(t *testing.T) {
 	f := flavours[0]
 	var b strings.Builder
 	try(t, newStub(f, "read forgets"), Config{Seed: 42, Reporter: &Text{W: &b}})
-	if !strings.Contains(b.String(), "--seed 42 generates the same inputs") {
+	if !strings.Contains(b.String(), "to generate the same inputs, pass --seed 42") {
 		t.Error(b.String())
 	}
 }

@@ -71,8 +71,13 @@ type Config struct {
 	EnforceTimeout time.Duration
 
 	// CleanupTimeout bounds the deletion of what is left when the context has ended. Zero
-	// means [DefaultCleanupTimeout].
+	// means [DefaultCleanupTimeout]. A negative value means that nothing is deleted then:
+	// [Discard] deletes later what Living was called with.
 	CleanupTimeout time.Duration
+
+	// Living is called with the primary identifiers of all resources that a set has made and
+	// not yet deleted, as models, whenever they change. Nil means that nobody wants to know.
+	Living func(set int, models []map[string]any)
 
 	Selection Selection
 
@@ -105,7 +110,7 @@ type Config struct {
 const WireBoth invoke.Wire = "both"
 
 // ErrNothingSelected says that the selection leaves no test.
-var ErrNothingSelected = errors.New("no contract test is selected")
+var ErrNothingSelected = errors.New("no contract tests selected")
 
 // Run runs the selected cases once for each set of inputs.
 //
@@ -156,7 +161,7 @@ func (cfg *Config) sets() []InputSet {
 	return out
 }
 
-// Check tells what keeps a run from beginning: ErrNothingSelected, handlers that the schema
+// Check reports what keeps a run from beginning: ErrNothingSelected, handlers that the schema
 // lacks, or inputs that cannot be generated. The Function is not looked at.
 func Check(cfg Config) error {
 	s := cfg.Schema

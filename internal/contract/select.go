@@ -22,7 +22,7 @@ func ParseExpression(text string) (*Expression, error) {
 	root, err := p.or(0)
 	if err == nil {
 		if word := p.next(); word != "" {
-			err = p.fault("expected the end, found %q", word)
+			err = p.fault("expected the end but got %q", word)
 		}
 	}
 	if err != nil {
@@ -138,9 +138,9 @@ func (p *expressionParser) not(depth int) (node, error) {
 		}
 		return inner, nil
 	case "":
-		return nil, p.fault("expected a name, not or an opening parenthesis, found the end")
+		return nil, p.fault("expected a name, not or an opening parenthesis but got the end")
 	case ")", "and", "or":
-		return nil, p.fault("expected a name, not or an opening parenthesis, found %q", word)
+		return nil, p.fault("expected a name, not or an opening parenthesis but got %q", word)
 	default:
 		if r := []rune(word)[0]; !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(`_:+-.[]/\`, r) {
 			return nil, p.fault("unexpected character %q", word)

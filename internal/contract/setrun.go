@@ -47,6 +47,8 @@ type setRun struct {
 	quiet   bool   // of trials, which are not reported
 	replay  []Draw // inputs to use instead of new ones
 
+	living int // how many resources Living was last called with
+
 	before map[string]bool // identifiers that LIST returned before the set; nil if not asked
 	told   map[string]bool // observations that were reported
 }
@@ -247,10 +249,14 @@ func (l *setRun) tearDown(r *run, last *Case) {
 
 // afterwards is a context for cleaning up. It outlives the end of ctx by CleanupTimeout:
 // what is cleaned up must not be lost because somebody stops the run. All that is cleaned up
-// shares that time.
+// shares that time. A negative CleanupTimeout leaves none.
 func (s *suite) afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
+		if s.cfg.CleanupTimeout < 0 {
+			cancel()
+			return
+		}
 		timer := time.AfterFunc(s.cfg.CleanupTimeout, cancel)
 		context.AfterFunc(within, func() { timer.Stop() })
 	})
@@ -312,6 +318,43 @@ func (l *setRun) sweep() {
 		}
 	}
 	l.live.entries = nil
+}
+
+// Discard deletes the resources that a run with the same Config has left behind, by the models
+// that [Config.Living] was called with. It returns which could not be deleted, and why. What
+// is gone already counts as deleted.
+func Discard(ctx context.Context, cfg Config, models []map[string]any) (left []string) {
+	complete(&cfg)
+	s := &suite{cfg: cfg, summary: &Summary{TypeName: cfg.Schema.TypeName.Value}, start: cfg.Now(), redactor: cfg.Redactor}
+	s.cfg.Living = nil
+	l := &setRun{suite: s, inputs: &InputSet{}, told: map[string]bool{}, quiet: true}
+	for _, model := range models {
+		r := l.newRun(l.inputs)
+		r.lenient = true
+		if reason := r.discard(ctx, model); reason != "" {
+			left = append(left, fmt.Sprintf("%s: %s", r.name(model), reason))
+		}
+	}
+	return left
+}
+
+// tellLiving calls Living, unless nothing exists as before.
+func (r *run) tellLiving() {
+	if r.cfg.Living == nil {
+		return
+	}
+	identifier := r.cfg.Schema.PrimaryIdentifier
+	var models []map[string]any
+	for _, entry := range r.live.entries {
+		if _, known := schema.Identifier(entry.model, identifier); known {
+			models = append(models, r.identity(entry.model, identifier))
+		}
+	}
+	if len(models) == 0 && r.living == 0 {
+		return
+	}
+	r.living = len(models)
+	r.cfg.Living(r.number, models)
 }
 
 // discard deletes a resource and says why it could not be, "" if it is gone.

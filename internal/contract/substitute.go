@@ -53,7 +53,7 @@ func (l *loader) value(mark string, set int, at diag.Range) (string, bool) {
 				return value, true
 			}
 		}
-		l.report(diag.Error, "inputs/environment", at, fmt.Sprintf("the environment variable %s is not set", name), "set it, or write the value into the file")
+		l.report(diag.Error, "inputs/environment", at, fmt.Sprintf("the environment variable %s is not set", name), "set it, or write the value to the file")
 		return "", false
 	}
 	if l.cfg.Exports != nil {
@@ -61,7 +61,7 @@ func (l *loader) value(mark string, set int, at diag.Range) (string, bool) {
 			return value, true
 		}
 	}
-	l.report(diag.Error, "inputs/export", at, fmt.Sprintf("there is no export %q", mark),
+	l.report(diag.Error, "inputs/export", at, fmt.Sprintf("unknown export %q", mark),
 		fmt.Sprintf("set %s in the environment, or give --exports FILE with {%q: \"…\"}", ExportVariable(mark), mark))
 	return "", false
 }

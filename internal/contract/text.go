@@ -173,18 +173,18 @@ func (t *Text) summary(s *Summary) {
 		}
 	}
 	if s.Silent && t.done < t.total {
-		t.printf("\nthe handler answered no call: the other %s were not run\n", diag.Count(t.total-t.done, "test"))
+		t.printf("\nthe handler did not respond to any call; skipped the other %s\n", diag.Count(t.total-t.done, "test"))
 	}
 	if len(s.LeftBehind) > 0 {
-		t.printf("\nleft behind; delete by hand:\n")
+		t.printf("\nthese resources were not deleted; delete them manually:\n")
 		for _, line := range s.LeftBehind {
 			t.printf("  %s\n", line)
 		}
 	}
 	if !s.OK() && s.Seed != nil && s.Shuffled {
-		t.printf("\nthe order of the tests was shuffled; --shuffle --seed %d repeats it\n", *s.Seed)
+		t.printf("\nthe tests were shuffled; to repeat this order, pass --shuffle --seed %d\n", *s.Seed)
 	} else if !s.OK() && s.Seed != nil {
-		t.printf("\nthe inputs were generated; --seed %d generates the same inputs\n", *s.Seed)
+		t.printf("\nthe inputs were generated; to generate the same inputs, pass --seed %d\n", *s.Seed)
 	}
 	var parts []string
 	for _, part := range []struct {
@@ -225,7 +225,7 @@ func (t *Text) cause(c *Cause) {
 	if len(others) == 0 {
 		return
 	}
-	t.printf("  the same cause failed %s:\n", diag.Count(len(others), "more test"))
+	t.printf("  %s failed with the same cause:\n", diag.Count(len(others), "more test"))
 	for _, r := range others {
 		t.printf("    %s\n", t.name(r))
 	}
@@ -268,7 +268,7 @@ func (t *Text) failure(r *Result) {
 		}
 	}
 	if log := r.Log(); log != "" {
-		t.printf("  log of the handler:\n    %s\n", indent(log, "    "))
+		t.printf("  handler log:\n    %s\n", indent(log, "    "))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/secret"
 )
 
 // Versions find the handlers of registered types.
@@ -93,7 +94,7 @@ func (d *Directory) Call(ctx context.Context, caller awswire.Caller, reference s
 		return lambda.Result{}, err
 	}
 	if function, ok := invoker.(*Function); ok {
-		invoker = function.Hiding(secrets)
+		invoker = &Function{pool: function.pool, spec: function.spec, hide: map[secret.Reason][]string{secret.NoEcho: secrets}}
 	}
 	return invoker.Invoke(ctx, payload)
 }

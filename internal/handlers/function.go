@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/secret"
 )
 
 // A Function is the handler of one version. It is an invoke.LoggedFunction and a
@@ -17,11 +19,12 @@ import (
 type Function struct {
 	pool *Pool
 	spec Spec
-	hide []string
+	hide map[secret.Reason][]string
 }
 
-// Hiding is the function for calls whose payloads have the secrets given.
-func (f *Function) Hiding(secrets []string) *Function {
+// Hiding is the function for calls whose payloads have the secrets given, by the reason for
+// which they are hidden.
+func (f *Function) Hiding(secrets map[secret.Reason][]string) invoke.Function {
 	return &Function{pool: f.pool, spec: f.spec, hide: secrets}
 }
 
@@ -54,7 +57,7 @@ func (f *Function) Invoke(ctx context.Context, payload []byte) (lambda.Result, e
 	p.mu.Lock()
 	e.called = true
 	p.mu.Unlock()
-	e.secrets.learn(f.hide...)
+	e.secrets.learn(f.hide)
 	e.secrets.observe(payload)
 	started := p.config.Now()
 	result, err := e.function.Invoke(ctx, payload)
@@ -121,7 +124,7 @@ func (p *Pool) Probe(ctx context.Context, spec Spec) error {
 	if _, err := p.Function(ctx, spec); err != nil {
 		return err
 	}
-	late := fmt.Errorf("it was not ready for work within %s", p.config.ProbeTimeout)
+	late := fmt.Errorf("it was not ready within %s", p.config.ProbeTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, p.config.ProbeTimeout, late)
 	defer cancel()
 	e, err := p.acquire(ctx, spec)

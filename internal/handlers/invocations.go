@@ -39,11 +39,11 @@ type Invocation struct {
 	TypeName string      `bun:"type_name"`
 	Version  string      `bun:"version"`
 
-	Action  string `bun:"action"`  // "CREATE", "CREATE_PRE_PROVISION"; "" if the request has none
-	Status  string `bun:"status"`  // of the progress event; "ANSWERED" if it was none, "ERROR" without a reply
-	Error   string `bun:"error"`   // why there is no reply; "" if there is one
-	Request string `bun:"request"` // indented JSON, of which the end may be missing
-	Reply   string `bun:"reply"`   // likewise; "" if there is none
+	Action  string `bun:"action"`                             // "CREATE", "CREATE_PRE_PROVISION"; "" if the request has none
+	Status  string `bun:"status"`                             // of the progress event; "ANSWERED" if it was none, "ERROR" without a reply
+	Error   string `bun:"error"`                              // why there is no reply; "" if there is one
+	Request string `bun:"request" seal:"invocations.request"` // indented JSON, of which the end may be missing
+	Reply   string `bun:"reply" seal:"invocations.reply"`     // likewise; "" if there is none
 
 	ErrorCode string `bun:"-"` // of a progress event that says FAILED, as far as Reply has it
 	Message   string `bun:"-"` // likewise
@@ -113,7 +113,7 @@ type InvocationQuery struct {
 	LogicalID string
 
 	// BeforeTime and BeforeID are StartedAt and ID of the last call of the list that this
-	// one goes on from; the zero time is the beginning.
+	// one continues from; the zero time is the beginning.
 	BeforeTime time.Time
 	BeforeID   string
 

@@ -50,15 +50,15 @@ func ParseNamed(text, dir string) (Named, error) {
 	case !found || source == "":
 		return Named{}, fmt.Errorf("function %q: expected NAME=DIR, NAME=BINARY or NAME=URL", text)
 	case !namedForm.MatchString(name):
-		return Named{}, fmt.Errorf("function %q: a name has 1 to 64 letters, digits, hyphens and underscores", name)
+		return Named{}, fmt.Errorf("function %q: expected a name of 1 to 64 letters, digits, hyphens and underscores", name)
 	}
 	if strings.Contains(source, "://") {
 		at, err := url.Parse(source)
 		switch {
 		case err != nil || at.Host == "" || at.Scheme != "http":
-			return Named{}, fmt.Errorf("function %s: expected a URL like http://127.0.0.1:3001 of a Lambda Invoke API", name)
+			return Named{}, fmt.Errorf("function %s: expected the URL of a Lambda Invoke API, such as http://127.0.0.1:3001", name)
 		case at.User != nil || at.RawQuery != "":
-			return Named{}, fmt.Errorf("function %s: the URL must have no user, password or query", name)
+			return Named{}, fmt.Errorf("function %s: the URL must not have a user, password or query", name)
 		}
 		return Named{Name: name, URL: source}, nil
 	}
@@ -171,7 +171,7 @@ func (n Named) folder() (namedCode, error) {
 		}
 		return namedCode{}, fmt.Errorf("function %s: no handler found in %s; %s", n.Name, n.Path, hint)
 	}
-	return namedCode{}, fmt.Errorf("function %s: several files of %s have a handler (%s); name one of them", n.Name, n.Path, strings.Join(names, ", "))
+	return namedCode{}, fmt.Errorf("function %s: several files of %s have a handler (%s); pass one of them", n.Name, n.Path, strings.Join(names, ", "))
 }
 
 // source is a function that is one source.

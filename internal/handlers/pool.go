@@ -349,7 +349,7 @@ func (p *Pool) enter(ctx context.Context, spec Spec) (*entry, error) {
 		}
 		p.mu.Lock()
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("start the handler of %s: all %d handlers that may run at once are busy: %w", spec.TypeName, p.config.MaxFunctions, context.Cause(ctx))
+			return nil, fmt.Errorf("start the handler of %s: the limit of %d running handlers is reached and all are busy: %w", spec.TypeName, p.config.MaxFunctions, context.Cause(ctx))
 		}
 	}
 }
@@ -428,12 +428,11 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	if err != nil {
 		return fmt.Errorf("start the handler of %s: get its credentials: %w", spec.TypeName, err)
 	}
-	var own []string // those that do not expire are dummies, and words of any text
-	if credentials.CanExpire {
-		e.expires, own = credentials.Expires, []string{credentials.SecretAccessKey, credentials.SessionToken}
+	own := ownSecrets{environment: secretValues(p.config.Env)}
+	if credentials.CanExpire { // others are dummies, and words of any text
+		e.expires, own.credentials = credentials.Expires, []string{credentials.SecretAccessKey, credentials.SessionToken}
 	}
-	own = append(own, secretValues(p.config.Env)...)
-	e.secrets = newSecrets(code.Schema, code.Targets, own...)
+	e.secrets = newSecrets(code.Schema, code.Targets, own)
 	if n := p.functions[spec.TypeName]; spec.Kind == FunctionKind && n.URL != "" {
 		e.function = p.remote(n, spec, e.secrets, credentials)
 		return nil

@@ -483,7 +483,7 @@ func TestCrash(t *testing.T) {
 	f := b.function(t, b.python(t, "import os, sys\ndef handler(e, c):\n    if e.get('die'):\n        print('dying of', e['requestData']['resourceProperties']['Password'], file=sys.stderr)\n        os._exit(3)\n    return 1"))
 	result, err := f.Invoke(t.Context(), []byte(`{"die":true,"requestData":{"resourceProperties":{"Password":"correct horse"}}}`))
 	var crash *lambda.CrashError
-	if !errors.As(err, &crash) || crash.ExitCode != 3 || !strings.Contains(crash.Output, "dying of <hidden>") || result.FunctionError != "Unhandled" {
+	if !errors.As(err, &crash) || crash.ExitCode != 3 || !strings.Contains(crash.Output, "dying of <hidden: write-only /Password>") || result.FunctionError != "Unhandled" {
 		t.Fatalf("%+v %v", result, err)
 	}
 	if reply, err := f.Call(t.Context(), []byte(`{}`)); err != nil || string(reply) != "1" {
@@ -523,12 +523,12 @@ def handler(e, c):
 				if (err != nil) != (do == "fail") {
 					t.Fatal(err)
 				}
-				if err != nil && (strings.Contains(err.Error(), "p4ss") || !strings.Contains(err.Error(), "cannot use <hidden>")) {
+				if err != nil && (strings.Contains(err.Error(), "p4ss") || !strings.Contains(err.Error(), "cannot use <hidden: write-only /Password>")) {
 					t.Errorf("the error is %v", err)
 				}
 			}
 			logged := b.text(t)
-			for _, want := range []string{"INIT_START Type: Acme::Test::Thing Version: 00000001\n", "visible", "the password is <hidden> or <hidden>", "no end of line <hidden>\nEND RequestId: ", "START RequestId: "} {
+			for _, want := range []string{"INIT_START Type: Acme::Test::Thing Version: 00000001\n", "visible", "the password is <hidden: write-only /Password> or <hidden: write-only /Password>", "no end of line <hidden: write-only /Password>\nEND RequestId: ", "START RequestId: "} {
 				if !strings.Contains(logged, want) {
 					t.Errorf("no %q in the log:\n%s", want, logged)
 				}
@@ -539,13 +539,13 @@ def handler(e, c):
 			}
 			failed, worked := list[0], list[1]
 			if worked.Status != "SUCCESS" || worked.Action != "CREATE" || worked.Duration <= 0 || worked.Error != "" || !strings.Contains(worked.Request, "visible") ||
-				!strings.Contains(worked.Reply, "with <hidden>") || !strings.HasPrefix(worked.LogGroup, "/aws/lambda/Acme-Test-Thing") || !strings.Contains(worked.LogStream, "[$LATEST]") {
+				!strings.Contains(worked.Reply, "with <hidden: write-only /Password>") || !strings.HasPrefix(worked.LogGroup, "/aws/lambda/Acme-Test-Thing") || !strings.Contains(worked.LogStream, "[$LATEST]") {
 				t.Errorf("recorded %+v", worked)
 			}
 			if worked.Token != "token-of-work" || worked.LogicalID != "Thing" || !strings.HasSuffix(worked.StackID, "stack/s/1") || worked.Identifier != "visible" || failed.Token != "token-of-fail" {
 				t.Errorf("recorded as a call of %q on %q, %q of %q", worked.Token, worked.Identifier, worked.LogicalID, worked.StackID)
 			}
-			if failed.Status != "ERROR" || failed.Reply != "" || !strings.Contains(failed.Error, "cannot use <hidden>") {
+			if failed.Status != "ERROR" || failed.Reply != "" || !strings.Contains(failed.Error, "cannot use <hidden: write-only /Password>") {
 				t.Errorf("recorded %+v", failed)
 			}
 			for _, secret := range []string{"p4ss", base64.StdEncoding.EncodeToString([]byte("p4ss"))[:5], "config-token", "wJalrXUtnFEMI"} {

@@ -70,7 +70,7 @@ func TestProbeGivesUp(t *testing.T) {
 	if err := b.Probe(ctx, spec); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
-	if err := b.Probe(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "not ready for work within 300ms") {
+	if err := b.Probe(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "not ready within 300ms") {
 		t.Errorf("late: %v", err)
 	}
 	b = newBench(t, nil)

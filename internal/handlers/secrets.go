@@ -18,14 +18,17 @@ const generation = 16 << 20
 // few hundred are remembered.
 type secrets struct {
 	config invoke.RedactorConfig
-	own    []string // of the handler's environment
+	own    ownSecrets
 
 	mu             sync.RWMutex
 	set            *secret.Set // of recent
 	recent, before *invoke.Redactor
 }
 
-func newSecrets(s *schema.Schema, targets []*schema.Schema, own ...string) *secrets {
+// ownSecrets are those that a handler has from the start.
+type ownSecrets struct{ credentials, environment []string }
+
+func newSecrets(s *schema.Schema, targets []*schema.Schema, own ownSecrets) *secrets {
 	byName := map[string]*schema.Schema{}
 	for _, target := range targets {
 		byName[target.TypeName.Value] = target
@@ -39,15 +42,18 @@ func newSecrets(s *schema.Schema, targets []*schema.Schema, own ...string) *secr
 func (s *secrets) rotate() {
 	config := s.config
 	config.Secrets = &secret.Set{}
-	config.Secrets.Add(s.own...)
+	config.Secrets.AddFor(secret.Credentials, s.own.credentials...)
+	config.Secrets.AddFor(secret.Environment, s.own.environment...)
 	s.set, s.before, s.recent = config.Secrets, s.recent, config.New()
 }
 
 // learn hides values from now on.
-func (s *secrets) learn(values ...string) {
+func (s *secrets) learn(values map[secret.Reason][]string) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	s.set.Add(values...)
+	for why, list := range values {
+		s.set.AddFor(why, list...)
+	}
 }
 
 // observe learns the secrets of a request or a reply.

@@ -75,7 +75,7 @@ func LoadAWS(ctx context.Context, cfg AWSConfig) (*AWS, error) {
 		cfg.Now = time.Now
 	}
 	if (cfg.SourceAccount == "") != (cfg.SourceARN == "") {
-		return nil, errors.New("a source account and a source ARN are only of use together")
+		return nil, errors.New("a source account and a source ARN must be used together")
 	}
 	asked := cfg.RoleARN != "" || cfg.SourceARN != "" || cfg.Profile != ""
 	explicit := asked
@@ -121,7 +121,7 @@ func LoadAWS(ctx context.Context, cfg AWSConfig) (*AWS, error) {
 	if out.AccountID == "" && asked {
 		identity, err := client.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 		if err != nil {
-			return nil, fmt.Errorf("ask STS for the account (AWS_ACCOUNT_ID would say it): %w", err)
+			return nil, fmt.Errorf("get the account from STS (or set AWS_ACCOUNT_ID): %w", err)
 		}
 		out.AccountID = aws.ToString(identity.Account)
 	}
@@ -167,7 +167,7 @@ func getSession(client *sts.Client) renewal {
 	return func(ctx context.Context) (Credentials, time.Time, error) {
 		out, err := client.GetSessionToken(ctx, &sts.GetSessionTokenInput{DurationSeconds: aws.Int32(int32(sessionLength / time.Second))})
 		if err != nil {
-			return Credentials{}, time.Time{}, fmt.Errorf("ask for a session: %w", err)
+			return Credentials{}, time.Time{}, fmt.Errorf("get a session: %w", err)
 		}
 		c := out.Credentials
 		return Credentials{aws.ToString(c.AccessKeyId), aws.ToString(c.SecretAccessKey), aws.ToString(c.SessionToken)}, aws.ToTime(c.Expiration), nil

@@ -8,7 +8,7 @@ import (
 
 // ErrReinvokeLimit says that the operation was still in progress after as many calls as
 // Config.MaxReinvoke allows.
-var ErrReinvokeLimit = errors.New("still in progress after the last call that was asked for")
+var ErrReinvokeLimit = errors.New("still in progress after the maximum number of calls")
 
 // A CallError says that the function did not answer a call: it crashed, could not be
 // reached, was refused, or reported an error of its own.

@@ -217,7 +217,7 @@ func readStatus(doc *document.Value, action Action, hide func(string) string) (S
 		if kind, text := doc.Get("errorType"), doc.Get("errorMessage"); kind != nil || text != nil {
 			return "", fmt.Errorf("it reported an error instead of a progress event: %s: %s", scalarText(kind), scalarText(text))
 		}
-		return "", fmt.Errorf("its answer has no %s", name)
+		return "", fmt.Errorf("its response has no %s", name)
 	}
 	status := Status(value.Text)
 	switch {
@@ -226,7 +226,7 @@ func readStatus(doc *document.Value, action Action, hide func(string) string) (S
 	case status == InProgress, status == Success, status == Failed, status == SkipStackHook && action.Hook():
 		return status, nil
 	}
-	return "", fmt.Errorf("its %s is %q: want IN_PROGRESS, SUCCESS or FAILED", name, bounded(hide(value.Text), 60))
+	return "", fmt.Errorf("its %s is %q: expected IN_PROGRESS, SUCCESS or FAILED", name, bounded(hide(value.Text), 60))
 }
 
 func readDelay(v *document.Value, hide func(string) string) (time.Duration, error) {
@@ -238,7 +238,7 @@ func readDelay(v *document.Value, hide func(string) string) (time.Duration, erro
 		return 0, fmt.Errorf("its callbackDelaySeconds is %s, not a number", bounded(hide(string(v.AppendJSON(nil))), 60))
 	}
 	if seconds > longestDelay.Seconds() {
-		return 0, fmt.Errorf("its callbackDelaySeconds is %s, longer than any operation may take (%.0f)", bounded(hide(v.Text), 60), longestDelay.Seconds())
+		return 0, fmt.Errorf("its callbackDelaySeconds is %s, longer than the maximum of an operation (%.0f)", bounded(hide(v.Text), 60), longestDelay.Seconds())
 	}
 	return time.Duration(max(seconds, -1) * float64(time.Second)), nil
 }

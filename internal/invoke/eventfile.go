@@ -59,7 +59,7 @@ func ReadState(file string, data []byte, action Action) (*EventFile, diag.List) 
 	event.Request.Previous = r.model(doc, "previousResourceState")
 	switch {
 	case doc.Get("action") != nil:
-		r.report(doc, "this is an event file, not a request", "give it with --event")
+		r.report(doc, "this is an event file, not a request", "pass it with --event")
 	case doc.Get("desiredResourceState") == nil:
 		r.report(doc, "the request has no desiredResourceState", `a request is {"desiredResourceState": {…}, "previousResourceState": {…}}`)
 	}

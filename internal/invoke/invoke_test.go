@@ -264,7 +264,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"code that is an object", `{"status":"FAILED","errorCode":{}}`, "errorCode is an object"},
 		{"delay that is a word", `{"status":"IN_PROGRESS","callbackDelaySeconds":"soon"}`, `callbackDelaySeconds is "soon"`},
 		{"delay that is a boolean", `{"status":"IN_PROGRESS","callbackDelaySeconds":true}`, `callbackDelaySeconds is true`},
-		{"delay beyond everything", `{"status":"IN_PROGRESS","callbackDelaySeconds":1e999}`, `longer than any operation`},
+		{"delay beyond everything", `{"status":"IN_PROGRESS","callbackDelaySeconds":1e999}`, `longer than the maximum`},
 		{"delay that is not a number", `{"status":"IN_PROGRESS","callbackDelaySeconds":"NaN"}`, `not a number`},
 		{"model that is a string", `{"status":"SUCCESS","resourceModel":"x"}`, "resourceModel is a string"},
 		{"models that are an object", `{"status":"SUCCESS","resourceModels":{}}`, "resourceModels is an object"},
@@ -385,7 +385,7 @@ func TestRunErrors(t *testing.T) {
 		}, want: "not finished within 1m30s after 2 calls", is: func(err error) bool { return errors.As(err, new(*TimeoutError)) }, waited: 90 * time.Second},
 		{name: "AfterCall", action: Create, cfg: Config{AfterCall: func(*Call) error { return crash }}, last: true, f: func(context.Context, map[string]any) (string, error) { return progress, nil },
 			want: "exit status 2", is: func(err error) bool { return errors.Is(err, crash) && !errors.As(err, new(*CallError)) }},
-		{name: "no such action", action: "EXPLODE", want: `the action "EXPLODE" does not exist`, is: func(error) bool { return true }},
+		{name: "no such action", action: "EXPLODE", want: `unknown action "EXPLODE"`, is: func(error) bool { return true }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -448,7 +448,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 			t.Errorf("%s is shown in\n%s", secret, shown)
 		}
 	}
-	for _, kept := range []string{`"Title": "t"`, `"Name": "n"`, "not <hidden>x", `"Password": "<hidden>"`, `"Token": "<hidden>"`} {
+	for _, kept := range []string{`"Title": "t"`, `"Name": "n"`, "not <hidden: write-only /Password>x", `"Password": "<hidden: write-only /Password>"`, `"Token": "<hidden: type configuration>"`} {
 		if !strings.Contains(shown, kept) {
 			t.Errorf("%s is missing in\n%s", kept, shown)
 		}
@@ -472,7 +472,7 @@ func TestSecretsOfHooksAreNotShown(t *testing.T) {
 	if _, err := r.Run(t.Context(), Request{Action: CreatePreProvision}); err != nil {
 		t.Fatal(err)
 	}
-	if shown := string(call.Request()) + call.Message(); strings.Contains(shown, "SECRETKEY1") || !strings.Contains(shown, `"callerCredentials": "<hidden>"`) {
+	if shown := string(call.Request()) + call.Message(); strings.Contains(shown, "SECRETKEY1") || !strings.Contains(shown, `"callerCredentials": "<hidden: credentials>"`) {
 		t.Error(shown)
 	}
 }

@@ -12,8 +12,11 @@ import (
 	"github.com/formwork-dev/formwork/internal/secret"
 )
 
-// Hidden stands where a secret was.
+// Hidden stands where a secret was, unless the reason is known: see [secret.Reason].
 const Hidden = secret.Hidden
+
+// withoutSchema is why the values of a hook's target are hidden that has no schema.
+const withoutSchema secret.Reason = "target without schema"
 
 // RedactorConfig sets up a [Redactor]. The zero value knows no schema.
 type RedactorConfig struct {
@@ -37,7 +40,7 @@ type RedactorConfig struct {
 // log, in all the spellings that [secret.Set.Add] lists. Several goroutines may use a
 // Redactor.
 type Redactor struct {
-	writeOnly []document.Pointer
+	writeOnly []secretPath
 	targets   func(string) *schema.Schema
 	secrets   *secret.Set
 }
@@ -57,23 +60,32 @@ func (c RedactorConfig) New() *Redactor {
 	return r
 }
 
-func writeOnly(s *schema.Schema) []document.Pointer {
+// A secretPath is where models have a secret, and why it is one.
+type secretPath struct {
+	document.Pointer
+	why secret.Reason
+}
+
+func writeOnly(s *schema.Schema) []secretPath {
 	if s == nil {
 		return nil
 	}
-	var paths []document.Pointer
+	var paths []secretPath
 	for _, path := range s.WriteOnly {
-		paths = append(paths, path.Tokens)
+		paths = append(paths, secretPath{path.Tokens, secret.Reason("write-only " + path.Tokens.String())})
 	}
 	return paths
 }
 
 // Learn makes the Redactor hide texts wherever they turn up. Texts under four bytes are
 // words that everything is full of: by their place they are hidden all the same.
-func (r *Redactor) Learn(secrets ...string) {
+func (r *Redactor) Learn(secrets ...string) { r.LearnFor("", secrets...) }
+
+// LearnFor is Learn with the reason that is given where they are hidden.
+func (r *Redactor) LearnFor(why secret.Reason, secrets ...string) {
 	for _, text := range secrets {
 		if !IsDummy(text) {
-			r.secrets.Add(text)
+			r.secrets.AddFor(why, text)
 		}
 	}
 }
@@ -125,11 +137,11 @@ func (r *Redactor) document(v *document.Value, key, target string) *document.Val
 	switch key {
 	case "callerCredentials", "providerCredentials", "credentials", "platformCredentials":
 		if v.Kind != document.Null {
-			return hidden()
+			return hidden(secret.Credentials)
 		}
 		return v
 	case "typeConfiguration", "hookModel":
-		return scalarsHidden(v)
+		return scalarsHidden(v, secret.Configuration)
 	case "targetModel":
 		return r.target(v, target)
 	case "resourceProperties", "previousResourceProperties", "desiredResourceState", "previousResourceState", "resourceModel":
@@ -159,7 +171,7 @@ func targetName(v *document.Value, around string) string {
 func (r *Redactor) target(v *document.Value, name string) *document.Value {
 	s := r.targets(name)
 	if s == nil || v.Kind != document.Object {
-		return scalarsHidden(v)
+		return scalarsHidden(v, withoutSchema)
 	}
 	paths := writeOnly(s)
 	return r.each(v, func(key string, member *document.Value) *document.Value {
@@ -207,9 +219,9 @@ func (r *Redactor) each(v *document.Value, replace func(string, *document.Value)
 }
 
 // hideAt copies v with what the paths name hidden.
-func hideAt(v *document.Value, paths []document.Pointer) *document.Value {
+func hideAt(v *document.Value, paths []secretPath) *document.Value {
 	for _, path := range paths {
-		v = atPath(v, path, func(*document.Value) *document.Value { return hidden() })
+		v = atPath(v, path.Pointer, func(*document.Value) *document.Value { return hidden(path.why) })
 	}
 	return v
 }
@@ -244,24 +256,26 @@ func atPath(v *document.Value, path document.Pointer, replace func(*document.Val
 	return &out
 }
 
-func hidden() *document.Value { return &document.Value{Kind: document.String, Text: Hidden} }
+func hidden(why secret.Reason) *document.Value {
+	return &document.Value{Kind: document.String, Text: why.Mark()}
+}
 
-func scalarsHidden(v *document.Value) *document.Value {
+func scalarsHidden(v *document.Value, why secret.Reason) *document.Value {
 	out := *v
 	switch v.Kind {
 	case document.Null:
 	case document.Object:
 		out.Members = slices.Clone(v.Members)
 		for i, m := range v.Members {
-			out.Members[i].Value = scalarsHidden(m.Value)
+			out.Members[i].Value = scalarsHidden(m.Value, why)
 		}
 	case document.Array:
 		out.Items = make([]*document.Value, len(v.Items))
 		for i, item := range v.Items {
-			out.Items[i] = scalarsHidden(item)
+			out.Items[i] = scalarsHidden(item, why)
 		}
 	default:
-		return hidden()
+		return hidden(why)
 	}
 	return &out
 }
@@ -284,14 +298,14 @@ func (r *Redactor) learnIn(v *document.Value, key, target string) {
 			}
 		}
 		if key := v.Get("secretAccessKey"); key == nil || key.Kind != document.String || !IsDummy(key.Text) {
-			r.learnScalars(v)
+			r.learnScalars(v, secret.Credentials)
 		}
 	case "typeConfiguration", "hookModel":
-		r.learnScalars(v)
+		r.learnScalars(v, secret.Configuration)
 	case "targetModel":
 		s := r.targets(target)
 		if s == nil {
-			r.learnScalars(v)
+			r.learnScalars(v, withoutSchema)
 			return
 		}
 		for _, m := range v.Members {
@@ -317,10 +331,10 @@ func (r *Redactor) learnIn(v *document.Value, key, target string) {
 }
 
 // learnAt remembers what the paths name.
-func (r *Redactor) learnAt(v *document.Value, paths []document.Pointer) {
+func (r *Redactor) learnAt(v *document.Value, paths []secretPath) {
 	for _, path := range paths {
-		atPath(v, path, func(found *document.Value) *document.Value {
-			r.learnScalars(found)
+		atPath(v, path.Pointer, func(found *document.Value) *document.Value {
+			r.learnScalars(found, path.why)
 			return found
 		})
 	}
@@ -328,23 +342,23 @@ func (r *Redactor) learnAt(v *document.Value, paths []document.Pointer) {
 
 // learnScalars remembers the strings and long numbers within a value. Numbers are learned
 // as programs print them, too: 91827364 is 9.1827364e+07 to many.
-func (r *Redactor) learnScalars(v *document.Value) {
+func (r *Redactor) learnScalars(v *document.Value, why secret.Reason) {
 	switch v.Kind {
 	case document.String:
-		r.Learn(v.Text)
+		r.LearnFor(why, v.Text)
 	case document.Number:
-		r.Learn(v.Text)
+		r.LearnFor(why, v.Text)
 		if number, err := strconv.ParseFloat(v.Text, 64); err == nil && len(v.Text) >= 4 {
 			for _, form := range []byte("gfe") {
-				r.Learn(strconv.FormatFloat(number, form, -1, 64))
+				r.LearnFor(why, strconv.FormatFloat(number, form, -1, 64))
 			}
 		}
 	}
 	for _, m := range v.Members {
-		r.learnScalars(m.Value)
+		r.learnScalars(m.Value, why)
 	}
 	for _, item := range v.Items {
-		r.learnScalars(item)
+		r.learnScalars(item, why)
 	}
 }
 

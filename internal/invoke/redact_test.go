@@ -46,7 +46,7 @@ func TestSecretsInEverySpelling(t *testing.T) {
 						t.Errorf("the %s has %s:\n%s", sink, bad, shown)
 					}
 				}
-				if !strings.Contains(shown, Hidden) {
+				if !strings.Contains(shown, "<hidden: write-only /") {
 					t.Errorf("the %s does not tell that something is hidden:\n%s", sink, shown)
 				}
 			}
@@ -108,7 +108,7 @@ func TestSecretsOfReplies(t *testing.T) {
 			r := New(Config{Function: loggedFunction{reply: reply}, Schema: load(t), AfterCall: func(c *Call) error { call = c; return nil }})
 			_, err := r.Run(t.Context(), Request{Action: List})
 			shown := fmt.Sprint(string(call.Response()), call.Message(), err)
-			if strings.Contains(shown, "returned") || strings.Contains(shown, "1827364") || !strings.Contains(shown, "it is <hidden>") {
+			if strings.Contains(shown, "returned") || strings.Contains(shown, "1827364") || !strings.Contains(shown, "it is <hidden: write-only /Password>") {
 				t.Error(shown)
 			}
 		})
@@ -134,8 +134,8 @@ func TestTargetsOfHooks(t *testing.T) {
 		hidden       []string
 	}{
 		{"known", "Initech::TPS::Report", known, []string{"new title", "old title", "77777", `"Name": "n"`}, []string{"new-password", "old-password", "key-secret"}},
-		{"unknown", "AWS::S3::Bucket", known, []string{`"Title": "<hidden>"`, `"Pages": "<hidden>"`}, []string{"new-password", "old-password", "key-secret", "new title", "old title", "77777"}},
-		{"none known", "Initech::TPS::Report", nil, []string{`"Title": "<hidden>"`}, []string{"new-password", "old-password", "key-secret", "new title", "old title", "77777"}},
+		{"unknown", "AWS::S3::Bucket", known, []string{`"Title": "<hidden: target without schema>"`, `"Pages": "<hidden: target without schema>"`}, []string{"new-password", "old-password", "key-secret", "new title", "old title", "77777"}},
+		{"none known", "Initech::TPS::Report", nil, []string{`"Title": "<hidden: target without schema>"`}, []string{"new-password", "old-password", "key-secret", "new title", "old title", "77777"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestDummyCredentialsAreShown(t *testing.T) {
 	}
 	r := NewRedactor(nil)
 	r.Observe([]byte(`{"requestData": {"callerCredentials": {"accessKeyId": "AKIAREALREAL", "secretAccessKey": "a-real-secret", "sessionToken": "a-real-token"}}}`))
-	if got := r.Text("AKIAREALREAL a-real-secret a-real-token"); got != "<hidden> <hidden> <hidden>" {
+	if got := r.Text("AKIAREALREAL a-real-secret a-real-token"); got != "<hidden: credentials> <hidden: credentials> <hidden: credentials>" {
 		t.Error(got)
 	}
 }

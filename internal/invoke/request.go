@@ -327,7 +327,7 @@ func (r *Runner) testPayload(req *Request, now state) testRequest {
 // complete fills in what follows from other members.
 func (r *Runner) complete(req Request) (Request, error) {
 	if req.Action.Handler() == "" {
-		return req, fmt.Errorf("the action %q does not exist", req.Action)
+		return req, fmt.Errorf("unknown action %q", req.Action)
 	}
 	if req.Token == "" {
 		req.Token = r.cfg.NewToken()

@@ -6,6 +6,6 @@ import "github.com/formwork-dev/formwork/internal/diag"
 func Rules() []diag.Rule {
 	return []diag.Rule{
 		{ID: "invoke/event", Purpose: "The file of cfn invoke --event is a request as CloudFormation sends it to a handler.",
-			Why: "What it lacks cannot be guessed."},
+			Why: "cfn cannot guess missing parts."},
 	}
 }

@@ -126,7 +126,7 @@ type Config struct {
 	// serialized. A slow writer slows the function down. Nil means nowhere.
 	Output io.Writer
 
-	// LogGroup is what the processes are told of it, as AWS_LAMBDA_LOG_GROUP_NAME. Empty
+	// LogGroup is passed to the processes as AWS_LAMBDA_LOG_GROUP_NAME. Empty
 	// means "/aws/lambda/" and Name.
 	LogGroup string
 
@@ -177,7 +177,7 @@ var functionName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // complete checks c and fills in the defaults.
 func (c Config) complete() (Config, error) {
 	if !functionName.MatchString(c.Name) {
-		return c, fmt.Errorf("function name %q: want 1 to 64 letters, digits, - and _", c.Name)
+		return c, fmt.Errorf("function name %q: expected 1 to 64 letters, digits, - and _", c.Name)
 	}
 	if len(c.Command) == 0 || c.Command[0] == "" {
 		return c, fmt.Errorf("function %s: no command", c.Name)
@@ -187,7 +187,7 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.Debug != nil {
 		if c.Debug.WaitForDebugger && !canDetectDebugger {
-			return c, errors.New("waiting for a debugger is not possible on this system: attach within the invocation instead")
+			return c, errors.New("waiting for a debugger is not supported on this system: attach during the invocation instead")
 		}
 		c.MaxProcesses, c.Timeout, c.InitTimeout, c.MemoryMB = 1, -1, -1, -1
 	}

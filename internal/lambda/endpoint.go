@@ -142,7 +142,7 @@ func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastR
 func (e *Endpoint) request(ctx context.Context, payload []byte) (*http.Request, error) {
 	base, err := url.Parse(e.URL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, e.fail(0, "", "the endpoint is no URL like http://"+DefaultAddress, err)
+		return nil, e.fail(0, "", "the endpoint is not a URL such as http://"+DefaultAddress, err)
 	}
 	address := strings.TrimRight(base.String(), "/") + "/2015-03-31/functions/" + url.PathEscape(e.FunctionName) + "/invocations"
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(payload))
@@ -162,7 +162,7 @@ func (e *Endpoint) request(ctx context.Context, payload []byte) (*http.Request, 
 
 func (e *Endpoint) sign(ctx context.Context, request *http.Request, payload []byte) error {
 	if e.Credentials == nil || e.Region == "" {
-		return e.fail(0, "", "calls to an https endpoint are signed, which needs credentials and a region; for a local endpoint use http://", nil)
+		return e.fail(0, "", "calls to an https endpoint are signed, which requires credentials and a region; for a local endpoint, use http://", nil)
 	}
 	credentials, err := e.Credentials.Retrieve(ctx)
 	if err != nil {
@@ -196,9 +196,9 @@ func (e *Endpoint) unreachable(ctx context.Context, err error) error {
 	}
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return e.fail(0, "", "nothing listens there; start \"cfn start-lambda\" or \"sam local start-lambda\" first, or leave the endpoint out to run the handler directly", err)
+		return e.fail(0, "", "nothing is listening there; start \"cfn start-lambda\" or \"sam local start-lambda\" first, or remove the endpoint to run the handler directly", err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return e.fail(0, "", "the connection broke off before there was an answer: "+err.Error(), err)
+		return e.fail(0, "", "the connection was closed before a response: "+err.Error(), err)
 	}
 	return e.fail(0, "", err.Error(), err)
 }
@@ -239,7 +239,7 @@ func (e *Endpoint) refused(response *http.Response, body []byte) error {
 	err := json.Unmarshal(body, &document)
 	switch {
 	case code == "" && (err != nil || document.Message == ""):
-		return e.fail(response.StatusCode, "", fmt.Sprintf("not the Lambda API: it answered %s with %s", response.Status, describeBody(response, body)), nil)
+		return e.fail(response.StatusCode, "", fmt.Sprintf("not the Lambda API: it returned %s with %s", response.Status, describeBody(response, body)), nil)
 	case document.Message == "":
 		document.Message = "the call was refused with status " + response.Status
 	}

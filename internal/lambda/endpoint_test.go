@@ -55,10 +55,10 @@ func TestEndpointAnswers(t *testing.T) {
 		code   string
 	}{
 		{"page", 200, map[string]string{"Content-Type": "text/html; charset=utf-8"}, "<html><body>Welcome</body></html>", `text/html "<html><body>Welcome`, ""},
-		{"page with an error", 404, map[string]string{"Content-Type": "text/html"}, "<h1>Not Found</h1>", `not the Lambda API: it answered 404 Not Found with text/html "<h1>Not Found</h1>"`, ""},
+		{"page with an error", 404, map[string]string{"Content-Type": "text/html"}, "<h1>Not Found</h1>", `not the Lambda API: it returned 404 Not Found with text/html "<h1>Not Found</h1>"`, ""},
 		{"garbage", 200, map[string]string{"Content-Type": "application/json"}, "{oops", `application/json "{oops" instead of JSON`, ""},
 		{"nothing", 200, nil, "", `nothing instead of JSON`, ""},
-		{"redirect", 302, map[string]string{"Location": "https://elsewhere.example/", "Content-Type": "text/plain"}, "", `it answered 302 Found with nothing`, ""},
+		{"redirect", 302, map[string]string{"Location": "https://elsewhere.example/", "Content-Type": "text/plain"}, "", `it returned 302 Found with nothing`, ""},
 		{"unknown function", 404, map[string]string{"X-Amzn-Errortype": "ResourceNotFoundException"}, `{"Message":"Function not found: F"}`, "ResourceNotFoundException: Function not found: F", "ResourceNotFoundException"},
 		{"not allowed", 403, map[string]string{"X-Amzn-Errortype": "AccessDeniedException:http://internal.amazon.com/"}, `{"message":"no"}`, "AccessDeniedException: no", "AccessDeniedException"},
 	}
@@ -88,7 +88,9 @@ func TestEndpointAnswers(t *testing.T) {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }))
 		defer s.Close()
 		_, err := (&lambda.Endpoint{URL: s.URL, FunctionName: "F"}).Call(t.Context(), []byte(`{}`))
-		is(func(e *lambda.EndpointError) bool { return strings.Contains(e.Error(), "broke off") })(t, err)
+		is(func(e *lambda.EndpointError) bool {
+			return strings.Contains(e.Error(), "the connection was closed before a response")
+		})(t, err)
 	})
 	t.Run("too large", func(t *testing.T) {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -108,10 +110,10 @@ func TestEndpointUnreachable(t *testing.T) {
 	}
 	gone.Close()
 	for _, test := range []struct{ url, want string }{
-		{"http://" + gone.Addr().String(), `nothing listens there; start "cfn start-lambda"`},
-		{"127.0.0.1:3001", "no URL like http://127.0.0.1:3001"},
-		{"ftp://127.0.0.1", "no URL like"},
-		{"https://" + s.Addr(), "needs credentials and a region"},
+		{"http://" + gone.Addr().String(), `nothing is listening there; start "cfn start-lambda"`},
+		{"127.0.0.1:3001", "not a URL such as http://127.0.0.1:3001"},
+		{"ftp://127.0.0.1", "not a URL such as"},
+		{"https://" + s.Addr(), "requires credentials and a region"},
 	} {
 		_, err := (&lambda.Endpoint{URL: test.url, FunctionName: "F"}).Call(t.Context(), []byte(`{}`))
 		is(func(e *lambda.EndpointError) bool { return strings.Contains(e.Error(), test.want) })(t, err)

@@ -257,8 +257,10 @@ func (f *Function) invoke(ctx context.Context, payload []byte, result *Result) e
 	result.Duration = time.Since(inv.sent)
 	result.PID, result.LogStream = p.pid, p.stream
 	result.MaxMemory = p.group.peak()
-	if limit := f.config.memoryLimit(); err == nil && limit > 0 && result.MaxMemory > limit {
-		err = &MemoryError{Function: f.config.Name, RequestID: inv.id, Used: result.MaxMemory, Limit: limit}
+	if limit := f.config.memoryLimit(); err == nil && limit > 0 {
+		if used := max(result.MaxMemory, p.used()); used > limit {
+			err = &MemoryError{Function: f.config.Name, RequestID: inv.id, Used: used, Limit: limit}
+		}
 	}
 	var tooLarge *ResponseTooLargeError
 	switch {
@@ -464,6 +466,16 @@ func (f *Function) wait(ctx context.Context, p *process, phase Phase, limit time
 			return outcome{}, fmt.Errorf("function %s: process %d was killed: %w", f.config.Name, p.pid, context.Cause(ctx))
 		}
 	}
+}
+
+// used is the memory of the process and what it has started, measured at most once in lookInterval:
+// quick calls end before the pulse of wait. It is 0 in between.
+func (p *process) used() int64 {
+	if now := time.Now(); now.Sub(p.looked) >= lookInterval {
+		p.looked = now
+		return p.group.memory()
+	}
+	return 0
 }
 
 // awaitDebugger holds the first invocation of a process back until a debugger is

@@ -259,7 +259,7 @@ func TestListenRefuses(t *testing.T) {
 		{"0.0.0.0:0", "other machines could run the functions"},
 		{":0", "other machines could run the functions"},
 		{"192.0.2.1:3001", "other machines could run the functions"},
-		{"3001", "want host:port"},
+		{"3001", "expected HOST:PORT, such as 127.0.0.1:3001"},
 		{taken.Addr(), "the port is in use"},
 	} {
 		s, err := lambda.Listen(lambda.ServerConfig{Address: test.address})

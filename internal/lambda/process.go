@@ -44,7 +44,8 @@ type process struct {
 	status   string
 	code     int
 
-	attached bool // a debugger was seen; belongs to whoever holds the process
+	attached bool      // a debugger was seen; belongs to whoever holds the process
+	looked   time.Time // when the memory was measured last; belongs to whoever holds the process
 }
 
 // An invocation is one on its way through a process.

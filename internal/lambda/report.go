@@ -77,11 +77,14 @@ type pulse struct {
 	ticker *time.Ticker
 }
 
+// lookInterval is how often the memory of a process group is measured.
+const lookInterval = 50 * time.Millisecond
+
 func newPulse(on bool) pulse {
 	if !on {
 		return pulse{}
 	}
-	ticker := time.NewTicker(50 * time.Millisecond)
+	ticker := time.NewTicker(lookInterval)
 	return pulse{c: ticker.C, ticker: ticker}
 }
 

@@ -93,12 +93,12 @@ const (
 func (r *Runtimes) Prepare(ctx context.Context, runtime, entrypoint, dir string) (Program, error) {
 	switch {
 	case runtime == "":
-		return Program{}, &RuntimeError{Runtime: `""`, Reason: "the settings name none", Hint: `write "runtime" into .rpdk-config`}
+		return Program{}, &RuntimeError{Runtime: `""`, Reason: "the settings name none", Hint: `set "runtime" in .rpdk-config`}
 	case runtime == "provided" || strings.HasPrefix(runtime, "provided."):
 		return r.binary(runtime, "bootstrap", entrypoint, dir)
 	case runtime == "go1.x":
 		if !filepath.IsLocal(entrypoint) {
-			return Program{}, &RuntimeError{Runtime: runtime, Reason: fmt.Sprintf("the entrypoint %q is no file of the function", entrypoint)}
+			return Program{}, &RuntimeError{Runtime: runtime, Reason: fmt.Sprintf("the entrypoint %q is not a file of the function", entrypoint)}
 		}
 		return r.binary(runtime, entrypoint, entrypoint, dir)
 	case runtime == "python3", strings.HasPrefix(runtime, "python3."):
@@ -119,7 +119,7 @@ func (r *Runtimes) binary(runtime, name, entrypoint, dir string) (Program, error
 	head, err := readHead(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Program{}, &RuntimeError{Runtime: runtime, Reason: fmt.Sprintf("the function has no file %s", name), Hint: "build the handlers, and pack them again"}
+		return Program{}, &RuntimeError{Runtime: runtime, Reason: fmt.Sprintf("the function has no file %s", name), Hint: "build the handlers and package them again"}
 	case err != nil:
 		return Program{}, fmt.Errorf("read the program of the function: %w", err)
 	}
@@ -225,7 +225,7 @@ func (r *Runtimes) ask(ctx context.Context, path, flag, question string) (interp
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
-		return interpreter{}, fmt.Errorf("ask %s for its version: %w", path, context.Cause(ctx))
+		return interpreter{}, fmt.Errorf("get the version of %s: %w", path, context.Cause(ctx))
 	}
 	lines := strings.Split(strings.ReplaceAll(string(out), "\r", ""), "\n")
 	if err != nil || len(lines) < 2 || !filepath.IsAbs(lines[0]) {

@@ -309,9 +309,9 @@ func TestPrepare(t *testing.T) {
 	for _, test := range []struct{ runtime, entrypoint, dir, want string }{
 		{"provided.al2023", "bootstrap", "script", ""},
 		{"provided", "handler", "script", ""},
-		{"provided.al2", "bootstrap", "bin", "the runtime provided.al2: the function has no file bootstrap; build the handlers, and pack them again"},
+		{"provided.al2", "bootstrap", "bin", "the runtime provided.al2: the function has no file bootstrap; build the handlers and package them again"},
 		{"provided.al2", "bootstrap", "foreign", "function bootstrap: cannot start bootstrap: it is a program for windows, this machine is"},
-		{"go1.x", "../x", "bin", `the runtime go1.x: the entrypoint "../x" is no file of the function`},
+		{"go1.x", "../x", "bin", `the runtime go1.x: the entrypoint "../x" is not a file of the function`},
 		{"python3.12", "app.handler", "bin", "the runtime python3.12: there is no working Python 3 in the PATH; install it"},
 		{"nodejs22.x", "app.handler", "bin", "the runtime nodejs22.x: there is no working Node.js in the PATH; install it"},
 		{"java17", "a.B::c", "bin", "the runtime java17: handlers in Java need the Java runtime interface client of Lambda"},

@@ -57,7 +57,7 @@ func Listen(c ServerConfig) (*Server, error) {
 	}
 	host, _, err := net.SplitHostPort(c.Address)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %q: want host:port, like %s: %w", c.Address, DefaultAddress, err)
+		return nil, fmt.Errorf("listen on %q: expected HOST:PORT, such as %s: %w", c.Address, DefaultAddress, err)
 	}
 	if !c.AllowRemote && !isLoopback(host) {
 		return nil, fmt.Errorf("listen on %s: other machines could run the functions, without authentication; "+
@@ -65,7 +65,7 @@ func Listen(c ServerConfig) (*Server, error) {
 	}
 	listener, err := net.Listen("tcp", c.Address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("listen on %s: the port is in use, perhaps by another start-lambda; end that, or choose another port: %w", c.Address, err)
+		return nil, fmt.Errorf("listen on %s: the port is in use, perhaps by another start-lambda; stop it, or choose another port: %w", c.Address, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", c.Address, err)
@@ -73,7 +73,7 @@ func Listen(c ServerConfig) (*Server, error) {
 	if address, ok := listener.Addr().(*net.TCPAddr); ok && !c.AllowRemote && !address.IP.IsLoopback() {
 		// localhost can be made to mean anything.
 		listener.Close()
-		return nil, fmt.Errorf("listen on %s: it is %s, which is not of the loopback interface", c.Address, address.IP)
+		return nil, fmt.Errorf("listen on %s: %s is not a loopback address", c.Address, address.IP)
 	}
 	s := &Server{config: c, listener: listener}
 	handler := c.Handler

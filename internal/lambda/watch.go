@@ -32,7 +32,7 @@ type WatchConfig struct {
 	// build their later invocations get new processes; running ones finish.
 	Renew []*Function
 
-	// Report is told of each build, when it is over. Nil means nobody.
+	// Report is called after each build. Nil means nobody.
 	Report func(Build)
 
 	// Interval lies between two looks at the sources. Zero means 400 ms.
@@ -65,7 +65,7 @@ type Build struct {
 // that says what in c is wrong.
 func Watch(ctx context.Context, c WatchConfig) error {
 	if len(c.Build) == 0 || len(c.Dirs) == 0 {
-		return errors.New("watch: needs a build command and folders to watch")
+		return errors.New("watch: requires a build command and folders to watch")
 	}
 	orDefault(&c.Interval, 400*time.Millisecond)
 	orDefault(&c.Timeout, 10*time.Minute)
@@ -206,7 +206,7 @@ func (c *WatchConfig) look() (map[string]stamp, error) {
 				return nil // removed meanwhile
 			}
 			if len(found) >= maxWatched {
-				return fmt.Errorf("more than %d files below %s: watch the folders of the sources only", maxWatched, root)
+				return fmt.Errorf("more than %d files below %s: watch only the folders of the sources", maxWatched, root)
 			}
 			found[path] = stamp{modified: info.ModTime(), size: info.Size()}
 			return nil

@@ -35,7 +35,7 @@ func (l Location) String() string { return "s3://" + l.Bucket + "/" + l.Key }
 // says what is wrong and quotes no query.
 func (s *Service) ParseURL(raw string) (Location, error) {
 	if len(raw) > 8<<10 {
-		return Location{}, fmt.Errorf("the URL of an object has %d bytes, the most is %d", len(raw), 8<<10)
+		return Location{}, fmt.Errorf("the URL of an object has %d bytes; the maximum is %d", len(raw), 8<<10)
 	}
 	if rest, ok := cutPrefixFold(raw, "s3://"); ok {
 		bucket, key, _ := strings.Cut(rest, "/")
@@ -46,7 +46,7 @@ func (s *Service) ParseURL(raw string) (Location, error) {
 		return Location{}, fmt.Errorf("the URL of an object: not a URL")
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return Location{}, fmt.Errorf("the URL of an object begins with s3://, https:// or http://")
+		return Location{}, fmt.Errorf("the URL of an object must start with s3://, https:// or http://")
 	}
 	l := Location{Bucket: s.BucketOfHost(u.Host), Key: strings.TrimPrefix(u.Path, "/"), Version: u.Query().Get("versionId")}
 	if l.Bucket == "" {
@@ -58,9 +58,9 @@ func (s *Service) ParseURL(raw string) (Location, error) {
 func checkLocation(l Location) (Location, error) {
 	switch {
 	case !validBucketName(l.Bucket):
-		return Location{}, fmt.Errorf("%q is not the name of a bucket", awswire.Clip(l.Bucket, 80))
+		return Location{}, fmt.Errorf("%q is not a bucket name", awswire.Clip(l.Bucket, 80))
 	case l.Key == "":
-		return Location{}, fmt.Errorf("the URL names the bucket %s, and no object in it", l.Bucket)
+		return Location{}, fmt.Errorf("the URL names the bucket %s but no object in it", l.Bucket)
 	}
 	if err := checkKey(l.Key); err != nil {
 		return Location{}, err

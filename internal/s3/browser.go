@@ -57,7 +57,7 @@ func saveScripts(r *http.Request, h http.Header) {
 	h.Set("Content-Disposition", disposition)
 }
 
-// holdsScripts tells whether a browser may find scripts in what has a type: HTML, all XML,
+// holdsScripts reports whether a browser may find scripts in what has a type: HTML, all XML,
 // SVG, scripts themselves, and documents of several parts. So may what has no proper type.
 func holdsScripts(contentType string) bool {
 	kind, _, err := mime.ParseMediaType(contentType)
@@ -88,7 +88,7 @@ func overrides(q *s3Request) (map[string]string, error) {
 	return set, nil
 }
 
-// hasCredential tells whether a request says whose it is. Whether that is true, the
+// hasCredential reports whether a request says whose it is. Whether that is true, the
 // awswire.Verifier has checked where there is one.
 func hasCredential(h http.Header, query url.Values) bool {
 	return h.Get("Authorization") != "" || query.Has("X-Amz-Credential") || query.Has("AWSAccessKeyId")

@@ -6,10 +6,11 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"github.com/formwork-dev/formwork/internal/awswire"
 	"net/http"
 	"slices"
 	"strconv"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
 
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/uptrace/bun"
@@ -84,7 +85,7 @@ func (s *Service) listBuckets(q *s3Request) error {
 	}
 	after := ""
 	if token := q.query.Get("continuation-token"); token != "" {
-		if after, err = openToken(token); err != nil {
+		if after, err = readToken(token); err != nil {
 			return err
 		}
 	}
@@ -102,7 +103,7 @@ func (s *Service) listBuckets(q *s3Request) error {
 	}
 	if len(rows) > most {
 		rows = rows[:most]
-		answer.ContinuationToken = sealToken(rows[most-1].Name)
+		answer.ContinuationToken = store.KeyToken(rows[most-1].Name)
 	}
 	for _, b := range rows {
 		answer.Buckets.Bucket = append(answer.Buckets.Bucket, bucket{b.Name, xmlTime(b.CreatedAt.Time), b.Region})
@@ -233,7 +234,7 @@ func (s *Service) deleteBucket(q *s3Request) error {
 		}
 		full, err := tx.NewSelect().Table("s3_objects").Where("bucket = ?", b.Name).Exists(ctx)
 		if err != nil {
-			return fmt.Errorf("looking into the bucket: %w", err)
+			return fmt.Errorf("reading the bucket: %w", err)
 		}
 		if full {
 			message := "The bucket you tried to delete is not empty"

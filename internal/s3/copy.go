@@ -185,7 +185,7 @@ func (s *Service) redigest(q *s3Request, from, to *objectRow) error {
 	defer body.Close() //nolint:errcheck // it was only read from
 	d := digest(body, a)
 	if _, err := io.Copy(io.Discard, d); err != nil {
-		return fmt.Errorf("reading what is copied: %w", err)
+		return fmt.Errorf("reading the source of the copy: %w", err)
 	}
 	to.ETag = d.etag()
 	to.Attributes.Checksum = d.checksum()

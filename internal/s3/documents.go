@@ -237,7 +237,7 @@ func canonicalUser(account string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte("account "+account)))
 }
 
-// grants tells whether headers grant something to somebody.
+// grants reports whether headers grant something to somebody.
 func grants(h http.Header) bool {
 	for name := range h {
 		if _, ok := cutPrefixFold(name, "X-Amz-Grant-"); ok {

@@ -4,32 +4,29 @@ import (
 	"context"
 	"encoding/xml"
 	"fmt"
-	"github.com/formwork-dev/formwork/internal/store"
 	"math"
 	"strings"
 
-	"github.com/uptrace/bun"
+	"github.com/formwork-dev/formwork/internal/store"
 
-	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/uptrace/bun"
 )
 
 const (
 	// maxKeys is the most that one list gives.
 	maxKeys = 1000
 
-	// allVersions is, in the place of a version, all that a key has. It is no version.
+	// allVersions is, in the place of a version, all that a key has. It is not a version.
 	allVersions = "*"
 )
 
-// sealToken makes an opaque token of where a list goes on.
-func sealToken(at string) string { return awswire.PageToken([]string{at}) }
-
-func openToken(token string) (string, error) {
-	at, ok := awswire.ReadPageToken(token, 1)
+// readToken reads where a list goes on.
+func readToken(token string) (string, error) {
+	after, ok := store.ReadKeyToken(token)
 	if !ok {
 		return "", s3Error("InvalidArgument", "The continuation token provided is incorrect", "ArgumentName", "continuation-token")
 	}
-	return at[0], nil
+	return after, nil
 }
 
 // A listing is what the three lists of objects have in common.
@@ -297,7 +294,7 @@ func (s *Service) listObjectsV2(q *s3Request) error {
 	token, startAfter := q.query.Get("continuation-token"), q.query.Get("start-after")
 	after := startAfter
 	if q.query.Has("continuation-token") {
-		if after, err = openToken(token); err != nil {
+		if after, err = readToken(token); err != nil {
 			return err
 		}
 	}
@@ -319,7 +316,7 @@ func (s *Service) listObjectsV2(q *s3Request) error {
 		Contents              []listedObject
 	}{listAnswer: r.answer(p), StartAfter: r.as(startAfter), ContinuationToken: token, KeyCount: len(p.rows) + len(p.prefixes), Contents: r.objects(p, owner)}
 	if p.truncated {
-		answer.NextContinuationToken = sealToken(p.last)
+		answer.NextContinuationToken = store.KeyToken(p.last)
 	}
 	return q.answer(answer)
 }

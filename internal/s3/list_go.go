@@ -72,7 +72,7 @@ func (s *Service) Put(ctx context.Context, account string, at Location, contentT
 	return at, err
 }
 
-// Keeps tells whether an object or a part needs the blob with a hash: what
+// Keeps reports whether an object or a part needs the blob with a hash: what
 // store.Blobs.Sweep asks.
 func (s *Service) Keeps(ctx context.Context, hash string) (bool, error) {
 	for _, table := range []string{"s3_objects", "s3_parts", "s3_segments"} {

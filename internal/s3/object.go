@@ -443,7 +443,7 @@ func (s *Service) remove(ctx context.Context, tx *store.Tx, b *bucketRow, l Loca
 	_, err = tx.NewUpdate().Table("s3_objects").Set("latest = ?", true).Where("bucket = ? AND object_key = ?", l.Bucket, l.Key).
 		Where("sequence = (SELECT MAX(sequence) FROM s3_objects WHERE bucket = ? AND object_key = ?)", l.Bucket, l.Key).Exec(ctx)
 	if err != nil {
-		return gone, fmt.Errorf("going back to the version before: %w", err)
+		return gone, fmt.Errorf("restoring the previous version: %w", err)
 	}
 	return gone, nil
 }

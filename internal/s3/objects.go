@@ -33,7 +33,7 @@ type (
 )
 
 // deleteObjects deletes up to a thousand objects in one transaction. An object that
-// cannot be deleted is told of in the answer, and does not keep the others.
+// cannot be deleted is reported in the response, and does not affect the others.
 func (s *Service) deleteObjects(q *s3Request) error {
 	var list struct {
 		Quiet  bool

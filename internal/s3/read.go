@@ -68,7 +68,7 @@ func (r *objectReader) Read(p []byte) (int, error) {
 // the same blob: neither may be called while the other runs.
 func (r *objectReader) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
-		return 0, errors.New("read of an object before its beginning")
+		return 0, errors.New("read before the start of an object")
 	}
 	done := 0
 	for done < len(p) {
@@ -125,7 +125,7 @@ func (r *objectReader) Seek(offset int64, whence int) (int64, error) {
 		offset += r.size
 	}
 	if offset < 0 {
-		return 0, errors.New("seek before the beginning of an object")
+		return 0, errors.New("seek before the start of an object")
 	}
 	r.at = offset
 	return offset, nil
@@ -181,7 +181,7 @@ func invalidPart(number int) error {
 	return e
 }
 
-// isMultipart tells whether an object was uploaded in parts; its copies were not.
+// isMultipart reports whether an object was uploaded in parts; its copies were not.
 func isMultipart(o *objectRow) bool { return o.Segments > 0 && strings.Contains(o.ETag, "-") }
 
 // parseRange reads a header Range of one range of bytes. What is not well-formed, or asks

@@ -160,7 +160,7 @@ var s3Subresources = map[string]string{
 }
 
 // Serve answers one request for a target, which has its bucket and its key: nothing here
-// looks at host or path again. It tells which operation the request was for, "" if it was for none, and the code of the refusal, "" for success.
+// looks at host or path again. It reports which operation the request was for, "" if it was for none, and the code of the refusal, "" for success.
 func (s *Service) Serve(w http.ResponseWriter, r *http.Request, target awswire.Target, caller awswire.Caller) (operation, code string) {
 	q := &s3Request{Location: Location{Bucket: target.Bucket, Key: target.Key}, w: w, r: r, ctx: r.Context(), caller: caller}
 	h := w.Header()
@@ -301,7 +301,7 @@ func s3Error(code, message string, fields ...string) *awswire.Error {
 
 // s3NotImplemented refuses what S3 does and this server does not, by its name.
 func s3NotImplemented(what string) *awswire.Error {
-	return s3Error("NotImplemented", fmt.Sprintf("%s is not offered by this server.", what))
+	return s3Error("NotImplemented", fmt.Sprintf("This server does not support %s.", what))
 }
 
 // s3RefuseHeaders refuses requests whose headers ask for what is not done here.
