@@ -104,10 +104,10 @@ func (r *Remote) formwork(ctx context.Context, operation string, in any) ([]stri
 		Upper     string   `json:"Message"`
 	}
 	if err := json.Unmarshal(answer, &out); err != nil {
-		return nil, fmt.Errorf("the server answered %s without JSON", response.Status)
+		return nil, fmt.Errorf("the server returned %s without JSON", response.Status)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server refused %s: %s", operation, out.Message+out.Upper)
+		return nil, fmt.Errorf("the server rejected %s: %s", operation, out.Message+out.Upper)
 	}
 	return out.TypeNames, nil
 }

@@ -92,7 +92,7 @@ func (r *Remote) Logs(ctx context.Context, q LogQuery, each func(LogEvent) error
 	}
 }
 
-// readFirst reads the first of the groups that exists, and tells which; "" if none does.
+// readFirst reads the first of the groups that exists, and reports which; "" if none does.
 func (r *Remote) readFirst(ctx context.Context, client *cloudwatchlogs.Client, groups []string, from int64, each func(types.FilteredLogEvent) error, reading func(string)) (string, error) {
 	for _, group := range groups {
 		err := r.readLogs(ctx, client, group, from, func() { reading(group) }, each)

@@ -127,9 +127,9 @@ func (r *Remote) PlanPublish(ctx context.Context, q Publication) (*Plan, error) 
 	}
 	p.planTest(version)
 	if version != nil && aws.ToBool(version.IsDefaultVersion) {
-		p.add(StepDefault, true, "it is the default version, which is the one that is published")
+		p.add(StepDefault, true, "it is the default version, which will be published")
 	} else {
-		p.add(StepDefault, false, "make it the default version, which is the one that is published")
+		p.add(StepDefault, false, "make it the default version, which will be published")
 	}
 	if err := p.planVersion(ctx); err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (p *Plan) planRegister(ctx context.Context) (*cloudformation.DescribeTypeOu
 		case err != nil && !refused(err):
 			return nil, err
 		case err == nil && registration.Status == types.RegistrationStatusInProgress:
-			p.add(StepRegister, false, "wait for the registration %s, which was begun", p.receipt.Token)
+			p.add(StepRegister, false, "wait for the registration %s, which is in progress", p.receipt.Token)
 			return nil, nil
 		case err == nil && registration.Status == types.RegistrationStatusComplete:
 			p.receipt.VersionARN = registration.VersionARN
@@ -223,7 +223,7 @@ func (p *Plan) planRegister(ctx context.Context) (*cloudformation.DescribeTypeOu
 	return nil, nil
 }
 
-// describeVersion asks in the way in which the registry tells how tests have ended.
+// describeVersion asks in the way in which the registry reports how tests have ended.
 func (p *Plan) describeVersion(ctx context.Context, arn string) (*cloudformation.DescribeTypeOutput, error) {
 	ref := Reference{Name: p.publication.TypeName, Kind: types.RegistryType(p.publication.Kind)}
 	return p.remote.Describe(ctx, &ref, lastPart(arn))
@@ -238,7 +238,7 @@ func (p *Plan) planTest(version *cloudformation.DescribeTypeOutput) {
 	case types.TypeTestsStatusPassed:
 		p.add(StepTest, true, "its tests have passed")
 	case types.TypeTestsStatusInProgress:
-		p.add(StepTest, false, "wait for its tests, which have begun")
+		p.add(StepTest, false, "wait for its tests, which are in progress")
 	case types.TypeTestsStatusFailed:
 		p.add(StepTest, false, "test it again; last time: %s", aws.ToString(version.TypeTestsStatusDescription))
 	default:
@@ -411,7 +411,7 @@ func (p *Plan) makeDefault(ctx context.Context, _ *Published) error {
 	if err != nil || aws.ToBool(version.IsDefaultVersion) { // the first version is, from the beginning
 		return err
 	}
-	p.publication.report("making version %s the default one", lastPart(p.receipt.VersionARN))
+	p.publication.report("making version %s the default version", lastPart(p.receipt.VersionARN))
 	return p.remote.SetDefault(ctx, p.receipt.VersionARN)
 }
 

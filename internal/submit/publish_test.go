@@ -167,7 +167,7 @@ func TestPublishWaitsForWhatWasBegun(t *testing.T) {
 		t.Fatal("no error")
 	}
 	p := plan(t, r, publication())
-	if got := p.step(StepRegister).Detail; got != "wait for the registration token-1, which was begun" {
+	if got := p.step(StepRegister).Detail; got != "wait for the registration token-1, which is in progress" {
 		t.Errorf("the step is %q", got)
 	}
 	if out, err := p.Run(t.Context()); err != nil || out.PublicVersion != "1.0.0" || len(a.Calls("RegisterType")) != 1 {

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -63,6 +64,7 @@ type Remote struct {
 	sdk            aws.Config
 	cloudformation *cloudformation.Client
 	s3             *s3.Client
+	control        *cloudcontrol.Client
 }
 
 // A MissingError says which part of the configuration of the AWS SDKs is not there.
@@ -169,6 +171,11 @@ func (r *Remote) connect() {
 	}
 	r.cloudformation = cloudformation.NewFromConfig(r.sdk, func(o *cloudformation.Options) {
 		if r.Endpoint != "" {
+			o.BaseEndpoint = &r.Endpoint
+		}
+	})
+	r.control = cloudcontrol.NewFromConfig(r.sdk, func(o *cloudcontrol.Options) {
+		if r.Local || r.config.Endpoint != "" {
 			o.BaseEndpoint = &r.Endpoint
 		}
 	})

@@ -105,7 +105,7 @@ func output(stack *types.Stack, key string) string {
 	return ""
 }
 
-// roleStack makes the stack of the execution role, or brings it up to date: its permissions
+// roleStack makes the stack of the execution role, or updates it: its permissions
 // follow from the schema, which may have changed.
 func (r *Remote) roleStack(ctx context.Context, q *Request) (arn string, err error) {
 	name := schema.Hyphenated(q.TypeName) + roleStackSuffix
@@ -206,7 +206,7 @@ func (r *Remote) finished(ctx context.Context, id string, want types.StackStatus
 }
 
 func disappeared(stack string) error {
-	return fmt.Errorf("the stack %s has disappeared while it was made", stack)
+	return fmt.Errorf("the stack %s was deleted while it was being created", stack)
 }
 
 func (r *Remote) stackError(stack *types.Stack, reason string) *StackError {

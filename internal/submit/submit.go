@@ -109,7 +109,7 @@ func (r *Remote) Register(ctx context.Context, q Request) (token string, err err
 	return token, nil
 }
 
-// register is Register without the note. It tells where the package is.
+// register is Register without the note. It reports where the package is.
 func (r *Remote) register(ctx context.Context, q Request) (token string, store storage, err error) {
 	if q.RoleARN == "" && q.RoleTemplate != nil && !r.Local {
 		if q.RoleARN, err = r.roleStack(ctx, &q); err != nil {

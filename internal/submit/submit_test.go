@@ -235,7 +235,7 @@ func TestUploadStackThatSomebodyElseMakes(t *testing.T) {
 	}
 	unknown.Times = 2 // and gone again, before it can be looked at
 	a.Fail(unknown)
-	if _, err := r.Register(t.Context(), q); err == nil || !strings.Contains(err.Error(), uploadStack+" has disappeared") {
+	if _, err := r.Register(t.Context(), q); err == nil || !strings.Contains(err.Error(), uploadStack+" was deleted while it was being created") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -1,0 +1,131 @@
+package submit
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
+	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
+)
+
+// CreateResource begins to create a resource. state is JSON.
+func (r *Remote) CreateResource(ctx context.Context, typeName, state string) (*types.ProgressEvent, error) {
+	out, err := r.control.CreateResource(ctx, &cloudcontrol.CreateResourceInput{TypeName: &typeName, DesiredState: &state})
+	if err != nil {
+		return nil, err
+	}
+	return out.ProgressEvent, nil
+}
+
+// UpdateResource begins to update a resource by a JSON patch.
+func (r *Remote) UpdateResource(ctx context.Context, typeName, identifier, patch string) (*types.ProgressEvent, error) {
+	out, err := r.control.UpdateResource(ctx, &cloudcontrol.UpdateResourceInput{TypeName: &typeName, Identifier: &identifier, PatchDocument: &patch})
+	if err != nil {
+		return nil, err
+	}
+	return out.ProgressEvent, nil
+}
+
+// DeleteResource begins to delete a resource.
+func (r *Remote) DeleteResource(ctx context.Context, typeName, identifier string) (*types.ProgressEvent, error) {
+	out, err := r.control.DeleteResource(ctx, &cloudcontrol.DeleteResourceInput{TypeName: &typeName, Identifier: &identifier})
+	if err != nil {
+		return nil, err
+	}
+	return out.ProgressEvent, nil
+}
+
+// Resource reads a resource.
+func (r *Remote) Resource(ctx context.Context, typeName, identifier string) (*types.ResourceDescription, error) {
+	out, err := r.control.GetResource(ctx, &cloudcontrol.GetResourceInput{TypeName: &typeName, Identifier: &identifier})
+	if err != nil {
+		return nil, err
+	}
+	return out.ResourceDescription, nil
+}
+
+// Resources lists the resources of a type, in as many requests as it takes. model is JSON
+// with what the list handler asks for, "" for nothing.
+func (r *Remote) Resources(ctx context.Context, typeName, model string) iter.Seq2[types.ResourceDescription, error] {
+	in := &cloudcontrol.ListResourcesInput{TypeName: &typeName}
+	if model != "" {
+		in.ResourceModel = &model
+	}
+	return func(yield func(types.ResourceDescription, error) bool) {
+		for pages := cloudcontrol.NewListResourcesPaginator(r.control, in); pages.HasMorePages(); {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				yield(types.ResourceDescription{}, err)
+				return
+			}
+			for _, d := range page.ResourceDescriptions {
+				if !yield(d, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ResourceRequest returns how a request stands.
+func (r *Remote) ResourceRequest(ctx context.Context, token string) (*types.ProgressEvent, error) {
+	out, err := r.control.GetResourceRequestStatus(ctx, &cloudcontrol.GetResourceRequestStatusInput{RequestToken: &token})
+	if err != nil {
+		return nil, err
+	}
+	return out.ProgressEvent, nil
+}
+
+// CancelResourceRequest ends a request early.
+func (r *Remote) CancelResourceRequest(ctx context.Context, token string) (*types.ProgressEvent, error) {
+	out, err := r.control.CancelResourceRequest(ctx, &cloudcontrol.CancelResourceRequestInput{RequestToken: &token})
+	if err != nil {
+		return nil, err
+	}
+	return out.ProgressEvent, nil
+}
+
+// ResourceRequests lists requests, the latest first.
+func (r *Remote) ResourceRequests(ctx context.Context, filter *types.ResourceRequestStatusFilter) iter.Seq2[types.ProgressEvent, error] {
+	return func(yield func(types.ProgressEvent, error) bool) {
+		in := &cloudcontrol.ListResourceRequestsInput{ResourceRequestStatusFilter: filter}
+		for pages := cloudcontrol.NewListResourceRequestsPaginator(r.control, in); pages.HasMorePages(); {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				yield(types.ProgressEvent{}, err)
+				return
+			}
+			for _, s := range page.ResourceRequestStatusSummaries {
+				if !yield(s, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// FollowResourceRequest calls changed for each new status of a request and returns the last
+// one, with which the request has ended.
+func (r *Remote) FollowResourceRequest(ctx context.Context, token string, changed func(*types.ProgressEvent)) (*types.ProgressEvent, error) {
+	last := types.OperationStatus("")
+	for {
+		event, err := r.ResourceRequest(ctx, token)
+		if err != nil {
+			return nil, err
+		}
+		if event.OperationStatus != last {
+			last = event.OperationStatus
+			changed(event)
+		}
+		switch last {
+		case types.OperationStatusSuccess, types.OperationStatusFailed, types.OperationStatusCancelComplete:
+			return event, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(r.pause):
+		}
+	}
+}
