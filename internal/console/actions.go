@@ -86,7 +86,7 @@ func (c *Console) activate(w http.ResponseWriter, r *http.Request, p *page) (tem
 	if text := r.PostForm.Get("major"); text != "" {
 		major, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || major < 1 {
-			return nil, &fault{Status: http.StatusBadRequest, Title: "Nothing was changed", Message: "A major version is a whole number from 1."}
+			return nil, &fault{Status: http.StatusBadRequest, Title: "Nothing was changed", Message: "A major version must be a whole number from 1."}
 		}
 		in.MajorVersion = aws.Int64(major)
 	}

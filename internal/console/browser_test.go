@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -261,6 +262,7 @@ func testLook(t *testing.T, browser context.Context) {
 		{"compare", cluster + "/compare?from=00000002&to=00000003", ""},
 		{"tests", "/tests", ""},
 		{"test", "/tests/run-2", ""},
+		{"test-running", "/tests/run-3", ""},
 		{"calls", "/calls", ""},
 		{"calls-type", cluster + "/calls?v=00000003", ""},
 		{"calls-none", "/types/RESOURCE/Acme::Tasks::Definition/calls", ""},
@@ -364,9 +366,6 @@ func (v *reader) follow(selector, title string) {
 
 // testLiveStack sees a resource change its colour in the graph while the page is open.
 func testLiveStack(t *testing.T, browser context.Context) {
-	if os.Getenv("CFN_LIVE_STACK") == "" {
-		t.Skip("skipped: the node of an open page was seen not to change on a machine under load; CFN_LIVE_STACK=1 runs it")
-	}
 	f, logs := world(t)
 	c := newConsole(t, f, logs)
 	stacks := c.config.Stacks.(*fakeStacks)
@@ -507,6 +506,13 @@ func testLivePages(t *testing.T, browser context.Context) {
 	v.is("the page is the same one, and the focus where it was", `window.stays === 1 && document.activeElement === document.querySelectorAll("[data-row]")[1]`)
 	v.press("k", kb.Enter)
 	v.is("the call is shown", `document.title === "Call of Acme::New::Hook · cfn" && document.querySelector("#reply pre").textContent.includes("FAILED")`)
+
+	v.open("/tests/run-3")
+	v.is("the run follows", `document.body.dataset.following === "live" && document.querySelector("progress").value === 7`)
+	f.change(func() {
+		f.runs[0].Progress = &registry.TestProgress{Test: "handler_delete.py::contract_delete_read", Number: 8, Total: 15}
+	})
+	v.is("the run has come further", `document.querySelector("progress").value === 8 && document.querySelector("#run").textContent.includes("contract_delete_read")`)
 
 	v.open("/?in=000000000000/eu-central-1")
 	v.is("the page is empty and follows", `document.querySelector("#start") && document.body.dataset.following === "live"`)

@@ -97,7 +97,7 @@ func (v *callsView) Actions() []string {
 	return actions
 }
 
-// Filtered tells whether the list has only some of the calls.
+// Filtered reports whether the list has only some of the calls.
 func (v *callsView) Filtered() bool {
 	return v.Search != "" || v.Stack != "" || v.Action != "" || v.Failed || v.Head != nil && v.Head.Version != ""
 }
@@ -182,13 +182,13 @@ func readCallPlace(text string) (at time.Time, id string, err error) {
 	micros, id, _ := strings.Cut(text, "~")
 	n, err := strconv.ParseInt(micros, 10, 64)
 	if err != nil || n <= 0 || id == "" {
-		return time.Time{}, "", &fault{Status: http.StatusBadRequest, Title: "No such page", Message: "The address does not continue a list. Begin with its first page."}
+		return time.Time{}, "", &fault{Status: http.StatusBadRequest, Title: "No such page", Message: "The page token in the address is invalid. Start with the first page."}
 	}
 	return time.UnixMicro(n), id, nil
 }
 
 // callsSeen tells lists of calls apart. A call is listed when it is over, by when it began,
-// so that the first one does not tell whether there are new ones.
+// so that the first one does not show whether there are new ones.
 func callsSeen(list []handlerCall) string {
 	sum := sha256.New()
 	for i := range list[:min(len(list), shownCalls)] {
@@ -263,7 +263,7 @@ type callText struct {
 const callLines = 200
 
 func (c *Console) showCall(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
-	missing := &fault{Status: http.StatusNotFound, Title: "There is no such call", Message: "Calls are kept for some time only. Or it belongs to another account or region."}
+	missing := &fault{Status: http.StatusNotFound, Title: "There is no such call", Message: "Calls are kept for a limited time. The call may also belong to another account or region."}
 	if c.config.Calls == nil {
 		return nil, missing
 	}

@@ -56,7 +56,7 @@ type Config struct {
 	// Default is where the pages begin. Zero is account 000000000000 in us-east-1.
 	Default awswire.Place
 
-	// FormKey signs the forms of the pages. Servers that stand behind one address need the
+	// FormKey signs the forms of the pages. Servers that share an address need the
 	// same one; nil makes one up, with which forms last until the server ends.
 	FormKey []byte
 
@@ -68,9 +68,9 @@ type Config struct {
 	// Zero means half a second.
 	Poll time.Duration
 
-	// Look is how often a page that follows changes is told to look again although nothing
-	// was heard of: other servers on the same database say nothing here. Zero means 10 s.
-	Look time.Duration
+	// RefreshInterval is how often a page that follows changes is refreshed without a change:
+	// this server hears nothing of changes made by others on the same database. Zero means 10 s.
+	RefreshInterval time.Duration
 
 	Version string // of the program, for the foot of the pages
 	Now     func() time.Time
@@ -104,8 +104,8 @@ func New(config Config) *Console {
 	if config.Poll == 0 {
 		config.Poll = 500 * time.Millisecond
 	}
-	if config.Look == 0 {
-		config.Look = 10 * time.Second
+	if config.RefreshInterval == 0 {
+		config.RefreshInterval = 10 * time.Second
 	}
 	if config.Now == nil {
 		config.Now = time.Now

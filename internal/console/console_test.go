@@ -12,13 +12,11 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"go.uber.org/goleak"
 
@@ -87,7 +85,7 @@ func TestPages(t *testing.T) {
 		{"/?shelf=activated", 200, []string{"alias of Example::Mail::List"}, []string{"Acme::<wbr>Net"}},
 		{"/?shelf=public", 200, []string{"publisher=c830e97710da0c9954d80ba8df021e5439e7134b"}, []string{"Acme::<wbr>Net"}},
 		{"/?kind=THING", 400, []string{"No such list"}, nil},
-		{"/?next=nonsense", 400, []string{"does not continue a list"}, nil},
+		{"/?next=nonsense", 400, []string{"The page token in the address is invalid"}, nil},
 		{"/?in=somewhere", 400, []string{"No such place"}, nil},
 		{"/?in=123456789012/us-east-1", 200, []string{`eval &#34;$(cfn env)&#34;`, `aria-current="page" class="on">Types`, "cfn submit --set-default", `value="123456789012/us-east-1" selected`}, nil},
 		{clusterPath, 200, []string{"00000004", "not tested", "Make default", "Execution role", "mongodb-<wbr>atlas-", "resolve:secretsmanager", "href=\"https://github.com/mongodb/", `rel="noopener noreferrer external"`}, []string{"geheim", "javascript:", "Activate"}},
@@ -108,7 +106,8 @@ func TestPages(t *testing.T) {
 		{"/types/HOOK/Acme::Security::Encryption/schema", 200, []string{"MinKeyLength", "from 128", "AWS::S3::Bucket", "s3:GetBucketEncryption"}, nil},
 		{"/registrations", 200, []string{"In progress", "Failed", "Complete", "fetching", "thing.zip"}[:3], nil},
 		{"/tests", 200, []string{"/_cfn/tests/run-2", "2 failed, 3 passed, 2 skipped"}, nil},
-		{"/tests/run-2", 200, []string{"The handlers break the contract", `href="/_cfn/contract#create.read"`, "/Title", `<div class="want">&#34;first&#34;</div>`, "the password is &lt;hidden&gt;", "Core suite", "2 min 0 s"}, nil},
+		{"/tests/run-3", 200, []string{"The tests are running", `<progress value="7" max="15"`, "7 of 15", "looking for smaller inputs"}, nil},
+		{"/tests/run-2", 200, []string{"The handlers break the contract", `href="/_cfn/contract#create.read"`, "/Title", `<div class="want">&#34;first&#34;</div>`, "the password is &lt;hidden: write-only /", "Core suite", "2 min 0 s"}, nil},
 		{"/tests/run-1", 200, []string{"The handlers keep the contract"}, nil},
 		{"/tests/run-9", 404, []string{"There is no such test run"}, nil},
 		{clusterPath + "/logs", 200, []string{`data-events="/_cfn/logs/events?group=%2Faws%2Flambda%2Fmongodb-atlas-cluster-logs&amp;after=`, `<span class="f2 bold">ERROR</span>`, "groups/&lt;script&gt;alert(1)&lt;/script&gt;", "Refresh"}, nil},
@@ -120,7 +119,7 @@ func TestPages(t *testing.T) {
 		{"/calls?action=READ&q=ATLAS", 200, []string{`<option value="READ" selected`, "<code>READ<"}, []string{"<code>CREATE<", "hook-call"}},
 		{"/calls?action=ODD", 200, []string{"No call that is kept is like that", `<option value="ODD" selected`}, nil},
 		{"/calls?in=123456789012/us-east-1", 200, []string{"No handler has been called in 123456789012"}, nil},
-		{"/calls?before=nonsense", 400, []string{"does not continue a list"}, nil},
+		{"/calls?before=nonsense", 400, []string{"The page token in the address is invalid"}, nil},
 		{"/calls?before=5~x", 200, []string{"No call that is kept", "Newest calls"}, []string{"data-changes=\"/"}},
 		{callPath(4), 200, []string{"READ of MongoDB::", "did not reach the state IDLE", `<i class="k">&#34;ClusterType&#34;</i>`, "START RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000004", "ERROR", "REPORT RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000004", "&amp;stream=2026%2F11%2F20%2F%5B1%5D&amp;since=", clusterPath + "/calls"}, []string{"START RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000005", "START RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000003"}},
 		{callPath(24), 200, []string{"signal: killed", "There was none."}, nil},
@@ -184,7 +183,7 @@ func TestAllPages(t *testing.T) {
 		seen := map[string]bool{}
 		for _, m := range ids.FindAllStringSubmatch(page, -1) {
 			if seen[m[1]] {
-				t.Errorf("%s: the id %s stands twice", path, m[1])
+				t.Errorf("%s: duplicate id %s", path, m[1])
 			}
 			seen[m[1]] = true
 		}
@@ -463,7 +462,7 @@ func TestFailures(t *testing.T) {
 	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "geheim") || !strings.Contains(log.String(), "disk geheim is full") {
 		t.Errorf("status %d, log %q", w.Code, log.String())
 	}
-	id := regexp.MustCompile(`under the request ([0-9a-f]{16})`).FindStringSubmatch(w.Body.String())
+	id := regexp.MustCompile(`See its log for the request ([0-9a-f]{16})`).FindStringSubmatch(w.Body.String())
 	if id == nil || !strings.Contains(log.String(), id[1]) {
 		t.Errorf("page and log do not belong together: %v, %s", id, log.String())
 	}
@@ -565,34 +564,32 @@ func TestRealRegistry(t *testing.T) {
 // largeRegistry answers for many types without going through them all, as an index does.
 type largeRegistry struct {
 	*fakeRegistry
-	lists map[types.ProvisioningType][]types.TypeSummary
+	states []registry.TypeState
 }
 
 func newLargeRegistry(n int) *largeRegistry {
-	r := &largeRegistry{many(n), map[types.ProvisioningType][]types.TypeSummary{}}
+	r := &largeRegistry{fakeRegistry: many(n)}
 	for _, t := range r.types {
-		key := t.provisioning
-		if key == types.ProvisioningTypeFullyMutable {
-			key = ""
-		}
-		r.lists[key] = append(r.lists[key], types.TypeSummary{Type: types.RegistryTypeResource, TypeName: &t.name, Description: &t.description, LastUpdated: aws.Time(then), DefaultVersionId: &t.standard})
+		r.states = append(r.states, registry.TypeState{Versions: 2, TypeSummary: types.TypeSummary{
+			Type: types.RegistryTypeResource, TypeName: &t.name, Description: &t.description, LastUpdated: aws.Time(then), DefaultVersionId: &t.standard}})
 	}
 	return r
 }
 
-func (r *largeRegistry) ListTypes(_ context.Context, _ awswire.Caller, in *cloudformation.ListTypesInput) (*cloudformation.ListTypesOutput, error) {
-	all := r.lists[in.ProvisioningType]
-	from, _ := strconv.Atoi(aws.ToString(in.NextToken))
-	to := min(from+int(*in.MaxResults), len(all))
-	out := &cloudformation.ListTypesOutput{TypeSummaries: all[from:to]}
-	if to < len(all) {
-		out.NextToken = aws.String(strconv.Itoa(to))
+func (r *largeRegistry) Types(_ context.Context, _ awswire.Caller, q registry.TypeQuery) ([]registry.TypeState, error) {
+	from, _ := slices.BinarySearchFunc(r.states, q.After, func(s registry.TypeState, after registry.TypeKey) int {
+		if behind(s.Key(), after) {
+			return 1
+		}
+		return -1
+	})
+	var out []registry.TypeState
+	for _, s := range r.states[from:] {
+		if len(out) < q.Limit && strings.Contains(strings.ToLower(*s.TypeName), q.Search) {
+			out = append(out, s)
+		}
 	}
 	return out, nil
-}
-
-func (r *largeRegistry) ListTypeVersions(context.Context, awswire.Caller, *cloudformation.ListTypeVersionsInput) (*cloudformation.ListTypeVersionsOutput, error) {
-	return &cloudformation.ListTypeVersionsOutput{TypeVersionSummaries: make([]types.TypeVersionSummary, 2)}, nil
 }
 
 // BenchmarkTypesPage makes a page of the list of 10,000 types, and one of those with a

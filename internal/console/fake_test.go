@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -82,45 +81,54 @@ func (f *fakeRegistry) find(caller awswire.Caller, kind, name string) *fakeType 
 	return nil
 }
 
-func (f *fakeRegistry) ListTypes(_ context.Context, caller awswire.Caller, in *cloudformation.ListTypesInput) (*cloudformation.ListTypesOutput, error) {
+func (f *fakeRegistry) Types(_ context.Context, caller awswire.Caller, q registry.TypeQuery) ([]registry.TypeState, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.broken != nil {
 		return nil, f.broken
 	}
-	var all []types.TypeSummary
+	var all []registry.TypeState
 	for _, t := range f.types {
 		public := t.publisher != "" && !t.activated
-		if public != (in.Visibility == types.VisibilityPublic) || !public && t.place != caller.Place {
+		if public != q.Public || !public && t.place != caller.Place {
 			continue
 		}
-		if in.Type != "" && string(in.Type) != t.kind || in.DeprecatedStatus == types.DeprecatedStatusDeprecated {
+		if q.Kind != "" && string(q.Kind) != t.kind || q.Deprecated || !strings.Contains(strings.ToLower(t.name), strings.ToLower(q.Search)) {
 			continue
 		}
-		if in.ProvisioningType != t.provisioning && !(in.ProvisioningType == "" && t.provisioning == types.ProvisioningTypeFullyMutable) {
+		if q.Category != "" && (q.Category == types.CategoryActivated) != t.activated {
 			continue
 		}
-		if in.Filters != nil && (in.Filters.Category == types.CategoryActivated) != t.activated {
-			continue
-		}
-		s := types.TypeSummary{Type: types.RegistryType(t.kind), TypeName: &t.name, Description: &t.description, LastUpdated: aws.Time(then), TypeArn: aws.String(arnOf(t, ""))}
+		s := registry.TypeState{TypeSummary: types.TypeSummary{Type: types.RegistryType(t.kind), TypeName: &t.name, Description: &t.description, LastUpdated: aws.Time(then), TypeArn: aws.String(arnOf(t, ""))}}
 		if t.publisher == "" {
 			s.DefaultVersionId = &t.standard
+			for _, v := range t.versions {
+				if !v.deprecated {
+					s.Versions++
+				}
+			}
 		} else {
 			s.PublisherId, s.IsActivated, s.LatestPublicVersion = &t.publisher, aws.Bool(t.activated), aws.String("1.2.0")
 		}
 		if t.original != "" {
 			s.OriginalTypeName = &t.original
 		}
-		all = append(all, s)
+		if behind(s.Key(), q.After) {
+			all = append(all, s)
+		}
 	}
-	from, _ := strconv.Atoi(aws.ToString(in.NextToken))
-	size := int(aws.ToInt32(in.MaxResults))
-	out := &cloudformation.ListTypesOutput{TypeSummaries: all[min(from, len(all)):min(from+size, len(all))]}
-	if from+size < len(all) {
-		out.NextToken = aws.String(strconv.Itoa(from + size))
-	}
-	return out, nil
+	slices.SortFunc(all, func(a, b registry.TypeState) int {
+		if behind(a.Key(), b.Key()) {
+			return 1
+		}
+		return -1
+	})
+	return all[:min(q.Limit, len(all))], nil
+}
+
+// behind reports whether a type follows another one in lists.
+func behind(a, b registry.TypeKey) bool {
+	return cmp.Or(cmp.Compare(a.TypeName, b.TypeName), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Publisher, b.Publisher)) > 0
 }
 
 func arnOf(t *fakeType, version string) string {
@@ -181,18 +189,20 @@ func (f *fakeRegistry) DescribeType(_ context.Context, caller awswire.Caller, in
 	return out, nil
 }
 
-func (f *fakeRegistry) ListTypeVersions(_ context.Context, caller awswire.Caller, in *cloudformation.ListTypeVersionsInput) (*cloudformation.ListTypeVersionsOutput, error) {
+func (f *fakeRegistry) TypeVersions(_ context.Context, caller awswire.Caller, kind schema.Kind, name string) ([]registry.VersionState, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	t := f.find(caller, string(in.Type), aws.ToString(in.TypeName))
+	t := f.find(caller, string(kind), name)
 	if t == nil {
-		return nil, awswire.Errorf("CFNRegistryException", 400, "there is no such type")
+		return nil, nil
 	}
-	out := &cloudformation.ListTypeVersionsOutput{}
-	for _, v := range t.versions {
-		if v.deprecated == (in.DeprecatedStatus == types.DeprecatedStatusDeprecated) {
-			out.TypeVersionSummaries = append(out.TypeVersionSummaries, types.TypeVersionSummary{VersionId: aws.String(v.id), IsDefaultVersion: aws.Bool(v.id == t.standard), TimeCreated: aws.Time(then.Add(-time.Duration(len(t.versions)) * time.Hour))})
-		}
+	published := map[string]map[string]string{"MongoDB::Atlas::Cluster": {"00000002": "1.4.0"}}[name]
+	var out []registry.VersionState
+	for _, v := range slices.Backward(t.versions) {
+		out = append(out, registry.VersionState{
+			ID: v.id, Default: v.id == t.standard, Deprecated: v.deprecated, Created: then.Add(-time.Duration(len(t.versions)) * time.Hour),
+			Tests: v.tests, PublicVersion: published[v.id],
+		})
 	}
 	return out, nil
 }
@@ -210,10 +220,6 @@ func (f *fakeRegistry) Registrations(_ context.Context, caller awswire.Caller, q
 		}
 	}
 	return out, nil
-}
-
-func (f *fakeRegistry) PublishedVersions(_ context.Context, _ awswire.Caller, _ schema.Kind, name string) (map[string]string, error) {
-	return map[string]map[string]string{"MongoDB::Atlas::Cluster": {"00000002": "1.4.0"}}[name], nil
 }
 
 func (f *fakeRegistry) BatchDescribeTypeConfigurations(_ context.Context, _ awswire.Caller, in *cloudformation.BatchDescribeTypeConfigurationsInput) (*cloudformation.BatchDescribeTypeConfigurationsOutput, error) {
@@ -531,6 +537,7 @@ func world(t testing.TB) (*fakeRegistry, *fakeLogs) {
 		},
 		configuration: `{"ApiKeys":{"PublicKey":"pk-geheim","PrivateKey":"{{resolve:secretsmanager:atlas:SecretString:key}}","Retries":3},"Regions":["eu-geheim-1"],"Debug":true}`,
 		runs: []registry.TestRun{
+			{ID: "run-3", Kind: schema.Resource, TypeName: "MongoDB::Atlas::Cluster", Version: "00000003", Status: types.TypeTestsStatusInProgress, Started: then, Progress: &registry.TestProgress{Test: "handler_update.py::contract_update_read", Number: 7, Total: 15, Shrinking: true}},
 			{ID: "run-2", Kind: schema.Resource, TypeName: "MongoDB::Atlas::Cluster", Version: "00000003", Status: types.TypeTestsStatusFailed, Description: "2 of 7 contract tests failed.", Passed: 3, Failed: 2, Skipped: 2, Started: then.Add(-time.Hour), Ended: then},
 			{ID: "run-1", Kind: schema.Resource, TypeName: "MongoDB::Atlas::Cluster", Version: "00000002", Status: types.TypeTestsStatusPassed, Passed: 41, Skipped: 3, Started: then.Add(-3 * time.Hour), Ended: then.Add(-2 * time.Hour)},
 		},

@@ -98,7 +98,7 @@ func (c *Console) checkForm(w http.ResponseWriter, r *http.Request) error {
 	}
 	known := visitor(r)
 	if !hmac.Equal([]byte(r.PostForm.Get(tokenField)), []byte(c.sign(cmp.Or(known, "nobody")))) || known == "" {
-		return &fault{Status: http.StatusForbidden, Title: "Nothing was changed", Message: "The page is older than the server, or cookies are off. Go back, reload the page and try again."}
+		return &fault{Status: http.StatusForbidden, Title: "Nothing was changed", Message: "The page is older than the server, or cookies are disabled. Go back, reload the page and try again."}
 	}
 	return nil
 }

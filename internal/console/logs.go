@@ -138,7 +138,7 @@ func readMoment(text string) (time.Time, error) {
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || ms < 0 || ms > 1<<48 {
-		return time.Time{}, &fault{Status: http.StatusBadRequest, Title: "No such time", Message: "A time in an address is a number of milliseconds since 1970."}
+		return time.Time{}, &fault{Status: http.StatusBadRequest, Title: "No such time", Message: "Times in addresses are in milliseconds since 1970."}
 	}
 	return time.UnixMilli(ms), nil
 }
@@ -151,7 +151,7 @@ func showLine(line LogLine) shownLine {
 	}
 }
 
-// contains tells whether the text of a line has a text in it, capitals or not.
+// contains reports whether the text of a line has a text in it, capitals or not.
 func (l *shownLine) contains(text string) bool {
 	var b strings.Builder
 	for _, p := range l.Pieces {
@@ -215,4 +215,12 @@ func (c *Console) followLogs(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	})
+}
+
+// logAction is the path of a log's page.
+func (p *page) logAction(v *logsView) string {
+	if v.Head != nil {
+		return typePath(v.Head.Kind, v.Head.Name, "/logs")
+	}
+	return "/logs"
 }

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// web tells whether a text is the address of something on the web.
+// web reports whether a text is the address of something on the web.
 func web(link string) bool {
 	u, err := url.Parse(link)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
 }
 
-// outside tells whether a link that a stranger wrote may lead out of the console: to http
+// outside reports whether a link that a stranger wrote may lead out of the console: to http
 // and https only, and not back to this machine or to the server itself, where a click could
 // reach what the stranger cannot.
 func (p *page) outside(link string) bool {
@@ -35,7 +35,7 @@ var hostName = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]*
 
 func plainHost(host string) string { return strings.TrimSuffix(strings.ToLower(host), ".") }
 
-// local tells whether a host is this machine, or a number that only some programs read as
+// local reports whether a host is this machine, or a number that only some programs read as
 // an address: 2130706433, 0x7f.1 and 0177.0.0.1 are 127.0.0.1 for browsers.
 func local(host string) bool {
 	if address, err := netip.ParseAddr(host); err == nil {

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -94,7 +95,7 @@ func readPlace(text string, otherwise awswire.Place) (awswire.Place, error) {
 	}
 	account, region, _ := strings.Cut(text, "/")
 	if !accountPattern.MatchString(account) || !regionPattern.MatchString(region) {
-		return otherwise, &fault{Status: http.StatusBadRequest, Title: "No such place", Message: "An account and a region are written as in 123456789012/eu-west-1."}
+		return otherwise, &fault{Status: http.StatusBadRequest, Title: "No such place", Message: "Use an account and a region such as 123456789012/eu-west-1."}
 	}
 	return awswire.Place{Account: account, Region: region}, nil
 }
@@ -155,7 +156,7 @@ func (f *fault) Error() string { return f.Title + ": " + f.Message }
 // fail answers with a page that says what went wrong.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, p *page, err error) {
 	if r.Context().Err() != nil {
-		return // nobody is there to read it
+		return // the client is gone
 	}
 	var (
 		told    *fault
@@ -170,7 +171,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, p *page, err erro
 		}
 	default:
 		c.log.Error("a request of the console failed", "path", r.URL.Path, "request", p.requestID, "error", err)
-		told = &fault{Status: http.StatusInternalServerError, Title: "Something failed in the server", Message: "Its log says what, under the request " + p.requestID + "."}
+		told = &fault{Status: http.StatusInternalServerError, Title: "Something failed in the server", Message: "See its log for the request " + p.requestID + "."}
 	}
 	p.Title, p.Live, p.Follow = told.Title, false, ""
 	c.render(w, r, p, told.Status, p.faultBody(told))
@@ -212,9 +213,14 @@ func hiding(r rune) bool {
 	return unicode.IsControl(r) || r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069' || r == '\u200E' || r == '\u200F'
 }
 
+// count is a number of things, by the noun for one.
 func count(n int, noun string) string {
-	if n == 1 {
+	stem, y := strings.CutSuffix(noun, "y")
+	switch {
+	case n == 1:
 		return "1 " + noun
+	case y:
+		return fmt.Sprintf("%d %sies", n, stem)
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
@@ -274,5 +280,139 @@ func (c *Console) sendAsset(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Console) notFound(_ http.ResponseWriter, _ *http.Request, _ *page) (templ.Component, error) {
-	return nil, &fault{Status: http.StatusNotFound, Title: "There is no such page", Message: "The address leads nowhere."}
+	return nil, &fault{Status: http.StatusNotFound, Title: "There is no such page", Message: "The page does not exist."}
+}
+
+// sections are the links of the main navigation, by their paths.
+var sections = []choice{{"/", "Types"}, {"/stacks", "Stacks"}, {"/registrations", "Registrations"}, {"/tests", "Tests"}, {"/calls", "Calls"}, {"/logs", "Logs"}, {"/contract", "Contract"}}
+
+// name is the section as pages name it.
+func (c choice) name() string { return cmp.Or(strings.TrimPrefix(c.Value, "/"), "types") }
+
+// changes is where a page hears about changes, "" if it does not follow them.
+func (p *page) changes() string {
+	if p.Live && p.Follow == "" {
+		return p.link("/events")
+	}
+	return p.Follow
+}
+
+// placeAction is the path that another place is chosen for: the section, because what a
+// page is about may not exist there.
+func (p *page) placeAction() string {
+	for _, s := range sections {
+		if s.name() == p.Section {
+			return s.Value
+		}
+	}
+	return "/"
+}
+
+// tone is the class of a status.
+func tone(status string) string {
+	switch status {
+	case "PASSED", "COMPLETE", "SUCCESS", "LIVE", "passed", "compatible":
+		return "good"
+	case "FAILED", "ERROR", "failed", "error", "breaking":
+		return "bad"
+	case "IN_PROGRESS", "warning":
+		return "wait"
+	case "DEFAULT":
+		return "main"
+	case "simulated":
+		return "simulated"
+	}
+	return stackTone(status)
+}
+
+// plainWords are the statuses that say little as the API words them.
+var plainWords = map[string]string{
+	"ANSWERED": "answered without a progress event", "ERROR": "no answer", "NOT_TESTED": "not tested yet",
+	"registered": "registered here", "activated": "activated from public", "LIVE": "in use",
+}
+
+// words is a status as people write it.
+func words(status string) string {
+	if plain := plainWords[status]; plain != "" {
+		return plain
+	}
+	return strings.ToLower(strings.ReplaceAll(status, "_", " "))
+}
+
+// parts cuts a name after its separators, so that a page can break it there.
+func parts(name string) []string {
+	var out []string
+	start := 0
+	for i := 0; i < len(name); i++ {
+		end := 0
+		switch {
+		case strings.HasPrefix(name[i:], "::"):
+			end = i + 2
+			i++
+		case name[i] == ':' || name[i] == '_' || name[i] == '/' || name[i] == '.' || name[i] == '-':
+			end = i + 1
+		}
+		if end > 0 && end < len(name) {
+			out = append(out, name[start:end])
+			start = end
+		}
+	}
+	return append(out, name[start:])
+}
+
+func seconds(s float64) string {
+	switch {
+	case s < 0.0005:
+		return "0 s"
+	case s < 1:
+		return strconv.Itoa(int(s*1000+0.5)) + " ms"
+	case s < 120:
+		return strconv.FormatFloat(s, 'f', 1, 64) + " s"
+	}
+	return strconv.Itoa(int(s)/60) + " min " + strconv.Itoa(int(s)%60) + " s"
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// current is the value of aria-current; "false" is as good as none.
+func current(yes bool) string {
+	if yes {
+		return "page"
+	}
+	return "false"
+}
+
+// envCommand sets up a shell for this server. cfn knows the address that it serves by
+// default; another one is named, unless it is none that a shell takes as it is.
+func (p *page) envCommand() string {
+	if p.Host == "127.0.0.1:4566" || p.Host == "localhost:4566" || !hostPattern.MatchString(p.Host) {
+		return `eval "$(cfn env)"`
+	}
+	return `eval "$(cfn env --endpoint ` + p.Scheme + "://" + p.Host + `)"`
+}
+
+var hostPattern = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
+
+// about is the type that an address is about, "" for none.
+func (p *page) about() (kind, name string) {
+	parts := strings.SplitN(strings.TrimPrefix(p.Path, "/types/"), "/", 3)
+	if !strings.HasPrefix(p.Path, "/types/") || len(parts) < 3 {
+		return "", ""
+	}
+	return parts[0], parts[1]
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+// size is a number of bytes for people.
+func size(n int) string {
+	if n < 1<<10 {
+		return itoa(n) + " bytes"
+	}
+	return itoa((n+512)>>10) + " KiB"
 }

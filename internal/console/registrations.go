@@ -94,7 +94,7 @@ var stagePattern = regexp.MustCompile(`^Deployment is currently in ([A-Z_]+) of 
 // stages say what a registration does in each of them.
 var stages = map[string]string{"FETCH_STAGE": "fetching the package", "VALIDATION_STAGE": "validating the package", "DEPLOY_STAGE": "starting the handler"}
 
-// refused tells whether the registry answered, but not with what was asked for.
+// refused reports whether the registry answered, but not with what was asked for.
 func refused(err error) bool {
 	var answer *awswire.Error
 	return errors.As(err, &answer)

@@ -108,20 +108,16 @@ func (c *Console) versionIDs(r *http.Request, p *page, h *typeHead) ([]string, e
 	if !h.Registered() {
 		return nil, nil
 	}
-	out, err := c.config.Registry.ListTypeVersions(r.Context(), c.caller(p), &cloudformation.ListTypeVersionsInput{
-		Type: types.RegistryType(h.Kind), TypeName: aws.String(h.Name), MaxResults: aws.Int32(100),
-	})
-	if refused(err) {
-		return nil, nil
-	}
+	found, err := c.config.Registry.TypeVersions(r.Context(), c.caller(p), schema.Kind(h.Kind), h.Name)
 	if err != nil {
 		return nil, err
 	}
 	var ids []string
-	for _, s := range out.TypeVersionSummaries {
-		ids = append(ids, value(s.VersionId))
+	for _, state := range found {
+		if !state.Deprecated {
+			ids = append(ids, state.ID)
+		}
 	}
-	slices.Reverse(ids)
 	return ids, nil
 }
 
@@ -324,4 +320,19 @@ func tokens(line string) []token {
 		line = line[end:]
 	}
 	return out
+}
+
+// markTone is the class of what a schema says about a property.
+func markTone(mark string) string {
+	switch mark {
+	case "primary identifier", "additional identifier":
+		return "id"
+	case "create-only", "conditionally create-only":
+		return "fixed"
+	case "write-only":
+		return "secret"
+	case "deprecated":
+		return "old"
+	}
+	return ""
 }

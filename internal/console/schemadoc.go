@@ -77,7 +77,7 @@ type schemaReader struct {
 	steps int // how much was looked at
 }
 
-// tired counts a step, and tells whether there were too many.
+// tired counts a step, and reports whether there were too many.
 func (r *schemaReader) tired() bool {
 	r.steps++
 	return r.steps > maxSteps
@@ -153,7 +153,7 @@ func (r *schemaReader) expand(p *property, room int) int {
 }
 
 // holder is the schema of the objects that a value is or consists of: that of the items of
-// a list, with the path to them. It is nil if the value is no object.
+// a list, with the path to them. It is nil if the value is not an object.
 func (r *schemaReader) holder(node *document.Value, path []string) (*document.Value, []string) {
 	for range maxDepth {
 		node = r.resolved(node)
@@ -169,7 +169,7 @@ func (r *schemaReader) holder(node *document.Value, path []string) (*document.Va
 	return nil, nil
 }
 
-// resolved follows references; nil for those that lead nowhere.
+// resolved follows references; nil for those that cannot be resolved.
 func (r *schemaReader) resolved(node *document.Value) *document.Value {
 	target, err := r.Resolve(node)
 	if err != nil {

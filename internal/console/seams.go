@@ -14,8 +14,8 @@ import (
 )
 
 // A Registry is what the pages show and what their forms change; *registry.Registry is one.
-// All operations have the shapes and the rules of the AWS API; a refusal is an
-// *awswire.Error, whose message is shown.
+// Queries have Go types, what changes something has the shapes and the rules of the AWS API; a
+// refusal is an *awswire.Error, whose message is shown.
 type Registry interface {
 	Types
 	Registrations
@@ -28,11 +28,13 @@ type Registry interface {
 
 // Types reads types and their versions.
 type Types interface {
-	ListTypes(context.Context, awswire.Caller, *cloudformation.ListTypesInput) (*cloudformation.ListTypesOutput, error)
+	// Types lists types in the order of their keys, at most query.Limit of them.
+	Types(ctx context.Context, caller awswire.Caller, query registry.TypeQuery) ([]registry.TypeState, error)
+
+	// TypeVersions lists all versions of a private type, the newest first.
+	TypeVersions(ctx context.Context, caller awswire.Caller, kind schema.Kind, typeName string) ([]registry.VersionState, error)
+
 	DescribeType(context.Context, awswire.Caller, *cloudformation.DescribeTypeInput) (*cloudformation.DescribeTypeOutput, error)
-	// PublishedVersions are the public numbers of a private type's versions, by version.
-	PublishedVersions(ctx context.Context, caller awswire.Caller, kind schema.Kind, typeName string) (map[string]string, error)
-	ListTypeVersions(context.Context, awswire.Caller, *cloudformation.ListTypeVersionsInput) (*cloudformation.ListTypeVersionsOutput, error)
 }
 
 // Registrations reads how far registrations have come.
@@ -69,7 +71,7 @@ type Tests interface {
 	TestReport(ctx context.Context, caller awswire.Caller, id string) ([]byte, error)
 }
 
-// Changes tells when to look again.
+// Changes reports when to look again.
 type Changes interface {
 	// Subscribe sends changes until ctx is done, then closes the channel. Some may be
 	// missing; those made by other servers are.

@@ -96,12 +96,12 @@ func (h *stackHead) Simulated() bool {
 // stack reads the stack that a request names.
 func (c *Console) stack(r *http.Request, p *page, tab string) (*stackHead, error) {
 	if c.config.Stacks == nil {
-		return nil, &fault{Status: http.StatusNotFound, Title: "No stacks", Message: "This server runs no stacks."}
+		return nil, &fault{Status: http.StatusNotFound, Title: "No stacks", Message: "This server does not support stacks."}
 	}
 	s, err := c.config.Stacks.Stack(r.Context(), p.Place, r.PathValue("stack"))
 	if err != nil {
 		if refused(err) {
-			return nil, &fault{Status: http.StatusNotFound, Title: "No such stack", Message: "No stack of this name lives here. Deleted stacks are in a list of their own."}
+			return nil, &fault{Status: http.StatusNotFound, Title: "No such stack", Message: "No stack has this name. Deleted stacks are listed separately."}
 		}
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (c *Console) stackEvents(_ http.ResponseWriter, r *http.Request, p *page) (
 	query := stack.EventQuery{Place: p.Place, Stack: h.ARN, OperationID: v.Operation, Failed: v.Failed, Limit: shownEvents + 1}
 	if text := p.query.Get("before"); text != "" {
 		if query.Before, err = strconv.ParseInt(text, 10, 64); err != nil || query.Before < 1 {
-			return nil, &fault{Status: http.StatusBadRequest, Title: "No such page", Message: "The address does not continue a list. Begin with its first page."}
+			return nil, &fault{Status: http.StatusBadRequest, Title: "No such page", Message: "The page token in the address is invalid. Start with the first page."}
 		}
 		v.First = v.address(v.Failed)
 	}

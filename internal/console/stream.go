@@ -99,7 +99,7 @@ func (c *Console) followChanges(w http.ResponseWriter, r *http.Request) {
 	}
 	c.follow(w, r, func(s *stream) error {
 		changes := c.config.Registry.Subscribe(s.ctx)
-		look := time.NewTicker(c.config.Look)
+		look := time.NewTicker(c.config.RefreshInterval)
 		defer look.Stop()
 		for {
 			select {

@@ -176,7 +176,7 @@ func TestFollowChanges(t *testing.T) {
 // TestLookAgain: pages look again from time to time, because other servers say nothing.
 func TestLookAgain(t *testing.T) {
 	f, _ := world(t)
-	c := New(Config{Registry: f, Look: 10 * time.Millisecond})
+	c := New(Config{Registry: f, RefreshInterval: 10 * time.Millisecond})
 	if event := listen(t, serve(t, c), "/events", "").next(); event != "event: look|data: null" {
 		t.Errorf("got %s", event)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/a-h/templ"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/contract"
@@ -105,7 +106,7 @@ type call struct {
 	Error     string  `json:"error"`
 }
 
-// Broken tells whether the test says something against the handlers.
+// Broken reports whether the test says something against the handlers.
 func (t *result) Broken() bool { return t.Outcome == "failed" || t.Outcome == "error" }
 
 // File and Name are the parts of the test's name.
@@ -365,4 +366,93 @@ func clauseOf(id string) (contract.Clause, bool) {
 		return contract.Clause{}, false
 	}
 	return contract.Clauses[i], true
+}
+
+// runTally says in words how the tests of a run went.
+func runTally(r registry.TestRun) string {
+	var said []string
+	for _, t := range []tally{{Word: "failed", N: r.Failed}, {Word: "passed", N: r.Passed}, {Word: "skipped", N: r.Skipped}} {
+		if t.N > 0 {
+			said = append(said, itoa(t.N)+" "+t.Word)
+		}
+	}
+	return cmp.Or(strings.Join(said, ", "), "–")
+}
+
+// verdict is the title of a run's page.
+func (v *testView) verdict() string {
+	switch {
+	case v.Run.Ended.IsZero() && v.Report == nil:
+		return "The contract tests are running"
+	case v.Report != nil && len(v.Report.Tests) == 0:
+		return "No tests ran"
+	case v.Run.Status == types.TypeTestsStatusPassed:
+		return "The handlers keep the contract"
+	case v.Run.Failed > 0, v.Report != nil && v.Report.Failed+v.Report.Errors > 0:
+		return "The handlers break the contract"
+	}
+	return "The tests did not end"
+}
+
+func (v *testView) seed() string {
+	if v.Report.Seed == nil {
+		return ""
+	}
+	return strconv.FormatUint(*v.Report.Seed, 10)
+}
+
+// shares is how much of the tests each outcome has, in thousandths.
+func (v *testView) shares() []bar {
+	var bars []bar
+	left, total := 0, 0
+	for _, t := range v.Tallies {
+		total += t.N
+	}
+	for _, t := range v.Tallies {
+		width := 1000 * t.N / total
+		class := map[string]string{"failed": "bad", "error": "bad", "passed": "good"}[t.Outcome]
+		bars = append(bars, bar{Left: left, Width: max(width-2, 3), Class: cmp.Or(class, "plain")})
+		left += width
+	}
+	return bars
+}
+
+// suiteTally says how many tests a suite has.
+func suiteTally(s suite) string {
+	if s.Broken == 0 {
+		return count(len(s.Tests), "test")
+	}
+	return count(len(s.Tests), "test") + ", " + itoa(s.Broken) + " not passed"
+}
+
+// suiteName is a suite as a title.
+func suiteName(name string) string {
+	if name == "" {
+		return "Tests"
+	}
+	return strings.ToUpper(name[:1]) + bounded(name[1:], 100) + " suite"
+}
+
+// note is what a call said besides its status.
+func (b *bar) note() string {
+	return strings.Join(slices.DeleteFunc([]string{b.ErrorCode, b.Message, b.Error}, func(s string) bool { return s == "" }), ": ")
+}
+
+func lineClass(sign string) string {
+	switch sign {
+	case "-":
+		return "want"
+	case "+":
+		return "got"
+	}
+	return "same"
+}
+
+// logLines are the lines of a log within a page, each with its line break.
+func logLines(text string) [][]piece {
+	var lines [][]piece
+	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		lines = append(lines, append(pieces(strings.TrimRight(line, "\r")), piece{Text: "\n"}))
+	}
+	return lines
 }

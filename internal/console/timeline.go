@@ -57,7 +57,7 @@ func (c *Console) stackTimeline(_ http.ResponseWriter, r *http.Request, p *page)
 	}
 	if timeline == nil {
 		if id != "" {
-			return nil, &fault{Status: http.StatusNotFound, Title: "No such operation", Message: "It is too old, or belongs to another stack."}
+			return nil, &fault{Status: http.StatusNotFound, Title: "No such operation", Message: "It is too old or belongs to another stack."}
 		}
 		return p.timelineBody(&timelineView{stackHead: h}), nil
 	}

@@ -42,13 +42,8 @@ type typeView struct {
 
 // A versionRow is one version of a private type.
 type versionRow struct {
-	ID, Description    string
-	Created            time.Time
-	Default            bool
-	Deprecated         bool
-	Tests, TestsReason string // NOT_TESTED …, "" if it is not told
-	PublicVersion      string
-	Run                string // id of the newest run of the tests, "" if there is none
+	registry.VersionState
+	Run string // id of the newest run of the tests, "" if there is none
 }
 
 // A configuration is what is set for a type, without its secrets.
@@ -86,15 +81,15 @@ func (h *typeHead) link(rest string, pairs ...string) string {
 	return h.page.link(typePath(h.Kind, h.Name, rest), pairs...)
 }
 
-// Registered tells whether the type is one of the account's own.
+// Registered reports whether the type is one of the account's own.
 func (h *typeHead) Registered() bool {
 	return h.Visibility != types.VisibilityPublic && h.PublisherId == nil && h.Publisher == ""
 }
 
-// Activated tells whether the type is a public one that the account has taken.
+// Activated reports whether the type is a public one that the account has taken.
 func (h *typeHead) Activated() bool { return value(h.IsActivated) }
 
-// CanActivate tells whether the type is a public one that the account may take.
+// CanActivate reports whether the type is a public one that the account may take.
 func (h *typeHead) CanActivate() bool {
 	return h.Visibility == types.VisibilityPublic && h.PublisherId != nil && !h.Activated()
 }
@@ -170,41 +165,20 @@ func (c *Console) showUnfinished(r *http.Request, p *page, refusal error) (templ
 
 // versionRows lists the versions of a private type, the newest first.
 func (c *Console) versionRows(ctx context.Context, caller awswire.Caller, h *typeHead, runs []registry.TestRun) ([]versionRow, error) {
-	published, err := c.config.Registry.PublishedVersions(ctx, caller, schema.Kind(h.Kind), h.Name)
+	found, err := c.config.Registry.TypeVersions(ctx, caller, schema.Kind(h.Kind), h.Name)
 	if err != nil {
 		return nil, err
 	}
-	var rows []versionRow
-	for _, status := range []types.DeprecatedStatus{types.DeprecatedStatusLive, types.DeprecatedStatusDeprecated} {
-		in := &cloudformation.ListTypeVersionsInput{Type: types.RegistryType(h.Kind), TypeName: aws.String(h.Name), DeprecatedStatus: status, MaxResults: aws.Int32(100)}
-		out, err := c.config.Registry.ListTypeVersions(ctx, caller, in)
-		if refused(err) {
-			continue
+	rows := make([]versionRow, len(found))
+	for i, state := range found {
+		if state.Deprecated {
+			state.Tests, state.TestsReason = "", "" // they say nothing any more
 		}
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range out.TypeVersionSummaries {
-			row := versionRow{
-				ID: value(s.VersionId), Description: value(s.Description), Created: value(s.TimeCreated), Default: value(s.IsDefaultVersion),
-				Deprecated: status == types.DeprecatedStatusDeprecated, PublicVersion: published[value(s.VersionId)],
-			}
-			if !row.Deprecated {
-				d, err := c.config.Registry.DescribeType(ctx, caller, &cloudformation.DescribeTypeInput{Type: in.Type, TypeName: in.TypeName, VersionId: s.VersionId})
-				if err != nil && !refused(err) {
-					return nil, err
-				}
-				if err == nil {
-					row.Tests, row.TestsReason = string(d.TypeTestsStatus), value(d.TypeTestsStatusDescription)
-				}
-			}
-			if i := slices.IndexFunc(runs, func(r registry.TestRun) bool { return r.Version == row.ID }); i >= 0 {
-				row.Run = runs[i].ID
-			}
-			rows = append(rows, row)
+		rows[i] = versionRow{VersionState: state}
+		if j := slices.IndexFunc(runs, func(r registry.TestRun) bool { return r.Version == state.ID }); j >= 0 {
+			rows[i].Run = runs[j].ID
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b versionRow) int { return cmp.Compare(b.ID, a.ID) })
 	return rows, nil
 }
 
@@ -307,7 +281,7 @@ func maskValue(v any, name string, depth int) any {
 	return hidden
 }
 
-// dynamicReference tells whether a text is one reference and nothing else.
+// dynamicReference reports whether a text is one reference and nothing else.
 func dynamicReference(text string) bool {
 	inner, found := strings.CutPrefix(text, "{{resolve:")
 	if !found {
@@ -330,4 +304,17 @@ func (v *typeView) before(id string) string {
 		}
 	}
 	return ""
+}
+
+// provisioning says what a resource type can do.
+func provisioning(kind string) string {
+	switch kind {
+	case "FULLY_MUTABLE":
+		return "can be created, updated and deleted"
+	case "IMMUTABLE":
+		return "every change replaces the resource"
+	case "NON_PROVISIONABLE":
+		return "cannot be created by stacks"
+	}
+	return words(kind)
 }

@@ -512,7 +512,7 @@ func (p *page) versionTable(v *typeView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = badge(row.Tests).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = badge(string(row.Tests)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -521,7 +521,7 @@ func (p *page) versionTable(v *typeView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else if row.Tests != "" {
-				templ_7745c5c3_Err = badge(row.Tests).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = badge(string(row.Tests)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

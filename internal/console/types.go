@@ -1,27 +1,20 @@
 package console
 
 import (
-	"cmp"
-	"context"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/a-h/templ"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 const (
 	pageSize = 50 // types on a page
-
-	// maxSearched is how many types one request goes through in search of a text. A page
-	// that stops there offers to go on.
-	maxSearched = 20_000
 
 	maxQuery = 200 // bytes of what is searched for
 
@@ -44,17 +37,15 @@ type typesView struct {
 	Rows                []typeRow
 	Next                string // address of the next page, "" if this is the last one
 	First               string // address of the first page, "" if this is it
-	Stopped             bool   // the search was given up at maxSearched
 	Registrations       []registration
 	Nothing             bool // the place has no types at all
 }
 
 // A typeRow is one type in the list.
 type typeRow struct {
-	types.TypeSummary
-	Link     string
-	Versions int    // live ones; 0 if not counted
-	Working  string // what a registration that goes on is doing
+	registry.TypeState
+	Link    string
+	Working string // what a registration that goes on is doing
 }
 
 func (c *Console) listTypes(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
@@ -62,15 +53,22 @@ func (c *Console) listTypes(_ http.ResponseWriter, r *http.Request, p *page) (te
 	q := p.query
 	v := &typesView{Search: strings.TrimSpace(bounded(q.Get("q"), maxQuery)), Kind: q.Get("kind"), Shelf: q.Get("shelf"), Deprecated: q.Get("deprecated") == "1"}
 	if !known(kinds, v.Kind) || !known(shelves, v.Shelf) {
-		return nil, &fault{Status: http.StatusBadRequest, Title: "No such list", Message: "The address asks for a kind or a list of types that does not exist."}
+		return nil, &fault{Status: http.StatusBadRequest, Title: "No such list", Message: "The kind or the list of types in the address does not exist."}
 	}
 	at := q.Get("next")
 	ctx, caller := r.Context(), c.caller(p)
-	found, err := c.findTypes(ctx, caller, v, at)
+	query := v.query()
+	if at != "" {
+		after, ok := store.ReadPageToken(at, 3, v.list()...)
+		if !ok {
+			return nil, &fault{Status: http.StatusBadRequest, Title: "No such page", Message: "The page token in the address is invalid. Start with the first page."}
+		}
+		query.After = registry.TypeKey{TypeName: after[0], Kind: schema.Kind(after[1]), Publisher: after[2]}
+	}
+	found, err := c.config.Registry.Types(ctx, caller, query)
 	if err != nil {
 		return nil, err
 	}
-	v.Stopped = found.stopped
 	if v.Registrations, err = c.inProgress(ctx, caller); err != nil {
 		return nil, err
 	}
@@ -78,18 +76,16 @@ func (c *Console) listTypes(_ http.ResponseWriter, r *http.Request, p *page) (te
 	for _, g := range v.Registrations {
 		working[g.Kind+" "+g.TypeName] = g.Stage
 	}
-	for _, summary := range found.types {
-		row := typeRow{TypeSummary: summary, Link: p.typeLink(summary), Working: working[string(summary.Type)+" "+value(summary.TypeName)]}
-		if row.Versions, err = c.countVersions(ctx, caller, summary); err != nil {
-			return nil, err
-		}
-		v.Rows = append(v.Rows, row)
+	more := len(found) > pageSize
+	for _, state := range found[:min(len(found), pageSize)] {
+		v.Rows = append(v.Rows, typeRow{TypeState: state, Link: p.typeLink(state.TypeSummary), Working: working[string(state.Type)+" "+value(state.TypeName)]})
 	}
 	address := func(at string) string {
 		return p.link("/", "q", v.Search, "kind", v.Kind, "shelf", v.Shelf, "deprecated", flag(v.Deprecated), "next", at)
 	}
-	if found.next != "" {
-		v.Next = address(found.next)
+	if more {
+		last := v.Rows[pageSize-1].Key()
+		v.Next = address(store.PageToken([]string{last.TypeName, string(last.Kind), last.Publisher}, v.list()...))
 	}
 	if at != "" {
 		v.First = address("")
@@ -107,164 +103,32 @@ func (p *page) typeLink(s types.TypeSummary) string {
 	return p.link(path)
 }
 
-// A found is a page of types, and where the next one begins.
-type found struct {
-	types   []types.TypeSummary
-	next    string // "" at the end
-	stopped bool
-}
-
-// findTypes collects a page of the types that a list shows, beginning at a place that an
-// earlier page ended at, "" for the beginning. The registry can only filter by how names
-// begin, so that a text anywhere in a name is looked for here. And it lists one
-// provisioning type at a time, so that several lists are merged.
-func (c *Console) findTypes(ctx context.Context, caller awswire.Caller, v *typesView, at string) (found, error) {
-	lists := typeLists(v)
-	if err := resume(lists, at); err != nil {
-		return found{}, err
-	}
-	var out found
-	search := strings.ToLower(v.Search)
-	for seen := 0; ; seen++ {
-		var first *typeList
-		for _, l := range lists {
-			if err := l.fill(ctx, c.config.Registry, caller); err != nil {
-				return found{}, err
-			}
-			if l.skip < len(l.page) && (first == nil || before(l.page[l.skip], first.page[first.skip])) {
-				first = l
-			}
-		}
-		if first == nil {
-			return out, nil
-		}
-		s := first.page[first.skip]
-		if strings.Contains(strings.ToLower(value(s.TypeName)), search) {
-			if len(out.types) == pageSize {
-				out.next = places(lists)
-				return out, nil
-			}
-			out.types = append(out.types, s)
-		}
-		first.skip++
-		if seen == maxSearched {
-			out.next, out.stopped = places(lists), true
-			return out, nil
-		}
-	}
-}
-
-// A typeList reads one list of the registry, page by page.
-type typeList struct {
-	in    cloudformation.ListTypesInput
-	token string // of the page
-	page  []types.TypeSummary
-	skip  int    // how many of the page are behind us
-	after string // token of the page after this one, "" if this is the last
-	read  bool   // the page is there
-}
-
-// fill reads the next page if this one is used up.
-func (l *typeList) fill(ctx context.Context, from Types, caller awswire.Caller) error {
-	for !l.read || l.skip >= len(l.page) {
-		if l.read {
-			if l.after == "" {
-				return nil
-			}
-			l.token, l.skip = l.after, 0
-		}
-		in := l.in
-		in.NextToken = optional(l.token)
-		out, err := from.ListTypes(ctx, caller, &in)
-		if err != nil {
-			return err
-		}
-		l.page, l.after, l.read = out.TypeSummaries, value(out.NextToken), true
-	}
-	return nil
-}
-
-// before is the order of the registry.
-func before(a, b types.TypeSummary) bool {
-	return cmp.Or(cmp.Compare(value(a.TypeName), value(b.TypeName)), cmp.Compare(a.Type, b.Type), cmp.Compare(value(a.PublisherId), value(b.PublisherId))) < 0
-}
-
-// typeLists are the lists that together are what a view shows. The one without a
-// provisioning type has the fully mutable resources, and all modules and hooks.
-func typeLists(v *typesView) []*typeList {
-	in := cloudformation.ListTypesInput{Visibility: types.VisibilityPrivate, Type: types.RegistryType(v.Kind), MaxResults: aws.Int32(pageSize)}
-	if v.Search != "" {
-		in.MaxResults = aws.Int32(100)
-	}
+// query selects one more type than fits on a page.
+func (v *typesView) query() registry.TypeQuery {
+	q := registry.TypeQuery{Search: v.Search, Kind: schema.Kind(v.Kind), Deprecated: v.Deprecated, Public: v.Shelf == "public", Limit: pageSize + 1}
 	switch v.Shelf {
 	case "registered":
-		in.Filters = &types.TypeFilters{Category: types.CategoryRegistered}
+		q.Category = types.CategoryRegistered
 	case "activated":
-		in.Filters = &types.TypeFilters{Category: types.CategoryActivated}
-	case "public":
-		in.Visibility = types.VisibilityPublic
+		q.Category = types.CategoryActivated
 	}
-	if v.Deprecated {
-		in.DeprecatedStatus = types.DeprecatedStatusDeprecated
-	}
-	lists := []*typeList{{in: in}}
-	if v.Kind == "" || v.Kind == string(types.RegistryTypeResource) {
-		for _, provisioning := range []types.ProvisioningType{types.ProvisioningTypeImmutable, types.ProvisioningTypeNonProvisionable} {
-			in.ProvisioningType = provisioning
-			lists = append(lists, &typeList{in: in})
-		}
-	}
-	return lists
+	return q
 }
 
-// places writes down where lists are: for each the token of its page and how much of it is
-// behind us. Tokens are URL-safe; the separators are none of their characters.
-func places(lists []*typeList) string {
-	var all []string
-	for _, l := range lists {
-		all = append(all, l.token+"~"+strconv.Itoa(l.skip))
-	}
-	return strings.Join(all, "!")
-}
+// list is what the token of a page depends on.
+func (v *typesView) list() []any { return []any{"types", v.Search, v.Kind, v.Shelf, v.Deprecated} }
 
-// resume puts lists where places was written.
-func resume(lists []*typeList, text string) error {
-	if text == "" {
-		return nil
+// shelfOf is the status of a type in a list.
+func shelfOf(s types.TypeSummary, v *typesView) string {
+	switch {
+	case v.Deprecated:
+		return "DEPRECATED"
+	case value(s.IsActivated):
+		return "activated"
+	case v.Shelf == "public":
+		return "public"
 	}
-	all := strings.Split(text, "!")
-	for i, l := range lists {
-		if len(all) != len(lists) {
-			break
-		}
-		token, skip, _ := strings.Cut(all[i], "~")
-		n, err := strconv.Atoi(skip)
-		if err != nil || n < 0 {
-			break
-		}
-		l.token, l.skip = token, n
-		if i == len(lists)-1 {
-			return nil
-		}
-	}
-	return &fault{Status: http.StatusBadRequest, Title: "No such page", Message: "The address does not continue a list. Begin with its first page."}
-}
-
-// countVersions is how many live versions a private type has.
-func (c *Console) countVersions(ctx context.Context, caller awswire.Caller, s types.TypeSummary) (int, error) {
-	if s.DefaultVersionId == nil || s.PublisherId != nil {
-		return 0, nil
-	}
-	out, err := c.config.Registry.ListTypeVersions(ctx, caller, &cloudformation.ListTypeVersionsInput{
-		Type: s.Type, TypeName: s.TypeName, MaxResults: aws.Int32(100),
-	})
-	if refused(err) {
-		return 0, nil // it went between the two requests
-	}
-	if err != nil {
-		return 0, err
-	}
-	return len(out.TypeVersionSummaries), nil
+	return "registered"
 }
 
 // kindsOf are the kinds that are asked about when all are meant.

@@ -132,15 +132,13 @@
     }
     asking = true;
     try {
-      const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
-      if (!answer.ok) return;
-      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      // Without an answer the server is gone, which the stream reports too.
+      const text = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" }).then((answer) => (answer.ok ? answer.text() : "")).catch(() => "");
+      const fresh = new DOMParser().parseFromString(text, "text/html");
       for (const old of all("[data-live]")) {
         const part = fresh.getElementById(old.id);
         if (part && !part.isEqualNode(old)) replace(old, part);
       }
-    } catch {
-      // The server is gone; the stream says so too.
     } finally {
       asking = false;
       if (askAgain) {
@@ -164,10 +162,14 @@
   };
   const changes = document.body.dataset.changes;
   if (changes) {
+    // later collects what comes in a row. The first event sets the time: a stream whose events
+    // never pause would otherwise put the refresh off forever.
     let soon;
     const later = () => {
-      clearTimeout(soon);
-      soon = setTimeout(refresh, 150);
+      soon ??= setTimeout(() => {
+        soon = undefined;
+        refresh();
+      }, 150);
     };
     const look = () => { if (one(".pulse, [data-live] .badge.wait")) later(); };
     listen(() => changes, { change: later, look }, (state) => {
