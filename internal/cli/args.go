@@ -130,7 +130,7 @@ func (n *normalizer) flag(flag *pflag.Flag, shown, value string, hasValue bool, 
 	if flag.NoOptDefVal != "" { // it needs no value
 		if hasValue {
 			if flag.Value.Type() != "bool" {
-				return nil, &usageError{command: n.command, message: fmt.Sprintf("option %s takes no value", shown)}
+				return nil, &usageError{command: n.command, message: fmt.Sprintf("option %s does not take a value", shown)}
 			}
 			value = "=" + value
 		}
@@ -139,7 +139,7 @@ func (n *normalizer) flag(flag *pflag.Flag, shown, value string, hasValue bool, 
 	}
 	if !hasValue {
 		if len(args) == 0 || optionLike(args[0]) {
-			return nil, &usageError{command: n.command, message: fmt.Sprintf("option %s wants a value", shown), hint: flagHint(flag)}
+			return nil, &usageError{command: n.command, message: fmt.Sprintf("option %s requires a value", shown), hint: flagHint(flag)}
 		}
 		value, args = args[0], args[1:]
 	}

@@ -180,7 +180,7 @@ func TestInterruptedSubmit(t *testing.T) {
 	var errs strings.Builder
 	env.Stdout, env.Stderr = &stepWriter{text: "Waiting for registration with token 'token-1' to complete.\n", then: cancel}, &errs
 	code := Main(ctx, env, []string{"submit", "--s3-bucket", "mine"})
-	want := "the registration continues in eu-west-1 without cfn; to see its result, run: cfn types registrations token-1 --wait --region eu-west-1\ninterrupted\n"
+	want := "the registration continues in eu-west-1; to see its result, run: cfn types registrations token-1 --wait --region eu-west-1\ninterrupted\n"
 	if code != exitInterrupted || errs.String() != want {
 		t.Errorf("code %d, stderr %q", code, errs.String())
 	}

@@ -46,7 +46,7 @@ func (o *handlerOptions) build(ctx context.Context, c *app, p *project.Project) 
 	if state.buildable() && o.noBuild {
 		hint += ", or leave out --no-build"
 	}
-	return "", withHint(fmt.Errorf("the handlers are not built: there is no %s", p.Name(name)), "%s", hint)
+	return "", withHint(fmt.Errorf("the handlers are not built: %s does not exist", p.Name(name)), "%s", hint)
 }
 
 // buildForLambda makes sure that the program that is packed is not older than its
@@ -63,14 +63,14 @@ func (c *app) buildForLambda(ctx context.Context, p *project.Project, noBuild bo
 	}
 	switch {
 	case noBuild && state.newer != "":
-		c.notef("warning: %s is older than %s; packing it as it is\n", p.Name(name), p.Name(state.newer))
+		c.notef("warning: %s is older than %s; packing it as is\n", p.Name(name), p.Name(state.newer))
 	case noBuild, state.missing && !state.buildable():
 		// The packer reports that it is missing.
 	case state.buildable():
 		return c.runBuild(ctx, p, buildCommand(name, false), "GOOS=linux", "GOARCH=amd64")
 	default:
 		return withHint(fmt.Errorf("%s is older than %s and cannot be rebuilt: %s", p.Name(name), p.Name(state.newer), state.obstacle),
-			"build it yourself, or pass --no-build to pack it as it is")
+			"build it yourself, or pass --no-build to pack it as is")
 	}
 	return nil
 }
@@ -148,9 +148,9 @@ func (c *app) runBuild(ctx context.Context, p *project.Project, command []string
 		return ctx.Err()
 	}
 	if err != nil {
-		err = &downstreamError{fmt.Errorf("the handlers do not build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
+		err = &downstreamError{fmt.Errorf("the handlers failed to build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
 		if c.home() == "" {
-			return withHint(err, "the environment names no home folder, where Go keeps what it has built: set HOME, or set GOCACHE and GOPATH to folders of yours")
+			return withHint(err, "Go needs a home folder for its build cache: set HOME, or set GOCACHE and GOPATH")
 		}
 		return err
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/secret"
 )
 
 // Env is the outside world of a command. All fields but Now must be set.
@@ -41,7 +42,7 @@ type Env struct {
 	Now            func() time.Time
 }
 
-// Terminal tells which of the three streams somebody looks at or types into.
+// Terminal reports which of the three streams somebody looks at or types into.
 type Terminal struct{ Stdin, Stdout, Stderr bool }
 
 // Getenv returns the value of an environment variable; the last one counts.
@@ -185,7 +186,7 @@ func (c *app) start(cmd *cobra.Command) error {
 	c.started = true
 	if c.project != "" && cmd.Annotations["project"] != "created" {
 		if info, err := os.Stat(c.projectDir()); err != nil || !info.IsDir() {
-			return withHint(fmt.Errorf("there is no folder %s", c.project), "--project names the folder of an extension project")
+			return withHint(fmt.Errorf("folder %s does not exist", c.project), "pass --project DIR with the folder of an extension project")
 		}
 	}
 	config := cfnlog.Config{Now: c.Now}
@@ -196,8 +197,8 @@ func (c *app) start(cmd *cobra.Command) error {
 		}
 	}
 	c.log = cfnlog.New(config)
-	if secret := c.Getenv("AWS_SECRET_ACCESS_KEY"); !invoke.IsDummy(secret) {
-		c.log.Hide(secret, c.Getenv("AWS_SESSION_TOKEN"))
+	if key := c.Getenv("AWS_SECRET_ACCESS_KEY"); !invoke.IsDummy(key) {
+		c.log.Hide(secret.Credentials, key, c.Getenv("AWS_SESSION_TOKEN"))
 	}
 	c.logger = slog.New(c.log)
 	if _, err := os.Stat(filepath.Join(c.projectDir(), project.SettingsFile)); err == nil && cmd.Annotations["log"] != "none" {
@@ -216,7 +217,7 @@ func (c *app) closeLog() {
 		return
 	}
 	if errors.Is(c.log.Err(), files.ErrIrregular) {
-		c.notef("warning: nothing is logged: %s is a link, or not a regular file; remove it\n", c.shown(filepath.Join(c.projectDir(), cfnlog.Name)))
+		c.notef("warning: logging is off because %s is not a regular file; remove it\n", c.shown(filepath.Join(c.projectDir(), cfnlog.Name)))
 	}
 	_ = c.log.Close() // a log that cannot be written is no reason to fail
 }

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -47,7 +46,10 @@ func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
 //	aws VERB ARGS…	a stand-in for AWS: see awsCommand
 //	local	starts a local CloudFormation and sets the environment for it
 func TestScripts(t *testing.T) {
-	_, file, _, _ := runtime.Caller(0)
+	folder, err := os.Getwd() // that of the package
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		UpdateScripts:       *update,
@@ -61,7 +63,7 @@ func TestScripts(t *testing.T) {
 			}
 			// The same sources in folders of other names are not compiled again.
 			env.Setenv("GOFLAGS", strings.TrimSpace(env.Getenv("GOFLAGS")+" -trimpath"))
-			env.Setenv("REPO", filepath.Dir(filepath.Dir(filepath.Dir(file))))
+			env.Setenv("REPO", filepath.Dir(filepath.Dir(folder)))
 			env.Setenv("TERM", "dumb")
 			env.Setenv("CFN", filepath.Join(strings.Split(env.Getenv("PATH"), string(filepath.ListSeparator))[0], "cfn"))
 			return nil

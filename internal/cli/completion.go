@@ -12,15 +12,15 @@ func newCompletion(c *app) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
-		Short: "Print a script that completes command lines in a shell",
-		Long: `Print a script with which a shell completes the commands and options of cfn.
+		Short: "Print a shell completion script",
+		Long: `Print a script that makes a shell complete the commands and options of cfn.
 
   bash         source <(cfn completion bash)
   zsh          source <(cfn completion zsh)
   fish         cfn completion fish | source
   powershell   cfn completion powershell | Out-String | Invoke-Expression
 
-Put the line into the start-up file of the shell to keep it.`,
+To load it in every session, add the line to the startup file of the shell.`,
 		ValidArgs:   shells,
 		Args:        cobra.MatchAll(exactArguments(1, "the name of a shell"), onlyArguments(shells)),
 		Annotations: map[string]string{"log": "none"},
@@ -49,7 +49,7 @@ func (c *app) bashCompletion(root *cobra.Command) error {
 	const call = `    _get_comp_words_by_ref "$@" cur prev words cword` + "\n"
 	before, after, found := strings.Cut(script.String(), call)
 	if !found {
-		return bugError{err: errors.New("the script for bash does not look for its words where it did")}
+		return bugError{err: errors.New("the bash completion script of cobra has changed")}
 	}
 	c.printf("%s%s%s", before, `    if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
     `+call+`    else

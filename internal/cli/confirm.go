@@ -23,5 +23,5 @@ func (c *app) confirm(ctx context.Context, question string) error {
 	case slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))):
 		return nil
 	}
-	return &exitError{exitFailure, "nothing was done"}
+	return &exitError{exitFailure, "canceled; nothing was changed"}
 }

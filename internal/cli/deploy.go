@@ -24,7 +24,7 @@ type deployOptions struct {
 	remoteOptions
 	stackName, paramsFile, role, bucket string
 	parameters, tags, capabilities      []string
-	disableRollback, noWait             bool
+	disableRollback, noWait, plan, yes  bool
 }
 
 func newDeploy(c *app) *cobra.Command {
@@ -32,26 +32,33 @@ func newDeploy(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deploy TEMPLATE",
 		Short: "Create or update a stack from a template",
-		Long: `Create a stack from a template, or update it, and wait until it is done: at AWS, or at "cfn serve" on
-this machine while AWS_ENDPOINT_URL names it. On a terminal, a tree shows the state of each resource,
-how long it has taken and what it waits for; elsewhere each event is one line.
+		Long: `Create or update a stack from a template and wait for the result. The stack is at AWS, or in
+"cfn serve" on this machine if AWS_ENDPOINT_URL is set to it. On a terminal, a tree shows the state of
+each resource, how long it has taken and what it is waiting for; otherwise each event is one line.
 
-The stack is named after the file unless --stack-name names it. A parameter that is not passed keeps
-the value that it has in the stack, or gets its default. --params-file reads the formats of the aws
-CLI, as JSON or YAML: a list of {"ParameterKey": K, "ParameterValue": V}, a list of "K=V", or an
-object with "Parameters" and "Tags"; and a plain object {K: V}. --parameter and --tag override it.
+The stack name defaults to the name of the template file. A parameter that is not passed keeps its
+current value in the stack, or gets its default. --params-file reads the formats of the aws CLI, as
+JSON or YAML: a list of {"ParameterKey": K, "ParameterValue": V}, a list of "K=V", or an object with
+"Parameters" and "Tags". It also reads a plain object {K: V}. --parameter and --tag override it.
 
-A template of more than 51,200 bytes is uploaded to S3: to --s3-bucket, or to the bucket that cfn
-submit uses if it exists.
+A template of more than 51,200 bytes is uploaded to S3: to --s3-bucket, or else to the bucket that
+cfn submit uses, if it exists.
 
-Ctrl-C stops waiting, not the stack. If the deployment fails, its root cause is printed: the
-resource, what its handler said and logged, and the line of the template.
+On a terminal, cfn shows the changes first, as a tree with old and new values, and asks for
+confirmation. Replacements are bold, with the property that causes them. --yes skips the question.
+--plan only shows the changes: it creates a change set, including nested stacks, and deletes it.
+Without a terminal, cfn does not ask.
 
-Exit code: 0 if the stack is as the template says, also if nothing had to be changed; 1 if a file or
-the configuration is at fault; 2 if the service refused or the deployment failed; 130 after Ctrl-C.`,
+Ctrl-C stops the wait, not the deployment. If the deployment fails, cfn prints the root cause: the
+resource, the message and log of its handler, and the line of the template.
+
+Exit code: 0 if the stack matches the template, even if nothing changed; 1 if a file or the
+configuration is invalid, or the answer was no; 2 if the service rejected the request or the deployment
+failed; 3 if --plan found changes; 130 after Ctrl-C.`,
 		Example: `  cfn deploy stack.yaml
   cfn deploy stack.yaml --stack-name shop-test --parameter Stage=test --tag team=shop
-  cfn deploy stack.yaml --params-file prod.json --capabilities CAPABILITY_IAM --format json`,
+  cfn deploy stack.yaml --params-file prod.json --capabilities CAPABILITY_IAM --format json
+  cfn deploy stack.yaml --plan`,
 		Annotations: map[string]string{"log": "none"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -67,19 +74,27 @@ the configuration is at fault; 2 if the service refused or the deployment failed
 			return c.deploy(cmd.Context(), opts, request)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&opts.stackName, "stack-name", "", "the `NAME` of the stack (default: from the name of the file)")
-	flags.StringArrayVar(&opts.parameters, "parameter", nil, "pass `KEY=VALUE` as the value of a parameter (may be repeated)")
-	flags.StringVar(&opts.paramsFile, "params-file", "", "read parameters and tags from the JSON or YAML `FILE`")
-	flags.StringArrayVar(&opts.tags, "tag", nil, "set the tag `KEY=VALUE` on the stack and its resources (may be repeated)")
-	flags.StringSliceVar(&opts.capabilities, "capabilities", nil, "acknowledge the capabilities `A,B`, such as CAPABILITY_IAM (may be repeated)")
-	flags.StringVar(&opts.role, "role-arn", "", "the `ARN` of the role that CloudFormation works with")
-	flags.StringVar(&opts.bucket, "s3-bucket", "", "upload a large template to the bucket `NAME`")
-	flags.BoolVar(&opts.disableRollback, "disable-rollback", false, "keep what was made if the deployment fails")
-	flags.BoolVar(&opts.noWait, "no-wait", false, "do not wait for the end of the deployment")
-	opts.remoteOptions.flags(flags)
+	opts.flags(cmd)
 	c.formatFlag(cmd, "text", "json")
 	return cmd
+}
+
+// flags defines the options of cfn deploy.
+func (o *deployOptions) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.stackName, "stack-name", "", "the `NAME` of the stack (default: the name of the template file)")
+	flags.StringArrayVar(&o.parameters, "parameter", nil, "pass `KEY=VALUE` as the value of a parameter (may be repeated)")
+	flags.StringVar(&o.paramsFile, "params-file", "", "read parameters and tags from the JSON or YAML `FILE`")
+	flags.StringArrayVar(&o.tags, "tag", nil, "set the tag `KEY=VALUE` on the stack and its resources (may be repeated)")
+	flags.StringSliceVar(&o.capabilities, "capabilities", nil, "acknowledge the capabilities `A,B`, such as CAPABILITY_IAM (may be repeated)")
+	flags.StringVar(&o.role, "role-arn", "", "the `ARN` of the role that CloudFormation assumes")
+	flags.StringVar(&o.bucket, "s3-bucket", "", "upload a large template to the bucket `NAME`")
+	flags.BoolVar(&o.disableRollback, "disable-rollback", false, "keep created resources if the deployment fails")
+	flags.BoolVar(&o.plan, "plan", false, "only show the changes")
+	flags.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
+	cmd.MarkFlagsMutuallyExclusive("plan", "yes")
+	flags.BoolVar(&o.noWait, "no-wait", false, "do not wait for the deployment to finish")
+	o.remoteOptions.flags(flags)
 }
 
 // A deployment is what one run of cfn deploy asks for.
@@ -93,6 +108,7 @@ type deployment struct {
 	remote   *submit.Remote
 	graph    *templateGraph
 	existing *types.Stack // nil for a new one
+	fresh    bool         // there is not even a stack with change sets only
 	after    string       // the last event before the deployment
 }
 
@@ -102,16 +118,16 @@ func (o *deployOptions) request(c *app, file string) (*deployment, error) {
 	var err error
 	// One byte more than a template may have, so that a larger one is refused as such.
 	if d.body, err = document.ReadHead(c.path(file), template.MaxBytes+1); err != nil {
-		return nil, fmt.Errorf("read the template: %w", err)
+		return nil, missingFile(err, file, hintTemplate)
 	}
 	if len(d.body) > template.MaxBytes {
-		return nil, fmt.Errorf("%s: a template has at most %d bytes", file, template.MaxBytes)
+		return nil, fmt.Errorf("%s: template is larger than %d bytes", file, template.MaxBytes)
 	}
 	if d.name == "" {
 		d.name = stackNameOf(file)
 	}
 	if !stackNamePattern.MatchString(d.name) {
-		return nil, usagef("option --stack-name: %q is not the name of a stack: a letter, then letters, digits and hyphens, at most 128 characters", d.name)
+		return nil, usagef("option --stack-name: %q is not a valid stack name: use a letter followed by letters, digits and hyphens, at most 128 characters", d.name)
 	}
 	if o.paramsFile != "" {
 		if d.parameters, d.tags, err = c.readParamsFile(o.paramsFile); err != nil {
@@ -147,7 +163,8 @@ func stackNameOf(file string) string {
 	return strings.Trim(base, "-")
 }
 
-func (c *app) deploy(ctx context.Context, opts *deployOptions, d *deployment) error {
+// openDeployment finds out what a deployment starts from.
+func (c *app) openDeployment(ctx context.Context, opts *deployOptions, d *deployment) error {
 	var err error
 	if d.remote, err = c.openRemote(ctx, &opts.remoteOptions); err != nil {
 		return err
@@ -158,11 +175,26 @@ func (c *app) deploy(ctx context.Context, opts *deployOptions, d *deployment) er
 	if err := deployable(d.existing, &opts.remoteOptions, d.remote.Region); err != nil {
 		return err
 	}
+	d.fresh = d.existing == nil || d.existing.StackStatus == types.StackStatusDeleteComplete
 	if d.existing != nil && d.existing.StackStatus == types.StackStatusReviewInProgress {
 		d.existing = nil // it was only looked at in a change set
 	}
 	d.graph = readTemplateGraph(ctx, d.file, d.body, template.ParseOptions{}, template.InspectInput{Supplied: d.supplied(), Pseudo: d.pseudo()})
 	c.serverNotes(d.remote)
+	return nil
+}
+
+func (c *app) deploy(ctx context.Context, opts *deployOptions, d *deployment) error {
+	if err := c.openDeployment(ctx, opts, d); err != nil {
+		return err
+	}
+	if opts.plan || !opts.yes && c.Terminal.Stdin && c.Terminal.Stderr && c.format == "text" {
+		in, err := c.changeSetInput(ctx, opts, d)
+		if err != nil {
+			return err
+		}
+		return c.deployPreviewed(ctx, opts, d, in)
+	}
 	id, changed, err := c.beginDeployment(ctx, opts, d)
 	if err != nil {
 		return err
@@ -188,10 +220,10 @@ func deployable(stack *types.Stack, o *remoteOptions, region string) error {
 	name := aws.ToString(stack.StackName)
 	switch stack.StackStatus {
 	case types.StackStatusRollbackComplete, types.StackStatusRollbackFailed, types.StackStatusDeleteFailed:
-		return withHint(&downstreamError{fmt.Errorf("the stack %s is in %s and can only be deleted", name, stack.StackStatus)}, "cfn destroy %s%s", name, o.again(region))
+		return withHint(&downstreamError{fmt.Errorf("stack %s is in %s and can only be deleted", name, stack.StackStatus)}, "cfn destroy %s%s", name, o.again(region))
 	}
 	if !submit.Settled(stack.StackStatus) {
-		return withHint(&downstreamError{fmt.Errorf("the stack %s is in %s; wait until it is done", name, stack.StackStatus)}, "cfn stack events %s --follow%s", name, o.again(region))
+		return withHint(&downstreamError{fmt.Errorf("stack %s is in %s; wait for the operation to finish", name, stack.StackStatus)}, "cfn stack events %s --follow%s", name, o.again(region))
 	}
 	return nil
 }
@@ -256,7 +288,7 @@ func (c *app) templateForRequest(ctx context.Context, opts *deployOptions, d *de
 	at, err := d.remote.UploadTemplate(ctx, opts.bucket, d.body)
 	switch {
 	case errors.Is(err, submit.ErrNoBucket):
-		return nil, nil, withHint(fmt.Errorf("%s has %d bytes; a request has room for %d, and there is no bucket to upload it to", d.file, len(d.body), submit.MaxTemplateBody),
+		return nil, nil, withHint(fmt.Errorf("%s has %d bytes, but a request can contain at most %d, and there is no bucket to upload it to", d.file, len(d.body), submit.MaxTemplateBody),
 			"pass --s3-bucket NAME")
 	case err != nil:
 		return nil, nil, c.serviceError(err)
@@ -272,7 +304,7 @@ func (c *app) deployError(ctx context.Context, d *deployment, err error) error {
 	case "":
 		return c.serviceError(err)
 	case "InsufficientCapabilitiesException":
-		return withHint(&downstreamError{errors.New(explained.Text)}, "--capabilities acknowledges them")
+		return withHint(&downstreamError{errors.New(explained.Text)}, "pass --capabilities to acknowledge them")
 	}
 	problems, inspectErr := template.Inspect(ctx, d.file, d.body, template.InspectInput{Supplied: d.supplied(), Pseudo: d.pseudo()})
 	if inspectErr != nil {
@@ -286,13 +318,13 @@ func (c *app) deployError(ctx context.Context, d *deployment, err error) error {
 	}
 	if len(found) > 0 {
 		_ = c.printer(c.source).Print(c.Stderr, found, "text") // see notef
-		return withHint(&downstreamError{errors.New(explained.Text)}, "cfn template check %s reports all problems", shellQuote(d.file))
+		return withHint(&downstreamError{errors.New(explained.Text)}, "run cfn template check %s to see all problems", shellQuote(d.file))
 	}
 	if place := d.graph.placeIn(explained.Text); place != "" {
-		c.notef("%s: the service refuses this resource\n", place)
+		c.notef("%s: the service rejected this resource\n", place)
 	}
 	if d.remote.Local && strings.Contains(explained.Text, "Unrecognized resource types") {
-		return withHint(&downstreamError{errors.New(explained.Text)}, "register the type with cfn submit, or simulate it: cfn types import, then cfn serve --simulate PATTERN")
+		return withHint(&downstreamError{errors.New(explained.Text)}, "register the type with cfn submit, or simulate it with cfn types import and cfn serve --simulate PATTERN")
 	}
 	return c.serviceError(err)
 }

@@ -42,7 +42,7 @@ const maxParamsFile = 2 << 20
 func (c *app) readParamsFile(file string) ([]stackParameter, []types.Tag, error) {
 	data, err := document.ReadFile(c.path(file), maxParamsFile)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the parameters: %w", err)
+		return nil, nil, missingFile(err, file, "pass the path of a JSON or YAML file of parameters")
 	}
 	value, problems := document.Parse(file, data, document.Limits{})
 	if err := problems.Err(); err != nil {
@@ -88,7 +88,7 @@ func parseParams(v *document.Value) (parameters []stackParameter, tags []types.T
 	for _, m := range given.Distinct() {
 		text, ok := scalarText(m.Value)
 		if !ok {
-			return nil, nil, fmt.Errorf("the parameter %q is not a text, a number, true or false", m.Key)
+			return nil, nil, fmt.Errorf("parameter %q is not a string, number or boolean", m.Key)
 		}
 		parameters = setParameter(parameters, stackParameter{key: m.Key, value: text})
 	}
@@ -112,7 +112,7 @@ func parseParam(item *document.Value) (stackParameter, error) {
 	}
 	value, ok := scalarText(item.Get("ParameterValue"))
 	if !ok {
-		return stackParameter{}, fmt.Errorf("the parameter %q has no ParameterValue", key)
+		return stackParameter{}, fmt.Errorf("parameter %q has no ParameterValue", key)
 	}
 	return stackParameter{key: key, value: value}, nil
 }
@@ -127,7 +127,7 @@ func parseTags(v *document.Value) (tags []types.Tag, err error) {
 	for _, m := range v.Distinct() {
 		text, ok := scalarText(m.Value)
 		if !ok {
-			return nil, fmt.Errorf("the tag %q is not a text, a number, true or false", m.Key)
+			return nil, fmt.Errorf("tag %q is not a string, number or boolean", m.Key)
 		}
 		tags = setTag(tags, m.Key, text)
 	}

@@ -56,7 +56,7 @@ func TestInterruptedDeploy(t *testing.T) {
 	defer cancel()
 	out, errs := &stopWriter{at: "CREATE_IN_PROGRESS    Wait", stop: cancel}, &strings.Builder{}
 	code := Main(ctx, Env{Stdout: out, Stderr: errs, Environ: environ, Dir: dir, Version: "1.2.3"}, []string{"deploy", "slow.json"})
-	want := "interrupted; the operation on the stack slow continues. Follow it with: cfn stack events slow --follow --region us-east-1\n"
+	want := "interrupted; the operation on stack slow continues. To follow it, run: cfn stack events slow --follow --region us-east-1\n"
 	if code != exitInterrupted || errs.String() != want {
 		t.Errorf("code %d, stderr %q, stdout %s", code, errs, out.String())
 	}

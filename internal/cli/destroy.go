@@ -21,13 +21,13 @@ func newDestroy(c *app) *cobra.Command {
 		Use:               "destroy STACK",
 		ValidArgsFunction: c.completeStacks(opts),
 		Short:             "Delete a stack and its resources",
-		Long: `Delete a stack with its resources and wait until they are gone. Resources whose DeletionPolicy is
-Retain stay. On a terminal cfn asks first; elsewhere, pass --yes.
+		Long: `Delete a stack with its resources and wait until they are deleted. Resources with the DeletionPolicy
+Retain are kept. On a terminal cfn asks for confirmation; otherwise, pass --yes.
 
---retain leaves resources in place whose deletion has failed before (DELETE_FAILED).
+--retain keeps resources that an earlier attempt failed to delete (DELETE_FAILED).
 
-Exit code: 0 if the stack is gone, also if there was none; 2 if the service refused or the deletion
-failed; 130 after Ctrl-C, which stops waiting, not the deletion.`,
+Exit code: 0 if the stack is deleted or did not exist; 2 if the service rejected the request or the
+deletion failed; 130 after Ctrl-C, which stops the wait, not the deletion.`,
 		Example:     "  cfn destroy shop-test --yes",
 		Annotations: map[string]string{"log": "none"},
 		Args:        stackArgument,
@@ -40,10 +40,10 @@ failed; 130 after Ctrl-C, which stops waiting, not the deletion.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&yes, "yes", false, "do not ask")
+	flags.BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	flags.StringSliceVar(&retain, "retain", nil, "leave the resources with the logical IDs `A,B` in place")
-	flags.StringVar(&role, "role-arn", "", "the `ARN` of the role that CloudFormation works with")
-	flags.BoolVar(&noWait, "no-wait", false, "do not wait for the end of the deletion")
+	flags.StringVar(&role, "role-arn", "", "the `ARN` of the role that CloudFormation assumes")
+	flags.BoolVar(&noWait, "no-wait", false, "do not wait for the deletion to finish")
 	opts.flags(flags)
 	c.formatFlag(cmd, "text", "json")
 	return cmd
@@ -67,7 +67,7 @@ func (c *app) destroy(ctx context.Context, opts *remoteOptions, name string, in 
 		return c.serviceError(err)
 	}
 	if stack == nil || stack.StackStatus == "DELETE_COMPLETE" {
-		c.notef("there is no stack %s in %s\n", name, r.Region)
+		c.notef("stack %s does not exist in %s\n", name, r.Region)
 		if c.format == "json" {
 			return c.printJSON(stackResult{StackName: name, Region: r.Region, Status: "DELETE_COMPLETE", Outputs: map[string]string{}, Simulated: []string{}})
 		}

@@ -22,27 +22,27 @@ func newDiff(c *app) *cobra.Command {
 	var compatible bool
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
-		Short: "Say what changed between two versions of a schema, and what it breaks",
-		Long: `Say what changed between two versions of a schema, each change as breaking, warning or
-compatible, with its effect on existing stacks: whether they fail, have resources replaced,
-or drift. "cfn explain ID" says more.
+		Short: "Show what changed between two versions of a schema and what breaks",
+		Long: `Show the changes between two versions of a schema. Each one is breaking, a warning or compatible, and
+is listed with its effect on existing stacks: they fail, replace resources, or drift. For more on a
+change, run "cfn explain ID".
 
-OLD and NEW are each one of
+OLD and NEW can each be
   a schema file            initech-tps-report.json
   the folder of a project  .
   a folder of schemas      schemas/; types are matched by their names
-  a file or folder in git  v1.2.0:initech-tps-report.json, HEAD~1:schemas; "./" before the
-                           path makes it count from the working folder, else from the top
+  a file or folder in git  v1.2.0:initech-tps-report.json, HEAD~1:schemas; paths are relative
+                           to the top of the repository, or to the working folder with "./"
   a revision in git        v1.2.0; the schema of the project in the working folder
-What exists as a file or folder is not looked for in git. There, references to files beside a
-schema are not followed. Those to the network need --registry-schemas or --allow-remote, as in
-"cfn validate"; what is behind one that is not followed is not compared.
+An existing file or folder takes precedence over git. In git, references to neighboring files are not
+followed. References to the network need --registry-schemas or --allow-remote, as in "cfn validate".
+The target of a reference that is not followed is not compared.
 
-The order matters, and nothing in a schema says which one is older: with OLD and NEW swapped
-every addition is a removal.
+The order matters: a schema does not record which version is older, so if OLD and NEW are swapped,
+every addition is reported as a removal.
 
-Changes that are known and wanted are suppressed in the .formwork.json that governs NEW, with
-a reason; they stay in the list as compatible:
+To accept a change, suppress it in the .formwork.json that applies to NEW, with a reason. It is then
+listed as compatible:
 
   {"suppress": [{"id": "breaking/PR001", "pointer": "/properties/Size", "reason": "…"}]}
 
@@ -138,7 +138,7 @@ func (c *app) compare(old, new side) ([]lint.Change, diag.List, error) {
 		case o == nil:
 			out = append(out, typeChange("compatible/type-added", fmt.Sprintf("the type %s is new", name), n))
 		case n == nil:
-			out = append(out, typeChange("breaking/type-removed", fmt.Sprintf("the type %s is gone", name), o))
+			out = append(out, typeChange("breaking/type-removed", fmt.Sprintf("the type %s was removed", name), o))
 		default:
 			if err := add(o, n); err != nil {
 				return nil, nil, err

@@ -109,11 +109,11 @@ const (
 func (c *app) revision(ctx context.Context, name string, cfg schema.Config) (side, error) {
 	rev, file, hasPath := strings.Cut(name, ":")
 	if rev == "" || strings.HasPrefix(rev, "-") {
-		return side{}, withHint(fmt.Errorf("there is no file or folder %s", name), "a version in git reads like v1.2.0:schema.json")
+		return side{}, withHint(fmt.Errorf("no such file or folder: %s", name), "to name a version in git, use REVISION:PATH, such as v1.2.0:schema.json")
 	}
 	top, err := c.git(ctx, "rev-parse", "--show-toplevel")
 	if err != nil {
-		return side{}, withHint(fmt.Errorf("there is no file or folder %s, and it is not a version in git: %w", name, err), "versions in git are found inside of a repository only")
+		return side{}, withHint(fmt.Errorf("%s is not a file or folder, and not a version in git: %w", name, err), "run cfn inside a git repository to compare versions")
 	}
 	if _, err := c.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}"); err != nil {
 		if ctx.Err() != nil {
@@ -124,7 +124,7 @@ func (c *app) revision(ctx context.Context, name string, cfg schema.Config) (sid
 	out := side{dir: c.Dir}
 	if !hasPath {
 		if file, err = c.schemaOf(""); err != nil {
-			return side{}, withHint(fmt.Errorf("a revision alone is about the schema of the project: %w", err), "name the file: %s:schema.json", rev)
+			return side{}, withHint(fmt.Errorf("a revision without a path stands for the schema of the project: %w", err), "add the path of the schema: %s:schema.json", rev)
 		}
 		file = "./" + filepath.ToSlash(file)
 	}
@@ -137,7 +137,7 @@ func (c *app) revision(ctx context.Context, name string, cfg schema.Config) (sid
 	case err != nil && ctx.Err() != nil:
 		return side{}, ctx.Err()
 	case err != nil:
-		return side{}, withHint(fmt.Errorf("%s has no %s", rev, tree), "the path counts from the top of the repository; with ./ before it, from the working folder")
+		return side{}, withHint(fmt.Errorf("%s does not contain %s", rev, tree), "paths are relative to the top of the repository; start with ./ for the working folder")
 	case strings.TrimSpace(string(kind)) == "tree":
 		out.folder = true
 		out.schemas, err = c.treeSchemas(ctx, rev, tree, cfg)
@@ -166,7 +166,7 @@ func (c *app) treePath(top, file string) (string, error) {
 		return "", nil
 	}
 	if strings.HasPrefix(clean, "../") || clean == ".." || strings.HasPrefix(clean, "/") {
-		return "", fmt.Errorf("%s is outside of the repository", file)
+		return "", fmt.Errorf("%s is outside the repository", file)
 	}
 	return clean, nil
 }
@@ -180,7 +180,7 @@ func (c *app) treeSchemas(ctx context.Context, rev, tree string, cfg schema.Conf
 	var out []*schema.Schema
 	entries := strings.Split(strings.TrimSuffix(string(list), "\x00"), "\x00")
 	if len(entries) > gitFiles {
-		return nil, fmt.Errorf("%s:%s has %d entries, more than the %d that are read", rev, tree, len(entries), gitFiles)
+		return nil, fmt.Errorf("%s:%s has %d entries; the limit is %d", rev, tree, len(entries), gitFiles)
 	}
 	for _, entry := range entries {
 		about, name, _ := strings.Cut(entry, "\t")
@@ -201,7 +201,7 @@ func (c *app) treeSchemas(ctx context.Context, rev, tree string, cfg schema.Conf
 		out = append(out, one)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("the folder %s:%s contains no schema", rev, tree)
+		return nil, fmt.Errorf("folder %s:%s does not contain a schema", rev, tree)
 	}
 	return out, nil
 }
@@ -254,7 +254,7 @@ func (c *app) git(ctx context.Context, args ...string) ([]byte, error) {
 	err := cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, errors.New("the program git is not installed")
+		return nil, errors.New("git is not installed")
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, fmt.Errorf("git did not answer within %s", gitTimeout)
 	case err != nil:
@@ -263,7 +263,7 @@ func (c *app) git(ctx context.Context, args ...string) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("git: %w", err)
 	case output.left == 0:
-		return nil, fmt.Errorf("git gives more than %d bytes", gitOutput)
+		return nil, fmt.Errorf("git returned more than %d bytes", gitOutput)
 	}
 	return stdout.Bytes(), nil
 }

@@ -34,13 +34,13 @@ var tools = []struct {
 }{
 	{"go", []string{"version"}, []string{"go"}, "building handlers in Go: cfn test, cfn invoke, cfn start-lambda"},
 	{"make", []string{"--version"}, nil, "the Makefile of projects in Go, which only calls cfn and go"},
-	{"git", []string{"--version"}, nil, "nothing: version control of your own"},
+	{"git", []string{"--version"}, nil, "optional: version control"},
 	{"python3", []string{"--version"}, []string{"python36", "python37", "python38", "python39", "python310", "python311", "python312"}, "running handlers in Python"},
 	{"node", []string{"--version"}, []string{"typescript"}, "running handlers in TypeScript"},
 	{"java", []string{"-version"}, []string{"java"}, "running handlers in Java"},
-	{"docker", []string{"--version"}, nil, "nothing in cfn; sam needs it"},
-	{"sam", []string{"--version"}, nil, "running handlers in other languages than Go (sam local start-lambda), if you have any"},
-	{"psql", []string{"--version"}, nil, "nothing: PostgreSQL is a choice for the local registry"},
+	{"docker", []string{"--version"}, nil, "not used by cfn; sam needs it"},
+	{"sam", []string{"--version"}, nil, "running handlers in languages other than Go (sam local start-lambda)"},
+	{"psql", []string{"--version"}, nil, "optional: PostgreSQL as the database of cfn serve"},
 }
 
 // diagnosis is the result of cfn doctor, and its JSON.
@@ -64,7 +64,7 @@ type toolState struct {
 	Use     string `json:"use"`
 }
 
-// awsState tells where AWS settings come from, never what they are.
+// awsState reports where AWS settings come from, never what they are.
 type awsState struct {
 	Credentials []string `json:"credentials"` // "environment", a file
 	Profile     string   `json:"profile"`
@@ -72,7 +72,7 @@ type awsState struct {
 	Endpoint    string   `json:"endpoint"`
 }
 
-// localState tells what is known of the local CloudFormation of cfn serve.
+// localState reports what is known of the local CloudFormation of cfn serve.
 type localState struct {
 	Endpoint string `json:"endpoint"` // FORMWORK_ENDPOINT, or the default
 	State    string `json:"state"`    // "answers", "not running", or what is the matter
@@ -97,12 +97,12 @@ type projectState struct {
 func newDoctor(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Show what is installed, what needs it, and the state of the project",
-		Long: `Show which tools are installed and what each is for, where AWS settings come from, the state
-of the project in the folder, and whether a cfn serve runs and where it keeps things. cfn itself needs none of the tools; handlers in Go need
-the go command to be built.
+		Short: "Check the installed tools, the AWS settings and the project",
+		Long: `Show which tools are installed and what each is used for, where AWS settings come from, the state of
+the project in the folder, whether cfn serve is running, and where it keeps its data. cfn itself needs
+none of the tools; building Go handlers needs the go command.
 
-Exit code: 0, or 1 if the project has errors or lacks a tool that its language needs.`,
+Exit code: 0, or 1 if the project has errors or a tool for its language is missing.`,
 		Args:        noArguments,
 		Annotations: map[string]string{"log": "none"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -179,7 +179,7 @@ func (c *app) localState(ctx context.Context) localState {
 	var foreign *submit.ForeignError
 	switch {
 	case errors.As(err, &foreign):
-		s.State = "taken by another program: cfn serve --address HOST:PORT listens elsewhere"
+		s.State = "port in use by another program: pass --address HOST:PORT to cfn serve"
 	case err != nil:
 		s.State = "not running"
 	default:
@@ -243,7 +243,7 @@ func (c *app) diagnoseProject(ctx context.Context, d *diagnosis) (language strin
 		state.Inputs = len(inputs)
 		state.Built = p.CheckBuilt() == nil
 		if p.Kind != schema.Module && !state.Built && p.Language == "go" {
-			d.Advice = append(d.Advice, "the handlers are not built: make builds them")
+			d.Advice = append(d.Advice, "the handlers are not built: run make")
 		}
 	}
 	if p != nil && p.Kind != schema.Module && !project.KnownLanguage(p.Language) {
@@ -252,7 +252,7 @@ func (c *app) diagnoseProject(ctx context.Context, d *diagnosis) (language strin
 	state.Errors, state.Warnings = problems.Count(diag.Error), problems.Count(diag.Warning)
 	if problems.HasErrors() {
 		d.OK = false
-		d.Advice = append(d.Advice, "the project has errors: cfn validate shows them")
+		d.Advice = append(d.Advice, "the project has errors: run cfn validate")
 	}
 	if p == nil && exists(filepath.Join(c.projectDir(), "go.mod")) {
 		state.Language = "go" // what the settings would say if they could be read
@@ -274,7 +274,7 @@ func (c *app) diagnoseProject(ctx context.Context, d *diagnosis) (language strin
 	}
 	state.Log = writable(c.projectDir())
 	if !state.Log {
-		d.Advice = append(d.Advice, "the project's folder cannot be written: there will be no rpdk.log, and nothing can be generated")
+		d.Advice = append(d.Advice, "the project's folder is not writable: cfn cannot write rpdk.log or generate files")
 	}
 	return state.Language, nil
 }
@@ -298,7 +298,7 @@ func (c *app) printDiagnosis(d *diagnosis) error {
 		fmt.Fprintf(&w, "project\t%s\t%s %s\n", cmp.Or(p.TypeName, "unknown"), strings.ToLower(p.Kind), p.Language)
 		fmt.Fprintf(&w, "\terrors: %d, warnings: %d\tinputs for contract tests: %d\n", p.Errors, p.Warnings, p.Inputs)
 	}
-	fmt.Fprintf(&w, "aws\tcredentials: %s\tregion: %s\n", cmp.Or(strings.Join(d.AWS.Credentials, ", "), "none, dummy ones are used"), cmp.Or(d.AWS.Region, "none, us-east-1 is used"))
+	fmt.Fprintf(&w, "aws\tcredentials: %s\tregion: %s\n", cmp.Or(strings.Join(d.AWS.Credentials, ", "), "none; using dummy credentials"), cmp.Or(d.AWS.Region, "none; using us-east-1"))
 	kept := cmp.Or(d.Local.Data, "no folder: cfn serve needs --data or --temporary")
 	if d.Local.Data != "" && !d.Local.Kept {
 		kept += ", empty"

@@ -16,7 +16,7 @@ import (
 func newDrift(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drift",
-		Short: "Try out drift detection, with the property transforms of a schema",
+		Short: "Test drift detection and property transforms",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.printf("%s", helpText(cmd))
@@ -35,20 +35,19 @@ func newDriftCompare(c *app) *cobra.Command {
 	var opts driftOptions
 	cmd := &cobra.Command{
 		Use:   "compare",
-		Short: "Compare what a template asks for with what a read handler returned",
-		Long: `Compare what a template asks for with what a read handler returned, as drift detection does.
+		Short: "Compare the properties of a template with what a read handler returned",
+		Long: `Compare the properties of a template with what a read handler returned, as drift detection does.
 
-Both are models: the properties of one resource, as JSON or YAML. Properties that the template
-does not set are not compared, nor are read-only and write-only ones. Where a property differs,
-the propertyTransform that the schema has for it is applied to the expected value, one
-alternative between $OR after the other. A result that is a text is also tried as a regular
-expression for the whole of the actual value.
+Both are models: the properties of one resource, as JSON or YAML. Properties that the template does
+not set are not compared, nor are read-only and write-only properties. If a property differs, cfn
+applies its propertyTransform from the schema to the expected value, trying the alternatives of $OR in
+order. If the result is a string, it may also match the whole actual value as a regular expression.
 
-For each difference the expected value is shown, what the transforms made of it, and the actual
-value. A transform that cannot be compiled or evaluated never hides a difference; what is wrong
-with it is said on the error stream.
+For each difference, cfn shows the expected value, the transformed value and the actual value. A
+transform that cannot be compiled or evaluated never hides a difference; its error is printed on
+standard error.
 
-Exit code: 0 in sync, 1 modified or if a file cannot be read, 2 for a faulty command line.`,
+Exit code: 0 if in sync, 1 if modified or a file cannot be read, 2 for a usage error.`,
 		Example: `  cfn drift compare --expected template.json --actual read.json
   cfn drift compare --schema acme-jobs-queue.json --expected e.yaml --actual a.json --format json`,
 		Args:        noArguments,
@@ -56,9 +55,9 @@ Exit code: 0 in sync, 1 modified or if a file cannot be read, 2 for a faulty com
 		RunE:        func(cmd *cobra.Command, _ []string) error { return c.driftCompare(cmd.Context(), opts) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.schema, "schema", "", "the schema of the type, a `FILE`; without it that of the project")
-	flags.StringVar(&opts.expected, "expected", "", "the properties that the template sets, a `FILE`")
-	flags.StringVar(&opts.actual, "actual", "", "the properties that the read handler returned, a `FILE`")
+	flags.StringVar(&opts.schema, "schema", "", "the schema `FILE` of the type (default: the schema of the project)")
+	flags.StringVar(&opts.expected, "expected", "", "the `FILE` with the properties that the template sets")
+	flags.StringVar(&opts.actual, "actual", "", "the `FILE` with the properties that the read handler returned")
 	annotate(flags, addition, "schema", "expected", "actual")
 	c.formatFlag(cmd, "text", "json")
 	c.referenceFlags(cmd)
@@ -110,7 +109,7 @@ func (c *app) driftSchema(ctx context.Context, name string) (*schema.Schema, err
 	if name == "" {
 		p, s, err := c.loadProject(ctx)
 		if err == nil && s == nil {
-			err = fmt.Errorf("%s is a module: it has no read handler whose answers could drift", p.TypeName)
+			err = fmt.Errorf("%s is a module: it has no read handler, so it cannot drift", p.TypeName)
 		}
 		return s, err
 	}
@@ -136,7 +135,7 @@ func (c *app) readModel(name, what string) (any, error) {
 	v, problems := document.Parse(name, data, document.Limits{})
 	if !problems.HasErrors() && v.Kind != document.Object {
 		problems.Add(diag.Problem{
-			ID: "drift/model", At: v.At, Message: fmt.Sprintf("the %s model is an object with properties, this is of type %s", what, v.Kind),
+			ID: "drift/model", At: v.At, Message: fmt.Sprintf("the %s model must be an object but is of type %s", what, v.Kind),
 		})
 	}
 	if err := problems.Err(); err != nil {

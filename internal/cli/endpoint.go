@@ -15,7 +15,7 @@ type remoteOptions struct{ endpoint, region, profile string }
 
 // flags adds the options that cfn submit has, too, with the same names.
 func (o *remoteOptions) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.endpoint, "endpoint-url", "", "the `URL` of the CloudFormation to talk to")
+	flags.StringVar(&o.endpoint, "endpoint-url", "", "the `URL` of the CloudFormation endpoint")
 	flags.StringVar(&o.region, "region", "", "the `NAME` of the region")
 	flags.StringVar(&o.profile, "profile", "", "the `NAME` of the AWS profile to use")
 }
@@ -56,16 +56,16 @@ func (c *app) serviceError(err error) error {
 	case err == nil, errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &missing) && missing.What == "region":
-		return withHint(errors.New("no region is configured"), `name one with --region, for example --region us-east-1, or set AWS_REGION, or run "aws configure"; without AWS, run cfn serve and set what cfn env says: eval "$(cfn env)"`)
+		return withHint(errors.New("no region is configured"), `pass --region, for example --region us-east-1, set AWS_REGION, or run "aws configure"; to work without AWS, run cfn serve and then: eval "$(cfn env)"`)
 	case errors.As(err, &missing):
 		c.logger.Debug("No credentials", "error", missing.Err)
 		return withHint(errors.New("no AWS credentials are configured"),
-			`"aws configure" or "aws sso login" provide them, --profile names a profile, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY hold them; without AWS, run cfn serve and set what cfn env says: eval "$(cfn env)"`)
+			`run "aws configure" or "aws sso login", pass --profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; to work without AWS, run cfn serve and then: eval "$(cfn env)"`)
 	case errors.As(err, &unreachable):
 		c.logger.Debug("Unreachable", "error", unreachable.Err)
-		return withHint(err, "cfn serve starts a CloudFormation on this machine; without --endpoint-url and AWS_ENDPOINT_URL, AWS is called")
+		return withHint(err, "start the local CloudFormation with cfn serve; to call AWS, remove --endpoint-url and AWS_ENDPOINT_URL")
 	case errors.As(err, &shared):
-		return withHint(err, "AWS_PROFILE and --profile name a profile of ~/.aws/config, AWS_ENDPOINT_URL and --endpoint-url a URL")
+		return withHint(err, "set AWS_PROFILE or --profile to a profile of ~/.aws/config, and AWS_ENDPOINT_URL or --endpoint-url to a URL")
 	case errors.As(err, &notLocal):
 		return withHint(notLocal, "%s", notLocalHint)
 	case errors.As(err, &stack):
@@ -85,4 +85,4 @@ func (c *app) serviceError(err error) error {
 }
 
 // notLocalHint is how one leaves the local environment.
-const notLocalHint = `--endpoint-url and AWS_ENDPOINT_URL must name this machine; to talk to AWS again, run: eval "$(cfn env --unset)"`
+const notLocalHint = `set --endpoint-url or AWS_ENDPOINT_URL to an address on this machine; to call AWS again, run: eval "$(cfn env --unset)"`

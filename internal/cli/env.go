@@ -91,7 +91,7 @@ func newEnv(c *app) *cobra.Command {
 			}
 			shell, known := shells[name]
 			if !known {
-				return usagef("option --shell: want sh, fish, powershell or dotenv, not %q", opts.shell)
+				return usagef("option --shell: expected sh, fish, powershell or dotenv but got %q", opts.shell)
 			}
 			endpoint, err := localURL(opts.endpoint)
 			if err != nil {
@@ -121,11 +121,11 @@ func newEnv(c *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.endpoint, "endpoint", "http://"+defaultServeAddress, "the `URL` printed by cfn serve")
-	flags.StringVar(&opts.region, "region", invoke.DefaultRegion, "the `NAME` of the region to work in")
-	flags.StringVar(&opts.account, "account", lambda.DefaultAccountID, "the `NUMBER` of the account to work in")
-	flags.StringVar(&opts.auth, "auth", "", "take the credentials from the key `FILE` of the server")
-	flags.StringVar(&opts.shell, "shell", "", "the `NAME` of the shell to write for: sh, fish, powershell or dotenv (default: that of $SHELL)")
-	flags.BoolVar(&opts.unset, "unset", false, "print what removes the variables")
+	flags.StringVar(&opts.region, "region", invoke.DefaultRegion, "the `NAME` of the region to use")
+	flags.StringVar(&opts.account, "account", lambda.DefaultAccountID, "the `NUMBER` of the account to use")
+	flags.StringVar(&opts.auth, "auth", "", "read the credentials from the key `FILE` of the server")
+	flags.StringVar(&opts.shell, "shell", "", "the output format: `NAME` is sh, fish, powershell or dotenv (default: from $SHELL)")
+	flags.BoolVar(&opts.unset, "unset", false, "print commands that unset the variables")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -161,9 +161,9 @@ func (c *app) printVariables(variables []variable, shell shell, unset bool) erro
 func checkPlace(account, region string) error {
 	switch {
 	case !accountNumber.MatchString(account):
-		return usagef("option --account: want a number of 12 digits, not %q", account)
+		return usagef("option --account: expected 12 digits but got %q", account)
 	case !regionName.MatchString(region):
-		return usagef("option --region: want the name of a region, like eu-west-1, not %q", region)
+		return usagef("option --region: expected a region such as eu-west-1 but got %q", region)
 	}
 	return nil
 }
@@ -195,17 +195,17 @@ func withKey(variables []variable, key accessKey) []variable {
 	return out
 }
 
-// noteServer tells what keeps the variables from working.
+// noteServer reports what keeps the variables from working.
 func (c *app) noteServer(ctx context.Context, endpoint string, keyed bool) {
 	state, err := askServer(ctx, endpoint)
 	var foreign *submit.ForeignError
 	switch {
 	case errors.As(err, &foreign):
-		c.notef("# %s: start the local CloudFormation at another address, cfn serve --address HOST:PORT, and name it with --endpoint\n", err)
+		c.notef("# %s: start the local CloudFormation at another address with cfn serve --address HOST:PORT, and pass it with --endpoint\n", err)
 	case err != nil:
 		c.notef("# nothing is listening at %s: start the local CloudFormation with cfn serve\n", endpoint)
 	case state.Auth && !keyed:
-		c.notef("# the server at %s checks signatures, and takes no dummies: cfn env --auth FILE writes a key of its key file\n", endpoint)
+		c.notef("# the server at %s checks signatures and rejects dummy credentials: pass its key file with cfn env --auth FILE\n", endpoint)
 	}
 }
 
@@ -254,7 +254,7 @@ func localURL(s string) (string, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" ||
 		u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("want a URL like http://%s, not %q", defaultServeAddress, s)
+		return "", fmt.Errorf("expected a URL such as http://%s but got %q", defaultServeAddress, s)
 	}
 	if host := u.Hostname(); !invoke.Loopback(host) {
 		return "", fmt.Errorf("%s is not on this machine", host)

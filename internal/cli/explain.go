@@ -28,13 +28,14 @@ func newExplain(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [ID…]",
 		Short: "Explain what a rule means and why it exists, with an example",
-		Long: `Explain what a rule means and why it exists, with an example: of every ID that validate
-and diff report, and of those that other commands report of files. Without an ID all rules are listed, with their severity.
+		Long: `Explain what a rule means and why it exists, with an example. It knows every ID that cfn validate and
+cfn diff report, and the IDs that other commands report for files. Without an ID it lists all rules
+with their severity.
 
-An ID may lack the part before the slash: PR001 explains both lint/PR001, about one schema,
-and breaking/PR001, about two versions of one.
+The part of an ID before the slash can be left out: PR001 explains both lint/PR001, about one schema,
+and breaking/PR001, about a change between two versions.
 
-Exit code: 0, or 1 if there is no such rule.`,
+Exit code: 0, or 1 if the rule does not exist.`,
 		Example: `  cfn explain lint/PR006
   cfn explain ML002
   cfn explain --format json > rules.json`,
@@ -146,7 +147,7 @@ func (c *app) explain(ids []string) error {
 		for _, id := range ids {
 			found := all.find(id)
 			if len(found) == 0 {
-				return withHint(fmt.Errorf("there is no rule %q", id), "%s", all.near(id))
+				return withHint(fmt.Errorf("unknown rule %q", id), "%s", all.near(id))
 			}
 			chosen = append(chosen, found...)
 		}
@@ -200,7 +201,7 @@ func (all explanations) near(id string) string {
 		}
 		return "did you mean " + strings.Join(ids, " or ") + "?"
 	}
-	return "cfn explain lists the rules"
+	return "run cfn explain to list the rules"
 }
 
 func (c *app) listRules(all explanations) {

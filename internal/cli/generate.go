@@ -24,23 +24,22 @@ func newGenerate(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Generate code, role template and docs from the schema",
-		Long: `Generate what follows from the schema: models and the frame around the handlers, the
-template of the execution role, and the reference documentation in docs/. For a module,
-schema.json is generated from the fragment.
+		Long: `Generate the files that are derived from the schema: the models and the code around the handlers, the
+template of the execution role, and the reference documentation in docs/. For a module, generate
+schema.json from the fragment.
 
-Files that cfn did not generate are never touched, and files that are up to date are not
-written, so that their times stay. The files in example_inputs/ follow the schema until you
-edit them. Pages in docs/ that were generated before and are not
-wanted any more are removed; your own files there stay.
+cfn never changes files that it did not generate, and does not rewrite files that are up to date, so
+their modification times are kept. The files in example_inputs/ follow the schema until you edit them.
+Generated pages in docs/ that are no longer needed are deleted; your own files there are kept.
 
-This makes no network calls: the targets of a hook come from target-schemas/,
-target-info.json and --target-schemas.
+The command makes no network calls: the targets of a hook come from target-schemas/, target-info.json
+and --target-schemas.
 
-A go.mod that keeps the sources from being built, because another module is named in it or the
-library of the handlers is not, is warned of; --check takes it for stale. It is yours and never
-changed after cfn init.
+cfn init writes go.mod, and cfn never changes it again. If it prevents a build, because it names
+another module or does not require the handler library, cfn prints a warning; --check reports it as
+stale.
 
-Exit code of --check: 0 if all is up to date, 1 if something is missing, stale or left over.`,
+Exit code of --check: 0 if everything is up to date, 1 if a file is missing, stale or left over.`,
 		Example: `  cfn generate
   cfn generate --check
   cfn generate --target-schemas ../schemas/aws-s3-bucket.json ../schemas/aws-sqs-queue.json`,
@@ -50,10 +49,10 @@ Exit code of --check: 0 if all is up to date, 1 if something is missing, stale o
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&opts.check, "check", false, "change nothing; list the files that are not up to date and exit with 1")
+	flags.BoolVar(&opts.check, "check", false, "list the files that are not up to date, change nothing, and exit with 1 if there are any")
 	flags.StringArrayVar(&opts.targets, "target-schemas", nil, "`FILES` or folders with the schemas of a hook's targets")
-	flags.BoolVar(&opts.localOnly, "local-only", false, "use only local schemas of a hook's targets; cfn always does")
-	flags.BoolVar(&opts.canary, "local-code-generation", false, "generate canary templates, too, from contract-tests-artifacts/")
+	flags.BoolVar(&opts.localOnly, "local-only", false, "accepted for compatibility: cfn only uses local schemas of a hook's targets")
+	flags.BoolVar(&opts.canary, "local-code-generation", false, "also generate canary templates from contract-tests-artifacts/")
 	flags.StringVar(&opts.endpoint, "endpoint-url", "", "accepted for compatibility: no service is called (`URL`)")
 	flags.StringVar(&opts.region, "region", "", "accepted for compatibility: no service is called (`NAME`)")
 	flags.StringVar(&opts.profile, "profile", "", "accepted for compatibility: no service is called (`NAME`)")
@@ -72,7 +71,7 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 		return c.generateModule(ctx, p, opts.check)
 	}
 	if !project.KnownLanguage(p.Language) {
-		return withHint(&project.UnknownLanguageError{Language: p.Language}, `correct "language" in %s`, p.Name(project.SettingsFile))
+		return withHint(&project.UnknownLanguageError{Language: p.Language}, `fix "language" in %s`, p.Name(project.SettingsFile))
 	}
 	in, err := c.codegenInput(p, s)
 	if err != nil {
@@ -167,7 +166,7 @@ func (c *app) reportGenerated(p *project.Project, statuses []project.Status, che
 	}
 	for _, status := range statuses {
 		if status.State == project.Foreign {
-			c.notef("warning: %s was left alone: cfn did not generate it\n", p.Name(status.Name))
+			c.notef("warning: %s was not changed because cfn did not generate it\n", p.Name(status.Name))
 		}
 	}
 	if c.format == "text" {
@@ -204,7 +203,7 @@ func (c *app) reportCheck(p *project.Project, statuses []project.Status) error {
 	}
 	if stale > 0 {
 		if ours > 0 {
-			c.hint("cfn generate brings the generated files up to date")
+			c.hint("run cfn generate to update the generated files")
 		}
 		return &exitError{code: exitFailure}
 	}
@@ -262,7 +261,7 @@ func (c *app) codegenInput(p *project.Project, s *schema.Schema) (codegen.Input,
 		ImportPath: p.Option("import_path"), Entrypoint: p.Entrypoint, Runtime: p.Runtime, Version: c.Version,
 	}
 	if p.Language != "go" {
-		c.notef("warning: no code is generated, only the role and the documentation: there is no generator for %s yet\n", p.Language)
+		c.notef("warning: code generation for %s is not supported yet; only the role and the documentation are generated\n", p.Language)
 		in.Language = ""
 		return in, nil
 	}

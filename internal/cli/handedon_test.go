@@ -14,7 +14,7 @@ func TestHandedOn(t *testing.T) {
 	if want := []string{"STAGE=test", "EMPTY=", "OTHER=a=b", "NONE="}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}
-	for entry, want := range map[string]string{"UNSET": "the variable UNSET is not set", "=x": "want NAME=VALUE", "": "want NAME=VALUE"} {
+	for entry, want := range map[string]string{"UNSET": "the variable UNSET is not set", "=x": "expected NAME=VALUE", "": "expected NAME=VALUE"} {
 		_, err := c.handedOn("--env", []string{entry})
 		var usage *usageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {

@@ -25,14 +25,14 @@ func TestHostileDocuments(t *testing.T) {
 	write("model.json", `{}`)
 	const levels = 100_000
 	files := []struct{ name, text, want string }{
-		{"deep.json", strings.Repeat("[", levels) + strings.Repeat("]", levels), "deep.json:1:513: error: arrays and objects nest deeper than 512 levels [document/too-deep]"},
-		{"deeper.json", fmt.Sprintf(sound, `, "A": `+strings.Repeat(`{"properties": {"A": `, levels)+"{}"+strings.Repeat("}}", levels)), "nest deeper than 512 levels [document/too-deep]"},
-		{"deep.yaml", strings.Repeat("[", levels) + strings.Repeat("]", levels), "deep.yaml:1:513: error: arrays and objects nest deeper than 512 levels [document/too-deep]"},
-		{"list.yaml", strings.Repeat("- ", levels) + "a", "nest deeper than 512 levels [document/too-deep]"},
-		{"bomb.yaml", bomb("[%s]", 9), "error: the document comes to more than 131072 values here [document/too-large]"},
-		{"mappings.yaml", bomb("{a: [%s]}", 2), "error: the document comes to more than 131072 values here [document/too-large]"},
-		{"large.json", "", "large.json: error: the document has more than the 8388608 bytes that are read [document/too-large]"},
-		{"large.yaml", "", "large.yaml: error: the document has more than the 8388608 bytes that are read [document/too-large]"},
+		{"deep.json", strings.Repeat("[", levels) + strings.Repeat("]", levels), "deep.json:1:513: error: arrays and objects are nested deeper than 512 levels [document/too-deep]"},
+		{"deeper.json", fmt.Sprintf(sound, `, "A": `+strings.Repeat(`{"properties": {"A": `, levels)+"{}"+strings.Repeat("}}", levels)), "are nested deeper than 512 levels [document/too-deep]"},
+		{"deep.yaml", strings.Repeat("[", levels) + strings.Repeat("]", levels), "deep.yaml:1:513: error: arrays and objects are nested deeper than 512 levels [document/too-deep]"},
+		{"list.yaml", strings.Repeat("- ", levels) + "a", "are nested deeper than 512 levels [document/too-deep]"},
+		{"bomb.yaml", bomb("[%s]", 9), "error: the document has more than 131072 values here [document/too-large]"},
+		{"mappings.yaml", bomb("{a: [%s]}", 2), "error: the document has more than 131072 values here [document/too-large]"},
+		{"large.json", "", "large.json: error: the document is larger than 8388608 bytes [document/too-large]"},
+		{"large.yaml", "", "large.yaml: error: the document is larger than 8388608 bytes [document/too-large]"},
 	}
 	for _, file := range files {
 		write(file.name, file.text)
@@ -86,7 +86,7 @@ func TestHostilePatterns(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, stdout, stderr := runMain(t.Context(), dir, nil, "validate", "--lint", "faults", name)
-		if code != exitOK || !strings.Contains(stdout, "takes too long and was given up [lint/pattern-slow]") {
+		if code != exitOK || !strings.Contains(stdout, "takes too long and was stopped [lint/pattern-slow]") {
 			t.Errorf("%s: code %d\n%s%s", name, code, stdout, stderr)
 		}
 	}

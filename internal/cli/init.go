@@ -37,21 +37,21 @@ func newInit(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [LANGUAGE]",
 		Short: "Start a new project: a resource type, a module or a hook",
-		Long: `Start a new project in the folder. What the options do not say is asked for: on a terminal
-with a form, elsewhere with plain questions on the standard output and answers, one a line,
-from the standard input. Set ACCESSIBLE=1 for plain questions on a terminal.
+		Long: `Start a new project in the folder. cfn asks for everything that the options do not set: with a form on
+a terminal, otherwise with questions on standard output and one answer per line on standard input. Set
+ACCESSIBLE=1 to get plain questions on a terminal, too.
 
-The project appears whole or not at all. Files that are there already stay as they are, a
-schema included, from which the code is then generated. With --force, or when you agree to
-overwrite the settings of a project, all files are overwritten.
+Either the whole project is written or nothing. Existing files are kept. If one of them is a schema,
+the code is generated from it. With --force, or if you agree to overwrite the settings of an existing
+project, all files are overwritten.
 
-Without --import-path, the import path is the module path of a go.mod that is there already.
+Without --import-path, the import path is the module path of an existing go.mod.
 
-With --from-smithy a resource type starts from a resource of a Smithy model: its schema is
-converted as cfn smithy convert does. --type-name chooses the resource if there are several;
-its organization and service count where the model and the settings name none.
+--from-smithy starts a resource type from a resource of a Smithy model and converts its schema like
+cfn smithy convert. If the model has several resources, --type-name selects one; its organization and
+service are used if neither the model nor the settings name any.
 
-Projects can be started in Go only; modules have no language.`,
+Projects can only be started in Go; modules have no language.`,
 		Example: `  cfn init
   cfn init --artifact-type RESOURCE --type-name Acme::Billing::Invoice go --import-path example.com/invoice
   cfn init -a MODULE -t Acme::Network::Vpc::MODULE --project vpc
@@ -70,7 +70,7 @@ Projects can be started in Go only; modules have no language.`,
 	shared.StringVar(&opts.region, "region", "", "accepted for compatibility: no service is called (`NAME`)")
 	shared.StringVar(&opts.profile, "profile", "", "accepted for compatibility: no service is called (`NAME`)")
 	c.choice(shared, &c.format, "format", "how the result is printed", "text", "json")
-	cmd.Flags().StringVar(&opts.language, "language", "", "the `LANGUAGE` of the handlers; the same as the sub-command")
+	cmd.Flags().StringVar(&opts.language, "language", "", "the `LANGUAGE` of the handlers; the same as the subcommand")
 	cmd.Flags().StringVar(&opts.importPath, "import-path", "", "the import `PATH` of the Go module")
 	shared.StringVar(&opts.model, "from-smithy", "", "start from a resource of the Smithy model `MODEL`, a file, a folder or a .jar")
 	shared.StringVar(&opts.smithy.service, "service", "", "the `ID` of the model's service, as namespace#Name")
@@ -149,7 +149,7 @@ func (c *app) settleOverwrite(ctx context.Context, w wizard, config *project.Ini
 		return err
 	}
 	if err := problems.Err(); err != nil {
-		return withHint(err, "--force overwrites the settings")
+		return withHint(err, "pass --force to overwrite the settings")
 	}
 	yes, err := w.overwrite(ctx, p)
 	if err != nil {
@@ -167,7 +167,7 @@ func (c *app) settleType(ctx context.Context, w wizard, opts initOptions, config
 	kind, ok := parseKind(opts.kind)
 	if !ok {
 		if opts.kind != "" {
-			c.notef("option --artifact-type: %q is refused. %s\n", opts.kind, kindError)
+			c.notef("option --artifact-type: %q is invalid. %s\n", opts.kind, kindError)
 		}
 		if kind, err = w.kind(ctx); err != nil {
 			return refusedValue("artifact-type", opts.kind, kindError, err)
@@ -176,7 +176,7 @@ func (c *app) settleType(ctx context.Context, w wizard, opts initOptions, config
 	config.Kind, config.TypeName = kind, opts.typeName
 	if !project.ValidTypeName(kind, config.TypeName) {
 		if config.TypeName != "" {
-			c.notef("option --type-name: %q is refused: %s. %s\n", config.TypeName, schema.TypeNameFault(kind, config.TypeName), typeNameError(kind))
+			c.notef("option --type-name: %q is invalid: %s. %s\n", config.TypeName, schema.TypeNameFault(kind, config.TypeName), typeNameError(kind))
 		}
 		if config.TypeName, err = w.typeName(ctx, kind); err != nil {
 			return refusedValue("type-name", opts.typeName, schema.TypeNameFault(kind, opts.typeName), err)
@@ -194,11 +194,11 @@ func (c *app) settleLanguage(ctx context.Context, w wizard, opts initOptions, co
 		return nil
 	}
 	if opts.language == "" && c.format == "text" {
-		c.printf("%s\n", "One language is supported today, defaulting to go")
+		c.printf("%s\n", "Only one language is supported today; using go")
 	}
 	if opts.language != "" && opts.language != "go" {
-		return withHint(fmt.Errorf("projects in %s cannot be started yet", opts.language),
-			"today cfn starts projects in Go only: cfn init go. In a project in %s, cfn generate writes everything but the code", opts.language)
+		return withHint(fmt.Errorf("cfn cannot start projects in %s yet", opts.language),
+			"use cfn init go; in a project in %s, cfn generate writes everything except the code", opts.language)
 	}
 	config.ImportPath = strings.ReplaceAll(opts.importPath, `\`, "/")
 	if config.ImportPath == "" {
@@ -207,13 +207,13 @@ func (c *app) settleLanguage(ctx context.Context, w wizard, opts initOptions, co
 			return fmt.Errorf("read go.mod: %w", err)
 		}
 		if validImportPath(path) {
-			c.notef("The import path is that of go.mod: %s\n", path)
+			c.notef("Using the import path of go.mod: %s\n", path)
 			config.ImportPath = path
 		}
 	}
 	if !validImportPath(config.ImportPath) {
 		if config.ImportPath != "" {
-			c.notef("option --import-path: %q is refused. %s\n", opts.importPath, importPathError)
+			c.notef("option --import-path: %q is invalid. %s\n", opts.importPath, importPathError)
 		}
 		if config.ImportPath, err = w.importPath(ctx, "example.com/"+strings.ToLower(strings.ReplaceAll(config.TypeName, "::", "-"))); err != nil {
 			return refusedValue("import-path", opts.importPath, importPathError, err)
@@ -229,7 +229,7 @@ func refusedValue(option, value, complaint string, err error) error {
 	if value == "" || !errors.As(err, &none) {
 		return err
 	}
-	return withHint(fmt.Errorf("option --%s: %q is refused", option, value), "%s", complaint)
+	return withHint(fmt.Errorf("option --%s: %q is invalid", option, value), "%s", complaint)
 }
 
 // initialize writes the project. A folder that was made for it goes away again if that fails.
@@ -237,7 +237,7 @@ func (c *app) initialize(ctx context.Context, config project.InitConfig) (err er
 	dir := c.projectDir()
 	if made := missingFolders(dir); len(made) > 0 {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("make the folder of the project: %w", err)
+			return fmt.Errorf("create the project folder: %w", err)
 		}
 		defer func() {
 			for _, dir := range made {
@@ -256,7 +256,7 @@ func (c *app) initialize(ctx context.Context, config project.InitConfig) (err er
 	case err != nil:
 		return err
 	case problems.HasErrors():
-		return withHint(&diag.Invalid{Problems: problems}, "--force overwrites the schema with an example")
+		return withHint(&diag.Invalid{Problems: problems}, "pass --force to overwrite the schema with an example")
 	}
 	if err := c.warnOfGoMod(); err != nil {
 		return err

@@ -34,19 +34,19 @@ func newInvoke(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "invoke",
 		Short: "Call one handler of the project",
-		Long: `Call one handler with a request from a file, and call it again as long as it answers
-IN_PROGRESS, as CloudFormation does. Every request and every response is shown, without secrets:
-credentials, write-only values and type configurations are replaced by <hidden>.
+		Long: `Call one handler with a request from a file, and call it again while it returns IN_PROGRESS, as
+CloudFormation does. Every request and response is printed without secrets: credentials, write-only
+values and type configurations are replaced with <hidden: REASON>.
 
-Without --endpoint the handlers of the project run as local processes. A Go project is built
-first if bin/bootstrap is missing or older than its sources. Handlers in other languages are
-called at http://127.0.0.1:3001, where "sam local start-lambda" offers them.
+Without --endpoint, the handlers of the project run as local processes. A Go project is built first if
+bin/bootstrap is missing or older than its sources. Handlers in other languages are called at
+http://127.0.0.1:3001, the address of "sam local start-lambda".
 
-Handlers get the AWS credentials that the environment or --profile hold, dummies if there are
-none. STS is only asked with --profile, and only for an account id that the profile does not say.
+Handlers receive the AWS credentials of the environment or of --profile, or dummy credentials if there
+are none. STS is called only with --profile, and only if the profile does not contain the account ID.
 
-Exit code: 0 if the handler answered, also with FAILED, or Ctrl-C stopped the waiting; 1 if it
-did not answer; 130 if something else ended cfn (SIGTERM).`,
+Exit code: 0 if the handler returned a response, even FAILED, or Ctrl-C stopped the wait; 1 if it did
+not; 130 if cfn was stopped by another signal (SIGTERM).`,
 		Args: func(*cobra.Command, []string) error {
 			return errors.New("the following arguments are required: resource or hook")
 		},
@@ -88,7 +88,7 @@ TestEntrypoint in the form of the user guide.`
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case opts.event != "" && len(args) > 0:
-				return fmt.Errorf("with --event, no %s and no REQUEST are given", what)
+				return fmt.Errorf("--event cannot be combined with %s or REQUEST", what)
 			case opts.event != "":
 				return nil
 			case len(args) < 2:
@@ -103,15 +103,15 @@ TestEntrypoint in the form of the user guide.`
 		RunE: func(cmd *cobra.Command, args []string) error { return c.invoke(cmd.Context(), opts, kind, args) },
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&opts.maxReinvoke, "max-reinvoke", -1, "call the handler again at most `N` times (default: as often as it asks for)")
+	flags.IntVar(&opts.maxReinvoke, "max-reinvoke", -1, "call the handler again at most `N` times (default: no limit)")
 	flags.Lookup("max-reinvoke").DefValue = "0" // which the help leaves out
-	flags.StringVar(&opts.dockerImage, "docker-image", "", "an `IMAGE` with the handlers; not supported here: handlers run as local processes")
-	flags.StringArrayVar(&opts.set, "set", nil, "set a value of the desired state, as in `/POINTER=VALUE`; VALUE is JSON or else text (may be repeated)")
-	flags.BoolVar(&opts.printRequest, "print-request", false, "show the whole first request and call nothing")
-	flags.BoolVar(&opts.debug, "debug", false, "lift all time limits, show the process and wait for a debugger before the first call")
+	flags.StringVar(&opts.dockerImage, "docker-image", "", "not supported: cfn runs handlers as local processes, not in an `IMAGE`")
+	flags.StringArrayVar(&opts.set, "set", nil, "set a value of the desired state: `/POINTER=VALUE`, where VALUE is JSON or text (may be repeated)")
+	flags.BoolVar(&opts.printRequest, "print-request", false, "print the complete first request without calling the handler")
+	flags.BoolVar(&opts.debug, "debug", false, "disable time limits, print the process ID and wait for a debugger before the first call")
 	annotate(flags, addition, "set", "print-request", "debug")
 	if kind == "resource" {
-		flags.StringVar(&opts.event, "event", "", "take the action and the request from the event `FILE`")
+		flags.StringVar(&opts.event, "event", "", "read the action and the request from the event `FILE`")
 		annotate(flags, addition, "event")
 	}
 	opts.flags(cmd)
@@ -132,7 +132,7 @@ func (c *app) checkRequestFile(name string) error {
 		return fmt.Errorf("argument REQUEST: can't open %q: %w", name, errors.Unwrap(err))
 	}
 	return &usageError{
-		message: fmt.Sprintf("argument REQUEST: %s is not a regular file", name), hint: "a request can come through a pipe, too: - reads the standard input",
+		message: fmt.Sprintf("argument REQUEST: %s is not a regular file", name), hint: "to pass a request through a pipe, use - to read standard input",
 	}
 }
 
@@ -191,7 +191,7 @@ func (c *app) readRequest(ctx context.Context, opts *invokeOptions, args []strin
 		pointer, text, ok := strings.Cut(assignment, "=")
 		at, valid := document.ParsePointer(pointer)
 		if !ok || !valid || len(at) == 0 {
-			err := &usageError{message: fmt.Sprintf("option --set: %q is not of the form /POINTER=VALUE", assignment)}
+			err := &usageError{message: fmt.Sprintf("option --set: expected /POINTER=VALUE but got %q", assignment)}
 			if ok && pointer != "" && pointer[0] != '/' {
 				err.hint = "a pointer begins with a slash: --set /" + assignment
 			}
@@ -310,8 +310,8 @@ func (c *app) redactor(p *project.Project, s *schema.Schema, request *invoke.Req
 	}
 	config.Targets = func(name string) *schema.Schema { return schemas[name] }
 	if schemas[request.Target.Name] == nil && request.Target.Model != nil {
-		c.notef("warning: the schema of the target %s is not known: every value of its model is shown as %s\nhint: put its schema into %s/\n",
-			request.Target.Name, invoke.Hidden, project.TargetsDir)
+		c.notef("warning: no schema for the target %s: all values of its model are hidden\nhint: add its schema to %s/\n",
+			request.Target.Name, project.TargetsDir)
 	}
 	return config.New(), nil
 }

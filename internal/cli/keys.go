@@ -35,21 +35,21 @@ func (c *app) readKeys(name string) ([]byte, error) {
 	defer file.Close()
 	info, err := file.Stat()
 	if err == nil && info.IsDir() {
-		err = errors.New("it is a folder")
+		err = errors.New("is a folder")
 	}
 	var keys []byte
 	if err == nil {
 		keys, err = io.ReadAll(io.LimitReader(file, maxKeyFile+1))
 	}
 	if err == nil && len(keys) > maxKeyFile {
-		err = fmt.Errorf("it is larger than %d bytes", maxKeyFile)
+		err = fmt.Errorf("is larger than %d bytes", maxKeyFile)
 	}
 	if err != nil {
 		return nil, withHint(fmt.Errorf("--auth: %w", bare(err, name)), keyFileHint)
 	}
 	// On Windows the mode says nothing about who may read.
 	if runtime.GOOS != "windows" && info.Mode().IsRegular() && info.Mode().Perm()&0o044 != 0 {
-		c.notef("warning: %s can be read by other users of this machine: type chmod 600 %s\n", name, shellQuote(name))
+		c.notef("warning: other users of this machine can read %s: run chmod 600 %s\n", name, shellQuote(name))
 	}
 	if _, err := awswire.ParseKeys(bytes.NewReader(keys)); err != nil {
 		return nil, withHint(fmt.Errorf("--auth: %s: %w", name, err), keyFileHint)
@@ -78,7 +78,7 @@ func keyOf(file []byte, name, account string) (accessKey, error) {
 			return accessKey{id, key.Secret}, nil
 		}
 	}
-	return accessKey{}, withHint(fmt.Errorf("--auth: %s has no key of the account %s", name, account), keyFileHint)
+	return accessKey{}, withHint(fmt.Errorf("--auth: %s does not contain a key for account %s", name, account), keyFileHint)
 }
 
 // An accessKey is what a client signs with.

@@ -23,15 +23,15 @@ func newLogs(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "logs [TYPE|FUNCTION]",
 		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
-		Short:             "Show what the handlers of a registered type have logged",
-		Long: `Show what the handlers of a registered type have written to their log group in CloudWatch Logs: that
-of the type's registration. If the registry names none, as for an activated type, it is
-<type-name>-logs, and at cfn serve /aws/lambda/<Type-Name> before that; cfn says then which one it
-shows. Without TYPE, the type of the project is meant. FUNCTION is the name of a function of Lambda or
-of cfn serve --function, whose log group is /aws/lambda/FUNCTION.
+		Short:             "Show the logs of the handlers of a registered type",
+		Long: `Show what the handlers of a registered type wrote to their log group in CloudWatch Logs. The log group
+is the one that the type was registered with. If it was registered without one, as activated types
+are, cfn reads <type-name>-logs, or in cfn serve first /aws/lambda/<Type-Name>, and prints which one
+it reads. TYPE defaults to the type of the project. FUNCTION is the name of a Lambda function or of a
+function of cfn serve --function; its log group is /aws/lambda/FUNCTION.
 
---follow waits for more until Ctrl-C ends it, and leaves with 0 then. With --format json, each event
-is one line: {"time", "stream", "message"}.`,
+--follow prints new events until you press Ctrl-C and then exits with 0. With --format json, each
+event is one line: {"time", "stream", "message"}.`,
 		Example: "  cfn logs Acme::Foo::Bar --since 1h\n  cfn logs --follow",
 		Args:    atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,15 +49,15 @@ is one line: {"time", "stream", "message"}.`,
 					return c.serviceError(err)
 				}
 				if !told {
-					q.Reading = func(group string) { c.notef("the registry names no log group; this is %s\n", group) }
+					q.Reading = func(group string) { c.notef("the type has no registered log group; reading %s\n", group) }
 				}
 			}
 			return c.logs(cmd.Context(), r, q)
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&follow, "follow", false, "wait for more")
-	flags.DurationVar(&since, "since", 10*time.Minute, "begin the time `DURATION` ago, such as 90s or 24h")
+	flags.BoolVar(&follow, "follow", false, "print new events until Ctrl-C")
+	flags.DurationVar(&since, "since", 10*time.Minute, "start `DURATION` ago, such as 90s or 24h")
 	flags.StringVar(&group, "log-group-name", "", "read the log group `NAME`")
 	kindFlag(flags, &opts.kind)
 	opts.remoteOptions.flags(flags)
@@ -100,11 +100,11 @@ func (c *app) logs(ctx context.Context, r *submit.Remote, q submit.LogQuery) err
 	case q.Follow && errors.Is(err, context.Canceled) && !errors.Is(context.Cause(ctx), errTerminated):
 		return nil // Ctrl-C is how one stops; see Signals
 	case errors.As(err, &none):
-		return withHint(fmt.Errorf("%w in %s", none, r.Region), "the handlers have not run yet, or the type was registered without a role for logs; --follow waits for it, --log-group-name names another one")
+		return withHint(fmt.Errorf("%w in %s", none, r.Region), "the handlers have not run yet, or the type was registered without a role for logs; pass --follow to wait for the log group, or --log-group-name to read another one")
 	case err != nil && ctx.Err() == nil && c.out.err == nil:
 		return c.serviceError(err)
 	case err == nil && n == 0:
-		c.notef("nothing was logged since %s in %s; --since goes further back\n", q.Since.UTC().Format(time.RFC3339), read)
+		c.notef("no events since %s in %s; pass --since to read older events\n", q.Since.UTC().Format(time.RFC3339), read)
 	}
 	return err
 }

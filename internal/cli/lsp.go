@@ -19,19 +19,19 @@ import (
 func newLSP(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lsp",
-		Short: "Serve an editor: problems, help and completion while you type",
-		Long: `Serve an editor with the language server protocol, on the standard streams. The editor starts
-it; docs/editors.md says how, for each of the common ones.
+		Short: "Run the language server for editors",
+		Long: `Run the language server on standard input and output. Editors start it; docs/editors.md shows how to
+configure the common ones.
 
-It knows the schemas of resource types, hooks and modules, type configurations, and in a
-project inputs/inputs_N_*.json and overrides.json. It shows what cfn validate shows, with the
-same .formwork.json, and what cfn test would say of the inputs; explains keywords, properties
-and rules; completes keywords, paths, references and values; leads from a path, a reference
-or an input to what it names; and outlines schemas. Other documents are left alone.
+It supports the schemas of resource types, hooks and modules, type configurations, and in a project
+inputs/inputs_N_*.json and overrides.json. It reports the problems that cfn validate reports, with the
+same .formwork.json, and checks inputs as cfn test does. It explains keywords, properties and rules;
+completes keywords, paths, references and values; goes to the definition of a path, a reference or an
+input; and outlines schemas. It ignores other documents.
 
-With -v the log goes to the error stream, which editors show.
+With -v the log is written to standard error, which editors show.
 
-Exit code: 0 after shutdown and exit, 1 if the editor goes away without.`,
+Exit code: 0 after shutdown and exit, 1 if the editor disconnects without them.`,
 		Args:        noArguments,
 		Annotations: map[string]string{"log": "none"},
 		RunE:        func(cmd *cobra.Command, _ []string) error { return c.lsp(cmd.Context()) },
@@ -43,7 +43,7 @@ Exit code: 0 after shutdown and exit, 1 if the editor goes away without.`,
 
 func (c *app) lsp(ctx context.Context) error {
 	if c.Terminal.Stdin {
-		c.notef("This is a language server: an editor starts it and speaks with it. Ctrl-C ends it.\n")
+		c.notef("This is a language server for editors to start; see docs/editors.md. Press Ctrl-C to stop it.\n")
 	}
 	cfg, err := c.schemaConfig(ctx)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/secret"
 )
 
 // runMain runs a command line in a folder and returns what it wrote.
@@ -147,7 +148,7 @@ func TestLogHoldsNoSecret(t *testing.T) {
 	if err := c.start(&cobra.Command{Use: "invoke"}); err != nil {
 		t.Fatal(err)
 	}
-	c.log.Hide("hunter2!")
+	c.log.Hide(secret.Configuration, "hunter2!")
 	c.logger.Debug("request", "payload", `{"desired": {"Password": "x", "Pin": "hunter2!"}, "key": "wJalrXUtnFEMI"}`)
 	c.closeLog()
 	text, err := os.ReadFile(filepath.Join(dir, "rpdk.log"))

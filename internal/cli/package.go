@@ -16,16 +16,16 @@ func newPackage(c *app) *cobra.Command {
 	var noBuild bool
 	cmd := &cobra.Command{
 		Use:   "package",
-		Short: "Pack the project into the archive that the registry takes",
-		Long: `Check the project and pack it into <type-name>.zip in the working folder: the schema, the
-settings, the inputs of contract tests and the built handlers. It is the same as
+		Short: "Package the project for the registry",
+		Long: `Check the project and write <type-name>.zip to the working folder. It contains the schema, the
+settings, the inputs of contract tests and the built handlers. The command is the same as
 cfn submit --dry-run.
 
-The handlers of a Go project are built first if bin/bootstrap is missing or older than its sources.
-A program that is older than its sources and cannot be rebuilt is refused. With --no-build it is
-packed as it is.
+The handlers of a Go project are built first if bin/bootstrap is missing or older than its sources. If
+they cannot be rebuilt, the command fails; pass --no-build to package them as they are.
 
-The archive is reproducible: the same files give the same bytes. It appears whole or not at all.`,
+The archive is reproducible: the same files give the same bytes. Either the whole archive is written or
+nothing.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.pack(cmd.Context(), noBuild) },
 	}
@@ -36,7 +36,7 @@ The archive is reproducible: the same files give the same bytes. It appears whol
 
 // noBuildFlag adds the option of the commands that pack a project.
 func noBuildFlag(flags *pflag.FlagSet, noBuild *bool) {
-	flags.BoolVar(noBuild, "no-build", false, "pack the built handlers as they are, even if a source is newer")
+	flags.BoolVar(noBuild, "no-build", false, "package the built handlers as they are, even if a source is newer")
 	annotate(flags, addition, "no-build")
 }
 
@@ -70,7 +70,7 @@ func (c *app) archive(ctx context.Context, noBuild bool) (*project.Project, *sch
 	case errors.As(err, &build):
 		err = withHint(err, "%s", build.Hint)
 	case errors.As(err, &language):
-		err = withHint(err, "today cfn packs modules and handlers written in Go; cfn submit --package registers an archive that another tool has packed")
+		err = withHint(err, "cfn packages modules and Go handlers; to register an archive of another tool, use cfn submit --package")
 	}
 	return p, s, archive, err
 }

@@ -28,23 +28,23 @@ func newPublish(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "publish",
 		Short: "Register, test and publish the extension, in one or more regions",
-		Long: `Make the extension public in one region or several: register it, let the registry test it, make it
-the default version, which is the one that is published, and publish it. cfn looks first what is
-done already, in each region, and shows the plan; then it asks, unless --yes says so. --plan stops
-there.
+		Long: `Make the extension public in one or more regions: register it, have the registry test it, make it the
+default version and publish it. cfn first finds out what is already done in each region and prints the
+plan. It then asks for confirmation, unless you pass --yes. --plan only prints the plan.
 
-cfn publish may be run again at any time, from any machine: it resumes where the last run stopped,
-and takes the version that cfn submit has made of the package. Which version a package has become is
-noted beside it in the bucket that it was uploaded to, under its SHA-256; the archive of the same
-sources is always the same.
+You can run cfn publish again at any time and from any machine. It resumes where the last run stopped,
+and uses the version that cfn submit registered for the same package. The version of a package is
+stored next to it in the bucket it was uploaded to, under its SHA-256; the same sources always give the
+same archive.
 
---version-id publishes a version that is registered already, and packs nothing.
+--version-id publishes a version that is already registered and packages nothing.
 
-The account must be a publisher in each region; --accept-terms makes it one, and accepts the terms
-and conditions for publishers of CloudFormation extensions on your behalf.
+The account must be a publisher in each region. --accept-terms registers it as one and accepts the
+terms and conditions for publishers of CloudFormation extensions on your behalf.
 
-Exit code: 0 if all regions have it; 1 if the project or the configuration is at fault, the plan
-cannot be carried out, or tests failed; 2 if a service refused something or the time was up.`,
+Exit code: 0 if the extension is published in all regions; 1 if the project or the configuration is
+invalid, the plan cannot be executed, or tests failed; 2 if a service returned an error or the wait
+timed out.`,
 		Example: `  cfn publish --regions us-east-1,eu-west-1 --plan
   cfn publish --regions us-east-1,eu-west-1 --yes
   cfn publish --version-id 00000003 --public-version 2.0.0`,
@@ -61,12 +61,12 @@ cannot be carried out, or tests failed; 2 if a service refused something or the 
 	flags.StringVar(&opts.role, "role-arn", "", "the `ARN` of the role that the handlers run with")
 	flags.BoolVar(&opts.noRole, "no-role", false, "pass no role to CloudFormation")
 	opts.packageOptions.flags(flags)
-	flags.StringVar(&opts.version, "version-id", "", "publish the registered version `ID`, instead of registering one")
+	flags.StringVar(&opts.version, "version-id", "", "publish the registered version `ID` instead of registering a new one")
 	flags.StringVar(&opts.publicVersion, "public-version", "", "publish as `MAJOR.MINOR.PATCH` (default: the next minor version)")
-	flags.BoolVar(&opts.acceptTerms, "accept-terms", false, "register the account as a publisher if it is none, and accept the terms and conditions")
-	flags.StringVar(&opts.connection, "connection-arn", "", "the `ARN` of a connection to GitHub or Bitbucket, which says who the publisher is (default: AWS Marketplace)")
-	flags.BoolVar(&opts.planOnly, "plan", false, "show the plan and do nothing")
-	flags.BoolVar(&opts.yes, "yes", false, "do not ask")
+	flags.BoolVar(&opts.acceptTerms, "accept-terms", false, "register the account as a publisher if necessary, and accept the terms and conditions")
+	flags.StringVar(&opts.connection, "connection-arn", "", "the `ARN` of the GitHub or Bitbucket connection that verifies the publisher (default: AWS Marketplace)")
+	flags.BoolVar(&opts.planOnly, "plan", false, "print the plan and exit")
+	flags.BoolVar(&opts.yes, "yes", false, "do not ask for confirmation")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -76,9 +76,9 @@ var publicVersionPattern = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)
 func (o *publishOptions) check() error {
 	switch {
 	case o.version != "" && o.archive != "":
-		return usagef("option --package: not allowed with --version-id, which is registered already")
+		return usagef("option --package: not allowed with --version-id, because that version is already registered")
 	case o.publicVersion != "" && !publicVersionPattern.MatchString(o.publicVersion):
-		return usagef("option --public-version: %q is not of the form MAJOR.MINOR.PATCH", o.publicVersion)
+		return usagef("option --public-version: expected MAJOR.MINOR.PATCH but got %q", o.publicVersion)
 	case o.connection != "" && !o.acceptTerms:
 		return usagef("option --connection-arn: only with --accept-terms")
 	case o.planOnly && o.yes:
@@ -115,7 +115,7 @@ func (o *publishOptions) publication(ctx context.Context, c *app) (*submit.Publi
 // publishable refuses names that the registry keeps for others.
 func publishable(name string) error {
 	if reserved := project.ReservedNamespace(name); reserved != "" {
-		return withHint(fmt.Errorf("%s cannot be published: the namespace %s is reserved", name, reserved), "types in it can be registered, for your own account")
+		return withHint(fmt.Errorf("%s cannot be published: the namespace %s is reserved", name, reserved), "types in this namespace can only be registered for your own account")
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (c *app) publish(ctx context.Context, opts *publishOptions) error {
 		c.carryOut(ctx, all[i], opts)
 	})
 	if ctx.Err() != nil {
-		c.notef("stopped; what has started continues without cfn, and cfn publish resumes from there\n")
+		c.notef("stopped; operations in progress continue without cfn. Run cfn publish again to resume\n")
 		return ctx.Err()
 	}
 	return c.publishedAll(q.TypeName, all)
@@ -252,7 +252,7 @@ func (c *app) carryOut(ctx context.Context, p *published, opts *publishOptions) 
 		if tests.Bucket != "" {
 			where = fmt.Sprintf("their report and logs are in s3://%s; %s", tests.Bucket, where)
 		}
-		p.fail(withHint(err, "%s; cfn test runs the same tests here", where))
+		p.fail(withHint(err, "%s; to run the same tests here, use cfn test", where))
 	case errors.As(err, &failed):
 		p.fail(&downstreamError{err})
 	case errors.As(err, &timeout):

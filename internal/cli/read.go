@@ -28,6 +28,22 @@ const maxSchemaFile = 8<<20 + 1
 // readSchemaFile reads a regular file: the path may lead to a device or a pipe.
 func readSchemaFile(path string) ([]byte, error) { return document.ReadHead(path, maxSchemaFile) }
 
+// hintTemplate says what belongs where a template is missing.
+const hintTemplate = "pass the path of a CloudFormation template in JSON or YAML"
+
+// missingFile is the error for a file or folder of the command line that cannot be read: its
+// name as it was typed instead of the path that was tried. hint says what belongs there.
+func missingFile(err error, name, hint string) error {
+	var failed *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return withHint(fmt.Errorf("%s does not exist", name), "%s", hint)
+	case errors.As(err, &failed):
+		return fmt.Errorf("read %s: %w", name, failed.Err)
+	}
+	return err
+}
+
 // readStdin reads the standard input to its end. It gives up when ctx ends: somebody may
 // be typing.
 func (c *app) readStdin(ctx context.Context, most int64) ([]byte, error) {
@@ -46,7 +62,7 @@ func (c *app) readInput(ctx context.Context, name string) ([]byte, error) {
 	}
 	var large *document.TooLargeError
 	if errors.As(err, &large) {
-		return nil, fmt.Errorf("read the request: %s has more than the %d bytes that Lambda takes", name, maxRequest)
+		return nil, fmt.Errorf("read the request: %s has more than %d bytes, the limit of Lambda", name, maxRequest)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the request: %w", err)

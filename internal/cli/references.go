@@ -37,8 +37,8 @@ type references struct {
 // referenceFlags gives a command the options --allow-remote and --registry-schemas.
 func (c *app) referenceFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&c.refs.remote, "allow-remote", false, "fetch what a $ref names on the network")
-	flags.StringArrayVar(&c.refs.folders, "registry-schemas", nil, "look in the folder `DIR` for what a $ref names; may be repeated")
+	flags.BoolVar(&c.refs.remote, "allow-remote", false, "fetch the targets of $ref from the network")
+	flags.StringArrayVar(&c.refs.folders, "registry-schemas", nil, "search the folder `DIR` for the targets of $ref (may be repeated)")
 	annotate(flags, addition, "allow-remote", "registry-schemas")
 	before := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -69,7 +69,7 @@ func (c *app) schemaConfig(ctx context.Context) (schema.Config, error) {
 		}
 		var err error
 		if cfg.Registry, err = schema.OpenRegistry(document.Limits{}, folders...); err != nil {
-			return cfg, withHint(err, "--registry-schemas and %s name folders of schemas, one file for each type", registryFolders)
+			return cfg, withHint(err, "set --registry-schemas or %s to folders of schemas with one file for each type", registryFolders)
 		}
 	}
 	if c.refs.remote || c.Getenv(remoteRefs) != "" {
@@ -128,7 +128,7 @@ func fetch(ctx context.Context, client *http.Client, location string) ([]byte, e
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the answer was %s", response.Status)
+		return nil, fmt.Errorf("the response was %s", response.Status)
 	}
 	data, err := io.ReadAll(io.LimitReader(response.Body, fetchLimit+1))
 	switch {
@@ -144,7 +144,7 @@ func fetch(ctx context.Context, client *http.Client, location string) ([]byte, e
 func fetchError(err error, client *http.Client) error {
 	var late net.Error
 	if errors.As(err, &late) && late.Timeout() {
-		return fmt.Errorf("there was no whole answer within %s", client.Timeout)
+		return fmt.Errorf("no complete response within %s", client.Timeout)
 	}
 	var failed *url.Error
 	if errors.As(err, &failed) {

@@ -47,7 +47,7 @@ func TestRemoteReferences(t *testing.T) {
 		{"by the option", "/common.json", "", []string{allowed}, 0, "Resource schema is valid.", 1},
 		{"not there", "/other.json", "", []string{allowed}, 1, "404 Not Found", 1},
 		{"too large", "/large.json", "", []string{allowed}, 1, "the document has more than 8388608 by", 1},
-		{"no JSON", "/text.json", "", []string{allowed}, 1, "leads nowhere", 1},
+		{"no JSON", "/text.json", "", []string{allowed}, 1, "found '<' where a value should be", 1},
 		{"not allowed, by name", "/common.json", "", []string{"aa-bb-cc.json"}, 1, "--registry-schemas DIR, or have it fetched with --allow-remote", 0},
 		{"once for all", "/common.json", "", []string{allowed, "aa-bb-cc.json", "aa-bb-dd.json"}, 0, "2 schemas checked: 0 errors", 1},
 	}
@@ -58,7 +58,7 @@ func TestRemoteReferences(t *testing.T) {
 			var out, errs strings.Builder
 			env := Env{Stdout: &out, Stderr: &errs, Dir: dir, Version: "1.2.3", Environ: []string{test.environ}}
 			code := Main(t.Context(), env, append([]string{"validate"}, test.args...))
-			if code != test.code || asked.Load() != test.asked || !strings.Contains(out.String(), test.stdout) || strings.Contains(out.String(), "names no property") {
+			if code != test.code || asked.Load() != test.asked || !strings.Contains(out.String(), test.stdout) || strings.Contains(out.String(), "is not a property") {
 				t.Errorf("code %d, asked %d times, stdout\n%s%s", code, asked.Load(), &out, &errs)
 			}
 		})
@@ -109,7 +109,7 @@ func TestFetchTimesOut(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			client := &http.Client{Timeout: fetchTimeout, Transport: stalled{begins}}
 			_, err := fetch(t.Context(), client, "http://example.invalid/a.json")
-			if err == nil || err.Error() != "there was no whole answer within 30s" {
+			if err == nil || err.Error() != "no complete response within 30s" {
 				t.Errorf("begins %v: %v", begins, err)
 			}
 		})

@@ -42,7 +42,7 @@ func (c *app) complain(region string, f *regionFailure) {
 
 // kindFlag adds --type.
 func kindFlag(flags *pflag.FlagSet, kind *string) {
-	flags.Var(&enum{kind, []string{"RESOURCE", "MODULE", "HOOK"}}, "type", "what the type is, if its name does not say: `RESOURCE|MODULE|HOOK`")
+	flags.Var(&enum{kind, []string{"RESOURCE", "MODULE", "HOOK"}}, "type", "the kind of type, if its name is ambiguous: `RESOURCE|MODULE|HOOK`")
 }
 
 // typeReference reads the TYPE of a command; without one, that of the project counts.
@@ -54,7 +54,7 @@ func (c *app) typeReference(args []string, kind string) (submit.Reference, error
 		}
 		var none *project.NotFoundError
 		if errors.As(err, &none) {
-			return submit.Reference{}, usagef("missing argument: TYPE; it may be left out only in a project")
+			return submit.Reference{}, usagef("missing argument: TYPE (optional only in a project)")
 		}
 		if err != nil {
 			return submit.Reference{}, err

@@ -30,8 +30,10 @@ func commands(c *app) []*cobra.Command {
 		newServe(c),
 		newDeploy(c),
 		newDestroy(c),
+		newImport(c),
 		newStacks(c),
 		newStack(c),
+		newResource(c),
 		newEnv(c),
 		newSmithy(c),
 		newDiff(c),
@@ -55,10 +57,10 @@ func newRoot(c *app) *cobra.Command {
 		Version: c.Version,
 		Long: `Develop CloudFormation extensions: resource types, modules and hooks.
 
-cfn is a drop-in for the CloudFormation CLI that works offline, without an account. It reads
-and writes the same project files. A project is the folder with the file .rpdk-config.
+cfn is a drop-in replacement for the CloudFormation CLI that works offline, without an account. It
+reads and writes the same project files. A project is a folder with the file .rpdk-config.
 
-Long options may be shortened as long as they stay unambiguous: --dry is --dry-run.`,
+Long options can be abbreviated if the abbreviation is unambiguous: --dry for --dry-run.`,
 		Args:              noArguments,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -73,7 +75,7 @@ Long options may be shortened as long as they stay unambiguous: --dry is --dry-r
 	shared := root.PersistentFlags()
 	shared.SortFlags = false
 	shared.VarPF((*counter)(&c.verbose), "verbose", "v", "say more on the error stream; -vv says everything").NoOptDefVal = "true"
-	shared.StringVar(&c.project, "project", "", "use the project in the folder `DIR`, not the working folder")
+	shared.StringVar(&c.project, "project", "", "use the project in the folder `DIR` instead of the working folder")
 	annotate(shared, addition, "project")
 	root.Flags().Bool("version", false, "show the version and exit")
 	root.AddCommand(commands(c)...)
@@ -114,7 +116,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	case wanted != "":
 		why = "it is not " + wanted
 	}
-	return &usageError{command: cmd, message: fmt.Sprintf("option --%s: %q is refused: %s", flag.Name, invalid.GetValue(), why), hint: flagHint(flag)}
+	return &usageError{command: cmd, message: fmt.Sprintf("option --%s: %q is invalid: %s", flag.Name, invalid.GetValue(), why), hint: flagHint(flag)}
 }
 
 // completeValues tells shells the values of options that are one of a few words.
@@ -151,7 +153,7 @@ func newHelp(c *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("there is no command %q", strings.Join(args, " "))
+				return usagef("unknown command %q", strings.Join(args, " "))
 			}
 			c.printf("%s", helpText(about))
 			return nil

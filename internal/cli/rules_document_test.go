@@ -2,13 +2,9 @@ package cli
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -97,8 +93,11 @@ func TestRulesDocument(t *testing.T) {
 	}
 }
 
-// TestExplanations: every ID that is written anywhere in the sources can be explained, and
-// each is complete.
+// printedID is an ID as problems are printed with it.
+var printedID = regexp.MustCompile(`\[([a-z]+/[A-Za-z0-9-]+)\]`)
+
+// TestExplanations: each explanation is complete, and every ID that a test expects to be
+// printed has one.
 func TestExplanations(t *testing.T) {
 	all := allExplanations()
 	seen := map[string]bool{}
@@ -111,76 +110,33 @@ func TestExplanations(t *testing.T) {
 			t.Errorf("not complete: %+v", e)
 		}
 	}
-	namespaces := map[string]bool{}
+	namespaces, printed := map[string]bool{}, 0
 	for id := range seen {
 		space, _, _ := strings.Cut(id, "/")
 		namespaces[space] = true
 	}
-	files := 0
-	eachSource(t, func(path string, file *ast.File) {
-		files++
-		ast.Inspect(file, func(n ast.Node) bool {
-			id := ""
-			switch n := n.(type) {
-			case *ast.ImportSpec:
-				return false
-			case *ast.BasicLit:
-				id = text(n)
-			case *ast.CallExpr: // the readers of projects put IDs together from a namespace and a name
-				method, ok := n.Fun.(*ast.SelectorExpr)
-				if ok && method.Sel.Name == "add" && len(n.Args) > 3 && file.Name.Name == "project" {
-					space := "module/"
-					if filepath.Base(path) == "settings.go" {
-						space = "project/"
-					}
-					if name := text(n.Args[0]); name != "" {
-						id = space + name
-					}
-				}
-			}
-			if space, name, ok := strings.Cut(id, "/"); ok && namespaces[space] && plain(name) && !seen[id] {
-				t.Errorf("%s: %s has no explanation", path, id)
-			}
-			return true
-		})
-	})
-	if files < 50 {
-		t.Errorf("only %d files", files)
-	}
-}
-
-// eachSource parses the sources of the packages below internal.
-func eachSource(t *testing.T, f func(path string, file *ast.File)) {
-	t.Helper()
-	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err == nil {
-			f(path, file)
-		}
-		return err
-	})
+	scripts, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// text is the value of a string literal, "" for anything else.
-func text(n ast.Expr) string {
-	literal, ok := n.(*ast.BasicLit)
-	if !ok || literal.Kind != token.STRING {
-		return ""
+	for _, script := range scripts {
+		content, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.NewReplacer(`\[`, "[", `\]`, "]").Replace(string(content)) // expectations are patterns
+		for _, found := range printedID.FindAllStringSubmatch(text, -1) {
+			id := found[1]
+			if space, _, _ := strings.Cut(id, "/"); !namespaces[space] {
+				continue
+			}
+			printed++
+			if !seen[id] {
+				t.Errorf("%s: %s has no explanation", script, id)
+			}
+		}
 	}
-	value, err := strconv.Unquote(literal.Value)
-	if err != nil {
-		return ""
+	if printed < 50 {
+		t.Errorf("only %d IDs are printed by tests", printed)
 	}
-	return value
-}
-
-// plain reports whether a text can be the name of a rule.
-func plain(name string) bool {
-	return name != "" && !strings.HasSuffix(name, "-") && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == ""
 }

@@ -25,26 +25,27 @@ import (
 )
 
 const serveLong = `Run a local CloudFormation: types with versions, tests, publishing, activation and
-configuration, handlers running as local processes, stacks and change sets of these types, and
-what clients and handlers need around it (S3, STS, Systems Manager parameters, Secrets Manager,
-CloudWatch Logs, Lambda Invoke). Stacks do not run hooks and modules yet; Cloud Control and stack sets are refused by name.
+configuration, handlers running as local processes, stacks and change sets of these types, the
+Cloud Control API, and what clients and handlers need around it (S3, STS, Systems Manager
+parameters, Secrets Manager, CloudWatch Logs, Lambda Invoke). Stacks do not run hooks and modules
+yet; operations on stack sets return an error.
 
-The aws CLI, the SDKs and cfn submit talk to it once the variables of cfn env are set:
+To use it with the aws CLI, the SDKs and cfn, set the variables that cfn env prints:
 
   eval "$(cfn env)"
 
-State is kept in the folder of --data, or in PostgreSQL with --database, which several servers
-may share. Requests are accepted without a check of their signature, and therefore only from
-this machine; with --auth they are checked, and any address may be listened on. Handlers of
-registered types run as the user who runs cfn serve, without the variables of its shell; with
---handler-env NAME[=VALUE] they get the ones named. Ctrl-C ends the server and all handlers.
+The state is kept in the folder of --data, or with --database in PostgreSQL, which several servers can
+share. By default, signatures of requests are not checked and only this machine can connect. With
+--auth, signatures are checked and the server can listen on any address. Handlers of registered types
+run as the user of cfn serve, without its environment; --handler-env NAME[=VALUE] sets variables for
+them. Ctrl-C stops the server and all handlers.
 
-With a COMMAND the server runs for as long as it does, at a free port and keeping nothing unless
-told otherwise. The COMMAND finds the variables of cfn env set, and its exit code is that of cfn
-serve: the way to test in CI.
+With a COMMAND, the server runs until the command exits, by default on a free port and without keeping
+any state. The COMMAND runs with the variables of cfn env, and cfn serve exits with its exit code. Use
+this for tests in CI.
 
-The console is at http://` + defaultServeAddress + `/_cfn, metrics for Prometheus are at /metrics. With
-OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`
+The console is at http://` + defaultServeAddress + `/_cfn, metrics for Prometheus are at /metrics. If
+OTEL_EXPORTER_OTLP_ENDPOINT is set, traces are sent to it.`
 
 // serveOptions are the options of cfn serve.
 type serveOptions struct {
@@ -58,7 +59,7 @@ func newServe(c *app) *cobra.Command {
 	var opts serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve [-- COMMAND [ARG ...]]",
-		Short: "Run a local CloudFormation that AWS clients talk to",
+		Short: "Run a local CloudFormation for AWS clients",
 		Long:  serveLong,
 		Example: `  cfn serve
   cfn serve -- aws cloudformation list-types
@@ -68,7 +69,7 @@ func newServe(c *app) *cobra.Command {
 				return noArguments(cmd, args)
 			}
 			if len(args) == 0 {
-				return usagef("a COMMAND is missing behind --")
+				return usagef("missing COMMAND after --")
 			}
 			return nil
 		},
@@ -90,18 +91,18 @@ func newServe(c *app) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.address, "address", defaultServeAddress, "the `HOST:PORT` to listen on; port 0 takes any free one")
-	flags.StringVar(&opts.lambdaAddress, "lambda-address", lambda.DefaultAddress, "the `HOST:PORT` of the Invoke API of AWS Lambda, which is also at --address; \"\" for none")
-	flags.StringVar(&opts.data, "data", "", "the `DIR` to keep everything in (default: a folder of the user)")
-	flags.BoolVar(&opts.temporary, "temporary", false, "keep nothing when the server ends")
-	flags.StringVar(&opts.database, "database", "", "keep the state in the PostgreSQL database of the `URL` postgres://…")
-	flags.StringVar(&opts.region, "region", invoke.DefaultRegion, "the `NAME` of the region of requests that name none")
+	flags.StringVar(&opts.address, "address", defaultServeAddress, "the `HOST:PORT` to listen on; port 0 selects a free port")
+	flags.StringVar(&opts.lambdaAddress, "lambda-address", lambda.DefaultAddress, "the additional `HOST:PORT` for the Invoke API of AWS Lambda, which --address also serves; \"\" for none")
+	flags.StringVar(&opts.data, "data", "", "the `DIR` for all data (default: a folder in the user's home)")
+	flags.BoolVar(&opts.temporary, "temporary", false, "delete all data when the server stops")
+	flags.StringVar(&opts.database, "database", "", "store the state in the PostgreSQL database at the `URL` postgres://…")
+	flags.StringVar(&opts.region, "region", invoke.DefaultRegion, "the `NAME` of the region for requests that do not name one")
 	flags.StringVar(&opts.account, "account", lambda.DefaultAccountID, "the account `NUMBER` used when the access key is not an account number")
-	flags.StringVar(&opts.auth, "auth", "", "check signatures by the keys in the `FILE`")
-	flags.StringArrayVar(&opts.hosts, "host", nil, "answer to the host `NAME` and to buckets under it (may be repeated)")
-	flags.StringArrayVar(&opts.simulate, "simulate", nil, "run resource types that match the `PATTERN`, such as AWS::SQS::*, from their imported schemas alone (may be repeated)")
+	flags.StringVar(&opts.auth, "auth", "", "check signatures with the keys in the `FILE`")
+	flags.StringArrayVar(&opts.hosts, "host", nil, "accept requests for the host `NAME` and for buckets under it (may be repeated)")
+	flags.StringArrayVar(&opts.simulate, "simulate", nil, "simulate imported resource types that match the `PATTERN`, such as AWS::SQS::* (may be repeated)")
 	flags.StringArrayVar(&opts.functions, "function", nil, "run a function for macros and Lambda Invoke, `NAME=DIR|BINARY|URL` (may be repeated)")
-	flags.Float64Var(&opts.timeScale, "time-scale", 1, "divide the delays that handlers ask for and the waits between retries by `N`")
+	flags.Float64Var(&opts.timeScale, "time-scale", 1, "divide the callback delays of handlers and the waits between retries by `N`")
 	flags.StringArrayVar(&opts.handlerEnv, "handler-env", nil, "set `NAME[=VALUE]` in the environment of registered handlers (may be repeated)")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
@@ -111,7 +112,7 @@ func newServe(c *app) *cobra.Command {
 // half.
 const maxTimeScale = 1e6
 
-// config is what the options come to; set tells which were given. A server for a command
+// config is what the options come to; set reports which were given. A server for a command
 // has defaults of its own: any free port, no second one, and nothing is kept.
 func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool, forCommand bool) (local.ServerConfig, error) {
 	config := local.ServerConfig{
@@ -125,7 +126,7 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 		return config, err
 	}
 	if o.database != "" && !strings.HasPrefix(o.database, "postgres://") && !strings.HasPrefix(o.database, "postgresql://") {
-		return config, usagef("option --database: want postgres://USER@HOST/DATABASE") // it may hold a password
+		return config, usagef("option --database: expected postgres://USER@HOST/DATABASE") // it may hold a password
 	}
 	if !(o.timeScale >= 1 && o.timeScale <= maxTimeScale) {
 		return config, usagef("option --time-scale: expected a number from 1 to %g but got %g", maxTimeScale, o.timeScale)
@@ -172,7 +173,7 @@ func (c *app) namedFunctions(given []string) ([]string, error) {
 			return nil, usagef("option --function: %v", err)
 		}
 		if seen[n.Name] {
-			return nil, usagef("option --function: %s is given twice", n.Name)
+			return nil, usagef("option --function: duplicate name %s", n.Name)
 		}
 		seen[n.Name] = true
 		out = append(out, n.String())
@@ -234,7 +235,7 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 		if config.Keys != nil {
 			env += " --auth " + shellQuote(config.KeysName)
 		}
-		c.printf("In another terminal: eval \"$(%s)\"\nCtrl-C ends it.\n", env)
+		c.printf("To use it, run in another terminal: eval \"$(%s)\"\nPress Ctrl-C to stop.\n", env)
 	}
 	if err := server.Serve(ctx); err != nil {
 		return err
@@ -331,7 +332,7 @@ func killedCode(state *os.ProcessState) int {
 	return exitFailure
 }
 
-// serverLog is where the server tells what happens: the error stream, warnings only unless
+// serverLog is where the server reports what happens: the error stream, warnings only unless
 // asked for more, as text or, with --format json, as JSON.
 func (c *app) serverLog() *slog.Logger {
 	level := slog.LevelWarn
@@ -355,7 +356,7 @@ func (c *app) dataFolder(given string) (string, error) {
 	}
 	base := dataHome(runtime.GOOS, c.Getenv)
 	if base == "" {
-		return "", withHint(errors.New("there is no home folder to keep the state in"), "--data DIR names the folder, --temporary keeps nothing")
+		return "", withHint(errors.New("cannot find a home folder for the data"), "pass --data DIR, or --temporary to keep no data")
 	}
 	return filepath.Join(base, "formwork"), nil
 }
@@ -393,17 +394,17 @@ func serveHint(err error, lambdaAddress string) error {
 	var locked *store.LockedError
 	switch {
 	case errors.As(err, &locked):
-		return withHint(err, "--data DIR names another folder, --temporary needs none")
+		return withHint(err, "pass --data DIR to use another folder, or --temporary to keep no data")
 	case errors.As(err, &key) && key.Shared:
-		return withHint(err, "copy %s from the data folder of a server that works on this database to %s", local.KeyFile, key.Path)
+		return withHint(err, "copy %s from the data folder of another server of this database to %s", local.KeyFile, key.Path)
 	case errors.As(err, &key):
 		return withHint(err, "restore the %s that belongs to this folder, or use another folder: --data DIR", local.KeyFile)
 	case errors.As(err, &open):
-		return withHint(err, "listen on %s, or check signatures with --auth FILE", defaultServeAddress)
+		return withHint(err, "listen on %s, or pass --auth FILE to check signatures", defaultServeAddress)
 	case errors.As(err, &taken) && taken.Address == lambdaAddress:
-		return withHint(err, `stop the program that has it, or use another address for the Invoke API: --lambda-address 127.0.0.1:0, or --lambda-address "" for none`)
+		return withHint(err, `stop the program that uses it, or pass another address for the Invoke API: --lambda-address 127.0.0.1:0, or --lambda-address "" for none`)
 	case errors.As(err, &taken):
-		return withHint(err, "end the program that has it, or listen elsewhere: --address 127.0.0.1:0 takes any free port")
+		return withHint(err, "stop the program that uses it, or pass another address: --address 127.0.0.1:0 selects a free port")
 	}
 	return err
 }

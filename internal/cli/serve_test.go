@@ -64,10 +64,10 @@ func TestServeHints(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&local.OtherKeyError{Path: path, Shared: true, Err: errors.New("another")}, "copy secrets.key from the data folder of a server that works on this database to " + path},
+		{&local.OtherKeyError{Path: path, Shared: true, Err: errors.New("another")}, "copy secrets.key from the data folder of another server of this database to " + path},
 		{fmt.Errorf("open: %w", &local.OtherKeyError{Path: path, Err: errors.New("another")}), "restore the secrets.key that belongs to this folder"},
-		{&local.AddressInUseError{Address: "127.0.0.1:4566"}, "end the program that has it, or listen elsewhere: --address"},
-		{&local.AddressInUseError{Address: "127.0.0.1:3001"}, "stop the program that has it, or use another address for the Invoke API: --lambda-address"},
+		{&local.AddressInUseError{Address: "127.0.0.1:4566"}, "stop the program that uses it, or pass another address: --address"},
+		{&local.AddressInUseError{Address: "127.0.0.1:3001"}, "stop the program that uses it, or pass another address for the Invoke API: --lambda-address"},
 		{errors.New("anything else"), ""},
 	} {
 		var hinted *hintedError

@@ -43,13 +43,13 @@ cloudformation, iam and protocols are built in.`,
 // smithyModels is for commands that take models as arguments.
 func smithyModels(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return errors.New("name a model: a .smithy or .json file, a folder or a .jar")
+		return errors.New("missing argument: MODEL, a .smithy or .json file, a folder or a .jar")
 	}
 	return nil
 }
 
 func (c *app) strictFlag(cmd *cobra.Command, strict *bool) {
-	cmd.Flags().BoolVar(strict, "strict", false, "take traits without a definition for errors, as the official tool does")
+	cmd.Flags().BoolVar(strict, "strict", false, "report traits without a definition as errors, as the official tool does")
 }
 
 // loadModels reads models and checks them. Places in the events name the files as they
@@ -99,8 +99,8 @@ func newSmithyValidate(c *app) *cobra.Command {
 		Use:   "validate MODEL...",
 		Short: "Check Smithy models",
 		Long: `Check Smithy models: syntax, shapes, traits, resources, HTTP bindings, CloudFormation traits.
-Event ids, severities and texts are those of the official tool. What the model suppresses is
-not shown in text. Traits that have no definition are warnings unless --strict is set.
+Event IDs, severities and texts are those of the official tool. The text format leaves out suppressed
+events. Traits without a definition are warnings, or errors with --strict.
 
 Exit code: 0, or 1 if there is an ERROR, or a DANGER that is not suppressed.`,
 		Example: `  cfn smithy validate model/
@@ -201,8 +201,8 @@ func newSmithyAST(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ast MODEL...",
 		Short: "Write Smithy models as one JSON AST",
-		Long: `Write Smithy models as one JSON AST of version 2.0: all files merged, references absolute,
-shapes and traits sorted, what version 1.0 implied written out. Mixins stay apart.`,
+		Long: `Write Smithy models as one JSON AST of version 2.0: files are merged, references are absolute, shapes
+and traits are sorted, and defaults of version 1.0 are explicit. Mixins are kept separate.`,
 		Example: `  cfn smithy ast model/ > model.json
   cfn smithy ast main.smithy --output model.json`,
 		Args:        smithyModels,
@@ -222,7 +222,7 @@ shapes and traits sorted, what version 1.0 implied written out. Mixins stay apar
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "write to the file `FILE`, not to the standard output")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to `FILE` instead of standard output")
 	c.strictFlag(cmd, &strict)
 	return cmd
 }
@@ -246,13 +246,13 @@ func newSmithyConvert(c *app) *cobra.Command {
 to resource schemas, one file each, byte for byte as the official converter writes them.
 --modern turns its quirks off; docs/smithy.md lists them.
 
-Settings come from the plugin "cloudformation" in a smithy-build.json; --service names the
-service, there or instead. The schemas are checked as cfn validate would. What the model says
-and a schema cannot, and warnings on the schemas, are counted, and listed with --report and with
---format json.
+Settings are read from the plugin "cloudformation" in a smithy-build.json. --service selects the
+service and overrides that of the settings. The schemas are checked as cfn validate does. Parts of the
+model that a schema cannot express, and warnings about the schemas, are counted; --report and
+--format json list them.
 
-Exit code: 0; 1 if the model, a setting or a schema has errors. Schemas with errors are written
-all the same; nothing is written if the model or a setting has any.`,
+Exit code: 0; 1 if the model, a setting or a schema has errors. Schemas with errors are still written,
+but nothing is written if the model or a setting has errors.`,
 		Example: `  cfn smithy convert model/ --service example.weather#Weather --output schemas
   cfn smithy convert model.json --config smithy-build.json --output schemas --report`,
 		Args:        smithyModels,
@@ -260,9 +260,9 @@ all the same; nothing is written if the model or a setting has any.`,
 		RunE:        func(_ *cobra.Command, args []string) error { return c.smithyConvert(args, opts) },
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&opts.output, "output", "o", "", "the folder `DIR` that the schemas are written to; it is made if need be")
+	flags.StringVarP(&opts.output, "output", "o", "", "the folder `DIR` for the schemas, which is created if necessary")
 	c.smithyFlags(cmd, &opts)
-	flags.BoolVar(&opts.report, "report", false, "list what the model says and the schemas cannot, and warnings")
+	flags.BoolVar(&opts.report, "report", false, "list the parts of the model that schemas cannot express, and warnings")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -288,8 +288,8 @@ func (c *app) convertSmithy(args []string, opts smithyOptions, settings smithy.S
 		return nil, nil, err
 	}
 	if len(schemas) == 0 {
-		return nil, nil, withHint(fmt.Errorf("the service %s has no resource with the trait aws.cloudformation#cfnResource", settings.Service),
-			"apply the trait to the resources that are to become types")
+		return nil, nil, withHint(fmt.Errorf("service %s has no resource with the trait aws.cloudformation#cfnResource", settings.Service),
+			"apply the trait to the resources that you want to convert")
 	}
 	return schemas, problems, nil
 }
@@ -318,7 +318,7 @@ func (c *app) smithySettings(opts smithyOptions) (smithy.Settings, error) {
 
 func (c *app) smithyConvert(args []string, opts smithyOptions) error {
 	if opts.output == "" {
-		return usagef("--output names the folder for the schemas")
+		return usagef("missing option --output DIR, the folder for the schemas")
 	}
 	settings, err := c.smithySettings(opts)
 	if err != nil {
@@ -330,7 +330,7 @@ func (c *app) smithyConvert(args []string, opts smithyOptions) error {
 	}
 	dir := c.path(opts.output)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder for the schemas: %w", err)
+		return fmt.Errorf("create the folder for the schemas: %w", err)
 	}
 	var found diag.List // in the schemas
 	for _, s := range schemas {
@@ -409,7 +409,7 @@ func (c *app) printFound(problems, found diag.List, lost int, report bool) error
 		return nil
 	}
 	if hidden := len(found) - len(shown); hidden+lost > 0 {
-		c.notef("warnings on the schemas: %d, things of the model without a place in a schema: %d; --report lists them\n", hidden, lost)
+		c.notef("warnings about the schemas: %d, parts of the model that a schema cannot express: %d; pass --report to list them\n", hidden, lost)
 	}
 	return nil
 }
@@ -466,17 +466,17 @@ func (c *app) settleModel(opts *initOptions, config *project.InitConfig) error {
 	case opts.typeName == "" && len(schemas) == 1:
 		i = 0
 	case opts.typeName == "":
-		return usagef("the model has several resources: choose with --type-name from %s", strings.Join(names, ", "))
+		return usagef("the model has several resources: select one with --type-name: %s", strings.Join(names, ", "))
 	case i < 0:
-		return usagef("the model has no %s: choose with --type-name from %s", opts.typeName, strings.Join(names, ", "))
+		return usagef("the model has no %s: select a resource with --type-name: %s", opts.typeName, strings.Join(names, ", "))
 	}
 	chosen := schemas[i]
 	if !project.ValidTypeName(schema.Resource, chosen.TypeName) {
-		return withHint(fmt.Errorf("%s is not a name for a type", chosen.TypeName), "give the resource a name with the member name of the trait cfnResource")
+		return withHint(fmt.Errorf("%s is not a valid type name", chosen.TypeName), "give the resource a name with the member name of the trait cfnResource")
 	}
 	path := filepath.Join(c.projectDir(), chosen.File)
 	if _, err := os.Stat(path); err == nil && !config.Overwrite {
-		return withHint(fmt.Errorf("there is a schema already: %s", c.shown(path)), "--force overwrites it")
+		return withHint(fmt.Errorf("schema already exists: %s", c.shown(path)), "pass --force to overwrite it")
 	}
 	opts.kind, opts.typeName = string(schema.Resource), chosen.TypeName
 	config.Schema = chosen.JSON()

@@ -23,20 +23,20 @@ func newStack(c *app) *cobra.Command {
 	opts := &remoteOptions{}
 	cmd := &cobra.Command{
 		Use:   "stack",
-		Short: "Show the events, resources, outputs and template of a stack",
-		Long: `Show what there is to know about a stack, by its name or ARN: at AWS, or at "cfn serve" on this
-machine while AWS_ENDPOINT_URL names it. A deleted stack is found by its ARN.
+		Short: "Show the events, resources, outputs, template and drift of a stack",
+		Long: `Show details of a stack, which you name or give by its ARN. The stack is at AWS, or in "cfn serve" on this
+machine if AWS_ENDPOINT_URL is set to it. For a deleted stack, use the ARN.
 
-Exit code: 0; 1 if something is missing on this machine; 2 if there is no such stack or the service
-refused.`,
+Exit code: 0; 1 if a file or setting is missing on this machine; 2 if the stack does not exist or the
+service returned an error.`,
 		Args: func(*cobra.Command, []string) error {
-			return errors.New("the following arguments are required: events, resources, outputs or template")
+			return errors.New("the following arguments are required: events, resources, outputs, template or drift")
 		},
 		RunE:        func(*cobra.Command, []string) error { return nil }, // Args never lets it run
 		Annotations: map[string]string{"log": "none"},
 	}
 	opts.flags(cmd.PersistentFlags())
-	cmd.AddCommand(newStackEvents(c, opts), newStackResources(c, opts), newStackOutputs(c, opts), newStackTemplate(c, opts))
+	cmd.AddCommand(newStackEvents(c, opts), newStackResources(c, opts), newStackOutputs(c, opts), newStackTemplate(c, opts), newStackDrift(c, opts))
 	return cmd
 }
 
@@ -87,8 +87,8 @@ With --format json each event is one line.
 
 --follow waits for the end of the operation, and shows and leaves as cfn deploy does.`
 	cmd.Example = "  cfn stack events shop\n  cfn stack events shop --follow"
-	cmd.Flags().BoolVar(&follow, "follow", false, "wait for the end of the operation")
-	cmd.Flags().BoolVar(&all, "all", false, "show the events of all operations")
+	cmd.Flags().BoolVar(&follow, "follow", false, "wait for the operation to finish")
+	cmd.Flags().BoolVar(&all, "all", false, "show events of all operations, not only of the last one")
 	cmd.MarkFlagsMutuallyExclusive("follow", "all")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
@@ -194,7 +194,7 @@ func newStackOutputs(c *app, opts *remoteOptions) *cobra.Command {
 			return c.printJSON(values)
 		}
 		if len(stack.Outputs) == 0 {
-			c.notef("the stack %s has no outputs\n", aws.ToString(stack.StackName))
+			c.notef("stack %s has no outputs\n", aws.ToString(stack.StackName))
 			return nil
 		}
 		return c.table("OUTPUT\tVALUE\tEXPORT\tDESCRIPTION", func(w *tabwriter.Writer) {
@@ -223,7 +223,7 @@ func newStackTemplate(c *app, opts *remoteOptions) *cobra.Command {
 		return nil
 	})
 	cmd.Long = "Print the template of a stack as it was passed; with --processed, as its transforms have made it."
-	cmd.Flags().BoolVar(&processed, "processed", false, "print the template that transforms have made")
+	cmd.Flags().BoolVar(&processed, "processed", false, "print the template after transforms")
 	return cmd
 }
 

@@ -71,7 +71,7 @@ func (d *deployed) follow(ctx context.Context, after string) error {
 
 // interrupted reports how to follow the operation, which continues.
 func (d *deployed) interrupted() error {
-	return &exitError{exitInterrupted, fmt.Sprintf("interrupted; the operation on the stack %s continues. Follow it with: cfn stack events %s --follow%s", d.name, d.name, d.options.again(d.remote.Region))}
+	return &exitError{exitInterrupted, fmt.Sprintf("interrupted; the operation on stack %s continues. To follow it, run: cfn stack events %s --follow%s", d.name, d.name, d.options.again(d.remote.Region))}
 }
 
 // begun is the end of a deployment that is not waited for.
@@ -79,7 +79,7 @@ func (d *deployed) begun() error {
 	if d.format == "json" {
 		return d.printJSON(stackResult{StackName: d.name, StackID: d.id, Region: d.remote.Region, Changed: true, Outputs: map[string]string{}, Simulated: []string{}})
 	}
-	d.printf("The %s of the stack %s has begun. Follow it with: cfn stack events %s --follow%s\n", map[string]string{"deploy": "deployment", "destroy": "deletion"}[d.verb], d.name, d.name, d.options.again(d.remote.Region))
+	d.printf("The %s of stack %s has started. To follow it, run: cfn stack events %s --follow%s\n", map[string]string{"deploy": "deployment", "destroy": "deletion"}[d.verb], d.name, d.name, d.options.again(d.remote.Region))
 	return nil
 }
 
@@ -90,7 +90,7 @@ func (d *deployed) unchanged(ctx context.Context) error {
 		return d.serviceError(err)
 	}
 	if d.format == "text" {
-		d.printf("The stack %s is up to date: no changes.\n", d.name)
+		d.printf("Stack %s is up to date: no changes.\n", d.name)
 	}
 	return d.ended(ctx, stack, newStackView(d.name, d.graph, nil))
 }
@@ -133,7 +133,7 @@ func (d *deployed) showSuccess(out *stackResult, stack *types.Stack, view *stack
 	}
 	d.printf("Stack %s in %s: %s%s\n", d.name, d.remote.Region, out.Status, took)
 	if len(out.Simulated) > 0 {
-		d.printf("Simulated, with nothing behind them: %s\n", strings.Join(out.Simulated, ", "))
+		d.printf("Simulated resources (nothing was created): %s\n", strings.Join(out.Simulated, ", "))
 	}
 	if stack.StackStatus == types.StackStatusDeleteComplete {
 		return
@@ -182,8 +182,13 @@ func (d *deployed) validationErrors(ctx context.Context, operation string) strin
 	if err != nil {
 		return ""
 	}
+	return validationTexts(out.OperationEvents)
+}
+
+// validationTexts are the problems in events of a validation.
+func validationTexts(events []types.OperationEvent) string {
 	var found []string
-	for _, e := range out.OperationEvents {
+	for _, e := range events {
 		if e.EventType == types.EventTypeValidationError && len(found) < 20 {
 			found = append(found, strings.TrimPrefix(aws.ToString(e.LogicalResourceId)+aws.ToString(e.ValidationPath)+": "+aws.ToString(e.ValidationStatusReason), ": "))
 		}
@@ -237,11 +242,11 @@ func (d *deployed) lastLogLines(ctx context.Context, cause *rootCause) []string 
 func (d *deployed) hints(cause *rootCause, out *stackResult) (hints []string) {
 	again := d.options.again(d.remote.Region)
 	if cause.ErrorCode != "" && d.remote.Local && !strings.HasPrefix(cause.ResourceType, "AWS::") {
-		hints = append(hints, fmt.Sprintf("all of its log: cfn logs %s%s", cause.ResourceType, again))
+		hints = append(hints, fmt.Sprintf("to see the complete log, run: cfn logs %s%s", cause.ResourceType, again))
 	}
-	hints = append(hints, fmt.Sprintf("all events: cfn stack events %s%s", d.id, again))
+	hints = append(hints, fmt.Sprintf("to see all events, run: cfn stack events %s%s", d.id, again))
 	if strings.HasPrefix(out.Status, "ROLLBACK_") {
-		hints = append(hints, fmt.Sprintf("before the next deployment: cfn destroy %s%s", d.name, again))
+		hints = append(hints, fmt.Sprintf("before you deploy again, run: cfn destroy %s%s", d.name, again))
 	}
 	return hints
 }
@@ -253,7 +258,7 @@ func failureText(cause *rootCause, out *stackResult, hints []string) string {
 	if cause.Stack != "" && cause.Stack != out.StackName {
 		what += " of the nested stack " + cause.Stack
 	}
-	fmt.Fprintf(&b, "error: %s: %s: %s", what, cause.Status, cmp.Or(flat(cause.Message), "no reason was given"))
+	fmt.Fprintf(&b, "error: %s: %s: %s", what, cause.Status, cmp.Or(flat(cause.Message), "no reason given"))
 	if cause.ErrorCode != "" {
 		fmt.Fprintf(&b, " [%s]", cause.ErrorCode)
 	}
@@ -262,7 +267,7 @@ func failureText(cause *rootCause, out *stackResult, hints []string) string {
 		fmt.Fprintf(&b, "  at %s\n", cause.Place)
 	}
 	if len(cause.Log) > 0 {
-		b.WriteString("  the last lines of its log:\n")
+		b.WriteString("  last lines of the log:\n")
 		for _, line := range cause.Log {
 			fmt.Fprintf(&b, "    %s\n", line)
 		}
@@ -270,7 +275,7 @@ func failureText(cause *rootCause, out *stackResult, hints []string) string {
 	if len(cause.AlsoFailed) > 0 {
 		fmt.Fprintf(&b, "  also failed: %s\n", strings.Join(cause.AlsoFailed, ", "))
 	}
-	fmt.Fprintf(&b, "The stack %s in %s is in %s.", out.StackName, out.Region, out.Status)
+	fmt.Fprintf(&b, "Stack %s in %s is in %s.", out.StackName, out.Region, out.Status)
 	for _, hint := range hints {
 		fmt.Fprintf(&b, "\nhint: %s", hint)
 	}
@@ -302,5 +307,5 @@ func (c *app) serverNotes(r *submit.Remote) {
 
 // errNoStack is the error of a command about a stack that does not exist.
 func errNoStack(name, region string) error {
-	return withHint(&downstreamError{fmt.Errorf("there is no stack %s in %s", name, region)}, "cfn stacks lists them; --region names another region")
+	return withHint(&downstreamError{fmt.Errorf("stack %s does not exist in %s", name, region)}, "run cfn stacks to list stacks, or pass --region for another region")
 }

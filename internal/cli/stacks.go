@@ -27,13 +27,13 @@ func newStacks(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "stacks",
 		Short:       "List stacks",
-		Long:        `List the stacks of the account in this region, the newest first. --all lists deleted ones, too.`,
+		Long:        `List the stacks of the account in this region, newest first. --all includes deleted stacks.`,
 		Example:     "  cfn stacks\n  cfn stacks --all --format json",
 		Annotations: map[string]string{"log": "none"},
 		Args:        noArguments,
 		RunE:        func(cmd *cobra.Command, _ []string) error { return c.listStacks(cmd.Context(), opts, all) },
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "list deleted stacks, too")
+	cmd.Flags().BoolVar(&all, "all", false, "include deleted stacks")
 	opts.flags(cmd.Flags())
 	c.formatFlag(cmd, "text", "json")
 	return cmd
@@ -65,7 +65,7 @@ func (c *app) listStacks(ctx context.Context, opts *remoteOptions, all bool) err
 		}{r.Region, found})
 	}
 	if len(found) == 0 {
-		c.notef("there are no stacks in %s\n", r.Region)
+		c.notef("no stacks in %s\n", r.Region)
 		return nil
 	}
 	return c.table("STACK\tSTATUS\tUPDATED\tDESCRIPTION", func(w *tabwriter.Writer) {

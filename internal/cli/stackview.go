@@ -178,7 +178,7 @@ func newRootCause(e *types.StackEvent) *rootCause {
 	return out
 }
 
-// cancelled reports whether a reason says that a resource was given up because of another.
+// cancelled reports whether a reason says that a resource was stopped because of another.
 func cancelled(reason string) bool {
 	return reason == "Resource creation cancelled" || reason == "Resource update cancelled" || reason == "Resource deletion cancelled" || reason == "Resource creation cancelled."
 }

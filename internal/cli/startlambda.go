@@ -39,15 +39,15 @@ func newStartLambda(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start-lambda",
 		Short: "Serve the handlers of the project like a local AWS Lambda",
-		Long: `Run the handlers of the project as local processes and serve them under the Invoke API of
-AWS Lambda, as "sam local start-lambda" does, without containers: the functions TypeFunction and
-TestEntrypoint. Other tools find them at http://127.0.0.1:3001: the AWS CLI and the SDKs, the
-official CloudFormation CLI, and cfn test and cfn invoke with --endpoint.
+		Long: `Run the handlers of the project as local processes and serve them with the Invoke API of AWS Lambda,
+like "sam local start-lambda" but without containers. The functions are TypeFunction and
+TestEntrypoint, at http://127.0.0.1:3001. Call them from the AWS CLI, the SDKs, the official
+CloudFormation CLI, or cfn test and cfn invoke with --endpoint.
 
-What the handlers write is shown on the error stream. Ctrl-C ends the server and all processes.
+The output of the handlers is written to standard error. Ctrl-C stops the server and all processes.
 
-A Go project is built first if bin/bootstrap is missing or older than its sources; with --watch
-also whenever a source changes.`,
+A Go project is built first if bin/bootstrap is missing or older than its sources, and with --watch
+again whenever a source changes.`,
 		Example: `  cfn start-lambda --watch
   aws lambda invoke --endpoint-url http://127.0.0.1:3001 --no-sign-request \
       --function-name TypeFunction --payload file://event.json out.json`,
@@ -55,8 +55,8 @@ also whenever a source changes.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ip := net.ParseIP(opts.host)
 			if !opts.allowRemote && (opts.host == "" || ip != nil && !ip.IsLoopback()) {
-				return withHint(fmt.Errorf("--host %s: other machines could run the functions, without authentication", opts.host),
-					"--allow-remote lets them; without it, listen on 127.0.0.1")
+				return withHint(fmt.Errorf("--host %s: other machines could run the functions without authentication", opts.host),
+					"listen on 127.0.0.1, or pass --allow-remote to allow this")
 			}
 			p, _, err := c.loadProject(cmd.Context())
 			if err != nil {
@@ -72,10 +72,10 @@ also whenever a source changes.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.host, "host", "127.0.0.1", "the `ADDRESS` to listen on")
-	flags.IntVar(&opts.port, "port", 3001, "the port `N` to listen on; 0 takes any free one")
-	flags.BoolVar(&opts.watch, "watch", false, "build and restart when a source changes")
+	flags.IntVar(&opts.port, "port", 3001, "the port `N` to listen on; 0 selects a free port")
+	flags.BoolVar(&opts.watch, "watch", false, "rebuild and restart when a source changes")
 	flags.BoolVar(&opts.allowRemote, "allow-remote", false, "let other machines run the handlers, without authentication")
-	flags.StringVar(&local.region, "region", invoke.DefaultRegion, "the `NAME` of the region that the handlers find in their environment")
+	flags.StringVar(&local.region, "region", invoke.DefaultRegion, "the `NAME` of the region in the environment of the handlers")
 	local.flags(cmd)
 	return cmd
 }
@@ -93,18 +93,18 @@ type handlerOptions struct {
 // flags adds the options that the official tool does not have.
 func (o *handlerOptions) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&o.env, "env", nil, "hand `NAME[=VALUE]` of the environment on to the handlers (may be repeated)")
-	flags.BoolVar(&o.noBuild, "no-build", false, "run bin/bootstrap as it is, without looking whether it is up to date")
+	flags.StringArrayVar(&o.env, "env", nil, "pass the environment variable `NAME[=VALUE]` to the handlers (may be repeated)")
+	flags.BoolVar(&o.noBuild, "no-build", false, "run bin/bootstrap as it is, without checking whether it is up to date")
 	annotate(flags, addition, "env", "no-build")
 }
 
 // official adds the options that cfn invoke and cfn test share with the official tool.
 func (o *handlerOptions) official(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
-	flags.StringVar(&o.endpoint, "endpoint", "", "call the handlers at the `URL` of a Lambda endpoint (default: run those of the project)")
+	flags.StringVar(&o.endpoint, "endpoint", "", "call the handlers at the Lambda endpoint `URL` (default: run the handlers of the project)")
 	flags.StringVar(&o.functionName, "function-name", typeFunction, "the `NAME` of the function to call")
 	flags.StringVar(&o.region, "region", invoke.DefaultRegion, "the `NAME` of the region that handlers receive")
-	flags.StringVar(&o.profile, "profile", "", "hand the credentials of the AWS profile `NAME` to the handlers")
+	flags.StringVar(&o.profile, "profile", "", "pass the credentials of the AWS profile `NAME` to the handlers")
 }
 
 // checkDocker refuses containers.
@@ -115,8 +115,8 @@ func (o *handlerOptions) checkDocker() error {
 	if o.endpoint != "" || o.functionName != typeFunction {
 		return &exitError{exitFailure, "Cannot specify both --docker-image and --endpoint or --function-name"}
 	}
-	return withHint(errors.New("--docker-image is not supported here, because cfn runs handlers as local processes and never starts a container"),
-		"leave the option out, or start the container yourself and name its Lambda endpoint with --endpoint")
+	return withHint(errors.New("--docker-image is not supported: cfn runs handlers as local processes and never starts a container"),
+		"remove the option, or start the container yourself and pass its Lambda endpoint with --endpoint")
 }
 
 // function opens the handlers of a project. Without --endpoint they run as local
@@ -127,12 +127,12 @@ func (o *handlerOptions) function(ctx context.Context, c *app, p *project.Projec
 	url := o.endpoint
 	if url == "" && !project.KnownLanguage(p.Language) {
 		return nil, nil, withHint(&project.UnknownLanguageError{Language: p.Language},
-			`correct "language" in %s, or start a Lambda endpoint of your own and name it: --endpoint URL`, p.Name(project.SettingsFile))
+			`fix "language" in %s, or start your own Lambda endpoint and pass --endpoint URL`, p.Name(project.SettingsFile))
 	}
 	if url == "" && !runsHere(p) {
 		url = "http://" + lambda.DefaultAddress
 		if err := listens(ctx, lambda.DefaultAddress); err != nil {
-			return nil, nil, withHint(fmt.Errorf("cfn cannot start handlers in %s, and none are at %s: %w", p.Language, url, err), "%s", ownEndpoint)
+			return nil, nil, withHint(fmt.Errorf("cfn cannot start handlers in %s, and cannot connect to %s: %w", p.Language, url, err), "%s", ownEndpoint)
 		}
 		fmt.Fprintf(c.Stderr, "handlers in %s are called at %s\n", p.Language, url)
 	}
@@ -150,8 +150,8 @@ func (o *handlerOptions) function(ctx context.Context, c *app, p *project.Projec
 		return logged{endpoint}, func() {}, nil
 	}
 	if o.functionName != typeFunction && o.functionName != testEntrypoint {
-		return nil, nil, withHint(fmt.Errorf("the project has no function %q: it has %s and %s", o.functionName, typeFunction, testEntrypoint),
-			"--endpoint URL names the Lambda endpoint that has it")
+		return nil, nil, withHint(fmt.Errorf("unknown function %q: the project has %s and %s", o.functionName, typeFunction, testEntrypoint),
+			"pass --endpoint URL with the Lambda endpoint of the function")
 	}
 	config, err := o.config(ctx, c, p, o.functionName)
 	if err != nil {
@@ -220,7 +220,7 @@ func (c *app) handedOn(option string, entries []string) ([]string, error) {
 	for _, entry := range entries {
 		name, _, given := strings.Cut(entry, "=")
 		if name == "" {
-			return nil, usagef("option %s: want NAME=VALUE, or the NAME of a variable that is set", option)
+			return nil, usagef("option %s: expected NAME=VALUE, or the NAME of a variable that is set", option)
 		}
 		if given {
 			out = append(out, entry)
@@ -228,7 +228,7 @@ func (c *app) handedOn(option string, entries []string) ([]string, error) {
 		}
 		value, set := c.lookupEnv(name)
 		if !set {
-			return nil, &usageError{message: fmt.Sprintf("option %s: the variable %s is not set", option, name), hint: fmt.Sprintf("set it, or give its value: %s %s=VALUE", option, name)}
+			return nil, &usageError{message: fmt.Sprintf("option %s: the variable %s is not set", option, name), hint: fmt.Sprintf("set it, or pass its value: %s %s=VALUE", option, name)}
 		}
 		out = append(out, name+"="+value)
 	}
@@ -238,11 +238,11 @@ func (c *app) handedOn(option string, entries []string) ([]string, error) {
 // startLambda serves the functions until ctx ends.
 func (c *app) startLambda(ctx context.Context, p *project.Project, o *handlerOptions, config lambda.ServerConfig, watch bool) error {
 	if !project.KnownLanguage(p.Language) {
-		return withHint(&project.UnknownLanguageError{Language: p.Language}, `correct "language" in %s`, p.Name(project.SettingsFile))
+		return withHint(&project.UnknownLanguageError{Language: p.Language}, `fix "language" in %s`, p.Name(project.SettingsFile))
 	}
 	if !runsHere(p) {
-		return withHint(fmt.Errorf("cfn cannot start handlers in %s: only programs for the provided runtimes, such as those in Go", p.Language),
-			"start them yourself, for example with sam local start-lambda: cfn test and cfn invoke call them at http://%s, or at --endpoint URL", lambda.DefaultAddress)
+		return withHint(fmt.Errorf("cfn cannot start handlers in %s: it runs only programs for the provided runtimes, such as Go programs", p.Language),
+			"start them yourself, for example with sam local start-lambda; cfn test and cfn invoke then call them at http://%s, or at --endpoint URL", lambda.DefaultAddress)
 	}
 	handler := &lambda.Handler{Functions: map[string]lambda.Invoker{}, Region: o.region, Logger: c.logger}
 	var functions []*lambda.Function
@@ -285,7 +285,7 @@ func (c *app) watch(ctx context.Context, p *project.Project, o *handlerOptions, 
 		return nil
 	}
 	if p.Language != "go" {
-		return fmt.Errorf("--watch needs a project in Go: how to build handlers in %s is not known", p.Language)
+		return fmt.Errorf("--watch requires a Go project: cfn cannot build handlers in %s", p.Language)
 	}
 	return lambda.Watch(ctx, lambda.WatchConfig{
 		Build: buildCommand(o.program(p), false), Dir: p.Dir, Dirs: sourceDirs(p.Dir), Renew: functions,

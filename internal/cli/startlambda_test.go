@@ -37,7 +37,7 @@ func TestHandlersOfOthers(t *testing.T) {
 	p := &project.Project{Settings: project.Settings{Language: "python39", Runtime: "python3.9"}}
 	c := &app{Env: &Env{Stderr: io.Discard}}
 	_, _, err = (&handlerOptions{functionName: typeFunction}).function(t.Context(), c, p, nil, nil)
-	if err == nil || !strings.HasPrefix(err.Error(), "cfn cannot start handlers in python39, and none are at http://127.0.0.1:3001: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "cfn cannot start handlers in python39, and cannot connect to http://127.0.0.1:3001: ") {
 		t.Errorf("the error is %v", err)
 	}
 }

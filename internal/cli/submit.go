@@ -42,25 +42,25 @@ func newSubmit(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit",
 		Short: "Register the extension with CloudFormation",
-		Long: `Check the project and pack it, upload the archive, and register it with CloudFormation as a new
-version of the type. Registering is asynchronous: cfn waits for its end, or with --no-wait says
-how to look for it.
+		Long: `Check and package the project, upload the archive, and register it with CloudFormation as a new version
+of the type. Registration is asynchronous: cfn waits for the result, or with --no-wait prints the
+command that shows it.
 
-At AWS, the archive goes to the bucket of the stack CloudFormationManagedUploadInfrastructure, which
-is made if it is not there; the official tool makes and uses the same one. The handlers run with the
-role of the stack <type-name>-role-stack, made from resource-role.yaml or hook-role.yaml, or with
---role-arn. --s3-bucket takes another bucket; with it, and --role-arn or --no-role, no stack is
-touched.
+At AWS, the archive is uploaded to the bucket of the stack CloudFormationManagedUploadInfrastructure,
+which the official tool uses, too; cfn creates the stack if it does not exist. The handlers run with
+--role-arn, or with the role of the stack <type-name>-role-stack, which cfn creates from
+resource-role.yaml or hook-role.yaml. With --s3-bucket, and --role-arn or --no-role, cfn creates and
+updates no stack.
 
-At "cfn serve" on this machine neither stacks nor roles nor credentials are needed. It is what is
-meant while AWS_ENDPOINT_URL names it; eval "$(cfn env)" sets that.
+"cfn serve" on this machine needs no stacks, roles or credentials. cfn uses it if AWS_ENDPOINT_URL is set
+to it; run eval "$(cfn env)" to set it.
 
 The handlers of a Go project are built first if bin/bootstrap is missing or older than its sources;
---no-build packs them as they are. --package registers an existing archive and builds nothing. With --regions, each region is
-registered in for itself, at the same time; a failure in one leaves the others alone.
+--no-build packages them as they are. --package registers an existing archive and builds nothing. With
+--regions, cfn registers in all regions at the same time; a failure in one does not affect the others.
 
-Exit code: 0 if everything was registered; 1 if the project or the configuration is at fault; 2 if
-a service refused something, a registration failed, or the time was up.`,
+Exit code: 0 if everything was registered; 1 if the project or the configuration is invalid; 2 if a
+service returned an error, a registration failed, or the wait timed out.`,
 		Example: `  cfn submit --dry-run
   cfn submit --set-default
   cfn submit --package acme-foo-bar.zip --role-arn arn:aws:iam::123456789012:role/handlers
@@ -77,15 +77,15 @@ a service refused something, a registration failed, or the time was up.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&opts.dryRun, "dry-run", false, "check and pack the project, but do not register it")
+	flags.BoolVar(&opts.dryRun, "dry-run", false, "check and package the project without registering it")
 	opts.remoteOptions.flags(flags)
-	flags.BoolVar(&opts.setDefault, "set-default", false, "make the new version the default one")
+	flags.BoolVar(&opts.setDefault, "set-default", false, "make the new version the default version")
 	flags.StringVar(&opts.role, "role-arn", "", "the `ARN` of the role that the handlers run with")
 	flags.BoolVar(&opts.noRole, "no-role", false, "pass no role to CloudFormation")
-	flags.BoolVar(&opts.useDocker, "use-docker", false, "build the handlers in a container, where the language has such a build")
+	flags.BoolVar(&opts.useDocker, "use-docker", false, "build the handlers in a container, if the language supports it")
 	flags.BoolVar(&opts.noDocker, "no-docker", false, "build the handlers without a container")
 	opts.packageOptions.flags(flags)
-	flags.BoolVar(&opts.noWait, "no-wait", false, "do not wait for the end of the registration")
+	flags.BoolVar(&opts.noWait, "no-wait", false, "do not wait for the registration to finish")
 	annotate(flags, addition, "no-wait")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
@@ -93,9 +93,9 @@ a service refused something, a registration failed, or the time was up.`,
 
 // flags adds the options that the official tool does not have.
 func (o *packageOptions) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.archive, "package", "", "register the archive `ZIP` as it is, instead of packing the project")
-	flags.StringVar(&o.bucket, "s3-bucket", "", "upload to the bucket `NAME`, instead of that of the managed upload stack")
-	flags.DurationVar(&o.timeout, "timeout", submit.DefaultTimeout, "give up waiting after the time `DURATION`, such as 90s or 2h")
+	flags.StringVar(&o.archive, "package", "", "register the existing archive `ZIP` instead of packaging the project")
+	flags.StringVar(&o.bucket, "s3-bucket", "", "upload to the bucket `NAME` instead of the bucket of the managed upload stack")
+	flags.DurationVar(&o.timeout, "timeout", submit.DefaultTimeout, "stop waiting after `DURATION`, such as 90s or 2h")
 	flags.StringVar(&o.regions, "regions", "", "register in each of the regions `A,B,…`")
 	noBuildFlag(flags, &o.noBuild)
 	annotate(flags, addition, "package", "s3-bucket", "timeout", "regions")
@@ -107,7 +107,7 @@ func (o *submitOptions) check() error {
 	case o.useDocker && o.noDocker:
 		return usagef("option --no-docker: not allowed with --use-docker")
 	case o.noWait && o.setDefault:
-		return usagef("option --no-wait: not allowed with --set-default, which comes after the registration")
+		return usagef("option --no-wait: not allowed with --set-default, which needs the finished registration")
 	}
 	return o.packageOptions.check(o.region)
 }
@@ -136,7 +136,7 @@ func (o *packageOptions) regionList() ([]string, error) {
 	for name := range strings.SplitSeq(o.regions, ",") {
 		name = strings.TrimSpace(name)
 		if !regionName.MatchString(name) {
-			return nil, usagef("option --regions: %q is not a region such as us-east-1; several are separated by commas", name)
+			return nil, usagef("option --regions: %q is not a region such as us-east-1; separate regions with commas", name)
 		}
 		if !slices.Contains(out, name) {
 			out = append(out, name)
@@ -212,8 +212,8 @@ func (o *packageOptions) extension(ctx context.Context, c *app) (q *submit.Reque
 		name := p.Name(roleFile(p.Kind))
 		q.RoleTemplate, err = document.ReadFile(p.Path(roleFile(p.Kind)), maxRoleTemplate)
 		if errors.Is(err, fs.ErrNotExist) {
-			return q, withHint(fmt.Errorf("there is no %s, the template of the role that the handlers run with", name),
-				"cfn generate writes it; --role-arn names a role that is there; --no-role registers without one"), nil
+			return q, withHint(fmt.Errorf("%s does not exist; it is the template of the role for the handlers", name),
+				"run cfn generate to write it, pass --role-arn with an existing role, or pass --no-role to register without a role"), nil
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("read the template of the role: %w", err)
@@ -231,7 +231,7 @@ func hasHandlers(s *schema.Schema) bool { return s != nil && s.Root.Get("handler
 func (c *app) readPackage(ctx context.Context, name string) (*bundle.Bundle, []byte, error) {
 	data, err := document.ReadFile(c.path(name), maxPackage)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, withHint(fmt.Errorf("there is no package %s", name), "cfn package writes one")
+		return nil, nil, withHint(fmt.Errorf("package %s does not exist", name), "run cfn package to create it")
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the package: %w", err)
@@ -259,14 +259,14 @@ func (c *app) checkPackage(ctx context.Context, name string, data []byte) (*bund
 func roleOf(b *bundle.Bundle) ([]byte, error) {
 	files, err := codegen.Generate(codegen.Input{Schema: b.Schema, TypeName: b.TypeName})
 	if err != nil {
-		return nil, fmt.Errorf("make the template of the role: %w", err)
+		return nil, fmt.Errorf("create the template of the role: %w", err)
 	}
 	for _, f := range files {
 		if path.Base(f.Path) == roleFile(b.Kind) {
 			return f.Data, nil
 		}
 	}
-	return nil, fmt.Errorf("the schema of %s has no role; --role-arn names one", b.TypeName)
+	return nil, fmt.Errorf("the schema of %s has no role; pass --role-arn", b.TypeName)
 }
 
 // A submitted is what has become of a submission in one region.
@@ -319,7 +319,7 @@ func (c *app) submittedAll(ctx context.Context, q *submit.Request, results []sub
 	}
 	for _, r := range results {
 		if ctx.Err() != nil && r.Token != "" && r.err != nil {
-			c.notef("the registration continues in %s without cfn; to see its result, run: %s\n", r.Region, opts.goOn(&r))
+			c.notef("the registration continues in %s; to see its result, run: %s\n", r.Region, opts.goOn(&r))
 		}
 	}
 	if len(results) == 1 || ctx.Err() != nil && failed > 0 {

@@ -32,17 +32,18 @@ func newTemplateCheck(c *app) *cobra.Command {
 	var region string
 	cmd := &cobra.Command{
 		Use:   "check FILE…",
-		Short: "Check templates for what CloudFormation refuses when a stack is created",
-		Long: `Check templates for what CloudFormation refuses when a stack is created, in its own words.
-All problems are reported in one run, each with its place and an ID; "cfn explain ID" says more.
+		Short: "Check templates for errors that CloudFormation reports when a stack is created",
+		Long: `Check templates for errors that CloudFormation reports when a stack is created, with the same messages.
+All problems are reported in one run with their position and an ID; for more on one, run
+"cfn explain ID".
 
-A template is JSON or YAML. Loops and the other functions of AWS::LanguageExtensions are
-expanded. Other transforms are not run: such a template is checked as far as it is known.
+A template is JSON or YAML. Loops and the other functions of AWS::LanguageExtensions are expanded.
+Other transforms are not run; of such a template, the parts that do not depend on them are checked.
 
-Conditions, mappings and rules are evaluated if every parameter has a value: its default, or
-one that is passed with --parameter. Resource types are not looked up.
+Conditions, mappings and rules are evaluated if every parameter has a value: a default, or a value from
+--parameter. Resource types are not looked up.
 
-Exit code: 0 without errors, 1 with errors or if a file cannot be read, 2 for a faulty command line.`,
+Exit code: 0 without errors, 1 with errors or if a file cannot be read, 2 for a usage error.`,
 		Example: `  cfn template check stack.yaml
   cfn template check stack.yaml --parameter Environment=prod
   cfn template check templates/*.yaml --format sarif > problems.sarif`,
@@ -50,7 +51,7 @@ Exit code: 0 without errors, 1 with errors or if a file cannot be read, 2 for a 
 		Annotations: map[string]string{"log": "none"},
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if len(files) == 0 {
-				return &usageError{command: cmd, message: "missing argument FILE", hint: "name the template to check"}
+				return &usageError{command: cmd, message: "missing argument: FILE", hint: "pass the template to check"}
 			}
 			supplied, err := suppliedParameters(cmd, parameters)
 			if err != nil {
@@ -64,7 +65,7 @@ Exit code: 0 without errors, 1 with errors or if a file cannot be read, 2 for a 
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&parameters, "parameter", nil, "use `KEY=VALUE` as the value of a parameter (may be repeated)")
-	flags.StringVar(&region, "region", "us-east-1", "evaluate the template in the `REGION`")
+	flags.StringVar(&region, "region", "us-east-1", "evaluate the template for the `REGION`")
 	annotate(flags, addition, "parameter", "region")
 	c.formatFlag(cmd, diag.Formats...)
 	return cmd
@@ -89,7 +90,7 @@ func (c *app) checkTemplates(ctx context.Context, files []string, in template.In
 		// One byte more than a template may have, so that a larger one is refused as such.
 		data, err := document.ReadHead(c.path(file), template.MaxBytes+1)
 		if err != nil {
-			return fmt.Errorf("read the template: %w", err)
+			return missingFile(err, file, hintTemplate)
 		}
 		found, err := template.Inspect(ctx, file, data, in)
 		if err != nil {

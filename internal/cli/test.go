@@ -50,35 +50,34 @@ func newTest(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [-- PYTEST-ARGUMENT …]",
 		Short: "Run the contract tests against the handlers",
-		Long: `Run the contract tests that the schema's handlers allow, once for each set of inputs in inputs/.
-What the tests create is deleted in the end, also when they fail or are interrupted.
+		Long: `Run the contract tests for the handlers in the schema, once for each set of inputs in inputs/. The tests
+delete the resources that they create, even if they fail or are interrupted.
 
---suite core has the tests of the official suite, --suite extended one for each further clause of
-the handler contract, and --suite all both; docs/contract.md lists them.
+--suite core runs the tests of the official suite, --suite extended runs tests for all other clauses
+of the handler contract, and --suite all runs both; docs/contract.md lists them.
 
-Inputs are the files inputs/inputs_N_create.json, inputs_N_update.json and inputs_N_invalid.json,
-for hooks inputs_N_pre_create.json, inputs_N_invalid_pre_create.json and so on. A file
-inputs_N_create__TEST.json is for the test TEST alone. Where there are no inputs, they are
-generated from the schema, with what overrides.json says. In all these files {{uuid}} stands for a
-text that no other run has, {{env:NAME}} for an environment variable, and {{Name}} for the export
-Name of a stack: its value is looked for in the file that --exports names, then in the environment
-variables CFN_EXPORT_Name and CFN_EXPORT_NAME (with _ for every character that is not a letter or
-digit), then at the CloudFormation that --cloudformation-endpoint-url names.
+Inputs are the files inputs/inputs_N_create.json, inputs_N_update.json and inputs_N_invalid.json, and
+for hooks inputs_N_pre_create.json, inputs_N_invalid_pre_create.json and so on. Only the test TEST uses
+a file inputs_N_create__TEST.json. If there are no inputs, cfn generates them from the schema and
+applies overrides.json. All of these files can use {{uuid}} for a string that is unique to the run,
+{{env:NAME}} for an environment variable, and {{Name}} for the stack export Name. cfn looks up exports
+in the file --exports, then in the environment variables CFN_EXPORT_Name and CFN_EXPORT_NAME (with _
+for every character that is not a letter or digit), then in the CloudFormation at
+--cloudformation-endpoint-url.
 
-A test that fails with generated inputs leaves them in .formwork/failures, made as small as they
-get; --replay runs it again with them.
+If a test fails with generated inputs, cfn makes them as small as possible and saves them in
+.formwork/failures; pass --replay to rerun the test with them.
 
-Without --endpoint the handlers of the project run as local processes. A Go project is built
-first if bin/bootstrap is missing or older than its sources.
+Without --endpoint, the handlers of the project run as local processes. A Go project is built first if
+bin/bootstrap is missing or older than its sources.
 
-Handlers get the AWS credentials that the environment or --profile hold, dummies if there are
-none. STS is asked only with --role-arn, --log-role-arn, --source-account and --source-arn, and
-with --profile for an account id that the profile does not say.
+Handlers receive the AWS credentials of the environment or of --profile, or dummy credentials if there
+are none. STS is called only with --role-arn, --log-role-arn, --source-account and --source-arn, and
+with --profile if the profile does not contain the account ID.
 
-After "--" these arguments of pytest are understood: -k EXPRESSION and -m EXPRESSION select tests
-by their names and markers, -x and --maxfail=N stop early, -v, -q, -s and
---tb=short|long|line|no say how much is shown, --junitxml=FILE writes a report,
---collect-only lists the tests, --random-order mixes them.
+After "--", cfn accepts these arguments of pytest: -k EXPRESSION and -m EXPRESSION select tests by name
+and marker, -x and --maxfail=N stop early, -v, -q, -s and --tb=short|long|line|no control the output,
+--junitxml=FILE writes a report, --collect-only lists the tests, and --random-order shuffles them.
 
 Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 		Example: `  cfn test
@@ -94,16 +93,16 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 	}
 	opts.official(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&opts.roleARN, "role-arn", "", "the `ARN` of a role whose credentials the handlers get")
-	flags.StringVar(&opts.cloudformation, "cloudformation-endpoint-url", "", "look exports up at the CloudFormation `URL`")
-	flags.IntVar(&opts.enforceTimeout, "enforce-timeout", int(contract.DefaultEnforceTimeout/time.Second), "how many seconds `N` a call of read and list may take; others may take twice as long")
+	flags.StringVar(&opts.roleARN, "role-arn", "", "the `ARN` of the role whose credentials are passed to the handlers")
+	flags.StringVar(&opts.cloudformation, "cloudformation-endpoint-url", "", "look up exports at the CloudFormation endpoint `URL`")
+	flags.IntVar(&opts.enforceTimeout, "enforce-timeout", int(contract.DefaultEnforceTimeout/time.Second), "limit calls of read and list to `N` seconds, and all others to twice that")
 	flags.StringVar(&opts.logGroup, "log-group-name", "", "the `NAME` of the log group that handlers write to")
-	flags.StringVar(&opts.logRoleARN, "log-role-arn", "", "the `ARN` of a role to write that log with")
-	flags.StringVar(&opts.dockerImage, "docker-image", "", "an `IMAGE` with the handlers; not supported here: handlers run as local processes")
+	flags.StringVar(&opts.logRoleARN, "log-role-arn", "", "the `ARN` of the role for writing to the log group")
+	flags.StringVar(&opts.dockerImage, "docker-image", "", "not supported: cfn runs handlers as local processes, not in an `IMAGE`")
 	flags.StringVar(&opts.typeConfiguration, "typeconfig", "", "the `FILE` with the type configuration (default: ~/.cfn-cli/typeConfiguration.json)")
 	flags.StringVar(&opts.sourceAccount, "source-account", "", "pass the source account `ID` to STS")
 	flags.StringVar(&opts.sourceARN, "source-arn", "", "pass the source `ARN` to STS")
-	flags.StringVar(&opts.exports, "exports", "", "take the values of exports from the JSON `FILE` {\"Name\": \"value\"}")
+	flags.StringVar(&opts.exports, "exports", "", "read the values of exports from the JSON `FILE` {\"Name\": \"value\"}")
 	flags.Uint64Var(&opts.seed, "seed", 1, "generate other inputs with another number `N`")
 	opts.suiteFlags(flags)
 	opts.flags(cmd)
@@ -117,11 +116,11 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 func (opts *testOptions) suiteFlags(flags *pflag.FlagSet) {
 	opts.suite, opts.wire = string(contract.SuiteCore), string(invoke.WireTyped)
 	flags.Var(&enum{&opts.suite, wordsOf(contract.Suites)}, "suite", "run the `SUITE` core, extended or all")
-	flags.Var(&enum{&opts.wire, wordsOf([]invoke.Wire{invoke.WireTyped, invoke.WireStrings, contract.WireBoth})}, "wire", "send numbers and booleans as JSON types or as strings, as the service used to: `WIRE` is typed, strings or both")
+	flags.Var(&enum{&opts.wire, wordsOf([]invoke.Wire{invoke.WireTyped, invoke.WireStrings, contract.WireBoth})}, "wire", "send numbers and booleans as JSON types or as strings, as the service once did: `WIRE` is typed, strings or both")
 	flags.Float64Var(&opts.timeScale, "time-scale", 1, "wait only `F` times as long as handlers ask for between two calls")
 	flags.IntVar(&opts.parallel, "parallel", 1, "run `N` sets of inputs at the same time")
-	flags.BoolVar(&opts.shuffle, "shuffle", false, "mix the tests by --seed")
-	flags.BoolVar(&opts.cleanup, "cleanup", false, "delete resources that appeared during the tests and that no handler reported, instead of listing them")
+	flags.BoolVar(&opts.shuffle, "shuffle", false, "shuffle the tests with --seed")
+	flags.BoolVar(&opts.cleanup, "cleanup", false, "delete resources that appeared during the tests but that no handler reported, instead of only listing them")
 	flags.StringVar(&opts.replay, "replay", "", "run the failed test in `FILE` again, with its inputs")
 	opts.shrinkFlag(flags)
 	annotate(flags, addition, "exports", "seed", "suite", "wire", "time-scale", "parallel", "shuffle", "cleanup", "replay")
@@ -150,7 +149,7 @@ func (c *app) test(ctx context.Context, opts *testOptions) error {
 		return nil
 	}
 	if len(s.Handlers) == 0 {
-		return withHint(fmt.Errorf("%s: the schema declares no handlers: there is nothing to test", s.File), `"handlers": {"create": {"permissions": []}, …} declares them`)
+		return withHint(fmt.Errorf("%s: the schema declares no handlers, so there is nothing to test", s.File), `declare them with "handlers": {"create": {"permissions": []}, …}`)
 	}
 	if opts.arguments.CollectOnly {
 		return c.collect(s, opts.arguments.Selection, opts.faults)
@@ -161,7 +160,7 @@ func (c *app) test(ctx context.Context, opts *testOptions) error {
 	}
 	err = contract.Check(config)
 	if errors.Is(err, contract.ErrNothingSelected) {
-		return withHint(err, "cfn test -- --collect-only lists the tests")
+		return withHint(err, "run cfn test -- --collect-only to list the tests")
 	}
 	if err != nil {
 		return err
@@ -175,7 +174,7 @@ func (opts *testOptions) checkSuite() error {
 	case opts.timeScale < 0 || opts.timeScale > 1000:
 		return usagef("option --time-scale: %g is not between 0 and 1000", opts.timeScale)
 	case opts.parallel < 1:
-		return usagef("option --parallel: %d is not a number of sets", opts.parallel)
+		return usagef("option --parallel: expected a positive number but got %d", opts.parallel)
 	}
 	selection := &opts.arguments.Selection
 	selection.Suite = contract.Suite(opts.suite)
@@ -230,7 +229,7 @@ func (c *app) testConfig(ctx context.Context, opts *testOptions, p *project.Proj
 		config.Faults = &contract.Faults{}
 	}
 	if opts.enforceTimeout <= 0 {
-		return config, usagef("option --enforce-timeout: %d is not a number of seconds", opts.enforceTimeout)
+		return config, usagef("option --enforce-timeout: expected a positive number of seconds but got %d", opts.enforceTimeout)
 	}
 	exports, err := c.readExports(ctx, opts)
 	if err != nil {
@@ -313,7 +312,7 @@ func (c *app) readTypeConfiguration(name string, kind schema.Kind, problems *dia
 		}
 		path = project.TypeConfigurationFile(home)
 	} else if !exists(path) {
-		return nil, fmt.Errorf("there is no type configuration file %s", name)
+		return nil, fmt.Errorf("type configuration file %s does not exist", name)
 	}
 	configuration, found, err := project.TypeConfiguration(path, c.shown(path), kind)
 	if err != nil || configuration == nil {
@@ -335,7 +334,7 @@ func (c *app) readExports(ctx context.Context, opts *testOptions) (contract.Expo
 	if name := opts.exports; name != "" {
 		data, err := document.ReadFile(c.path(name), maxTestFile)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("there is no file %s with exports", name)
+			return nil, fmt.Errorf("exports file %s does not exist", name)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the exports: %w", err)
@@ -345,7 +344,7 @@ func (c *app) readExports(ctx context.Context, opts *testOptions) (contract.Expo
 			return nil, err
 		}
 		if doc.Kind != document.Object {
-			return nil, withHint(fmt.Errorf("%s contains no exports: it is a JSON %s", name, doc.Kind), `the file is {"Name": "value", …}`)
+			return nil, withHint(fmt.Errorf("%s must contain a JSON object with exports but is a JSON %s", name, doc.Kind), `the file is {"Name": "value", …}`)
 		}
 		for _, m := range doc.Members {
 			given[m.Key] = m.Value.Text
@@ -466,7 +465,7 @@ func (c *app) writeExamples(p *project.Project, summary *contract.Summary) error
 		}
 		name := filepath.Join(failuresFolder, strings.TrimSuffix(r.Case.File(), ".py")+"-"+r.Case.Name()+".json")
 		if err := files.Write(p.Dir, name, data, 0o600); err != nil {
-			return fmt.Errorf("keep the failing example: %w", err)
+			return fmt.Errorf("save the failing example: %w", err)
 		}
 		if written++; written == 1 {
 			fmt.Fprintf(c.Stderr, "cfn test --replay %s runs the first failure again with its inputs\n", p.Name(name))

@@ -22,6 +22,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/secret"
 )
 
 // faultOptions are the options of cfn test for what goes wrong around handlers, and for
@@ -39,10 +40,10 @@ type faultOptions struct {
 
 func (o *faultOptions) faultFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&o.faults, "faults", false, "also test how handlers cope with lost answers, repeated calls, killed processes and failing services")
+	flags.BoolVar(&o.faults, "faults", false, "also test handlers with lost responses, repeated calls, killed processes and failing services")
 	flags.StringVar(&o.record, "record", "", "record the network calls of handlers in `FILE`, without secrets")
-	flags.StringVar(&o.replayHTTP, "replay-http", "", "answer the network calls of handlers from the recording `FILE`")
-	flags.StringArrayVar(&o.reports, "report", nil, "write a report: `FORMAT=FILE` with junit, html, json, sarif or github; github alone is printed (may be repeated)")
+	flags.StringVar(&o.replayHTTP, "replay-http", "", "replay the network calls of handlers from the recording `FILE`")
+	flags.StringArrayVar(&o.reports, "report", nil, "write a report: `FORMAT=FILE` with junit, html, json, sarif or github; github without a file is printed (may be repeated)")
 	annotate(flags, addition, "faults", "record", "replay-http", "report")
 	o.seedFlag = flags.Lookup("seed")
 }
@@ -68,11 +69,11 @@ func (c *app) prepareFaults(opts *testOptions, p *project.Project) error {
 			return usagef("option --report: invalid choice: %q (choose from junit=FILE, html=FILE, json=FILE, sarif=FILE, github)", report)
 		}
 		if file == "" && format != "github" {
-			return usagef("option --report: %s needs a file: --report %s=FILE", format, format)
+			return usagef("option --report: %s requires a file: --report %s=FILE", format, format)
 		}
 	}
 	if opts.faults && p.Kind == schema.Hook {
-		return usagef("option --faults: not supported for hooks: they create nothing that a fault could leave behind")
+		return usagef("option --faults: not supported for hooks, because they create no resources")
 	}
 	if opts.record == "" && opts.replayHTTP == "" {
 		return nil
@@ -81,9 +82,9 @@ func (c *app) prepareFaults(opts *testOptions, p *project.Project) error {
 	case opts.record != "" && opts.replayHTTP != "":
 		return usagef("options --record and --replay-http cannot be combined")
 	case opts.endpoint != "" || !runsHere(p):
-		return withHint(errors.New("cfn records and replays the network calls only of handlers that it starts itself"), "leave --endpoint out")
+		return withHint(errors.New("cfn can record and replay network calls only of handlers that it starts"), "remove --endpoint")
 	case opts.parallel > 1:
-		return usagef("option --parallel: with --record and --replay-http the sets run one after the other")
+		return usagef("option --parallel: not allowed with --record or --replay-http, which run the sets one after the other")
 	case opts.record != "":
 		opts.tape = &httptape.Tape{Info: httptape.Info{TypeName: p.TypeName, Seed: opts.seed, Tokens: rand.Uint64(), Region: opts.region}}
 		return nil
@@ -95,7 +96,7 @@ func (c *app) prepareFaults(opts *testOptions, p *project.Project) error {
 func (c *app) readTape(opts *testOptions, typeName string) error {
 	file, err := files.Open(c.path(opts.replayHTTP))
 	if errors.Is(err, fs.ErrNotExist) {
-		return withHint(fmt.Errorf("the recording %s does not exist", opts.replayHTTP), "cfn test --record %s creates it", opts.replayHTTP)
+		return withHint(fmt.Errorf("the recording %s does not exist", opts.replayHTTP), "run cfn test --record %s to create it", opts.replayHTTP)
 	}
 	if err != nil {
 		return fmt.Errorf("read the recording: %w", err)
@@ -166,7 +167,7 @@ func (c *app) openProxy(opts *testOptions, p *project.Project, aws *invoke.AWS, 
 		}
 	}
 	opts.proxy, err = httptape.Start(httptape.Config{
-		Mode: mode, Tape: opts.tape, Redact: config.Redactor.Text, Environ: environ, UpstreamProxy: http.ProxyFromEnvironment, Report: opts.outbound.note,
+		Mode: mode, Tape: opts.tape, Redact: withoutReasons(config.Redactor), Environ: environ, UpstreamProxy: http.ProxyFromEnvironment, Report: opts.outbound.note,
 	})
 	if err != nil {
 		return nil, err
@@ -177,6 +178,12 @@ func (c *app) openProxy(opts *testOptions, p *project.Project, aws *invoke.AWS, 
 			c.logger.Warn("The proxy did not end cleanly", "error", err)
 		}
 	}, nil
+}
+
+// withoutReasons hides secrets with the same mark while recording and replaying: calls are
+// matched by their text, and the reason of a hidden value may differ.
+func withoutReasons(redactor *invoke.Redactor) func(string) string {
+	return func(text string) string { return secret.WithoutReasons(redactor.Text(text)) }
 }
 
 // underFaults sets a run up with what the handlers are known to run in.
@@ -212,7 +219,7 @@ func (o *outbound) note(e httptape.Exchange) {
 	switch {
 	case e.Unmatched:
 		o.unmatched = append(o.unmatched, e.Name)
-		o.pending = append(o.pending, "the recording has no answer to "+e.Name)
+		o.pending = append(o.pending, "the recording does not contain "+e.Name)
 	case e.Refused:
 		o.refused = append(o.refused, e.Name)
 		o.pending = append(o.pending, e.Name+" was not sent: without --record nothing leaves this machine")
@@ -229,7 +236,7 @@ func (o *outbound) take() []string {
 	return out
 }
 
-// throughProxy is a function whose log also tells what went wrong with its calls to the
+// throughProxy is a function whose log also reports what went wrong with its calls to the
 // network.
 type throughProxy struct {
 	invoke.LoggedFunction
@@ -247,22 +254,22 @@ func (t throughProxy) CallLogged(ctx context.Context, payload []byte) (reply, lo
 // closeTape writes the recording, or says what a replay has asked for in vain.
 func (c *app) closeTape(opts *testOptions, redactor *invoke.Redactor) error {
 	if len(opts.outbound.refused) > 0 {
-		c.notef("the handlers called other machines; cfn sent nothing:\n%s", names(opts.outbound.refused))
-		c.notef("hint: --record FILE sends and records the calls; --replay-http FILE then answers them\n")
+		c.notef("cfn blocked network calls of the handlers to other machines:\n%s", names(opts.outbound.refused))
+		c.notef("hint: pass --record FILE to allow and record the calls, then --replay-http FILE to replay them\n")
 	}
 	if opts.record != "" {
 		var file bytes.Buffer
-		if err := opts.tape.Write(&file, redactor.Text); err != nil {
+		if err := opts.tape.Write(&file, withoutReasons(redactor)); err != nil {
 			return err
 		}
 		if err := c.writeFile(opts.record, file.Bytes(), 0o600); err != nil {
 			return fmt.Errorf("write the recording: %w", err)
 		}
-		c.notef("%d calls of the handlers are recorded in %s\n", opts.tape.Len(), opts.record)
+		c.notef("recorded %d network calls of the handlers in %s\n", opts.tape.Len(), opts.record)
 	}
 	if n := len(opts.outbound.unmatched); n > 0 {
-		c.notef("the recording has no answer to:\n%s", names(opts.outbound.unmatched))
-		return withHint(&exitError{exitFailure, fmt.Sprintf("%s has no answer to %d calls of the handlers", opts.replayHTTP, n)}, "cfn test --record %s records again", opts.replayHTTP)
+		c.notef("the recording does not contain these calls:\n%s", names(opts.outbound.unmatched))
+		return withHint(&exitError{exitFailure, fmt.Sprintf("%s has no answer to %d calls of the handlers", opts.replayHTTP, n)}, "run cfn test --record %s to record again", opts.replayHTTP)
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func TestNetworkOfHandlers(t *testing.T) {
 	}
 
 	// Recorded, without secrets, and replayed without the service.
-	if code, stdout, stderr = run([]string{endpoint}, "--record", "tapes/reports.jsonl", "--report", "html=out/report.html", "--report", "github", "--report", "sarif=out/report.sarif"); code != 0 || !strings.Contains(stderr, "calls of the handlers are recorded in tapes/reports.jsonl") {
+	if code, stdout, stderr = run([]string{endpoint}, "--record", "tapes/reports.jsonl", "--report", "html=out/report.html", "--report", "github", "--report", "sarif=out/report.sarif"); code != 0 || !strings.Contains(stderr, "network calls of the handlers in tapes/reports.jsonl") {
 		t.Fatalf("code %d\n%s\n%s", code, stdout, stderr)
 	}
 	for _, name := range []string{"tapes/reports.jsonl", "out/report.html", "out/report.sarif", "rpdk.log"} {
@@ -166,13 +166,13 @@ func TestNetworkOfHandlers(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr = run([]string{endpoint}, "--replay-http", "tapes/reports.jsonl", "--", "-k", "contract_create_delete")
-	if code != 1 || !strings.Contains(stderr, "the recording has no answer to:\n  POST "+server.URL+"/reports\n") || !strings.Contains(stdout, "cfn: the recording has no answer to POST "+server.URL+"/reports") {
+	if code != 1 || !strings.Contains(stderr, "the recording does not contain these calls:\n  POST "+server.URL+"/reports\n") || !strings.Contains(stdout, "cfn: the recording does not contain POST "+server.URL+"/reports") {
 		t.Errorf("code %d\n%s\n%s", code, stdout, stderr)
 	}
 
 	// Nothing leaves this machine.
 	code, stdout, stderr = run([]string{"AWS_ENDPOINT_URL_REPORTS=https://reports.initech.example"}, "--faults", "--", "-k", "contract_create_delete")
-	if code != 1 || !strings.Contains(stderr, "cfn sent nothing:\n  POST https://reports.initech.example/reports\n") {
+	if code != 1 || !strings.Contains(stderr, "cfn blocked network calls of the handlers to other machines:\n  POST https://reports.initech.example/reports\n") {
 		t.Errorf("code %d\n%s\n%s", code, stdout, stderr)
 	}
 }
@@ -190,11 +190,11 @@ func TestNetworkOptions(t *testing.T) {
 		code int
 		want string
 	}{
-		{"--report html", 2, "html needs a file: --report html=FILE"},
+		{"--report html", 2, "html requires a file: --report html=FILE"},
 		{"--report pdf=x", 2, `invalid choice: "pdf=x"`},
 		{"--record a --replay-http b", 2, "cannot be combined"},
 		{"--record a --parallel 2", 2, "one after the other"},
-		{"--record a --endpoint http://127.0.0.1:1", 1, "leave --endpoint out"},
+		{"--record a --endpoint http://127.0.0.1:1", 1, "remove --endpoint"},
 		{"--replay-http nothing.jsonl", 1, "the recording nothing.jsonl does not exist"},
 		{"--replay-http none.jsonl", 1, "none.jsonl: line 1 of the recording: it is none"},
 		{"--replay-http other.jsonl", 1, "other.jsonl is a recording of A::B::C, not of Initech::Desk::Report"},

@@ -40,7 +40,7 @@ func (p *testProgress) Report(e contract.Event) {
 		p.started++
 		p.show("[%d/%d] %s", p.started, p.total, e.Case.Name())
 	case contract.Shrinking:
-		p.show("[%d/%d] %s failed: looking for smaller inputs", p.started, p.total, e.Case.Name())
+		p.show("[%d/%d] %s failed: finding smaller inputs", p.started, p.total, e.Case.Name())
 	case contract.Finished, contract.Ended:
 		p.clear()
 	}
@@ -78,9 +78,9 @@ func (s *shrinkTime) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return fmt.Errorf("expected a time such as 30s or 5m, or off")
+		return fmt.Errorf("expected a duration such as 30s or 5m, or off")
 	case d < 0:
-		return fmt.Errorf("a time cannot be negative; off turns it off")
+		return fmt.Errorf("the duration cannot be negative; use off to turn shrinking off")
 	case d == 0:
 		d = -1
 	}
@@ -91,7 +91,7 @@ func (s *shrinkTime) Set(text string) error {
 // shrinkFlag adds --shrink.
 func (opts *testOptions) shrinkFlag(flags *pflag.FlagSet) {
 	opts.shrink = shrinkTime(contract.DefaultShrinkTime)
-	flags.Var(&opts.shrink, "shrink", "spend up to `TIME` on smaller inputs for failed tests; off turns it off")
+	flags.Var(&opts.shrink, "shrink", "spend up to `TIME` on finding smaller inputs for failed tests, or off")
 	annotate(flags, addition, "shrink")
 }
 

@@ -14,7 +14,7 @@ func TestProgressOfTests(t *testing.T) {
 	c := contract.Case{ID: "handler_create.py::contract_create_read"}
 	for terminal, want := range map[bool]string{
 		false: "",
-		true:  "[1/2] contract_create_read …\r\x1b[K[1/2] contract_create_read failed: looking for smaller inputs …\r\x1b[K",
+		true:  "[1/2] contract_create_read …\r\x1b[K[1/2] contract_create_read failed: finding smaller inputs …\r\x1b[K",
 	} {
 		var out strings.Builder
 		p := &testProgress{app: &app{Env: &Env{Stderr: &out, Terminal: Terminal{Stderr: terminal}}, errScreen: &out}}

@@ -29,14 +29,14 @@ func newTypes(c *app) *cobra.Command {
 	opts := &typesOptions{}
 	cmd := &cobra.Command{
 		Use:   "types",
-		Short: "Look at the types of the registry, and change them",
-		Long: `Look at the types that are registered in an account and region, and change them: at AWS, or at
-"cfn serve" on this machine while AWS_ENDPOINT_URL names it.
+		Short: "List and change the types in the registry",
+		Long: `List and change the types that are registered in an account and region: at AWS, or in "cfn serve" on
+this machine if AWS_ENDPOINT_URL is set to it.
 
-TYPE is the name of a type or its ARN. Without it, the type of the project is meant. If a name is
-that of a resource type or of a hook, cfn finds out which.
+TYPE is the name or ARN of a type and defaults to the type of the project. If a name could be that of a
+resource type or a hook, cfn looks up which one exists.
 
-Exit code: 0; 1 if something is missing on this machine; 2 if the registry refused.`,
+Exit code: 0; 1 if a file or setting is missing on this machine; 2 if the registry returned an error.`,
 		Args: func(*cobra.Command, []string) error {
 			return errors.New("the following arguments are required: list, describe, versions, registrations, default, configure, activate, deactivate, deregister or import")
 		},
@@ -82,9 +82,9 @@ func newTypesList(c *app, opts *typesOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List types",
-		Long: `List the types of the account in this region: those that it has registered, and the public ones
-that it has activated. --visibility PUBLIC lists what can be activated. At AWS these are those of AWS,
-too; at "cfn serve" they are what was published there.`,
+		Long: `List the types that the account has registered or activated in this region. --visibility PUBLIC lists
+the types that can be activated: at AWS including those of AWS, in "cfn serve" those that were
+published there.`,
 		Example: "  cfn types list\n  cfn types list --visibility PUBLIC --category THIRD_PARTY --prefix Acme::",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -111,12 +111,12 @@ too; at "cfn serve" they are what was published there.`,
 	}
 	flags := cmd.Flags()
 	kindFlag(flags, &opts.kind)
-	flags.StringVar(&filter.prefix, "prefix", "", "only those whose names begin with `TEXT`")
-	flags.Var(&enum{&filter.visibility, []string{"PRIVATE", "PUBLIC"}}, "visibility", "those of the account, or those that are public: `PRIVATE|PUBLIC` (default: PRIVATE)")
-	flags.Var(&enum{&filter.category, []string{"REGISTERED", "ACTIVATED", "THIRD_PARTY", "AWS_TYPES"}}, "category", "only those of one category: `REGISTERED|ACTIVATED|THIRD_PARTY|AWS_TYPES`")
-	flags.StringVar(&filter.publisher, "publisher-id", "", "only those of the publisher `ID`")
-	flags.Var(&enum{&filter.provisioning, []string{"FULLY_MUTABLE", "IMMUTABLE", "NON_PROVISIONABLE"}}, "provisioning-type", "only those that can do as much: `FULLY_MUTABLE|IMMUTABLE|NON_PROVISIONABLE`")
-	flags.BoolVar(&filter.deprecated, "deprecated", false, "those that were deregistered")
+	flags.StringVar(&filter.prefix, "prefix", "", "only types whose names start with `TEXT`")
+	flags.Var(&enum{&filter.visibility, []string{"PRIVATE", "PUBLIC"}}, "visibility", "types of the account, or public types: `PRIVATE|PUBLIC` (default: PRIVATE)")
+	flags.Var(&enum{&filter.category, []string{"REGISTERED", "ACTIVATED", "THIRD_PARTY", "AWS_TYPES"}}, "category", "only types of one category: `REGISTERED|ACTIVATED|THIRD_PARTY|AWS_TYPES`")
+	flags.StringVar(&filter.publisher, "publisher-id", "", "only types of the publisher `ID`")
+	flags.Var(&enum{&filter.provisioning, []string{"FULLY_MUTABLE", "IMMUTABLE", "NON_PROVISIONABLE"}}, "provisioning-type", "only types that are `FULLY_MUTABLE|IMMUTABLE|NON_PROVISIONABLE`")
+	flags.BoolVar(&filter.deprecated, "deprecated", false, "list deregistered ones instead")
 	flags.IntVar(&filter.limit, "limit", 0, "at most `N` types (default: all)")
 	flags.Lookup("limit").DefValue = "0"
 	c.formatFlag(cmd, "text", "json")
@@ -150,6 +150,11 @@ func (c *app) listTypes(ctx context.Context, opts *typesOptions, input cloudform
 	}
 	if len(found) == 0 {
 		c.notef("no types match in %s\n", r.Region)
+	}
+	if input.ProvisioningType == "" && (input.Type == "" || input.Type == types.RegistryTypeResource) {
+		defer c.notef("only the resource types that can be updated are listed, and all hooks and modules; for others, pass --provisioning-type IMMUTABLE or NON_PROVISIONABLE\n")
+	}
+	if len(found) == 0 {
 		return nil
 	}
 	return c.table("TYPE NAME\tTYPE\tVERSION\tUPDATED\tDESCRIPTION", func(w *tabwriter.Writer) {
@@ -165,8 +170,8 @@ func newTypesDescribe(c *app, opts *typesOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "describe [TYPE]",
 		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
-		Short:             "Show a type, or one version of it",
-		Long:              `Show what the registry knows of a type, or of one version of it. --schema prints its schema alone.`,
+		Short:             "Show a type or one of its versions",
+		Long:              `Show the details of a type or of one of its versions. --schema prints only the schema.`,
 		Example:           "  cfn types describe Acme::Foo::Bar\n  cfn types describe Acme::Foo::Bar --version-id 00000002 --schema",
 		Args:              atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -190,7 +195,7 @@ func newTypesDescribe(c *app, opts *typesOptions) *cobra.Command {
 	flags.StringVar(&version, "version-id", "", "the version `ID` (default: the default version)")
 	flags.StringVar(&publisher, "publisher-id", "", "the public type of the publisher `ID`")
 	flags.StringVar(&publicVersion, "public-version", "", "the public version `MAJOR.MINOR.PATCH` of a public type")
-	flags.BoolVar(&schemaOnly, "schema", false, "print the schema, and nothing else")
+	flags.BoolVar(&schemaOnly, "schema", false, "print only the schema")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -278,7 +283,7 @@ func newTypesVersions(c *app, opts *typesOptions) *cobra.Command {
 		},
 	}
 	kindFlag(cmd.Flags(), &opts.kind)
-	cmd.Flags().BoolVar(&deprecated, "deprecated", false, "those that were deregistered")
+	cmd.Flags().BoolVar(&deprecated, "deprecated", false, "list deregistered ones instead")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -308,7 +313,7 @@ func (c *app) listVersions(ctx context.Context, r *submit.Remote, ref *submit.Re
 		}{ref.Name, found})
 	}
 	if len(found) == 0 {
-		c.notef("%s has no such versions\n", ref.Name)
+		c.notef("no versions of %s match\n", ref.Name)
 		return nil
 	}
 	return c.table("VERSION\tDEFAULT\tCREATED\tARN", func(w *tabwriter.Writer) {

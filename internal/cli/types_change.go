@@ -18,6 +18,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/secret"
 	"github.com/formwork-dev/formwork/internal/submit"
 )
 
@@ -31,10 +32,10 @@ func newTypesRegistrations(c *app, opts *typesOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "registrations [TYPE|TOKEN]",
 		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
-		Short:             "List the registrations of a type, or show the status of one",
-		Long: `With a TOKEN, show the status of its registration; with --wait, wait until it has ended. Without a
-TOKEN, list the registrations of a type, or of all types outside of a project, with their status.
-With --status, list only the tokens of the registrations with that status.`,
+		Short:             "List the registrations of a type or show the status of one",
+		Long: `With a TOKEN, show the status of that registration; --wait waits until it has finished. Without a TOKEN,
+list the registrations of a type with their status; outside a project, list those of all types. With
+--status, list only the tokens of the registrations with that status.`,
 		Example: "  cfn types registrations 5f1a7c0e-0d0b-4b5c-9f0a-1f2e3d4c5b6a --wait\n  cfn types registrations Acme::Foo::Bar --status FAILED",
 		Args:    atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,7 +43,7 @@ With --status, list only the tokens of the registrations with that status.`,
 				return c.showRegistration(cmd.Context(), opts, args[0], wait, timeout)
 			}
 			if wait {
-				return usagef("option --wait: only with the TOKEN of a registration")
+				return usagef("option --wait: requires the TOKEN of a registration")
 			}
 			return c.listRegistrations(cmd.Context(), opts, args, types.RegistrationStatus(status))
 		},
@@ -50,8 +51,8 @@ With --status, list only the tokens of the registrations with that status.`,
 	flags := cmd.Flags()
 	kindFlag(flags, &opts.kind)
 	flags.Var(&enum{&status, registrationStatuses}, "status", "only the tokens of registrations with one status: `IN_PROGRESS|COMPLETE|FAILED`")
-	flags.BoolVar(&wait, "wait", false, "wait for the end of the registration")
-	flags.DurationVar(&timeout, "timeout", timeout, "give up waiting after the time `DURATION`")
+	flags.BoolVar(&wait, "wait", false, "wait for the registration to finish")
+	flags.DurationVar(&timeout, "timeout", timeout, "stop waiting after `DURATION`")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -128,7 +129,7 @@ func (c *app) listRegistrations(ctx context.Context, opts *typesOptions, args []
 	case len(tokens) == 0 && status == "":
 		c.notef("no registrations in %s\n", r.Region)
 	case len(tokens) == 0:
-		c.notef("no registrations with the status %s in %s; without --status, all are listed\n", status, r.Region)
+		c.notef("no registrations with the status %s in %s; to list all, remove --status\n", status, r.Region)
 	case status != "":
 		c.printf("%s\n", strings.Join(tokens, "\n"))
 	default:
@@ -145,8 +146,8 @@ func newTypesDefault(c *app, opts *typesOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "default [TYPE] VERSION",
 		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
-		Short:             "Make a version the default one",
-		Long:              "Make a version of a type the default one, which stacks use. VERSION is its number or its ARN.",
+		Short:             "Set the default version of a type",
+		Long:              "Set the default version of a type, which stacks use. VERSION is a version number or an ARN.",
 		Example:           "  cfn types default Acme::Foo::Bar 00000002",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -160,7 +161,7 @@ func newTypesDefault(c *app, opts *typesOptions) *cobra.Command {
 			if strings.HasPrefix(version, "arn:") {
 				ref, err := submit.ParseReference(version, types.RegistryType(opts.kind))
 				if err != nil || ref.VersionID == "" || len(args) > 1 {
-					return usagef("argument VERSION: %s is not the ARN of a version, which needs no TYPE", version)
+					return usagef("argument VERSION: %s is not the ARN of a version", version)
 				}
 				input.Arn = &version
 			}
@@ -217,12 +218,12 @@ func newTypesConfigure(c *app, opts *typesOptions) *cobra.Command {
 		Use:               "configure [TYPE] --configuration JSON",
 		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
 		Short:             "Set the configuration of a type",
-		Long: `Set the configuration of a type in this account and region: what its schema calls the type
-configuration, such as credentials for the service behind it. --configuration is JSON, or
-file://PATH, or - for the standard input. It may hold dynamic references to SSM and Secrets Manager,
-{{resolve:secretsmanager:NAME}}, which keep secrets out of it. It is never printed.
+		Long: `Set the configuration of a type in this account and region, as defined by the typeConfiguration of its
+schema; for example, credentials of a third-party service. --configuration is JSON, file://PATH, or -
+for standard input. To keep secrets out of it, use dynamic references to SSM and Secrets Manager, such
+as {{resolve:secretsmanager:NAME}}. cfn never prints the configuration.
 
-The properties of a hook are wrapped:
+The configuration of a hook wraps its properties:
 {"CloudFormationConfiguration": {"HookConfiguration": {"TargetStacks": "ALL", "FailureMode": "FAIL",
 "Properties": {}}}}.`,
 		Example: `  cfn types configure Acme::Foo::Bar --configuration '{"Credentials": {"ApiKey": "{{resolve:ssm-secure:key}}"}}'
@@ -255,10 +256,10 @@ func (c *app) readConfiguration(ctx context.Context, given string) (*document.Va
 		name = file
 		data, err = document.ReadFile(c.path(file), registry.MaxConfiguration)
 	case len(given) > registry.MaxConfiguration:
-		err = fmt.Errorf("it has more than %d bytes, which is what the registry takes", registry.MaxConfiguration)
+		err = fmt.Errorf("is larger than %d bytes, the limit of the registry", registry.MaxConfiguration)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no file %s with the configuration", name)
+		return nil, fmt.Errorf("configuration file %s does not exist", name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
@@ -266,12 +267,12 @@ func (c *app) readConfiguration(ctx context.Context, given string) (*document.Va
 	value, problems := document.ParseJSON(name, data, document.Limits{})
 	if err := problems.Err(); err != nil {
 		if name == "--configuration" && !strings.ContainsAny(given, "{\"") {
-			return nil, withHint(err, "a file is named with file://%s", given)
+			return nil, withHint(err, "to read a file, pass file://%s", given)
 		}
 		return nil, err
 	}
 	if value.Kind != document.Object {
-		return nil, fmt.Errorf("%s: the configuration is a JSON %s, not an object", name, value.Kind)
+		return nil, fmt.Errorf("%s: the configuration must be a JSON object but is a JSON %s", name, value.Kind)
 	}
 	return value, nil
 }
@@ -281,9 +282,9 @@ func (c *app) readConfiguration(ctx context.Context, given string) (*document.Va
 func (c *app) hideStrings(v *document.Value) {
 	switch v.Kind {
 	case document.String:
-		c.log.Hide(v.Text)
+		c.log.Hide(secret.Configuration, v.Text)
 	case document.Number:
-		c.log.Hide(string(v.AppendJSON(nil)))
+		c.log.Hide(secret.Configuration, string(v.AppendJSON(nil)))
 	}
 	for _, item := range v.Items {
 		c.hideStrings(item)
@@ -308,7 +309,7 @@ func (c *app) configure(ctx context.Context, opts *typesOptions, args []string, 
 	}
 	if ref.Kind == types.RegistryTypeHook && !wrapsHook(value) {
 		return withHint(fmt.Errorf("the configuration of the hook %s has no object CloudFormationConfiguration.HookConfiguration", ref.Name),
-			"put the properties of the hook here: %s", hookWrapper)
+			"wrap the properties of the hook: %s", hookWrapper)
 	}
 	input := &cloudformation.SetTypeConfigurationInput{Configuration: aws.String(string(value.AppendJSON(nil)))}
 	if ref.ARN != "" && ref.VersionID == "" {
@@ -361,9 +362,9 @@ func newTypesActivate(c *app, opts *typesOptions) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "activate TYPE",
-		Short: "Make a public type usable in the account",
-		Long: `Activate a public type in this account and region, by its public ARN or by its name and
---publisher-id. --alias gives it a name of its own.`,
+		Short: "Activate a public type in the account",
+		Long: `Activate a public type in this account and region, by its public ARN or by its name and --publisher-id.
+--alias gives it a different name in the account.`,
 		Example: "  cfn types activate Acme::Foo::Bar --publisher-id 0123456789abcdef0123456789abcdef01234567 --alias Mine::Foo::Bar",
 		Args:    typeRequired,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -377,7 +378,7 @@ func newTypesActivate(c *app, opts *typesOptions) *cobra.Command {
 			case ref.ARN != "":
 				in.PublicTypeArn = &ref.ARN
 			case input.publisher == "":
-				return usagef("option --publisher-id: needed with the name of a type; cfn types list --visibility PUBLIC --category THIRD_PARTY shows the publishers")
+				return usagef("option --publisher-id: required with the name of a type; to list publishers, run cfn types list --visibility PUBLIC --category THIRD_PARTY")
 			default:
 				if ref.Publisher = input.publisher; ref.Kind == "" {
 					if err := r.Find(ctx, ref); err != nil {
@@ -387,7 +388,7 @@ func newTypesActivate(c *app, opts *typesOptions) *cobra.Command {
 				in.Type, in.TypeName, in.PublisherId = types.ThirdPartyType(ref.Kind), &ref.Name, &input.publisher
 			}
 			if (input.logGroup == "") != (input.logRole == "") {
-				return usagef("options --log-group-name and --log-role-arn are only of use together")
+				return usagef("options --log-group-name and --log-role-arn must be used together")
 			}
 			if input.logGroup != "" {
 				in.LoggingConfig = &types.LoggingConfig{LogGroupName: &input.logGroup, LogRoleArn: &input.logRole}
@@ -410,11 +411,11 @@ func newTypesActivate(c *app, opts *typesOptions) *cobra.Command {
 	flags.StringVar(&input.publisher, "publisher-id", "", "the `ID` of the publisher")
 	flags.StringVar(&input.alias, "alias", "", "the `NAME` that the type has in this account")
 	flags.StringVar(&input.role, "role-arn", "", "the `ARN` of the role that the handlers run with")
-	flags.BoolVar(&input.autoUpdate, "auto-update", true, "take new minor versions as they are published; --auto-update=false does not")
+	flags.BoolVar(&input.autoUpdate, "auto-update", true, "update to new minor versions when they are published; --auto-update=false turns this off")
 	flags.Int64Var(&input.major, "major-version", 0, "the major version `N` (default: the newest)")
-	flags.Var(&enum{&input.bump, []string{"MAJOR", "MINOR"}}, "version-bump", "take the next version of an activated type: `MAJOR|MINOR`")
+	flags.Var(&enum{&input.bump, []string{"MAJOR", "MINOR"}}, "version-bump", "update an activated type to its next version: `MAJOR|MINOR`")
 	flags.StringVar(&input.logGroup, "log-group-name", "", "the `NAME` of the log group that handlers write to")
-	flags.StringVar(&input.logRole, "log-role-arn", "", "the `ARN` of the role to write that log with")
+	flags.StringVar(&input.logRole, "log-role-arn", "", "the `ARN` of the role for writing to the log group")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -440,8 +441,8 @@ func newTypesDeactivate(c *app, opts *typesOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "deactivate TYPE",
 		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
-		Short:             "Undo the activation of a public type",
-		Long:              "Undo the activation of a public type in this account and region. TYPE is its name here, the alias if it has one.",
+		Short:             "Deactivate a public type",
+		Long:              "Deactivate a public type in this account and region. TYPE is its name in the account: the alias if it has one.",
 		Args:              typeRequired,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -473,11 +474,10 @@ func newTypesDeregister(c *app, opts *typesOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "deregister [TYPE]",
 		ValidArgsFunction: c.completeTypes(&opts.remoteOptions),
-		Short:             "Take a version of a type out of use, or the type",
-		Long: `Take a version of a type out of use with --version-id, or the type itself. The registry refuses to
-deregister a type that has several versions, and a default version as long as the type is there;
---all deregisters the other versions, then the type. Stacks that use the type cannot be updated
-any more.`,
+		Short:             "Deregister a type or one of its versions",
+		Long: `Deregister a type, or with --version-id one of its versions. The registry does not deregister a type with
+several versions, or the default version of a registered type; --all deregisters the other versions and
+then the type. Stacks that use the type can no longer be updated.`,
 		Example: "  cfn types deregister Acme::Foo::Bar --version-id 00000001\n  cfn types deregister Acme::Foo::Bar --all --yes",
 		Args:    atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -490,8 +490,8 @@ any more.`,
 	flags := cmd.Flags()
 	kindFlag(flags, &opts.kind)
 	flags.StringVar(&version, "version-id", "", "the version `ID`")
-	flags.BoolVar(&all, "all", false, "all versions and the type")
-	flags.BoolVar(&yes, "yes", false, "do not ask before --all")
+	flags.BoolVar(&all, "all", false, "deregister all versions and the type")
+	flags.BoolVar(&yes, "yes", false, "do not ask for confirmation with --all")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -518,7 +518,7 @@ func (c *app) deregister(ctx context.Context, opts *typesOptions, args []string,
 		})
 		if err != nil {
 			if len(versions) > 0 {
-				c.notef("deregistered already: the versions %s\n", strings.Join(versions, ", "))
+				c.notef("these versions are already deregistered: %s\n", strings.Join(versions, ", "))
 			}
 			return c.serviceError(err)
 		}
@@ -538,7 +538,7 @@ func (c *app) deregister(ctx context.Context, opts *typesOptions, args []string,
 	if _, err := r.CloudFormation().DeregisterType(ctx, in); err != nil {
 		err = c.serviceError(err)
 		if strings.Contains(err.Error(), "more than one active version") {
-			return &downstreamError{withHint(errors.Unwrap(err), "--all deregisters them first; --version-id takes a single one")}
+			return &downstreamError{withHint(errors.Unwrap(err), "pass --all to deregister all versions, or --version-id for one of them")}
 		}
 		return err
 	}

@@ -31,19 +31,18 @@ const (
 func newTypesImport(c *app, opts *typesOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import DIR|ZIP|FILE ...",
-		Short: "Load published schemas into cfn serve, so that their types can be simulated",
-		Long: `Load the published schemas of resource types into cfn serve. A DIR is searched for *.json files with its
-subfolders, a ZIP likewise. Files without a typeName are skipped. Of several schemas of one type,
-the longest is taken.
+		Short: "Load published schemas into cfn serve for simulation",
+		Long: `Load the published schemas of resource types into cfn serve. A DIR or ZIP is searched recursively for
+*.json files. Files without a typeName are skipped. If a type has several schemas, the longest is used.
 
-AWS publishes the schemas of its types as CloudformationSchema.zip, one for each region. An installed
-cfn-lint contains them, too, in cfnlint/data/schemas: without descriptions, and with a variant for
-each region. Published schemas are not linted: only those that cannot be simulated are skipped, with a warning.
+AWS publishes the schemas of its types as CloudformationSchema.zip, one for each region. cfn-lint
+includes them in cfnlint/data/schemas, without descriptions and with a variant for each region.
+Published schemas are not linted. A schema that cannot be simulated is skipped with a warning.
 
-An imported type is known but cannot be used in stacks until cfn serve is started with --simulate and
-a pattern that matches its name. Simulated resources exist only as rows; see docs/stacks.md.
+Stacks cannot use an imported type until cfn serve is started with --simulate and a pattern that
+matches its name. Simulated resources exist only in the database; see docs/stacks.md.
 
-Exit code: 0; 1 if there is no schema that can be used; 2 if the server refused.`,
+Exit code: 0; 1 if no schema is usable; 2 if the server returned an error.`,
 		Example: "  cfn types import CloudformationSchema.zip\n  cfn types import ~/.local/lib/python3.11/site-packages/cfnlint/data/schemas",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -78,7 +77,7 @@ func (c *app) importTypes(ctx context.Context, opts *typesOptions, sources []str
 		return err
 	}
 	if !r.Local {
-		return withHint(errors.New("types can only be imported into cfn serve"), `start cfn serve and run eval "$(cfn env)"`)
+		return withHint(errors.New("types can only be imported into cfn serve"), `start cfn serve, then run: eval "$(cfn env)"`)
 	}
 	names, err := r.ImportTypes(ctx, found.schemas, nil)
 	if err != nil {
@@ -93,7 +92,7 @@ func (c *app) importTypes(ctx context.Context, opts *typesOptions, sources []str
 		c.printf("; skipped %s without a typeName", diag.Count(found.skipped, "file"))
 	}
 	if found.variants > 0 {
-		c.printf("; of %s of the same types the longest one was taken", diag.Count(found.variants, "further schema"))
+		c.printf("; ignored %s of the same types", diag.Count(found.variants, "further schema"))
 	}
 	c.printf(".\n")
 	return nil
@@ -114,7 +113,7 @@ type importReader struct {
 func (r *importReader) source(ctx context.Context, name, shown string) error {
 	info, err := os.Stat(name)
 	if err != nil {
-		return err
+		return missingFile(err, shown, "pass a folder, a zip or a file of published schemas, such as CloudformationSchema.zip of AWS")
 	}
 	switch {
 	case info.IsDir():

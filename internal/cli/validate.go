@@ -14,32 +14,31 @@ func newValidate(c *app) *cobra.Command {
 	var level string
 	cmd := &cobra.Command{
 		Use:   "validate [PATH…]",
-		Short: "Check the project's settings and its schema or fragment, or any schemas",
-		Long: `Check the project's settings and its schema (resource types and hooks) or template
-fragment (modules). All problems are shown in one run, each with its place, an ID and, where
-there is one, a hint; "cfn explain ID" says more. Warnings do not fail the command.
+		Short: "Check a project or schemas",
+		Long: `Check the project's settings and its schema (resource types and hooks) or template fragment (modules).
+All problems are reported in one run, each with its position, an ID and often a hint; for more on one,
+run "cfn explain ID". Warnings do not fail the command.
 
-For a module, schema.json is written from the fragment, as the official tool does.
+For a module, schema.json is generated from the fragment, as the official tool does.
 
-A PATH is a schema file, the folder of a project, or a folder of schemas and projects: of it
-the JSON and YAML files with a typeName and the projects directly below are checked. Nothing
-is written then.
+A PATH is a schema file, the folder of a project, or a folder of schemas and projects. In such a folder,
+cfn checks the JSON and YAML files with a typeName and the projects directly below it. With a PATH,
+nothing is written.
 
---lint says how far the check goes beyond what the registry asks for. "faults" finds what
-contradicts itself or means nothing: a path to no property, a minimum above the maximum.
-"all" adds the house style of AWS, under the ids of its resource-schema-guard-rail. "auto" is
-"all" for PATHs and where there is a .formwork.json, else "faults", so that the command
-without arguments says no more than it must. The file .formwork.json, beside the schema or
-above it in the repository, sets severities and suppresses findings for a reason:
+--lint sets the checks beyond those of the registry. "faults" finds contradictions and mistakes, such as
+a path to a missing property or a minimum above the maximum. "all" adds the style rules of AWS, with
+the IDs of its resource-schema-guard-rail. "auto" is "all" for a PATH and for projects with a
+.formwork.json, otherwise "faults". The file .formwork.json, next to the schema or above it in the
+repository, sets severities and suppresses findings with a reason:
 
   {"rules": {"lint/ARN002": "off", "lint/PR007": "error"},
    "suppress": [{"id": "lint/TAG015", "pointer": "/tagging", "reason": "no tags there"}]}
 
-A schema may refer to documents beside it. A reference to the network is followed only with
---allow-remote or the environment variable CFN_REMOTE_REFS=1. Without it, what the reference
-names is looked for in the folders of --registry-schemas, and of the environment variable
-CFN_REGISTRY_SCHEMAS: one file for each type, as the registry hands them out, found by its
-name, its $id or its typeName. All other commands obey the two variables.
+A schema can refer to documents next to it. References to the network are followed only with
+--allow-remote or the environment variable CFN_REMOTE_REFS=1. Otherwise, their targets are searched in
+the folders of --registry-schemas and of the environment variable CFN_REGISTRY_SCHEMAS, which contain
+one file for each type, as the registry returns it, found by file name, $id or typeName. The other
+commands use the two variables, too.
 
 Exit code: 0 without errors, 1 with errors.`,
 		Example: `  cfn validate
@@ -54,7 +53,7 @@ Exit code: 0 without errors, 1 with errors.`,
 		},
 	}
 	c.formatFlag(cmd, diag.Formats...)
-	c.choice(cmd.Flags(), &level, "lint", "what is looked for beyond what the registry asks for", lintLevels...)
+	c.choice(cmd.Flags(), &level, "lint", "checks beyond those of the registry", lintLevels...)
 	annotate(cmd.Flags(), addition, "lint")
 	c.referenceFlags(cmd)
 	return cmd

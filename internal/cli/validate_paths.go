@@ -188,7 +188,7 @@ func (c *app) subjects(path string) ([]subject, error) {
 	info, err := os.Stat(c.path(path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, withHint(fmt.Errorf("there is no file or folder %s", path), "a PATH is a schema file, the folder of a project, or a folder of schemas")
+		return nil, withHint(fmt.Errorf("no such file or folder: %s", path), "a PATH is a schema file, the folder of a project, or a folder of schemas")
 	case err != nil:
 		return nil, err
 	case !info.IsDir() && filepath.Base(path) == project.SettingsFile:
@@ -217,7 +217,7 @@ func (c *app) subjects(path string) ([]subject, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, withHint(fmt.Errorf("the folder %s contains no schema", path), "schemas are the JSON and YAML files with a typeName, and the projects directly below")
+		return nil, withHint(fmt.Errorf("folder %s does not contain a schema", path), "cfn looks for JSON and YAML files with a typeName and for projects directly below the folder")
 	}
 	return out, nil
 }

@@ -79,7 +79,7 @@ func validImportPath(path string) bool {
 // A noAnswerError says that the input ended before an answer.
 type noAnswerError struct{}
 
-func (*noAnswerError) Error() string { return "the input ended before the question was answered" }
+func (*noAnswerError) Error() string { return "the input ended before all questions were answered" }
 
 // questions asks as the official tool does: a question, ">> ", an answer on one line, and
 // again after a wrong one.
@@ -129,7 +129,7 @@ func (q *questions) read(ctx context.Context, flag string) (string, error) {
 	case l := <-lines:
 		if errors.Is(l.err, io.EOF) {
 			q.say("\n")
-			return "", withHint(&noAnswerError{}, "answer it with the option %s", flag)
+			return "", withHint(&noAnswerError{}, "pass the option %s", flag)
 		}
 		if l.err != nil {
 			return "", fmt.Errorf("read the answer: %w", l.err)
@@ -140,7 +140,7 @@ func (q *questions) read(ctx context.Context, flag string) (string, error) {
 
 func (q *questions) overwrite(ctx context.Context, p *project.Project) (yes bool, err error) {
 	if lost := p.Authored(); len(lost) > 0 {
-		q.note("With y, these files of yours are replaced: %s\n", strings.Join(lost, ", "))
+		q.note("If you answer y, these files are replaced: %s\n", strings.Join(lost, ", "))
 	}
 	err = q.ask(ctx, "Found existing settings - overwrite (y/N)?\n"+p.TypeName, "--force", func(answer string) string {
 		answer = strings.ToLower(answer)
@@ -213,12 +213,12 @@ func (f *form) run(ctx context.Context, field huh.Field) error {
 func (f *form) overwrite(ctx context.Context, p *project.Project) (yes bool, err error) {
 	description := "Overwrite all its files?"
 	if lost := p.Authored(); len(lost) > 0 {
-		description += "\nThese of yours, too: " + strings.Join(lost, ", ")
+		description += "\nThis replaces your files " + strings.Join(lost, ", ")
 	}
 	err = f.run(ctx, huh.NewConfirm().
-		Title("There is a project here already: "+p.TypeName).
+		Title("This folder already contains the project "+p.TypeName).
 		Description(description).
-		Affirmative("Overwrite").Negative("Leave it").Value(&yes))
+		Affirmative("Overwrite").Negative("Keep it").Value(&yes))
 	return yes, err
 }
 

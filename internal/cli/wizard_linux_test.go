@@ -147,7 +147,7 @@ func TestInitForm(t *testing.T) {
 	}
 
 	code = term.run(t.Context(), dir, "init", "-a", "HOOK", "-t", "Acme::Foo::Other", "go", "-p", "example.com/x")
-	term.see("There is a project here already: Acme::Foo::Bar")
+	term.see("This folder already contains the project Acme::Foo::Bar")
 	term.press(enter) // the answer that is chosen at first is no
 	term.see("aborted")
 	wait(t, code, exitFailure)

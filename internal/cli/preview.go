@@ -1,0 +1,410 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/submit"
+)
+
+// exitPending is the exit code where something differs from what was asked for: changes are
+// pending, or a stack has drifted.
+const exitPending = 3
+
+// A plannedStack is a change set with --format json.
+type plannedStack struct {
+	StackName string          `json:"stackName"`
+	Region    string          `json:"region"`
+	Pending   bool            `json:"pending"` // whether there is something to change
+	Changes   []plannedChange `json:"changes"`
+}
+
+// A plannedChange is what is to happen to one resource.
+type plannedChange struct {
+	Action       string            `json:"action"` // create, update, replace, mayReplace, delete, remove, import
+	LogicalID    string            `json:"logicalId"`
+	PhysicalID   string            `json:"physicalId"`
+	ResourceType string            `json:"resourceType"`
+	PolicyAction string            `json:"policyAction"`
+	Properties   []plannedProperty `json:"properties"`
+	Nested       []plannedChange   `json:"nested"` // of a nested stack
+}
+
+// A plannedProperty is a part of a resource that changes.
+type plannedProperty struct {
+	Path     string   `json:"path"`
+	Before   *string  `json:"before"` // null if there was none
+	After    *string  `json:"after"`
+	Replaces string   `json:"replaces"` // "always", "maybe", "" if the change is made in place
+	CausedBy []string `json:"causedBy"` // parameters and resources, empty if the template was edited
+}
+
+// planActions are the words and signs of changes.
+var planActions = map[string]struct{ sign, words, color string }{
+	"create": {"+", "create", "\x1b[32m"}, "import": {"<", "import", "\x1b[32m"}, "update": {"~", "update", "\x1b[33m"},
+	"replace": {"±", "replace", "\x1b[1;31m"}, "mayReplace": {"±", "may replace", "\x1b[1;33m"},
+	"delete": {"-", "delete", "\x1b[31m"}, "remove": {"-", "remove from the stack, keep the resource", "\x1b[2m"},
+	"sync": {"=", "adopt what is there", "\x1b[2m"},
+}
+
+// actionOfChange is what a change does, as planActions has it.
+func actionOfChange(c *types.ResourceChange) string {
+	switch c.Action {
+	case types.ChangeActionAdd:
+		return "create"
+	case types.ChangeActionImport:
+		return "import"
+	case types.ChangeActionRemove:
+		if c.PolicyAction == types.PolicyActionRetain {
+			return "remove"
+		}
+		return "delete"
+	case types.ChangeActionSyncWithActual:
+		return "sync"
+	}
+	switch c.Replacement {
+	case types.ReplacementTrue:
+		return "replace"
+	case types.ReplacementConditional:
+		return "mayReplace"
+	}
+	return "update"
+}
+
+// maxNestedPlans bounds how deep the change sets of nested stacks are read.
+const maxNestedPlans = 10
+
+// planned reads the changes of a change set, with those of nested stacks.
+func (c *app) planned(ctx context.Context, r *submit.Remote, changes []types.Change, depth int) ([]plannedChange, error) {
+	out := []plannedChange{}
+	for _, change := range changes {
+		of := change.ResourceChange
+		if of == nil {
+			continue
+		}
+		p := plannedChange{
+			Action: actionOfChange(of), LogicalID: aws.ToString(of.LogicalResourceId), PhysicalID: aws.ToString(of.PhysicalResourceId),
+			ResourceType: aws.ToString(of.ResourceType), PolicyAction: string(of.PolicyAction), Properties: plannedProperties(of.Details), Nested: []plannedChange{},
+		}
+		if of.ChangeSetId != nil && depth < maxNestedPlans {
+			below, err := r.ReadChangeSet(ctx, *of.ChangeSetId)
+			if err != nil {
+				return nil, err
+			}
+			if p.Nested, err = c.planned(ctx, r, below.Changes, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, p)
+	}
+	slices.SortStableFunc(out, func(a, b plannedChange) int { return strings.Compare(a.LogicalID, b.LogicalID) })
+	return out, nil
+}
+
+// plannedProperties merges the details of a change: several may be about one property.
+func plannedProperties(details []types.ResourceChangeDetail) []plannedProperty {
+	out := []plannedProperty{}
+	for _, d := range details {
+		if d.Target == nil || d.ChangeSource == types.ChangeSourceAutomatic {
+			continue
+		}
+		path := string(d.Target.Attribute)
+		if name := aws.ToString(d.Target.Name); name != "" {
+			path = name
+		}
+		i := slices.IndexFunc(out, func(p plannedProperty) bool { return p.Path == path })
+		if i < 0 {
+			out, i = append(out, plannedProperty{Path: path, CausedBy: []string{}}), len(out)
+		}
+		p := &out[i]
+		if d.Target.BeforeValue != nil {
+			p.Before = d.Target.BeforeValue
+		}
+		if d.Target.AfterValue != nil {
+			p.After = d.Target.AfterValue
+		}
+		switch {
+		case d.Target.RequiresRecreation == types.RequiresRecreationAlways:
+			p.Replaces = "always"
+		case d.Target.RequiresRecreation == types.RequiresRecreationConditionally && p.Replaces == "":
+			p.Replaces = "maybe"
+		}
+		if cause := aws.ToString(d.CausingEntity); cause != "" && !slices.Contains(p.CausedBy, cause) {
+			p.CausedBy = append(p.CausedBy, cause)
+		}
+	}
+	return out
+}
+
+// A planPrinter writes changes as a tree.
+type planPrinter struct {
+	*app
+	color bool
+}
+
+// showChanges shows the changes of a stack.
+func (c *app) showChanges(p plannedStack) error {
+	if c.format == "json" {
+		return c.printJSON(p)
+	}
+	if !p.Pending {
+		c.printf("Stack %s is up to date: no changes.\n", p.StackName)
+		return nil
+	}
+	c.printf("%s in %s: %s\n", p.StackName, p.Region, countPlan(p.Changes))
+	planPrinter{c, c.Terminal.Stdout && c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb"}.tree(p.Changes, "")
+	return nil
+}
+
+// countPlan says how many resources change, and how: "2 to create, 1 to replace".
+func countPlan(changes []plannedChange) string {
+	counts := map[string]int{}
+	var count func([]plannedChange)
+	count = func(changes []plannedChange) {
+		for _, c := range changes {
+			counts[c.Action]++
+			count(c.Nested)
+		}
+	}
+	count(changes)
+	var parts []string
+	for _, action := range []string{"create", "import", "update", "replace", "mayReplace", "delete", "remove", "sync"} {
+		if n := counts[action]; n > 0 {
+			words := map[string]string{"mayReplace": "update or replace", "remove": "remove and keep", "sync": "adopt"}[action]
+			if words == "" {
+				words = action
+			}
+			parts = append(parts, fmt.Sprintf("%d to %s", n, words))
+		}
+	}
+	if parts == nil {
+		return "only the stack itself changes"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (p planPrinter) tree(changes []plannedChange, indent string) {
+	width := 0
+	for _, c := range changes {
+		width = max(width, len([]rune(c.LogicalID)))
+	}
+	for i, c := range changes {
+		branch, below := "├─ ", "│  "
+		if i == len(changes)-1 {
+			branch, below = "└─ ", "   "
+		}
+		what := planActions[c.Action]
+		line := fmt.Sprintf("%s %s  %s  %s", what.sign, pad(flat(c.LogicalID), min(width, 40)), flat(c.ResourceType), what.words)
+		if strings.HasPrefix(c.PolicyAction, "ReplaceAnd") && c.PolicyAction != string(types.PolicyActionReplaceAndDelete) {
+			line += ", keep the old one"
+		}
+		p.line(indent + branch + p.colored(line, what.color))
+		for _, property := range c.Properties {
+			p.line(indent + below + "    " + p.property(property))
+		}
+		p.tree(c.Nested, indent+below)
+	}
+}
+
+// line prints a line of the tree. In color it goes past the filter that keeps escape sequences
+// from a terminal: what others have written in it is flat.
+func (p planPrinter) line(text string) {
+	if p.color {
+		_, _ = io.WriteString(p.screen, text+"\n") // see printf
+		return
+	}
+	p.printf("%s\n", text)
+}
+
+func (p planPrinter) colored(text, color string) string {
+	if !p.color {
+		return text
+	}
+	return color + text + "\x1b[0m"
+}
+
+// property is a line about a property: Name: "a" → "b" (replaces the resource), from P.
+func (p planPrinter) property(c plannedProperty) string {
+	value := func(v *string) string { return `"` + short(flat(aws.ToString(v))) + `"` }
+	line := flat(c.Path)
+	switch {
+	case c.Before != nil && c.After != nil:
+		line += ": " + value(c.Before) + " → " + value(c.After)
+	case c.After != nil:
+		line += ": + " + value(c.After)
+	case c.Before != nil:
+		line += ": - " + value(c.Before)
+	}
+	replaces := map[string]string{"always": " (replaces the resource)", "maybe": " (may replace the resource)"}[c.Replaces]
+	line += replaces
+	if len(c.CausedBy) > 0 {
+		line += ", from " + flat(strings.Join(c.CausedBy, ", "))
+	}
+	if replaces != "" {
+		return p.colored(line, "\x1b[1m")
+	}
+	return line
+}
+
+// A previewed operation is a change set that is shown before it is executed.
+type previewed struct {
+	set    *submit.ChangeSet
+	plan   plannedStack
+	review bool // the stack exists only for the change set
+}
+
+// preview makes a change set. What is not executed must be dropped.
+func (c *app) preview(ctx context.Context, r *submit.Remote, name string, fresh bool, in *cloudformation.CreateChangeSetInput) (*previewed, error) {
+	set, err := r.CreateChangeSet(ctx, in)
+	if set == nil {
+		return nil, err
+	}
+	p := &previewed{set: set, review: fresh, plan: plannedStack{StackName: name, Region: r.Region, Changes: []plannedChange{}}}
+	switch {
+	case err != nil:
+	case set.Empty():
+		return p, nil
+	case set.Status != types.ChangeSetStatusCreateComplete:
+		err = &downstreamError{errors.New(c.setFailure(ctx, r, set))}
+	default:
+		p.plan.Pending = true
+		p.plan.Changes, err = c.planned(ctx, r, set.Changes, 0)
+	}
+	if err != nil {
+		c.dropPreview(ctx, r, p)
+		return nil, err
+	}
+	return p, nil
+}
+
+// setFailure says why a change set could not be made: what the validation found, if it did.
+func (c *app) setFailure(ctx context.Context, r *submit.Remote, set *submit.ChangeSet) string {
+	if strings.Contains(set.Reason, "AWS::EarlyValidation") {
+		out, err := r.CloudFormation().DescribeEvents(ctx, &cloudformation.DescribeEventsInput{
+			StackName: &set.StackID, ChangeSetName: &set.ID, Filters: &types.EventFilter{FailedEvents: aws.Bool(true)},
+		})
+		if err == nil {
+			if found := validationTexts(out.OperationEvents); found != "" {
+				return found
+			}
+		}
+	}
+	for _, change := range set.Changes {
+		if of := change.ResourceChange; of != nil && of.ChangeSetId != nil && strings.Contains(set.Reason, *of.ChangeSetId) {
+			if below, err := r.ReadChangeSet(ctx, *of.ChangeSetId); err == nil && below.Status == types.ChangeSetStatusFailed {
+				return aws.ToString(of.LogicalResourceId) + ": " + c.setFailure(ctx, r, below)
+			}
+		}
+	}
+	return flat(set.Reason)
+}
+
+// dropPreview deletes a change set that is not executed, and the stack that only it made.
+// It does so even when the command was interrupted.
+func (c *app) dropPreview(ctx context.Context, r *submit.Remote, p *previewed) {
+	ctx = context.WithoutCancel(ctx)
+	if _, err := r.CloudFormation().DeleteChangeSet(ctx, &cloudformation.DeleteChangeSetInput{ChangeSetName: &p.set.ID}); err != nil {
+		c.notef("warning: the change set %s was not deleted: %v\n", p.set.ID, submit.Explain(err).Text)
+		return
+	}
+	if !p.review {
+		return
+	}
+	if stack, err := r.Stack(ctx, p.set.StackID); err != nil || stack == nil || stack.StackStatus != types.StackStatusReviewInProgress {
+		return
+	}
+	if _, err := r.CloudFormation().DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: &p.set.StackID}); err != nil {
+		c.notef("warning: the stack %s, which has no resources, was not deleted: %v\n", p.plan.StackName, submit.Explain(err).Text)
+	}
+}
+
+// changeSetName is the name of a change set of this command: one at a time is enough.
+func (c *app) changeSetName() *string {
+	return aws.String("cfn-" + c.Now().UTC().Format("20060102-150405-000"))
+}
+
+// changeSetInput is the change set of a deployment.
+func (c *app) changeSetInput(ctx context.Context, opts *deployOptions, d *deployment) (*cloudformation.CreateChangeSetInput, error) {
+	body, url, err := c.templateForRequest(ctx, opts, d)
+	if err != nil {
+		return nil, err
+	}
+	in := &cloudformation.CreateChangeSetInput{
+		StackName: &d.name, ChangeSetName: c.changeSetName(), ChangeSetType: types.ChangeSetTypeCreate, TemplateBody: body, TemplateURL: url,
+		Parameters: d.apiParameters(), Tags: d.tags, IncludeNestedStacks: aws.Bool(true),
+	}
+	if d.existing != nil {
+		in.StackName, in.ChangeSetType = d.existing.StackId, types.ChangeSetTypeUpdate
+	}
+	for _, name := range opts.capabilities {
+		in.Capabilities = append(in.Capabilities, types.Capability(name))
+	}
+	if opts.role != "" {
+		in.RoleARN = &opts.role
+	}
+	return in, nil
+}
+
+// deployPreviewed shows a change set, asks, and executes it.
+func (c *app) deployPreviewed(ctx context.Context, opts *deployOptions, d *deployment, in *cloudformation.CreateChangeSetInput) error {
+	p, err := c.preview(ctx, d.remote, d.name, d.fresh, in)
+	var downstream *downstreamError
+	switch {
+	case errors.As(err, &downstream) || err != nil && ctx.Err() != nil:
+		return err
+	case err != nil:
+		return c.deployError(ctx, d, err)
+	}
+	out := &deployed{app: c, remote: d.remote, options: &opts.remoteOptions, name: d.name, id: p.set.StackID, graph: d.graph, verb: "deploy", Changed: p.plan.Pending}
+	if opts.plan || !p.plan.Pending {
+		c.dropPreview(ctx, d.remote, p)
+	}
+	switch {
+	case !opts.plan && !p.plan.Pending:
+		return out.unchanged(ctx)
+	case opts.plan || c.format == "text":
+		if err := c.showChanges(p.plan); err != nil {
+			return err
+		}
+	}
+	switch {
+	case opts.plan && p.plan.Pending:
+		return &exitError{exitPending, ""}
+	case opts.plan:
+		return nil
+	case !opts.yes:
+		if err := c.confirm(ctx, "Make these changes?"); err != nil {
+			c.dropPreview(ctx, d.remote, p)
+			return err
+		}
+	}
+	return c.executePreview(ctx, opts, d, p, out)
+}
+
+// executePreview executes a change set that was shown.
+func (c *app) executePreview(ctx context.Context, opts *deployOptions, d *deployment, p *previewed, out *deployed) error {
+	after, err := d.remote.LastStackEvent(ctx, p.set.StackID)
+	if err != nil {
+		return c.serviceError(err)
+	}
+	_, err = d.remote.CloudFormation().ExecuteChangeSet(ctx, &cloudformation.ExecuteChangeSetInput{ChangeSetName: &p.set.ID, DisableRollback: aws.Bool(opts.disableRollback)})
+	if err != nil {
+		c.dropPreview(ctx, d.remote, p)
+		return c.serviceError(err)
+	}
+	if opts.noWait {
+		return out.begun()
+	}
+	if d.existing == nil {
+		out.rows = d.graph.rows()
+	}
+	return out.follow(ctx, after)
+}
