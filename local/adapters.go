@@ -11,6 +11,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/console"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -67,14 +68,14 @@ func (v versions) Handler(ctx context.Context, caller awswire.Caller, kind schem
 }
 
 // logSink keeps the output of handlers in CloudWatch Logs.
-type logSink struct{ services *awslite.Services }
+type logSink struct{ logs *logs.Service }
 
 func (l logSink) Append(ctx context.Context, place awswire.Place, group, stream string, lines []handlers.Line) error {
-	out := make([]awslite.Line, len(lines))
+	out := make([]logs.Line, len(lines))
 	for i, line := range lines {
-		out[i] = awslite.Line(line)
+		out[i] = logs.Line(line)
 	}
-	return l.services.AppendLogs(ctx, place, group, stream, out)
+	return l.logs.Append(ctx, place, group, stream, out)
 }
 
 // places are where there is something to look at.
@@ -93,14 +94,14 @@ func (p places) Places(ctx context.Context) ([]awswire.Place, error) {
 }
 
 // consoleLogs are the logs of handlers as the console sees them.
-type consoleLogs struct{ services *awslite.Services }
+type consoleLogs struct{ logs *logs.Service }
 
 func (c consoleLogs) LogGroups(ctx context.Context, place awswire.Place) ([]string, error) {
-	return c.services.LogGroups(ctx, place)
+	return c.logs.Groups(ctx, place)
 }
 
 func (c consoleLogs) LogLines(ctx context.Context, place awswire.Place, group, after string, limit int) ([]console.LogLine, error) {
-	events, err := c.services.LogLines(ctx, place, group, after, limit)
+	events, err := c.logs.Lines(ctx, place, group, after, limit)
 	out := make([]console.LogLine, len(events))
 	for i, e := range events {
 		out[i] = console.LogLine(e)
@@ -110,7 +111,7 @@ func (c consoleLogs) LogLines(ctx context.Context, place awswire.Place, group, a
 
 func (c consoleLogs) StreamLines(ctx context.Context, place awswire.Place, group, stream string, since time.Time, limit int) ([]console.LogLine, error) {
 	var out []console.LogLine
-	for e, err := range c.services.TailLogs(ctx, place, group, awslite.Tail{Stream: stream, Since: since}) {
+	for e, err := range c.logs.Tail(ctx, place, group, logs.Tail{Stream: stream, Since: since}) {
 		var refusal *awswire.Error
 		switch {
 		case errors.As(err, &refusal):

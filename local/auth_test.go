@@ -506,7 +506,7 @@ func TestExposed(t *testing.T) {
 			t.Errorf("functions at %s without keys: %v", address, err)
 		}
 	}
-	if _, err := local.Listen(t.Context(), local.ServerConfig{Address: "0.0.0.0:0", Config: local.Config{Keys: []byte{}, KeysName: "keys.txt"}}); err == nil || !strings.Contains(err.Error(), "keys.txt: there is no key") {
+	if _, err := local.Listen(t.Context(), local.ServerConfig{Address: "0.0.0.0:0", Config: local.Config{Keys: []byte{}, KeysName: "keys.txt"}}); err == nil || !strings.Contains(err.Error(), "keys.txt: no keys") {
 		t.Errorf("with an empty key file: %v", err)
 	}
 	_, err := local.Listen(t.Context(), local.ServerConfig{Address: "127.0.0.1:0", Config: local.Config{KeysName: "keys.txt", Keys: []byte("# keys\nAKID1 gEhEiM 111111111111\nAKID2 gEhEiM2 11111111111\n")}})

@@ -25,7 +25,7 @@ const (
 	keepRegistrations = 90 * 24 * time.Hour // those that have ended
 )
 
-// work starts what goes on without being asked.
+// work starts the background jobs.
 func (c *CloudFormation) work(ctx context.Context) error {
 	workers := c.registry.Workers()
 	maps.Copy(workers, c.operations.Workers())
@@ -35,7 +35,7 @@ func (c *CloudFormation) work(ctx context.Context) error {
 		return tx.Wake(ctx, workSweep, sweepID, c.config.Now().Add(firstSweep))
 	})
 	if err != nil {
-		return fmt.Errorf("have blobs swept: %w", err)
+		return fmt.Errorf("sweep blobs: %w", err)
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	changes := c.registry.Subscribe(life)
@@ -70,6 +70,9 @@ func (c *CloudFormation) sweep(ctx context.Context, _ string) (time.Time, error)
 		return time.Time{}, err
 	}
 	if err := c.operations.Expire(ctx, now.Add(-keepOperations)); err != nil {
+		return time.Time{}, err
+	}
+	if err := c.cloudControl.Expire(ctx, now.Add(-keepOperations)); err != nil {
 		return time.Time{}, err
 	}
 	if err := c.tokens.Expire(ctx); err != nil {

@@ -2,14 +2,12 @@ package local_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,15 +16,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
-	logstypes "github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/local"
@@ -204,6 +195,9 @@ func TestFlappingDatabase(t *testing.T) {
 	for _, s := range all {
 		eventually(t, 20*time.Second, "the server answers again", func() bool {
 			out, err := s.client.GetParameter(t.Context(), &ssm.GetParameterInput{Name: &s.name})
+			if s.last < 0 && codeOf(err) == "ParameterNotFound" {
+				return true // on a busy machine, none of its values may have been stored
+			}
 			if err != nil {
 				return false
 			}
@@ -213,215 +207,5 @@ func TestFlappingDatabase(t *testing.T) {
 			}
 			return true
 		})
-	}
-}
-
-// canary is what another account must never see.
-const canary = "canary-of-the-first-account"
-
-// TestIsolation calls every operation of every service from one account with the names and the
-// ARNs of what another account has. No answer holds anything of it, and nothing of it changes.
-func TestIsolation(t *testing.T) {
-	url := serving(t, local.ServerConfig{Config: local.Config{Dir: t.TempDir(), Keys: twoKeys}}).URL()
-	mine, theirs := signer(url, keyID, secret), signer(url, otherID, otherSecret)
-	names := possessions(t, url, mine)
-	before := belongings(t, mine, names)
-	served := 0
-	pathStyle := func(o *s3.Options) { o.UsePathStyle = true }
-	for service, client := range map[string]any{
-		"cloudformation": cloudformation.NewFromConfig(theirs), "ssm": ssm.NewFromConfig(theirs), "secretsmanager": secretsmanager.NewFromConfig(theirs),
-		"logs": cloudwatchlogs.NewFromConfig(theirs), "s3": s3.NewFromConfig(theirs, pathStyle), "lambda": lambda.NewFromConfig(theirs), "sts": sts.NewFromConfig(theirs),
-	} {
-		methods := reflect.TypeOf(client)
-		for i := range methods.NumMethod() {
-			method := methods.Method(i)
-			if method.Type.NumIn() != 4 || method.Type.NumOut() != 2 || !strings.HasSuffix(method.Type.In(2).String(), "."+method.Name+"Input") {
-				continue
-			}
-			for _, byARN := range []bool{false, true} {
-				input := reflect.New(method.Type.In(2).Elem())
-				fill(input.Elem(), names, byARN)
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-				out := method.Func.Call([]reflect.Value{reflect.ValueOf(client), reflect.ValueOf(ctx), input})
-				answer := fmt.Sprint(out[1])
-				if out[1].IsNil() {
-					served++
-					answer = textOf(out[0].Interface())
-				}
-				cancel()
-				if strings.Contains(answer, canary) {
-					t.Errorf("%s %s (by ARN: %t) answers another account with %.500s", service, method.Name, byARN, answer)
-				}
-			}
-		}
-	}
-	t.Logf("%d calls succeeded", served)
-	if served < 20 {
-		t.Errorf("only %d calls succeeded: the inputs are wrong", served)
-	}
-	if after := belongings(t, mine, names); after != before {
-		t.Errorf("another account has changed\n%s\ninto\n%s", before, after)
-	}
-}
-
-// possessions makes one of everything for the account, and returns names by the member of inputs
-// that takes them, or with "ARN " before it their ARNs.
-func possessions(t *testing.T, url string, config aws.Config) map[string]string {
-	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	arn := func(service, name string) string {
-		return "arn:aws:" + service + ":" + region + ":" + account + ":" + name
-	}
-	names := map[string]string{
-		"Bucket": "owned", "Key": "owned-key", "Name": "owned", "ARN Name": arn("ssm", "parameter/owned"), "SecretId": "owned-secret",
-		"LogGroupName": "/owned/group", "LogStreamName": "stream", "ARN LogGroupName": arn("logs", "log-group:/owned/group"),
-		"FunctionName": "Acme-Spy-Thing", "ARN FunctionName": arn("lambda", "function:Acme-Spy-Thing"),
-		"TypeName": spyType, "Type": "RESOURCE", "ARN Arn": arn("cloudformation", "type/resource/Acme-Spy-Thing"), "ARN TypeArn": arn("cloudformation", "type/resource/Acme-Spy-Thing"),
-		"StackName": "owned", "VersionId": "00000001", "CopySource": "owned/owned-key", "Path": "/", "ResourceId": "owned",
-		"RoleArn": "arn:aws:iam::" + account + ":role/Runner", "RoleSessionName": "session", "AccessKeyId": keyID, "UploadId": "upload", "Value": "mine now", "SecretString": "mine now",
-	}
-	parameters, vault, logs := ssm.NewFromConfig(config), secretsmanager.NewFromConfig(config), cloudwatchlogs.NewFromConfig(config)
-	_, err := parameters.PutParameter(t.Context(), &ssm.PutParameterInput{Name: aws.String("owned"), Value: aws.String(canary), Description: aws.String(canary), Type: ssmtypes.ParameterTypeSecureString})
-	must(err)
-	made, err := vault.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("owned-secret"), SecretString: aws.String(canary), Description: aws.String(canary)})
-	must(err)
-	names["ARN SecretId"] = *made.ARN
-	_, err = logs.CreateLogGroup(t.Context(), &cloudwatchlogs.CreateLogGroupInput{LogGroupName: aws.String("/owned/group")})
-	must(err)
-	_, err = logs.CreateLogStream(t.Context(), &cloudwatchlogs.CreateLogStreamInput{LogGroupName: aws.String("/owned/group"), LogStreamName: aws.String("stream")})
-	must(err)
-	_, err = logs.PutLogEvents(t.Context(), &cloudwatchlogs.PutLogEventsInput{LogGroupName: aws.String("/owned/group"), LogStreamName: aws.String("stream"),
-		LogEvents: []logstypes.InputLogEvent{{Message: aws.String(canary), Timestamp: aws.Int64(time.Now().UnixMilli())}}})
-	must(err)
-	c := keyedClients(t, url, keyID, secret)
-	_, err = c.s3.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("owned"), CreateBucketConfiguration: here})
-	must(err)
-	_, err = c.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("owned"), Key: aws.String("owned-key"), Body: strings.NewReader(canary), Metadata: map[string]string{"note": canary}})
-	must(err)
-	token := registerSpy(t, c, spyPackage(t, t.TempDir()+"/notes", `"Do": {"type": "string", "description": "`+canary+`"}`, 0))
-	registered(t, c, token, time.Minute)
-	names["RegistrationToken"], names["ARN RegistrationToken"] = token, token
-	stack, err := c.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("owned"), TemplateBody: aws.String(`{"Description": "` + canary + `", "Resources": {"W": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}}`)})
-	must(err)
-	names["ARN StackName"] = *stack.StackId
-	eventually(t, time.Minute, "the stack is there", func() bool {
-		out, err := c.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: stack.StackId})
-		must(err)
-		return out.Stacks[0].StackStatus == "CREATE_COMPLETE"
-	})
-	return names
-}
-
-// belongings is what the account has, as it reads it.
-func belongings(t *testing.T, config aws.Config, names map[string]string) string {
-	t.Helper()
-	var b strings.Builder
-	add := func(out any, err error) {
-		t.Helper()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		fmt.Fprintf(&b, "%s\n", textOf(out))
-	}
-	ctx := t.Context()
-	parameter, err := ssm.NewFromConfig(config).GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("owned"), WithDecryption: aws.Bool(true)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	add(parameter.Parameter, nil)
-	value, err := secretsmanager.NewFromConfig(config).GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String("owned-secret")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	add([]*string{value.SecretString, value.VersionId}, nil)
-	events, err := cloudwatchlogs.NewFromConfig(config).GetLogEvents(ctx, &cloudwatchlogs.GetLogEventsInput{LogGroupName: aws.String("/owned/group"), LogStreamName: aws.String("stream")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	add(events.Events, nil)
-	object, err := s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = true }).GetObject(ctx, &s3.GetObjectInput{Bucket: aws.String("owned"), Key: aws.String("owned-key")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	add(object.Body, nil)
-	cfn := cloudformation.NewFromConfig(config)
-	kind, err := cfn.DescribeType(ctx, &cloudformation.DescribeTypeInput{Arn: aws.String(names["ARN Arn"])})
-	if err != nil {
-		t.Fatal(err)
-	}
-	add([]any{kind.Schema, kind.DefaultVersionId, kind.DeprecatedStatus, kind.ConfigurationSchema}, nil)
-	stack, err := cfn.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(names["ARN StackName"])})
-	if err != nil {
-		t.Fatal(err)
-	}
-	add(stack.Stacks, nil)
-	return b.String()
-}
-
-// textOf is everything that an output says, the bodies of objects included.
-func textOf(out any) string {
-	text, err := json.Marshal(out)
-	if err != nil { // a stream among its members
-		text = fmt.Appendf(nil, "%+v", out)
-	}
-	if body, is := out.(io.Reader); is {
-		content, _ := io.ReadAll(io.LimitReader(body, 1<<20))
-		return string(content)
-	}
-	if v := reflect.Indirect(reflect.ValueOf(out)); v.Kind() == reflect.Struct {
-		for i := range v.NumField() {
-			field := v.Field(i)
-			if !field.CanInterface() {
-				continue
-			}
-			switch member := field.Interface().(type) {
-			case io.ReadCloser:
-				content, _ := io.ReadAll(io.LimitReader(member, 1<<20))
-				member.Close()
-				text = append(text, content...)
-			case []byte:
-				text = append(text, member...)
-			}
-		}
-	}
-	return string(text)
-}
-
-// fill gives the members of an input the names of what there is.
-func fill(input reflect.Value, names map[string]string, byARN bool) {
-	for i := range input.NumField() {
-		member, field := input.Type().Field(i), input.Field(i)
-		if !member.IsExported() {
-			continue
-		}
-		one := strings.TrimSuffix(member.Name, "s")
-		name, known := names[member.Name]
-		if !known {
-			name, known = names[one]
-		}
-		if arn, has := names["ARN "+member.Name]; has && (byARN || !known) {
-			name, known = arn, true
-		}
-		switch {
-		case field.Type() == reflect.TypeFor[io.Reader]():
-			field.Set(reflect.ValueOf(io.Reader(strings.NewReader("mine now"))))
-		case !known && member.Name == "WithDecryption", member.Name == "Recursive":
-			if field.Type() == reflect.TypeFor[*bool]() {
-				field.Set(reflect.ValueOf(aws.Bool(true)))
-			}
-		case !known:
-		case field.Kind() == reflect.String:
-			field.SetString(name)
-		case field.Type() == reflect.TypeFor[*string]():
-			field.Set(reflect.ValueOf(&name))
-		case field.Type() == reflect.TypeFor[[]string]():
-			field.Set(reflect.ValueOf([]string{name}))
-		}
 	}
 }

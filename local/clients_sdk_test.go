@@ -55,7 +55,7 @@ func registryWithSDK(t *testing.T, p place) {
 	}
 	c.registration()
 	c.lists()
-	for _, e := range errorCases(t) {
+	for _, e := range errorCases(t, "errors.json") {
 		c.refused(e)
 	}
 	c.settings()
@@ -109,7 +109,10 @@ func (c *goClient) call(operation string, input json.RawMessage) error {
 }
 
 // exceptions are the shapes of errors whose codes on the wire are others.
-var exceptions = map[string]string{"ConditionalCheckFailed": "OperationStatusCheckFailedException", "InvalidStateTransition": "InvalidStateTransitionException"}
+var exceptions = map[string]string{
+	"ConditionalCheckFailed": "OperationStatusCheckFailedException", "InvalidStateTransition": "InvalidStateTransitionException",
+	"ChangeSetNotFound": "ChangeSetNotFoundException", "InvalidChangeSetStatus": "InvalidChangeSetStatusException",
+}
 
 // refused makes a call that must be refused; what is a modelled error must arrive as its
 // type.

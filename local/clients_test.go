@@ -61,10 +61,10 @@ func TestClients(t *testing.T) {
 				writeFile(t, filepath.Join(p.dir, name), data)
 			}
 			writeFile(t, filepath.Join(p.dir, "memo.zip"), memos(t, p.dir))
-			for _, name := range []string{"registry.sh", "registry.py", "errors.json", "create.json"} {
+			for _, name := range []string{"client.sh", "registry.sh", "registry.py", "errors.json", "create.json"} {
 				writeFile(t, filepath.Join(p.dir, name), readFile(t, filepath.Join("testdata", name)))
 			}
-			writeFile(t, filepath.Join(p.dir, "errors.txt"), errorLines(t))
+			writeFile(t, filepath.Join(p.dir, "errors.txt"), errorLines(t, errorCases(t, "errors.json")))
 			if client.run == nil {
 				registryWithSDK(t, p)
 				return
@@ -149,10 +149,10 @@ type errorCase struct {
 	Input                    json.RawMessage
 }
 
-func errorCases(t *testing.T) []errorCase {
+func errorCases(t *testing.T, file string) []errorCase {
 	t.Helper()
 	var cases []errorCase
-	if err := json.Unmarshal(readFile(t, filepath.Join("testdata", "errors.json")), &cases); err != nil {
+	if err := json.Unmarshal(readFile(t, filepath.Join("testdata", file)), &cases); err != nil {
 		t.Fatal(err)
 	}
 	return cases
@@ -161,11 +161,11 @@ func errorCases(t *testing.T) []errorCase {
 // errorLines are the first cases of each code as a shell reads them: command, operation,
 // code, message and input with tabs between them. The CLI takes half a second for a call;
 // the other clients go through all cases.
-func errorLines(t *testing.T) []byte {
+func errorLines(t *testing.T, cases []errorCase) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	seen := map[string]bool{}
-	for _, c := range errorCases(t) {
+	for _, c := range cases {
 		if seen[c.Code] {
 			continue
 		}
@@ -310,7 +310,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-func readFile(t *testing.T, name string) []byte {
+func readFile(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(name)
 	if err != nil {

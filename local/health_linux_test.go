@@ -22,7 +22,7 @@ import (
 	"github.com/formwork-dev/formwork/local"
 )
 
-// TestHealthOfAFullDisk: /healthz tells when nothing can be stored, and when it can again.
+// TestHealthOfAFullDisk: /healthz reports when nothing can be stored, and when it can again.
 func TestHealthOfAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16m"); err != nil {

@@ -123,7 +123,7 @@ func (x *target) unchanged(before map[string]int64, but ...string) {
 	}
 	for name := range before {
 		if _, there := after[name]; !there {
-			diff = append(diff, name+" is gone")
+			diff = append(diff, name+" was removed")
 		}
 	}
 	if len(diff) > 0 {
@@ -264,8 +264,9 @@ func TestHostileRequests(t *testing.T) {
 		{"NUL in a name", call("secretsmanager", "CreateSecret", `{"Name":"a\u0000b","SecretString":"x"}`), 400, "Exception"},
 		{"NUL in a group", call("logs", "CreateLogGroup", `{"logGroupName":"a\u0000b"}`), 400, "Exception"},
 		{"unknown target", call("logs", "Explode", `{}`), 400, "UnknownOperationException"},
-		{"later target", call("cloudcontrolapi", "CreateResource", `{}`), 501, "NotImplemented"},
-		{"service", strings.Replace(form("", registerForm), "/cloudformation/", "/ec2/", 1), 501, "not offered"},
+		{"missing members", call("cloudcontrolapi", "CreateResource", `{}`), 400, "ValidationException"},
+		{"service", strings.Replace(form("", registerForm), "/cloudformation/", "/ec2/", 1), 501, "does not support the service"},
+		{"service of JSON", strings.Replace(call("ssm", "DescribeRepositories", "{}"), "/ssm/", "/ecr/", 1), 501, `"__type":"UnknownService"`},
 
 		// Bad paths and documents.
 		{"object outside", rest("PUT", "/bucket/../../../../../../tmp/x", "", "hello"), 404, "<Code>NoSuchBucket"},
@@ -504,7 +505,7 @@ func TestHostilePackages(t *testing.T) {
 		{"deep path in the code", code(entry{name: strings.Repeat("d/", 1000) + "x", data: []byte("x")}), ""},
 		{"deep schema", schemaOf(strings.Repeat(`{"properties":`, 100_000)), ""},
 		{"reference to a file", schemaOf(`{"typeName": "` + typeName + `", "description": "x", "additionalProperties": false, "properties": {"A": {"$ref": "file:///etc/passwd"}}, "primaryIdentifier": ["/properties/A"]}`), "schema.json:1:"},
-		{"other type", resource(t, "Acme::Hostile::Other"), "the schema is that of Acme::Hostile::Other"},
+		{"other type", resource(t, "Acme::Hostile::Other"), "the schema describes Acme::Hostile::Other"},
 	}
 	tokens := make([]string, len(tests))
 	for i, test := range tests {

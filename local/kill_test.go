@@ -33,6 +33,7 @@ func TestKill(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cwd"); err != nil {
 		t.Skip("skipped: what is left of a killed server is looked for in /proc")
 	}
+	t.Parallel()
 	kills, asked := number(t, "FORMWORK_KILLS", 5)
 	seed, _ := number(t, "FORMWORK_SEED", int(rand.Uint32()))
 	eachPlace(t, func(t *testing.T, o serverOptions) {
@@ -40,6 +41,9 @@ func TestKill(t *testing.T) {
 			t.Skip("skipped: each restart on PostgreSQL waits for the lease of the dead; FORMWORK_KILLS=n does it")
 		}
 		t.Logf("FORMWORK_SEED=%d", seed)
+		if o.Database != "" {
+			kills = max(1, kills/5)
+		}
 		k := &killing{t: t, options: o, rand: rand.New(rand.NewPCG(uint64(seed), 1)), objects: map[string][32]byte{}, parameters: map[string]*parameter{}}
 		for round := range kills {
 			k.round(round)

@@ -104,7 +104,7 @@ func Listen(ctx context.Context, config ServerConfig) (*Server, error) {
 // listen opens an address. One that other machines reach needs keys to check them by.
 func listen(ctx context.Context, address string, checked bool) (net.Listener, error) {
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return nil, fmt.Errorf("listen on %q: want host:port, like 127.0.0.1:4566", address)
+		return nil, fmt.Errorf("listen on %q: expected HOST:PORT, such as 127.0.0.1:4566", address)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {

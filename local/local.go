@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
@@ -16,10 +17,13 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/awslite"
+	"github.com/formwork-dev/formwork/internal/logs"
+	"github.com/formwork-dev/formwork/internal/seal"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/builtin"
+	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/console"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/macro"
@@ -98,20 +102,23 @@ type CloudFormation struct {
 	config    Config
 	temporary string // the folder to remove
 
-	store      *store.Store
-	services   *awslite.Services
-	s3         *s3.Service
-	handlers   *handlers.Pool
-	functions  *handlers.Directory
-	macros     *macro.Macros
-	registry   *registry.Registry
-	tokens     *operation.Tokens
-	operations *operation.Engine
-	stacks     *stack.Engine
-	builtin    *builtin.Types
-	shelf      *simulate.Shelf
-	console    *console.Console
-	server     *server.Server
+	store        *store.Store
+	services     *awslite.Services
+	logs         *logs.Service
+	s3           *s3.Service
+	sealer       *seal.Sealer
+	handlers     *handlers.Pool
+	functions    *handlers.Directory
+	macros       *macro.Macros
+	registry     *registry.Registry
+	tokens       *operation.Tokens
+	operations   *operation.Engine
+	stacks       *stack.Engine
+	builtin      *builtin.Types
+	shelf        *simulate.Shelf
+	cloudControl *cloudcontrol.Engine
+	console      *console.Console
+	server       *server.Server
 
 	ends []func(context.Context) error // what Close does, in reverse
 
@@ -163,7 +170,7 @@ func (c Config) functions() ([]handlers.Named, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(out, func(other handlers.Named) bool { return other.Name == n.Name }) {
-			return nil, fmt.Errorf("function %s: two functions have the name", n.Name)
+			return nil, fmt.Errorf("function %s: duplicate name", n.Name)
 		}
 		out = append(out, n)
 	}
@@ -193,28 +200,26 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		}
 		return nil
 	})
-	if c.store, err = store.Open(ctx, store.Config{Dir: config.Dir, DSN: config.Database, Logger: config.Logger, Now: config.Now}); err != nil {
-		return err
-	}
-	c.atEnd(closing(c.store.Close))
-	secrets, err := c.openServices(ctx, verifier)
+	secrets, err := c.openStore(ctx)
 	if err != nil {
 		return err
 	}
-	c.atEnd(closing(c.services.Close))
+	if err := c.openServices(verifier); err != nil {
+		return err
+	}
 	named, err := config.functions()
 	if err != nil {
 		return err
 	}
 	keys := &sessions{services: c.services, checked: verifier != nil, now: config.Now}
 	c.handlers = handlers.New(handlers.Config{
-		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.services},
+		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.logs},
 		Endpoint: c.url, Environ: config.Environ, Env: config.HandlerEnv, Functions: named, Credentials: keys.handler, Logger: config.Logger, Now: config.Now,
 	})
 	c.atEnd(closing(c.handlers.Close))
 	c.registry = registry.New(registry.Config{
 		Store: c.store, Packages: packages{c.s3}, Functions: functions{c.handlers}, References: references{c.services},
-		Credentials: keys, Deliveries: deliveries{c.s3}, Logger: config.Logger, Now: config.Now,
+		Credentials: keys, Deliveries: deliveries{c.s3}, Imported: imported{c}, Logger: config.Logger, Now: config.Now,
 	})
 	c.tokens = operation.NewTokens(operation.TokensConfig{Store: c.store, Now: config.Now})
 	c.functions = &handlers.Directory{Pool: c.handlers, Versions: versions{c.registry}, Tokens: c.tokens, Logger: config.Logger}
@@ -222,9 +227,10 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 		return err
 	}
 	c.openStacks()
+	c.openCloudControl()
 	home := awswire.Place{Account: config.Account, Region: config.Region}
 	c.console = console.New(console.Config{
-		Registry: c.registry, Stacks: c.stacks, Calls: c.handlers, Logs: consoleLogs{c.services}, Places: places{c.registry, c.stacks},
+		Registry: c.registry, Stacks: c.stacks, Calls: c.handlers, Logs: consoleLogs{c.logs}, Places: places{c.registry, c.stacks},
 		Default: home, Version: config.Version, Now: config.Now, Logger: config.Logger,
 		FormKey: derive(secrets, "forms of the console"),
 	})
@@ -244,7 +250,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 func (c *CloudFormation) newServer(verifier *awswire.Verifier, home awswire.Place, spool string, provider trace.TracerProvider) *server.Server {
 	config := &c.config
 	return server.New(server.Config{
-		Registry: c.registry, Services: c.services, S3: c.s3, Stacks: c.stacks, Shelf: c.shelf, Types: c, TimeScale: config.TimeScale, Simulate: config.Simulate, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console,
+		Registry: c.registry, Services: c.services, Logs: c.logs, S3: c.s3, Stacks: c.stacks, CloudControl: c.cloudControl, Shelf: c.shelf, Types: c, TimeScale: config.TimeScale, Simulate: config.Simulate, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console,
 		Verifier: verifier, Lookup: c.temporaryKey, Default: home,
 		Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, SpoolDir: spool, Readers: c.store.Readers(), Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
@@ -289,36 +295,74 @@ func (c *CloudFormation) temporaryKey(ctx context.Context, accessKeyID string) (
 	return c.services.Key(ctx, accessKeyID)
 }
 
-// openServices starts the services around CloudFormation. What they keep secret is sealed
-// with the key that is returned, which is kept beside the data.
-func (c *CloudFormation) openServices(ctx context.Context, verifier *awswire.Verifier) (key []byte, err error) {
-	path := filepath.Join(c.config.Dir, KeyFile)
-	// On PostgreSQL nothing else has made the folder.
-	if err := os.MkdirAll(c.config.Dir, 0o700); err != nil {
+// openStore opens the store. What it keeps secret is sealed with the key that is returned,
+// which is kept beside the data.
+func (c *CloudFormation) openStore(ctx context.Context) (key []byte, err error) {
+	config := &c.config
+	path := filepath.Join(config.Dir, KeyFile)
+	if err := c.reachable(ctx, path); err != nil {
 		return nil, err
 	}
-	if key, err = awslite.LoadKey(path); err != nil {
+	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	hosts := c.config.Hosts
-	if len(hosts) > 0 {
-		hosts = append([]string{"localhost", "s3.localhost"}, hosts...)
+	if key, err = seal.LoadKey(path); err != nil {
+		return nil, err
 	}
-	config := awslite.Config{Store: c.store, Key: key, Account: c.config.Account, IsolateAccounts: verifier != nil, Logger: c.config.Logger}
-	if verifier != nil {
-		config.Keys = verifier.Keys
+	if c.sealer, err = seal.New(key); err != nil {
+		return nil, err
 	}
-	c.s3 = s3.New(s3.Config{Store: c.store, Hosts: hosts, Logger: c.config.Logger})
-	c.services, err = awslite.New(ctx, config)
-	var other *awslite.KeyError
+	c.store, err = store.Open(ctx, store.Config{Dir: config.Dir, DSN: config.Database, Sealer: c.sealer, Logger: config.Logger, Now: config.Now, StopGrace: stopGrace})
+	if err != nil {
+		return nil, err
+	}
+	c.atEnd(closing(c.store.Close))
+	err = c.sealer.Claim(ctx, c.store)
+	var other *seal.KeyError
 	if errors.As(err, &other) {
 		err = &OtherKeyError{Path: path, Shared: c.store.IsPostgres(), Err: other}
 	}
 	return key, err
 }
 
+// reachable opens a database of PostgreSQL for a moment before the first key is made for it: a
+// server that cannot start leaves nothing behind.
+func (c *CloudFormation) reachable(ctx context.Context, key string) error {
+	if _, err := os.Stat(key); c.config.Database == "" || !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	probe, err := store.Open(ctx, store.Config{Dir: c.config.Dir, DSN: c.config.Database, Logger: c.config.Logger})
+	if err != nil {
+		return err
+	}
+	return probe.Close()
+}
+
+// openServices starts the services around CloudFormation.
+func (c *CloudFormation) openServices(verifier *awswire.Verifier) (err error) {
+	hosts := c.config.Hosts
+	if len(hosts) > 0 {
+		hosts = append([]string{"localhost", "s3.localhost"}, hosts...)
+	}
+	config := awslite.Config{Store: c.store, Sealer: c.sealer, Account: c.config.Account, IsolateAccounts: verifier != nil, Logger: c.config.Logger}
+	if verifier != nil {
+		config.Keys = verifier.Keys
+	}
+	c.s3 = s3.New(s3.Config{Store: c.store, Hosts: hosts, Logger: c.config.Logger})
+	if c.services, err = awslite.New(config); err != nil {
+		return err
+	}
+	c.logs = logs.New(logs.Config{Store: c.store, Logger: c.config.Logger})
+	c.atEnd(closing(c.logs.Close))
+	return nil
+}
+
 // spoolDir is the folder in Config.Dir for large bodies of requests.
 const spoolDir = "bodies"
+
+// stopGrace is how long work goes on when the server stops. What takes longer is interrupted,
+// and taken up again by the next server.
+const stopGrace = 300 * time.Millisecond
 
 // KeyFile is the file in Config.Dir with the key that seals secrets in the store. All
 // servers on one database need the same one.

@@ -97,8 +97,9 @@ func TestMacros(t *testing.T) {
 		"raise":     "Received malformed response from transform " + account + "::Upper",
 		"malformed": "Received malformed response from transform " + account + "::Upper",
 	} {
-		if _, err := create("uses-"+do, using(do)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want %s", do, err, want)
+		stack, err := create("uses-"+do, using(do))
+		if reason := rollbackReason(t, c, "uses-"+do); err != nil || stack.StackStatus != cfntypes.StackStatusRollbackComplete || reason != want+". Rollback requested by user." {
+			t.Errorf("%s: %v, %s, %q; want %s", do, err, stack.StackStatus, reason, want)
 		}
 	}
 	url := server.URL()
@@ -118,4 +119,19 @@ func TestMacros(t *testing.T) {
 	if strings.Contains(logged, "hunter2222") {
 		t.Errorf("a NoEcho parameter is in the log:\n%s", logged)
 	}
+}
+
+// rollbackReason is why a stack is rolled back.
+func rollbackReason(t *testing.T, c clients, stack string) string {
+	t.Helper()
+	out, err := c.DescribeStackEvents(t.Context(), &cloudformation.DescribeStackEventsInput{StackName: &stack})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range out.StackEvents {
+		if e.ResourceStatus == cfntypes.ResourceStatusRollbackInProgress {
+			return aws.ToString(e.ResourceStatusReason)
+		}
+	}
+	return ""
 }

@@ -324,7 +324,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// TestNoTraces sends none unless asked for, and bears a collector that refuses them.
+// TestNoTraces sends none unless asked for, and tolerates a collector that rejects them.
 func TestNoTraces(t *testing.T) {
 	for _, environ := range [][]string{
 		{},
@@ -341,7 +341,7 @@ func TestNoTraces(t *testing.T) {
 	if !strings.Contains(log, "traces cannot be sent") || !strings.Contains(log, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc") {
 		t.Errorf("logged %s", log)
 	}
-	if _, err := local.Open(t.Context(), local.Config{Environ: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4318"}}); err == nil || !strings.Contains(err.Error(), `want a URL like http://127.0.0.1:4318, not "localhost:4318"`) {
+	if _, err := local.Open(t.Context(), local.Config{Environ: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4318"}}); err == nil || !strings.Contains(err.Error(), `expected a URL such as http://127.0.0.1:4318 but got "localhost:4318"`) {
 		t.Errorf("an endpoint that is no URL: %v", err)
 	}
 }

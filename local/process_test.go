@@ -41,6 +41,11 @@ type serverOptions struct {
 	Dir, Database string
 	Address       string // empty: any free port
 	Auth          string // key file
+
+	TimeScale float64
+	Simulate  []string
+
+	life time.Duration // after which the process is killed, even though it is starting; 0: it is not
 }
 
 // serveAsChild is what the test binary does with childVar set.
@@ -55,7 +60,9 @@ func serveAsChild(options string) error {
 	}()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	config := local.ServerConfig{Address: o.Address, Config: local.Config{Dir: o.Dir, Database: o.Database}}
+	config := local.ServerConfig{Address: o.Address, Config: local.Config{
+		Dir: o.Dir, Database: o.Database, TimeScale: o.TimeScale, Simulate: o.Simulate,
+	}}
 	if o.Auth != "" {
 		keys, err := os.ReadFile(o.Auth)
 		if err != nil {
@@ -97,6 +104,12 @@ func startProcess(t testing.TB, o serverOptions) (*process, error) {
 		if o.Auth != "" {
 			args = append(args, "--auth", o.Auth)
 		}
+		if o.TimeScale != 0 {
+			args = append(args, "--time-scale", fmt.Sprint(o.TimeScale))
+		}
+		for _, pattern := range o.Simulate {
+			args = append(args, "--simulate", pattern)
+		}
 		p.cmd = exec.Command(program, args...)
 		p.cmd.Env = os.Environ()
 	} else {
@@ -124,6 +137,9 @@ func startProcess(t testing.TB, o serverOptions) (*process, error) {
 	started := time.Now()
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
+	}
+	if o.life > 0 {
+		defer time.AfterFunc(o.life, func() { _ = p.cmd.Process.Kill() }).Stop()
 	}
 	decoder := json.NewDecoder(bufio.NewReader(stdout))
 	var ready struct{ Endpoint string }
@@ -159,7 +175,7 @@ func (p *process) kill() {
 	<-p.ended
 }
 
-// terminate asks the process to end, and tells how long that took.
+// terminate asks the process to end, and reports how long that took.
 func (p *process) terminate(t testing.TB) time.Duration {
 	t.Helper()
 	started := time.Now()

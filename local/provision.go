@@ -10,6 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/macro"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/simulate"
 )
 
@@ -20,12 +21,50 @@ func (c *CloudFormation) openTypes() error {
 		Store: c.store, S3: c.s3, Functions: c.functions, Logger: c.config.Logger,
 		Translator: macro.Translator{Environ: c.config.Environ, Dir: filepath.Join(c.config.Dir, spoolDir)},
 	})
-	c.builtin, err = builtin.New(builtin.Config{Tables: c.services.Tables(), S3: c.s3.Serve, Macros: c.macros})
+	c.builtin, err = builtin.New(builtin.Config{Tables: append(c.services.Tables(), c.logs.Table()), S3: c.s3.Serve, Macros: c.macros})
 	if err != nil {
 		return err
 	}
 	c.shelf = simulate.New(simulate.Config{Store: c.store, Patterns: c.config.Simulate, Now: c.config.Now})
 	return nil
+}
+
+// imported are the types whose schemas were imported, as the registry shows them.
+type imported struct{ c *CloudFormation }
+
+func (i imported) ImportedType(ctx context.Context, typeName string) (*registry.ImportedType, error) {
+	t, err := i.c.shelf.Find(ctx, typeName)
+	if t == nil || err != nil {
+		return nil, err
+	}
+	return &registry.ImportedType{TypeName: t.TypeName, Schema: t.Schema, Imported: t.Imported, Note: i.note(ctx, t)}, nil
+}
+
+func (i imported) ImportedTypes(ctx context.Context, prefix, after string, limit int) ([]registry.ImportedType, error) {
+	found, err := i.c.shelf.List(ctx, prefix, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]registry.ImportedType, len(found))
+	for n := range found {
+		t := &found[n]
+		out[n] = registry.ImportedType{TypeName: t.TypeName, Schema: t.Schema, Imported: t.Imported, Note: i.note(ctx, t)}
+	}
+	return out, nil
+}
+
+// note says how resources of a type are provisioned here: by the services of this server, by
+// simulation, or not at all.
+func (i imported) note(ctx context.Context, t *simulate.Published) string {
+	if !slices.Contains(i.c.config.Simulate, t.TypeName) {
+		if _, err := i.c.builtin.Type(ctx, awswire.Caller{}, t.TypeName, ""); err == nil {
+			return ""
+		}
+	}
+	if t.Simulated {
+		return "[simulated]"
+	}
+	return "[schema only; needs cfn serve --simulate]"
 }
 
 // Type implements operation.Types: a type that is registered or activated comes first, then

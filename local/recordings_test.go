@@ -69,7 +69,7 @@ func TestRecordings(t *testing.T) {
 }
 
 // importTypes puts published schemas on the shelf of the server.
-func (p place) importTypes(t *testing.T, files ...string) {
+func (p place) importTypes(t testing.TB, files ...string) {
 	t.Helper()
 	var schemas []map[string]string
 	for _, file := range files {

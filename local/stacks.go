@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/s3"
@@ -21,13 +22,27 @@ const holdAnswers = 200 * time.Millisecond
 // which know each other.
 func (c *CloudFormation) openStacks() {
 	c.operations = operation.New(operation.Config{
-		Store: c.store, Types: c, Owners: map[string]operation.Owner{stack.Owner: stackOwner{c}},
+		Store: c.store, Types: c, Owners: map[string]operation.Owner{stack.Owner: stackOwner{c}, cloudcontrol.Owner: cloudControlOwner{c}},
 		Prepare: c.prepare, TimeScale: c.config.TimeScale, Logger: c.config.Logger, Now: c.config.Now,
 	})
 	c.stacks = stack.New(stack.Config{
 		Store: c.store, Types: c, Operations: c.operations, Objects: objects{c.s3}, References: references{c.services},
 		Macros: c.macros.For, Endpoint: c.url, Hold: holdAnswers, Logger: c.config.Logger, Now: c.config.Now,
 	})
+}
+
+// openCloudControl sets up the engine of requests on single resources.
+func (c *CloudFormation) openCloudControl() {
+	c.cloudControl = cloudcontrol.New(cloudcontrol.Config{
+		Store: c.store, Types: c, Operations: c.operations, Hold: holdAnswers, Now: c.config.Now,
+	})
+}
+
+// cloudControlOwner is the engine of requests, which is made after the engine that reports to it.
+type cloudControlOwner struct{ c *CloudFormation }
+
+func (o cloudControlOwner) Progressed(ctx context.Context, tx *store.Tx, state operation.State) error {
+	return o.c.cloudControl.Progressed(ctx, tx, state)
 }
 
 // stackOwner is the engine of stacks, which is made after the engine that reports to it.

@@ -129,7 +129,7 @@ func TestTerminateAtWork(t *testing.T) {
 			})
 			took := server.terminate(t)
 			t.Logf("ended after %s", took.Round(time.Millisecond))
-			if took > 8*time.Second {
+			if took > 3*time.Second {
 				t.Error("that is too long")
 			}
 			if left := processesOf(o.Dir); len(left) > 0 {

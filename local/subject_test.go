@@ -195,7 +195,7 @@ func (s *subject) look(ctx context.Context, k *killing) error {
 	return nil
 }
 
-// lookAt asks about one registration, and tells whether it has ended.
+// lookAt asks about one registration, and reports whether it has ended.
 func (s *subject) lookAt(ctx context.Context, k *killing, t *ticket) (ended bool, err error) {
 	out, err := k.clients.DescribeTypeRegistration(ctx, &cloudformation.DescribeTypeRegistrationInput{RegistrationToken: &t.token})
 	if err != nil {

@@ -39,7 +39,7 @@ func traces(ctx context.Context, environ []string, version string, logger *slog.
 		return noop.NewTracerProvider(), func(context.Context) error { return nil }, nil
 	}
 	if !strings.HasPrefix(endpoint, "http://") && !strings.HasPrefix(endpoint, "https://") {
-		return nil, nil, fmt.Errorf("start sending traces: %s: want a URL like http://127.0.0.1:4318, not %q", name, given)
+		return nil, nil, fmt.Errorf("start sending traces: %s: expected a URL such as http://127.0.0.1:4318 but got %q", name, given)
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		if protocol := env[name]; protocol != "" && protocol != "http/protobuf" {

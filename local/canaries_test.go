@@ -1,0 +1,292 @@
+package local_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	awslambda "github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+)
+
+// canaryVar makes the test binary a handler that prints and answers all it knows, in several
+// spellings. Its value is a file where it notes the credentials that it got.
+const canaryVar = "FORMWORK_TEST_CANARY"
+
+func init() {
+	file := os.Getenv(canaryVar)
+	if file == "" {
+		return
+	}
+	awslambda.Start(func(_ context.Context, event json.RawMessage) (any, error) {
+		var request struct {
+			Action      string
+			RequestData struct {
+				ResourceProperties map[string]any
+				CallerCredentials  struct{ SecretAccessKey, SessionToken string }
+			}
+		}
+		if err := json.Unmarshal(event, &request); err != nil {
+			return nil, err
+		}
+		given := request.RequestData.CallerCredentials
+		known := strings.Join([]string{string(event), given.SecretAccessKey, given.SessionToken}, " ")
+		for _, spelling := range []string{known, fmt.Sprintf("%q", known), url.QueryEscape(known), html.EscapeString(known), base64.StdEncoding.EncodeToString([]byte(known))} {
+			fmt.Println(spelling)
+		}
+		fmt.Fprintln(os.Stderr, known)
+		noted := strings.TrimSpace(given.SecretAccessKey + "\n" + given.SessionToken)
+		if err := os.WriteFile(file, []byte(noted), 0o600); err != nil {
+			return nil, err
+		}
+		model := request.RequestData.ResourceProperties
+		secret := fmt.Sprint(model["Secret"], " ", model["Label"])
+		delete(model, "Secret")
+		switch {
+		case model["Do"] == "crash" && request.Action == "CREATE":
+			return nil, errors.New("cannot use " + known)
+		case model["Do"] == "fail" && request.Action == "CREATE":
+			return map[string]any{"status": "FAILED", "errorCode": "InvalidRequest", "message": "cannot use " + secret, "resourceModel": model}, nil
+		case request.Action == "DELETE":
+			return map[string]any{"status": "SUCCESS"}, nil
+		}
+		return map[string]any{"status": "SUCCESS", "message": "made with " + secret, "resourceModel": model}, nil
+	})
+}
+
+// newCanary is a secret whose letters and digits stay together in every spelling.
+func newCanary(name string) string { return `p"/+ &` + "Canary" + name + "Qx7Zw93Kd" + `='<` }
+
+// core is what is searched for of a secret: its longest run of letters and digits.
+func core(secret string) (longest string) {
+	for _, run := range regexp.MustCompile(`[A-Za-z0-9]+`).FindAllString(secret, -1) {
+		if len(run) > len(longest) {
+			longest = run
+		}
+	}
+	return longest
+}
+
+// findCanary reports how a secret is spelled in a text, "" if it is not there.
+func findCanary(text, secret string) string {
+	secret = core(secret)
+	if strings.Contains(text, secret) {
+		return "as it is"
+	}
+	for shift := range 3 { // base64 of something that has it, at each place
+		coded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + secret))
+		if strings.Contains(text, coded[4:len(coded)-4]) {
+			return "in base64"
+		}
+	}
+	return ""
+}
+
+const canaryType = "Acme::Canary::Thing"
+
+// TestCanaries plants secrets of all kinds, has a handler print and return them, and looks for
+// them in all that the server shows: logs, reports, events, answers and every page of the console.
+func TestCanaries(t *testing.T) {
+	o := serverOptions{Dir: filepath.Join(t.TempDir(), "data")}
+	server, noted := mustStart(t, o), filepath.Join(t.TempDir(), "noted")
+	c := newClients(t, server.url)
+	planted := map[string]string{}
+	plant := func(name string) string {
+		planted[name] = newCanary(name)
+		return planted[name]
+	}
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	who := credentials.NewStaticCredentialsProvider(account, "secret", "")
+	secrets := secretsmanager.New(secretsmanager.Options{BaseEndpoint: &server.url, Region: region, Credentials: who})
+	must(secrets.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("planted"), SecretString: aws.String(plant("Secret"))}))
+	must(c.ssm.PutParameter(t.Context(), &ssm.PutParameterInput{Name: aws.String("/planted"), Type: ssmtypes.ParameterTypeSecureString, Value: aws.String(plant("SecureString"))}))
+	registerCanary(t, c, noted)
+	configuration, err := json.Marshal(map[string]string{"Key": plant("Configuration"), "Stored": "{{resolve:ssm-secure:/planted}}"})
+	must(nil, err)
+	must(c.SetTypeConfiguration(t.Context(), &cloudformation.SetTypeConfigurationInput{
+		Type: cfntypes.ThirdPartyTypeResource, TypeName: aws.String(canaryType), Configuration: aws.String(string(configuration)),
+	}))
+	must(c.TestType(t.Context(), &cloudformation.TestTypeInput{Type: cfntypes.ThirdPartyTypeResource, TypeName: aws.String(canaryType)}))
+	for _, do := range []string{"work", "fail", "crash"} {
+		must(c.CreateStack(t.Context(), &cloudformation.CreateStackInput{
+			StackName: aws.String(do), DisableRollback: aws.Bool(true),
+			Parameters: []cfntypes.Parameter{{ParameterKey: aws.String("Hidden"), ParameterValue: aws.String(plant("NoEcho"))}, {ParameterKey: aws.String("Own"), ParameterValue: aws.String(plant("WriteOnly"))}},
+			TemplateBody: aws.String(`{"Parameters": {"Hidden": {"Type": "String", "NoEcho": true}, "Own": {"Type": "String", "NoEcho": true}}, "Resources": {
+				"Plain": {"Type": "` + canaryType + `", "Properties": {"Name": "abcd", "Do": "` + do + `", "Label": {"Ref": "Hidden"}}},
+				"Resolved": {"Type": "` + canaryType + `", "Properties": {"Name": "efgh", "Do": "` + do + `", "Label": "{{resolve:secretsmanager:planted}}", "Secret": {"Ref": "Own"}}}}}`),
+		}))
+	}
+	for _, name := range []string{"work", "fail", "crash"} {
+		eventually(t, 2*time.Minute, "the stack "+name, func() bool {
+			out, err := c.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String(name)})
+			return err == nil && !strings.HasSuffix(string(out.Stacks[0].StackStatus), "_IN_PROGRESS")
+		})
+	}
+	eventually(t, 2*time.Minute, "the tests", func() bool {
+		out, err := c.DescribeType(t.Context(), &cloudformation.DescribeTypeInput{Type: cfntypes.RegistryTypeResource, TypeName: aws.String(canaryType), VersionId: aws.String("00000001")})
+		return err == nil && out.TypeTestsStatus != cfntypes.TypeTestsStatusInProgress
+	})
+	signature := "5" + strings.Repeat("Canary5ignature", 4)
+	planted["Signature"] = signature
+	if response, err := http.Get(server.url + "/shelf/x?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=" + signature); err == nil {
+		response.Body.Close()
+	}
+	if given, err := os.ReadFile(noted); err == nil {
+		for i, text := range strings.Fields(string(given)) {
+			if len(core(text)) >= 12 && text != "formwork" {
+				planted[fmt.Sprintf("Credential%d", i)] = text
+			}
+		}
+	}
+	time.Sleep(300 * time.Millisecond) // logs are written a little later
+
+	shown := canaryAnswers(t, c, server.url)
+	pages := crawl(t, server.url)
+	if len(pages) < 25 {
+		t.Errorf("only %d pages were found", len(pages))
+	}
+	for path, text := range pages {
+		shown[path] = text
+	}
+	server.terminate(t)
+	shown["stderr"] = server.stderr.String()
+	hidden := 0
+	for place, text := range shown {
+		hidden += strings.Count(text, "hidden: ")
+		for name, secret := range planted {
+			if how := findCanary(text, secret); how != "" {
+				at := max(strings.Index(text, core(secret))-200, 0)
+				t.Errorf("%s shows the canary %s %s: %.400s", place, name, how, text[at:])
+			}
+		}
+	}
+	t.Logf("%d canaries, %d places, %d marks", len(planted), len(shown), hidden)
+	if hidden == 0 {
+		t.Error("nothing says that anything is hidden: the handler printed nothing?")
+	}
+}
+
+// registerCanary registers the type.
+func registerCanary(t *testing.T, c clients, noted string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := zipped(t,
+		entry{name: ".rpdk-config", data: []byte(`{"artifact_type": "RESOURCE", "typeName": "` + canaryType + `", "runtime": "provided.al2023", "entrypoint": "bootstrap", "settings": {"protocolVersion": "2.0.0"}}`)},
+		entry{name: "schema.json", data: []byte(`{"typeName": "` + canaryType + `", "description": "A thing", "additionalProperties": false,
+			"typeConfiguration": {"additionalProperties": false, "properties": {"Key": {"type": "string"}, "Stored": {"type": "string"}}},
+			"properties": {"Name": {"type": "string", "pattern": "^[a-z]{4}$"}, "Do": {"type": "string", "enum": ["work", "fail", "crash"]}, "Label": {"type": "string"}, "Secret": {"type": "string"}}, "required": ["Name"],
+			"primaryIdentifier": ["/properties/Name"], "createOnlyProperties": ["/properties/Name"], "writeOnlyProperties": ["/properties/Secret"], "tagging": {"taggable": false},
+			"handlers": {"create": {"permissions": []}, "read": {"permissions": []}, "delete": {"permissions": []}}}`)},
+		entry{name: "ResourceProvider.zip", data: zipped(t, entry{name: "bootstrap", data: fmt.Appendf(nil, "#!/bin/sh\n%s='%s' exec '%s'\n", canaryVar, noted, self)})},
+	)
+	if _, err := c.s3.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("canaries"), CreateBucketConfiguration: here}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("canaries"), Key: aws.String("a.zip"), Body: bytes.NewReader(data)}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.RegisterType(t.Context(), &cloudformation.RegisterTypeInput{Type: cfntypes.RegistryTypeResource, TypeName: aws.String(canaryType), SchemaHandlerPackage: aws.String("s3://canaries/a.zip"),
+		ExecutionRoleArn: aws.String("arn:aws:iam::" + account + ":role/Runner")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registered(t, c, *out.RegistrationToken, time.Minute)
+}
+
+// canaryAnswers are the answers of operations that read, but for those whose purpose it is to
+// return a secret.
+func canaryAnswers(t *testing.T, c clients, address string) map[string]string {
+	t.Helper()
+	shown := map[string]string{}
+	keep := func(name string, out any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return
+		}
+		var text bytes.Buffer
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(out); err != nil {
+			t.Error(err)
+		}
+		shown[name] = text.String()
+	}
+	who := credentials.NewStaticCredentialsProvider(account, "secret", "")
+	logs := cloudwatchlogs.New(cloudwatchlogs.Options{BaseEndpoint: &address, Region: region, Credentials: who})
+	group := aws.String("/aws/lambda/Acme-Canary-Thing")
+	lines, err := logs.FilterLogEvents(t.Context(), &cloudwatchlogs.FilterLogEventsInput{LogGroupName: group})
+	keep("the log", lines, err)
+	described, err := c.DescribeType(t.Context(), &cloudformation.DescribeTypeInput{Type: cfntypes.RegistryTypeResource, TypeName: aws.String(canaryType), VersionId: aws.String("00000001")})
+	keep("DescribeType", described, err)
+	for _, name := range []*string{aws.String("work"), aws.String("fail"), aws.String("crash")} {
+		stacks, err := c.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: name})
+		keep("DescribeStacks "+*name, stacks, err)
+		events, err := c.DescribeStackEvents(t.Context(), &cloudformation.DescribeStackEventsInput{StackName: name})
+		keep("DescribeStackEvents "+*name, events, err)
+		resources, err := c.DescribeStackResources(t.Context(), &cloudformation.DescribeStackResourcesInput{StackName: name})
+		keep("DescribeStackResources "+*name, resources, err)
+		template, err := c.GetTemplate(t.Context(), &cloudformation.GetTemplateInput{StackName: name, TemplateStage: cfntypes.TemplateStageProcessed})
+		keep("GetTemplate "+*name, template, err)
+	}
+	return shown
+}
+
+var canaryLink = regexp.MustCompile(`(?:href|data-events|data-changes)="(/_cfn[^"]*)"`)
+
+// crawl reads every page of the console that a link leads to, but no stream.
+func crawl(t *testing.T, address string) map[string]string {
+	t.Helper()
+	pages, waiting := map[string]string{}, []string{"/_cfn/", "/_cfn/calls", "/_cfn/logs", "/_cfn/tests", "/_cfn/stacks"}
+	for len(waiting) > 0 && len(pages) < 400 {
+		path := waiting[0]
+		waiting = waiting[1:]
+		path, _, _ = strings.Cut(html.UnescapeString(path), "#")
+		if _, seen := pages[path]; seen || strings.Contains(path, "/events") && !strings.Contains(path, "/stacks/") || strings.Contains(path, "/stacks/events") || strings.Contains(path, "/assets/") {
+			continue
+		}
+		response, err := http.Get(address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || response.StatusCode >= 500 {
+			t.Errorf("%s: %s %v", path, response.Status, err)
+		}
+		pages[path] = string(text)
+		for _, link := range canaryLink.FindAllStringSubmatch(string(text), -1) {
+			waiting = append(waiting, link[1])
+		}
+	}
+	return pages
+}

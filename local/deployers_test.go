@@ -1,0 +1,230 @@
+package local_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/local"
+)
+
+// clientsVar is the folder of clients that are too large to install beside everything else:
+// cdk/node_modules with aws-cdk, aws-cdk-lib and constructs, and the virtual environments sam
+// (aws-sam-cli) and cfncli (cloudformation-cli, cloudformation-cli-go-plugin).
+const clientsVar = "FORMWORK_CLIENTS"
+
+// installed is the path of a program in the folder of clients. Without it the test is skipped.
+func installed(t *testing.T, name string) string {
+	t.Helper()
+	dir := os.Getenv(clientsVar)
+	if dir == "" || runtime.GOOS == "windows" {
+		t.Skip("skipped: " + clientsVar + " is not set")
+	}
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if !exists(path) {
+		t.Skipf("skipped: %s is not installed", path)
+	}
+	return path
+}
+
+// deployer starts a server with a registered type and simulated ones, and returns where a
+// client works.
+func deployer(t *testing.T, account string, simulated ...string) (place, *cloudformation.Client) {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir()) // where the handlers of the example keep reports
+	p := place{url: startWith(t, local.Config{Simulate: simulated}), account: account, dir: t.TempDir()}
+	if len(simulated) > 0 {
+		p.importTypes(t, publishedSchemas(t, simulated)...)
+	}
+	client := cloudformation.NewFromConfig(aws.Config{BaseEndpoint: &p.url, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(account, "any", "")})
+	return p, client
+}
+
+// registerReport registers the example's type with the AWS CLI's help.
+func (p place) registerReport(t *testing.T, client *cloudformation.Client) {
+	t.Helper()
+	program(t, "aws", "--version")
+	report, _ := reports(t)
+	writeFile(t, filepath.Join(p.dir, "report.zip"), report)
+	p.output(t, "aws", "s3", "mb", "s3://packages-"+p.account)
+	p.output(t, "aws", "s3", "cp", "--no-progress", "report.zip", "s3://packages-"+p.account)
+	out := must[*cloudformation.RegisterTypeOutput](t)(client.RegisterType(t.Context(), &cloudformation.RegisterTypeInput{
+		Type: types.RegistryTypeResource, TypeName: reportName, SchemaHandlerPackage: aws.String("s3://packages-" + p.account + "/report.zip"),
+	}))
+	waiter := cloudformation.NewTypeRegistrationCompleteWaiter(client, func(o *cloudformation.TypeRegistrationCompleteWaiterOptions) {
+		o.MinDelay, o.MaxDelay = 100*time.Millisecond, time.Second
+	})
+	if err := waiter.Wait(t.Context(), &cloudformation.DescribeTypeRegistrationInput{RegistrationToken: out.RegistrationToken}, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// publishedSchemas are the files of an installed cfn-lint with the schemas of some types, of
+// several the longest.
+func publishedSchemas(t *testing.T, typeNames []string) []string {
+	t.Helper()
+	program(t, "python3", "-c", "import cfnlint")
+	out, err := exec.CommandContext(t.Context(), "python3", "-c", "import cfnlint, os; print(os.path.dirname(cfnlint.__file__))").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(strings.TrimSpace(string(out)), "data", "schemas", "resources")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	longest := map[string]int{}
+	files := map[string]string{}
+	for _, entry := range entries {
+		if filepath.Ext(entry.Name()) != ".json" {
+			continue
+		}
+		path := filepath.Join(dir, entry.Name())
+		data := readFile(t, path)
+		for _, name := range typeNames {
+			if len(data) > longest[name] && bytes.Contains(data, []byte(`"typeName": "`+name+`"`)) {
+				longest[name], files[name] = len(data), path
+			}
+		}
+	}
+	found := make([]string, 0, len(files))
+	for _, name := range typeNames {
+		if files[name] == "" {
+			t.Fatalf("cfn-lint has no schema of %s", name)
+		}
+		found = append(found, files[name])
+	}
+	return found
+}
+
+// stacks are the names of the stacks that there are, with their statuses.
+func stacksOf(t *testing.T, client *cloudformation.Client) []string {
+	t.Helper()
+	out := must[*cloudformation.DescribeStacksOutput](t)(client.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{}))
+	var all []string
+	for _, s := range out.Stacks {
+		if s.ParentId == nil {
+			all = append(all, *s.StackName+" "+string(s.StackStatus))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func expectStacks(t *testing.T, client *cloudformation.Client, want ...string) {
+	t.Helper()
+	if got := stacksOf(t, client); !slices.Equal(got, want) {
+		t.Errorf("stacks: %q, want %q", got, want)
+	}
+}
+
+func expectOutput(t *testing.T, out string, want ...string) {
+	t.Helper()
+	for _, text := range want {
+		if !strings.Contains(out, text) {
+			t.Errorf("the output lacks %q:\n%s", text, out)
+		}
+	}
+}
+
+// TestCDK bootstraps an account, and deploys, compares and destroys an app with a registered
+// type under each synthesizer.
+func TestCDK(t *testing.T) {
+	cdk := installed(t, "cdk/node_modules/aws-cdk/bin/cdk")
+	p, client := deployer(t, "444444444444",
+		"AWS::IAM::Role", "AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::KMS::Key", "AWS::KMS::Alias", "AWS::ECR::Repository")
+	p.registerReport(t, client)
+	modules := filepath.Join(filepath.Dir(cdk), "..", "..")
+	if err := os.Symlink(modules, filepath.Join(p.dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(p.dir, "app.js"), readFile(t, filepath.Join("testdata", "cdk.js")))
+	writeFile(t, filepath.Join(p.dir, "cdk.json"), []byte(`{"app": "node app.js"}`))
+	run := func(value string, args ...string) string {
+		t.Helper()
+		cmd := p.command(t, append([]string{"node", cdk, "--no-color", "--ci"}, args...)...)
+		cmd.Env = append(cmd.Env, "VALUE="+value, "CDK_DISABLE_CLI_TELEMETRY=true", "NODE_NO_WARNINGS=1", "HOME="+p.dir)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("cdk %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	expectOutput(t, run("one", "bootstrap"), "bootstrapped.")
+	expectOutput(t, run("one", "deploy", "--all", "--require-approval", "never"), "Default.Id = tps-", "Legacy.Id = tps-", "Bootstrapless.Id = tps-", "Credentials.Id = tps-")
+	expectStacks(t, client, "Bootstrapless CREATE_COMPLETE", "CDKToolkit CREATE_COMPLETE", "Credentials CREATE_COMPLETE", "Default CREATE_COMPLETE", "Legacy CREATE_COMPLETE")
+	expectOutput(t, run("two", "diff", "Legacy"), "[~] Initech::TPS::Report Report", "[-] one", "[+] two", "Number of stacks with differences: 1")
+	run("two", "deploy", "Default", "Legacy", "--require-approval", "never")
+	expectStacks(t, client, "Bootstrapless CREATE_COMPLETE", "CDKToolkit CREATE_COMPLETE", "Credentials CREATE_COMPLETE", "Default UPDATE_COMPLETE", "Legacy UPDATE_COMPLETE")
+	run("two", "destroy", "--all", "--force")
+	expectStacks(t, client, "CDKToolkit CREATE_COMPLETE")
+}
+
+// TestSAM deploys a template with a registered type into a bucket that SAM makes itself, and
+// deletes the stack.
+func TestSAM(t *testing.T) {
+	sam := installed(t, "sam/bin/sam")
+	p, client := deployer(t, "555555555555")
+	p.registerReport(t, client)
+	writeFile(t, filepath.Join(p.dir, "template.yaml"), []byte(`Parameters:
+  Title: {Type: String, Default: one}
+Resources:
+  Report:
+    Type: Initech::TPS::Report
+    Properties: {Title: !Ref Title, Series: QTR, CoverSheet: true, Author: {Name: Peter Gibbons}, ReviewCode: PCLoadLetter1999}
+Outputs:
+  Id: {Value: !Ref Report}
+`))
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := p.command(t, append([]string{sam}, args...)...)
+		cmd.Env = append(cmd.Env, "SAM_CLI_TELEMETRY=0", "SAM_CLI_POLL_DELAY=1", "HOME="+p.dir, "COLUMNS=200")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("sam %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	deploy := []string{"deploy", "--resolve-s3", "--stack-name", "reports", "--no-confirm-changeset", "--no-fail-on-empty-changeset"}
+	expectOutput(t, run(deploy...), "+ Add", "Initech::TPS::Report", "tps-", "Successfully created/updated stack - reports in us-east-1")
+	expectOutput(t, run(append(deploy, "--parameter-overrides", "Title=two")...), "* Modify", "UPDATE_COMPLETE", "Successfully created/updated stack - reports in us-east-1")
+	expectOutput(t, run(append(deploy, "--parameter-overrides", "Title=two")...), "No changes to deploy")
+	expectStacks(t, client, "aws-sam-cli-managed-default CREATE_COMPLETE", "reports UPDATE_COMPLETE")
+	expectOutput(t, run("delete", "--stack-name", "reports", "--no-prompts"), "Deleted successfully")
+	expectStacks(t, client, "aws-sam-cli-managed-default CREATE_COMPLETE")
+}
+
+// TestOfficialSubmit registers a type with the official tool: it makes a role and the bucket
+// that it uploads to by stacks of its own.
+func TestOfficialSubmit(t *testing.T) {
+	cfn := installed(t, "cfncli/bin/cfn")
+	p, client := deployer(t, "666666666666", "AWS::IAM::Role", "AWS::KMS::Key")
+	project := filepath.Join(p.dir, "tps-report")
+	if err := os.CopyFS(project, os.DirFS("../examples/tps-report")); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(project, "bin", "bootstrap"), "./cmd")
+	build.Dir, build.Env = "../examples/tps-report", append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the example: %v\n%s", err, out)
+	}
+	p.dir = project
+	expectOutput(t, p.output(t, cfn, "submit", "--set-default"), "Registration complete.", "Set default version")
+	expectStacks(t, client, "CloudFormationManagedUploadInfrastructure CREATE_COMPLETE", "initech-tps-report-role-stack CREATE_COMPLETE")
+	out := must[*cloudformation.DescribeTypeOutput](t)(client.DescribeType(t.Context(), &cloudformation.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: reportName}))
+	if role := aws.ToString(out.ExecutionRoleArn); !strings.HasPrefix(role, fmt.Sprintf("arn:aws:iam::%s:role/initech-tps-report-role-stack-ExecutionRole-", p.account)) {
+		t.Errorf("the type has the role %s", role)
+	}
+}
