@@ -23,7 +23,7 @@ demo: build ## build, then take a complete resource type through its whole contr
 	@PATH="$(CURDIR)/bin:$$PATH" sh examples/demo.sh
 
 # -v, for the reasons of skipped tests, which a plain "go test" keeps to itself.
-GOTEST = { go test -v ./... 2>&1; echo "exit $$?"; } | awk -f $(CURDIR)/.ci/summary.awk
+GOTEST = { go test -v -timeout 20m ./... 2>&1; echo "exit $$?"; } | awk -f $(CURDIR)/.ci/summary.awk
 
 .PHONY: test
 test: ## run every test; what a test lacks on this machine is said in a line
@@ -33,12 +33,12 @@ test: ## run every test; what a test lacks on this machine is said in a line
 
 # Everything happens on loopback and in temporary folders.
 KILLS  ?= 40
-HOSTILE := Hostile|Smuggled|HugeBodies|NothingLeaks|LargeBodies|Nobody|Presigned|Signatures|Exposed|Flapping|Isolation|FullDisk|FileLimit|TerminateAtWork
+HOSTILE := Hostile|Canaries|Smuggled|HugeBodies|NothingLeaks|LargeBodies|Nobody|Presigned|Signatures|Exposed|Flapping|Isolation|FullDisk|FileLimit|TerminateAtWork
 .PHONY: torture
-torture: ## attack what was built: KILLS servers killed (default 40), hostile projects, requests, packages, handlers
+torture: build ## attack what was built: KILLS servers killed (default 40), hostile projects, requests, packages, handlers
 	FORMWORK_TORTURE=1 go test -count=1 -timeout 20m -run 'Hostile|LogHolds|Secret|HandedOn|Terminal|BuildStays' ./internal/cli
 	go test -count=1 -timeout 10m -run 'Hostile|Secret|Python|Killed|Descendants|Daemons|Memory' ./internal/bundle ./internal/handlers ./internal/lambda ./internal/files ./internal/cfnlog ./internal/secret
-	FORMWORK_TORTURE=1 FORMWORK_KILLS=$(KILLS) go test -count=1 -timeout 40m -run 'TestKill|TestNodes|$(HOSTILE)' ./local
+	FORMWORK_TORTURE=1 FORMWORK_KILLS=$(KILLS) FORMWORK_CFN=$(CURDIR)/bin/cfn go test -count=1 -timeout 120m -run 'TestKill|TestNodes|DatabaseAway|ClockJumps|$(HOSTILE)' ./local
 
 .PHONY: race
 race: ## the tests under the race detector (needs a C compiler)
@@ -54,7 +54,7 @@ fuzz: ## fuzz every parser for FUZZTIME (default 1m) each
 
 .PHONY: bench
 bench: build ## the benchmarks behind docs/performance.md
-	go test -run '^$$' -bench . -benchmem ./...
+	FORMWORK_CFN=$(CURDIR)/bin/cfn go test -run '^$$' -bench . -benchmem -timeout 60m ./...
 	cd sdk && go test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: lint

@@ -82,8 +82,12 @@ func TestCommandsOfDocuments(t *testing.T) {
 		if document == "README.md" {
 			path = withoutProgram(os.Getenv("PATH"), "cfn")
 		}
+		needed := needs.FindStringSubmatch(string(data))
 		t.Run(document, func(t *testing.T) {
 			t.Parallel()
+			if needed != nil {
+				needPrograms(t, strings.Fields(needed[1])...)
+			}
 			runDocument(t, files, path, script.String())
 		})
 	}
@@ -107,6 +111,24 @@ func withoutProgram(path, program string) string {
 		}
 	}
 	return strings.Join(kept, string(filepath.ListSeparator))
+}
+
+// needs marks a document whose commands need programs that the project does not.
+var needs = regexp.MustCompile(`<!-- needs: (.*) -->`)
+
+// needPrograms skips a test where a program is missing, which is a failure under CI=true.
+func needPrograms(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		_, err := exec.LookPath(name)
+		switch {
+		case err == nil:
+		case os.Getenv("CI") == "true":
+			t.Fatal(err)
+		default:
+			t.Skipf("skipped: %v", err)
+		}
+	}
 }
 
 var leaves = regexp.MustCompile(`^# leaves ([0-9]+)$`)

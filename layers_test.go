@@ -19,13 +19,13 @@ const module = "github.com/formwork-dev/formwork/"
 // only from floors below its own. docs/architecture.md says what each one promises.
 var floors = [][]string{
 	{"internal/awswire", "internal/diag", "internal/files", "internal/fixtures", "internal/httptape", "internal/jsonata", "internal/lambda", "internal/secret", "internal/store"},
-	{"internal/awslite", "internal/cfnlog", "internal/document", "internal/s3"},
-	{"internal/schema", "internal/template"},
+	{"internal/cfnlog", "internal/document", "internal/logs", "internal/s3", "internal/seal"},
+	{"internal/awslite", "internal/schema", "internal/template"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/sample", "internal/smithy"},
 	{"internal/contract", "internal/lsp", "internal/macro", "internal/operation", "internal/project"},
 	{"internal/builtin", "internal/bundle", "internal/simulate", "internal/submit"},
 	{"internal/handlers", "internal/registry"},
-	{"internal/stack"},
+	{"internal/cloudcontrol", "internal/stack"},
 	{"internal/console", "internal/server"},
 	{"local"},
 	{"internal/cli"},
@@ -144,7 +144,7 @@ func TestBannedCalls(t *testing.T) {
 	})
 }
 
-// uses tells whether a line of code names what, not as a part of a longer word.
+// uses reports whether a line of code names what, not as a part of a longer word.
 func uses(code, what string) bool {
 	for rest := code; ; {
 		i := strings.Index(rest, what)

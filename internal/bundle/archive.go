@@ -56,7 +56,7 @@ func (r *reader) open(ra io.ReaderAt, size int64, label string) (*archive, error
 	}
 	z, err := zip.NewReader(ra, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		r.add("package/damaged", diag.Range{File: label}, "the archive cannot be read: "+err.Error(), uploadAgain)
+		r.add("package/damaged", diag.Range{File: label}, "cannot read the archive: "+err.Error(), uploadAgain)
 		return nil, nil
 	}
 	if len(z.File) != len(records) {
@@ -122,7 +122,7 @@ func (r *reader) entries(a *archive, records []record, label string) {
 		}
 	}
 	if faults > mostFaults {
-		r.add("package/damaged", diag.Range{File: label}, fmt.Sprintf("%d more entries of the archive have faults", faults-mostFaults), "")
+		r.add("package/damaged", diag.Range{File: label}, fmt.Sprintf("%d more entries of the archive are invalid", faults-mostFaults), "")
 	}
 }
 
@@ -162,7 +162,7 @@ func judge(rec *record, depth int) (id, message, hint string) {
 		case modeLink:
 			return "package/special-file", "the entry is a symbolic link", "put the file itself there"
 		default:
-			return "package/special-file", "the entry is neither a file nor a folder", "leave it out"
+			return "package/special-file", "the entry is neither a file nor a folder", "remove it"
 		}
 	}
 	if strings.HasSuffix(rec.name, "/") && rec.unpacked > 0 {
@@ -206,14 +206,14 @@ func (r *reader) sizes(records []record, size int64, label string) {
 	var sum int64
 	for _, rec := range records {
 		if rec.unpacked > r.limits.Unpacked-sum {
-			r.add("package/too-large", diag.Range{File: label}, fmt.Sprintf("the package unpacks to more than the limit of %s", megabytes(r.config.Limits.Unpacked)), "leave out what the handlers do not need")
+			r.add("package/too-large", diag.Range{File: label}, fmt.Sprintf("the package unpacks to more than the limit of %s", megabytes(r.config.Limits.Unpacked)), "remove files that the handlers do not need")
 			return
 		}
 		sum += rec.unpacked
 	}
 	const little = 1 << 20
 	if sum > little && size > 0 && sum/size > r.limits.Ratio {
-		r.add("package/ratio", diag.Range{File: label}, fmt.Sprintf("the archive unpacks to %d times its size; the limit is %d times", sum/size, r.limits.Ratio), "it looks like a zip bomb: leave out the files of zeros")
+		r.add("package/ratio", diag.Range{File: label}, fmt.Sprintf("the archive unpacks to %d times its size; the limit is %d times", sum/size, r.limits.Ratio), "the archive looks like a zip bomb: remove highly compressible files")
 		return
 	}
 	r.limits.Unpacked -= sum
@@ -285,7 +285,7 @@ func (r *reader) document(a *archive, name string, most int64) ([]byte, error) {
 		return nil, nil
 	}
 	if file.UncompressedSize64 > uint64(most) {
-		r.add("package/too-large", diag.Range{File: r.place(name)}, fmt.Sprintf("the file has more than %s", megabytes(most)), "")
+		r.add("package/too-large", diag.Range{File: r.place(name)}, fmt.Sprintf("the file is larger than %s", megabytes(most)), "")
 		return nil, nil
 	}
 	data, err := file.Open()

@@ -147,5 +147,5 @@ func (r *reader) add(id string, at diag.Range, message, hint string) {
 // missing tells of a file that must be there.
 func (r *reader) missing(name, what string) {
 	r.add("package/missing-file", diag.Range{File: r.config.Label}, fmt.Sprintf("there is no %s, %s", name, what),
-		"cfn submit --dry-run makes a complete package")
+		"run cfn submit --dry-run to create a complete package")
 }

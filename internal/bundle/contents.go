@@ -39,7 +39,7 @@ const (
 // run reads the package as far as it can be read.
 func (r *reader) run(ra io.ReaderAt, size int64) (*Bundle, error) {
 	if size > r.limits.Packed {
-		r.add("package/too-large", diag.Range{File: r.config.Label}, fmt.Sprintf("the package has %s, the limit is %s", megabytes(size), megabytes(r.limits.Packed)), "leave out what the handlers do not need")
+		r.add("package/too-large", diag.Range{File: r.config.Label}, fmt.Sprintf("the package has %s; the limit is %s", megabytes(size), megabytes(r.limits.Packed)), "remove files that the handlers do not need")
 		return nil, nil
 	}
 	a, err := r.open(ra, size, r.config.Label)
@@ -132,8 +132,8 @@ func (r *reader) agree(b *Bundle, settings *document.Value) {
 	if stated := settings.Get("artifact_type"); stated != nil && b.Settings.Kind != b.Kind {
 		r.problems.Add(diag.Problem{
 			ID: "package/kind", At: stated.At, Pointer: "/artifact_type",
-			Message: fmt.Sprintf("the package is that of a %s, and is registered as a %s", b.Settings.Kind, b.Kind),
-			Hint:    "register it as what it is",
+			Message: fmt.Sprintf("the package is a %s but is registered as a %s", b.Settings.Kind, b.Kind),
+			Hint:    "register it with the kind of the package",
 		})
 	}
 	if b.Schema == nil || b.TypeName == "" {
@@ -143,8 +143,8 @@ func (r *reader) agree(b *Bundle, settings *document.Value) {
 	if want := r.config.TypeName; want != "" && want != b.TypeName {
 		r.problems.Add(diag.Problem{
 			ID: "package/type-name", At: at, Pointer: "/typeName",
-			Message: fmt.Sprintf("the schema is that of %s, and is registered as %s", diag.Cut(b.TypeName), want),
-			Hint:    "register it under the name that its schema has",
+			Message: fmt.Sprintf("the schema describes %s but is registered as %s", diag.Cut(b.TypeName), want),
+			Hint:    "register it under the name in its schema",
 		})
 	}
 	if !project.ValidTypeName(b.Kind, b.TypeName) {
@@ -157,8 +157,8 @@ func (r *reader) agree(b *Bundle, settings *document.Value) {
 	if name := settings.Get("typeName"); name != nil && name.Kind == document.String && name.Text != b.TypeName {
 		r.problems.Add(diag.Problem{
 			ID: "package/type-name", Severity: diag.Warning, At: name.At, Pointer: "/typeName",
-			Message: fmt.Sprintf("the settings are those of %s, the schema that of %s", diag.Cut(name.Text), diag.Cut(b.TypeName)),
-			Hint:    "the schema's name counts",
+			Message: fmt.Sprintf("the settings are for %s, but the schema describes %s", diag.Cut(name.Text), diag.Cut(b.TypeName)),
+			Hint:    "the name in the schema is used",
 			Related: []diag.Note{{At: at, Message: "the schema's type name"}},
 		})
 	}
@@ -275,7 +275,7 @@ func (r *reader) handler(a *archive, b *Bundle) error {
 		r.missing(handlerArchives[0], "the archive with the code of the handlers")
 		return nil
 	case len(found) > 1:
-		r.add("package/handler-code", diag.Range{File: r.config.Label}, "the package has several archives that could be the code of the handlers: "+strings.Join(found, ", "), "leave one of them there")
+		r.add("package/handler-code", diag.Range{File: r.config.Label}, "the package has several archives that could be the code of the handlers: "+strings.Join(found, ", "), "keep only one of them")
 		return nil
 	}
 	file := a.named[found[0]]
@@ -289,10 +289,10 @@ func (r *reader) handler(a *archive, b *Bundle) error {
 		return err
 	}
 	if len(code.files) == 0 {
-		r.add("package/handler-code", diag.Range{File: label}, "the archive with the code of the handlers is empty", "build the handlers, and pack them again")
+		r.add("package/handler-code", diag.Range{File: label}, "the archive with the code of the handlers is empty", "build the handlers and package them again")
 	}
 	if program := programOf(b.Settings.Runtime, b.Settings.Entrypoint); program != "" && code.named[program] == nil && len(code.files) > 0 {
-		r.add("package/handler-code", diag.Range{File: label}, fmt.Sprintf("there is no %s, which the runtime %s runs", program, b.Settings.Runtime), "build the handlers, and pack them again")
+		r.add("package/handler-code", diag.Range{File: label}, fmt.Sprintf("%s is missing; the runtime %s runs it", program, b.Settings.Runtime), "build the handlers and package them again")
 	}
 	b.Handler = &Handler{Archive: found[0], Files: len(code.files)}
 	for _, f := range code.files {

@@ -206,16 +206,16 @@ func TestRefuses(t *testing.T) {
 		"two codes":      {with(t, item{name: "handler.zip", text: "x"}), bundle.Config{}, "package.zip package/handler-code the package has several archives"},
 		"code no zip":    {with(t, item{name: "ResourceProvider.zip", text: "x"}), bundle.Config{}, "package.zip!/ResourceProvider.zip package/not-zip"},
 		"code empty":     {with(t, code()), bundle.Config{}, "package.zip!/ResourceProvider.zip package/handler-code the archive with the code of the handlers is empty"},
-		"no bootstrap":   {with(t, code(item{name: "bin/bootstrap", text: "x"})), bundle.Config{}, "package.zip!/ResourceProvider.zip package/handler-code there is no bootstrap, which the runtime provided.al2023 runs"},
+		"no bootstrap":   {with(t, code(item{name: "bin/bootstrap", text: "x"})), bundle.Config{}, "package.zip!/ResourceProvider.zip package/handler-code bootstrap is missing; the runtime provided.al2023 runs it"},
 		"settings":       {with(t, item{name: ".rpdk-config", text: `{"runtime": 3, "entrypoint": "x"}`}), bundle.Config{}, "package.zip!/.rpdk-config:1:13 project/wrong-type runtime is of type number"},
 		"settings text":  {with(t, item{name: ".rpdk-config", text: "{"}), bundle.Config{}, "package.zip!/.rpdk-config:1:2 document/syntax"},
 		"schema text":    {with(t, item{name: "schema.json", text: "{\n  \"typeName\": \"Acme::Test::Thing\",\n}"}), bundle.Config{}, "package.zip!/schema.json:"},
 		"schema fault":   {with(t, item{name: "schema.json", text: strings.Replace(thing, `"string"`, `"text"`, 1)}), bundle.Config{}, "package.zip!/schema.json:3:35 schema/not-allowed"},
 		"schema file":    {with(t, item{name: "schema.json", text: strings.Replace(thing, `{"type": "string"}`, `{"$ref": "../../../../etc/hostname"}`, 1)}), bundle.Config{}, "package.zip!/schema.json:3:35 schema/"},
-		"type name":      {with(t), bundle.Config{TypeName: "Acme::Test::Other"}, "package.zip!/schema.json:2:15 package/type-name the schema is that of Acme::Test::Thing, and is registered as Acme::Test::Other"},
+		"type name":      {with(t), bundle.Config{TypeName: "Acme::Test::Other"}, "package.zip!/schema.json:2:15 package/type-name the schema describes Acme::Test::Thing but is registered as Acme::Test::Other"},
 		"bad type name":  {with(t, item{name: "schema.json", text: strings.Replace(thing, "Acme::Test::Thing", "Acme::Test::Thing::MODULE", 1)}), bundle.Config{Kind: schema.Resource}, "package.zip!/schema.json:2:15 "},
-		"kind":           {with(t), bundle.Config{Kind: schema.Hook}, "package.zip!/.rpdk-config:1:19 package/kind the package is that of a RESOURCE, and is registered as a HOOK"},
-		"large document": {with(t, item{name: "schema.json", text: thing + strings.Repeat(" ", 9<<20)}), bundle.Config{Limits: bundle.Limits{Ratio: 1 << 20}}, "package.zip!/schema.json package/too-large the file has more than 8 MiB"},
+		"kind":           {with(t), bundle.Config{Kind: schema.Hook}, "package.zip!/.rpdk-config:1:19 package/kind the package is a RESOURCE but is registered as a HOOK"},
+		"large document": {with(t, item{name: "schema.json", text: thing + strings.Repeat(" ", 9<<20)}), bundle.Config{Limits: bundle.Limits{Ratio: 1 << 20}}, "package.zip!/schema.json package/too-large the file is larger than 8 MiB"},
 		"configuration":  {with(t, item{name: "configuration-schema.json", text: `{"properties": 1}`}), bundle.Config{}, "package.zip!/configuration-schema.json:1:"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -287,7 +287,7 @@ func TestTellsAll(t *testing.T) {
 		many = append(many, item{name: fmt.Sprintf("../%d", i), text: "x"})
 	}
 	_, problems = read(t, with(t, many...), bundle.Config{})
-	if n := len(problems); n != 51 || !strings.Contains(line(problems[0]), "150 more entries of the archive have faults") {
+	if n := len(problems); n != 51 || !strings.Contains(line(problems[0]), "150 more entries of the archive are invalid") {
 		t.Errorf("%d problems, the first %s", n, line(problems[0]))
 	}
 }

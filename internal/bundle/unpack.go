@@ -74,7 +74,7 @@ func (b *Bundle) unpack(ctx context.Context, root *os.Root) error {
 	program := programOf(b.Settings.Runtime, b.Settings.Entrypoint)
 	for _, file := range z.File {
 		if !filepath.IsLocal(filepath.FromSlash(file.Name)) {
-			return fmt.Errorf("%q leads out of the folder", file.Name) // on this system only
+			return fmt.Errorf("%q is outside the folder", file.Name) // on this system only
 		}
 		if err := root.MkdirAll(filepath.FromSlash(path.Dir(file.Name)), 0o755); err != nil {
 			return err

@@ -5,7 +5,7 @@
 // official tool, at every level; a second writer, usually the terminal's error stream,
 // gets the bare messages from a level upwards. Records wait in memory until [Log.Open]
 // names the file, which is rotated by size. A folder that cannot be written never fails a
-// command: the records only go to the second writer then, and [Log.Err] tells why.
+// command: the records only go to the second writer then, and [Log.Err] reports why.
 //
 // Every record passes a scrubber before it is written anywhere: see [Log.Hide].
 package cfnlog
@@ -97,7 +97,7 @@ func (l *Log) Open(path string) {
 //
 // What needs no call: attributes and JSON members whose name says that they are secret,
 // such as secretAccessKey, sessionToken, callerCredentials or password.
-func (l *Log) Hide(values ...string) { l.sink.scrub.secrets.Add(values...) }
+func (l *Log) Hide(why secret.Reason, values ...string) { l.sink.scrub.secrets.AddFor(why, values...) }
 
 // Secrets are the values that the log hides. What others add to them is hidden from then
 // on, as if [Log.Hide] had been told.
@@ -116,7 +116,7 @@ func (l *Log) Path() string {
 	return l.sink.path
 }
 
-// Err tells why the log file could not be written; nil as long as it could.
+// Err reports why the log file could not be written; nil as long as it could.
 func (l *Log) Err() error {
 	l.sink.mu.Lock()
 	defer l.sink.mu.Unlock()

@@ -90,7 +90,7 @@ func TestRecordsWaitForTheFile(t *testing.T) {
 	log.Open(path + ".other")
 	slog.New(log).Info("late")
 	got := read(t, path)
-	if early, late := strings.Index(got, "early password=<hidden>"), strings.Index(got, "late"); early < 0 || late < early {
+	if early, late := strings.Index(got, "early password=<hidden: by its name>"), strings.Index(got, "late"); early < 0 || late < early {
 		t.Errorf("the log is\n%s", got)
 	}
 }
@@ -147,23 +147,23 @@ func TestSecretsStayOut(t *testing.T) {
 		write func(*slog.Logger)
 		keeps string
 	}{
-		{"by value", func(l *slog.Logger) { l.Debug("model " + secret) }, "model <hidden>"},
-		{"by value in JSON", func(l *slog.Logger) { l.Debug("m", "model", map[string]any{"Pass": secret}) }, `{"Pass":"<hidden>"}`},
-		{"longest value first", func(l *slog.Logger) { l.Debug("abcd abcdef") }, "<hidden> <hidden>"},
-		{"by key", func(l *slog.Logger) { l.Debug("m", "AWS_SECRET_ACCESS_KEY", "wJalrXUtn") }, "AWS_SECRET_ACCESS_KEY=<hidden>"},
-		{"by key of a group", func(l *slog.Logger) { l.WithGroup("credentials").Debug("m", "id", "wJalrXUtn") }, "credentials.id=<hidden>"},
-		{"with attrs", func(l *slog.Logger) { l.With("sessionToken", "FwoGZXIvYXdz").Debug("m") }, "sessionToken=<hidden>"},
+		{"by value", func(l *slog.Logger) { l.Debug("model " + secret) }, "model <hidden: planted>"},
+		{"by value in JSON", func(l *slog.Logger) { l.Debug("m", "model", map[string]any{"Pass": secret}) }, `{"Pass":"<hidden: planted>"}`},
+		{"longest value first", func(l *slog.Logger) { l.Debug("abcd abcdef") }, "<hidden: planted> <hidden: planted>"},
+		{"by key", func(l *slog.Logger) { l.Debug("m", "AWS_SECRET_ACCESS_KEY", "wJalrXUtn") }, "AWS_SECRET_ACCESS_KEY=<hidden: by its name>"},
+		{"by key of a group", func(l *slog.Logger) { l.WithGroup("credentials").Debug("m", "id", "wJalrXUtn") }, "credentials.id=<hidden: by its name>"},
+		{"with attrs", func(l *slog.Logger) { l.With("sessionToken", "FwoGZXIvYXdz").Debug("m") }, "sessionToken=<hidden: by its name>"},
 		{"member of a payload", func(l *slog.Logger) { l.Debug(payload) }, `"nextToken":"page-2"`},
 		{"payload as bytes", func(l *slog.Logger) { l.Debug("m", "payload", []byte(payload)) }, `"nextToken":"page-2"`},
 		{"JSON in JSON", func(l *slog.Logger) { l.Debug(hook) }, `"targetName":"T"`},
 		{"JSON in an attribute", func(l *slog.Logger) { l.Debug("m", "payload", map[string]any{"inner": hook}) }, "targetName"},
-		{"access key alone", func(l *slog.Logger) { l.Debug("using AKIAIOSFODNN7EXAMPLE now") }, "using <hidden> now"},
+		{"access key alone", func(l *slog.Logger) { l.Debug("using AKIAIOSFODNN7EXAMPLE now") }, "using <hidden: credentials> now"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), Name)
 			logger, log := newLogger(t, path, Config{})
-			log.Hide(secret, "abcd", "abcdef", "x")
+			log.Hide("planted", secret, "abcd", "abcdef", "x")
 			test.write(logger)
 			got := read(t, path)
 			for _, bad := range []string{secret, `p\"w`, "abcd", "wJalrXUtn", "FwoGZXIvYXdz", "IOSFODNN7EXAMPLE"} {
@@ -200,7 +200,7 @@ func TestSecretsAreShared(t *testing.T) {
 				t.Errorf("%s holds %s:\n%s", where, bad, text)
 			}
 		}
-		if strings.Count(text, Hidden) < 9 {
+		if strings.Count(text, "<hidden") < 9 {
 			t.Errorf("%s lacks records:\n%s", where, text)
 		}
 	}

@@ -12,9 +12,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/secret"
 )
 
-// Hidden stands in the log where a secret was.
-const Hidden = secret.Hidden
-
 // secretMember finds a JSON member whose name says that it is secret, with a string as
 // its value. The backslashes let it find the members of JSON inside a JSON string, as
 // the credentials of a hook's request are.
@@ -47,8 +44,8 @@ type scrubber struct{ secrets *secret.Set }
 
 func (s *scrubber) clean(text string) string {
 	text = s.secrets.Hide(text)
-	text = secretMember.ReplaceAllString(text, `${1}"`+Hidden+`"`)
-	return accessKey.ReplaceAllString(text, Hidden)
+	text = secretMember.ReplaceAllString(text, `${1}"`+secret.Named.Mark()+`"`)
+	return accessKey.ReplaceAllString(text, secret.Credentials.Mark())
 }
 
 // appendAttr renders " key=value". Values that are no text are rendered as JSON, so that
@@ -69,7 +66,7 @@ func (s *scrubber) appendAttr(b *strings.Builder, prefix string, a slog.Attr) {
 	}
 	fmt.Fprintf(b, " %s%s=", prefix, a.Key)
 	if SecretName(prefix + a.Key) {
-		b.WriteString(Hidden)
+		b.WriteString(secret.Named.Mark())
 		return
 	}
 	if value.Kind() != slog.KindAny {

@@ -123,7 +123,7 @@ func (in *Input) check() error {
 		return nil
 	}
 	if !importPathPattern.MatchString(in.ImportPath) {
-		return fmt.Errorf("generate sources of %s: %q is not a Go import path; set import_path in the settings to something like example.com/my/module", in.TypeName, in.ImportPath)
+		return fmt.Errorf("generate sources of %s: %q is not a Go import path; set import_path in the settings, for example to example.com/my/module", in.TypeName, in.ImportPath)
 	}
 	if !entrypointPattern.MatchString(in.Entrypoint) {
 		return fmt.Errorf("generate sources of %s: the entrypoint %q is not a file name; Go projects have \"bootstrap\"", in.TypeName, in.Entrypoint)
@@ -158,7 +158,7 @@ func Generate(in Input) ([]File, error) {
 		}
 		files = append(files, more...)
 	} else if in.Language != "" {
-		return nil, fmt.Errorf("generate sources: there is no generator for the language %q; leave the language out for the role and the documentation alone", in.Language)
+		return nil, fmt.Errorf("generate sources: the language %q is not supported; leave it empty to generate only the role and the documentation", in.Language)
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return files, nil
@@ -288,7 +288,7 @@ func (c *container) copy(v *document.Value) *document.Value {
 }
 
 // reference is the local spelling of a reference that leads out of the document, or that
-// stands in another one. A reference that leads nowhere stays as it is.
+// stands in another one. A reference that cannot be resolved stays as it is.
 func (c *container) reference(node *document.Value, ref string) string {
 	target, err := c.schema.Resolve(node)
 	if err != nil || target == nil {

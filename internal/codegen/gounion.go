@@ -171,7 +171,7 @@ func genTry[T any](data []byte, field *T) bool {
 	return true
 }
 
-// genFirst returns the byte that tells what kind of value data holds.
+// genFirst returns the byte that reports what kind of value data holds.
 func genFirst(data []byte) byte {
 	if data = bytes.TrimLeft(data, " \t\r\n"); len(data) > 0 {
 		return data[0]

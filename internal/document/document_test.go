@@ -42,23 +42,23 @@ func TestParseJSONKeepsPlacesAndOrder(t *testing.T) {
 func TestParseJSONProblems(t *testing.T) {
 	deep := strings.Repeat("[", 600)
 	for _, tt := range []struct{ name, input, want string }{
-		{"trailing commas, all of them", "[1,\n [2,],\n]", `f:2:4: there is a comma before the closing ']'|f:2:6: there is a comma before the closing ']'`},
+		{"trailing commas, all of them", "[1,\n [2,],\n]", `f:2:4: unexpected comma before the closing ']'|f:2:6: unexpected comma before the closing ']'`},
 		{"missing comma", `{"a":1 "b":2}`, `f:1:8: a comma is missing between two elements`},
-		{"duplicate key", `{"a":1,"a":2}`, `f:1:8: duplicate key "a"; the last one counts`},
+		{"duplicate key", `{"a":1,"a":2}`, `f:1:8: duplicate key "a"; the last one is used`},
 		{"comment", "{\n // no\n}", `f:2:2: found '/' where a key in double quotes should be`},
 		{"single quotes", "{'a':1}", `f:1:2: found '\'' where a key in double quotes should be`},
 		{"python words", "[True]", `f:1:2: True is not a JSON value`},
 		{"open object", `{"a":`, `f:1:6: the document ends where a value should be`},
 		{"empty", "", `f:1:1: the document ends where a value should be`},
-		{"open string", "[\"ab", `f:1:2: a string is not closed`},
+		{"open string", "[\"ab", `f:1:2: unterminated string`},
 		{"newline in string", "[\"a\nb\"]", `f:1:4: a string runs over the end of its line or holds a control character`},
 		{"bad escape", `["\x"]`, `f:1:3: JSON has no such escape`},
 		{"bad hex", `["\u12"]`, `f:1:3: \u wants four hexadecimal digits`},
-		{"leading zero", "[01]", `f:1:2: a number begins with a zero too many`},
+		{"leading zero", "[01]", `f:1:2: a number has a leading zero`},
 		{"bare minus", "[-]", `f:1:3: found ']' where a digit should be`},
-		{"rest", "{} x", `f:1:4: there is more after the end of the document`},
+		{"rest", "{} x", `f:1:4: unexpected content after the end of the document`},
 		{"not UTF-8", "[\n\"\xff\"]", `f:2:2: byte 0xFF is not UTF-8`},
-		{"depth", deep, `f:1:513: arrays and objects nest deeper than 512 levels`},
+		{"depth", deep, `f:1:513: arrays and objects are nested deeper than 512 levels`},
 		{"missing colon", `{"a" 1}`, `f:1:6: found '1' where ":" after the key "a" should be`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

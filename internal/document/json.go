@@ -44,7 +44,7 @@ func ParseJSON(file string, data []byte, limits Limits) (*Value, diag.List) {
 	p := &parser{file: file, data: data, line: 1, limits: limits}
 	if len(data) > limits.Bytes {
 		p.report("document/too-large", diag.Position{}, diag.Position{},
-			fmt.Sprintf("the document has more than the %d bytes that are read", limits.Bytes), "")
+			fmt.Sprintf("the document is larger than %d bytes", limits.Bytes), "")
 		return nil, p.problems
 	}
 	if !utf8.Valid(data) {
@@ -61,7 +61,7 @@ func ParseJSON(file string, data []byte, limits Limits) (*Value, diag.List) {
 	}
 	p.space()
 	if p.pos < len(p.data) {
-		p.syntax("there is more after the end of the document", "")
+		p.syntax("unexpected content after the end of the document", "")
 		return nil, p.problems
 	}
 	return v, p.problems
@@ -140,7 +140,7 @@ func (p *parser) value(depth int) (*Value, bool) {
 	switch c := p.peek(); {
 	case c == '{' || c == '[':
 		if depth >= p.limits.Depth {
-			p.report("document/too-deep", start, start, fmt.Sprintf("arrays and objects nest deeper than %d levels", p.limits.Depth), "")
+			p.report("document/too-deep", start, start, fmt.Sprintf("arrays and objects are nested deeper than %d levels", p.limits.Depth), "")
 			return nil, false
 		}
 		if c == '{' {
@@ -239,7 +239,7 @@ func (p *parser) object(depth int) (*Value, bool) {
 		if first, again := seen[key]; again {
 			p.problems.Add(diag.Problem{
 				ID: "document/duplicate-key", Severity: diag.Warning, At: m.KeyAt,
-				Message: fmt.Sprintf("duplicate key %q; the last one counts", key),
+				Message: fmt.Sprintf("duplicate key %q; the last one is used", key),
 				Hint:    "remove or rename one of them",
 				Related: []diag.Note{{At: first, Message: "the first one"}},
 			})
@@ -270,7 +270,7 @@ func (p *parser) list(closing byte, element func() bool) bool {
 			end := p.here()
 			p.space()
 			if p.peek() == closing {
-				p.report("document/syntax", comma, end, fmt.Sprintf("there is a comma before the closing %q", closing), "remove the comma")
+				p.report("document/syntax", comma, end, fmt.Sprintf("unexpected comma before the closing %q", closing), "remove the comma")
 			}
 		case closing:
 		case '"', '{', '[':
@@ -299,7 +299,7 @@ func (p *parser) number() (*Value, bool) {
 	whole := p.pos
 	ok := digits()
 	if ok && p.data[whole] == '0' && p.pos > whole+1 {
-		p.report("document/syntax", start, p.here(), "a number begins with a zero too many", "")
+		p.report("document/syntax", start, p.here(), "a number has a leading zero", "")
 		return nil, false
 	}
 	if ok && p.peek() == '.' {
@@ -347,7 +347,7 @@ func (p *parser) string() (string, bool) {
 			p.pos++
 		}
 	}
-	p.report("document/syntax", start, p.here(), "a string is not closed", `end it with "`)
+	p.report("document/syntax", start, p.here(), "unterminated string", `close it with "`)
 	return "", false
 }
 

@@ -96,3 +96,27 @@ func arrayIndex(token string, n int) (int, bool) {
 	}
 	return i, true
 }
+
+// Find returns the value that a pointer names in a decoded document, made of the types of
+// encoding/json.
+func (p Pointer) Find(in any) (any, bool) {
+	for _, token := range p {
+		switch node := in.(type) {
+		case map[string]any:
+			member, ok := node[token]
+			if !ok {
+				return nil, false
+			}
+			in = member
+		case []any:
+			index, err := strconv.Atoi(token)
+			if err != nil || index < 0 || index >= len(node) {
+				return nil, false
+			}
+			in = node[index]
+		default:
+			return nil, false
+		}
+	}
+	return in, true
+}

@@ -54,7 +54,7 @@ func ParseYAMLDialect(file string, data []byte, limits Limits, dialect Dialect) 
 	c := &yamlReader{file: file, limits: limits, dialect: dialect, anchored: map[*yaml.Node]*Value{}}
 	if len(data) > limits.Bytes {
 		c.add("too-large", diag.Error, diag.Range{File: file},
-			fmt.Sprintf("the document has more than the %d bytes that are read", limits.Bytes), "")
+			fmt.Sprintf("the document is larger than %d bytes", limits.Bytes), "")
 		return nil, c.problems
 	}
 	c.text = newYAMLText(data)
@@ -111,7 +111,7 @@ func (c *yamlReader) readable() bool {
 	}
 	if most := 2 * c.limits.Values; signs > most {
 		c.add("too-large", diag.Error, diag.Range{File: c.file},
-			fmt.Sprintf("the document has %d lines, commas, colons and other signs that may begin a value; %d are read", signs, most), "")
+			fmt.Sprintf("the document has %d lines, commas, colons and other characters that can start a value; the limit is %d", signs, most), "")
 		return false
 	}
 	return true
@@ -119,8 +119,8 @@ func (c *yamlReader) readable() bool {
 
 func (c *yamlReader) tooMany(at diag.Range) {
 	if !c.stopped {
-		c.add("too-large", diag.Error, at, fmt.Sprintf("the document comes to more than %d values here", c.limits.Values),
-			"an alias counts for all that it stands for")
+		c.add("too-large", diag.Error, at, fmt.Sprintf("the document has more than %d values here", c.limits.Values),
+			"an alias counts as all values that it stands for")
 	}
 	c.stopped = true
 }
@@ -132,7 +132,7 @@ func (c *yamlReader) deeper(depth int, at diag.Range) bool {
 	}
 	if !c.stopped {
 		at.End = at.Start
-		c.add("too-deep", diag.Error, at, fmt.Sprintf("arrays and objects nest deeper than %d levels", c.limits.Depth), "")
+		c.add("too-deep", diag.Error, at, fmt.Sprintf("arrays and objects are nested deeper than %d levels", c.limits.Depth), "")
 	}
 	c.stopped = true
 	return true
@@ -171,7 +171,7 @@ func (c *yamlReader) load() *yaml.Node {
 	switch err := loader.Load(&second); {
 	case err == nil:
 		at := c.text.offset(second.Line, second.Column)
-		c.add("several-documents", diag.Error, c.between(at, at), "a second document begins here; a file holds one", "put it into a file of its own")
+		c.add("several-documents", diag.Error, c.between(at, at), "a second document starts here; a file can contain only one", "move it to a separate file")
 	case !errors.Is(err, io.EOF):
 		c.syntax(err)
 		return nil
@@ -266,7 +266,7 @@ func (c *yamlReader) members(v *Value, n *yaml.Node, end, depth int) int {
 		case !ok:
 			continue
 		case isMerge(n.Content[i]) && c.dialect.NoMerge:
-			c.add("merge", diag.Error, at, "merge keys (<<) are not allowed here", "write the merged keys out")
+			c.add("merge", diag.Error, at, "merge keys (<<) are not allowed here", "write the merged keys explicitly")
 			continue
 		case isMerge(n.Content[i]):
 			if sources == nil {
@@ -278,7 +278,7 @@ func (c *yamlReader) members(v *Value, n *yaml.Node, end, depth int) int {
 		if before, again := first[name]; again {
 			c.problems.Add(diag.Problem{
 				ID: "document/duplicate-key", Severity: diag.Warning, At: at,
-				Message: fmt.Sprintf("duplicate key %q; the last one counts", name),
+				Message: fmt.Sprintf("duplicate key %q; the last one is used", name),
 				Hint:    "remove or rename one of them",
 				Related: []diag.Note{{At: before, Message: "the first one"}},
 			})
@@ -345,12 +345,12 @@ func (c *yamlReader) key(n *yaml.Node, depth int) (string, diag.Range, bool) {
 	at := v.At
 	if n.Kind != yaml.ScalarNode {
 		at.End = at.Start
-		c.add("key", diag.Error, at, "a key is a list or a mapping", "the keys of an object are texts")
+		c.add("key", diag.Error, at, "a key must not be a list or a mapping", "use strings as the keys of an object")
 		return "", at, false
 	}
 	text := c.text.restore(n.Value)
 	if v.Kind != String {
-		c.add("key", diag.Warning, at, fmt.Sprintf("this key is of type %s in YAML, and is taken for its text", v.Kind), fmt.Sprintf("write it in quotes: %q", text))
+		c.add("key", diag.Warning, at, fmt.Sprintf("this key is of type %s in YAML and is converted to a string", v.Kind), fmt.Sprintf("quote it: %q", text))
 	}
 	return text, at, true
 }
@@ -411,7 +411,7 @@ func (c *yamlReader) collectionTag(n *yaml.Node) {
 func (c *yamlReader) unknownTag(n *yaml.Node) {
 	at := c.text.offset(n.Line, n.Column)
 	c.add("tag", diag.Error, c.between(at, at), fmt.Sprintf("the tag %s has no equivalent in JSON", c.text.restore(n.Tag)),
-		"remove the tag, and write out what it would make of the value")
+		"remove the tag, and write the resulting value")
 }
 
 const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
@@ -442,7 +442,7 @@ func (c *yamlReader) scalar(v *Value, n *yaml.Node) {
 	}
 	c.plain(v, text)
 	if v.Kind != want || n.Tag == "!!int" && strings.ContainsAny(v.Text, ".eE") {
-		c.add("tag", diag.Error, v.At, fmt.Sprintf("the tag %s does not fit the value", n.Tag), "remove the tag or correct the value")
+		c.add("tag", diag.Error, v.At, fmt.Sprintf("the tag %s does not match the value", n.Tag), "remove the tag, or fix the value")
 	}
 }
 
@@ -459,19 +459,19 @@ func (c *yamlReader) plain(v *Value, text string) {
 	v.Kind, v.Text = String, text
 	if word := booleans[text]; c.dialect.Booleans && word != "" {
 		v.Kind, v.Bool, v.Text = Bool, word == "true", ""
-		c.add("boolean", diag.Warning, v.At, fmt.Sprintf("%s is read as the boolean %s", text, word), fmt.Sprintf("write %s, or %q if it is a text", word, text))
+		c.add("boolean", diag.Warning, v.At, fmt.Sprintf("%s is read as the boolean %s", text, word), fmt.Sprintf("write %s, or %q if it is a string", word, text))
 		return
 	}
 	switch strings.ToLower(strings.TrimLeft(text, "+-")) {
 	case ".inf", ".nan":
 		if isSpecialFloat(text) {
-			c.add("number", diag.Error, v.At, text+" is a number that JSON does not have", `put it in quotes if it is a text`)
+			c.add("number", diag.Error, v.At, text+" is a number that JSON does not have", `quote it if it is a string`)
 			return
 		}
 	}
 	literal, zeros := jsonNumber(text)
 	if zeros {
-		c.add("number", diag.Warning, v.At, fmt.Sprintf("%s is taken for a text: the versions of YAML disagree about numbers with leading zeros", text),
+		c.add("number", diag.Warning, v.At, fmt.Sprintf("%s is read as a string: versions of YAML disagree about numbers with leading zeros", text),
 			fmt.Sprintf("write %q, or the number without the zeros", text))
 		return
 	}

@@ -128,45 +128,45 @@ func TestParseYAMLProblems(t *testing.T) {
 	for _, tt := range []struct{ name, input, want string }{
 		{"all of them", "a: !Ref b\nb: .inf\nc: -.INF\nd: .NaN\n[e]: f\na: 007\n", "f:1:4: document/tag: the tag !Ref has no equivalent in JSON|" +
 			"f:2:4: document/number: .inf is a number that JSON does not have|f:3:4: document/number: -.INF is a number that JSON does not have|" +
-			"f:4:4: document/number: .NaN is a number that JSON does not have|f:5:1: document/key: a key is a list or a mapping|" +
-			"f:6:4: document/number: 007 is taken for a text: the versions of YAML disagree about numbers with leading zeros|" +
-			`f:6:1: document/duplicate-key: duplicate key "a"; the last one counts`},
-		{"keys that are no text", "{1: a, true: b, ~: c, : d}", "f:1:2: document/key: this key is of type number in YAML, and is taken for its text|" +
-			"f:1:8: document/key: this key is of type boolean in YAML, and is taken for its text|f:1:17: document/key: this key is of type null in YAML, and is taken for its text|" +
-			"f:1:23: document/key: this key is of type null in YAML, and is taken for its text"},
+			"f:4:4: document/number: .NaN is a number that JSON does not have|f:5:1: document/key: a key must not be a list or a mapping|" +
+			"f:6:4: document/number: 007 is read as a string: versions of YAML disagree about numbers with leading zeros|" +
+			`f:6:1: document/duplicate-key: duplicate key "a"; the last one is used`},
+		{"keys that are no text", "{1: a, true: b, ~: c, : d}", "f:1:2: document/key: this key is of type number in YAML and is converted to a string|" +
+			"f:1:8: document/key: this key is of type boolean in YAML and is converted to a string|f:1:17: document/key: this key is of type null in YAML and is converted to a string|" +
+			"f:1:23: document/key: this key is of type null in YAML and is converted to a string"},
 		{"tags", "[!!binary aGk=, !!set {a}, !!int x, !!int 1.5, !!bool 1, !<x> [], !!map []]", "f:1:2: document/tag: the tag !!binary has no equivalent in JSON|" +
-			"f:1:17: document/tag: the tag !!set has no equivalent in JSON|f:1:34: document/tag: the tag !!int does not fit the value|" +
-			"f:1:43: document/tag: the tag !!int does not fit the value|f:1:55: document/tag: the tag !!bool does not fit the value|" +
+			"f:1:17: document/tag: the tag !!set has no equivalent in JSON|f:1:34: document/tag: the tag !!int does not match the value|" +
+			"f:1:43: document/tag: the tag !!int does not match the value|f:1:55: document/tag: the tag !!bool does not match the value|" +
 			"f:1:58: document/tag: the tag x has no equivalent in JSON|f:1:67: document/tag: the tag !!map has no equivalent in JSON"},
 		{"cycle", "a: &a [1, *a]", "f:1:11: document/alias: *a stands inside of what it stands for"},
-		{"unknown alias", "a: *b", "f:1:4: document/syntax: nothing before this has the anchor &b"},
+		{"unknown alias", "a: *b", "f:1:4: document/syntax: undefined anchor &b"},
 		{"merge of no mapping", "<<: [1]", "f:1:1: document/merge: << merges mappings, not a value of type number"},
-		{"two documents", "a: b\n---\nc: d\n", "f:2:1: document/several-documents: a second document begins here; a file holds one"},
+		{"two documents", "a: b\n---\nc: d\n", "f:2:1: document/several-documents: a second document starts here; a file can contain only one"},
 		{"a faulty second document", "a: b\n---\n[", `f:3:2: document/syntax: a value is missing here`},
 		{"nothing", "# nothing\n", "f:2:1: document/syntax: the document ends where a value should be"},
 		{"tab", "a:\n\tb: c\n", "f:2:1: document/syntax: the indentation contains a tab"},
 		{"tab in a text", "a: |\n  b\n\tc\n", "f:3:1: document/syntax: the indentation contains a tab"},
-		{"at sign", "a: @b\n", "f:1:4: document/syntax: no value begins with this character"},
-		{"percent sign", "a: b\nc: %d\n", "f:2:4: document/syntax: no value begins with this character"},
+		{"at sign", "a: @b\n", "f:1:4: document/syntax: a value cannot start with this character"},
+		{"percent sign", "a: b\nc: %d\n", "f:2:4: document/syntax: a value cannot start with this character"},
 		{"missing colon", "é\nb: c\n", `f:2:2: document/syntax: a ":" is not allowed here`},
-		{"missing colon at the end", "a: b\nc\n", `f:2:1: document/syntax: there is no ":" after this key`},
+		{"missing colon at the end", "a: b\nc\n", `f:2:1: document/syntax: missing ":" after this key`},
 		{"two colons", "é: a: b\n", `f:1:6: document/syntax: a ":" is not allowed here`},
 		{"indented less", "a:\n    b: c\n  d: e\n", "f:3:3: document/syntax: this line is neither a key of the mapping above nor part of a value in it"},
 		{"list and mapping", "- a\nb: c\n", "f:2:1: document/syntax: this line is neither an item of the list above nor part of one"},
-		{"list beside its key", "a: - b\n", `f:1:4: document/syntax: a list cannot begin here with "-"`},
+		{"list beside its key", "a: - b\n", `f:1:4: document/syntax: a list cannot start here with "-"`},
 		{"open bracket", "a: [b\nc: d\n", `f:2:2: document/syntax: a comma or "]" is missing`},
 		{"open brace", "a: {b: c\nd: e\n", `f:2:2: document/syntax: a comma or "}" is missing`},
-		{"open string", "a: \"b\nc: d\n", "f:1:4: document/syntax: a string is not closed"},
-		{"open string before a document", "a: 'b\n---\n", "f:1:4: document/syntax: a string is not closed"},
-		{"escape", `a: "\q"`, "f:1:5: document/syntax: YAML has no such escape"},
+		{"open string", "a: \"b\nc: d\n", "f:1:4: document/syntax: unterminated string"},
+		{"open string before a document", "a: 'b\n---\n", "f:1:4: document/syntax: unterminated string"},
+		{"escape", `a: "\q"`, "f:1:5: document/syntax: unknown escape sequence"},
 		{"half a pair", `a: "\ud83d\ude00"`, "f:1:7: document/syntax: invalid escape sequence"},
-		{"hex", `a: "\xg0"`, "f:1:7: document/syntax: an escape lacks hexadecimal digits"},
-		{"block", "a: | b\n", "f:1:6: document/syntax: the text begins beside its | or >"},
-		{"block digit", "a: |0\n b\n", "f:1:5: document/syntax: the digit after | or > is from 1 to 9"},
-		{"anchor without a name", "a: & b\n", "f:1:5: document/syntax: a name is missing after & or *"},
-		{"comment", "a: \"b\"#c\n", "f:1:7: document/syntax: a blank is missing before the # of a comment"},
+		{"hex", `a: "\xg0"`, "f:1:7: document/syntax: an escape sequence has too few hexadecimal digits"},
+		{"block", "a: | b\n", "f:1:6: document/syntax: the text starts on the line of its | or >"},
+		{"block digit", "a: |0\n b\n", "f:1:5: document/syntax: the digit after | or > must be from 1 to 9"},
+		{"anchor without a name", "a: & b\n", "f:1:5: document/syntax: missing name after & or *"},
+		{"comment", "a: \"b\"#c\n", "f:1:7: document/syntax: missing space before the # of a comment"},
 		{"directive", "%FOO\n---\n", "f:1:5: document/syntax: unknown directive"},
-		{"version", "%YAML 3.0\n---\n", "f:1:1: document/syntax: the document is of another version of YAML than 1.1 and 1.2"},
+		{"version", "%YAML 3.0\n---\n", "f:1:1: document/syntax: the YAML version of the document is not 1.1 or 1.2"},
 		{"tag prefix", "a: !x!y z\n", "f:1:4: document/syntax: the tag has a prefix that is not declared"},
 		{"not UTF-8", "a: b\nc: \xff\n", "f:2:4: document/syntax: byte 0xFF is not UTF-8"},
 		{"control character", "a: \x00", "f:1:4: document/syntax: the control character U+0000 stands in the text"},

@@ -28,39 +28,39 @@ const (
 // yamlFaults are the faults by what the library says of them. Where the same words are said
 // of several constructs, the construct and a colon stand before them.
 var yamlFaults = map[string]yamlFault{
-	"block sequence entries are not allowed in this context": {message: `a list cannot begin here with "-"`, hint: "begin it on a line of its own"},
-	"mapping values are not allowed in this context":         {message: `a ":" is not allowed here`, hint: "put a text that has a colon before a blank in quotes, and begin a mapping on a line of its own"},
-	"mapping keys are not allowed in this context":           {message: `a key cannot begin here with "?"`, hint: quoteIt},
-	"could not find expected ':'":                            {message: `there is no ":" after this key`, hint: "a text of several lines is in quotes, or indented below its key", atContext: true},
-	"did not find expected key":                              {message: "this line is neither a key of the mapping above nor part of a value in it", hint: "the keys of a mapping begin in the same column"},
-	"did not find expected '-' indicator":                    {message: "this line is neither an item of the list above nor part of one", hint: `the "-" of all items stand in the same column`},
+	"block sequence entries are not allowed in this context": {message: `a list cannot start here with "-"`, hint: "start it on a new line"},
+	"mapping values are not allowed in this context":         {message: `a ":" is not allowed here`, hint: "quote a string that contains a colon and a space, and start a mapping on a new line"},
+	"mapping keys are not allowed in this context":           {message: `a key cannot start here with "?"`, hint: quoteIt},
+	"could not find expected ':'":                            {message: `missing ":" after this key`, hint: "quote a string of several lines, or indent it below its key", atContext: true},
+	"did not find expected key":                              {message: "this line is neither a key of the mapping above nor part of a value in it", hint: "start the keys of a mapping in the same column"},
+	"did not find expected '-' indicator":                    {message: "this line is neither an item of the list above nor part of one", hint: `put the "-" of all items in the same column`},
 	"did not find expected ',' or ']'":                       {message: `a comma or "]" is missing`},
 	"did not find expected ',' or '}'":                       {message: `a comma or "}" is missing`},
 	"did not find expected node content":                     {message: "a value is missing here"},
-	"did not find expected <document start>":                 {message: "there is more after the end of the document"},
-	"found unexpected content after document-end marker":     {message: "there is more after the end of the document"},
+	"did not find expected <document start>":                 {message: "unexpected content after the end of the document"},
+	"found unexpected content after document-end marker":     {message: "unexpected content after the end of the document"},
 
 	"found a tab character that violates indentation":                            {message: "the indentation contains a tab", hint: noTabs},
 	"found a tab character where an indentation space is expected":               {message: "the indentation contains a tab", hint: noTabs},
-	"found character that cannot start any token":                                {message: "no value begins with this character", hint: quoteIt},
-	"found a comment without preceding whitespace":                               {message: "a blank is missing before the # of a comment"},
-	"did not find expected whitespace or line break":                             {message: "a blank is missing after a tag"},
-	"did not find the expected '>'":                                              {message: "a tag that begins with !< does not end with >"},
-	"found undefined tag handle":                                                 {message: "the tag has a prefix that is not declared", hint: "JSON has no tags: remove it"},
-	"did not find expected alphabetic or numeric character":                      {message: "a name is missing after & or *", hint: quoteIt},
-	"while scanning a block scalar: did not find expected comment or line break": {message: "the text begins beside its | or >", hint: "begin it on the next line"},
-	"found an indentation indicator equal to 0":                                  {message: "the digit after | or > is from 1 to 9"},
+	"found character that cannot start any token":                                {message: "a value cannot start with this character", hint: quoteIt},
+	"found a comment without preceding whitespace":                               {message: "missing space before the # of a comment"},
+	"did not find expected whitespace or line break":                             {message: "missing space after a tag"},
+	"did not find the expected '>'":                                              {message: "a tag that starts with !< does not end with >"},
+	"found undefined tag handle":                                                 {message: "the tag has a prefix that is not declared", hint: "remove it: JSON has no tags"},
+	"did not find expected alphabetic or numeric character":                      {message: "missing name after & or *", hint: quoteIt},
+	"while scanning a block scalar: did not find expected comment or line break": {message: "the text starts on the line of its | or >", hint: "start it on the next line"},
+	"found an indentation indicator equal to 0":                                  {message: "the digit after | or > must be from 1 to 9"},
 
-	"found unknown escape character":                                      {message: "YAML has no such escape", hint: `a backslash itself is written \\`},
-	"did not find expected hexadecimal number":                            {message: "an escape lacks hexadecimal digits", hint: `\x has two of them, \u four, \U eight`},
+	"found unknown escape character":                                      {message: "unknown escape sequence", hint: `a backslash itself is written \\`},
+	"did not find expected hexadecimal number":                            {message: "an escape sequence has too few hexadecimal digits", hint: `\x has two of them, \u four, \U eight`},
 	"found invalid Unicode character escape code":                         {message: "invalid escape sequence", hint: `a character beyond U+FFFF is one escape of eight digits: \U0001F600`},
-	"while scanning a quoted scalar: found unexpected end of stream":      {message: "a string is not closed", atContext: true},
-	"while scanning a quoted scalar: found unexpected document indicator": {message: "a string is not closed", atContext: true},
+	"while scanning a quoted scalar: found unexpected end of stream":      {message: "unterminated string", atContext: true},
+	"while scanning a quoted scalar: found unexpected document indicator": {message: "unterminated string", atContext: true},
 
 	"found unknown directive name":                          {message: "unknown directive", hint: directed},
 	"could not find expected directive name":                {message: "a directive has no name", hint: directed},
-	"found unexpected non-alphabetical character":           {message: "a directive has a name that is none", hint: directed},
-	"found incompatible YAML document":                      {message: "the document is of another version of YAML than 1.1 and 1.2"},
+	"found unexpected non-alphabetical character":           {message: "a directive has an invalid name", hint: directed},
+	"found incompatible YAML document":                      {message: "the YAML version of the document is not 1.1 or 1.2"},
 	"did not find expected <document end> before directive": {message: "a directive is inside the document", hint: directed},
 	"found duplicate %TAG directive":                        {message: "duplicate directive"},
 	"found duplicate %YAML directive":                       {message: "duplicate directive"},
@@ -80,7 +80,7 @@ var yamlConstructs = map[string]string{
 func (c *yamlReader) syntax(err error) {
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
-		c.add("syntax", diag.Error, diag.Range{File: c.file}, "the YAML cannot be read", "")
+		c.add("syntax", diag.Error, diag.Range{File: c.file}, "cannot parse the YAML", "")
 		return
 	}
 	at := c.text.offset(load.Mark.Line, load.Mark.Column)
@@ -99,11 +99,11 @@ func (c *yamlReader) syntax(err error) {
 	switch {
 	case unknownAnchor:
 		name = c.text.restore(strings.TrimSuffix(name, "' referenced"))
-		fault = yamlFault{message: "nothing before this has the anchor &" + name, hint: "put a text that begins with * in quotes"}
+		fault = yamlFault{message: "undefined anchor &" + name, hint: "quote a string that starts with *"}
 	case !known && strings.Contains(load.ContextMsg, "directive"):
-		fault = yamlFault{message: "the directive cannot be read", hint: directed}
+		fault = yamlFault{message: "cannot parse the directive", hint: directed}
 	case !known:
-		fault = yamlFault{message: "this cannot be read as YAML"}
+		fault = yamlFault{message: "cannot parse this as YAML"}
 	case strings.Contains(load.Message, "cannot start") && at < len(c.text.data) && c.text.data[at] == '\t':
 		fault = yamlFault{message: "the indentation contains a tab", hint: noTabs}
 	}

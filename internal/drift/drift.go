@@ -162,7 +162,7 @@ func (d *Detector) Compare(ctx context.Context, expected, actual any) (Result, e
 		}
 	}
 	want := d.schema.Recast(schema.Without(expected, d.schema.WriteOnly))
-	ctx, cancel := context.WithTimeoutCause(ctx, d.config.Timeout, fmt.Errorf("the transforms take longer than %s", d.config.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, d.config.Timeout, fmt.Errorf("evaluating the transforms takes longer than %s", d.config.Timeout))
 	defer cancel()
 	c := &comparison{
 		Detector: d, ctx: ctx, model: want,

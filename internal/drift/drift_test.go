@@ -122,7 +122,7 @@ func TestCompare(t *testing.T) {
 		{name: "a faulty alternative does not stop the others", transforms: `"/properties/Name":"Name Name $OR Name & '.'"`, expected: `{"Name":"a"}`, actual: `{"Name":"a."}`, want: "IN_SYNC"},
 		{name: "a transform that fails", transforms: `"/properties/Name":"Name + 1 $OR Name & '.'"`, expected: `{"Name":"a"}`, actual: `{"Name":"b"}`, want: `MODIFIED | NOT_EQUAL /Name "a"->"b" not ["a."] | drift/transform-failed /propertyTransform/~1properties~1Name: the transform "Name + 1" of /properties/Name fails: jsonata T2001`},
 		{name: "fails, and another one helps", transforms: `"/properties/Name":"Name + 1 $OR Name & '.'"`, expected: `{"Name":"a"}`, actual: `{"Name":"a."}`, want: "IN_SYNC"},
-		{name: "a function", transforms: `"/properties/Name":"$lowercase"`, expected: `{"Name":"a"}`, actual: `{"Name":"b"}`, want: `MODIFIED | NOT_EQUAL /Name "a"->"b" | drift/transform-failed /propertyTransform/~1properties~1Name: the transform "$lowercase" of /properties/Name fails: it gives a function`},
+		{name: "a function", transforms: `"/properties/Name":"$lowercase"`, expected: `{"Name":"a"}`, actual: `{"Name":"b"}`, want: `MODIFIED | NOT_EQUAL /Name "a"->"b" | drift/transform-failed /propertyTransform/~1properties~1Name: the transform "$lowercase" of /properties/Name fails: its result is a function`},
 		{name: "without end", transforms: `"/properties/Name":"($f := function(){$f()}; $f())"`, expected: `{"Name":"a"}`, actual: `{"Name":"b"}`, want: `MODIFIED | NOT_EQUAL /Name "a"->"b" | drift/transform-failed /propertyTransform/~1properties~1Name: the transform "($f := function(){$f()}; $f())" of /properties/Name fails: jsonata U1001`},
 		{name: "write-only values are not to be had", transforms: `"/properties/Name":"Secret"`, expected: `{"Name":"a","Secret":"s3cr3t"}`, actual: `{"Name":"b"}`, want: `MODIFIED | NOT_EQUAL /Name "a"->"b"`},
 	} {
@@ -169,7 +169,7 @@ func TestCompareRefuses(t *testing.T) {
 		"no object":        {t.Context(), []any{}, map[string]any{}, drift.Config{}, "compare models: the expected model is not an object"},
 		"nothing":          {t.Context(), map[string]any{}, nil, drift.Config{}, "compare models: the actual model is not an object"},
 		"too many":         {t.Context(), map[string]any{"Steps": steps}, map[string]any{"Steps": other}, drift.Config{Evaluations: 60}, "compare models: the models differ in too many places that have transforms: more than 60 evaluations"},
-		"too long":         {t.Context(), map[string]any{"Steps": steps}, map[string]any{"Steps": other}, drift.Config{Timeout: 1}, "compare models: the transforms take longer than 1ns"},
+		"too long":         {t.Context(), map[string]any{"Steps": steps}, map[string]any{"Steps": other}, drift.Config{Timeout: 1}, "compare models: evaluating the transforms takes longer than 1ns"},
 		"cancelled":        {cancelled, map[string]any{"Steps": steps}, map[string]any{"Steps": other}, drift.Config{}, "compare models: context canceled"},
 		"cancelled, equal": {cancelled, map[string]any{}, map[string]any{}, drift.Config{}, ""},
 	} {

@@ -176,7 +176,7 @@ func (c *comparison) evaluate(a *attempt) {
 			return
 		}
 		if _, function := value.(*jsonata.Function); function {
-			err = errors.New("it gives a function")
+			err = errors.New("its result is a function")
 		}
 		switch {
 		case err != nil:
@@ -280,7 +280,7 @@ func (c *comparison) matches(a *attempt, from step, pattern string, got any) boo
 	found, err := re.MatchString(text)
 	if err != nil {
 		c.patterns[pattern] = nil // once is enough
-		a.problems.Add(from.transform.problem("failed", from.text, errors.New("the pattern that it gives takes too long to be matched")))
+		a.problems.Add(from.transform.problem("failed", from.text, errors.New("matching its result as a pattern takes too long")))
 		return false
 	}
 	return found

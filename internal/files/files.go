@@ -97,7 +97,7 @@ func Append(dir, name string, mode fs.FileMode) (*os.File, error) {
 func Write(dir, name string, data []byte, mode fs.FileMode) error {
 	name = filepath.Clean(name)
 	if !filepath.IsLocal(name) {
-		return &fs.PathError{Op: "write", Path: name, Err: errors.New("it is outside of the folder")}
+		return &fs.PathError{Op: "write", Path: name, Err: errors.New("it is outside the folder")}
 	}
 	if err := LinkOut(dir, filepath.ToSlash(filepath.Dir(name))); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (e *LinkError) Error() string {
 }
 
 // LinkOut follows a slash-separated name within a folder. The error is a *[LinkError] if
-// a link on the way or at its end leads out of the folder. A link that leads nowhere is an
+// a link on the way or at its end leads out of the folder. A link that cannot be resolved is an
 // error, too; a name that does not exist is not.
 func LinkOut(dir, name string) error {
 	root, err := filepath.EvalSymlinks(dir)

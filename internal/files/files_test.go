@@ -61,7 +61,7 @@ func TestWrite(t *testing.T) {
 	for name, want := range map[string]string{
 		"new": "", "a/b/c": "", "in/new": "", "link": "", "dangling": "",
 		"out/new": "out is a link that leads out of the project", "out/x/y": "out is a link that leads out of the project",
-		"dangling/x": "which does not exist", "../x": "outside of the folder", "folder": "not a regular file",
+		"dangling/x": "which does not exist", "../x": "outside the folder", "folder": "not a regular file",
 	} {
 		dir, outside := tree(t)
 		err := Write(dir, name, []byte("data"), 0o640)

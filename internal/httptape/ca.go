@@ -36,11 +36,11 @@ const lifetime = 7 * 24 * time.Hour
 func newAuthority(now time.Time) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make the key of the proxy's authority: %w", err)
+		return nil, fmt.Errorf("create the key of the proxy's CA: %w", err)
 	}
 	leafKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make the key of the proxy: %w", err)
+		return nil, fmt.Errorf("create the key of the proxy: %w", err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "cfn test, valid for one run"},
@@ -49,11 +49,11 @@ func newAuthority(now time.Time) (*authority, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		return nil, fmt.Errorf("make the certificate of the proxy's authority: %w", err)
+		return nil, fmt.Errorf("create the certificate of the proxy's CA: %w", err)
 	}
 	certificate, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("make the certificate of the proxy's authority: %w", err)
+		return nil, fmt.Errorf("create the certificate of the proxy's CA: %w", err)
 	}
 	return &authority{certificate: certificate, key: key, leafKey: leafKey, leaves: map[string]*tls.Certificate{}}, nil
 }
@@ -72,7 +72,7 @@ func (a *authority) leaf(host string) (*tls.Certificate, error) {
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
-		return nil, fmt.Errorf("make a certificate for %s: %w", host, err)
+		return nil, fmt.Errorf("create a certificate for %s: %w", host, err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, NotBefore: a.certificate.NotBefore, NotAfter: a.certificate.NotAfter,
@@ -85,7 +85,7 @@ func (a *authority) leaf(host string) (*tls.Certificate, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &a.leafKey.PublicKey, a.key)
 	if err != nil {
-		return nil, fmt.Errorf("make a certificate for %s: %w", host, err)
+		return nil, fmt.Errorf("create a certificate for %s: %w", host, err)
 	}
 	if len(a.leaves) >= maxLeaves {
 		clear(a.leaves)

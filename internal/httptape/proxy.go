@@ -98,7 +98,7 @@ const maxExchanges = 10_000
 // Start makes a proxy that listens on 127.0.0.1. The error is that of the system.
 func Start(cfg Config) (*Proxy, error) {
 	if cfg.Mode != Local && cfg.Tape == nil {
-		return nil, errors.New("start the proxy: recording and replaying need a tape")
+		return nil, errors.New("start the proxy: recording and replaying require a tape")
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -241,7 +241,7 @@ func (p *Proxy) Close() error {
 	}
 	if p.dir != "" {
 		if err := os.RemoveAll(p.dir); err != nil {
-			return fmt.Errorf("end the proxy: %w", err)
+			return fmt.Errorf("stop the proxy: %w", err)
 		}
 	}
 	return nil
@@ -423,7 +423,7 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, entry *Entry, bod
 		p.replay(w, r, entry, body, exchange, kind)
 	case p.cfg.Mode == Local && !loopback(r.URL.Hostname()):
 		p.note(exchange, Exchange{Refused: true, Status: http.StatusBadGateway, Fault: kind})
-		p.fail(w, r, body, "%s was not sent: without --record nothing leaves this machine", exchange.Name)
+		p.fail(w, r, body, "%s was not sent: network calls to other machines require --record", exchange.Name)
 	case r.Header.Get("Upgrade") != "":
 		p.note(exchange, Exchange{Status: http.StatusNotImplemented, Fault: kind})
 		http.Error(w, "the proxy takes no "+r.Header.Get("Upgrade"), http.StatusNotImplemented)
@@ -445,10 +445,10 @@ func (p *Proxy) replay(w http.ResponseWriter, r *http.Request, entry *Entry, bod
 	if recorded == nil || recorded.Missing != "" {
 		p.note(exchange, Exchange{Unmatched: true, Status: http.StatusBadGateway, Fault: kind})
 		if recorded == nil {
-			p.fail(w, r, body, "the recording has no answer to %s", exchange.Name)
+			p.fail(w, r, body, "the recording does not contain %s", exchange.Name)
 			return
 		}
-		p.fail(w, r, body, "the answer to %s was not recorded: %s", exchange.Name, recorded.Missing)
+		p.fail(w, r, body, "the response to %s was not recorded: %s", exchange.Name, recorded.Missing)
 		return
 	}
 	p.note(exchange, Exchange{Status: recorded.Status, Fault: kind})

@@ -219,7 +219,7 @@ func TestNothingLeavesTheMachineUnasked(t *testing.T) {
 	p := start(t, Config{Upstream: network})
 	c := client(t, p)
 	for _, url := range []string{"https://api.initech.example/v1/memo?access_token=planted", "http://api.initech.example/", "https://192.0.2.1/"} {
-		if status, body := get(t, c, url); status != http.StatusBadGateway || !strings.Contains(body, "without --record nothing leaves this machine") || strings.Contains(body, "planted") {
+		if status, body := get(t, c, url); status != http.StatusBadGateway || !strings.Contains(body, "network calls to other machines require --record") || strings.Contains(body, "planted") {
 			t.Errorf("%s: %d %s", url, status, body)
 		}
 	}
@@ -379,7 +379,7 @@ func TestRefusalsReachTheSDK(t *testing.T) {
 	_, rest := lambda.NewFromConfig(cfg).ListFunctions(t.Context(), nil)
 	for name, err := range map[string]error{"query": query, "rest-json": rest} {
 		var refused smithy.APIError
-		if !errors.As(err, &refused) || refused.ErrorCode() != proxyCode || !strings.Contains(refused.ErrorMessage(), "without --record nothing leaves this machine") {
+		if !errors.As(err, &refused) || refused.ErrorCode() != proxyCode || !strings.Contains(refused.ErrorMessage(), "network calls to other machines require --record") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -414,7 +414,7 @@ func TestUnmatchedIsNamed(t *testing.T) {
 			t.Errorf("%s, want %s", body, want)
 		}
 	}
-	if status, body := post(`{"title":"a"}`); status != 502 || !strings.Contains(body, "no answer to POST https://api.initech.example/reports") {
+	if status, body := post(`{"title":"a"}`); status != 502 || !strings.Contains(body, "the recording does not contain POST https://api.initech.example/reports") {
 		t.Errorf("a second create was answered: %d %s", status, body)
 	}
 	if status, body := get(t, c, "https://api.initech.example/big"); status != 502 || !strings.Contains(body, "longer than 8 MiB") {

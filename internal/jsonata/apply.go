@@ -76,7 +76,7 @@ func (e *evaluator) call(n *node, input any, env *frame, first any, chained bool
 	return result, nil
 }
 
-// misspelt tells whether a function is called by a name that lacks the $.
+// misspelt reports whether a function is called by a name that lacks the $.
 func (e *evaluator) misspelt(n *node, env *frame) bool {
 	if n.left.kind != kindPath {
 		return false

@@ -29,7 +29,7 @@ type token struct {
 	flags  string // of a regular expression
 }
 
-// is tells whether the token is that operator.
+// is reports whether the token is that operator.
 func (t *token) is(operator string) bool { return t.kind == tokenOperator && t.text == operator }
 
 // A lexer cuts the source into tokens, one at a time: whether a slash divides or starts
@@ -227,7 +227,7 @@ func (l *lexer) regex() (token, error) {
 	return token{}, newError("S0302", at, "/")
 }
 
-// escaped tells whether what follows text is escaped by a backslash at its end.
+// escaped reports whether what follows text is escaped by a backslash at its end.
 func escaped(text string) bool {
 	n := 0
 	for n < len(text) && text[len(text)-1-n] == '\\' {

@@ -231,7 +231,7 @@ func (p *parser) operandNext() error {
 	return p.advance(true)
 }
 
-// comma reads over a comma and tells whether there was one.
+// comma reads over a comma and reports whether there was one.
 func (p *parser) comma() (bool, error) {
 	if !p.token.is(",") {
 		return false, nil

@@ -459,7 +459,7 @@ func sortOrder(x, y any, term sortTerm) (int, error) {
 	return order, nil
 }
 
-// sort is a stable merge sort; after tells whether a belongs behind b.
+// sort is a stable merge sort; after reports whether a belongs behind b.
 func (e *evaluator) sort(items []any, after func(a, b any) (bool, error)) ([]any, error) {
 	if err := e.grow(sizeItem * len(items)); err != nil {
 		return nil, err

@@ -31,13 +31,13 @@ func newDecimalFormat(options any) decimalFormat {
 	return f
 }
 
-// isDigit tells whether r is one of the ten digits that start with the zero digit.
+// isDigit reports whether r is one of the ten digits that start with the zero digit.
 func (f *decimalFormat) isDigit(r rune) bool {
 	zero, _ := runeAt(f.zero)
 	return r >= zero && r <= zero+9
 }
 
-// isActive tells whether r has a meaning in a picture, the exponent separator apart.
+// isActive reports whether r has a meaning in a picture, the exponent separator apart.
 func (f *decimalFormat) isActive(r rune) bool {
 	s := string(r)
 	return f.isDigit(r) || s == f.decimal || s == f.grouping || s == f.digit || s == f.separator

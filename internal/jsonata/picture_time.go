@@ -552,7 +552,7 @@ func (p *timePicture) parse(c *call, text string) (any, error) {
 	return instant(given, c.started())
 }
 
-// within tells whether, of the components in all, some are given and all of them in some.
+// within reports whether, of the components in all, some are given and all of them in some.
 func within(given map[byte]float64, all, some string) bool {
 	found := false
 	for i := range len(all) {

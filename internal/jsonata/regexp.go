@@ -37,7 +37,7 @@ func (r *Regexp) String() string { return "/" + r.value.source + "/" + r.value.f
 // MarshalJSON writes null: JSON has no regular expressions.
 func (r *Regexp) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// MatchString tells whether the expression matches somewhere in s. The error says that
+// MatchString reports whether the expression matches somewhere in s. The error says that
 // it took longer than Config.RegexTimeout, or too much memory.
 func (r *Regexp) MatchString(s string) (bool, error) {
 	found, err := r.value.re.MatchRunes(units(wellFormed(s)))

@@ -158,7 +158,7 @@ func (s *signature) check(name string, args []any, context any) ([]any, error) {
 	return out, nil
 }
 
-// holds tells whether arg is an array of the parameter's items, or one such item.
+// holds reports whether arg is an array of the parameter's items, or one such item.
 func (p *parameter) holds(arg any) bool {
 	if p.items == "" {
 		return true
@@ -253,7 +253,7 @@ func (s *signature) failedAt(args []any) int {
 
 // reach is the number of arguments that the parameters take greedily, or -1.
 func (s *signature) reach(args []any, params []parameter) int {
-	// ends[i] tells whether the parameters so far can take exactly the first i arguments.
+	// ends[i] reports whether the parameters so far can take exactly the first i arguments.
 	ends := make([]bool, len(args)+1)
 	ends[0] = true
 	for i := range params {

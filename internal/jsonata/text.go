@@ -7,7 +7,7 @@ import (
 )
 
 // The reference works on JavaScript strings, sequences of UTF-16 code units in which a
-// surrogate may stand alone. Here a string is UTF-8, and a lone surrogate is written in
+// surrogate may be unpaired. Here a string is UTF-8, and a lone surrogate is written in
 // the three bytes that UTF-8 would give its number (WTF-8). A pair of surrogates never
 // stays apart: whatever joins two strings goes through joinText.
 
@@ -20,7 +20,7 @@ func runeAt(s string) (rune, int) {
 	return r, size
 }
 
-// isSurrogate tells whether s starts with a lone surrogate.
+// isSurrogate reports whether s starts with a lone surrogate.
 func isSurrogate(s string) bool {
 	return len(s) >= 3 && s[0] == 0xED && s[1] >= 0xA0 && s[1] <= 0xBF && s[2]&0xC0 == 0x80
 }
@@ -50,7 +50,7 @@ func joinText(a, b string) string {
 	return a + b
 }
 
-// ascii tells whether bytes, code units and code points are the same in s.
+// ascii reports whether bytes, code units and code points are the same in s.
 func ascii(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] >= utf8.RuneSelf {
@@ -211,7 +211,7 @@ func wellFormed(s string) string {
 	return b.String()
 }
 
-// hasLoneSurrogate tells whether s cannot be written in UTF-8.
+// hasLoneSurrogate reports whether s cannot be written in UTF-8.
 func hasLoneSurrogate(s string) bool {
 	return strings.IndexByte(s, 0xED) >= 0 && !utf8.ValidString(s)
 }

@@ -379,7 +379,7 @@ func isFunction(value any) bool {
 	return false
 }
 
-// isNumber tells whether value is a number other than NaN. Infinity is an error: no
+// isNumber reports whether value is a number other than NaN. Infinity is an error: no
 // expression may calculate with it.
 func isNumber(value any) (bool, error) {
 	f, ok := value.(float64)
@@ -392,7 +392,7 @@ func isNumber(value any) (bool, error) {
 	return true, nil
 }
 
-// allOf tells whether every item of a is of the type that $type calls name.
+// allOf reports whether every item of a is of the type that $type calls name.
 func allOf(a *array, name string) bool {
 	for _, item := range a.items {
 		if typeName(item) != name {

@@ -30,7 +30,7 @@ func Diff(old, new *schema.Schema) []Change {
 	d := newDiffer(old, new)
 	d.documents()
 	if len(d.changes) == 0 && canonicalText(old.Root, true) != canonicalText(new.Root, true) {
-		d.add("compatible/other", nil, "the documents differ in nothing that has an effect", new.Root.At)
+		d.add("compatible/other", nil, "the differences have no effect", new.Root.At)
 	}
 	sortChanges(d.changes)
 	return d.changes
@@ -130,7 +130,7 @@ func memberAt(v *document.Value, key string) diag.Range {
 
 func (d *differ) identity() {
 	if d.old.Kind != d.new.Kind {
-		d.add("breaking/type-name", nil, fmt.Sprintf("the document was that of a %s and is that of a %s", kindName(d.old.Kind), kindName(d.new.Kind)), memberAt(d.new.Root, "typeName"))
+		d.add("breaking/type-name", nil, fmt.Sprintf("the document described a %s and now describes a %s", kindName(d.old.Kind), kindName(d.new.Kind)), memberAt(d.new.Root, "typeName"))
 	}
 	if old, new := d.old.TypeName, d.new.TypeName; old.Value != new.Value {
 		d.add("breaking/type-name", document.Pointer{"typeName"}, fmt.Sprintf("the type was %s and is %s", quote(old.Value), quote(new.Value)), new.At)
@@ -143,7 +143,7 @@ func (d *differ) identity() {
 		if key == "taggable" && (d.old.Tagging.Taggable != d.new.Tagging.Taggable || d.old.Root.Get("tagging") != nil || d.new.Root.Get("tagging") != nil) {
 			continue // what it means is compared with tagging
 		}
-		d.add("compatible/documentation", document.Pointer{key}, quote(key)+" is another one", memberAt(d.new.Root, key))
+		d.add("compatible/documentation", document.Pointer{key}, quote(key)+" changed", memberAt(d.new.Root, key))
 	}
 }
 
@@ -196,10 +196,10 @@ func (d *differ) identifiers() {
 			continue
 		}
 		if i < len(new) {
-			d.add("breaking/PID001", new[i].pointer(), fmt.Sprintf("member %d of the primaryIdentifier is %s now", i+1, quote(new[i].key)), new[i].at)
+			d.add("breaking/PID001", new[i].pointer(), fmt.Sprintf("member %d of the primaryIdentifier is now %s", i+1, quote(new[i].key)), new[i].at)
 		}
 		if i < len(old) {
-			d.add("breaking/PID002", old[i].pointer(), fmt.Sprintf("member %d of the primaryIdentifier is not %s any more", i+1, quote(old[i].key)), old[i].at)
+			d.add("breaking/PID002", old[i].pointer(), fmt.Sprintf("member %d of the primaryIdentifier is no longer %s", i+1, quote(old[i].key)), old[i].at)
 		}
 	}
 	keys := func(identifiers [][]schema.Path) map[string]place {
@@ -221,7 +221,7 @@ func (d *differ) identifiers() {
 	before, after := keys(d.old.AdditionalIdentifiers), keys(d.new.AdditionalIdentifiers)
 	for _, key := range sortedKeys(before) {
 		if _, stays := after[key]; !stays {
-			d.add("breaking/additional-identifier", document.Pointer{"additionalIdentifiers"}, "the additional identifier "+quote(key)+" is gone", before[key].at)
+			d.add("breaking/additional-identifier", document.Pointer{"additionalIdentifiers"}, "the additional identifier "+quote(key)+" was removed", before[key].at)
 		}
 	}
 	for _, key := range sortedKeys(after) {
@@ -260,7 +260,7 @@ func (d *differ) lists() {
 			if !list.leavesByItself && !d.after.has(p.tokens) {
 				continue // a property that is gone: that it is gone is said
 			}
-			d.add(list.left, p.pointer(), fmt.Sprintf("%s is not %s any more", quote(p.key), list.is), p.at)
+			d.add(list.left, p.pointer(), fmt.Sprintf("%s is no longer %s", quote(p.key), list.is), p.at)
 		}
 	}
 }

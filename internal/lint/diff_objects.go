@@ -24,7 +24,7 @@ func (d *differ) required(o, n *document.Value, at document.Pointer) {
 		d.add("breaking/RQ001", child(at, name), quote(name)+" is required now", keywordAt(o, n, "required"))
 	}
 	for _, name := range missingExact(old, new) {
-		d.add("compatible/required-dropped", child(at, name), quote(name)+" is not required any more", keywordAt(o, n, "required"))
+		d.add("compatible/required-dropped", child(at, name), quote(name)+" is no longer required", keywordAt(o, n, "required"))
 	}
 }
 
@@ -51,7 +51,7 @@ func (d *differ) properties(o, n *document.Value, at document.Pointer) {
 				continue
 			}
 		}
-		c := d.add("breaking/PR001", below, quote(name)+" is gone", old[name].KeyAt)
+		c := d.add("breaking/PR001", below, quote(name)+" was removed", old[name].KeyAt)
 		if len(below) > 1 && below[0] == "properties" && d.before.assigns(below[1:]) {
 			c.Effect = "fails: templates that read the property by Fn::GetAtt are refused"
 		}
@@ -86,10 +86,10 @@ func (d *differ) maps(o, n *document.Value, at document.Pointer) {
 			continue
 		}
 		if len(new) == 0 && !isFalse(n.Get("additionalProperties")) && len(membersOf(n.Get("properties"))) == 0 {
-			d.add("compatible/constraint-dropped", at, "the keys of the map may be anything now", old[pattern].KeyAt)
+			d.add("compatible/constraint-dropped", at, "the keys of the map can now be anything", old[pattern].KeyAt)
 			continue
 		}
-		d.add("breaking/map-keys", at, "keys by the pattern "+quote(pattern)+" are not allowed any more", old[pattern].KeyAt)
+		d.add("breaking/map-keys", at, "keys by the pattern "+quote(pattern)+" are no longer allowed", old[pattern].KeyAt)
 	}
 	for _, pattern := range sortedKeys(new) {
 		if _, known := old[pattern]; !known {
@@ -104,11 +104,11 @@ func (d *differ) items(o, n *document.Value, at document.Pointer) {
 	case old == nil && new == nil:
 	case old == nil:
 		if hasType(o, "array") { // else the whole property is another one, which is said
-			d.add("breaking/items", at, "the items are described now", keywordAt(o, n, "items"))
+			d.add("breaking/items", at, "the items now have a description", keywordAt(o, n, "items"))
 		}
 	case new == nil:
 		if hasType(n, "array") {
-			d.add("compatible/constraint-dropped", at, "the items may be anything now", keywordAt(o, n, "items"))
+			d.add("compatible/constraint-dropped", at, "the items can now be anything", keywordAt(o, n, "items"))
 		}
 	default:
 		d.values(old, new, at.Append("*"))
@@ -137,7 +137,7 @@ func (d *differ) combiner(keyword string, o, n *document.Value, at document.Poin
 		d.add("breaking/combiner-added", place, keyword+" is new", where)
 		return
 	case len(new) == 0:
-		d.add("compatible/constraint-dropped", place, keyword+" is gone", where)
+		d.add("compatible/constraint-dropped", place, keyword+" was removed", where)
 		return
 	}
 	types := [2][]string{typesOf(o), typesOf(n)}

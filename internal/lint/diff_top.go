@@ -17,7 +17,7 @@ func (d *differ) handlers() {
 		at := document.Pointer{"handlers", o.Action}
 		n := d.new.Handler(o.Action)
 		if n == nil {
-			c := d.add("breaking/handler-removed", at, fmt.Sprintf("the %s handler is gone", o.Action), o.At)
+			c := d.add("breaking/handler-removed", at, fmt.Sprintf("the %s handler was removed", o.Action), o.At)
 			c.Effect = handlerEffects[o.Action]
 			if c.Effect == "" {
 				c.Effect = changeRules[c.ID].Effect
@@ -36,7 +36,7 @@ func (d *differ) handlers() {
 	}
 	for i := range d.new.Handlers {
 		if n := &d.new.Handlers[i]; d.old.Handler(n.Action) == nil {
-			d.add("compatible/handler-added", document.Pointer{"handlers", n.Action}, fmt.Sprintf("there is a handler for %s now", n.Action), n.At)
+			d.add("compatible/handler-added", document.Pointer{"handlers", n.Action}, fmt.Sprintf("a handler for %s was added", n.Action), n.At)
 		}
 	}
 }
@@ -102,10 +102,10 @@ func enumerate(texts []string) string {
 
 func (d *differ) targets(at document.Pointer, o, n *schema.Handler) {
 	if added := missing(n.TargetNames, o.TargetNames); len(added) > 0 {
-		d.add("breaking/hook-targets", at.Append("targetNames"), fmt.Sprintf("the hook sees %s", enumerate(added)), n.At)
+		d.add("breaking/hook-targets", at.Append("targetNames"), fmt.Sprintf("the hook has the new target %s", enumerate(added)), n.At)
 	}
 	if removed := missing(o.TargetNames, n.TargetNames); len(removed) > 0 {
-		c := d.add("breaking/hook-targets", at.Append("targetNames"), fmt.Sprintf("the hook no longer sees %s", enumerate(removed)), n.At)
+		c := d.add("breaking/hook-targets", at.Append("targetNames"), fmt.Sprintf("the hook no longer has the target %s", enumerate(removed)), n.At)
 		c.Effect = "" // nothing fails that did not
 	}
 }
@@ -116,12 +116,12 @@ func (d *differ) request(at document.Pointer, o, n *schema.Handler) {
 	switch {
 	case o.Schema == nil && n.Schema == nil:
 	case o.Schema == nil:
-		c := d.add("breaking/list-request", at, "list requests are checked by a schema now", n.Schema.At)
+		c := d.add("breaking/list-request", at, "list requests are now checked by a schema", n.Schema.At)
 		if n.Schema.Get("required") == nil && n.Schema.Get("oneOf") == nil && n.Schema.Get("anyOf") == nil && n.Schema.Get("allOf") == nil {
 			c.Severity, c.Effect = Compatible, "" // it describes requests, and demands nothing
 		}
 	case n.Schema == nil:
-		c := d.add("breaking/list-request", at, "list requests are not described any more", o.Schema.At)
+		c := d.add("breaking/list-request", at, "list requests no longer have a schema", o.Schema.At)
 		c.Severity, c.Effect = Compatible, ""
 	default:
 		d.values(o.Schema, n.Schema, at)
@@ -138,11 +138,11 @@ func (d *differ) tagging() {
 	at := document.Pointer{"tagging"}
 	where := memberAt(d.new.Root, "tagging")
 	if o != nil && n == nil {
-		d.add("breaking/TAG100", at, "tagging is gone", memberAt(d.old.Root, "tagging"))
+		d.add("breaking/TAG100", at, "tagging was removed", memberAt(d.old.Root, "tagging"))
 	}
 	for _, m := range membersOf(o) {
 		if n != nil && n.Get(m.Key) == nil {
-			d.add("breaking/TAG100", at.Append(m.Key), m.Key+" is gone from tagging", m.KeyAt)
+			d.add("breaking/TAG100", at.Append(m.Key), m.Key+" was removed from tagging", m.KeyAt)
 		}
 	}
 	before := len(d.changes)
@@ -153,7 +153,7 @@ func (d *differ) tagging() {
 		d.permissions(at.Append("permissions"), "tagging", d.old.Tagging.Permissions, d.new.Tagging.Permissions, where)
 	}
 	if len(d.changes) == before && n != nil {
-		d.add("compatible/tagging", at, "tagging says more than before", where)
+		d.add("compatible/tagging", at, "tagging was extended", where)
 	}
 }
 
@@ -195,15 +195,15 @@ func (d *differ) transforms() {
 		at := places([]schema.Path{o.Path})[0].pointer()
 		switch n, stays := new[key]; {
 		case !stays:
-			d.add("breaking/transform-removed", at, "the transform is gone", o.Path.At)
+			d.add("breaking/transform-removed", at, "the transform was removed", o.Path.At)
 		case n.Expression.Value != o.Expression.Value:
-			d.add("breaking/transform-changed", at, "the transform is another one", n.Expression.At)
+			d.add("breaking/transform-changed", at, "the transform changed", n.Expression.At)
 		}
 	}
 	for _, key := range sortedKeys(new) {
 		if _, known := old[key]; !known {
 			n := new[key]
-			d.add("compatible/transform-added", places([]schema.Path{n.Path})[0].pointer(), "the property has a transform now", n.Path.At)
+			d.add("compatible/transform-added", places([]schema.Path{n.Path})[0].pointer(), "the property now has a transform", n.Path.At)
 		}
 	}
 }
@@ -216,11 +216,11 @@ func (d *differ) configuration() {
 	switch {
 	case o == nil && n == nil:
 	case o == nil && n.Get("required") != nil && len(itemsOf(n.Get("required"))) > 0:
-		d.add("breaking/configuration", at, "the type has settings now, some of them required", memberAt(d.new.Root, "typeConfiguration"))
+		d.add("breaking/configuration", at, "the type now has settings, and some are required", memberAt(d.new.Root, "typeConfiguration"))
 	case o == nil:
-		d.add("compatible/configuration-added", at, "the type has settings now", memberAt(d.new.Root, "typeConfiguration"))
+		d.add("compatible/configuration-added", at, "the type now has settings", memberAt(d.new.Root, "typeConfiguration"))
 	case n == nil:
-		d.add("breaking/configuration-removed", at, "the type has no settings any more", memberAt(d.old.Root, "typeConfiguration"))
+		d.add("breaking/configuration-removed", at, "the type no longer has settings", memberAt(d.old.Root, "typeConfiguration"))
 	default:
 		d.values(o, n, at)
 	}

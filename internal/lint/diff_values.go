@@ -30,26 +30,26 @@ func (d *differ) values(oldNode, newNode *document.Value, at document.Pointer) {
 	if d.depth >= maxDepth || d.steps >= maxPairs {
 		if !d.gaveUp {
 			d.gaveUp = true
-			d.add("breaking/incomplete", at, "the comparison was given up here: the schemas go too deep", newNode.At)
+			d.add("breaking/incomplete", at, "the comparison stopped here: the schemas are nested too deeply", newNode.At)
 		}
 		return
 	}
 	o, oldErr := d.old.Resolve(oldNode)
 	n, newErr := d.new.Resolve(newNode)
 	if oldErr != nil || newErr != nil {
-		// What leads nowhere in both is a fault of both, unless it is in another document,
+		// What cannot be resolved in both is a fault of both, unless it is in another document,
 		// which may well have changed.
 		switch {
 		case oldErr == nil || newErr == nil:
-			d.add("breaking/unresolved", at, "a reference leads nowhere in one of the versions: what it describes was not compared", newNode.At)
+			d.add("breaking/unresolved", at, "a reference cannot be resolved in one of the versions: its target was not compared", newNode.At)
 		case foreign(textOf(newNode.Get("$ref"))):
-			d.add("breaking/unresolved", at, "another document is not at hand: what it describes was not compared", newNode.At)
+			d.add("breaking/unresolved", at, "another document is not available: its content was not compared", newNode.At)
 		}
 		return
 	}
 	if o.Kind != document.Object || n.Kind != document.Object {
 		if canonicalText(o, false) != canonicalText(n, false) {
-			d.add("breaking/TP003", at, "what was described in one way is described in another", n.At)
+			d.add("breaking/TP003", at, "the description of the value changed", n.At)
 		}
 		return
 	}
@@ -114,15 +114,15 @@ func (d *differ) schemas(o, n *document.Value, at document.Pointer) {
 	}
 }
 
-// came tells in a word what happened to the value of a keyword.
+// came describes what happened to the value of a keyword.
 func came(o, n *document.Value) string {
 	switch {
 	case o == nil:
 		return "is new"
 	case n == nil:
-		return "is gone"
+		return "was removed"
 	}
-	return "is another one"
+	return "changed"
 }
 
 // keywordAt is where a keyword stands: in the new schema, else in the old one.
@@ -148,7 +148,7 @@ func (d *differ) types(o, n *document.Value, at document.Pointer, inherited [2][
 	case len(old) == 0:
 		d.add("breaking/TP001", at, "the property has the type "+enumerate(new)+" now", where)
 	case len(new) == 0:
-		d.add("breaking/TP002", at, "the property has no type any more, it was "+enumerate(old), where)
+		d.add("breaking/TP002", at, "the property no longer has a type; it was "+enumerate(old), where)
 	default:
 		c := d.add("breaking/TP003", at, fmt.Sprintf("the type was %s and is %s", enumerate(old), enumerate(new)), where)
 		if wider(old, new) {
@@ -177,7 +177,7 @@ func (d *differ) enums(o, n *document.Value, at document.Pointer) {
 		d.add("breaking/enum-added", at, "only these values are allowed now: "+enumerate(texts(new.Items)), where)
 		return
 	case new == nil:
-		c := d.add("breaking/ENM001", at, "the enum is gone", where)
+		c := d.add("breaking/ENM001", at, "the enum was removed", where)
 		c.Effect = "fails: no template by itself, but code that knows only the listed values meets others"
 		return
 	}
@@ -215,7 +215,7 @@ func (d *differ) constants(o, n *document.Value, at document.Pointer) {
 	switch {
 	case canonicalText(old, false) == canonicalText(new, false):
 	case new == nil:
-		d.add("compatible/constraint-dropped", at, "const is gone", keywordAt(o, n, "const"))
+		d.add("compatible/constraint-dropped", at, "const was removed", keywordAt(o, n, "const"))
 	default:
 		d.add("breaking/const", at, "const "+came(old, new), keywordAt(o, n, "const"))
 	}
@@ -235,7 +235,7 @@ func (d *differ) bounds(o, n *document.Value, at document.Pointer) {
 	switch {
 	case canonicalText(old, false) == canonicalText(new, false):
 	case new == nil:
-		d.add("compatible/constraint-dropped", at, "multipleOf is gone", where)
+		d.add("compatible/constraint-dropped", at, "multipleOf was removed", where)
 	case old == nil:
 		d.add("breaking/bound-added", at, "multipleOf is new: "+diag.Cut(new.Text), where)
 	default:
@@ -247,7 +247,7 @@ func (d *differ) bound(b bound, ids [3]string, old, new *document.Value, at docu
 	switch {
 	case old == nil && new == nil:
 	case new == nil:
-		c := d.add(ids[0], at, fmt.Sprintf("%s %s is gone", b.keyword, diag.Cut(old.Text)), where)
+		c := d.add(ids[0], at, fmt.Sprintf("%s %s was removed", b.keyword, diag.Cut(old.Text)), where)
 		if b.vacuous(old) {
 			c.Severity = Compatible
 		}
@@ -282,7 +282,7 @@ func (d *differ) patterns(o, n *document.Value, at document.Pointer) {
 	case old == "":
 		d.add("breaking/PAT001", at, "the pattern "+quote(new)+" is new", where)
 	case new == "":
-		d.add("breaking/PAT002", at, "the pattern "+quote(old)+" is gone", where)
+		d.add("breaking/PAT002", at, "the pattern "+quote(old)+" was removed", where)
 	default:
 		d.add("breaking/PAT003", at, fmt.Sprintf("the pattern was %s and is %s", quote(old), quote(new)), where)
 	}
@@ -291,7 +291,7 @@ func (d *differ) patterns(o, n *document.Value, at document.Pointer) {
 	switch {
 	case old == new:
 	case new == "":
-		d.add("compatible/constraint-dropped", at, "the format "+quote(old)+" is gone", where)
+		d.add("compatible/constraint-dropped", at, "the format "+quote(old)+" was removed", where)
 	default:
 		d.add("breaking/format", at, "the format is "+quote(new)+" now", where)
 	}
@@ -304,7 +304,7 @@ func (d *differ) defaults(o, n *document.Value, at document.Pointer) {
 	switch {
 	case canonicalText(old, false) == canonicalText(new, false):
 	case new == nil:
-		d.add("breaking/TFDF001", at, "the default "+show(old)+" is gone", where)
+		d.add("breaking/TFDF001", at, "the default "+show(old)+" was removed", where)
 	case old == nil:
 		d.add("breaking/default-added", at, "the default "+show(new)+" is new", where)
 	default:
@@ -316,9 +316,9 @@ func (d *differ) defaults(o, n *document.Value, at document.Pointer) {
 func (d *differ) flags(o, n *document.Value, at document.Pointer, top bool) {
 	if old, new := isTrue(o.Get("uniqueItems")), isTrue(n.Get("uniqueItems")); old != new {
 		if new {
-			d.add("breaking/unique-items", at, "items must be unique now", keywordAt(o, n, "uniqueItems"))
+			d.add("breaking/unique-items", at, "items must now be unique", keywordAt(o, n, "uniqueItems"))
 		} else {
-			d.add("compatible/constraint-dropped", at, "items may be repeated now", keywordAt(o, n, "uniqueItems"))
+			d.add("compatible/constraint-dropped", at, "items no longer need to be unique", keywordAt(o, n, "uniqueItems"))
 		}
 	}
 	if old, new := !isFalse(o.Get("insertionOrder")), !isFalse(n.Get("insertionOrder")); old != new && hasType(n, "array") && hasType(o, "array") {
@@ -340,9 +340,9 @@ func (d *differ) flags(o, n *document.Value, at document.Pointer, top bool) {
 	}
 	if old, new := isFalse(o.Get("additionalProperties")), isFalse(n.Get("additionalProperties")); old != new && !top {
 		if new {
-			d.add("breaking/closed", at, "only declared properties are allowed now", keywordAt(o, n, "additionalProperties"))
+			d.add("breaking/closed", at, "only declared properties are now allowed", keywordAt(o, n, "additionalProperties"))
 		} else {
-			d.add("compatible/constraint-dropped", at, "undeclared properties are allowed now", keywordAt(o, n, "additionalProperties"))
+			d.add("compatible/constraint-dropped", at, "undeclared properties are now allowed", keywordAt(o, n, "additionalProperties"))
 		}
 	}
 }

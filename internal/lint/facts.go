@@ -114,7 +114,7 @@ func (f *facts) find(key string, p listed) (listed, bool) {
 	return other, found
 }
 
-// resolved follows $ref; a schema whose reference leads nowhere, which schema.Load has
+// resolved follows $ref; a schema whose reference cannot be resolved, which schema.Load has
 // reported, is nil.
 func (f *facts) resolved(v *document.Value) *document.Value {
 	if v == nil || v.Kind != document.Object {

@@ -14,50 +14,50 @@ import (
 // pathRules judge what a schema refers to: properties by their paths, and definitions.
 var pathRules = []Rule{{
 	ID: "lint/path-unresolved", Severity: diag.Warning, Fault: true,
-	Purpose: "Every path of the schema names a property: in deprecatedProperties, conditionalCreateOnlyProperties, nonPublicProperties, propertyTransform and resourceLink. Those of nonPublicDefinitions name definitions.",
-	Why:     "No meta-schema looks where a path leads, so a misspelt one silently does nothing.",
+	Purpose: "Every path in deprecatedProperties, conditionalCreateOnlyProperties, nonPublicProperties, propertyTransform and resourceLink refers to a property. Paths in nonPublicDefinitions refer to definitions.",
+	Why:     "The meta-schema does not check the target of a path, so a misspelled path silently has no effect.",
 	Bad:     `"deprecatedProperties": ["/properties/Colour"]`,
 	Good:    `"deprecatedProperties": ["/properties/Color"]`,
 	check:   pathsResolve,
 }, {
 	ID: "lint/path-notation", Severity: diag.Warning, Fault: true,
-	Purpose: `Paths are written as the specification has them: they begin with /properties, cross arrays and maps by "*", and leave inner "properties" and "items" out.`,
-	Why:     "Every tool reads the other spellings differently: the path works here and means nothing there.",
+	Purpose: `Paths use the notation of the specification: they start with /properties, use "*" for items of arrays and maps, and leave out inner "properties" and "items".`,
+	Why:     "Tools disagree about other notations, so the path may have no effect in some of them.",
 	Bad:     `"deprecatedProperties": ["/properties/Tags/Key"]`,
 	Good:    `"deprecatedProperties": ["/properties/Tags/*/Key"]`,
 	check:   pathsWellSpelled,
 }, {
 	ID: "lint/path-repeated", Severity: diag.Warning, Fault: true,
-	Purpose: "No list of paths names a property twice, and no identifier is given twice.",
-	Why:     "The second mention does nothing; often another property was meant.",
+	Purpose: "Lists of paths and identifiers have no duplicates.",
+	Why:     "The second entry has no effect; often another property was intended.",
 	Bad:     `"readOnlyProperties": ["/properties/Id", "/properties/Id"]`,
 	Good:    `"readOnlyProperties": ["/properties/Id"]`,
 	check:   pathsOnce,
 }, {
 	ID: "lint/identifier-not-scalar", Severity: diag.Warning, Fault: true,
 	Purpose: "The members of identifiers are strings, numbers or booleans.",
-	Why:     "Cloud Control and the registry write an identifier as one text; the service answers an object or an array in it with an internal failure that explains nothing.",
+	Why:     "Cloud Control and the registry write an identifier as one string; for an object or an array in it, the service returns an internal failure without an explanation.",
 	Bad:     `"primaryIdentifier": ["/properties/Tags"]`,
 	Good:    `"primaryIdentifier": ["/properties/Id"]`,
 	kinds:   resources, check: identifiersScalar,
 }, {
 	ID: "lint/unused-definition", Severity: diag.Warning, Fault: true,
-	Purpose: "Every definition is used by a property, be it through other definitions.",
-	Why:     "What nothing refers to is forgotten or misspelt, and counts towards the size that the registry allows.",
+	Purpose: "Every definition is used by a property, directly or through other definitions.",
+	Why:     "An unused definition is outdated or misspelled, and counts towards the size limit of the registry.",
 	Bad:     `"definitions": {"Page": {"type": "string"}}`,
 	Good:    `"definitions": {"Page": {"type": "string"}}, "properties": {"Cover": {"$ref": "#/definitions/Page"}}`,
 	check:   definitionsUsed,
 }, {
 	ID: "lint/ref-circular", Severity: diag.Warning, Fault: true,
 	Purpose: "A chain of $ref ends at a schema.",
-	Why:     "References that lead only to each other describe nothing: tools accept every value there, or hang.",
+	Why:     "References that form a cycle describe no value: tools accept any value, or hang.",
 	Bad:     `"definitions": {"A": {"$ref": "#/definitions/B"}, "B": {"$ref": "#/definitions/A"}}`,
 	Good:    `"definitions": {"A": {"$ref": "#/definitions/B"}, "B": {"type": "string"}}`,
 	check:   refsEnd,
 }, {
 	ID: "lint/ref-sibling", Severity: diag.Warning, Fault: true,
-	Purpose: "No constraint is beside $ref.",
-	Why:     "draft-07 ignores everything beside $ref; only descriptions are of use to readers there.",
+	Purpose: "No constraint is used next to $ref.",
+	Why:     "draft-07 ignores everything next to $ref; only a description is useful there.",
 	Bad:     `"properties": {"Owner": {"$ref": "#/definitions/Tag", "minProperties": 1}}`,
 	Good:    `"properties": {"Owner": {"$ref": "#/definitions/Tag", "description": "The owner."}}`,
 	check:   refsAlone,
@@ -81,13 +81,13 @@ func (in *inspection) eachOther(f func(p listed)) {
 func pathsResolve(in *inspection) {
 	in.eachOther(func(p listed) {
 		if !in.Leads(p.Path) {
-			in.report(p.At, p.pointer, quote(p.Text)+" names no property", in.nearest(p.Path))
+			in.report(p.At, p.pointer, quote(p.Text)+" is not a property", in.nearest(p.Path))
 		}
 	})
 	for i, item := range itemsOf(in.Root.Get("nonPublicDefinitions")) {
 		tokens, ok := document.ParsePointer(textOf(item))
 		if item.Kind == document.String && (!ok || len(tokens) < 2 || tokens[0] != "definitions" || in.Root.Lookup(tokens) == nil) {
-			in.report(item.At, document.Pointer{"nonPublicDefinitions", strconv.Itoa(i)}, quote(item.Text)+" names no definition", "it reads like /definitions/Name")
+			in.report(item.At, document.Pointer{"nonPublicDefinitions", strconv.Itoa(i)}, quote(item.Text)+" is not a definition", "it reads like /definitions/Name")
 		}
 	}
 	in.checkLink()
@@ -104,7 +104,7 @@ func (in *inspection) checkLink() {
 			tokens = tokens[1:]
 		}
 		if !ok || len(tokens) == 0 || in.Property(tokens) == nil {
-			in.report(m.Value.At, document.Pointer{"resourceLink", "mappings", m.Key}, quote(m.Value.Text)+" names no property", "")
+			in.report(m.Value.At, document.Pointer{"resourceLink", "mappings", m.Key}, quote(m.Value.Text)+" is not a property", "")
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (in *inspection) checkLink() {
 func pathsWellSpelled(in *inspection) {
 	check := func(p listed) {
 		if in.Leads(p.Path) && p.Text != p.spelling() {
-			in.report(p.At, p.pointer, quote(p.Text)+" is not how the specification writes paths", "write "+quote(p.spelling()))
+			in.report(p.At, p.pointer, quote(p.Text)+" is not in the path notation of the specification", "write "+quote(p.spelling()))
 		}
 	}
 	in.eachOther(check)
@@ -134,7 +134,7 @@ func pathsOnce(in *inspection) {
 		first := make(map[string]listed, len(list))
 		for _, p := range list {
 			if before, again := first[p.key()]; again {
-				in.report(p.At, p.pointer, quote(p.Text)+" is in the list already", "leave one of them out", note(before.At, "the first mention"))
+				in.report(p.At, p.pointer, quote(p.Text)+" is a duplicate", "remove one of them", note(before.At, "the first mention"))
 				continue
 			}
 			first[p.key()] = p
@@ -151,7 +151,7 @@ func pathsOnce(in *inspection) {
 		}
 		key := identifierKey(identifier)
 		if before, again := seen[key]; again {
-			in.report(identifier[0].At, identifier[0].pointer[:2], "the identifier is given already", "leave one of them out", note(before, "the first mention"))
+			in.report(identifier[0].At, identifier[0].pointer[:2], "duplicate identifier", "remove one of them", note(before, "the first mention"))
 			continue
 		}
 		seen[key] = identifier[0].At
@@ -178,7 +178,7 @@ func identifiersScalar(in *inspection) {
 		}
 		for _, name := range typesOf(node) {
 			if name == "array" || name == "object" {
-				in.report(p.At, p.pointer, fmt.Sprintf("%s identifies the resource, but is of type %s", quote(p.Text), name), "use a string that the service or the user assigns")
+				in.report(p.At, p.pointer, fmt.Sprintf("%s identifies the resource but is of type %s", quote(p.Text), name), "use a string that the service or the user assigns")
 				return
 			}
 		}
@@ -232,7 +232,7 @@ func definitionsUsed(in *inspection) {
 	}
 	for _, m := range definitions {
 		if !used[m.Key] {
-			in.report(m.KeyAt, document.Pointer{"definitions", m.Key}, fmt.Sprintf("the definition %s is not used", quote(m.Key)), "leave it out")
+			in.report(m.KeyAt, document.Pointer{"definitions", m.Key}, fmt.Sprintf("the definition %s is not used", quote(m.Key)), "remove it")
 		}
 	}
 }
@@ -253,7 +253,7 @@ func refsEnd(in *inspection) {
 		if ref == nil || ref.Kind != document.String || !in.circular(site.Node) {
 			continue
 		}
-		in.report(ref.At, site.Pointer.Append("$ref"), fmt.Sprintf("the reference %s leads only back to itself", quote(ref.Text)), "describe the value in one of the definitions")
+		in.report(ref.At, site.Pointer.Append("$ref"), fmt.Sprintf("the reference %s refers only to itself", quote(ref.Text)), "describe the value in one of the definitions")
 	}
 }
 
@@ -273,7 +273,7 @@ func refsAlone(in *inspection) {
 		}
 		for _, m := range site.Node.Members {
 			if !annotations[m.Key] {
-				in.report(m.KeyAt, site.Pointer.Append(m.Key), fmt.Sprintf("%s is ignored beside $ref", quote(m.Key)), "put it into the definition, or describe the value without $ref")
+				in.report(m.KeyAt, site.Pointer.Append(m.Key), fmt.Sprintf("%s is ignored next to $ref", quote(m.Key)), "move it to the definition, or describe the value without $ref")
 			}
 		}
 	}

@@ -16,7 +16,7 @@ var permissionRules = []Rule{{
 	ID: "lint/PER001", Severity: diag.Warning,
 	Upstream: "guard-rail: PER001",
 	Purpose:  "The type has a create handler.",
-	Why:      "Without one nobody can create the resource with CloudFormation.",
+	Why:      "Without one, CloudFormation cannot create the resource.",
 	Bad:      `"handlers": {"create": null}`,
 	Good:     `"handlers": {"create": {"permissions": ["tps:CreateReport"]}}`,
 	kinds:    resources, check: handlerExists("create", ""),
@@ -72,7 +72,7 @@ var permissionRules = []Rule{{
 	ID: "lint/PER008", Severity: diag.Warning, Twin: "schema/handler-missing",
 	Upstream: "guard-rail: PER008",
 	Purpose:  "The type has a delete handler.",
-	Why:      "Without one a stack cannot be deleted cleanly, nor a failed creation rolled back.",
+	Why:      "Without one, stacks cannot be deleted and failed creations cannot be rolled back.",
 	Bad:      `"handlers": {"delete": null}`,
 	Good:     `"handlers": {"delete": {"permissions": ["tps:DeleteReport"]}}`,
 	kinds:    resources, check: handlerExists("delete", ""),
@@ -103,21 +103,21 @@ var permissionRules = []Rule{{
 }, {
 	ID: "lint/permission-form", Severity: diag.Warning, Fault: true,
 	Purpose: "A permission is a service prefix and an action with a colon between them.",
-	Why:     "IAM refuses a policy with anything else, and the execution role cannot be created.",
+	Why:     "IAM rejects a policy with anything else, so the execution role cannot be created.",
 	Bad:     `"handlers": {"create": {"permissions": ["tps/CreateReport"]}}`,
 	Good:    `"handlers": {"create": {"permissions": ["tps:CreateReport"]}}`,
 	check:   permissionsWellFormed,
 }, {
 	ID: "lint/permission-repeated", Severity: diag.Warning, Fault: true,
-	Purpose: "A handler names each permission once.",
-	Why:     "The second mention does nothing; often another one was meant.",
+	Purpose: "A handler lists each permission once.",
+	Why:     "The second entry has no effect; often another one was intended.",
 	Bad:     `"handlers": {"create": {"permissions": ["tps:CreateReport", "tps:CreateReport"]}}`,
 	Good:    `"handlers": {"create": {"permissions": ["tps:CreateReport", "tps:GetReport"]}}`,
 	check:   permissionsOnce,
 }, {
 	ID: "lint/handler-timeout", Severity: diag.Warning, Fault: true,
 	Purpose: "timeoutInMinutes is set on create, update and delete only.",
-	Why:     "Read and list answer within 30 seconds or fail, whatever the schema says.",
+	Why:     "Read and list must return within 30 seconds, independent of the schema.",
 	Bad:     `"handlers": {"read": {"permissions": ["tps:GetReport"], "timeoutInMinutes": 60}}`,
 	Good:    `"handlers": {"create": {"permissions": ["tps:CreateReport"], "timeoutInMinutes": 60}}`,
 	kinds:   resources, check: timeoutsUseful,
@@ -158,11 +158,11 @@ func permissionsGiven(action string, some, specific bool) func(*inspection) {
 			if permissions != nil {
 				at = permissions.At
 			}
-			in.report(at, pointer, fmt.Sprintf("the %s handler has no permissions", action), "name the API operations that it calls, as in s3:CreateBucket")
+			in.report(at, pointer, fmt.Sprintf("the %s handler has no permissions", action), "list the API operations that it calls, such as s3:CreateBucket")
 		}
 		for i, item := range itemsOf(permissions) {
 			if specific && wildcard.MatchString(textOf(item)) {
-				in.report(item.At, pointer.Append(strconv.Itoa(i)), fmt.Sprintf("the permission %s of the %s handler is a wildcard", quote(item.Text), action), "name the operations that the handler calls")
+				in.report(item.At, pointer.Append(strconv.Itoa(i)), fmt.Sprintf("the permission %s of the %s handler is a wildcard", quote(item.Text), action), "list the operations that the handler calls")
 			}
 		}
 	}
@@ -195,7 +195,7 @@ func permissionsOnce(in *inspection) {
 	in.eachPermission(func(action string, item *document.Value, pointer document.Pointer) {
 		key := mention{action, item.Text}
 		if before := first[key]; before != nil {
-			in.report(item.At, pointer, fmt.Sprintf("the %s handler has the permission %s already", action, quote(item.Text)), "leave one of them out", note(before.At, "the first mention"))
+			in.report(item.At, pointer, fmt.Sprintf("the %s handler already has the permission %s", action, quote(item.Text)), "remove one of them", note(before.At, "the first mention"))
 			return
 		}
 		first[key] = item
@@ -205,7 +205,7 @@ func permissionsOnce(in *inspection) {
 func timeoutsUseful(in *inspection) {
 	for _, action := range []string{"read", "list"} {
 		if m := in.Root.Get("handlers").Get(action).Member("timeoutInMinutes"); m != nil {
-			in.report(m.KeyAt, document.Pointer{"handlers", action, "timeoutInMinutes"}, fmt.Sprintf("timeoutInMinutes does nothing for the %s handler, which has 30 seconds", action), "leave it out")
+			in.report(m.KeyAt, document.Pointer{"handlers", action, "timeoutInMinutes"}, fmt.Sprintf("timeoutInMinutes has no effect on the %s handler, which has 30 seconds", action), "remove it")
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 var styleRules = []Rule{{
 	ID: "lint/GN001", Severity: diag.Warning,
 	Upstream: "guard-rail: GN001",
-	Purpose:  `The description begins with "Resource Type definition for".`,
+	Purpose:  `The description starts with "Resource Type definition for".`,
 	Why:      "It is the first sentence of the reference page of every AWS type.",
 	Bad:      `"description": "Reports."`,
 	Good:     `"description": "Resource Type definition for Initech::TPS::Report."`,
@@ -21,7 +21,7 @@ var styleRules = []Rule{{
 	ID: "lint/GN002", Severity: diag.Warning, Twin: "schema/malformed",
 	Upstream: "guard-rail: GN002",
 	Purpose:  "sourceUrl is an https URL.",
-	Why:      "Whoever follows it should get what the author published.",
+	Why:      "With https, readers receive what the author published.",
 	Bad:      `"sourceUrl": "http://example.com/tps.git"`,
 	Good:     `"sourceUrl": "https://example.com/tps.git"`,
 	kinds:    resources, check: sourceSecure,
@@ -29,7 +29,7 @@ var styleRules = []Rule{{
 	ID: "lint/GN003", Severity: diag.Warning,
 	Upstream: "guard-rail: GN003",
 	Purpose:  "replacementStrategy, if it is given, is create_then_delete.",
-	Why:      "The other order deletes the resource before its replacement works: if the creation fails, the users have nothing.",
+	Why:      "The other order deletes the resource first: if the creation of its replacement fails, there is no resource at all.",
 	Bad:      `"replacementStrategy": "delete_then_create"`,
 	Good:     `"replacementStrategy": "create_then_delete"`,
 	kinds:    resources, check: replacementSafe,
@@ -37,7 +37,7 @@ var styleRules = []Rule{{
 	ID: "lint/ARN001", Severity: diag.Warning,
 	Upstream: "guard-rail: ARN001",
 	Purpose:  "Top-level properties with Arn in their name are strings.",
-	Why:      "An ARN is a text; a name that promises one and holds something else misleads.",
+	Why:      "An ARN is a string; other values under such a name are misleading.",
 	Bad:      `"properties": {"TopicArn": {"type": "array", "items": {"type": "string"}}}`,
 	Good:     `"properties": {"TopicArn": {"type": "string", "pattern": "^arn:"}}`,
 	kinds:    resources, check: arnsAreStrings,
@@ -45,7 +45,7 @@ var styleRules = []Rule{{
 	ID: "lint/ARN002", Severity: diag.Warning,
 	Upstream: "guard-rail: ARN002",
 	Purpose:  "Top-level properties with Arn in their name have a pattern.",
-	Why:      "A pattern refuses a name or an ID given in place of the ARN before anything is created.",
+	Why:      "With a pattern, a name or an ID instead of the ARN is rejected before anything is created.",
 	Bad:      `"properties": {"TopicArn": {"type": "string"}}`,
 	Good:     `"properties": {"TopicArn": {"type": "string", "pattern": "^arn:aws[a-z-]*:sns:"}}`,
 	kinds:    resources, check: arnsHavePatterns,
@@ -53,15 +53,15 @@ var styleRules = []Rule{{
 	ID: "lint/COM001", Severity: diag.Warning,
 	Upstream: "guard-rail: COM001",
 	Purpose:  "Every top-level property has a type, or refers to a definition.",
-	Why:      "Without a type neither generated code nor the recast of values knows what it is.",
+	Why:      "Generated code and the conversion of values need the type.",
 	Bad:      `"properties": {"Color": {"description": "The color."}}`,
 	Good:     `"properties": {"Color": {"type": "string", "description": "The color."}}`,
 	kinds:    resources, check: propertiesTyped,
 }, {
 	ID: "lint/COM002", Severity: diag.Warning,
 	Upstream: "guard-rail: COM002",
-	Purpose:  "The type of a top-level property is one type.",
-	Why:      "A value of several types becomes an untyped one in most languages.",
+	Purpose:  "A top-level property has only one type.",
+	Why:      "In most languages, a value with several types becomes untyped.",
 	Bad:      `"properties": {"Policy": {"type": ["object", "string"]}}`,
 	Good:     `"properties": {"Policy": {"type": "object"}}`,
 	kinds:    resources, check: typesSingle,
@@ -69,7 +69,7 @@ var styleRules = []Rule{{
 	ID: "lint/COM003", Severity: diag.Warning,
 	Upstream: "guard-rail: COM003",
 	Purpose:  "Top-level arrays describe their items.",
-	Why:      "An array of anything can be neither checked nor generated.",
+	Why:      "Without a description of the items, an array cannot be checked, and no code can be generated for it.",
 	Bad:      `"properties": {"Pages": {"type": "array", "insertionOrder": true}}`,
 	Good:     `"properties": {"Pages": {"type": "array", "insertionOrder": true, "items": {"type": "string"}}}`,
 	kinds:    resources, check: arraysHaveItems,
@@ -109,7 +109,7 @@ func descriptionBegins(in *inspection) {
 	if v := in.Root.Get("description"); v != nil {
 		at, pointer = v.At, document.Pointer{"description"}
 	}
-	in.report(at, pointer, `the description does not begin with "Resource Type definition for"`, fmt.Sprintf("write %q", "Resource Type definition for "+diag.Cut(in.TypeName.Value)))
+	in.report(at, pointer, `the description does not start with "Resource Type definition for"`, fmt.Sprintf("write %q", "Resource Type definition for "+diag.Cut(in.TypeName.Value)))
 }
 
 func sourceSecure(in *inspection) {
@@ -120,7 +120,7 @@ func sourceSecure(in *inspection) {
 
 func replacementSafe(in *inspection) {
 	if v := in.Root.Get("replacementStrategy"); v != nil && textOf(v) != "create_then_delete" {
-		in.report(v.At, document.Pointer{"replacementStrategy"}, "a replacement deletes the resource before its successor is created", `leave it out if the service can have both for a while`)
+		in.report(v.At, document.Pointer{"replacementStrategy"}, "a replacement deletes the resource before the new one is created", `remove it if both resources can exist at the same time`)
 	}
 }
 
@@ -141,7 +141,7 @@ func namesArn(key string) bool {
 func arnsAreStrings(in *inspection) {
 	in.eachTop(func(m document.Member, node *document.Value, pointer document.Pointer) {
 		if v := node.Get("type"); namesArn(m.Key) && textOf(v) != "string" {
-			in.report(m.KeyAt, pointer, fmt.Sprintf("%s is named like an ARN, but is not a string", quote(m.Key)), "")
+			in.report(m.KeyAt, pointer, fmt.Sprintf("%s is named like an ARN but is not a string", quote(m.Key)), "")
 		}
 	})
 }
@@ -149,7 +149,7 @@ func arnsAreStrings(in *inspection) {
 func arnsHavePatterns(in *inspection) {
 	in.eachTop(func(m document.Member, node *document.Value, pointer document.Pointer) {
 		if namesArn(m.Key) && node.Get("pattern") == nil {
-			in.report(m.KeyAt, pointer, fmt.Sprintf("%s is named like an ARN, but has no pattern", quote(m.Key)), `add "pattern": "^arn:aws[a-z-]*:service:…"`)
+			in.report(m.KeyAt, pointer, fmt.Sprintf("%s is named like an ARN but has no pattern", quote(m.Key)), `add "pattern": "^arn:aws[a-z-]*:service:…"`)
 		}
 	})
 }
@@ -185,7 +185,7 @@ func itemsWithout(combiner string) func(*inspection) {
 				return
 			}
 			if items := in.resolved(node.Get("items")); items != nil && items.Get(combiner) != nil {
-				in.report(m.KeyAt, pointer, fmt.Sprintf("the items of %s are described by %s", quote(m.Key), combiner), "describe them by one schema")
+				in.report(m.KeyAt, pointer, fmt.Sprintf("the items of %s are described by %s", quote(m.Key), combiner), "use one schema for all items")
 			}
 		})
 	}

@@ -16,7 +16,7 @@ var taggingRules = []Rule{{
 	ID: "lint/TAG001", Severity: diag.Warning,
 	Upstream: "guard-rail: TAG001",
 	Purpose:  "The deprecated key taggable is not used.",
-	Why:      "It cannot say where the tags are, or when they can be changed; tagging can.",
+	Why:      "It cannot define where the tags are and when they can be changed, but tagging can.",
 	Bad:      `"tagging": null, "taggable": true`,
 	Good:     `"tagging": {"taggable": true}`,
 	kinds:    resources, check: taggableUnused,
@@ -24,7 +24,7 @@ var taggingRules = []Rule{{
 	ID: "lint/TAG002", Severity: diag.Warning, Twin: "schema/tagging-missing",
 	Upstream: "guard-rail: TAG002",
 	Purpose:  "The schema has the key tagging.",
-	Why:      "Without it the type counts as taggable, with everything that follows from that.",
+	Why:      "Without it, the type counts as taggable.",
 	Bad:      `"tagging": null`,
 	Good:     `"tagging": {"taggable": true}`,
 	kinds:    resources, check: taggingExists,
@@ -32,7 +32,7 @@ var taggingRules = []Rule{{
 	ID: "lint/TAG003", Severity: diag.Error, Fault: true, Twin: "schema/taggable-and-tagging",
 	Upstream: "guard-rail: TAG003",
 	Purpose:  "taggable and tagging are not used together.",
-	Why:      "The two can contradict each other, so the registry refuses them together.",
+	Why:      "The two can contradict each other, so the registry rejects a schema with both.",
 	Bad:      `"taggable": true`,
 	Good:     `"tagging": {"taggable": true}`,
 	kinds:    resources, check: taggingOnce,
@@ -40,7 +40,7 @@ var taggingRules = []Rule{{
 	ID: "lint/TAG004", Severity: diag.Warning,
 	Upstream: "guard-rail: TAG004",
 	Purpose:  "A type with taggable true has a property Tags.",
-	Why:      "CloudFormation writes the tags of the stack there.",
+	Why:      "CloudFormation passes the tags of the stack in this property.",
 	Bad:      `"tagging": null, "taggable": true, "properties": {"Tags": null}`,
 	Good:     `"tagging": null, "taggable": true`,
 	kinds:    resources, check: tagsBesideTaggable,
@@ -48,7 +48,7 @@ var taggingRules = []Rule{{
 	ID: "lint/TAG005", Severity: diag.Error, Fault: true, Twin: "schema/wrong-type",
 	Upstream: "guard-rail: TAG005",
 	Purpose:  "tagging is an object.",
-	Why:      "The registry refuses the schema.",
+	Why:      "The registry rejects the schema.",
 	Bad:      `"tagging": true`,
 	Good:     `"tagging": {"taggable": true}`,
 	kinds:    resources, check: taggingIsObject,
@@ -56,14 +56,14 @@ var taggingRules = []Rule{{
 	ID: "lint/TAG006", Severity: diag.Error, Fault: true, Twin: "schema/missing-key",
 	Upstream: "guard-rail: TAG006",
 	Purpose:  "tagging has the key taggable.",
-	Why:      "The registry refuses the schema.",
+	Why:      "The registry rejects the schema.",
 	Bad:      `"tagging": {"taggable": null}`,
 	Good:     `"tagging": {"taggable": true}`,
 	kinds:    resources, check: taggingComplete("taggable"),
 }, {
 	ID: "lint/TAG007", Severity: diag.Warning,
 	Upstream: "guard-rail: TAG007",
-	Purpose:  "tagging of a taggable type says whether tags can be given at creation.",
+	Purpose:  "tagging of a taggable type defines whether tags can be set at creation.",
 	Why:      taggingWhy,
 	Bad:      `"tagging": {"tagOnCreate": null}`,
 	Good:     `"tagging": {"tagOnCreate": true}`,
@@ -71,7 +71,7 @@ var taggingRules = []Rule{{
 }, {
 	ID: "lint/TAG008", Severity: diag.Warning,
 	Upstream: "guard-rail: TAG008",
-	Purpose:  "tagging of a taggable type says whether tags can be updated.",
+	Purpose:  "tagging of a taggable type defines whether tags can be updated.",
 	Why:      taggingWhy,
 	Bad:      `"tagging": {"tagUpdatable": null}`,
 	Good:     `"tagging": {"tagUpdatable": true}`,
@@ -79,7 +79,7 @@ var taggingRules = []Rule{{
 }, {
 	ID: "lint/TAG009", Severity: diag.Warning,
 	Upstream: "guard-rail: TAG009",
-	Purpose:  "tagging of a taggable type says whether it takes CloudFormation's own tags.",
+	Purpose:  "tagging of a taggable type defines whether CloudFormation's own tags are applied.",
 	Why:      taggingWhy,
 	Bad:      `"tagging": {"cloudFormationSystemTags": null}`,
 	Good:     `"tagging": {"cloudFormationSystemTags": false}`,
@@ -95,8 +95,8 @@ var taggingRules = []Rule{{
 }, {
 	ID: "lint/TAG011", Severity: diag.Warning,
 	Upstream: "guard-rail: TAG011",
-	Purpose:  "A taggable type has a property that is called Tags.",
-	Why:      "Users look for the tags there in every type; another name makes the type the exception.",
+	Purpose:  "A taggable type has a property named Tags.",
+	Why:      "Users expect the tags there, as in other types.",
 	Bad:      `"properties": {"Tags": null, "Labels": {"type": "object"}}, "tagging": {"tagProperty": "/properties/Labels"}`,
 	Good:     `"tagging": {"tagProperty": "/properties/Tags"}`,
 	kinds:    resources, check: tagsBesideTagging,
@@ -104,7 +104,7 @@ var taggingRules = []Rule{{
 	ID: "lint/TAG012", Severity: diag.Warning,
 	Upstream: "guard-rail: TAG012",
 	Purpose:  "tagging of a taggable type lists the permissions that tagging needs.",
-	Why:      "A role that may change a resource but not its tags can then be told from one that may do both.",
+	Why:      "This distinguishes roles that can change a resource but not its tags from roles that can change both.",
 	Bad:      `"tagging": {"permissions": null}`,
 	Good:     `"tagging": {"permissions": ["tps:TagReport", "tps:UntagReport"]}`,
 	kinds:    resources, check: taggingComplete("permissions"),
@@ -112,7 +112,7 @@ var taggingRules = []Rule{{
 	ID: "lint/TAG013", Severity: diag.Error, Fault: true, Twin: "schema/tag-property",
 	Upstream: "guard-rail: TAG013",
 	Purpose:  "tagProperty of a taggable type names a property of the schema.",
-	Why:      "CloudFormation writes the tags of the stack there.",
+	Why:      "CloudFormation passes the tags of the stack in this property.",
 	Bad:      `"tagging": {"tagProperty": "/properties/Labels"}`,
 	Good:     `"tagging": {"tagProperty": "/properties/Tags"}`,
 	kinds:    resources, check: tagPropertyExists,
@@ -120,15 +120,15 @@ var taggingRules = []Rule{{
 	ID: "lint/TAG014", Severity: diag.Warning, Fault: true,
 	Upstream: "guard-rail: TAG014",
 	Purpose:  "The property with the tags is not write-only.",
-	Why:      "Tags that are never returned cannot be compared: drift of tags stays unseen, and the contract tests for tags fail.",
+	Why:      "Tags that are never returned cannot be compared: drift of tags is not detected, and the contract tests for tags fail.",
 	Bad:      `"writeOnlyProperties": ["/properties/Tags"]`,
 	Good:     `"writeOnlyProperties": ["/properties/Secret"]`,
 	kinds:    resources, check: tagPropertyNotIn("writeOnlyProperties", "write-only: nobody can read the tags back"),
 }, {
 	ID: "lint/TAG015", Severity: diag.Warning,
 	Upstream: "guard-rail: TAG015",
-	Purpose:  "The type can be tagged.",
-	Why:      "Tags are how users allot cost and access; AWS asks for them of all types of its own. A type whose service has no tags suppresses the rule.",
+	Purpose:  "The type is now taggable.",
+	Why:      "Users assign costs and permissions by tags, and AWS requires them for its own types. If the service does not support tags, suppress the rule.",
 	Bad:      `"tagging": {"taggable": false}`,
 	Good:     `"tagging": {"taggable": true}`,
 	kinds:    resources, check: canBeTagged,
@@ -136,7 +136,7 @@ var taggingRules = []Rule{{
 	ID: "lint/TAG016", Severity: diag.Warning,
 	Upstream: "guard-rail: TAG016",
 	Purpose:  `A type that is not taggable has no property whose name contains "Tag".`,
-	Why:      "A property with tags that tagging does not mention gets neither the tags of the stack nor the checks of tags. Names such as ImageTagMutability are a false alarm.",
+	Why:      "If a property contains tags but tagging does not name it, it gets no tags of the stack and its tags are not checked. Names such as ImageTagMutability are false positives.",
 	Bad:      `"tagging": {"taggable": false}`,
 	Good:     `"tagging": {"taggable": false}, "properties": {"Tags": null}`,
 	kinds:    resources, check: noTagsUntold,
@@ -144,7 +144,7 @@ var taggingRules = []Rule{{
 	ID: "lint/TAG017", Severity: diag.Warning,
 	Upstream: "guard-rail: TAG017",
 	Purpose:  "The property with the tags is not create-only.",
-	Why:      "A change of one tag would replace the resource.",
+	Why:      "Changing a tag would replace the resource.",
 	Bad:      `"createOnlyProperties": ["/properties/Tags"]`,
 	Good:     `"createOnlyProperties": ["/properties/Name"]`,
 	kinds:    resources, check: tagPropertyNotIn("createOnlyProperties", "create-only: a changed tag replaces the resource"),
@@ -152,7 +152,7 @@ var taggingRules = []Rule{{
 	ID: "lint/TAG018", Severity: diag.Warning, Fault: true,
 	Upstream: "guard-rail: TAG018",
 	Purpose:  "Tags that are create-only have tagUpdatable false.",
-	Why:      "The schema says at once that tags can be updated and that they cannot.",
+	Why:      "The schema contradicts itself about whether tags can be updated.",
 	Bad:      `"createOnlyProperties": ["/properties/Tags"], "tagging": {"tagUpdatable": true}`,
 	Good:     `"createOnlyProperties": ["/properties/Tags"], "tagging": {"tagUpdatable": false}`,
 	kinds:    resources, check: createOnlyTagsNotUpdatable,
@@ -160,14 +160,14 @@ var taggingRules = []Rule{{
 	ID: "lint/TAG019", Severity: diag.Warning,
 	Upstream: "guard-rail: TAG019",
 	Purpose:  "tagProperty has no wildcard.",
-	Why:      "The tags of the stack go to one place; in every item of an array they would be repeated.",
+	Why:      "The tags of the stack are passed once; in an array, they would be repeated in every item.",
 	Bad:      `"properties": {"Pages": {"type": "array", "items": {"type": "object", "properties": {"Tags": {"type": "object"}}}}}, "tagging": {"tagProperty": "/properties/Pages/*/Tags"}`,
 	Good:     `"tagging": {"tagProperty": "/properties/Tags"}`,
 	kinds:    resources, check: tagPropertySingle,
 }, {
 	ID: "lint/tag-property-type", Severity: diag.Warning, Fault: true,
 	Purpose: "The property with the tags is a list of objects with Key and Value, or a map of strings.",
-	Why:     "CloudFormation writes the tags of the stack in one of these two shapes; anything else fails when a stack has tags.",
+	Why:     "CloudFormation passes the tags of the stack in one of these two formats; with any other, stacks with tags fail.",
 	Bad:     `"properties": {"Tags": {"type": "string"}}`,
 	Good:    `"properties": {"Tags": {"type": "object", "patternProperties": {"^.+$": {"type": "string"}}, "additionalProperties": false}}`,
 	kinds:   resources, check: tagPropertyShape,
@@ -199,14 +199,14 @@ func taggableUnused(in *inspection) {
 
 func taggingExists(in *inspection) {
 	if in.Root.Member("tagging") == nil {
-		in.report(in.absent(), nil, "the schema does not say by tagging whether the type has tags", `add "tagging": {"taggable": false}, or describe its tags there`)
+		in.report(in.absent(), nil, "the schema has no tagging", `add "tagging": {"taggable": false}, or describe its tags there`)
 	}
 }
 
 func taggingOnce(in *inspection) {
 	short, long := in.Root.Member("taggable"), in.Root.Member("tagging")
 	if short != nil && long != nil {
-		in.report(short.KeyAt, document.Pointer{"taggable"}, `"taggable" and "tagging" both describe tagging`, `leave "taggable" out: it is the older form`, note(long.KeyAt, "described here"))
+		in.report(short.KeyAt, document.Pointer{"taggable"}, `"taggable" and "tagging" both describe tagging`, `remove "taggable", which is deprecated`, note(long.KeyAt, "described here"))
 	}
 }
 
@@ -231,14 +231,14 @@ func taggingComplete(key string) func(*inspection) {
 			m = in.tagging()
 		}
 		if m != nil && m.Value.Get(key) == nil {
-			in.report(m.KeyAt, document.Pointer{"tagging"}, "tagging does not have "+key, "write it out, even where the default is meant")
+			in.report(m.KeyAt, document.Pointer{"tagging"}, "tagging does not have "+key, "set it explicitly, even to the default")
 		}
 	}
 }
 
 func tagsBesideTagging(in *inspection) {
 	if m := in.tagged(); m != nil && in.Root.Get("properties").Get("Tags") == nil {
-		in.report(m.KeyAt, document.Pointer{"tagging"}, `the type is taggable, but has no property "Tags"`, "call the property with the tags so")
+		in.report(m.KeyAt, document.Pointer{"tagging"}, `the type is taggable, but has no property "Tags"`, "rename the property with the tags")
 	}
 }
 
@@ -268,14 +268,14 @@ func tagPropertyNotIn(key, message string) func(*inspection) {
 			return
 		}
 		if other, both := in.find(key, listed{Path: in.Tagging.Property}); both {
-			in.report(v.At, tagPropertyPointer, "the property with the tags is "+message, "take it out of "+key, note(other.At, "listed here"))
+			in.report(v.At, tagPropertyPointer, "the property with the tags is "+message, "remove it from "+key, note(other.At, "listed here"))
 		}
 	}
 }
 
 func canBeTagged(in *inspection) {
 	if m := in.tagging(); m != nil && !isTrue(m.Value.Get("taggable")) {
-		in.report(m.KeyAt, document.Pointer{"tagging"}, "the type cannot be tagged", "if the service has no tags, suppress the rule and say so")
+		in.report(m.KeyAt, document.Pointer{"tagging"}, "the type cannot be tagged", "if the service has no tags, suppress the rule with a reason")
 	}
 }
 
@@ -288,8 +288,8 @@ func noTagsUntold(in *inspection) {
 		if !strings.Contains(p.Key, "Tag") {
 			return true
 		}
-		in.report(m.KeyAt, document.Pointer{"tagging", "taggable"}, fmt.Sprintf("the type is said to have no tags, but has the property %s", quote(p.Key)),
-			"describe its tags in tagging; if they are none, suppress the rule and say so", note(p.KeyAt, "the property"))
+		in.report(m.KeyAt, document.Pointer{"tagging", "taggable"}, fmt.Sprintf("the type is not taggable but has the property %s", quote(p.Key)),
+			"describe its tags in tagging; if they are not tags, suppress the rule with a reason", note(p.KeyAt, "the property"))
 		return false
 	})
 }
@@ -307,7 +307,7 @@ func createOnlyTagsNotUpdatable(in *inspection) {
 
 func tagPropertySingle(in *inspection) {
 	if v := in.tagProperty(); v != nil && strings.Contains(v.Text, "*") {
-		in.report(v.At, tagPropertyPointer, fmt.Sprintf("tagProperty is %s: the tags would go into every item", quote(v.Text)), "name one property")
+		in.report(v.At, tagPropertyPointer, fmt.Sprintf("tagProperty is %s: the tags would be repeated in every item", quote(v.Text)), "use the pointer of one property")
 	}
 }
 

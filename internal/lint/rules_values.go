@@ -17,22 +17,22 @@ import (
 // what the meta-schemas do not look at.
 var valueRules = []Rule{{
 	ID: "lint/bounds", Severity: diag.Warning, Fault: true,
-	Purpose: "The lower bound of a value is not above its upper bound.",
+	Purpose: "The lower limit of a value is not above its upper limit.",
 	Why:     "No value satisfies both: the property cannot be set.",
 	Bad:     `"properties": {"Color": {"type": "string", "minLength": 8, "maxLength": 4}}`,
 	Good:    `"properties": {"Color": {"type": "string", "minLength": 4, "maxLength": 8}}`,
 	check:   boundsInOrder,
 }, {
 	ID: "lint/required-unknown", Severity: diag.Warning, Fault: true,
-	Purpose: "The names in required are those of properties.",
-	Why:     "Where other properties are not allowed, no value can have what is required of it; elsewhere the name is a misspelling that requires nothing anybody sets.",
+	Purpose: "The names in required are properties.",
+	Why:     "If other properties are not allowed, no value is valid; otherwise, the name is a misspelling.",
 	Bad:     `"required": ["Nane"]`,
 	Good:    `"required": ["Name"]`,
 	check:   requiredKnown,
 }, {
 	ID: "lint/default-invalid", Severity: diag.Warning, Fault: true,
 	Purpose: "A default is a value that its own schema accepts.",
-	Why:     "Documentation and generated code offer it, and the registry refuses the resource that uses it.",
+	Why:     "Documentation and generated code include it, but the registry rejects a resource that uses it.",
 	Bad:     `"properties": {"Size": {"type": "integer", "default": "5"}}`,
 	Good:    `"properties": {"Size": {"type": "integer", "default": 5}}`,
 	check:   defaultsValid,
@@ -45,43 +45,43 @@ var valueRules = []Rule{{
 	check:   examplesValid,
 }, {
 	ID: "lint/enum-invalid", Severity: diag.Warning, Fault: true,
-	Purpose: "The values of enum and const satisfy the constraints beside them.",
-	Why:     "A value that is listed and refused at once can never be used.",
+	Purpose: "The values of enum and const satisfy the constraints next to them.",
+	Why:     "A listed value that is always rejected can never be used.",
 	Bad:     `"properties": {"Size": {"type": "integer", "enum": [1, "2"]}}`,
 	Good:    `"properties": {"Size": {"type": "integer", "enum": [1, 2]}}`,
 	check:   enumsValid,
 }, {
 	ID: "lint/pattern-value", Severity: diag.Warning, Fault: true,
 	Purpose: "The values of patternProperties are schemas, with keywords that CloudFormation knows.",
-	Why:     "The meta-schema looks at the keys of patternProperties only: a misspelt keyword below them constrains nothing, and a value that is not a schema breaks the tools that read it.",
+	Why:     "The meta-schema checks only the keys of patternProperties: a misspelled keyword below them has no effect, and a value that is not a schema breaks other tools.",
 	Bad:     `"properties": {"Labels": {"type": "object", "patternProperties": {"^[a-z]+$": {"type": "string", "maxLenght": 8}}, "additionalProperties": false}}`,
 	Good:    `"properties": {"Labels": {"type": "object", "patternProperties": {"^[a-z]+$": {"type": "string", "maxLength": 8}}, "additionalProperties": false}}`,
 	check:   patternValues,
 }, {
 	ID: "lint/format-unknown", Severity: diag.Warning, Fault: true,
 	Purpose: "A format is one of JSON Schema, or one of the sizes of numbers that AWS uses.",
-	Why:     "An unknown format is ignored by everybody.",
+	Why:     "All tools ignore an unknown format.",
 	Bad:     `"properties": {"Since": {"type": "string", "format": "datetime"}}`,
 	Good:    `"properties": {"Since": {"type": "string", "format": "date-time"}}`,
 	check:   formatsKnown,
 }, {
 	ID: "lint/pattern-slow", Severity: diag.Warning, Fault: true,
-	Purpose: "The defaults, examples and other values of a schema are matched with its patterns in a bounded time.",
-	Why:     "A pattern that tries all ways to share a text among its repetitions takes twice as long for every character: here the match is given up and decides nothing, elsewhere it never ends.",
+	Purpose: "Matching the defaults, examples and other values of a schema with its patterns finishes within the time limit.",
+	Why:     "With nested repetitions, each character can double the time of a match. cfn stops such a match without a result; other tools hang.",
 	Bad:     `"properties": {"Name": {"type": "string", "pattern": "^(a+)+$", "default": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"}}`,
 	Good:    `"properties": {"Name": {"type": "string", "pattern": "^a+$", "default": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}`,
 	check:   patternsEnd,
 }, {
 	ID: "lint/transform-value", Severity: diag.Warning, Fault: true,
-	Purpose: "The values of propertyTransform are texts: JSONata expressions, alternatives joined by $OR.",
-	Why:     "The key pattern of the meta-schema matches no path, so it never looks at the values; what is not a string is never applied, and the property drifts.",
+	Purpose: "The values of propertyTransform are strings: JSONata expressions, with alternatives separated by $OR.",
+	Why:     "The meta-schema does not check these values. A transform that is not a string is never applied, and the property drifts.",
 	Bad:     `"propertyTransform": {"/properties/Name": 5}`,
 	Good:    `"propertyTransform": {"/properties/Name": "$lowercase(Name)"}`,
 	kinds:   resources, check: transformsAreTexts,
 }, {
 	ID: "lint/transform-syntax", Severity: diag.Warning, Fault: true,
 	Purpose: "Each alternative of a propertyTransform is a JSONata expression.",
-	Why:     "A transform that does not parse is never applied: what the service answers in its own form looks like drift.",
+	Why:     "A transform that cannot be parsed is never applied, so values that the service converts are reported as drift.",
 	Bad:     `"propertyTransform": {"/properties/Name": "$lowercase(Name"}`,
 	Good:    `"propertyTransform": {"/properties/Name": "$lowercase(Name) $OR $uppercase(Name)"}`,
 	kinds:   resources, check: transformsParse,
@@ -106,7 +106,7 @@ func boundsInOrder(in *inspection) {
 			}
 			if order, ok := compareNumbers(least.Value, most); ok && (order > 0 || order == 0 && pair.strict) {
 				in.report(least.Value.At, site.Pointer.Append(pair.least),
-					fmt.Sprintf("no value fits: %s is %s, %s is %s", pair.least, diag.Cut(least.Value.Text), pair.most, diag.Cut(most.Text)), "swap them, or correct one", note(most.At, pair.most))
+					fmt.Sprintf("no value is valid: %s is %s and %s is %s", pair.least, diag.Cut(least.Value.Text), pair.most, diag.Cut(most.Text)), "swap them, or fix one", note(most.At, pair.most))
 			}
 		}
 	}
@@ -185,7 +185,7 @@ const (
 )
 
 // checkValue checks a value that a schema holds against the schema itself. A check that
-// was given up says nothing.
+// was stopped says nothing.
 func (in *inspection) checkValue(site schema.Site, node, value *document.Value, pointer document.Pointer, what string) {
 	if in.values++; in.values > maxValues {
 		return
@@ -199,7 +199,7 @@ func (in *inspection) checkValue(site schema.Site, node, value *document.Value, 
 	if len(first.Pointer) > 0 {
 		where = " at " + first.Pointer.String()
 	}
-	in.report(value.At, pointer, fmt.Sprintf("%s of %s%s %s", what, nameOf(site.Pointer), where, first.Message), "correct the value or the schema")
+	in.report(value.At, pointer, fmt.Sprintf("%s of %s%s %s", what, nameOf(site.Pointer), where, first.Message), "fix the value or the schema")
 }
 
 func defaultsValid(in *inspection) {
@@ -323,7 +323,7 @@ var formats = []string{
 func formatsKnown(in *inspection) {
 	for _, site := range in.sites {
 		if v := site.Node.Get("format"); v != nil && v.Kind == document.String && !slices.Contains(formats, v.Text) {
-			in.report(v.At, site.Pointer.Append("format"), quote(v.Text)+" is not a format that anybody checks", `leave it out, or write a "pattern"`)
+			in.report(v.At, site.Pointer.Append("format"), quote(v.Text)+" is not a known format", `remove it, or add a "pattern"`)
 		}
 	}
 }
@@ -337,8 +337,8 @@ func patternsEnd(in *inspection) {
 		values := []*document.Value{site.Node.Get("default"), site.Node.Get("const")}
 		for _, v := range slices.Concat(values, itemsOf(site.Node.Get("enum")), itemsOf(site.Node.Get("examples"))) {
 			if v != nil && v.Kind == document.String && in.GivesUp(pattern.Text, v.Text) {
-				in.report(pattern.At, site.Pointer.Append("pattern"), fmt.Sprintf("matching the pattern of %s with a value of the schema takes too long and was given up", nameOf(site.Pointer)),
-					"write repetitions inside of repetitions as one: (a+)+ is a+")
+				in.report(pattern.At, site.Pointer.Append("pattern"), fmt.Sprintf("matching the pattern of %s with a value of the schema takes too long and was stopped", nameOf(site.Pointer)),
+					"merge nested repetitions: (a+)+ is a+")
 				break
 			}
 		}
@@ -358,7 +358,7 @@ func transformsParse(in *inspection) {
 		for _, alternative := range t.Alternatives() {
 			if _, err := jsonata.Compile(alternative, jsonata.Config{}); err != nil {
 				in.report(t.Expression.At, document.Pointer{"propertyTransform", t.Path.Text}, fmt.Sprintf("the transform %s is not JSONata: %s", quote(alternative), diag.Cut(err.Error())),
-					"alternatives are joined by $OR in one text")
+					"separate alternatives with $OR in one string")
 			}
 		}
 	}

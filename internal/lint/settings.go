@@ -20,20 +20,20 @@ const SettingsFile = ".formwork.json"
 // settingsRules are reported by [ParseSettings] and [Filter.Unused].
 var settingsRules = []Rule{{
 	ID: "lint/settings", Severity: diag.Error, Fault: true,
-	Purpose: "The file .formwork.json has the keys, the rules and the severities that there are.",
-	Why:     "What is misspelt would silently stay what it was.",
+	Purpose: "The file .formwork.json contains only known keys, rules and severities.",
+	Why:     "A misspelled setting would silently have no effect.",
 	Bad:     `"rules": {"lint/PR006": "fatal"}`,
 	Good:    `"rules": {"lint/PR006": "error", "lint/TAG*": "off"}`,
 }, {
 	ID: "lint/suppression-reason", Severity: diag.Error, Fault: true,
-	Purpose: "Every suppression in .formwork.json says why.",
-	Why:     "Whoever finds it a year later must be able to report whether it still holds.",
+	Purpose: "Every suppression in .formwork.json has a reason.",
+	Why:     "Later readers need the reason to decide whether the suppression still applies.",
 	Bad:     `"suppress": [{"id": "lint/TAG015"}]`,
 	Good:    `"suppress": [{"id": "lint/TAG015", "reason": "the service has no tags"}]`,
 }, {
 	ID: "lint/suppression-unused", Severity: diag.Warning, Fault: true,
-	Purpose: "Every suppression in .formwork.json suppresses something.",
-	Why:     "One that matches nothing is out of date, or misspelt while the finding remains.",
+	Purpose: "Every suppression in .formwork.json matches a finding.",
+	Why:     "A suppression without a match is outdated or misspelled.",
 	Bad:     `"suppress": [{"id": "lint/TAG015", "pointer": "/taging", "reason": "the service has no tags"}]`,
 	Good:    `"suppress": [{"id": "lint/TAG015", "pointer": "/tagging", "reason": "the service has no tags"}]`,
 }}
@@ -143,11 +143,11 @@ func (p *settingsParser) rules(v *document.Value) {
 		severity, known := severityWords[textOf(m.Value)]
 		switch {
 		case !p.known(m.Key):
-			p.fault(m.KeyAt, at, quote(m.Key)+" is not a rule", "cfn explain lists the rules")
+			p.fault(m.KeyAt, at, quote(m.Key)+" is not a rule", "run cfn explain to list the rules")
 		case !known || m.Value.Kind != document.String:
 			p.fault(m.Value.At, at, "a severity is off, info, warning or error", "")
 		case severity != diag.Error && fixed(m.Key):
-			p.fault(m.KeyAt, at, quote(m.Key)+" cannot be lowered: what it reports makes the schema unusable", "")
+			p.fault(m.KeyAt, at, quote(m.Key)+" cannot be lowered: its findings make the schema unusable", "")
 		default:
 			p.settings.rules[m.Key] = severity
 		}
@@ -234,11 +234,11 @@ func (p *settingsParser) suppression(item *document.Value, at document.Pointer) 
 	}
 	switch {
 	case s.id == "":
-		fault(where, "id", "the suppression does not say which rule it is about", `add "id"`)
+		fault(where, "id", "the suppression has no rule id", `add "id"`)
 	case !p.known(s.id):
-		fault(where, "id", quote(s.id)+" is not a rule", "cfn explain lists the rules")
+		fault(where, "id", quote(s.id)+" is not a rule", "run cfn explain to list the rules")
 	case fixed(s.id):
-		fault(where, "id", quote(s.id)+" cannot be suppressed: what it reports makes the schema unusable", "")
+		fault(where, "id", quote(s.id)+" cannot be suppressed: its findings make the schema unusable", "")
 	}
 	if m := item.Member("pointer"); m != nil && m.Value.Kind == document.String {
 		pointer, valid := document.ParsePointer(m.Value.Text)
@@ -250,7 +250,7 @@ func (p *settingsParser) suppression(item *document.Value, at document.Pointer) 
 	if s.reason == "" {
 		p.problems.Add(diag.Problem{
 			ID: "lint/suppression-reason", At: where, Pointer: at.String(),
-			Message: "the suppression of " + quote(s.id) + " does not say why", Hint: `add "reason"`,
+			Message: "the suppression of " + quote(s.id) + " has no reason", Hint: `add "reason"`,
 		})
 		ok = false
 	}
@@ -363,7 +363,7 @@ func (f *Filter) Unused() diag.List {
 		}
 		out.Add(diag.Problem{
 			ID: "lint/suppression-unused", Severity: diag.Warning, At: one.at, Pointer: fmt.Sprintf("/suppress/%d", i),
-			Message: fmt.Sprintf("the suppression of %s matches nothing", quote(one.id)), Hint: "leave it out",
+			Message: fmt.Sprintf("the suppression of %s matches nothing", quote(one.id)), Hint: "remove it",
 		})
 	}
 	return out

@@ -25,7 +25,7 @@ const (
 	requiredName           // a member of the object around
 )
 
-// meaningOf tells what a string at a place of a schema document stands for. isKey is for
+// meaningOf reports what a string at a place of a schema document stands for. isKey is for
 // keys; base is where the object lies whose properties are meant.
 func meaningOf(k schema.Kind, at document.Pointer, isKey bool) (m meaning, base document.Pointer) {
 	if len(at) == 0 {

@@ -73,7 +73,7 @@ func (s *server) diagnose(uri string) {
 		<-s.slots
 	} else {
 		found = []diagnostic{{Severity: 1, Code: "document/too-large", Source: source,
-			Message: fmt.Sprintf("the document has more than %d bytes: it is not looked at", maxOpen)}}
+			Message: fmt.Sprintf("the document is larger than %d bytes and is not checked", maxOpen)}}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,7 +34,7 @@ type Project struct {
 	Kind       schema.Kind // of the extension
 }
 
-// An Explanation tells what a rule is about.
+// An Explanation reports what a rule is about.
 type Explanation struct {
 	Purpose string // what it checks, one sentence
 	Why     string // what goes wrong otherwise

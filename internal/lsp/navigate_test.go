@@ -34,7 +34,7 @@ func TestHover(t *testing.T) {
 		{"a definition", of, replaced(`"Node": {`, `"No|de": {`), []string{"**`/definitions/Node`**", "used in 2 places"}},
 		{"a member of a definition", of, replaced(`"Key": {"type"`, `"Ke|y": {"type"`), []string{"**`Key`** — string", "*required*"}},
 		{"a broken document", of, replaced(`"Name": {"type": "string", `, `"Na|me": {"type": "string", , "x`), []string{"**`/properties/Name`** — string"}},
-		{"a problem", of, replaced(`"minLength": 3`, `"minLe|nth": 3`), []string{"schema/unknown-key", "The registry refuses"}},
+		{"a problem", of, replaced(`"minLength": 3`, `"minLe|nth": 3`), []string{"schema/unknown-key", "The registry rejects"}},
 		{"nothing", of, replaced(`  "required"`, ` | "required"`), nil},
 
 		{"an input", in, `{"Na|me": "n"}`, []string{"**`/properties/Name`** — string", "*required, create-only*", "`acme-store-bucket.json`"}},

@@ -6,8 +6,8 @@ import "github.com/formwork-dev/formwork/internal/diag"
 func Rules() []diag.Rule {
 	return []diag.Rule{
 		{ID: "inputs/no-schema", Severity: diag.Info, Purpose: "Inputs are checked in an editor when the schema of their project has no errors.",
-			Why: "What is said by a faulty schema would be wrong; until it is fixed only the syntax of inputs is checked."},
+			Why: "Results based on an invalid schema would be wrong; until it is fixed, only the syntax of inputs is checked."},
 		{ID: "inputs/unread", Severity: diag.Info, Purpose: "Everything in inputs/ can be read while one of its files is edited.",
-			Why: "What a set of inputs lacks is only known by all of its files."},
+			Why: "All files of a set of inputs are needed to find what is missing."},
 	}
 }

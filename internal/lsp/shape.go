@@ -140,7 +140,7 @@ func isIndex(token string) bool {
 
 // find follows the tokens of a model: names, and "*", indices or keys of a map. It
 // returns what the last one names, with the tokens in the one true spelling; nil if they
-// lead nowhere. An array or a map that is crossed without a token is crossed.
+// cannot be resolved. An array or a map that is crossed without a token is crossed.
 func (s *shape) find(tokens document.Pointer) (*declared, document.Pointer) {
 	if len(tokens) > maxFollow {
 		return nil, nil
@@ -166,7 +166,7 @@ func (s *shape) find(tokens document.Pointer) (*declared, document.Pointer) {
 	return found, out
 }
 
-// below lists what is declared directly below the tokens; nil if they lead nowhere.
+// below lists what is declared directly below the tokens; nil if they cannot be resolved.
 func (s *shape) below(tokens document.Pointer) []declared {
 	if len(tokens) == 0 {
 		return s.children(s.expand(s.base))

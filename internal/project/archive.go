@@ -177,7 +177,7 @@ func (p *Project) CheckBuilt() error {
 	name := p.Program()
 	file, err := files.Open(p.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return &BuildError{fmt.Sprintf("the handlers are not built: there is no %s", p.Name(name)), build + name + " ./cmd"}
+		return &BuildError{fmt.Sprintf("the handlers are not built: %s does not exist", p.Name(name)), build + name + " ./cmd"}
 	}
 	if err != nil {
 		return fmt.Errorf("read the handlers: %w", err)
@@ -278,7 +278,7 @@ func (a *archiver) entries(name string) ([]fs.DirEntry, error) {
 	for _, entry := range entries {
 		path := filepath.Join(a.dir, filepath.FromSlash(name), entry.Name())
 		if info, err := os.Stat(path); entry.Type()&fs.ModeSymlink != 0 && err == nil && info.IsDir() {
-			return nil, fmt.Errorf("%s is a link to a folder, and those are not packed: put the folder itself there", name+"/"+entry.Name())
+			return nil, fmt.Errorf("%s is a link to a folder; links are not packaged: replace it with the folder", name+"/"+entry.Name())
 		}
 	}
 	return entries, nil

@@ -199,7 +199,7 @@ func TestArchiveOfAModule(t *testing.T) {
 
 func TestHandlersThatCannotBePacked(t *testing.T) {
 	tests := []struct{ name, binary, want string }{
-		{"not built", "", "the handlers are not built: there is no bin/bootstrap"},
+		{"not built", "", "the handlers are not built: bin/bootstrap does not exist"},
 		{"built for a Mac", "\xcf\xfa\xed\xfe" + strings.Repeat("\x00", 60), "bin/bootstrap is not a program for Linux, on which the handlers run"},
 		{"empty", "\n", "bin/bootstrap is not a program for Linux, on which the handlers run"},
 		{"built for ARM", elfHeader(arm), "bin/bootstrap is built for another processor than x86-64, on which the handlers run"},
@@ -257,7 +257,7 @@ func TestArchiveAndLinks(t *testing.T) {
 		{"inputs/inputs_2_create.json", "inputs_1_create.json", ""},
 		{"inputs/x.json", filepath.Join(outside, "passwd"), "pack inputs/x.json: inputs/x.json is a link that leads out of the project, to " + filepath.Join(outside, "passwd")},
 		{"inputs/x.json", "/dev/null", "leads out of the project, to /dev/null"},
-		{"cmd/shared", outside, "pack cmd: cmd/shared is a link to a folder, and those are not packed"},
+		{"cmd/shared", outside, "pack cmd: cmd/shared is a link to a folder; links are not packaged"},
 		{"cmd/shared", "../inputs", "cmd/shared is a link to a folder"},
 		{"internal", outside, "pack internal: internal is a link that leads out of the project, to " + outside},
 		{"bin/data", filepath.Join(outside, "passwd"), "bin/data is a link that leads out of the project"},

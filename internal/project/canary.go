@@ -57,12 +57,12 @@ func (p *Project) Canaries() ([]codegen.File, diag.List, error) {
 	count := 0
 	for _, name := range slices.Compact(names) {
 		if !strings.HasPrefix(name, "inputs_") || path.Base(name) != name {
-			c.warn(diag.Range{File: p.Name(SettingsFile)}, fmt.Sprintf("canarySettings names %q, which is not a file of inputs", name), "such files are called inputs_1.json, inputs_2.json …")
+			c.warn(diag.Range{File: p.Name(SettingsFile)}, fmt.Sprintf("canarySettings refers to %q, which is not a file with inputs", name), "use names such as inputs_1.json, inputs_2.json …")
 			continue
 		}
 		data, err := document.ReadFile(p.Path(canaryInputs+"/"+name), maxDocument)
 		if errors.Is(err, fs.ErrNotExist) {
-			c.warn(diag.Range{File: p.Name(SettingsFile)}, fmt.Sprintf("canarySettings names %s, and there is no %s", name, p.Name(canaryInputs+"/"+name)), "")
+			c.warn(diag.Range{File: p.Name(SettingsFile)}, fmt.Sprintf("canarySettings refers to %s, but %s does not exist", name, p.Name(canaryInputs+"/"+name)), "")
 			continue
 		}
 		if err != nil {
@@ -109,7 +109,7 @@ func (c *canaries) inputs(name string, data []byte, number int) {
 	}
 	create := root.Get("CreateInputs")
 	if create == nil || create.Kind != document.Object {
-		c.add(root.At, nil, "the inputs of a canary have no object CreateInputs", `write {"CreateInputs": {…}, "PatchInputs": […]}`)
+		c.add(root.At, nil, "the canary inputs have no object CreateInputs", `write {"CreateInputs": {…}, "PatchInputs": […]}`)
 		return
 	}
 	c.template(name, number, 1, create)
@@ -143,7 +143,7 @@ func (c *canaries) template(name string, number, step int, model *document.Value
 	)
 	data, err := yaml.Dump(root, yaml.WithIndent(2))
 	if err != nil {
-		c.add(model.At, nil, "the template of the canary cannot be written: "+err.Error(), "")
+		c.add(model.At, nil, "cannot write the canary template: "+err.Error(), "")
 		return
 	}
 	c.files = append(c.files, codegen.File{Path: fmt.Sprintf("%s/canary/canary%d_%03d.yaml", canaryBundle, number, step), Data: data, Mode: codegen.Generated})
@@ -273,11 +273,11 @@ func applyPatch(v, operation *document.Value) (*document.Value, error) {
 	}
 	op := text("op")
 	if op != "add" && op != "remove" && op != "replace" {
-		return nil, fmt.Errorf("the operation %q is none of add, remove and replace", op)
+		return nil, fmt.Errorf("invalid operation %q: use add, remove or replace", op)
 	}
 	at, ok := document.ParsePointer(text("path"))
 	if !ok || len(at) == 0 {
-		return nil, fmt.Errorf("the path %q names nothing inside the inputs", text("path"))
+		return nil, fmt.Errorf("the path %q does not exist in the inputs", text("path"))
 	}
 	value := operation.Get("value")
 	if op != "remove" && value == nil {

@@ -36,11 +36,11 @@ func TestApplyPatch(t *testing.T) {
 		{`{"op":"add","path":"/A/B/4","value":1}`, "the path /A/B/4 does not exist"},
 		{`{"op":"add","path":"/A/B/01","value":1}`, "the path /A/B/01 does not exist"},
 		{`{"op":"add","path":"/C/D","value":1}`, "the path /C/D does not exist"},
-		{`{"op":"add","path":"","value":1}`, `the path "" names nothing inside the inputs`},
-		{`{"op":"add","path":"A","value":1}`, `the path "A" names nothing inside the inputs`},
+		{`{"op":"add","path":"","value":1}`, `the path "" does not exist in the inputs`},
+		{`{"op":"add","path":"A","value":1}`, `the path "A" does not exist in the inputs`},
 		{`{"op":"add","path":"/A"}`, "the operation add has no value"},
-		{`{"op":"move","from":"/A","path":"/B"}`, `the operation "move" is none of add, remove and replace`},
-		{`5`, `the operation "" is none of add, remove and replace`},
+		{`{"op":"move","from":"/A","path":"/B"}`, `invalid operation "move": use add, remove or replace`},
+		{`5`, `invalid operation "": use add, remove or replace`},
 	}
 	for _, test := range tests {
 		model := parse(t, before)

@@ -122,7 +122,7 @@ func (p *Project) CheckExamples(s *schema.Schema) (diag.List, error) {
 		}
 		stale := diag.Problem{
 			ID: "project/example-stale", Severity: diag.Warning,
-			Hint: "correct the file, or delete it if you do not use it; cfn generate refreshes only example inputs that nobody edited",
+			Hint: "fix the file, or delete it if you do not use it; cfn generate only updates example inputs that were not edited",
 		}
 		root, faults := document.ParseJSON(p.Name(name), data, document.Limits{})
 		if faults.HasErrors() {

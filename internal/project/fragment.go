@@ -75,7 +75,7 @@ func OneFragment(label string, files []string) diag.List {
 		return diag.List{{
 			ID: "module/no-fragment", At: at,
 			Message: "No module fragment files found in the fragments folder ending in one of " + strings.Join(fragmentExtensions, ", "),
-			Hint:    "put the module's template there",
+			Hint:    "add the module's template to this folder",
 		}}
 	case len(files) > 1:
 		return diag.List{{
@@ -191,9 +191,9 @@ func (c *fragmentCheck) resource(m document.Member) {
 			c.add(refused.id, typ.At, pointer.Append("Type"), "", "%s", refused.message)
 		}
 	case name == nil:
-		c.add("resource-without-type", m.KeyAt, pointer, "resource attributes such as DeletionPolicy stand inside a resource", "Resource '%s' has neither Type nor Name", m.Key)
+		c.add("resource-without-type", m.KeyAt, pointer, "move resource attributes such as DeletionPolicy into a resource", "Resource '%s' has neither Type nor Name", m.Key)
 	case name.Kind == document.String && name.Text == "AWS::Include":
-		c.add("include", name.At, pointer.Append("Name"), "write what it includes into the fragment", "Template fragment can't use AWS::Include transform.")
+		c.add("include", name.At, pointer.Append("Name"), "copy the included content into the fragment", "Template fragment can't use AWS::Include transform.")
 	default:
 		c.add("resource-invalid", m.KeyAt, pointer, "", "Resource '%s' is invalid", m.Key)
 	}
@@ -210,7 +210,7 @@ func (c *fragmentCheck) parameters() {
 func (c *fragmentCheck) transforms() {
 	for _, name := range []string{"transform", "Transform"} {
 		if m := c.root.Member(name); m != nil {
-			c.add("transform-section", m.KeyAt, document.Pointer{name}, "apply the transform and put its result here", "Template fragment can't contain transform section.")
+			c.add("transform-section", m.KeyAt, document.Pointer{name}, "apply the transform and replace it with the result", "Template fragment can't contain transform section.")
 		}
 	}
 }
@@ -257,7 +257,7 @@ func (c *fragmentCheck) functions(v *document.Value, at document.Pointer) {
 			c.add("import-value", m.KeyAt, pointer, "take the value as a parameter of the module", "Template fragment can't contain any Fn::ImportValue.")
 		case "Fn::Transform":
 			if len(at) != 1 || at[0] != "Resources" { // there it is told as a resource
-				c.add("transform", m.KeyAt, pointer, "apply the transform and put its result here", "Template fragment can't contain any transform.")
+				c.add("transform", m.KeyAt, pointer, "apply the transform and replace it with the result", "Template fragment can't contain any transform.")
 			}
 		}
 		c.functions(m.Value, pointer)
@@ -314,7 +314,7 @@ func (p *Project) ModuleSchemaState(f *Fragment) (State, error) {
 	return Stale, nil
 }
 
-// WriteModuleSchema brings schema.json up to date and returns the state that it had.
+// WriteModuleSchema updates schema.json and returns the state that it had.
 func (p *Project) WriteModuleSchema(ctx context.Context, f *Fragment) (State, error) {
 	state, err := p.ModuleSchemaState(f)
 	if err != nil || state == Current {

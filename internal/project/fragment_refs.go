@@ -94,7 +94,7 @@ func (r *referenceCheck) known(v *document.Value, at document.Pointer, function,
 	}
 	r.problems.Add(diag.Problem{
 		ID: "module/ref-unresolved", Severity: diag.Warning, At: v.At, Pointer: at.String(), Hint: hint,
-		Message: fmt.Sprintf("%s names %q, which the fragment does not declare", function, diag.Cut(name)),
+		Message: fmt.Sprintf("%s refers to %q, which the fragment does not declare", function, diag.Cut(name)),
 	})
 }
 

@@ -56,14 +56,14 @@ func (p *Project) CheckGoMod(flavour codegen.Flavour) (diag.List, error) {
 	}
 	if c.file == nil {
 		if len(c.problems) == 0 {
-			c.add(nil, "there is no go.mod: the sources cannot be built", "type go mod init "+p.importPath()+", then cfn generate")
+			c.add(nil, "go.mod does not exist: the sources cannot be built", "run go mod init "+p.importPath()+", then cfn generate")
 		}
 		return c.problems, nil
 	}
 	c.module(dir)
 	if flavour == codegen.FlavourGoPlugin {
 		if c.required(pluginModule) == nil && !c.workspace(dir) {
-			c.add(nil, "the library of the handlers is not required: "+pluginModule, "type go get "+pluginModule)
+			c.add(nil, "go.mod does not require the handler library: "+pluginModule, "run go get "+pluginModule)
 		}
 		return c.problems, nil
 	}
@@ -110,7 +110,7 @@ func (c *goModCheck) parse(data []byte) {
 			return
 		}
 		problem := diag.Problem{ID: "project/go-mod", Severity: diag.Warning, At: diag.Range{File: c.project.Name(c.name)},
-			Message: "go.mod cannot be understood: the sources cannot be built", Hint: "type go mod verify, which says why"}
+			Message: "cannot parse go.mod: the sources cannot be built", Hint: "run go mod verify for details"}
 		var list modfile.ErrorList
 		if errors.As(err, &list) && len(list) > 0 {
 			problem.Message = fmt.Sprintf("go.mod cannot be understood: %v", list[0].Err)
@@ -136,7 +136,7 @@ func (c *goModCheck) add(line *modfile.Line, message, hint string) {
 func (c *goModCheck) module(dir string) {
 	want := c.project.importPath()
 	if c.file.Module == nil {
-		c.add(nil, "go.mod names no module", "type go mod edit -module "+want)
+		c.add(nil, "go.mod has no module path", "run go mod edit -module "+want)
 		return
 	}
 	inside, err := filepath.Rel(dir, c.project.Dir)
@@ -147,11 +147,11 @@ func (c *goModCheck) module(dir string) {
 	if got == want {
 		return
 	}
-	hint := fmt.Sprintf(`write "import_path": %q into the settings of .rpdk-config and type cfn generate`, got)
+	hint := fmt.Sprintf(`add "import_path": %q to the settings in .rpdk-config and run cfn generate`, got)
 	if inside == "." {
-		hint += ", or type go mod edit -module " + want
+		hint += ", or run go mod edit -module " + want
 	}
-	c.add(c.file.Module.Syntax, fmt.Sprintf("the packages of the project are imported as %s/…, and the sources import them as %s/…", got, want), hint)
+	c.add(c.file.Module.Syntax, fmt.Sprintf("the import path of the project is %s/…, but the sources import %s/…", got, want), hint)
 }
 
 func (c *goModCheck) required(module string) *modfile.Require {
@@ -191,12 +191,12 @@ func (c *goModCheck) sdk(dir string) error {
 	})
 	switch {
 	case require == nil && i < 0:
-		c.add(nil, "the SDK of the handlers is not required: "+sdkModule, fmt.Sprintf("type go mod edit -require %s@%s && %s, then cfn generate", sdkModule, unpublished, replace))
+		c.add(nil, "go.mod does not require the handler SDK: "+sdkModule, fmt.Sprintf("run go mod edit -require %s@%s && %s, then cfn generate", sdkModule, unpublished, replace))
 	case require == nil:
-		c.add(nil, "the SDK of the handlers is not required: "+sdkModule, fmt.Sprintf("type go mod edit -require %s@%s", sdkModule, unpublished))
+		c.add(nil, "go.mod does not require the handler SDK: "+sdkModule, fmt.Sprintf("run go mod edit -require %s@%s", sdkModule, unpublished))
 	case i < 0 && require.Mod.Version == unpublished:
-		c.add(require.Syntax, fmt.Sprintf("the SDK of the handlers has no version %s: it means the copy in %s, and no replace directive points there", unpublished, c.project.Name(sdkDir)),
-			"type "+replace+", then cfn generate")
+		c.add(require.Syntax, fmt.Sprintf("the handler SDK has no version %s; it stands for the copy in %s, but go.mod has no replace directive for it", unpublished, c.project.Name(sdkDir)),
+			"run "+replace+", then cfn generate")
 	}
 	if i < 0 || c.file.Replace[i].New.Version != "" {
 		return nil
@@ -209,7 +209,7 @@ func (c *goModCheck) sdk(dir string) error {
 		return nil // a generated file, and compared as such
 	}
 	if _, err := os.Stat(filepath.Join(target, goModFile)); errors.Is(err, fs.ErrNotExist) {
-		c.add(c.file.Replace[i].Syntax, "the SDK of the handlers is replaced by a folder without a go.mod: "+c.file.Replace[i].New.Path, "type "+replace+", then cfn generate")
+		c.add(c.file.Replace[i].Syntax, "go.mod replaces the handler SDK with a folder without a go.mod: "+c.file.Replace[i].New.Path, "run "+replace+", then cfn generate")
 	} else if err != nil {
 		return fmt.Errorf("find the SDK: %w", err)
 	}

@@ -60,7 +60,7 @@ func (e *NotFoundError) Error() string {
 	if where == "" {
 		where = "this folder"
 	}
-	return fmt.Sprintf("%s is not an extension project: there is no %s", where, SettingsFile)
+	return fmt.Sprintf("%s is not an extension project: %s does not exist", where, SettingsFile)
 }
 
 // Open reads the settings of the project in dir. label is what messages call the folder,
@@ -136,7 +136,7 @@ func (p *Project) Schema(config schema.Config) (*schema.Schema, diag.List, error
 		return nil, diag.List{{
 			ID: "project/schema-missing", At: diag.Range{File: p.Name(name)},
 			Message: fmt.Sprintf("the schema of %s is missing", p.TypeName),
-			Hint:    "the file has the type's name in lower case, with hyphens; cfn init writes an example",
+			Hint:    "name the file after the type, in lower case with hyphens; cfn init writes an example",
 		}}, nil
 	}
 	if err != nil {
@@ -147,8 +147,8 @@ func (p *Project) Schema(config schema.Config) (*schema.Schema, diag.List, error
 	if s != nil && s.TypeName.Value != "" && s.TypeName.Value != p.TypeName {
 		problems.Add(diag.Problem{
 			ID: "project/type-name-differs", Severity: diag.Warning, At: s.TypeName.At, Pointer: "/typeName",
-			Message: fmt.Sprintf("the schema is that of %s, the project that of %s", s.TypeName.Value, p.TypeName),
-			Hint:    "the registry refuses a package whose schema has another name: change one of them",
+			Message: fmt.Sprintf("the schema describes %s, but the project is %s", s.TypeName.Value, p.TypeName),
+			Hint:    "the registry rejects a package with two type names: change one of them",
 			Related: []diag.Note{{At: p.at("typeName"), Message: "the project's type name"}},
 		})
 	}

@@ -131,12 +131,12 @@ func (c *settingsCheck) run() Settings {
 	if s.Kind != schema.Module {
 		s.Language = c.text("language", !c.packaged, false)
 		if s.Language != "" && !c.packaged && !KnownLanguage(s.Language) {
-			c.add("language", diag.Warning, c.root.Get("language").At, "/language", (&UnknownLanguageError{s.Language}).Error(), "neither code is generated nor handlers are started for it; those at a Lambda endpoint can be called")
+			c.add("language", diag.Warning, c.root.Get("language").At, "/language", (&UnknownLanguageError{s.Language}).Error(), "cfn cannot generate code or start handlers for it, but it can call handlers at a Lambda endpoint")
 		}
 		s.Runtime = c.text("runtime", true, false)
 		if slices.Contains(retiredRuntimes, s.Runtime) {
-			c.add("runtime-retired", diag.Warning, c.root.Get("runtime").At, "/runtime", fmt.Sprintf("Lambda makes no new functions with the runtime %s", s.Runtime),
-				"registering a version fails in the end: move to a current runtime; handlers in Go have provided.al2023 and the entrypoint bootstrap")
+			c.add("runtime-retired", diag.Warning, c.root.Get("runtime").At, "/runtime", fmt.Sprintf("Lambda no longer supports new functions with the runtime %s", s.Runtime),
+				"registration will fail: change to a current runtime; for Go handlers, use provided.al2023 and the entrypoint bootstrap")
 		}
 		s.Entrypoint = c.text("entrypoint", true, true)
 		s.TestEntrypoint = c.text("testEntrypoint", false, true)
@@ -165,7 +165,7 @@ func (c *settingsCheck) kind() schema.Kind {
 	if m.Value.Kind == document.String && slices.Contains(kinds, schema.Kind(m.Value.Text)) {
 		return schema.Kind(m.Value.Text)
 	}
-	c.add("artifact-type", diag.Error, m.Value.At, "/artifact_type", "artifact_type is none of the kinds of extension", `write "RESOURCE", "HOOK" or "MODULE"`)
+	c.add("artifact-type", diag.Error, m.Value.At, "/artifact_type", "artifact_type is not a kind of extension", `write "RESOURCE", "HOOK" or "MODULE"`)
 	return schema.Resource
 }
 
@@ -175,7 +175,7 @@ func (c *settingsCheck) text(key string, required, nullable bool) string {
 	m := c.root.Member(key)
 	switch {
 	case m == nil && required:
-		c.add("missing-key", diag.Error, c.root.At, "", fmt.Sprintf("the key %q is missing", key), "cfn init writes all the keys that are needed")
+		c.add("missing-key", diag.Error, c.root.At, "", fmt.Sprintf("the key %q is missing", key), "cfn init writes all required keys")
 	case m == nil || m.Value.Kind == document.Null && nullable:
 	case m.Value.Kind != document.String:
 		c.add("wrong-type", diag.Error, m.Value.At, document.Pointer{key}.String(), fmt.Sprintf("%s is of type %s, not a string", key, m.Value.Kind), "")
@@ -214,7 +214,7 @@ func (c *settingsCheck) protocol(options *document.Value) {
 		if options != nil {
 			at = c.root.Member("settings").KeyAt
 		}
-		c.add("protocol-version", diag.Warning, at, "", "no protocolVersion found: registration will take version 1.0.0", upgrade)
+		c.add("protocol-version", diag.Warning, at, "", "protocolVersion is missing: registration will use version 1.0.0", upgrade)
 	case v.Kind != document.String || v.Text != "1.0.0" && v.Text != "2.0.0":
 		c.add("protocol-version", diag.Error, v.At, "/settings/protocolVersion", `protocolVersion is neither "1.0.0" nor "2.0.0"`, upgrade)
 	}

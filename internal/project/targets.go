@@ -144,7 +144,7 @@ func addTarget(known map[string]*Target, file string, data []byte) diag.List {
 	if t.Schema != nil && string(t.Schema.Root.AppendJSON(nil)) != string(s.Root.AppendJSON(nil)) {
 		return diag.List{{
 			ID: "project/target-twice", At: s.TypeName.At, Pointer: "/typeName",
-			Message: fmt.Sprintf("there are two different schemas of %s", name),
+			Message: fmt.Sprintf("duplicate schema of %s with different content", name),
 			Hint:    "remove one of them",
 			Related: []diag.Note{{At: t.Schema.TypeName.At, Message: "the other one"}},
 		}}

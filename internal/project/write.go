@@ -117,7 +117,7 @@ func generatedFiles(dir string) ([]string, error) {
 type Purpose uint8
 
 const (
-	// Regenerate brings generated files up to date and leaves those alone that are
+	// Regenerate updates generated files and leaves those alone that are
 	// written once.
 	Regenerate Purpose = iota
 	// Start writes the files that are written once, too, where nothing is there.
@@ -247,7 +247,7 @@ func (b *batch) run(ctx context.Context) (err error) {
 // on its way. A link in the place of the file itself is replaced, not followed.
 func (b *batch) inside(name string) error {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
-		return fmt.Errorf("write into the project: %s is outside of it", name)
+		return fmt.Errorf("write to the project: %s is outside the project folder", name)
 	}
 	if err := files.LinkOut(b.dir, path.Dir(name)); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)

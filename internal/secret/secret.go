@@ -9,6 +9,8 @@ package secret
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -16,8 +18,45 @@ import (
 	"unicode/utf8"
 )
 
-// Hidden stands where a secret was.
+// Hidden stands where a secret was, unless the reason for hiding it is known; see [Mark].
 const Hidden = "<hidden>"
+
+// A Reason says what makes a value a secret, such as "write-only /Password". It must not
+// depend on the value.
+type Reason string
+
+// The reasons that more than one package has.
+const (
+	Credentials   Reason = "credentials"
+	Configuration Reason = "type configuration"
+	NoEcho        Reason = "NoEcho parameter"
+	Reference     Reason = "dynamic reference"
+	Environment   Reason = "environment variable"
+	Named         Reason = "by its name"
+	overflow      Reason = "more secrets than can be remembered"
+)
+
+// Mark is the text that replaces a secret: "<hidden: REASON>". Characters of a reason that
+// the formats around it would have to escape become "?".
+func (r Reason) Mark() string {
+	if r == "" {
+		return Hidden
+	}
+	const longest = 120
+	text := strings.Map(func(c rune) rune {
+		if c < utf8.RuneSelf && (inWord(c) || strings.ContainsRune(" /.,:*~_$-", c)) {
+			return c
+		}
+		return '?'
+	}, string(r))
+	return "<hidden: " + text[:min(len(text), longest)] + ">"
+}
+
+var marks = regexp.MustCompile(`<hidden: [^<>]*>`)
+
+// WithoutReasons replaces the marks in a text with [Hidden]: for what is compared or kept
+// for programs.
+func WithoutReasons(text string) string { return marks.ReplaceAllString(text, Hidden) }
 
 const (
 	// shortest is how many bytes a value must have to be searched for. Shorter ones are
@@ -44,6 +83,7 @@ const (
 type Set struct {
 	mu     sync.RWMutex
 	values map[uint64]bool // by hash, those that were added and the parts of them
+	whys   []Reason        // by number
 	long   index           // of spellings with at least 8 bytes, by their first 8
 	little index           // of the others, by their first 4
 	size   int
@@ -68,9 +108,14 @@ type Set struct {
 // encrypted or hashed text, base64 that is broken into lines, a part of a value alone.
 //
 // A Set that was taught more than it can hold hides every text as a whole from then on.
-func (s *Set) Add(values ...string) {
+func (s *Set) Add(values ...string) { s.AddFor("", values...) }
+
+// AddFor is Add with the reason that [Set.Hide] then gives. Of a value that is added for
+// several reasons the first one is given.
+func (s *Set) AddFor(why Reason, values ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	number := s.reason(why)
 	for _, value := range values {
 		if len(value) < shortest || s.full || !s.unknown(value) {
 			continue
@@ -80,11 +125,26 @@ func (s *Set) Add(values ...string) {
 				return true
 			}
 			whole := utf8.RuneCountInString(part) < short
-			spellings(part, func(text string) { s.insert(text, whole) })
+			spellings(part, func(text string) { s.insert(text, entry{number, whole}) })
 			s.full = s.size > capacity
 			return !s.full
 		})
 	}
+}
+
+// reason is the number of a reason. Those that come after the first thousands share one.
+func (s *Set) reason(why Reason) uint16 {
+	if at := slices.Index(s.whys, why); at >= 0 {
+		return uint16(at)
+	}
+	if len(s.whys) > math.MaxInt16 {
+		return 0
+	}
+	if len(s.whys) == 0 && why != "" {
+		s.whys = append(s.whys, "")
+	}
+	s.whys = append(s.whys, why)
+	return uint16(len(s.whys) - 1)
 }
 
 // unknown reports whether a value or a part of one is met for the first time. A file of
@@ -110,26 +170,27 @@ func (s *Set) Size() int {
 }
 
 // insert remembers one spelling.
-func (s *Set) insert(text string, whole bool) {
+func (s *Set) insert(text string, e entry) {
 	added := false
 	switch {
 	case len(text) >= 8:
-		added = s.long.insert(prefix8(text, 0), text, whole)
+		added = s.long.insert(prefix8(text, 0), text, e)
 	case len(text) >= shortest:
-		added = s.little.insert(prefix4(text, 0), text, whole)
+		added = s.little.insert(prefix4(text, 0), text, e)
 	}
 	if added {
 		s.size += overhead
 	}
 }
 
-// Hide returns the text with [Hidden] in place of every secret. Secrets that overlap or
-// touch each other are hidden as one. The time is proportional to the length of the text.
+// Hide returns the text with a [Reason.Mark] in place of every secret. Secrets that overlap
+// or touch each other are hidden as one, for the reason of the first. The time is
+// proportional to the length of the text.
 func (s *Set) Hide(text string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.full && text != "" {
-		return Hidden
+		return overflow.Mark()
 	}
 	if s.size == 0 {
 		return text
@@ -137,62 +198,68 @@ func (s *Set) Hide(text string) string {
 	found := s.spans(text)
 	decodings(text, func(decoded string, at []int32) {
 		for _, d := range s.spans(decoded) {
-			found = append(found, span{int(at[d.from]), int(at[d.to])})
+			found = append(found, span{int(at[d.from]), int(at[d.to]), d.why})
 		}
 	})
 	if len(found) == 0 {
 		return text
 	}
-	slices.SortFunc(found, func(a, b span) int { return a.from - b.from })
+	slices.SortStableFunc(found, func(a, b span) int { return a.from - b.from })
 	var b strings.Builder
 	shown, end := 0, -1 // text[:shown] is written; the secret under way ends at end
+	var why uint16
 	for _, f := range found {
 		if f.from > end {
 			if end >= 0 {
-				b.WriteString(Hidden)
+				b.WriteString(s.whys[why].Mark())
 				shown = end
 			}
 			b.WriteString(text[shown:f.from])
+			why = f.why
 		}
 		end = max(end, f.to)
 	}
-	b.WriteString(Hidden)
+	b.WriteString(s.whys[why].Mark())
 	b.WriteString(text[end:])
 	return b.String()
 }
 
-// A span is text[from:to].
-type span struct{ from, to int }
+// A span is text[from:to], and the number of the reason for hiding it.
+type span struct {
+	from, to int
+	why      uint16
+}
 
 // spans finds the secrets in a text. Those that overlap or touch come as one.
 func (s *Set) spans(text string) (found []span) {
 	start, end := 0, -1
+	var first uint16
 	sums := sums{text: text}
 	for i := 0; i+shortest <= len(text); i++ {
-		n := s.at(&sums, i, end-i)
+		n, why := s.at(&sums, i, end-i)
 		if n == 0 {
 			continue
 		}
 		if i > end {
 			if end >= 0 {
-				found = append(found, span{start, end})
+				found = append(found, span{start, end, first})
 			}
-			start = i
+			start, first = i, why
 		}
 		end = i + n
 	}
 	if end >= 0 {
-		found = append(found, span{start, end})
+		found = append(found, span{start, end, first})
 	}
 	return found
 }
 
 // at is the length of the longest secret at text[i:] with more than least bytes, 0 if
-// there is none.
-func (s *Set) at(text *sums, i, least int) int {
+// there is none, and the number of its reason.
+func (s *Set) at(text *sums, i, least int) (n int, why uint16) {
 	if i+8 <= len(text.text) {
-		if n := s.long.find(prefix8(text.text, i), text, i, least); n > 0 {
-			return n
+		if n, why = s.long.find(prefix8(text.text, i), text, i, least); n > 0 {
+			return n, why
 		}
 	}
 	return s.little.find(prefix4(text.text, i), text, i, least)
@@ -217,7 +284,14 @@ type index struct {
 // keeps the hashes.
 type bucket struct {
 	lengths []length
-	texts   map[uint64]bool // by hash; true: only as a whole word
+	texts   map[uint64]entry // by hash
+}
+
+// An entry is what is known of a text: the number of its reason, and whether it is hidden
+// only as a whole word.
+type entry struct {
+	why   uint16
+	whole bool
 }
 
 const filterBits = 20
@@ -234,47 +308,50 @@ func filterAt(prefix uint64) (word, bit uint64) {
 	return hash / 64, 1 << (hash % 64)
 }
 
-func (x *index) insert(prefix uint64, text string, whole bool) (added bool) {
+func (x *index) insert(prefix uint64, text string, e entry) (added bool) {
 	word, bit := filterAt(prefix)
 	x.filter[word] |= bit
 	b := x.buckets[prefix]
 	if b == nil {
-		b = &bucket{texts: map[uint64]bool{}}
+		b = &bucket{texts: map[uint64]entry{}}
 		x.buckets[prefix] = b
 	}
 	hash := sum(text)
 	before, known := b.texts[hash]
-	b.texts[hash] = whole && (before || !known)
+	if known {
+		e = entry{before.why, e.whole && before.whole}
+	}
+	b.texts[hash] = e
 	if at, found := slices.BinarySearchFunc(b.lengths, len(text), func(have length, want int) int { return want - have.n }); !found {
 		b.lengths = slices.Insert(b.lengths, at, length{len(text), power(len(text))})
 	}
 	return !known
 }
 
-func (x *index) find(prefix uint64, text *sums, i, least int) int {
+func (x *index) find(prefix uint64, text *sums, i, least int) (n int, why uint16) {
 	word, bit := filterAt(prefix)
 	if x.filter[word]&bit == 0 {
-		return 0
+		return 0, 0
 	}
 	b := x.buckets[prefix]
 	if b == nil {
-		return 0
+		return 0, 0
 	}
 	for _, l := range b.lengths {
 		if l.n <= least {
-			return 0
+			return 0, 0
 		}
 		if i+l.n > len(text.text) {
 			continue
 		}
-		if whole, found := b.texts[text.of(i, l)]; found && !(whole && partOfWord(text.text, i, l.n)) {
-			return l.n
+		if e, found := b.texts[text.of(i, l)]; found && !(e.whole && partOfWord(text.text, i, l.n)) {
+			return l.n, e.why
 		}
 	}
-	return 0
+	return 0, 0
 }
 
-// partOfWord tells whether a word goes on before or behind text[i:i+n].
+// partOfWord reports whether a word goes on before or behind text[i:i+n].
 func partOfWord(text string, i, n int) bool {
 	first, _ := utf8.DecodeRuneInString(text[i:])
 	last, _ := utf8.DecodeLastRuneInString(text[:i+n])
@@ -285,7 +362,7 @@ func partOfWord(text string, i, n int) bool {
 
 func inWord(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
-// endsInEscape tells whether the letter at the end of a text belongs to an escape
+// endsInEscape reports whether the letter at the end of a text belongs to an escape
 // sequence: of a string (\n, \x0a, \u000a), a URL (%0A) or a terminal's color (ESC[1m).
 func endsInEscape(text string) bool {
 	n := len(text)

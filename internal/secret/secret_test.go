@@ -173,7 +173,7 @@ func TestASetThatIsFullHidesAll(t *testing.T) {
 			t.Fatal("the bound does not hold")
 		}
 	}
-	if got := set.Hide("harmless"); got != Hidden {
+	if got := set.Hide("harmless"); got != overflow.Mark() {
 		t.Error(got)
 	}
 	if got := set.Hide(""); got != "" {
@@ -278,5 +278,30 @@ func BenchmarkAdd(b *testing.B) {
 	var set Set
 	for b.Loop() {
 		set.Add(strconv.FormatUint(random.Uint64(), 36) + `"<ü`)
+	}
+}
+
+// What is hidden says why, and the reason cannot break the text around it.
+func TestReasons(t *testing.T) {
+	var set Set
+	set.Add("anonymous")
+	set.AddFor("write-only /Password", "hunter22hunter22", "anonymous")
+	set.AddFor(NoEcho, "hunter22hunter22", "echo-secret")
+	set.AddFor(Reason("write-only /a\"<b>\n\u001b[31m"+strings.Repeat("x", 500)), "oddly-named")
+	for text, want := range map[string]string{
+		"anonymous":                        "<hidden>",
+		"a hunter22hunter22 b":             "a <hidden: write-only /Password> b",
+		"k=aHVudGVyMjJodW50ZXIyMg==":       "k=<hidden: write-only /Password>",
+		"echo-secret hunter22hunter22":     "<hidden: NoEcho parameter> <hidden: write-only /Password>",
+		"hunter22hunter22echo-secret":      "<hidden: write-only /Password>",
+		"oddly-named":                      "<hidden: write-only /a??b????31m" + strings.Repeat("x", 120-len("write-only /a??b????31m")) + ">",
+		"%68unter22hunter22 echo%2Dsecret": "<hidden: write-only /Password> <hidden: NoEcho parameter>",
+	} {
+		if got := set.Hide(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+		if got := WithoutReasons(set.Hide(text)); strings.Contains(got, ":") {
+			t.Errorf("%q has a reason left", got)
+		}
 	}
 }

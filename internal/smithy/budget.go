@@ -42,7 +42,7 @@ func (b *budget) spend(steps int, s *Shape) bool {
 func (b *budget) event() Event {
 	return Event{
 		ID: "TooTangled", Severity: ErrorSeverity, At: b.at,
-		Message: fmt.Sprintf("Checking the model takes more than %d steps. It was given up here, and more may be wrong.", b.all),
-		Hint:    "look for selectors with several ~> and for long rings of shapes",
+		Message: fmt.Sprintf("Checking the model takes more than %d steps. The check stopped here; there may be more problems.", b.all),
+		Hint:    "check selectors with several ~> and long cycles of shapes",
 	}
 }

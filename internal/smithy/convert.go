@@ -51,7 +51,7 @@ func Convert(m *Model, settings Settings) ([]Converted, diag.List) {
 			continue
 		}
 		if previous, taken := byType[out.TypeName]; taken {
-			c.warn("smithy/same-type", resource.At, fmt.Sprintf("the resources %s and %s both become %s; the last one counts", previous.Resource, resource.ID, out.TypeName),
+			c.warn("smithy/same-type", resource.At, fmt.Sprintf("the resources %s and %s both become %s; the last one is used", previous.Resource, resource.ID, out.TypeName),
 				"set `name` in the trait cfnResource of one of them")
 		}
 		byType[out.TypeName] = out
@@ -88,7 +88,7 @@ func (c *converter) warn(id string, at diag.Range, message, hint string) {
 func (c *converter) prepare() bool {
 	id := c.settings.Service
 	if id == "" {
-		c.fail("smithy/service", diag.Range{}, "cloudformation is missing required property, `service`", "name the service, as ns#Service; the model has "+c.servicesHint())
+		c.fail("smithy/service", diag.Range{}, "cloudformation is missing required property, `service`", "set the service, such as ns#Service; the model has "+c.servicesHint())
 		return false
 	}
 	c.service = c.m.Shape(id)
@@ -105,7 +105,7 @@ func (c *converter) prepare() bool {
 	if c.organization == "" {
 		if trait == nil {
 			c.fail("smithy/setting", c.service.At, "cloudformation is missing required property, `organizationName`",
-				"set organizationName: a service without the trait aws.api#service has none of its own")
+				"set organizationName, because a service without the trait aws.api#service has none")
 			return false
 		}
 		c.organization = "AWS"

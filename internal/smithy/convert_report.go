@@ -14,7 +14,7 @@ func (r *resourceSchema) behindRef(member *Shape, trait ID) {
 		id = "smithy/lost-text"
 	}
 	r.lost.Add(diag.Problem{ID: id, Severity: diag.Info, At: member.At,
-		Message: fmt.Sprintf("%s has a %s of its own, which is lost: a schema says nothing beside a $ref", r.nameOf(member), trait.Name())})
+		Message: fmt.Sprintf("the %[2]s of %[1]s is lost: a schema has nothing next to a $ref", r.nameOf(member), trait.Name())})
 }
 
 // nameOf is the ID of a shape; members of the made-up structure go by the resource.
@@ -54,7 +54,7 @@ func (r *resourceSchema) reportTraits() {
 		for _, t := range s.Traits {
 			if why, known := unrepresented[t.ID]; known && !s.builtin {
 				r.lost.Add(diag.Problem{ID: "smithy/lost-trait", Severity: diag.Info, At: t.At,
-					Message: fmt.Sprintf("the trait %s on %s has no place in a schema: %s", t.ID.idiomatic(), r.nameOf(s), why)})
+					Message: fmt.Sprintf("a schema cannot express the trait %s on %s: %s", t.ID.idiomatic(), r.nameOf(s), why)})
 			}
 		}
 	}
@@ -81,10 +81,10 @@ func (r *resourceSchema) reportKeys(s *Shape) {
 	target := r.m.target(key)
 	if r.m.traitOn(key, traitLength) != nil {
 		r.lost.Add(diag.Problem{ID: "smithy/lost-constraint", Severity: diag.Info, At: key.At,
-			Message: fmt.Sprintf("the length of the keys of %s is lost: patternProperties knows a pattern only", s.ID)})
+			Message: fmt.Sprintf("the length of the keys of %s is lost: patternProperties only has a pattern", s.ID)})
 	}
 	if target.Type == Enum || slices.ContainsFunc(target.Traits, func(t *Trait) bool { return t.ID == traitEnum }) {
 		r.lost.Add(diag.Problem{ID: "smithy/lost-constraint", Severity: diag.Info, At: key.At,
-			Message: fmt.Sprintf("the values that keys of %s may have are lost: patternProperties knows a pattern only", s.ID)})
+			Message: fmt.Sprintf("the allowed values of the keys of %s are lost: patternProperties only has a pattern", s.ID)})
 	}
 }

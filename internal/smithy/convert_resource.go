@@ -88,22 +88,22 @@ func (r *resourceSchema) structure() bool {
 	}
 	if len(r.root.Members) == 0 {
 		r.fail("smithy/no-properties", s.At, fmt.Sprintf("Expected CloudFormation resource %s to have properties, found none", r.typeName),
-			"bind a lifecycle operation or identifiers to the resource, or name structures in additionalSchemas")
+			"bind a lifecycle operation or identifiers to the resource, or add structures to additionalSchemas")
 		return false
 	}
 	seen := map[string]*Shape{}
 	for _, member := range r.root.Members {
 		name := r.settings.propertyName(member)
 		if other := seen[name]; other != nil {
-			r.warn("smithy/same-name", member.At, fmt.Sprintf("the members %s and %s of %s both become the property %s; the last one counts",
-				other.Name(), member.Name(), s.ID, name), "give one of them another name with the trait cfnName")
+			r.warn("smithy/same-name", member.At, fmt.Sprintf("the members %s and %s of %s both become the property %s; the last one is used",
+				other.Name(), member.Name(), s.ID, name), "rename one of them with the trait cfnName")
 		}
 		seen[name] = member
 	}
 	for _, name := range r.cfn.primary {
 		if r.root.Member(name) == nil {
 			r.fail("smithy/identifier", s.At, fmt.Sprintf("the primary identifier %s of %s is not a property of the resource", name, s.ID),
-				"let a lifecycle operation return a member of that name, or remove `primaryIdentifier` from the trait cfnResource")
+				"return a member of that name from a lifecycle operation, or remove `primaryIdentifier` from the trait cfnResource")
 		}
 	}
 	return true
@@ -165,7 +165,7 @@ func (r *resourceSchema) injectTags() bool {
 	} else {
 		from := r.m.tagsMember(r.m.tagOperation(r.service, s, tagResource))
 		if from == nil {
-			r.fail("smithy/no-tag-operation", trait.At, fmt.Sprintf("%s is taggable, but no operation tags it", s.ID),
+			r.fail("smithy/no-tag-operation", trait.At, fmt.Sprintf("%s is taggable but no operation tags it", s.ID),
 				"set `property` in the trait taggable, or bind an operation TagResource with a member `tags` to a service with the trait tagEnabled")
 			return false
 		}
@@ -199,7 +199,7 @@ func (r *resourceSchema) definitions() *document.Value {
 		}
 		if other, conflict := r.conflicts[s.ID]; conflict && (seen[other] || !r.settings.Modern) {
 			r.fail("smithy/name-conflict", s.At, fmt.Sprintf("Shape %s conflicts with %s using a JSON schema pointer of #/definitions/%s",
-				s, other, alphanumeric(r.contextualName(s.ID))), "give one of them another name with `rename` in the service")
+				s, other, alphanumeric(r.contextualName(s.ID))), "rename one of them with `rename` in the service")
 			continue
 		}
 		put(out, r.names[s.ID], r.writer.schema(s))
@@ -214,7 +214,7 @@ func sortMembers(v *document.Value) {
 
 func (r *resourceSchema) reportEndless() {
 	for _, id := range r.writer.endless {
-		r.fail("smithy/recursive-list", r.m.Shape(id).At, fmt.Sprintf("%s contains itself without a structure or union between; no schema can say that", id), "")
+		r.fail("smithy/recursive-list", r.m.Shape(id).At, fmt.Sprintf("%s contains itself without a structure or union in between; a schema cannot express that", id), "")
 	}
 }
 
@@ -486,7 +486,7 @@ func (r *resourceSchema) patch(doc *document.Value) *document.Value {
 
 // addAt adds a value below another: objects that are missing are made, what an object
 // has is replaced, and arrays take it before an index or, for "-", at their end. A path
-// that leads nowhere changes nothing.
+// that cannot be resolved changes nothing.
 func addAt(in *document.Value, pointer document.Pointer, value *document.Value) *document.Value {
 	if len(pointer) == 0 {
 		return value

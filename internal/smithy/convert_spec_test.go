@@ -122,7 +122,7 @@ operation G {
 }
 structure N { n: N }`, "smithy/recursive-structure", "a#N contains itself", nil},
 		{"taggable without an operation", `@cfnResource @taggable
-resource R { identifiers: {id: String} }`, "smithy/no-tag-operation", "a#R is taggable, but no operation tags it", nil},
+resource R { identifiers: {id: String} }`, "smithy/no-tag-operation", "a#R is taggable but no operation tags it", nil},
 		{"tag property that is none", `@cfnResource @taggable(property: "tags")
 resource R { identifiers: {id: String} }`, "smithy/tag-property", "the tag property tags is not a property of a#R", nil},
 		{"identifier that is not a property", `@cfnResource(primaryIdentifier: "arn")

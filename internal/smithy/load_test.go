@@ -113,7 +113,7 @@ func TestBounds(t *testing.T) {
 	}
 	wantEvents(t, idl(nested(65)), Config{}, "m.smithy:2:78", "Parser exceeded maximum allowed depth of 64")
 	deep := `{"smithy": "2", "metadata": {"a": ` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "}}"
-	wantEvents(t, []Source{{File: "m.json", Data: []byte(deep)}}, Config{}, "arrays and objects nest deeper than 256 levels")
+	wantEvents(t, []Source{{File: "m.json", Data: []byte(deep)}}, Config{}, "arrays and objects are nested deeper than 256 levels")
 
 	big := Source{File: "big.smithy", Data: make([]byte, 64<<20+1)}
 	_, events := Load([]Source{big}, Config{})

@@ -70,7 +70,7 @@ func (r *sourceReader) add(s Source) error {
 
 func (r *sourceReader) folder(dir string, depth int) error {
 	if depth > maxFolderDepth {
-		return fmt.Errorf("%s: folders nest deeper than %d", dir, maxFolderDepth)
+		return fmt.Errorf("%s: folders are nested deeper than %d", dir, maxFolderDepth)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {

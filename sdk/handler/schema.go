@@ -85,7 +85,7 @@ const maxSchemaDepth = 200
 
 // parseSchema compiles the text of a type schema. Errors are those of the
 // author: text that is not JSON, a keyword with a value of the wrong kind, a
-// reference that leads nowhere or out of the document.
+// reference that cannot be resolved or out of the document.
 func parseSchema(text []byte) (*schema, error) {
 	document, err := decodeTree(text)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -13,8 +12,11 @@ import (
 // of the main module does.
 func sharedFixtures(t *testing.T, name string) string {
 	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	root := filepath.Join(filepath.Dir(file), "..", "..")
+	folder, err := os.Getwd() // that of the package
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(folder, "..", "..")
 	shared := os.Getenv("FORMWORK_SHARED")
 	switch {
 	case shared == "":

@@ -4,7 +4,7 @@
 // Kinesis does one thing at a time: while a stream is created, resharded or encrypted it
 // is not ACTIVE, and refuses other changes with ResourceInUseException. So each handler is
 // a chain of steps. A call ends where a step has to wait; the next call finds what is done
-// and goes on from there.
+// and continues from there.
 package resource
 
 import (

@@ -89,7 +89,7 @@ func (a archive) shred(id, token string) error {
 	return a.put(filed)
 }
 
-// settled tells whether the last change of a report is through. A report that was
+// settled reports whether the last change of a report is through. A report that was
 // shredded is then gone: errNoReport.
 func (a archive) settled(id string) (bool, error) {
 	filed, err := a.load(id)

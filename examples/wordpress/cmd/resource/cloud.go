@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -75,9 +76,14 @@ func siteOf(instance types.Instance) (site, error) {
 			found.model.Name = tag.Value
 		}
 	}
-	for _, group := range instance.SecurityGroups {
-		if strings.HasPrefix(handler.Value(group.GroupName), groupPrefix) {
-			found.groups = append(found.groups, handler.Value(group.GroupId))
+	groups := slices.Clone(instance.SecurityGroups)
+	for _, face := range instance.NetworkInterfaces { // an emulator may list them here only
+		groups = append(groups, face.Groups...)
+	}
+	for _, group := range groups {
+		id := handler.Value(group.GroupId)
+		if strings.HasPrefix(handler.Value(group.GroupName), groupPrefix) && !slices.Contains(found.groups, id) {
+			found.groups = append(found.groups, id)
 		}
 	}
 	return found, nil

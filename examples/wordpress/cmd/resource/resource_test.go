@@ -27,6 +27,8 @@ type fakeEC2 struct {
 	tokens    map[string]string // client token → instance
 	calls     []string
 	fail      map[string]error // by the name of the call; once
+
+	onlyInterfaces bool // list groups at network interfaces only, as moto does
 }
 
 type fakeGroup struct {
@@ -134,11 +136,14 @@ func (f *fakeEC2) DescribeInstances(_ context.Context, in *ec2.DescribeInstances
 		return nil, apiError("InvalidInstanceID.NotFound")
 	}
 	launched := instance.in.NetworkInterfaces[0]
+	made := types.GroupIdentifier{GroupId: &launched.Groups[0], GroupName: aws.String(f.groupName(launched.Groups[0]))}
 	out := types.Instance{
 		InstanceId: &in.InstanceIds[0], SubnetId: launched.SubnetId, Tags: instance.in.TagSpecifications[0].Tags,
-		SecurityGroups: []types.GroupIdentifier{
-			{GroupId: &launched.Groups[0], GroupName: aws.String(f.groupName(launched.Groups[0]))}, {GroupId: aws.String("sg-of-others"), GroupName: aws.String("default")},
-		},
+		SecurityGroups:    []types.GroupIdentifier{made, {GroupId: aws.String("sg-of-others"), GroupName: aws.String("default")}},
+		NetworkInterfaces: []types.InstanceNetworkInterface{{Groups: []types.GroupIdentifier{made}}},
+	}
+	if f.onlyInterfaces {
+		out.SecurityGroups = nil
 	}
 	switch now := f.clock.Now(); {
 	case !instance.terminated.IsZero() && !now.Before(instance.terminated):
@@ -235,6 +240,16 @@ func TestLifeOfASite(t *testing.T) {
 	tester.Read(want).WantFailed(handler.CodeNotFound)
 	tester.Delete(want).WantFailed(handler.CodeNotFound)
 	tester.Update(want, want).WantFailed(handler.CodeNotUpdatable)
+}
+
+func TestGroupsOfNetworkInterfacesAreDeleted(t *testing.T) {
+	tester, fake := start(t)
+	fake.onlyInterfaces = true
+	tester.Create(blog()).WantSuccess()
+	tester.Delete(Model{InstanceId: aws.String("i-token-1")}).WantSuccess()
+	if len(fake.groups) != 0 {
+		t.Errorf("groups left: %v", fake.groups)
+	}
 }
 
 func TestRepeatedCreateMakesNoSecondSite(t *testing.T) {
