@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -307,6 +308,9 @@ func (c *app) setFailure(ctx context.Context, r *submit.Remote, set *submit.Chan
 	return flat(set.Reason)
 }
 
+// dropWait is how long the end of the deletion of a stack without resources is waited for.
+const dropWait = 20 * time.Second
+
 // dropPreview deletes a change set that is not executed, and the stack that only it made.
 // It does so even when the command was interrupted.
 func (c *app) dropPreview(ctx context.Context, r *submit.Remote, p *previewed) {
@@ -323,7 +327,12 @@ func (c *app) dropPreview(ctx context.Context, r *submit.Remote, p *previewed) {
 	}
 	if _, err := r.CloudFormation().DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: &p.set.StackID}); err != nil {
 		c.notef("warning: the stack %s, which has no resources, was not deleted: %v\n", p.plan.StackName, submit.Explain(err).Text)
+		return
 	}
+	// A deployment that follows at once must not meet a stack that is being deleted.
+	within, cancel := context.WithTimeout(ctx, dropWait)
+	defer cancel()
+	_, _ = r.FollowStack(within, p.set.StackID, "", func(*types.Stack, []types.StackEvent) error { return nil })
 }
 
 // changeSetName is the name of a change set of this command: one at a time is enough.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -59,6 +60,9 @@ type Engine struct {
 	config Config
 	store  *store.Store
 	types  keptTypes
+
+	mu   sync.Mutex
+	late map[string]lateness // by operation, while a call is due
 }
 
 // workOperation is the kind of the engine's wake-ups; their id is the operation's.
@@ -90,7 +94,7 @@ func New(config Config) *Engine {
 	if config.NewID == nil {
 		config.NewID = uuid.NewString
 	}
-	return &Engine{config: config, store: config.Store}
+	return &Engine{config: config, store: config.Store, late: map[string]lateness{}}
 }
 
 // Workers returns what the store is to run, by kind.

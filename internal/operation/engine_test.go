@@ -164,6 +164,39 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
+// TestLostTime: time in which no call could be made does not count towards the deadline.
+func TestLostTime(t *testing.T) {
+	eachStore(t, func(t *testing.T, g *rig) {
+		// The create handler has 10 minutes. Nothing runs for two hours before the first call,
+		// and the clock is set an hour forward during the second one.
+		forward := func(context.Context, Request) (Progress, error) {
+			g.pass(time.Hour)
+			return busy(4*time.Minute, `2`), nil
+		}
+		g.answers = []any{busy(4*time.Minute, `1`), forward, busy(4*time.Minute, `3`)}
+		id := g.begin(Spec{Request: Request{Action: invoke.Create, Token: "t"}})
+		g.pass(2 * time.Hour)
+		g.finish(id)
+		g.expectStory("IN_PROGRESS i", "FAILED i NotStabilized Resource timed out waiting for completion (RequestToken: t)")
+		if len(g.calls) != 3 {
+			t.Errorf("%d calls in 10 minutes at 0, 4 and 8, want 3", len(g.calls))
+		}
+		// What is overdue is not overdue more with each attempt.
+		g.heard, g.answers = nil, []any{errors.New("away")}
+		id = g.begin(Spec{Request: Request{Action: invoke.Create, Token: "u"}})
+		g.pass(2 * time.Hour)
+		if _, err := g.run(t.Context(), id); err == nil {
+			t.Error("the error of a provider is lost")
+		}
+		g.pass(11 * time.Minute)
+		g.finish(id)
+		g.expectStory("FAILED NotStabilized Resource timed out waiting for completion (RequestToken: u)")
+		if len(g.late) != 0 {
+			t.Errorf("left behind: %v", g.late)
+		}
+	})
+}
+
 // TestModels follows a model through an operation: recast, sent again, and gone from the
 // rows afterwards.
 func TestModels(t *testing.T) {

@@ -67,6 +67,8 @@ type event struct {
 	Message    string          `json:",omitempty"`
 	Own        bool            `json:",omitempty"`
 
+	// Lost is how long calls were overdue, see overdue.
+	Lost time.Duration `json:",omitempty"`
 	// Wait is what was left until the next call when the event was written.
 	Wait time.Duration `json:",omitempty"`
 }

@@ -23,6 +23,9 @@ const (
 	patience = time.Minute
 	// clockTolerance is how far the clocks of nodes may be apart.
 	clockTolerance = 5 * time.Second
+	// lateTolerance is how late a call may be and still count as made in time: workers are
+	// busy for a while, but not for minutes.
+	lateTolerance = time.Minute
 	// lateWrite is how long that is tried once the process stops.
 	lateWrite = 3 * time.Second
 )
@@ -38,6 +41,7 @@ func (e *Engine) run(ctx context.Context, id string) (time.Time, error) {
 			row, err = find(ctx, e.store.Read(), id)
 		}
 		if err != nil || row == nil || row.ended() {
+			e.inTime(id)
 			return time.Time{}, err
 		}
 		if wait := row.NextAt.Sub(e.config.Now()); wait > 0 && !row.Cancelled {
@@ -89,7 +93,8 @@ func (e *Engine) step(ctx context.Context, row *row) (*row, error) {
 		late = e.timeout(typ.Schema, invoke.Action(row.Action))
 		m.pin(typ.Version)
 	}
-	m.deadline = row.CreatedAt.Add(late)
+	m.event.Lost += e.overdue(row)
+	m.deadline = row.CreatedAt.Add(late + m.event.Lost)
 	if !e.config.Now().Before(m.deadline) {
 		m.timeOut()
 		return m.commit(ctx, owner)
@@ -101,6 +106,36 @@ func (e *Engine) step(ctx context.Context, row *row) (*row, error) {
 		return nil, err
 	}
 	return m.commit(ctx, owner)
+}
+
+// overdue returns how much later than it was due the next call is made, if that is long: no
+// node was running, the machine slept, or the clock was set forward. That time does not count
+// towards the deadline. While the call is tried again, the result stays the same.
+func (e *Engine) overdue(row *row) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if known, ok := e.late[row.ID]; ok && known.version == row.RowVersion {
+		return known.by
+	}
+	by := e.config.Now().Sub(row.NextAt.Time).Truncate(time.Microsecond) // as times are kept
+	if by < lateTolerance {
+		by = 0
+	}
+	e.late[row.ID] = lateness{version: row.RowVersion, by: by}
+	return by
+}
+
+// inTime forgets what overdue found.
+func (e *Engine) inTime(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.late, id)
+}
+
+// A lateness is the result of overdue for a version of a row.
+type lateness struct {
+	version int64
+	by      time.Duration
 }
 
 // A move is a transition of an operation.
@@ -142,7 +177,8 @@ func (m *move) request() Request {
 // call makes the call and notes what it reported. An error means that nothing is known.
 func (m *move) call(ctx context.Context, typ *Type) error {
 	e := m.engine
-	within, cancel := context.WithTimeout(ctx, m.deadline.Sub(e.config.Now()))
+	began := e.config.Now()
+	within, cancel := context.WithTimeout(ctx, m.deadline.Sub(began))
 	defer cancel()
 	request := m.request()
 	var err error
@@ -166,6 +202,12 @@ func (m *move) call(ctx context.Context, typ *Type) error {
 		return nil
 	case err != nil:
 		return err
+	}
+	if now := e.config.Now(); !now.Before(m.deadline) && within.Err() == nil {
+		// The call did not take that long: the clock was set forward meanwhile.
+		jump := now.Sub(began).Truncate(time.Microsecond)
+		m.event.Lost += jump
+		m.deadline = m.deadline.Add(jump)
 	}
 	if typ.Schema != nil && progress.Model != nil {
 		progress.Model, _ = typ.Schema.Recast(progress.Model).(map[string]any)
@@ -290,6 +332,7 @@ func (m *move) commit(ctx context.Context, owner Owner) (*row, error) {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		written, err := m.write(within, owner)
 		if err == nil || errors.Is(err, store.ErrStale) {
+			m.engine.inTime(m.row.ID)
 			return written, nil // what is stale was moved by another node, after this one lost its lease
 		}
 		if within.Err() != nil || ctx.Err() != nil {
