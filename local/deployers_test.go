@@ -1,7 +1,7 @@
 package local_test
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -93,10 +93,13 @@ func publishedSchemas(t *testing.T, typeNames []string) []string {
 		}
 		path := filepath.Join(dir, entry.Name())
 		data := readFile(t, path)
-		for _, name := range typeNames {
-			if len(data) > longest[name] && bytes.Contains(data, []byte(`"typeName": "`+name+`"`)) {
-				longest[name], files[name] = len(data), path
-			}
+		var schema struct{ TypeName string }
+		// A schema names other types, too, in what its properties refer to.
+		if err := json.Unmarshal(data, &schema); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if name := schema.TypeName; slices.Contains(typeNames, name) && len(data) > longest[name] {
+			longest[name], files[name] = len(data), path
 		}
 	}
 	found := make([]string, 0, len(files))
@@ -139,8 +142,29 @@ func expectOutput(t *testing.T, out string, want ...string) {
 	}
 }
 
-// TestCDK bootstraps an account, and deploys, compares and destroys an app with a registered
-// type under each synthesizer.
+// waitForResource waits for a request of Cloud Control and returns the identifier of its resource.
+func (p place) waitForResource(t *testing.T, token string) string {
+	t.Helper()
+	token = strings.TrimSpace(token)
+	p.output(t, "aws", "cloudcontrol", "wait", "resource-request-success", "--request-token", token)
+	return strings.TrimSpace(p.output(t, "aws", "cloudcontrol", "get-resource-request-status", "--request-token", token,
+		"--query", "ProgressEvent.Identifier", "--output", "text"))
+}
+
+func outputOf(t *testing.T, client *cloudformation.Client, stack, key string) string {
+	t.Helper()
+	out := must[*cloudformation.DescribeStacksOutput](t)(client.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: &stack}))
+	for _, o := range out.Stacks[0].Outputs {
+		if aws.ToString(o.OutputKey) == key {
+			return aws.ToString(o.OutputValue)
+		}
+	}
+	t.Fatalf("the stack %s has no output %s", stack, key)
+	return ""
+}
+
+// TestCDK bootstraps an account, and deploys, compares, imports into and destroys an app with a
+// registered type under each synthesizer.
 func TestCDK(t *testing.T) {
 	cdk := installed(t, "cdk/node_modules/aws-cdk/bin/cdk")
 	p, client := deployer(t, "444444444444",
@@ -168,6 +192,27 @@ func TestCDK(t *testing.T) {
 	expectOutput(t, run("two", "diff", "Legacy"), "[~] Initech::TPS::Report Report", "[-] one", "[+] two", "Number of stacks with differences: 1")
 	run("two", "deploy", "Default", "Legacy", "--require-approval", "never")
 	expectStacks(t, client, "Bootstrapless CREATE_COMPLETE", "CDKToolkit CREATE_COMPLETE", "Credentials CREATE_COMPLETE", "Default UPDATE_COMPLETE", "Legacy UPDATE_COMPLETE")
+
+	// What was changed outside of the stack is found through the handler's READ.
+	expectOutput(t, run("two", "drift", "Default"), "No drift detected")
+	id := outputOf(t, client, "Default", "Id")
+	p.waitForResource(t, p.output(t, "aws", "cloudcontrol", "update-resource", "--type-name", *reportName, "--identifier", id,
+		"--patch-document", `[{"op": "replace", "path": "/Title", "value": "changed"}, {"op": "add", "path": "/ReviewCode", "value": "PCLoadLetter1999"}]`, "--query", "ProgressEvent.RequestToken", "--output", "text"))
+	expectOutput(t, run("two", "drift", "Default"), "[~] Initech::TPS::Report Report", "[-] two", "[+] changed", "1 resource has drifted")
+
+	// A report that exists becomes a resource of a stack.
+	token := p.output(t, "aws", "cloudcontrol", "create-resource", "--type-name", *reportName, "--query", "ProgressEvent.RequestToken", "--output", "text",
+		"--desired-state", `{"Title": "found", "Series": "QTR", "CoverSheet": true, "Author": {"Name": "Peter Gibbons"}, "ReviewCode": "PCLoadLetter1999"}`)
+	found := p.waitForResource(t, token)
+	t.Setenv("IMPORT", "yes")
+	run("one", "import", "Bootstrapless", "--resource-mapping-inline", `{"Found": {"Id": "`+found+`"}}`)
+	expectStacks(t, client, "Bootstrapless IMPORT_COMPLETE", "CDKToolkit CREATE_COMPLETE", "Credentials CREATE_COMPLETE", "Default UPDATE_COMPLETE", "Legacy UPDATE_COMPLETE")
+	resource := must[*cloudformation.DescribeStackResourceOutput](t)(client.DescribeStackResource(t.Context(), &cloudformation.DescribeStackResourceInput{
+		StackName: aws.String("Bootstrapless"), LogicalResourceId: aws.String("Found"),
+	}))
+	if got := aws.ToString(resource.StackResourceDetail.PhysicalResourceId); got != found {
+		t.Errorf("the imported resource is %s, want %s", got, found)
+	}
 	run("two", "destroy", "--all", "--force")
 	expectStacks(t, client, "CDKToolkit CREATE_COMPLETE")
 }
