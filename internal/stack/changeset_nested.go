@@ -53,9 +53,8 @@ func (p setPlanner) plan(ctx context.Context, next *Deployment, result *setResul
 		}
 	}
 	if !p.options.DisableValidation {
-		if result.problems = setProblems(input); len(result.problems) > 0 {
-			result.failed = reasonEarlyValidation
-			return nil
+		if err := p.validate(ctx, input, result); err != nil || result.failed != "" {
+			return err
 		}
 	}
 	plan, err := p.engine.planOf(ctx, p.stack, p.set, &input, p.options, result)
@@ -75,6 +74,29 @@ func (p setPlanner) plan(ctx context.Context, next *Deployment, result *setResul
 	}
 	result.plan = encode(plan)
 	result.reason = incomplete(input)
+	return nil
+}
+
+// validate fails a change set whose properties break the schemas of their types, or whose
+// names are taken. What it imports has its name already.
+func (p setPlanner) validate(ctx context.Context, input PlanInput, result *setResult) error {
+	result.problems = setProblems(input)
+	if p.set.Kind != types.ChangeSetTypeImport && !p.options.ImportExisting {
+		conflicts, err := p.engine.nameConflicts(ctx, p.stack, input)
+		if err != nil {
+			return err
+		}
+		result.problems = append(result.problems, conflicts...)
+	}
+	var failed []string
+	for _, check := range []struct{ name, hook string }{{checkProperties, hookProperties}, {checkNames, hookNames}} {
+		if slices.ContainsFunc(result.problems, func(p validationProblem) bool { return p.check == check.name }) {
+			failed = append(failed, check.hook)
+		}
+	}
+	if failed != nil {
+		result.failed = fmt.Sprintf(reasonEarlyValidation, bracketed(failed))
+	}
 	return nil
 }
 

@@ -106,7 +106,7 @@ func setProblems(in PlanInput) []validationProblem {
 		}
 		for _, p := range propertyProblems(typ.Schema, value) {
 			out = append(out, validationProblem{
-				logicalID: r.LogicalID, typeName: r.Type, reason: p.String(), path: "/Resources/" + r.LogicalID + "/Properties" + p.at.String(),
+				check: checkProperties, logicalID: r.LogicalID, typeName: r.Type, reason: p.String(), path: "/Resources/" + r.LogicalID + "/Properties" + p.at.String(),
 			})
 		}
 	}
@@ -197,7 +197,7 @@ func (e *Engine) writeProblems(ctx context.Context, tx *store.Tx, s *stackRow, c
 		events = append(events, eventRow{
 			ID: e.newID(), StackID: s.ID, OperationID: op.ID, Kind: eventValidation, ClientToken: c.ClientToken, LogicalID: p.logicalID,
 			Type: p.typeName, Reason: p.reason, At: op.EndedAt,
-			Details: encode(eventDetails{ValidationName: "PROPERTY_VALIDATION", ValidationPath: p.path}),
+			Details: p.details(),
 		})
 	}
 	return insertEvents(ctx, tx, events)

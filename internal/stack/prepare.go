@@ -30,6 +30,7 @@ type prepared struct {
 	unknown     map[typeKey]string // what to say of types that are not there
 	dynamic     map[string]string  // values of {{resolve:ssm:…}}, by the whole text
 	problem     string             // what is wrong with the parameters, "" for nothing
+	conflicts   []validationProblem
 }
 
 type typeKey struct{ name, version string }
@@ -70,6 +71,9 @@ func (e *Engine) prepare(ctx context.Context, stackID string, kept *prepared) (*
 			return nil, err
 		}
 		e.prepareDynamic(ctx, s.caller(), d, p)
+		if err := e.prepareConflicts(ctx, &s, p); err != nil {
+			return nil, fmt.Errorf("look for name conflicts: %w", err)
+		}
 	}
 	return p, nil
 }

@@ -296,7 +296,11 @@ func (m *modelStack) advance() {
 
 func (m *modelStack) ready(s *modelStep) bool {
 	for _, key := range s.after {
-		if before := m.steps[key]; before != nil && !slices.Contains([]string{"done", "configured", "stopped"}, before.state) {
+		before := m.steps[key]
+		if before != nil && before.state == "failed" && m.phase == "delete" && m.force {
+			continue // the stack goes whatever is left
+		}
+		if before != nil && !slices.Contains([]string{"done", "configured", "stopped"}, before.state) {
 			return false
 		}
 	}

@@ -169,7 +169,7 @@ func (m *modelStack) revert(s *modelStep) {
 	case x.gone:
 		x.status = "UPDATE_IN_PROGRESS"
 		m.event(s.id, x.status, x.pid, "")
-		if x.pid != old.pid {
+		if x.pid != "" && x.pid != old.pid {
 			m.left = append(m.left, &modelLeft{id: s.id, pid: x.pid, needs: x.needs})
 			x.pid = ""
 		}

@@ -35,7 +35,7 @@ func (r *run) begin(ctx context.Context, tx *store.Tx) error {
 		return r.follow(ctx, tx, how, strings.TrimSuffix(problem, ".")+r.requested())
 	}
 	if !r.options.DisableValidation && r.op.ChangeSetID == "" {
-		if problems := r.validate(ctx, tx); len(problems) > 0 {
+		if problems := append(r.validate(ctx, tx), r.prepared.conflicts...); len(problems) > 0 {
 			return r.refuseAll(ctx, tx, problems)
 		}
 	}
@@ -77,7 +77,18 @@ func (r *run) checkAttributes() string {
 }
 
 // A validationProblem is one that the validation before a deployment found.
-type validationProblem struct{ logicalID, typeName, path, reason string }
+type validationProblem struct{ check, logicalID, typeName, path, reason string }
+
+// The checks of the validation, by the names that events have for them.
+const (
+	checkProperties = "PROPERTY_VALIDATION"
+	checkNames      = "NAME_CONFLICT_VALIDATION"
+)
+
+// details are those of the event of a problem.
+func (p validationProblem) details() string {
+	return encode(eventDetails{ValidationName: p.check, ValidationPath: p.path})
+}
 
 // validate holds the properties of all resources against the schemas of their types, as far
 // as they are known.
@@ -94,7 +105,7 @@ func (r *run) validate(ctx context.Context, tx *store.Tx) []validationProblem {
 		}
 		for _, problem := range propertyProblems(typ.Schema, value) {
 			out = append(out, validationProblem{
-				logicalID: res.LogicalID, typeName: res.Type, reason: problem.String(),
+				check: checkProperties, logicalID: res.LogicalID, typeName: res.Type, reason: problem.String(),
 				path: "/Resources/" + res.LogicalID + "/Properties" + problem.at.String(),
 			})
 		}
@@ -116,22 +127,21 @@ type propertyProblem struct {
 // String is the problem in the words of the service: #/A/0: extraneous key [Z] is not permitted.
 func (p propertyProblem) String() string { return "#" + p.at.String() + ": " + p.text }
 
-// structural are the keywords that are checked before a deployment. What values must be like
-// is left to the handlers.
-var structural = map[string]bool{"required": true, "additionalProperties": true, "type": true}
+// keysOnly are the keywords that judge which keys an object has, whatever their values are.
+var keysOnly = map[string]bool{"required": true, "additionalProperties": true}
 
 // propertyProblems lists how properties break a schema. What is not known yet, and what a
-// dynamic reference stands for, is not judged.
+// dynamic reference stands for, is not judged, and neither is what contains it.
 func propertyProblems(s *schema.Schema, properties any) []propertyProblem {
 	if properties == nil {
 		properties = map[string]any{}
 	}
 	var out []propertyProblem
 	for _, v := range s.Check(s.Recast(withoutUnknown(properties)), schema.CheckConfig{}) {
-		if !structural[v.Keyword] {
-			continue
+		if v.Keyword == "" {
+			continue // the check was stopped: the schema is too complex
 		}
-		if value, found := valueAt(properties, v.Pointer); found && (template.HasUnknown(value) || len(template.DynamicReferences(value)) > 0) && v.Keyword != "required" {
+		if value, found := valueAt(properties, v.Pointer); found && (template.HasUnknown(value) || len(template.DynamicReferences(value)) > 0) && !keysOnly[v.Keyword] {
 			continue
 		}
 		at, text := v.Service()
@@ -190,7 +200,7 @@ func (r *run) refuseAll(ctx context.Context, tx *store.Tx, problems []validation
 	for _, p := range problems {
 		r.event(eventRow{
 			ID: r.engine.newID(), Kind: eventValidation, LogicalID: p.logicalID, Type: p.typeName, Reason: p.reason,
-			Details: encode(eventDetails{ValidationName: "PROPERTY_VALIDATION", ValidationPath: p.path}),
+			Details: p.details(),
 		})
 	}
 	reason := fmt.Sprintf(reasonInvalid, len(problems))

@@ -122,7 +122,14 @@ func (t *Template) checkName(id, kind string, m document.Member, at document.Poi
 	switch {
 	case !alphanumeric(m.Key):
 		r.add(id, m.KeyAt, at, m.Key)
-	case utf8.RuneCountInString(m.Key) > MaxName:
+	default:
+		t.checkNameLength(kind, m, at, r)
+	}
+}
+
+// checkNameLength refuses a name that is too long, of whatever characters.
+func (t *Template) checkNameLength(kind string, m document.Member, at document.Pointer, r *report) {
+	if utf8.RuneCountInString(m.Key) > MaxName {
 		r.add("name-length", m.KeyAt, at, kind, m.Key)
 	}
 }
@@ -153,6 +160,7 @@ func (t *Template) buildMappings(r *report) {
 }
 
 func (t *Template) buildAttributes(key document.Member, at document.Pointer, r *report) {
+	t.checkNameLength("Mapping key", key, at, r)
 	if key.Value.Kind != document.Object {
 		r.add("mapping-member", key.Value.At, at, key.Key)
 		return
@@ -165,6 +173,7 @@ func (t *Template) buildAttributes(key document.Member, at document.Pointer, r *
 		if strings.Trim(m.Key, attributeLetters) != "" || m.Key == "" {
 			r.add("mapping-attribute-key", m.KeyAt, at.Append(m.Key), m.Key)
 		}
+		t.checkNameLength("Mapping attribute", m, at.Append(m.Key), r)
 		items := []*document.Value{m.Value}
 		if m.Value.Kind == document.Array {
 			items = m.Value.Items
@@ -182,6 +191,7 @@ const attributeLetters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR
 
 func (t *Template) buildConditions(r *report) {
 	for _, m := range t.section("Conditions", r) {
+		t.checkNameLength("Condition", m, document.Pointer{"Conditions", m.Key}, r)
 		condition := &Condition{Name: m.Key, At: m.KeyAt, Value: m.Value}
 		t.Conditions = append(t.Conditions, condition)
 		t.conditions[m.Key] = condition
@@ -191,6 +201,7 @@ func (t *Template) buildConditions(r *report) {
 func (t *Template) buildRules(r *report) {
 	for _, m := range t.section("Rules", r) {
 		at := document.Pointer{"Rules", m.Key}
+		t.checkNameLength("Rule", m, at, r)
 		rule := &Rule{Name: m.Key, At: m.KeyAt, Condition: m.Value.Get("RuleCondition")}
 		t.Rules = append(t.Rules, rule)
 		assertions := m.Value.Get("Assertions")
