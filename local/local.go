@@ -230,7 +230,7 @@ func (c *CloudFormation) open(ctx context.Context) (err error) {
 	c.openCloudControl()
 	home := awswire.Place{Account: config.Account, Region: config.Region}
 	c.console = console.New(console.Config{
-		Registry: c.registry, Stacks: c.stacks, Calls: c.handlers, Logs: consoleLogs{c.logs}, Places: places{c.registry, c.stacks},
+		Registry: c.registry, Stacks: c.stacks, Requests: c.cloudControl, Calls: c.handlers, Logs: consoleLogs{c.logs}, Places: places{c.registry, c.stacks},
 		Default: home, Version: config.Version, Now: config.Now, Logger: config.Logger,
 		FormKey: derive(secrets, "forms of the console"),
 	})

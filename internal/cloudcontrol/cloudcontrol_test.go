@@ -490,6 +490,40 @@ func TestConcurrentAndCancel(t *testing.T) {
 	})
 }
 
+// checkRequestStates looks at requests as Go callers see them, "OPERATION identifier" each.
+func checkRequestStates(t *testing.T, g *rig, want []string) {
+	t.Helper()
+	var all []string
+	q := engine.RequestQuery{Place: owner.Place, Limit: 4}
+	for range 3 {
+		page, err := g.Requests(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page {
+			if r.Running() || r.EndedAt.IsZero() || r.Status != types.OperationStatusSuccess {
+				t.Errorf("a request that has ended: %+v", r)
+			}
+			all = append(all, fmt.Sprintf("%s %s", r.Operation, r.Identifier))
+			q.BeforeTime, q.BeforeToken = r.CreatedAt, r.Token
+		}
+	}
+	if diff := cmp.Diff(want, all); diff != "" {
+		t.Error(diff)
+	}
+	if theirs, err := g.Requests(t.Context(), engine.RequestQuery{Place: stranger.Place, Limit: 10}); err != nil || len(theirs) > 0 {
+		t.Errorf("another account sees %v, %v", theirs, err)
+	}
+	mark, err := g.Mark(t.Context(), owner.Place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.ended(g.create(`{"Zone": "a", "Name": "more"}`))
+	if after, err := g.Mark(t.Context(), owner.Place); err != nil || after == mark {
+		t.Errorf("a request does not change the mark %d, %v", after, err)
+	}
+}
+
 func TestRequestsAreListed(t *testing.T) {
 	eachStore(t, func(t *testing.T, g *rig) {
 		for i := range 5 {
@@ -525,6 +559,7 @@ func TestRequestsAreListed(t *testing.T) {
 		if theirs, _ := list(stranger, nil, nil); theirs != nil {
 			t.Errorf("another account sees %v", theirs)
 		}
+		checkRequestStates(t, g, want)
 		if err := g.Expire(t.Context(), g.now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}

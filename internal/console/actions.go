@@ -19,6 +19,9 @@ var notices = map[string]string{
 	"testing":      "The contract tests were started.",
 	"activated":    "The type was activated.",
 	"deactivated":  "The type was deactivated.",
+	"executed":     "The change set is being executed.",
+	"deleted":      "The change set was deleted.",
+	"detecting":    "Drift detection was started.",
 }
 
 // back sends the browser on with GET, so that reloading the page repeats nothing.

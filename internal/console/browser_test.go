@@ -282,6 +282,10 @@ func testLook(t *testing.T, browser context.Context) {
 		{"stack-events", "/stacks/shop/events", ""},
 		{"stack-outputs", "/stacks/shop/outputs", ""},
 		{"stack-template", "/stacks/shop/template", ""},
+		{"stack-changes", "/stacks/shop/changes", ""},
+		{"stack-change-set", "/stacks/shop/changes/bigger", ""},
+		{"stack-drift", "/stacks/shop/drift", ""},
+		{"requests", "/requests", ""},
 	}
 	for _, width := range []int64{390, 1280} {
 		for _, scheme := range []string{"light", "dark"} {

@@ -1,4 +1,5 @@
-// Package console is the web pages of the local CloudFormation: stacks, types with their versions
+// Package console is the web pages of the local CloudFormation: stacks with their change sets and
+// drift, requests of Cloud Control, types with their versions
 // and registrations, schemas as documentation, reports of tests, and the calls and logs of
 // handlers.
 //
@@ -49,6 +50,10 @@ type Config struct {
 
 	// Stacks reads stacks. With nil the pages say that the server runs none.
 	Stacks Stacks
+
+	// Requests reads the requests of Cloud Control. With nil the pages say that the server takes
+	// none.
+	Requests Requests
 
 	// Places lists the accounts and regions to choose from. With nil there is only Default.
 	Places Places
@@ -170,6 +175,14 @@ func (c *Console) route() {
 		{"GET /stacks/{stack}/events", c.page(c.stackEvents)},
 		{"GET /stacks/{stack}/outputs", c.page(c.stackOutputs)},
 		{"GET /stacks/{stack}/template", c.page(c.stackTemplate)},
+		{"GET /stacks/{stack}/changes", c.page(c.stackChanges)},
+		{"GET /stacks/{stack}/changes/{set}", c.page(c.showChangeSet)},
+		{"POST /stacks/{stack}/changes/{set}/execute", c.page(c.executeChangeSet)},
+		{"POST /stacks/{stack}/changes/{set}/delete", c.page(c.deleteChangeSet)},
+		{"GET /stacks/{stack}/drift", c.page(c.stackDrift)},
+		{"POST /stacks/{stack}/drift", c.page(c.detectDrift)},
+		{"GET /requests", c.page(c.listRequests)},
+		{"GET /requests/events", c.followRequests},
 		{"GET /registrations", c.page(c.listRegistrations)},
 		{"GET /tests", c.page(c.listTests)},
 		{"GET /tests/{id}", c.page(c.showTest)},

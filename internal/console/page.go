@@ -284,7 +284,7 @@ func (c *Console) notFound(_ http.ResponseWriter, _ *http.Request, _ *page) (tem
 }
 
 // sections are the links of the main navigation, by their paths.
-var sections = []choice{{"/", "Types"}, {"/stacks", "Stacks"}, {"/registrations", "Registrations"}, {"/tests", "Tests"}, {"/calls", "Calls"}, {"/logs", "Logs"}, {"/contract", "Contract"}}
+var sections = []choice{{"/", "Types"}, {"/stacks", "Stacks"}, {"/requests", "Requests"}, {"/registrations", "Registrations"}, {"/tests", "Tests"}, {"/calls", "Calls"}, {"/logs", "Logs"}, {"/contract", "Contract"}}
 
 // name is the section as pages name it.
 func (c choice) name() string { return cmp.Or(strings.TrimPrefix(c.Value, "/"), "types") }

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -78,7 +79,8 @@ type Changes interface {
 	Subscribe(ctx context.Context) <-chan registry.Change
 }
 
-// Stacks reads stacks, without their secrets; *stack.Engine does.
+// Stacks reads stacks, without their secrets, executes and deletes their change sets and detects
+// their drift; *stack.Engine does.
 type Stacks interface {
 	// Stacks lists stacks, the newest first, at most query.Limit of them.
 	Stacks(ctx context.Context, query stack.Query) ([]stack.Summary, error)
@@ -95,9 +97,33 @@ type Stacks interface {
 	// Source is the template of a stack.
 	Source(ctx context.Context, place awswire.Place, name string, processed bool) (*stack.Source, error)
 
+	// ChangeSets lists the change sets of a stack that were not executed, the newest first, at
+	// most limit of them, without their changes.
+	ChangeSets(ctx context.Context, place awswire.Place, stack string, limit int) ([]stack.ChangeSetState, error)
+
+	// ChangeSet is a change set of a stack, by its name or ARN.
+	ChangeSet(ctx context.Context, place awswire.Place, stack, name string) (*stack.ChangeSetState, error)
+
+	ExecuteChangeSet(context.Context, awswire.Caller, *cloudformation.ExecuteChangeSetInput) (*cloudformation.ExecuteChangeSetOutput, error)
+	DeleteChangeSet(context.Context, awswire.Caller, *cloudformation.DeleteChangeSetInput) (*cloudformation.DeleteChangeSetOutput, error)
+
+	// Drift is what drift detections found of a stack.
+	Drift(ctx context.Context, place awswire.Place, name string) (*stack.DriftState, error)
+
+	DetectStackDrift(context.Context, awswire.Caller, *cloudformation.DetectStackDriftInput) (*cloudformation.DetectStackDriftOutput, error)
+
 	// ListMark and StackMark change when the list of a place or one of its stacks does.
 	ListMark(ctx context.Context, place awswire.Place) (stack.Mark, error)
 	StackMark(ctx context.Context, place awswire.Place, name string) (stack.Mark, error)
+}
+
+// Requests reads the requests of Cloud Control; *cloudcontrol.Engine does.
+type Requests interface {
+	// Requests lists requests, the newest first, at most query.Limit of them.
+	Requests(ctx context.Context, query cloudcontrol.RequestQuery) ([]cloudcontrol.RequestState, error)
+
+	// Mark changes whenever a request of a place does.
+	Mark(ctx context.Context, place awswire.Place) (int64, error)
 }
 
 // Places knows where there is something to look at.

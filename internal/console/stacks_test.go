@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -9,9 +11,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/stack"
 )
 
@@ -21,7 +25,66 @@ type fakeStacks struct {
 	stacks []*stack.StackState
 	events map[string][]stack.EventState // by name, the newest first
 	source map[string]string
+	sets   map[string][]stack.ChangeSetState // by name
+	drift  map[string]*stack.DriftState
+	done   []string // what was changed
 	mark   int64
+}
+
+func (f *fakeStacks) ChangeSets(_ context.Context, place awswire.Place, name string, limit int) ([]stack.ChangeSetState, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, err := f.find(place, name)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Clone(f.sets[s.Name])
+	return all[:min(limit, len(all))], nil
+}
+
+func (f *fakeStacks) ChangeSet(_ context.Context, place awswire.Place, name, set string) (*stack.ChangeSetState, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, err := f.find(place, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range f.sets[s.Name] {
+		if c.ARN == set || c.Name == set {
+			return &c, nil
+		}
+	}
+	return nil, &awswire.Error{Code: "ChangeSetNotFound", Message: "ChangeSet [" + set + "] does not exist"}
+}
+
+func (f *fakeStacks) did(text string) { f.mu.Lock(); f.done = append(f.done, text); f.mu.Unlock() }
+
+func (f *fakeStacks) ExecuteChangeSet(_ context.Context, caller awswire.Caller, in *cloudformation.ExecuteChangeSetInput) (*cloudformation.ExecuteChangeSetOutput, error) {
+	f.did("execute " + caller.Account + " " + *in.StackName + " " + *in.ChangeSetName)
+	return &cloudformation.ExecuteChangeSetOutput{}, nil
+}
+
+func (f *fakeStacks) DeleteChangeSet(_ context.Context, caller awswire.Caller, in *cloudformation.DeleteChangeSetInput) (*cloudformation.DeleteChangeSetOutput, error) {
+	f.did("delete " + caller.Account + " " + *in.StackName + " " + *in.ChangeSetName)
+	return &cloudformation.DeleteChangeSetOutput{}, nil
+}
+
+func (f *fakeStacks) Drift(_ context.Context, place awswire.Place, name string) (*stack.DriftState, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, err := f.find(place, name)
+	if err != nil {
+		return nil, err
+	}
+	if d := f.drift[s.Name]; d != nil {
+		return d, nil
+	}
+	return &stack.DriftState{Status: types.StackDriftStatusNotChecked}, nil
+}
+
+func (f *fakeStacks) DetectStackDrift(_ context.Context, caller awswire.Caller, in *cloudformation.DetectStackDriftInput) (*cloudformation.DetectStackDriftOutput, error) {
+	f.did("detect " + caller.Account + " " + *in.StackName)
+	return &cloudformation.DetectStackDriftOutput{}, nil
 }
 
 func arnOfStack(name string) string {
@@ -207,6 +270,118 @@ func newFakeStacks() *fakeStacks {
 			event(2, 0, "Queue", "AWS::SQS::Queue", "CREATE_IN_PROGRESS", ""),
 			event(1, 0, "shop", "AWS::CloudFormation::Stack", "CREATE_IN_PROGRESS", "User Initiated"),
 		}},
+		sets:  map[string][]stack.ChangeSetState{"shop": fakeSets()},
+		drift: map[string]*stack.DriftState{"shop": fakeDrift()},
+	}
+}
+
+// arnOfSet is the ARN of a change set.
+func arnOfSet(name string) string {
+	return "arn:aws:cloudformation:us-east-1:000000000000:changeSet/" + name + "/7a1d2c40-0000-11f0-9df5-0e1b2c3d4e5f"
+}
+
+// fakeSets are a change set that can be executed, one that failed, and one of a nested stack.
+func fakeSets() []stack.ChangeSetState {
+	detail := func(name, before, after string, recreation types.RequiresRecreation, entity string) types.ResourceChangeDetail {
+		d := types.ResourceChangeDetail{Target: &types.ResourceTargetDefinition{
+			Attribute: types.ResourceAttributeProperties, Name: &name, Path: aws.String("/Properties/" + name), RequiresRecreation: recreation,
+		}}
+		if before != "" {
+			d.Target.BeforeValue = &before
+		}
+		if after != "" {
+			d.Target.AfterValue = &after
+		}
+		if entity != "" {
+			d.CausingEntity = &entity
+		}
+		return d
+	}
+	change := func(id, typ string, action types.ChangeAction, more func(*types.ResourceChange)) types.Change {
+		c := &types.ResourceChange{LogicalResourceId: &id, ResourceType: &typ, Action: action}
+		more(c)
+		return types.Change{Type: types.ChangeTypeResource, ResourceChange: c}
+	}
+	return []stack.ChangeSetState{
+		{
+			Name: "bigger", ARN: arnOfSet("bigger"), StackARN: arnOfStack("shop"), Kind: types.ChangeSetTypeUpdate, Status: types.ChangeSetStatusCreateComplete,
+			Execution: types.ExecutionStatusAvailable, Description: "More <b>disk</b>", CreatedAt: then,
+			Changes: []types.Change{
+				change("Billing", "MongoDB::Atlas::Cluster", types.ChangeActionModify, func(c *types.ResourceChange) {
+					c.Replacement, c.PhysicalResourceId, c.PolicyAction = types.ReplacementTrue, aws.String("billing-1"), types.PolicyActionReplaceAndRetain
+					c.Details = []types.ResourceChangeDetail{
+						detail("Name", "old-name", "new-name", types.RequiresRecreationAlways, ""), detail("Size/Disk", "", "", types.RequiresRecreationNever, "Disk"),
+						detail("Size/Disk", "10", "20", types.RequiresRecreationNever, ""),
+					}
+				}),
+				change("Mail", "Acme::Mail::List", types.ChangeActionAdd, func(c *types.ResourceChange) {
+					c.AfterContext = aws.String(`{"Properties":{"Address":"<img src=x>","Members":["a"]}}`)
+				}),
+				change("Queue", "AWS::SQS::Queue", types.ChangeActionRemove, func(c *types.ResourceChange) {
+					c.BeforeContext, c.PolicyAction = aws.String(`{"Properties":{"QueueName":"orders"}}`), types.PolicyActionRetain
+				}),
+			},
+		},
+		{Name: "empty", ARN: arnOfSet("empty"), StackARN: arnOfStack("shop"), Kind: types.ChangeSetTypeUpdate, Status: types.ChangeSetStatusFailed, Execution: types.ExecutionStatusUnavailable, Reason: "The submitted information didn't contain changes.", CreatedAt: then},
+		{Name: "inner", ARN: arnOfSet("inner"), StackARN: arnOfStack("shop"), Kind: types.ChangeSetTypeUpdate, Status: types.ChangeSetStatusCreateComplete, Execution: types.ExecutionStatusAvailable, ParentARN: arnOfSet("outer"), CreatedAt: then},
+	}
+}
+
+func fakeDrift() *stack.DriftState {
+	return &stack.DriftState{Status: types.StackDriftStatusDrifted, CheckedAt: then, Detectable: true, Resources: []types.StackResourceDrift{
+		{LogicalResourceId: aws.String("Alarm"), ResourceType: aws.String("AWS::CloudWatch::Alarm"), StackResourceDriftStatus: types.StackResourceDriftStatusInSync},
+		{LogicalResourceId: aws.String("Billing"), PhysicalResourceId: aws.String("billing-1"), ResourceType: aws.String("MongoDB::Atlas::Cluster"), StackResourceDriftStatus: types.StackResourceDriftStatusModified, PropertyDifferences: []types.PropertyDifference{
+			{PropertyPath: aws.String("/Size/Disk"), ExpectedValue: aws.String("10"), ActualValue: aws.String("<i>40</i>"), DifferenceType: types.DifferenceTypeNotEqual},
+		}},
+		{LogicalResourceId: aws.String("Queue"), ResourceType: aws.String("AWS::SQS::Queue"), StackResourceDriftStatus: types.StackResourceDriftStatusNotChecked, DriftStatusReason: aws.String("The type of the resource cannot be read.")},
+	}}
+}
+
+// fakeRequests is a list of requests of Cloud Control.
+type fakeRequests []cloudcontrol.RequestState
+
+func (f fakeRequests) Requests(_ context.Context, q cloudcontrol.RequestQuery) ([]cloudcontrol.RequestState, error) {
+	if q.Place != home {
+		return nil, nil
+	}
+	return f[:min(len(f), q.Limit)], nil
+}
+
+func (f fakeRequests) Mark(context.Context, awswire.Place) (int64, error) { return int64(len(f)), nil }
+
+func newFakeRequests() fakeRequests {
+	return fakeRequests{
+		{Token: "token-2", Operation: "UPDATE", TypeName: "MongoDB::Atlas::Cluster", Status: "IN_PROGRESS", CreatedAt: then},
+		{Token: "token-1", Operation: "CREATE", TypeName: "Acme::Mail::List", Identifier: "<b>list</b>", Status: "FAILED", ErrorCode: "AlreadyExists", Message: "It <u>exists</u>.", CreatedAt: then, EndedAt: then.Add(2 * time.Second)},
+	}
+}
+
+// TestStackForms: change sets are executed and deleted and drift is detected by forms of the
+// pages only, for the caller of the page.
+func TestStackForms(t *testing.T) {
+	f, logs := world(t)
+	c := newConsole(t, f, logs)
+	stacks := c.config.Stacks.(*fakeStacks)
+	set := "/stacks/shop/changes/" + url.PathEscape(arnOfSet("bigger"))
+	for _, test := range []struct{ path, want, location string }{
+		{set + "/execute", "execute 000000000000 " + arnOfStack("shop") + " " + arnOfSet("bigger"), "/_cfn/stacks/shop/timeline?done=executed"},
+		{set + "/delete", "delete 000000000000 " + arnOfStack("shop") + " " + arnOfSet("bigger"), "/_cfn/stacks/shop/changes?done=deleted"},
+		{"/stacks/shop/drift", "detect 000000000000 " + arnOfStack("shop"), "/_cfn/stacks/shop/drift?done=detecting"},
+	} {
+		stacks.done = nil
+		if w := submit(t, c, test.path, nil, nil); w.Code != http.StatusSeeOther || w.Header().Get("Location") != test.location {
+			t.Errorf("%s: %d to %s, want %s", test.path, w.Code, w.Header().Get("Location"), test.location)
+		}
+		if !slices.Equal(stacks.done, []string{test.want}) {
+			t.Errorf("%s: %q, want %q", test.path, stacks.done, test.want)
+		}
+		stacks.done = nil
+		if w := submit(t, c, test.path, url.Values{"token": {"forged"}}, nil); w.Code != http.StatusForbidden || stacks.done != nil {
+			t.Errorf("%s with a forged token: %d, %q", test.path, w.Code, stacks.done)
+		}
+		if w := submit(t, c, strings.Replace(test.path, "/shop/", "/none/", 1), nil, nil); w.Code != http.StatusNotFound || stacks.done != nil {
+			t.Errorf("%s of no stack: %d, %q", test.path, w.Code, stacks.done)
+		}
 	}
 }
 
@@ -237,6 +412,21 @@ func TestStackPages(t *testing.T) {
 		{"/stacks/shop/events?failed=1", 200, []string{"create failed"}, []string{"User Initiated"}},
 		{"/stacks/shop/events?before=x", 400, []string{"No such page"}, nil},
 		{"/stacks/shop/outputs", 200, []string{"QueueUrl", "Where orders go.", "exported as shop-queue", "****", "&lt;b&gt;payments"}, []string{"<b>payments"}},
+		{"/stacks/shop/changes", 200, []string{">bigger<", "More &lt;b&gt;disk", "available", "didn&#39;t contain changes"}, []string{"<b>disk"}},
+		{"/stacks/growing/changes", 200, []string{"has no change sets", "--plan"}, nil},
+		{"/stacks/shop/changes/bigger", 200, []string{
+			">replace, keep the old one<", "replaces the resource", "old-name", "new-name", "Size.Disk", "because of Disk", ">create<", "&lt;img src=x&gt;", ">remove and keep<", "orders",
+			">Execute<", ">Delete<", "billing-1",
+		}, []string{"<img"}},
+		{"/stacks/shop/changes/empty", 200, []string{"contain changes", "No resource changes", ">Delete<"}, []string{">Execute<"}},
+		{"/stacks/shop/changes/inner", 200, []string{"No resource changes"}, []string{">Execute<", ">Delete<"}},
+		{"/stacks/shop/changes/none", 404, []string{"No such change set"}, nil},
+		{"/stacks/none/changes/bigger", 404, []string{"No such stack"}, nil},
+		{"/stacks/shop/drift", 200, []string{"drifted", "Size.Disk", "&lt;i&gt;40", "Expected", "not checked", "cannot be read", ">Detect drift<"}, []string{"<i>40"}},
+		{"/stacks/growing/drift", 200, []string{"No resource of this stack was checked"}, []string{">Detect drift<"}},
+		{"/requests", 200, []string{"Mail::<wbr>List", "&lt;b&gt;list", "AlreadyExists", "&lt;u&gt;exists", "in progress", "token-1", "2.0 s"}, []string{"<u>exists"}},
+		{"/requests?in=123456789012/us-east-1", 200, []string{"No requests in 123456789012", "cfn resource create"}, nil},
+		{"/requests?before=x", 400, []string{"page token in the address is invalid"}, nil},
 		{"/stacks/shop/template", 200, []string{`<span id="line-Billing" class="failed">`, "← Resource handler returned", `<span id="line-Queue">`, "&lt;script&gt;"}, []string{"<script>alert"}},
 	} {
 		w := get(t, c, test.path)

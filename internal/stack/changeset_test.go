@@ -140,6 +140,7 @@ func TestChangeSetLife(t *testing.T) {
 		if got := g.names(); got != "one CREATE_COMPLETE AVAILABLE, two CREATE_COMPLETE AVAILABLE" {
 			t.Errorf("list: %s", got)
 		}
+		checkSetStates(t, g, *second.ChangeSetId)
 		if replaced := second.Changes[0].ResourceChange; replaced.Replacement != types.ReplacementTrue || len(second.Changes) != 2 {
 			t.Errorf("the plan: %s", jsonText(second.Changes))
 		}
@@ -161,6 +162,26 @@ func TestChangeSetLife(t *testing.T) {
 		_, err = g.DeleteChangeSet(t.Context(), g.caller, &cloudformation.DeleteChangeSetInput{ChangeSetName: second.ChangeSetId})
 		refusedWith(t, err, "InvalidChangeSetStatusException", "Cannot delete ChangeSet in execution status EXECUTE_COMPLETE")
 	})
+}
+
+// checkSetStates looks at the change sets "one" and "two" of a stack as Go callers see them.
+func checkSetStates(t *testing.T, g *setRig, arn string) {
+	t.Helper()
+	list, err := g.ChangeSets(t.Context(), g.caller.Place, "app", 10)
+	if err != nil || len(list) != 2 || list[0].Name != "two" || list[1].Name != "one" || !list[1].Executable() || list[1].Changes != nil {
+		t.Errorf("the list: %s, %v", jsonText(list), err)
+	}
+	if list, err = g.ChangeSets(t.Context(), g.caller.Place, "app", 1); err != nil || len(list) != 1 {
+		t.Errorf("at most one: %s, %v", jsonText(list), err)
+	}
+	for _, name := range []string{"one", arn} {
+		set, err := g.ChangeSet(t.Context(), g.caller.Place, "app", name)
+		if err != nil || set.ARN != arn || len(set.Changes) != 2 || set.Kind != types.ChangeSetTypeUpdate || !strings.Contains(aws.ToString(set.Changes[0].ResourceChange.AfterContext), `"b"`) {
+			t.Errorf("%s: %s, %v", name, jsonText(set), err)
+		}
+	}
+	_, err = g.ChangeSet(t.Context(), g.caller.Place, "app", "never")
+	refusedWith(t, err, "ChangeSetNotFoundException", "ChangeSet [never] does not exist")
 }
 
 func TestChangeSetWithoutChanges(t *testing.T) {

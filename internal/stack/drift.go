@@ -282,8 +282,7 @@ func (e *Engine) DescribeStackResourceDrifts(ctx context.Context, caller awswire
 	if err != nil {
 		return nil, err
 	}
-	rows, err := allRows[driftRow](ctx, db, "logical_id",
-		"stack_id = ? AND EXISTS (SELECT 1 FROM stack_resources AS r WHERE r.stack_id = rd.stack_id AND r.logical_id = rd.logical_id AND r.physical_id = rd.physical_id)", s.ID)
+	rows, err := currentDrifts(ctx, db, s)
 	if err != nil {
 		return nil, err
 	}
@@ -305,6 +304,12 @@ func (e *Engine) DescribeStackResourceDrifts(ctx context.Context, caller awswire
 	out := &cloudformation.DescribeStackResourceDriftsOutput{}
 	out.StackResourceDrifts, out.NextToken, err = pageUpTo(all, in.NextToken, aws.ToInt32(in.MaxResults))
 	return out, err
+}
+
+// currentDrifts reads what detections found of the resources that a stack has now.
+func currentDrifts(ctx context.Context, db selecting, s *stackRow) ([]driftRow, error) {
+	return allRows[driftRow](ctx, db, "logical_id",
+		"stack_id = ? AND EXISTS (SELECT 1 FROM stack_resources AS r WHERE r.stack_id = rd.stack_id AND r.logical_id = rd.logical_id AND r.physical_id = rd.physical_id)", s.ID)
 }
 
 // shown is a result as the service shows it.

@@ -162,8 +162,40 @@ Resources:
 				t.Errorf("got  %s\nwant %s", got[i], want[i])
 			}
 		}
+		checkDriftState(t, g)
 		checkShownDrift(t, g)
 	})
+}
+
+// checkDriftState looks at a stack that has drifted as Go callers see it.
+func checkDriftState(t *testing.T, g *rig) {
+	t.Helper()
+	d, err := g.Drift(t.Context(), owner.Place, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, x := range d.Resources {
+		found = append(found, *x.LogicalResourceId+" "+string(x.StackResourceDriftStatus))
+	}
+	want := "Hidden NOT_CHECKED, Lost DELETED, Moved MODIFIED, Quiet MODIFIED, Same MODIFIED, Stored IN_SYNC"
+	if got := strings.Join(found, ", "); got != want || d.Status != types.StackDriftStatusDrifted || d.Running || !d.Detectable || d.CheckedAt.IsZero() {
+		t.Errorf("the drift is %+v: %s", d, got)
+	}
+	if text := jsonText(d); strings.Contains(text, "roaring") || strings.Contains(text, "secret") {
+		t.Errorf("a secret is shown: %s", text)
+	}
+	before, err := g.StackMark(t.Context(), owner.Place, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.detect("s")
+	if after, err := g.StackMark(t.Context(), owner.Place, "s"); err != nil || after == before {
+		t.Errorf("a detection does not change the mark %+v, %v", after, err)
+	}
+	if _, err := g.Drift(t.Context(), owner.Place, "none"); err == nil {
+		t.Error("the drift of a stack that does not exist")
+	}
 }
 
 // checkShownDrift looks at a stack that has drifted.

@@ -135,8 +135,8 @@ func (e *Engine) Places(ctx context.Context) ([]awswire.Place, error) {
 }
 
 // A Mark changes whenever a list or a stack does: two that are equal say that nothing
-// happened in between.
-type Mark struct{ Stacks, Changes, Events int64 }
+// happened in between. Sets is of the change sets and drift detections of one stack.
+type Mark struct{ Stacks, Changes, Events, Sets int64 }
 
 // ListMark is the mark of all stacks of a place.
 func (e *Engine) ListMark(ctx context.Context, place awswire.Place) (Mark, error) {
@@ -154,6 +154,9 @@ func (e *Engine) StackMark(ctx context.Context, place awswire.Place, name string
 	}
 	m := Mark{Stacks: 1, Changes: s.RowVersion}
 	err = e.store.Read().NewSelect().Model((*eventRow)(nil)).ColumnExpr("COALESCE(MAX(e.seq), 0)").Where("e.stack_id = ?", s.ID).Scan(ctx, &m.Events)
+	if err == nil {
+		m.Sets, err = changeMark(ctx, e.store.Read(), s.ID)
+	}
 	return m, err
 }
 

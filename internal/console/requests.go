@@ -1,0 +1,76 @@
+package console
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/formwork-dev/formwork/internal/cloudcontrol"
+)
+
+const shownRequests = 50
+
+// requestsView is the list of the requests of Cloud Control.
+type requestsView struct {
+	Kept        bool // the server takes such requests
+	Rows        []cloudcontrol.RequestState
+	Next, First string // addresses of pages, "" for none
+}
+
+func (c *Console) listRequests(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
+	p.Title, p.Section = "Requests", "requests"
+	v := &requestsView{Kept: c.config.Requests != nil}
+	if !v.Kept {
+		return p.requestsBody(v), nil
+	}
+	p.Follow = p.link("/requests/events")
+	at := p.query.Get("before")
+	before, token, err := readCallPlace(at)
+	if err != nil {
+		return nil, err
+	}
+	v.Rows, err = c.config.Requests.Requests(r.Context(), cloudcontrol.RequestQuery{Place: p.Place, BeforeTime: before, BeforeToken: token, Limit: shownRequests + 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(v.Rows) > shownRequests {
+		v.Rows = v.Rows[:shownRequests]
+		last := v.Rows[shownRequests-1]
+		v.Next = p.link("/requests", "before", strconv.FormatInt(last.CreatedAt.UnixMicro(), 10)+"~"+last.Token)
+	}
+	if at != "" {
+		v.First = p.link("/requests")
+	}
+	return p.requestsBody(v), nil
+}
+
+// followRequests tells a page that there are changes to show.
+func (c *Console) followRequests(w http.ResponseWriter, r *http.Request) {
+	place, err := readPlace(r.URL.Query().Get(placeField), c.config.Default)
+	if err != nil || c.config.Requests == nil {
+		http.Error(w, "there is nothing to follow here", http.StatusNotFound)
+		return
+	}
+	c.follow(w, r, func(s *stream) error {
+		poll := time.NewTicker(2 * c.config.Poll)
+		defer poll.Stop()
+		last, err := c.config.Requests.Mark(s.ctx, place)
+		for err == nil {
+			select {
+			case <-s.ctx.Done():
+				return s.ctx.Err()
+			case <-s.beat.C:
+				err = s.alive()
+				continue
+			case <-poll.C:
+			}
+			var mark int64
+			if mark, err = c.config.Requests.Mark(s.ctx, place); err == nil && mark != last {
+				last, err = mark, s.send("change", "", nil)
+			}
+		}
+		return err
+	})
+}
