@@ -1,5 +1,5 @@
 #!/bin/sh
-# Takes a complete resource type through its whole contract, offline. Run it with
+# Validates, builds, tests and registers a complete resource type, offline. Run it with
 # "make demo", which builds cfn first and puts it into the PATH.
 set -eu
 cd "$(dirname "$0")/tps-report"
@@ -15,11 +15,11 @@ step() {
 	"$@"
 }
 
-echo "Initech::TPS::Report, a resource type whose handlers keep reports as files ($(pwd))"
-step "Is the schema one that the registry takes?" cfn validate
-step "Is the generated code what the schema says today?" cfn generate --check
-step "The handlers are an ordinary Go program." go build -trimpath -o bin/bootstrap ./cmd
-step "One operation: cfn calls the handler again until it has finished." \
+echo "Initech::TPS::Report, a resource type whose handlers store reports as files ($(pwd))"
+step "Check the schema." cfn validate
+step "Check that the generated code is current." cfn generate --check
+step "Build the handlers, a Go program." go build -trimpath -o bin/bootstrap ./cmd
+step "Run one operation: cfn calls the handler until it finishes." \
 	cfn invoke resource CREATE requests/create.json --env REPORTS_DIR
-step "The whole contract: no network, no Docker, no AWS account." cfn test --suite all --env REPORTS_DIR
-step "A CloudFormation on this machine takes it." cfn serve -- cfn submit --set-default
+step "Run all contract tests: no network, no Docker, no AWS account." cfn test --suite all --env REPORTS_DIR
+step "Register the type with the local CloudFormation." cfn serve -- cfn submit --set-default
