@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"testing"
 )
@@ -38,6 +39,10 @@ var phrases = []struct{ pattern, instead string }{
 	{`the most is`, "the maximum is"},
 	{`carr(y|ies) (a|the) message`, "includes"},
 	{`brings .* up to date`, "updates"},
+	{`leaves with [0-9]+`, "exits with"},
+	{`lets go of`, "releases, removes"},
+	{`(was|were|is|are) taken up again`, "resumes"},
+	{`in no time`, "without waiting"},
 }
 
 // styled are the sources and documents that the list is for.
@@ -46,12 +51,37 @@ var styled = []string{
 	"cmd/*/*.go", "internal/*/*.go", "local/*.go", "sdk/*/*.go", "examples/*/cmd/*/*.go",
 }
 
+// fixed returns the longest text that every match of a pattern contains, in lower case: most
+// files do not contain it, and need no search with the pattern.
+func fixed(re *syntax.Regexp) string {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return strings.ToLower(string(re.Rune))
+	case syntax.OpCapture, syntax.OpConcat, syntax.OpPlus:
+		longest := ""
+		for _, sub := range re.Sub {
+			if text := fixed(sub); len(text) > len(longest) {
+				longest = text
+			}
+		}
+		return longest
+	default:
+		return ""
+	}
+}
+
 // TestWords keeps the phrases of the list out of messages, comments and documents. A row
 // of the table in docs/style.md quotes what not to write.
 func TestWords(t *testing.T) {
 	compiled := make([]*regexp.Regexp, len(phrases))
+	contained := make([]string, len(phrases))
 	for i, p := range phrases {
 		compiled[i] = regexp.MustCompile(`(?i)\b(` + p.pattern + `)\b`)
+		parsed, err := syntax.Parse(p.pattern, syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contained[i] = fixed(parsed)
 	}
 	read := 0
 	for _, pattern := range styled {
@@ -65,11 +95,15 @@ func TestWords(t *testing.T) {
 				t.Fatal(err)
 			}
 			read++
-			for n, line := range strings.Split(string(data), "\n") {
-				if strings.HasPrefix(line, "| ") && name == "docs/style.md" {
+			lower := strings.ToLower(string(data))
+			for i, p := range phrases {
+				if !strings.Contains(lower, contained[i]) {
 					continue
 				}
-				for i, p := range phrases {
+				for n, line := range strings.Split(string(data), "\n") {
+					if strings.HasPrefix(line, "| ") && name == "docs/style.md" {
+						continue
+					}
 					if found := compiled[i].FindString(line); found != "" {
 						t.Errorf("%s:%d: %q: write %q (docs/style.md)", name, n+1, found, p.instead)
 					}

@@ -43,7 +43,7 @@ func (c *app) openRemote(ctx context.Context, o *remoteOptions) (*submit.Remote,
 }
 
 // serviceError makes an error of package submit one that Main shows: what is missing on
-// this machine leaves with 1, what a service has refused with 2, as in the official tool.
+// this machine exits with 1, an error of a service with 2, as in the official tool.
 func (c *app) serviceError(err error) error {
 	var (
 		missing     *submit.MissingError

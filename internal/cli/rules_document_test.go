@@ -16,28 +16,27 @@ func rulesDocument() string {
 
 # Rules
 
-Every problem that ` + "`cfn validate`" + ` reports, every change that ` + "`cfn diff`" + ` reports and every fault of a file that
-other commands report has an ID from this page; ` + "`cfn explain ID`" + ` prints the entry. IDs are stable: one that is
-given up is never used for something else.
+This page lists all rules: the problems that ` + "`cfn validate`" + ` reports, the changes that ` + "`cfn diff`" + ` reports, and the
+errors in files that other commands report. ` + "`cfn explain ID`" + ` prints an entry. IDs are stable: the ID of a removed rule is
+never reused.
 
-| namespace | what | reported by |
+| namespace | subject | reported by |
 |---|---|---|
-| ` + "`document/…`" + ` | whether a file can be read at all | every command that reads one |
+| ` + "`document/…`" + ` | files that cannot be read | every command that reads files |
 | ` + "`project/…`" + ` | the settings of a project and the files around them | every command that works on a project |
-| ` + "`module/…`" + ` | what the registry says of a module's template fragment | ` + "`cfn validate`" + ` and ` + "`cfn package`" + ` |
-| ` + "`template/…`" + ` | what CloudFormation refuses of a template, in its words | ` + "`cfn template check`" + ` and ` + "`cfn serve`" + ` |
-| ` + "`package/…`" + ` | what the registry says of a package as a whole | ` + "`cfn submit`" + ` and ` + "`cfn serve`" + ` |
-| ` + "`schema/…`" + ` | what the registry and the official tool say of a schema | ` + "`cfn validate`" + `, and every command that needs a sound schema |
-| ` + "`lint/…`" + ` | what they let through; upper-case names are those of AWS's resource-schema-guard-rail | ` + "`cfn validate`" + ` |
-| ` + "`breaking/…`" + ` | changes between two versions that can hurt somebody; upper-case names as above | ` + "`cfn diff`" + ` |
-| ` + "`compatible/…`" + ` | changes that cannot | ` + "`cfn diff`" + ` |
-| ` + "`inputs/…`" + `, ` + "`overrides/…`" + `, ` + "`invoke/…`" + `, ` + "`contract/…`" + ` | the files that handlers are tried with, and what a run leaves behind | ` + "`cfn test`" + `, ` + "`cfn invoke`" + ` and editors |
-| ` + "`drift/…`" + ` | models and transforms while they are compared | ` + "`cfn drift compare`" + ` |
-| ` + "`smithy/…`" + ` | the conversion of models; what validators find has the ids of Smithy after the slash | ` + "`cfn smithy`" + ` |
+| ` + "`module/…`" + ` | rules of the registry for the template fragment of a module | ` + "`cfn validate`" + ` and ` + "`cfn package`" + ` |
+| ` + "`template/…`" + ` | errors that CloudFormation reports for a template, with its messages | ` + "`cfn template check`" + ` and ` + "`cfn serve`" + ` |
+| ` + "`package/…`" + ` | rules of the registry for a package as a whole | ` + "`cfn submit`" + ` and ` + "`cfn serve`" + ` |
+| ` + "`schema/…`" + ` | rules of the registry and the official tool for a schema | ` + "`cfn validate`" + `, and every command that needs a valid schema |
+| ` + "`lint/…`" + ` | additional checks of a schema; upper-case names are those of AWS's resource-schema-guard-rail | ` + "`cfn validate`" + ` |
+| ` + "`breaking/…`" + ` | changes between two versions that can break users; upper-case names as above | ` + "`cfn diff`" + ` |
+| ` + "`compatible/…`" + ` | compatible changes | ` + "`cfn diff`" + ` |
+| ` + "`inputs/…`" + `, ` + "`overrides/…`" + `, ` + "`invoke/…`" + `, ` + "`contract/…`" + ` | the input files of tests, and the files that a run writes | ` + "`cfn test`" + `, ` + "`cfn invoke`" + ` and editors |
+| ` + "`drift/…`" + ` | models and transforms in a comparison | ` + "`cfn drift compare`" + ` |
+| ` + "`smithy/…`" + ` | the conversion of models; problems found by validators have the Smithy ID after the slash | ` + "`cfn smithy`" + ` |
 
-Errors make a schema unusable, and ` + "`cfn validate`" + ` fails; breaking changes make ` + "`cfn diff`" + ` end with exit code 3.
-A project changes severities and suppresses findings in the file ` + "`.formwork.json`" + `, beside its schema or above it in
-the repository:
+If there are errors, ` + "`cfn validate`" + ` fails; if there are breaking changes, ` + "`cfn diff`" + ` exits with 3. To change severities
+and suppress findings, add the file ` + "`.formwork.json`" + ` to the folder of the schema or to a parent folder in the repository:
 
 ` + "```json" + `
 {
@@ -48,9 +47,9 @@ the repository:
 }
 ` + "```" + `
 
-Severities are off, info, warning and error; for changes they mean compatible, warning and breaking. A ` + "`*`" + ` at the end of
-an id or a type stands for any ending, in a pointer for any one token; a pointer covers what is inside it. Each
-suppression says why. The errors of ` + "`document/…`" + ` and ` + "`schema/…`" + ` can be neither lowered nor suppressed.
+Severities are off, info, warning and error; for changes, info, warning and error mean compatible, warning and breaking. A
+` + "`*`" + ` at the end of an ID or a type matches any ending; in a pointer it matches one token. A pointer includes everything below
+it. Each suppression needs a reason. Errors of ` + "`document/…`" + ` and ` + "`schema/…`" + ` cannot be lowered or suppressed.
 `)
 	namespace := ""
 	for _, e := range allExplanations() {

@@ -36,10 +36,10 @@ var errTerminated = errors.New("terminated")
 // Signals returns a context that the first SIGINT or SIGTERM ends. The second signal ends
 // the process at once, as does any after stop.
 //
-// A command that a signal stopped leaves with 130, whichever of the two it was. The
-// exceptions are those of the official tool, and servers, which end in no other way: cfn
-// invoke leaves with 0 after SIGINT, because Ctrl-C is how one stops waiting for a handler,
-// but with 130 after SIGTERM; cfn init leaves with 1; cfn start-lambda and cfn lsp with 0.
+// A command that is stopped by SIGINT or SIGTERM exits with 130. The
+// exceptions are those of the official tool, and servers, which end only by a signal: cfn
+// invoke exits with 0 after SIGINT, because Ctrl-C is the way to stop waiting for a handler,
+// but with 130 after SIGTERM; cfn init exits with 1, cfn start-lambda and cfn lsp with 0.
 func Signals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	received := make(chan os.Signal, 1)

@@ -126,7 +126,7 @@ func TestKeywords(t *testing.T) {
 	}
 }
 
-// TestImpossible: what cannot be made is said by place and keyword, and in no time.
+// TestImpossible: values that cannot be generated are reported at once, by place and keyword.
 func TestImpossible(t *testing.T) {
 	var deep strings.Builder // each level asks for both branches of the next one
 	for i := range 40 {

@@ -473,7 +473,7 @@ func (r *run) startTag(s *stepRow) error {
 	return nil
 }
 
-// release lets go of a resource whose import is rolled back.
+// release removes a resource from its stack, without deleting it, when its import is rolled back.
 func (r *run) release(s *stepRow) {
 	x := r.resources[s.LogicalID]
 	if x == nil {

@@ -377,7 +377,7 @@ func shownProperties(r *run, x *resourceRow) string {
 	return encode(template.StringifyScalars(objectOf(x.Properties), Pending))
 }
 
-// retains reports whether a resource stays when its stack lets go of it.
+// retains reports whether a resource is kept when its stack no longer has it.
 func (r *run) retains(x *resourceRow) bool {
 	if slices.Contains(r.options.RetainResources, x.LogicalID) {
 		return true
