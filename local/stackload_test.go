@@ -45,8 +45,8 @@ func waiterPackage(b *testing.B) []byte {
 	return zipped(b,
 		entry{name: ".rpdk-config", data: []byte(`{"artifact_type": "RESOURCE", "typeName": "` + waiterType + `", "runtime": "provided.al2023", "entrypoint": "bootstrap", "settings": {"protocolVersion": "2.0.0"}}`)},
 		entry{name: "schema.json", data: []byte(`{"typeName": "` + waiterType + `", "description": "Takes three seconds.", "additionalProperties": false,
-			"properties": {"Name": {"type": "string"}, "After": {"type": "string"}}, "required": ["Name"],
-			"primaryIdentifier": ["/properties/Name"], "createOnlyProperties": ["/properties/Name"], "tagging": {"taggable": false},
+			"properties": {"Id": {"type": "string"}, "Name": {"type": "string"}, "After": {"type": "string"}}, "required": ["Name"],
+			"primaryIdentifier": ["/properties/Id"], "readOnlyProperties": ["/properties/Id"], "createOnlyProperties": ["/properties/Name"], "tagging": {"taggable": false},
 			"handlers": {"create": {"permissions": []}, "read": {"permissions": []}, "update": {"permissions": []}, "delete": {"permissions": []}}}`)},
 		entry{name: "ResourceProvider.zip", data: zipped(b, entry{name: "bootstrap", data: data})},
 	)

@@ -1,23 +1,33 @@
 // Waiter is the handler of the type Acme::Load::Waiter, for benchmarks: a create or update
-// ends at the fourth call, and asks for a wait of a second before each of the others.
+// ends at the fourth call, and asks for a wait of a second before each of the others. It keeps
+// nothing: the identifier of a resource has its name.
 package main
 
 import (
-	"encoding/json"
+	"strings"
 
 	"github.com/aws/aws-lambda-go/lambda"
 )
 
-const callbacks = 3
+const (
+	callbacks = 3
+	prefix    = "waiter-"
+)
 
 type event struct {
 	Action          string
 	CallbackContext struct{ Called int }
-	RequestData     struct{ ResourceProperties json.RawMessage }
+	RequestData     struct{ ResourceProperties map[string]any }
 }
 
 func handle(e event) (map[string]any, error) {
-	reply := map[string]any{"status": "SUCCESS", "resourceModel": e.RequestData.ResourceProperties}
+	model := e.RequestData.ResourceProperties
+	if name, ok := model["Name"].(string); ok {
+		model["Id"] = prefix + name
+	} else if id, ok := model["Id"].(string); ok {
+		model["Name"] = strings.TrimPrefix(id, prefix)
+	}
+	reply := map[string]any{"status": "SUCCESS", "resourceModel": model}
 	switch {
 	case e.Action == "DELETE":
 		delete(reply, "resourceModel")
