@@ -1,10 +1,12 @@
 // Waiter is the handler of the type Acme::Load::Waiter, for benchmarks: a create or update
 // ends at the fourth call, and asks for a wait of a second before each of the others. It keeps
-// nothing: the identifier of a resource has its name.
+// nothing: the identifier of a resource has its name. A READ of one whose name begins with
+// "slow" takes a tenth of a second.
 package main
 
 import (
 	"strings"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 )
@@ -29,6 +31,8 @@ func handle(e event) (map[string]any, error) {
 	}
 	reply := map[string]any{"status": "SUCCESS", "resourceModel": model}
 	switch {
+	case e.Action == "READ" && strings.HasPrefix(model["Name"].(string), "slow"):
+		time.Sleep(100 * time.Millisecond)
 	case e.Action == "DELETE":
 		delete(reply, "resourceModel")
 	case e.Action != "READ" && e.CallbackContext.Called < callbacks:
