@@ -167,7 +167,7 @@ func (e *Engine) processDeployment(ctx context.Context, caller awswire.Caller, s
 	if err != nil {
 		return nil, refusedTemplate(err)
 	}
-	if err := processed.Check(ctx, knownTypes{ctx, e, caller}); err != nil {
+	if err := processed.Check(ctx, knownTypes{ctx, e, caller, map[string]bool{}}); err != nil {
 		return nil, refusedTemplate(err)
 	}
 	if err := allowedTypes(processed, resourceTypes); err != nil {
@@ -286,19 +286,26 @@ func (p parameterStore) StoredParameters(ctx context.Context, names []string) (m
 	return p.engine.config.References.StoredParameters(ctx, p.caller, names)
 }
 
-// knownTypes are the types that a caller has.
+// knownTypes are the types that a caller has. Each is looked up once: a template names few types
+// many times. It is for one goroutine.
 type knownTypes struct {
 	ctx    context.Context
 	engine *Engine
 	caller awswire.Caller
+	known  map[string]bool // by name
 }
 
 // HasType implements [template.Types]. A type that cannot be looked up counts as known: its
 // resource fails then with the reason.
 func (k knownTypes) HasType(name string) bool {
-	_, err := k.engine.findType(k.ctx, k.caller, typeKey{name, ""})
-	var unknown *operation.UnknownTypeError
-	return !errors.As(err, &unknown)
+	known, ok := k.known[name]
+	if !ok {
+		_, err := k.engine.findType(k.ctx, k.caller, typeKey{name, ""})
+		var unknown *operation.UnknownTypeError
+		known = !errors.As(err, &unknown)
+		k.known[name] = known
+	}
+	return known
 }
 
 // HasAttribute implements [template.Types]: attributes are checked when the operation runs.

@@ -179,8 +179,13 @@ func (e *Engine) planInput(ctx context.Context, s *stackRow, next *Deployment) (
 	if input.Resources, err = e.resourcesOf(ctx, s); err != nil {
 		return input, err
 	}
+	looked := map[string]bool{}
 	for _, d := range deployments {
 		for _, r := range d.Template.Resources {
+			if looked[r.Type] {
+				continue
+			}
+			looked[r.Type] = true
 			if typ, err := e.findType(ctx, s.caller(), typeKey{r.Type, ""}); err == nil {
 				input.Types[r.Type] = typ
 			}
