@@ -89,7 +89,7 @@ func (c *Console) activate(w http.ResponseWriter, r *http.Request, p *page) (tem
 	if text := r.PostForm.Get("major"); text != "" {
 		major, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || major < 1 {
-			return nil, &fault{Status: http.StatusBadRequest, Title: "Nothing was changed", Message: "A major version must be a whole number from 1."}
+			return nil, &fault{Status: http.StatusBadRequest, Title: "No changes made", Message: "The major version must be a positive integer."}
 		}
 		in.MajorVersion = aws.Int64(major)
 	}

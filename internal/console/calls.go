@@ -182,7 +182,7 @@ func readCallPlace(text string) (at time.Time, id string, err error) {
 	micros, id, _ := strings.Cut(text, "~")
 	n, err := strconv.ParseInt(micros, 10, 64)
 	if err != nil || n <= 0 || id == "" {
-		return time.Time{}, "", &fault{Status: http.StatusBadRequest, Title: "No such page", Message: "The page token in the address is invalid. Start with the first page."}
+		return time.Time{}, "", &fault{Status: http.StatusBadRequest, Title: "Page not found", Message: "The page token in the address is invalid. Start with the first page."}
 	}
 	return time.UnixMicro(n), id, nil
 }
@@ -202,7 +202,7 @@ func (c *Console) followCalls(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	place, err := readPlace(q.Get(placeField), c.config.Default)
 	if err != nil || c.config.Calls == nil {
-		http.Error(w, "there is nothing to follow here", http.StatusNotFound)
+		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}
 	query := callsQuery(q, place)
@@ -263,7 +263,7 @@ type callText struct {
 const callLines = 200
 
 func (c *Console) showCall(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
-	missing := &fault{Status: http.StatusNotFound, Title: "There is no such call", Message: "Calls are kept for a limited time. The call may also belong to another account or region."}
+	missing := &fault{Status: http.StatusNotFound, Title: "Call not found", Message: "Calls are kept for a limited time. The call may also belong to another account or region."}
 	if c.config.Calls == nil {
 		return nil, missing
 	}

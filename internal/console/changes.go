@@ -85,7 +85,7 @@ func (c *Console) showChangeSet(_ http.ResponseWriter, r *http.Request, p *page)
 	set, err := c.config.Stacks.ChangeSet(r.Context(), p.Place, h.ARN, r.PathValue("set"))
 	if err != nil {
 		if refused(err) {
-			return nil, &fault{Status: http.StatusNotFound, Title: "No such change set", Message: "The stack has no change set with this name. It may have been deleted."}
+			return nil, &fault{Status: http.StatusNotFound, Title: "Change set not found", Message: "The stack has no change set with this name. It may have been deleted."}
 		}
 		return nil, err
 	}

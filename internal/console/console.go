@@ -144,7 +144,7 @@ func (c *Console) Close() {
 func (c *Console) random(n int) []byte {
 	b := make([]byte, n)
 	if _, err := io.ReadFull(c.config.Random, b); err != nil {
-		panic("console: the source of randomness has ended: " + err.Error())
+		panic("console: cannot read random bytes: " + err.Error())
 	}
 	return b
 }
@@ -244,9 +244,9 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, p *page, status
 	b.Grow(32 << 10)
 	if err := p.document(body).Render(r.Context(), &b); err != nil {
 		if r.Context().Err() == nil {
-			c.log.Error("a page of the console cannot be made", "path", r.URL.Path, "error", err)
+			c.log.Error("cannot render a page of the console", "path", r.URL.Path, "error", err)
 		}
-		http.Error(w, "this page cannot be made; the log of the server says why", http.StatusInternalServerError)
+		http.Error(w, "cannot render the page; see the log of the server", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -81,18 +81,18 @@ func TestPages(t *testing.T) {
 		{"/registrations", 200, []string{"13 min ago", "took 2.0 s", "<code>00000004</code>"}, nil},
 		{clusterPath, 200, []string{"published as 1.4.0"}, nil},
 		{"/?q=CLUSTER", 200, []string{"MongoDB::<wbr>Atlas"}, []string{"Acme::<wbr>Tasks"}},
-		{"/?q=zzz", 200, []string{"No type has <q>zzz</q> in its name"}, nil},
+		{"/?q=zzz", 200, []string{"No types match <q>zzz</q>"}, nil},
 		{"/?kind=MODULE", 200, []string{"Acme::<wbr>Net"}, []string{"Acme::<wbr>Tasks"}},
 		{"/?shelf=activated", 200, []string{"alias of Example::Mail::List"}, []string{"Acme::<wbr>Net"}},
 		{"/?shelf=public", 200, []string{"publisher=c830e97710da0c9954d80ba8df021e5439e7134b"}, []string{"Acme::<wbr>Net"}},
-		{"/?kind=THING", 400, []string{"No such list"}, nil},
+		{"/?kind=THING", 400, []string{"Unknown filter"}, nil},
 		{"/?next=nonsense", 400, []string{"The page token in the address is invalid"}, nil},
-		{"/?in=somewhere", 400, []string{"No such place"}, nil},
+		{"/?in=somewhere", 400, []string{"Invalid account or region"}, nil},
 		{"/?in=123456789012/us-east-1", 200, []string{`eval &#34;$(cfn env)&#34;`, `aria-current="page" class="on">Types`, "cfn submit --set-default", `value="123456789012/us-east-1" selected`}, nil},
 		{clusterPath, 200, []string{"00000004", "not tested", "Make default", "Execution role", "mongodb-<wbr>atlas-", "resolve:secretsmanager", "href=\"https://github.com/mongodb/", `rel="noopener noreferrer external"`}, []string{"geheim", "javascript:", "Activate"}},
-		{clusterPath + "?v=00000009", 404, []string{"There is no such type here", "TypeNotFoundException"}, nil},
+		{clusterPath + "?v=00000009", 404, []string{"Type not found", "TypeNotFoundException"}, nil},
 		{"/types/RESOURCE/No::Such::Type", 404, []string{"The type &#39;No::Such::Type&#39; cannot be found."}, nil},
-		{"/types/THING/No::Such::Type", 404, []string{"no such kind"}, nil},
+		{"/types/THING/No::Such::Type", 404, []string{"Unknown kind of type"}, nil},
 		{"/types/RESOURCE/Acme::Queue::Thing", 200, []string{"No version of this type has been registered yet", "thing.zip!/schema.json:12:3", "validating the package"}, []string{"Deployment is currently"}},
 		{"/types/RESOURCE/Example::Mail::List?publisher=c830e97710da0c9954d80ba8df021e5439e7134b", 200, []string{"Activate in this account"}, []string{"Versions of"}},
 		{"/types/RESOURCE/Acme::Mail::List", 200, []string{"Deactivate", "Original name"}, []string{"Activate in this account", "Deregister"}},
@@ -101,46 +101,46 @@ func TestPages(t *testing.T) {
 		{clusterPath + "/schema?at=/Nothing", 404, []string{"has no property /Nothing"}, nil},
 		{clusterPath + "/schema?at=Nothing", 404, []string{"has no property Nothing"}, nil},
 		{clusterPath + "/schema?q=regionname", 200, []string{"1 property with", "RegionName"}, nil},
-		{clusterPath + "/compare", 200, []string{"The two schemas mean the same", `<option value="00000003" selected`}, nil},
+		{clusterPath + "/compare", 200, []string{"The two schemas are equivalent", `<option value="00000003" selected`}, nil},
 		{clusterPath + "/compare?from=00000002&to=00000003", 200, []string{"/properties/PitWasEnabled", "breaking/PR001", "templates that set the property are refused"}, nil},
 		{clusterPath + "/compare?from=00000002&to=00000019", 404, nil, nil},
 		{"/types/HOOK/Acme::Security::Encryption/schema", 200, []string{"MinKeyLength", "from 128", "AWS::S3::Bucket", "s3:GetBucketEncryption"}, nil},
 		{"/registrations", 200, []string{"In progress", "Failed", "Complete", "fetching", "thing.zip"}[:3], nil},
 		{"/tests", 200, []string{"/_cfn/tests/run-2", "2 failed, 3 passed, 2 skipped"}, nil},
-		{"/tests/run-3", 200, []string{"The tests are running", `<progress value="7" max="15"`, "7 of 15", "looking for smaller inputs"}, nil},
-		{"/tests/run-2", 200, []string{"The handlers break the contract", `href="/_cfn/contract#create.read"`, "/Title", `<div class="want">&#34;first&#34;</div>`, "the password is &lt;hidden: write-only /", "Core suite", "2 min 0 s"}, nil},
-		{"/tests/run-1", 200, []string{"The handlers keep the contract"}, nil},
-		{"/tests/run-9", 404, []string{"There is no such test run"}, nil},
+		{"/tests/run-3", 200, []string{"The tests are running", `<progress value="7" max="15"`, "7 of 15", "reducing the input"}, nil},
+		{"/tests/run-2", 200, []string{"The handlers violate the contract", `href="/_cfn/contract#create.read"`, "/Title", `<div class="want">&#34;first&#34;</div>`, "the password is &lt;hidden: write-only /", "Core suite", "2 min 0 s"}, nil},
+		{"/tests/run-1", 200, []string{"The handlers meet the contract"}, nil},
+		{"/tests/run-9", 404, []string{"Test run not found"}, nil},
 		{clusterPath + "/logs", 200, []string{`data-events="/_cfn/logs/events?group=%2Faws%2Flambda%2Fmongodb-atlas-cluster-logs&amp;after=`, `<span class="f2 bold">ERROR</span>`, "groups/&lt;script&gt;alert(1)&lt;/script&gt;", "Refresh"}, nil},
 		{clusterPath + "/logs?q=retrying", 200, []string{"retrying in 2 s"}, []string{"RequestId"}},
 		{"/logs", 200, []string{"group=%2Faws%2Flambda%2Fother"}, nil},
-		{"/logs?group=/aws/lambda/other", 200, []string{"Nothing has been written yet"}, nil},
+		{"/logs?group=/aws/lambda/other", 200, []string{"No log lines yet"}, nil},
 		{"/calls", 200, []string{"MongoDB::<wbr>Atlas::<wbr>Cluster", "Acme::<wbr>Security", "NotStabilized", "signal: killed", "09:30:", "2026-11-19 03:30:00", `data-changes="/_cfn/calls/events?last=`, "49 ms"}, []string{"billing&#34;", "Older calls"}},
 		{"/calls?failed=1", 200, []string{"NotStabilized", "signal: killed", `data-changes="/_cfn/calls/events?failed=1&amp;last=`}, []string{"hook-call", ">success<"}},
 		{"/calls?action=READ&q=ATLAS", 200, []string{`<option value="READ" selected`, "<code>READ<"}, []string{"<code>CREATE<", "hook-call"}},
-		{"/calls?action=ODD", 200, []string{"No call that is kept is like that", `<option value="ODD" selected`}, nil},
+		{"/calls?action=ODD", 200, []string{"No matching calls", `<option value="ODD" selected`}, nil},
 		{"/calls?in=123456789012/us-east-1", 200, []string{"No handler has been called in 123456789012"}, nil},
 		{"/calls?before=nonsense", 400, []string{"The page token in the address is invalid"}, nil},
-		{"/calls?before=5~x", 200, []string{"No call that is kept", "Newest calls"}, []string{"data-changes=\"/"}},
+		{"/calls?before=5~x", 200, []string{"No matching calls", "Newest calls"}, []string{"data-changes=\"/"}},
 		{callPath(4), 200, []string{"READ of MongoDB::", "did not reach the state IDLE", `<i class="k">&#34;ClusterType&#34;</i>`, "START RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000004", "ERROR", "REPORT RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000004", "&amp;stream=2026%2F11%2F20%2F%5B1%5D&amp;since=", clusterPath + "/calls"}, []string{"START RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000005", "START RequestId: 6f5f0c2e-0c7c-4f0e-9df5-000000000003"}},
-		{callPath(24), 200, []string{"signal: killed", "There was none."}, nil},
-		{"/calls/aliased-call", 200, []string{"2097152", "The end is left out", "the request names none"}, []string{"/_cfn/types/RESOURCE/Example::Mail::List\""}},
-		{"/calls/nothing", 404, []string{"There is no such call"}, nil},
-		{callPath(4) + "?in=123456789012/us-east-1", 404, []string{"There is no such call"}, nil},
+		{callPath(24), 200, []string{"signal: killed", "No response."}, nil},
+		{"/calls/aliased-call", 200, []string{"2097152", "Truncated", "not in the request"}, []string{"/_cfn/types/RESOURCE/Example::Mail::List\""}},
+		{"/calls/nothing", 404, []string{"Call not found"}, nil},
+		{callPath(4) + "?in=123456789012/us-east-1", 404, []string{"Call not found"}, nil},
 		{clusterPath + "/calls", 200, []string{"6f5f0c2e-0c7c-4f0e-9df5-000000000039", `class="on" aria-current="page">Calls`, "NotStabilized"}, []string{"hook-call", "Security"}},
 		{clusterPath + "/calls?v=00000003", 200, []string{"9df5-000000000039", "all versions", "v=00000003"}, []string{"9df5-000000000004"}},
 		{"/types/RESOURCE/Acme::Mail::List/calls", 200, []string{"aliased-call"}, []string{"hook-call"}},
 		{"/types/RESOURCE/Acme::Tasks::Definition/calls", 200, []string{"No handler of this type has been called yet", "aws cloudformation test-type --type RESOURCE --type-name Acme::Tasks::Definition"}, nil},
 		{"/types/HOOK/Acme::Security::Encryption/calls", 200, []string{"hook-call", "<code>CREATE_<wbr>PRE_<wbr>PROVISION", ">CREATE_PRE_PROVISION</option>"}, []string{">READ<"}},
-		{"/types/HOOK/Acme::Security::Encryption", 200, []string{"none of its own", "lambda/<wbr>Acme-<wbr>Security-<wbr>Encryption"}, nil},
-		{"/types/RESOURCE/Acme::Tasks::Definition", 200, []string{"none of its own"}, []string{"ResourceTypeDefault"}},
+		{"/types/HOOK/Acme::Security::Encryption", 200, []string{"not set", "lambda/<wbr>Acme-<wbr>Security-<wbr>Encryption"}, nil},
+		{"/types/RESOURCE/Acme::Tasks::Definition", 200, []string{"not set"}, []string{"ResourceTypeDefault"}},
 		{"/types/RESOURCE/Acme::Mail::List", 200, []string{"lambda/<wbr>Example-<wbr>Mail-<wbr>List"}, nil},
 		{streamPath, 200, []string{"2026-11-20 09:30:00 UTC", "RequestId", "follow the log"}, []string{"data-log", "data-changes=\"/", "9df5-000000000001 "}},
 		{streamPath + "&q=retrying", 200, []string{"retrying in 2 s"}, []string{"RequestId"}},
-		{"/logs?group=/aws/lambda/other&stream=x", 200, []string{"Nothing is kept of this stream"}, nil},
-		{"/logs?group=/aws/lambda/other&stream=x&since=yesterday", 400, []string{"No such time"}, nil},
+		{"/logs?group=/aws/lambda/other&stream=x", 200, []string{"No lines of this stream are stored"}, nil},
+		{"/logs?group=/aws/lambda/other&stream=x&since=yesterday", 400, []string{"Invalid time"}, nil},
 		{"/contract", 200, []string{`id="create.applied"`}, nil},
-		{"/nothing", 404, []string{"There is no such page"}, nil},
+		{"/nothing", 404, []string{"Page not found"}, nil},
 	} {
 		t.Run(test.path, func(t *testing.T) {
 			w := get(t, c, test.path)
@@ -463,14 +463,14 @@ func TestFailures(t *testing.T) {
 	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "geheim") || !strings.Contains(log.String(), "disk geheim is full") {
 		t.Errorf("status %d, log %q", w.Code, log.String())
 	}
-	id := regexp.MustCompile(`See its log for the request ([0-9a-f]{16})`).FindStringSubmatch(w.Body.String())
+	id := regexp.MustCompile(`See the log of the server for the request ([0-9a-f]{16})`).FindStringSubmatch(w.Body.String())
 	if id == nil || !strings.Contains(log.String(), id[1]) {
 		t.Errorf("page and log do not belong together: %v, %s", id, log.String())
 	}
-	if w := get(t, c, "/logs"); !strings.Contains(w.Body.String(), "keeps no logs") {
+	if w := get(t, c, "/logs"); !strings.Contains(w.Body.String(), "does not store logs") {
 		t.Error("without logs the page does not say so")
 	}
-	if w := get(t, c, "/calls"); w.Code != 200 || !strings.Contains(w.Body.String(), "keeps no calls") {
+	if w := get(t, c, "/calls"); w.Code != 200 || !strings.Contains(w.Body.String(), "does not record calls") {
 		t.Error("without calls the page does not say so")
 	}
 	for _, path := range []string{"/calls/x", "/calls/events"} {
@@ -551,8 +551,8 @@ func TestRealRegistry(t *testing.T) {
 			c := New(Config{Registry: registry.New(registry.Config{Store: s}), Now: time.Now})
 			defer c.Close()
 			for path, want := range map[string]string{
-				"/": "No types yet", "/?shelf=public": "No types of this sort here", "/?shelf=activated&kind=HOOK": "No types of this sort here", "/?deprecated=1": "No types of this sort here", "/registrations": "Nothing has been registered here",
-				"/tests": "No tests have been run here", "/tests/x": "There is no such test run", "/types/RESOURCE/A1::B1::C1": "There is no such type here", "/types/RESOURCE/bad": "TypeName is invalid",
+				"/": "No types yet", "/?shelf=public": "No matching types", "/?shelf=activated&kind=HOOK": "No matching types", "/?deprecated=1": "No matching types", "/registrations": "No registrations yet",
+				"/tests": "No test runs yet", "/tests/x": "Test run not found", "/types/RESOURCE/A1::B1::C1": "Type not found", "/types/RESOURCE/bad": "TypeName is invalid",
 			} {
 				if page := get(t, c, path).Body.String(); !strings.Contains(page, want) {
 					t.Errorf("%s does not say %q:\n%s", path, want, regexp.MustCompile(`(?s)<main.*</main>`).FindString(page))
@@ -722,7 +722,7 @@ func TestUnreadableReport(t *testing.T) {
 	} {
 		f.reportError, f.reports["run-2"] = test.err, test.report
 		w := get(t, c, "/tests/run-2")
-		if page := w.Body.String(); w.Code != 200 || !strings.Contains(page, test.want) || !strings.Contains(page, "The handlers break the contract") || !strings.Contains(page, "2 of 7 contract tests failed") {
+		if page := w.Body.String(); w.Code != 200 || !strings.Contains(page, test.want) || !strings.Contains(page, "The handlers violate the contract") || !strings.Contains(page, "2 of 7 contract tests failed") {
 			t.Errorf("%s: %d %s", what, w.Code, regexp.MustCompile(`(?s)<main.*</main>`).FindString(page))
 		}
 	}

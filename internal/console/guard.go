@@ -36,15 +36,15 @@ func foreign(r *http.Request) string {
 	case "", "same-origin", "none":
 	default:
 		if !read || r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document" {
-			return "requests from pages of other origins are refused"
+			return "requests from other origins are not allowed"
 		}
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
 		if u, err := url.Parse(origin); err != nil || !strings.EqualFold(u.Host, r.Host) || u.Scheme != "http" && u.Scheme != "https" {
-			return "requests from pages of other origins are refused"
+			return "requests from other origins are not allowed"
 		}
 	} else if !read && r.Header.Get("Sec-Fetch-Site") != "same-origin" {
-		return "forms are taken from the pages of the console only; programs use the AWS API"
+		return "forms are accepted only from pages of the console; in programs, use the AWS API"
 	}
 	return ""
 }
@@ -98,7 +98,7 @@ func (c *Console) checkForm(w http.ResponseWriter, r *http.Request) error {
 	}
 	known := visitor(r)
 	if !hmac.Equal([]byte(r.PostForm.Get(tokenField)), []byte(c.sign(cmp.Or(known, "nobody")))) || known == "" {
-		return &fault{Status: http.StatusForbidden, Title: "Nothing was changed", Message: "The page is older than the server, or cookies are disabled. Go back, reload the page and try again."}
+		return &fault{Status: http.StatusForbidden, Title: "No changes made", Message: "The page is older than the server, or cookies are disabled. Go back, reload the page and try again."}
 	}
 	return nil
 }

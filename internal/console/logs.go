@@ -138,7 +138,7 @@ func readMoment(text string) (time.Time, error) {
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || ms < 0 || ms > 1<<48 {
-		return time.Time{}, &fault{Status: http.StatusBadRequest, Title: "No such time", Message: "Times in addresses are in milliseconds since 1970."}
+		return time.Time{}, &fault{Status: http.StatusBadRequest, Title: "Invalid time", Message: "Times in addresses are in milliseconds since 1970."}
 	}
 	return time.UnixMilli(ms), nil
 }
@@ -180,7 +180,7 @@ func (c *Console) followLogs(w http.ResponseWriter, r *http.Request) {
 	place, err := readPlace(q.Get(placeField), c.config.Default)
 	group := q.Get("group")
 	if err != nil || c.config.Logs == nil || group == "" {
-		http.Error(w, "there is nothing to follow here", http.StatusNotFound)
+		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}
 	after := r.Header.Get("Last-Event-ID")

@@ -95,7 +95,7 @@ func readPlace(text string, otherwise awswire.Place) (awswire.Place, error) {
 	}
 	account, region, _ := strings.Cut(text, "/")
 	if !accountPattern.MatchString(account) || !regionPattern.MatchString(region) {
-		return otherwise, &fault{Status: http.StatusBadRequest, Title: "No such place", Message: "Use an account and a region such as 123456789012/eu-west-1."}
+		return otherwise, &fault{Status: http.StatusBadRequest, Title: "Invalid account or region", Message: "Use an account and a region such as 123456789012/eu-west-1."}
 	}
 	return awswire.Place{Account: account, Region: region}, nil
 }
@@ -165,13 +165,13 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, p *page, err erro
 	switch {
 	case errors.As(err, &told):
 	case errors.As(err, &refused):
-		told = &fault{Status: cmp.Or(refused.Status, http.StatusBadRequest), Title: "The registry refused", Message: refused.Message, Code: refused.Code}
+		told = &fault{Status: cmp.Or(refused.Status, http.StatusBadRequest), Title: "Request rejected", Message: refused.Message, Code: refused.Code}
 		if refused.Code == "TypeNotFoundException" {
-			told.Status, told.Title = http.StatusNotFound, "There is no such type here"
+			told.Status, told.Title = http.StatusNotFound, "Type not found"
 		}
 	default:
 		c.log.Error("a request of the console failed", "path", r.URL.Path, "request", p.requestID, "error", err)
-		told = &fault{Status: http.StatusInternalServerError, Title: "Something failed in the server", Message: "See its log for the request " + p.requestID + "."}
+		told = &fault{Status: http.StatusInternalServerError, Title: "Internal error", Message: "See the log of the server for the request " + p.requestID + "."}
 	}
 	p.Title, p.Live, p.Follow = told.Title, false, ""
 	c.render(w, r, p, told.Status, p.faultBody(told))
@@ -280,7 +280,7 @@ func (c *Console) sendAsset(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Console) notFound(_ http.ResponseWriter, _ *http.Request, _ *page) (templ.Component, error) {
-	return nil, &fault{Status: http.StatusNotFound, Title: "There is no such page", Message: "The page does not exist."}
+	return nil, &fault{Status: http.StatusNotFound, Title: "Page not found", Message: "The page does not exist."}
 }
 
 // sections are the links of the main navigation, by their paths.

@@ -50,7 +50,7 @@ func (c *Console) listRequests(_ http.ResponseWriter, r *http.Request, p *page) 
 func (c *Console) followRequests(w http.ResponseWriter, r *http.Request) {
 	place, err := readPlace(r.URL.Query().Get(placeField), c.config.Default)
 	if err != nil || c.config.Requests == nil {
-		http.Error(w, "there is nothing to follow here", http.StatusNotFound)
+		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}
 	c.follow(w, r, func(s *stream) error {

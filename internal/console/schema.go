@@ -70,7 +70,7 @@ func (c *Console) showSchema(_ http.ResponseWriter, r *http.Request, p *page) (t
 			v.Properties, v.Parent, ok = reader.document(pointer)
 		}
 		if !ok {
-			return nil, &fault{Status: http.StatusNotFound, Title: "There is no such property", Message: "This version of " + h.Name + " has no property " + bounded(at, 300) + "."}
+			return nil, &fault{Status: http.StatusNotFound, Title: "Property not found", Message: "This version of " + h.Name + " has no property " + bounded(at, 300) + "."}
 		}
 		v.At = pointer
 		v.Crumbs = v.crumbs()
@@ -217,7 +217,7 @@ func (c *schemaCache) load(text, kind string) (s *schema.Schema, problem string)
 	c.mu.Unlock()
 	s, problems := schema.Load("", []byte(text), schema.Config{Kind: schema.Kind(kind)})
 	if s == nil {
-		problem = "there is none"
+		problem = "the schema is invalid"
 		for _, p := range problems {
 			if p.Severity == diag.Error {
 				problem = p.At.String() + ": " + p.Message

@@ -101,7 +101,7 @@ func (c *Console) stack(r *http.Request, p *page, tab string) (*stackHead, error
 	s, err := c.config.Stacks.Stack(r.Context(), p.Place, r.PathValue("stack"))
 	if err != nil {
 		if refused(err) {
-			return nil, &fault{Status: http.StatusNotFound, Title: "No such stack", Message: "No stack has this name. Deleted stacks are listed separately."}
+			return nil, &fault{Status: http.StatusNotFound, Title: "Stack not found", Message: "There is no stack with this name. Deleted stacks are listed separately."}
 		}
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (c *Console) stackEvents(_ http.ResponseWriter, r *http.Request, p *page) (
 	query := stack.EventQuery{Place: p.Place, Stack: h.ARN, OperationID: v.Operation, Failed: v.Failed, Limit: shownEvents + 1}
 	if text := p.query.Get("before"); text != "" {
 		if query.Before, err = strconv.ParseInt(text, 10, 64); err != nil || query.Before < 1 {
-			return nil, &fault{Status: http.StatusBadRequest, Title: "No such page", Message: "The page token in the address is invalid. Start with the first page."}
+			return nil, &fault{Status: http.StatusBadRequest, Title: "Page not found", Message: "The page token in the address is invalid. Start with the first page."}
 		}
 		v.First = v.address(v.Failed)
 	}
@@ -245,7 +245,7 @@ func (c *Console) followStacks(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	place, err := readPlace(q.Get(placeField), c.config.Default)
 	if err != nil || c.config.Stacks == nil {
-		http.Error(w, "there is nothing to follow here", http.StatusNotFound)
+		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}
 	name := q.Get("stack")

@@ -41,7 +41,7 @@ func (c *Console) follow(w http.ResponseWriter, r *http.Request, f func(*stream)
 		defer func() { <-c.streams }()
 	default:
 		w.Header().Set("Retry-After", "10")
-		http.Error(w, "too many pages follow what happens; close some of them", http.StatusServiceUnavailable)
+		http.Error(w, "too many open pages; close some of them", http.StatusServiceUnavailable)
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -56,7 +56,7 @@ func (c *Console) follow(w http.ResponseWriter, r *http.Request, f func(*stream)
 		return
 	}
 	if err := f(s); err != nil && ctx.Err() == nil {
-		c.log.Error("a stream of the console failed", "path", r.URL.Path, "error", err)
+		c.log.Error("cannot stream updates to the console", "path", r.URL.Path, "error", err)
 		_ = s.send("broken", "", nil) // the last word, if anybody still listens
 	}
 }
@@ -94,7 +94,7 @@ func (s *stream) write(text string) error {
 func (c *Console) followChanges(w http.ResponseWriter, r *http.Request) {
 	place, err := readPlace(r.URL.Query().Get(placeField), c.config.Default)
 	if err != nil {
-		http.Error(w, "there is nothing to follow here", http.StatusNotFound)
+		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}
 	c.follow(w, r, func(s *stream) error {

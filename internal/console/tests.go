@@ -155,7 +155,7 @@ const tooLarge = "The report is too large to be shown."
 
 func (c *Console) showTest(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	id := r.PathValue("id")
-	missing := &fault{Status: http.StatusNotFound, Title: "There is no such test run", Message: "It may belong to another account or region."}
+	missing := &fault{Status: http.StatusNotFound, Title: "Test run not found", Message: "It may belong to another account or region."}
 	runs, err := c.config.Registry.TestRuns(r.Context(), c.caller(p), registry.TestQuery{ID: id, Limit: 1})
 	if err != nil {
 		return nil, err
@@ -387,11 +387,11 @@ func (v *testView) verdict() string {
 	case v.Report != nil && len(v.Report.Tests) == 0:
 		return "No tests ran"
 	case v.Run.Status == types.TypeTestsStatusPassed:
-		return "The handlers keep the contract"
+		return "The handlers meet the contract"
 	case v.Run.Failed > 0, v.Report != nil && v.Report.Failed+v.Report.Errors > 0:
-		return "The handlers break the contract"
+		return "The handlers violate the contract"
 	}
-	return "The tests did not end"
+	return "The tests did not finish"
 }
 
 func (v *testView) seed() string {

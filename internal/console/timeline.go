@@ -49,7 +49,7 @@ func (c *Console) stackTimeline(_ http.ResponseWriter, r *http.Request, p *page)
 	if err != nil {
 		return nil, err
 	}
-	p.Title = h.Name + " time line"
+	p.Title = h.Name + " timeline"
 	id := bounded(p.query.Get("operation"), 200)
 	timeline, err := c.config.Stacks.Timeline(r.Context(), p.Place, h.ARN, id)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *Console) stackTimeline(_ http.ResponseWriter, r *http.Request, p *page)
 	}
 	if timeline == nil {
 		if id != "" {
-			return nil, &fault{Status: http.StatusNotFound, Title: "No such operation", Message: "It is too old or belongs to another stack."}
+			return nil, &fault{Status: http.StatusNotFound, Title: "Operation not found", Message: "It is too old or belongs to another stack."}
 		}
 		return p.timelineBody(&timelineView{stackHead: h}), nil
 	}

@@ -57,7 +57,7 @@ type configuration struct {
 func (c *Console) head(r *http.Request, p *page, tab string) (*typeHead, error) {
 	h := &typeHead{Kind: r.PathValue("kind"), Name: r.PathValue("name"), Version: p.query.Get("v"), Publisher: p.query.Get("publisher"), Tab: tab, page: p}
 	if !slices.Contains(kindsOf(), types.RegistryType(h.Kind)) {
-		return nil, &fault{Status: http.StatusNotFound, Title: "There is no such kind of type", Message: "The kinds are RESOURCE, MODULE and HOOK."}
+		return nil, &fault{Status: http.StatusNotFound, Title: "Unknown kind of type", Message: "The kinds are RESOURCE, MODULE and HOOK."}
 	}
 	in := &cloudformation.DescribeTypeInput{Type: types.RegistryType(h.Kind), TypeName: aws.String(h.Name)}
 	if h.Version != "" {

@@ -53,7 +53,7 @@ func (c *Console) listTypes(_ http.ResponseWriter, r *http.Request, p *page) (te
 	q := p.query
 	v := &typesView{Search: strings.TrimSpace(bounded(q.Get("q"), maxQuery)), Kind: q.Get("kind"), Shelf: q.Get("shelf"), Deprecated: q.Get("deprecated") == "1"}
 	if !known(kinds, v.Kind) || !known(shelves, v.Shelf) {
-		return nil, &fault{Status: http.StatusBadRequest, Title: "No such list", Message: "The kind or the list of types in the address does not exist."}
+		return nil, &fault{Status: http.StatusBadRequest, Title: "Unknown filter", Message: "The kind or the list of types in the address does not exist."}
 	}
 	at := q.Get("next")
 	ctx, caller := r.Context(), c.caller(p)
@@ -61,7 +61,7 @@ func (c *Console) listTypes(_ http.ResponseWriter, r *http.Request, p *page) (te
 	if at != "" {
 		after, ok := store.ReadPageToken(at, 3, v.list()...)
 		if !ok {
-			return nil, &fault{Status: http.StatusBadRequest, Title: "No such page", Message: "The page token in the address is invalid. Start with the first page."}
+			return nil, &fault{Status: http.StatusBadRequest, Title: "Page not found", Message: "The page token in the address is invalid. Start with the first page."}
 		}
 		query.After = registry.TypeKey{TypeName: after[0], Kind: schema.Kind(after[1]), Publisher: after[2]}
 	}

@@ -60,7 +60,7 @@
           button.textContent = "Copied";
           setTimeout(() => { button.textContent = "Copy"; }, 1500);
         } catch {
-          say("The browser does not let this page copy");
+          say("The browser does not allow this page to copy");
         }
       });
     });
