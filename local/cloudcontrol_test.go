@@ -50,6 +50,7 @@ func TestCloudControlTypes(t *testing.T) {
 		{"AWS::S3::Bucket", `{"BucketName": "bucket"}`, `[{"op": "add", "path": "/VersioningConfiguration", "value": {"Status": "Enabled"}}]`, `"Status":"Enabled"`, ""},
 		{"AWS::SecretsManager::Secret", `{"Name": "s", "SecretString": "hush"}`, `[{"op": "add", "path": "/Description", "value": "d"}]`, `"Description":"d"`, ""},
 		{"AWS::Logs::LogGroup", `{"LogGroupName": "other"}`, `[{"op": "add", "path": "/RetentionInDays", "value": 7}]`, `"RetentionInDays":7`, ""},
+		{"AWS::CloudFormation::Macro", `{"Name": "Upper", "FunctionName": "upper"}`, `[{"op": "add", "path": "/Description", "value": "d"}]`, `"Description":"d"`, ""},
 		{"AWS::Logs::LogStream", `{"LogGroupName": "group", "LogStreamName": "stream"}`, "", "", `{"LogGroupName": "group"}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/macro"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/server"
 	"github.com/formwork-dev/formwork/internal/simulate"
 )
 
@@ -21,7 +23,9 @@ func (c *CloudFormation) openTypes() error {
 		Store: c.store, S3: c.s3, Functions: c.functions, Logger: c.config.Logger,
 		Translator: macro.Translator{Environ: c.config.Environ, Dir: filepath.Join(c.config.Dir, spoolDir)},
 	})
-	c.builtin, err = builtin.New(builtin.Config{Tables: append(c.services.Tables(), c.logs.Table()), S3: c.s3.Serve, Macros: c.macros})
+	c.builtin, err = builtin.New(builtin.Config{
+		Tables: append(c.services.Tables(), c.logs.Table(), server.Registry(c.registry)), S3: c.s3.Serve, Macros: c.macros, Registry: c.registry,
+	})
 	if err != nil {
 		return err
 	}
@@ -29,15 +33,22 @@ func (c *CloudFormation) openTypes() error {
 	return nil
 }
 
-// imported are the types whose schemas were imported, as the registry shows them.
+// imported are the public types of AWS as the registry shows them: those whose schemas were
+// imported, and those that this server has the services for.
 type imported struct{ c *CloudFormation }
 
 func (i imported) ImportedType(ctx context.Context, typeName string) (*registry.ImportedType, error) {
 	t, err := i.c.shelf.Find(ctx, typeName)
-	if t == nil || err != nil {
+	if err != nil {
 		return nil, err
 	}
-	return &registry.ImportedType{TypeName: t.TypeName, Schema: t.Schema, Imported: t.Imported, Note: i.note(ctx, t)}, nil
+	if t != nil {
+		return &registry.ImportedType{TypeName: t.TypeName, Schema: t.Schema, Imported: t.Imported, Note: i.note(ctx, t)}, nil
+	}
+	if text, ok := i.c.builtin.Schema(typeName); ok {
+		return &registry.ImportedType{TypeName: typeName, Schema: text}, nil
+	}
+	return nil, nil
 }
 
 func (i imported) ImportedTypes(ctx context.Context, prefix, after string, limit int) ([]registry.ImportedType, error) {
@@ -45,12 +56,20 @@ func (i imported) ImportedTypes(ctx context.Context, prefix, after string, limit
 	if err != nil {
 		return nil, err
 	}
-	out := make([]registry.ImportedType, len(found))
+	names := map[string]bool{}
+	var out []registry.ImportedType
 	for n := range found {
 		t := &found[n]
-		out[n] = registry.ImportedType{TypeName: t.TypeName, Schema: t.Schema, Imported: t.Imported, Note: i.note(ctx, t)}
+		names[t.TypeName] = true
+		out = append(out, registry.ImportedType{TypeName: t.TypeName, Schema: t.Schema, Imported: t.Imported, Note: i.note(ctx, t)})
 	}
-	return out, nil
+	for _, name := range i.c.builtin.Names() {
+		if text, ok := i.c.builtin.Schema(name); ok && !names[name] && name > after && strings.HasPrefix(name, prefix) {
+			out = append(out, registry.ImportedType{TypeName: name, Schema: text})
+		}
+	}
+	slices.SortFunc(out, func(a, b registry.ImportedType) int { return strings.Compare(a.TypeName, b.TypeName) })
+	return out[:min(len(out), limit)], nil
 }
 
 // note says how resources of a type are provisioned here: by the services of this server, by

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/invoke"
@@ -23,15 +23,20 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// Config sets up the types. All members must be set.
+// Config sets up the types. All members must be set, but for Registry.
 type Config struct {
-	// Tables are the services: SSM, Secrets Manager, CloudWatch Logs.
+	// Tables are the services: SSM, Secrets Manager, CloudWatch Logs, and of CloudFormation
+	// the operations of the registry.
 	Tables []*awswire.Table
 
 	// S3 answers requests of S3 for a caller that is known already.
 	S3 func(w http.ResponseWriter, r *http.Request, target awswire.Target, caller awswire.Caller) (operation, code string)
 
 	Macros *macro.Macros
+
+	// Registry is the registry behind the table of CloudFormation. With nil the types that
+	// are registered with it do not exist.
+	Registry Registry
 }
 
 // Types are the types of this server itself.
@@ -39,14 +44,26 @@ type Types struct {
 	config Config
 	tables map[string]*awswire.Table
 	types  map[string]*operation.Type
+	texts  map[string]string // the schemas
 }
 
 //go:embed schemas
 var schemas embed.FS
 
 // kinds are the types by name.
-var kinds = map[string]kind{
-	"AWS::CloudFormation::Macro":  macros{},
+var kinds = map[string]reader{
+	"AWS::CloudFormation::HookDefaultVersion":     defaultVersions{cfn.RegistryTypeHook},
+	"AWS::CloudFormation::HookTypeConfig":         hookConfigurations{},
+	"AWS::CloudFormation::HookVersion":            versions{cfn.RegistryTypeHook, "TypeName", "SchemaHandlerPackage"},
+	"AWS::CloudFormation::Macro":                  macros{},
+	"AWS::CloudFormation::ModuleDefaultVersion":   moduleDefaultVersions{},
+	"AWS::CloudFormation::ModuleVersion":          versions{cfn.RegistryTypeModule, "ModuleName", "ModulePackage"},
+	"AWS::CloudFormation::PublicTypeVersion":      publicVersions{},
+	"AWS::CloudFormation::Publisher":              publishers{},
+	"AWS::CloudFormation::ResourceDefaultVersion": defaultVersions{cfn.RegistryTypeResource},
+	"AWS::CloudFormation::ResourceVersion":        versions{cfn.RegistryTypeResource, "TypeName", "SchemaHandlerPackage"},
+	"AWS::CloudFormation::TypeActivation":         activations{},
+
 	"AWS::Logs::LogGroup":         logGroups{},
 	"AWS::Logs::LogStream":        logStreams{},
 	"AWS::S3::Bucket":             buckets{},
@@ -55,28 +72,47 @@ var kinds = map[string]kind{
 	"AWS::SecretsManager::Secret": secrets{},
 }
 
+// A reader reads the resources of one type. Each is a kind or a stepped kind.
+type reader interface {
+	// read returns the model of the resource c.request.Identifier.
+	read(c *call) (map[string]any, error)
+}
+
 // A kind provisions the resources of one type. Errors of the services are refusals: what
 // they say becomes the failure of the operation.
 type kind interface {
+	reader
+
 	// identifier is the primary identifier that a new resource will have; what the template
 	// leaves unnamed is named in desired.
 	identifier(c *call) (string, error)
 	// create makes the resource and returns its identifier, which may be longer than the
 	// one that was announced.
 	create(c *call) (string, error)
-	// read returns the model of the resource c.request.Identifier.
-	read(c *call) (map[string]any, error)
 	update(c *call) error
 	remove(c *call) error
 }
 
+// A stepped kind makes the calls of creates, updates and deletes itself: they may take any
+// number, and a create may take over what exists.
+type stepped interface {
+	reader
+
+	// step makes one call. It returns a Progress without a model: what was created or updated
+	// is read afterwards. It may be repeated after a crash.
+	step(c *call) (operation.Progress, error)
+}
+
 // New returns the types over the services.
 func New(config Config) (*Types, error) {
-	t := &Types{config: config, tables: map[string]*awswire.Table{}, types: map[string]*operation.Type{}}
+	t := &Types{config: config, tables: map[string]*awswire.Table{}, types: map[string]*operation.Type{}, texts: map[string]string{}}
 	for _, table := range config.Tables {
 		t.tables[table.Service] = table
 	}
-	for name := range kinds {
+	for name, k := range kinds {
+		if _, ofRegistry := k.(stepped); ofRegistry && config.Registry == nil {
+			continue
+		}
 		file := strings.ToLower(strings.ReplaceAll(name, "::", "-")) + ".json"
 		text, err := schemas.ReadFile("schemas/" + file)
 		if err != nil {
@@ -86,6 +122,7 @@ func New(config Config) (*Types, error) {
 		if problems.HasErrors() {
 			return nil, problems.Err()
 		}
+		t.texts[name] = string(text)
 		t.types[name] = &operation.Type{Name: name, Schema: parsed, Provider: t, LateValidation: true}
 	}
 	return t, nil
@@ -93,6 +130,12 @@ func New(config Config) (*Types, error) {
 
 // Names lists the types, sorted.
 func (t *Types) Names() []string { return slices.Sorted(maps.Keys(t.types)) }
+
+// Schema returns the text of the schema of a type.
+func (t *Types) Schema(name string) (text string, ok bool) {
+	text, ok = t.texts[name]
+	return text, ok
+}
 
 // Type implements operation.Types.
 func (t *Types) Type(_ context.Context, _ awswire.Caller, name, _ string) (*operation.Type, error) {
@@ -117,23 +160,34 @@ func (e invalid) Error() string { return string(e) }
 
 // Call implements operation.Provider.
 func (t *Types) Call(ctx context.Context, request operation.Request) (operation.Progress, error) {
-	k, typ := kinds[request.Type], t.types[request.Type]
+	typ := t.types[request.Type]
 	c := &call{ctx: ctx, types: t, request: request, desired: maps.Clone(request.Desired)}
 	if c.desired == nil {
 		c.desired = map[string]any{}
 	}
-	var err error
-	identifier := request.Identifier
 	if request.Action == invoke.Create || request.Action == invoke.Update {
 		c.desired, _ = typ.Schema.Recast(c.desired).(map[string]any)
 		if faults := propertyFaults(typ.Schema, c.desired); faults != "" {
-			return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: "InvalidRequest", Message: faults, Own: true}, nil
+			return operation.Progress{Status: cfn.OperationStatusFailed, ErrorCode: "InvalidRequest", Message: faults, Own: true}, nil
 		}
 	}
-	switch request.Action {
+	switch k := kinds[request.Type].(type) {
+	case stepped:
+		return t.step(c, k)
+	case kind:
+		return t.provision(c, k)
+	}
+	return operation.Progress{}, fmt.Errorf("unknown type %s", request.Type)
+}
+
+// provision makes a call for a kind.
+func (t *Types) provision(c *call, k kind) (operation.Progress, error) {
+	var err error
+	identifier := c.request.Identifier
+	switch c.request.Action {
 	case invoke.Create:
 		identifier, err = k.identifier(c)
-		if err == nil && request.Callback == nil {
+		if err == nil && c.request.Callback == nil {
 			return t.announce(c, k, identifier)
 		}
 		if err == nil {
@@ -144,21 +198,54 @@ func (t *Types) Call(ctx context.Context, request operation.Request) (operation.
 		err = k.update(c)
 	case invoke.Delete:
 		if err = k.remove(c); err == nil {
-			return operation.Progress{Status: types.OperationStatusSuccess, Identifier: identifier}, nil
+			return operation.Progress{Status: cfn.OperationStatusSuccess, Identifier: identifier}, nil
 		}
 	default:
-		err = invalid(fmt.Sprintf("%s is not an action of a resource.", request.Action))
-	}
-	var model map[string]any
-	if err == nil {
-		c.request.Identifier = identifier
-		model, err = k.read(c)
+		err = notAnAction(c)
 	}
 	if err != nil {
 		return failure(c, err)
 	}
-	model, _ = schema.Without(model, typ.Schema.WriteOnly).(map[string]any)
-	return operation.Progress{Status: types.OperationStatusSuccess, Identifier: identifier, Model: model}, nil
+	return t.read(c.at(identifier), k)
+}
+
+func notAnAction(c *call) error {
+	return invalid(fmt.Sprintf("%s is not an action of a resource.", c.request.Action))
+}
+
+// read ends an operation with the model of the resource.
+func (t *Types) read(c *call, k reader) (operation.Progress, error) {
+	model, err := k.read(c)
+	if err != nil {
+		return failure(c, err)
+	}
+	model, _ = schema.Without(model, t.types[c.request.Type].Schema.WriteOnly).(map[string]any)
+	return operation.Progress{Status: cfn.OperationStatusSuccess, Identifier: c.request.Identifier, Model: model}, nil
+}
+
+// step makes a call for a stepped kind.
+func (t *Types) step(c *call, k stepped) (operation.Progress, error) {
+	var progress operation.Progress
+	err := error(nil)
+	switch c.request.Action {
+	case invoke.Read:
+		return t.read(c, k)
+	case invoke.Create, invoke.Update, invoke.Delete:
+		progress, err = k.step(c)
+	default:
+		err = notAnAction(c)
+	}
+	switch {
+	case err != nil:
+		failed, unknown := failure(c, err)
+		if text, ok := words(err); ok && unknown == nil && c.request.Action != invoke.Delete {
+			failed.Message = text // what is missing is not the resource
+		}
+		return failed, unknown
+	case progress.Status != cfn.OperationStatusSuccess || c.request.Action == invoke.Delete:
+		return progress, nil
+	}
+	return t.read(c.at(progress.Identifier), k)
 }
 
 // propertyFaults says which properties break the schema, "" if none does.
@@ -187,14 +274,14 @@ func (t *Types) announce(c *call, k kind, identifier string) (operation.Progress
 	_, err := k.read(c)
 	if err == nil {
 		return operation.Progress{
-			Status: types.OperationStatusFailed, ErrorCode: "AlreadyExists",
+			Status: cfn.OperationStatusFailed, ErrorCode: "AlreadyExists",
 			Message: fmt.Sprintf("Resource of type '%s' with identifier '%s' already exists.", c.request.Type, identifier),
 		}, nil
 	}
 	if code(err) != "NotFound" {
 		return failure(c, err)
 	}
-	return operation.Progress{Status: types.OperationStatusInProgress, Identifier: identifier, Callback: json.RawMessage(`{"announced":true}`)}, nil
+	return operation.Progress{Status: cfn.OperationStatusInProgress, Identifier: identifier, Callback: json.RawMessage(`{"announced":true}`)}, nil
 }
 
 // create is a later call: what exists now under the name was created by an earlier one.
@@ -232,28 +319,34 @@ func do[O any](c *call, service, name string, in any) (*O, error) {
 // failure makes the outcome of an error: a refusal ends the operation, anything else is
 // tried again.
 func failure(c *call, err error) (operation.Progress, error) {
-	message := err.Error()
-	var response interface{ HTTPStatusCode() int }
-	if errors.As(err, &response) && response.HTTPStatusCode() >= http.StatusInternalServerError {
-		return operation.Progress{}, err // the service says nothing about the resource: the database may be away
-	}
-	var refusal *awswire.Error
-	var own invalid
-	switch {
-	case errors.As(err, &refusal):
-		message = refusal.Message
-	case errors.As(err, &own):
-	default:
-		var remote interface{ ErrorMessage() string }
-		if !errors.As(err, &remote) {
-			return operation.Progress{}, err
-		}
-		message = remote.ErrorMessage()
+	message, ok := words(err)
+	if !ok {
+		return operation.Progress{}, err // it says nothing about the resource: the database may be away
 	}
 	if code(err) == "NotFound" {
 		message = fmt.Sprintf("Resource of type '%s' with identifier '%s' was not found.", c.request.Type, c.request.Identifier)
 	}
-	return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: code(err), Message: message}, nil
+	return operation.Progress{Status: cfn.OperationStatusFailed, ErrorCode: code(err), Message: message}, nil
+}
+
+// words is what a refusal says. It reports false for any other error.
+func words(err error) (string, bool) {
+	var response interface{ HTTPStatusCode() int }
+	if errors.As(err, &response) && response.HTTPStatusCode() >= http.StatusInternalServerError {
+		return "", false
+	}
+	var refusal *awswire.Error
+	var own invalid
+	var remote interface{ ErrorMessage() string }
+	switch {
+	case errors.As(err, &refusal):
+		return refusal.Message, true
+	case errors.As(err, &own):
+		return err.Error(), true
+	case errors.As(err, &remote):
+		return remote.ErrorMessage(), true
+	}
+	return "", false
 }
 
 // code is the handler error code for an error of a service.
@@ -278,6 +371,8 @@ func code(err error) string {
 		return "ServiceLimitExceeded"
 	case strings.Contains(name, "Throttl"):
 		return "Throttling"
+	case name == "CFNRegistryException":
+		return "GeneralServiceException"
 	}
 	return "InvalidRequest"
 }

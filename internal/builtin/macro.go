@@ -1,6 +1,10 @@
 package builtin
 
-import "github.com/formwork-dev/formwork/internal/macro"
+import (
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/formwork-dev/formwork/internal/macro"
+)
 
 // macros are AWS::CloudFormation::Macro.
 type macros struct{}
@@ -40,4 +44,15 @@ func (m macros) update(c *call) error {
 
 func (macros) remove(c *call) error {
 	return c.types.config.Macros.Delete(c.ctx, c.request.Caller.Place, c.request.Identifier)
+}
+
+// macroPage is how many macros a page of a list has.
+const macroPage = 100
+
+func (macros) list(c *call, next *string) (found []string, token string, err error) {
+	found, err = c.types.config.Macros.List(c.ctx, c.request.Caller.Place, aws.ToString(next), macroPage)
+	if len(found) == macroPage {
+		token = found[macroPage-1]
+	}
+	return found, token, err
 }

@@ -130,6 +130,17 @@ func (m *Macros) Get(ctx context.Context, place awswire.Place, name string) (*Ma
 	return &rows[0], nil
 }
 
+// List returns up to limit names of macros that follow after, in order.
+func (m *Macros) List(ctx context.Context, place awswire.Place, after string, limit int) ([]string, error) {
+	var names []string
+	err := m.config.Store.Read().NewSelect().Model((*Macro)(nil)).Column("name").
+		Where("account = ?", place.Account).Where("region = ?", place.Region).Where("name > ?", after).Order("name").Limit(int64(limit)).Scan(ctx, &names)
+	if err != nil {
+		return nil, fmt.Errorf("list macros: %w", err)
+	}
+	return names, nil
+}
+
 func notFound(name string) error {
 	return awswire.Errorf("NotFoundException", 0, "The macro %s does not exist.", name)
 }

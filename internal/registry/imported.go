@@ -16,7 +16,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// Imported are public resource types of which this server has the schema and no handlers.
+// Imported are public resource types that were never registered here: of AWS, which this server
+// has the services for, or whose schemas were imported.
 type Imported interface {
 	// ImportedType returns a type, nil for one that was not imported.
 	ImportedType(ctx context.Context, typeName string) (*ImportedType, error)
@@ -30,8 +31,16 @@ type Imported interface {
 type ImportedType struct {
 	TypeName string
 	Schema   string
-	Imported time.Time
-	Note     string // how this server provisions it; begins the description
+	Imported time.Time // zero for a type of the server itself
+	Note     string    // how this server provisions it; begins the description
+}
+
+// imported is when it was imported, nil for a type of the server itself.
+func (t *ImportedType) imported() *time.Time {
+	if t.Imported.IsZero() {
+		return nil
+	}
+	return &t.Imported
 }
 
 // importedVersion is the id of the only version of an imported type.
@@ -108,7 +117,7 @@ func (r *Registry) describeImported(ctx context.Context, caller awswire.Caller, 
 		Arn: aws.String(importedARN(caller, t.TypeName).String()), Type: types.RegistryTypeResource, TypeName: &t.TypeName, Visibility: types.VisibilityPublic,
 		Schema: &t.Schema, Description: absent(facts.Description), SourceUrl: absent(facts.SourceURL), DocumentationUrl: absent(facts.DocumentationURL),
 		ProvisioningType: facts.provisioning(), DeprecatedStatus: types.DeprecatedStatusLive, IsDefaultVersion: aws.Bool(true),
-		LastUpdated: &t.Imported, TimeCreated: &t.Imported,
+		LastUpdated: t.imported(), TimeCreated: t.imported(),
 	}, nil
 }
 
@@ -123,7 +132,7 @@ func (r *Registry) importedVersions(ctx context.Context, caller awswire.Caller, 
 	}
 	return []types.TypeVersionSummary{{
 		Arn: aws.String(importedARN(caller, t.TypeName).WithVersion(importedVersion).String()), Type: types.RegistryTypeResource, TypeName: &t.TypeName,
-		VersionId: aws.String(importedVersion), IsDefaultVersion: aws.Bool(true), Description: absent(t.facts().Description), TimeCreated: &t.Imported,
+		VersionId: aws.String(importedVersion), IsDefaultVersion: aws.Bool(true), Description: absent(t.facts().Description), TimeCreated: t.imported(),
 	}}, nil
 }
 
@@ -151,7 +160,7 @@ func (r *Registry) importedSummaries(ctx context.Context, caller awswire.Caller,
 			}
 			summaries = append(summaries, types.TypeSummary{
 				Type: types.RegistryTypeResource, TypeName: &t.TypeName, TypeArn: aws.String(importedARN(caller, t.TypeName).String()),
-				Description: absent(facts.Description), LastUpdated: &t.Imported,
+				Description: absent(facts.Description), LastUpdated: t.imported(),
 			})
 		}
 		if len(found) < q.limit {

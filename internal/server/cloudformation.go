@@ -14,30 +14,12 @@ import (
 // readers of its requests read at once, the others in the order in which they came.
 func cloudFormation(r *registry.Registry, stacks *stack.Engine, tokens *operation.Tokens, readers int) *awswire.Table {
 	table := &awswire.Table{
-		Service:   "cloudformation",
-		Protocol:  awswire.Query,
-		Namespace: "http://cloudformation.amazonaws.com/doc/2010-05-15/",
-		Version:   "2010-05-15",
-		Readers:   readers,
-		Operations: []awswire.Operation{
-			awswire.Op("ActivateType", r.ActivateType),
-			awswire.Op("BatchDescribeTypeConfigurations", r.BatchDescribeTypeConfigurations).Reading(),
-			awswire.Op("DeactivateType", r.DeactivateType),
-			awswire.Op("DeregisterType", r.DeregisterType),
-			awswire.Op("DescribePublisher", r.DescribePublisher).Reading(),
-			awswire.Op("DescribeType", r.DescribeType).Reading(),
-			awswire.Op("DescribeTypeRegistration", r.DescribeTypeRegistration).Reading(),
-			awswire.Op("ListTypeRegistrations", r.ListTypeRegistrations).Reading(),
-			awswire.Op("ListTypeVersions", r.ListTypeVersions).Reading(),
-			awswire.Op("ListTypes", r.ListTypes).Reading(),
-			awswire.Op("PublishType", r.PublishType),
-			awswire.Op("RecordHandlerProgress", tokens.RecordHandlerProgress),
-			awswire.Op("RegisterPublisher", r.RegisterPublisher),
-			awswire.Op("RegisterType", r.RegisterType),
-			awswire.Op("SetTypeConfiguration", r.SetTypeConfiguration),
-			awswire.Op("SetTypeDefaultVersion", r.SetTypeDefaultVersion),
-			awswire.Op("TestType", r.TestType),
-		},
+		Service:    "cloudformation",
+		Protocol:   awswire.Query,
+		Namespace:  "http://cloudformation.amazonaws.com/doc/2010-05-15/",
+		Version:    "2010-05-15",
+		Readers:    readers,
+		Operations: append(registryOperations(r), awswire.Op("RecordHandlerProgress", tokens.RecordHandlerProgress)),
 		// All that the service has. What is not offered is refused by name.
 		Known: []string{
 			"ActivateOrganizationsAccess", "CancelUpdateStack", "ContinueUpdateRollback", "CreateChangeSet",
@@ -74,5 +56,34 @@ func cloudFormation(r *registry.Registry, stacks *stack.Engine, tokens *operatio
 	table.Known = slices.DeleteFunc(table.Known, func(name string) bool {
 		return slices.ContainsFunc(table.Operations, func(o awswire.Operation) bool { return o.Name == name })
 	})
+	return table
+}
+
+// registryOperations are those of the registry.
+func registryOperations(r *registry.Registry) []awswire.Operation {
+	return []awswire.Operation{
+		awswire.Op("ActivateType", r.ActivateType),
+		awswire.Op("BatchDescribeTypeConfigurations", r.BatchDescribeTypeConfigurations).Reading(),
+		awswire.Op("DeactivateType", r.DeactivateType),
+		awswire.Op("DeregisterType", r.DeregisterType),
+		awswire.Op("DescribePublisher", r.DescribePublisher).Reading(),
+		awswire.Op("DescribeType", r.DescribeType).Reading(),
+		awswire.Op("DescribeTypeRegistration", r.DescribeTypeRegistration).Reading(),
+		awswire.Op("ListTypeRegistrations", r.ListTypeRegistrations).Reading(),
+		awswire.Op("ListTypeVersions", r.ListTypeVersions).Reading(),
+		awswire.Op("ListTypes", r.ListTypes).Reading(),
+		awswire.Op("PublishType", r.PublishType),
+		awswire.Op("RegisterPublisher", r.RegisterPublisher),
+		awswire.Op("RegisterType", r.RegisterType),
+		awswire.Op("SetTypeConfiguration", r.SetTypeConfiguration),
+		awswire.Op("SetTypeDefaultVersion", r.SetTypeDefaultVersion),
+		awswire.Op("TestType", r.TestType),
+	}
+}
+
+// Registry is the table of the registry alone, for calls in this process.
+func Registry(r *registry.Registry) *awswire.Table {
+	table := &awswire.Table{Service: "cloudformation", Protocol: awswire.Query, Operations: registryOperations(r), Constraints: maps.Clone(registryConstraints)}
+	delete(table.Constraints, "RecordHandlerProgress")
 	return table
 }
