@@ -140,7 +140,7 @@ func (v versions) step(c *call) (operation.Progress, error) {
 	return succeeded(c.request.Identifier), nil // all properties are create-only
 }
 
-// register begins a registration, or looks how it goes on. A call that is repeated after a
+// register begins a registration, or polls it. A call that is repeated after a
 // crash begins none: the registration has the client request token of the operation.
 func (v versions) register(c *call) (operation.Progress, error) {
 	now, err := c.state()
