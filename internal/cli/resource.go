@@ -23,13 +23,13 @@ func newResource(c *app) *cobra.Command {
 		Use:   "resource",
 		Short: "Create, read, update, delete and list single resources",
 		Long: `Create, read, update, delete and list single resources through the Cloud Control API, without a
-stack: at AWS, or at "cfn serve" on this machine while AWS_ENDPOINT_URL names it.
+stack. The resources are at AWS, or in "cfn serve" on this machine if AWS_ENDPOINT_URL is set to it.
 
-A resource is named by its type and its primary identifier. If the identifier has several parts, join
-them with "|" or write a JSON object: '{"Zone": "a", "Name": "b"}'.
+A type and a primary identifier select a resource. If the identifier has several parts, join them with
+"|" or pass a JSON object: '{"Zone": "a", "Name": "b"}'.
 
-Exit code: 0; 1 if something is missing on this machine; 2 if the service refused or the request
-failed; 130 after Ctrl-C, which stops waiting, not the request.`,
+Exit code: 0; 1 if a file or setting is missing on this machine; 2 if the service returned an error or
+the request failed; 130 after Ctrl-C, which stops the wait, not the request.`,
 		Args: func(*cobra.Command, []string) error {
 			return errors.New("the following arguments are required: create, get, list, update, delete or requests")
 		},
@@ -73,11 +73,11 @@ func newResourceCreate(c *app, opts *remoteOptions) *cobra.Command {
 		event, err := r.CreateResource(ctx, args[0], state)
 		return c.resourceRequest(ctx, r, opts, event, err, noWait)
 	})
-	cmd.Long = `Create a resource and wait until it exists. --properties names a file with its properties, JSON or
-YAML; "-" is the standard input.`
+	cmd.Long = `Create a resource and wait until it exists. --properties is a JSON or YAML file with its properties, or
+"-" for the standard input.`
 	cmd.Example = "  cfn resource create Initech::TPS::Report --properties report.yaml"
-	cmd.Flags().StringVar(&properties, "properties", "-", "the `FILE` with the properties")
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the end of the request")
+	cmd.Flags().StringVar(&properties, "properties", "-", "the JSON or YAML `FILE` with the properties")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the request to finish")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -90,7 +90,7 @@ func newResourceGet(c *app, opts *remoteOptions) *cobra.Command {
 		}
 		return c.printJSON(json.RawMessage(aws.ToString(found.Properties)))
 	})
-	cmd.Long = "Print the properties of a resource as its read handler returns them, as JSON."
+	cmd.Long = "Print the properties of a resource as JSON, as its read handler returns them."
 	cmd.Example = "  cfn resource get AWS::SSM::Parameter /shop/stage"
 	return cmd
 }
@@ -103,7 +103,7 @@ func newResourceList(c *app, opts *remoteOptions) *cobra.Command {
 	cmd.Long = `List the resources of a type as its list handler returns them. Some list handlers need properties,
 such as those of the parent resource: --model passes them.`
 	cmd.Example = "  cfn resource list AWS::S3::Bucket\n  cfn resource list AWS::Logs::LogStream --model '{\"LogGroupName\": \"shop\"}'"
-	cmd.Flags().StringVar(&model, "model", "", "the properties that the list handler needs, a `JSON` object")
+	cmd.Flags().StringVar(&model, "model", "", "the properties that the list handler requires, as a `JSON` object")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -130,7 +130,7 @@ func (c *app) listResources(ctx context.Context, r *submit.Remote, typeName, mod
 		}{typeName, r.Region, found})
 	}
 	if len(found) == 0 {
-		c.notef("there are no resources of %s in %s\n", typeName, r.Region)
+		c.notef("no resources of %s in %s\n", typeName, r.Region)
 		return nil
 	}
 	for _, f := range found {
@@ -154,17 +154,17 @@ func newResourceUpdate(c *app, opts *remoteOptions) *cobra.Command {
 		event, err := r.UpdateResource(ctx, args[0], args[1], operations)
 		return c.resourceRequest(ctx, r, opts, event, err, noWait)
 	})
-	cmd.Long = `Update a resource and wait until the update is done. --set and --remove name properties by JSON
-Pointers; --patch names a file with a JSON patch (RFC 6902), "-" is the standard input. The update
-handler gets the resource as it was read, with the changes.`
+	cmd.Long = `Update a resource and wait for the update to finish. --set and --remove select properties with JSON
+Pointers. --patch is a file with a JSON patch (RFC 6902), or "-" for the standard input. The update
+handler receives the properties that the read handler returns, with the changes.`
 	cmd.Example = `  cfn resource update Initech::TPS::Report b3a1 --set /Title='"Q3"' --remove /Memo
   cfn resource update Initech::TPS::Report b3a1 --patch change.json`
 	cmd.Flags().StringVar(&patch, "patch", "", "the `FILE` with a JSON patch")
-	cmd.Flags().StringArrayVar(&set, "set", nil, "set the property at a pointer: `POINTER=JSON`; what is not JSON is a string")
+	cmd.Flags().StringArrayVar(&set, "set", nil, "set the property at a pointer: `POINTER=JSON`; a value that is not JSON is a string")
 	cmd.Flags().StringArrayVar(&remove, "remove", nil, "remove the property at a `POINTER`")
 	cmd.MarkFlagsMutuallyExclusive("patch", "set")
 	cmd.MarkFlagsMutuallyExclusive("patch", "remove")
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the end of the request")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the request to finish")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -180,10 +180,10 @@ func newResourceDelete(c *app, opts *remoteOptions) *cobra.Command {
 		event, err := r.DeleteResource(ctx, args[0], args[1])
 		return c.resourceRequest(ctx, r, opts, event, err, noWait)
 	})
-	cmd.Long = "Delete a resource and wait until it is gone. On a terminal cfn asks first; elsewhere, pass --yes."
+	cmd.Long = "Delete a resource and wait until it is deleted. On a terminal cfn asks for confirmation; otherwise, pass --yes."
 	cmd.Example = "  cfn resource delete Initech::TPS::Report b3a1 --yes"
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the end of the request")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the request to finish")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -193,15 +193,15 @@ func newResourceRequests(c *app, opts *remoteOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "requests [TOKEN]",
 		Short: "List requests, or show, follow or cancel one",
-		Long: `List the requests to create, update and delete resources, the latest first; those that have ended
-are listed for seven days. With the TOKEN of a request, show that one; --follow waits for its end,
---cancel ends it early. What a handler has done by then is not undone.`,
+		Long: `List the requests that create, update and delete resources, newest first. Finished requests are listed
+for seven days. With a TOKEN, show that request; --follow waits for it to finish, --cancel cancels it.
+Canceling does not undo what the handler has already done.`,
 		Example:     "  cfn resource requests\n  cfn resource requests 3f0c… --follow",
 		Annotations: map[string]string{"log": "none"},
 		Args:        atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && (cancel || follow) {
-				return &usageError{message: "the following arguments are required: TOKEN", hint: "cfn resource requests lists the requests with their tokens"}
+				return &usageError{message: "the following arguments are required: TOKEN", hint: "run cfn resource requests to list requests with their tokens"}
 			}
 			r, err := c.openRemote(cmd.Context(), opts)
 			if err != nil {
@@ -218,8 +218,8 @@ are listed for seven days. With the TOKEN of a request, show that one; --follow 
 			return c.resourceRequest(cmd.Context(), r, opts, event, err, !follow)
 		},
 	}
-	cmd.Flags().BoolVar(&follow, "follow", false, "wait for the end of the request")
-	cmd.Flags().BoolVar(&cancel, "cancel", false, "end the request early")
+	cmd.Flags().BoolVar(&follow, "follow", false, "wait for the request to finish")
+	cmd.Flags().BoolVar(&cancel, "cancel", false, "cancel the request")
 	cmd.MarkFlagsMutuallyExclusive("follow", "cancel")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
@@ -260,7 +260,7 @@ func (c *app) listRequests(ctx context.Context, r *submit.Remote) error {
 		}{r.Region, found})
 	}
 	if len(found) == 0 {
-		c.notef("there are no requests in %s\n", r.Region)
+		c.notef("no requests in %s\n", r.Region)
 		return nil
 	}
 	return c.table("TOKEN\tOPERATION\tSTATUS\tTYPE\tIDENTIFIER\tTIME", func(w *tabwriter.Writer) {
@@ -282,7 +282,7 @@ func (c *app) resourceRequest(ctx context.Context, r *submit.Remote, opts *remot
 		stop()
 		switch {
 		case ctx.Err() != nil:
-			c.notef("the request continues. Follow it with: cfn resource requests %s --follow%s\n", token, opts.again(r.Region))
+			c.notef("the request continues; to follow it, run: cfn resource requests %s --follow%s\n", token, opts.again(r.Region))
 			return ctx.Err()
 		case err != nil:
 			return c.serviceError(err)
@@ -362,7 +362,7 @@ func (c *app) readPatch(ctx context.Context, file string, set, remove []string) 
 	for _, s := range set {
 		pointer, text, found := strings.Cut(s, "=")
 		if !found || !strings.HasPrefix(pointer, "/") {
-			return "", withHint(fmt.Errorf("--set %s: not POINTER=JSON", s), `for example --set /Title='"Q3"'`)
+			return "", withHint(fmt.Errorf("option --set: expected POINTER=JSON but got %q", s), `for example --set /Title='"Q3"'`)
 		}
 		var value any = text
 		if json.Valid([]byte(text)) {
@@ -372,7 +372,7 @@ func (c *app) readPatch(ctx context.Context, file string, set, remove []string) 
 	}
 	for _, pointer := range remove {
 		if !strings.HasPrefix(pointer, "/") {
-			return "", withHint(fmt.Errorf("--remove %s: not a JSON Pointer", pointer), "for example --remove /Title")
+			return "", withHint(fmt.Errorf("option --remove: %q is not a JSON Pointer", pointer), "for example --remove /Title")
 		}
 		operations = append(operations, map[string]any{"op": "remove", "path": pointer})
 	}

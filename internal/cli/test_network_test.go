@@ -196,7 +196,7 @@ func TestNetworkOptions(t *testing.T) {
 		{"--record a --parallel 2", 2, "one after the other"},
 		{"--record a --endpoint http://127.0.0.1:1", 1, "remove --endpoint"},
 		{"--replay-http nothing.jsonl", 1, "the recording nothing.jsonl does not exist"},
-		{"--replay-http none.jsonl", 1, "none.jsonl: line 1 of the recording: it is none"},
+		{"--replay-http none.jsonl", 1, "none.jsonl: line 1 of the recording: not a recording"},
 		{"--replay-http other.jsonl", 1, "other.jsonl is a recording of A::B::C, not of Initech::Desk::Report"},
 		{"--faults -- --collect-only faults.py", 0, ""},
 	} {

@@ -204,10 +204,10 @@ func Read(r io.Reader) (*Tape, error) {
 func (t *Tape) line(number int, text []byte) string {
 	if number == 1 {
 		if err := json.Unmarshal(text, &t.Info); err != nil || t.Info.Version == 0 {
-			return `it is none: the first line is not {"httptape":1,…}; cfn test --record FILE writes one`
+			return `not a recording: the first line must be {"httptape":1,…}; cfn test --record FILE creates a recording`
 		}
 		if t.Info.Version != version {
-			return fmt.Sprintf("it has version %d; this cfn reads version %d: record again", t.Info.Version, version)
+			return fmt.Sprintf("version %d is not supported; this cfn reads version %d: record again", t.Info.Version, version)
 		}
 		return ""
 	}
@@ -216,14 +216,14 @@ func (t *Tape) line(number int, text []byte) string {
 	}
 	e := &Entry{}
 	if err := json.Unmarshal(text, e); err != nil {
-		return "it is not JSON: " + err.Error()
+		return "not JSON: " + err.Error()
 	}
 	u, err := url.Parse(e.URL)
 	switch {
 	case e.Method == "" || err != nil || u.Host == "":
-		return "a call needs a method and an absolute url"
+		return "a call requires a method and an absolute url"
 	case e.Status < 100 || e.Status > 599:
-		return fmt.Sprintf("the status %d is none of HTTP", e.Status)
+		return fmt.Sprintf("%d is not an HTTP status", e.Status)
 	case len(e.body()) > MaxBody || len(e.requestBody()) > MaxBody:
 		return fmt.Sprintf("a body is longer than %d MiB", MaxBody>>20)
 	}

@@ -10,12 +10,12 @@ import (
 
 func TestReadRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                    "line 1 of the recording: it is none",
-		"[]":                                  "line 1 of the recording: it is none",
-		`{"httptape":9}`:                      "it has version 9",
-		"{\"httptape\":1}\n{":                 "line 2 of the recording: it is not JSON",
-		"{\"httptape\":1}\n\n{\"url\":\"/\"}": "line 3 of the recording: a call needs a method",
-		"{\"httptape\":1}\n{\"method\":\"GET\",\"url\":\"https://a/\",\"status\":7}": "the status 7 is none",
+		"":                                    "line 1 of the recording: not a recording",
+		"[]":                                  "line 1 of the recording: not a recording",
+		`{"httptape":9}`:                      "version 9 is not supported",
+		"{\"httptape\":1}\n{":                 "line 2 of the recording: not JSON",
+		"{\"httptape\":1}\n\n{\"url\":\"/\"}": "line 3 of the recording: a call requires a method",
+		"{\"httptape\":1}\n{\"method\":\"GET\",\"url\":\"https://a/\",\"status\":7}": "7 is not an HTTP status",
 	} {
 		_, err := Read(strings.NewReader(text))
 		var format *FormatError

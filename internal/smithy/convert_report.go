@@ -14,7 +14,7 @@ func (r *resourceSchema) behindRef(member *Shape, trait ID) {
 		id = "smithy/lost-text"
 	}
 	r.lost.Add(diag.Problem{ID: id, Severity: diag.Info, At: member.At,
-		Message: fmt.Sprintf("the %[2]s of %[1]s is lost: a schema has nothing next to a $ref", r.nameOf(member), trait.Name())})
+		Message: fmt.Sprintf("the %[2]s of %[1]s is lost: a schema ignores keywords next to a $ref", r.nameOf(member), trait.Name())})
 }
 
 // nameOf is the ID of a shape; members of the made-up structure go by the resource.
