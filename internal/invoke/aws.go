@@ -15,9 +15,9 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// AWSConfig says which AWS credentials handlers get. The zero AWSConfig takes what the
-// environment and the shared files of the AWS SDKs hold, and the dummies if that is
-// nothing; it never speaks to a service of AWS itself.
+// AWSConfig sets the AWS credentials of handlers. The zero AWSConfig uses the environment and
+// the shared files of the AWS SDKs, and dummy credentials if those have none; it never calls
+// AWS.
 type AWSConfig struct {
 	// Profile of the shared files. Empty means AWS_PROFILE, else "default".
 	Profile string
@@ -25,12 +25,12 @@ type AWSConfig struct {
 	// Region for STS. Empty means [DefaultRegion].
 	Region string
 
-	// RoleARN is a role that handlers run as: STS is asked for its credentials.
+	// RoleARN is a role that handlers run as, with credentials from STS.
 	RoleARN string
 
 	// SourceAccount and SourceARN are sent to STS as x-amz-source-account and
-	// x-amz-source-arn, so that a role may insist on them. They must be set together.
-	// Without RoleARN they stand for a session of the credentials that were found.
+	// x-amz-source-arn, so that a role may require them. They must be set together. Without
+	// RoleARN they request a session of the credentials that were found.
 	SourceAccount, SourceARN string
 
 	// Getenv reads the environment. It must be set.
@@ -47,8 +47,8 @@ type AWS struct {
 	AccountID string // "" if unknown
 	Real      bool   // false: nothing was configured, and the credentials are dummies
 
-	// Unused says why credentials that lie on this machine were not used, "" if there
-	// are none. Only credentials that nobody has named explicitly are passed over.
+	// Unused is the reason why credentials on this machine were not used, "" if none were
+	// skipped. Only credentials that were not selected explicitly are skipped.
 	Unused string
 
 	// SDK is the configuration with the credentials that were found, for calls to AWS
@@ -56,17 +56,16 @@ type AWS struct {
 	SDK aws.Config
 }
 
-// sessionLength of the credentials that STS is asked for: the least that it gives.
+// sessionLength of the credentials from STS: its minimum.
 const sessionLength = 15 * time.Minute
 
 // LoadAWS finds credentials as the AWS SDKs do: the environment, the shared files, SSO,
-// processes and web identities; not the metadata service of EC2, which costs seconds
-// where there is none. STS is asked only for a role, a source or an account: with
-// RoleARN, with SourceAccount and SourceARN, and for the account id of a Profile that
-// does not say it. It obeys AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_STS and endpoint_url, and
-// [LocalVariable].
+// processes and web identities; not the metadata service of EC2, which takes seconds to time
+// out elsewhere. STS is called only for a role, a source or an account: with RoleARN, with
+// SourceAccount and SourceARN, and for the account id of a Profile that does not contain it.
+// It obeys AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_STS and endpoint_url, and [LocalVariable].
 //
-// An error says that what was asked for explicitly cannot be had.
+// An error means that explicitly requested credentials are not available.
 func LoadAWS(ctx context.Context, cfg AWSConfig) (*AWS, error) {
 	if cfg.Region == "" {
 		cfg.Region = DefaultRegion

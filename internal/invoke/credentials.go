@@ -9,8 +9,8 @@ type Credentials struct {
 	SessionToken    string `json:"sessionToken"`
 }
 
-// A Source gives credentials. It is asked before every call, so that an operation of
-// hours never runs on expired ones.
+// A Source returns credentials. It is called before every call of a handler, so that an
+// operation of hours never runs on expired ones.
 type Source interface {
 	// Credentials returns credentials that hold for the length of a call. An error ends
 	// the operation.
@@ -23,9 +23,9 @@ type Static Credentials
 // Credentials returns them.
 func (s Static) Credentials(context.Context) (Credentials, error) { return Credentials(s), nil }
 
-// Dummy are credentials that no service accepts, in the form that emulators of AWS
-// expect. Handlers get them where nobody has configured others, so that none of them
-// falls back on what it finds on the machine.
+// Dummy are credentials that no service accepts, in the form that emulators of AWS expect.
+// Handlers get them if no others are configured, so that they do not fall back on credentials
+// that they find on the machine.
 var Dummy = Static{AccessKeyID: "test", SecretAccessKey: "test", SessionToken: "test"}
 
 // LocalSecret is the secret access key of clients of a server that does not check

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// ErrReinvokeLimit says that the operation was still in progress after as many calls as
+// ErrReinvokeLimit reports that the operation was still in progress after as many calls as
 // Config.MaxReinvoke allows.
 var ErrReinvokeLimit = errors.New("still in progress after the maximum number of calls")
 
-// A CallError says that the function did not answer a call: it crashed, could not be
-// reached, was refused, or reported an error of its own.
+// A CallError reports that the function did not answer a call: it crashed, could not be
+// reached, was refused, or reported an error itself.
 type CallError struct {
 	Action Action
 	Call   int   // from 1
@@ -24,13 +24,12 @@ func (e *CallError) Error() string {
 
 func (e *CallError) Unwrap() error { return e.Err }
 
-// A ProtocolError says that the function answered, but not with a progress event that
-// can be acted upon.
+// A ProtocolError reports that the function answered, but not with a valid progress event.
 type ProtocolError struct {
 	Action Action
 	Call   int    // from 1
 	Reason string // a clause whose subject is the handler: "its answer has no status"
-	Reply  string // the beginning of the reply, at most 300 bytes and fit for a terminal
+	Reply  string // the beginning of the reply, at most 300 bytes, safe for a terminal
 }
 
 func (e *ProtocolError) Error() string {
@@ -44,7 +43,7 @@ func (e *ProtocolError) Error() string {
 	return text
 }
 
-// A TimeoutError says that a call or the whole operation took too long.
+// A TimeoutError reports that a call or the whole operation took too long.
 type TimeoutError struct {
 	Action    Action
 	Call      int  // from 1: the call that was running, or the last that had run

@@ -14,7 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// A Status says how far an operation has come.
+// A Status is the status of an operation.
 type Status string
 
 // The statuses that a handler may answer with.
@@ -123,7 +123,7 @@ func decode(reply []byte, action Action, s *schema.Schema, hide func(string) str
 	return e, nil
 }
 
-// parseReply reads the object that a reply is, or says why it is none.
+// parseReply reads the object in a reply, or returns why the reply is invalid.
 func parseReply(reply []byte) (doc *document.Value, reason string) {
 	text := bytes.TrimSpace(reply)
 	switch {

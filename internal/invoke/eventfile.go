@@ -25,7 +25,7 @@ const (
 	ShapeFull Shape = "TypeFunction event"
 )
 
-// An EventFile is a request that somebody has written down.
+// An EventFile is a handler request in a file.
 type EventFile struct {
 	Shape       Shape
 	Request     Request

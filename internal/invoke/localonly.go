@@ -10,10 +10,9 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
-// LocalVariable is the environment variable that "cfn env" exports beside those of the
-// AWS SDKs. While it is set, nothing of this program calls a service of AWS that is not on
-// this machine: a forgotten export of another tool, or an option, must not turn a trial
-// into a deployment.
+// LocalVariable is the environment variable that "cfn env" exports beside those of the AWS
+// SDKs. While it is set, this program does not call AWS services on other machines: a
+// forgotten export of another tool, or an option, must not turn a trial into a deployment.
 const LocalVariable = "FORMWORK_ENDPOINT"
 
 // NotLocalError is the refusal to call an endpoint that is not on this machine.
@@ -23,7 +22,7 @@ func (e *NotLocalError) Error() string {
 	return fmt.Sprintf("%s is not on this machine, and while %s is set nothing else is called", e.URL, LocalVariable)
 }
 
-// RetryableError tells the AWS SDK that trying again does not help.
+// RetryableError prevents retries by the AWS SDK.
 func (e *NotLocalError) RetryableError() bool { return false }
 
 // CheckLocal returns a *[NotLocalError] if the environment allows calls to this machine
@@ -42,8 +41,8 @@ func CheckLocal(getenv func(string) string, endpoint string) error {
 	return nil
 }
 
-// Loopback reports whether a host, without a port, is this machine by its name or address
-// alone; no name server is asked.
+// Loopback reports whether a host, without a port, is this machine by its name or address,
+// without DNS.
 func Loopback(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
@@ -53,13 +52,13 @@ func Loopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// LocalClient is the AWS SDK's own HTTP client, which refuses with a *[NotLocalError] to
-// call other machines while the environment says so. That holds for whatever the SDK calls
-// on its way as well: STS and SSO for credentials, the metadata service.
+// LocalClient is the AWS SDK's HTTP client, except that it refuses with a *[NotLocalError] to
+// call other machines while LocalVariable is set. That also applies to calls that the SDK
+// makes internally: STS and SSO for credentials, the metadata service.
 //
-// The check stands where the transport asks for a proxy, because that is the one place
-// that every request passes before anything is looked up or dialled, and a client of
-// another type would lose the SDK's own settings, such as AWS_CA_BUNDLE.
+// The check is in the Proxy function of the transport, because every request passes it before
+// anything is looked up or dialed, and a client of another type would lose the SDK's settings,
+// such as AWS_CA_BUNDLE.
 func LocalClient(getenv func(string) string) *awshttp.BuildableClient {
 	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		proxy := t.Proxy

@@ -89,8 +89,8 @@ func Undeclared(s *schema.Schema, model map[string]any) []document.Pointer {
 	return found
 }
 
-// isClosed reports whether an object at a place of a model may hold declared members only.
-// The model as a whole always is, since resource schemas must say so.
+// isClosed reports whether an object at a place of a model may contain only declared members.
+// The model as a whole always is closed, since resource schemas require it.
 func isClosed(s *schema.Schema, at document.Pointer) bool {
 	if len(at) == 0 {
 		return len(s.Properties()) > 0
@@ -107,9 +107,8 @@ func isClosed(s *schema.Schema, at document.Pointer) bool {
 	return extra != nil && extra.Kind == document.Bool && !extra.Bool
 }
 
-// Put sets a value in a model, making objects and arrays on the way, and returns the model,
-// which is changed in place as far as that is possible. "*" is every item or member that is
-// there.
+// Put sets a value in a model, creating missing objects and arrays, and returns the model,
+// which is changed in place if possible. "*" matches every existing item or member.
 func Put(container any, pointer document.Pointer, value any) any {
 	if len(pointer) == 0 {
 		return value

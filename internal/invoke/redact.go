@@ -12,19 +12,19 @@ import (
 	"github.com/formwork-dev/formwork/internal/secret"
 )
 
-// Hidden stands where a secret was, unless the reason is known: see [secret.Reason].
+// Hidden replaces a secret, unless the reason is known: see [secret.Reason].
 const Hidden = secret.Hidden
 
 // withoutSchema is why the values of a hook's target are hidden that has no schema.
 const withoutSchema secret.Reason = "target without schema"
 
-// RedactorConfig sets up a [Redactor]. The zero value knows no schema.
+// RedactorConfig configures a [Redactor]. The zero value has no schema.
 type RedactorConfig struct {
 	// Schema of the type: whose values are write-only. Nil means that none is known to be.
 	Schema *schema.Schema
 
-	// Targets finds the schema of a hook's target by its type name. Of a target that it
-	// returns nil for, all scalars are secret. A nil Targets knows no target.
+	// Targets finds the schema of a hook's target by its type name. If it returns nil, all
+	// scalars of the target are secret. A nil Targets finds no target.
 	Targets func(typeName string) *schema.Schema
 
 	// Secrets is where secrets are remembered, and may be shared with a log. Nil means a
@@ -90,20 +90,20 @@ func (r *Redactor) LearnFor(why secret.Reason, secrets ...string) {
 	}
 }
 
-// Observe makes the Redactor hide the secrets of a request or a reply wherever they turn up
-// from now on. A [Runner] does so with what goes through it; this is for others. What is not
-// JSON has no secrets that could be told.
+// Observe makes the Redactor hide the secrets of a request or a reply in all later texts. A
+// [Runner] does so for its requests and replies; other callers use this. Data that is not JSON
+// contains no identifiable secrets.
 func (r *Redactor) Observe(payload []byte) { r.learn(payload) }
 
-// Text hides the secrets that the Redactor has seen. Those under eight characters are
-// hidden where they stand as whole words.
+// Text hides the secrets that the Redactor has seen. Those under eight characters are hidden
+// only as whole words.
 func (r *Redactor) Text(text string) string { return r.secrets.Hide(text) }
 
 // excerpt is the beginning of a text without its secrets. They are hidden before the cut,
-// because what a cut leaves of one could not be found any more.
+// because a truncated secret would not be found.
 func (r *Redactor) excerpt(data []byte) string { return excerpt([]byte(r.Text(string(data)))) }
 
-// JSON hides the secrets of a request or a reply and indents it by two spaces. What is
+// JSON hides the secrets of a request or a reply and indents it by two spaces. Data that is
 // not JSON is cut to its beginning.
 func (r *Redactor) JSON(data []byte) []byte {
 	doc, problems := document.ParseJSON("", data, replyLimits)

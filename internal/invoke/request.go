@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// An Action is what a handler is asked to do, as it stands in the request.
+// An Action is a handler action, as written in the request.
 type Action string
 
 // The actions of a resource type, and the invocation points of a hook.
@@ -62,7 +62,7 @@ type Request struct {
 	// Empty means a fresh one.
 	Token string
 
-	// LogicalID is the logical resource id. Empty means Token, as the official tool has it.
+	// LogicalID is the logical resource id. Empty means Token, as in the official tool.
 	LogicalID string
 
 	// StackID is the ARN of the stack. Hooks are sent Token when it is empty.
@@ -73,26 +73,26 @@ type Request struct {
 	Model, Previous map[string]any
 
 	TypeConfiguration any    // of a hook its hookModel
-	CallbackContext   any    // of the first call; nil to begin an operation
+	CallbackContext   any    // of the first call; nil to start an operation
 	NextToken         string // of a LIST: the page to read
 	MaxResults        int    // of a LIST: the length of a page; 0 leaves it to the handler
 
 	StackTags, PreviousStackTags   map[string]string
 	SystemTags, PreviousSystemTags map[string]string
 
-	// Rollback says that the operation undoes an earlier one; Driftable and
-	// SnapshotRequested travel to the handler as they are.
+	// Rollback marks an operation that undoes an earlier one; Driftable and SnapshotRequested
+	// are passed to the handler unchanged.
 	Rollback, Driftable, SnapshotRequested bool
 
 	// Target is what a hook looks at. Only for hook actions.
 	Target Target
 
-	// Base is a whole request to start from, as an event file holds it. What this
-	// Request and the Runner set replaces its members; the others are sent as they are.
+	// Base is a whole request to start from, as an event file contains it. Members that this
+	// Request and the Runner set replace its members; the others are sent unchanged.
 	Base map[string]any
 }
 
-// A Target is what a hook is asked about.
+// A Target is what a hook evaluates.
 type Target struct {
 	Name      string // type name of the target
 	Type      string // RESOURCE, STACK or CHANGE_SET; empty means RESOURCE
@@ -100,7 +100,7 @@ type Target struct {
 	Model     any    // {"resourceProperties", "previousResourceProperties"}
 }
 
-// A Wire says how scalars travel in models.
+// A Wire is the encoding of scalars in models.
 type Wire string
 
 const (
@@ -360,8 +360,8 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// overlay puts the members of a request over those of base. What is null or empty in the
-// request leaves the base as it is; requestData, request and requestContext are merged
+// overlay puts the members of a request over those of base. Members that are null or empty in
+// the request do not change the base; requestData, request and requestContext are merged
 // member by member, models are replaced as a whole.
 func overlay(base map[string]any, request []byte) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(request))

@@ -36,12 +36,12 @@ type Config struct {
 	LogGroup       string
 	LogCredentials Source
 
-	// Region and AccountID that the handler is told. Empty means [DefaultRegion] and
+	// Region and AccountID are passed to the handler. Empty means [DefaultRegion] and
 	// [DefaultAccountID].
 	Region    string
 	AccountID string
 
-	// Wire says how scalars travel. Empty means WireTyped.
+	// Wire is the encoding of scalars. Empty means WireTyped.
 	Wire Wire
 
 	// TestEntrypoint sends the requests of the function TestEntrypoint, which handlers
@@ -87,7 +87,7 @@ type Call struct {
 	Action   Action
 	Start    time.Time
 	Duration time.Duration // zero before the call
-	Event    *Event        // nil if there is none, see Err
+	Event    *Event        // nil on failure, see Err
 	Err      error         // nil, or a *CallError, *ProtocolError or *TimeoutError
 	Delay    time.Duration // until the next call; zero if it is the last
 
@@ -98,8 +98,8 @@ type Call struct {
 // Request is the payload as sent, secrets hidden, indented by two spaces.
 func (c *Call) Request() []byte { return c.redactor.JSON(c.payload) }
 
-// Response is the reply as received, secrets hidden. It is indented by two spaces if it
-// is JSON, and cut to a few hundred bytes otherwise. Nil if there is none.
+// Response is the reply as received, secrets hidden. It is indented by two spaces if it is
+// JSON, and cut to a few hundred bytes otherwise. Nil if the function did not reply.
 func (c *Call) Response() []byte {
 	if c.reply == nil {
 		return nil
@@ -107,8 +107,8 @@ func (c *Call) Response() []byte {
 	return c.redactor.JSON(c.reply)
 }
 
-// Log is what the handler wrote during the call, secrets hidden. Empty if it wrote
-// nothing or its function does not tell.
+// Log is what the handler wrote during the call, secrets hidden. Empty if it wrote nothing or
+// its function does not return a log.
 func (c *Call) Log() string { return c.redactor.Text(string(c.log)) }
 
 // Message is the message of the event, secrets hidden.
@@ -171,9 +171,9 @@ func (r *Runner) Payload(ctx context.Context, req Request) ([]byte, error) {
 	return r.payload(&req, now)
 }
 
-// Run calls the handler until it reports that the operation is over. Every call carries
-// the same client request token and credentials of its own; every call but the first
-// carries the callback context and the model of the event before it.
+// Run calls the handler until it reports that the operation is finished. Every call has the
+// same client request token and fresh credentials; every call but the first has the callback
+// context and the model of the previous event.
 //
 //	event             err                meaning
 //	terminal          nil                the handler finished; inspect Status
@@ -255,7 +255,7 @@ func (r *Runner) call(ctx context.Context, req *Request, now state, index int) (
 	if c.Err == nil {
 		c.Event, c.Err = r.read(c.reply, req.Action, index)
 	} else if c.reply != nil {
-		c.Event, _ = r.read(c.reply, req.Action, index) // too late, but it may tell an identifier
+		c.Event, _ = r.read(c.reply, req.Action, index) // too late, but it may contain an identifier
 	}
 	if c.Err == nil && !c.Event.Terminal() {
 		c.Delay, c.Err = r.next(c.Event, req.Action, index)
@@ -307,8 +307,8 @@ func (r *Runner) read(reply []byte, action Action, index int) (*Event, error) {
 	return event, err
 }
 
-// next says how long to wait after an event that is in progress, or why there is no
-// next call.
+// next returns how long to wait after an event that is in progress, or why there is no next
+// call.
 func (r *Runner) next(event *Event, action Action, index int) (time.Duration, error) {
 	broken := func(reason string) error {
 		return &ProtocolError{Action: action, Call: index + 1, Reason: reason}

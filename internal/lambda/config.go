@@ -45,8 +45,8 @@ type Config struct {
 	// looked up in the PATH; a relative path is taken from Dir.
 	Command []string
 
-	// Dir is the working folder of the processes, which is also told to them
-	// as LAMBDA_TASK_ROOT. Empty means the current one.
+	// Dir is the working folder of the processes, which they also get as LAMBDA_TASK_ROOT.
+	// Empty means the current one.
 	Dir string
 
 	// Env adds to the environment of the processes or replaces parts of it, as
@@ -55,8 +55,8 @@ type Config struct {
 	// AWS_LAMBDA_LOG_*, _HANDLER), which cannot be set.
 	Env []string
 
-	// PassEnv names further variables of Environ to hand on; a name ending in
-	// "*" stands for all with that beginning, "*" alone for everything.
+	// PassEnv names further variables of Environ to pass; a name ending in "*" matches all
+	// names with that prefix, "*" alone matches everything.
 	//
 	// Unasked, a process gets only what a program needs to run: search paths,
 	// home and temporary folders, locale, proxies, certificate bundles,
@@ -95,20 +95,19 @@ type Config struct {
 	// Lambda allows; a negative value means no bound.
 	Timeout time.Duration
 
-	// InitTimeout bounds the time from the start of a process, or from its
-	// last reply, until it asks for an invocation. Zero means
-	// DefaultInitTimeout, that of Lambda; a negative value means no bound.
+	// InitTimeout bounds the time from the start of a process, or from its last reply, until
+	// it requests an invocation. Zero means DefaultInitTimeout, that of Lambda; a negative
+	// value means no bound.
 	InitTimeout time.Duration
 
-	// GracePeriod lies between SIGTERM and SIGKILL when a process is asked to
-	// go: by Close, or by Renew. Zero means DefaultGracePeriod; a negative
-	// value means SIGKILL at once. Processes of failed invocations are always
-	// killed at once.
+	// GracePeriod is the time between SIGTERM and SIGKILL when Close or Renew stops a process.
+	// Zero means DefaultGracePeriod; a negative value means SIGKILL at once. Processes of
+	// failed invocations are always killed at once.
 	GracePeriod time.Duration
 
-	// MemoryMB bounds the resident memory of a process and its descendants, in
-	// MiB. Zero means DefaultMemoryMB; a negative value means no bound, and
-	// the process is told the default.
+	// MemoryMB bounds the resident memory of a process and its descendants, in MiB. Zero means
+	// DefaultMemoryMB; a negative value means no bound, and the process gets the default in
+	// its environment.
 	//
 	// The bound is kept by looking, every 50 ms while a process starts or
 	// works, and at its peak when it replies. A limit on the address space
@@ -118,8 +117,8 @@ type Config struct {
 	// Kept on Linux and macOS; on Windows the job object keeps it.
 	MemoryMB int
 
-	// LogBytes bounds the output kept of one invocation; the beginning gives
-	// way. Zero means DefaultLogBytes.
+	// LogBytes bounds the output kept of one invocation; the oldest output is dropped. Zero
+	// means DefaultLogBytes.
 	LogBytes int
 
 	// Output also receives what the processes print, as it comes. Writes are
@@ -130,24 +129,23 @@ type Config struct {
 	// means "/aws/lambda/" and Name.
 	LogGroup string
 
-	// Stream makes for each process the place of its log stream, by the name that it is
-	// told as AWS_LAMBDA_LOG_STREAM_NAME. What the process prints is written there as it
-	// comes, in whole writes and not only whole lines, between the lines START, END and
-	// REPORT of each invocation, as Lambda does. Writes of one process are serialized; a
-	// slow writer slows it down. Nil means nowhere.
+	// Stream returns for each process the writer of its log stream, by the name that the
+	// process gets as AWS_LAMBDA_LOG_STREAM_NAME. Output of the process is written there as it
+	// arrives, in whole writes and not only whole lines, between the lines START, END and
+	// REPORT of each invocation, as Lambda does. Writes of one process are serialized; a slow
+	// writer slows it down. Nil discards the output.
 	Stream func(name string) io.Writer
 
-	// Logger receives the life of the processes at debug level, and what goes
-	// wrong outside of an invocation as warnings. Never payloads. Nil means
-	// nowhere.
+	// Logger logs the start and end of processes at debug level, and errors outside of an
+	// invocation as warnings. It never gets payloads. Nil disables logging.
 	Logger *slog.Logger
 
 	// Debug, if not nil, sets the function up for a debugger: one process, no
 	// Timeout and no InitTimeout, no MemoryMB.
 	Debug *Debug
 
-	// Lazy makes Start return without starting a process. Otherwise Start
-	// waits for the first one to ask for an invocation.
+	// Lazy makes Start return without starting a process. Otherwise Start waits for the first
+	// one to request an invocation.
 	Lazy bool
 
 	// NewID makes request IDs. Nil means random UUIDs.
@@ -232,7 +230,7 @@ func (c *Config) memoryLimit() int64 {
 	return int64(c.MemoryMB) << 20
 }
 
-// memorySize is the memory in MiB that the process is told.
+// memorySize is the memory in MiB in the environment of the process.
 func (c *Config) memorySize() int {
 	if c.MemoryMB < 0 {
 		return DefaultMemoryMB

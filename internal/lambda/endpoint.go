@@ -25,12 +25,12 @@ import (
 // another program of this machine, a container, AWS. Only URL and FunctionName
 // must be set. It is safe for concurrent use.
 type Endpoint struct {
-	// URL is where the API is, like http://127.0.0.1:3001. Calls to http://
-	// are not signed unless Sign says so, calls to https:// are.
+	// URL is the address of the API, such as http://127.0.0.1:3001. Calls to http:// are
+	// signed only with Sign, calls to https:// always.
 	URL string
 
-	// Sign has calls to http:// signed as well. A server on this machine may tell
-	// by the signature which account and region are meant.
+	// Sign also signs calls to http://. A server on this machine may take the account and
+	// region from the signature.
 	Sign bool
 
 	// FunctionName is the name, partial ARN or ARN of the function.
@@ -46,20 +46,19 @@ type Endpoint struct {
 	// take; a negative value means no bound.
 	Timeout time.Duration
 
-	// LogTail asks for the end of the log as Result.Log. Not every local
-	// implementation knows how to.
+	// LogTail requests the end of the log as Result.Log. Some local implementations ignore it.
 	LogTail bool
 
-	// HTTPClient makes the requests. Nil means a plain one that follows no
-	// redirects. It should have no time-out of its own.
+	// HTTPClient makes the requests. Nil means a plain one that follows no redirects. It
+	// should not have a timeout.
 	HTTPClient *http.Client
 
 	// Now is the clock for signatures. Nil means time.Now.
 	Now func() time.Time
 }
 
-// An EndpointError says that an endpoint could not be reached or did not answer
-// as the Lambda API does. Whether the function ran is then not known.
+// An EndpointError reports that an endpoint could not be reached or did not answer as the
+// Lambda API does. Whether the function ran is unknown.
 type EndpointError struct {
 	URL      string
 	Function string
@@ -192,7 +191,7 @@ func (e *Endpoint) unreachable(ctx context.Context, err error) error {
 	}
 	var failed *url.Error
 	if errors.As(err, &failed) {
-		err = failed.Err // method and address are said already
+		err = failed.Err // method and address are already in the message
 	}
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -203,7 +202,7 @@ func (e *Endpoint) unreachable(ctx context.Context, err error) error {
 	return e.fail(0, "", err.Error(), err)
 }
 
-// judge fills in result from the answer, or says why it is none.
+// judge fills in result from the answer, or returns why the answer is invalid.
 func (e *Endpoint) judge(response *http.Response, body []byte, result *Result) error {
 	if response.StatusCode != http.StatusOK {
 		return e.refused(response, body)
@@ -226,8 +225,7 @@ func (e *Endpoint) judge(response *http.Response, body []byte, result *Result) e
 	return nil
 }
 
-// refused reads an answer that is an error of the API, or of something else that
-// is there instead.
+// refused reads an error response, of the API or of another server at the address.
 func (e *Endpoint) refused(response *http.Response, body []byte) error {
 	if response.StatusCode == http.StatusTooManyRequests {
 		return &ThrottledError{Function: e.FunctionName}
@@ -246,7 +244,7 @@ func (e *Endpoint) refused(response *http.Response, body []byte) error {
 	return e.fail(response.StatusCode, code, document.Message, nil)
 }
 
-// describeBody quotes the beginning of a body that is not what it should be.
+// describeBody quotes the beginning of an unexpected body.
 func describeBody(response *http.Response, body []byte) string {
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if err != nil {

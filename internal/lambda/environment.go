@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// inherited are the variables that every process gets from Config.Environ. A
-// "*" ends a beginning of names. What is not here needs Config.PassEnv: a list
-// of secrets to keep back would always miss one.
+// inherited are the variables that every process gets from Config.Environ. A trailing "*"
+// matches a prefix. Others need Config.PassEnv: a list of secrets to exclude would always be
+// incomplete.
 var inherited = []string{
 	// Finding programs and libraries.
 	"PATH", "Path", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "PYTHONPATH", "NODE_PATH", "JAVA_HOME",
@@ -94,8 +94,8 @@ func (c *Config) setCredentials(env map[string]string) {
 	env["AWS_SESSION_TOKEN"] = token
 }
 
-// keepOffProxy keeps requests to this machine off a proxy: the Runtime API and
-// local endpoints are there, and not every HTTP client knows by itself.
+// keepOffProxy keeps requests to this machine off a proxy: the Runtime API and local endpoints
+// are there, and not every HTTP client bypasses the proxy for them.
 func keepOffProxy(env map[string]string) {
 	const local = "127.0.0.1,localhost"
 	for _, pair := range [][2]string{{"HTTP_PROXY", "NO_PROXY"}, {"http_proxy", "no_proxy"}} {

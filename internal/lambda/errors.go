@@ -12,8 +12,8 @@ import (
 // is interrupted by its closing.
 var ErrClosed = errors.New("the function is closed")
 
-// A StartError says that the command of a function is no program that can run
-// here. Nothing has run.
+// A StartError reports that the command of a function is not a program that can run here.
+// Nothing has run.
 type StartError struct {
 	Function string
 	Command  string // as found, or as given when not found
@@ -32,7 +32,7 @@ func (e *StartError) Error() string {
 
 func (e *StartError) Unwrap() error { return e.Err }
 
-// A CrashError says that a process ended when it should not have.
+// A CrashError reports that a process ended unexpectedly.
 type CrashError struct {
 	Function  string
 	RequestID string
@@ -56,7 +56,7 @@ type Phase int
 
 // The phases of a process.
 const (
-	PhaseInit   Phase = iota // from its start until it first asks for an invocation
+	PhaseInit   Phase = iota // from its start until its first request for an invocation
 	PhaseInvoke              // from the delivery of an invocation to the reply
 	PhaseIdle                // from a reply until it asks again
 )
@@ -72,8 +72,8 @@ func (p Phase) crashed() string {
 	}
 }
 
-// A TimeoutError says that an invocation took longer than Config.Timeout. The
-// process was killed.
+// A TimeoutError reports that an invocation took longer than Config.Timeout. The process was
+// killed.
 type TimeoutError struct {
 	Function  string
 	RequestID string
@@ -88,8 +88,8 @@ func (e *TimeoutError) Error() string {
 // Timeout makes the error one in the sense of net.Error.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// A NotReadyError says that a process ran but did not ask for an invocation
-// within Config.InitTimeout. The process was killed.
+// A NotReadyError reports that a process ran but did not request an invocation within
+// Config.InitTimeout. The process was killed.
 type NotReadyError struct {
 	Function string
 	Phase    Phase // PhaseInit or PhaseIdle
@@ -109,7 +109,7 @@ func (e *NotReadyError) Error() string {
 // Timeout makes the error one in the sense of net.Error.
 func (e *NotReadyError) Timeout() bool { return true }
 
-// A MemoryError says that the processes of an invocation held more memory than
+// A MemoryError reports that the processes of an invocation used more memory than
 // Config.MemoryMB. They were killed.
 type MemoryError struct {
 	Function  string
@@ -124,8 +124,8 @@ func (e *MemoryError) Error() string {
 		quoteOutput(e.Output)
 }
 
-// A ResponseTooLargeError says that a reply was longer than MaxResponseBytes.
-// The process was killed.
+// A ResponseTooLargeError reports that a reply was longer than MaxResponseBytes. The process
+// was killed.
 type ResponseTooLargeError struct {
 	Function  string
 	RequestID string
@@ -141,8 +141,8 @@ func (e *ResponseTooLargeError) Error() string {
 	return fmt.Sprintf("function %s: the reply is too large: %s, the limit is %d bytes", e.Function, size, e.Limit)
 }
 
-// A PayloadTooLargeError says that a payload is longer than a function may be
-// sent. It was not sent.
+// A PayloadTooLargeError reports that a payload exceeds the limit for functions. It was not
+// sent.
 type PayloadTooLargeError struct {
 	Function string
 	Size     int64 // bytes; -1 when unknown
@@ -153,8 +153,8 @@ func (e *PayloadTooLargeError) Error() string {
 	return fmt.Sprintf("function %s: the payload is too large, the limit is %d bytes", e.Function, e.Limit)
 }
 
-// A ThrottledError says that no process became free within
-// Config.QueueTimeout, or that an endpoint refused for such a reason.
+// A ThrottledError reports that no process became free within Config.QueueTimeout, or that an
+// endpoint returned such an error.
 type ThrottledError struct {
 	Function string
 	Limit    int // processes; 0 when the endpoint keeps that to itself

@@ -30,8 +30,8 @@ type Function struct {
 type Result struct {
 	RequestID string
 
-	// ExecutedVersion is the version of the function that ran, as callers of the Invoke
-	// API are told it. Empty means $LATEST.
+	// ExecutedVersion is the version of the function that ran, as the Invoke API reports it.
+	// Empty means $LATEST.
 	ExecutedVersion string
 
 	// Payload is the reply as the function sent it, which need not be JSON. If
@@ -49,24 +49,23 @@ type Result struct {
 	// of both parts is at most Config.LogBytes long.
 	Log []byte
 
-	// Duration lies between delivery and reply, InitDuration between the start
+	// Duration is the time between delivery and reply, InitDuration the time between the start
 	// of the process and its readiness, if this was its first invocation.
 	Duration     time.Duration
 	InitDuration time.Duration
 
-	// MaxMemory is the most resident memory that the process had so far, in
-	// bytes; 0 when unknown.
+	// MaxMemory is the peak resident memory of the process, in bytes; 0 if unknown.
 	MaxMemory int64
 
-	// PID is the process that was asked, 0 if none was, and LogStream the name of its log
+	// PID is the process that was called, 0 if none was, and LogStream the name of its log
 	// stream.
 	PID       int
 	LogStream string
 }
 
-// Start makes a function. Unless c.Lazy, it starts a process and waits until
-// that asks for an invocation, so that a command that cannot work fails here,
-// with the errors of Invoke. ctx bounds that wait alone.
+// Start creates a function. Unless c.Lazy, it starts a process and waits until the process
+// requests an invocation, so that a command that cannot work fails here, with the errors of
+// Invoke. ctx bounds only that wait.
 func Start(ctx context.Context, c Config) (*Function, error) {
 	c, err := c.complete()
 	if err != nil {
@@ -159,9 +158,9 @@ func (f *Function) Warm(ctx context.Context) error {
 	return nil
 }
 
-// Renew makes every later invocation run in a process started later than this
-// call, of what is at Config.Command then. Idle processes are asked to go, the
-// others when their invocation is over.
+// Renew makes every later invocation run in a process started after this call, with the
+// current program at Config.Command. Idle processes are stopped at once, the others when their
+// invocation has finished.
 func (f *Function) Renew() {
 	f.mu.Lock()
 	f.generation++
@@ -279,7 +278,7 @@ func (f *Function) invoke(ctx context.Context, payload []byte, result *Result) e
 	return err
 }
 
-// deliver gives the invocation to a process that asks for one.
+// deliver gives the invocation to a process that requests one.
 func (f *Function) deliver(ctx context.Context, inv *invocation) (*process, error) {
 	for {
 		p, reused, err := f.takeProcess(ctx)
@@ -327,7 +326,7 @@ func (f *Function) takeProcess(ctx context.Context) (p *process, reused bool, er
 	return p, false, err
 }
 
-// newProcess starts a process and waits until it asks for an invocation.
+// newProcess starts a process and waits until it requests an invocation.
 func (f *Function) newProcess(ctx context.Context) (*process, error) {
 	f.mu.Lock()
 	if f.closed {
@@ -356,7 +355,7 @@ func (f *Function) newProcess(ctx context.Context) (*process, error) {
 	return p, nil
 }
 
-// forget drops a process that is gone, before anyone learns that it is.
+// forget removes a process that has ended from the pool before waiters are notified.
 func (f *Function) forget(p *process) {
 	f.mu.Lock()
 	delete(f.all, p)
@@ -381,10 +380,9 @@ func (f *Function) putBack(p *process) {
 // retire asks the process to end, without waiting. Close waits for it.
 func (f *Function) retire(p *process) { go p.stop(f.config.GracePeriod) }
 
-// bury kills the process, waits for its end, and completes the error with what
-// it printed last. When the function is being closed, the process is asked
-// first. Only a process that the system cannot end now is not waited for; it
-// stays known, and Close waits.
+// bury kills the process, waits for its end, and completes the error with its last output.
+// When the function is being closed, the process is first asked to stop. A process that the
+// system cannot end now is not waited for; it stays known, and Close waits for it.
 func (f *Function) bury(p *process, err error) error {
 	if errors.Is(err, ErrClosed) {
 		p.stop(f.config.GracePeriod)
@@ -414,7 +412,7 @@ const burial = 5 * time.Second
 
 // waits is the one event that a caller of wait wants; the other fields are nil.
 type waits struct {
-	ready  <-chan struct{}       // the process asks for the first time,
+	ready  <-chan struct{}       // the first request of the process,
 	failed <-chan *FunctionError // or reports that it will not
 	jobs   chan<- *invocation    // the process takes the invocation
 	done   <-chan outcome        // the process answers the invocation
@@ -443,7 +441,7 @@ func (f *Function) wait(ctx context.Context, p *process, phase Phase, limit time
 		case out := <-w.done:
 			return out, nil
 		case <-p.exited:
-			select { // what it said before it ended comes first
+			select { // its last output comes first
 			case failure := <-w.failed:
 				return outcome{}, failure
 			case out := <-w.done:
@@ -502,7 +500,7 @@ func (f *Function) awaitDebugger(ctx context.Context, p *process) error {
 	return nil
 }
 
-// deadline is when the next invocation must be over, as told to the process.
+// deadline is when the next invocation must finish, as sent to the process.
 func (f *Function) deadline(ctx context.Context) time.Time {
 	limit := f.config.Timeout
 	if limit < 0 {

@@ -24,16 +24,15 @@ type Invoker interface {
 	Invoke(ctx context.Context, payload []byte) (Result, error)
 }
 
-// A Handler offers functions under the Lambda Invoke API:
-// POST /2015-03-31/functions/{name}/invocations, where name may also be a
-// partial or full ARN. Requests need no signature; one that is there is not
-// looked at. Every qualifier stands for the one code there is, except for what
-// the Lookup of Serve finds.
+// A Handler serves functions with the Lambda Invoke API: POST
+// /2015-03-31/functions/{name}/invocations, where name may also be a partial or full ARN.
+// Requests need no signature, and a signature is not checked. All qualifiers select the same
+// code, except for functions that the Lookup of Serve finds.
 //
-// An invocation goes on when its caller hangs up, as at AWS, bounded by the
-// limits of the function. The id of a request that is answered before it reaches
-// a function is the X-Amzn-Requestid that the answer has already, or a new one.
-// The zero value has no functions.
+// An invocation continues when its caller hangs up, as at AWS, bounded by the limits of the
+// function. The id of a request that is answered before it reaches a function is the
+// X-Amzn-Requestid that the response has already, or a new one. The zero value has no
+// functions.
 type Handler struct {
 	// Functions are the functions by name. Do not change them while serving.
 	Functions map[string]Invoker
@@ -53,7 +52,7 @@ type Handler struct {
 
 	mu     sync.Mutex
 	events int
-	idle   chan struct{} // closed when events falls to 0; nil when nobody waits
+	idle   chan struct{} // closed when events falls to 0; nil if nothing waits
 }
 
 var invokePath = regexp.MustCompile(`^/2015-03-31/functions/([^/]+)/invocations/?$`)
@@ -68,7 +67,7 @@ type Lookup func(ctx context.Context, name, qualifier string) (Invoker, error)
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.Serve(w, r, nil) }
 
 // Serve answers a call of the Invoke API. lookup, if not nil, finds the functions that
-// Functions does not have, on behalf of whoever sent this request.
+// Functions does not have, for the sender of this request.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, lookup Lookup) {
 	match := invokePath.FindStringSubmatch(r.URL.Path)
 	if match == nil || r.Method != http.MethodPost {
@@ -183,7 +182,7 @@ func (h *Handler) serveRequest(w http.ResponseWriter, r *http.Request, c call) {
 	}
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(len(result.Payload)))
-	w.Write(result.Payload) // a caller that has gone needs no answer
+	w.Write(result.Payload) // a caller that hung up needs no answer
 }
 
 // serveEvent accepts an invocation that runs on its own.
@@ -256,9 +255,9 @@ func (h *Handler) arn(name string) string {
 	return functionARN(region, account, name)
 }
 
-// refusal is the answer when an invocation could not be tried. Errors of the types that
-// callers are meant to see say what they say; of any other, which may name files and
-// databases of this server, the caller learns the request id that it is logged with.
+// refusal is the answer to an invocation that could not be tried. Errors of types meant for
+// callers keep their message. For any other error, which may name files and databases of this
+// server, the caller gets only the request id that it is logged with.
 func (h *Handler) refusal(w http.ResponseWriter, name string, err error) apiError {
 	var throttled *ThrottledError
 	var large *PayloadTooLargeError

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A mark is what all descendants of one process of a function have, wherever they go: a limit
-// on the bytes of message queues that no other process has. Children inherit it, a change of
-// session, group or environment does not remove it, and raising it again takes a privilege.
-// Zero is none.
+// A mark identifies all descendants of one process of a function: a limit on the bytes of
+// message queues that no other process has. Children inherit it, a change of session, group or
+// environment does not remove it, and raising it again requires a privilege. Zero means no
+// mark.
 type mark uint64
 
-// The limit is 819,200 bytes by default; what is left of it is plenty.
+// The limit is 819,200 bytes by default; the remaining bytes are plenty.
 const (
 	lowestMark  = 400_000
 	highestMark = 800_000
@@ -37,8 +37,8 @@ var leaders sync.Map
 // none of them is out of sight.
 var become = sync.OnceValue(func() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
 
-// HoldsDescendants returns nil if everything that functions start ends with them, also what
-// leaves its session and clears its environment; otherwise an error that says why not.
+// HoldsDescendants returns nil if all descendants of functions end with them, including those
+// that leave the session and clear their environment; otherwise an error with the reason.
 func HoldsDescendants() error { return become() }
 
 // newMark marks a process that has just been started. It returns zero where that is
@@ -58,8 +58,7 @@ func newMark(pid int) mark {
 	return mark(m)
 }
 
-// on reports whether a process has the mark. One that has ended and was not waited for has
-// it as well.
+// on reports whether a process has the mark. A zombie has it as well.
 func (m mark) on(pid int) bool {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
 	if err != nil || m == 0 {

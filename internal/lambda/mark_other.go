@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// HoldsDescendants returns nil if everything that functions start ends with them, also what
-// leaves its session and clears its environment; otherwise an error that says why not.
+// HoldsDescendants returns nil if all descendants of functions end with them, including those
+// that leave the session and clear their environment; otherwise an error with the reason.
 func HoldsDescendants() error {
 	if runtime.GOOS == "windows" {
 		return nil // a job object has them all

@@ -13,9 +13,8 @@ import (
 // runs the function.
 const ownerVar = "FORMWORK_OWNER"
 
-// owner names this program so that no other one ever has the same name while the machine
-// runs: the namespace of its process ID, the ID, and when it started. "" if that cannot be
-// told.
+// owner identifies this program uniquely while the machine runs: the namespace of its process
+// ID, the ID, and its start time. "" if they are unknown.
 func owner() string {
 	pid := os.Getpid()
 	namespace, err := os.Readlink("/proc/self/ns/pid")
@@ -40,10 +39,10 @@ func startTime(pid int) string {
 	return fields[19]
 }
 
-// KillOrphans ends what functions have started and left behind when the program that ran
-// them was killed: not the processes of functions themselves, which the system ends, but
-// those that they had started in turn. It returns how many it ended, and touches none whose
-// program still runs. Elsewhere than on Linux it does nothing.
+// KillOrphans kills processes that functions started and that survived when the program that
+// ran them was killed. The system ends the processes of functions themselves. It returns how
+// many it killed, and does not touch those whose program still runs. On systems other than
+// Linux it does nothing.
 func KillOrphans() int {
 	own := owner()
 	namespace, _, _ := strings.Cut(own, ",")

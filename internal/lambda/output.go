@@ -40,7 +40,7 @@ func (r *ring) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// bytes returns what is left, the oldest first.
+// bytes returns the kept output, oldest first.
 func (r *ring) bytes() []byte {
 	return append(bytes.Clone(r.data[r.next:]), r.data[:r.next]...)
 }
@@ -54,7 +54,7 @@ type output struct {
 	part ring
 	tail ring // for errors: the end of everything
 	tee  io.Writer
-	log  *logStream // nil if there is none
+	log  *logStream // may be nil
 	sync func()     // reads what the process has printed by now; set by the pipe
 }
 
@@ -68,7 +68,7 @@ func (o *output) Write(p []byte) (int, error) {
 	o.tail.Write(p)
 	o.mu.Unlock()
 	if o.tee != nil {
-		o.tee.Write(p) // whoever gave it deals with its errors
+		o.tee.Write(p) // the writer handles its own errors
 	}
 	o.log.write(p, false)
 	return len(p), nil
@@ -84,8 +84,7 @@ type logStream struct {
 	open bool // the last line has no end yet
 }
 
-// write appends text, on a line of its own if that is asked for. A nil logStream takes
-// nothing.
+// write appends text, on a separate line on request. A nil logStream discards it.
 func (l *logStream) write(p []byte, line bool) {
 	if l == nil {
 		return
@@ -93,7 +92,7 @@ func (l *logStream) write(p []byte, line bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if line && l.open {
-		l.w.Write([]byte("\n")) // whoever gave it deals with its errors
+		l.w.Write([]byte("\n")) // the writer handles its own errors
 		l.open = false
 	}
 	if len(p) > 0 {
@@ -112,7 +111,7 @@ func (o *output) take() []byte {
 	if dropped == 0 {
 		return text
 	}
-	// The first line is a torso, and could be the end of a secret that nobody recognises.
+	// The first line is incomplete, and could be the end of a secret that is not recognized.
 	if torso, rest, ok := bytes.Cut(text, []byte("\n")); ok {
 		dropped += int64(len(torso) + 1)
 		text = rest

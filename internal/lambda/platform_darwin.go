@@ -16,8 +16,8 @@ type group struct {
 	pid int
 }
 
-// prepare makes the process the leader of a group. This system knows no signal
-// for the death of the parent.
+// prepare makes the process the leader of a group. This system has no signal for the death of
+// the parent.
 func prepare(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return nil
@@ -65,8 +65,8 @@ func (g *group) memory() int64 {
 	return sum
 }
 
-// peak returns the resident memory of the process now: the system tells no
-// peak of a process that still runs.
+// peak returns the current resident memory of the process: the system reports no peak of a
+// running process.
 func (g *group) peak() int64 { return residentMemory(g.pid) }
 
 // residentMemory is pti_resident_size of proc_pidinfo(PROC_PIDTASKINFO), see

@@ -98,7 +98,7 @@ func (g *group) memory() int64 {
 // bytes.
 func (g *group) peak() int64 { return g.status("VmHWM:") << 10 }
 
-// children lists the descendants of a process as far as the kernel tells them.
+// children lists the descendants of a process that the kernel reports.
 func children(pid int, budget *int) []int {
 	var list []int
 	for _, child := range directChildren(pid, budget) {
@@ -134,8 +134,8 @@ func directChildren(pid int, budget *int) []int {
 // debugged reports whether a debugger is attached to the process.
 func (g *group) debugged() bool { return g.status("TracerPid:") > 0 }
 
-// status reads the number of a line "Name:  123 kB" of /proc/<pid>/status, 0
-// when there is none.
+// status reads the number of a line "Name:  123 kB" of /proc/<pid>/status, 0 if the line is
+// missing.
 func (g *group) status(name string) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(g.pid) + "/status")
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 // A process is one running command of a function, with the Runtime API that it
 // talks to.
 //
-// It asks for an invocation (ready), takes one (current), replies, asks again.
-// It ends by itself, or is killed after a failed invocation, or is asked to go.
+// It requests an invocation (ready), takes one (current), replies, and requests again. It
+// exits, or is killed after a failed invocation, or is stopped.
 type process struct {
 	config     *Config
 	generation int
@@ -32,20 +32,20 @@ type process struct {
 	started    time.Time
 
 	jobs   chan *invocation // taken by the process's request for the next one
-	ready  chan struct{}    // closed when it asks for the first time
+	ready  chan struct{}    // closed at its first request for an invocation
 	failed chan *FunctionError
-	exited chan struct{} // closed when it is gone and everything of it cleared away
+	exited chan struct{} // closed when it has ended and is cleaned up
 
 	mu       sync.Mutex
 	current  *invocation   // delivered and not answered
 	asked    bool          // ready is closed
-	initTime time.Duration // from start to asking; 0 once told in a report
-	reaped   bool          // its ID may belong to someone else
+	initTime time.Duration // from start to first request; 0 once reported
+	reaped   bool          // the ID may have been reused
 	status   string
 	code     int
 
-	attached bool      // a debugger was seen; belongs to whoever holds the process
-	looked   time.Time // when the memory was measured last; belongs to whoever holds the process
+	attached bool      // a debugger was seen; owned by the holder of the process
+	looked   time.Time // when the memory was measured last; owned by the holder of the process
 }
 
 // An invocation is one on its way through a process.
@@ -112,8 +112,8 @@ func (s *spawner) stop() {
 	<-s.done
 }
 
-// startProcess starts the command and returns at once. When the process is gone,
-// ended is called, which must close exited.
+// startProcess starts the command and returns at once. When the process has ended, ended is
+// called, which must close exited.
 func startProcess(c *Config, s *spawner, tee io.Writer, generation int, ended func(*process)) (*process, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -139,7 +139,7 @@ func startProcess(c *Config, s *spawner, tee io.Writer, generation int, ended fu
 		listener.Close()
 		return nil, err
 	}
-	go p.server.Serve(listener) // closes the listener, also when the process is gone by now
+	go p.server.Serve(listener) // closes the listener, even if the process has already ended
 	c.Logger.Debug("process started", "function", c.Name, "pid", p.pid)
 	return p, nil
 }
@@ -185,7 +185,7 @@ func (p *process) spawn(s *spawner, ended func(*process)) error {
 	return nil
 }
 
-// reap waits for the end of the process and clears away what is left of it.
+// reap waits for the end of the process and cleans up after it.
 func (p *process) reap(cmd *exec.Cmd, ended func(*process)) {
 	p.group.waitExit()
 	p.mu.Lock()

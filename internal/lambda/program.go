@@ -22,7 +22,7 @@ func (c *Config) commandPath() string {
 	if strings.ContainsRune(filepath.ToSlash(name), '/') {
 		return filepath.Join(c.Dir, name)
 	}
-	// A program of the current folder alone is none to exec, on purpose.
+	// Deliberately, a program in the current folder is not found without "./".
 	if path, err := exec.LookPath(name); err == nil {
 		return path
 	}
@@ -68,7 +68,7 @@ func diagnoseStart(c *Config, path string, err error) error {
 	return e
 }
 
-// wrongFormat says what a file is that this machine cannot run.
+// wrongFormat describes a file that this machine cannot run.
 func wrongFormat(head string) (reason, hint string) {
 	here := runtime.GOOS + "/" + runtime.GOARCH
 	hint = fmt.Sprintf("build it for this machine: GOOS=%s GOARCH=%s go build", runtime.GOOS, runtime.GOARCH)
@@ -88,17 +88,16 @@ func wrongFormat(head string) (reason, hint string) {
 	return "it is not a program for this machine (" + here + ")", hint
 }
 
-// foreign reports whether a program is for another system than this one. One for another
-// processor may run all the same, by an emulator that the system knows of: that shows when
-// it is started.
+// foreign reports whether a program is for another system than this one. A program for another
+// processor may still run with an emulator that the system has: that shows when it is started.
 func foreign(head string) bool {
 	system, _, _ := strings.Cut(programTarget(head), "/")
 	system, _, _ = strings.Cut(system, " ")
 	return system != "" && system != runtime.GOOS
 }
 
-// programTarget reads GOOS/GOARCH from the head of a program, "" if it is none.
-// ELF files are taken for Linux: nothing else is deployed to Lambda.
+// programTarget reads GOOS/GOARCH from the header of a program, "" if it is not one. ELF files
+// are assumed to be for Linux: nothing else is deployed to Lambda.
 func programTarget(head string) string {
 	b := []byte(head)
 	switch {

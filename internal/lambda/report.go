@@ -44,7 +44,7 @@ func endLine(text []byte) []byte {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// newTraceID makes a trace header of AWS X-Ray that asks for no sampling.
+// newTraceID creates a trace header of AWS X-Ray without sampling.
 func newTraceID(now time.Time) string {
 	var id [20]byte
 	rand.Read(id[:]) // never fails

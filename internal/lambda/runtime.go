@@ -39,9 +39,9 @@ const PythonCache = "FORMWORK_PYCACHE"
 //	nodejs*                      the interpreter called node; nodejs alone is any version
 //	java*, and all the others    none: a *RuntimeError
 //
-// Interpreters run a small program of this package's own, which speaks the Runtime API and
-// calls the handler as the service does. Nothing is installed and nothing downloaded: what
-// a function needs beside the standard library must be part of it or of the interpreter.
+// Interpreters run a small program of this package, which uses the Runtime API and calls the
+// handler as the service does. Nothing is installed or downloaded: the package or the
+// interpreter must provide everything beside the standard library.
 type Runtimes struct {
 	// Scripts is a folder that those programs are written to. It is made when needed, and
 	// may be shared with other processes.
@@ -60,12 +60,12 @@ type Program struct {
 	Env     []string
 	Handler string
 
-	// Note says what differs from the service, "" if nothing does: the version of the
-	// interpreter.
+	// Note describes the difference from the service, "" if there is no difference: the
+	// version of the interpreter.
 	Note string
 }
 
-// A RuntimeError says that functions of a runtime cannot be run on this machine.
+// A RuntimeError reports that functions of a runtime cannot run on this machine.
 type RuntimeError struct {
 	Runtime string
 	Reason  string
@@ -80,7 +80,7 @@ func (e *RuntimeError) Error() string {
 	return text
 }
 
-// An interpreter is a program that was asked what it is.
+// An interpreter is a program whose version is known.
 type interpreter struct{ path, version string }
 
 const (
@@ -187,10 +187,10 @@ func orMissing(err error, runtime, what string) error {
 	return &RuntimeError{Runtime: runtime, Reason: fmt.Sprintf("there is no working %s in the PATH", what), Hint: "install it, or " + away}
 }
 
-// first returns the first of some programs that is there, works and has a fitting version.
-// A name in the PATH may lead to a wrapper that only says that there is no such version, so
-// that every program is asked; and what it says of itself is run from then on. The
-// interpreter is empty if there is none. The error is ctx's.
+// first returns the first of several programs that exists, works and has a supported version.
+// A name in the PATH may be a wrapper that fails because the version is not installed, so each
+// program is run to find out; the path that it reports is used from then on. The interpreter
+// is empty if no program fits. The error is ctx's.
 func (r *Runtimes) first(ctx context.Context, names []string, flag, question string, fits func(version string) bool) (interpreter, error) {
 	lookPath := r.LookPath
 	if lookPath == nil {
@@ -239,8 +239,8 @@ func (r *Runtimes) ask(ctx context.Context, path, flag, question string) (interp
 	return found, nil
 }
 
-// script writes one of the programs of this package, whose name is that of its contents,
-// so that one of another version stays as it is.
+// script writes one of the programs of this package to a file named by its contents, so that
+// programs of other versions stay unchanged.
 func (r *Runtimes) script(name, extension string, text []byte) (string, error) {
 	sum := sha256.Sum256(text)
 	path := filepath.Join(r.Scripts, name+"-"+hex.EncodeToString(sum[:6])+extension)

@@ -72,7 +72,7 @@ func (p *process) serveNext(w http.ResponseWriter, r *http.Request) {
 	h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(inv.deadline.UnixMilli(), 10))
 	h.Set("Lambda-Runtime-Invoked-Function-Arn", p.config.arn())
 	h.Set("Lambda-Runtime-Trace-Id", inv.trace)
-	w.Write(inv.payload) // when it is gone, its end tells
+	w.Write(inv.payload) // when it has ended, its exit is reported
 }
 
 // serveResponse takes the reply to the current invocation.
@@ -93,7 +93,7 @@ func (p *process) serveResponse(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		// Half a reply is none. The process may try again, or end.
+		// An incomplete reply does not count. The process may try again, or end.
 		refuse(w, http.StatusBadRequest, "InvalidRequest", "the reply broke off")
 		return
 	}

@@ -24,13 +24,13 @@ type ServerConfig struct {
 	// means any free one.
 	Address string
 
-	// AllowRemote permits an Address that other machines reach, and requests
-	// under any host name. Whoever reaches the address then runs the functions
-	// as the user of this program: there is no authentication.
+	// AllowRemote permits an Address that other machines can reach, and requests under any
+	// host name. Anyone who reaches the address can then run the functions as the user of this
+	// program: there is no authentication.
 	AllowRemote bool
 
-	// GracePeriod bounds the wait for requests and asynchronous invocations
-	// under way when the server is asked to end. Zero means 10 s.
+	// GracePeriod bounds the wait for running requests and asynchronous invocations when the
+	// server is stopped. Zero means 10 s.
 	GracePeriod time.Duration
 
 	// Logger receives the faults of connections, at debug level. Nil means
@@ -121,8 +121,8 @@ func (s *Server) Serve(ctx context.Context) error {
 // Close stops listening. It is needed only where Serve is never called.
 func (s *Server) Close() error { return s.listener.Close() }
 
-// localOnly refuses requests that a web page could have caused: directly, or by
-// making a name of its own resolve to this machine (DNS rebinding).
+// localOnly refuses requests that a web page could have caused: directly, or with a host name
+// that resolves to this machine (DNS rebinding).
 func localOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host

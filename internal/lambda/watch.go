@@ -24,18 +24,18 @@ type WatchConfig struct {
 	// them. Relative ones are taken from Dir.
 	Dirs []string
 
-	// Ignore are names of files and folders that do not count, in addition to
-	// those that begin with "." or end in "~". Nil means DefaultIgnore.
+	// Ignore are names of files and folders to ignore, in addition to those that begin with
+	// "." or end in "~". Nil means DefaultIgnore.
 	Ignore []string
 
 	// Renew lists the functions whose command the build makes. After a good
 	// build their later invocations get new processes; running ones finish.
 	Renew []*Function
 
-	// Report is called after each build. Nil means nobody.
+	// Report is called after each build. It may be nil.
 	Report func(Build)
 
-	// Interval lies between two looks at the sources. Zero means 400 ms.
+	// Interval is the time between two checks of the sources. Zero means 400 ms.
 	Interval time.Duration
 
 	// Timeout bounds one build. Zero means 10 min.
@@ -45,8 +45,7 @@ type WatchConfig struct {
 	Run func(ctx context.Context, command []string, dir string) ([]byte, error)
 }
 
-// DefaultIgnore are the names that Watch passes over unless told otherwise:
-// what tools write, not people.
+// DefaultIgnore are the names that Watch ignores by default: files that tools write.
 var DefaultIgnore = []string{"bin", "build", "dist", "node_modules", "target", "vendor", "__pycache__", "rpdk.log", "rpdk.log.1"}
 
 // A Build is the outcome of one run of the build command.
@@ -57,12 +56,11 @@ type Build struct {
 	Err      error  // nil after a good build; the functions are unchanged otherwise
 }
 
-// Watch looks at the sources until ctx ends, and rebuilds when one was changed,
-// added or removed since the start of the build before. Files that change during
-// two builds on end are taken for what the build itself writes, and do not
-// count. Watch does not build at its start. A failed build leaves the functions as they are, and is tried
-// again at the next change. Watch returns nil when ctx ends, otherwise an error
-// that says what in c is wrong.
+// Watch checks the sources until ctx ends, and rebuilds when one was changed, added or removed
+// since the start of the previous build. Files that change during two consecutive builds are
+// assumed to be output of the build, and are ignored. Watch does not build at its start. A
+// failed build leaves the functions unchanged, and is tried again at the next change. Watch
+// returns nil when ctx ends, otherwise an error that describes what is invalid in c.
 func Watch(ctx context.Context, c WatchConfig) error {
 	if len(c.Build) == 0 || len(c.Dirs) == 0 {
 		return errors.New("watch: requires a build command and folders to watch")
