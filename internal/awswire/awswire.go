@@ -1,5 +1,5 @@
-// Package awswire speaks the wire protocols of the AWS APIs as a server: AWS Query
-// (form in, XML out) and AWS JSON 1.0 and 1.1, over the Go shapes of aws-sdk-go-v2.
+// Package awswire implements the wire protocols of the AWS APIs for servers: AWS Query (form
+// in, XML out) and AWS JSON 1.0 and 1.1, over the Go shapes of aws-sdk-go-v2.
 //
 // A service is a Table: its protocol, its operations (Go functions from an SDK input
 // shape to an SDK output shape), and the constraints of its members. Table.Serve does
@@ -11,15 +11,15 @@
 // members, the length of signed headers. What is refused is refused with an Error in the
 // envelope of the protocol, with the codes and texts that AWS uses where they are known.
 //
-// The package knows no service: what a CloudFormation error is called on the wire, which
-// operations exist, and what a member may hold is told by the Table. S3 (REST/XML) and
-// Lambda (REST/JSON) have no Table; they use Reader, Verifier, ChunkedBody and WriteError.
+// The package is independent of services: a Table defines the operations, the error codes on
+// the wire, and the constraints of members. S3 (REST/XML) and Lambda (REST/JSON) have no
+// Table; they use Reader, Verifier, ChunkedBody and WriteError.
 package awswire
 
 // Protocol is one of the wire protocols of AWS.
 type Protocol int
 
-// The protocols. Tables speak the first three; WriteError speaks all of them.
+// The protocols. Tables support the first three; WriteError supports all of them.
 const (
 	Query    Protocol = iota // form parameters in, XML out
 	JSON10                   // AWS JSON 1.0: POST with X-Amz-Target

@@ -25,15 +25,15 @@ import (
 
 // The bounds of an aws-chunked body.
 const (
-	maxChunkHead = 1024    // bytes of the line that begins a chunk, and of a trailer
+	maxChunkHead = 1024    // bytes of the first line of a chunk, and of a trailer
 	maxChunk     = 5 << 30 // bytes of a chunk: the largest object of a single PUT
 	maxTrailers  = 16
 )
 
-// A Body is the payload of an S3 request as it is read: without the aws-chunked framing,
-// and held to what the request says of it. Its signatures of chunks and trailers, its
-// SHA-256, Content-MD5 and checksums and its length are checked while it is read; what is
-// wrong is an *Error of Read. Nothing that was read is to be believed before io.EOF.
+// A Body is the payload of an S3 request, without the aws-chunked framing, and verified while
+// it is read: the signatures of its chunks and trailers, its SHA-256, Content-MD5 and
+// checksums, and its length. A mismatch is an *Error of Read. Data is not verified before
+// io.EOF.
 type Body struct {
 	// Length is how many bytes there will be; -1 if the request does not say.
 	Length int64
@@ -41,7 +41,7 @@ type Body struct {
 	source *bufio.Reader
 	body   io.Closer
 	read   int64
-	err    error // what Read goes on returning
+	err    error // the error that Read keeps returning
 
 	sums []*sum
 
@@ -55,7 +55,7 @@ type Body struct {
 	data      hash.Hash
 }
 
-// A sum is a hash of the payload, and what it should come to.
+// A sum is a hash of the payload, with the expected value.
 type sum struct {
 	hash.Hash
 	name string // as S3 calls it: "CRC32"
@@ -76,9 +76,9 @@ var checksums = map[string]func() hash.Hash{
 
 const checksumPrefix = "x-amz-checksum-"
 
-// ChunkedBody gives the payload of an S3 request, chunked or not. A request that has been
-// verified has it already, with the signatures of its chunks checked; of any other they
-// are not. The error is always an *Error.
+// ChunkedBody returns the payload of an S3 request, chunked or not. A verified request has it
+// already, with the signatures of its chunks checked; for other requests they are not. The
+// error is always an *Error.
 func ChunkedBody(r *http.Request) (*Body, error) {
 	if body, ok := r.Body.(*Body); ok {
 		return body, nil
@@ -170,8 +170,8 @@ func checksum(algorithm string, want []byte) *sum {
 		"The %s you specified did not match the calculated checksum.", name)}
 }
 
-// setSums takes up the checksums in the headers. Those of CompleteMultipartUpload are of
-// the object, not of the request.
+// setSums reads the checksums in the headers. Those of CompleteMultipartUpload are of the
+// object, not of the request.
 func (b *Body) setSums(r *http.Request) error {
 	if text := r.Header.Get("Content-Md5"); text != "" {
 		want, err := base64.StdEncoding.DecodeString(text)
@@ -198,7 +198,7 @@ func (b *Body) setSums(r *http.Request) error {
 	return nil
 }
 
-// set takes up what a checksum should come to.
+// set stores the expected value of a checksum.
 func (s *sum) set(text, where string) error {
 	want, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(want) != s.Size() {
@@ -357,7 +357,7 @@ func (b *Body) readChunk(p []byte) (int, error) {
 	return n, err
 }
 
-// head reads the line that begins a chunk.
+// head reads the first line of a chunk.
 func (b *Body) head() error {
 	line, err := b.line()
 	if err != nil {
@@ -457,7 +457,7 @@ func (b *Body) last() error {
 	return b.finish()
 }
 
-// trailer takes up a checksum; only what the request announced may come.
+// trailer reads a checksum; only announced ones are allowed.
 func (b *Body) trailer(name, value string) error {
 	if !slices.Contains(b.trailers, name) {
 		return malformedTrailer()
@@ -483,7 +483,7 @@ func (b *Body) line() (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r"), nil
 }
 
-// cutOff makes the end of the source the end of a body that should have gone on.
+// cutOff returns the error of a body that ends too early.
 func cutOff(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

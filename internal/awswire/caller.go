@@ -36,10 +36,9 @@ type CallerFinder struct {
 	Default Place
 }
 
-// Find returns the caller of a request. With a Verifier that is whose key signed it, and
-// nobody else: there is no account to fall back to. Without one it is what the access key
-// says. In either case the key is looked up once, and an error means that it is not known
-// who calls: an *Error that SDKs try again after.
+// Find returns the caller of a request. With a Verifier it is the owner of the key that signed
+// it, without a fallback. Without one it follows from the access key. The key is looked up
+// once, and an error means that the caller is unknown: an *Error after which SDKs retry.
 func (f *CallerFinder) Find(r *http.Request, target Target, requestID string) (Caller, error) {
 	caller := Caller{AccessKeyID: target.AccessKeyID, RequestID: requestID}
 	if caller.Region = target.Region; caller.Region == "" {

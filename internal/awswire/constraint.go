@@ -24,9 +24,9 @@ type Constraint struct {
 	//	Capabilities[]    the elements of a list, or the values of a map, themselves
 	//	Identifier[key]   the keys of a map
 	Member string
-	// Required members must be there. A member of a structure that is absent is not
-	// required. Go cannot tell an absent bool or number from its zero unless the SDK has a
-	// pointer to it, so Required is an error there.
+	// Required members must be set. A member of an absent structure is not required. Go cannot
+	// distinguish an absent bool or number from its zero unless the SDK has a pointer to it,
+	// so Required is an error there.
 	Required bool
 	// Pattern is a regular expression that the whole of a string must match. What Go's
 	// regexp does not know, such as a lookahead, is matched by regexp2.
@@ -80,7 +80,7 @@ func compileConstraints(input *shape, list []Constraint) (*rules, error) {
 	return root, nil
 }
 
-// place is where a path leads, made if it is not there yet.
+// place returns the node at a path, creating it if it does not exist.
 func (r *rules) place(sh *shape, path string) (*rules, *shape, error) {
 	for _, step := range strings.Split(strings.NewReplacer("[]", ".[]", "[key]", ".[key]").Replace(path), ".") {
 		var next **rules
@@ -138,8 +138,8 @@ func (r *rules) take(sh *shape, c Constraint) (err error) {
 	return nil
 }
 
-// compilePattern makes a matcher of whole strings. A pattern that only regexp2 knows may
-// backtrack: a match that takes longer than half a second counts as none.
+// compilePattern compiles a matcher of whole strings. A pattern that only regexp2 supports may
+// backtrack: a match that takes longer than half a second does not count.
 func compilePattern(pattern string) (func(string) bool, error) {
 	if re, err := regexp.Compile(`\A(?:` + pattern + `)\z`); err == nil {
 		return re.MatchString, nil
@@ -288,7 +288,7 @@ func (r *rules) values(sh *shape) []string {
 	return sh.enum
 }
 
-// broken are the rules that v, which is there, breaks, as messages say them.
+// broken returns the rules that v violates, as messages name them.
 func (r *rules) broken(sh *shape, v reflect.Value) []string {
 	var broken []string
 	if enum := r.values(sh); enum != nil && !slices.Contains(enum, v.String()) {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Fault tells whose mistake an Error is.
+// Fault is the party that caused an Error.
 type Fault string
 
 // The two faults, as the Query protocol writes them.
@@ -33,7 +33,7 @@ type Error struct {
 	// Fields are further members of the error's shape, by their wire names, such as
 	// "BucketName" of S3. Nil for nearly all errors.
 	Fields map[string]string
-	// Cause is what the server's log has of a fault of its own. The caller never sees it.
+	// Cause is the internal error for the server's log. The caller never sees it.
 	Cause error
 }
 
@@ -67,7 +67,7 @@ func Errorf(code string, status int, format string, args ...any) *Error {
 	return &Error{Code: code, Status: status, Message: fmt.Sprintf(format, args...)}
 }
 
-// ValidationErrorf makes the error of CloudFormation that has no shape of its own: code
+// ValidationErrorf returns the error of CloudFormation that has no shape: code
 // ValidationError, status 400.
 func ValidationErrorf(format string, args ...any) *Error {
 	return Errorf("ValidationError", http.StatusBadRequest, format, args...)

@@ -123,7 +123,7 @@ func tokenName(token json.Token) string {
 	}
 }
 
-// value decodes the value that begins with token; null leaves the target as it is.
+// value decodes the value that starts with token; null does not change the target.
 func (d *jsonDecoder) value(sh *shape, token json.Token, target reflect.Value, path string, depth int) error {
 	if depth > maxDepth {
 		return notSerialized(path, "The body of the request is nested deeper than %d levels", maxDepth)
@@ -264,7 +264,7 @@ func (d *jsonDecoder) list(sh *shape, target reflect.Value, path string, depth i
 // sparse reports whether an element may be null.
 func (sh *shape) sparse() bool { return sh.pointer }
 
-// skip reads a value that nobody wants; it is bounded and checked all the same.
+// skip reads a value that is not needed; it is still bounded and checked.
 func (d *jsonDecoder) skip(token json.Token, path string, depth int) error {
 	if depth > maxDepth {
 		return notSerialized(path, "The body of the request is nested deeper than %d levels", maxDepth)
@@ -365,7 +365,7 @@ func wholeNumber(text string, bits int) (int64, bool) {
 	return i, bits == 64 || i == i<<(64-bits)>>(64-bits)
 }
 
-// writeJSON writes v, which is there.
+// writeJSON writes v, which must be set.
 func writeJSON(b *bytes.Buffer, sh *shape, v reflect.Value) error {
 	v, ok := sh.get(v)
 	if !ok {

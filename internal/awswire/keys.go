@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Key is what the server knows of an access key.
+// A Key is an access key with its secret and account.
 type Key struct {
 	Secret  string
 	Account string // 12 digits
@@ -36,8 +36,8 @@ const (
 	maxKeys    = 10_000
 )
 
-// ParseKeys reads a key file: one key on a line, as the access key id, the secret and the
-// account of 12 digits with blanks between; what follows a # at the beginning of a line or
+// ParseKeys reads a key file: one key per line, as the access key id, the secret and the
+// account of 12 digits, separated by blanks. Text after a # at the beginning of a line or
 // after a blank is a comment. Errors name the line, and never a secret.
 func ParseKeys(r io.Reader) (map[string]Key, error) {
 	keys := map[string]Key{}

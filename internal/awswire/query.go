@@ -364,7 +364,7 @@ func scalarFromText(sh *shape, text string, value reflect.Value, path string) er
 }
 
 // parseFloat parses a number, or one of the three names that JSON and forms have for
-// what is none.
+// non-finite values.
 func parseFloat(text string, bits int) (float64, error) {
 	switch text {
 	case "NaN", "Infinity", "-Infinity":

@@ -234,8 +234,8 @@ func (sh *shape) set(target, value reflect.Value) {
 	target.Set(value)
 }
 
-// get is the value that v holds, without its pointer, and whether it is there at all. Of
-// enumerations the empty string is absent, as the SDK has no pointers to them.
+// get returns the value of v, without its pointer, and whether it is set. For enumerations the
+// empty string is absent, as the SDK has no pointers to them.
 func (sh *shape) get(v reflect.Value) (reflect.Value, bool) {
 	if sh.pointer {
 		if v.IsNil() {

@@ -73,7 +73,7 @@ func (b *Bodies) Reserve(r *http.Request, max int64) error {
 	return h.reserve(r.Context(), b)
 }
 
-// A heldBody is the body of a request. As long as nobody wants it whole it is read from the
+// A heldBody is the body of a request. Until it is needed as a whole it is read from the
 // client; afterwards from memory or from its file, each time from the beginning.
 type heldBody struct {
 	bodies *Bodies
@@ -83,7 +83,7 @@ type heldBody struct {
 	whole   bool // it has been read to its end
 	size    int64
 	sum     [sha256.Size]byte
-	content []byte // nil as long as it is only in the file
+	content []byte // nil while it is only in the file
 	file    *os.File
 	key     []byte // of the file
 	reader  io.Reader
@@ -107,7 +107,7 @@ func (h *heldBody) Read(p []byte) (int, error) {
 
 func (h *heldBody) Close() error { return h.source.Close() }
 
-// rewind begins reading anew.
+// rewind starts reading from the beginning.
 func (h *heldBody) rewind() error {
 	if h.file == nil || h.content != nil {
 		h.reader = bytes.NewReader(h.content)
@@ -147,7 +147,7 @@ func (h *heldBody) spool(ctx context.Context, max int64) error {
 	return nil
 }
 
-// spoolToFile writes the body to a file that only this process can read, and nobody finds.
+// spoolToFile writes the body to a file without a name that only this process can read.
 func (h *heldBody) spoolToFile(ctx context.Context, source io.Reader, max int64) error {
 	room := h.length
 	if room < 0 {
@@ -177,7 +177,7 @@ func (h *heldBody) spoolToFile(ctx context.Context, source io.Reader, max int64)
 	return nil
 }
 
-// keyStream makes the key stream of a file, whose key is used for nothing else.
+// keyStream returns the key stream of a file, whose key is used for nothing else.
 func keyStream(key []byte) cipher.Stream {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -186,7 +186,7 @@ func keyStream(key []byte) cipher.Stream {
 	return cipher.NewCTR(block, make([]byte, aes.BlockSize))
 }
 
-// sourceErrors tells errors of reading from errors of writing.
+// sourceErrors distinguishes errors of reading from errors of writing.
 type sourceErrors struct {
 	io.Reader
 	err error
@@ -230,7 +230,7 @@ func (h *heldBody) bytes(ctx context.Context, max int64) ([]byte, error) {
 		}
 		h.content = content
 	}
-	h.reader = nil // whoever reads next begins at the beginning
+	h.reader = nil // the next reader starts at the beginning
 	return h.content, nil
 }
 

@@ -29,9 +29,9 @@ type Operation struct {
 	call    func(ctx context.Context, caller Caller, in any) (out any, err error)
 }
 
-// Op makes an operation of f. I and O are the input and output structs of the SDK. What f
-// returns as *Error is answered as it is; any other error as InternalFailure, with the
-// cause in the log only. f must return an output when it returns no error.
+// Op creates an operation from f. I and O are the input and output structs of the SDK. An
+// *Error of f is returned to the caller unchanged; any other error becomes InternalFailure,
+// with the cause only in the log. f must return an output when it returns no error.
 func Op[I, O any](name string, f func(context.Context, Caller, *I) (*O, error)) Operation {
 	return Operation{
 		Name: name,
@@ -66,7 +66,7 @@ type Table struct {
 	Version      string // Query: the API version that requests must name
 	TargetPrefix string // JSON: what X-Amz-Target has before the dot
 
-	// LowerFirst makes members begin with a small letter, as those of CloudWatch Logs do.
+	// LowerFirst makes member names start with a small letter, as in CloudWatch Logs.
 	LowerFirst bool
 	// WireNames are the members that are called otherwise: "PolicyDescriptorType.Arn", the Go
 	// type and field, to "arn".
@@ -198,8 +198,8 @@ func (t *Table) Check() error {
 	return errors.Join(errs...)
 }
 
-// Serve answers one request of the service, and reports which operation it was for, ""
-// unless the table has it, and the error's code on the wire, "" for success.
+// Serve answers one request of the service, and returns its operation, "" unless the table has
+// it, and the error's code on the wire, "" for success.
 func (t *Table) Serve(w http.ResponseWriter, r *http.Request, caller Caller) (operation, code string) {
 	t.init()
 	name, body, err := t.handle(r, caller)
@@ -280,7 +280,7 @@ func (t *Table) Call(ctx context.Context, caller Caller, name string, in any) (a
 	return t.call(ctx, o, caller, in)
 }
 
-// call runs the operation; a panic in it becomes an error, as the client is owed an answer.
+// call runs the operation; a panic in it becomes an error, so that the client gets an answer.
 func (t *Table) call(ctx context.Context, o *operation, caller Caller, in any) (out any, err error) {
 	if o.Reads && t.turns != nil {
 		select {
@@ -307,8 +307,8 @@ type request struct {
 	decode  func(sh *shape, target reflect.Value) error
 }
 
-// read takes the request apart as far as its operation. The name is returned as far as it
-// is known even with an error.
+// read parses the request up to its operation. The name is returned even with an error if it
+// is known.
 func (t *Table) read(r *http.Request) (request, string, error) {
 	if t.Protocol == Query {
 		return t.readQuery(r)
@@ -345,7 +345,7 @@ func (t *Table) refusal(ctx context.Context, name string, caller Caller, err err
 		}
 		level := slog.LevelError
 		if ctx.Err() != nil {
-			level = slog.LevelDebug // the client has gone; nothing failed
+			level = slog.LevelDebug // the client hung up; not an error
 		}
 		logger.Log(ctx, level, "the request failed", "service", t.Service, "operation", name, "request", caller.RequestID, "error", err)
 		return InternalFailure(caller.RequestID)
@@ -381,7 +381,7 @@ func peek(r *http.Request, max int64) ([]byte, error) {
 	return body, err
 }
 
-// readAll reads the body of a request. One that is held is there afterwards, too.
+// readAll reads the body of a request. A held body can be read again afterwards.
 func readAll(r *http.Request, max int64) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil

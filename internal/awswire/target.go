@@ -30,10 +30,10 @@ type Target struct {
 
 // A Reader reads targets. The zero value is one for a server without proxies before it.
 type Reader struct {
-	// Hosts are the names that proxies before this server are called by. A request is for
-	// X-Forwarded-Host, which anybody can send, where that is one of them, with any port.
-	// A name that begins with a dot stands for all names below it, as buckets have them.
-	// Nil means that the header is never looked at.
+	// Hosts are the names of proxies before this server. X-Forwarded-Host, which any client
+	// can send, is used only if it is one of them, with any port. A name that begins with a
+	// dot matches all names below it, as buckets have them. Nil means that the header is
+	// ignored.
 	Hosts []string
 
 	// Bucket returns the bucket of S3 that a host names, "" where it is in the path. Nil
@@ -44,7 +44,7 @@ type Reader struct {
 	MustSign bool
 }
 
-// The services that can be told apart without a credential scope.
+// The services that are recognized without a credential scope.
 var (
 	targets = map[string]string{
 		"CloudApiService": "cloudcontrolapi",
@@ -68,9 +68,9 @@ var (
 // one that the server does not have. A form is read for that and put back, so r.Body may be
 // another one afterwards.
 //
-// Nothing is checked: whose request it is, only a Verifier can say. The error is always an
-// *Error: a credential or a query that cannot be parsed, a signature that is missing, a form
-// that is too large. The target is filled in as far as it is known even then.
+// Nothing is verified: only a Verifier can identify the caller. The error is always an *Error:
+// a credential or a query that cannot be parsed, a missing signature, a form that is too
+// large. The target is filled in as far as it is known even then.
 func (d Reader) Read(r *http.Request) (Target, error) {
 	t := Target{Host: d.host(r), escaped: r.URL.EscapedPath()}
 	if t.escaped == "" {
@@ -87,7 +87,7 @@ func (d Reader) Read(r *http.Request) (Target, error) {
 			t.Region = c.region
 		}
 		if malformed != nil {
-			// What a query says that is not read alike everywhere, nobody has signed.
+			// A query that servers parse differently is not covered by a signature.
 			err = Errorf("InvalidURI", http.StatusBadRequest, "Couldn't parse the specified URI.")
 		}
 	case err == nil && d.MustSign:
@@ -178,9 +178,9 @@ func (t Target) spellings(r *http.Request) []string {
 	return hosts
 }
 
-// canonicalPaths are the ways in which clients write the path of a target when they sign
-// it: each is Path and nothing else. S3 escapes once; the others escape what is escaped
-// already, some of them before they tidy it up, and some escape once.
+// canonicalPaths are the ways in which clients write the path of a target when they sign it:
+// each stands for Path only. S3 escapes once; the others escape the escaped path again, some
+// of them before they normalize it, and some escape once.
 func (t Target) canonicalPaths() []string {
 	once := escape(t.Path, "/")
 	if t.Service == "s3" {
@@ -195,8 +195,8 @@ func (t Target) canonicalPaths() []string {
 	return paths
 }
 
-// unsignedService is the service of a request that names none in a credential. Without the
-// body, a form is taken for one of CloudFormation.
+// unsignedService is the service of a request without a credential. Without the body, a form
+// is assumed to be for CloudFormation.
 func unsignedService(r *http.Request, query url.Values, withoutBody bool) (string, error) {
 	if prefix, _, ok := strings.Cut(r.Header.Get("X-Amz-Target"), "."); ok {
 		if service, known := targets[prefix]; known {

@@ -38,12 +38,12 @@ const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b
 type Verifier struct {
 	// Keys are the access keys that are known, by their id.
 	Keys map[string]Key
-	// Lookup finds further keys, such as temporary ones. Nil finds none. An error means
-	// that it cannot know now; the client is asked to try again.
+	// Lookup finds further keys, such as temporary ones. Nil finds none. An error means that
+	// the key cannot be looked up now; the client should retry.
 	Lookup func(ctx context.Context, accessKeyID string) (Key, bool, error)
 	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
-	// Skew is how far a request's time may be from Now. Zero means as AWS has it: 5
+	// Skew is how far a request's time may differ from Now. Zero means the value of AWS: 5
 	// minutes, and 15 for S3.
 	Skew time.Duration
 	// MaxBody bounds, in bytes, the bodies of services other than S3, which must be read
@@ -52,19 +52,18 @@ type Verifier struct {
 }
 
 // Verify checks the signature of a request, in its Authorization header or in its URL, and
-// returns the key that it was made with: whose request it is. The key is looked up once,
-// and nothing else says whose a request is.
-// The URLs of S3 may be presigned with Signature Version 2, too: boto3 and the aws CLI make
-// such ones for endpoints that are not AWS's own.
+// returns the key that signed it, which identifies the caller. The key is looked up once, and
+// nothing else identifies the caller. The URLs of S3 may be presigned with Signature Version
+// 2, too: boto3 and the aws CLI use it for endpoints outside AWS.
 //
-// S3 signs bodies piece by piece or by a hash that only the whole body can be compared to.
-// There Verify replaces r.Body by a *Body, which fails with an *Error as soon as a piece,
-// the hash or a checksum is wrong: what was read is not to be believed before io.EOF. For
-// all other services it reads the body, and puts it back. A header that was sent several
-// times and signed as one is one afterwards.
+// S3 signs bodies piece by piece or by a hash that can only be compared with the whole body.
+// For S3, Verify replaces r.Body by a *Body, which fails with an *Error as soon as a piece,
+// the hash or a checksum is wrong: data is not verified before io.EOF. For all other services
+// it reads the body, and puts it back. A header that was sent several times and signed as one
+// is merged into one.
 //
-// The error is always an *Error, in the codes and texts of the service that the request is
-// for; ProtocolOf tells its envelope:
+// The error is always an *Error, with the codes and texts of the service that the request is
+// for; ProtocolOf returns its envelope:
 //
 //	MissingAuthenticationToken  the request is not signed (S3: AccessDenied)
 //	IncompleteSignature         the signature cannot be parsed (S3: AuthorizationHeaderMalformed,
@@ -113,8 +112,8 @@ func (v *Verifier) verify(r *http.Request, t Target) (Key, error) {
 	return key, v.verifyV4(r, t, key.Secret, now)
 }
 
-// KeyUnavailable is the error of a request whose access key cannot be looked up now. Who
-// sent it is not known then, and nobody else is taken for it.
+// KeyUnavailable is the error of a request whose access key cannot be looked up now. The
+// caller is unknown then, and no other identity is used.
 func KeyUnavailable(cause error) *Error {
 	return &Error{Code: "ServiceUnavailable", Status: http.StatusServiceUnavailable, Cause: cause,
 		Message: "The access key cannot be looked up at the moment. Try again."}
@@ -153,8 +152,8 @@ func (v *Verifier) verifyV4(r *http.Request, t Target, secret string, now time.T
 	return nil
 }
 
-// oneValueEach makes one header of those that were sent several times: a signature does not
-// tell "a" and "b" from "a,b", so what follows must not do so either.
+// oneValueEach merges headers that were sent several times: a signature does not distinguish
+// "a" and "b" from "a,b", so later code must not do so either.
 func oneValueEach(r *http.Request, signed func(name string) bool) {
 	for name, values := range r.Header {
 		if len(values) > 1 && signed(strings.ToLower(name)) {
@@ -263,7 +262,7 @@ func signedAt(r *http.Request, t Target) (time.Time, error) {
 func expiresOf(t Target) (time.Duration, error) {
 	text := t.query.Get("X-Amz-Expires")
 	if text == "" && t.credential.service != "s3" {
-		return defaultSkewS3, nil // as STS has it
+		return defaultSkewS3, nil // as in STS
 	}
 	seconds, err := strconv.ParseInt(text, 10, 32)
 	switch {
@@ -279,8 +278,8 @@ func expiresOf(t Target) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// checkSignedHeaders wants a signature to cover the host and every x-amz header: what it
-// does not cover, anybody could have added.
+// checkSignedHeaders requires a signature to cover the host and every x-amz header: an
+// uncovered header could have been added by anyone.
 func checkSignedHeaders(r *http.Request, c credential) error {
 	if !slices.Contains(c.signedHeaders, "host") {
 		return incomplete("'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization.")
@@ -531,7 +530,7 @@ func inWordsOf(service string, c credential, err error) error {
 		switch e.Code {
 		case "InvalidToken":
 			renamed.Code = "InvalidClientTokenId"
-		case "RequestTimeTooSkewed": // Query services have no code of their own for it
+		case "RequestTimeTooSkewed": // Query services have no separate code for it
 			renamed.Code = "SignatureDoesNotMatch"
 		}
 	}

@@ -35,8 +35,8 @@ var subresources = []string{
 	"versionId", "versioning", "versions", "website",
 }
 
-// uncovered are the parameters that Signature Version 2 leaves out and that boto3 sends all
-// the same: they say what a list gives, and choose no operation.
+// uncovered are the parameters that Signature Version 2 does not cover and that boto3 still
+// sends: they select what a list returns, not the operation.
 var uncovered = []string{
 	"bucket-region", "continuation-token", "delimiter", "encoding-type", "fetch-owner", "key-marker", "list-type", "marker", "max-buckets",
 	"max-keys", "max-parts", "max-uploads", "part-number-marker", "prefix", "start-after", "upload-id-marker", "version-id-marker",
@@ -45,8 +45,8 @@ var uncovered = []string{
 // authentication are the parameters that are the signature, or come into it as headers.
 var authentication = []string{"AWSAccessKeyId", "Expires", "Signature", "content-md5", "content-type"}
 
-// checkCovered refuses what anybody could have added to a URL: the subresources that
-// Signature Version 2 is too old to know, such as encryption, make another operation of it.
+// checkCovered refuses parameters that anyone could have added to a URL: subresources that are
+// newer than Signature Version 2, such as encryption, select another operation.
 func checkCovered(query url.Values) error {
 	for _, name := range sortedKeys(query) {
 		// The text that is signed has a value on each line.

@@ -18,8 +18,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// An activationRow is a public extension that an account uses in a region, under a name of
-// its own.
+// An activationRow is a public extension that an account uses in a region, under the account's
+// name for it.
 type activationRow struct {
 	bun.BaseModel `bun:"table:activations,alias:a"`
 
@@ -170,7 +170,7 @@ func checkSettings(in *cloudformation.ActivateTypeInput) error {
 	return plain(members)
 }
 
-// given reports whether a member is there and something else than value.
+// given reports whether a member is set to something else than value.
 func given(member *string, value string) bool {
 	return aws.ToString(member) != "" && *member != value
 }
@@ -220,7 +220,7 @@ func hasPrivate(ctx context.Context, db bun.IDB, caller awswire.Caller, kind, ty
 	return has, nil
 }
 
-// reactivate changes an activation to what is asked for.
+// reactivate changes an activation to the request.
 func (r *Registry) reactivate(ctx context.Context, tx *store.Tx, caller awswire.Caller, row *activationRow, versions []publicationRow, in *cloudformation.ActivateTypeInput) error {
 	if row.original() != versions[0].key() {
 		return refuse("The type name '%s' is already in use for %s in this account and Region. Specify another TypeNameAlias.", row.TypeName, row.original())
@@ -250,7 +250,7 @@ func (r *Registry) reactivate(ctx context.Context, tx *store.Tx, caller awswire.
 	return store.Swap(ctx, tx, row, &row.RowVersion)
 }
 
-// set takes over the settings that are given.
+// set copies the settings of the request.
 func (a *activationRow) set(in *cloudformation.ActivateTypeInput) {
 	if in.AutoUpdate != nil {
 		a.AutoUpdate = *in.AutoUpdate

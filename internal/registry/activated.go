@@ -39,8 +39,8 @@ func (r *Registry) activatedNamed(ctx context.Context, caller awswire.Caller, ar
 }
 
 // describeActivated answers DescribeType for an activated extension under its name in the
-// account. It has no default version, role and log, as all that is public; when it was
-// changed is told where it updates automatically.
+// account. Like every public type, it has no default version, role and log; the time of the
+// last change is returned if it updates automatically.
 func (r *Registry) describeActivated(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeTypeInput) (*cloudformation.DescribeTypeOutput, error) {
 	version := in.VersionId
 	if version == nil {
@@ -122,8 +122,8 @@ func (l *listed) latest() publicVersion {
 	return publicVersion{l.LatestMajor, l.LatestMinor, l.LatestPatch}
 }
 
-// summariesOf makes what lists tell of every public extension. The publishers are looked up
-// on their own: joined, they would have the database sort what an index has in order.
+// summariesOf returns the list entries of public extensions. The publishers are looked up
+// separately: a join would make the database sort what an index has in order.
 func (r *Registry) summariesOf(ctx context.Context, rows []listed) ([]types.TypeSummary, error) {
 	ids := map[string]bool{}
 	for i := range rows {

@@ -17,9 +17,8 @@ const updateBatch = 100
 // latest version of the major version that they are at, where they want that. It is a
 // store.Worker, woken when a version is published.
 //
-// A module whose new version requires extensions that the account has not activated stays
-// where it is: its users would find it broken otherwise. ActivateType with VersionBump
-// tells them what is missing.
+// A module is not updated if its new version requires extensions that the account has not
+// activated: the update would break it. ActivateType with VersionBump reports what is missing.
 func (r *Registry) autoUpdate(ctx context.Context, arn string) (time.Time, error) {
 	extension, err := parseTypeARN(arn)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Busy is what goes on in all accounts and regions.
+// Busy is the work in progress in all accounts and regions.
 type Busy struct {
 	Registrations int64 `bun:"registrations"` // in progress
 	Tests         int64 `bun:"tests"`         // that run or wait for their turn

@@ -33,12 +33,12 @@ const (
 )
 
 // SetTypeConfiguration stores the configuration of a registered or activated type, after
-// holding it against the schema: the type's typeConfiguration, or for hooks what
-// DescribeType answers as ConfigurationSchema. Dynamic references are kept as they are, and
-// stand for any text.
+// validating it against the schema: the type's typeConfiguration, or for hooks the
+// ConfigurationSchema of DescribeType. Dynamic references are not resolved, and match any
+// text.
 //
-// A type that is not there is TypeNotFoundException. What is wrong with the configuration
-// is CFNRegistryException, with all of it and without its values.
+// A missing type is TypeNotFoundException. An invalid configuration is CFNRegistryException,
+// with all violations and without values.
 func (r *Registry) SetTypeConfiguration(ctx context.Context, caller awswire.Caller, in *cloudformation.SetTypeConfigurationInput) (*cloudformation.SetTypeConfigurationOutput, error) {
 	arn, err := named(caller, in.TypeArn, types.RegistryType(in.Type), in.TypeName, nil)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *Registry) usable(ctx context.Context, db bun.IDB, caller awswire.Caller
 	return activation != nil, err
 }
 
-// removeConfigurations deletes what is configured for a type that goes out of use.
+// removeConfigurations deletes the configurations of a type that is no longer used.
 func removeConfigurations(ctx context.Context, tx *store.Tx, caller awswire.Caller, arn schema.TypeARN) error {
 	_, err := tx.NewDelete().Model((*configurationRow)(nil)).
 		Where("account = ?", caller.Account).Where("region = ?", caller.Region).Where("type_arn = ?", arn.String()).Exec(ctx)
@@ -143,14 +143,14 @@ func checkConfiguration(v *Version, text string) error {
 	return nil
 }
 
-// parseConfiguration reads a configuration, which is a JSON object. Where it is none, only
-// the place is told.
+// parseConfiguration reads a configuration, which is a JSON object. An error contains only the
+// position.
 func parseConfiguration(text string) (map[string]any, error) {
 	if len(text) > MaxConfiguration {
 		return nil, refuse("The configuration is longer than %d bytes.", MaxConfiguration)
 	}
 	root, problems := document.ParseJSON("configuration", []byte(text), document.Limits{Bytes: MaxConfiguration, Depth: 64})
-	if len(problems) > 0 { // a member that stands there twice counts: readers disagree which is meant
+	if len(problems) > 0 { // a duplicate member is an error: readers disagree which one counts
 		at := problems[0].At.Start
 		return nil, refuse("The configuration is not valid JSON (line %d, column %d).", at.Line, at.Column)
 	}
@@ -175,8 +175,8 @@ func configurationSchema(v *Version) (*schema.Schema, error) {
 	return s, nil
 }
 
-// violations lists how a configuration breaks the schema. A text with a dynamic reference
-// counts as any text: it only breaks the schema where that asks for something else.
+// violations lists how a configuration violates the schema. A text with a dynamic reference
+// counts as any text: it only violates the schema if that requires another type.
 func violations(s *schema.Schema, configuration map[string]any) []string {
 	var wrong []string
 	for _, violation := range s.Check(configuration, schema.CheckConfig{}) {
@@ -187,7 +187,7 @@ func violations(s *schema.Schema, configuration map[string]any) []string {
 	return wrong
 }
 
-// textKeywords are what draft-07 asks of the content of a text; combiners are about
+// textKeywords are the keywords of draft-07 for the content of a text; combiners apply to
 // everything below them.
 var textKeywords = map[string]bool{
 	"pattern": true, "minLength": true, "maxLength": true, "format": true, "enum": true, "const": true,
@@ -220,9 +220,9 @@ func valueAt(value any, at document.Pointer) any {
 	return value
 }
 
-// Configuration returns the configuration of a type as its handlers get it, with the
-// values that dynamic references lead to: it is a secret. alias "" is the default. Of a
-// type that has none it is {}. An *awswire.Error says that a reference cannot be resolved.
+// Configuration returns the configuration of a type as its handlers get it, with dynamic
+// references resolved: it is a secret. alias "" is the default. Without a configuration it is
+// {}. An *awswire.Error reports that a reference cannot be resolved.
 func (r *Registry) Configuration(ctx context.Context, caller awswire.Caller, v *Version, alias string) (json.RawMessage, error) {
 	row, err := r.findConfiguration(ctx, caller, v.TypeARN, cmp.Or(alias, defaultAlias))
 	switch {
@@ -262,10 +262,10 @@ func (r *Registry) findConfiguration(ctx context.Context, caller awswire.Caller,
 	return row, nil
 }
 
-// BatchDescribeTypeConfigurations tells the configurations that identifiers name, dynamic
-// references as they are. A type without a configuration under the default alias has {}.
-// What is refused stands among Errors; identifiers beyond the hundredth, and those whose
-// configuration cannot be read for reasons of our own, are returned unprocessed.
+// BatchDescribeTypeConfigurations returns the configurations that identifiers name, with
+// unresolved dynamic references. A type without a configuration under the default alias has
+// {}. Rejected identifiers are in Errors; identifiers beyond the hundredth, and those whose
+// configuration cannot be read because of an internal error, are returned unprocessed.
 func (r *Registry) BatchDescribeTypeConfigurations(ctx context.Context, caller awswire.Caller, in *cloudformation.BatchDescribeTypeConfigurationsInput) (*cloudformation.BatchDescribeTypeConfigurationsOutput, error) {
 	if emptyIdentifiers(in.TypeConfigurationIdentifiers) {
 		return nil, awswire.ValidationErrorf("1 validation error detected: Value null at 'typeConfigurationIdentifiers' failed to satisfy constraint: Member must not be null")

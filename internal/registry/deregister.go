@@ -13,10 +13,10 @@ import (
 // DeregisterType takes a version out of use, or a type whose default version is the only
 // live one. What is deregistered can still be described and listed.
 //
-// Types and versions that are not there, or are deregistered already, are
+// Types and versions that do not exist, or are deregistered already, are
 // TypeNotFoundException. The default version, and a type with several live versions, are
-// CFNRegistryException in the words of the service. The configurations of a deregistered
-// type are removed: a type that is registered again under the name must not get them.
+// CFNRegistryException in the words of the service. The configurations of a deregistered type
+// are removed: a type that is registered again under the name must not get them.
 func (r *Registry) DeregisterType(ctx context.Context, caller awswire.Caller, in *cloudformation.DeregisterTypeInput) (*cloudformation.DeregisterTypeOutput, error) {
 	arn, err := named(caller, in.Arn, in.Type, in.TypeName, in.VersionId)
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// stageTold is how long a stage lasts before DescribeTypeRegistration tells of it: the
-// answer right after a request has no description.
+// stageTold is how long a stage lasts before DescribeTypeRegistration reports it: the answer
+// right after a request has no description.
 const stageTold = 2 * time.Second
 
-// DescribeTypeRegistration reports how a registration goes on. Description says why it
-// failed. An unknown token is CFNRegistryException.
+// DescribeTypeRegistration reports the progress of a registration. Description is the reason
+// of a failure. An unknown token is CFNRegistryException.
 func (r *Registry) DescribeTypeRegistration(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeTypeRegistrationInput) (*cloudformation.DescribeTypeRegistrationOutput, error) {
 	token := aws.ToString(in.RegistrationToken)
 	row, err := r.readRegistration(ctx, token)
@@ -53,10 +53,10 @@ func (r *Registry) describeStage(row *registrationRow) string {
 	return fmt.Sprintf("Deployment is currently in %s of status %s; %s", row.Stage, status, row.Description)
 }
 
-// DescribeType describes a version of a type, the default one if none is named: a private
-// type of the account, an activated one, or a public one. Types and versions that are not
-// there are TypeNotFoundException, those of other accounts among them. A deregistered type
-// is still described, as it was. What is none of these may be imported.
+// DescribeType describes a version of a type, by default the default one: a private type of
+// the account, an activated one, or a public one. Types and versions that do not exist are
+// TypeNotFoundException, as are those of other accounts. A deregistered type is still
+// described. If the type is none of these, it may be imported.
 func (r *Registry) DescribeType(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeTypeInput) (*cloudformation.DescribeTypeOutput, error) {
 	out, err := r.describeType(ctx, caller, in)
 	if err != nil {
@@ -94,9 +94,9 @@ func (r *Registry) describeType(ctx context.Context, caller awswire.Caller, in *
 	return describePrivate(caller, typ, v, arn.Version != "")
 }
 
-// describePrivate has exactly the members that the service answers for a private type.
-// The statuses of tests are only told where a version is asked for, by VersionId or by its
-// ARN, as TestType answers it.
+// describePrivate sets exactly the members that the service returns for a private type. Test
+// statuses are only returned if a version is requested, by VersionId or by its ARN, as
+// TestType returns it.
 func describePrivate(caller awswire.Caller, typ *typeRow, v *versionRow, tests bool) (*cloudformation.DescribeTypeOutput, error) {
 	kind := schema.Kind(typ.Kind)
 	configuration, err := describedConfigurationSchema(kind, typ.TypeName, v.ConfigurationSchema, caller.Region)

@@ -155,8 +155,8 @@ func (r *Registry) examineHandler(ctx context.Context, run *testRunRow, row *ver
 	return &outcome{passed: summary.OK(), description: describeSummary(summary), summary: summary, log: written.Bytes()}, nil
 }
 
-// contractConfig says what is tested with what. The outcome is set where the package or
-// the configuration of the type leaves nothing to test.
+// contractConfig configures the test run. The outcome is set if the package or the
+// configuration of the type leaves nothing to test.
 func (r *Registry) contractConfig(ctx context.Context, caller awswire.Caller, version *Version, b *bundle.Bundle) (*contract.Config, *outcome, error) {
 	inputs, problems, err := contract.LoadInputs(contract.InputsConfig{Files: b.Files, Label: labelOf("") + "!/", Schema: b.Schema, NewToken: r.config.NewID})
 	switch {
@@ -254,7 +254,7 @@ func describeSummary(s *contract.Summary) string {
 	return strings.TrimSuffix(b.String(), ";")
 }
 
-// bearers makes the bearer tokens of a run and lets handlers report with them.
+// bearers creates the bearer tokens of a run and lets handlers report with them.
 type bearers struct {
 	registry *Registry
 	ctx      context.Context
@@ -286,8 +286,8 @@ func (b *bearers) end() {
 	}
 }
 
-// deliver puts the logs of a run into the bucket that was asked for. A bucket that cannot
-// be written to is told in the description and leaves the verdict as it is.
+// deliver writes the logs of a run to the bucket of the request. If the bucket cannot be
+// written, the description contains the error and the result of the run does not change.
 func (r *Registry) deliver(ctx context.Context, run *testRunRow, found *outcome) error {
 	if run.Bucket == "" {
 		return nil
@@ -316,7 +316,7 @@ func (r *Registry) deliver(ctx context.Context, run *testRunRow, found *outcome)
 // logFiles are what the logs of a test consist of.
 var logFiles = []struct {
 	name      string
-	ofSummary bool // there is none without a summary
+	ofSummary bool // missing without a summary
 	write     func(io.Writer, *outcome) error
 }{
 	{"test.log", false, func(w io.Writer, o *outcome) error {

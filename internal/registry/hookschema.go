@@ -17,7 +17,7 @@ import (
 //go:embed hookschema.json
 var hookConfiguration string
 
-// hookProperties is where the hook's own schema stands in that of its configuration.
+// hookProperties is the place of the hook's schema in the schema of its configuration.
 const hookProperties = "/properties/CloudFormationConfiguration/properties/HookConfiguration/properties/Properties"
 
 // describedConfigurationSchema is the schema of a type's configuration as DescribeType
@@ -37,8 +37,8 @@ func describedConfigurationSchema(kind schema.Kind, typeName, own, region string
 	return strings.NewReplacer(`"@PROPERTIES@"`, string(properties), `"@ID@"`, string(id)).Replace(hookConfiguration), nil
 }
 
-// hookOwn is the part that describes the hook's own properties. Its references are made to
-// lead to where its definitions stand now.
+// hookOwn is the part that describes the hook's own properties. Its references are adapted to
+// the new place of its definitions.
 func hookOwn(typeName, own string) ([]byte, error) {
 	part := map[string]any{"properties": map[string]any{}}
 	if own != "" {

@@ -22,8 +22,8 @@ type Imported interface {
 	// ImportedType returns a type, nil for one that was not imported.
 	ImportedType(ctx context.Context, typeName string) (*ImportedType, error)
 
-	// ImportedTypes returns up to limit types whose names follow after and begin with
-	// prefix, in the order of their names.
+	// ImportedTypes returns up to limit types whose names are greater than after and begin
+	// with prefix, in the order of their names.
 	ImportedTypes(ctx context.Context, prefix, after string, limit int) ([]ImportedType, error)
 }
 
@@ -170,7 +170,7 @@ func (r *Registry) importedSummaries(ctx context.Context, caller awswire.Caller,
 	return summaries[:min(len(summaries), q.limit)], nil
 }
 
-// isTypeNotFound reports whether err says that there is no such type or version.
+// isTypeNotFound reports whether err means that the type or version does not exist.
 func isTypeNotFound(err error) bool {
 	var refused *awswire.Error
 	return errors.As(err, &refused) && refused.Code == "TypeNotFoundException"

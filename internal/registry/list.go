@@ -18,7 +18,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// maxResults is how many results a page has at most, and where no number is asked for.
+// maxResults is the maximum and default number of results of a page.
 const maxResults = 100
 
 // pageSize reads MaxResults. The server has refused what is out of bounds.
@@ -29,7 +29,8 @@ func pageSize(asked *int32) int {
 	return min(max(1, int(*asked)), maxResults)
 }
 
-// startAt returns where a list goes on: so many keys of a NextToken, nil for none.
+// startAt returns where a list continues: the given number of keys of a NextToken, nil without
+// a token.
 func startAt(token *string, keys int, query ...any) ([]string, error) {
 	if token == nil {
 		return nil, nil
@@ -46,7 +47,7 @@ func badToken() error {
 	return refuse("NextToken is invalid: it must come from the answer before, and the other parameters must be those of that request.")
 }
 
-// cut splits a page off results of which one more than fits was asked for.
+// cut removes a page from results that were queried with one more than fits.
 func cut[T any](results []T, size int) (page []T, more bool) {
 	if len(results) > size {
 		return results[:size], true
@@ -55,9 +56,9 @@ func cut[T any](results []T, size int) (page []T, more bool) {
 }
 
 // ListTypes lists types in the order of their names: those of the account, which are
-// registered or activated, or with Visibility PUBLIC those that everybody can activate.
-// Without other filters these are live ones; of resource types, as the API has it, those
-// that are FULLY_MUTABLE. Filters that exclude each other give an empty list.
+// registered or activated, or with Visibility PUBLIC those that every account can activate.
+// Without other filters it lists live types; of resource types, as in the API, those that are
+// FULLY_MUTABLE. Filters that exclude each other return an empty list.
 func (r *Registry) ListTypes(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypesInput) (*cloudformation.ListTypesOutput, error) {
 	size := pageSize(in.MaxResults)
 	filters := types.TypeFilters{}
@@ -105,8 +106,8 @@ type summaryQuery struct {
 	limit        int
 }
 
-// A summaryKey is the place of a type in a list: by name, then by kind, then by publisher.
-// The zero key stands before all others.
+// A summaryKey is the place of a type in a list: by name, then by kind, then by publisher. The
+// zero key is before all others.
 type summaryKey struct{ typeName, kind, publisher string }
 
 // where adds the conditions that are the same in every table. name and provisioning are
@@ -128,7 +129,7 @@ func (q summaryQuery) where(query *bun.SelectQuery, name, provisioning string) *
 	return query
 }
 
-// likeLiteral makes a text stand for itself in a pattern of LIKE with the escape character "!".
+// likeLiteral escapes a text for a pattern of LIKE with the escape character "!".
 var likeLiteral = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
 func keyOfSummary(s types.TypeSummary) summaryKey {
@@ -139,8 +140,7 @@ func compareKeys(a, b summaryKey) int {
 	return cmp.Or(cmp.Compare(a.typeName, b.typeName), cmp.Compare(a.kind, b.kind), cmp.Compare(a.publisher, b.publisher))
 }
 
-// summaries asks the tables that hold what is wanted; each gives what would fill a page
-// on its own.
+// summaries queries the tables for the requested types; each query returns up to a full page.
 func (r *Registry) summaries(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypesInput, category types.Category, q summaryQuery) ([]types.TypeSummary, error) {
 	deprecated := in.DeprecatedStatus == types.DeprecatedStatusDeprecated
 	summaries := []types.TypeSummary{}
@@ -208,9 +208,8 @@ func (r *Registry) registeredSummaries(ctx context.Context, caller awswire.Calle
 	return summaries, nil
 }
 
-// ListTypeVersions lists the versions of a type, live ones if no status is asked for, in
-// ascending order. A type that is not there is CFNRegistryException: the operation has no
-// other error.
+// ListTypeVersions lists the versions of a type in ascending order, by default live ones. A
+// missing type is CFNRegistryException: the operation has no other error.
 func (r *Registry) ListTypeVersions(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypeVersionsInput) (*cloudformation.ListTypeVersionsOutput, error) {
 	size := pageSize(in.MaxResults)
 	query := []any{"ListTypeVersions", caller.Account, caller.Region, in.Arn, in.Type, in.TypeName, in.PublisherId, in.DeprecatedStatus}
@@ -294,8 +293,8 @@ func (r *Registry) privateVersions(ctx context.Context, caller awswire.Caller, t
 	return summaries, nil
 }
 
-// ListTypeRegistrations lists the tokens of registrations, those in progress if no status
-// is asked for, the newest first.
+// ListTypeRegistrations lists the tokens of registrations, newest first, by default those in
+// progress.
 func (r *Registry) ListTypeRegistrations(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypeRegistrationsInput) (*cloudformation.ListTypeRegistrationsOutput, error) {
 	size := pageSize(in.MaxResults)
 	status := cmp.Or(in.RegistrationStatusFilter, types.RegistrationStatusInProgress)

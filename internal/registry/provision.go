@@ -252,8 +252,8 @@ func decoded(text []byte) (value any, err error) {
 // maxReason limits the text of an error, in characters.
 const maxReason = 500
 
-// firstLine is the part of an error that fits into the reason of an event. The whole stands
-// in the handler's log.
+// firstLine is the part of an error that fits into the reason of an event. The handler's log
+// has all of it.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return cutTo(printable(strings.ToValidUTF8(line, "\uFFFD")), maxReason)

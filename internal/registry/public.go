@@ -96,8 +96,8 @@ func findPublications(ctx context.Context, db bun.IDB, region string, key extens
 	return rows, nil
 }
 
-// findPublication returns one published version of an extension, the latest for "". A
-// version is named by its id or its public number. It returns nil if there is none.
+// findPublication returns one published version of an extension, the latest for "". A version
+// is named by its id or its public number. It returns nil if it does not exist.
 func findPublication(ctx context.Context, db bun.IDB, region string, key extensionKey, version string) (*publicationRow, error) {
 	row := &publicationRow{}
 	q := db.NewSelect().Model(row).Where("region = ? AND kind = ? AND publisher_id = ? AND type_name = ?", region, string(key.Kind), key.Publisher, key.TypeName)
@@ -178,9 +178,8 @@ func publicRefOf(caller awswire.Caller, arn, publisher, kind, typeName, version,
 // describePublic answers DescribeType for what is public or activated in the account. A
 // type that is neither is not found.
 //
-// The members are there by the rules of the API: a public extension has no default
-// version, no role and no log; its number and the latest one are told if no version is
-// asked for.
+// The members follow the rules of the API: a public extension has no default version, no role
+// and no log; its number and the latest one are returned if the request names no version.
 func (r *Registry) describePublic(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeTypeInput) (*cloudformation.DescribeTypeOutput, error) {
 	kind := string(in.Type)
 	ref, public, err := publicRefOf(caller, in.Arn, in.PublisherId, &kind, in.TypeName, in.VersionId, in.PublicVersionNumber)

@@ -14,12 +14,12 @@ type publicVersion struct {
 	Major, Minor, Patch int64
 }
 
-// maxMajor is the greatest major version that ActivateType can ask for.
+// maxMajor is the greatest major version that ActivateType accepts.
 const maxMajor = 100_000
 
 var publicVersionForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})$`)
 
-// parsePublicVersion reads a public version number. It reports false for what is none.
+// parsePublicVersion reads a public version number. It returns false if the text is invalid.
 func parsePublicVersion(text string) (publicVersion, bool) {
 	parts := publicVersionForm.FindStringSubmatch(text)
 	if parts == nil {
@@ -46,7 +46,7 @@ func (v publicVersion) compare(w publicVersion) int {
 	return cmp.Or(cmp.Compare(v.Major, w.Major), cmp.Compare(v.Minor, w.Minor), cmp.Compare(v.Patch, w.Patch))
 }
 
-// next is the version that follows where none is asked for: 1.0.0, then the next minor one.
+// next is the default number of the next version: 1.0.0, then the next minor one.
 func (v publicVersion) next() publicVersion {
 	if v == (publicVersion{}) {
 		return publicVersion{Major: 1}

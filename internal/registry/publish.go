@@ -36,7 +36,7 @@ func (r *Registry) publishingWorkers() map[string]store.Worker {
 	return map[string]store.Worker{workTest: r.test, workAutoUpdate: r.autoUpdate}
 }
 
-// announce tells subscribers about a type.
+// announce notifies subscribers about a type.
 func (r *Registry) announce(caller awswire.Caller, kind schema.Kind, typeName, version string, what Event) {
 	r.changes.send(Change{Place: caller.Place, Kind: kind, TypeName: typeName, Version: version, What: what})
 }
@@ -140,8 +140,8 @@ func (r *Registry) publication(ctx context.Context, tx *store.Tx, caller awswire
 	}, nil
 }
 
-// follow decides which number comes after the latest one, zero if there is none. asked is
-// zero if none is asked for.
+// follow chooses the number after the latest one; latest is zero for the first version, asked
+// is zero if the request has no number.
 func follow(name string, latest, asked publicVersion) (publicVersion, error) {
 	switch {
 	case asked == publicVersion{}:
@@ -154,9 +154,9 @@ func follow(name string, latest, asked publicVersion) (publicVersion, error) {
 	return asked, nil
 }
 
-// requiredFor lists what a module requires, "" for other kinds. The requirements for public
-// modules are looked at once more: since the test, the account may have become a publisher,
-// and others may have published modules that contain this one.
+// requiredFor lists what a module requires, "" for other kinds. It checks the requirements for
+// public modules again: since the test, the account may have become a publisher, and other
+// accounts may have published modules that contain this one.
 func (r *Registry) requiredFor(ctx context.Context, tx *store.Tx, caller awswire.Caller, key extensionKey, version *versionRow) (string, error) {
 	if key.Kind != schema.Module {
 		return "", nil
@@ -216,7 +216,7 @@ func (r *Registry) findOwn(ctx context.Context, db bun.IDB, caller awswire.Calle
 	return typ, version, nil
 }
 
-// writeStatus writes the statuses of a version unless somebody else has written it since
+// writeStatus writes the statuses of a version unless another transaction has written it since
 // it was read, which is store.ErrStale.
 func writeStatus(ctx context.Context, tx *store.Tx, version *versionRow) error {
 	result, err := tx.NewUpdate().Model((*versionRow)(nil)).

@@ -36,9 +36,9 @@ func (p *publisherRow) name() string { return p.Account }
 
 var connectionARN = regexp.MustCompile(`\Aarn:aws(?:-[\w]+)*:(?:codestar-connections|codeconnections):[a-z0-9-]+:([0-9]{12}):(.+)\z`)
 
-// RegisterPublisher makes the caller's account one that can publish, in all regions. The
-// identity is taken as verified, since nobody can be asked. An account that is registered
-// keeps its id and its identity: the operation is idempotent, as the user guide has it of
+// RegisterPublisher makes the caller's account a publisher, in all regions. The identity
+// counts as verified, because there is no service to verify it. A registered account keeps its
+// id and its identity: the operation is idempotent, as the user guide documents for
 // AWS::CloudFormation::Publisher.
 //
 // Refused with CFNRegistryException: terms that are not accepted, and a ConnectionArn that
@@ -71,9 +71,9 @@ func (r *Registry) RegisterPublisher(ctx context.Context, caller awswire.Caller,
 	return &cloudformation.RegisterPublisherOutput{PublisherId: &row.PublisherID}, nil
 }
 
-// providerOf reports which service verifies an identity through a connection. What stands
-// behind a connection is known to the service that holds it alone, so that the ARN has to
-// do: one that mentions Bitbucket is one to Bitbucket, any other one to GitHub.
+// providerOf returns the service that verifies an identity through a connection. Connections
+// exist only at AWS, so the ARN decides: one that mentions Bitbucket is a connection to
+// Bitbucket, any other one to GitHub.
 func providerOf(caller awswire.Caller, connection string) (types.IdentityProvider, error) {
 	m := connectionARN.FindStringSubmatch(connection)
 	switch {
@@ -96,9 +96,9 @@ func publisherID(account string) string {
 	return hex.EncodeToString(sum[:20])
 }
 
-// DescribePublisher returns the publisher with an id, or the caller's own. Nobody is
-// asked for a profile, so that there is none. An id of nobody and an account that is no
-// publisher are refused with CFNRegistryException.
+// DescribePublisher returns the publisher with an id, or the caller's own. It has no profile,
+// because no identity provider is called. An unknown id and an account that is not a publisher
+// are CFNRegistryException.
 func (r *Registry) DescribePublisher(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribePublisherInput) (*cloudformation.DescribePublisherOutput, error) {
 	var row *publisherRow
 	var err error
@@ -117,7 +117,7 @@ func (r *Registry) DescribePublisher(ctx context.Context, caller awswire.Caller,
 	}, nil
 }
 
-// ownPublisher returns the caller as a publisher. One that is none is refused.
+// ownPublisher returns the caller as a publisher, or an error if it is not one.
 func ownPublisher(ctx context.Context, db bun.IDB, caller awswire.Caller) (*publisherRow, error) {
 	row, err := findPublisher(ctx, db, "account", caller.Account)
 	if err == nil && row == nil {
@@ -126,7 +126,7 @@ func ownPublisher(ctx context.Context, db bun.IDB, caller awswire.Caller) (*publ
 	return row, err
 }
 
-// findPublisher returns nil if there is none.
+// findPublisher returns nil if the publisher does not exist.
 func findPublisher(ctx context.Context, db bun.IDB, column, value string) (*publisherRow, error) {
 	row := &publisherRow{}
 	err := db.NewSelect().Model(row).Where("? = ?", bun.Ident(column), value).Scan(ctx)

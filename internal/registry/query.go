@@ -32,7 +32,7 @@ type Registration struct {
 	TypeName    string
 	Version     string // "00000001"
 	Status      types.RegistrationStatus
-	Description string // as DescribeTypeRegistration has it
+	Description string // as in DescribeTypeRegistration
 	Started     time.Time
 	Updated     time.Time // of its latest step
 }

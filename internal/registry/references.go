@@ -23,8 +23,8 @@ var referencePatterns = map[string]*regexp.Regexp{
 	"secretsmanager": regexp.MustCompile(`\A[^:\s]+(:[^\s]*)?\z`),
 }
 
-// checkReferences says what is wrong with the dynamic references of a text. A reference is
-// no secret, and is shown.
+// checkReferences returns the errors in the dynamic references of a text. A reference is not a
+// secret, and may be shown.
 func checkReferences(text string) error {
 	rest := dynamicReference.ReplaceAllStringFunc(text, func(string) string { return "" })
 	if strings.Contains(rest, "{{resolve:") {

@@ -27,17 +27,17 @@ import (
 // included (quotas of the service).
 const maxVersions = 50
 
-// reserved are the organizations in which nobody registers, spelled so. Other spellings of
-// them, and some more, only cannot be published (user guide, "Naming conventions").
+// reserved are the organizations that cannot be registered in this spelling. Other spellings
+// of them, and some more, only cannot be published (user guide, "Naming conventions").
 var reserved = []string{"Alexa", "AMZN", "Amazon", "ASK", "AWS", "Custom", "Dev"}
 
 // RegisterType takes a request for a new version of a type, allots its number, and returns
 // the token with which DescribeTypeRegistration reports its progress. A request with the
 // ClientRequestToken of an earlier one gets the token of that.
 //
-// Refusals, all CFNRegistryException: a name that does not fit the kind or is reserved, a
-// package that is no URL, a client token that came with other parameters, a name that
-// stands for an activated type, and too many versions.
+// Errors, all CFNRegistryException: a name that does not fit the kind or is reserved, an
+// invalid package URL, a client token that was used with other parameters, a name that is an
+// alias of an activated type, and too many versions.
 func (r *Registry) RegisterType(ctx context.Context, caller awswire.Caller, in *cloudformation.RegisterTypeInput) (*cloudformation.RegisterTypeOutput, error) {
 	row, err := r.registration(caller, in)
 	if err != nil {
@@ -124,7 +124,7 @@ func validName(kind schema.Kind, typeName string) error {
 	return refuse("TypeName is invalid")
 }
 
-// packageURL refuses what leads to no object.
+// packageURL rejects URLs that do not name an object.
 func packageURL(text string) error {
 	u, err := url.Parse(text)
 	if err == nil && slices.Contains([]string{"s3", "https", "http"}, u.Scheme) && u.Host != "" && len(u.Path) > 1 {
@@ -221,7 +221,7 @@ func (r *Registry) allot(ctx context.Context, tx *store.Tx, row *registrationRow
 // now is the time as rows have it.
 func (r *Registry) now() store.Time { return store.At(r.config.Now()) }
 
-// notify tells subscribers about a registration.
+// notify notifies subscribers about a registration.
 func (r *Registry) notify(row *registrationRow, what Event) {
 	r.changes.send(Change{
 		Place: awswire.Place{Account: row.Account, Region: row.Region}, Kind: schema.Kind(row.Kind), TypeName: row.TypeName,

@@ -29,7 +29,7 @@ const (
 	stageDeploy   = "DEPLOY_STAGE"     // its handler started; then the version exists
 )
 
-// maxDescription bounds what a failed registration tells, in bytes.
+// maxDescription bounds the description of a failed registration, in bytes.
 const maxDescription = 8 << 10
 
 // A failure ends a registration: the author of the package has to change something.
@@ -69,8 +69,8 @@ func (r *Registry) register(ctx context.Context, token string) (time.Time, error
 	}
 }
 
-// settle decides what an error of a stage means: nil goes on, a failure ends the
-// registration, and the rest is tried again for a while.
+// settle handles the error of a stage: nil continues, a failure ends the registration, and
+// other errors are retried for a while.
 func (r *Registry) settle(ctx context.Context, row *registrationRow, err error) error {
 	var failed *failure
 	switch {
@@ -187,8 +187,8 @@ func provisioning(s *schema.Schema) types.ProvisioningType {
 	return types.ProvisioningTypeFullyMutable
 }
 
-// requiredTypes lists, as JSON, the public extensions that the fragment of a module says
-// must be activated; "" if there are none.
+// requiredTypes lists, as JSON, the public extensions that must be activated for the fragment
+// of a module; "" if none are required.
 func requiredTypes(region string, fragment *document.Value) (string, error) {
 	check := &moduleCheck{region: region}
 	for _, m := range fragment.Get("Resources").Distinct() {
@@ -283,8 +283,8 @@ func (r *Registry) start(ctx context.Context, spec FunctionSpec) error {
 	return failf("The handler failed to start: %s", cutLines(printable(err.Error())))
 }
 
-// cutLines shortens what a handler has to say to what a description has room for. The end
-// is what matters: an exception stands below its traceback.
+// cutLines shortens the output of a handler to fit into a description. It keeps the end: an
+// exception is below its traceback.
 func cutLines(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) <= maxDescription {

@@ -43,8 +43,8 @@ type Config struct {
 	// Limits bounds packages; the zero value has the defaults of package bundle.
 	Limits bundle.Limits
 
-	// RetryFor is how long a registration is tried again when something of our own
-	// fails, such as the network on the way to a package. Zero means 10 minutes.
+	// RetryFor is how long a registration is retried after an internal error, such as a
+	// network error while the package is fetched. Zero means 10 minutes.
 	RetryFor time.Duration
 
 	// StageTimeout bounds the fetching of a package, and how long a handler may take until
@@ -81,9 +81,9 @@ type Config struct {
 
 // Packages opens what RegisterType is pointed to.
 type Packages interface {
-	// Fetch opens the package at a URL, s3://bucket/key or https://. An *awswire.Error
-	// says that the caller is at fault (no such object) and ends the registration; other
-	// errors are tried again.
+	// Fetch opens the package at a URL, s3://bucket/key or https://. An *awswire.Error is the
+	// caller's error (the object does not exist) and ends the registration; other errors are
+	// retried.
 	Fetch(ctx context.Context, caller awswire.Caller, url string) (io.ReadCloser, error)
 }
 
@@ -107,15 +107,15 @@ type FunctionSpec struct {
 	Package    string // hash of the blob
 	Runtime    string // "provided.al2023", "python3.12"
 	Entrypoint string
-	LogGroup   string // "" for none of its own
+	LogGroup   string // "" without one
 	Role       string // ARN of the execution role, "" for none
 }
 
 // References resolves dynamic references, as in {{resolve:ssm:/path/to/name:3}}.
 type References interface {
-	// Resolve returns the text behind a reference. service is "ssm", "ssm-secure" or
-	// "secretsmanager", reference what follows the colon. An *awswire.Error says that
-	// there is no such value. No error may hold the value.
+	// Resolve returns the value of a reference. service is "ssm", "ssm-secure" or
+	// "secretsmanager", reference is the text after the colon. An *awswire.Error means that
+	// the value does not exist. Errors must not contain the value.
 	Resolve(ctx context.Context, caller awswire.Caller, service, reference string) (string, error)
 }
 

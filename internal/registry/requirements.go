@@ -41,8 +41,8 @@ type moduleCheck struct {
 	region string
 	shelf  shelf
 
-	// self is the module as it is or will be published, to find circles. Its Publisher is
-	// "" as long as the account is no publisher: nothing public can contain it then.
+	// self is the module as it is or will be published, to find cycles. Its Publisher is ""
+	// while the account is not a publisher: no public module can contain it then.
 	self extensionKey
 
 	required []types.RequiredActivatedType
@@ -67,7 +67,7 @@ func (c *moduleCheck) run(ctx context.Context, fragment *document.Value) error {
 	return c.shelved(ctx)
 }
 
-// shelved holds what is required against the shelf.
+// shelved checks the requirements against the public extensions.
 func (c *moduleCheck) shelved(ctx context.Context) error {
 	for _, required := range c.required {
 		if err := c.published(ctx, required); err != nil {
@@ -146,7 +146,7 @@ func (c *moduleCheck) require(logicalID string, required types.RequiredActivated
 	other.SupportedMajorVersions = common
 }
 
-// published looks a required extension up, and what it requires in turn.
+// published looks up a required extension and its requirements.
 func (c *moduleCheck) published(ctx context.Context, required types.RequiredActivatedType) error {
 	key := keyOf(required)
 	if key == c.self {
@@ -235,8 +235,8 @@ func keyOf(required types.RequiredActivatedType) extensionKey {
 	return key
 }
 
-// ofAmazon reports whether a type is one of Amazon's own, by the part of its name that nobody
-// else can publish under.
+// ofAmazon reports whether a type is one of Amazon's, by the first part of its name, which is
+// reserved.
 func ofAmazon(typeName string) bool {
 	organization, _, _ := strings.Cut(typeName, "::")
 	return slices.Contains([]string{"aws", "amazon", "amzn", "alexa"}, strings.ToLower(organization))
@@ -252,7 +252,7 @@ func publisherIn(metadata *document.Value, region string) string {
 	return text(metadata.Get("PublisherId"))
 }
 
-// majorsIn reads a list of major versions, sorted. What is none is left out.
+// majorsIn reads a list of major versions, sorted. It skips invalid ones.
 func majorsIn(list *document.Value) []int32 {
 	if list == nil {
 		return nil

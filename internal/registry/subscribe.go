@@ -8,8 +8,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// A Change tells that something about a type is different from before. It is a hint to
-// look again: what is true stands in the store.
+// A Change notifies a subscriber that a type has changed. It is a hint to read the type again:
+// the store has the current state.
 type Change struct {
 	awswire.Place
 	Kind     schema.Kind

@@ -17,7 +17,7 @@ import (
 // noteTimeout bounds the writing of a note, which the end of the program does not stop.
 const noteTimeout = time.Second
 
-// A TestProgress says which contract test of a run is under way.
+// A TestProgress is the current contract test of a run.
 type TestProgress struct {
 	Test      string // its ID
 	Number    int    // from 1
@@ -25,8 +25,8 @@ type TestProgress struct {
 	Shrinking bool // it failed, and is run again with smaller inputs
 }
 
-// testNotes are what a run writes down while it is under way: for those who watch it, and
-// for the one who goes on when the program has ended in the midst of it.
+// testNotes are what a run records while it is in progress: for observers, and for the process
+// that continues it after a crash.
 type testNotes struct {
 	Progress *TestProgress            `json:",omitempty"`
 	Living   map[int][]map[string]any `json:",omitempty"` // by set: identifiers of what exists
@@ -40,7 +40,8 @@ func (r *testRunRow) notes() (notes testNotes) {
 	return notes
 }
 
-// left says what an interrupted run that nobody goes on with has left behind, "" for nothing.
+// left describes what an interrupted run that is not continued has left behind, "" for
+// nothing.
 func (n testNotes) left() string {
 	var list []string
 	for _, set := range slices.Sorted(maps.Keys(n.Living)) {
@@ -100,8 +101,8 @@ func (k *noteKeeper) living(set int, models []map[string]any) {
 	})
 }
 
-// change writes the notes down. What was made just when the program is stopped is written
-// all the same; a note that cannot be written does not stop the tests.
+// change writes the notes. Resources that were created just when the program is stopped are
+// still written; a note that cannot be written does not stop the tests.
 func (k *noteKeeper) change(change func(*testNotes)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

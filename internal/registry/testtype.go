@@ -39,8 +39,8 @@ type Deliveries interface {
 const (
 	// keptRuns is how many runs of a version are kept.
 	keptRuns = 20
-	// maxAttempts is how often a run is begun: it ends as failed when the program died, or
-	// something of our own failed, so many times in the midst of it.
+	// maxAttempts is how often a run is started: it fails when the program died, or an
+	// internal error happened, so many times during the run.
 	maxAttempts = 5
 	// maxTestDescription bounds TypeTestsStatusDescription, in characters.
 	maxTestDescription = 1024
@@ -74,7 +74,7 @@ type testRunRow struct {
 	ReportHash string `bun:"report_hash"` // of the blob, "" for none
 
 	StartedAt  store.Time `bun:"started_at"`
-	EndedAt    store.Time `bun:"ended_at"` // NULL while it goes on
+	EndedAt    store.Time `bun:"ended_at"` // NULL while it is in progress
 	RowVersion int64      `bun:"row_version"`
 }
 
@@ -82,10 +82,10 @@ func (r *testRunRow) caller() awswire.Caller {
 	return awswire.Caller{Place: awswire.Place{Account: r.Account, Region: r.Region}, AccessKeyID: r.Caller, RequestID: r.ID}
 }
 
-// TestType has a version of a private type tested: the contract tests of a resource type
-// or hook with its registered handler, the requirements for public modules of a module.
-// It takes the default version if none is named, and returns before the tests have begun;
-// DescribeType reports how they go on, TestRuns and TestReport what came of them.
+// TestType tests a version of a private type: with the contract tests of a resource type or
+// hook and its registered handler, or the requirements for public modules of a module. It
+// tests the default version if the request names none, and returns before the tests have
+// started; DescribeType reports the progress, TestRuns and TestReport the results.
 //
 // While a version is tested, the same request again is answered and starts nothing.
 //
@@ -150,7 +150,7 @@ func sameBucket(ctx context.Context, tx *store.Tx, version *versionRow, typeName
 	return nil
 }
 
-// beginTest writes a new run, forgets old ones, and wakes the worker.
+// beginTest writes a new run, deletes old ones, and wakes the worker.
 func (r *Registry) beginTest(ctx context.Context, tx *store.Tx, caller awswire.Caller, typ *typeRow, version *versionRow, bucket string) error {
 	version.TestStatus, version.TestStatusDescription = string(types.TypeTestsStatusInProgress), "The tests are in progress."
 	if err := writeStatus(ctx, tx, version); err != nil {
@@ -175,8 +175,8 @@ func (r *Registry) beginTest(ctx context.Context, tx *store.Tx, caller awswire.C
 	return nil
 }
 
-// test carries out a run. It is a store.Worker. A run that was interrupted is carried out
-// again from its beginning: only its outcome is written down.
+// test executes a run. It is a store.Worker. An interrupted run restarts from its beginning:
+// only its result is stored.
 func (r *Registry) test(ctx context.Context, id string) (time.Time, error) {
 	run, err := findRun(ctx, r.store.Read(), id)
 	if err != nil {
@@ -220,7 +220,7 @@ func (r *Registry) runTest(ctx context.Context, id string) error {
 	return r.endTest(ctx, run, found)
 }
 
-// attempt counts that a run is begun, and returns it with its version. The run is nil if
+// attempt counts a start of a run, and returns the run with its version. The run is nil if
 // there is nothing to do.
 func (r *Registry) attempt(ctx context.Context, id string) (*testRunRow, *versionRow, error) {
 	var run *testRunRow
@@ -240,7 +240,7 @@ func (r *Registry) attempt(ctx context.Context, id string) (*testRunRow, *versio
 		return store.Swap(ctx, tx, run, &run.RowVersion)
 	})
 	if errors.Is(err, store.ErrStale) {
-		return nil, nil, nil // somebody else has it
+		return nil, nil, nil // another worker has it
 	}
 	return run, version, err
 }
@@ -270,7 +270,7 @@ func (r *Registry) endTest(ctx context.Context, run *testRunRow, found *outcome)
 	})
 	switch {
 	case errors.Is(err, store.ErrStale):
-		return nil // another node has the run: this one was taken for dead
+		return nil // another node has the run: it considered this one dead
 	case err != nil:
 		return fmt.Errorf("end the test of %s version %d: %w", run.TypeName, run.Version, err)
 	}
@@ -312,11 +312,11 @@ type TestRun struct {
 	Failed      int // failures and errors
 	Skipped     int
 
-	Progress *TestProgress // nil if it has ended, or has not begun
+	Progress *TestProgress // nil if it has ended, or has not started
 
 	Bucket, Key string // where the logs were delivered to; "" if nowhere
 	Started     time.Time
-	Ended       time.Time // zero while it goes on
+	Ended       time.Time // zero while it is in progress
 }
 
 // TestRuns lists runs of the account in the region, the newest first. Of each version the
@@ -351,17 +351,17 @@ func (r *Registry) TestRuns(ctx context.Context, caller awswire.Caller, query Te
 	return runs, nil
 }
 
-// A ReportTooLargeError says that the report of a test is too large to be read.
+// A ReportTooLargeError reports that the report of a test is too large to be read.
 type ReportTooLargeError struct{ Size, Limit int64 } // in bytes
 
 func (e *ReportTooLargeError) Error() string {
 	return fmt.Sprintf("the report of the test has %d bytes, and at most %d are read", e.Size, e.Limit)
 }
 
-// TestReport returns the report of a run as contract.WriteJSON writes it. It is nil for a
-// run that the account does not have, that goes on, or that ended without a report. One
-// that is larger than Config.ReportLimit, which was kept under another limit, is a
-// *[ReportTooLargeError].
+// TestReport returns the report of a run as contract.WriteJSON writes it. It is nil for a run
+// that the account does not have, that is in progress, or that ended without a report. If the
+// report is larger than Config.ReportLimit, because it was stored under another limit, the
+// error is a *[ReportTooLargeError].
 func (r *Registry) TestReport(ctx context.Context, caller awswire.Caller, id string) ([]byte, error) {
 	row, err := findRun(ctx, r.store.Read(), id)
 	if err != nil || row == nil || row.Account != caller.Account || row.Region != caller.Region || row.ReportHash == "" {

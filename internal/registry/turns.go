@@ -15,8 +15,8 @@ import (
 // not hear of.
 const turnRetry = 10 * time.Second
 
-// turns shares the places for tests on this node among accounts. What finds no place is
-// remembered and goes away; whoever ends is told whose turn it is.
+// turns shares the test slots of this node among accounts. A run that gets no slot is queued
+// and its worker returns; a run that ends returns the next one in the queue.
 //
 // An account never has the last place, unless there is only one: handlers that hang keep
 // their own account waiting, and no other one. Of those who wait, the next is of the
@@ -50,7 +50,7 @@ func (t *turns) enter(id, account string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id, w := range t.waiting {
-		if now.Sub(w.seen) > 2*t.retry { // another node has it, or it is gone
+		if now.Sub(w.seen) > 2*t.retry { // another node has it, or it was deleted
 			delete(t.waiting, id)
 		}
 	}
@@ -71,7 +71,7 @@ func (t *turns) enter(id, account string, now time.Time) bool {
 	return false
 }
 
-// leave gives the place of an account back and tells whose turn it is now.
+// leave releases the slot of an account and returns the next run.
 func (t *turns) leave(account string) (next []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,8 +82,7 @@ func (t *turns) leave(account string) (next []string) {
 	return t.next()
 }
 
-// forget takes a run that does not wait any more off the list and tells whose turn it is
-// now.
+// forget removes a run from the queue and returns the next run.
 func (t *turns) forget(id string) (next []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,9 +18,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// named reads the members by which requests name a type or a version of it: an ARN, or
-// kind and name, and a version beside either. The result may be public, and may be of
-// another account or region; ownARN tells those apart.
+// named reads the members by which requests name a type or a version of it: an ARN, or kind
+// and name, and a version with either. The result may be public, and may be of another account
+// or region; ownARN checks that.
 func named(caller awswire.Caller, arn *string, kind types.RegistryType, typeName, version *string) (schema.TypeARN, error) {
 	if arn == nil {
 		if kind == "" || aws.ToString(typeName) == "" {
@@ -53,8 +53,8 @@ func sameVersion(a, b string) bool {
 	return a == b || okX && okY && x == y
 }
 
-// ownARN refuses what does not belong to the account and region of the caller: nobody
-// learns whether it is there.
+// ownARN refuses ARNs of other accounts and regions: callers do not learn whether such a type
+// exists.
 func ownARN(caller awswire.Caller, arn schema.TypeARN) error {
 	if arn.Account != caller.Account || arn.Region != caller.Region || arn.Partition != caller.Partition() || arn.Publisher != "" {
 		return typeNotFound(arn.TypeName)
@@ -62,8 +62,8 @@ func ownARN(caller awswire.Caller, arn schema.TypeARN) error {
 	return nil
 }
 
-// findType returns the private type of an account, nil if it has none. A type whose first
-// registration is not complete is none yet.
+// findType returns the private type of an account, nil if it has none. A type does not exist
+// until its first registration is complete.
 func findType(ctx context.Context, db bun.IDB, caller awswire.Caller, kind schema.Kind, typeName string) (*typeRow, error) {
 	row := &typeRow{}
 	err := db.NewSelect().Model(row).
@@ -79,7 +79,7 @@ func findType(ctx context.Context, db bun.IDB, caller awswire.Caller, kind schem
 	return row, nil
 }
 
-// findVersion returns a version of a type, nil if there is none of that number.
+// findVersion returns a version of a type, nil if the number does not exist.
 func findVersion(ctx context.Context, db bun.IDB, typeID string, number int64) (*versionRow, error) {
 	row := &versionRow{}
 	err := db.NewSelect().Model(row).Where("type_id = ?", typeID).Where("version = ?", number).Scan(ctx)
@@ -117,9 +117,9 @@ func (r *Registry) privateVersion(ctx context.Context, db bun.IDB, caller awswir
 	return typ, v, nil
 }
 
-// SetTypeDefaultVersion makes a version the one that is used where none is named. Types
-// and versions that are not there are TypeNotFoundException; a request without a version
-// and a version that is deregistered are CFNRegistryException.
+// SetTypeDefaultVersion sets the version that is used by default. Types and versions that do
+// not exist are TypeNotFoundException; a request without a version and a deregistered version
+// are CFNRegistryException.
 func (r *Registry) SetTypeDefaultVersion(ctx context.Context, caller awswire.Caller, in *cloudformation.SetTypeDefaultVersionInput) (*cloudformation.SetTypeDefaultVersionOutput, error) {
 	arn, err := named(caller, in.Arn, in.Type, in.TypeName, in.VersionId)
 	if err != nil {
@@ -183,7 +183,7 @@ type Version struct {
 
 	ProvisioningType types.ProvisioningType // "" but for resource types
 	ExecutionRole    string                 // "" for none
-	LogGroup         string                 // "" for none of its own
+	LogGroup         string                 // "" without one
 	LogRole          string
 
 	// Package and what follows name the handler. Runtime is "" for modules and for types
@@ -204,9 +204,9 @@ func (v *Version) Function() FunctionSpec {
 	}
 }
 
-// Resolve returns a live version of a type that the account has, the default one for the
-// id "". A private type hides an activated one of the same name. What is not there, or
-// deregistered, is TypeNotFoundException.
+// Resolve returns a live version of a type in the account, the default one for the id "". A
+// private type hides an activated one of the same name. Missing and deregistered types are
+// TypeNotFoundException.
 func (r *Registry) Resolve(ctx context.Context, caller awswire.Caller, kind schema.Kind, typeName, version string) (*Version, error) {
 	typ, v, err := r.privateVersion(ctx, r.store.Read(), caller, kind, typeName, version)
 	switch {
@@ -265,7 +265,7 @@ func (r *Registry) loadSchema(kind schema.Kind, packageHash, text string) (*sche
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.loaded == nil || len(c.loaded) >= maxSchemas {
-		c.loaded = map[string]*schema.Schema{} // all of those in use come back with one read each
+		c.loaded = map[string]*schema.Schema{} // one read returns all of them that are in use
 	}
 	c.loaded[packageHash] = s
 	return s, nil

@@ -23,8 +23,8 @@ type BlobReader interface {
 	io.ReaderAt
 }
 
-// Blobs keep bytes by the SHA-256 of their content, so that equal content is kept once
-// and a name never changes its meaning. A blob is there whole or not at all.
+// Blobs stores bytes under the SHA-256 of their content, so that equal content is stored once
+// and a name never changes its meaning. A blob is complete or missing.
 //
 // A blob lives as long as a row names it. Rows are written after their blob: Sweep
 // leaves alone what was Put within the grace that it is given.
@@ -32,8 +32,8 @@ type Blobs struct{ backend blobBackend }
 
 // blobBackend is files in a folder, or rows of PostgreSQL.
 type blobBackend interface {
-	// receive calls fill with a writer of its own, and keeps what was written under the
-	// hash that fill returns.
+	// receive calls fill with a separate writer, and stores what was written under the hash
+	// that fill returns.
 	receive(ctx context.Context, fill func(io.Writer) (Blob, error)) (Blob, error)
 	open(ctx context.Context, hash string) (BlobReader, int64, error)
 	has(ctx context.Context, hash string) (bool, error)
@@ -45,14 +45,14 @@ type blobBackend interface {
 	tidy(ctx context.Context, before time.Time) error
 }
 
-// A TooLargeError says that a blob is larger than its reader was ready to take.
+// A TooLargeError reports that a blob is larger than the limit of its reader.
 type TooLargeError struct{ Max int64 }
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the content is larger than %d bytes", e.Max)
 }
 
-// ErrNoBlob says that no blob has the hash. It is an fs.ErrNotExist.
+// ErrNoBlob reports that no blob has the hash. It is an fs.ErrNotExist.
 var ErrNoBlob = fmt.Errorf("no such blob: %w", fs.ErrNotExist)
 
 // Put keeps what r holds, at most max bytes; zero or less means no limit. Content that
@@ -68,7 +68,7 @@ func (b *Blobs) Put(ctx context.Context, r io.Reader, max int64) (Blob, error) {
 	return blob, nil
 }
 
-// measure copies r to w and says what it was.
+// measure copies r to w and returns the size and hash.
 func measure(ctx context.Context, w io.Writer, r io.Reader, max int64) (Blob, error) {
 	r = &contextReader{ctx, r}
 	if max > 0 {
@@ -87,8 +87,8 @@ func measure(ctx context.Context, w io.Writer, r io.Reader, max int64) (Blob, er
 
 func hexSum(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
 
-// Open reads a blob; the size is in bytes. The error is ErrNoBlob when there is none, also
-// for what is not a hash.
+// Open reads a blob; the size is in bytes. The error is ErrNoBlob if the blob is missing or
+// hash is not a hash.
 func (b *Blobs) Open(ctx context.Context, hash string) (BlobReader, int64, error) {
 	if !isHash(hash) {
 		return nil, 0, fmt.Errorf("blob %q: %w", hash, ErrNoBlob)
@@ -100,7 +100,7 @@ func (b *Blobs) Open(ctx context.Context, hash string) (BlobReader, int64, error
 	return r, size, nil
 }
 
-// Has says whether there is a blob.
+// Has reports whether a blob exists.
 func (b *Blobs) Has(ctx context.Context, hash string) (bool, error) {
 	if !isHash(hash) {
 		return false, nil
@@ -118,10 +118,10 @@ type Swept struct {
 	Bytes int64
 }
 
-// Sweep removes the blobs that keep does not want, but none that was put within the
-// grace, which a put blob has until a row names it. A grace of zero or less means an
-// hour. keep is asked for one hash at a time; its error ends the sweep, as does the end
-// of ctx, and what was removed by then is reported beside the error.
+// Sweep removes the blobs for which keep returns false, except for those that were put within
+// the grace: a new blob has that much time until a row names it. A grace of zero or less means
+// an hour. keep is called for one hash at a time; its error ends the sweep, as does the end of
+// ctx. Sweep also returns the number of removed blobs with an error.
 func (b *Blobs) Sweep(ctx context.Context, grace time.Duration, keep func(ctx context.Context, hash string) (bool, error)) (Swept, error) {
 	if grace <= 0 {
 		grace = time.Hour
@@ -165,8 +165,8 @@ func (b *Blobs) sweepOne(ctx context.Context, hash string, before time.Time, kee
 	return b.backend.remove(ctx, hash, before)
 }
 
-// isHash says whether s is 64 lower-case hexadecimal digits. Nothing else ever becomes a
-// part of a path.
+// isHash reports whether s is 64 lower-case hexadecimal digits. Only hashes become part of a
+// path.
 func isHash(s string) bool {
 	if len(s) != hex.EncodedLen(sha256.Size) {
 		return false

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// fileBlobs keeps each blob as the file aa/<hash>, where aa begins the hash, and what is
-// being put in the folder incoming. A file has its name only once all its bytes are on
-// the disk, so none is ever cut short by a crash.
+// fileBlobs stores each blob as the file aa/<hash>, where aa is the first byte of the hash,
+// and incomplete ones in the folder incoming. A file gets its name only when all its bytes are
+// on the disk, so a crash never truncates one.
 type fileBlobs struct {
 	store *Store
 	root  string
@@ -46,7 +46,7 @@ func (b *fileBlobs) receive(ctx context.Context, fill func(io.Writer) (Blob, err
 	}
 	defer func() {
 		file.Close()
-		_ = os.Remove(file.Name()) // gone already when it was kept
+		_ = os.Remove(file.Name()) // already renamed if it was kept
 	}()
 	blob, err := fill(file)
 	if err != nil {

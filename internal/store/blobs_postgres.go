@@ -46,8 +46,8 @@ func (b *tableBlobs) receive(ctx context.Context, fill func(io.Writer) (Blob, er
 	if err != nil {
 		return Blob{}, err
 	}
-	// Without a name it is gone with the process, however that ends. Windows does not take
-	// the name off an open file.
+	// Without a name the file is removed with the process, however that ends. Windows cannot
+	// remove the name of an open file.
 	nameless := os.Remove(spool.Name()) == nil
 	defer func() {
 		_ = spool.Close()

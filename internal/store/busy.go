@@ -12,11 +12,12 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// lockPatience is how long a transaction waits for the database of SQLite while another
-// program has it locked. Callers of the API get their answer within 5 s.
+// lockPatience is how long a transaction waits for the SQLite database while another program
+// has it locked. Callers of the API get their answer within 5 s.
 const lockPatience = 4500 * time.Millisecond
 
-// errBusy is why a transaction did not begin that waited behind others for a locked database.
+// errBusy is the error of a transaction that could not start because others waited before it
+// for a locked database.
 var errBusy = errors.New("the database is locked by another program")
 
 // A lockWatch remembers when the database was last found locked.
@@ -39,9 +40,10 @@ func isBusy(err error) bool {
 	return errors.As(err, &lite) && (lite.Code()&0xff == sqlite3.SQLITE_BUSY || lite.Code()&0xff == sqlite3.SQLITE_LOCKED)
 }
 
-// lend waits for the connection that writes; begun is when that began. The wait is over when the database has been
-// locked for all of it: those who waited together need not wait again, one after the other.
-// The connection waits for a lock no longer than what is left of lockPatience.
+// lend waits for the connection that writes; begun is when the wait started. The wait fails
+// when the database has been locked for all of it: transactions that waited together need not
+// wait again, one after the other. The connection waits for a lock no longer than the rest of
+// lockPatience.
 func (s *Store) lend(ctx context.Context, begun time.Time) (conn bun.Conn, release func(), err error) {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

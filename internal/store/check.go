@@ -14,7 +14,7 @@ const checkSize = 256 << 10
 // Check reports why nothing can be stored, nil if something can: it commits a transaction
 // that writes, and on SQLite writes a file beside the blobs and removes it.
 func (s *Store) Check(ctx context.Context) error {
-	query := "PRAGMA user_version = 1" // of the file's first page; nothing else uses it
+	query := "PRAGMA user_version = 1" // of the file's first page; unused by SQLite otherwise
 	if s.IsPostgres() {
 		query = "SELECT pg_current_xact_id()" // which a server that only reads refuses
 	}
@@ -34,7 +34,7 @@ func CheckFolder(dir string) error {
 	if err != nil {
 		return fmt.Errorf("write to %s: %w", dir, err)
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // what is left is empty at worst
+	defer func() { _ = os.Remove(file.Name()) }() // at worst, the remaining file is empty
 	if _, err = file.Write(make([]byte, checkSize)); err == nil {
 		err = file.Close()
 	} else {

@@ -40,8 +40,8 @@ func (t Tags) Value() (driver.Value, error) {
 // Scan reads what Value wrote.
 func (t *Tags) Scan(src any) error { return ScanJSON(src, (*map[string]string)(t)) }
 
-// Successor is the least text that comes after every text that begins with prefix, in
-// the order of bytes. There is none for "" and for a prefix of the last characters only.
+// Successor is the smallest text after every text that begins with prefix, in the order of
+// bytes. It returns "" for "" and for a prefix that consists of the last character only.
 func Successor(prefix string) (string, bool) {
 	for prefix != "" {
 		r, size := utf8.DecodeLastRuneInString(prefix)

@@ -6,12 +6,11 @@
 // share the rows, the blobs and the work. Every transaction of Write is serializable on
 // both, so that an engine is written, and tested, once.
 //
-// A wake-up says that a worker must look at something, named by a kind and an id, at a
-// time. It is a row of the table wakeups and commits or rolls back with the rows that it
-// is about; each node claims what is due for its free workers. Delivery is at least
-// once: workers move the state of record by compare-and-set on row versions.
-// docs/decisions/0007, 0008 and 0014 say why it is made so.
+// A wake-up runs a worker for a kind and an id at a time. It is a row of the table wakeups and
+// commits or rolls back with the rows that it is about; each node claims due wake-ups for its
+// free workers. Delivery is at least once: workers change the state of record by
+// compare-and-set on row versions. docs/decisions/0007, 0008 and 0014 explain the design.
 //
-// The package knows no table of other packages. Each of them owns its rows and its
-// migration files, which lie in migrations/ so that they are applied in one order.
+// The package does not use tables of other packages. Each of them owns its rows and its
+// migration files, which are in migrations/ so that they are applied in one order.
 package store

@@ -12,7 +12,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// A NewerError says that a newer program has written the store, which this one would
+// A NewerError reports that a newer program has written the store, which this one would
 // misread.
 type NewerError struct {
 	Where   string // the file, or "the PostgreSQL database"
@@ -25,10 +25,10 @@ func (e *NewerError) Error() string {
 		e.Where, e.Store, e.Program)
 }
 
-// A LockedError says that another process has the folder of an SQLite store.
+// A LockedError reports that another process uses the folder of an SQLite store.
 type LockedError struct {
 	Dir string
-	PID int // of the holder; 0 when it cannot be told
+	PID int // of the holder; 0 if unknown
 }
 
 func (e *LockedError) Error() string {
@@ -39,7 +39,7 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is in use by %s: stop it, or choose another folder", e.Dir, holder)
 }
 
-// A StorageError says that the disk, the file or the server is at fault, and what to do.
+// A StorageError reports a failure of the disk, the file or the server, and what to do.
 type StorageError struct {
 	Path   string // or which server
 	What   string // "is damaged"
@@ -54,8 +54,8 @@ func (e *StorageError) Error() string {
 
 func (e *StorageError) Unwrap() error { return e.Err }
 
-// explain makes a *StorageError of what SQLite says about the disk or its file, and of a
-// server of PostgreSQL that does not let us in, and leaves every other error as it is.
+// explain returns a *StorageError for an error of SQLite about the disk or its file, and for a
+// PostgreSQL server that denies access, and returns every other error unchanged.
 func (s *Store) explain(err error) error {
 	s.locks.saw(err)
 	var known *StorageError

@@ -11,10 +11,10 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// A lease is what a node has on the work it claims. On SQLite it is the lock of the
-// folder, and never ends. On PostgreSQL it is a row of nodes, which the node renews over
-// a connection of its own; a node whose row was not renewed for Config.Lease is taken for
-// dead by the others, which make its work wait again. Times are by the database's clock.
+// A lease is a node's right to the work that it claims. On SQLite it is the lock of the
+// folder, and never ends. On PostgreSQL it is a row of nodes, which the node renews over a
+// dedicated connection; if the row of a node was not renewed for Config.Lease, the others
+// consider the node dead and make its work wait again. Times are by the database's clock.
 type lease struct {
 	store *Store
 	db    *bun.DB // nil on SQLite
@@ -31,8 +31,9 @@ const (
 	databaseTime = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 	signOn       = "INSERT INTO nodes (id, seen) VALUES (?, " + databaseTime + ")"
 	renew        = "UPDATE nodes SET seen = " + databaseTime + " WHERE id = ?"
-	// rejuvenate gives a new lease to nodes that were seen in the future, by a clock that has gone
-	// back since: those that live renew it, and the others would seem alive for that long.
+	// rejuvenate gives a new lease to nodes whose lease was renewed in the future, because the
+	// clock has gone back since: running nodes renew it, and dead ones would otherwise seem
+	// alive for that long.
 	rejuvenate = "UPDATE nodes SET seen = " + databaseTime + " WHERE seen > " + databaseTime + " + ?"
 	bury       = "DELETE FROM nodes WHERE seen < " + databaseTime + " - ?"
 	inherit    = waitAgain + ` WHERE node <> '' AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = wakeups.node)`
@@ -54,7 +55,7 @@ func takeLease(ctx context.Context, s *Store) (*lease, error) {
 	return l, nil
 }
 
-// begin starts a lease under a new name: what was claimed under the old one is lost.
+// begin starts a lease under a new name: work that was claimed under the old one is lost.
 func (l *lease) begin(ctx context.Context) error {
 	node := l.store.config.NewID()
 	if l.db != nil {
@@ -91,8 +92,8 @@ func (t tenure) during(ctx context.Context) (leased context.Context, leave func(
 	}
 }
 
-// keep renews the lease and takes over from dead nodes, until ctx ends. It calls changed
-// when there is more to do.
+// keep renews the lease and takes over from dead nodes, until ctx ends. It calls changed when
+// there is more work.
 func (l *lease) keep(ctx context.Context, changed func()) {
 	if l.db == nil {
 		return
@@ -128,8 +129,8 @@ func (l *lease) keep(ctx context.Context, changed func()) {
 	}
 }
 
-// beat renews the lease, or begins a new one, and says how many wake-ups of dead nodes
-// wait again.
+// beat renews the lease, or starts a new one, and returns how many wake-ups of dead nodes wait
+// again.
 func (l *lease) beat(ctx context.Context) (taken int64, err error) {
 	current := l.tenure()
 	lost := current.ctx.Err() != nil

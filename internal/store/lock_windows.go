@@ -14,7 +14,7 @@ import (
 // that ends; the file stays and says who had it last.
 type folderLock struct{ file *os.File }
 
-// The locked byte lies far behind the text: what is locked cannot be read by others.
+// The locked byte is far behind the text, because others cannot read locked bytes.
 const lockedByte = 1 << 30
 
 func lockFolder(path string) (*folderLock, error) {

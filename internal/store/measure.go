@@ -15,8 +15,8 @@ func (s *Store) Waiting(ctx context.Context) (int64, error) {
 	return waiting, nil
 }
 
-// Size is how much the database occupies, in bytes. Blobs of an SQLite store are files of
-// their own and not among it.
+// Size is the size of the database in bytes. It does not include the blobs of an SQLite store,
+// which are separate files.
 func (s *Store) Size(ctx context.Context) (int64, error) {
 	if s.IsPostgres() {
 		var size int64

@@ -112,7 +112,7 @@ func (s *Store) applied(ctx context.Context) ([]int64, error) {
 	return versions, nil
 }
 
-// versions lists the numbers that the names of the files begin with.
+// versions lists the numbers at the start of the file names.
 func versions(files fs.FS) ([]int64, error) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {

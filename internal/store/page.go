@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// PageToken returns the opaque token of where a list goes on: the keys of the last result
+// PageToken returns the opaque token for the next page of a list: the keys of the last result
 // of a page. query is everything else that the list depends on, such as the operation, the
-// account and the filters: a token is of no use in another list.
+// account and the filters: a token is invalid in another list.
 func PageToken(keys []string, query ...any) string {
 	text, err := json.Marshal(append([]string{fingerprint(query)}, keys...))
 	if err != nil {
@@ -32,7 +32,7 @@ func ReadPageToken(token string, count int, query ...any) (keys []string, ok boo
 	return keys[1:], true
 }
 
-// KeyToken is the token of a list that goes on after one key and depends on nothing else.
+// KeyToken is the token of a list that continues after one key and depends on nothing else.
 func KeyToken(key string) string { return PageToken([]string{key}) }
 
 // ReadKeyToken returns the key in a token that KeyToken made.

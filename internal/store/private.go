@@ -8,11 +8,11 @@ import (
 	"runtime"
 )
 
-// makePrivate leaves the files of an SQLite database to their owner, whatever the folder
-// allows: type configurations, logs and recorded requests are in the clear in them. It
-// makes the database before SQLite would, which gives its other files the same mode. What
-// an older program or somebody else left open to others is closed; a file system that
-// cannot do that is no reason not to start.
+// makePrivate makes the files of an SQLite database private to their owner, whatever the
+// folder allows: type configurations, logs and recorded requests are unencrypted in them. It
+// creates the database before SQLite would; SQLite gives its other files the same mode. It
+// also restricts existing files; a file system that does not support that does not prevent the
+// start.
 func (s *Store) makePrivate(database, blobs string) error {
 	file, err := os.OpenFile(database, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {

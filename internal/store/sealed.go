@@ -14,8 +14,8 @@ type Sealer interface {
 	Open(owner, sealed string) (string, error)
 }
 
-// sealedMark begins the text of a sealed column. A text without it was written before its
-// column was sealed, and is read as it is.
+// sealedMark is the prefix of the text of a sealed column. A text without it was written
+// before its column was sealed, and is read unchanged.
 const sealedMark = "sealed:"
 
 // A sealing dialect encrypts the columns of models whose fields have a tag seal, such as

@@ -58,8 +58,7 @@ func (d *dispatcher) write(batch []outcome) {
 	d.ring()
 }
 
-// insist tries to write outcomes for as long as the wake-ups are this node's: nobody else
-// would.
+// insist tries to write outcomes while the wake-ups are this node's: no other node would.
 func (d *dispatcher) insist(node string, outcomes []outcome) {
 	s := d.store
 	for attempt := 0; ; attempt++ {
@@ -75,7 +74,7 @@ func (d *dispatcher) insist(node string, outcomes []outcome) {
 		s.logger.Warn("outcomes of workers cannot be written; trying again", "wake-ups", len(outcomes), "error", s.explain(err))
 		select {
 		case <-d.settling.Done():
-			return // whoever opens the store next runs them again
+			return // the next process that opens the store runs them again
 		case <-held.ctx.Done():
 		case <-time.After(min(100*time.Millisecond<<min(attempt, 10), 5*time.Second)):
 		}

@@ -20,10 +20,10 @@ const readerIdle = time.Minute
 
 // openSQLiteFile opens one connection that writes and several that read.
 //
-// Every commit survives the process. Those of Write also survive the loss of power, for
-// which the log has to be synced (see durable); those that only say how far a wake-up has
-// come need not, and are synced with the next. docs/decisions/0007 has the price. The
-// size limit gives the disk back after a large transaction.
+// Every commit survives the process. Commits of Write also survive the loss of power, for
+// which the log has to be synced (see durable); those that only record the progress of a
+// wake-up need not, and are synced with the next. docs/decisions/0007 has the cost. The size
+// limit frees disk space after a large transaction.
 func openSQLiteFile(file string, sealer Sealer) (writer, reader *bun.DB, err error) {
 	busyTimeout := fmt.Sprintf("busy_timeout(%d)", lockPatience.Milliseconds())
 	w, err := openPreparing(sqliteDSN(file, url.Values{

@@ -18,10 +18,10 @@ const maxStatements = 96
 // rows at once, and rarely come again.
 const maxLiterals = 48
 
-// A preparing connector opens connections that keep prepared statements. Bun writes values into
-// the text of its statements; half of the time of a short one was the parser's. The
-// connections take the values out again, so that statements which differ in nothing else are
-// parsed once.
+// A preparing connector opens connections that keep prepared statements. Bun writes values
+// into the text of its statements; for a short statement, half of the time was the parser's.
+// The connections replace the values with parameters, so that statements which differ only in
+// them are parsed once.
 type preparing struct{ driver.Connector }
 
 // Connect implements [driver.Connector].
@@ -49,7 +49,7 @@ type sqliteConn interface {
 	driver.Validator
 }
 
-// A preparingConn is used by one goroutine at a time, as database/sql has it.
+// A preparingConn is used by one goroutine at a time, as database/sql requires.
 type preparingConn struct {
 	sqliteConn
 	kept  map[string]*list.Element // *statement, by its text
@@ -184,12 +184,12 @@ func (r *statementRows) ColumnTypeScanType(index int) reflect.Type {
 	return reflect.TypeFor[any]()
 }
 
-// longNumber is how many digits a number has at least that is taken out of a statement: shorter
-// ones are counts and places of columns, of which there are few.
+// longNumber is the minimum number of digits of a number that is replaced by a parameter:
+// shorter ones are counts and column numbers, which have few values.
 const longNumber = 4
 
-// withoutLiterals takes the texts and long numbers out of a statement. ok is false for a
-// statement that is not kept. What is left in place: empty texts, which conditions of indexes
+// withoutLiterals replaces the texts and long numbers of a statement with parameters. ok is
+// false for a statement that is not cached. It keeps empty texts, which conditions of indexes
 // name, blobs, and short numbers.
 func withoutLiterals(query string) (text string, values []driver.NamedValue, ok bool) {
 	if !keeps(query) {
@@ -216,7 +216,7 @@ func withoutLiterals(query string) (text string, values []driver.NamedValue, ok 
 			}
 			i = next
 		case c == '"' || c == '`':
-			end := strings.IndexByte(query[i+1:], c) // a doubled quote begins the next name
+			end := strings.IndexByte(query[i+1:], c) // a doubled quote starts the next name
 			if end < 0 {
 				return "", nil, false
 			}
@@ -257,7 +257,7 @@ func keeps(query string) bool {
 	return false
 }
 
-// quoted reads the text that begins at a quote, and returns where it ends: -1 if it does not.
+// quoted reads the text that starts at a quote, and returns where it ends: -1 if it does not.
 func quoted(query string, at int) (text string, next int) {
 	end := at + 1
 	for {

@@ -32,7 +32,7 @@ type Config struct {
 	// Logger hears what happens in the background. Nil discards it.
 	Logger *slog.Logger
 
-	// Now is the clock that rows and wake-ups go by. Nil means time.Now.
+	// Now is the clock for rows and wake-ups. Nil means time.Now.
 	Now func() time.Time
 
 	// NewID makes the names of nodes, which must not repeat. Nil means random ones.
@@ -48,13 +48,13 @@ type Config struct {
 	// after a node of a shared database died, or the clock was set. Zero means 1 s.
 	Poll time.Duration
 
-	// Lease is for how long a node of a shared database may be silent until others take
-	// over its work. Zero means 15 s. A node that finds its own lease lost ends its
-	// workers' contexts.
+	// Lease is how long a node of a shared database may be silent before others take over its
+	// work. Zero means 15 s. A node that loses its lease cancels its workers' contexts.
 	Lease time.Duration
 
-	// StopGrace is how long Close lets running workers go on before it ends their contexts,
-	// and StopTimeout how long it waits for them after that. Zero means 1 s and 10 s.
+	// StopGrace is how long Close lets running workers continue before it cancels their
+	// contexts, and StopTimeout how long it waits for them after that. Zero means 1 s and 10
+	// s.
 	StopGrace   time.Duration
 	StopTimeout time.Duration
 }
@@ -77,8 +77,8 @@ type Store struct {
 	closed   bool
 }
 
-// Open opens a store, makes it when there is none, and brings it to the shape that this
-// program knows.
+// Open opens a store, creates it if it does not exist, and migrates it to the schema of this
+// program.
 //
 // Besides what the database says, the error is a *NewerError when a newer program has
 // been here, a *LockedError when another process has the folder of an SQLite store, and
@@ -129,9 +129,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Close stops the workers and closes the store. Running workers are given StopGrace to
-// end, then their contexts end; what they had not finished is woken again by whoever
-// opens the store next. The error says that a worker did not end even then.
+// Close stops the workers and closes the store. Running workers get StopGrace to end, then
+// their contexts are canceled; the next process that opens the store resumes unfinished work.
+// The error reports that a worker did not end even then.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -143,8 +143,8 @@ func (s *Store) Close() error {
 	return errors.Join(s.StopWork(), s.release())
 }
 
-// StopWork stops the workers as Close does and leaves the store open, for those who have
-// to end what the workers used before they let go of the store.
+// StopWork stops the workers as Close does and leaves the store open, for callers that must
+// stop what the workers used before they close the store.
 func (s *Store) StopWork() error {
 	s.mu.Lock()
 	dispatch := s.dispatch
@@ -171,8 +171,8 @@ func (s *Store) release() error {
 	return errors.Join(errs...)
 }
 
-// IsPostgres says whether the store is shared by several nodes through PostgreSQL. SQL
-// that both databases understand is the rule; this is for the exceptions.
+// IsPostgres reports whether several nodes share the store through PostgreSQL. Use SQL that
+// both databases understand; this is for the exceptions.
 func (s *Store) IsPostgres() bool { return s.config.DSN != "" }
 
 // Now is the time by the store's clock.

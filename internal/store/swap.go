@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// ErrStale reports that another transaction changed a row first. Whoever changes a row reads
-// it again and decides anew.
+// ErrStale reports that another transaction changed a row first. The caller must read the row
+// again and decide again.
 var ErrStale = errors.New("the row was changed in the meantime")
 
 // maxConflicts bounds how often Change runs a transaction whose rows others changed.

@@ -15,15 +15,15 @@ import (
 // maxTogether bounds how many functions of Write share a transaction.
 const maxTogether = 64
 
-// A queue are the functions of Write that wait for the connection of SQLite that writes.
-// Whoever is first leads: it runs all that wait in one transaction, one after the other, each
-// behind a savepoint, so that many share what costs most, the sync of the log. A function that
-// fails takes back its own changes only. If the transaction as a whole fails, each function
-// runs again in one of its own.
+// A queue contains the functions of Write that wait for the SQLite connection that writes. The
+// first one leads: it runs all waiting functions in one transaction, one after the other, each
+// behind a savepoint, so that many share the most expensive part, the sync of the log. A
+// function that fails rolls back only its own changes. If the transaction as a whole fails,
+// each function runs again in a separate one.
 type queue struct {
 	mu    sync.Mutex
 	turns []*turn
-	led   bool // somebody leads
+	led   bool // a leader is running
 }
 
 // A turn is one function of Write.
@@ -40,8 +40,8 @@ type turn struct {
 	woken    bool
 }
 
-// errAlone says that a transaction of several failed, and that this function is to run in one
-// of its own.
+// errAlone reports that a transaction of several functions failed, and that this function must
+// run in a separate one.
 var errAlone = errors.New("the transaction that was shared with others failed")
 
 // together runs f in a transaction that it may share with others.
@@ -60,7 +60,7 @@ func (s *Store) together(ctx context.Context, f func(ctx context.Context, tx *Tx
 			if q.leave(t) {
 				return fmt.Errorf("begin: %w", s.explain(ctx.Err()))
 			}
-			<-t.wake // its turn has begun: it ends soon
+			<-t.wake // its turn has started: it ends soon
 		}
 	}
 	if t.leads && !t.over {
@@ -80,7 +80,7 @@ func (s *Store) together(ctx context.Context, f func(ctx context.Context, tx *Tx
 	return nil
 }
 
-// leave removes a turn that nobody has begun, and reports whether it did.
+// leave removes a turn that has not started, and reports whether it did.
 func (q *queue) leave(t *turn) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -137,7 +137,7 @@ func (s *Store) lead(own *turn) {
 		return
 	}
 	for _, t := range taken {
-		t.err = errAlone // unless all goes well
+		t.err = errAlone // unless the commit succeeds
 	}
 	begun, err := conn.BeginTx(context.WithoutCancel(own.ctx), nil)
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *Store) runTurn(begun bun.Tx, t *turn) (err error) {
 	err = func() error {
 		defer func() {
 			if t.panicked = recover(); t.panicked != nil {
-				err = errAlone // not seen by anybody
+				err = errAlone // visible to no other goroutine
 			}
 		}()
 		return t.f(t.ctx, tx)

@@ -26,10 +26,10 @@ type insideWrite struct{}
 // rows. The waits between sum up to about two seconds.
 const maxAttempts = 20
 
-// maxDuplicates bounds how often a transaction is run again because a key was there
-// already. PostgreSQL says so, and not that it lost against another, to one that inserted
-// what it had not looked for first; the next time it finds what the other one inserted. A
-// transaction that is at fault itself fails with the same error at every attempt.
+// maxDuplicates bounds how often a transaction is run again because of a duplicate key.
+// PostgreSQL reports a duplicate key, and not a conflict, to a transaction that inserted a row
+// without looking for it first; the next attempt finds the row that another transaction
+// inserted. A faulty transaction fails with the same error at every attempt.
 const maxDuplicates = 3
 
 // Write runs f in one transaction, which commits when f returns nil.
@@ -70,7 +70,7 @@ func (s *Store) Write(ctx context.Context, f func(ctx context.Context, tx *Tx) e
 	}
 }
 
-// alone runs f in a transaction of its own. begun is when the wait for it began.
+// alone runs f in a separate transaction. begun is when the wait for it started.
 func (s *Store) alone(ctx context.Context, begun time.Time, options *sql.TxOptions, f func(ctx context.Context, tx *Tx) error) error {
 	conn, release, err := s.durable(ctx, begun)
 	if err != nil {
@@ -105,13 +105,13 @@ func (s *Store) transact(ctx context.Context, conn beginner, options *sql.TxOpti
 	return nil
 }
 
-// A beginner is a database or one connection to it.
+// A beginner is a database or a connection to it.
 type beginner interface {
 	BeginTx(ctx context.Context, options *sql.TxOptions) (bun.Tx, error)
 }
 
-// durable lends what commits survive the loss of power on. PostgreSQL is that always; the
-// connection of SQLite is set to sync its log for as long as it is lent.
+// durable lends the connection whose commits survive the loss of power. On PostgreSQL all do;
+// the SQLite connection is set to sync its log while it is lent.
 func (s *Store) durable(ctx context.Context, begun time.Time) (beginner, func(), error) {
 	if s.IsPostgres() {
 		return s.writer, func() {}, nil
@@ -132,8 +132,8 @@ func (s *Store) durable(ctx context.Context, begun time.Time) (beginner, func(),
 	return conn, release, nil
 }
 
-// isConflict says whether PostgreSQL gave a transaction up for another's sake, so that
-// it can be run again.
+// isConflict reports whether PostgreSQL aborted a transaction because of a conflict with
+// another one, so that it can be run again.
 func isConflict(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -142,7 +142,7 @@ func isConflict(err error) bool {
 	return pg.Code == "40001" || pg.Code == "40P01" // serialization failure, deadlock
 }
 
-// isDuplicate says whether PostgreSQL refused a key that is there already.
+// isDuplicate reports whether PostgreSQL rejected a duplicate key.
 func isDuplicate(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "23505"

@@ -30,9 +30,9 @@ func (w wakeup) key() string { return w.Kind + "\x00" + w.ID }
 // Wake has the worker of a kind look at id, at a time; the zero time means now. It
 // happens if the transaction commits.
 //
-// One wake-up waits for a kind and id: of two, the earlier time counts. While the worker
-// runs, Wake has it run once more afterwards, however often it is called. A wake-up
-// survives the process. Its kind needs no worker here: it waits for one.
+// One wake-up waits for a kind and id: of two, the earlier time counts. While the worker runs,
+// Wake makes it run one more time afterwards, however often it is called. A wake-up survives
+// the process. Its kind needs no worker here: the wake-up waits for one.
 func (tx *Tx) Wake(ctx context.Context, kind, id string, at time.Time) error {
 	return tx.WakeAll(ctx, kind, []string{id}, at)
 }
@@ -66,8 +66,8 @@ func (tx *Tx) WakeAll(ctx context.Context, kind string, ids []string, at time.Ti
 	return nil
 }
 
-// CancelWake takes back what is waiting for a kind and id, if the transaction commits. A
-// worker that runs is not stopped, and runs again only if it asks for that itself.
+// CancelWake cancels a waiting wake-up for a kind and id, if the transaction commits. A
+// running worker is not stopped, and runs again only on its own request.
 func (tx *Tx) CancelWake(ctx context.Context, kind, id string) error {
 	_, err := tx.ExecContext(ctx, "DELETE FROM wakeups WHERE kind = ? AND id = ? AND node = ''", kind, id)
 	if err == nil {
@@ -79,7 +79,7 @@ func (tx *Tx) CancelWake(ctx context.Context, kind, id string) error {
 	return nil
 }
 
-// claim makes wake-ups that are due this node's, and returns them, the most urgent first.
+// claim assigns due wake-ups to this node, and returns them, the most urgent first.
 func (s *Store) claim(ctx context.Context, node string, limit int) ([]wakeup, error) {
 	lock := ""
 	if s.IsPostgres() {
@@ -119,9 +119,9 @@ func (s *Store) unclaim(ctx context.Context, outcomes []outcome) (left []outcome
 	return left, s.unclaimWaiting(ctx, left)
 }
 
-// unclaimDone deletes the wake-ups that are done and returns the other outcomes: those that run
-// again, and those that were woken meanwhile. A wake-up that was deleted may have come again and
-// may run again before this returns, so that nobody may touch it for the old outcome.
+// unclaimDone deletes the finished wake-ups and returns the other outcomes: those that run
+// again, and those that were woken meanwhile. A deleted wake-up may have been created again
+// and may run again before this returns, so the old outcome must not change it.
 func (s *Store) unclaimDone(ctx context.Context, outcomes []outcome) (left []outcome, err error) {
 	var done []any
 	for _, o := range outcomes {
@@ -172,12 +172,12 @@ func tuples(n int, one string) string { return strings.TrimSuffix(strings.Repeat
 // another time. Its arguments are the time, twice.
 const waitAgain = `UPDATE wakeups SET node = '', set_at = CASE WHEN due IS NULL THEN ? ELSE set_at END, due = CASE WHEN due IS NULL THEN ? ELSE due END`
 
-// clockTolerance is how far the clocks of nodes may be apart, and how far a clock may go back
-// without anybody caring.
+// clockTolerance is how far the clocks of nodes may differ, and how far a clock may go back
+// without effect.
 const clockTolerance = 5 * time.Second
 
 // pullBack makes wake-ups due that were set in the future: the clock has gone back since, and
-// their time may be far away now. It returns how many.
+// their time may now be far away. It returns how many.
 func (s *Store) pullBack(ctx context.Context) (int64, error) {
 	const far = " FROM wakeups WHERE due > ? AND set_at > ?"
 	now := s.Now()
@@ -203,7 +203,7 @@ func (s *Store) nextDue(ctx context.Context) (Time, error) {
 }
 
 // reclaimAll makes every wake-up that a dead process ran wait again. Only the holder of an
-// SQLite store's lock may call it: nobody else runs anything.
+// SQLite store's lock may call it: no other process runs workers.
 func (s *Store) reclaimAll(ctx context.Context) error {
 	now := s.Now()
 	_, err := s.writer.ExecContext(ctx, waitAgain+" WHERE node <> ''", now, now)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A Worker does what a wake-up of its kind asks for, for one id.
+// A Worker handles a wake-up of its kind, for one id.
 //
 //	again    err   meaning
 //	zero     nil   done, until it is woken again
@@ -34,8 +34,8 @@ const (
 	sharedPoll = 250 * time.Millisecond
 )
 
-// Work has workers, by kind, run what is due, until Close. It returns when they are
-// ready. ctx is for the start only.
+// Work makes workers, by kind, run due wake-ups until Close. It returns when they are ready.
+// ctx is for the start only.
 func (s *Store) Work(ctx context.Context, workers map[string]Worker) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *Store) Work(ctx context.Context, workers map[string]Worker) error {
 	return nil
 }
 
-// ring tells the clock that something was woken.
+// ring notifies the clock of a new wake-up.
 func (s *Store) ring() {
 	s.mu.Lock()
 	d := s.dispatch
@@ -63,8 +63,8 @@ func (s *Store) ring() {
 	}
 }
 
-// A dispatcher is the running part of a store. One goroutine, the clock, claims what is due
-// for as many workers as are free; each runs in a goroutine of its own; another one, the
+// A dispatcher is the running part of a store. One goroutine, the clock, claims due wake-ups
+// for as many workers as are free; each runs in a separate goroutine; another one, the
 // settler, writes the outcomes of all that ended meanwhile at once.
 type dispatcher struct {
 	store    *Store
@@ -153,7 +153,7 @@ func (d *dispatcher) ring() {
 	}
 }
 
-// clock claims what is due, when it is due and a worker is free.
+// clock claims wake-ups when they are due and a worker is free.
 func (d *dispatcher) clock() {
 	interval := d.store.config.Poll
 	if d.store.IsPostgres() {
@@ -184,7 +184,7 @@ func (d *dispatcher) warn(err error, message string) {
 	}
 }
 
-// dispatch runs what is due, and returns how long there is nothing to do, at most limit.
+// dispatch runs due wake-ups, and returns the time until the next one, at most limit.
 func (d *dispatcher) dispatch(limit time.Duration) (time.Duration, error) {
 	d.mu.Lock()
 	free := d.free
@@ -194,7 +194,7 @@ func (d *dispatcher) dispatch(limit time.Duration) (time.Duration, error) {
 	}
 	held := d.lease.tenure()
 	if held.ctx.Err() != nil {
-		return limit, nil // the lease rings when it has begun anew
+		return limit, nil // the lease rings when it has restarted
 	}
 	rows, err := d.store.claim(d.ctx, held.node, free)
 	if err != nil {
@@ -242,8 +242,8 @@ func (d *dispatcher) pullBack() error {
 	return err
 }
 
-// begin runs the worker of a wake-up that was claimed. One that still runs from a lease
-// that was lost is waited for.
+// begin runs the worker of a claimed wake-up. If the worker still runs from a lost lease,
+// begin waits for it.
 func (d *dispatcher) begin(held tenure, row wakeup) {
 	done := make(chan struct{})
 	d.mu.Lock()
