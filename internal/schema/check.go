@@ -14,15 +14,15 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// A Violation is one way in which a model breaks its schema. The message never reveals
-// the model's values, which may be secrets; it may name what the schema asks for.
+// A Violation is one way in which a model violates its schema. The message never contains
+// values of the model, which may be secrets; it may contain what the schema requires.
 type Violation struct {
 	Pointer document.Pointer // into the model
 	Keyword string           // of JSON Schema: "maxLength"; "" when the check was stopped
 	Message string           // without the pointer: "has 9 characters; the maximum is 8"
 
-	// Want and Got are what a keyword asks for and what the model has, as JSON Schema names
-	// it: the types of "type", the numbers of "maxLength" and its like. Of "required" Want is
+	// Want and Got are the required and the actual value, in the terms of JSON Schema: the
+	// types of "type", the numbers of "maxLength" and similar keywords. For "required" Want is
 	// the missing key. Both are "" for the other keywords.
 	Want, Got string
 }
@@ -134,7 +134,7 @@ func (c *checker) fail(at document.Pointer, keyword, format string, args ...any)
 	c.found = append(c.found, Violation{Pointer: at.Append(), Keyword: keyword, Message: fmt.Sprintf(format, args...)})
 }
 
-// failBy is fail for keywords that say what they want.
+// failBy is fail for keywords with a required value.
 func (c *checker) failBy(at document.Pointer, keyword, want, got, format string, args ...any) {
 	c.fail(at, keyword, format, args...)
 	last := &c.found[len(c.found)-1]
@@ -196,8 +196,8 @@ func (c *checker) validate(v any, node *document.Value, at document.Pointer) {
 	}
 }
 
-// checkType reports false if the type is wrong, when no other message would help. The
-// "type" at the top of an extension is none of JSON Schema and allows everything.
+// checkType returns false if the type is wrong, because no other message would help then. The
+// "type" at the top of an extension is not the keyword of JSON Schema and allows everything.
 func (c *checker) checkType(v any, node *document.Value, at document.Pointer) bool {
 	allowed := declaredTypes(node)
 	if allowed == 0 || allowed&typeOf(v) != 0 {
@@ -450,7 +450,8 @@ func (c *checker) checkObject(v map[string]any, node *document.Value, at documen
 	}
 }
 
-// checkRequired applies what the handler contract does not ask of returned models.
+// checkRequired applies requirements that the handler contract does not have for returned
+// models.
 func (c *checker) checkRequired(v map[string]any, node *document.Value, at document.Pointer) {
 	for _, key := range node.Get("required").Strings() {
 		if _, found := v[key]; !found {
@@ -512,8 +513,8 @@ func (c *checker) checkCombiners(v any, node *document.Value, at document.Pointe
 	}
 }
 
-// alternatives counts the branches that a value fits. If there is none it reports the one
-// failure, or those of the only branch that there is.
+// alternatives counts the branches that a value matches. If none matches it reports the one
+// failure, or those of the only branch.
 func (c *checker) alternatives(v any, branches []*document.Value, at document.Pointer, keyword string) int {
 	fits := 0
 	var first []Violation
@@ -537,8 +538,8 @@ func (c *checker) alternatives(v any, branches []*document.Value, at document.Po
 	return fits
 }
 
-// missingOf explains alternatives that all ask for properties, the usual case: they list
-// which of them a user must set.
+// missingOf explains alternatives that all require properties, the usual case: they list which
+// of them a user must set.
 func missingOf(first []Violation, branches []*document.Value) string {
 	var sets []string
 	for _, branch := range branches {

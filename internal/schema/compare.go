@@ -32,28 +32,27 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: requested %s, returned %s", at, want, got)
 }
 
-// CompareConfig says what counts as a difference. The zero CompareConfig wants equality.
+// CompareConfig defines what counts as a difference. The zero CompareConfig requires equality.
 type CompareConfig struct {
 	// AllowExtra lets objects of the second model, at any depth, have keys that the first
 	// has not: a service fills in defaults. Extra items of arrays are always differences.
 	AllowExtra bool
 
-	// Alike, if set, is asked about the places of the first model where the models differ,
-	// the inner ones first, and not about items that only one of them has. got is nil where
-	// the second model has nothing; equal compares got with another value than the wanted
-	// one, by what the schema says about the place. The first result says that got is to
-	// count as equal, the second that all that differs at the place is one difference.
+	// Alike, if set, is called for the places of the first model where the models differ, the
+	// inner ones first, but not for items that only one of them has. got is nil where the
+	// second model has nothing; equal compares got with another value than the wanted one, by
+	// the schema of the place. The first result makes got count as equal, the second makes all
+	// differences at the place one difference.
 	Alike func(at document.Pointer, got any, equal func(want any) bool) (alike, whole bool)
 }
 
 // Compare lists where the second model differs from the first, in the order of the first.
 //
-// Numbers are compared by value (1 is 1.0, and not true), objects by their keys. A key
-// with null is as good as absent: a model has no nulls. The items of an array are
-// compared one by one, unless the schema says that their order does not matter
-// (insertionOrder false, beside a $ref or behind it): then each wanted item needs one of
-// its own among those that were got, whatever their places; where items are also unique,
-// repetitions do not count. That holds at any depth.
+// Numbers are compared by value (1 is 1.0, and not true), objects by their keys. A key with
+// null counts as absent: a model has no nulls. The items of an array are compared in order,
+// unless the schema declares that their order does not matter (insertionOrder false, beside a
+// $ref or at its target): then each wanted item needs a distinct match among the actual items,
+// in any order; if items are also unique, duplicates do not count. That applies at any depth.
 //
 // Unordered items that are alike but not equal are shown as changed items, in the way
 // that needs the fewest words; for very large arrays as missing and extra ones.
@@ -88,7 +87,7 @@ func (s *Schema) scope() *scope { return &scope{nodes: s.expand(s.Root)} }
 // nothing is the scope of what the schema does not mention.
 var nothing = &scope{}
 
-// below goes one key, or with "*" one item, down.
+// below descends into one key, or with "*" into one item.
 func (s *Schema) below(in *scope, token string) *scope {
 	if len(in.nodes) == 0 {
 		return nothing
@@ -113,8 +112,8 @@ func (s *Schema) below(in *scope, token string) *scope {
 	return out
 }
 
-// agree reports whether an object has a key in which no difference was found. The
-// differences' pointers go on below the object after depth tokens.
+// agree reports whether an object has a key without a difference. The differences' pointers
+// continue below the object after depth tokens.
 func agree(want map[string]any, found []Difference, depth int) bool {
 	differ := map[string]bool{}
 	for _, d := range found {
@@ -140,7 +139,7 @@ func (c *comparison) compare(want, got any, in *scope, at document.Pointer) []Di
 	return c.ask(Difference{Pointer: at, Kind: "changed", Want: want, Got: got}, out, in)
 }
 
-// ask lets the caller say that what was found at a place is not a difference, or only one.
+// ask lets the caller ignore the differences at a place, or make them one.
 func (c *comparison) ask(place Difference, found []Difference, in *scope) []Difference {
 	if c.alike == nil {
 		return found
@@ -241,8 +240,8 @@ func (c *comparison) compareLists(want, got []any, in *scope, at document.Pointe
 	return out
 }
 
-// compareSets pairs unordered items: first equal ones, then, where extra keys are
-// allowed, those that fit; what is left is told apart as well as may be.
+// compareSets pairs unordered items: first equal ones, then, if extra keys are allowed, those
+// that fit; then it reports the rest with the best pairs that it finds.
 func (c *comparison) compareSets(want, got []any, in *scope, at document.Pointer) []Difference {
 	items := c.schema.below(in, "*")
 	wanted, found := c.pairEqual(want, got, items, in.unique)
@@ -372,7 +371,7 @@ func augment(a int, fits [][]int, partner []int, tried []bool) bool {
 // maxAlike bounds how many items that stayed alone are compared with each other.
 const maxAlike = 16
 
-// describe reports what is left of two unordered arrays: objects that have something in
+// describe reports the unpaired items of two unordered arrays: objects that have something in
 // common as changed, everything else as missing and extra.
 func (c *comparison) describe(want, got []any, wanted, found []int, items *scope, at document.Pointer) []Difference {
 	var out []Difference

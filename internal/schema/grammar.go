@@ -7,11 +7,11 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// Grammar returns what the meta-schema of a kind says about the value at a place of a
-// document, for tools that propose what may stand there: a schema in the subset of
-// draft-07 that the folder meta uses, its own $ref followed, those inside it not. It is
-// nil where the meta-schema says nothing: below keys that it does not know, below
-// patternProperties and data, and inside "contains", which takes all of draft-07.
+// Grammar returns the part of the meta-schema of a kind for a place of a document, for tools
+// that propose values: a schema in the subset of draft-07 that the folder meta uses, with its
+// own $ref resolved, but not those inside it. It is nil where the meta-schema has no rules:
+// below unknown keys, below patternProperties and data, and inside "contains", which allows
+// all of draft-07.
 func Grammar(k Kind, at document.Pointer) *document.Value {
 	m := loadMeta()
 	name, known := metaNames[k]
@@ -28,8 +28,8 @@ func Grammar(k Kind, at document.Pointer) *document.Value {
 	return node
 }
 
-// step goes one token down in a meta-schema; of alternatives, that for arrays is taken for
-// an index.
+// step descends one token in a meta-schema; for an index it chooses the alternative for
+// arrays.
 func (m *metaSchema) step(node *document.Value, name, token string) (*document.Value, string) {
 	if child := node.Get("properties").Get(token); child != nil {
 		return m.follow(child, name)

@@ -11,20 +11,20 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// Inline returns the document with every foreign document in it, as the official tool
-// writes it: the whole of the first one that is met goes to remote.schema0, with its URL
-// as $comment, the second one to remote.schema1; every $ref becomes one inside the
+// Inline returns the document with every foreign document in it, as the official tool writes
+// it: the first one in the order of references is in remote.schema0 as a whole, with its URL
+// as $comment, the second one in remote.schema1; every $ref becomes a reference inside the
 // document, "#/definitions/Tag" or "#/remote/schema0/definitions/Tag". The URL of a file
-// beside the schema is its path from there.
+// beside the schema is its relative path.
 //
-// Other than in the official tool, a "$ref" in data (default, enum, const, examples) stays
-// as it is, and an $id inside the document is left out, because it would change what the
-// references below it mean; that of the document itself stays. References in a foreign
-// document that nothing leads to are made to point into it, if they did, and stay else.
+// Unlike in the official tool, a "$ref" in data (default, enum, const, examples) is not
+// changed, and an $id inside the document is removed, because it would change the meaning of
+// the references below it; that of the document itself is kept. References in unreferenced
+// parts of a foreign document are rewritten if they point into it, and not changed otherwise.
 //
 // The result is new; parts of it are shared with the Schema. For a type configuration it is
-// the document around it. The errors: a reference cannot be resolved, which Load has reported; a
-// foreign document is not an object; the document has a key "remote" of its own.
+// the enclosing document. The errors: a reference cannot be resolved, which Load has reported;
+// a foreign document is not an object; the document already has a key "remote".
 func (s *Schema) Inline() (*document.Value, error) {
 	in := newInliner(s.refs)
 	own := s.refs.own.root
@@ -52,7 +52,7 @@ func (s *Schema) Inline() (*document.Value, error) {
 
 func schemaName(i int) string { return "schema" + strconv.Itoa(i) }
 
-// An inliner knows where every value of the documents stands.
+// An inliner tracks the place of every value of the documents.
 type inliner struct {
 	refs      *references
 	documents map[*document.Value]*foreignDocument // by root
@@ -95,7 +95,7 @@ func newInliner(r *references) *inliner {
 	return in
 }
 
-// place notes where a value and those below it stand.
+// place records the place of a value and those below it.
 func (in *inliner) place(v *document.Value, at origin) {
 	in.from[v] = at
 	for i, item := range v.Items {
@@ -112,7 +112,7 @@ func (in *inliner) mark(node *document.Value) {
 	eachSchema(node, func(child *document.Value, _ ...string) { in.mark(child) })
 }
 
-// visit looks for references below a value and follows each as it is met.
+// visit looks for references below a value and follows each when it finds it.
 func (in *inliner) visit(v *document.Value) error {
 	seen := map[*document.Value]bool{}
 	// A stack rather than recursion: a chain of references may be as long as a document.
@@ -148,7 +148,7 @@ func (in *inliner) visit(v *document.Value) error {
 	return nil
 }
 
-// pointer is where a value stands in the document that is made.
+// pointer is the place of a value in the resulting document.
 func (in *inliner) pointer(v *document.Value) document.Pointer {
 	var out document.Pointer
 	at := in.from[v]
@@ -162,8 +162,8 @@ func (in *inliner) pointer(v *document.Value) document.Pointer {
 	return out
 }
 
-// rewrite copies a value with the references that it has in the document that is made.
-// Those that were not followed were relative to what now stands at base.
+// rewrite copies a value with the references of the resulting document. Those that were not
+// followed are relative to base.
 func (in *inliner) rewrite(v *document.Value, base document.Pointer) *document.Value {
 	identified := v != in.refs.own.root && (in.refs.scopes[v] != nil || in.named[v])
 	if in.refs.scopes[v] != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// Load parses, checks and decodes a document, JSON or YAML as [document.Parse] has it. The
-// file names it in messages, and files that it refers to are looked for beside it; data is
-// its content.
+// Load parses, checks and decodes a document, JSON or YAML as in [document.Parse]. file is its
+// name in messages, and relative references are resolved against its folder; data is its
+// content.
 //
 // The Schema is nil only if the document cannot be read or is not a JSON object. With
 // error-severity problems it is of use for further messages, not for running handlers.
@@ -40,8 +40,8 @@ func Load(file string, data []byte, cfg Config) (*Schema, diag.List) {
 	return s, problems
 }
 
-// recognise tells the kind of a document from its content. What says nothing about
-// itself is a resource: most documents are, and its messages help most.
+// recognise returns the kind of a document from its content. The default is a resource: most
+// documents are, and its messages help most.
 func recognise(root *document.Value) Kind {
 	if declared := root.Get("type"); declared != nil && declared.Kind == document.String {
 		switch kind := Kind(declared.Text); kind {
@@ -82,8 +82,8 @@ func recognise(root *document.Value) Kind {
 	return Resource
 }
 
-// configurationKeys are the keys of a type configuration in a file of its own. The official
-// tool writes such files, with the type's name and definitions copied into them.
+// configurationKeys are the keys of a type configuration in a separate file. The official tool
+// writes such files, with the type's name and definitions copied into them.
 var configurationKeys = []string{
 	"properties", "additionalProperties", "required", "deprecatedProperties", "definitions",
 	"typeName", "allOf", "anyOf", "oneOf", "$schema", "$id", "$comment", "title",

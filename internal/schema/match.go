@@ -11,7 +11,7 @@ const (
 	ChangeSetTarget = "CHANGE_SET"
 )
 
-// HasWildcard reports whether a target name stands for more than one type.
+// HasWildcard reports whether a target name may match more than one type.
 func HasWildcard(pattern string) bool { return strings.ContainsAny(pattern, "*?") }
 
 // MatchTarget reports whether a target name of a hook, or of its filters, matches a type

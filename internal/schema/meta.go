@@ -226,8 +226,8 @@ func (r *structureReport) rule(address string) *document.Value {
 	return root.Lookup(pointer)
 }
 
-// report adds the problem of a failure. What our document says about the keyword goes
-// before the general words.
+// report adds the problem of a failure. A text of our meta-schema for the keyword replaces the
+// general text.
 func (r *structureReport) report(f failure, id, message string) {
 	p := f.problem
 	p.ID, p.Message, p.Pointer = id, message, f.pointer.String()
@@ -334,7 +334,7 @@ func (r *structureReport) missingKey(f failure) {
 	r.problems.Add(p)
 }
 
-// missingHints say what to write for the keys whose absence is common.
+// missingHints are hints for keys that are often missing.
 var missingHints = map[string]string{
 	"typeName":          `add "typeName": "Organization::Service::Resource"`,
 	"description":       `add "description": "What the type is for."`,

@@ -7,9 +7,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// Without returns a copy of the model without what the paths name: "*" goes through all
-// items of an array and all values of a map, and an array that a path crosses without "*"
-// is crossed as with it. A path that names nothing in the model changes nothing.
+// Without returns a copy of the model without the properties at the paths: "*" matches all
+// items of an array and all values of a map, and an array without "*" in the path is treated
+// the same. A path that matches nothing in the model changes nothing.
 func Without(model any, paths []Path) any {
 	out := clone(model)
 	for _, p := range paths {
@@ -131,8 +131,8 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// Identifier reads the values of an identifier from a model, in the order of the schema.
-// It reports false if the paths are none or one of them has no value, or null.
+// Identifier reads the values of an identifier from a model, in the order of the schema. It
+// returns false if there are no paths or one of them has no value, or null.
 func Identifier(model any, paths []Path) (values []any, ok bool) {
 	for _, p := range paths {
 		var value any

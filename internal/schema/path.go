@@ -11,12 +11,11 @@ import (
 // A Path names properties of a model in the lists of a schema, as in
 // "/properties/Tags/*/Key".
 //
-// Published schemas spell paths in more ways than the specification knows. Tokens are
-// the one true spelling: "*" wherever an array or a map is crossed, also where the text
-// leaves it out; no inner "properties" or "items" that are keywords rather than names; a
-// missing "/properties" or leading slash supplied. Only a path that leads to no property
-// of the schema is taken as it stands; one outside of the properties altogether has no
-// Tokens and names nothing in a model.
+// Published schemas spell paths in more ways than the specification has. Tokens are the
+// canonical spelling: "*" wherever an array or a map is crossed, also if the text omits it; no
+// inner "properties" or "items" that are keywords rather than names; a missing "/properties"
+// or leading slash added. A path to an unknown property is kept as written; a path outside of
+// the properties has no Tokens and matches nothing in a model.
 type Path struct {
 	Text   string // as written
 	At     diag.Range
@@ -42,8 +41,8 @@ func (s *Schema) leadsNowhere(p Path) bool {
 	return !s.refs.paths[pathKey{s.Root, p.Text}].leads && !s.brokenOnTheWay(p)
 }
 
-// brokenOnTheWay reports whether a path goes through a reference that cannot be resolved, which is
-// said of the reference: where the path would lead nobody knows.
+// brokenOnTheWay reports whether a path contains a reference that cannot be resolved. The
+// reference is reported, and the target of the path is unknown.
 func (s *Schema) brokenOnTheWay(p Path) bool {
 	if len(s.refs.broken) == 0 || len(s.refs.paths) > maxBrokenPaths {
 		return false
@@ -71,7 +70,7 @@ type pathKey struct {
 	text string
 }
 
-// A pathMeaning is what the text of a path comes to, and whether it leads to a property.
+// A pathMeaning is the canonical form of a path, and whether its property exists.
 type pathMeaning struct {
 	tokens document.Pointer
 	leads  bool
@@ -106,12 +105,12 @@ func (s *Schema) readPath(text string) pathMeaning {
 // cannot be resolved, which takes time with every property.
 const maxBrokenPaths = 1 << 12
 
-// maxTokens is the length of paths from which on they are taken as they stand: the
-// deepest published one has nine tokens, and following one costs time with every token.
+// maxTokens is the number of tokens from which on paths are kept as written: the longest
+// published one has nine tokens, and following one costs time with every token.
 const maxTokens = 64
 
-// maxPathSteps bounds how many schemas are looked at for all paths together. Published
-// schemas need some hundreds; beyond the bound paths are taken as they stand.
+// maxPathSteps bounds how many schemas are visited for all paths together. Published schemas
+// need some hundreds; beyond the bound paths are kept as written.
 const maxPathSteps = 1 << 20
 
 // canonical spells tokens as [Path] promises, or returns nil if they cannot be resolved.
@@ -222,14 +221,14 @@ func (s *Schema) expand(nodes ...*document.Value) []*document.Value {
 	return out
 }
 
-// step goes one token down from any of the schemas; what it returns is expanded.
+// step descends one token from any of the schemas; the results are expanded.
 func (s *Schema) step(nodes []*document.Value, token string) []*document.Value {
 	var next []*document.Value
 	s.children(nodes, token, func(node *document.Value) { next = append(next, node) })
 	return s.expand(next...)
 }
 
-// children calls f for what stands one token below any of the schemas, as it is written.
+// children calls f for the schemas one token below any of the schemas, as written.
 func (s *Schema) children(nodes []*document.Value, token string, f func(*document.Value)) {
 	for _, node := range nodes {
 		if child := node.Get("properties").Get(token); child != nil {
@@ -247,8 +246,8 @@ func (s *Schema) children(nodes []*document.Value, token string, f func(*documen
 	}
 }
 
-// IsReadOnly reports whether the tokens name a read-only property or something inside one.
-// A "*" in the schema's path stands for every index and key.
+// IsReadOnly reports whether the tokens name a read-only property or something inside one. A
+// "*" in the schema's path matches every index and key.
 func (s *Schema) IsReadOnly(tokens document.Pointer) bool { return covers(s.ReadOnly, tokens) }
 
 // IsWriteOnly is [Schema.IsReadOnly] for write-only properties.

@@ -78,7 +78,7 @@ func CompilePattern(text string) (*regexp2.Regexp, error) {
 // PatternOptions are the options with which patterns of schemas are compiled.
 const PatternOptions = regexp2.ECMAScript | regexp2.Unicode
 
-// match looks for the pattern anywhere in the text, as draft-07 has it.
+// match looks for the pattern anywhere in the text, as in draft-07.
 func (p *pattern) match(text string) verdict {
 	if p.err != nil || p.timeouts.Load() >= maxTimeouts {
 		return undecided
@@ -116,7 +116,7 @@ func (s *Schema) GivesUp(pattern, text string) bool {
 	return s.refs.pattern(pattern).timeouts.Load() > 0
 }
 
-// reason says why the pattern cannot be used, in one line.
+// reason returns why the pattern cannot be used, in one line.
 func (p *pattern) reason() string {
 	text := strings.TrimPrefix(p.err.Error(), "error parsing regexp: ")
 	if i := strings.Index(text, " in `"); i >= 0 {
@@ -157,8 +157,8 @@ type patternScanner struct {
 	text   string
 	pos    int
 	out    []byte
-	atom   int   // where in out the last atom begins, which a quantifier would repeat
-	groups []int // where the open groups begin
+	atom   int   // start in out of the last atom, which a quantifier would repeat
+	groups []int // starts of the open groups
 	// What was met that not every engine reads.
 	doubled, surrogates, unicode, lateFlags, classRange, longHex bool
 }
@@ -214,7 +214,7 @@ func (s *patternScanner) copy(n int) {
 }
 
 // escape copies one escape sequence, in a class or outside of one. It reports whether the
-// sequence stands for a set of characters.
+// sequence matches a set of characters.
 func (s *patternScanner) escape(inClass bool) (set bool) {
 	rest := s.text[s.pos:]
 	switch {
@@ -278,8 +278,8 @@ func (s *patternScanner) class() {
 	}
 }
 
-// countLength is the length of a counted quantifier {m}, {m,} or {m,n} at the start of
-// the text, 0 if there is none.
+// countLength is the length of a counted quantifier {m}, {m,} or {m,n} at the start of the
+// text, 0 if it is not one.
 func countLength(text string) int {
 	if text == "" || text[0] != '{' {
 		return 0
@@ -310,8 +310,8 @@ func leadingFlags(group string) int {
 	return i + 1
 }
 
-// notPortable says what in a pattern this tool reads and the official one, which is
-// written in Python, does not; and what to write instead.
+// notPortable returns the part of a pattern that this tool supports and the official one,
+// which is written in Python, does not, and what to write instead.
 func notPortable(text string) (reason, hint string) {
 	s := &patternScanner{text: text}
 	for s.pos < len(s.text) {

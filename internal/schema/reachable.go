@@ -14,7 +14,7 @@ type property struct {
 	nodes   []*document.Value
 }
 
-// types is the type of the property, "" if there is none or more than one.
+// types is the type of the property, "" without a type or with several.
 func (p *property) types() string {
 	found := ""
 	for _, node := range p.nodes {

@@ -8,11 +8,10 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// Recast turns scalars that were written as strings into what the schema asks for: "5"
-// becomes the number 5 where only numbers are allowed, "true" the boolean; a number or a
-// boolean becomes its text where only strings are. What fits already, what the schema
-// says nothing about and what cannot be converted stays as it is. The input is not
-// modified.
+// Recast converts scalars that were written as strings to the types of the schema: "5" becomes
+// the number 5 where only numbers are allowed, "true" the boolean; a number or a boolean
+// becomes its text where only strings are allowed. Values that already match, that have no
+// schema, or that cannot be converted are not changed. The input is not modified.
 func (s *Schema) Recast(model any) any { return s.recast(model, s.scope()) }
 
 func (s *Schema) recast(v any, in *scope) any {

@@ -28,10 +28,10 @@ type references struct {
 	own     *source
 	sources map[string]*source // by URL, the own one and schemas with an $id included
 	failed  map[string]error   // by URL, for those that cannot be loaded
-	foreign int                // how many documents were asked for
-	opened  []*source          // the foreign documents by the URL that was asked for
+	foreign int                // number of requested documents
+	opened  []*source          // the foreign documents by the requested URL
 
-	scopes   map[*document.Value]*source // of the schemas that begin a source
+	scopes   map[*document.Value]*source // of the schemas at the root of a source
 	anchors  map[string]*document.Value  // by URL and fragment
 	sites    []site
 	pending  []pendingRef
@@ -39,7 +39,7 @@ type references struct {
 	targets  map[*document.Value]*document.Value // at the end of the references
 	direct   map[*document.Value]*document.Value // after one of them
 	broken   map[*document.Value]error           // references that cannot be resolved
-	behind   map[*document.Value]error           // references that lead to broken ones
+	behind   map[*document.Value]error           // references whose target is a broken reference
 	circular map[*document.Value]bool            // references that lead only to each other
 	patterns map[string]*pattern
 	paths    map[pathKey]pathMeaning
@@ -48,7 +48,7 @@ type references struct {
 	loaded    bool // from now on nothing here changes but timeouts
 	pathSteps int
 	timeouts  atomic.Int32 // of all patterns together
-	reachable []property   // made when a rule first asks for it
+	reachable []property   // created when a rule first needs it
 }
 
 // A source is a schema that references can be relative to: a document, or a schema
@@ -62,8 +62,8 @@ type source struct {
 type site struct {
 	node    *document.Value
 	pointer document.Pointer // from the root of its document
-	own     bool             // stands in the user's own document
-	pattern bool             // stands below patternProperties, where the meta-schema does not look
+	own     bool             // is in the user's document
+	pattern bool             // is below patternProperties, which the meta-schema does not check
 }
 
 // A pendingRef is a schema whose $ref is not followed yet.
@@ -108,8 +108,8 @@ func newReferences(file string, root *document.Value, cfg Config) *references {
 	return r
 }
 
-// settle makes every reference lead to a schema that is none: what chains of references
-// lead to is looked up once, and those that only lead to each other are broken.
+// settle resolves every reference to a schema that is not a reference: chains of references
+// are followed once, and references that only refer to each other are broken.
 func (r *references) settle() {
 	for node := range r.targets {
 		var way []*document.Value
@@ -135,7 +135,7 @@ func (r *references) settle() {
 	}
 }
 
-// begin makes a document known under its URL, with the schemas in it that have an $id.
+// begin registers a document under its URL, with the schemas in it that have an $id.
 func (r *references) begin(root *document.Value, base *url.URL) *source {
 	src := &source{root: root, base: base}
 	r.sources[base.String()] = src
@@ -144,8 +144,8 @@ func (r *references) begin(root *document.Value, base *url.URL) *source {
 	return r.scopes[root]
 }
 
-// identify looks for $id, which makes a schema a source of its own or gives it a name.
-// Beside a $ref it means nothing.
+// identify looks for $id, which makes a schema a separate source or gives it a name. Beside a
+// $ref it is ignored.
 func (r *references) identify(in *source, node *document.Value) {
 	if node.Kind != document.Object {
 		return
@@ -300,8 +300,8 @@ func (r *references) find(in *source, ref string) (target, error) {
 	return out, nil
 }
 
-// lookup goes one token down. Large objects are indexed: many references into one folder
-// of definitions would otherwise take quadratic time.
+// lookup descends one token. Large objects are indexed: many references into one object of
+// definitions would otherwise take quadratic time.
 func (r *references) lookup(v *document.Value, token document.Pointer) *document.Value {
 	if v.Kind != document.Object || len(v.Members) < 64 {
 		return v.Lookup(token)
@@ -364,8 +364,8 @@ func (r *references) open(in *source, location string) (*source, error) {
 	return src, nil
 }
 
-// load reads a foreign document: a relative reference in a schema without an $id is to a
-// file beside it; then the registry is asked, then the network if that is allowed. Without
+// load reads a foreign document: a relative reference in a schema without an $id is to a file
+// beside it; otherwise the registry is tried, then the network if that is allowed. Without
 // either, the name of a URL may be that of a file beside the schema.
 func (r *references) load(u *url.URL, location, beside string) (*source, error) {
 	if r.foreign++; r.foreign > maxForeign {
@@ -448,8 +448,8 @@ type offlineError struct{ url, file string }
 
 func (e *offlineError) Error() string { return e.url + " is on the network, which was not asked for" }
 
-// readBeside reads a file by its path relative to a folder. It stays inside the folder
-// and reads regular files only: the schema may come from a stranger.
+// readBeside reads a file by its path relative to a folder. It does not leave the folder and
+// reads only regular files: the schema may be hostile.
 func readBeside(dir, location string, limits document.Limits) ([]byte, error) {
 	name, err := url.PathUnescape(location)
 	if err != nil || !filepath.IsLocal(filepath.FromSlash(name)) {
@@ -484,7 +484,7 @@ func readBeside(dir, location string, limits document.Limits) ([]byte, error) {
 // callers may key maps by it. A node that is nil stays nil.
 //
 // The errors: a reference that cannot be resolved, which Load has reported, and references
-// that only lead to each other.
+// that only refer to each other.
 func (s *Schema) Resolve(node *document.Value) (*document.Value, error) {
 	for range maxUnknown {
 		ref := node.Get("$ref")

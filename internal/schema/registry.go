@@ -44,10 +44,10 @@ type registered struct {
 // some 1,600 types.
 const maxRegistry = 1 << 15
 
-// OpenRegistry lists the files in folders that end in .json, .yaml or .yml; folders inside
-// them are left out. Of files that have the same name in several folders the first one
-// counts. Files are read when a reference asks for them. The error says which folder cannot
-// be read, has no such files or too many.
+// OpenRegistry lists the files in folders that end in .json, .yaml or .yml; it ignores
+// subfolders. Of files that have the same name in several folders the first one counts. Files
+// are read when a reference needs them. The error names the folder that cannot be read, has no
+// such files or too many.
 func OpenRegistry(limits document.Limits, folders ...string) (*Registry, error) {
 	r := &Registry{
 		limits: limits, files: map[string]string{}, parsed: map[string]*registered{},
@@ -83,8 +83,8 @@ func OpenRegistry(limits document.Limits, folders ...string) (*Registry, error) 
 	return r, nil
 }
 
-// find returns the document that a URL names, nil if there is none. The error says that
-// there is one and it cannot be read.
+// find returns the document that a URL names, nil if it does not exist. The error means that
+// it exists and cannot be read.
 func (r *Registry) find(u *url.URL) (*document.Value, error) {
 	if r == nil {
 		return nil, nil
@@ -119,7 +119,7 @@ func (r *Registry) index() {
 		known := r.parsed[file]
 		doc := r.read(file)
 		if known == nil {
-			delete(r.parsed, file) // most of them nobody asks for
+			delete(r.parsed, file) // most of them are never used
 		}
 		if doc.root == nil {
 			continue

@@ -14,7 +14,7 @@ type Rule struct {
 	Severity diag.Severity
 	Upstream string // the check of another tool that it matches, "" if it is this tool's own
 	Purpose  string // what it checks, one sentence
-	Why      string // what goes wrong otherwise
+	Why      string // the consequence of a violation
 	Example  string // a wrong and a right line of a schema
 
 	kinds []Kind            // the kinds of document that it judges; all when nil

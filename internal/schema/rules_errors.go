@@ -10,7 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// errorRules say why a document that the meta-schema accepts cannot be used.
+// errorRules are the rules for documents that the meta-schema accepts and that cannot be used.
 var errorRules = []Rule{{
 	ID:       "schema/ref-unresolved",
 	Upstream: "java: loading; cfn validate: inlining",

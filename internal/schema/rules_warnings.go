@@ -10,7 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// warningRules tell of documents that work and will disappoint somebody.
+// warningRules are the rules for documents that are valid but probably wrong.
 var warningRules = []Rule{{
 	ID: "schema/identifier-unresolved", Severity: diag.Warning,
 	Upstream: "guard-rail: PR005",
@@ -190,7 +190,7 @@ func identifiersImmutable(in *inspection) {
 	for _, p := range in.list("primaryIdentifier") {
 		_, assigned := readOnly[p.property()]
 		_, fixed := createOnly[p.property()]
-		if !assigned && !fixed && !in.leadsNowhere(p.Path) { // which is said already
+		if !assigned && !fixed && !in.leadsNowhere(p.Path) { // already reported
 			in.report(p.At, p.pointer, fmt.Sprintf("%q identifies the resource, but is neither read-only nor create-only", diag.Cut(p.Text)),
 				"add it to createOnlyProperties, or to readOnlyProperties if the service assigns it")
 		}

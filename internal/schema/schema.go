@@ -3,13 +3,12 @@
 //
 // # Loading
 //
-// [Load] parses a document, checks it and decodes it. It knows the four kinds of
-// document that CloudFormation has (resource, hook, module, type configuration) and tells
-// them apart by their content. Everything that a later message may name keeps its place.
-// What is wrong comes back as one [diag.List]: the faults against the meta-schema (which
-// are this package's own documents, in the folder meta, equal in verdict to the official
-// ones), then those of [Rules]. One fault is one problem; the rules run on whatever was
-// readable.
+// [Load] parses a document, checks it and decodes it. It supports the four kinds of document
+// of CloudFormation (resource, hook, module, type configuration) and recognizes them by their
+// content. Everything that a later message may name keeps its place. Errors are returned as
+// one [diag.List]: the violations of the meta-schema (which are this package's documents, in
+// the folder meta, with the same results as the official ones), then those of [Rules]. One
+// error is one problem; the rules run on everything that was readable.
 //
 // # References
 //
@@ -54,16 +53,16 @@ type Located[T any] struct {
 	At    diag.Range
 }
 
-// Config says how documents are loaded. The zero Config is offline with default limits.
+// Config configures the loading of documents. The zero Config is offline with default limits.
 type Config struct {
 	Limits document.Limits
 
 	// Kind is the kind that the caller knows the document to be, "" to recognise it.
 	Kind Kind
 
-	// Registry holds documents that a $ref may name by their file name, their $id or
-	// their type. With nil there are none. It comes before Remote, and after files that
-	// are beside a schema without an $id.
+	// Registry contains documents that a $ref may name by their file name, their $id or their
+	// type. It may be nil. It comes before Remote, and after files that are beside a schema
+	// without an $id.
 	Registry *Registry
 
 	// Remote loads the foreign document at an http or https URL that a $ref names.
@@ -94,8 +93,8 @@ type Schema struct {
 	PropertyTransform   []Transform
 	ReplacementStrategy string // "create_then_delete" or "delete_then_create"; the former when absent
 
-	// TypeConfiguration describes the settings of the extension for an account; nil when
-	// there are none. Its references resolve in the document around it.
+	// TypeConfiguration describes the settings of the extension for an account; nil without
+	// settings. Its references are resolved in the enclosing document.
 	TypeConfiguration *Schema
 
 	refs *references

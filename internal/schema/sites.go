@@ -14,8 +14,8 @@ type Site struct {
 	Node    *document.Value
 	Pointer document.Pointer
 
-	// Pattern tells that the schema stands below patternProperties, whose values the
-	// meta-schemas do not look at.
+	// Pattern means that the schema is below patternProperties, whose values the meta-schemas
+	// do not check.
 	Pattern bool
 }
 

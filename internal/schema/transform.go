@@ -24,8 +24,8 @@ func (t Transform) Alternatives() []string {
 	return append(out, strings.TrimSpace(s.text[start:]))
 }
 
-// A transformScanner goes over a JSONata expression as far as is needed to know where it
-// is: it does not care whether what it reads means anything.
+// A transformScanner scans a JSONata expression only to track its nesting: it accepts invalid
+// expressions.
 type transformScanner struct {
 	text    string
 	pos     int

@@ -14,8 +14,8 @@ const (
 	maxNamePart = 64
 )
 
-// TypeNameFault says what is wrong with the name of a type of a kind, "" if nothing is: how
-// many parts it has, or which of them is too short, too long or has a wrong character.
+// TypeNameFault returns what is wrong with the name of a type of a kind, "" if it is valid:
+// how many parts it has, or which of them is too short, too long or has a wrong character.
 func TypeNameFault(kind Kind, name string) string {
 	wanted := []string{"Organization", "Service", "Resource"}
 	switch kind {
@@ -50,7 +50,7 @@ func TypeNameFault(kind Kind, name string) string {
 	return ""
 }
 
-// namePartFault says what is wrong with one part of a type name, "" if nothing is.
+// namePartFault returns what is wrong with one part of a type name, "" if it is valid.
 func namePartFault(part string) string {
 	for _, r := range part {
 		if r > 'z' || !isName(string(r)) {

@@ -72,8 +72,8 @@ func oneOf(names []string) string {
 	return strings.Join(out, " or ")
 }
 
-// properName makes the name of a property from a text that is none: "cover_sheet" becomes
-// "CoverSheet". It is empty if nothing usable remains.
+// properName derives the name of a property from a text: "cover_sheet" becomes "CoverSheet".
+// It is empty if nothing usable remains.
 func properName(text string) string {
 	var b strings.Builder
 	capital := true

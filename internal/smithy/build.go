@@ -81,7 +81,7 @@ func (l *loader) reportUnclaimed() {
 	}
 }
 
-// checkTraitShapes reports shapes that are used as traits but are none.
+// checkTraitShapes reports shapes that are used as traits but are not traits.
 func (l *loader) checkTraitShapes(m *Model) {
 	reported := map[ID]bool{}
 	for _, target := range l.targets {
@@ -245,7 +245,7 @@ func (l *loader) compareDefinitions(first, second *Shape) {
 		Message: fmt.Sprintf("Ignoring duplicate but equivalent shape definition: %s defined at %s and %s", first.ID, second.At, first.At)})
 }
 
-// differences says how two definitions of a shape differ; nil if they do not.
+// differences lists how two definitions of a shape differ; nil if they do not.
 func differences(left, right *Shape) []string {
 	var out []string
 	if left.Type != right.Type {

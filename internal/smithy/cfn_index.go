@@ -27,7 +27,7 @@ type cfnProperty struct {
 	mutability mutability
 	explicit   bool // the mutability was given, not derived
 
-	preferred []ID // shapes, the operation's most telling structure first
+	preferred []ID // shapes, the operation's most relevant structure first
 }
 
 // A cfnResource is what a resource is to CloudFormation.
@@ -36,7 +36,7 @@ type cfnResource struct {
 	properties []*cfnProperty // identifiers, then as found
 	primary    []string
 	additional [][]string
-	recursive  []ID // structures on the way that contain themselves
+	recursive  []ID // enclosing structures that contain themselves
 
 	excluded map[ID]bool
 	modern   bool
@@ -178,7 +178,7 @@ func (r *cfnResource) fold(m *Model, index *propertyIndex, f fold) {
 				p.mutability |= f.adds
 			}
 		}
-		if f.initial&canCreate != 0 { // what a caller gives tells more than what the service returns
+		if f.initial&canCreate != 0 { // the input is more relevant than the output
 			p.preferred = append([]ID{member.ID}, p.preferred...)
 		} else {
 			p.preferred = append(p.preferred, member.ID)
@@ -222,8 +222,7 @@ func (r *cfnResource) finish() {
 	r.properties = kept
 }
 
-// representative is the shape that speaks for the property: its documentation, its
-// constraints and its name.
+// representative is the shape that defines the property's documentation, constraints and name.
 func (r *cfnResource) representative(p *cfnProperty) ID {
 	if r.modern && len(p.preferred) > 0 {
 		return p.preferred[0]

@@ -17,7 +17,7 @@ type Converted struct {
 	File     string          // the name that the reference implementation gives the file
 	Schema   *document.Value // in the order in which it is written
 
-	// Lost says what the model knows of the resource and the schema cannot say: ids
+	// Lost lists what the model contains and the schema cannot express: ids
 	// smithy/lost-constraint, smithy/lost-text and smithy/lost-trait, all of severity info.
 	Lost diag.List
 }
@@ -28,12 +28,11 @@ func (c Converted) JSON() []byte { return append(appendIndented(nil, c.Schema, 0
 // Convert makes the schemas of all resources with the trait cfnResource in the closure of
 // a service, sorted by type name. The model must be free of errors ([Events.Fatal]).
 //
-// Problems stand where the reference implementation refuses or crashes, at the place in
-// the model that causes them: smithy/service, smithy/setting, smithy/no-properties,
-// smithy/identifier, smithy/name-conflict, smithy/no-tag-operation,
-// smithy/tag-property, smithy/recursive-list and smithy/pointer. Those of severity
-// warning and info do not keep a schema from being made: smithy/same-name, smithy/same-type and
-// smithy/recursive-structure.
+// Problems are reported where the reference implementation fails, at the place in the model
+// that causes them: smithy/service, smithy/setting, smithy/no-properties, smithy/identifier,
+// smithy/name-conflict, smithy/no-tag-operation, smithy/tag-property, smithy/recursive-list
+// and smithy/pointer. Those of severity warning and info do not prevent the schema:
+// smithy/same-name, smithy/same-type and smithy/recursive-structure.
 func Convert(m *Model, settings Settings) ([]Converted, diag.List) {
 	c := &converter{m: m, settings: &settings}
 	if !c.prepare() {
@@ -63,7 +62,7 @@ func Convert(m *Model, settings Settings) ([]Converted, diag.List) {
 	return out, c.problems
 }
 
-// A converter holds what the resources of one conversion share.
+// A converter contains what the resources of one conversion share.
 type converter struct {
 	m        *Model
 	settings *Settings
@@ -73,7 +72,7 @@ type converter struct {
 	organization, serviceName string
 	index                     *propertyIndex
 	names                     map[ID]string // of definitions, as the whole model settles them
-	conflicts                 map[ID]ID     // shapes that may not have the name they want: who has it
+	conflicts                 map[ID]ID     // shapes whose preferred name is taken, with its owner
 	unit                      bool          // Unit becomes a definition
 }
 
@@ -184,8 +183,8 @@ func (c *converter) nameDefinitions() {
 	c.names[unitID] = "Unit"
 }
 
-// serviceClosure holds the shapes that the service leads to, by the structures that its
-// resources name in additionalSchemas too.
+// serviceClosure contains the shapes that are reachable from the service, including the
+// structures that its resources name in additionalSchemas.
 func (c *converter) serviceClosure() map[ID]bool {
 	out := map[ID]bool{}
 	from := []ID{c.service.ID}
@@ -205,7 +204,7 @@ func (c *converter) serviceClosure() map[ID]bool {
 	return out
 }
 
-// alphanumeric leaves out every character that may not stand in a reference.
+// alphanumeric removes every character that is not allowed in a reference.
 func alphanumeric(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 128 && (isLetter(byte(r)) || isDigit(byte(r))) {

@@ -17,7 +17,8 @@ func (r *resourceSchema) behindRef(member *Shape, trait ID) {
 		Message: fmt.Sprintf("the %[2]s of %[1]s is lost: a schema ignores keywords next to a $ref", r.nameOf(member), trait.Name())})
 }
 
-// nameOf is the ID of a shape; members of the made-up structure go by the resource.
+// nameOf is the ID of a shape; for members of the synthetic structure, the resource replaces
+// the structure.
 func (r *resourceSchema) nameOf(s *Shape) ID {
 	if s.ID.Root() == r.root.ID {
 		return r.cfn.shape.ID + "." + ID(s.Name())
@@ -25,8 +26,8 @@ func (r *resourceSchema) nameOf(s *Shape) ID {
 	return s.ID
 }
 
-// unrepresented are the traits that say something about values or properties which a
-// resource schema has no keyword for.
+// unrepresented are the traits for values or properties that have no keyword in a resource
+// schema.
 var unrepresented = map[ID]string{
 	"smithy.api#sensitive":               "sensitive values are not marked",
 	traitSparse:                          "null values are not allowed for",

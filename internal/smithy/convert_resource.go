@@ -109,7 +109,7 @@ func (r *resourceSchema) structure() bool {
 	return true
 }
 
-// combined makes a property required if any structure that a caller gives says so.
+// combined makes a property required if it is required in any input structure.
 func (r *resourceSchema) combined(p *cfnProperty, traits []*Trait) []*Trait {
 	out := slices.DeleteFunc(slices.Clone(traits), func(t *Trait) bool { return t.ID == traitRequired })
 	for _, id := range p.shapes {

@@ -23,13 +23,13 @@ type schemaWriter struct {
 	m        *Model
 	settings *Settings
 	names    map[ID]string // of definitions
-	building map[ID]bool   // inlined shapes on the way: a cycle of them cannot be written
+	building map[ID]bool   // enclosing inlined shapes: a cycle of them cannot be written
 	endless  []ID
-	lost     func(member *Shape, trait ID) // told of what a $ref leaves no place for
+	lost     func(member *Shape, trait ID) // called for what is lost next to a $ref
 }
 
-// build finishes a schema: what the timestamp format asks for, without disabled
-// keywords, in order.
+// build finishes a schema: it applies the timestamp format, removes disabled keywords and
+// sorts the rest.
 func (w *schemaWriter) build(s *Shape, v *document.Value) *document.Value {
 	w.timestamp(s, v)
 	v.Members = slices.DeleteFunc(v.Members, func(m document.Member) bool { return slices.Contains(w.settings.DisableFeatures, m.Key) })
@@ -72,7 +72,8 @@ func (w *schemaWriter) timestamp(s *Shape, v *document.Value) {
 	}
 }
 
-// start begins a schema with a type ("" for none) and what the traits of the shape say.
+// start starts a schema with a type ("" for none) and the keywords for the traits of the
+// shape.
 func (w *schemaWriter) start(s *Shape, kind string) *document.Value {
 	v := object()
 	if kind != "" {
@@ -378,7 +379,7 @@ func (s *Settings) propertyName(member *Shape) string {
 	return titleCase(member.Name())
 }
 
-// titleCase makes the first character one for the beginning of a title.
+// titleCase converts the first character to title case.
 func titleCase(name string) string {
 	r, size := utf8.DecodeRuneInString(name)
 	if size == 0 {

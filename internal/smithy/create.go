@@ -9,15 +9,15 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// A traitFault says why a value cannot be the value of a trait.
+// A traitFault is the reason why a value is not valid for a trait.
 type traitFault struct {
 	at      diag.Range
 	message string
 }
 
-// checkTrait applies the rules without which a trait of ours cannot be understood at all:
-// the type of its value, those of its members, and what traitChecks adds. Traits that
-// others define are taken as they are. false means that the fault is reported.
+// checkTrait applies the rules that a built-in trait must satisfy to be usable: the type of
+// its value, those of its members, and what traitChecks adds. Traits that models define are
+// not checked. false means that the error is reported.
 func (l *loader) checkTrait(target ID, t *Trait) bool {
 	if l.builtin == nil {
 		return true

@@ -9,7 +9,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 )
 
-// A Severity says how much an event matters.
+// A Severity is the severity of an event.
 type Severity uint8
 
 // The severities. An ERROR, and a DANGER that is not suppressed, make a model unfit for use.

@@ -47,13 +47,13 @@ func (m *Model) structure(id ID) *Shape {
 	return nil
 }
 
-// A binding says which member of a structure carries an identifier of a resource.
+// A binding maps an identifier of a resource to a member of a structure.
 type binding struct {
 	identifier, member string
 }
 
-// identifierBindings finds the members that carry identifiers: those that say so by
-// trait, and required members with the name and target of an identifier.
+// identifierBindings finds the members for identifiers: those with the trait, and required
+// members with the name and target of an identifier.
 func identifierBindings(resource, structure *Shape) []binding {
 	if structure == nil {
 		return nil
@@ -108,7 +108,7 @@ func (m *Model) propertiesShape(structure *Shape) *Shape {
 // A propertyIndex knows which members of the inputs and outputs of resource operations
 // are properties of the resource.
 type propertyIndex struct {
-	none  map[ID]bool   // members that need no property, as false or true; absent: they need one
+	none  map[ID]bool   // members that need no property, as false or true; absent: they need a property
 	names map[ID]string // members that are a property: its name
 }
 

@@ -33,8 +33,8 @@ func valueOfVersion(s *Shape) []*Trait {
 	return setTrait(s.own, &Trait{ID: traitDefault, Value: zeroValue(s.Type, s), At: s.At})
 }
 
-// boxed reports whether version 1.0 saw a number or boolean as something that may be
-// absent: the shape says so, or it is of version 2.0 and has no default of zero.
+// boxed reports whether version 1.0 treats a number or boolean as optional: by its trait, or
+// because it is of version 2.0 and has no default of zero.
 func boxed(s *Shape) bool {
 	if s.Has(traitBox) {
 		return true

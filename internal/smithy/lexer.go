@@ -9,7 +9,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 )
 
-// tokenKind is the kind of a token of the IDL. Its names stand in syntax errors.
+// tokenKind is the kind of a token of the IDL. Its names are part of syntax errors.
 type tokenKind uint8
 
 const (
@@ -39,7 +39,7 @@ const (
 	tokError
 )
 
-// tokens gives the name of each kind and what stands for it in a list of what was expected.
+// tokens is the name of each kind and its spelling in a list of expected tokens.
 var tokens = [...]struct{ name, example string }{
 	tokSpace: {"SPACE", " "}, tokNewline: {"NEWLINE", `\n`}, tokComma: {"COMMA", ","}, tokComment: {"COMMENT", "//"},
 	tokDoc: {"DOC_COMMENT", "///"}, tokAt: {"AT", "@"}, tokString: {"STRING", `"`}, tokTextBlock: {"TEXT_BLOCK", `"""`},
@@ -71,7 +71,7 @@ type lexer struct {
 	text       string // of a string or text block: the decoded value
 	reason     string // of tokError
 
-	pos        int // where the next token begins
+	pos        int // start of the next token
 	nextLine   int
 	nextLineAt int
 }
@@ -208,7 +208,7 @@ func (l *lexer) charForMessage() string {
 	return string(r)
 }
 
-// failHere is an error whose reason names the place where the lexer stands.
+// failHere is an error whose reason contains the current position of the lexer.
 func (l *lexer) failHere(message string) tokenKind {
 	return l.fail(fmt.Sprintf("Syntax error at line %d, column %d: %s",
 		l.nextLine, utf16Column(l.src[l.nextLineAt:l.pos]), message))

@@ -59,7 +59,7 @@ type loader struct {
 	applied  map[ID][]*Trait // by target, in order
 	targets  []ID            // keys of applied, in the order of the first trait
 	claimed  map[ID]bool     // of applied: found their shape
-	building map[ID]*Shape   // what is built so far
+	building map[ID]*Shape   // the result under construction
 }
 
 // A reference waits for the shape behind a name.

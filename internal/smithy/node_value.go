@@ -203,7 +203,7 @@ func (v *valueCheck) reportNull(member *Shape, context string) {
 	}
 }
 
-// constraints checks what the traits of a shape or member ask of a value.
+// constraints checks a value against the traits of a shape or member.
 func (v *valueCheck) constraints(s *Shape, n *document.Value, context string, via *Shape) {
 	t := s.Type
 	if t == Member {
@@ -244,7 +244,7 @@ func (v *valueCheck) constraints(s *Shape, n *document.Value, context string, vi
 	}
 }
 
-// nonNumeric are the words that stand for floating point values which are no numbers.
+// nonNumeric are the texts for floating point values that are not numbers.
 var nonNumeric = []string{"NaN", "Infinity", "-Infinity"}
 
 // text checks what may be asked of strings.

@@ -11,9 +11,9 @@ import (
 // maxNesting bounds how deep arrays, objects and traits nest within each other.
 const maxNesting = 64
 
-// A parser reads one file of the IDL and hands what it finds to a loader. Its methods
-// report false when reading the statement cannot go on; the fault is then in fault, and
-// the loop over statements reports it and starts over at the next statement.
+// A parser reads one file of the IDL and passes its definitions to a loader. Its methods
+// return false when the statement cannot be read further; the error is then in fault, and the
+// loop over statements reports it and restarts at the next statement.
 type parser struct {
 	*lexer
 	load  *loader
@@ -59,7 +59,7 @@ func (p *parser) advance() tokenKind {
 	return p.kind
 }
 
-// noteDoc keeps the text of a documentation comment as it goes by.
+// noteDoc stores the text of a documentation comment.
 func (p *parser) noteDoc() {
 	if p.kind != tokDoc {
 		return
@@ -121,7 +121,7 @@ func (p *parser) fail(shape ID, message string) bool {
 	return p.failAt(p.at(), shape, fmt.Sprintf("Syntax error at line %d, column %d: %s", p.line, p.column(), message))
 }
 
-// failAt records a fault with a text of its own.
+// failAt records a fault with a specific text.
 func (p *parser) failAt(at diag.Range, shape ID, message string) bool {
 	p.fault = &Event{ID: modelError, Severity: ErrorSeverity, Shape: shape, Message: message, At: at}
 	return false
@@ -192,7 +192,7 @@ func (p *parser) lineBreak() bool {
 	return true
 }
 
-// dropDocs warns of documentation comments that stand where they document nothing.
+// dropDocs warns of documentation comments that document nothing.
 func (p *parser) dropDocs() {
 	at := p.docsAt
 	if text, found := p.takeDocs(); found {
@@ -414,8 +414,8 @@ func (p *parser) useStatement() bool {
 	return p.lineBreak()
 }
 
-// statement reads a shape or an apply statement with what stands before it. Documentation
-// of the first one may already have gone by while use statements were looked for.
+// statement reads a shape or an apply statement with its documentation and traits.
+// Documentation of the first one may already have been read with the use statements.
 func (p *parser) statement(first bool) bool {
 	documented := p.kind == tokDoc
 	var early []writtenTrait
@@ -449,8 +449,8 @@ func (p *parser) takeEarlyDocs(first bool) (string, bool) {
 	return p.takeDocs()
 }
 
-// refer asks for the shape behind a name once all files are read; resolved gets its ID,
-// and its type, which is "" if there is no such shape.
+// refer resolves the shape behind a name once all files are read; resolved gets its ID, and
+// its type, which is "" if the shape does not exist.
 func (p *parser) refer(name string, resolved func(id ID, t Type)) {
 	p.load.refer(reference{namespace: p.namespace, name: name, uses: p.uses, at: p.idAt, resolved: resolved})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// A written trait is one that stands in a file, before its name is resolved.
+// A written trait is a trait in a file, before its name is resolved.
 type writtenTrait struct {
 	name       string
 	value      *document.Value
@@ -220,8 +220,7 @@ func (p *parser) entry(v *document.Value, duplicate string, kinds ...tokenKind) 
 
 // --- traits
 
-// docsAndTraits reads what may stand before a shape or a member: documentation comments,
-// then traits.
+// docsAndTraits reads documentation comments, then traits, before a shape or a member.
 func (p *parser) docsAndTraits(member bool) ([]writtenTrait, bool) {
 	p.skipWhitespace()
 	var doc *writtenTrait
@@ -288,8 +287,8 @@ func (p *parser) trait() (writtenTrait, bool) {
 	return t, p.skip(tokRParen)
 }
 
-// traitBody reads what stands in the parentheses of a trait: a value, or the members of
-// an object without its braces.
+// traitBody reads the text in the parentheses of a trait: a value, or the members of an object
+// without its braces.
 func (p *parser) traitBody(at diag.Range) (*document.Value, bool) {
 	if !p.expect(tokLBrace, tokLBracket, tokTextBlock, tokString, tokNumber, tokIdentifier) {
 		return nil, false

@@ -53,7 +53,7 @@ func (p *parser) shapeOrApply(traits []writtenTrait) bool {
 	return p.lineBreak()
 }
 
-// define begins the definition of a shape.
+// define starts the definition of a shape.
 func (p *parser) define(id ID, t Type, at diag.Range) *definition {
 	return &definition{shape: &Shape{ID: id, Type: t, At: at, version: p.version}, version: p.version}
 }
@@ -130,7 +130,7 @@ func (p *parser) apply(before []writtenTrait) bool {
 	return p.lineBreak()
 }
 
-// mixins reads "with [A, B]", if it is there.
+// mixins reads an optional "with [A, B]".
 func (p *parser) mixins(d *definition) bool {
 	p.skipSpaces()
 	if !p.isWord("with") {
@@ -160,7 +160,7 @@ func (p *parser) mixins(d *definition) bool {
 	}
 }
 
-// forResource reads "for Resource", if it is there.
+// forResource reads an optional "for Resource".
 func (p *parser) forResource(d *definition) bool {
 	p.skipSpaces()
 	if !p.isWord("for") {

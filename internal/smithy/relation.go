@@ -131,8 +131,8 @@ func (m *Model) reverse(traits bool) map[ID][]incoming {
 	return out
 }
 
-// closure lists the IDs of all shapes that a shape leads to by members, targets and
-// bindings, itself first. It takes any cycle.
+// closure lists the IDs of all shapes that are reachable from a shape by members, targets and
+// bindings, itself first. It accepts cycles.
 func (m *Model) closure(from ID) []ID {
 	seen := map[ID]bool{from: true}
 	out := []ID{from}

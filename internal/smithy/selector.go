@@ -14,19 +14,19 @@ type selector struct {
 	text  string
 	steps []step
 
-	// local tells that the outcome for a shape depends on that shape as a start only:
-	// no step moves to another shape for good.
+	// local means that the result for a shape depends only on that shape as a start: no step
+	// moves to another shape permanently.
 	local bool
 }
 
 type root []step
 
-// A step takes a shape and hands on the shapes that it leads to; next returns false to
-// stop, and so does the step then.
+// A step takes a shape and passes on the related shapes; next returns false to stop, and so
+// does the step then.
 type step func(c *selection, s *Shape, next func(*Shape) bool) bool
 
-// A selection is one use of selectors on a model. It caches what selectors need to know
-// of the whole model and is not safe for concurrent use.
+// A selection is one use of selectors on a model. It caches data of the whole model that
+// selectors need and is not safe for concurrent use.
 type selection struct {
 	m          *Model
 	vars       map[string][]*Shape
@@ -171,7 +171,7 @@ func follows(labels []string, kind relationKind) bool {
 		slices.Contains(labels, "instanceOperation") && kind.instanceOperation()
 }
 
-// walkStep moves to everything that a shape leads to.
+// walkStep moves to everything that a shape refers to.
 func walkStep(c *selection, s *Shape, next func(*Shape) bool) bool {
 	if c.budget.spent {
 		return false
@@ -302,8 +302,8 @@ func inStep(steps []step) step {
 
 // --- attributes
 
-// An attribute is what a path in brackets leads to: nothing (the zero attribute), a
-// text, a JSON value, a shape and what hangs on it, or several attributes.
+// An attribute is the value of a path in brackets: nothing (the zero attribute), a text, a
+// JSON value, a shape and its attributes, or several attributes.
 type attribute struct {
 	kind  attributeKind
 	text  string

@@ -348,7 +348,7 @@ func (p *selectorParser) fold() bool {
 	return fold
 }
 
-// comparators by length, so that the longer of two with the same beginning wins.
+// comparators by length, so that the longer of two with the same prefix wins.
 var comparatorTokens = []string{"{<<}", "{!=}", "{<}", "{=}", "!=", "^=", "$=", "*=", "?=", ">=", "<=", "=", ">", "<"}
 
 func (p *selectorParser) comparator() comparator {
@@ -419,7 +419,7 @@ func (p *selectorParser) value() string {
 	return p.text[from:min(p.pos, len(p.text))]
 }
 
-// An assertion of a scoped attribute compares what lies within the scope.
+// An assertion of a scoped attribute compares values within the scope.
 type assertion struct {
 	left    scopedValue
 	compare comparator

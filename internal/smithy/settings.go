@@ -16,12 +16,11 @@ type Settings struct {
 	OrganizationName string // "" means "AWS" for a service with the trait aws.api#service; others must set it
 	ServiceName      string // "" means the cloudFormationName of aws.api#service, else the name of the service shape
 
-	// ExternalDocs and SourceDocs are the names under which externalDocumentation holds
-	// the URL of the documentation and of the source, the first that is there wins. nil
-	// means the defaults.
+	// ExternalDocs and SourceDocs are the names in externalDocumentation for the URL of the
+	// documentation and of the source; the first existing one wins. nil means the defaults.
 	ExternalDocs, SourceDocs []string
 
-	// JSONAdd holds what to add to the schema of a resource, by JSON Pointer, in order.
+	// JSONAdd is what to add to the schema of a resource, by JSON Pointer, in order.
 	JSONAdd map[ID][]document.Member
 
 	DisableHandlerPermissionGeneration  bool

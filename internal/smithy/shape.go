@@ -12,7 +12,7 @@ import (
 // names nothing.
 type ID string
 
-// Namespace is the part before "#", "" if there is none.
+// Namespace is the part before "#", "" without one.
 func (id ID) Namespace() string {
 	if i := strings.IndexByte(string(id), '#'); i >= 0 {
 		return string(id[:i])
@@ -51,8 +51,7 @@ func (id ID) Root() ID {
 // WithMember is the ID of a member of the shape.
 func (id ID) WithMember(name string) ID { return id + "$" + ID(name) }
 
-// idiomatic is the name that messages use for a trait: prelude traits go without their
-// namespace.
+// idiomatic is the name of a trait in messages: prelude traits have no namespace there.
 func (id ID) idiomatic() string {
 	if name, ok := strings.CutPrefix(string(id), preludeNamespace+"#"); ok {
 		return name
@@ -150,7 +149,7 @@ const (
 	Operation  Type = "operation"
 )
 
-// typeClass sorts the types into the classes that rules and selectors speak of.
+// typeClass sorts the types into the classes that rules and selectors use.
 type typeClass uint8
 
 const (

@@ -6,7 +6,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// A decorator changes severities as the model asks for.
+// A decorator changes severities according to the model.
 type decorator struct {
 	suppressions []eventMatch
 	overrides    []eventMatch

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The names that members for tags, ARNs and tag keys go by.
+// The names of members for tags, ARNs and tag keys.
 var (
 	tagsName    = regexp.MustCompile(`^[T|t]ag(s|s?[M|m]ap|[L|l]ist)$`)
 	tagKeysName = regexp.MustCompile(`^[T|t]ag[K|k]eys$`)
@@ -28,8 +28,8 @@ var tagOperations = [...]struct{ name, config string }{
 	tagResource: {"TagResource", "tagApi"}, untagResource: {"UntagResource", "untagApi"}, listTags: {"ListTagsForResource", "listTagsApi"},
 }
 
-// serviceTagOperation finds the operation of a service with the trait tagEnabled; "" if
-// there is none.
+// serviceTagOperation finds the operation of a service with the trait tagEnabled; "" if it has
+// none.
 func (m *Model) serviceTagOperation(service *Shape, op tagOperation) ID {
 	enabled := service.Trait(traitTagEnabled)
 	if enabled == nil {
@@ -48,7 +48,7 @@ func (m *Model) serviceTagOperation(service *Shape, op tagOperation) ID {
 	return found
 }
 
-// tagOperation finds the operation for a resource within a service; "" if there is none.
+// tagOperation finds the operation for a resource within a service; "" if it has none.
 func (m *Model) tagOperation(service, resource *Shape, op tagOperation) ID {
 	if !service.Has(traitTagEnabled) {
 		return ""

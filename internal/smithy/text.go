@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// decodeString turns the text between the quotes into the value it stands for. problem
-// is "" unless the text is not a legal string.
+// decodeString returns the value of the text between the quotes. problem is "" unless the text
+// is not a legal string.
 func decodeString(body string, block bool) (text, problem string) {
 	if strings.IndexByte(body, '\r') >= 0 {
 		body = strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\r", "\n")
@@ -58,8 +58,8 @@ func decodeString(body string, block bool) (text, problem string) {
 	return string(out), ""
 }
 
-// escapes maps the character after a backslash to what both stand for; a line break
-// after a backslash stands for nothing.
+// escapes maps the character after a backslash to the escaped one; a line break after a
+// backslash is removed.
 var escapes = map[byte]string{
 	'"': `"`, '\\': `\`, '/': "/", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", '\n': "",
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 )
 
-// A stage says when a rule runs. Nothing runs after an error of the first stage: the other
-// rules take for granted that what shapes refer to is there. The reference implementation
-// stops after errors of the second stage as well; here one run shows everything.
+// A stage defines when a rule runs. Nothing runs after an error of the first stage: the other
+// rules require that all references of shapes are resolved. The reference implementation stops
+// after errors of the second stage as well; here one run reports everything.
 type stage uint8
 
 const (
@@ -58,7 +58,7 @@ func Validate(m *Model, loaded Events) Events {
 	return c.finish()
 }
 
-// A check is one run of the rules. It holds what several of them need to know.
+// A check is one run of the rules, with the data that several of them need.
 type check struct {
 	m         *Model
 	id        string // of the rule that is running
@@ -126,7 +126,7 @@ func (c *check) pick(text string) map[*Shape]bool {
 
 // --- reporting
 
-// add reports an event on a shape at a place. suffix goes behind the id of the rule.
+// add reports an event on a shape at a place. suffix is appended to the id of the rule.
 func (c *check) add(severity Severity, s *Shape, at diag.Range, suffix, format string, args ...any) {
 	id := c.id
 	if suffix != "" {
@@ -164,7 +164,7 @@ func (c *check) traitWarning(s *Shape, t *Trait, format string, args ...any) {
 	c.add(WarningSeverity, s, t.At, "", format, args...)
 }
 
-// --- what rules ask for
+// --- helpers of rules
 
 // shapesWith lists the shapes of the given types that have a trait; no types means any.
 func (c *check) shapesWith(trait ID, types ...Type) []*Shape {

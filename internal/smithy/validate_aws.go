@@ -242,8 +242,7 @@ func (c *check) checkTaggableResource(service, s *Shape, apis bool) {
 	}
 }
 
-// taggableByInstance reports whether a resource names operations of its own for tags, and
-// fit ones.
+// taggableByInstance reports whether a resource has valid operations for its tags.
 func (c *check) taggableByInstance(t *Trait, property string) bool {
 	config := t.Value.Get("apiConfig")
 	if config == nil {

@@ -163,7 +163,7 @@ func (c *check) reportShared(s *Shape, trait ID, normal func(string) string, for
 
 // A segment is a part of a URI or of a host prefix.
 type segment struct {
-	text   string // the name of a label, or what stands there
+	text   string // the name of a label, or the literal
 	label  bool
 	greedy bool
 }
@@ -244,7 +244,7 @@ func checkLabels(c *check) {
 	}
 }
 
-// A method says what is expected of operations that use an HTTP method; nil: anything.
+// A method lists what is expected of operations that use an HTTP method; nil: anything.
 type method struct {
 	readonly, idempotent, payload *bool
 	warning                       string

@@ -41,7 +41,7 @@ func checkOperations(c *check) {
 	}
 }
 
-// event reports with an id of its own.
+// event reports with a specific id.
 func (c *check) event(id string, severity Severity, s *Shape, message string) {
 	c.events = append(c.events, Event{ID: id, Severity: severity, Shape: s.ID, At: s.At, Message: message})
 }

@@ -357,7 +357,7 @@ func referenced(s *Shape) []ID {
 	return out
 }
 
-// bindingResources are the resources from which a way leads to the shape.
+// bindingResources are the resources from which the shape is reachable.
 func (c *check) bindingResources(s *Shape) []ID {
 	var out []ID
 	seen := map[ID]bool{s.ID: true}

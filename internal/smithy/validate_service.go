@@ -69,7 +69,7 @@ func (c *check) reportNameConflict(service, s, other *Shape, renamed func(ID) (s
 		"regardless of their namespaces. Use the `rename` property of the service to disambiguate shape names.", text, service.ID, should)
 }
 
-// nameConflict says how bad it is that two shapes have the same name.
+// nameConflict is the severity of a conflict between two shapes with the same name.
 func (c *check) nameConflict(a, b *Shape, depth int) (Severity, bool) {
 	if a == nil || b == nil || depth > maxNesting {
 		return 0, false

@@ -207,8 +207,8 @@ const maxCyclePath = 200
 // cycleStep is what a shape on the search for cycles costs.
 const cycleStep = 20
 
-// cycle finds the shortest way from a shape back to itself through members that may be
-// taken; nil if there is none.
+// cycle finds the shortest cycle from a shape through members that may be followed; nil if it
+// has none.
 func (c *check) cycle(s *Shape, takes func(member *Shape) bool) []ID {
 	type step struct {
 		shape  *Shape

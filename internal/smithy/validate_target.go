@@ -44,8 +44,8 @@ func (c *check) reportUnresolved(s *Shape, r relation) {
 		s.Type, article(name), strings.ToLower(name), r.to, suggestion)
 }
 
-// maxSuggestions bounds for how many missing shapes similar ones are looked for: each
-// look goes through the whole model.
+// maxSuggestions bounds for how many missing shapes similar ones are looked for: each search
+// visits the whole model.
 const maxSuggestions = 100
 
 // similarIDs lists the IDs of the model that are the fewest edits away, two at most.
@@ -174,8 +174,8 @@ func (c *check) checkTarget(s, target *Shape, r relation) {
 	}
 }
 
-// relationName is the name of a relation in messages, where members go by the type of
-// what contains them.
+// relationName is the name of a relation in messages, where members are named by the type of
+// their container.
 func relationName(kind relationKind, s *Shape) string {
 	if kind == relMember {
 		return map[Type]string{

@@ -49,7 +49,7 @@ func checkExclusive(c *check) {
 	}
 }
 
-// definitionOf is the value of the trait that makes a shape a trait, nil if it is none.
+// definitionOf is the value of the trait that makes a shape a trait, nil if it is not one.
 func definitionOf(trait *Shape) *document.Value {
 	if t := trait.Trait(traitTrait); t != nil {
 		return t.Value

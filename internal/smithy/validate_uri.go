@@ -77,8 +77,8 @@ func sameQueryLiterals(a, b string) bool {
 	return slices.Equal(split(x), split(y))
 }
 
-// conflictingSegments pairs the segments of two patterns of which one is a label and the
-// other stands for itself, up to the first literals that differ.
+// conflictingSegments pairs the segments of two patterns of which one is a label and the other
+// a literal, up to the first literals that differ.
 func conflictingSegments(x, y []segment) [][2]segment {
 	var out [][2]segment
 	for i := range min(len(x), len(y)) {
@@ -99,8 +99,8 @@ func (c *check) patternsDiffer(a, b *Shape) bool {
 	return c.separated(a, b, conflictingSegments(x, y), traitHTTPLabel)
 }
 
-// separated reports whether each label that stands against a literal has a pattern which
-// the literal does not match. Without such pairs nothing is kept apart.
+// separated reports whether each label that conflicts with a literal has a pattern which the
+// literal does not match. Without such pairs it returns false.
 func (c *check) separated(a, b *Shape, pairs [][2]segment, trait ID) bool {
 	if len(pairs) == 0 {
 		return false
