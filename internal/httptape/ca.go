@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// An authority signs certificates for every host that is asked for. Its key is in memory
-// only, and what it signs is of no use to anyone but a program that was handed its
-// certificate.
+// An authority signs certificates for every requested host. Its key is in memory only, and its
+// certificates are trusted only by programs that got its root certificate.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A Kind is a way in which a call goes wrong.
+// A Kind is a kind of failure of a call.
 type Kind string
 
 // The kinds of faults.
@@ -20,7 +20,7 @@ const (
 	Slow        Kind = "delayed"                         // the answer comes after Fault.Delay
 )
 
-// A Fault is a call that goes wrong.
+// A Fault is a call that fails.
 type Fault struct {
 	Kind  Kind
 	Call  int           // counted from 0 since the last Proxy.Inject, retries of the client included
@@ -158,7 +158,7 @@ func (answer refusal) write(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(answer.status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write([]byte(answer.error)) // the client may be gone
+		_, _ = w.Write([]byte(answer.error)) // the client may have hung up
 	}
 }
 

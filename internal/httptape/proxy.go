@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// A Mode says what becomes of a call.
+// A Mode defines how calls are answered.
 type Mode int
 
 // The modes.
@@ -38,16 +38,16 @@ type Config struct {
 	// Tape is written to by Record and read by Replay, which both need it.
 	Tape *Tape
 
-	// Redact takes known secrets out of a text. Nil knows none; what is secret by the
-	// name of its header, parameter or member is taken out in any case.
+	// Redact removes known secrets from a text. It may be nil; secrets in headers, parameters
+	// and members with known names are removed in any case.
 	Redact func(string) string
 
 	// Environ is the environment of the child process before Env: endpoints on this
 	// machine and further authorities to trust are taken from it. Nil means none.
 	Environ []string
 
-	// Upstream sends what is forwarded. Nil means a client with the roots of the system
-	// and the authorities of Environ, which goes through UpstreamProxy if that is not nil.
+	// Upstream sends forwarded calls. Nil means a client with the roots of the system and the
+	// authorities of Environ, which uses UpstreamProxy if that is not nil.
 	Upstream      http.RoundTripper
 	UpstreamProxy func(*http.Request) (*url.URL, error)
 
@@ -55,7 +55,7 @@ type Config struct {
 	// folder for temporary files.
 	Dir string
 
-	// Report, if not nil, is told each call before its answer is given, by several
+	// Report, if not nil, is called with each call before its answer is sent, from several
 	// goroutines.
 	Report func(Exchange)
 
@@ -247,8 +247,8 @@ func (p *Proxy) Close() error {
 	return nil
 }
 
-// Inject makes calls from now on go wrong, and forgets the exchanges so far. Without
-// faults everything is let through again.
+// Inject sets the faults of later calls, and clears the exchanges. Without faults all calls
+// pass.
 func (p *Proxy) Inject(faults ...Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -269,8 +269,8 @@ func (p *Proxy) Exchanges() []Exchange {
 	return out
 }
 
-// begin counts a call and says what goes wrong with it. The call is among the exchanges
-// from now on: the client may look for it as soon as it has its answer.
+// begin counts a call and returns its fault. The call is among the exchanges from now on: the
+// client may look for it as soon as it has its answer.
 func (p *Proxy) begin(name string) (*Exchange, []Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -282,7 +282,7 @@ func (p *Proxy) begin(name string) (*Exchange, []Fault) {
 	return e, p.faults[p.calls-1]
 }
 
-// note says what becomes of a call, before its answer is given.
+// note records the result of a call, before its answer is sent.
 func (p *Proxy) note(e *Exchange, became Exchange) {
 	p.mu.Lock()
 	became.Name = e.Name
@@ -293,7 +293,7 @@ func (p *Proxy) note(e *Exchange, became Exchange) {
 	}
 }
 
-// outside serves what comes to the proxy itself: CONNECT, and requests with a whole URL.
+// outside serves requests to the proxy itself: CONNECT, and requests with a whole URL.
 func (p *Proxy) outside(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodConnect:
@@ -316,7 +316,7 @@ func (p *Proxy) inside(w http.ResponseWriter, r *http.Request) {
 }
 
 // connect opens a tunnel that ends here: the proxy itself answers in it, over TLS if the
-// client begins it.
+// client starts it.
 func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	host, _, err := net.SplitHostPort(r.URL.Host)
 	if err != nil || host == "" {
@@ -381,7 +381,7 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 		case CutBefore:
 			p.note(exchange, Exchange{Fault: f.Kind})
 			panic(http.ErrAbortHandler)
-		case CutAfter: // the answer goes nowhere
+		case CutAfter: // the answer is discarded
 			p.answer(nowhere{http.Header{}}, r, entry, body, exchange, f.Kind)
 			panic(http.ErrAbortHandler)
 		case Slow:
@@ -463,7 +463,7 @@ func (p *Proxy) replay(w http.ResponseWriter, r *http.Request, entry *Entry, bod
 	}
 	w.WriteHeader(recorded.Status)
 	if r.Method != http.MethodHead && recorded.Status >= 200 && recorded.Status != http.StatusNoContent && recorded.Status != http.StatusNotModified {
-		_, _ = w.Write(recorded.body()) // the client may be gone
+		_, _ = w.Write(recorded.body()) // the client may have hung up
 	}
 }
 
@@ -532,9 +532,9 @@ func (p *Proxy) keep(entry *Entry, response *http.Response, body []byte, cut, lo
 	p.cfg.Tape.add(p.scrub.entry(entry))
 }
 
-// copyOut copies an answer to the client, each piece at once. It hands the beginning of
-// the answer, at most MaxBody, to end before the client can know that it has everything:
-// length is how long the answer is going to be, -1 if that is not known.
+// copyOut copies an answer to the client, each piece at once. It passes the beginning of the
+// answer, at most MaxBody, to end before the client can know that it has everything: length is
+// the length of the answer, -1 if unknown.
 func copyOut(w http.ResponseWriter, from io.Reader, length int64, end func(kept []byte, cut bool)) error {
 	controller := http.NewResponseController(w)
 	buffer := make([]byte, 32<<10)
@@ -574,7 +574,7 @@ func copyOut(w http.ResponseWriter, from io.Reader, length int64, end func(kept 
 	}
 }
 
-// readUpTo reads the beginning of a body; whole says whether that is all of it.
+// readUpTo reads the beginning of a body; whole reports whether that is all of it.
 func readUpTo(r io.Reader, limit int) (data []byte, whole bool, err error) {
 	if r == nil {
 		return nil, true, nil
@@ -673,5 +673,5 @@ func (t *tunnels) Close() error {
 	return nil
 }
 
-// Addr is of no meaning: nobody dials it.
+// Addr is a placeholder that is never dialed.
 func (t *tunnels) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }

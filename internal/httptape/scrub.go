@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Hidden stands where a secret was.
+// Hidden replaces a secret.
 const Hidden = "<hidden>"
 
 // A scrubber takes secrets out of what is recorded: by the name of the header, parameter
@@ -153,7 +153,7 @@ var leftOut = map[string]bool{
 	"X-Amz-Checksum-Sha1": true, "X-Amz-Checksum-Sha256": true,
 }
 
-// body hides secrets in a body. What holds none stays as it is, byte by byte.
+// body hides secrets in a body. A body without secrets is not changed.
 func (s scrubber) body(contentType string, body []byte) []byte {
 	trimmed := bytes.TrimSpace(body)
 	switch {

@@ -122,11 +122,11 @@ func (t *Tape) add(e *Entry) {
 	t.entries = append(t.entries, e)
 }
 
-// ErrFull says that a tape has become too long to be kept.
+// ErrFull reports that a tape is too long.
 var ErrFull = errors.New("the recording is too long: more than 50,000 calls or 32 MiB")
 
-// Write writes the tape as JSON lines, [Info] first. Secrets that redact knows by now are
-// taken out once more: some are learned only after the call that first had them.
+// Write writes the tape as JSON lines, [Info] first. It removes the secrets that redact knows
+// again: some are learned only after the call that first had them.
 func (t *Tape) Write(w io.Writer, redact func(string) string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,7 +166,7 @@ func (s scrubber) entry(e *Entry) *Entry {
 	return &out
 }
 
-// A FormatError says that a file is not a tape, or not one of this version.
+// A FormatError reports that a file is not a tape, or not one of this version.
 type FormatError struct {
 	Line   int // from 1
 	Reason string

@@ -22,7 +22,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// ArchiveConfig says what goes into an archive beside the project's own files.
+// ArchiveConfig lists what an archive contains beside the project's own files.
 type ArchiveConfig struct {
 	// Version is that of this program; it is noted in .cfn_metadata.json.
 	Version string
@@ -41,8 +41,8 @@ type Archive struct {
 	Files  []string
 }
 
-// BuildError is the error of [Project.Archive] if the handlers are not built, or not
-// built for Lambda. Hint says what to type.
+// BuildError is the error of [Project.Archive] if the handlers are not built, or not built for
+// Lambda. Hint is what to do.
 type BuildError struct{ Message, Hint string }
 
 func (e *BuildError) Error() string { return e.Message }
@@ -225,7 +225,7 @@ func newArchiver(ctx context.Context, dir string) *archiver {
 	return a
 }
 
-// add appends an entry. Archives inside of the archive are stored as they are.
+// add appends an entry. Archives inside of the archive are stored uncompressed.
 func (a *archiver) add(name string, data []byte, mode fs.FileMode) {
 	if a.err == nil {
 		a.err = a.ctx.Err()

@@ -25,7 +25,7 @@ const (
 	canaryBundle = "canary-bundle"
 )
 
-// Canaries returns the canary templates of a project, in canary-bundle/. There are none
+// Canaries returns the canary templates of a project, in canary-bundle/. It returns none
 // without canarySettings or without the folder contract-tests-artifacts.
 //
 // The file dependencies.yml there becomes bootstrap.yaml. Of the files that canarySettings
@@ -33,10 +33,10 @@ const (
 // its CreateInputs, and canary<n>_002.yaml if it has PatchInputs (RFC 6902; add, remove
 // and replace).
 //
-// In texts, {{region}}, {{partition}} and {{account}} stand for those of the stack,
-// {{uuid}} for a unique text, and every other {{Name}} for the export of that name. The
-// unique text follows from the place where it stands, so that generating twice gives the
-// same templates, and an update does not change it.
+// In texts, {{region}}, {{partition}} and {{account}} are replaced by those of the stack,
+// {{uuid}} by a unique text, and every other {{Name}} by the export of that name. The unique
+// text is derived from its place, so that generating twice gives the same templates, and an
+// update does not change it.
 func (p *Project) Canaries() ([]codegen.File, diag.List, error) {
 	settings := p.Root.Get("canarySettings")
 	if settings == nil || len(settings.Members) == 0 {
@@ -209,11 +209,11 @@ func (w *templateWriter) node(v *document.Value, at document.Pointer) *yaml.Node
 
 var canaryMark = regexp.MustCompile(`\{\{(.*?)\}\}`)
 
-// stackValues are the marks that stand for something of the stack.
+// stackValues are the marks for properties of the stack.
 var stackValues = map[string]string{"region": "${AWS::Region}", "partition": "${AWS::Partition}", "account": "${AWS::AccountId}"}
 
-// substitute replaces the marks in a text: by a plain text, an import of the whole value,
-// or Fn::Sub where a text is put together.
+// substitute replaces the marks in a text: by a plain text, an import of the whole value, or
+// Fn::Sub for a composed text.
 func (w *templateWriter) substitute(text string, at document.Pointer) *yaml.Node {
 	marks := canaryMark.FindAllStringSubmatchIndex(text, -1)
 	if len(marks) == 1 && marks[0][0] == 0 && marks[0][1] == len(text) {
@@ -290,7 +290,7 @@ func applyPatch(v, operation *document.Value) (*document.Value, error) {
 	return out, nil
 }
 
-// patched copies what leads to the place and changes it there.
+// patched copies the path to the place and changes it there.
 func patched(v *document.Value, at document.Pointer, op string, value *document.Value) (*document.Value, bool) {
 	out := *v
 	switch v.Kind {

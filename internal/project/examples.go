@@ -26,10 +26,9 @@ const (
 // generatedSchema is the schema that the sources were last generated from.
 const generatedSchema = "cmd/resource/schema_gen.json"
 
-// RefreshExamples changes the mode of those example inputs in files to
-// [codegen.Refreshed] that nobody has edited: their text on disk is what the schema of the
-// previous "cfn generate", which is in the project, makes. in is what files were generated
-// from.
+// RefreshExamples changes the mode of unedited example inputs in files to [codegen.Refreshed]:
+// their text on disk is what the schema of the previous "cfn generate", which is in the
+// project, generates. in is what files were generated from.
 func (p *Project) RefreshExamples(in codegen.Input, files []codegen.File) error {
 	if p.Kind != schema.Resource {
 		return nil
@@ -48,7 +47,7 @@ func (p *Project) RefreshExamples(in codegen.Input, files []codegen.File) error 
 	}
 	s, problems := schema.Load(generatedSchema, old, schema.Config{Kind: p.Kind})
 	if problems.HasErrors() {
-		return nil // edited, or written by somebody else
+		return nil // edited, or written by another program
 	}
 	in.Schema, s = s, in.Schema
 	before, err := codegen.Generate(in)
@@ -73,8 +72,8 @@ func (p *Project) RefreshExamples(in codegen.Input, files []codegen.File) error 
 	return nil
 }
 
-// fillInputs puts values into the example inputs that the schema accepts, where the
-// placeholders of the generator are refused. What cannot be made stays as it is.
+// fillInputs replaces placeholders of the generator that the schema rejects with valid values
+// in the example inputs. Values that cannot be generated are not changed.
 func fillInputs(files []codegen.File, s *schema.Schema) {
 	refused := func(data []byte) bool {
 		root, problems := document.ParseJSON("", data, document.Limits{})

@@ -87,8 +87,8 @@ func OneFragment(label string, files []string) diag.List {
 	return nil
 }
 
-// IsFragment tells by its extension whether a file in fragments/ is a fragment; others
-// there do not count.
+// IsFragment reports by its extension whether a file in fragments/ is a fragment; other files
+// there are ignored.
 func IsFragment(name string) bool {
 	return slices.Contains(fragmentExtensions, strings.ToLower(path.Ext(name)))
 }
@@ -256,7 +256,7 @@ func (c *fragmentCheck) functions(v *document.Value, at document.Pointer) {
 		case "Fn::ImportValue":
 			c.add("import-value", m.KeyAt, pointer, "take the value as a parameter of the module", "Template fragment can't contain any Fn::ImportValue.")
 		case "Fn::Transform":
-			if len(at) != 1 || at[0] != "Resources" { // there it is told as a resource
+			if len(at) != 1 || at[0] != "Resources" { // there it is reported as a resource
 				c.add("transform", m.KeyAt, pointer, "apply the transform and replace it with the result", "Template fragment can't contain any transform.")
 			}
 		}
@@ -298,8 +298,8 @@ func (f *Fragment) Schema(typeName string) []byte {
 	})
 }
 
-// ModuleSchemaState compares schema.json of a module with its fragment. The file is
-// always taken for generated, because nothing else could be in it.
+// ModuleSchemaState compares schema.json of a module with its fragment. The file always counts
+// as generated, because nothing else could be in it.
 func (p *Project) ModuleSchemaState(f *Fragment) (State, error) {
 	want := f.Schema(p.TypeName)
 	data, err := document.ReadHead(p.Path(ModuleSchema), int64(len(want)+1))

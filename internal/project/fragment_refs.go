@@ -10,9 +10,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// references looks for names that the fragment does not declare: what Ref, Fn::GetAtt,
-// Fn::Sub, DependsOn and conditions name. CloudFormation refuses every template that uses
-// the module then, so it is said here; the official tool leaves it to cfn-lint.
+// references looks for names that the fragment does not declare: in Ref, Fn::GetAtt, Fn::Sub,
+// DependsOn and conditions. CloudFormation then rejects every template that uses the module,
+// so they are reported here; the official tool leaves it to cfn-lint.
 func (c *fragmentCheck) references() {
 	r := &referenceCheck{fragmentCheck: c}
 	for _, section := range []struct {
@@ -129,7 +129,7 @@ func (r *referenceCheck) getAtt(v *document.Value, at document.Pointer) {
 	}
 }
 
-// substituted finds the names in a text of Fn::Sub; ${!Name} stands for itself.
+// substituted finds the names in a text of Fn::Sub; ${!Name} is a literal.
 var substituted = regexp.MustCompile(`\$\{([^!}][^}]*)\}`)
 
 func (r *referenceCheck) sub(v *document.Value, at document.Pointer) {

@@ -22,12 +22,12 @@ const (
 	sdkModule    = "github.com/formwork-dev/formwork/sdk"
 	pluginModule = "github.com/aws-cloudformation/cloudformation-cli-go-plugin"
 	sdkDir       = ".formwork/sdk" // the copy of the SDK in a project
-	unpublished  = "v0.0.0"        // the version that stands for the copy
+	unpublished  = "v0.0.0"        // the version for the copy
 	goModFile    = "go.mod"
 )
 
-// ModulePath is the path of the Go module whose go.mod lies in a folder, "" if there is
-// none or it cannot be understood. The error is that of the file system.
+// ModulePath is the path of the Go module whose go.mod is in a folder, "" if the file is
+// missing or invalid. The error is that of the file system.
 func ModulePath(dir string) (string, error) {
 	data, err := document.ReadFile(filepath.Join(dir, goModFile), maxGoMod)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,10 +41,10 @@ func ModulePath(dir string) (string, error) {
 
 const maxGoMod = 1 << 20
 
-// CheckGoMod looks whether the sources that are generated for a project in Go can find
-// each other and the library that they import: the module path, the requirement and the
-// replacement in go.mod, which belongs to the author and is never changed. Each problem
-// is a warning that says what to type.
+// CheckGoMod checks whether the sources that are generated for a project in Go can find each
+// other and the library that they import: the module path, the requirement and the replacement
+// in go.mod, which belongs to the author and is never changed. Each problem is a warning with
+// the fix.
 //
 // A go.mod above the project counts, too, as it does for the go command. The error is that
 // of the file system.
@@ -104,7 +104,7 @@ func (c *goModCheck) find() (dir string, err error) {
 func (c *goModCheck) parse(data []byte) {
 	file, err := modfile.Parse(c.name, data, nil)
 	if err != nil {
-		// Of words that it does not know the strict reader says that they are wrong.
+		// The strict reader rejects unknown directives.
 		if file, lax := modfile.ParseLax(c.name, data, nil); lax == nil {
 			c.file, c.lax = file, true
 			return

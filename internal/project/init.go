@@ -24,8 +24,7 @@ import (
 //go:embed example/aws-s3-bucket.json
 var bucketSchema []byte
 
-// Languages are those of the official tool's plug-ins that projects may be written in.
-// Only the first can be started by [Init] so far.
+// Languages are those of the official tool's plug-ins. [Init] supports only the first.
 func Languages() []string {
 	return []string{"go", "java", "python38", "python39", "python310", "python311", "python312", "typescript"}
 }
@@ -63,17 +62,17 @@ type InitConfig struct {
 	// The files are copied into the project, and of the folders what its handlers name.
 	TargetSchemas []string
 
-	// Overwrite replaces every file that is in the way. Otherwise what is there stays,
-	// a schema included, from which the code is then generated.
+	// Overwrite replaces every existing file. Otherwise existing files are kept, including a
+	// schema, from which the code is then generated.
 	Overwrite bool
 }
 
 // Init writes a new project in the language Go, or a new module, into dir, which exists.
 // label is what messages call it. Everything is written or nothing is, .rpdk-config last.
 //
-// Settings that are there and that Init does not know are kept. The list holds what is
-// wrong with a schema that was there, or with the targets; with errors in it nothing is
-// written. Errors are those of [Write] and of [codegen.Generate].
+// Existing settings that Init does not know are kept. The list contains the problems of an
+// existing schema, or of the targets; with errors in it nothing is written. Errors are those
+// of [Write] and of [codegen.Generate].
 func Init(ctx context.Context, dir, label string, config InitConfig) ([]Status, diag.List, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -115,7 +114,7 @@ func Init(ctx context.Context, dir, label string, config InitConfig) ([]Status, 
 }
 
 // Authored lists those files of the project that are the author's and that [Init] replaces
-// if it is told to overwrite and the kind and name of the type stay.
+// with Overwrite if the kind and name of the type do not change.
 func (p *Project) Authored() []string {
 	names := []string{
 		p.SchemaFile(), "cmd/resource/resource.go", "cmd/hook/hook.go", "go.mod", "Makefile", "template.yml", "README.md", ".gitignore",
@@ -130,7 +129,7 @@ func (p *Project) Authored() []string {
 	})
 }
 
-// newSources generates what belongs to the schema: the one that is there, or the example.
+// newSources generates the files for the schema: the existing one, or the example.
 func (p *Project) newSources(example codegen.File, config InitConfig) ([]codegen.File, diag.List, error) {
 	text := example.Data
 	if !config.Overwrite {
@@ -183,15 +182,15 @@ func (p *Project) newSources(example codegen.File, config InitConfig) ([]codegen
 	return append(generated, files...), problems, nil
 }
 
-// newTargets reads those of the places given that are files: whoever names a file wants
-// it in the project, while of a folder only what the hook's handlers name is copied. chosen
-// holds the names of the types.
+// newTargets returns the given places that are files: a named file is always copied to the
+// project, but from a folder only what the hook's handlers name. chosen are the names of the
+// types.
 func (p *Project) newTargets(places []string) (known map[string]*Target, chosen map[string]bool, err error) {
 	known, chosen = map[string]*Target{}, map[string]bool{}
 	for _, place := range places {
 		info, err := os.Stat(place)
 		if err != nil || info.IsDir() {
-			continue // readTargets says what is wrong
+			continue // readTargets reports the problem
 		}
 		data, err := document.ReadFile(place, maxDocument)
 		if err != nil {

@@ -5,10 +5,10 @@
 // module's fragment and a hook's targets, and packs the archive that RegisterType takes.
 // [Init] starts a project, [Compare] and [Write] keep its generated files up to date.
 //
-// What is wrong with a user's file comes back as a [diag.List] with places; an error means
-// that something could not be read or written. Files are written beside their place and
-// then moved there, so that nobody ever sees half a file. The package does not print, and
-// it starts no processes.
+// Problems of a user's file are returned as a [diag.List] with places; an error means that
+// something could not be read or written. Files are written beside their place and then moved
+// there, so that readers never see an incomplete file. The package does not print, and it
+// starts no processes.
 //
 // File names and contents are those of the official CloudFormation CLI.
 package project
@@ -110,7 +110,7 @@ func (p *Project) Path(name string) string {
 	return filepath.Join(p.Dir, filepath.FromSlash(name))
 }
 
-// Hyphenated is the type's name as files bear it: "Acme::Foo::Bar" is "acme-foo-bar".
+// Hyphenated is the type's name in file names: "Acme::Foo::Bar" is "acme-foo-bar".
 func (s *Settings) Hyphenated() string {
 	return schema.Hyphenated(s.TypeName)
 }

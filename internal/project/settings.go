@@ -23,11 +23,11 @@ type Settings struct {
 	TestEntrypoint       string // Entrypoint where the file says nothing
 	ExecutableEntrypoint string
 
-	// Options are the members of "settings", in the order written; nil if there are none.
+	// Options are the members of "settings", in the order written; nil without any.
 	Options *document.Value
 }
 
-// Option returns a text from "settings", "" if it is not there.
+// Option returns a text from "settings", "" if it is missing.
 func (s *Settings) Option(name string) string {
 	if v := s.Options.Get(name); v != nil && v.Kind == document.String {
 		return v.Text

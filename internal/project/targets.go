@@ -22,11 +22,10 @@ type Target struct {
 	Info   *document.Value
 }
 
-// Targets collects the resource types that the hook's handlers name and that the project
-// has schemas of: in target-schemas/, in the files and folders given as extra (absolute),
-// and in target-info.json. Names with * or ? stand for all the types known that they
-// match. The targets are sorted by name; missing are the names without wildcards that
-// nothing is known of, and the wildcards that match nothing.
+// Targets collects the resource types that the hook's handlers name and that the project has
+// schemas of: in target-schemas/, in the files and folders given as extra (absolute), and in
+// target-info.json. Names with * or ? match all known types. The targets are sorted by name;
+// missing are the unknown names without wildcards, and the wildcards that match nothing.
 //
 // STACK and CHANGE_SET are no resource types and are left out.
 func (p *Project) Targets(s *schema.Schema, extra []string) (targets []Target, missing []string, problems diag.List, err error) {
@@ -178,7 +177,7 @@ func (p *Project) readTargetInfo(known map[string]*Target, data []byte) diag.Lis
 	return nil
 }
 
-// packTargets adds what the registry wants to know of a hook's targets.
+// packTargets adds the data of a hook's targets for the registry.
 func (p *Project) packTargets(a *archiver, s *schema.Schema) error {
 	targets, _, problems, err := p.Targets(s, nil)
 	if err == nil {

@@ -16,15 +16,15 @@ import (
 	"github.com/formwork-dev/formwork/internal/files"
 )
 
-// A State says how a file on disk relates to what it should be.
+// A State compares a file on disk with its generated content.
 type State string
 
 // The states.
 const (
 	Current  State = "current"  // generated, and what it should be
 	Stale    State = "stale"    // generated, and not what it should be
-	Missing  State = "missing"  // not there
-	Foreign  State = "foreign"  // should be generated, and was written by somebody else
+	Missing  State = "missing"  // missing
+	Foreign  State = "foreign"  // should be generated, but was not written by cfn
 	Kept     State = "kept"     // written once, and the user's now
 	Leftover State = "leftover" // generated, and not wanted any more
 )
@@ -113,16 +113,16 @@ func generatedFiles(dir string) ([]string, error) {
 	return names, nil
 }
 
-// A Purpose says which files [Write] writes.
+// A Purpose selects the files that [Write] writes.
 type Purpose uint8
 
 const (
 	// Regenerate updates generated files and leaves those alone that are
 	// written once.
 	Regenerate Purpose = iota
-	// Start writes the files that are written once, too, where nothing is there.
+	// Start also writes the files that are written only once, if they do not exist.
 	Start
-	// Overwrite replaces every file, whoever wrote it.
+	// Overwrite replaces every file.
 	Overwrite
 )
 
@@ -130,9 +130,9 @@ const (
 // each had before. What is Current or Kept is not touched, so that its times stay; nor is
 // what is Foreign, unless the purpose is to overwrite. Leftovers are removed.
 //
-// Either everything is written or nothing is, and the last of the files last. The error
-// is ctx's if ctx ended before the files were put in their places, a *[files.LinkError] if a
-// file would land outside of the folder, or that of the file system.
+// Either everything is written or nothing is, and the last of the files last. The error is
+// ctx's if ctx ended before the files were moved to their places, a *[files.LinkError] if a
+// file would be outside of the folder, or that of the file system.
 func Write(ctx context.Context, dir string, files []codegen.File, purpose Purpose) ([]Status, error) {
 	statuses, err := Compare(dir, files)
 	if err != nil {
@@ -179,16 +179,16 @@ func removeEmpty(dir, name string) {
 // A batch is a set of changes to the files of a folder that happen all or not at all.
 //
 // New contents are first written to a folder inside of dir, hence on the same file system.
-// Then each file is moved to its place, the one that was there into that folder. When a
-// move fails, those before are undone. Only a process that is killed between the first
-// move and the last leaves a part behind, beside the folder .cfn-*, which then holds the
-// files that were replaced.
+// Then each file is moved to its place, and the file that it replaces into that folder. When a
+// move fails, those before are undone. Only a process that is killed between the first move
+// and the last leaves some files replaced, and the folder .cfn-*, which then contains the
+// replaced files.
 type batch struct {
 	dir   string
 	steps []step
 
 	staging string         // the folder with the new and the replaced files
-	undo    []func() error // how to take back what was done, in order
+	undo    []func() error // steps that undo the moves, in order
 }
 
 type step struct {

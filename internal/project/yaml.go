@@ -40,7 +40,7 @@ func parseTemplate(file string, data []byte) (*document.Value, diag.List) {
 		}
 	}
 	if problems.HasErrors() {
-		return nil, problems // what it stands for is not known
+		return nil, problems // the value is unknown
 	}
 	return root, problems
 }

@@ -30,9 +30,9 @@ func (l Location) String() string { return "s3://" + l.Bucket + "/" + l.Key }
 
 // ParseURL reads the address of an object, in one of the forms that clients send:
 // s3://bucket/key, http(s)://bucket.HOST/key and http(s)://HOST/bucket/key, where HOST is a
-// host of Config.S3Hosts, AWS's S3, or (for the last form) anything else. A versionId in
-// the query is the version; what else is there, such as a signature, is left out. An error
-// says what is wrong and quotes no query.
+// host of Config.S3Hosts, AWS's S3, or (for the last form) anything else. A versionId in the
+// query is the version; other parameters, such as a signature, are ignored. Errors never
+// contain the query.
 func (s *Service) ParseURL(raw string) (Location, error) {
 	if len(raw) > 8<<10 {
 		return Location{}, fmt.Errorf("the URL of an object has %d bytes; the maximum is %d", len(raw), 8<<10)

@@ -19,7 +19,7 @@ type attributes struct {
 	Meta     map[string]string `json:"meta,omitempty"`    // by names in lower case, without x-amz-meta-
 	Tags     []tag             `json:"tags,omitempty"`
 	Class    string            `json:"class,omitempty"` // "" for STANDARD
-	SSE      string            `json:"sse,omitempty"`   // "" for AES256; what the client said, nothing is encrypted
+	SSE      string            `json:"sse,omitempty"`   // "" for AES256; as the client sent it, nothing is encrypted
 	Key      string            `json:"key,omitempty"`
 	Checksum checksum          `json:"sum,omitzero"` // of an upload: its algorithm and kind
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Objects come from anywhere, and are answered under the origin of this server, to which
-// its API and its console belong. So what is stored here must not become a page of that
-// origin: whatever a browser makes of an answer is in a sandbox, without scripts and with
-// an origin of its own, and is what Content-Type says it is. What could hold scripts is
-// saved rather than shown. Clients other than browsers do not look at any of it.
+// Objects are untrusted, and are served from the origin of this server, which its API and its
+// console share. An object must therefore not become a page of that origin: browsers get it in
+// a sandbox, without scripts and with a separate origin, and must use its Content-Type.
+// Formats that can contain scripts are downloaded rather than displayed. Other clients ignore
+// these headers.
 
 // sandbox keeps a browser from running what it was answered.
 func sandbox(h http.Header) {
@@ -67,14 +67,14 @@ func holdsScripts(contentType string) bool {
 	return strings.HasPrefix(kind, "multipart/") || slices.ContainsFunc([]string{"html", "xml", "xsl", "svg", "script"}, func(part string) bool { return strings.Contains(kind, part) })
 }
 
-// responseHeaders are the headers of an answer that a query can ask for, by parameter.
+// responseHeaders are the response headers that a query can set, by parameter.
 var responseHeaders = map[string]string{
 	"response-content-type": "Content-Type", "response-cache-control": "Cache-Control", "response-content-disposition": "Content-Disposition",
 	"response-content-encoding": "Content-Encoding", "response-content-language": "Content-Language", "response-expires": "Expires",
 }
 
-// overrides are the headers of the answer that the query asks for. Only who has a credential
-// may ask: otherwise any link could make a page of any object.
+// overrides are the response headers that the query sets. They require a credential: otherwise
+// any link could make a page of any object.
 func overrides(q *s3Request) (map[string]string, error) {
 	set := map[string]string{}
 	for parameter, name := range responseHeaders {

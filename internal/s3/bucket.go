@@ -26,7 +26,7 @@ type bucketRow struct {
 	CreatedAt     store.Time `bun:"created_at"`
 }
 
-// bucketNamed is a bucket, nil where there is none.
+// bucketNamed is a bucket, nil if it does not exist.
 func bucketNamed(ctx context.Context, db bun.IDB, name string) (*bucketRow, error) {
 	b := &bucketRow{}
 	err := db.NewSelect().Model(b).Where("name = ?", name).Scan(ctx)
@@ -206,7 +206,8 @@ func (s *Service) insertBucket(ctx context.Context, tx *store.Tx, b *bucketRow, 
 	return s.checkACL(ctx, tx, b, h, false)
 }
 
-// bucketRegion is where a bucket is made, by the region of the request and what it asks for.
+// bucketRegion is the region of a new bucket, from the region of the request and its location
+// constraint.
 func bucketRegion(own, constraint string) (string, error) {
 	if constraint == "EU" {
 		constraint = "eu-west-1"

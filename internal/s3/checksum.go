@@ -48,13 +48,13 @@ var algorithms = []*algorithm{
 	{"MD5", md5.Size, md5.New, nil},
 }
 
-// A sumElement is a checksum as the XML of S3 has it: <ChecksumSHA256>…</ChecksumSHA256>.
+// A sumElement is a checksum in the XML of S3: <ChecksumSHA256>…</ChecksumSHA256>.
 type sumElement struct {
 	XMLName xml.Name
 	Value   string `xml:",chardata"`
 }
 
-// elements are the checksum for an answer, nil where there is none.
+// elements are the checksum for an answer, nil without one.
 func (c checksum) elements() []sumElement {
 	if c.Sum == "" {
 		return nil

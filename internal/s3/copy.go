@@ -97,7 +97,7 @@ func (s *Service) copyObject(q *s3Request) error {
 		if err := writeConditions(ctx, tx, q.Location, q.r.Header); err != nil {
 			return err
 		}
-		// As long as its row is there, so are the bytes.
+		// The bytes exist as long as its row.
 		if _, err := liveObject(ctx, tx, Location{from.Bucket, from.Key, from.Version}, q.w.Header()); err != nil {
 			return err
 		}

@@ -22,8 +22,8 @@ type bucketDocument struct {
 	noun    string // of the names of its operations: GetBucketPolicy …
 	sub     string
 	root    string // its element; "" for JSON
-	initial string // what a bucket begins with, "" for none
-	missing string // code of the error where there is none
+	initial string // of a new bucket, "" for none
+	missing string // code of the error if it is not set
 	message string
 	// fixed documents can be read only: setting one is refused by name.
 	fixed bool
@@ -77,8 +77,8 @@ func documentOperations() []s3Operation {
 	return table
 }
 
-// A documentRow is a document that was set. An empty body says that it was taken away,
-// also where a bucket begins with one.
+// A documentRow is a document that was set. An empty body means that it was deleted, even if
+// new buckets have one.
 type documentRow struct {
 	bun.BaseModel `bun:"table:s3_documents"`
 	Bucket        string     `bun:"bucket,pk"`
@@ -167,8 +167,8 @@ func (s *Service) putDocument(q *s3Request, d bucketDocument) error {
 	return nil
 }
 
-// checkDocument holds a text to what S3 can tell of it without the rest of AWS, and gives
-// what is to be kept.
+// checkDocument validates a text as far as S3 can without the rest of AWS, and returns what to
+// store.
 func checkDocument(d bucketDocument, text []byte, h http.Header) (string, error) {
 	switch {
 	case d.sub == "policy":
@@ -212,7 +212,7 @@ func (s *Service) removeDocument(q *s3Request, d bucketDocument) error {
 		if err != nil {
 			return err
 		}
-		if d.sub == "encryption" { // there is always one: back to what a bucket begins with
+		if d.sub == "encryption" { // there is always one: back to that of a new bucket
 			return s.setDocument(ctx, tx, b.Name, d.sub, d.initial)
 		}
 		return s.setDocument(ctx, tx, b.Name, d.sub, "")
@@ -237,7 +237,7 @@ func canonicalUser(account string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte("account "+account)))
 }
 
-// grants reports whether headers grant something to somebody.
+// grants reports whether headers grant a permission.
 func grants(h http.Header) bool {
 	for name := range h {
 		if _, ok := cutPrefixFold(name, "X-Amz-Grant-"); ok {
@@ -249,8 +249,8 @@ func grants(h http.Header) bool {
 
 var cannedACLs = []string{"private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "log-delivery-write", "bucket-owner-read", "bucket-owner-full-control"}
 
-// checkACL refuses access control lists where the bucket has none, which is how buckets
-// begin. document says that one comes in the body.
+// checkACL refuses access control lists if they are disabled for the bucket, which is the
+// default. document means that the body contains one.
 func (s *Service) checkACL(ctx context.Context, db bun.IDB, b *bucketRow, h http.Header, document bool) error {
 	canned := h.Get("X-Amz-Acl")
 	if canned != "" && !slices.Contains(cannedACLs, canned) {
@@ -288,7 +288,7 @@ func parseOwnership(text string) (string, error) {
 	return controls.Rule[0].ObjectOwnership, nil
 }
 
-// A tag is a key and a value that somebody put on something.
+// A tag is a key and a value of a bucket or object.
 type tag struct {
 	Key   string `json:"k"`
 	Value string `json:"v"`

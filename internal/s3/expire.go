@@ -9,10 +9,9 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Expire aborts the multipart uploads that were begun before the time given and to which no
-// part has come since, so that a sweep finds their blobs, and counts them, those before an
-// error included. Until it is called, uploads are kept for ever, as S3 keeps them without a
-// rule for their lifecycle.
+// Expire aborts the multipart uploads that were started before the given time and that got no
+// part since, so that a sweep finds their blobs. It returns their number, even with an error.
+// Without it, uploads are kept forever, as S3 keeps them without a lifecycle rule.
 func (s *Service) Expire(ctx context.Context, before time.Time) (uploads int, err error) {
 	const most = 500 // in one transaction
 	for {
@@ -32,7 +31,7 @@ func (s *Service) Expire(ctx context.Context, before time.Time) (uploads int, er
 	}
 }
 
-// abortOldUploads aborts uploads that nobody ends, the oldest first, and counts them.
+// abortOldUploads aborts abandoned uploads, the oldest first, and counts them.
 func abortOldUploads(ctx context.Context, tx *store.Tx, before store.Time, most int) (int, error) {
 	var ids []string
 	err := tx.NewSelect().Model((*uploadRow)(nil)).Column("id").Where("u.created_at < ?", before).

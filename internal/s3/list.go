@@ -20,7 +20,7 @@ const (
 	allVersions = "*"
 )
 
-// readToken reads where a list goes on.
+// readToken reads where a list continues.
 func readToken(token string) (string, error) {
 	after, ok := store.ReadKeyToken(token)
 	if !ok {
@@ -33,14 +33,14 @@ func readToken(token string) (string, error) {
 type listing struct {
 	bucket, prefix, delimiter string
 	limit                     int
-	// from is the least key that is listed; past is the version of that key after which
-	// the list goes on, "" for all of them.
+	// from is the smallest key of the list; past is the version of that key after which the
+	// list continues, "" for all of them.
 	from, past string
-	versions   bool // all versions, not only what is there
+	versions   bool // all versions, not only current objects
 }
 
-// A page is what a listing gives: the entries in order, the common prefixes, and where the
-// next page begins.
+// A page is a page of a listing: the entries in order, the common prefixes, and where the next
+// page starts.
 type page struct {
 	rows      []objectRow
 	prefixes  []string
@@ -49,8 +49,8 @@ type page struct {
 	last, lastVersion string
 }
 
-// listPage collects one page. Rows come in batches in the order of keys; below a common
-// prefix the next batch begins behind all that has it.
+// listPage collects one page. Rows are read in batches in the order of keys; after a common
+// prefix the next batch starts after all keys with it.
 func (s *Service) listPage(ctx context.Context, l listing) (page, error) {
 	var p page
 	from, past := max(l.from, l.prefix), l.past
@@ -96,7 +96,7 @@ func (s *Service) listPage(ctx context.Context, l listing) (page, error) {
 	return p, nil
 }
 
-// pageAfter collects the page that goes on behind a key or a common prefix, "" for the first.
+// pageAfter collects the page after a key or a common prefix, "" for the first.
 func (s *Service) pageAfter(ctx context.Context, l listing, key string) (page, error) {
 	if !l.afterKey(key) {
 		return page{}, nil
@@ -124,8 +124,8 @@ func (s *Service) listBatch(ctx context.Context, l listing, from, past string) (
 	case past == "":
 		query = query.Where("o.object_key >= ?", from)
 	case l.versions && past != allVersions:
-		// A marker that has been deleted since makes the list repeat what is left of its
-		// key, rather than leave it out.
+		// If the marker was deleted meanwhile, the list repeats the other versions of its key
+		// rather than omit them.
 		query = query.WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery {
 			return q.Where("o.object_key > ?", from).
 				WhereOr("o.object_key = ? AND o.sequence < COALESCE((SELECT p.sequence FROM s3_objects AS p WHERE p.bucket = ? AND p.object_key = ? AND p.version = ?), ?)", from, l.bucket, from, past, int64(math.MaxInt64))
@@ -145,7 +145,7 @@ func (s *Service) listBatch(ctx context.Context, l listing, from, past string) (
 	return rows, nil
 }
 
-// afterKey is the beginning of a list that goes on behind a key or a common prefix.
+// afterKey is the start of a list after a key or a common prefix.
 func (l *listing) afterKey(key string) bool {
 	if key == "" {
 		return true
@@ -188,7 +188,7 @@ type (
 	}
 )
 
-// begin reads what the lists have in common.
+// begin reads the parameters that all lists have.
 func (s *Service) begin(q *s3Request) (*listRequest, error) {
 	r := &listRequest{listing: listing{bucket: q.Bucket, prefix: q.query.Get("prefix"), delimiter: q.query.Get("delimiter")}}
 	var err error

@@ -110,8 +110,8 @@ func (s *Service) createMultipartUpload(q *s3Request) error {
 	}{Bucket: q.Bucket, Key: q.Key, UploadID: u.ID})
 }
 
-// compositeWanted is the kind of checksum that an upload ends with, by what the client
-// asks for and what the algorithm can do.
+// compositeWanted is the kind of the final checksum of an upload, from the request of the
+// client and the abilities of the algorithm.
 func compositeWanted(a *algorithm, kind string) (bool, error) {
 	switch {
 	case kind == "":
@@ -196,7 +196,7 @@ type completedPart struct {
 	Sums       []sumElement `xml:",any"`
 }
 
-// sum is the checksum that is said, "" where none is.
+// sum is the requested checksum, "" if none is.
 func (p completedPart) sum(algorithm string) string {
 	for _, s := range p.Sums {
 		if s.XMLName.Local == "Checksum"+algorithm {
@@ -238,7 +238,7 @@ func (s *Service) completeMultipartUpload(q *s3Request) error {
 	return s.answerCompleted(q, b, o)
 }
 
-// completedBefore is the object that an upload was completed to, nil where there is none.
+// completedBefore is the object of an upload that was completed before, nil without one.
 func (s *Service) completedBefore(ctx context.Context, tx *store.Tx, q *s3Request, b *bucketRow) *objectRow {
 	if b == nil {
 		return nil

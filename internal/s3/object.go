@@ -47,7 +47,7 @@ type segmentRow struct {
 	Checksum      checksum `bun:"checksum"`
 }
 
-// objectAt is the version of an object that a location names, nil where there is none.
+// objectAt is the version of an object that a location names, nil if it does not exist.
 func objectAt(ctx context.Context, db bun.IDB, l Location) (*objectRow, error) {
 	if !store.Storable(l.Key) || !store.Storable(l.Version) {
 		return nil, nil
@@ -69,7 +69,7 @@ func objectAt(ctx context.Context, db bun.IDB, l Location) (*objectRow, error) {
 	return o, nil
 }
 
-// liveObject is an object that can be read. h takes the headers that go with a refusal.
+// liveObject is an object that can be read. Error headers are set in h.
 func liveObject(ctx context.Context, db bun.IDB, l Location, h http.Header) (*objectRow, error) {
 	o, err := objectAt(ctx, db, l)
 	switch {
@@ -92,7 +92,7 @@ func liveObject(ctx context.Context, db bun.IDB, l Location, h http.Header) (*ob
 	return o, nil
 }
 
-// objectFor is the object of a request, if it can be read. Its version goes into the answer.
+// objectFor is the object of a request, if it can be read. Its version is set in the answer.
 func (s *Service) objectFor(q *s3Request, db bun.IDB) (*objectRow, error) {
 	b, err := s.bucketFor(q, db)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Service) objectFor(q *s3Request, db bun.IDB) (*objectRow, error) {
 
 func httpTime(t time.Time) string { return t.UTC().Format(http.TimeFormat) }
 
-// keep makes o, whose bytes are there, the newest version of its key in bucket b.
+// keep makes o, whose bytes are stored, the newest version of its key in bucket b.
 func (s *Service) keep(ctx context.Context, tx *store.Tx, b *bucketRow, o *objectRow) error {
 	o.Bucket, o.Latest, o.Version, o.ModifiedAt = b.Name, true, nullVersion, s.now()
 	if b.Versioning == "Enabled" {
@@ -412,14 +412,14 @@ func (s *Service) deleteObject(q *s3Request) error {
 	return nil
 }
 
-// A deletion is what a deletion did: the version that is gone, or the marker that was made.
+// A deletion is the result of a deletion: the deleted version, or the new marker.
 type deletion struct {
 	version string // "" in a bucket that never had versions
 	marker  bool
 }
 
-// remove deletes a version, or hides the object behind a marker, as the bucket has it.
-// What is not there is deleted all the same, as S3 does.
+// remove deletes a version, or hides the object behind a marker, depending on the versioning
+// of the bucket. Deleting a missing object succeeds, as in S3.
 func (s *Service) remove(ctx context.Context, tx *store.Tx, b *bucketRow, l Location) (deletion, error) {
 	if l.Version == "" && b.Versioning != "" {
 		o := &objectRow{Key: l.Key, Marker: true}

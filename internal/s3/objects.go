@@ -156,8 +156,8 @@ func (s *Service) getObjectACL(q *s3Request) error {
 	return nil
 }
 
-// putObjectACL takes the lists that give nobody but the owner anything: all others would
-// be without effect here.
+// putObjectACL accepts only lists that grant nothing beyond the owner: all others would have
+// no effect here.
 func (s *Service) putObjectACL(q *s3Request) error {
 	text, err := q.document(maxDocument)
 	if err != nil {

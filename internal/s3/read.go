@@ -64,8 +64,8 @@ func (r *objectReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadAt reads as io.ReaderAt asks for. It does not move what Read reads next, but uses
-// the same blob: neither may be called while the other runs.
+// ReadAt implements io.ReaderAt. It does not move the position of Read, but uses the same
+// blob: the two must not run at the same time.
 func (r *objectReader) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, errors.New("read before the start of an object")
@@ -184,9 +184,9 @@ func invalidPart(number int) error {
 // isMultipart reports whether an object was uploaded in parts; its copies were not.
 func isMultipart(o *objectRow) bool { return o.Segments > 0 && strings.Contains(o.ETag, "-") }
 
-// parseRange reads a header Range of one range of bytes. What is not well-formed, or asks
-// for several ranges, is left out of account and gives the whole, as S3 does. A range
-// beyond the end is refused.
+// parseRange reads a header Range with one range of bytes. A malformed header, or one with
+// several ranges, is ignored and returns the whole object, as in S3. A range beyond the end is
+// refused.
 func parseRange(header string, size int64) (span, error) {
 	whole := span{length: size}
 	spec, ok := cutPrefixFold(strings.TrimSpace(header), "bytes=")

@@ -80,7 +80,7 @@ func (s *Service) uploadID() string  { return strings.ReplaceAll(s.newID(), "-",
 // regionName is the form of a region's name.
 var regionName = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$`)
 
-// A s3Request is one request on its way: what it is about, and where the answer goes.
+// A s3Request is a request in progress: its target, and the response writer.
 type s3Request struct {
 	Location
 	w      http.ResponseWriter
@@ -210,7 +210,7 @@ func (s *Service) serve(q *s3Request) (string, error) {
 	return o.name, o.serve(s, q)
 }
 
-// s3Find is the operation that a request asks for, or the refusal.
+// s3Find is the operation of a request, or the error.
 func s3Find(at level, method string, query url.Values) (*s3Operation, error) {
 	sub := ""
 	for name := range query {
@@ -263,7 +263,7 @@ func (s *Service) refuse(q *s3Request, operation string, err error) (code string
 	if !errors.As(err, &refusal) {
 		level := slog.LevelError
 		if q.ctx.Err() != nil {
-			level = slog.LevelDebug // the client has gone; nothing failed
+			level = slog.LevelDebug // the client hung up; not an error
 		}
 		s.log.Log(q.ctx, level, "the request failed", "service", "s3", "operation", operation, "request", q.caller.RequestID, "error", err)
 		refusal = s3Error("InternalError", "We encountered an internal error. Please try again.")
@@ -287,7 +287,7 @@ var s3Statuses = map[string]int{
 	"NotModified": 304, "InternalError": 500, "NotImplemented": 501,
 }
 
-// s3Error makes a refusal. fields are names and values of further elements, in turn.
+// s3Error returns an error. fields are names and values of further elements, in turn.
 func s3Error(code, message string, fields ...string) *awswire.Error {
 	e := &awswire.Error{Code: code, Message: message, Status: s3Statuses[code]}
 	for pair := range slices.Chunk(fields, 2) {
@@ -304,7 +304,7 @@ func s3NotImplemented(what string) *awswire.Error {
 	return s3Error("NotImplemented", fmt.Sprintf("This server does not support %s.", what))
 }
 
-// s3RefuseHeaders refuses requests whose headers ask for what is not done here.
+// s3RefuseHeaders refuses requests with headers for unsupported features.
 func s3RefuseHeaders(h http.Header) error {
 	for name := range h {
 		lower := strings.ToLower(name)

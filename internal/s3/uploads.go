@@ -128,7 +128,7 @@ func (s *Service) listMultipartUploads(q *s3Request) error {
 			return g
 		})
 	}
-	// Uploads that were begun and not ended are few: the common prefixes are found here.
+	// There are few unfinished uploads: the common prefixes are found here.
 	if err := query.Order("u.object_key", "u.id").Limit(maxParts).Scan(q.ctx); err != nil {
 		return fmt.Errorf("listing uploads: %w", err)
 	}

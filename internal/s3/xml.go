@@ -21,8 +21,8 @@ const (
 	maxXMLDepth = 32
 )
 
-// body is the request's body as the client means it: out of its chunks, held to what is
-// said about it, and of an announced length of at most max bytes.
+// body is the payload of the request: without its chunk framing, verified, and with an
+// announced length of at most max bytes.
 func (q *s3Request) body(max int64) (*awswire.Body, error) {
 	body, err := awswire.ChunkedBody(q.r)
 	if err != nil {
@@ -130,19 +130,19 @@ func (q *s3Request) write(contentType string, pieces ...[]byte) {
 	q.w.WriteHeader(http.StatusOK)
 	for _, piece := range pieces {
 		if _, err := q.w.Write(piece); err != nil {
-			return // the client has gone
+			return // the client hung up
 		}
 	}
 }
 
-// xmlTime is a time as S3's XML has it: with milliseconds, in UTC.
+// xmlTime is a time in the format of S3's XML: with milliseconds, in UTC.
 type xmlTime time.Time
 
 func (t xmlTime) MarshalText() ([]byte, error) {
 	return time.Time(t).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z"), nil
 }
 
-// quoted is an ETag as the wire has it.
+// quoted is an ETag in the wire format.
 func quoted(etag string) string { return `"` + etag + `"` }
 
 // unquoted takes the quotation marks off an ETag, where there are any.
@@ -150,7 +150,7 @@ func unquoted(etag string) string {
 	return strings.Trim(strings.TrimPrefix(strings.TrimSpace(etag), "W/"), `"`)
 }
 
-// xmlKey writes keys as a list was asked to: as they are, or escaped as in URLs.
+// xmlKey writes keys in the requested encoding: unchanged, or escaped as in URLs.
 type xmlKey func(string) string
 
 // keysAs reads the parameter encoding-type.

@@ -5,9 +5,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// maxVisits bounds the schemas that one check of a part may apply. Published schemas come
-// to some thousands for the largest models; combiners within combiners multiply without
-// an end.
+// maxVisits bounds the schemas that one check of a part may apply. Published schemas need some
+// thousands for the largest models; nested combiners multiply without a limit.
 const maxVisits = 1 << 16
 
 // check judges a part of a model while it is made. Every check costs steps, in proportion

@@ -20,10 +20,10 @@ type Broken struct {
 	schema.Violation
 }
 
-// Invalid makes an input for a create that breaks exactly one rule: Check finds that one
-// violation and no other. Keywords take turns: successive calls break another one as long
-// as there is one, then other places. The error is an *[Error]: no valid input could be
-// made to begin with, or no keyword of the schema can be violated alone.
+// Invalid generates an input for a create that violates exactly one rule: Check finds that one
+// violation and no other. Keywords take turns: successive calls violate different keywords if
+// possible, then other places. The error is an *[Error]: no valid input could be generated to
+// start with, or no keyword of the schema can be violated alone.
 func (g *Generator) Invalid() (Broken, error) {
 	valid, err := g.Create()
 	if err != nil {
@@ -63,7 +63,7 @@ type breach struct {
 	change  func(b *breaker, v any, try int) (any, bool)
 }
 
-// apply makes a copy of the model with the breach.
+// apply returns a copy of the model with the violation.
 func (f breach) apply(b *breaker, try int) (map[string]any, bool) {
 	model := copyOf(any(b.model))
 	v, found := at(model, f.at)
@@ -125,7 +125,7 @@ func (b *breaker) collect(at document.Pointer, v any) {
 	}
 }
 
-// anyValue breaks what is said about values of all types.
+// anyValue violates keywords for values of all types.
 func (b *breaker) anyValue(k *rules, at document.Pointer) {
 	if k.types != anyType {
 		b.add("type", at, func(_ *breaker, _ any, try int) (any, bool) {
@@ -163,8 +163,8 @@ func (b *breaker) anyValue(k *rules, at document.Pointer) {
 	})
 }
 
-// texts breaks what is said about strings. Where only the length is to be wrong, the
-// pattern still matches, and the other way round.
+// texts violates keywords for strings. If only the length is to be wrong, the pattern still
+// matches, and vice versa.
 func (b *breaker) texts(k *rules, at document.Pointer) {
 	resize := func(n int) func(*breaker, any, int) (any, bool) {
 		return func(b *breaker, _ any, try int) (any, bool) {
@@ -246,7 +246,7 @@ func (b *breaker) numbers(k *rules, at document.Pointer) {
 	}
 }
 
-// arrays breaks what is said about arrays.
+// arrays violates keywords for arrays.
 func (b *breaker) arrays(k *rules, at document.Pointer, list []any) {
 	if k.minItems > 0 {
 		b.add("minItems", at, func(_ *breaker, v any, _ int) (any, bool) {
@@ -296,7 +296,7 @@ func (b *breaker) lengthened(k *rules, at document.Pointer, list []any, n, try i
 	return list, len(list) == n
 }
 
-// objects breaks what is said about objects, and what combiners say about their keys.
+// objects violates keywords for objects, and the rules of combiners for their keys.
 func (b *breaker) objects(k *rules, at document.Pointer, values map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		without := func(_ *breaker, v any, try int) (any, bool) {

@@ -36,7 +36,7 @@ func literal(r *big.Rat) json.Number {
 
 // A span of numbers: those between low and high that are multiples of step.
 type interval struct {
-	low, high, step   *big.Rat // nil when there is none
+	low, high, step   *big.Rat // nil without a limit
 	lowOpen, highOpen bool
 	literals          []json.Number // bounds that are too long to calculate with
 }
@@ -86,8 +86,8 @@ func common(a, b *big.Rat) *big.Rat {
 	return new(big.Rat).SetFrac(product, new(big.Int).GCD(nil, nil, a.Denom(), b.Denom()))
 }
 
-// ends are the smallest and the greatest k for which k·step lies in the interval, nil
-// where it is open-ended.
+// ends are the smallest and the greatest k for which k·step is in the interval, nil where it
+// is open-ended.
 func (iv *interval) ends(step *big.Rat) (first, last *big.Int) {
 	if iv.low != nil {
 		q := new(big.Rat).Quo(iv.low, step)
@@ -178,5 +178,5 @@ func pick(first, last *big.Int, src *source, sparse bool) *big.Int {
 // bigHalf is half of a number, towards zero.
 func bigHalf(k *big.Int) *big.Int { return new(big.Int).Quo(k, big.NewInt(2)) }
 
-// bigTowardsZero is the next number on the way to zero.
+// bigTowardsZero is the next number towards zero.
 func bigTowardsZero(k *big.Int) *big.Int { return new(big.Int).Sub(k, big.NewInt(int64(k.Sign()))) }

@@ -20,8 +20,8 @@ type object struct {
 	most      int
 }
 
-// object makes an object: what is required, then what else the profile asks for, then
-// keys of patterns and others until there are enough.
+// object generates an object: required properties, then others for the profile, then keys of
+// patterns and others until there are enough.
 func (r *run) object(sp *spec, at document.Pointer, st state) (any, error) {
 	o := &object{run: r, sp: sp, at: at, st: st, required: map[string]bool{}, forbidden: map[string]bool{}, out: map[string]any{}, most: many}
 	if err := o.read(); err != nil {
@@ -31,7 +31,7 @@ func (r *run) object(sp *spec, at document.Pointer, st state) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.sp != sp { // a dependency brought further schemas: they may ask for more
+	if o.sp != sp { // a dependency added further schemas: they may require more
 		return r.object(o.sp, at, st)
 	}
 	if err := o.fill(names); err != nil {
@@ -210,8 +210,8 @@ func (o *object) wants(name string, short int) bool {
 	return draw.oneIn(2)
 }
 
-// need adds a property and all that depends on its presence. It reports true if a schema
-// was added to the spec, after which the choice begins anew.
+// need adds a property and all that depends on its presence. It returns true if a schema was
+// added to the spec, after which the choice restarts.
 func (o *object) need(name string, chosen map[string]bool) (more bool, err error) {
 	queue := []string{name}
 	for len(queue) > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// many stands for "without an end" in lengths.
+// many means "unlimited" in lengths.
 const many = math.MaxInt32
 
 // A span is how many characters something has, at least and at most.
@@ -31,10 +31,9 @@ func times(a, b int) int {
 	return a * b
 }
 
-// A pattern is one regular expression with what is known about it. Texts are made by
-// walking its syntax tree. What the tree says without consuming characters (look-around,
-// word boundaries, anchors in odd places) is left to chance and to repair; the compiled
-// expression judges the result.
+// A pattern is a regular expression with its properties. Texts are generated from its syntax
+// tree. Parts that consume no characters (look-around, word boundaries, anchors in odd places)
+// are left to chance and to repair; the compiled expression checks the result.
 type pattern struct {
 	re       *regexp2.Regexp
 	root     *syntax.RegexNode
@@ -84,7 +83,7 @@ func parsePattern(text string) *pattern {
 	return p
 }
 
-// matches reports whether the text matches. A match that takes too long is none.
+// matches reports whether the text matches. A match that takes too long does not count.
 func (p *pattern) matches(text string) bool {
 	if p.err != nil || p.timeouts >= maxTimeouts {
 		return false
@@ -113,8 +112,8 @@ func (p *pattern) findGroups(n *syntax.RegexNode, depth int) {
 	}
 }
 
-// measure finds how many characters a part of the tree stands for; both ends are "many"
-// for a part that matches nothing.
+// measure finds how many characters a part of the tree matches; both ends are "many" for a
+// part that matches nothing.
 func (p *pattern) measure(n *syntax.RegexNode) span {
 	if known, ok := p.spans[n]; ok {
 		return known
@@ -217,7 +216,7 @@ func endsText(n *syntax.RegexNode) bool {
 type alphabet struct {
 	plain    []rune // small letters and digits, else capitals
 	ascii    []rune // everything printable
-	other    []rune // some of what lies outside of ASCII, once searched
+	other    []rune // some characters outside of ASCII, once searched
 	searched bool
 	wildcard bool // nearly everything is allowed
 }

@@ -169,7 +169,7 @@ func count(node *document.Value, keyword string) int {
 	return int(n.Num().Int64())
 }
 
-// declaredTypes reads "type". The "type" at the top of an extension is none of JSON
+// declaredTypes reads "type". The "type" at the top of an extension is not the keyword of JSON
 // Schema and allows everything.
 func declaredTypes(node *document.Value) types {
 	declared := node.Get("type")
@@ -189,7 +189,7 @@ func declaredTypes(node *document.Value) types {
 	return out
 }
 
-// about are the types that the keywords of a schema speak of, for schemas without "type".
+// about are the types that the keywords of a schema apply to, for schemas without "type".
 func (r *rules) about() types {
 	var out types
 	if len(r.properties) > 0 || len(r.patterns) > 0 || r.additional != nil || len(r.required) > 0 || r.minCount > 0 || len(r.dependencies) > 0 || r.names != nil {

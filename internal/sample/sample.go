@@ -9,13 +9,13 @@
 // [schema.Schema.Check] applies is honoured. Formats are annotations there; here they are
 // followed where they are known.
 //
-// Nothing is handed out that Check refuses: a value is made towards what the keywords ask
-// for, and checked. Where keywords work against each other (combiners, not, look-ahead in
-// patterns) other choices are tried, a bounded number of times. What then cannot be made is
-// an [Error] that names the property and the keyword.
+// Every generated value passes Check: a value is generated from the keywords, and checked. If
+// keywords conflict (combiners, not, look-ahead in patterns) other choices are tried, a
+// bounded number of times. If that fails, the result is an [Error] that names the property and
+// the keyword.
 //
-// One exception: a schema may require properties that are read-only. No input can have
-// them, so that they are made, checked together with the rest, and taken out at the end.
+// One exception: a schema may require read-only properties. No input can have them, so they
+// are generated, checked together with the rest, and removed at the end.
 //
 // # Sameness
 //
@@ -35,7 +35,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// A Profile says how much of a schema a model makes use of.
+// A Profile defines how much of a schema a model uses.
 type Profile uint8
 
 const (
@@ -46,12 +46,11 @@ const (
 	// Minimal has the required properties only, one item in arrays, short texts.
 	Minimal
 
-	// Full has every optional property that does not exclude another, as far as
-	// Config.MaxValues goes.
+	// Full has every optional property that does not exclude another, up to Config.MaxValues.
 	Full
 )
 
-// Config says what is made. The zero Config makes random models from the seed 0.
+// Config configures the generator. The zero Config generates random models from the seed 0.
 type Config struct {
 	Seed    uint64
 	Profile Profile
@@ -59,17 +58,17 @@ type Config struct {
 	// ReadOnly also makes read-only properties, as models have them that a handler returns.
 	ReadOnly bool
 
-	// Unicode lets texts have characters outside of printable ASCII where the schema
-	// allows them. Control characters are made only where nothing else is allowed.
+	// Unicode allows characters outside of printable ASCII in texts if the schema does.
+	// Control characters are used only if nothing else is allowed.
 	Unicode bool
 
 	// MaxValues bounds the values of a model: beyond it, optional properties are left
 	// out. Zero means 2,048.
 	MaxValues int
 
-	// MaxLength is the most characters of a text, MaxItems the most items of an array or
-	// keys of a map that are made. A schema that asks for more is an error. Zero means
-	// 65,536 and 1,024.
+	// MaxLength is the maximum number of characters of a text, MaxItems that of the items of
+	// an array or keys of a map. A schema that requires more is an error. Zero means 65,536
+	// and 1,024.
 	MaxLength, MaxItems int
 
 	// MaxSteps bounds the attempts that one model may take. Zero means 200,000: several
@@ -89,7 +88,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// An Error says that a value cannot be made for a place, or was not found.
+// An Error reports that a value for a place cannot be generated, or was not found.
 type Error struct {
 	Pointer document.Pointer // into the model
 	Keyword string           // of JSON Schema, as in schema.Violation
@@ -182,7 +181,7 @@ func (g *Generator) Value(node *document.Value) (any, error) {
 	return value, nil
 }
 
-// wrap makes a schema of an object that has the value under the empty key.
+// wrap returns a schema of an object that has the value under the empty key.
 func wrap(node *document.Value) *document.Value {
 	one := &document.Value{Kind: document.Object, Members: []document.Member{{Key: "", Value: node}}}
 	return &document.Value{Kind: document.Object, Members: []document.Member{{Key: "properties", Value: one}}}

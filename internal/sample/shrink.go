@@ -20,12 +20,12 @@ const (
 	shrinkBytes      = 12 << 20 // of the JSON text of all of them: about a second
 )
 
-// Shrink looks for a smaller model that still fails: without properties, items and
-// characters that the failure does not need. The result is as valid as the model: it breaks
-// the same rules of the schema, usually none. It is equal to the model when nothing smaller
-// fails. No candidate is passed to stillFails twice, and at most 500 in total. The search
-// takes about a second beside stillFails, whatever the size of the model, and ends at once
-// with the best model so far when ctx ends. The model is not changed.
+// Shrink looks for a smaller model that still fails: without properties, items and characters
+// that the failure does not need. The result is as valid as the model: it violates the same
+// rules of the schema, usually none. It is equal to the model if nothing smaller fails. No
+// candidate is passed to stillFails twice, and at most 500 in total. The search takes about a
+// second beside stillFails, whatever the size of the model, and ends at once with the best
+// model found when ctx ends. The model is not changed.
 func (g *Generator) Shrink(ctx context.Context, model map[string]any, stillFails func(map[string]any) bool) map[string]any {
 	s := &shrink{ctx: ctx, g: g, fails: stillFails, breaks: g.violations(model), asked: map[[sha256.Size]byte]bool{}}
 	s.best, s.size = copyOf(model).(map[string]any), sizeOf(model)

@@ -35,7 +35,7 @@ func (s *source) next() uint64 {
 	return mix(uint64(*s))
 }
 
-// below is a number in [0, n), 0 if n is none.
+// below is a number in [0, n), 0 if n is not positive.
 func (s *source) below(n int) int {
 	if n <= 1 {
 		return 0

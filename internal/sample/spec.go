@@ -9,7 +9,7 @@ import (
 // A spec is what one value must fulfil: all of the rules, and none of the refused schemas.
 // It comes from one way of choosing among the branches of the combiners.
 type spec struct {
-	sources []*document.Value // what the value was asked to fit, as written
+	sources []*document.Value // what the value must match, as written
 	rules   []*rules
 	refused []*document.Value
 	types   types
@@ -139,8 +139,8 @@ func (r *run) rank(branch *document.Value, at document.Pointer, sparse bool) int
 // endless is the height of a schema that requires itself within itself.
 const endless = 1 << 20
 
-// maxPasses bounds the search for heights. It is also the greatest height that is told
-// apart from an endless one.
+// maxPasses bounds the search for heights. It is also the greatest height that is
+// distinguished from an infinite one.
 const maxPasses = 64
 
 // height is how deeply values nest at the least that fit a schema.
@@ -193,7 +193,7 @@ func (g *Generator) below(n *document.Value, to []*document.Value) []*document.V
 	return append(to, k.tuple...)
 }
 
-// known is the height found so far.
+// known is the height found up to this pass.
 func (g *Generator) known(node *document.Value) int {
 	resolved, err := g.schema.Resolve(node)
 	if err != nil || resolved == nil {

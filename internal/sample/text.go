@@ -80,7 +80,7 @@ func lengths(s span) string {
 	return ""
 }
 
-// word makes a text of which only the length is prescribed.
+// word generates a text of which only the length is prescribed.
 func (r *run) word(s span, st *state) string {
 	n := st.src.between(6, 12)
 	switch {

@@ -13,7 +13,7 @@ type run struct {
 	g        *Generator
 	profile  Profile
 	readOnly bool // read-only properties are made too
-	complete bool // those that are required are made, and taken out at the end
+	complete bool // required ones are generated, and removed at the end
 	steps    int
 	most     int // steps
 	room     int // optional values that may still be made here
@@ -23,7 +23,7 @@ func (g *Generator) start(profile Profile) *run {
 	return &run{g: g, profile: profile, readOnly: g.cfg.ReadOnly, most: g.cfg.MaxSteps, room: g.cfg.MaxValues}
 }
 
-// A state is what is known on the way down to a value.
+// A state is the context of a value on the way down the schema.
 type state struct {
 	src    source
 	depth  int
@@ -164,7 +164,7 @@ func (r *run) make(sp *spec, at document.Pointer, c *chooser, st state) (any, er
 // scalarTries is how often a scalar is drawn, until no refused schema accepts it.
 const scalarTries = 32
 
-// makeKind makes a value of one of the allowed types.
+// makeKind generates a value of one of the allowed types.
 func (r *run) makeKind(sp *spec, at document.Pointer, c *chooser, st state) (any, error) {
 	kind := r.kind(sp, c, st)
 	switch kind {
@@ -202,7 +202,7 @@ func (r *run) scalar(sp *spec, kind types, at document.Pointer, st state) (any, 
 // is possible.
 func (r *run) kind(sp *spec, c *chooser, st state) types {
 	allowed := sp.types
-	if allowed == anyType { // what the keywords speak of, else a text
+	if allowed == anyType { // the types of the keywords, else a text
 		var about types
 		for _, k := range sp.rules {
 			about |= k.about()

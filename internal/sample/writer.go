@@ -28,7 +28,7 @@ type look struct {
 	node *syntax.RegexNode
 }
 
-// widths and triesPerWidth say how often a text is tried with what characters.
+// widths and triesPerWidth define how often a text is tried with which characters.
 const (
 	widths        = 3
 	triesPerWidth = 24
@@ -102,8 +102,8 @@ func (w *writer) padded(s span) []string {
 	return []string{text + pad, pad + text, pad[:missing/2] + text + pad[missing/2:]}
 }
 
-// write writes a part of the tree in about as many characters as asked for. It writes
-// what the part needs, whatever was asked.
+// write writes a part of the tree in about the given number of characters, or more if the part
+// needs more.
 func (w *writer) write(n *syntax.RegexNode, length int) {
 	if *w.budget--; w.stuck || *w.budget < 0 {
 		w.stuck = true
@@ -265,8 +265,8 @@ func (w *writer) pick(a *alphabet) rune {
 	return from[w.src.below(len(from))]
 }
 
-// overlay writes what the look-aheads ask for over the text: for (?=.*[A-Z]) some capital
-// at some place.
+// overlay writes texts for the look-aheads over the text: for (?=.*[A-Z]) some capital at some
+// place.
 func (w *writer) overlay() {
 	for _, l := range w.looks {
 		ahead := &writer{p: w.p, src: w.src, width: w.width, exotic: w.exotic, most: w.most, budget: w.budget}

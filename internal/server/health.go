@@ -22,7 +22,7 @@ func (c *checkup) state(now time.Time, look func(context.Context) error) error {
 	if look == nil || !c.last.IsZero() && now.Sub(c.last) < time.Second && !now.Before(c.last) {
 		return c.err
 	}
-	// Not the context of whoever asks: others hear the answer, too.
+	// Not the context of the request: other requests get the result, too.
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	c.last, c.err = now, look(ctx)

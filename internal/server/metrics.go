@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics are what /metrics tells, in the text format of Prometheus.
+// metrics are the metrics of /metrics, in the text format of Prometheus.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec

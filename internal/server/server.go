@@ -1,6 +1,6 @@
-// Package server answers the requests of AWS clients: it finds out which service is asked
-// for and who asks, checks signatures, and hands the request to the service's table of
-// operations, one file per service. It decides nothing that a service decides.
+// Package server answers the requests of AWS clients: it determines the service and the
+// caller, checks signatures, and passes the request to the service's table of operations, one
+// file per service. It contains no logic of the services.
 package server
 
 import (
@@ -62,7 +62,7 @@ type Config struct {
 	// Functions finds the handler of a registered type for the Invoke API of Lambda.
 	Functions func(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error)
 
-	// Console answers below /_cfn. Nil means that there is none.
+	// Console answers below /_cfn. It may be nil.
 	Console http.Handler
 
 	// Verifier checks signatures, Lookup finds temporary keys, and Default is the place of
@@ -71,12 +71,12 @@ type Config struct {
 	Lookup   func(ctx context.Context, accessKeyID string) (awswire.Key, bool, error)
 	Default  awswire.Place
 
-	// Hosts are names that requests may be for, beside this machine's; buckets may stand
-	// below them. With AnyHost every name is right.
+	// Hosts are accepted host names of requests, beside this machine's; buckets may be
+	// subdomains of them. With AnyHost every name is accepted.
 	Hosts   []string
 	AnyHost bool
 
-	// Healthy says whether the server can work: nil, or why not.
+	// Healthy returns nil if the server can work, or why it cannot.
 	Healthy func(ctx context.Context) error
 
 	// Readers is how many requests to CloudFormation may read at once; best as many as there
@@ -99,7 +99,7 @@ type Config struct {
 	NewID  func() string        // nil: random UUIDs
 }
 
-// A Gauge is a figure that is looked at when somebody asks for the metrics.
+// A Gauge is a value that is read for each request for the metrics.
 type Gauge struct {
 	Help  string
 	Value func() float64
@@ -121,7 +121,7 @@ type Server struct {
 	checkup  checkup
 }
 
-// New returns the server. It holds no resources; those of its parts are theirs.
+// New returns the server. It owns no resources; the caller closes its parts.
 func New(config Config) *Server {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
@@ -171,8 +171,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer drain(answer, r, body)
 	defer s.recover(answer, r, id)
 	if len(r.TransferEncoding) > 0 {
-		// The request may have had a Content-Length too, which net/http does not tell, and a
-		// proxy another idea of where it ends (RFC 9112 §6.1).
+		// The request may also have had a Content-Length, which net/http does not report, and
+		// a proxy may find another end of it (RFC 9112 §6.1).
 		answer.Header().Set("Connection", "close")
 	}
 	if err := s.guard.refuse(r); err != nil {
@@ -201,15 +201,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// forUs tells a request for a page of our own from one for a bucket or an object that has
-// the name of the page.
+// forUs reports whether a request is for a page of this server, not for a bucket or an object
+// with the name of the page.
 func (s *Server) forUs(r *http.Request) bool {
 	ip := net.ParseIP(hostname(r.Host))
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && !signed(r) && (s.Own(r.Host) || ip != nil && s.config.AnyHost)
 }
 
-// wantsPage tells a person with a browser, who typed the address, from an S3 client that
-// lists its buckets: clients of AWS sign or at least do not ask for HTML first.
+// wantsPage reports whether a request is from a browser in which the address was typed, not
+// from an S3 client that lists its buckets: clients of AWS sign, or at least do not prefer
+// HTML.
 func wantsPage(r *http.Request) bool {
 	return r.Method == http.MethodGet && !signed(r) && r.URL.RawQuery == "" &&
 		strings.HasPrefix(r.Header.Get("Accept"), "text/html")
@@ -286,12 +287,12 @@ func (s *Server) logCause(r *http.Request, service, id string, err error) {
 	}
 	level := slog.LevelError
 	if errors.Is(r.Context().Err(), context.Canceled) {
-		level = slog.LevelDebug // the client has gone; nothing failed
+		level = slog.LevelDebug // the client hung up; not an error
 	}
 	s.config.Logger.Log(r.Context(), level, "the request failed", "service", service, "request", id, "error", cause)
 }
 
-// offered lists the services for whoever asks for another one.
+// offered lists the services in the error for an unknown one.
 const offered = "cloudformation, cloudcontrolapi, lambda (Invoke), s3, sts, ssm, secretsmanager and logs"
 
 // recover answers for a handler that panicked, if it has not answered yet.

@@ -60,7 +60,7 @@ func stackName(required bool) awswire.Constraint {
 	return awswire.Constraint{Member: "StackName", Required: required, MinLength: 1, Pattern: patternStackName}
 }
 
-// templateMembers are those that bring a template, and what goes with it.
+// templateMembers are those with a template, and related ones.
 func templateMembers(more ...awswire.Constraint) []awswire.Constraint {
 	return append([]awswire.Constraint{
 		{Member: "TemplateBody", MinLength: 1, MaxLength: 51200},

@@ -26,7 +26,7 @@ func (c *ChangeSet) Empty() bool {
 		(strings.HasPrefix(c.Reason, "The submitted information didn't contain changes") || strings.HasPrefix(c.Reason, "No updates are to be performed"))
 }
 
-// CreateChangeSet makes a change set and waits until it is there.
+// CreateChangeSet creates a change set and waits until it is ready.
 func (r *Remote) CreateChangeSet(ctx context.Context, in *cloudformation.CreateChangeSetInput) (*ChangeSet, error) {
 	out, err := r.cloudformation.CreateChangeSet(ctx, in)
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *Remote) CreateChangeSet(ctx context.Context, in *cloudformation.CreateC
 	}
 }
 
-// waitAgain waits before the service is asked again.
+// waitAgain waits before the next request for the status.
 func (r *Remote) waitAgain(ctx context.Context) error {
 	timer := time.NewTimer(r.pause)
 	defer timer.Stop()

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// An Explanation is an error of a service for somebody to read.
+// An Explanation is an error of a service for a user.
 type Explanation struct {
 	Text string // "RegisterType: AlreadyExistsException: …"
 	Hint string // what to do; "" if that is not known
@@ -39,7 +39,8 @@ var remedies = []struct {
 	{[]string{"TokenAlreadyExistsException"}, "try again: the next request gets a token of its own"},
 }
 
-// Explain says what a service has answered. Errors that are no answers keep their text.
+// Explain returns the message of a service. Errors that are not answers of a service keep
+// their text.
 func Explain(err error) Explanation {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -67,7 +68,7 @@ func Explain(err error) Explanation {
 	return out
 }
 
-// plain is the text of an error without the SDK's account of its own attempts.
+// plain is the text of an error without the SDK's description of its attempts.
 func plain(err error) string {
 	var operation *smithy.OperationError
 	if !errors.As(err, &operation) {

@@ -15,10 +15,10 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// A Reference names a type, or a version of it, as somebody has typed it.
+// A Reference names a type, or a version of it, as a user typed it.
 type Reference struct {
 	Name      string             // Acme::Foo::Bar; "" if only ARN is known
-	Kind      types.RegistryType // "" if it was not said and the name does not tell
+	Kind      types.RegistryType // "" if it was not given and does not follow from the name
 	ARN       string             // of the type, or of a version
 	VersionID string             // of the ARN
 	Publisher string             // of a public type's ARN
@@ -68,9 +68,9 @@ func (f Reference) describe(kind types.RegistryType, version string) *cloudforma
 	return input
 }
 
-// Describe asks for a type or, with a version that is not empty, for that version of it.
-// If it is not known whether the name is that of a resource type or of a hook, both are
-// looked for, and the reference learns which it is.
+// Describe describes a type or, with a version that is not empty, that version of it. If the
+// name may be that of a resource type or of a hook, it looks for both, and sets the kind of
+// the reference.
 func (r *Remote) Describe(ctx context.Context, ref *Reference, version string) (*cloudformation.DescribeTypeOutput, error) {
 	kinds := []types.RegistryType{ref.Kind}
 	if ref.Kind == "" {
@@ -109,12 +109,12 @@ func (r *Remote) Find(ctx context.Context, ref *Reference) error {
 // LogGroup is where the handlers of a type write that this program has registered.
 func LogGroup(typeName string) string { return schema.Hyphenated(typeName) + "-logs" }
 
-// LogGroupsOf finds the log groups that the handlers of a type may write to, the likeliest
-// one first. told says that the registration names it, and then it is the only one.
+// LogGroupsOf finds the log groups that the handlers of a type may write to, the likeliest one
+// first. told means that the registration names it, and then it is the only one.
 //
-// What is not told is known at a local server of this program: local is the group that it
-// gives a type, by the name in its schema, that was registered without one. Of activated
-// types no registry reports whether they were activated with a group, and which.
+// A local server of this program has a default: local is the group of a type that was
+// registered without one, by the name in its schema. Registries do not report whether
+// activated types have a group, and which.
 func (r *Remote) LogGroupsOf(ctx context.Context, ref *Reference, local func(typeName string) string) (groups []string, told bool, err error) {
 	out, err := r.Describe(ctx, ref, "")
 	if err != nil {

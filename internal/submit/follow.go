@@ -42,7 +42,7 @@ func (r *Remote) Stacks(ctx context.Context, all bool) iter.Seq2[types.StackSumm
 	})
 }
 
-// StackEvents lists the events of a stack, the newest first, page by page as they are read.
+// StackEvents lists the events of a stack, newest first, and reads them page by page.
 func (r *Remote) StackEvents(ctx context.Context, stack string) iter.Seq2[types.StackEvent, error] {
 	return pages(func(token *string) ([]types.StackEvent, *string, error) {
 		out, err := r.cloudformation.DescribeStackEvents(ctx, &cloudformation.DescribeStackEventsInput{StackName: &stack, NextToken: token})
@@ -53,7 +53,7 @@ func (r *Remote) StackEvents(ctx context.Context, stack string) iter.Seq2[types.
 	})
 }
 
-// LastStackEvent returns the ID of the newest event of a stack, "" if there is none.
+// LastStackEvent returns the ID of the newest event of a stack, "" if it has no events.
 func (r *Remote) LastStackEvent(ctx context.Context, stack string) (string, error) {
 	for e, err := range r.StackEvents(ctx, stack) {
 		return aws.ToString(e.EventId), err
@@ -113,10 +113,10 @@ type GoneError struct{ Stack string }
 
 func (e *GoneError) Error() string { return fmt.Sprintf("the stack %s no longer exists", e.Stack) }
 
-// FollowStack calls each with what is new about a stack, the events oldest first, until
-// nothing changes it any more. It begins behind the event with the ID after, "" for the
-// start of the last operation. each is called at every look, also without news, so that it
-// can show how time passes.
+// FollowStack calls each with new events and the state of a stack, the events oldest first,
+// until its operation has finished. It starts after the event with the ID after, "" for the
+// start of the last operation. each is called at every poll, even without news, so that it can
+// show the elapsed time.
 func (r *Remote) FollowStack(ctx context.Context, stack, after string, each func(*types.Stack, []types.StackEvent) error) (*types.Stack, error) {
 	misses := 0
 	pause := min(r.pause, time.Second)

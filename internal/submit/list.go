@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
-// pages calls ask for one page after the other. A token that comes back twice ends it, as
-// the last page does: a service that repeats itself would never end.
+// pages requests one page after the other. A repeated token ends the list, as the last page
+// does: otherwise it would never end.
 func pages[T any](ask func(token *string) ([]T, *string, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var token *string
@@ -34,7 +34,7 @@ func pages[T any](ask func(token *string) ([]T, *string, error)) iter.Seq2[T, er
 	}
 }
 
-// Types lists types, page by page as they are read. After an error there is nothing more.
+// Types lists types, and reads them page by page. An error ends the list.
 func (r *Remote) Types(ctx context.Context, input cloudformation.ListTypesInput) iter.Seq2[types.TypeSummary, error] {
 	return pages(func(token *string) ([]types.TypeSummary, *string, error) {
 		input.NextToken = token
@@ -78,11 +78,11 @@ func (r *Remote) Registrations(ctx context.Context, ref *Reference, status types
 	})
 }
 
-// DeregisterAll takes a type out of use: first its versions but the default one, then the
-// type itself. deregistered is told each version that is gone; the last one is "" for the
-// type.
+// DeregisterAll deregisters a type: first its versions except for the default one, then the
+// type itself. deregistered is called with each deregistered version; the last one is "" for
+// the type.
 func (r *Remote) DeregisterAll(ctx context.Context, ref Reference, deregistered func(version string)) error {
-	var others []*string // listed before the first one goes, which would move the pages
+	var others []*string // listed before the first one is deregistered, which would move the pages
 	for version, err := range r.Versions(ctx, ref, "") {
 		if err != nil {
 			return err

@@ -18,19 +18,19 @@ type LogEvent struct {
 	Message string    `json:"message"`
 }
 
-// LogQuery says which events are wanted.
+// LogQuery selects events.
 type LogQuery struct {
 	Groups []string  // the first of them that exists is read
 	Since  time.Time // the earliest one
 	Follow bool      // wait for further ones until ctx ends
 
-	// Reading is told which group is read, before its first event, and again if it is
-	// another one from then on; nil for nobody.
+	// Reading is called with the group that is read, before its first event, and again when
+	// the group changes; it may be nil.
 	Reading func(group string)
 }
 
-// NoLogsError says that none of the log groups exists: nothing was written to them yet, or
-// nobody delivers logs.
+// NoLogsError reports that none of the log groups exists: nothing was written to them yet, or
+// logs are not delivered.
 type NoLogsError struct{ Groups []string }
 
 func (e *NoLogsError) Error() string {

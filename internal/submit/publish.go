@@ -53,12 +53,13 @@ type Step struct {
 	Detail string   `json:"detail"` // what was found, or what will happen
 }
 
-// A Plan is what publishing in one region takes, as the registry stands. It changes nothing.
+// A Plan is the list of steps that publishing in one region takes, for the current state of
+// the registry. It changes nothing.
 type Plan struct {
 	Region string `json:"region"`
 	Steps  []Step `json:"steps"`
 
-	// Blocked says why the plan cannot be carried out; "" if it can. Hint says what to do.
+	// Blocked is why the plan cannot be carried out; "" if it can. Hint is what to do.
 	Blocked string `json:"blocked"`
 	Hint    string `json:"hint"`
 
@@ -100,7 +101,7 @@ type Published struct {
 // Version is the number of the version; "" if it is not known.
 func (p *Published) Version() string { return lastPart(p.VersionARN) }
 
-// A TestsFailedError says that a version has not passed the registry's tests.
+// A TestsFailedError reports that a version has not passed the registry's tests.
 type TestsFailedError struct {
 	VersionARN  string
 	Description string // the registry's
@@ -111,8 +112,8 @@ func (e *TestsFailedError) Error() string {
 	return fmt.Sprintf("the tests of %s failed: %s", e.VersionARN, e.Description)
 }
 
-// PlanPublish looks what is done already and what is left. What the registry itself cannot
-// tell, which version a package has become, is noted beside the package in its bucket.
+// PlanPublish finds out which steps are done and which are left. The registry does not report
+// which version was made from a package; that is recorded beside the package in its bucket.
 func (r *Remote) PlanPublish(ctx context.Context, q Publication) (*Plan, error) {
 	p := &Plan{Region: r.Region, remote: r, publication: q}
 	if err := p.planPublisher(ctx); err != nil {
@@ -179,7 +180,7 @@ func (p *Plan) planPublisher(ctx context.Context) error {
 	return nil
 }
 
-// planRegister finds the version that the package has become. It is nil if there is none.
+// planRegister finds the version that was registered from the package. It is nil if none was.
 func (p *Plan) planRegister(ctx context.Context) (*cloudformation.DescribeTypeOutput, error) {
 	q := &p.publication
 	ref := Reference{Name: q.TypeName, Kind: types.RegistryType(q.Kind)}
@@ -246,7 +247,7 @@ func (p *Plan) planTest(version *cloudformation.DescribeTypeOutput) {
 	}
 }
 
-// planVersion finds the public version that is next, and whether it is there already.
+// planVersion finds the next public version, and whether it exists already.
 func (p *Plan) planVersion(ctx context.Context) error {
 	want := p.publication.PublicVersion
 	latest, err := p.publicVersion(ctx, "")
@@ -282,7 +283,7 @@ func (p *Plan) planVersion(ctx context.Context) error {
 }
 
 // publicVersion is the number of a public version of the type, the latest one if version is
-// empty; "" if there is none.
+// empty; "" if it does not exist.
 func (p *Plan) publicVersion(ctx context.Context, version string) (string, error) {
 	if p.publisher == "" {
 		return "", nil
@@ -305,8 +306,8 @@ func (p *Plan) publicVersion(ctx context.Context, version string) (string, error
 	return aws.ToString(out.PublicVersionNumber), nil
 }
 
-// Run carries the plan out, step by step. It may be begun again after every error: what was
-// done is found by the next plan.
+// Run carries out the plan, step by step. It may be repeated after every error: the next plan
+// finds what was done.
 //
 // Errors: *[FailedError], *[TestsFailedError], *[TimeoutError] or those of [Remote.Register].
 func (p *Plan) Run(ctx context.Context) (*Published, error) {
