@@ -136,10 +136,10 @@ func below(taken map[string]string, files map[string]*zip.File, key string) (str
 	return "", false
 }
 
-// fold is a name as file systems compare names that know no case.
+// fold is a name for comparison, as in case-insensitive file systems.
 func fold(name string) string { return strings.ToLower(norm.NFC.String(name)) }
 
-// judge says what is wrong with one entry, "" if nothing is.
+// judge returns what is wrong with one entry, "" if it is valid.
 func judge(rec *record, depth int) (id, message, hint string) {
 	if id, message, hint = judgeName(rec, depth); id != "" {
 		return id, message, hint
@@ -200,8 +200,8 @@ func judgeName(rec *record, depth int) (id, message, hint string) {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// sizes holds what the entries say they unpack to against what is left of the limits, and
-// takes it from them.
+// sizes checks the uncompressed sizes in the entries against the remaining limits, and deducts
+// them.
 func (r *reader) sizes(records []record, size int64, label string) {
 	var sum int64
 	for _, rec := range records {
@@ -247,7 +247,7 @@ func copyEntry(ctx context.Context, w io.Writer, file *zip.File) error {
 	return nil
 }
 
-// entryFault tells faults of the data from those of the machine.
+// entryFault distinguishes errors of the data from those of the machine.
 func entryFault(err error) error {
 	var corrupt flate.CorruptInputError
 	var internal flate.InternalError
@@ -277,7 +277,7 @@ func (i *interruptible) Read(p []byte) (int, error) {
 	return i.r.Read(p)
 }
 
-// document returns the contents of a file of the package, nil if there is none. A file
+// document returns the contents of a file of the package, nil if it does not exist. A file
 // that is too large is a problem.
 func (r *reader) document(a *archive, name string, most int64) ([]byte, error) {
 	file := a.named[name]

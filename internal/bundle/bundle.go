@@ -1,12 +1,12 @@
 // Package bundle reads the package that RegisterType takes: a zip file with the settings,
 // the schema, the handlers and whatever else belongs to a version of an extension.
 //
-// A package comes from outside and is read as such. [Read] bounds its size, the number of
-// its entries and what they unpack to; it refuses names that lead out of a folder, entries
-// that are no plain files, archives whose two directories disagree, and everything that
-// zip bombs are made of. What is wrong comes back as one list with places inside of the
-// zip file, as in "package.zip!/schema.json:3:14". The schema is judged as the registry
-// judges it: its errors refuse the package, warnings do not, and nothing is linted.
+// A package is untrusted input. [Read] bounds its size, the number of its entries and their
+// unpacked size; it refuses names that leave the folder, entries that are not regular files,
+// archives whose two directories disagree, and the techniques of zip bombs. All problems are
+// returned as one list with places inside of the zip file, as in
+// "package.zip!/schema.json:3:14". The schema is checked as in the registry: its errors refuse
+// the package, warnings do not, and it is not linted.
 //
 // [Bundle.Unpack] and [Cache] put the handlers on a disk, whole or not at all and nowhere
 // but below the folder that was named.
@@ -36,8 +36,8 @@ type Limits struct {
 	Entries  int   // in the zip file and the handler archive together; 20,000
 	Depth    int   // parts of a name; 32
 
-	// Ratio bounds how many times larger than the zip file its contents are, which only
-	// counts beyond 1 MiB of contents; 200. Sources and programs come to less than 20.
+	// Ratio bounds how many times larger than the zip file its contents are, which is only
+	// checked beyond 1 MiB of contents; 200. Sources and programs have a ratio below 20.
 	Ratio int64
 }
 
@@ -57,8 +57,8 @@ func orDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Config says how a package is read. The zero value takes any package within the default
-// limits.
+// Config configures how a package is read. The zero value accepts any package within the
+// default limits.
 type Config struct {
 	// Label is what messages call the zip file. Empty means "package.zip".
 	Label string
@@ -78,24 +78,23 @@ type Bundle struct {
 	TypeName string
 
 	Schema     *schema.Schema
-	SchemaText []byte // schema.json as it is
+	SchemaText []byte // the content of schema.json
 
 	Settings     project.Settings
-	SettingsText []byte // .rpdk-config as it is
+	SettingsText []byte // the content of .rpdk-config
 
 	// ConfigurationSchema describes the type configuration of the extension, without what
 	// the service itself adds for hooks. Nil if the extension has none.
 	ConfigurationSchema []byte
 
-	// TargetInfo and TargetSchemas are what a hook knows of its targets; nil if the
-	// package has none.
+	// TargetInfo and TargetSchemas describe a hook's targets; nil if the package has none.
 	TargetInfo    *document.Value
 	TargetSchemas []*schema.Schema
 
 	// Fragment is the template of a module; nil for others.
 	Fragment *project.Fragment
 
-	// Files has the folder inputs/ and the file overrides.json, as far as they are there.
+	// Files has the folder inputs/ and the file overrides.json, if they exist.
 	Files fs.FS
 
 	// Handler is the code of the handlers; nil for modules, and for types without handlers.
@@ -112,8 +111,8 @@ type Handler struct {
 }
 
 // Read reads a package of size bytes. The Bundle is nil if the list has error-severity
-// problems; warnings may be there beside it. The error says that r failed or that ctx
-// ended, and nothing about the package.
+// problems; the list may contain warnings with a Bundle. The error means that r failed or that
+// ctx ended, and nothing about the package.
 func Read(ctx context.Context, r io.ReaderAt, size int64, config Config) (*Bundle, diag.List, error) {
 	orDefault(&config.Label, "package.zip")
 	config.Limits = config.Limits.complete()
@@ -133,7 +132,7 @@ func Read(ctx context.Context, r io.ReaderAt, size int64, config Config) (*Bundl
 type reader struct {
 	ctx      context.Context
 	config   Config
-	limits   Limits // what is left of them
+	limits   Limits // the remaining limits
 	problems diag.List
 }
 
@@ -144,7 +143,7 @@ func (r *reader) add(id string, at diag.Range, message, hint string) {
 	r.problems.Add(diag.Problem{ID: id, At: at, Message: message, Hint: hint})
 }
 
-// missing tells of a file that must be there.
+// missing reports a missing required file.
 func (r *reader) missing(name, what string) {
 	r.add("package/missing-file", diag.Range{File: r.config.Label}, fmt.Sprintf("there is no %s, %s", name, what),
 		"run cfn submit --dry-run to create a complete package")

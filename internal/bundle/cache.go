@@ -25,7 +25,7 @@ type Cache struct {
 	// Dir is the folder. It is made when it is first needed.
 	Dir string
 
-	// Now is the clock of Sweep and of the uses that it goes by. Nil means time.Now.
+	// Now is the clock of Sweep and of the recorded uses. Nil means time.Now.
 	Now func() time.Time
 }
 
@@ -49,9 +49,9 @@ const (
 
 var hashForm = regexp.MustCompile(`^[0-9a-f]{32,128}$`)
 
-// Get returns the handlers of a package. If they are not there, read is asked for the
-// package, with a function that ends its use. The error is that of read, ctx's, or that of
-// the file system.
+// Get returns the handlers of a package. If they are not unpacked, it calls read for the
+// package, which also returns a function that ends its use. The error is that of read, ctx's,
+// or that of the file system.
 func (c *Cache) Get(ctx context.Context, hash string, read func(context.Context) (*Bundle, func(), error)) (*Code, error) {
 	if !hashForm.MatchString(hash) {
 		return nil, fmt.Errorf("%q is not a hash of a package", hash)
@@ -82,10 +82,10 @@ func (c *Cache) Get(ctx context.Context, hash string, read func(context.Context)
 
 func (c *Cache) entry(hash string) string { return filepath.Join(c.Dir, hash) }
 
-// Touch notes that a package is in use, if it is there.
+// Touch records the use of a package, if it is unpacked.
 func (c *Cache) Touch(hash string) {
 	now := c.now()
-	_ = os.Chtimes(c.entry(hash), now, now) // what is not there is not in use
+	_ = os.Chtimes(c.entry(hash), now, now) // a missing package is not in use
 }
 
 func (c *Cache) now() time.Time {
@@ -122,7 +122,7 @@ func (b *Bundle) unpackAll(ctx context.Context, root *os.Root) error {
 	return err
 }
 
-// load reads an entry. The error is fs.ErrNotExist if it is not there or not whole.
+// load reads an entry. The error is fs.ErrNotExist if it is missing or incomplete.
 func (c *Cache) load(hash string) (*Code, error) {
 	dir := c.entry(hash)
 	code := &Code{Hash: hash, Dir: filepath.Join(dir, codeDir), Scratch: filepath.Join(dir, scratchDir)}
@@ -166,8 +166,8 @@ func (c *Cache) load(hash string) (*Code, error) {
 	return code, nil
 }
 
-// Sweep removes what nobody has used for so long, and what was left half done an hour ago
-// or earlier. It returns how many packages it removed.
+// Sweep removes packages that were not used for that long, and incomplete ones that are older
+// than an hour. It returns how many packages it removed.
 func (c *Cache) Sweep(ctx context.Context, unused time.Duration) (int, error) {
 	entries, err := os.ReadDir(c.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -208,8 +208,7 @@ func (c *Cache) Sweep(ctx context.Context, unused time.Duration) (int, error) {
 
 var errInUse = errors.New("in use")
 
-// retire removes an entry that nobody uses. Somebody may have begun to since it was
-// looked at: then it goes back.
+// retire removes an unused entry. If its use has started meanwhile, the entry is restored.
 func (c *Cache) retire(hash string, unused time.Duration) error {
 	old := filepath.Join(c.Dir, oldPrefix+rand.Text())
 	if err := os.Rename(c.entry(hash), old); err != nil {
@@ -229,7 +228,7 @@ func (c *Cache) discard(hash string) error {
 		return nil
 	}
 	if code, err := c.load(hash); err == nil && code != nil {
-		return nil // somebody else was first
+		return nil // another process was first
 	}
 	return c.retire(hash, 0)
 }

@@ -126,8 +126,8 @@ func (r *reader) schema(a *archive, b *Bundle) error {
 	return nil
 }
 
-// agree holds what the package says of itself in several places against each other, and
-// against what it is registered as.
+// agree checks that the data that the package has in several places is consistent, and matches
+// the registered type.
 func (r *reader) agree(b *Bundle, settings *document.Value) {
 	if stated := settings.Get("artifact_type"); stated != nil && b.Settings.Kind != b.Kind {
 		r.problems.Add(diag.Problem{

@@ -48,7 +48,8 @@ type record struct {
 	end              int64 // behind the data and the data descriptor
 }
 
-// A brokenError says what makes a file no sound zip file. With entry it is about that one.
+// A brokenError is the reason why a file is not a valid zip file. With entry it is about that
+// one.
 type brokenError struct {
 	id, entry, message, hint string
 }
@@ -67,9 +68,9 @@ func damaged(format string, args ...any) *brokenError {
 	return e
 }
 
-// A directory reads the structure of a zip file, of which nothing is believed: its records
-// are counted before anything is made of them, stay inside of the file and do not overlap.
-// archive/zip, which reads the data afterwards, checks less, and counts after it has read.
+// A directory reads the structure of a zip file, which is untrusted: its records are counted
+// before they are used, are inside of the file and do not overlap. archive/zip, which reads
+// the data afterwards, checks less, and counts after it has read.
 type directory struct {
 	r    io.ReaderAt
 	size int64
@@ -154,7 +155,7 @@ func (d *directory) find() (start, length int64, count uint64, err error) {
 	return start, length, count, nil
 }
 
-// end64 reads the record that large archives have, nil if there is none.
+// end64 reads the record of large archives, nil if it is missing.
 func (d *directory) end64(end int64) (record []byte, place int64, err error) {
 	if end < locator64Length {
 		return nil, 0, nil
@@ -174,7 +175,7 @@ func (d *directory) end64(end int64) (record []byte, place int64, err error) {
 	return record, place, err
 }
 
-// notZip says what a file without the record at its end is.
+// notZip describes a file without the record at its end.
 func (d *directory) notZip() error {
 	head, err := d.at(0, int(min(d.size, 4)))
 	switch {
@@ -261,8 +262,8 @@ func parseCentral(b []byte) (record, error) {
 	return r, nil
 }
 
-// wide replaces the fields that say "too large for 32 bits" by those of the extra field,
-// where they stand in this order. It reports false if they are not there or negative.
+// wide replaces the fields that mean "too large for 32 bits" by those of the extra field,
+// which are in this order. It returns false if they are missing or negative.
 func wide(extra []byte, fields ...*int64) bool {
 	var values []byte
 	for len(extra) >= 4 {
@@ -281,7 +282,7 @@ func wide(extra []byte, fields ...*int64) bool {
 			continue
 		}
 		if len(values) < 8 {
-			return values == nil // exactly 4 GiB - 1, from a program that knows no more
+			return values == nil // exactly 4 GiB - 1, from a program without the extension
 		}
 		*field, values = int64(u64(values)), values[8:]
 		if *field < 0 {

@@ -14,10 +14,10 @@ import (
 	"path/filepath"
 )
 
-// Unpack puts the code of the handlers into the folder dir, whose parent is there: all of
-// it, on the disk, or nothing. A folder that is there already is left as it is. Programs
-// are executable, also where the archive has lost the bit: the one that the runtime
-// starts, scripts with a first line like #!/bin/sh, and ELF files.
+// Unpack writes the code of the handlers to the folder dir, whose parent must exist: all of
+// it, synced to disk, or nothing. An existing folder is not changed. Programs are executable,
+// even if the archive has lost the bit: the one that the runtime starts, scripts with a first
+// line like #!/bin/sh, and ELF files.
 //
 // The error is ctx's, or that of the file system or of the reader of the package.
 func (b *Bundle) Unpack(ctx context.Context, dir string) error {
@@ -47,7 +47,7 @@ func place(dir string, fill func(*os.Root) error) error {
 	}
 	err = os.Rename(temp, dir)
 	if info, statErr := os.Stat(dir); err != nil && statErr == nil && info.IsDir() {
-		return nil // somebody else was first
+		return nil // another process was first
 	}
 	if err == nil {
 		err = flushNames(filepath.Dir(dir))
@@ -91,7 +91,7 @@ func (b *Bundle) unpack(ctx context.Context, root *os.Root) error {
 	return nil
 }
 
-// unpackFile writes one file. Nobody may write to it afterwards, as at Lambda.
+// unpackFile writes one file. It is read-only afterwards, as at Lambda.
 func unpackFile(ctx context.Context, root *os.Root, file *zip.File, program bool) error {
 	name := filepath.FromSlash(file.Name)
 	out, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -119,7 +119,7 @@ func unpackFile(ctx context.Context, root *os.Root, file *zip.File, program bool
 	return nil
 }
 
-// headWriter remembers how a file begins.
+// headWriter records the first bytes of a file.
 type headWriter struct {
 	w    io.Writer
 	head []byte

@@ -13,9 +13,9 @@ import (
 )
 
 // docs writes the reference pages of a type in the form of the AWS documentation:
-// docs/README.md for the type, and a page for each object within. For a hook they
-// describe its configuration. A schema without properties has no pages, except for a
-// hook, which still has its activation and its targets to tell.
+// docs/README.md for the type, and a page for each nested object. For a hook they describe its
+// configuration. A schema without properties has no pages, except for a hook, whose activation
+// and targets are still documented.
 func docs(s *schema.Schema, typeName string) []File {
 	r := newReader(s)
 	d := &docWriter{reader: r, schema: s, typeName: typeName, pages: map[*object]string{}}
@@ -187,8 +187,8 @@ func (d *docWriter) property(o *object, p *property) {
 
 const updateLink = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-update-behaviors.html#update-"
 
-// update says what a change of the property leads to. An object that stands in several
-// places may be create-only in some of them.
+// update returns the effect of a change of the property. An object in several places may be
+// create-only in some of them.
 func (d *docWriter) update(o *object, p *property) string {
 	replacement, some, none := "[Replacement]("+updateLink+"replacement)", "[Some interruptions]("+updateLink+"some-interrupt)", "[No interruption]("+updateLink+"no-interrupt)"
 	within := d.model.within[o]

@@ -82,15 +82,15 @@ func (d *docWriter) list(f form, how spelling, several bool, open map[*shape]boo
 	return "[ " + item + ", ... ]"
 }
 
-// constraints are what a page tells of a value besides its type.
+// constraints are the documented properties of a value besides its type.
 type constraints struct {
 	allowed              []string // ready for the page
 	minLength, maxLength string   // "" for none, and for a minimum of 0
 	pattern              string
 }
 
-// constraintsOf collects the constraints of a value, those of alternatives too; of a
-// keyword that stands in several alternatives the last one is told.
+// constraintsOf collects the constraints of a value, including those of alternatives; if
+// several alternatives have a keyword, the last one counts.
 func (r *reader) constraintsOf(schemas []*document.Value) constraints {
 	var c constraints
 	for _, node := range schemas {
@@ -132,7 +132,7 @@ func (r *reader) constrain(c *constraints, node *document.Value, seen map[*docum
 	}
 }
 
-// plain is text that Markdown shows as it is.
+// plain escapes a text so that Markdown displays it unchanged.
 func plain(s string) string {
 	return strings.NewReplacer(
 		"&", "&amp;", "<", "&lt;", ">", "&gt;", "*", "&#42;", "_", "&#95;", "`", "&#96;",
@@ -140,8 +140,8 @@ func plain(s string) string {
 	).Replace(s)
 }
 
-// prose is a description: Markdown of the author, but no HTML. What stands between
-// backticks is shown as it is by Markdown itself.
+// prose is a description: Markdown of the author, but no HTML. Markdown itself displays text
+// between backticks unchanged.
 func prose(s string) string {
 	var b strings.Builder
 	for rest := s; rest != ""; {

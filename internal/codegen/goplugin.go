@@ -94,8 +94,8 @@ func pluginField(t *goType) string {
 	return "*" + pluginType(t)
 }
 
-// pluginType spells a type of the kinds that the library can convert: nothing else than
-// string, int, float64, bool, structs, slices and maps.
+// pluginType returns a type of the kinds that the library can convert: only string, int,
+// float64, bool, structs, slices and maps.
 func pluginType(t *goType) string {
 	if t.decl != nil {
 		return t.decl.name

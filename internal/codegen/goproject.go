@@ -168,8 +168,8 @@ func targetModels(targets []*schema.Schema) ([]File, error) {
 	return files, nil
 }
 
-// exampleInputs are the first files that an author fills in for the contract tests. The
-// values have the right types and stand for nothing.
+// exampleInputs are the first files that an author fills in for the contract tests. The values
+// are placeholders of the right types.
 func exampleInputs(s *schema.Schema) []File {
 	r := newReader(s)
 	root := r.readModel(s).root
@@ -196,7 +196,7 @@ func exampleInputs(s *schema.Schema) []File {
 	return files
 }
 
-// example is a value of the type that the schemas ask for; objects hold what is required.
+// example is a value of the type in the schemas; objects have only required properties.
 func (r *reader) example(schemas []*document.Value, depth int) *document.Value {
 	forms := r.all(schemas).forms
 	if len(forms) == 0 || depth > 8 {

@@ -14,7 +14,7 @@ type goType struct {
 	decl *declaration // of structs, enums, unions and recursive lists
 	elem *goType      // of kList and kMap
 	big  bool         // of kInt and kNum: a json.Number
-	null bool         // null is a value of its own here, which matters in lists and maps
+	null bool         // null is a distinct value here, which matters in lists and maps
 }
 
 type declKind uint8
@@ -41,7 +41,7 @@ type declaration struct {
 	name  string   // the Go name, once it is given
 	parts []string // what it is called in the schema, outermost first
 	owner *declaration
-	under string // what else may tell the name of an object apart: "TypeConfiguration" or ""
+	under string // an alternative suffix for the name of an object: "TypeConfiguration" or ""
 
 	subject string // what the comment says after the name, if not the usual
 	title   string // the description in the schema
@@ -97,8 +97,8 @@ func (g *goTypes) fill(d *declaration) {
 	}
 }
 
-// typeOf returns the type of a value. The owner and the name of the property say what a
-// new declaration is called if the schema has no name for it.
+// typeOf returns the type of a value. The owner and the name of the property name a new
+// declaration if the schema has no name for it.
 func (g *goTypes) typeOf(schemas []*document.Value, owner *declaration, name string) *goType {
 	s := g.reader.all(schemas)
 	if d, ok := g.shapes[s]; ok {
@@ -148,7 +148,7 @@ func addNumber(forms []form, f form) []form {
 	return append(forms, f)
 }
 
-// use is a fresh goType for a declaration that stands for the whole shape.
+// use is a fresh goType for a declaration of the whole shape.
 func (d *declaration) use(s *shape) *goType {
 	t := &goType{kind: kStruct, decl: d}
 	switch d.kind {
@@ -225,7 +225,7 @@ func (d *declaration) useOpen(k kind) *goType {
 	return &goType{kind: k, decl: d}
 }
 
-// untaggable returns a property name that no struct tag can carry, "" if there is none.
+// untaggable returns a property name that struct tags do not support, "" if all are supported.
 // Such an object becomes a map.
 func (o *object) untaggable() string {
 	for _, p := range o.props {

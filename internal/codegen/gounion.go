@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// unionType writes a struct with one field for each alternative. Decoding chooses by the
-// kind of the JSON value; between several objects it goes by the keys, then by the
-// values that enums allow. What fits nothing is kept in Other, so nothing is ever lost.
+// unionType writes a struct with one field for each alternative. Decoding chooses by the kind
+// of the JSON value; between several objects it goes by the keys, then by the values that
+// enums allow. A value that matches no alternative is kept in Other, so that nothing is lost.
 func (w *goWriter) unionType(d *declaration) {
 	w.union = true
 	taken := scope{"Other": true, "UnmarshalJSON": true, "MarshalJSON": true}

@@ -47,8 +47,8 @@ func (r *reader) readModel(s *schema.Schema) *model {
 	return m
 }
 
-// collect lists the objects below o, and names those that no reference has named after
-// the property in which they stand.
+// collect lists the objects below o, and names those without a name from a reference after
+// their property.
 func (m *model) collect(o *object, seen map[*object]bool) {
 	if seen[o] {
 		return
@@ -114,9 +114,9 @@ func (m *model) mark(s *schema.Schema) {
 	}
 }
 
-// follow calls f with the properties at the end of a path. Through a list the path goes
-// by "*", an index, or without a token of its own; a stray "properties" or "items", as
-// some published schemas write, is read over.
+// follow calls f with the properties at the end of a path. A list is crossed by "*", an index,
+// or without a token; a stray "properties" or "items", as in some published schemas, is
+// skipped.
 func (r *reader) follow(o *object, tokens document.Pointer, f func(*property)) {
 	if len(tokens) == 0 {
 		return

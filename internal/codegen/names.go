@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// goName makes an exported Go identifier of any text: letters and digits stay, what
-// stands between them ends a word, and every word begins with a capital. A name that
-// Go would not take or not export gets an X in front.
+// goName converts any text to an exported Go identifier: letters and digits are kept, other
+// characters end a word, and every word starts with a capital. An invalid or unexported name
+// gets the prefix X.
 func goName(text string) string {
 	var b strings.Builder
 	start := true

@@ -84,5 +84,5 @@ Outputs:
 	return File{Path: file, Data: []byte(b.String()), Mode: Generated}
 }
 
-// yamlString quotes a string so that YAML reads it as it is; JSON's quoting is YAML's.
+// yamlString quotes a string for YAML; JSON's quoting is valid in YAML.
 func yamlString(s string) string { return string(text(s).AppendJSON(nil)) }

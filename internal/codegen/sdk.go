@@ -13,8 +13,8 @@ import (
 //go:embed sdk.txtar
 var sdkArchive string
 
-// sdkCopy is the SDK as the files of .formwork/sdk. Each says that it is generated, so
-// that the next "cfn generate" may replace it.
+// sdkCopy is the SDK as the files of .formwork/sdk. Each is marked as generated, so that the
+// next "cfn generate" may replace it.
 func sdkCopy() []File {
 	var files []File
 	for part := range strings.SplitSeq("\n"+sdkArchive, "\n-- ") {

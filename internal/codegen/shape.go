@@ -9,7 +9,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// kind is one of the forms of a JSON value that a generated type tells apart.
+// kind is one of the forms of a JSON value that a generated type distinguishes.
 type kind uint8
 
 const (
@@ -41,15 +41,15 @@ type form struct {
 type shape struct {
 	id    int    // distinct for every shape of a reader, 0 for one that is still being read
 	name  string // of the reference that led here, "" if none did
-	forms []form // in the order of first appearance; empty if nothing was said at all
+	forms []form // in the order of first appearance; empty without any keyword
 }
 
 // An object is a set of named properties. Alternatives that were written inside of one
 // node ("oneOf": [{"properties": …}, …]) are one object with the properties of all.
 type object struct {
 	id       int
-	ref      bool     // reached by $ref, so it has a name of its own
-	name     string   // the name it is known by in the schema: of the definition, or of the property it stands in
+	ref      bool     // reached by $ref, so it has a name
+	name     string   // its name in the schema: of the definition, or of its property
 	parts    []string // from the root of the model or from a definition: what a documentation page is called by
 	root     bool
 	title    string // description
@@ -210,7 +210,7 @@ func (r *reader) key(nodes []*document.Value) string {
 	return b.String()
 }
 
-// inferred says what a node without "type" is about, by its keywords.
+// inferred returns the types of a node without "type", from its keywords.
 var inferred = []struct {
 	kind     kind
 	keywords []string
@@ -271,9 +271,9 @@ func items(v *document.Value) []*document.Value {
 	return slices.Clone(v.Items)
 }
 
-// read boils one node down. The combiners are joined by what they add: oneOf and anyOf
-// offer alternatives, allOf adds to all of them; where the node has a type of its own,
-// that type decides which of them count.
+// read combines one node. The combiners are joined by what they add: oneOf and anyOf offer
+// alternatives, allOf adds to all of them; if the node has a type, that type decides which of
+// them count.
 func (r *reader) read(node *document.Value) *shape {
 	own := &shape{}
 	for _, k := range r.kinds(node) {

@@ -13,7 +13,7 @@ type native struct {
 // A call is what a built-in function sees of the place where it is called.
 type call struct {
 	*evaluator
-	name  string // as it is called
+	name  string // as written in the expression
 	input any
 	env   *frame
 }
@@ -188,7 +188,7 @@ func (e *evaluator) applyLambda(f *lambda, args []any, name string) (any, error)
 // No expression can name it.
 func argumentName(i int) string { return "(" + strconv.Itoa(i) }
 
-// partial makes a function of a call in which some arguments are left out.
+// partial returns a function for a call in which some arguments are left out.
 func (e *evaluator) partial(n *node, input any, env *frame) (any, error) {
 	procedure, err := e.eval(n.left, input, env)
 	if err != nil {

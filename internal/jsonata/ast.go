@@ -1,7 +1,7 @@
 package jsonata
 
-// A kind says what a node is. Before [parser.resolve] there are nodes of the grammar
-// only; it turns operators of paths into steps, stages and flags of kindPath.
+// A kind is the kind of a node. Before [parser.resolve] there are only nodes of the grammar;
+// it turns operators of paths into steps, stages and flags of kindPath.
 type kind uint8
 
 const (
@@ -95,9 +95,9 @@ type sortTerm struct {
 	expr       *node
 }
 
-// An ancestor is the link between a % and the step whose input it stands for.
+// An ancestor is the link between a % and the step whose input it refers to.
 type ancestor struct {
 	label string // the variable under which the tuple keeps the value
-	level int    // steps that are still to be gone back
+	level int    // number of steps left to go back
 	index int    // the number of the % in the expression
 }

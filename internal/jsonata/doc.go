@@ -16,10 +16,10 @@
 // strings. Results, error codes and their order of precedence are those of the reference,
 // jsonata-js 2.2, as far as its test suite and comparison by experiment show them.
 //
-// Numbers are float64 and are written as JavaScript writes them. Strings have the length
-// and the order of JavaScript's: offsets of matches, the order of sorting and what $split
-// makes of an empty separator count UTF-16 code units, $length, $substring and $pad count
-// code points. Objects keep the order of their keys, as [Object] says.
+// Numbers are float64 and are written as JavaScript writes them. Strings have the length and
+// the order of JavaScript's: offsets of matches, the order of sorting and the result of $split
+// with an empty separator count UTF-16 code units; $length, $substring and $pad count code
+// points. Objects keep the order of their keys, see [Object].
 //
 // No input and no expression makes the package panic, hang or take memory without end:
 // see [Config]. Memory is estimated, not measured. Errors never hold values of the input.

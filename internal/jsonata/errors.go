@@ -18,7 +18,7 @@ const (
 	LimitTime    Limit = "time"    // the context ended, or regular expressions took too long
 )
 
-// An Error says why an expression cannot be compiled or evaluated.
+// An Error is the reason why an expression cannot be compiled or evaluated.
 //
 // The message names types and symbols of the expression, never a value of the input:
 // those may be secret. The one exception is D3137 and D3141, whose text the expression
@@ -33,7 +33,7 @@ type Error struct {
 	// fault has no place. A fault in the text given to $eval has the place of the call,
 	// and D3120 or D3121 as its code.
 	Position int
-	// Token is the symbol or the name that was at fault, "" if there is none.
+	// Token is the symbol or the name that caused the error, "" if unknown.
 	Token string
 	// Message is a sentence without capital and period.
 	Message string
@@ -173,7 +173,7 @@ var messages = map[string]string{
 	"U1001": "{why}",
 }
 
-// limitError says that a bound was reached.
+// limitError is the error of a limit that was reached.
 func limitError(limit Limit, position int, why string, cause error) *Error {
 	e := newError("U1001", position, "", "{why}", why)
 	e.Limit, e.Err = limit, cause

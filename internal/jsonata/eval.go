@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An evaluator is one evaluation of an expression, with what is left of its bounds.
+// An evaluator is one evaluation of an expression, with the rest of its limits.
 type evaluator struct {
 	config  *Config // with defaults filled in
 	natives map[string]*native
@@ -37,7 +37,7 @@ const movedPerStep = 256
 // checkEvery is the number of steps between two looks at the context.
 const checkEvery = 1024
 
-// spend takes n steps; the error says that none are left or that the context has ended.
+// spend takes n steps; the error reports that none are left or that the context has ended.
 func (e *evaluator) spend(n int) error {
 	before := e.steps
 	e.steps -= int64(n)
@@ -63,7 +63,7 @@ func (e *evaluator) grow(bytes int) error {
 	return nil
 }
 
-// deepen is called by everything that recurses over data, with the levels so far.
+// deepen is called by every function that recurses over data, with the current depth.
 func (e *evaluator) deepen(depth int) error {
 	if depth > maxDataDepth {
 		return limitError(LimitNesting, unplaced, "the data is nested too deeply", nil)
@@ -85,8 +85,8 @@ func place(err error, at int, token string) error {
 	return err
 }
 
-// eval evaluates an expression against a context. A sequence of one value that comes out
-// of it stands for the value, an empty one for undefined.
+// eval evaluates an expression against a context. A resulting sequence of one value counts as
+// the value, an empty one as undefined.
 func (e *evaluator) eval(n *node, input any, env *frame) (any, error) {
 	if e.depth++; e.depth > e.config.MaxDepth {
 		return nil, limitError(LimitDepth, n.at, "the evaluation recurses too deeply: a function may call itself for ever, or its call could be made the last thing it does", nil)
@@ -282,7 +282,7 @@ func (e *evaluator) block(n *node, input any, env *frame) (any, error) {
 	return result, nil
 }
 
-// truth is the boolean that a value stands for; undefined is false.
+// truth is the boolean value of a value; undefined is false.
 func (e *evaluator) truth(value any, depth int) (bool, error) {
 	switch v := value.(type) {
 	case bool:

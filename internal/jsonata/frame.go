@@ -1,7 +1,7 @@
 package jsonata
 
-// A frame holds the variables of a block, a function call or a tuple, and leads to those
-// around it.
+// A frame contains the variables of a block, a function call or a tuple, and a link to the
+// enclosing frame.
 type frame struct {
 	parent *frame
 	names  []string

@@ -512,8 +512,8 @@ func fnClone(c *call, args []any) (any, error) {
 	return c.clone(value, 0)
 }
 
-// fnEval compiles and evaluates a text as an expression, within what is left of the
-// bounds of the evaluation around it.
+// fnEval compiles and evaluates a text as an expression, within the remaining limits of the
+// enclosing evaluation.
 func fnEval(c *call, args []any) (any, error) {
 	source, ok := argument(args, 0).(string)
 	if !ok {
@@ -543,9 +543,9 @@ func fnEval(c *call, args []any) (any, error) {
 	return result, nil
 }
 
-// evalError wraps a fault inside $eval. Its text and its token may come from data, so
-// only the code and the place in the evaluated text are told. A bound that was reached
-// stays what it is.
+// evalError wraps an error inside $eval. Its text and its token may come from data, so it
+// contains only the code and the place in the evaluated text. The error of a limit is not
+// changed.
 func evalError(code, name string, err error) error {
 	var inner *Error
 	if !errors.As(err, &inner) {

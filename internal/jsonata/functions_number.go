@@ -2,7 +2,7 @@ package jsonata
 
 import "math"
 
-// onNumber makes a function of one number out of f; undefined stays undefined.
+// onNumber makes f a function of one number; undefined stays undefined.
 func onNumber(f func(c *call, n float64) (any, error)) func(*call, []any) (any, error) {
 	return func(c *call, args []any) (any, error) {
 		n, ok := argument(args, 0).(float64)
@@ -13,7 +13,7 @@ func onNumber(f func(c *call, n float64) (any, error)) func(*call, []any) (any, 
 	}
 }
 
-// plain makes a function of one number out of one of package math.
+// plain makes a function of package math a function of one number.
 func plain(f func(float64) float64) func(*call, []any) (any, error) {
 	return onNumber(func(_ *call, n float64) (any, error) { return f(n), nil })
 }
@@ -89,7 +89,7 @@ func fnFormatBase(c *call, args []any) (any, error) {
 	return c.made(radixText(roundHalfEven(n, 0), int(base)))
 }
 
-// numbers is the array argument of an aggregation, nil if there is none.
+// numbers is the array argument of an aggregation, nil without one.
 func numbers(c *call, args []any) (*array, error) {
 	list, ok := argument(args, 0).(*array)
 	if !ok {

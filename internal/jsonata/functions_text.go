@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/language"
 )
 
-// argument is the i-th argument, nil if there is none.
+// argument is the i-th argument, nil without one.
 func argument(args []any, i int) any {
 	if i < len(args) {
 		return args[i]
@@ -20,7 +20,7 @@ func argument(args []any, i int) any {
 // made accounts for a string that a function returns.
 func (e *evaluator) made(s string) (any, error) { return s, e.grow(len(s)) }
 
-// onText makes a function of one string out of f; undefined stays undefined.
+// onText makes f a function of one string; undefined stays undefined.
 func onText(f func(c *call, s string) (any, error)) func(*call, []any) (any, error) {
 	return func(c *call, args []any) (any, error) {
 		s, ok := argument(args, 0).(string)
@@ -44,7 +44,7 @@ func fnString(c *call, args []any) (any, error) {
 	return text, err
 }
 
-// text is what $string gives: strings as they are, functions empty, all else as JSON.
+// text is the result of $string: strings unchanged, functions empty, all else as JSON.
 func (e *evaluator) text(value any, pretty bool, name string) (string, error) {
 	switch v := value.(type) {
 	case string:
@@ -237,7 +237,7 @@ func around(cut func(s string, at, length int) string) func(*call, []any) (any, 
 	})
 }
 
-// onPair makes a function of two strings out of f.
+// onPair makes f a function of two strings.
 func onPair(f func(c *call, s, other string) (any, error)) func(*call, []any) (any, error) {
 	return func(c *call, args []any) (any, error) {
 		s, ok := argument(args, 0).(string)
@@ -246,7 +246,7 @@ func onPair(f func(c *call, s, other string) (any, error)) func(*call, []any) (a
 		}
 		other, ok := argument(args, 1).(string)
 		if !ok {
-			other = "undefined" // what JavaScript makes of it
+			other = "undefined" // the result in JavaScript
 		}
 		if err := c.spend(1 + len(s)/256); err != nil {
 			return nil, err
@@ -468,8 +468,8 @@ func newUnitCutter(s string) func(start, end int) string {
 	}
 }
 
-// expandTemplate fills in $0, $1 and so on; $$ is a dollar, and a dollar before anything
-// else stands for itself. As many digits are read as the number of groups has.
+// expandTemplate replaces $0, $1 and so on; $$ is a dollar, and a dollar before anything else
+// is a literal. It reads as many digits as the number of groups has.
 func (e *evaluator) expandTemplate(template string, m *match) (string, error) {
 	var b strings.Builder
 	put := func(text string) error {

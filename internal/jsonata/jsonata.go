@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// Config bounds compilation and evaluation, and stands for the world outside. The zero
-// Config is ready to use.
+// Config bounds compilation and evaluation, and provides time and randomness. The zero Config
+// is ready to use.
 type Config struct {
 	// MaxSource is the length of an expression in bytes. Zero means 64 KiB.
 	MaxSource int

@@ -47,8 +47,8 @@ const singles = ".[]{}(),@#;:?+-*/%|=<>^&!~"
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' }
 
-// read returns the next token. operand says that an operand may start here, so that a
-// slash starts a regular expression.
+// read returns the next token. operand means that an operand may start here, so that a slash
+// starts a regular expression.
 func (l *lexer) read(operand bool) (token, error) {
 	if err := l.skip(); err != nil {
 		return token{}, err

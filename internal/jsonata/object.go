@@ -63,7 +63,7 @@ func (o *Object) All() iter.Seq2[string, any] {
 	}
 }
 
-// Set gives key a value. A key that is there keeps its place.
+// Set sets the value of key. An existing key keeps its place.
 func (o *Object) Set(key string, value any) { o.put(key, value) }
 
 // put is Set; it returns the number of keys that had to make place.
@@ -102,7 +102,7 @@ func (o *Object) put(key string, value any) int {
 	return len(o.keys) - 1 - at
 }
 
-// Delete removes key, if it is there.
+// Delete removes key, if it exists.
 func (o *Object) Delete(key string) {
 	i := slices.Index(o.keys, key)
 	if i < 0 {

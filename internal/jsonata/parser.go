@@ -17,8 +17,8 @@ type parser struct {
 	ancestors []*node // every % in the order of appearance
 }
 
-// binding is how strongly an operator binds what stands on its left; those that are
-// missing do not continue an expression.
+// binding is how strongly an operator binds its left operand; missing operators do not
+// continue an expression.
 var binding = map[string]int{
 	".": 75, "[": 80, "{": 70, "(": 80, "@": 80, "#": 80,
 	"*": 60, "/": 60, "%": 60, "+": 50, "-": 50, "&": 50,
@@ -59,7 +59,7 @@ func (t *token) show() string {
 	return quoteToken(t.text)
 }
 
-// advance reads the next token; operand says whether an operand may follow.
+// advance reads the next token; operand reports whether an operand may follow.
 func (p *parser) advance(operand bool) error {
 	next, err := p.lexer.read(operand)
 	if err != nil {
@@ -162,7 +162,7 @@ func (p *parser) operand(t token) (*node, error) {
 	return p.made(n)
 }
 
-// prefix reads what an operator at the start of an expression begins.
+// prefix reads an expression that starts with an operator.
 func (p *parser) prefix(n *node) (*node, error) {
 	switch n.text {
 	case "and", "or", "in":
@@ -196,7 +196,7 @@ func (p *parser) prefix(n *node) (*node, error) {
 	return p.made(n)
 }
 
-// block reads (a; b; c); a semicolon may stand after the last one.
+// block reads (a; b; c); a semicolon is allowed after the last one.
 func (p *parser) block(n *node) (*node, error) {
 	n.kind = kindBlock
 	if err := p.operandNext(); err != nil {

@@ -99,8 +99,8 @@ func simplePath(n *node, input any) (any, bool) {
 	return value, true
 }
 
-// step evaluates one step against each value and flattens the results into a sequence.
-// An array that is the only result of the last step is the result as it is.
+// step evaluates one step against each value and flattens the results into a sequence. An
+// array that is the only result of the last step is not flattened.
 func (e *evaluator) step(n *node, values *array, env *frame, last bool) (*array, error) {
 	if n.kind == kindSort {
 		sorted, err := e.sortStep(n, values, env)
@@ -182,8 +182,8 @@ func (e *evaluator) stages(stages []stage, values *array, env *frame) (*array, e
 	return values, nil
 }
 
-// tupleStep is a step of a path that binds variables: it works on tuples of a context
-// and the variables bound so far.
+// tupleStep is a step of a path that binds variables: it works on tuples of a context and the
+// bound variables.
 func (e *evaluator) tupleStep(n *node, values, tuples *array, env *frame) (*array, error) {
 	if n.kind == kindSort {
 		return e.tupleSort(n, values, tuples, env)
@@ -382,8 +382,7 @@ func position(f float64, length int) (int, bool) {
 	return int(f), true
 }
 
-// sortStep puts values in the order of the terms. Undefined goes last, equal values stay
-// in their order.
+// sortStep sorts values by the terms. Undefined is last, equal values keep their order.
 func (e *evaluator) sortStep(n *node, values *array, env *frame) (*array, error) {
 	after := func(a, b any) (bool, error) {
 		for _, term := range n.terms {

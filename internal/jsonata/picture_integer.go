@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// An integerPicture says how a whole number is written: the pictures of XPath 3.1's
-// format-integer, section 4.6 of its functions.
+// An integerPicture is the format of an integer: the pictures of XPath 3.1's format-integer,
+// section 4.6 of its functions.
 type integerPicture struct {
 	kind    byte // 'a' letters, 'i' roman, 'w' words, '0' digits, '?' a sequence that is not supported
 	upper   bool
@@ -24,7 +24,7 @@ type integerPicture struct {
 	width      int // when read: exactly so many digits; 0 for any number of them
 }
 
-// A digitSeparator stands left of position digits, counted from the end.
+// A digitSeparator is left of position digits, counted from the end.
 type digitSeparator struct {
 	position int
 	char     rune
@@ -231,7 +231,7 @@ func words(n float64, ordinal bool) string {
 	return b.String()
 }
 
-// writeWords appends n; follows says that greater parts of the number stand before it.
+// writeWords appends n; follows means that greater parts of the number precede it.
 func writeWords(b *strings.Builder, n float64, follows, ordinal bool) {
 	lead := func(s string) {
 		if follows {
@@ -283,7 +283,7 @@ func writeWords(b *strings.Builder, n float64, follows, ordinal bool) {
 	}
 }
 
-// wordValues has the number that each word stands for, in lower case.
+// wordValues is the number of each word, in lower case.
 var wordValues = func() map[string]float64 {
 	out := map[string]float64{"hundred": 100, "hundredth": 100}
 	for i := range fewWords {

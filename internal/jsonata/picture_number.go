@@ -54,7 +54,7 @@ func (f *decimalFormat) countDigits(part string, optional bool) int {
 	return n
 }
 
-// A subPicture says how numbers of one sign are written.
+// A subPicture is the format of numbers of one sign.
 type subPicture struct {
 	picture, prefix, active, suffix  string
 	integer, fraction, exponent      string
@@ -161,7 +161,7 @@ func (f *decimalFormat) analyse(p *subPicture) {
 	p.minExponent = f.countDigits(p.exponent, false)
 }
 
-// regularDistance is the distance of separators that stand at every multiple of it, or 0.
+// regularDistance is the distance of separators that occur at every multiple of it, or 0.
 func regularDistance(places []int) int {
 	if len(places) == 0 {
 		return 0

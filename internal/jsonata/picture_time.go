@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A timePicture says how an instant is written or read: the pictures of XPath 3.1's
-// format-dateTime, section 9.8 of its functions.
+// A timePicture is the format of an instant: the pictures of XPath 3.1's format-dateTime,
+// section 9.8 of its functions.
 type timePicture struct {
 	parts []timePart
 }
@@ -64,7 +64,7 @@ func parseTimePicture(picture string) (*timePicture, error) {
 			return nil, err
 		}
 		if part.integer != nil && part.component != 'Z' && part.component != 'z' && len(p.parts) > 0 {
-			// Two numbers side by side can be told apart only if the first has a width.
+			// Two adjacent numbers can be separated only if the first has a width.
 			if before := p.parts[len(p.parts)-1]; before.integer != nil {
 				before.integer.width = before.integer.mandatory
 			}
@@ -74,7 +74,7 @@ func parseTimePicture(picture string) (*timePicture, error) {
 	}
 }
 
-// parseTimePart reads what stands between brackets.
+// parseTimePart reads the text between brackets.
 func parseTimePart(marker string) (timePart, error) {
 	marker = strings.Join(strings.Fields(marker), "")
 	var part timePart
@@ -156,7 +156,7 @@ var (
 
 // component is the value of a numeric component of an instant.
 func component(t time.Time, name byte) float64 {
-	// The week of a month, like that of a year, belongs to where its Thursday lies.
+	// The week of a month, like that of a year, belongs to the month of its Thursday.
 	weekday := (int(t.Weekday()) + 6) % 7
 	thursday := t.AddDate(0, 0, 3-weekday)
 	value := 0
@@ -397,7 +397,7 @@ func fnToMillis(c *call, args []any) (any, error) {
 	return float64(t.UnixMilli() - int64(offset)*60_000), nil
 }
 
-// source is the regular expression that reads a part, without groups of its own.
+// source is the regular expression that reads a part, without groups.
 func (part *timePart) source() (string, error) {
 	switch {
 	case part.component == 0:
@@ -428,7 +428,7 @@ func (part *timePart) source() (string, error) {
 	return "", newError("D3133", unplaced, string(part.component))
 }
 
-// source is the regular expression that reads a number, without groups of its own.
+// source is the regular expression that reads a number, without groups.
 func (p *integerPicture) source() (string, error) {
 	switch p.kind {
 	case 'a':
@@ -491,7 +491,7 @@ func (part *timePart) value(text string) (float64, error) {
 	return math.NaN(), nil
 }
 
-// zoneDigits brings a time zone as it is written by the part into the form ±hhmm.
+// zoneDigits converts a time zone from the format of the part to ±hhmm.
 func (part *timePart) zoneDigits(text string) string {
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "GMT"), "gmt")
 	sign, digits := text[:1], text[1:]

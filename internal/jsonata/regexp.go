@@ -37,8 +37,8 @@ func (r *Regexp) String() string { return "/" + r.value.source + "/" + r.value.f
 // MarshalJSON writes null: JSON has no regular expressions.
 func (r *Regexp) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// MatchString reports whether the expression matches somewhere in s. The error says that
-// it took longer than Config.RegexTimeout, or too much memory.
+// MatchString reports whether the expression matches somewhere in s. The error reports that it
+// took longer than Config.RegexTimeout, or too much memory.
 func (r *Regexp) MatchString(s string) (bool, error) {
 	found, err := r.value.re.MatchRunes(units(wellFormed(s)))
 	if err != nil {

@@ -339,8 +339,8 @@ func (n *node) inherit(part *node) {
 	}
 }
 
-// resolveParents goes back along a path to the steps that the parents in its last step
-// refer to. What is not found there is looked for outside of the path.
+// resolveParents goes back along a path to the steps that the parents in its last step refer
+// to. Parents that are not found there are resolved outside of the path.
 func (p *parser) resolveParents(path *node) error {
 	last := path.items[len(path.items)-1]
 	slots := slices.Clone(last.seeking)
@@ -370,7 +370,7 @@ func (p *parser) resolveParents(path *node) error {
 	return nil
 }
 
-// seek goes back over one node on the way to the ancestor that slot stands for.
+// seek goes back over one node towards the ancestor of slot.
 func (p *parser) seek(n *node, slot *ancestor) (*ancestor, error) {
 	switch n.kind {
 	case kindName, kindWildcard:

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// A signature says what arguments a function takes, in the notation of JSONata:
-// <s-nn?:s> is a string, taken from the context if it is left out, a number, an optional
-// number, and after the colon the result, which is not checked.
+// A signature lists the arguments of a function, in the notation of JSONata: <s-nn?:s> is a
+// string, which defaults to the context, a number, an optional number, and after the colon the
+// result, which is not checked.
 type signature struct {
 	params []parameter
 }
@@ -16,7 +16,7 @@ type parameter struct {
 	accepts  string // the symbols of the types, "m" being undefined
 	array    bool   // a: whatever is given is made an array
 	items    string // the type of the items of an array, "" for any
-	context  bool   // "-": the context stands in where the argument is missing
+	context  bool   // "-": the context replaces a missing argument
 	optional bool
 	many     bool
 }
@@ -130,8 +130,8 @@ func (s *signature) check(name string, args []any, context any) ([]any, error) {
 		if counts[i] == 0 {
 			switch {
 			case !param.context:
-				// The reference passes on what stands here, though it is the argument of
-				// a later parameter. Its test suite wants it so.
+				// The reference implementation passes this argument on, though it belongs to a
+				// later parameter. Its test suite requires it.
 				out = append(out, argument(args, next))
 				next++
 			case strings.IndexByte(param.accepts, symbolOf(context)) >= 0:
@@ -253,7 +253,8 @@ func (s *signature) failedAt(args []any) int {
 
 // reach is the number of arguments that the parameters take greedily, or -1.
 func (s *signature) reach(args []any, params []parameter) int {
-	// ends[i] reports whether the parameters so far can take exactly the first i arguments.
+	// ends[i] reports whether the parameters up to here can take exactly the first i
+	// arguments.
 	ends := make([]bool, len(args)+1)
 	ends[0] = true
 	for i := range params {

@@ -7,9 +7,9 @@ import (
 )
 
 // The reference works on JavaScript strings, sequences of UTF-16 code units in which a
-// surrogate may be unpaired. Here a string is UTF-8, and a lone surrogate is written in
-// the three bytes that UTF-8 would give its number (WTF-8). A pair of surrogates never
-// stays apart: whatever joins two strings goes through joinText.
+// surrogate may be unpaired. Here a string is UTF-8, and a lone surrogate is written in the
+// three bytes that UTF-8 would give its number (WTF-8). A pair of surrogates is always joined:
+// all concatenation uses joinText.
 
 // runeAt decodes the code point at the start of s, lone surrogates included.
 func runeAt(s string) (rune, int) {
@@ -36,8 +36,8 @@ func writeRune(b *strings.Builder, r rune) {
 	b.WriteRune(r)
 }
 
-// joinText is a + b; a high surrogate at the end of a and a low one at the start of b
-// become the code point that they stand for together.
+// joinText is a + b; a high surrogate at the end of a and a low one at the start of b become
+// their code point.
 func joinText(a, b string) string {
 	if len(a) < 3 || len(b) < 3 || !isSurrogate(b) || !isSurrogate(a[len(a)-3:]) {
 		return a + b

@@ -35,7 +35,7 @@ var null any = nullValue{}
 type array struct {
 	items []any
 
-	// sequence: one item stands for itself, none for undefined.
+	// sequence: one item counts as the item, none as undefined.
 	sequence bool
 	// keepSingleton: the sequence stays an array even with one item.
 	keepSingleton bool
@@ -91,12 +91,11 @@ const maxDataDepth = 5000
 // any number of evaluations, also concurrent ones.
 type Input struct{ value any }
 
-// NewInput converts data for [Expr.Eval]: nil (null), [Undefined], bool, string, every
-// number type of Go and json.Number, []any, map[string]any, *[Object], and other slices
-// and maps with string keys. The keys of a map are put in alphabetical order, since a map
-// has none; those of an Object stay as they are. Bytes of a string that are not UTF-8
-// become U+FFFD. The error names a type that is none of these, or says that the data is
-// nested more than 5,000 levels deep.
+// NewInput converts data for [Expr.Eval]: nil (null), [Undefined], bool, string, every number
+// type of Go and json.Number, []any, map[string]any, *[Object], and other slices and maps with
+// string keys. The keys of a map are sorted alphabetically; those of an Object keep their
+// order. Bytes of a string that are not UTF-8 become U+FFFD. The error names an unsupported
+// type, or reports that the data is nested more than 5,000 levels deep.
 func NewInput(data any) (*Input, error) {
 	if in, ok := data.(*Input); ok {
 		return in, nil
@@ -314,9 +313,9 @@ func (e *evaluator) export(value any, depth int) (any, error) {
 	return value, nil
 }
 
-// Plain turns a result into encoding/json's shapes: every *[Object] becomes a
-// map[string]any, at any depth. What JSON does not have (Undefined, functions, regular
-// expressions) stays as it is.
+// Plain converts a result to the types of encoding/json: every *[Object] becomes a
+// map[string]any, at any depth. Values that JSON does not have (Undefined, functions, regular
+// expressions) are not changed.
 func Plain(value any) any {
 	switch v := value.(type) {
 	case []any:

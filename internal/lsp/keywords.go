@@ -23,7 +23,7 @@ const (
 	otherArea    area = ""
 )
 
-// areaOf tells the area of the object at a place, by what the meta-schema says there.
+// areaOf returns the area of the object at a place, from its meta-schema.
 func areaOf(k schema.Kind, at document.Pointer) area {
 	if len(at) == 0 {
 		if k == schema.TypeConfiguration {

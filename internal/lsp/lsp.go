@@ -1,17 +1,17 @@
-// Package lsp is a language server for the people who write extensions: it says what is
-// wrong while they type, explains keywords, properties and rules, completes keywords,
-// pointers and values, and leads from a name to its declaration.
+// Package lsp is a language server for authors of extensions: it reports problems while they
+// type, explains keywords, properties and rules, completes keywords, pointers and values, and
+// finds the declaration of a name.
 //
 // It knows the schemas of resource types, hooks and modules, type configurations, the
 // inputs of contract tests and overrides.json; every other document is left alone. What
 // is wrong comes from internal/schema and from the functions of [Config]; what may be
 // typed comes from the same meta-schemas.
 //
-// [Serve] speaks the language server protocol 3.17 (base protocol 0.9, JSON-RPC 2.0) with
-// one client. Notifications are taken in the order in which they come. A request works on
-// the document as it was when the request came, beside everything that comes after it,
-// and ends when it is cancelled. Documents are broken while somebody types: [parseTree]
-// and [cursorAt] read every text, and never fail.
+// [Serve] implements the language server protocol 3.17 (base protocol 0.9, JSON-RPC 2.0) with
+// one client. Notifications are processed in their order. A request works on the document as
+// it was when the request arrived, concurrently with later messages, and ends when it is
+// canceled. Documents are usually invalid while a user types: [parseTree] and [cursorAt] read
+// every text, and never fail.
 //
 // The package opens files only through Config.ReadFile and starts no processes.
 package lsp
@@ -27,7 +27,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// A Project is the extension project that a file lies in.
+// A Project is the extension project of a file.
 type Project struct {
 	Dir        string      // absolute
 	SchemaFile string      // absolute
@@ -37,8 +37,8 @@ type Project struct {
 // An Explanation reports what a rule is about.
 type Explanation struct {
 	Purpose string // what it checks, one sentence
-	Why     string // what goes wrong otherwise
-	Example string // "" if there is none
+	Why     string // the consequence of a violation
+	Example string // may be ""
 }
 
 // Config sets up a server. The zero Config serves schemas that lie in no project.
@@ -50,19 +50,19 @@ type Config struct {
 	// Zero means 150 ms.
 	Debounce time.Duration
 
-	// AfterFunc calls f in a goroutine of its own after a time, unless stop is called
-	// before; stop reports whether it came in time. Nil is time.AfterFunc.
+	// AfterFunc calls f in a separate goroutine after a time, unless stop is called before;
+	// stop reports whether it prevented the call. Nil is time.AfterFunc.
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 
 	// ReadFile reads a whole file that is not an open document. Nil reads files of at most
 	// 8 MiB from the disk.
 	ReadFile func(path string) ([]byte, error)
 
-	// FindProject returns the project that a file lies in. With nil there are none, and
-	// inputs and overrides are not recognised.
+	// FindProject returns the project of a file. With nil there are no projects, and inputs
+	// and overrides are not recognized.
 	FindProject func(path string) (Project, bool)
 
-	// Schema says how schemas are loaded. Its Kind is not used.
+	// Schema configures how schemas are loaded. Its Kind is not used.
 	Schema schema.Config
 
 	// Lint gets a schema, whose File is absolute, with what was found when it was loaded,
@@ -70,9 +70,9 @@ type Config struct {
 	// was found.
 	Lint func(s *schema.Schema, found diag.List) diag.List
 
-	// CheckInputs judges the inputs and the overrides in a project folder by the schema.
-	// The open documents are part of the folder as they are in the editor. Problems name
-	// files relative to it, with slashes. With nil only the syntax is judged.
+	// CheckInputs validates the inputs and the overrides in a project folder against the
+	// schema. The open documents replace the files in the folder. Problems name files relative
+	// to it, with slashes. With nil only the syntax is checked.
 	CheckInputs func(project fs.FS, s *schema.Schema) (diag.List, error)
 
 	// Explain knows the rules that internal/schema does not have. It may be nil.
@@ -104,6 +104,6 @@ func readFile(path string) ([]byte, error) {
 	return document.ReadFile(path, maxFile)
 }
 
-// ErrNoShutdown is the error of [Serve] for a client that went away without asking for
-// shutdown first, for which the protocol demands exit code 1.
+// ErrNoShutdown is the error of [Serve] for a client that exits without a shutdown request,
+// for which the protocol requires exit code 1.
 var ErrNoShutdown = errors.New("the client ended the session without a shutdown request")

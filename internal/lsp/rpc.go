@@ -37,8 +37,8 @@ type message struct {
 	Params  json.RawMessage `json:"params"`
 }
 
-// parseMessage reads one message. The error is what the client is told; the id goes with
-// it where it could be read.
+// parseMessage reads one message. The error is the response to the client; the id is part of
+// it if it could be read.
 func parseMessage(data []byte) (*message, *responseError) {
 	var m message
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -78,9 +78,8 @@ func decodeParams[T any](raw json.RawMessage) (T, error) {
 	return params, nil
 }
 
-// An outbox writes messages in the order in which they were put in. Putting never waits
-// for the client: one that writes without reading must not bring the reader of its
-// messages to a halt.
+// An outbox writes messages in the order in which they were added. Adding never waits for the
+// client: a client that writes without reading must not block the reader of its messages.
 type outbox struct {
 	mu      sync.Mutex
 	changed *sync.Cond

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// While somebody types, a document is broken most of the time. What follows reads JSON
-// that is: it takes every text for tokens, and never gives up.
+// While a user types, a document is invalid most of the time. This scanner reads invalid JSON:
+// it turns every text into tokens, and never fails.
 
 type tokenKind uint8
 
@@ -40,9 +40,8 @@ type scanner struct {
 	text string
 	pos  int
 
-	// typing tells that the text ends where somebody types: a string without its second
-	// quote goes on to the end of the text. Otherwise it ends before what is probably no
-	// part of it.
+	// typing means that the text ends at the cursor: a string without its second quote extends
+	// to the end of the text. Otherwise it ends before what is probably not part of it.
 	typing bool
 
 	comment bool // the text ends within a comment
@@ -102,8 +101,8 @@ func lineEnd(text string) int {
 	return len(text)
 }
 
-// stringEnd finds the end of the string that begins at start: behind its second quote, or
-// where its line ends without one.
+// stringEnd finds the end of the string that starts at start: after its second quote, or at
+// the end of its line without one.
 func stringEnd(text string, start int) (end int, closed bool) {
 	for i := start + 1; i < len(text); i++ {
 		switch text[i] {
@@ -128,7 +127,7 @@ func cutString(text string) string {
 	return strings.TrimRight(text, " \t")
 }
 
-// wordEnd finds the end of a word that begins at start. A word is never empty.
+// wordEnd finds the end of a word that starts at start. A word is never empty.
 func wordEnd(text string, start int) int {
 	i := start
 	for i < len(text) && !strings.ContainsRune("{}[],:\" \t\r\n\f\v", rune(text[i])) {

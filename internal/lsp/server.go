@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Serve speaks with one client until it says exit, hangs up, or ctx ends.
+// Serve serves one client until it exits, hangs up, or ctx ends.
 //
 //	error                 meaning
 //	nil                   exit after shutdown
@@ -142,7 +142,7 @@ func (s *server) ended() error {
 	return ErrNoShutdown
 }
 
-// send logs the error of a message that could not be put together.
+// send logs the error of a message that could not be encoded.
 func (s *server) send(err error) {
 	if err != nil {
 		s.cfg.Logger.Error("Message lost", "error", err)
@@ -199,8 +199,8 @@ func (s *server) notification(method string, params json.RawMessage) (exit bool)
 	return false
 }
 
-// A query is what a request asks about a document. It runs in a goroutine of its own, on
-// a state of the document that does not change; its error is the client's.
+// A query is a request about a document. It runs in a separate goroutine, on an immutable
+// state of the document; its error is sent to the client.
 type query func(s *server, ctx context.Context, d *snapshot, params documentParams) (any, error)
 
 var queries = map[string]query{
@@ -336,7 +336,7 @@ func (s *server) initialize(id, raw json.RawMessage) {
 	s.send(s.out.respond(id, result))
 }
 
-// initialized asks to be told of changes that other programs make.
+// initialized registers for changes that other programs make.
 func (s *server) initialized(json.RawMessage) error {
 	if !s.client.Workspace.DidChangeWatchedFiles.DynamicRegistration {
 		return nil

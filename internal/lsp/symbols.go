@@ -8,7 +8,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// The bounds of an outline: nobody reads a longer one.
+// The limits of an outline.
 const (
 	maxSymbols     = 5000
 	maxSymbolDepth = 12
@@ -107,7 +107,7 @@ func symbolKind(v *document.Value) int {
 	return [...]int{symbolNull, symbolBoolean, symbolNumber, symbolString, symbolArray, symbolObject}[v.Kind]
 }
 
-// flat is the outline for clients that know no trees.
+// flat is the outline for clients that do not support trees.
 func (o *outline) flat(symbols []documentSymbol, container string, out []symbolInformation) []symbolInformation {
 	for _, symbol := range symbols {
 		out = append(out, symbolInformation{symbol.Name, symbol.Kind, location{o.d.uri, symbol.Range}, container})

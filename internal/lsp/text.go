@@ -37,15 +37,15 @@ func (e encoding) units(r rune, size int) int {
 	return 1
 }
 
-// A lines is a text with the places where its lines begin. Lines end as the protocol has
-// it: with "\n", "\r\n" or "\r".
+// A lines is a text with the offsets of its lines. Lines end as in the protocol: with "\n",
+// "\r\n" or "\r".
 type lines struct {
 	text   string
 	starts []int
 
-	// marks counts the characters before every stretch of markEvery bytes, so that
-	// columns in a line of some megabytes need no walk through the line. It is nil for a
-	// text of ASCII only, where every encoding counts bytes.
+	// marks counts the characters before every stretch of markEvery bytes, so that columns in
+	// a line of some megabytes need no scan of the line. It is nil for a text of ASCII only,
+	// where every encoding counts bytes.
 	marks []mark
 }
 
@@ -122,9 +122,9 @@ func (l *lines) end(line int) int {
 	return end
 }
 
-// offset is the place of a position in the text. As the protocol has it, a column behind
-// the end of its line is that end; a line behind the last one is the end of the text, and
-// half of a character is its beginning.
+// offset is the offset of a position in the text. As the protocol requires, a column after the
+// end of its line is that end; a line after the last one is the end of the text, and half of a
+// character is its start.
 func (l *lines) offset(p position, e encoding) int {
 	if uint64(p.Line) >= uint64(len(l.starts)) {
 		return len(l.text)
@@ -151,8 +151,8 @@ func (l *lines) span(start, end int, e encoding) span {
 	return span{l.position(start, e), l.position(max(start, end), e)}
 }
 
-// replace puts text in the place of a range. A range that ends before it begins is read
-// from its end to its beginning.
+// replace replaces a range with text. A range whose end is before its start is read in
+// reverse.
 func (l *lines) replace(at span, text string, e encoding) string {
 	start, end := l.offset(at.Start, e), l.offset(at.End, e)
 	if start > end {

@@ -7,7 +7,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// maxDepth is how deep the tree of a broken document goes, as that of a sound one.
+// maxDepth is the maximum depth of the tree of an invalid document, as that of a valid one.
 const maxDepth = 512
 
 // parseTree reads a text of any kind as the JSON document that it probably wants to be:
@@ -43,7 +43,7 @@ func place(start, end int) diag.Range {
 	return diag.Range{Start: diag.Position{Offset: start}, End: diag.Position{Offset: end}}
 }
 
-// value reads a value, or returns nil at a token that begins none.
+// value reads a value, or returns nil at a token that starts none.
 func (p *treeParser) value(depth int) *document.Value {
 	t := p.current
 	switch t.kind {
