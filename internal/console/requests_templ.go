@@ -84,7 +84,7 @@ func (p *page) requestsBody(v *requestsView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = command(`cfn resource create AWS::SSM::Parameter '{"Type": "String", "Value": "hello"}'`).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = command(`echo '{"Type": "String", "Value": "hello"}' | cfn resource create AWS::SSM::Parameter`).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
