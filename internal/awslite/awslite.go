@@ -11,7 +11,7 @@
 //
 // Everything belongs to an account and, as on AWS, to a region. Secret values (SecureString
 // parameters, secrets, keys of assumed roles) are sealed in the store, and appear neither in
-// errors nor in logs. docs/decisions/0010-secrets-are-sealed.md says what that is worth.
+// errors nor in logs. docs/decisions/0010-secrets-are-sealed.md describes the limits of that.
 //
 // All of them are awswire.Tables.
 package awslite
@@ -33,17 +33,16 @@ type Config struct {
 	// Sealer encrypts secret values in the store.
 	Sealer *seal.Sealer
 
-	// Account is whose an access key is that nobody knows, where Keys is nil. Empty means
-	// 000000000000.
+	// Account is the account of unknown access keys, if Keys is nil. Empty means 000000000000.
 	Account string
 
 	// Keys are the keys by which the server checks signatures, beside those that STS gives
 	// out. Nil means that it checks none.
 	Keys map[string]awswire.Key
 
-	// IsolateAccounts refuses to give out keys of a role to another account's callers. It is
-	// for servers that verify signatures, where an account is more than a name: roles have
-	// no trust policies here that could allow it. False lets anybody assume any role.
+	// IsolateAccounts refuses keys of a role to callers of another account. It is for servers
+	// that verify signatures, where accounts are authenticated: roles have no trust policies
+	// here that could allow it. False lets any caller assume any role.
 	IsolateAccounts bool
 
 	// Logger hears of what fails in the background, and of internal failures. Nil discards.

@@ -44,7 +44,7 @@ func (s *Services) resolveParameter(ctx context.Context, caller awswire.Caller, 
 	var refusal *awswire.Error
 	switch {
 	case errors.As(err, &refusal) && strings.HasSuffix(refusal.Code, "NotFound"):
-		// The service itself says which parameter, but not why.
+		// The service itself names the parameter, but not the reason.
 		return "", awswire.Errorf(refusal.Code, http.StatusBadRequest, "Unable to fetch parameters [%s] from parameter store for this account.", awswire.Clip(reference, 200))
 	case err != nil:
 		return "", err
@@ -117,5 +117,5 @@ func (s *Services) resolveSecret(ctx context.Context, caller awswire.Caller, ref
 	if json.Unmarshal(raw, &text) == nil && raw[0] == '"' {
 		return text, nil
 	}
-	return string(raw), nil // numbers, booleans and structures as they are written
+	return string(raw), nil // numbers, booleans and structures as written
 }

@@ -123,7 +123,7 @@ func secretNotFound() error {
 	return awswire.Errorf("ResourceNotFoundException", 0, "Secrets Manager can't find the specified secret.")
 }
 
-// when is a time for an answer, nil where there is none.
+// when is a time for an answer, nil without one.
 func when(t store.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -170,7 +170,7 @@ func (s *Services) liveSecret(ctx context.Context, db bun.IDB, caller awswire.Ca
 	return row, err
 }
 
-// changeSecret runs change on a secret that is not deleted, and keeps what it makes of the row.
+// changeSecret runs change on a secret that is not deleted, and stores the changed row.
 func (s *Services) changeSecret(ctx context.Context, caller awswire.Caller, id string, change func(ctx context.Context, tx *store.Tx, row *secretRow) error) error {
 	return s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		row, err := s.liveSecret(ctx, tx, caller, id)

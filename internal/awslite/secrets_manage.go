@@ -376,8 +376,8 @@ func (s *Services) listEntries(ctx context.Context, rows []secretRow, out *secre
 	return nil
 }
 
-// matchSecret reports whether a secret satisfies a filter. Values begin what they match, of
-// words for "all" and "description"; a "!" before one means that it must not.
+// matchSecret reports whether a secret satisfies a filter. Values are prefixes of what they
+// match, of words for "all" and "description"; a "!" before one negates it.
 func matchSecret(r *secretRow, f smtypes.Filter) bool {
 	var have []string
 	switch f.Key {

@@ -90,7 +90,7 @@ type parameterRow struct {
 	Tags          store.Tags `bun:"tags"`
 }
 
-// A parameterVersion is one version of a parameter. Value is sealed where Sealed says so.
+// A parameterVersion is one version of a parameter. Value is encrypted if Sealed is set.
 type parameterVersion struct {
 	bun.BaseModel `bun:"table:ssm_versions,alias:v"`
 	Account       string                 `bun:"account,pk"`
@@ -206,7 +206,7 @@ func (s *Services) putParameter(ctx context.Context, caller awswire.Caller, in *
 	return &ssm.PutParameterOutput{Tier: v.Tier, Version: v.Version}, nil
 }
 
-// currentParameter is the newest version of a parameter, nil where there is none.
+// currentParameter is the newest version of a parameter, nil if it does not exist.
 func currentParameter(ctx context.Context, db bun.IDB, caller awswire.Caller, name string) (*parameterVersion, error) {
 	v := &parameterVersion{}
 	err := db.NewSelect().Model(v).Where("account = ? AND region = ? AND name = ?", caller.Account, caller.Region, name).

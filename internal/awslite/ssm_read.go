@@ -214,8 +214,8 @@ type foundParameter struct {
 	Tags             store.Tags `bun:"tags"`
 }
 
-// eachParameter collects the newest versions of the parameters that satisfy all filters,
-// in the order of their names, at most limit. next is where the list goes on, nil for its end.
+// eachParameter collects the newest versions of the parameters that satisfy all filters, in
+// the order of their names, at most limit. next is where the list continues, nil at its end.
 func (s *Services) eachParameter(ctx context.Context, caller awswire.Caller, token *string, limit int, filters []parameterFilter) (found []foundParameter, next *string, err error) {
 	after := ""
 	if token != nil {

@@ -21,9 +21,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// stsTable is STS. Roles are not kept anywhere, so any role can be assumed, in any account
-// unless Config.IsolateAccounts says otherwise: what comes back are keys of the role's
-// account, until they expire.
+// stsTable is STS. Roles are not stored, so any role can be assumed, in any account unless
+// Config.IsolateAccounts is set: the result is keys of the role's account, until they expire.
 func (s *Services) stsTable() *awswire.Table {
 	return &awswire.Table{
 		Service: "sts", Protocol: awswire.Query, Namespace: "https://sts.amazonaws.com/doc/2011-06-15/", Version: "2011-06-15", Logger: s.log,
@@ -63,7 +62,7 @@ type sessionRow struct {
 
 type sessionSecret struct{ Secret, Token string }
 
-// isTemporary tells by its form whether an access key belongs to a session.
+// isTemporary reports by its form whether an access key belongs to a session.
 func isTemporary(accessKey string) bool {
 	return len(accessKey) == 20 && strings.HasPrefix(accessKey, "ASIA")
 }
@@ -131,8 +130,7 @@ func (s *Services) startSession(ctx context.Context, account, arn, userID string
 	return &ststypes.Credentials{AccessKeyId: &id, SecretAccessKey: &secret.Secret, SessionToken: &secret.Token, Expiration: &expires}, nil
 }
 
-// forgetSessions deletes the keys that ended long enough ago for nobody to wonder why they
-// are refused, and counts them.
+// forgetSessions deletes keys that expired long ago, and counts them.
 func (s *Services) forgetSessions(ctx context.Context, tx *store.Tx) (int, error) {
 	result, err := tx.NewDelete().Model((*sessionRow)(nil)).Where("expires_at < ?", store.At(s.now().Add(-24*time.Hour))).Exec(ctx)
 	if err != nil {

@@ -30,15 +30,15 @@ const Name = "rpdk.log"
 
 // Config sets up a [Log]. The zero Config writes no console lines.
 type Config struct {
-	// MaxBytes is the size beyond which the file is rotated. Zero means 5,000,000, as
-	// the official tool has it.
+	// MaxBytes is the size beyond which the file is rotated. Zero means 5,000,000, as in the
+	// official tool.
 	MaxBytes int64
 
 	// Console gets the bare messages of records at ConsoleLevel and above. Nil means none.
 	Console      io.Writer
 	ConsoleLevel slog.Level // the zero level is Info
 
-	// Now tells the time of records that carry none. Nil means time.Now.
+	// Now is the time of records without one. Nil means time.Now.
 	Now func() time.Time
 }
 
@@ -76,8 +76,8 @@ func New(config Config) *Log {
 	return &Log{sink: &sink{config: config, scrub: scrubber{&secret.Set{}}}}
 }
 
-// Open names the log file and writes what was logged before. Its backup is path + ".1".
-// Only the first call counts. Whether it worked is what [Log.Err] tells.
+// Open sets the log file and writes what was logged before. Its backup is path + ".1". Only
+// the first call counts. [Log.Err] reports whether it worked.
 func (l *Log) Open(path string) {
 	s := l.sink
 	s.mu.Lock()
@@ -91,22 +91,22 @@ func (l *Log) Open(path string) {
 }
 
 // Hide adds values that must not appear in the log: credentials, write-only properties,
-// tokens. Each is replaced wherever it stands, in all the spellings that [secret.Set.Add]
-// lists. Values shorter than four bytes are not searched for, because that would shred the
-// log without hiding anything: what is that short must be left out by the caller.
+// tokens. Each is replaced everywhere, in all the spellings that [secret.Set.Add] lists.
+// Values shorter than four bytes are not searched for, because that would make the log
+// unreadable without hiding anything: the caller must not log such short values.
 //
-// What needs no call: attributes and JSON members whose name says that they are secret,
-// such as secretAccessKey, sessionToken, callerCredentials or password.
+// Hidden without a call: attributes and JSON members with the name of a secret, such as
+// secretAccessKey, sessionToken, callerCredentials or password.
 func (l *Log) Hide(why secret.Reason, values ...string) { l.sink.scrub.secrets.AddFor(why, values...) }
 
-// Secrets are the values that the log hides. What others add to them is hidden from then
-// on, as if [Log.Hide] had been told.
+// Secrets are the values that the log hides. Values that others add to them are hidden from
+// then on, as with [Log.Hide].
 func (l *Log) Secrets() *secret.Set { return l.sink.scrub.secrets }
 
 // Scrub returns text as the log would write it.
 func (l *Log) Scrub(text string) string { return l.sink.scrub.clean(text) }
 
-// Path returns the file that records go to, or "" if there is none.
+// Path returns the file of the log, may be "".
 func (l *Log) Path() string {
 	l.sink.mu.Lock()
 	defer l.sink.mu.Unlock()
@@ -152,7 +152,7 @@ func (l *Log) Handle(_ context.Context, r slog.Record) error {
 	l.sink.mu.Lock()
 	defer l.sink.mu.Unlock()
 	if l.sink.config.Console != nil && r.Level >= l.sink.config.ConsoleLevel {
-		_, _ = fmt.Fprintln(l.sink.config.Console, text) // nobody is left to be told
+		_, _ = fmt.Fprintln(l.sink.config.Console, text) // the error cannot be reported
 	}
 	when := r.Time
 	if when.IsZero() {
@@ -216,9 +216,9 @@ func (s *sink) write(line string) {
 	}
 }
 
-// open creates the file for its owner only. What is there already keeps its mode. The
-// folder is a project's, and may come from a stranger: a link is not followed, because the
-// log would end up wherever it leads, and a pipe is not waited for.
+// open creates the file for its owner only. An existing file keeps its mode. The folder is a
+// project's, and may be hostile: a link is not followed, because the log would be written to
+// its target, and a pipe is not waited for.
 func (s *sink) open() {
 	file, err := files.Append(filepath.Dir(s.path), filepath.Base(s.path), 0o600)
 	if err != nil {

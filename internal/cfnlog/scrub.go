@@ -12,12 +12,12 @@ import (
 	"github.com/formwork-dev/formwork/internal/secret"
 )
 
-// secretMember finds a JSON member whose name says that it is secret, with a string as
-// its value. The backslashes let it find the members of JSON inside a JSON string, as
-// the credentials of a hook's request are.
+// secretMember finds a JSON member with the name of a secret and a string as its value. The
+// backslashes let it find the members of JSON inside a JSON string, such as the credentials of
+// a hook's request.
 var secretMember = regexp.MustCompile(`(?i)(\\*"(?:[a-z0-9_.-]*(?:secret|password|passwd|credential|apikey|api_key|private_?key)[a-z0-9_.-]*|access_?key_?id|session_?token|security_?token|auth_?token|bearer_?token|authorization)\\*"\s*:\s*)(?:"(?:[^"\\]|\\.)*"|\\+"(?:[^"\\]|\\[^"\\]|\\\\\\+")*\\+")`)
 
-// accessKey finds the ids of AWS access keys wherever they stand.
+// accessKey finds the ids of AWS access keys everywhere.
 var accessKey = regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)
 
 // secretWords make an attribute secret when its key contains one of them, letter case
@@ -27,8 +27,7 @@ var secretWords = []string{
 	"sessiontoken", "securitytoken", "authtoken", "bearertoken", "authorization",
 }
 
-// SecretName reports whether the name of a value says that it is secret, such as
-// DB_PASSWORD or apiKey.
+// SecretName reports whether a name is that of a secret, such as DB_PASSWORD or apiKey.
 func SecretName(key string) bool {
 	plain := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {

@@ -62,7 +62,7 @@ func New(config Config) *Engine {
 	return &Engine{config: config, store: config.Store}
 }
 
-// typeOf finds a type that can do what is asked for.
+// typeOf finds a type that supports the action.
 func (e *Engine) typeOf(ctx context.Context, caller awswire.Caller, name, version *string, action invoke.Action) (*operation.Type, error) {
 	typ, err := e.config.Types.Type(ctx, caller, *name, text(version))
 	var unknown *operation.UnknownTypeError

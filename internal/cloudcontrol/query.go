@@ -23,7 +23,7 @@ type RequestQuery struct {
 	Limit int
 }
 
-// A RequestState is a request as it is now, without the properties of the resource.
+// A RequestState is the current state of a request, without the properties of the resource.
 type RequestState struct {
 	Token      string
 	Operation  types.Operation

@@ -29,7 +29,7 @@ type requestRow struct {
 	Account     string `bun:"account"`
 	Region      string `bun:"region"`
 	ClientToken string `bun:"client_token"` // one of the account's and region's own
-	InputHash   string `bun:"input_hash"`   // of what was asked for with the client token
+	InputHash   string `bun:"input_hash"`   // of the request with the client token
 	OperationID string `bun:"operation_id"`
 
 	Operation  types.Operation       `bun:"operation"`
@@ -43,7 +43,7 @@ type requestRow struct {
 
 	CreatedAt  store.Time `bun:"created_at"`
 	EventAt    store.Time `bun:"event_at"`
-	EndedAt    store.Time `bun:"ended_at"` // NULL while it goes on
+	EndedAt    store.Time `bun:"ended_at"` // NULL while it is in progress
 	RowVersion int64      `bun:"row_version"`
 }
 
@@ -52,7 +52,7 @@ var running = map[types.OperationStatus]bool{
 	types.OperationStatusPending: true, types.OperationStatusInProgress: true, types.OperationStatusCancelInProgress: true,
 }
 
-// retryAfter is when clients are asked to look again.
+// retryAfter is when clients should poll again.
 const retryAfter = 5 * time.Second
 
 // event is the request as clients see it.
@@ -113,13 +113,13 @@ func hide(s *schema.Schema) (string, error) {
 	return string(encoded), err
 }
 
-// An asked request is one that a client asks for.
+// An asked request is a request of a client.
 type asked struct {
 	clientToken *string
 	hash        string
 }
 
-// ask reads the client token of an input. parts are everything else that was asked for.
+// ask reads the client token of an input. parts are all its other members.
 func ask(clientToken *string, parts ...any) (asked, error) {
 	encoded, err := json.Marshal(parts)
 	if err != nil {
@@ -129,8 +129,7 @@ func ask(clientToken *string, parts ...any) (asked, error) {
 	return asked{clientToken, hex.EncodeToString(sum[:])}, nil
 }
 
-// earlier returns the request that was begun with the same client token, nil if there is
-// none.
+// earlier returns the request with the same client token, nil if it is new.
 func (e *Engine) earlier(ctx context.Context, db bun.IDB, caller awswire.Caller, a asked) (*requestRow, error) {
 	if a.clientToken == nil {
 		return nil, nil
@@ -149,7 +148,7 @@ func (e *Engine) earlier(ctx context.Context, db bun.IDB, caller awswire.Caller,
 	return row, nil
 }
 
-// begin begins a request in one transaction: the row, and the operation that carries it out.
+// begin starts a request in one transaction: the row, and the operation that executes it.
 func (e *Engine) begin(ctx context.Context, caller awswire.Caller, a asked, typ *operation.Type, request operation.Request, op types.Operation, first map[string]any) (*types.ProgressEvent, error) {
 	var row *requestRow
 	err := e.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {

@@ -15,8 +15,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// CreateResource begins to create a resource. Refused: a type that is not there or has no
-// create handler, a desired state that breaks the schema, read-only properties, a client
+// CreateResource starts the creation of a resource. Errors: a type that does not exist or has
+// no create handler, a desired state that violates the schema, read-only properties, a client
 // token that was used for another request.
 func (e *Engine) CreateResource(ctx context.Context, caller awswire.Caller, in *cloudcontrol.CreateResourceInput) (*cloudcontrol.CreateResourceOutput, error) {
 	a, err := ask(in.ClientToken, types.OperationCreate, in.TypeName, in.TypeVersionId, in.RoleArn, in.DesiredState)
@@ -45,9 +45,9 @@ func (e *Engine) CreateResource(ctx context.Context, caller awswire.Caller, in *
 	return &cloudcontrol.CreateResourceOutput{ProgressEvent: event}, err
 }
 
-// UpdateResource reads a resource, applies a patch and begins to update it. Refused: what
-// GetResource refuses, a patch that cannot be applied, a change of create-only or read-only
-// properties, a result that breaks the schema, a second request for the same resource.
+// UpdateResource reads a resource, applies a patch and starts the update. Errors: those of
+// GetResource, a patch that cannot be applied, a change of create-only or read-only
+// properties, a result that violates the schema, a second request for the same resource.
 func (e *Engine) UpdateResource(ctx context.Context, caller awswire.Caller, in *cloudcontrol.UpdateResourceInput) (*cloudcontrol.UpdateResourceOutput, error) {
 	a, err := ask(in.ClientToken, types.OperationUpdate, in.TypeName, in.TypeVersionId, in.RoleArn, in.Identifier, in.PatchDocument)
 	if err != nil {
@@ -92,8 +92,8 @@ func updatable(s *schema.Schema, before, after map[string]any) error {
 	return nil
 }
 
-// DeleteResource begins to delete a resource. That it does not exist shows in the events of
-// the request. Refused: a second request for the same resource.
+// DeleteResource starts the deletion of a resource. If it does not exist, the request fails.
+// Errors: a second request for the same resource.
 func (e *Engine) DeleteResource(ctx context.Context, caller awswire.Caller, in *cloudcontrol.DeleteResourceInput) (*cloudcontrol.DeleteResourceOutput, error) {
 	a, err := ask(in.ClientToken, types.OperationDelete, in.TypeName, in.TypeVersionId, in.RoleArn, in.Identifier)
 	if err != nil {
@@ -116,8 +116,7 @@ func (e *Engine) DeleteResource(ctx context.Context, caller awswire.Caller, in *
 	return &cloudcontrol.DeleteResourceOutput{ProgressEvent: event}, err
 }
 
-// again returns how a request stands that was begun with the same client token, nil if there
-// is none.
+// again returns the state of the request with the same client token, nil if it is new.
 func (e *Engine) again(ctx context.Context, caller awswire.Caller, a asked) (*types.ProgressEvent, error) {
 	row, err := e.earlier(ctx, e.store.Read(), caller, a)
 	if row == nil || err != nil {
@@ -176,8 +175,8 @@ func (e *Engine) read(ctx context.Context, caller awswire.Caller, typ *operation
 	return identifier, model, nil
 }
 
-// ListResources returns a page of the resources of a type, as its list handler does. Refused:
-// a type that has none, and a resource model without the properties that it asks for.
+// ListResources returns a page of the resources of a type from its list handler. Errors: a
+// type without one, and a resource model without the required properties.
 func (e *Engine) ListResources(ctx context.Context, caller awswire.Caller, in *cloudcontrol.ListResourcesInput) (*cloudcontrol.ListResourcesOutput, error) {
 	typ, err := e.typeOf(ctx, caller, in.TypeName, in.TypeVersionId, invoke.List)
 	if err != nil {
@@ -215,7 +214,7 @@ func (e *Engine) ListResources(ctx context.Context, caller awswire.Caller, in *c
 	return out, nil
 }
 
-// listable holds a resource model against what the list handler asks for.
+// listable checks a resource model against the requirements of the list handler.
 func listable(typ *operation.Type, model map[string]any) error {
 	h := typ.Schema.Handler(invoke.List.Handler())
 	if h == nil || h.Schema == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// GetResourceRequestStatus returns how a request stands. Refused: a token that the account
+// GetResourceRequestStatus returns the state of a request. Errors: a token that the account
 // does not have in the region.
 func (e *Engine) GetResourceRequestStatus(ctx context.Context, caller awswire.Caller, in *cloudcontrol.GetResourceRequestStatusInput) (*cloudcontrol.GetResourceRequestStatusOutput, error) {
 	row, err := e.find(ctx, e.store.Read(), caller, *in.RequestToken)
@@ -34,8 +34,8 @@ func (e *Engine) GetResourceRequestStatus(ctx context.Context, caller awswire.Ca
 	return &cloudcontrol.GetResourceRequestStatusOutput{ProgressEvent: row.event()}, nil
 }
 
-// CancelResourceRequest ends a request early. What a handler has done by then is not undone.
-// Refused: a request that has ended otherwise.
+// CancelResourceRequest cancels a request. Work that the handler has already done is not
+// undone. Errors: a request that has finished.
 func (e *Engine) CancelResourceRequest(ctx context.Context, caller awswire.Caller, in *cloudcontrol.CancelResourceRequestInput) (*cloudcontrol.CancelResourceRequestOutput, error) {
 	var row *requestRow
 	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
@@ -60,7 +60,7 @@ func (e *Engine) CancelResourceRequest(ctx context.Context, caller awswire.Calle
 	return &cloudcontrol.CancelResourceRequestOutput{ProgressEvent: row.event()}, nil
 }
 
-// defaultPage is how many requests a page has unless told otherwise.
+// defaultPage is the default number of requests on a page.
 const defaultPage = 20
 
 // ListResourceRequests returns the requests of the caller, the latest first. Those that have

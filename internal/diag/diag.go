@@ -1,11 +1,12 @@
-// Package diag holds what is wrong with the documents that a user wrote.
+// Package diag represents problems in the documents that a user wrote.
 //
-// A [Problem] is one fault with its place, a stable ID and a hint. A [List] is what a
-// check returns: parsers and checkers add to it and go on, so that one run shows every
-// fault. Failures of our own (a file that cannot be read, a network that is down) are
+// A [Problem] is one fault with its place, a stable ID and a hint. A [List] is the result of a
+// check: parsers and checkers add to it and continue, so that one run reports every fault.
+// Failures of cfn or its environment (a file that cannot be read, a network error) are
 // ordinary errors and never become problems.
 //
-// The package prints a list in each of [Formats]; it knows no terminal and no exit code.
+// The package prints a list in each of [Formats]; it is independent of terminals and exit
+// codes.
 package diag
 
 import (
@@ -15,13 +16,13 @@ import (
 	"strings"
 )
 
-// Severity says how much a problem matters. The zero value is Error: a forgotten choice
-// is never waved through.
+// Severity is the severity of a problem. The zero value is Error: a forgotten severity is
+// never ignored.
 type Severity uint8
 
 const (
 	Error   Severity = iota // the document cannot be used
-	Warning                 // the document works, and will disappoint somebody
+	Warning                 // the document works, but is probably wrong
 	Info                    // worth knowing
 )
 
@@ -146,6 +147,6 @@ type Rule struct {
 	ID       string // stable: "document/syntax"
 	Severity Severity
 	Purpose  string // what it checks, one sentence
-	Why      string // what goes wrong otherwise
+	Why      string // the consequence of a violation
 	Example  string // lines "wrong: …" and "right: …", or ""
 }

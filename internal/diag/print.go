@@ -18,15 +18,15 @@ func (e *UnknownFormat) Error() string {
 	return fmt.Sprintf("unknown format %q: use one of %s", e.Format, strings.Join(Formats, ", "))
 }
 
-// A Printer writes lists with what only the caller knows of the documents and the rules.
-// The zero value knows nothing.
+// A Printer writes lists with the caller's data on documents and rules. The zero value has
+// none.
 type Printer struct {
 	// Source returns the text of a file that problems name, nil if it cannot be had. The
 	// columns of SARIF count the units of UTF-16: without the text of the line they are
 	// left out. Nil is a Source that has none.
 	Source func(file string) []byte
-	// Describe says in a sentence what the rule of an ID asks for, "" if that is unknown;
-	// viewers of SARIF show it. Nil knows of none.
+	// Describe returns in a sentence what the rule of an ID requires, "" if that is unknown;
+	// viewers of SARIF display it. It may be nil.
 	Describe func(id string) string
 }
 

@@ -1,12 +1,12 @@
 // Package document reads JSON and YAML into one ordered tree that remembers where every
 // value was written.
 //
-// A user's document keeps its order and its places from the first byte to the last
-// message: schemas, inputs and settings all come through here, so that whatever is said
-// about them later can name a line and a column. What is read is hostile: size and depth
-// are bounded, and the parser never recurses deeper than its bound.
+// A user's document keeps its order and its places from the first byte to the last message:
+// this package reads all schemas, inputs and settings, so that every later message can contain
+// a line and a column. Input is hostile: size and depth are bounded, and the parser never
+// recurses deeper than its bound.
 //
-// The package also holds JSON Pointers (RFC 6901). It knows nothing of CloudFormation.
+// The package also contains JSON Pointers (RFC 6901). It does not depend on CloudFormation.
 package document
 
 import (

@@ -18,8 +18,8 @@ func (e *TooLargeError) Error() string {
 
 // ReadFile reads a regular file of at most most bytes. A link is followed.
 //
-// The error is an *[fs.PathError]: fs.ErrNotExist if there is no such file, a
-// *[TooLargeError], one that says that it is not a regular file, or that of the system.
+// The error is an *[fs.PathError]: fs.ErrNotExist if the file does not exist, a
+// *[TooLargeError], an error for a file that is not regular, or that of the system.
 func ReadFile(path string, most int64) ([]byte, error) {
 	file, err := files.Open(path)
 	if err != nil {
@@ -74,7 +74,7 @@ func readOpened(file fs.File, path string, most int64) ([]byte, error) {
 	if info.Size() > most {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: &TooLargeError{most}}
 	}
-	data, err := ReadAll(file, most) // the file may grow, and some tell no size
+	data, err := ReadAll(file, most) // the file may grow, and some report no size
 	var large *TooLargeError
 	if errors.As(err, &large) {
 		err = &fs.PathError{Op: "read", Path: path, Err: large}

@@ -14,8 +14,8 @@ type Limits struct {
 	Bytes int // the size of the document; 0 means 8 MiB
 	Depth int // how deep arrays and objects nest; 0 means 512
 
-	// Values is how many values a YAML document may come to with its aliases expanded;
-	// 0 means 131,072. JSON is bounded by its size alone.
+	// Values is the maximum number of values of a YAML document with its aliases expanded; 0
+	// means 131,072. JSON is bounded by its size alone.
 	Values int
 }
 
@@ -134,7 +134,7 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-// value reads one value; false means that reading cannot go on.
+// value reads one value; false means that the text cannot be read further.
 func (p *parser) value(depth int) (*Value, bool) {
 	start := p.here()
 	switch c := p.peek(); {
@@ -379,7 +379,7 @@ func (p *parser) escape() (rune, bool) {
 				if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
 					return pair, true
 				}
-				p.pos = before // not its other half: it stands for itself
+				p.pos = before // not its other half: keep it alone
 			}
 			return utf8.RuneError, true
 		}

@@ -8,16 +8,16 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 )
 
-// Parse reads a document that is JSON or YAML, by its name and by what it begins with:
+// Parse reads a document that is JSON or YAML, by its name and its first characters:
 //
 //	.json          JSON
 //	.yaml, .yml    YAML
 //	.template      JSON if it can be read as JSON, else YAML
 //	anything else  JSON if it begins with a bracket, else YAML
 //
-// YAML that begins with a bracket is mostly JSON, and read as such where it can be: that is
-// faster, and JSON has an escape that YAML lacks. The problems of a template that is
-// neither are those of JSON if it begins with a bracket.
+// YAML that starts with a bracket is mostly JSON, and read as JSON if possible: that is
+// faster, and JSON has an escape that YAML lacks. The problems of a template that is neither
+// are those of JSON if it starts with a bracket.
 func Parse(file string, data []byte, limits Limits) (*Value, diag.List) {
 	begins := bytes.TrimLeft(bytes.TrimPrefix(data, []byte(byteOrderMark)), " \t\r\n")
 	bracket := len(begins) > 0 && (begins[0] == '{' || begins[0] == '[')

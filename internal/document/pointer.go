@@ -9,8 +9,8 @@ import (
 // the whole document.
 type Pointer []string
 
-// ParsePointer decodes "/a/b~1c" into its tokens. It reports false if the text is
-// neither empty nor begins with "/", or has a "~" that is not "~0" or "~1".
+// ParsePointer decodes "/a/b~1c" into its tokens. It returns false if the text is neither
+// empty nor starts with "/", or has a "~" that is not "~0" or "~1".
 func ParsePointer(text string) (Pointer, bool) {
 	if text == "" {
 		return Pointer{}, true

@@ -16,16 +16,16 @@ import (
 
 // ParseYAML reads one YAML 1.2 document into the values that JSON has.
 //
-// What a plain scalar means is said by the core schema of YAML 1.2: null and ~, true and
-// false in three spellings each, numbers; everything else is text, so that on, yes,
-// 2001-01-01 and 1_000 are. Numbers become JSON numbers without loss: 0x1F is 31, +.5 is
-// 0.5. A number with leading zeros is text, with a warning, because the versions of YAML
-// disagree about it; .inf and .nan are problems. The keys of a mapping are their text.
+// Plain scalars follow the core schema of YAML 1.2: null and ~, true and false in three
+// spellings each, numbers; everything else is text, including on, yes, 2001-01-01 and 1_000.
+// Numbers become JSON numbers without loss: 0x1F is 31, +.5 is 0.5. A number with leading
+// zeros is text, with a warning, because the versions of YAML disagree about it; .inf and .nan
+// are problems. The keys of a mapping are their text.
 //
-// Anchors and aliases are expanded, each alias into values of its own that have the places
-// of the anchor. A plain key << merges mappings, as most readers of YAML do: keys that the
-// mapping has itself come first, then the earlier of several. Tags other than those of the
-// core schema are problems, as are further documents in the file.
+// Anchors and aliases are expanded, each alias into separate values that have the places of
+// the anchor. A plain key << merges mappings, as most readers of YAML do: the mapping's own
+// keys have precedence, then the earlier of several. Tags other than those of the core schema
+// are problems, as are further documents in the file.
 //
 // Problems have the IDs of [ParseJSON] (a repeated key is a warning) and document/tag,
 // document/key, document/number, document/alias, document/merge and
@@ -38,9 +38,9 @@ func ParseYAML(file string, data []byte, limits Limits) (*Value, diag.List) {
 
 // A Dialect is what a format does differently from the YAML of [ParseYAML].
 type Dialect struct {
-	// Tag returns the value that a tag such as !Ref makes of the value behind it, or nil if
-	// the format has no such tag. A tagged scalar is a String, whatever it looks like. at is
-	// where the tag is.
+	// Tag returns the value for a tag such as !Ref and the value after it, or nil if the
+	// format does not have the tag. A tagged scalar is always a String. at is where the tag
+	// is.
 	Tag func(tag string, at diag.Range, v *Value) *Value
 
 	NoAliases bool // an alias is a problem document/alias
@@ -48,7 +48,7 @@ type Dialect struct {
 	Booleans  bool // yes, no, on and off are booleans, as in YAML 1.1, with a warning document/boolean
 }
 
-// ParseYAMLDialect is [ParseYAML] for a format of its own.
+// ParseYAMLDialect is [ParseYAML] for a format with tags.
 func ParseYAMLDialect(file string, data []byte, limits Limits, dialect Dialect) (*Value, diag.List) {
 	limits = limits.withDefaults()
 	c := &yamlReader{file: file, limits: limits, dialect: dialect, anchored: map[*yaml.Node]*Value{}}
@@ -81,7 +81,7 @@ type yamlReader struct {
 	problems diag.List
 
 	anchored map[*yaml.Node]*Value // nil while the node is being read
-	made     int                   // values so far
+	made     int                   // number of values
 	stopped  bool                  // a bound was exceeded: nothing more is read
 	tooDeep  bool                  // the library was stopped for the depth
 }
@@ -95,8 +95,8 @@ func (c *yamlReader) between(start, end int) diag.Range {
 	return diag.Range{File: c.file, Start: c.text.position(start), End: c.text.position(end)}
 }
 
-// readable looks for what no YAML document may hold, and for more of the signs that begin
-// values than there may be values: the library would use a thousand times their memory.
+// readable looks for bytes that are not allowed in YAML, and for more of the characters that
+// start values than there may be values: the library would use a thousand times their memory.
 func (c *yamlReader) readable() bool {
 	if at, what := c.text.unreadable(); what != "" {
 		c.add("syntax", diag.Error, c.between(at, at+1), what, "save the file as UTF-8 text")
@@ -355,7 +355,7 @@ func (c *yamlReader) key(n *yaml.Node, depth int) (string, diag.Range, bool) {
 	return text, at, true
 }
 
-// alias copies what an alias stands for.
+// alias copies the value of an alias.
 func (c *yamlReader) alias(n *yaml.Node, depth int) *Value {
 	at := c.text.offset(n.Line, n.Column)
 	place := c.between(at, at+1+len(n.Value))
@@ -397,7 +397,7 @@ func (c *yamlReader) copy(v *Value, depth int, alias diag.Range) *Value {
 	return &out
 }
 
-// collectionTag accepts the tags that say what the collection is anyway.
+// collectionTag accepts the tags that match the collection anyway.
 func (c *yamlReader) collectionTag(n *yaml.Node) {
 	want := "!!seq"
 	if n.Kind == yaml.MappingNode {
@@ -416,8 +416,8 @@ func (c *yamlReader) unknownTag(n *yaml.Node) {
 
 const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
-// isPlain reports whether a scalar has neither quotes nor a tag, so that its text says what
-// it is.
+// isPlain reports whether a scalar has neither quotes nor a tag, so that its text determines
+// its type.
 func isPlain(n *yaml.Node) bool {
 	return n.Style&(quoted|yaml.TaggedStyle) == 0 && n.Tag != "!"
 }
@@ -499,8 +499,8 @@ func isSpecialFloat(text string) bool {
 	return false
 }
 
-// jsonNumber writes a number of the core schema as JSON does. It returns "" for what is no
-// number, and reports whether it is one but for zeros at its beginning.
+// jsonNumber converts a number of the core schema to JSON. It returns "" for text that is not
+// a number, and reports whether it would be one without its leading zeros.
 func jsonNumber(text string) (literal string, zeros bool) {
 	if len(text) > 2 && len(text) <= maxBased && text[0] == '0' && (text[1] == 'x' || text[1] == 'o') {
 		base := map[byte]int{'x': 16, 'o': 8}[text[1]]
@@ -549,7 +549,7 @@ func jsonNumber(text string) (literal string, zeros bool) {
 // quadratic time.
 const maxBased = 256
 
-// digits splits off the decimal digits that a text begins with.
+// digits splits off the leading decimal digits of a text.
 func digits(text string) (number, rest string) {
 	i := 0
 	for i < len(text) && text[i] >= '0' && text[i] <= '9' {

@@ -13,12 +13,12 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 )
 
-// A yamlText is the text of a YAML document. It turns the places of the YAML library,
-// which has lines and characters, into bytes, and finds where values end, which the
-// library does not tell.
+// A yamlText is the text of a YAML document. It converts the places of the YAML library, which
+// are lines and characters, to bytes, and finds the ends of values, which the library does not
+// report.
 type yamlText struct {
 	data   []byte // as written, with its byte order mark
-	bodyAt int    // where the text begins after the mark
+	bodyAt int    // start of the text after the mark
 
 	isolated []byte            // what the library is given
 	restored *strings.Replacer // of the library's texts; nil when there is nothing to do
@@ -60,8 +60,8 @@ func newYAMLText(data []byte) *yamlText {
 	return t
 }
 
-// isolate hides the characters that only YAML 1.1, which the library reads, takes for line
-// ends: it would fold them into blanks. What stands for them is as long and occurs nowhere
+// isolate hides the characters that are line ends only in YAML 1.1, which the library reads:
+// it would fold them into blanks. Their replacements have the same length and occur nowhere
 // else in the text.
 func (t *yamlText) isolate() {
 	t.isolated = t.data[t.bodyAt:]
@@ -104,7 +104,7 @@ func (t *yamlText) restore(text string) string {
 	return t.restored.Replace(text)
 }
 
-// unreadable finds the first byte that no YAML document holds, and says what it is.
+// unreadable finds the first byte that is not allowed in YAML, and describes it.
 func (t *yamlText) unreadable() (at int, what string) {
 	for i := t.bodyAt; i < len(t.data); {
 		c := t.data[i]
@@ -153,8 +153,8 @@ func (t *yamlText) position(offset int) diag.Position {
 	return diag.Position{Offset: offset, Line: max(line, 1), Column: offset - t.lines[max(line, 1)-1] + 1}
 }
 
-// start is where the value of a node begins, after the anchor and the tag of its own. An
-// alias begins at its star.
+// start is where the value of a node starts, after its anchor and tag. An alias starts at its
+// star.
 func (t *yamlText) start(n *yaml.Node) int {
 	at := t.offset(n.Line, n.Column)
 	anchor := n.Kind != yaml.AliasNode && n.Anchor != ""
@@ -193,7 +193,7 @@ func (t *yamlText) propertyEnd(at int) int {
 	return at + i
 }
 
-// skip goes over blanks, line ends, comments and the given signs.
+// skip skips blanks, line ends, comments and the given characters.
 func (t *yamlText) skip(at int, signs string) int {
 	for at < len(t.data) {
 		switch c := t.data[at]; {

@@ -10,7 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 )
 
-// A yamlFault is what is said about a fault of syntax that the YAML library found.
+// A yamlFault is the message for a syntax error of the YAML library.
 type yamlFault struct {
 	message, hint string
 
@@ -25,8 +25,8 @@ const (
 	directed = "a line that begins with % is for YAML itself; " + quoteIt
 )
 
-// yamlFaults are the faults by what the library says of them. Where the same words are said
-// of several constructs, the construct and a colon stand before them.
+// yamlFaults are the errors by the library's message. If a message is used for several
+// constructs, the construct and a colon precede it.
 var yamlFaults = map[string]yamlFault{
 	"block sequence entries are not allowed in this context": {message: `a list cannot start here with "-"`, hint: "start it on a new line"},
 	"mapping values are not allowed in this context":         {message: `a ":" is not allowed here`, hint: "quote a string that contains a colon and a space, and start a mapping on a new line"},

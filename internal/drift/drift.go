@@ -52,7 +52,7 @@ const (
 // The types of a difference, in the words of the same operation.
 const (
 	Add      = "ADD"       // a list has an item more
-	Remove   = "REMOVE"    // a property or an item is not there any more
+	Remove   = "REMOVE"    // a property or an item is missing
 	NotEqual = "NOT_EQUAL" // a value is another one
 )
 
@@ -235,7 +235,7 @@ func isHollow(v any) bool {
 	return false
 }
 
-// problem says that an alternative cannot be used. The error names no values of a model.
+// problem reports that an alternative cannot be used. The error contains no values of a model.
 func (t *transform) problem(what, text string, err error) diag.Problem {
 	words := map[string]string{"syntax": "is not JSONata", "failed": "fails"}
 	return diag.Problem{

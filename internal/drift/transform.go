@@ -30,8 +30,8 @@ type comparison struct {
 	err      error // that ends the comparison
 }
 
-// An attempt is what the transforms of one place of the model give. Results are made as
-// far as they were asked for: the alternatives after one that fits are not evaluated.
+// An attempt is the results of the transforms of one place of the model. They are computed on
+// demand: the alternatives after a match are not evaluated.
 type attempt struct {
 	pending  []step
 	results  []result
@@ -39,7 +39,7 @@ type attempt struct {
 	contexts []*jsonata.Input
 }
 
-// A result is what an expression gave, and where the expression stands.
+// A result is the result of an expression, and its place.
 type result struct {
 	value any
 	step
@@ -51,7 +51,7 @@ type step struct {
 	alternative
 }
 
-// alike is asked by the comparison of the schema about a place that differs.
+// alike is called by the comparison of the schema for a place that differs.
 func (c *comparison) alike(at document.Pointer, got any, equal func(any) bool) (alike, whole bool) {
 	a := c.attempt(at)
 	if a == nil || c.err != nil {
@@ -169,7 +169,7 @@ func (c *comparison) evaluate(a *attempt) {
 			return
 		}
 		if context == nil {
-			return // c.err says why
+			return // c.err has the reason
 		}
 		value, err := next.expr.Eval(c.ctx, context)
 		if c.ended() {
@@ -201,7 +201,7 @@ func (c *comparison) ended() bool {
 	return c.err != nil
 }
 
-// add notes a result that was not there yet.
+// add stores a new result.
 func (a *attempt) add(r result) {
 	text := resultText(r.value)
 	for _, known := range a.results {
@@ -235,7 +235,7 @@ func (a *attempt) shown() []any {
 	return out
 }
 
-// fits reports whether a result stands for the value that was got, nil if there is none.
+// fits returns the result that matches the actual value, nil if none does.
 func (c *comparison) fits(a *attempt, r result, got any, equal func(any) bool) bool {
 	switch value := r.value.(type) {
 	case nil:
@@ -256,8 +256,8 @@ func flagged(re *jsonata.Regexp) string {
 	return "(?" + re.Flags() + ":" + re.Source() + ")"
 }
 
-// matches reports whether a value is a text that the pattern matches from its beginning to
-// its end. A text that is not a pattern matches nothing; one that takes too long is a problem.
+// matches reports whether a value is a text that the pattern matches as a whole. A text that
+// is not a pattern matches nothing; a match that takes too long is a problem.
 func (c *comparison) matches(a *attempt, from step, pattern string, got any) bool {
 	text, ok := got.(string)
 	if !ok || c.ended() {
@@ -265,7 +265,7 @@ func (c *comparison) matches(a *attempt, from step, pattern string, got any) boo
 	}
 	re, known := c.patterns[pattern]
 	if !known {
-		// Alone first: "a)(b" is none, but would be one between the brackets.
+		// Alone first: "a)(b" is not a pattern, but would be one between the brackets.
 		if _, err := schema.CompilePattern(pattern); err == nil {
 			re, _ = schema.CompilePattern("^(?:" + pattern + ")$")
 		}

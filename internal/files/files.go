@@ -1,5 +1,5 @@
-// Package files writes files in folders that may have been made by a stranger, such as a
-// project that was just cloned.
+// Package files writes files in folders that may be hostile, such as a project that was just
+// cloned.
 //
 // A link, a pipe or a device may be where a file is expected. Nothing here follows a link
 // out of the folder, nothing writes to what is not a regular file, and nothing waits for
@@ -21,15 +21,15 @@ import (
 // a pipe, a device, a socket or a folder.
 var ErrIrregular = errors.New("it is not a regular file")
 
-// Open opens a regular file for reading. A link is followed. The error is an
-// *[fs.PathError]; it wraps [ErrIrregular] if the path leads to anything else.
+// Open opens a regular file for reading. It follows links. The error is an *[fs.PathError]; it
+// wraps [ErrIrregular] if the path is not a regular file.
 func Open(path string) (*os.File, error) {
-	// Opening some devices does something already, hence the look before. The flag
-	// keeps a pipe that comes in between from waiting for somebody who writes.
+	// Opening some devices has side effects, hence the check before. The flag prevents a pipe
+	// that replaces the file meanwhile from blocking until it has a writer.
 	info, err := os.Stat(path)
 	var failed *fs.PathError
 	if errors.As(err, &failed) {
-		failed.Op = "open" // for that is what was wanted
+		failed.Op = "open" // which was expected
 	}
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func Append(dir, name string, mode fs.FileMode) (*os.File, error) {
 	before, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		flags |= os.O_CREATE | os.O_EXCL // does not follow a link that somebody puts there now
+		flags |= os.O_CREATE | os.O_EXCL // does not follow a link that is created meanwhile
 	case err != nil:
 		return nil, err
 	case !before.Mode().IsRegular():
@@ -87,13 +87,12 @@ func Append(dir, name string, mode fs.FileMode) (*os.File, error) {
 	return file, nil
 }
 
-// Write replaces a file below a folder, or creates it, with the folders on the way to it.
-// The name is relative to the folder. Either all the data is there afterwards or the file
-// is as it was. A link in place of the file is replaced, not followed.
+// Write replaces a file below a folder, or creates it with its parent folders. The name is
+// relative to the folder. Afterwards the file is complete or unchanged. A link in place of the
+// file is replaced, not followed.
 //
-// The error is a *[LinkError] if a link on the way leads out of the folder, wraps
-// [ErrIrregular] if the name is taken by a folder, a pipe or a device, or is that of the
-// file system.
+// The error is a *[LinkError] if a link in the path leaves the folder, wraps [ErrIrregular] if
+// the name is taken by a folder, a pipe or a device, or is that of the file system.
 func Write(dir, name string, data []byte, mode fs.FileMode) error {
 	name = filepath.Clean(name)
 	if !filepath.IsLocal(name) {
@@ -124,14 +123,14 @@ func Write(dir, name string, data []byte, mode fs.FileMode) error {
 		err = root.Rename(temp, name)
 	}
 	if err != nil {
-		_ = root.Remove(temp) // it may be gone
+		_ = root.Remove(temp) // it may already be renamed
 	}
 	return err
 }
 
-// Put writes a file that the user named by its path. Within dir it is [Write]. Elsewhere,
-// a device or a pipe such as /dev/stdout is written to, and it is an error if nobody reads
-// the pipe; a link to one is followed.
+// Put writes a file that the user named by its path. Within dir it is [Write]. Elsewhere, it
+// writes to a device or a pipe such as /dev/stdout, and a pipe without a reader is an error; a
+// link to one is followed.
 func Put(dir, path string, data []byte, mode fs.FileMode) error {
 	if name, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(name) && name != "." {
 		return Write(dir, name, data, mode)
@@ -162,8 +161,8 @@ func (e *LinkError) Error() string {
 	return fmt.Sprintf("%s is a link that leads out of the project, to %s: put there what it leads to", e.Name, e.Target)
 }
 
-// LinkOut follows a slash-separated name within a folder. The error is a *[LinkError] if
-// a link on the way or at its end leads out of the folder. A link that cannot be resolved is an
+// LinkOut follows a slash-separated name within a folder. The error is a *[LinkError] if a
+// link in the path or at its end leaves the folder. A link that cannot be resolved is an
 // error, too; a name that does not exist is not.
 func LinkOut(dir, name string) error {
 	root, err := filepath.EvalSymlinks(dir)

@@ -8,15 +8,15 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 )
 
-// Severity says what a change means for those who use the type. The zero value is
-// Breaking: a forgotten choice is never waved through.
+// Severity is the effect of a change on those who use the type. The zero value is Breaking: a
+// forgotten severity is never ignored.
 type Severity uint8
 
 // The severities of changes.
 const (
 	Breaking   Severity = iota // existing stacks or templates stop working
 	Risky                      // some may, or behave differently
-	Compatible                 // nobody has to do anything
+	Compatible                 // nothing to do
 )
 
 // String returns "breaking", "warning" or "compatible".
@@ -42,8 +42,8 @@ type ChangeRule struct {
 	// "drifts: …" with the circumstances, "" for nothing.
 	Effect string
 
-	// Old and New are members of a schema, as JSON, that differ by such a change. The
-	// value null stands for a member that is left out.
+	// Old and New are members of a schema, as JSON, that differ by such a change. The value
+	// null means that the member is missing.
 	Old, New string
 }
 
@@ -60,14 +60,14 @@ type Change struct {
 	Severity Severity
 
 	// Pointer names a property as the lists of a schema do (/properties/Tags/*/Key), or
-	// another part of the schema by its JSON Pointer. A change in a definition stands at
+	// another part of the schema by its JSON Pointer. A change in a definition is reported at
 	// the first property that uses the definition, and Also has the others, up to twenty.
 	Pointer string
 	Also    []string
 
 	Message  string     // one sentence without a final period
 	Effect   string     // on existing stacks: "fails: …", "replaces: …", "drifts: …", "" for none
-	At       diag.Range // in the new version, or in the old one of what is gone
+	At       diag.Range // in the new version, or in the old one for a removed part
 	Accepted string     // the reason why the settings suppress it, "" if they do not
 }
 

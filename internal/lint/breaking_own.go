@@ -1,6 +1,6 @@
 package lint
 
-// ownChanges are what guard-rail does not watch and what can hurt somebody.
+// ownChanges are changes that guard-rail does not check and that can break users.
 var ownChanges = []ChangeRule{{
 	ID:      "breaking/type-name",
 	Purpose: "The schema describes a different type or kind of extension.",

@@ -11,15 +11,16 @@ import (
 )
 
 // Diff lists what changed from an older version of a schema to a newer one, the breaking
-// changes first; nil if nothing did. What could not be compared, because a document that
-// is referred to is not at hand, counts as changed. Neither schema is nil. The order of the arguments matters: what is added
-// one way round is removed the other, and a schema does not say how old it is.
+// changes first; nil if nothing did. Parts that could not be compared, because a referenced
+// document is not available, count as changed. Neither schema is nil. The order of the
+// arguments matters: additions in one direction are removals in the other, and a schema does
+// not contain its age.
 //
-// Only what has a meaning counts: the order of members, of lists of paths, of required,
-// enum and permissions is none, that of primaryIdentifier is. References are followed, so
-// that it makes no difference whether a definition is used or written out, and a change in
-// a definition is one change, at the first property that uses it. What is not reachable
-// from the properties has no effect.
+// Only meaningful differences count: the order of members, of lists of paths, of required,
+// enum and permissions is ignored, that of primaryIdentifier is not. References are followed,
+// so that it makes no difference whether a definition is used or written out, and a change in
+// a definition is one change, at the first property that uses it. Parts that are not reachable
+// from the properties are ignored.
 //
 // The severities are those of [ChangeRules], or lower where a particular change is
 // harmless. Diff changes neither schema and may run on any number of pairs at once.
@@ -115,7 +116,7 @@ func (d *differ) documents() {
 	}
 }
 
-// memberAt is the place of a member's key, or of the beginning of the object.
+// memberAt is the place of a member's key, or of the start of the object.
 func memberAt(v *document.Value, key string) diag.Range {
 	if m := v.Member(key); m != nil {
 		return m.KeyAt
@@ -237,7 +238,7 @@ var pathChanges = []struct {
 	of             func(*schema.Schema) []schema.Path
 	joined, left   string
 	is             string // what a property in the list is
-	leavesByItself bool   // a property that is gone is reported as leaving too
+	leavesByItself bool   // a removed property is reported as leaving too
 }{
 	{"createOnlyProperties", func(s *schema.Schema) []schema.Path { return s.CreateOnly }, "breaking/PR002", "compatible/list-dropped", "create-only", false},
 	{"writeOnlyProperties", func(s *schema.Schema) []schema.Path { return s.WriteOnly }, "breaking/PR003", "compatible/list-dropped", "write-only", false},
@@ -252,20 +253,20 @@ func (d *differ) lists() {
 		old, new := places(list.of(d.old)), places(list.of(d.new))
 		for _, p := range without(new, old) {
 			if !d.before.has(p.tokens) && d.after.has(p.tokens) {
-				continue // a new property: that it is new is said
+				continue // a new property: already reported as new
 			}
 			d.add(list.joined, p.pointer(), fmt.Sprintf("%s is %s now", quote(p.key), list.is), p.at)
 		}
 		for _, p := range without(old, new) {
 			if !list.leavesByItself && !d.after.has(p.tokens) {
-				continue // a property that is gone: that it is gone is said
+				continue // a removed property: already reported as removed
 			}
 			d.add(list.left, p.pointer(), fmt.Sprintf("%s is no longer %s", quote(p.key), list.is), p.at)
 		}
 	}
 }
 
-// A version is one of the two schemas with what is asked about it again and again.
+// A version is one of the two schemas with cached data.
 type version struct {
 	*schema.Schema
 	top      map[string]document.Member // its properties

@@ -9,8 +9,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// child is the pointer of a property below a value: the keyword stands only at the top of
-// the document and of the schemas that are no properties themselves.
+// child is the pointer of a property below a value: it contains the keyword only at the top of
+// the document and of the schemas that are not properties themselves.
 func child(at document.Pointer, name string) document.Pointer {
 	if len(at) == 0 || len(at) == 1 && at[0] == "typeConfiguration" || len(at) == 3 && at[2] == "handlerSchema" && at[0] == "handlers" {
 		return at.Append("properties", name)
@@ -69,8 +69,7 @@ func (d *differ) properties(o, n *document.Value, at document.Pointer) {
 }
 
 // maps compares patternProperties. A single pattern that was rewritten still describes the
-// same map, so its values are compared; what the two patterns have in common no tool can
-// tell.
+// same map, so its values are compared; how the two patterns overlap cannot be computed.
 func (d *differ) maps(o, n *document.Value, at document.Pointer) {
 	old, new := index(o.Get("patternProperties")), index(n.Get("patternProperties"))
 	below := at.Append("*")
@@ -103,7 +102,7 @@ func (d *differ) items(o, n *document.Value, at document.Pointer) {
 	switch {
 	case old == nil && new == nil:
 	case old == nil:
-		if hasType(o, "array") { // else the whole property is another one, which is said
+		if hasType(o, "array") { // else the whole property is another one, which is reported
 			d.add("breaking/items", at, "the items now have a description", keywordAt(o, n, "items"))
 		}
 	case new == nil:
@@ -122,7 +121,7 @@ func (d *differ) items(o, n *document.Value, at document.Pointer) {
 }
 
 // combiner compares the entries of allOf, anyOf or oneOf, whose order has no meaning: equal
-// entries are pairs, and of the others the first goes with the first.
+// entries are pairs, and the others are paired in order.
 func (d *differ) combiner(keyword string, o, n *document.Value, at document.Pointer) {
 	old, new := itemsOf(o.Get(keyword)), itemsOf(n.Get(keyword))
 	where := keywordAt(o, n, keyword)

@@ -10,7 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// handlers compares the handlers that both versions have, and says which come and go.
+// handlers compares the handlers that both versions have, and reports added and removed ones.
 func (d *differ) handlers() {
 	for i := range d.old.Handlers {
 		o := &d.old.Handlers[i]
@@ -157,7 +157,7 @@ func (d *differ) tagging() {
 	}
 }
 
-// tagFlags compares what the two declarations come to, defaults filled in.
+// tagFlags compares the effective values of the two declarations, including defaults.
 func (d *differ) tagFlags(at document.Pointer, where diag.Range) {
 	old, new := d.old.Tagging, d.new.Tagging
 	flag := func(key string, o, n bool, id string) {

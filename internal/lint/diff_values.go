@@ -125,7 +125,7 @@ func came(o, n *document.Value) string {
 	return "changed"
 }
 
-// keywordAt is where a keyword stands: in the new schema, else in the old one.
+// keywordAt is the place of a keyword: in the new schema, else in the old one.
 func keywordAt(o, n *document.Value, keyword string) diag.Range {
 	if m := n.Member(keyword); m != nil {
 		return m.KeyAt

@@ -1,11 +1,11 @@
 // Package lint judges schemas that can be read: one schema by [Run], two versions of one
 // by [Diff].
 //
-// What internal/schema reports is what the registry and the official tool say. The rules
-// here go further. Those with an upper-case name (lint/PR003, breaking/ML002) are the
-// rules of AWS's own resource-schema-guard-rail under its names, which mean different
-// things in its two modes and therefore bear the mode in front; those with a lower-case
-// name are this tool's own, for what every other check lets through.
+// internal/schema reports what the registry and the official tool report. The rules here are
+// additional. Those with an upper-case name (lint/PR003, breaking/ML002) are the rules of
+// AWS's resource-schema-guard-rail under its names, which mean different things in its two
+// modes and therefore have the mode as a prefix; those with a lower-case name are this tool's,
+// for errors that no other check finds.
 //
 // Everything is a row of a table, [Rules] and [ChangeRules], from which "cfn explain" and
 // docs/rules.md are made. Severities can be changed per project, and findings suppressed
@@ -29,16 +29,15 @@ type Rule struct {
 	Severity diag.Severity
 	Upstream string // the check of another tool that it matches, "" if it is this tool's own
 	Purpose  string // what it checks, one sentence
-	Why      string // what goes wrong otherwise
+	Why      string // the consequence of a violation
 
-	// Bad and Good are members of a schema, as JSON: with Bad in place of what a sound
-	// schema has the rule reports, with Good it does not. The value null stands for a
-	// member that is left out.
+	// Bad and Good are members of a schema, as JSON: in a valid schema, the rule reports Bad
+	// and does not report Good. The value null means that the member is missing.
 	Bad, Good string
 
-	// Twin is the rule of internal/schema that reports the same fault, "" if there is
-	// none. Faults are what makes a schema contradict itself; what is not a fault is the
-	// house style of AWS, which its own published types often break.
+	// Twin is the rule of internal/schema that reports the same fault, may be "". Faults are
+	// contradictions within a schema; other problems are the house style of AWS, which its own
+	// published types often violate.
 	Twin  string
 	Fault bool
 
@@ -53,8 +52,8 @@ func Rules() []Rule {
 
 // Config says by which rules a schema is judged. The zero Config is all of them.
 type Config struct {
-	// FaultsOnly leaves out the house style of AWS, and what schema.Load has said
-	// already under a name of its own.
+	// FaultsOnly omits the house style of AWS, and problems that schema.Load has reported
+	// already under another name.
 	FaultsOnly bool
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// compareNumbers compares two numbers of a document exactly, -1, 0 or 1. Numbers of more
-// than maxNumber characters or with an exponent of more than three digits are compared
-// as floating point. It reports false if one of them is none.
+// compareNumbers compares two numbers of a document exactly, -1, 0 or 1. Numbers of more than
+// maxNumber characters or with an exponent of more than three digits are compared as floating
+// point. It returns false if one of them is not a number.
 func compareNumbers(a, b *document.Value) (int, bool) {
 	if a == nil || b == nil || a.Kind != document.Number || b.Kind != document.Number {
 		return 0, false

@@ -143,7 +143,7 @@ func named(key string) func(*inspection) {
 	}
 }
 
-// checkPath reports a path that names no property, or names one in a spelling of its own.
+// checkPath reports a path to an unknown property, or a path in an unusual spelling.
 func (in *inspection) checkPath(p listed) {
 	switch {
 	case !in.Leads(p.Path):

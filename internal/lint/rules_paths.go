@@ -223,7 +223,7 @@ func definitionsUsed(in *inspection) {
 		from := queue[0]
 		queue = queue[1:]
 		for _, node := range refs[from] {
-			// The text names what stands between here and the end of a chain.
+			// The text names the references between here and the end of a chain.
 			use(definitionOf(textOf(node.Get("$ref"))))
 			if target := in.resolved(node); target != nil {
 				use(owner[target])

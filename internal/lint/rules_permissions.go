@@ -139,12 +139,13 @@ func handlerExists(action, hint string) func(*inspection) {
 	}
 }
 
-// wildcard is what guard-rail takes for one: a whole service, or a beginning of letters
-// and digits. A bare "*" and "s3:*Tagging" pass there; schema/wildcard-permission has them.
+// wildcard is what guard-rail considers a wildcard: a whole service, or a prefix of letters
+// and digits. It accepts a bare "*" and "s3:*Tagging"; schema/wildcard-permission reports
+// them.
 var wildcard = regexp.MustCompile(`^[a-z0-9-]{0,20}:[a-zA-Z0-9]*\*$`)
 
-// permissionsGiven judges the permissions of a handler that is there: the absence of the
-// handler has a rule of its own.
+// permissionsGiven checks the permissions of an existing handler: another rule reports missing
+// handlers.
 func permissionsGiven(action string, some, specific bool) func(*inspection) {
 	return func(in *inspection) {
 		h := in.Handler(action)

@@ -182,7 +182,7 @@ func (in *inspection) tagging() *document.Member {
 	return m
 }
 
-// tagged returns the key tagging of a schema that says that the type is taggable.
+// tagged returns the key tagging of a schema whose type is taggable.
 func (in *inspection) tagged() *document.Member {
 	m := in.tagging()
 	if m == nil || !isTrue(m.Value.Get("taggable")) {
@@ -242,8 +242,8 @@ func tagsBesideTagging(in *inspection) {
 	}
 }
 
-// tagProperty returns the value of the key in the tagging of a taggable type, nil if
-// there is none.
+// tagProperty returns the value of the key in the tagging of a taggable type, nil if it is
+// missing.
 func (in *inspection) tagProperty() *document.Value {
 	m := in.tagged()
 	if m == nil || m.Value.Get("tagProperty") == nil || m.Value.Get("tagProperty").Kind != document.String {

@@ -49,11 +49,11 @@ var settingsRules = []Rule{{
 //	  ]
 //	}
 //
-// A "*" at the end of an id or a type stands for any ending, the longest match counts; a
-// "*" in a pointer stands for any one token. A pointer covers what is inside it. Severities
-// are off, info, warning and error; for changes between versions these mean compatible,
-// warning and breaking. What makes a schema unusable, the errors of document/… and
-// schema/…, can neither be lowered nor suppressed.
+// A "*" at the end of an id or a type matches any ending, the longest match counts; a "*" in a
+// pointer matches any one token. A pointer covers everything inside it. Severities are off,
+// info, warning and error; for changes between versions these mean compatible, warning and
+// breaking. Errors that make a schema unusable, those of document/… and schema/…, can be
+// neither lowered nor suppressed.
 type Settings struct {
 	rules    map[string]diag.Severity // off is severityOff
 	suppress []suppression
@@ -68,9 +68,9 @@ type suppression struct {
 	index                int
 }
 
-// FindSettings returns the settings file that governs a folder: in it, or in the nearest
-// folder above it up to the top of the git repository. Outside of repositories only the
-// folder itself counts. It is "" if there is none.
+// FindSettings returns the settings file of a folder: in it, or in the nearest folder above it
+// up to the top of the git repository. Outside of repositories only the folder itself counts.
+// It is "" if no file exists.
 func FindSettings(dir string) string {
 	inRepository := ""
 	for folder := dir; ; folder = filepath.Dir(folder) {

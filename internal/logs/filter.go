@@ -6,9 +6,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 )
 
-// A filterPattern is a filter for unstructured events: terms that must all be there, terms
-// of which one must be, and terms that must not. Terms match as they are written, within
-// words too. The zero filterPattern matches everything.
+// A filterPattern is a filter for unstructured events: terms that must all occur, terms of
+// which one must occur, and terms that must not. Terms match as they are written, within words
+// too. The zero filterPattern matches everything.
 type filterPattern struct {
 	all, any, none []string
 }
@@ -42,7 +42,7 @@ func parseFilter(text string) (filterPattern, error) {
 		rest = strings.TrimLeft(rest, " \t\r\n")
 	}
 	if len(p.all) > 0 {
-		p.any = nil // as CloudWatch Logs has it
+		p.any = nil // as in CloudWatch Logs
 	}
 	return p, nil
 }

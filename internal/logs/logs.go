@@ -292,7 +292,7 @@ func (s *Service) withGroup(ctx context.Context, caller awswire.Caller, name, id
 	})
 }
 
-// changeGroup runs change on a group, and keeps what it makes of the row.
+// changeGroup runs change on a group, and stores the changed row.
 func (s *Service) changeGroup(ctx context.Context, caller awswire.Caller, name, identifier *string, change func(ctx context.Context, tx *store.Tx, g *logGroup) error) error {
 	return s.withGroup(ctx, caller, name, identifier, func(ctx context.Context, tx *store.Tx, g *logGroup) error {
 		if err := change(ctx, tx, g); err != nil {

@@ -39,7 +39,7 @@ func (s *Service) logEvents(g *logGroup, rows *[]logEvent, start, end *int64) *b
 	return query
 }
 
-// millisTime is a time in milliseconds as a column has it.
+// millisTime is a time in milliseconds for a column.
 func millisTime(ms int64) int64 { return min(max(ms, 0), 1<<52) * 1000 }
 
 func (s *Service) getLogEvents(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.GetLogEventsInput) (*cloudwatchlogs.GetLogEventsOutput, error) {
@@ -191,9 +191,9 @@ func (s *Service) Groups(ctx context.Context, place awswire.Place) ([]string, er
 	return found, nil
 }
 
-// Lines reads a group in the order in which its events came in: at most limit that
-// follow the one with the id after, or the last ones for "" and for an id that is none. A
-// group that is not there has no lines.
+// Lines reads a group in the order in which its events arrived: at most limit events after the
+// one with the id after, or the last ones for "" and for an unknown id. A missing group has no
+// lines.
 func (s *Service) Lines(ctx context.Context, place awswire.Place, group, after string, limit int) ([]Event, error) {
 	cursor, err := strconv.ParseInt(after, 10, 64)
 	if err != nil || cursor < 0 {
@@ -206,7 +206,7 @@ func (s *Service) Lines(ctx context.Context, place awswire.Place, group, after s
 	return events, err
 }
 
-// errNoGroup says that there is no log group.
+// errNoGroup reports that a log group does not exist.
 var errNoGroup = fmt.Errorf("no such log group: %w", fs.ErrNotExist)
 
 // readLog reads at most limit events behind a cursor, or the last ones for one below 0,
@@ -250,22 +250,22 @@ func (s *Service) readLog(ctx context.Context, target logTarget, stream string, 
 	return out, cursor, nil
 }
 
-// A Tail says which events Tail gives.
+// A Tail selects the events that Tail returns.
 type Tail struct {
 	Stream string    // only of this one; "" for all
 	Since  time.Time // only from then on; zero for all that the group holds
 	Filter string    // a filter pattern, as of FilterLogEvents
-	Follow bool      // go on with what comes, until the context ends
+	Follow bool      // continue with new events, until the context ends
 }
 
 // tailPoll is how often a followed group is looked at although nothing was heard: other
 // processes may write to it.
 const tailPoll = time.Second
 
-// Tail gives the events of a group in the order in which they came in. Without Follow
-// it ends behind the last one, and a group that is not there is a refusal,
-// ResourceNotFoundException. With Follow it waits for more, and for the group itself, until
-// ctx ends, which is no error. After an error it ends.
+// Tail returns the events of a group in the order in which they arrived. Without Follow it
+// ends after the last one, and a missing group is an error, ResourceNotFoundException. With
+// Follow it waits for more, and for the group itself, until ctx ends, which is not an error.
+// An error ends it.
 func (s *Service) Tail(ctx context.Context, place awswire.Place, group string, tail Tail) iter.Seq2[Event, error] {
 	target := logTarget{place, group}
 	return func(yield func(Event, error) bool) {

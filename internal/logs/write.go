@@ -68,7 +68,7 @@ func logText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// groupNamed is a log group, nil where there is none.
+// groupNamed is a log group, nil if it does not exist.
 func groupNamed(ctx context.Context, db bun.IDB, place awswire.Place, name string) (*logGroup, error) {
 	if !validLogName(name, maxLogName) {
 		return nil, nil
@@ -84,7 +84,7 @@ func groupNamed(ctx context.Context, db bun.IDB, place awswire.Place, name strin
 	return g, nil
 }
 
-// streamNamed is a stream of a group, nil where there is none.
+// streamNamed is a stream of a group, nil if it does not exist.
 func streamNamed(ctx context.Context, db bun.IDB, groupID, name string) (*logStream, error) {
 	t := &logStream{}
 	err := db.NewSelect().Model(t).Where("group_id = ? AND name = ?", groupID, name).Scan(ctx)
@@ -162,8 +162,8 @@ func acceptEvents(stream string, in []cwtypes.InputLogEvent, now, horizon time.T
 	return events, nil
 }
 
-// addEvents adds events to streams of a group, which are there, and drops the oldest of the
-// group where there are too many. Streams, times and messages of the events are set.
+// addEvents adds events to existing streams of a group, and drops the oldest of the group if
+// there are too many. Streams, times and messages of the events are set.
 func (s *Service) addEvents(ctx context.Context, tx *store.Tx, g *logGroup, streams map[string]*logStream, events []logEvent) error {
 	now := s.now()
 	for i := range events {
@@ -261,7 +261,7 @@ func dropEvents(ctx context.Context, tx *store.Tx, g *logGroup, where string, ar
 	return nil
 }
 
-// horizon is the time before which a group's events are gone.
+// horizon is the time before which a group's events have expired.
 func (s *Service) horizon(g *logGroup) store.Time {
 	if g.Retention == 0 {
 		return store.At(time.UnixMicro(1))
@@ -325,10 +325,10 @@ func newBuffer(s *Service) *buffer {
 	return b
 }
 
-// Append adds lines to a log stream, and makes group and stream where they are not
-// there. It returns before they are written, which happens within Config.Delay; reads
-// through this Service see them at once. Lines of which the database cannot be convinced
-// are dropped, and counted in the log. It waits while too much waits to be written.
+// Append adds lines to a log stream, and creates group and stream if they do not exist. It
+// returns before the lines are written, which happens within Config.Delay; reads through this
+// Service see them at once. Lines that the database rejects are dropped, and counted in the
+// log. It blocks while too many lines wait to be written.
 func (s *Service) Append(ctx context.Context, place awswire.Place, group, stream string, lines []Line) error {
 	if !validLogName(group, maxLogName) || !validStreamName(stream) {
 		return fmt.Errorf("append to the log: %q and %q are not the names of a log group and a stream", awswire.Clip(group, 100), awswire.Clip(stream, 100))

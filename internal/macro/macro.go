@@ -87,7 +87,7 @@ func (m *Macros) Create(ctx context.Context, place awswire.Place, macro Macro) e
 	})
 }
 
-// Update changes a macro. The error is an *awswire.Error if there is none of the name.
+// Update changes a macro. The error is an *awswire.Error if the macro does not exist.
 func (m *Macros) Update(ctx context.Context, place awswire.Place, macro Macro) error {
 	macro.Account, macro.Region = place.Account, place.Region
 	return m.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
@@ -102,7 +102,7 @@ func (m *Macros) Update(ctx context.Context, place awswire.Place, macro Macro) e
 	})
 }
 
-// Delete removes a macro. The error is an *awswire.Error if there is none of the name.
+// Delete removes a macro. The error is an *awswire.Error if the macro does not exist.
 func (m *Macros) Delete(ctx context.Context, place awswire.Place, name string) error {
 	return m.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		result, err := tx.NewDelete().Model(&Macro{Account: place.Account, Region: place.Region, Name: name}).WherePK().Exec(ctx)
@@ -116,7 +116,7 @@ func (m *Macros) Delete(ctx context.Context, place awswire.Place, name string) e
 	})
 }
 
-// Get returns a macro. The error is an *awswire.Error if there is none of the name.
+// Get returns a macro. The error is an *awswire.Error if the macro does not exist.
 func (m *Macros) Get(ctx context.Context, place awswire.Place, name string) (*Macro, error) {
 	var rows []Macro
 	err := m.config.Store.Read().NewSelect().Model(&rows).

@@ -1,18 +1,16 @@
-// Package operation carries out one operation on one resource, durably: create, read,
-// update or delete, from the request to a terminal event, however long that takes and
-// however often the process dies on the way.
+// Package operation executes one operation on one resource, durably: create, read, update or
+// delete, from the request to a terminal event, however long that takes and however often the
+// process is killed meanwhile.
 //
-// An operation is a row. It holds the request, the client request token that every call of
-// the handler carries, the callback context and the model of the latest event. A wake-up of
-// the store makes the next call when it is due, on any node, and lasts until the operation
-// has ended. Each transition is one transaction: compare-and-set on the row and the owner's
-// own changes. A call whose answer was lost with its process is made again with the same
-// token, so that the handler can recognize it. Once an operation has ended, its row keeps no
-// model.
+// An operation is a row. It contains the request, the client request token of every call of
+// the handler, the callback context and the model of the latest event. A wake-up of the store
+// makes the next call when it is due, on any node, and lasts until the operation has ended.
+// Each transition is one transaction: compare-and-set on the row and the owner's changes. A
+// call whose answer was lost with its process is repeated with the same token, so that the
+// handler can recognize it. When an operation has ended, its row contains no model.
 //
 // [Tokens] are the bearer tokens of RecordHandlerProgress: those of the engine's operations
-// are known without being begun, those of other calls (TestType, Lambda Invoke) are begun
-// and ended.
+// are known automatically, those of other calls (TestType, Lambda Invoke) need Begin and End.
 //
 // What makes the calls is a [Provider]: registered types, the types of the server itself,
 // simulated types, custom resources and nested stacks implement it. Who wanted the

@@ -22,7 +22,7 @@ type Spec struct {
 	NoRetries bool
 }
 
-// A State is how an operation stands.
+// A State is the state of an operation.
 type State struct {
 	ID, Owner, Key string
 	Request        Request  // with its tokens; Callback and Model are those of the latest event

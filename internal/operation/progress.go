@@ -26,12 +26,12 @@ const (
 	codeStatusCheckFailed = "OperationStatusCheckFailedException"
 )
 
-// progressLife is how long a bearer token is known whose operation never ended here: as
-// long as a handler may take.
+// progressLife is how long a bearer token of an unfinished operation is kept: the maximum
+// duration of an operation.
 const progressLife = 36 * time.Hour
 
-// A progressRow is an operation of a handler that may report on itself. The bearer token
-// is what the handler proves itself with, so that only its hash is kept.
+// A progressRow is an operation whose handler may report progress. The bearer token
+// authenticates the handler, so only its hash is stored.
 type progressRow struct {
 	bun.BaseModel `bun:"table:handler_progress,alias:h"`
 
@@ -64,8 +64,8 @@ type TokensConfig struct {
 	Now   func() time.Time // nil means the store's clock
 }
 
-// Tokens are the bearer tokens with which handlers report through RecordHandlerProgress.
-// Those of the engine's operations are known without being begun.
+// Tokens are the bearer tokens with which handlers report through RecordHandlerProgress. Those
+// of the engine's operations are known automatically.
 type Tokens struct{ config TokensConfig }
 
 // NewTokens returns the tokens in a store.
@@ -76,9 +76,8 @@ func NewTokens(config TokensConfig) *Tokens {
 	return &Tokens{config}
 }
 
-// Begin makes a bearer token known before a handler is called with it; its status
-// is PENDING. One that is known already is left as it is. Tokens whose operations have
-// not been heard of for 36 hours are forgotten here.
+// Begin registers a bearer token before a handler is called with it; its status is PENDING. A
+// known token is not changed. It also deletes tokens without a report for 36 hours.
 func (k *Tokens) Begin(ctx context.Context, caller awswire.Caller, bearerToken string) error {
 	now := k.config.Now()
 	row := pending(caller, bearerToken, store.At(now))
@@ -95,7 +94,7 @@ func (k *Tokens) Begin(ctx context.Context, caller awswire.Caller, bearerToken s
 	return nil
 }
 
-// pending is the row of a bearer token with which nothing was reported.
+// pending is the row of a bearer token without a report.
 func pending(caller awswire.Caller, bearerToken string, now store.Time) *progressRow {
 	return &progressRow{
 		TokenHash: tokenHash(bearerToken), Account: caller.Account, Region: caller.Region, Status: string(types.OperationStatusPending),
@@ -103,7 +102,7 @@ func pending(caller awswire.Caller, bearerToken string, now store.Time) *progres
 	}
 }
 
-// Expire forgets the tokens that nobody has ended in time.
+// Expire deletes the tokens that were not ended in time.
 func (k *Tokens) Expire(ctx context.Context) error {
 	err := k.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		return forgetExpired(ctx, tx, store.At(k.config.Now()))
@@ -119,8 +118,8 @@ func forgetExpired(ctx context.Context, tx *store.Tx, now store.Time) error {
 	return err
 }
 
-// End forgets a bearer token and returns what was last reported with it; the
-// status is PENDING if nothing was, and nil is returned for a token that is not known.
+// End deletes a bearer token and returns the last report with it; the status is PENDING
+// without a report, and the result is nil for an unknown token.
 func (k *Tokens) End(ctx context.Context, caller awswire.Caller, bearerToken string) (*Report, error) {
 	var row *progressRow
 	err := k.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
@@ -170,10 +169,10 @@ var transitions = map[types.OperationStatus][]types.OperationStatus{
 // called for. A report that was recorded already, by its ClientRequestToken, is answered
 // and not recorded again.
 //
-// Refused: ValidationError for a bearer token that no running operation of the account in
-// the region has; InvalidStateTransition for a status that cannot follow the present one,
-// as after SUCCESS; ConditionalCheckFailed if CurrentOperationStatus is given and not the
-// present one. That members have the shapes of the API is for the server to see to.
+// Errors: ValidationError for a bearer token that no running operation of the account in the
+// region has; InvalidStateTransition for a status that cannot follow the current one, as after
+// SUCCESS; ConditionalCheckFailed if CurrentOperationStatus is set and is not the current one.
+// The server checks the shapes of the members.
 func (k *Tokens) RecordHandlerProgress(ctx context.Context, caller awswire.Caller, in *cloudformation.RecordHandlerProgressInput) (*cloudformation.RecordHandlerProgressOutput, error) {
 	err := k.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		row, err := findProgress(ctx, tx, caller, aws.ToString(in.BearerToken))
@@ -215,9 +214,9 @@ func (k *Tokens) RecordHandlerProgress(ctx context.Context, caller awswire.Calle
 	return &cloudformation.RecordHandlerProgressOutput{}, nil
 }
 
-// beginReports makes the row of the first report on an operation of the engine: most
-// handlers never report, so that none is made for them. It is nil if no such operation of
-// the account goes on.
+// beginReports creates the row of the first report on an operation of the engine: most
+// handlers never report, so the row is created on demand. It is nil if the account has no such
+// running operation.
 func beginReports(ctx context.Context, tx *store.Tx, caller awswire.Caller, bearerToken string, now store.Time) (*progressRow, error) {
 	running, err := tx.NewSelect().Model((*row)(nil)).
 		Where("token = ? AND account = ? AND region = ? AND ended_at IS NULL", bearerToken, caller.Account, caller.Region).Exists(ctx)

@@ -21,8 +21,8 @@ type Type struct {
 	// "00000001" of a registered type, "" of a type of the server itself.
 	Version string
 
-	// Schema says what identifies a resource, what is create-only, read-only or
-	// write-only, and how long handlers may take. It is nil only for types that have none:
+	// Schema defines the identifier of a resource, its create-only, read-only and write-only
+	// properties, and the timeouts of handlers. It is nil only for types without a schema:
 	// custom resources.
 	Schema *schema.Schema
 
@@ -32,8 +32,8 @@ type Type struct {
 	// resource is created or updated. Otherwise that is done before anything is touched.
 	LateValidation bool
 
-	// Simulated marks a type without handlers that is driven by its schema. People are told
-	// so wherever its resources are shown, but not through the API.
+	// Simulated marks a type without handlers that is driven by its schema. It is shown
+	// wherever its resources are shown, but not through the API.
 	Simulated bool
 }
 
@@ -45,7 +45,7 @@ type Types interface {
 	Type(ctx context.Context, caller awswire.Caller, name, version string) (*Type, error)
 }
 
-// An UnknownTypeError says that there is no type of a name.
+// An UnknownTypeError reports that a type does not exist.
 type UnknownTypeError struct {
 	Name string
 	Hint string // what to do about it, for people; "" for none
@@ -55,10 +55,10 @@ func (e *UnknownTypeError) Error() string { return "unrecognized resource type: 
 
 // A Provider makes single calls. It may be used by any number of goroutines.
 type Provider interface {
-	// Call makes one call and returns what it reported. An error means that the provider
-	// could not say how the operation stands (the process stops, the store is away): the
-	// call is made again, with the same token. That a handler crashed, timed out or
-	// answered nonsense is no error but a Progress that FAILED.
+	// Call makes one call and returns its progress. An error means that the provider does not
+	// know the state of the operation (the process stops, the store is unavailable): the call
+	// is repeated, with the same token. A handler that crashes, times out or returns an
+	// invalid answer is not an error but a Progress that FAILED.
 	Call(ctx context.Context, request Request) (Progress, error)
 }
 
@@ -67,12 +67,12 @@ type Request struct {
 	Caller awswire.Caller // whose resource it is
 	Action invoke.Action  // Create, Read, Update or Delete
 
-	// Token is the client request token. It is the bearer token, too, with which a handler
-	// may report through RecordHandlerProgress: on the wire they are one.
+	// Token is the client request token. It is also the bearer token with which a handler may
+	// report through RecordHandlerProgress: on the wire they are the same.
 	Token string
 
 	Type      string // name of the type in the account
-	Version   string // Type.Version; "" is the one in use when the operation begins
+	Version   string // Type.Version; "" is the current one when the operation starts
 	StackID   string // ARN; "" outside of stacks
 	StackName string
 	LogicalID string // "" outside of stacks
@@ -80,10 +80,10 @@ type Request struct {
 	// Identifier is the physical id; "" for a create that has not reported one.
 	Identifier string
 
-	// Desired is the model that is wanted, of a read or delete the primary identifier and
-	// what is known of the rest. Previous is the model before an update. Both are shapes of
-	// encoding/json. In a Spec they may have dynamic references, which Config.Prepare
-	// resolves before each call, so that the rows hold the references and not the values.
+	// Desired is the requested model; for a read or delete the primary identifier and known
+	// properties. Previous is the model before an update. Both have the types of
+	// encoding/json. In a Spec they may have dynamic references, which Config.Prepare resolves
+	// before each call, so that the rows contain the references and not the values.
 	Desired, Previous map[string]any
 
 	// Secrets are values in the models that no log, message or record may have, by the reason.
@@ -105,11 +105,11 @@ type Request struct {
 type Progress struct {
 	Status types.OperationStatus // IN_PROGRESS, SUCCESS or FAILED
 
-	// Identifier is the physical id as soon as it is known: the values of the primary
-	// identifier, joined with "|".
+	// Identifier is the physical id when it is known: the values of the primary identifier,
+	// joined with "|".
 	Identifier string
 
-	// Model is the resource as far as the event told it, nil if it did not.
+	// Model is the resource model in the event, nil if it has none.
 	Model map[string]any
 
 	// Configured says, while IN_PROGRESS, that the configuration is applied and the
@@ -119,8 +119,8 @@ type Progress struct {
 	ErrorCode string // of a FAILED operation: "NotFound", "Throttling"
 	Message   string // without secrets
 
-	// Own says that Message is not a handler's but a sentence of the server, to be shown as
-	// it is: a timeout, a type that is gone, a dynamic reference that cannot be resolved.
+	// Own means that Message is not a handler's but a sentence of the server, to be shown
+	// unchanged: a timeout, a deleted type, a dynamic reference that cannot be resolved.
 	Own bool
 
 	Callback json.RawMessage // for the next call

@@ -12,9 +12,9 @@ import (
 )
 
 // Read reads a resource and returns the terminal progress: SUCCESS with the model, or FAILED
-// with the code and message of the handler. It writes no rows: a READ changes nothing, so
-// that whoever is interrupted reads again. Codes that may pass are retried as those of
-// operations are, and delays are waited for. Request.Action and Token are set here.
+// with the code and message of the handler. It writes no rows: a READ changes nothing, so an
+// interrupted caller reads again. Transient error codes are retried as those of operations
+// are, with the delays. Request.Action and Token are set here.
 //
 // The error is an [*UnknownTypeError] for a type that there is not, that of ctx, or one of
 // this machine.

@@ -9,9 +9,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/lambda"
 )
 
-// Reporting is a handler that may report with RecordHandlerProgress on what a caller of
-// Lambda Invoke has it do: its bearer token is known from the first call until a reply that
-// ends the operation, and for 36 hours after a call that is never continued.
+// Reporting is a handler that may report progress with RecordHandlerProgress during calls of
+// Lambda Invoke: its bearer token is valid from the first call until a reply that ends the
+// operation, and for 36 hours after a call that is never continued.
 type Reporting struct {
 	lambda.Invoker
 	Tokens *Tokens
@@ -39,7 +39,7 @@ func (r Reporting) Invoke(ctx context.Context, payload []byte) (lambda.Result, e
 	if err == nil && json.Unmarshal(result.Payload, &reply) == nil && (reply.Status == "IN_PROGRESS" || reply.HookStatus == "IN_PROGRESS") {
 		return result, nil // the caller calls again, with the same token
 	}
-	// Also where the caller has gone away: nobody else would end it.
+	// Even if the caller has hung up: nothing else would end it.
 	if _, err := r.Tokens.End(context.WithoutCancel(ctx), r.Caller, request.BearerToken); err != nil {
 		r.Logger.Error("a bearer token is not forgotten before it expires", "error", err)
 	}

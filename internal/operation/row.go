@@ -40,7 +40,7 @@ type row struct {
 
 	NextAt     store.Time `bun:"next_at"` // no call before
 	CreatedAt  store.Time `bun:"created_at"`
-	EndedAt    store.Time `bun:"ended_at"` // NULL while it goes on
+	EndedAt    store.Time `bun:"ended_at"` // NULL while it is in progress
 	RowVersion int64      `bun:"row_version"`
 
 	Event   string `bun:"event" seal:"operations.event"`     // an event
@@ -50,14 +50,14 @@ type row struct {
 // moving are the columns that a transition writes.
 var moving = []string{"status", "phase", "calls", "attempts", "next_at", "ended_at", "event", "request"}
 
-// details are what does not change while an operation goes on.
+// details are the immutable data of an operation in progress.
 type details struct {
 	Request   Request
 	ReadAfter bool
 	NoRetries bool
 }
 
-// An event is what is known of an operation by its latest events.
+// An event is the state of an operation after its latest events.
 type event struct {
 	Identifier string          `json:",omitempty"`
 	Configured bool            `json:",omitempty"`
@@ -69,7 +69,7 @@ type event struct {
 
 	// Lost is how long calls were overdue, see overdue.
 	Lost time.Duration `json:",omitempty"`
-	// Wait is what was left until the next call when the event was written.
+	// Wait is the time until the next call when the event was written.
 	Wait time.Duration `json:",omitempty"`
 }
 

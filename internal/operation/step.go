@@ -30,9 +30,9 @@ const (
 	lateWrite = 3 * time.Second
 )
 
-// run is a store.Worker: it makes the calls of an operation that are due. The wake-up lasts
-// until the operation has ended, so that it is taken over after a crash; the row says
-// when the next call is due.
+// run is a store.Worker: it makes the due calls of an operation. The wake-up lasts until the
+// operation has ended, so that it is taken over after a crash; the row contains the time of
+// the next call.
 func (e *Engine) run(ctx context.Context, id string) (time.Time, error) {
 	var row *row
 	for range burst {
@@ -52,7 +52,8 @@ func (e *Engine) run(ctx context.Context, id string) (time.Time, error) {
 			if wait <= event.Wait+clockTolerance {
 				return e.config.Now().Add(wait), nil
 			}
-			// The clock has gone back since that was written: nobody asked for such a wait.
+			// The clock has gone back since the row was written: the wait is longer than
+			// requested.
 		}
 		moved, err := e.step(ctx, row)
 		if err != nil {
@@ -66,8 +67,8 @@ func (e *Engine) run(ctx context.Context, id string) (time.Time, error) {
 	return e.config.Now(), nil
 }
 
-// step makes one call and writes what follows from it. It returns the row as it is now, nil
-// if that is not known.
+// step makes one call and writes its result. It returns the current row, nil if that is
+// unknown.
 func (e *Engine) step(ctx context.Context, row *row) (*row, error) {
 	owner := e.config.Owners[row.Owner]
 	if owner == nil {
@@ -149,7 +150,7 @@ type move struct {
 	pinned   bool // details have changed
 }
 
-// pin keeps the version that an operation begins with, though the default moves meanwhile.
+// pin keeps the version that an operation starts with, even if the default changes meanwhile.
 func (m *move) pin(version string) {
 	if m.details.Request.Version == "" && version != "" {
 		m.details.Request.Version, m.pinned = version, true
@@ -223,7 +224,7 @@ func (m *move) call(ctx context.Context, typ *Type) error {
 // note moves the operation on by what a call reported.
 func (m *move) note(typ *Type, p Progress) {
 	v := &m.event
-	// A READ says how a resource is, not which one it is.
+	// A READ returns the state of a resource, not its identity.
 	if p.Identifier != "" && (v.Identifier == "" || m.row.Phase != reading) {
 		m.notable = m.notable || v.Identifier != p.Identifier
 		v.Identifier = storable(p.Identifier)
@@ -288,7 +289,7 @@ func (r Retries) after(failures int64) time.Duration {
 	return min(wait, r.Last)
 }
 
-// wait sets when the next call is due: never after the deadline, at which the operation ends.
+// wait sets the time of the next call: never after the deadline, at which the operation ends.
 func (m *move) wait(delay time.Duration) {
 	now := m.engine.config.Now()
 	next := now.Add(max(0, time.Duration(float64(delay)/m.engine.config.TimeScale)))
@@ -298,7 +299,7 @@ func (m *move) wait(delay time.Duration) {
 	m.row.NextAt, m.event.Wait = store.At(next), next.Sub(now)
 }
 
-// cancel ends the operation as it was asked to. What has succeeded stays so.
+// cancel ends the operation as requested. A successful operation stays successful.
 func (m *move) cancel() {
 	if m.row.Phase == reading {
 		m.end(cfn.OperationStatusSuccess)
@@ -307,7 +308,7 @@ func (m *move) cancel() {
 	m.fail("", "The operation was cancelled.")
 }
 
-// timeOut says what the service says.
+// timeOut sets the error of the service.
 func (m *move) timeOut() {
 	m.fail(invoke.NotStabilized, fmt.Sprintf("Resource timed out waiting for completion (RequestToken: %s)", m.row.Token))
 }
@@ -323,8 +324,8 @@ func (m *move) end(status cfn.OperationStatus) {
 	m.event.Callback = nil
 }
 
-// commit writes the transition and tells the owner, in one transaction. It is tried for a
-// while, even though the process stops: the answer of a call is precious.
+// commit writes the transition and notifies the owner, in one transaction. It retries for a
+// while, even if the process stops, so that the answer of a call is not lost.
 func (m *move) commit(ctx context.Context, owner Owner) (*row, error) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()

@@ -4,5 +4,5 @@ package seal
 
 import "io/fs"
 
-// othersMayRead reports whether a file can be read or written by anybody but its owner.
+// othersMayRead reports whether users other than the owner can read or write a file.
 func othersMayRead(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }

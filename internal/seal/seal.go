@@ -1,6 +1,5 @@
-// Package seal encrypts what must not be read from the database: AES-256-GCM with one key,
-// which is kept in a file beside the data. docs/decisions/0010-secrets-are-sealed.md says
-// what that is worth.
+// Package seal encrypts secrets in the database: AES-256-GCM with one key, which is in a file
+// beside the data. docs/decisions/0010-secrets-are-sealed.md describes the limits of that.
 package seal
 
 import (
@@ -26,7 +25,7 @@ import (
 // KeySize is the size of a key in bytes.
 const KeySize = 32
 
-// A KeyError says that the key is not the one that the store's secrets are sealed with.
+// A KeyError reports that the key is not the one that the store's secrets are sealed with.
 type KeyError struct {
 	Store, Given string // fingerprints
 }
@@ -82,25 +81,24 @@ func readKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// makeKey writes a random key to a file that is not there yet, whole or not at all.
+// makeKey writes a random key to a new file, completely or not at all.
 func makeKey(path string) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".key-*") // 0600
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) //nolint:errcheck // it is only a second name by then
+	defer os.Remove(file.Name()) //nolint:errcheck // it is only a second name then
 	key := make([]byte, KeySize)
 	rand.Read(key)
 	_, err = file.WriteString(hex.EncodeToString(key) + "\n")
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	return os.Link(file.Name(), path) // fails where somebody was faster
+	return os.Link(file.Name(), path) // fails if another process was first
 }
 
-// A Sealer encrypts what must not be read from the database: AES-256-GCM, with what the
-// value belongs to as associated data, so that no sealed value can be put in the place of
-// another.
+// A Sealer encrypts secrets in the database: AES-256-GCM, with the owner of the value as
+// associated data, so that no sealed value can be put in the place of another.
 type Sealer struct {
 	aead        cipher.AEAD
 	fingerprint string

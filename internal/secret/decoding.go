@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// decoders undo the ways to write a text into another one. Each appends what an escape at the
-// beginning of a text stands for, and returns how long the escape is: 0 if it is none.
+// decoders undo the encodings of a text in another one. Each appends the value of an escape at
+// the beginning of a text, and returns the length of the escape: 0 if it is not one.
 var decoders = []struct {
 	mark   byte
 	decode func(to []byte, text string) ([]byte, int)
@@ -54,7 +54,7 @@ func decodings(text string, yield func(decoded string, at []int32)) {
 	}
 }
 
-// decodedBy undoes one way. A nil at stands for a text that was not decoded yet.
+// decodedBy undoes one encoding. A nil at means that the text was not decoded yet.
 func decodedBy(mark byte, decode func([]byte, string) ([]byte, int), text string, at []int32) (string, []int32) {
 	place := func(i int) int32 {
 		if at == nil {

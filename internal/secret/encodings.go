@@ -45,7 +45,7 @@ func parts(value string, yield func(string) bool) {
 	}
 }
 
-// runeStart is the last place at or before n where a character begins.
+// runeStart is the last place at or before n where a character starts.
 func runeStart(text string, n int) int {
 	if n >= len(text) {
 		return len(text)
@@ -88,7 +88,7 @@ func inJSON(r rune) bool {
 	return r < ' ' || strings.ContainsRune(`"\<>&`, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029'
 }
 
-// encoded is a text as it stands between the quotes of a JSON string.
+// encoded is a text between the quotes of a JSON string.
 func encoded(s string, html bool) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -100,10 +100,10 @@ func encoded(s string, html bool) string {
 	return text[1 : len(text)-1]
 }
 
-// base64Spellings hands out a text in base64, and what of it shows in the base64 of a
-// longer text: every three bytes become four characters, so that there are three ways in
-// which the text can be cut, and only the characters at either end depend on its
-// neighbours. What is left of these tells less than a character of the text at each end.
+// base64Spellings returns a text in base64, and the parts of it that appear in the base64 of a
+// longer text: every three bytes become four characters, so that there are three alignments,
+// and only the characters at either end depend on the surrounding text. What remains visible
+// is less than a character of the text at each end.
 func base64Spellings(text string, yield func(string)) {
 	if len(text) < shortest {
 		return

@@ -5,11 +5,10 @@ import (
 	"math/rand/v2"
 )
 
-// The hash of a text is that of Rabin and Karp: a polynomial modulo a prime, at a place that
-// nobody knows beforehand. The hash of any part of a text follows from those of two of its
-// beginnings, so that the time to look at a place in a text does not depend on how long the
-// secrets are. A text that is hidden by mistake, because it has the hash of a secret, is
-// about one in 2^48.
+// The hash of a text is that of Rabin and Karp: a polynomial modulo a prime, at a random
+// place. The hash of any part of a text follows from those of two of its prefixes, so that the
+// time to check a place in a text does not depend on how long the secrets are. The probability
+// that a text is hidden by mistake, because it has the hash of a secret, is about one in 2^48.
 
 const prime = 1<<61 - 1
 
@@ -41,7 +40,7 @@ func sum(text string) uint64 {
 	return hash
 }
 
-// power is what the hash of a beginning counts in that of a text with n more bytes.
+// power is the weight of the hash of a prefix in that of a text with n more bytes.
 func power(n int) uint64 {
 	out, square := uint64(1), base
 	for ; n > 0; n >>= 1 {
@@ -62,7 +61,7 @@ type length struct {
 // sums has the hashes of the parts of a text.
 type sums struct {
 	text  string
-	first []uint64 // of each beginning; nil until needed
+	first []uint64 // of each prefix; nil until needed
 }
 
 // direct is up to how many bytes a part is hashed by itself.

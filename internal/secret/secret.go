@@ -1,9 +1,9 @@
 // Package secret takes secrets out of text, however they are spelled there.
 //
-// A handler seldom prints a password as it is. It prints the model as JSON, a request as
-// a URL, an error with the value in quotes, or a header in base64. A [Set] learns every
-// secret in all the spellings that such a text may have it in, and hides each of them in
-// one pass over the text. [Set.Add] lists the spellings, and says which are not covered.
+// Handlers seldom print a password unchanged. They print the model as JSON, a request as a
+// URL, an error with the value in quotes, or a header in base64. A [Set] learns every secret
+// in all the spellings that such a text may contain, and hides each of them in one pass over
+// the text. [Set.Add] lists the spellings, and those that are not covered.
 package secret
 
 import (
@@ -18,11 +18,11 @@ import (
 	"unicode/utf8"
 )
 
-// Hidden stands where a secret was, unless the reason for hiding it is known; see [Mark].
+// Hidden replaces a secret, unless the reason for hiding it is known; see [Mark].
 const Hidden = "<hidden>"
 
-// A Reason says what makes a value a secret, such as "write-only /Password". It must not
-// depend on the value.
+// A Reason is why a value is a secret, such as "write-only /Password". It must not depend on
+// the value.
 type Reason string
 
 // The reasons that more than one package has.
@@ -254,8 +254,8 @@ func (s *Set) spans(text string) (found []span) {
 	return found
 }
 
-// at is the length of the longest secret at text[i:] with more than least bytes, 0 if
-// there is none, and the number of its reason.
+// at is the length of the longest secret at text[i:] with more than least bytes, 0 without
+// one, and the number of its reason.
 func (s *Set) at(text *sums, i, least int) (n int, why uint16) {
 	if i+8 <= len(text.text) {
 		if n, why = s.long.find(prefix8(text.text, i), text, i, least); n > 0 {
@@ -279,16 +279,16 @@ type index struct {
 	buckets map[uint64]*bucket
 }
 
-// A bucket has the texts with one prefix, by length, the longest first. So the time to
-// look one up does not grow with the number of texts that begin alike. Of the texts it
-// keeps the hashes.
+// A bucket has the texts with one prefix, by length, the longest first. So the time to look
+// one up does not grow with the number of texts with the same prefix. It stores only hashes of
+// the texts.
 type bucket struct {
 	lengths []length
 	texts   map[uint64]entry // by hash
 }
 
-// An entry is what is known of a text: the number of its reason, and whether it is hidden
-// only as a whole word.
+// An entry is the data of a text: the number of its reason, and whether it is hidden only as a
+// whole word.
 type entry struct {
 	why   uint16
 	whole bool
@@ -351,7 +351,7 @@ func (x *index) find(prefix uint64, text *sums, i, least int) (n int, why uint16
 	return 0, 0
 }
 
-// partOfWord reports whether a word goes on before or behind text[i:i+n].
+// partOfWord reports whether a word continues before or after text[i:i+n].
 func partOfWord(text string, i, n int) bool {
 	first, _ := utf8.DecodeRuneInString(text[i:])
 	last, _ := utf8.DecodeLastRuneInString(text[:i+n])

@@ -157,7 +157,7 @@ func (s *Shelf) remove(ctx context.Context, tx *store.Tx, _ *schema.Schema, requ
 	return succeeded(row.Identifier, nil), nil
 }
 
-// pageSize is how many resources a page has unless fewer are asked for.
+// pageSize is the maximum and default number of resources on a page.
 const pageSize = 100
 
 // ListResources implements operation.Lister, in the order of the identifiers. The token of a page is
@@ -199,7 +199,7 @@ func (s *Shelf) ListResources(ctx context.Context, request operation.ListRequest
 	return page, nil
 }
 
-// within reports whether a resource has the properties that a list was asked for with.
+// within reports whether a resource has the properties in the request for a list.
 func within(model, asked map[string]any) bool {
 	for name, want := range asked {
 		if got, ok := model[name]; !ok || text(got) != text(want) {
@@ -209,8 +209,8 @@ func within(model, asked map[string]any) bool {
 	return true
 }
 
-// claim keeps the additional identifiers of a resource for it, and returns one that another
-// resource has, "" if there is none.
+// claim reserves the additional identifiers of a resource, and returns one that another
+// resource has, "" if all are free.
 func (s *Shelf) claim(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request, identifier string, model map[string]any) (taken string, err error) {
 	for i, paths := range typ.AdditionalIdentifiers {
 		values, ok := identify(model, paths)
@@ -312,7 +312,7 @@ func createOnlyChange(typ *schema.Schema, before, desired map[string]any) string
 	return ""
 }
 
-// text is a value as it stands in an identifier: a string as it is, the rest as JSON.
+// text is a value as part of an identifier: a string unchanged, others as JSON.
 func text(value any) string {
 	if s, ok := value.(string); ok {
 		return s

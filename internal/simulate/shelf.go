@@ -71,9 +71,9 @@ type Document struct {
 	Text []byte
 }
 
-// Import puts the schemas of resource types on the shelf, in one transaction, and returns
-// the names of the types. A type that is there already gets the new schema. If a document
-// cannot be used, the problems say why and nothing is imported.
+// Import stores the schemas of resource types on the shelf, in one transaction, and returns
+// the names of the types. An existing type gets the new schema. If a document cannot be used,
+// the problems contain the reason and nothing is imported.
 func (s *Shelf) Import(ctx context.Context, documents []Document) ([]string, diag.List, error) {
 	var problems diag.List
 	var names []string
@@ -110,8 +110,8 @@ func (s *Shelf) Import(ctx context.Context, documents []Document) ([]string, dia
 }
 
 // Unusable returns why a schema cannot be simulated, nil if it can. Published schemas have
-// faults that do not matter here, and tools that carry them leave out descriptions; so that
-// only what is needed is asked for: a type name, properties and a primary identifier.
+// errors that do not matter here, and tools that include them remove descriptions; so only the
+// minimum is required: a type name, properties and a primary identifier.
 func Unusable(parsed *schema.Schema, problems diag.List) *diag.Problem {
 	if parsed != nil && parsed.TypeName.Value != "" && len(parsed.Properties()) > 0 && len(parsed.PrimaryIdentifier) > 0 {
 		return nil
@@ -132,7 +132,7 @@ type Published struct {
 	Simulated bool // it may be used in stacks here
 }
 
-// Find returns a type on the shelf, nil for one that is not there.
+// Find returns a type on the shelf, nil if it does not exist.
 func (s *Shelf) Find(ctx context.Context, typeName string) (*Published, error) {
 	row, err := s.row(ctx, typeName)
 	if row == nil || err != nil {
@@ -141,8 +141,8 @@ func (s *Shelf) Find(ctx context.Context, typeName string) (*Published, error) {
 	return &Published{TypeName: row.TypeName, Schema: row.Schema, Imported: row.ImportedAt.Time, Simulated: s.simulates(typeName)}, nil
 }
 
-// List returns up to limit types whose names follow after and begin with prefix, in the order
-// of their names.
+// List returns up to limit types whose names are greater than after and begin with prefix, in
+// the order of their names.
 func (s *Shelf) List(ctx context.Context, prefix, after string, limit int) ([]Published, error) {
 	var rows []publishedRow
 	query := s.config.Store.Read().NewSelect().Model(&rows).Where("type_name > ?", after).Order("type_name").Limit(int64(limit))

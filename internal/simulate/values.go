@@ -19,8 +19,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// completed is the model of a new resource: what was asked for, defaults, a name, tags, and
-// values for the read-only properties. The same request makes the same model.
+// completed is the model of a new resource: the requested properties, defaults, a name, tags,
+// and values for the read-only properties. The same request results in the same model.
 func completed(typ *schema.Schema, request operation.Request, now time.Time) map[string]any {
 	model, _ := schema.Without(request.Desired, typ.ReadOnly).(map[string]any)
 	if model == nil {
@@ -48,8 +48,8 @@ func completed(typ *schema.Schema, request operation.Request, now time.Time) map
 	return m.model
 }
 
-// updated is the model after an update: what is asked for, with the values that were made
-// up when the resource was created.
+// updated is the model after an update: the requested properties, with the values that were
+// generated when the resource was created.
 func updated(typ *schema.Schema, before map[string]any, request operation.Request) map[string]any {
 	model, _ := schema.Without(request.Desired, typ.ReadOnly).(map[string]any)
 	if model == nil {
@@ -329,7 +329,7 @@ func (m *maker) uuid(purpose string) string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// parent reports whether the model has what a property stands in.
+// parent reports whether the model has the parent of a property.
 func parent(model map[string]any, at document.Pointer) bool {
 	above, ok := at[:len(at)-1].Find(model)
 	if !ok {

@@ -15,12 +15,12 @@ import (
 type Supplied struct {
 	Key         string
 	Value       string
-	HasValue    bool // tells "" from none
+	HasValue    bool // distinguishes "" from no default
 	UsePrevious bool
 
-	// Unknown says that the value is not known yet: a change set of a nested stack has
-	// parameters that only the execution makes. A Ref to one is [Unknown]; conditions and
-	// rules are decided by Value, or by the value that the stack has.
+	// Unknown means that the value is not known yet: a change set of a nested stack has
+	// parameters whose values exist only after its execution. A Ref to one is [Unknown];
+	// conditions and rules use Value, or the value that the stack has.
 	Unknown bool
 }
 
@@ -28,7 +28,7 @@ type Supplied struct {
 type BindInput struct {
 	Supplied []Supplied
 
-	// Previous are the parameters of the stack as it is, nil for a new one.
+	// Previous are the current parameters of the stack, nil for a new one.
 	Previous *Parameters
 
 	// Store answers for parameters of the types AWS::SSM::Parameter::Value<…>. nil has none.
@@ -37,8 +37,8 @@ type BindInput struct {
 
 // A ParameterStore has the values behind parameters of the types AWS::SSM::Parameter::Value<…>.
 type ParameterStore interface {
-	// StoredParameters returns the parameters with the names NAME or NAME:VERSION that exist,
-	// by what they were asked for.
+	// StoredParameters returns the existing parameters with the names NAME or NAME:VERSION, by
+	// the requested name.
 	StoredParameters(ctx context.Context, names []string) (map[string]Stored, error)
 }
 
@@ -75,10 +75,10 @@ func (b Bound) ShownResolved() string {
 	return b.Resolved
 }
 
-// Mask stands for values that are not shown.
+// Mask replaces values that are not shown.
 const Mask = "****"
 
-// effective is what a Ref stands for, as text.
+// effective is the value of a Ref, as text.
 func (b Bound) effective() string {
 	if b.Stored {
 		return b.Resolved
@@ -120,7 +120,7 @@ type Parameters struct {
 	Bound []Bound `json:"bound"`
 }
 
-// Get returns a parameter. It reports false if there is none with the name.
+// Get returns a parameter. It returns false if the name is unknown.
 func (p *Parameters) Get(name string) (Bound, bool) {
 	if p == nil {
 		return Bound{}, false

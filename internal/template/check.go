@@ -17,9 +17,9 @@ type Types interface {
 	HasAttribute(typeName, attribute string) bool
 }
 
-// Check refuses what the service refuses at the call, whatever the parameters are: shapes of
-// functions, names that stand for nothing, types that are not known. types may be nil: then
-// every type is accepted. The error is [Errors].
+// Check rejects what the service rejects at the call, whatever the parameters are: arguments
+// of functions, unknown names, unknown types. types may be nil: then every type is accepted.
+// The error is [Errors].
 func (t *Template) Check(ctx context.Context, types Types) error {
 	c := &checker{t: t, types: types}
 	c.conditions()
@@ -52,7 +52,7 @@ func (c *checker) refuse(id string, v *document.Value, args ...any) {
 	c.add(id, v.At, c.path, args...)
 }
 
-// begin starts with a value of a section, end reports its unresolved names.
+// begin starts a value of a section, end reports its unresolved names.
 func (c *checker) begin(section string, in place) {
 	c.section, c.in, c.unresolved, c.order = section, in, map[string]*document.Value{}, nil
 }

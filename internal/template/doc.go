@@ -8,16 +8,16 @@
 //	Check     what the service refuses at the call: shapes, names, references, limits
 //	NewScope  conditions computed once; then properties, outputs, dependencies of resources
 //
-// The package does no I/O. What lies outside of a template comes in through interfaces that
-// are declared here and implemented by the engine: [ParameterStore], [Macros], [Types],
-// [References], [Resolver].
+// The package does no I/O. Data outside of a template comes from interfaces that are declared
+// here and implemented by the engine: [ParameterStore], [Macros], [Types], [References],
+// [Resolver].
 //
 // # Values
 //
-// Evaluated values have the shapes of encoding/json: map[string]any, []any, string, bool and
-// [encoding/json.Number], which keeps the text of a number. A part that depends on something
-// that is not known yet is [Unknown]; a string built from an unknown part is Unknown as a
-// whole. AWS::NoValue removes the member or the item that it stands for.
+// Evaluated values have the types of encoding/json: map[string]any, []any, string, bool and
+// [encoding/json.Number], which keeps the text of a number. A part that depends on an unknown
+// value is [Unknown]; a string with an unknown part is Unknown as a whole. AWS::NoValue
+// removes the member or the item.
 //
 // Dynamic references ({{resolve:…}}) are ordinary text until [ResolveDynamic] is called, so
 // that their values never reach what is stored or shown.

@@ -23,7 +23,7 @@ type DynamicReference struct {
 	Stage   string // of a secret; "" is AWSCURRENT
 }
 
-// A Resolver looks up what dynamic references stand for.
+// A Resolver looks up the values of dynamic references.
 type Resolver interface {
 	ResolveReference(ctx context.Context, ref DynamicReference) (string, error)
 }
@@ -68,7 +68,7 @@ func parseDynamic(s string) (DynamicReference, bool) {
 	return ref, true
 }
 
-// parameterName splits NAME[:VERSION]; an ARN has five colons of its own.
+// parameterName splits NAME[:VERSION]; an ARN contains five colons.
 func parameterName(s string) (name, version string) {
 	parts := strings.Split(s, ":")
 	n := 1
@@ -85,7 +85,7 @@ func parameterName(s string) (name, version string) {
 	return name, parts[n]
 }
 
-// parseSecret reads ID[:SecretString[:KEY[:STAGE[:VERSION]]]]; an ARN has six colons of its own.
+// parseSecret reads ID[:SecretString[:KEY[:STAGE[:VERSION]]]]; an ARN contains six colons.
 func parseSecret(s string, ref *DynamicReference) {
 	parts := strings.Split(s, ":")
 	n := 1
@@ -134,7 +134,7 @@ func eachString(value any, visit func(string)) {
 }
 
 // ResolveDynamic returns a copy of an evaluated value with the dynamic references in it
-// replaced. The result holds secrets: it goes to the handler and nowhere else.
+// replaced. The result contains secrets: pass it only to the handler.
 func ResolveDynamic(ctx context.Context, value any, r Resolver) (any, error) {
 	switch v := value.(type) {
 	case string:
@@ -161,7 +161,7 @@ func ResolveDynamic(ctx context.Context, value any, r Resolver) (any, error) {
 	return value, nil
 }
 
-// resolveText replaces the references in one text. What they stand for is not looked at again.
+// resolveText replaces the references in one text. Their values are not resolved again.
 func resolveText(ctx context.Context, s string, r Resolver) (string, error) {
 	var b strings.Builder
 	for _, ref := range findDynamic(s) {

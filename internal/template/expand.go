@@ -18,7 +18,7 @@ type ExpandInput struct {
 	Macros     Macros // nil has none
 }
 
-// Macros run what lies outside of a template.
+// Macros run the transforms that need functions, S3 or the translator.
 type Macros interface {
 	// Include returns what AWS::Include puts into the template: JSON or YAML. The error is in
 	// the words of the service: "S3 bucket [B] does not exist."
@@ -35,10 +35,10 @@ var ErrNoMacro = errors.New("no such macro")
 
 // A MacroCall is the part of a macro's request that the template knows.
 type MacroCall struct {
-	Name        string // as the template has it
+	Name        string // as in the template
 	TransformID string // "123456789012::Name"; AWS transforms have no account
 	Fragment    json.RawMessage
-	Params      json.RawMessage // {} if there are none
+	Params      json.RawMessage // {} without parameters
 	Values      map[string]any  // of the template's parameters
 	Secrets     []string        // those of the values that no log may have
 }
@@ -118,7 +118,7 @@ func (t *Template) buildTransforms(r *report) {
 // Expand runs the transforms and returns the processed template, which has none: those inside
 // of the template first, innermost first; then the macros of the section Transform in their
 // order, AWS::LanguageExtensions, and AWS::Serverless. A template without transforms is
-// returned as it is. The error is [Errors], or that of the context.
+// returned unchanged. The error is [Errors], or that of the context.
 func (t *Template) Expand(ctx context.Context, in ExpandInput) (*Template, error) {
 	if !t.NeedsExpansion() {
 		return t, nil
@@ -145,7 +145,7 @@ type expansion struct {
 	t        *Template
 	in       ExpandInput
 	extended bool // AWS::LanguageExtensions ran
-	ran      int  // transforms so far
+	ran      int  // number of transforms
 }
 
 // declared runs the transforms of the section Transform, also those that a macro adds.
@@ -424,7 +424,8 @@ func (x *expansion) include(ctx context.Context, transform Transform) (*document
 	return root, nil
 }
 
-// scope evaluates with what is known before the transforms: parameters, mappings, conditions.
+// scope evaluates with the data that is known before the transforms: parameters, mappings,
+// conditions.
 func (x *expansion) scope(root *document.Value) *Scope {
 	known := &Template{name: x.t.name, root: root, processed: true}
 	known.index()

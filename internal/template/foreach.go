@@ -56,7 +56,7 @@ type loops struct {
 	scope      *Scope
 	names      map[string]bool // of loops
 	iterations int
-	bytes      int // of what was made
+	bytes      int // of the result
 }
 
 // section expands the loops of a section, and those in the properties of resources.
@@ -178,7 +178,7 @@ func (l *loops) loop(m document.Member, outer []string, named bool, add func(doc
 			}
 		}
 		for _, member := range made.Members {
-			if len(outer) == 0 { // what is made further inside comes by here, too
+			if len(outer) == 0 { // results of inner loops are visited, too
 				if l.bytes += len(member.Key) + weight(member.Value); l.bytes > 2*MaxBytes {
 					return refuse("too-large", m.KeyAt, nil)
 				}
@@ -246,7 +246,7 @@ func (l *loops) layout(m document.Member, outer []string) (id string, items []st
 	return id, items, body, nil
 }
 
-// alphanumerics is what &{Identifier} stands for.
+// alphanumerics is the value of &{Identifier}.
 func alphanumerics(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 128 && alphanumeric(string(r)) {

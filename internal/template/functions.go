@@ -26,8 +26,8 @@ const (
 	inExtended // only with AWS::LanguageExtensions
 )
 
-// functions has every function but Fn::Transform and Fn::ForEach, which are gone when the
-// template is evaluated.
+// functions has every function but Fn::Transform and Fn::ForEach, which are expanded before
+// the template is evaluated.
 var functions map[string]*function
 
 func init() { // the functions call each other by name
@@ -99,7 +99,7 @@ func maskedValue(b Bound) any {
 	return Mask
 }
 
-// unresolved refuses a name that stands for nothing.
+// unresolved reports an unknown name.
 func (e *evaluator) unresolved(name string, v *document.Value) error {
 	if e.conditional() {
 		return e.refuse("condition-references", v, list([]string{name}))
@@ -318,7 +318,7 @@ func evalFindInMap(e *evaluator, f call) (any, error) {
 	return nil, e.refuse("mapping-key", f.at, keys[0], keys[1], keys[2])
 }
 
-// lookup finds a value of a mapping, nil if there is none.
+// lookup finds a value of a mapping, nil if it does not exist.
 func (t *Template) lookup(keys [3]string) *document.Value {
 	m := t.mappings[keys[0]]
 	if m == nil {

@@ -13,7 +13,7 @@ import (
 
 func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-// scalar makes a document of an evaluated scalar.
+// scalar converts an evaluated scalar to a document.
 func scalar(value any, at diag.Range) *document.Value {
 	out := &document.Value{At: at}
 	switch v := value.(type) {
@@ -191,9 +191,9 @@ func evalRefAll(e *evaluator, f call) (any, error) {
 	return out, nil
 }
 
-// evalValueOf answers Fn::ValueOf and Fn::ValueOfAll. Attributes of parameters are those of
-// resources in EC2 and Route 53, which are not here: the parameter itself stands for them
-// where the attribute is the one that the type names, and nothing does elsewhere.
+// evalValueOf evaluates Fn::ValueOf and Fn::ValueOfAll. Attributes of parameters are those of
+// resources in EC2 and Route 53, which are not supported: the value is the parameter itself if
+// the attribute is the one that the type names, and nothing otherwise.
 func evalValueOf(e *evaluator, f call) (any, error) {
 	args, ok := arguments(f.arg, 2, 2)
 	if !ok {

@@ -52,7 +52,7 @@ func subName(name string) bool {
 	return name != ""
 }
 
-// subArguments returns the text and the variables of Fn::Sub; variables is nil if there are none.
+// subArguments returns the text and the variables of Fn::Sub; variables may be nil.
 func subArguments(arg *document.Value) (text, variables *document.Value, ok bool) {
 	if arg.Kind == document.String {
 		return arg, nil, true
@@ -174,7 +174,7 @@ func cidrs(block netip.Prefix, count, hostBits int) ([]any, bool) {
 	return out, true
 }
 
-// fromAny makes a document of an evaluated value; keys of objects are sorted.
+// fromAny converts an evaluated value to a document; keys of objects are sorted.
 func fromAny(value any, at diag.Range) *document.Value {
 	switch v := value.(type) {
 	case []any:

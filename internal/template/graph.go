@@ -120,8 +120,8 @@ func (w *walker) call(c call) {
 	w.inside(c.arg)
 }
 
-// inside walks an argument of a function without a step of the path, but follows the members
-// of what is an object of its own.
+// inside walks an argument of a function without adding a step to the path, but adds the
+// members of an object that is a value.
 func (w *walker) inside(v *document.Value) {
 	if v == nil {
 		return
@@ -162,7 +162,7 @@ func (w *walker) sub(c call) {
 	}
 }
 
-// A DependencyKind says what a resource depends on.
+// A DependencyKind is the kind of a dependency of a resource.
 type DependencyKind uint8
 
 // The kinds of dependencies. The first three are on resources.
@@ -325,8 +325,8 @@ func (s *Scope) Order() ([]*Resource, error) {
 	return out, nil
 }
 
-// cycles returns the names that are in a cycle, in the order given: those that stay when
-// what has no open needs, and what nobody needs, is taken away again and again.
+// cycles returns the names that are in a cycle, in the given order: those that remain after
+// repeatedly removing names without dependencies and names without dependents.
 func cycles(names []string, needs map[string][]string) []string {
 	left := prune(names, needs)
 	reverse := map[string][]string{}

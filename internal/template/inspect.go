@@ -37,7 +37,8 @@ func Inspect(ctx context.Context, name string, body []byte, in InspectInput) (di
 	return problems, err
 }
 
-// inspectParameters binds what is there. Without a value for every parameter it returns nil.
+// inspectParameters binds the given values. Without a value for every parameter it returns
+// nil.
 func (t *Template) inspectParameters(ctx context.Context, supplied []Supplied) (*Parameters, diag.List, error) {
 	bound, err := t.Bind(ctx, BindInput{Supplied: supplied, Store: declaredStore{t}})
 	if err == nil {

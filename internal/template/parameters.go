@@ -16,14 +16,14 @@ type Parameter struct {
 	Name        string
 	Type        string
 	Description string
-	Default     *string // as text; nil if there is none
+	Default     *string // as text; may be nil
 	NoEcho      bool
 	At          diag.Range
 
 	AllowedValues         []string
 	AllowedPattern        string
 	ConstraintDescription string
-	MinLength, MaxLength  string // the text of the number, "" if there is none
+	MinLength, MaxLength  string // the text of the number, may be ""
 	MinValue, MaxValue    string
 
 	Value *document.Value // all of it, as written

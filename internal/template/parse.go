@@ -7,10 +7,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// ParseOptions say what kind of template is parsed. The zero ParseOptions are for one that a
-// user wrote.
+// ParseOptions describe the template. The zero ParseOptions are for one that a user wrote.
 type ParseOptions struct {
-	// Processed says that the template comes from ProcessedJSON: functions of
+	// Processed means that the template comes from ProcessedJSON: functions of
 	// AWS::LanguageExtensions that had to wait for a resource are accepted.
 	Processed bool
 }
@@ -64,9 +63,9 @@ func read(name string, body []byte, r *report) (*document.Value, diag.List) {
 	return root, warnings
 }
 
-// ReadDocument reads a template as a tree: JSON if it begins with a bracket, else YAML with
-// the short forms of functions, which get their long ones. The problems are those of the
-// package document.
+// ReadDocument reads a template as a tree: JSON if it starts with a bracket, else YAML with
+// the short forms of functions, which are replaced by the long ones. The problems are those of
+// the package document.
 func ReadDocument(name string, body []byte) (*document.Value, diag.List) {
 	if isJSON(body) {
 		return document.ParseJSON(name, body, limits)
@@ -74,7 +73,7 @@ func ReadDocument(name string, body []byte) (*document.Value, diag.List) {
 	return ReadYAML(name, body, limits)
 }
 
-// ReadYAML is [ReadDocument] for what is YAML whatever it begins with.
+// ReadYAML is [ReadDocument] for text that is YAML whatever it starts with.
 func ReadYAML(name string, body []byte, limits document.Limits) (*document.Value, diag.List) {
 	return document.ParseYAMLDialect(name, body, limits, document.Dialect{
 		Tag: longForm, NoAliases: true, NoMerge: true, Booleans: true,
@@ -86,7 +85,7 @@ func isJSON(body []byte) bool {
 	return len(body) > 0 && (body[0] == '{' || body[0] == '[')
 }
 
-// shortForms are the tags that YAML templates may have, with the functions they stand for.
+// shortForms are the tags of YAML templates, with their functions.
 var shortForms = map[string]string{
 	"!Ref": "Ref", "!Condition": "Condition",
 	"!GetAtt": "Fn::GetAtt", "!Sub": "Fn::Sub", "!Join": "Fn::Join", "!Select": "Fn::Select", "!Split": "Fn::Split",

@@ -24,7 +24,7 @@ func Rules() []diag.Rule {
 	return out
 }
 
-// sentence makes a sentence of the text of a refusal.
+// sentence converts the text of an error to a sentence.
 func sentence(text string) string {
 	text = strings.NewReplacer("%s", "…", "%d", "…").Replace(text)
 	if strings.HasSuffix(text, ".") {

@@ -25,7 +25,7 @@ type ScopeInput struct {
 	Parameters *Parameters
 	Pseudo     Pseudo
 
-	// AvailabilityZones answers Fn::GetAZs; nil stands for REGIONa, REGIONb and REGIONc.
+	// AvailabilityZones is the result of Fn::GetAZs; nil means REGIONa, REGIONb and REGIONc.
 	AvailabilityZones func(region string) []string
 }
 
@@ -40,8 +40,9 @@ type Scope struct {
 	deciding   map[string]bool // conditions that are being computed; empty afterwards
 }
 
-// References answer for what lies outside of a template. Each reports whether the value is
-// known already; what is not becomes [Unknown]. An error is returned as a [*ReferenceError].
+// References resolve values outside of a template. Each method reports whether the value is
+// known already; an unknown one becomes [Unknown]. An error is returned as a
+// [*ReferenceError].
 type References interface {
 	Ref(logicalID string) (value any, known bool)
 	GetAtt(logicalID, attribute string) (value any, known bool, err error)
@@ -55,7 +56,7 @@ type StackOutputRef struct {
 	Region, RoleARN       string // "" are those of the stack that asks
 }
 
-// NoReferences knows nothing yet.
+// NoReferences resolves no values.
 type NoReferences struct{}
 
 // Ref implements [References].
@@ -102,7 +103,7 @@ func newScope(t *Template, in ScopeInput) *Scope {
 	return s
 }
 
-// partitions are those that are not "aws", by the beginning of the region's name.
+// partitions are those that are not "aws", by the prefix of the region's name.
 var partitions = []struct{ prefix, partition, suffix string }{
 	{"cn-", "aws-cn", "amazonaws.com.cn"},
 	{"us-gov-", "aws-us-gov", "amazonaws.com"},
@@ -128,7 +129,7 @@ func (p Pseudo) complete() Pseudo {
 	return p
 }
 
-// value returns what a pseudo parameter stands for.
+// value returns the value of a pseudo parameter.
 func (p Pseudo) value(name string) (any, bool) {
 	switch name {
 	case "AWS::AccountId":
@@ -225,7 +226,7 @@ func (s *Scope) hidden(v *document.Value) bool {
 }
 
 // hiddenCondition reports whether a condition depends on a NoEcho parameter. All conditions
-// are asked for when the scope is made.
+// are computed when the scope is created.
 func (s *Scope) hiddenCondition(name string) bool {
 	hidden, done := s.secret[name]
 	c := s.t.conditions[name]
@@ -417,7 +418,7 @@ func typeName(value any) string {
 	return "Null"
 }
 
-// Unknown stands for a value that is not known yet.
+// Unknown is a value that is not known yet.
 var Unknown any = unknown{}
 
 type unknown struct{}
@@ -445,7 +446,7 @@ func HasUnknown(value any) bool {
 	return false
 }
 
-// noValue is what Ref: AWS::NoValue evaluates to: the member or item that has it is removed.
+// noValue is the value of Ref: AWS::NoValue: the member or item that has it is removed.
 type noValue struct{}
 
 // maxValue bounds the bytes of one evaluated value: a template of a few bytes can repeat a

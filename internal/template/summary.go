@@ -12,7 +12,7 @@ import (
 type Summary struct {
 	Description string
 	Version     string
-	Metadata    string // as the service writes it: {'Key': 'value'}; "" if there is none
+	Metadata    string // as the service writes it: {'Key': 'value'}; may be ""
 	Parameters  []*Parameter
 	Transforms  []string
 
@@ -28,8 +28,8 @@ type TypeSummary struct {
 	LogicalIDs []string
 }
 
-// iamNames are the types that need CAPABILITY_IAM, with the property that gives one a name of
-// its own: that needs CAPABILITY_NAMED_IAM.
+// iamNames are the types that need CAPABILITY_IAM, with the property that names a resource:
+// that needs CAPABILITY_NAMED_IAM.
 var iamNames = map[string]string{
 	"AWS::IAM::AccessKey": "", "AWS::IAM::Group": "GroupName", "AWS::IAM::InstanceProfile": "InstanceProfileName",
 	"AWS::IAM::ManagedPolicy": "ManagedPolicyName", "AWS::IAM::Policy": "", "AWS::IAM::Role": "RoleName",
@@ -92,7 +92,7 @@ func (s *Summary) add(typeName, logicalID string) {
 }
 
 // needsAutoExpand reports whether a transform is a macro: AWS::Include and
-// AWS::LanguageExtensions need no acknowledgement.
+// AWS::LanguageExtensions need no acknowledgment.
 func (t *Template) needsAutoExpand() bool {
 	return slices.ContainsFunc(t.UsedTransforms(), func(name string) bool { return name != Include && name != LanguageExtensions })
 }

@@ -66,7 +66,7 @@ type Resource struct {
 	Condition           string // "" if there is none
 	DependsOn           []string
 	DeletionPolicy      string // "" if there is none
-	UpdateReplacePolicy string // "" if there is none, or a function: see [Scope.UpdateReplacePolicy]
+	UpdateReplacePolicy string // may be "", or a function: see [Scope.UpdateReplacePolicy]
 
 	Value *document.Value // all of it, as written
 }
