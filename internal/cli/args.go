@@ -39,8 +39,8 @@ func annotate(flags *pflag.FlagSet, mark string, names ...string) {
 //   - --version before a command is all that counts
 //   - the value of an option never begins with "-", unless it is "-" or a negative number
 //
-// The words of the command come first in the result, options keep their order, and what
-// follows "--" is not touched. The error is a *usageError that says what is meant.
+// The words of the command come first in the result, options keep their order, and arguments
+// after "--" are not changed. The error is a *usageError.
 func normalize(root *cobra.Command, args []string) ([]string, error) {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return args, nil // the shell asks what could be completed
@@ -72,7 +72,7 @@ func normalize(root *cobra.Command, args []string) ([]string, error) {
 }
 
 type normalizer struct {
-	command *cobra.Command // the command that the words so far name
+	command *cobra.Command // the command that the words up to here name
 	path    []string       // those words
 	rest    []string       // options and arguments
 	version bool           // --version was seen
@@ -173,7 +173,7 @@ func (n *normalizer) short(word string, args []string) ([]string, error) {
 	return args, nil
 }
 
-// find looks an option up by its name or by a beginning that no other option shares.
+// find looks up an option by its name or by a unique prefix.
 func (n *normalizer) find(name string) (*pflag.Flag, error) {
 	if flag := n.lookup(func(f *pflag.FlagSet) *pflag.Flag { return f.Lookup(name) }); flag != nil {
 		return flag, nil
@@ -236,7 +236,7 @@ func (n *normalizer) each(visit func(*pflag.Flag)) {
 	}
 }
 
-// sets are the options that may stand here: those of the command and of those above it.
+// sets are the available options: those of the command and of its parents.
 func (n *normalizer) sets() []*pflag.FlagSet {
 	return []*pflag.FlagSet{n.command.LocalFlags(), n.command.InheritedFlags()}
 }

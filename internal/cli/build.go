@@ -20,8 +20,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// build makes sure that the program of the handlers is there and returns its path. A Go
-// project is built if the program is missing or older than a source; the command is shown.
+// build makes sure that the program of the handlers exists and returns its path. A Go project
+// is built if the program is missing or older than a source; the command is shown.
 func (o *handlerOptions) build(ctx context.Context, c *app, p *project.Project) (string, error) {
 	name := o.program(p)
 	path := p.Path(name)
@@ -75,7 +75,7 @@ func (c *app) buildForLambda(ctx context.Context, p *project.Project, noBuild bo
 	return nil
 }
 
-// A buildState says whether a project's program has to be built, and whether it can be.
+// A buildState is whether a project's program has to be built, and whether it can be.
 type buildState struct {
 	missing  bool
 	newer    string // a source that is newer than the program, slash-separated; "" if none is
@@ -107,8 +107,8 @@ func (c *app) buildState(p *project.Project, name string) (state buildState, err
 	return state, nil
 }
 
-// program is the name of what runs the handlers. What Lambda runs cannot be run on every
-// machine; others get a program of their own beside it, which archives leave out.
+// program is the name of the handlers' program. The program for Lambda cannot run on every
+// machine; others get a separate program beside it, which is not packed.
 func (o *handlerOptions) program(p *project.Project) string {
 	file := path.Base(p.Program())
 	switch {
@@ -162,8 +162,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// newerSource returns a file that goes into a Go program and was changed after a time,
-// slash-separated and seen from dir; "" if there is none.
+// newerSource returns a source of a Go program that was changed after a time, slash-separated
+// and relative to dir; "" if there was no change.
 func newerSource(dir string, built time.Time) (newer string) {
 	goes := sourceDirs(dir)
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -190,8 +190,8 @@ func newerSource(dir string, built time.Time) (newer string) {
 	return newer
 }
 
-// sourceDirs are the folders of a Go project whose files go into its program. The folder
-// of the project itself is none: logs and outputs land there.
+// sourceDirs are the folders of a Go project with sources of its program. The folder of the
+// project itself is excluded: it contains logs and outputs.
 func sourceDirs(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -216,7 +216,7 @@ func sourceDirs(dir string) []string {
 	return dirs
 }
 
-// notSource reports whether a folder holds nothing that goes into a program.
+// notSource reports whether a folder contains no sources.
 func notSource(name string) bool {
 	return strings.HasPrefix(name, ".") || slices.Contains([]string{"bin", "docs", "inputs", "example_inputs", "node_modules", "testdata"}, name)
 }

@@ -4,9 +4,9 @@
 // Only this package knows flags, the terminal and exit codes. [Main] is its only door:
 // it takes everything of the outside world as an [Env] and returns the exit code.
 //
-// The command line is the official CloudFormation CLI's: its commands, options, prompts,
-// file names and exit codes, long options shortened to any unambiguous beginning
-// included. docs/compatibility.md lists where cfn differs on purpose.
+// The command line is the official CloudFormation CLI's: its commands, options, prompts, file
+// names and exit codes, including abbreviations of long options. docs/compatibility.md lists
+// the intended differences.
 package cli
 
 import (
@@ -42,7 +42,7 @@ type Env struct {
 	Now            func() time.Time
 }
 
-// Terminal reports which of the three streams somebody looks at or types into.
+// Terminal reports which of the three streams are terminals.
 type Terminal struct{ Stdin, Stdout, Stderr bool }
 
 // Getenv returns the value of an environment variable; the last one counts.
@@ -225,7 +225,7 @@ func (c *app) closeLog() {
 // printf writes results to Stdout. Main reports a failure.
 func (c *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(c.Stdout, format, args...) }
 
-// notef writes to Stderr what is not a result. If that fails nobody can be told.
+// notef writes messages that are not results to Stderr. Errors of that cannot be reported.
 func (c *app) notef(format string, args ...any) { _, _ = fmt.Fprintf(c.Stderr, format, args...) }
 
 // progress shows on a terminal what is going on. The function that it returns wipes the
@@ -241,8 +241,7 @@ func (c *app) progress(format string, args ...any) (done func()) {
 // wipeLine erases the line of the cursor. Stderr is a terminal.
 func (c *app) wipeLine() { _, _ = io.WriteString(c.errScreen, "\r\x1b[K") } // see notef
 
-// forPrograms reports whether the command was asked for a format that programs read, and
-// no terminal shows it.
+// forPrograms reports whether the output format is for programs, and stdout is not a terminal.
 func (c *app) forPrograms() bool {
 	return c.format != "" && c.format != "text" && !c.Terminal.Stdout
 }

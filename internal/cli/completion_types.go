@@ -15,7 +15,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/submit"
 )
 
-// The bounds of a completion: somebody waits for it, and a shell shows a screenful.
+// The limits of a completion: the user waits for it, and a shell shows a screenful.
 const (
 	completionTime  = 2 * time.Second
 	completionTypes = 500
@@ -41,8 +41,8 @@ func (c *app) completeTypes(o *remoteOptions) func(*cobra.Command, []string, str
 	}
 }
 
-// registeredNames lists the types of the account whose names begin with a text. A registry
-// that does not answer in time has none.
+// registeredNames lists the types of the account whose names start with a text. It is empty if
+// the registry does not answer in time.
 func (c *app) registeredNames(ctx context.Context, o *remoteOptions, begun string) (names []string) {
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()

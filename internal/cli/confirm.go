@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// confirm asks before something that cannot be taken back. Without a terminal nobody can
-// answer, and --yes is what a script says.
+// confirm asks before an action that cannot be undone. Without a terminal it fails, and
+// scripts pass --yes.
 func (c *app) confirm(ctx context.Context, question string) error {
 	if !c.Terminal.Stdin || !c.Terminal.Stderr {
 		return withHint(errors.New("confirmation required, but there is no terminal"), "pass --yes")

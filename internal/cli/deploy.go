@@ -97,7 +97,7 @@ func (o *deployOptions) flags(cmd *cobra.Command) {
 	o.remoteOptions.flags(flags)
 }
 
-// A deployment is what one run of cfn deploy asks for.
+// A deployment is one run of cfn deploy.
 type deployment struct {
 	file       string // as the user gave it
 	body       []byte
@@ -228,7 +228,7 @@ func deployable(stack *types.Stack, o *remoteOptions, region string) error {
 	return nil
 }
 
-// pseudo are the pseudo parameters, as far as they are known before there is a stack.
+// pseudo are the pseudo parameters that are known before the stack exists.
 func (d *deployment) pseudo() template.Pseudo {
 	return template.Pseudo{
 		AccountID: "123456789012", Region: d.remote.Region, StackName: d.name,
@@ -237,7 +237,7 @@ func (d *deployment) pseudo() template.Pseudo {
 }
 
 // beginDeployment creates or updates the stack, and reports whether there was something to
-// do.
+// change.
 func (c *app) beginDeployment(ctx context.Context, opts *deployOptions, d *deployment) (id string, changed bool, err error) {
 	body, url, err := c.templateForRequest(ctx, opts, d)
 	if err != nil {

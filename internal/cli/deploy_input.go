@@ -12,7 +12,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
-// A stackParameter is the value of a parameter, or that it stays as it is.
+// A stackParameter is the new value of a parameter, or that it keeps the current one.
 type stackParameter struct {
 	key, value string
 	previous   bool
@@ -134,8 +134,8 @@ func parseTags(v *document.Value) (tags []types.Tag, err error) {
 	return tags, nil
 }
 
-// supplied are the values that are known before the service is asked: those that were
-// passed, and those that the stack has.
+// supplied are the values that are known before the service is called: those that were passed,
+// and those of the stack.
 func (d *deployment) supplied() []template.Supplied {
 	var out []template.Supplied
 	values := map[string]string{}

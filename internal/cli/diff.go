@@ -158,7 +158,7 @@ func sortedNames(names map[string]bool) []string {
 	return out
 }
 
-// typeChange is a change of a folder: a type that comes or goes.
+// typeChange is a change of a folder: an added or removed type.
 func typeChange(id, message string, s *schema.Schema) lint.Change {
 	ch := lint.Change{ID: id, Message: message, At: s.TypeName.At}
 	for _, rule := range lint.ChangeRules() {

@@ -148,7 +148,7 @@ func (c *app) revision(ctx context.Context, name string, cfg schema.Config) (sid
 	return out, err
 }
 
-// treePath is a path as git has it in a revision: from the top of the repository.
+// treePath is a path in a revision of git: relative to the root of the repository.
 func (c *app) treePath(top, file string) (string, error) {
 	clean := path.Clean(filepath.ToSlash(file))
 	if strings.HasPrefix(file, "./") || strings.HasPrefix(file, "../") || file == "." || file == ".." {
@@ -214,8 +214,8 @@ func (c *app) blob(ctx context.Context, rev, tree string, cfg schema.Config) (*s
 	return versionInGit(rev, tree, data, cfg)
 }
 
-// versionInGit loads a schema of a revision. Files beside it are those of the working
-// tree, which may be another version: in the folder that the name spells there are none.
+// versionInGit loads a schema of a revision. Files beside it are in the working tree and may
+// be of another version: the folder in its name does not exist.
 func versionInGit(rev, tree string, data []byte, cfg schema.Config) (*schema.Schema, error) {
 	if !strings.Contains(tree, "/") {
 		tree = "./" + tree
@@ -223,8 +223,8 @@ func versionInGit(rev, tree string, data []byte, cfg schema.Config) (*schema.Sch
 	return loadVersion(rev+":"+tree, data, cfg)
 }
 
-// sourceInGit is the text of a schema of a revision, by the name that versionInGit gave it;
-// nil if there is none.
+// sourceInGit is the text of a schema of a revision, by its name from versionInGit; nil if it
+// does not exist.
 func (c *app) sourceInGit(ctx context.Context, name string) []byte {
 	rev, file, found := strings.Cut(name, ":")
 	if !found || rev == "" || strings.HasPrefix(rev, "-") {

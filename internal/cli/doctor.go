@@ -28,7 +28,7 @@ import (
 // tools are the programs that cfn or the projects it makes may call.
 var tools = []struct {
 	name      string
-	args      []string // what makes it tell its version
+	args      []string // the arguments that print its version
 	languages []string // projects in these languages cannot do without it
 	use       string   // what it is for
 }{
@@ -72,12 +72,12 @@ type awsState struct {
 	Endpoint    string   `json:"endpoint"`
 }
 
-// localState reports what is known of the local CloudFormation of cfn serve.
+// localState is the state of the local CloudFormation of cfn serve.
 type localState struct {
 	Endpoint string `json:"endpoint"` // FORMWORK_ENDPOINT, or the default
 	State    string `json:"state"`    // "answers", "not running", or what is the matter
 	Version  string `json:"version"`  // of the server, "" if none answers
-	Data     string `json:"data"`     // where cfn serve keeps everything unless told otherwise; "" for nowhere
+	Data     string `json:"data"`     // the default data folder of cfn serve; "" for none
 	Kept     bool   `json:"kept"`     // there is something
 }
 
@@ -172,7 +172,7 @@ func (c *app) findTool(ctx context.Context, state *toolState, args []string) {
 	c.logger.Debug("Asked a tool for its version", "tool", path, "answer", strings.TrimSpace(string(out[:min(len(out), 500)])), "error", err)
 }
 
-// localState asks whether a local CloudFormation runs, and looks where it would keep things.
+// localState checks whether a local CloudFormation runs, and where it stores data.
 func (c *app) localState(ctx context.Context) localState {
 	s := localState{Endpoint: cmp.Or(c.Getenv(invoke.LocalVariable), "http://"+defaultServeAddress), State: "answers"}
 	server, err := askServer(ctx, s.Endpoint)

@@ -144,8 +144,8 @@ func (c *app) readModel(name, what string) (any, error) {
 	return v.Any(), nil
 }
 
-// driftJSON is a difference in the words of DescribeStackResourceDrifts. A value that is
-// not there is null.
+// driftJSON is a difference in the format of DescribeStackResourceDrifts. A missing value is
+// null.
 type driftJSON struct {
 	PropertyPath   string
 	ExpectedValue  any

@@ -20,7 +20,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/submit"
 )
 
-// dummySecret is what requests are signed with that nobody checks.
+// dummySecret signs requests to servers that do not check signatures.
 const dummySecret = invoke.LocalSecret
 
 type variable struct{ name, value string }
@@ -217,7 +217,7 @@ func localVariables(environ []string, endpoint, region, account string) []variab
 		{"AWS_ENDPOINT_URL", endpoint},
 		{"AWS_ACCESS_KEY_ID", account},
 		{"AWS_SECRET_ACCESS_KEY", dummySecret},
-		{"AWS_SESSION_TOKEN", ""}, // one that was there belongs to another key
+		{"AWS_SESSION_TOKEN", ""}, // an existing one belongs to another key
 		{"AWS_REGION", region},
 		{"AWS_DEFAULT_REGION", region},
 		{"AWS_EC2_METADATA_DISABLED", "true"},
@@ -269,5 +269,5 @@ func askServer(ctx context.Context, endpoint string) (*submit.Server, error) {
 	return submit.AskServer(ctx, &http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}, endpoint)
 }
 
-// defaultServeAddress is where cfn serve listens unless told otherwise.
+// defaultServeAddress is the default address of cfn serve.
 const defaultServeAddress = "127.0.0.1:4566"

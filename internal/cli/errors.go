@@ -11,9 +11,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
-// A run function returns one of these, or any other error: that one is a failure of the
-// user's surroundings (a file that cannot be read, a tool that is not there), shown as
-// one line, exit code 1.
+// A run function returns one of these, or any other error: that is a failure of the
+// environment (a file that cannot be read, a missing tool), shown as one line, exit code 1.
 //
 //	type              shown as                                  exit code
 //	*usageError       usage, message, hint on stderr            2
@@ -46,7 +45,7 @@ type downstreamError struct{ err error }
 func (e *downstreamError) Error() string { return e.err.Error() }
 func (e *downstreamError) Unwrap() error { return e.err }
 
-// exitError ends the command with a code when what is to be said has been said.
+// exitError ends the command with a code after all messages were printed.
 type exitError struct {
 	code    int
 	message string // "" if the output of the command already says it
@@ -186,7 +185,7 @@ func (c *app) logPath() string {
 	return c.shown(c.log.Path())
 }
 
-// showBug says that cfn is at fault and what a report needs.
+// showBug reports a bug of cfn, with the data for a bug report.
 func (c *app) showBug(bug bugError, args []string) {
 	if bug.stack != nil {
 		c.logger.Debug("Panic", "error", bug.err, "stack", string(bug.stack))

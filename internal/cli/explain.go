@@ -185,7 +185,7 @@ func (all explanations) find(id string) explanations {
 	return out
 }
 
-// near says which rules an ID may have meant.
+// near lists the rules that an ID may have meant.
 func (all explanations) near(id string) string {
 	words := []string{}
 	for _, e := range all {

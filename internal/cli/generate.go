@@ -151,7 +151,7 @@ func (c *app) generateModule(ctx context.Context, p *project.Project, check bool
 	return c.reportGenerated(p, []project.Status{{Name: project.ModuleSchema, State: state}}, check)
 }
 
-// reportGenerated says what was done, or what there is to do.
+// reportGenerated prints what was done, or what is left to do.
 func (c *app) reportGenerated(p *project.Project, statuses []project.Status, check bool) error {
 	for _, status := range statuses {
 		c.logger.Debug("Generated file", "name", status.Name, "was", string(status.State))
@@ -186,7 +186,8 @@ func notOnce(statuses []project.Status, files []codegen.File) []project.Status {
 	return out
 }
 
-// reportCheck says what "generate" would do. Files of somebody else are not stale.
+// reportCheck prints what "generate" would do. Files that cfn did not generate are never
+// stale.
 func (c *app) reportCheck(p *project.Project, statuses []project.Status) error {
 	stale, ours := 0, 0
 	for _, status := range statuses {

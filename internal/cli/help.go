@@ -42,7 +42,7 @@ func usageLine(cmd *cobra.Command) string {
 	return wrap(b.String(), 100)
 }
 
-// shortUsage is the synopsis that stands above an error: without the options.
+// shortUsage is the synopsis above an error: without the options.
 func shortUsage(cmd *cobra.Command) string {
 	_, arguments, _ := strings.Cut(cmd.Use, " ")
 	if arguments == "" && cmd.HasAvailableSubCommands() {

@@ -18,7 +18,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// initOptions are the options of cfn init; what is empty is asked for.
+// initOptions are the options of cfn init; the wizard asks for the empty ones.
 type initOptions struct {
 	force      bool
 	kind       string
@@ -134,7 +134,7 @@ func (c *app) init(ctx context.Context, opts initOptions) error {
 	return c.initialize(ctx, config)
 }
 
-// settleOverwrite looks for a project that is there already and asks what to do with it.
+// settleOverwrite looks for an existing project and asks what to do with it.
 func (c *app) settleOverwrite(ctx context.Context, w wizard, config *project.InitConfig) error {
 	path := filepath.Join(c.projectDir(), project.SettingsFile)
 	if _, err := os.Stat(path); err != nil {
@@ -222,8 +222,8 @@ func (c *app) settleLanguage(ctx context.Context, w wizard, opts initOptions, co
 	return nil
 }
 
-// refusedValue is the error of a question that nobody has answered. If it was asked because
-// of the value of an option, that value is what is wrong.
+// refusedValue is the error of an unanswered question. If it was asked because of the value of
+// an option, the error is about that value.
 func refusedValue(option, value, complaint string, err error) error {
 	var none *noAnswerError
 	if value == "" || !errors.As(err, &none) {
@@ -232,7 +232,7 @@ func refusedValue(option, value, complaint string, err error) error {
 	return withHint(fmt.Errorf("option --%s: %q is invalid", option, value), "%s", complaint)
 }
 
-// initialize writes the project. A folder that was made for it goes away again if that fails.
+// initialize writes the project. If that fails, a folder that was created for it is removed.
 func (c *app) initialize(ctx context.Context, config project.InitConfig) (err error) {
 	dir := c.projectDir()
 	if made := missingFolders(dir); len(made) > 0 {
@@ -241,7 +241,7 @@ func (c *app) initialize(ctx context.Context, config project.InitConfig) (err er
 		}
 		defer func() {
 			for _, dir := range made {
-				if err == nil || os.Remove(dir) != nil { // not empty: somebody put something into it
+				if err == nil || os.Remove(dir) != nil { // fails if it is not empty
 					return
 				}
 			}
@@ -334,7 +334,7 @@ func (c *app) warnOfGoMod() error {
 	return err
 }
 
-// initialized says what init did with a file in a state.
+// initialized describes what init did with a file.
 func initialized(state project.State, overwrite bool) string {
 	switch {
 	case state == project.Missing:

@@ -23,7 +23,7 @@ import (
 // invokeOptions are the options of cfn invoke.
 type invokeOptions struct {
 	handlerOptions
-	maxReinvoke  int // -1: as often as the handler asks for
+	maxReinvoke  int // -1: as often as the handler requests
 	set          []string
 	printRequest bool
 	event        string
@@ -119,7 +119,7 @@ TestEntrypoint in the form of the user guide.`
 	return cmd
 }
 
-// checkRequestFile refuses a file that is not there before anything is started.
+// checkRequestFile rejects a missing file before anything is started.
 func (c *app) checkRequestFile(name string) error {
 	if name == "-" {
 		return nil
@@ -325,7 +325,7 @@ type invocation struct {
 
 type jsonInvocation struct {
 	Request   json.RawMessage `json:"request"`
-	Response  any             `json:"response"` // text if it is not JSON, null if there is none
+	Response  any             `json:"response"` // text if it is not JSON, null without a response
 	Seconds   float64         `json:"seconds"`
 	Delay     float64         `json:"delaySeconds"`
 	Log       string          `json:"log"`

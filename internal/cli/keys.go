@@ -14,7 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 )
 
-// keyFileHint says what a file of --auth looks like.
+// keyFileHint describes the format of a file of --auth.
 const keyFileHint = "a key file has one line for each key: ACCESS_KEY_ID SECRET_ACCESS_KEY ACCOUNT"
 
 // maxKeyFile bounds a key file, in bytes.

@@ -11,8 +11,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// openProject reads the settings of the project that --project names. With faulty
-// settings the project is nil and the list says why.
+// openProject reads the settings of the project that --project names. With invalid settings
+// the project is nil and the list contains the reasons.
 func (c *app) openProject() (*project.Project, diag.List, error) {
 	p, problems, err := project.Open(c.projectDir(), c.label())
 	var none *project.NotFoundError
@@ -34,9 +34,9 @@ func (c *app) relative(path string) string {
 	return path
 }
 
-// loadProject reads the settings and the schema for a command that needs both without
-// fault. Problems come back as *diag.Invalid; warnings go to the log only, because it is
-// cfn validate that shows them.
+// loadProject reads the settings and the schema for a command that needs both to be valid.
+// Problems are returned as *diag.Invalid; warnings are only logged, because cfn validate shows
+// them.
 func (c *app) loadProject(ctx context.Context) (*project.Project, *schema.Schema, error) {
 	p, problems, err := c.openProject()
 	if err == nil {

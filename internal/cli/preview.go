@@ -16,8 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/submit"
 )
 
-// exitPending is the exit code where something differs from what was asked for: changes are
-// pending, or a stack has drifted.
+// exitPending is the exit code for differences: pending changes, or a stack that has drifted.
 const exitPending = 3
 
 // A plannedStack is a change set with --format json.
@@ -56,7 +55,7 @@ var planActions = map[string]struct{ sign, words, color string }{
 	"sync": {"=", "adopt what is there", "\x1b[2m"},
 }
 
-// actionOfChange is what a change does, as planActions has it.
+// actionOfChange is the action of a change, for planActions.
 func actionOfChange(c *types.ResourceChange) string {
 	switch c.Action {
 	case types.ChangeActionAdd:
@@ -165,7 +164,7 @@ func (c *app) showChanges(p plannedStack) error {
 	return nil
 }
 
-// countPlan says how many resources change, and how: "2 to create, 1 to replace".
+// countPlan summarizes the changes: "2 to create, 1 to replace".
 func countPlan(changes []plannedChange) string {
 	counts := map[string]int{}
 	var count func([]plannedChange)
@@ -215,8 +214,8 @@ func (p planPrinter) tree(changes []plannedChange, indent string) {
 	}
 }
 
-// line prints a line of the tree. In color it goes past the filter that keeps escape sequences
-// from a terminal: what others have written in it is flat.
+// line prints a line of the tree. With colors it bypasses the filter that keeps escape
+// sequences from a terminal: untrusted texts in it are sanitized by flat.
 func (p planPrinter) line(text string) {
 	if p.color {
 		_, _ = io.WriteString(p.screen, text+"\n") // see printf
@@ -286,7 +285,8 @@ func (c *app) preview(ctx context.Context, r *submit.Remote, name string, fresh 
 	return p, nil
 }
 
-// setFailure says why a change set could not be made: what the validation found, if it did.
+// setFailure is why a change set could not be created: the results of the validation, if it
+// failed.
 func (c *app) setFailure(ctx context.Context, r *submit.Remote, set *submit.ChangeSet) string {
 	if strings.Contains(set.Reason, "AWS::EarlyValidation") {
 		out, err := r.CloudFormation().DescribeEvents(ctx, &cloudformation.DescribeEventsInput{

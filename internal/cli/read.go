@@ -12,7 +12,7 @@ import (
 // maxSource bounds a source file that is read for a hint of what it is.
 const maxSource = 8 << 20
 
-// readOptional reads a file; one that is not there is empty.
+// readOptional reads a file; a missing one is empty.
 func readOptional(path string) ([]byte, error) {
 	data, err := document.ReadFile(path, maxSource)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -21,18 +21,18 @@ func readOptional(path string) ([]byte, error) {
 	return data, err
 }
 
-// maxSchemaFile bounds what is read of a file: a little more than a document may have, so
-// that the parser says that it is too large.
+// maxSchemaFile bounds how much of a file is read: a little more than the limit of documents,
+// so that the parser reports that it is too large.
 const maxSchemaFile = 8<<20 + 1
 
-// readSchemaFile reads a regular file: the path may lead to a device or a pipe.
+// readSchemaFile reads a regular file: the path may be a device or a pipe.
 func readSchemaFile(path string) ([]byte, error) { return document.ReadHead(path, maxSchemaFile) }
 
-// hintTemplate says what belongs where a template is missing.
+// hintTemplate is the hint for a missing template.
 const hintTemplate = "pass the path of a CloudFormation template in JSON or YAML"
 
 // missingFile is the error for a file or folder of the command line that cannot be read: its
-// name as it was typed instead of the path that was tried. hint says what belongs there.
+// name as typed instead of the resolved path. hint describes the expected file.
 func missingFile(err error, name, hint string) error {
 	var failed *fs.PathError
 	switch {
@@ -44,8 +44,7 @@ func missingFile(err error, name, hint string) error {
 	return err
 }
 
-// readStdin reads the standard input to its end. It gives up when ctx ends: somebody may
-// be typing.
+// readStdin reads the standard input to its end, or until ctx ends: a user may be typing.
 func (c *app) readStdin(ctx context.Context, most int64) ([]byte, error) {
 	return untilDone(ctx, func() ([]byte, error) { return document.ReadAll(c.Stdin, most) })
 }

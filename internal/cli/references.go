@@ -53,8 +53,8 @@ const (
 	fetchLimit   = 8 << 20
 )
 
-// schemaConfig lets schemas refer to documents on the network only where the user says
-// so: being offline is a promise. The error is that of a folder that cannot be read.
+// schemaConfig lets schemas refer to documents on the network only with --allow-remote or
+// CFN_REMOTE_REFS. The error is that of a folder that cannot be read.
 func (c *app) schemaConfig(ctx context.Context) (schema.Config, error) {
 	var cfg schema.Config
 	folders := slices.Clone(c.refs.folders)

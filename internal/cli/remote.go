@@ -16,7 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/submit"
 )
 
-// A regionFailure is what went wrong in one region, for commands that have several.
+// A regionFailure is an error in one region, for commands that have several.
 type regionFailure struct {
 	Error string `json:"error"` // "" if nothing did
 	Hint  string `json:"hint"`
@@ -32,7 +32,7 @@ func (f *regionFailure) fail(err error) {
 	}
 }
 
-// complain shows what went wrong in a region, if anything did.
+// complain prints the error of a region, if it has one.
 func (c *app) complain(region string, f *regionFailure) {
 	if f.err != nil {
 		c.notef("%s: %s\n", region, f.Error)
@@ -83,7 +83,7 @@ func atMost(n int) cobra.PositionalArgs {
 // from several goroutines.
 type status struct {
 	*app
-	shown bool // there is somebody to see it
+	shown bool // on a terminal
 	start time.Time
 
 	mu    sync.Mutex
@@ -98,7 +98,7 @@ func (c *app) newStatus(names ...string) *status {
 	}
 }
 
-// set says what one of them does now; "" for nothing.
+// set sets the current activity of one of them; "" for none.
 func (s *status) set(name, text string) {
 	s.logger.Debug(text, "region", name)
 	s.mu.Lock()

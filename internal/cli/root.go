@@ -48,8 +48,8 @@ func commands(c *app) []*cobra.Command {
 
 // newRoot builds the tree of commands.
 func newRoot(c *app) *cobra.Command {
-	// The library would sort the commands by name. The variable is its only switch for
-	// that; nothing else in the program reads it.
+	// The library would sort the commands by name. The variable is its only switch for that;
+	// nothing else in the program reads it.
 	cobra.EnableCommandSorting = false
 	root := &cobra.Command{
 		Use:     "cfn",
@@ -119,7 +119,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return &usageError{command: cmd, message: fmt.Sprintf("option --%s: %q is invalid: %s", flag.Name, invalid.GetValue(), why), hint: flagHint(flag)}
 }
 
-// completeValues tells shells the values of options that are one of a few words.
+// completeValues completes the values of options with a fixed set of values.
 func completeValues(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
 		var words []string

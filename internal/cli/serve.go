@@ -112,8 +112,8 @@ func newServe(c *app) *cobra.Command {
 // half.
 const maxTimeScale = 1e6
 
-// config is what the options come to; set reports which were given. A server for a command
-// has defaults of its own: any free port, no second one, and nothing is kept.
+// config converts the options to a configuration; set reports which were given. A server for a
+// command has other defaults: any free port, no second one, and no stored data.
 func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool, forCommand bool) (local.ServerConfig, error) {
 	config := local.ServerConfig{
 		Address: o.address, LambdaAddress: o.lambdaAddress, LambdaOptional: !set("lambda-address"),
@@ -202,14 +202,14 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 		ready, err := json.Marshal(struct {
 			Endpoint string `json:"endpoint"`
 			Console  string `json:"console"`
-			Lambda   string `json:"lambda"` // "" if there is none
+			Lambda   string `json:"lambda"` // may be ""
 			Region   string `json:"region"`
 			Account  string `json:"account"`
 			Data     string `json:"data"` // "" if nothing is kept
 			PID      int    `json:"pid"`
 
 			TimeScale float64  `json:"timeScale"` // delays are divided by it
-			Simulate  []string `json:"simulate"`  // patterns of types; null if there are none
+			Simulate  []string `json:"simulate"`  // patterns of types; may be null
 		}{server.URL(), server.URL() + "/_cfn/", server.LambdaURL(), config.Region, config.Account, config.Dir, os.Getpid(), config.TimeScale, config.Simulate})
 		if err != nil {
 			return errors.Join(err, server.Close())
@@ -269,7 +269,7 @@ func (c *app) serveCommand(ctx context.Context, config local.ServerConfig, accou
 	go func() {
 		err := server.Serve(serving)
 		if err != nil {
-			cancel(err) // the command would wait for answers in vain
+			cancel(err) // the command would wait for answers that never come
 		}
 		served <- err
 	}()
@@ -286,7 +286,7 @@ func (c *app) serveCommand(ctx context.Context, config local.ServerConfig, accou
 		case errors.Is(context.Cause(ctx), errTerminated):
 			return command.Process.Signal(syscall.SIGTERM)
 		case c.Terminal.Stdin:
-			return nil // the terminal has told it, too
+			return nil // the terminal has signaled it, too
 		}
 		return command.Process.Signal(os.Interrupt)
 	}
@@ -385,8 +385,8 @@ func dataHome(system string, getenv func(string) string) (base string) {
 	return base
 }
 
-// serveHint adds what to do about a server that does not start. lambdaAddress is that of
-// the Invoke API, "" if it has none of its own.
+// serveHint adds a hint to the error of a server that does not start. lambdaAddress is that of
+// the Invoke API, "" if it has none.
 func serveHint(err error, lambdaAddress string) error {
 	var open *local.ExposedError
 	var taken *local.AddressInUseError

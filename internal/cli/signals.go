@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// untilDone calls read, which cannot be interrupted, and gives up when ctx ends first:
-// nobody may write to the pipe or the terminal that it reads from.
+// untilDone calls read, which cannot be interrupted, and returns early when ctx ends: nothing
+// may be written to the pipe or the terminal that it reads from.
 func untilDone[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -29,8 +29,8 @@ func untilDone[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	}
 }
 
-// errTerminated is why a context of [Signals] ended if somebody else ended the program:
-// the system that shuts down, a time limit of CI.
+// errTerminated is the cause of the end of a context of [Signals] after SIGTERM: a shutdown of
+// the system, a time limit of CI.
 var errTerminated = errors.New("terminated")
 
 // Signals returns a context that the first SIGINT or SIGTERM ends. The second signal ends

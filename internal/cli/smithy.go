@@ -138,7 +138,7 @@ func (c *app) smithyValidate(args []string, strict bool) error {
 // smithyEvent fixes the names and the order of the members that scripts read.
 type smithyEvent struct {
 	ID       string `json:"id"`
-	Severity string `json:"severity"` // as Smithy has it: "DANGER"
+	Severity string `json:"severity"` // as in Smithy: "DANGER"
 	Shape    string `json:"shape"`    // "" if the event is about no shape
 	Message  string `json:"message"`
 	File     string `json:"file"`
@@ -267,7 +267,7 @@ but nothing is written if the model or a setting has errors.`,
 	return cmd
 }
 
-// smithyFlags are the options that say how a model is converted.
+// smithyFlags are the options for the conversion of a model.
 func (c *app) smithyFlags(cmd *cobra.Command, opts *smithyOptions) {
 	flags := cmd.Flags()
 	flags.StringVar(&opts.service, "service", "", "the `ID` of the service, as namespace#Name")
@@ -277,7 +277,7 @@ func (c *app) smithyFlags(cmd *cobra.Command, opts *smithyOptions) {
 	c.strictFlag(cmd, &opts.strict)
 }
 
-// convertSmithy converts models. The list holds what is worth a warning.
+// convertSmithy converts models. The list contains the warnings.
 func (c *app) convertSmithy(args []string, opts smithyOptions, settings smithy.Settings) ([]smithy.Converted, diag.List, error) {
 	m, _, err := c.fitModels(args, opts.strict)
 	if err != nil {
@@ -393,8 +393,8 @@ func (c *app) printConverted(schemas []smithy.Converted, problems, found diag.Li
 	return c.printFound(problems, found, lost, opts.report)
 }
 
-// printFound shows what was found on the way and in the schemas: errors, the warnings of
-// the conversion, and the rest if it was asked for, else how much there is.
+// printFound prints the problems of the conversion and of the schemas: errors, the warnings of
+// the conversion, and with --report the rest, otherwise its number.
 func (c *app) printFound(problems, found diag.List, lost int, report bool) error {
 	var shown diag.List
 	for _, p := range found {

@@ -74,7 +74,7 @@ func (d *deployed) interrupted() error {
 	return &exitError{exitInterrupted, fmt.Sprintf("interrupted; the operation on stack %s continues. To follow it, run: cfn stack events %s --follow%s", d.name, d.name, d.options.again(d.remote.Region))}
 }
 
-// begun is the end of a deployment that is not waited for.
+// begun prints how to follow a deployment that is not waited for.
 func (d *deployed) begun() error {
 	if d.format == "json" {
 		return d.printJSON(stackResult{StackName: d.name, StackID: d.id, Region: d.remote.Region, Changed: true, Outputs: map[string]string{}, Simulated: []string{}})
@@ -251,7 +251,7 @@ func (d *deployed) hints(cause *rootCause, out *stackResult) (hints []string) {
 	return hints
 }
 
-// failureText is the failure for somebody to read.
+// failureText is the failure as text.
 func failureText(cause *rootCause, out *stackResult, hints []string) string {
 	var b strings.Builder
 	what := fmt.Sprintf("%s (%s)", flat(cause.LogicalID), cause.ResourceType)
@@ -298,7 +298,7 @@ func (d *deployed) simulatedTypes(ctx context.Context) []string {
 	return found
 }
 
-// serverNotes says what a local server does otherwise than AWS for whoever asked it to.
+// serverNotes prints how a local server differs from AWS because of its options.
 func (c *app) serverNotes(r *submit.Remote) {
 	if scale := r.TimeScale(); scale != 1 {
 		c.notef("note: this cfn serve divides the delays of handlers by %g\n", scale)

@@ -129,7 +129,7 @@ func drawTree(v *stackView, now time.Time, width, height int) []treeLine {
 	return lines
 }
 
-// stateText says what a resource does, and for how long.
+// stateText describes what a resource does, and for how long.
 func (v *stackView) stateText(row *resourceView, now time.Time) string {
 	if row.status == "" {
 		if waits := v.waitsFor(row); len(waits) > 0 {
@@ -165,7 +165,7 @@ func mostInteresting(rows []*resourceView, n int) (shown []*resourceView, hidden
 	return shown, len(rows) - len(shown)
 }
 
-// elapsed is how long something has taken, or takes so far.
+// elapsed is how long something took, or has taken.
 func elapsed(from, to time.Time, status string, now time.Time) string {
 	if from.IsZero() {
 		return ""

@@ -29,7 +29,7 @@ type resourceView struct {
 	started, ended time.Time // of the last thing that was done with it
 }
 
-// newStackView begins a view. The resources are those that the operation is known to touch.
+// newStackView creates a view. The resources are those that the operation is known to change.
 func newStackView(name string, graph *templateGraph, resources []*resourceView) *stackView {
 	return &stackView{name: name, graph: graph, rows: resources}
 }
@@ -78,7 +78,7 @@ func ofStack(e *types.StackEvent) bool {
 	return aws.ToString(e.PhysicalResourceId) != "" && aws.ToString(e.PhysicalResourceId) == aws.ToString(e.StackId)
 }
 
-// actionOf is the part of a status that says what is done: CREATE, UPDATE, UPDATE_ROLLBACK.
+// actionOf is the action in a status: CREATE, UPDATE, UPDATE_ROLLBACK.
 func actionOf(status string) string {
 	for _, end := range []string{"_IN_PROGRESS", "_COMPLETE", "_FAILED"} {
 		if action, found := strings.CutSuffix(status, end); found {
@@ -88,8 +88,8 @@ func actionOf(status string) string {
 	return status
 }
 
-// waitsFor returns the resources that a resource has to wait for. What has begun waits for
-// nothing any more. During a deletion a resource waits for those that use it.
+// waitsFor returns the resources that a resource waits for. A started resource waits for none.
+// During a deletion a resource waits for its dependents.
 func (v *stackView) waitsFor(row *resourceView) []string {
 	if v.graph == nil || row.status != "" {
 		return nil
@@ -117,7 +117,7 @@ type rootCause struct {
 	ResourceType string    `json:"resourceType"` //
 	Stack        string    `json:"stackName"`    // another one for a resource of a nested stack
 	Status       string    `json:"status"`
-	Message      string    `json:"message"` // what the handler said, or the service
+	Message      string    `json:"message"` // the message of the handler, or of the service
 	ErrorCode    string    `json:"handlerErrorCode"`
 	Place        string    `json:"place"`      // FILE:LINE:COLUMN, "" if it is not known
 	Log          []string  `json:"log"`        // the last lines that the handler has logged
@@ -178,13 +178,12 @@ func newRootCause(e *types.StackEvent) *rootCause {
 	return out
 }
 
-// cancelled reports whether a reason says that a resource was stopped because of another.
+// cancelled reports whether a resource was stopped because of another, according to a reason.
 func cancelled(reason string) bool {
 	return reason == "Resource creation cancelled" || reason == "Resource update cancelled" || reason == "Resource deletion cancelled" || reason == "Resource creation cancelled."
 }
 
-// flat makes one line of a text that somebody else has written. A terminal shows it and does
-// nothing else.
+// flat converts an untrusted text to one line without escape sequences for terminals.
 func flat(text string) string { return visible(strings.Join(strings.Fields(text), " ")) }
 
 // eventLine is an event in a pipe.

@@ -142,8 +142,8 @@ func (o *handlerOptions) function(ctx context.Context, c *app, p *project.Projec
 		}
 		endpoint := &lambda.Endpoint{
 			URL: url, FunctionName: o.functionName, Region: o.region, Credentials: aws.SDK.Credentials, Timeout: -1,
-			// cfn serve finds the account and the region in the signature. What goes
-			// over the network without TLS has none: a session token is part of it.
+			// cfn serve reads the account and the region from the signature. Calls over the
+			// network without TLS are not signed: a session token is part of the signature.
 			Sign:    onThisMachine(url),
 			LogTail: strings.HasPrefix(url, "https://"), // the local endpoints of others refuse to
 		}
@@ -179,7 +179,7 @@ func onThisMachine(endpoint string) bool {
 // ownEndpoint is what there is to do for handlers that cfn cannot start.
 const ownEndpoint = "start them yourself as a Lambda endpoint, for example with sam local start-lambda, and name it if it is elsewhere: --endpoint URL"
 
-// listens reports whether somebody listens at an address.
+// listens reports whether a server is listening at an address.
 func listens(ctx context.Context, address string) error {
 	dialer := net.Dialer{Timeout: 5 * time.Second}
 	connection, err := dialer.DialContext(ctx, "tcp", address)
@@ -189,8 +189,8 @@ func listens(ctx context.Context, address string) error {
 	return connection.Close()
 }
 
-// runsHere reports whether cfn can start the handlers: programs that speak the protocol of
-// the "provided" runtimes by themselves.
+// runsHere reports whether cfn can start the handlers: programs that implement the protocol of
+// the "provided" runtimes.
 func runsHere(p *project.Project) bool {
 	return p.Language == "go" || strings.HasPrefix(p.Runtime, "provided")
 }
@@ -257,7 +257,7 @@ func (c *app) startLambda(ctx context.Context, p *project.Project, o *handlerOpt
 			return err
 		}
 		function.Output = c.Stderr
-		function.Lazy = name == testEntrypoint // hardly anybody calls it
+		function.Lazy = name == testEntrypoint // rarely called
 		f, err := lambda.Start(ctx, function)
 		if err != nil {
 			return err

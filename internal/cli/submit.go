@@ -30,7 +30,7 @@ type submitOptions struct {
 	dryRun, setDefault, useDocker, noDocker, noWait bool
 }
 
-// packageOptions say what is registered, and where; cfn publish has them, too.
+// packageOptions select what is registered, and where; cfn publish has them, too.
 type packageOptions struct {
 	role, archive, bucket, regions string
 	noRole, noBuild                bool
@@ -166,8 +166,8 @@ func (o *packageOptions) open(ctx context.Context, c *app, remote *remoteOptions
 	return out, nil
 }
 
-// prepare packs the extension and opens the registries for it, in this order: a fault of
-// the project needs no account to be told.
+// prepare packs the extension and opens the registries for it, in this order: errors of the
+// project are reported without an account.
 func (o *packageOptions) prepare(ctx context.Context, c *app, remote *remoteOptions) (*submit.Request, []*submit.Remote, error) {
 	q, noRole, err := o.extension(ctx, c)
 	if err != nil {
@@ -183,9 +183,9 @@ func (o *packageOptions) prepare(ctx context.Context, c *app, remote *remoteOpti
 // maxPackage bounds, in bytes, a zip that is read to be registered: what the service takes.
 const maxPackage = 256 << 20
 
-// extension packs the project, or reads the package that was named, and returns what is to
-// be registered, with the template of the role if one is wanted. noRole says why there is
-// no template, which is a fault only where stacks are made.
+// extension packs the project, or reads the named package, and returns the package, with the
+// template of the role if one is needed. noRole is why there is no template, which is an error
+// only where stacks are created.
 func (o *packageOptions) extension(ctx context.Context, c *app) (q *submit.Request, noRole, err error) {
 	q = &submit.Request{RoleARN: o.role, Bucket: o.bucket}
 	roleWanted := o.role == "" && !o.noRole
@@ -240,7 +240,7 @@ func (c *app) readPackage(ctx context.Context, name string) (*bundle.Bundle, []b
 	return b, data, err
 }
 
-// checkPackage says what the registry would say of an archive, before it is uploaded.
+// checkPackage checks an archive as the registry does, before it is uploaded.
 func (c *app) checkPackage(ctx context.Context, name string, data []byte) (*bundle.Bundle, error) {
 	b, problems, err := bundle.Read(ctx, bytes.NewReader(data), int64(len(data)), bundle.Config{Label: name})
 	if err == nil {
@@ -347,7 +347,7 @@ func (c *app) submittedAll(ctx context.Context, q *submit.Request, results []sub
 	return nil
 }
 
-// goOn is the command that asks for a registration later.
+// goOn is the command that shows a registration later.
 func (o *submitOptions) goOn(r *submitted) string {
 	return fmt.Sprintf("cfn types registrations %s --wait%s", r.Token, o.again(r.Region))
 }
@@ -363,7 +363,7 @@ type submission struct {
 	several bool
 }
 
-// say prints a line of the result; with several regions it begins with the region.
+// say prints a line of the result; with several regions it starts with the region.
 func (s *submission) say(format string, args ...any) {
 	if s.format == "json" {
 		return

@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// screenText writes texts so that a terminal shows them and does nothing else. Names, messages
-// and logs come from handlers, services and projects of strangers: what would move the
-// cursor, set the title, turn the direction of text around or hide a part of it is written
-// as \u001b. That is how JSON writes it as well, so JSON within a text remains JSON.
+// screenText writes texts so that a terminal only displays them. Names, messages and logs come
+// from handlers, services and untrusted projects: characters that move the cursor, set the
+// title, change the direction of text or hide a part of it are written as \u001b. That is also
+// their spelling in JSON, so JSON within a text remains JSON.
 type screenText struct {
 	to io.Writer
 	// raw reports whether what is written now is for programs: it passes unchanged. Nil is never.
 	raw func() bool
 
 	mu   sync.Mutex
-	rest []byte // the beginning of a character whose end is still to come
+	rest []byte // an incomplete character at the end
 }
 
 func (p *screenText) Write(text []byte) (int, error) {
@@ -51,7 +51,7 @@ func (p *screenText) pass(text string, n int) (int, error) {
 	return n, nil
 }
 
-// end writes what is left of a character that never became whole.
+// end writes the rest of an incomplete character.
 func (p *screenText) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +61,7 @@ func (p *screenText) end() {
 	}
 }
 
-// incomplete is how many bytes at the end of a text begin a character and do not end it.
+// incomplete is the number of bytes of an incomplete character at the end of a text.
 func incomplete(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if start := text[len(text)-n]; utf8.RuneStart(start) {

@@ -212,7 +212,7 @@ func (c *app) collect(s *schema.Schema, selection contract.Selection, faults boo
 	return nil
 }
 
-// testConfig gathers everything but the handlers, so that faults of files are told before
+// testConfig gathers everything but the handlers, so that errors of files are reported before
 // anything is started.
 func (c *app) testConfig(ctx context.Context, opts *testOptions, p *project.Project, s *schema.Schema) (contract.Config, error) {
 	config := contract.Config{
@@ -270,7 +270,7 @@ func (c *app) testConfig(ctx context.Context, opts *testOptions, p *project.Proj
 	return config, nil
 }
 
-// maxTestFile bounds, in bytes, the files that a run is told to read.
+// maxTestFile bounds, in bytes, the files in the options of a run.
 const maxTestFile = 8 << 20
 
 // readExample reads the failing example that is to be run again.

@@ -25,8 +25,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/secret"
 )
 
-// faultOptions are the options of cfn test for what goes wrong around handlers, and for
-// what they ask of the network.
+// faultOptions are the options of cfn test for faults, and for the network calls of handlers.
 type faultOptions struct {
 	faults             bool
 	record, replayHTTP string
@@ -116,8 +115,8 @@ func (c *app) readTape(opts *testOptions, typeName string) error {
 	return nil
 }
 
-// newToken makes client request tokens, and what {{uuid}} stands for. With a recording
-// they are the same in every replay; else the result is nil, for random ones.
+// newToken generates client request tokens, and the values of {{uuid}}. With a recording they
+// are the same in every replay; otherwise the result is nil, for random ones.
 func (o *faultOptions) newToken(stream uint64) func() string {
 	if o.tape == nil {
 		return nil
@@ -144,8 +143,8 @@ func (c *app) testRedactor(config *contract.Config) *invoke.Redactor {
 	}}.New()
 }
 
-// openProxy stands between the handlers and the network if an option asks for it, and
-// gives the run the redactor that it shares with it. The result closes it.
+// openProxy starts a proxy between the handlers and the network if an option needs it, and
+// shares its redactor with the run. The result closes it.
 func (c *app) openProxy(opts *testOptions, p *project.Project, aws *invoke.AWS, config *contract.Config) (stop func(), err error) {
 	config.Redactor = c.testRedactor(config)
 	here := opts.endpoint == "" && runsHere(p)
@@ -205,7 +204,7 @@ func (opts *testOptions) underFaults(function invoke.Function, config *contract.
 	}
 }
 
-// outbound collects what went wrong with calls of handlers to the network.
+// outbound collects failed calls of handlers to the network.
 type outbound struct {
 	mu        sync.Mutex
 	pending   []string // since the last call of a handler
@@ -236,8 +235,7 @@ func (o *outbound) take() []string {
 	return out
 }
 
-// throughProxy is a function whose log also reports what went wrong with its calls to the
-// network.
+// throughProxy is a function whose log also contains its failed network calls.
 type throughProxy struct {
 	invoke.LoggedFunction
 	outbound *outbound
@@ -251,7 +249,7 @@ func (t throughProxy) CallLogged(ctx context.Context, payload []byte) (reply, lo
 	return reply, log, err
 }
 
-// closeTape writes the recording, or says what a replay has asked for in vain.
+// closeTape writes the recording, or reports the calls that a replay did not find.
 func (c *app) closeTape(opts *testOptions, redactor *invoke.Redactor) error {
 	if len(opts.outbound.refused) > 0 {
 		c.notef("cfn blocked network calls of the handlers to other machines:\n%s", names(opts.outbound.refused))
@@ -289,8 +287,8 @@ func names(all []string) string {
 	return b.String()
 }
 
-// writeFile writes a file that the user named, whole or not at all, with the folders on
-// the way to it.
+// writeFile writes a file that the user named, completely or not at all, with its parent
+// folders.
 func (c *app) writeFile(name string, data []byte, mode fs.FileMode) error {
 	return files.Put(c.projectDir(), c.path(name), data, mode)
 }

@@ -247,7 +247,7 @@ func (c *app) showType(out *cloudformation.DescribeTypeOutput, schemaOnly bool) 
 	return w.Flush()
 }
 
-// apiObject is an answer of the API with the members that are there, by their names in it.
+// apiObject is a response of the API with its set members, by their names in the API.
 func apiObject(out any) map[string]any {
 	data, err := json.Marshal(out)
 	members := map[string]any{}

@@ -200,7 +200,7 @@ func paddedVersion(version string) string {
 	return version
 }
 
-// done says that something was changed.
+// done prints that something was changed.
 func (c *app) done(format string, args ...any) error {
 	message := fmt.Sprintf(format, args...)
 	if c.format == "json" {

@@ -91,8 +91,9 @@ func (c *app) validate(ctx context.Context, level string) error {
 	return nil
 }
 
-// check looks at everything in the project but what lint says. With faulty settings the
-// project is nil and the list says why; only modules have a fragment, and no schema.
+// check checks everything in the project except for lint rules. With invalid settings the
+// project is nil and the list contains the reasons; only modules have a fragment, and no
+// schema.
 func (c *app) check(ctx context.Context) (*project.Project, *schema.Schema, *project.Fragment, diag.List, error) {
 	p, problems, err := c.openProject()
 	if err != nil || p == nil {

@@ -36,7 +36,7 @@ type linting struct {
 	byFile map[string]*settings
 }
 
-// settings are those of one .formwork.json, nil in the end where there is none.
+// settings are those of one .formwork.json, may be nil.
 type settings struct {
 	*lint.Settings
 	filter   *lint.Filter
@@ -69,7 +69,7 @@ func (l *linting) settingsOf(dir string) (*settings, error) {
 	return s, nil
 }
 
-// config says which rules run for the schemas of a folder; run is false for none.
+// config selects the rules for the schemas of a folder; run is false for none.
 func (l *linting) config(dir string) (cfg lint.Config, run bool, err error) {
 	s, err := l.settingsOf(dir)
 	if err != nil {
@@ -183,7 +183,7 @@ func verdict(n int, problems diag.List) string {
 	return fmt.Sprintf("%s checked: %s, %s.", diag.Count(n, "schema"), diag.Count(problems.Count(diag.Error), "error"), diag.Count(problems.Count(diag.Warning), "warning"))
 }
 
-// subjects finds what a path of the command line stands for.
+// subjects finds the documents for a path of the command line.
 func (c *app) subjects(path string) ([]subject, error) {
 	info, err := os.Stat(c.path(path))
 	switch {
@@ -222,17 +222,17 @@ func (c *app) subjects(path string) ([]subject, error) {
 	return out, nil
 }
 
-// isDocument tells from its name whether a file of a folder may be a schema.
+// isDocument reports from its name whether a file of a folder may be a schema.
 func isDocument(name string) bool {
 	return slices.Contains([]string{".json", ".yaml", ".yml"}, strings.ToLower(filepath.Ext(name)))
 }
 
-// typeNameLine begins a member of the outermost mapping of YAML.
+// typeNameLine matches the start of a member of the outermost mapping of YAML.
 var typeNameLine = regexp.MustCompile(`(?m)^["']?typeName["']?[ \t]*:`)
 
-// looksLikeSchema reports whether a document says of itself which type it is about: a
-// typeName further inside, as in a template, says nothing. Documents with faults of syntax
-// count, so that the faults are told.
+// looksLikeSchema reports whether a document has a typeName at its top level: a typeName
+// further inside, as in a template, does not count. Documents with syntax errors count, so
+// that the errors are reported.
 func looksLikeSchema(name string, data []byte) bool {
 	if !bytes.Contains(data, []byte("typeName")) {
 		return false
@@ -347,7 +347,7 @@ func (l *linting) dirOf(s subject) string {
 	return filepath.Dir(l.path(s.name))
 }
 
-// examine loads one subject and says what is wrong with it.
+// examine loads one subject and returns its problems.
 func (l *linting) examine(s subject, more func(*schema.Schema) diag.List) finding {
 	if s.project {
 		return l.examineProject(s, more)

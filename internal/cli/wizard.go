@@ -15,8 +15,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// A wizard asks what the options of init do not say. Every answer is valid. An error
-// means that there is none: the user gave up or the input ended.
+// A wizard asks for the missing options of init. Every answer is valid. An error means that
+// there is no answer: the user canceled or the input ended.
 type wizard interface {
 	overwrite(ctx context.Context, p *project.Project) (bool, error)
 	kind(ctx context.Context) (schema.Kind, error)
@@ -76,7 +76,7 @@ func validImportPath(path string) bool {
 	return importPath.MatchString(path) && !strings.Contains(path, "..") && len(path) <= 200
 }
 
-// A noAnswerError says that the input ended before an answer.
+// A noAnswerError reports that the input ended before an answer.
 type noAnswerError struct{}
 
 func (*noAnswerError) Error() string { return "the input ended before all questions were answered" }

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
-// notices say what a form has done. The address of the next page names one of them, so
-// that no text of an address is ever shown.
+// notices are the messages after a form was submitted. The address of the next page names one
+// of them, so that no text of an address is ever displayed.
 var notices = map[string]string{
 	"default":      "The default version was changed.",
 	"deregistered": "The version was deregistered.",

@@ -90,7 +90,7 @@ func escape(text string) (parameters string, colours bool, rest string) {
 	return "", false, text[1:]
 }
 
-// A pen is how text is written after some sequences. Colours are 1 to 16; 0 is none.
+// A pen is the style of text after some sequences. Colors are 1 to 16; 0 is the default.
 type pen struct {
 	front, back                    int
 	bold, faint, italic, underline bool
@@ -148,8 +148,8 @@ func (p *pen) apply(parameters string) {
 	}
 }
 
-// extended reads 38;5;N and 38;2;R;G;B. Only the sixteen named colours among them are told
-// apart; others are none. It returns the index of the last code that it read.
+// extended reads 38;5;N and 38;2;R;G;B. Only the sixteen named colors are supported; others
+// are ignored. It returns the index of the last code that it read.
 func extended(codes []string, i int) (colour, last int) {
 	if i+1 >= len(codes) {
 		return 0, len(codes)

@@ -34,11 +34,11 @@ type callsView struct {
 	Stack  string // ARN; only calls on its resources, "" for all
 	ID     string // only calls on this resource of the stack
 	Rows   []callRow
-	Next   string // address of older calls, "" if there are none
+	Next   string // address of older calls, may be ""
 	First  string // address of the newest calls, "" if this is it
 }
 
-// A callRow is a call in a list. The calls of one operation stand together, the latest first.
+// A callRow is a call in a list. The calls of one operation are adjacent, the latest first.
 type callRow struct {
 	handlerCall
 	Number, Of int  // of the calls of the operation that the page has
@@ -62,7 +62,7 @@ func gather(calls []handlerCall) []callRow {
 	return rows
 }
 
-// operationOf tells operations apart. Callers may send any token, or none.
+// operationOf identifies the operation. Callers may send any token, or none.
 func operationOf(call *handlerCall) string {
 	if call.Token == "" {
 		return "call " + call.ID
@@ -73,7 +73,7 @@ func operationOf(call *handlerCall) string {
 // shownCalls is how many calls a page of a list has.
 const shownCalls = 50
 
-// typeName is what stands in a command as it is.
+// typeName matches names that need no quoting in a command.
 var typeName = regexp.MustCompile(`^[A-Za-z0-9]+(::[A-Za-z0-9]+)+$`)
 
 // The actions that handlers are called for.
@@ -152,7 +152,7 @@ func (c *Console) callsPage(r *http.Request, p *page, v *callsView) (templ.Compo
 	return p.callsBody(v), nil
 }
 
-// callsQuery reads which calls an address asks for.
+// callsQuery reads the filters of calls from an address.
 func callsQuery(q url.Values, place awswire.Place) handlers.InvocationQuery {
 	return handlers.InvocationQuery{
 		Place: awswire.Place{Account: place.Account, Region: place.Region}, Limit: shownCalls,
@@ -170,7 +170,7 @@ func (p *page) callsLink(v *callsView, pairs ...string) string {
 	return p.link("/calls", append([]string{"q", v.Search}, pairs...)...)
 }
 
-// callPlace is where a list goes on behind a call.
+// callPlace is where a list continues after a call.
 func callPlace(call *handlerCall) string {
 	return strconv.FormatInt(call.StartedAt.UnixMicro(), 10) + "~" + call.ID
 }
@@ -187,8 +187,8 @@ func readCallPlace(text string) (at time.Time, id string, err error) {
 	return time.UnixMicro(n), id, nil
 }
 
-// callsSeen tells lists of calls apart. A call is listed when it is over, by when it began,
-// so that the first one does not show whether there are new ones.
+// callsSeen identifies the state of a list of calls. A call is listed when it has finished, by
+// its start time, so the first one does not show whether there are new ones.
 func callsSeen(list []handlerCall) string {
 	sum := sha256.New()
 	for i := range list[:min(len(list), shownCalls)] {
@@ -197,7 +197,7 @@ func callsSeen(list []handlerCall) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// followCalls tells a page of a list that there are others to show.
+// followCalls notifies a page of a list of new calls.
 func (c *Console) followCalls(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	place, err := readPlace(q.Get(placeField), c.config.Default)
@@ -248,7 +248,7 @@ type callView struct {
 	Request, Reply *callText
 	Lines          [][]piece // that the handler wrote meanwhile
 	MoreLines      bool
-	LogLink        string // of the whole stream from there on, "" if there is none
+	LogLink        string // of the whole stream from there on, may be ""
 }
 
 // A callText is a request or a reply.
@@ -362,7 +362,7 @@ func (c *Console) readCallLog(r *http.Request, p *page, v *callView) error {
 	return nil
 }
 
-// said is what a call says about its failure besides the code.
+// said is the message of a failed call besides the code.
 func said(call *handlerCall) string {
 	if call.Error != "" {
 		return call.Error
@@ -407,7 +407,7 @@ func callLabel(p *page, call *handlerCall) string {
 	return bounded(callTitle(call), 300) + " at " + p.clock(call.StartedAt.Time)
 }
 
-// shortToken is the beginning of a token: enough to tell operations apart.
+// shortToken is the beginning of a token: enough to identify an operation.
 func shortToken(token string) string {
 	if len(token) > 13 && token[8] == '-' {
 		return token[:13] + "…"

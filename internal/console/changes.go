@@ -68,7 +68,7 @@ type changeRow struct {
 type valueRow struct {
 	Path          string
 	Before, After string // JSON or text; "" for a property that is missing
-	Note          string // what comes of it
+	Note          string // the effect
 	Bad           bool
 }
 
@@ -104,7 +104,7 @@ func (c *Console) showChangeSet(_ http.ResponseWriter, r *http.Request, p *page)
 	return p.changeSetBody(v), nil
 }
 
-// changeWords says what happens to a resource, and the class of that.
+// changeWords returns the effect on a resource, and its class.
 func changeWords(c *types.ResourceChange) (text, class string) {
 	switch {
 	case c.Action == types.ChangeActionAdd:
@@ -179,7 +179,7 @@ func changedValues(c *types.ResourceChange) []valueRow {
 	return out
 }
 
-// wholeValues are the properties of a resource that comes or goes.
+// wholeValues are the properties of a resource that is added or removed.
 func wholeValues(before, after string) []valueRow {
 	old, fresh := propertiesOf(before), propertiesOf(after)
 	var names []string

@@ -7,10 +7,10 @@
 // own adds what needs one: pages that follow changes, logs that run on, keys. Nothing is
 // loaded from elsewhere, and the Content-Security-Policy forbids it.
 //
-// What a schema, a handler or a caller wrote is text: it is escaped, bounded in length,
-// and its links lead to http and https only. A GET never changes anything. What does is a
-// POST from a page of the same origin with a token that only that page knows. Which host
-// names are served is for the server around it to decide.
+// Text from a schema, a handler or a caller is untrusted: it is escaped, bounded in length,
+// and its links are limited to http and https. A GET never changes anything. Changes need a
+// POST from a page of the same origin with a token that only that page knows. The server
+// around it decides which host names are served.
 package console
 
 import (
@@ -42,31 +42,32 @@ var assets embed.FS
 type Config struct {
 	Registry Registry
 
-	// Logs reads the logs of handlers. With nil the pages say that none are kept.
+	// Logs reads the logs of handlers. With nil the pages report that logs are not stored.
 	Logs Logs
 
-	// Calls reads the past calls of handlers. With nil the pages say that none are kept.
+	// Calls reads the past calls of handlers. With nil the pages report that calls are not
+	// recorded.
 	Calls Calls
 
-	// Stacks reads stacks. With nil the pages say that the server runs none.
+	// Stacks reads stacks. With nil the pages report that stacks are not supported.
 	Stacks Stacks
 
-	// Requests reads the requests of Cloud Control. With nil the pages say that the server takes
-	// none.
+	// Requests reads the requests of Cloud Control. With nil the pages report that it is not
+	// supported.
 	Requests Requests
 
 	// Places lists the accounts and regions to choose from. With nil there is only Default.
 	Places Places
 
-	// Default is where the pages begin. Zero is account 000000000000 in us-east-1.
+	// Default is the first account and region. Zero is account 000000000000 in us-east-1.
 	Default awswire.Place
 
 	// FormKey signs the forms of the pages. Servers that share an address need the
 	// same one; nil makes one up, with which forms last until the server ends.
 	FormKey []byte
 
-	// MaxStreams is how many pages may follow changes or logs at once; zero means 64. The
-	// others are told to try again later.
+	// MaxStreams is how many pages may follow changes or logs at once; zero means 64. Further
+	// ones get an error and retry later.
 	MaxStreams int
 
 	// Poll is how often a log that is followed is read; lists of calls are half as often.
@@ -74,7 +75,8 @@ type Config struct {
 	Poll time.Duration
 
 	// RefreshInterval is how often a page that follows changes is refreshed without a change:
-	// this server hears nothing of changes made by others on the same database. Zero means 10 s.
+	// this server is not notified of changes by other servers on the same database. Zero means
+	// 10 s.
 	RefreshInterval time.Duration
 
 	Version string // of the program, for the foot of the pages
@@ -131,8 +133,7 @@ func New(config Config) *Console {
 	return c
 }
 
-// Close ends the streams and waits for them. What is asked for afterwards is answered but
-// not followed.
+// Close ends the streams and waits for them. Later requests are answered without live updates.
 func (c *Console) Close() {
 	c.closing.Lock()
 	c.close()
@@ -149,7 +150,7 @@ func (c *Console) random(n int) []byte {
 	return b
 }
 
-// route says which request leads where.
+// route maps requests to handlers.
 func (c *Console) route() {
 	const kindName = "/types/{kind}/{name}"
 	for _, r := range []struct {
@@ -212,8 +213,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.routes.ServeHTTP(w, r)
 }
 
-// A screen makes the page that a request asks for. The error is what went wrong instead:
-// a *fault or an *awswire.Error is told, anything else is logged.
+// A screen builds the page for a request. A *fault or an *awswire.Error is displayed, any
+// other error is logged.
 type screen func(w http.ResponseWriter, r *http.Request, p *page) (templ.Component, error)
 
 // page turns a screen into a handler. A screen that returns neither a component nor an
@@ -252,7 +253,7 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, p *page, status
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(visible(b.Bytes())) // a reader that is gone
+	_, _ = w.Write(visible(b.Bytes())) // the client hung up
 }
 
 // caller is who asks the registry on behalf of a page.

@@ -33,7 +33,7 @@ type graphNode struct {
 	X, Y int
 }
 
-// An edge goes from a resource to one that depends on it.
+// An edge connects a resource to one that depends on it.
 type graphEdge struct {
 	Path string
 	Tone string // of the resource that it comes from

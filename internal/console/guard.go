@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// policy allows what the pages consist of and nothing else; no inline script, no inline
-// style, no frame around them.
+// policy allows only the parts of the pages; no inline script, no inline style, no embedding
+// in frames.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // secure sets what every answer has.
@@ -27,9 +27,9 @@ func secure(h http.Header) {
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
 }
 
-// foreign says why a request is refused that a page of another origin caused; "" if none
-// did. Following a link from elsewhere is all that such a page may do. What shares the
-// host but not the port is another origin as well: on loopback, any other program.
+// foreign returns why a request that a page of another origin caused is refused; "" otherwise.
+// Such a page may only link to the console. The same host with another port is another origin
+// as well: on loopback, any other program.
 func foreign(r *http.Request) string {
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch r.Header.Get("Sec-Fetch-Site") {

@@ -8,8 +8,8 @@ import (
 	"github.com/a-h/templ"
 )
 
-// What stands within a line is written here and not in a template, which would put white
-// space between its parts.
+// Parts of a line are written here and not in a template, which would put white space between
+// them.
 
 // markup writes what f puts together. f escapes what it does not write itself.
 func markup(f func(b *strings.Builder)) templ.Component {

@@ -23,7 +23,7 @@ type logsView struct {
 	Groups []string
 	Group  string
 	Stream string    // only this one, "" for all
-	Since  time.Time // begin there instead of following the end; only with Stream
+	Since  time.Time // start there instead of following the end; only with Stream
 	Filter string
 	Lines  []shownLine
 	After  string // id of the last line
@@ -160,7 +160,7 @@ func (l *shownLine) contains(text string) bool {
 	return strings.Contains(strings.ToLower(b.String()), strings.ToLower(text))
 }
 
-// level guesses from the beginning of a line how bad it is.
+// level guesses the level of a line from its beginning.
 func level(text string) string {
 	head := strings.ToUpper(text[:min(len(text), 120)])
 	for _, l := range []struct{ level, words string }{{"error", "ERROR FATAL PANIC: CRITICAL TRACEBACK EXCEPTION"}, {"warning", "WARN"}} {
@@ -173,8 +173,8 @@ func level(text string) string {
 	return ""
 }
 
-// followLogs sends the lines of a group as they come. A reader that comes back says with
-// Last-Event-ID what it has.
+// followLogs sends new lines of a group. A client that reconnects continues after its
+// Last-Event-ID.
 func (c *Console) followLogs(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	place, err := readPlace(q.Get(placeField), c.config.Default)

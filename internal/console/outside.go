@@ -13,9 +13,9 @@ func web(link string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
 }
 
-// outside reports whether a link that a stranger wrote may lead out of the console: to http
-// and https only, and not back to this machine or to the server itself, where a click could
-// reach what the stranger cannot.
+// outside reports whether an untrusted link may leave the console: only to http and https, and
+// not to this machine or to the server itself, where a click could reach what the author of
+// the link cannot.
 func (p *page) outside(link string) bool {
 	if !web(link) {
 		return false

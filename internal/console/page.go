@@ -144,7 +144,7 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC"
 
 func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// A fault is something that the visitor did or met, to be told as it is.
+// A fault is an error that is displayed to the user.
 type fault struct {
 	Status         int
 	Title, Message string
@@ -153,10 +153,10 @@ type fault struct {
 
 func (f *fault) Error() string { return f.Title + ": " + f.Message }
 
-// fail answers with a page that says what went wrong.
+// fail answers with a page for an error.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, p *page, err error) {
 	if r.Context().Err() != nil {
-		return // the client is gone
+		return // the client hung up
 	}
 	var (
 		told    *fault
@@ -192,8 +192,8 @@ func bounded(text string, most int) string {
 	return text
 }
 
-// visible drops what a text must not hide: control characters but for line breaks and
-// tabs, and the marks that turn the direction of text around. Every page goes through it.
+// visible removes characters that could hide text: control characters except for line breaks
+// and tabs, and the marks that change the direction of text. Every page uses it.
 func visible(text []byte) []byte {
 	if utf8.Valid(text) && bytes.IndexFunc(text, hiding) < 0 {
 		return text
@@ -276,7 +276,7 @@ func (c *Console) sendAsset(w http.ResponseWriter, r *http.Request) {
 	} else {
 		w.Header().Set("Cache-Control", "no-cache")
 	}
-	_, _ = w.Write(data) // a reader that is gone
+	_, _ = w.Write(data) // the client hung up
 }
 
 func (c *Console) notFound(_ http.ResponseWriter, _ *http.Request, _ *page) (templ.Component, error) {
@@ -382,8 +382,8 @@ func current(yes bool) string {
 	return "false"
 }
 
-// envCommand sets up a shell for this server. cfn knows the address that it serves by
-// default; another one is named, unless it is none that a shell takes as it is.
+// envCommand configures a shell for this server. cfn knows its default address; another one is
+// passed, unless it needs quoting in a shell.
 func (p *page) envCommand() string {
 	if p.Host == "127.0.0.1:4566" || p.Host == "localhost:4566" || !hostPattern.MatchString(p.Host) {
 		return `eval "$(cfn env)"`

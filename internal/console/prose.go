@@ -19,9 +19,9 @@ type span struct {
 	Link string // http or https; "" for none
 }
 
-// inline finds what a description may have besides text: code between backticks, a link in
-// Markdown, an address as it stands. It is compiled when it is first needed: that takes a
-// millisecond, and every command of the program would wait for it.
+// inline finds the markup of a description: code between backticks, a link in Markdown, a
+// plain address. It is compiled on first use: that takes a millisecond, and every command of
+// the program would wait for it.
 var inline = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("`([^`\n]+)`" + `|\[([^\]\n]{1,300})\]\((https?://[^\s()<>"]{1,500})\)|https?://[^\s<>"()\[\]` + "`" + `]{1,500}`)
 })

@@ -53,7 +53,7 @@ func (c *Console) listRegistrations(_ http.ResponseWriter, r *http.Request, p *p
 	return p.registrationsBody(v), nil
 }
 
-// inProgress are the registrations that go on in a place.
+// inProgress are the registrations in progress in an account and region.
 func (c *Console) inProgress(ctx context.Context, caller awswire.Caller) ([]registration, error) {
 	items, _, err := c.registrations(ctx, caller, registry.RegistrationQuery{Status: types.RegistrationStatusInProgress, Limit: maxInProgress})
 	return items, err
@@ -88,13 +88,13 @@ func describeRegistration(r *registry.Registration) registration {
 	return g
 }
 
-// stagePattern is how the service begins the description of a registration.
+// stagePattern matches the beginning of the description of a registration.
 var stagePattern = regexp.MustCompile(`^Deployment is currently in ([A-Z_]+) of status [A-Z_]+;\s*`)
 
-// stages say what a registration does in each of them.
+// stages describe the stages of a registration.
 var stages = map[string]string{"FETCH_STAGE": "fetching the package", "VALIDATION_STAGE": "validating the package", "DEPLOY_STAGE": "starting the handler"}
 
-// refused reports whether the registry answered, but not with what was asked for.
+// refused reports whether the registry answered with an error.
 func refused(err error) bool {
 	var answer *awswire.Error
 	return errors.As(err, &answer)

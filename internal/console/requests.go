@@ -46,7 +46,7 @@ func (c *Console) listRequests(_ http.ResponseWriter, r *http.Request, p *page) 
 	return p.requestsBody(v), nil
 }
 
-// followRequests tells a page that there are changes to show.
+// followRequests notifies a page of changes.
 func (c *Console) followRequests(w http.ResponseWriter, r *http.Request) {
 	place, err := readPlace(r.URL.Query().Get(placeField), c.config.Default)
 	if err != nil || c.config.Requests == nil {

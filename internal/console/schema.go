@@ -42,7 +42,7 @@ type schemaView struct {
 
 type crumb struct{ Name, Link string }
 
-// maxRaw is how much of a schema a page shows as it is. Larger ones can be downloaded.
+// maxRaw is the maximum size of a schema that a page displays. Larger ones can be downloaded.
 const maxRaw = 256 << 10
 
 func (c *Console) showSchema(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
@@ -131,7 +131,7 @@ func (c *Console) sendSchema(w http.ResponseWriter, r *http.Request, p *page) (t
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+anchorOf([]string{name})+`.json"`)
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write([]byte(value(h.DescribeTypeOutput.Schema))) // a reader that is gone
+	_, _ = w.Write([]byte(value(h.DescribeTypeOutput.Schema))) // the client hung up
 	return nil, nil
 }
 
@@ -187,7 +187,7 @@ func (c *Console) compareVersions(_ http.ResponseWriter, r *http.Request, p *pag
 // than making its page. The zero cache is empty.
 type schemaCache struct {
 	mu      sync.Mutex
-	entries []cachedSchema // the one that was used last stands last
+	entries []cachedSchema // the most recently used one is last
 	bytes   int
 }
 
@@ -203,8 +203,8 @@ const (
 	maxCachedBytes = 8 << 20
 )
 
-// load reads a schema. It is nil if it cannot be read at all; problem then says why.
-// Documents that it refers to are not looked for: it may come from anybody.
+// load reads a schema. It is nil if it cannot be read at all; problem is the reason then.
+// Documents that it refers to are not loaded: the schema is untrusted.
 func (c *schemaCache) load(text, kind string) (s *schema.Schema, problem string) {
 	sum := sha256.Sum256([]byte(kind + "\x00" + text))
 	c.mu.Lock()
@@ -236,8 +236,8 @@ func (c *schemaCache) load(text, kind string) (s *schema.Schema, problem string)
 	return s, problem
 }
 
-// indented is a JSON text with a line for each value, in the order in which it was
-// written. A text that has lines already stays as it is.
+// indented is a JSON text with a line for each value, in the original order. A text that has
+// lines already is not changed.
 func indented(text string) string {
 	if strings.Count(strings.TrimSpace(text), "\n") > 0 {
 		return text
@@ -261,8 +261,8 @@ func jsonText(v any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
-// A token is a piece of JSON text with how it is coloured: "k" for a key, "s" for a
-// string, "n" for other scalars, "" for what stands between.
+// A token is a piece of JSON text with its color: "k" for a key, "s" for a string, "n" for
+// other scalars, "" for everything between.
 type token struct{ Class, Text string }
 
 // highlight cuts JSON text into lines of tokens. It colours what it recognises and takes

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxShown is how many properties one page of documentation has. What is deeper than
-	// that stands on pages of its own, which the properties link to.
+	// maxShown is how many properties one page of documentation has. Deeper ones are on
+	// separate pages, which the properties link to.
 	maxShown = 300
 
 	// maxSteps bounds the work for one page, whatever the schema says.
@@ -37,7 +37,7 @@ type property struct {
 	Values   []string // that are allowed
 	Text     []block  // the description
 	Children []*property
-	Deeper   string // why the children are not here: "more" or "recursive"; "" if they are or there are none
+	Deeper   string // why the children are omitted: "more" or "recursive"; "" if they are not
 	node     *document.Value
 	within   []*document.Value // the objects around it, against endless descent
 }
@@ -51,8 +51,7 @@ func (p *property) Anchor() string { return "p-" + anchorOf(p.Path) }
 // Dotted is the path of a property as people write it.
 func (p *property) Dotted() string { return strings.Join(p.Path, ".") }
 
-// anchorOf spells a path with what an address takes as it is. Different paths have
-// different anchors.
+// anchorOf encodes a path for an address. Different paths have different anchors.
 func anchorOf(path []string) string {
 	var b strings.Builder
 	for i, token := range path {
@@ -99,7 +98,7 @@ func newSchemaReader(s *schema.Schema) *schemaReader {
 }
 
 // document returns the properties below a path, the empty path for all, as deep as fits a
-// page. ok is false if nothing is there.
+// page. ok is false if the path does not exist.
 func (r *schemaReader) document(path []string) (properties []*property, parent *property, ok bool) {
 	root := r.Root
 	if len(path) > 0 {
@@ -355,7 +354,7 @@ func title(node *document.Value) string {
 	return ""
 }
 
-// factNames are the keywords that a page tells as they are, in this order.
+// factNames are the keywords that a page displays unchanged, in this order.
 var factNames = []fact{
 	{"const", "always"}, {"default", "default"}, {"format", "format"}, {"pattern", "pattern"}, {"multipleOf", "multiple of"},
 	{"arrayType", "list type"}, {"examples", "for example"},
@@ -433,7 +432,7 @@ func requiredSets(list *document.Value) string {
 	return bounded(strings.Join(sets, ", or "), 1000)
 }
 
-// literal is a value as it stands in a document, strings without their quotes.
+// literal is a value as in a document, strings without their quotes.
 func literal(v *document.Value) string {
 	if v.Kind == document.String {
 		if v.Text == "" {

@@ -67,8 +67,8 @@ type Tests interface {
 	// TestRuns lists runs, the newest first, at most query.Limit of them.
 	TestRuns(ctx context.Context, caller awswire.Caller, query registry.TestQuery) ([]registry.TestRun, error)
 
-	// TestReport is the report of a run as contract.WriteJSON writes it. It is nil while
-	// the run goes on, and where it ended without one.
+	// TestReport is the report of a run as contract.WriteJSON writes it. It is nil during the
+	// run, and if the run ended without one.
 	TestReport(ctx context.Context, caller awswire.Caller, id string) ([]byte, error)
 }
 
@@ -132,8 +132,7 @@ type Places interface {
 	Places(context.Context) ([]awswire.Place, error)
 }
 
-// Calls reads what handlers were asked and answered, secrets already hidden;
-// *handlers.Pool does.
+// Calls reads the calls of handlers, secrets already hidden; implemented by *handlers.Pool.
 type Calls interface {
 	// Invocations lists calls, the latest first, without their requests and replies.
 	Invocations(ctx context.Context, query handlers.InvocationQuery) ([]handlers.Invocation, error)

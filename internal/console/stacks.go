@@ -75,7 +75,7 @@ func stackKey(s *stack.Summary) string {
 	return s.ARN
 }
 
-// stackHead is what all pages about one stack begin with.
+// stackHead is the header of all pages about one stack.
 type stackHead struct {
 	*stack.StackState
 	Tab   string
@@ -200,7 +200,7 @@ type templateView struct {
 // A templateLine is one line of a template.
 type templateLine struct {
 	Tokens []token
-	ID     string // of the resource that begins there, "" for none
+	ID     string // of the resource that starts there, may be ""
 	Failed string // why that resource failed, "" if it did not
 }
 
@@ -240,7 +240,7 @@ func (h *stackHead) failure(id string) string {
 	return ""
 }
 
-// followStacks tells a page that there are changes to show: of one stack, or of the list.
+// followStacks notifies a page of changes: of one stack, or of the list.
 func (c *Console) followStacks(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	place, err := readPlace(q.Get(placeField), c.config.Default)
@@ -297,7 +297,7 @@ func resourceTone(x *stack.ResourceState) string {
 	return tone(string(x.Status))
 }
 
-// resourceWords says how a resource stands.
+// resourceWords is the displayed status of a resource.
 func resourceWords(x *stack.ResourceState) string {
 	if x.Status == "" {
 		return "waiting"

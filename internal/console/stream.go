@@ -14,7 +14,7 @@ const (
 	writeTimeout = 10 * time.Second // for a reader that takes nothing
 )
 
-// A stream is a response that goes on: server-sent events.
+// A stream is a long-lived response: server-sent events.
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -57,11 +57,11 @@ func (c *Console) follow(w http.ResponseWriter, r *http.Request, f func(*stream)
 	}
 	if err := f(s); err != nil && ctx.Err() == nil {
 		c.log.Error("cannot stream updates to the console", "path", r.URL.Path, "error", err)
-		_ = s.send("broken", "", nil) // the last word, if anybody still listens
+		_ = s.send("broken", "", nil) // the last event; the client may have hung up
 	}
 }
 
-// send writes one event. id is what a reader that comes back begins after; "" for none.
+// send writes one event. id is where a client that reconnects continues; "" for none.
 func (s *stream) send(event, id string, data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *stream) send(event, id string, data any) error {
 	return s.write(b.String())
 }
 
-// alive writes what readers ignore, so that a reader that is gone is noticed.
+// alive writes a comment, which clients ignore, to detect a closed connection.
 func (s *stream) alive() error { return s.write(": alive\n\n") }
 
 func (s *stream) write(text string) error {
@@ -90,7 +90,7 @@ func (s *stream) write(text string) error {
 	return s.control.Flush()
 }
 
-// followChanges tells a page that what it shows may have changed.
+// followChanges notifies a page that its content may have changed.
 func (c *Console) followChanges(w http.ResponseWriter, r *http.Request) {
 	place, err := readPlace(r.URL.Query().Get(placeField), c.config.Default)
 	if err != nil {

@@ -42,7 +42,7 @@ func (c *Console) listTests(_ http.ResponseWriter, r *http.Request, p *page) (te
 // testView is one run of the contract tests.
 type testView struct {
 	Run     registry.TestRun
-	Report  *report // nil while there is none
+	Report  *report // nil without a report
 	Problem string  // why the report cannot be read
 	Suites  []suite
 	Tallies []tally
@@ -106,7 +106,7 @@ type call struct {
 	Error     string  `json:"error"`
 }
 
-// Broken reports whether the test says something against the handlers.
+// Broken reports whether the test shows an error of the handlers.
 func (t *result) Broken() bool { return t.Outcome == "failed" || t.Outcome == "error" }
 
 // File and Name are the parts of the test's name.
@@ -272,7 +272,7 @@ func callClass(status string) string {
 	return "bad"
 }
 
-// A diffLine is a line of what was wanted ('-'), of what came ('+') or of both (' ').
+// A diffLine is a line of the expected value ('-'), of the actual one ('+') or of both (' ').
 type diffLine struct {
 	Sign string
 	Text string
@@ -368,7 +368,7 @@ func clauseOf(id string) (contract.Clause, bool) {
 	return contract.Clauses[i], true
 }
 
-// runTally says in words how the tests of a run went.
+// runTally is the summary of a run as text.
 func runTally(r registry.TestRun) string {
 	var said []string
 	for _, t := range []tally{{Word: "failed", N: r.Failed}, {Word: "passed", N: r.Passed}, {Word: "skipped", N: r.Skipped}} {
@@ -417,7 +417,7 @@ func (v *testView) shares() []bar {
 	return bars
 }
 
-// suiteTally says how many tests a suite has.
+// suiteTally is the number of tests of a suite as text.
 func suiteTally(s suite) string {
 	if s.Broken == 0 {
 		return count(len(s.Tests), "test")
@@ -433,7 +433,7 @@ func suiteName(name string) string {
 	return strings.ToUpper(name[:1]) + bounded(name[1:], 100) + " suite"
 }
 
-// note is what a call said besides its status.
+// note is the message of a call besides its status.
 func (b *bar) note() string {
 	return strings.Join(slices.DeleteFunc([]string{b.ErrorCode, b.Message, b.Error}, func(s string) bool { return s == "" }), ": ")
 }

@@ -21,7 +21,7 @@ type timelineView struct {
 	*stackHead
 	*stack.Timeline
 	Spans   []*bracket
-	Length  float64 // seconds, up to now while it runs
+	Length  float64 // seconds, until now while it is in progress
 	Current string  // id of the operation
 }
 
@@ -100,7 +100,7 @@ func newTimeline(h *stackHead, t *stack.Timeline, now time.Time) *timelineView {
 	}
 	for _, s := range v.Spans {
 		if s.Running && !t.EndedAt.IsZero() {
-			s.Running = false // the end was not told: the operation was cancelled
+			s.Running = false // without an end event: the operation was canceled
 		} else if s.Running {
 			s.End = end
 		}
@@ -153,7 +153,7 @@ func (v *timelineView) waiting(at int, needs []string) {
 	s.WaitLeft, s.WaitWide = v.place(v.StartedAt, s.Start)
 }
 
-// place is where a time begins on the line, and how long it is.
+// place is the position of a time span on the line, and its length.
 func (v *timelineView) place(start, end time.Time) (left, width int) {
 	scale := 1000 / v.Length
 	left = min(max(int(start.Sub(v.StartedAt).Seconds()*scale), 0), 997)

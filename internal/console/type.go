@@ -20,11 +20,11 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// A typeHead is what all pages about one type begin with.
+// A typeHead is the header of all pages about one type.
 type typeHead struct {
 	*cloudformation.DescribeTypeOutput
 	Kind, Name string
-	Version    string // that was asked for, "" for the default one
+	Version    string // the requested one, "" for the default one
 	Publisher  string // of a public type that is not activated, else ""
 	Tab        string
 	page       *page
@@ -43,7 +43,7 @@ type typeView struct {
 // A versionRow is one version of a private type.
 type versionRow struct {
 	registry.VersionState
-	Run string // id of the newest run of the tests, "" if there is none
+	Run string // id of the newest run of the tests, may be ""
 }
 
 // A configuration is what is set for a type, without its secrets.
@@ -148,8 +148,8 @@ func (c *Console) showType(_ http.ResponseWriter, r *http.Request, p *page) (tem
 	return p.typeBody(v), nil
 }
 
-// showUnfinished shows the registrations of a type that has no version yet, which the
-// registry does not know as a type; refusal is how it said so.
+// showUnfinished shows the registrations of a type without a version, which the registry does
+// not list as a type; refusal is its error.
 func (c *Console) showUnfinished(r *http.Request, p *page, refusal error) (templ.Component, error) {
 	if !refused(refusal) || p.query.Get("v") != "" || p.query.Get("publisher") != "" {
 		return nil, refusal
@@ -182,7 +182,7 @@ func (c *Console) versionRows(ctx context.Context, caller awswire.Caller, h *typ
 	return rows, nil
 }
 
-// typeRegistrations lists the newest registrations of a type, those that go on first.
+// typeRegistrations lists the newest registrations of a type, those in progress first.
 func (c *Console) typeRegistrations(ctx context.Context, caller awswire.Caller, h *typeHead) ([]registration, error) {
 	var all []registration
 	for _, status := range []types.RegistrationStatus{types.RegistrationStatusInProgress, types.RegistrationStatusFailed, types.RegistrationStatusComplete} {
@@ -225,7 +225,7 @@ func (c *Console) configurations(ctx context.Context, caller awswire.Caller, h *
 	return all, nil
 }
 
-// hidden stands for a value of a configuration.
+// hidden replaces a value of a configuration.
 const hidden = "••••••"
 
 // shownValues are the values of a hook's configuration that are never secret: those that
@@ -281,7 +281,7 @@ func maskValue(v any, name string, depth int) any {
 	return hidden
 }
 
-// dynamicReference reports whether a text is one reference and nothing else.
+// dynamicReference reports whether a text is exactly one reference.
 func dynamicReference(text string) bool {
 	inner, found := strings.CutPrefix(text, "{{resolve:")
 	if !found {
@@ -306,7 +306,7 @@ func (v *typeView) before(id string) string {
 	return ""
 }
 
-// provisioning says what a resource type can do.
+// provisioning describes what a resource type supports.
 func provisioning(kind string) string {
 	switch kind {
 	case "FULLY_MUTABLE":

@@ -45,7 +45,7 @@ type typesView struct {
 type typeRow struct {
 	registry.TypeState
 	Link    string
-	Working string // what a registration that goes on is doing
+	Working string // the stage of a registration in progress
 }
 
 func (c *Console) listTypes(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
@@ -131,7 +131,7 @@ func shelfOf(s types.TypeSummary, v *typesView) string {
 	return "registered"
 }
 
-// kindsOf are the kinds that are asked about when all are meant.
+// kindsOf are the kinds to query for all kinds.
 func kindsOf() []types.RegistryType {
 	return []types.RegistryType{types.RegistryTypeResource, types.RegistryTypeModule, types.RegistryTypeHook}
 }
