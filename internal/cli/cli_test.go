@@ -72,6 +72,7 @@ func TestScripts(t *testing.T) {
 			"exitcode": exitCode,
 			"aws":      awsCommand(),
 			"local":    localCloudFormation,
+			"upload":   upload,
 		},
 	})
 }

@@ -2,10 +2,16 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/formwork-dev/formwork/internal/lambda"
@@ -31,4 +37,23 @@ func localCloudFormation(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	// What a test of the whole command line needs of names it cannot know.
 	ts.Setenv("LOCAL", strings.TrimPrefix(server.URL, "http://"))
+}
+
+// upload is the command "upload" of scripts: it puts a file into a bucket of the local
+// CloudFormation, and makes the bucket before.
+func upload(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: upload FILE BUCKET KEY")
+	}
+	client := s3.New(s3.Options{
+		BaseEndpoint: aws.String("http://" + ts.Getenv("LOCAL")), Region: "eu-west-1", UsePathStyle: true, HTTPClient: http.DefaultClient,
+		Credentials: credentials.NewStaticCredentialsProvider(ts.Getenv("AWS_ACCESS_KEY_ID"), ts.Getenv("AWS_SECRET_ACCESS_KEY"), ""),
+	})
+	_, err := client.CreateBucket(context.Background(), &s3.CreateBucketInput{Bucket: &args[1], CreateBucketConfiguration: &types.CreateBucketConfiguration{LocationConstraint: "eu-west-1"}})
+	var owned *types.BucketAlreadyOwnedByYou
+	if !errors.As(err, &owned) {
+		ts.Check(err)
+	}
+	_, err = client.PutObject(context.Background(), &s3.PutObjectInput{Bucket: &args[1], Key: &args[2], Body: strings.NewReader(ts.ReadFile(args[0]))})
+	ts.Check(err)
 }

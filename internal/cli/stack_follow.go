@@ -14,6 +14,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/submit"
+	"github.com/formwork-dev/formwork/internal/template"
 )
 
 // deployed follows an operation on a stack and shows how it ends.
@@ -153,16 +154,7 @@ func (d *deployed) explainFailure(ctx context.Context, stack *types.Stack, view 
 	if n := d.graph.node(cause.LogicalID); n != nil {
 		cause.Place = n.at.String()
 	}
-	place := cause.Place
-	for depth := 0; cause.nested != "" && depth < 10; depth++ {
-		events, err := d.remote.EventsAfter(ctx, cause.nested, "")
-		inner := findRootCause(events)
-		if err != nil || inner == nil {
-			break
-		}
-		cause = inner
-		cause.Place = place // of the nested stack's resource in our template
-	}
+	cause = d.innermost(ctx, cause)
 	if strings.Contains(cause.Message, "DescribeEvents") {
 		cause.Message = cmp.Or(d.validationErrors(ctx, cause.operation), cause.Message)
 	}
@@ -170,6 +162,47 @@ func (d *deployed) explainFailure(ctx context.Context, stack *types.Stack, view 
 		cause.Log = d.lastLogLines(ctx, cause)
 	}
 	return cause
+}
+
+// innermost follows the failure of a nested stack to the resource that failed in it. The place
+// stays that of the nested stack in our template.
+func (d *deployed) innermost(ctx context.Context, cause *rootCause) *rootCause {
+	place, within := cause.Place, ""
+	for depth := 0; cause.nested != "" && depth < 10; depth++ {
+		within = cause.nested
+		events, err := d.remote.EventsSince(ctx, within, cause.started) // a rollback may have deleted it since
+		inner := findRootCause(events)
+		if err != nil || inner == nil {
+			return cause
+		}
+		cause = inner
+		cause.Place = place
+	}
+	if within != "" {
+		cause.NestedPlace = d.placeInNested(ctx, within, cause)
+	}
+	return cause
+}
+
+// placeInNested is where a resource is in the template of a nested stack, "" if that is not
+// known: a stack whose update was rolled back no longer shows the template that failed.
+func (d *deployed) placeInNested(ctx context.Context, stack string, cause *rootCause) string {
+	if strings.HasPrefix(cause.Status, "UPDATE_") {
+		return ""
+	}
+	out, err := d.remote.CloudFormation().GetTemplate(ctx, &cloudformation.GetTemplateInput{StackName: &stack, TemplateStage: types.TemplateStageOriginal})
+	if err != nil {
+		return ""
+	}
+	t, _ := template.Parse("", []byte(aws.ToString(out.TemplateBody)), template.ParseOptions{})
+	if t == nil {
+		return ""
+	}
+	r := t.Resource(cause.LogicalID)
+	if r == nil || r.Type != cause.ResourceType {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d", r.At.Start.Line, r.At.Start.Column)
 }
 
 // validationErrors are what the validation before the operation has found.
@@ -265,6 +298,9 @@ func failureText(cause *rootCause, out *stackResult, hints []string) string {
 	b.WriteString("\n")
 	if cause.Place != "" {
 		fmt.Fprintf(&b, "  at %s\n", cause.Place)
+	}
+	if cause.NestedPlace != "" {
+		fmt.Fprintf(&b, "  at %s of the template of the nested stack\n", cause.NestedPlace)
 	}
 	if len(cause.Log) > 0 {
 		b.WriteString("  last lines of the log:\n")

@@ -119,9 +119,10 @@ type rootCause struct {
 	Status       string    `json:"status"`
 	Message      string    `json:"message"` // the message of the handler, or of the service
 	ErrorCode    string    `json:"handlerErrorCode"`
-	Place        string    `json:"place"`      // FILE:LINE:COLUMN, "" if it is not known
-	Log          []string  `json:"log"`        // the last lines that the handler has logged
-	AlsoFailed   []string  `json:"alsoFailed"` // further resources, by their logical IDs
+	Place        string    `json:"place"`       // FILE:LINE:COLUMN, "" if it is not known; of a resource of a nested stack where that stack is
+	NestedPlace  string    `json:"nestedPlace"` // LINE:COLUMN in the template of the nested stack, "" if it is not known
+	Log          []string  `json:"log"`         // the last lines that the handler has logged
+	AlsoFailed   []string  `json:"alsoFailed"`  // further resources, by their logical IDs
 	nested       string    // the ARN of a nested stack that the failure is one of
 	operation    string    // its ID
 	started      time.Time // of the step that failed

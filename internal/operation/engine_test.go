@@ -72,6 +72,14 @@ func TestOperations(t *testing.T) {
 			with(update, func(s *Spec) { s.NoRetries = true }), []any{failed(invoke.Throttling)}, nil,
 			[]string{`UPDATE id="i" callback= attempts=0`}, []string{"FAILED i Throttling m"},
 		},
+		"retried until its inputs are ready": {
+			with(create, func(s *Spec) { s.AwaitInputs = true }), []any{failed(invoke.NotFound), failed(invoke.NotStabilized), done()}, []time.Duration{time.Second, 2 * time.Second},
+			[]string{`CREATE id="" callback= attempts=0`, `CREATE id="" callback= attempts=1`, `CREATE id="" callback= attempts=2`}, []string{"SUCCESS i"},
+		},
+		"no input is waited for": {
+			with(create, func(s *Spec) { s.AwaitInputs = true }), []any{failed(invoke.InvalidRequest)}, nil,
+			[]string{`CREATE id="" callback= attempts=0`}, []string{"FAILED InvalidRequest m"},
+		},
 		"an odd status": {
 			update, []any{Progress{Status: "BORED"}}, nil, []string{`UPDATE id="i" callback= attempts=0`},
 			[]string{`FAILED i InternalFailure the provider of Acme::Test::Thing reported the status "BORED"`},

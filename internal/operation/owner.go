@@ -20,6 +20,10 @@ type Spec struct {
 
 	// NoRetries has the operation fail at once with codes that are retried otherwise.
 	NoRetries bool
+
+	// AwaitInputs retries NotFound and NotStabilized, too: what the resource refers to may not
+	// be ready yet.
+	AwaitInputs bool
 }
 
 // A State is the state of an operation.

@@ -52,9 +52,10 @@ var moving = []string{"status", "phase", "calls", "attempts", "next_at", "ended_
 
 // details are the immutable data of an operation in progress.
 type details struct {
-	Request   Request
-	ReadAfter bool
-	NoRetries bool
+	Request     Request
+	ReadAfter   bool
+	NoRetries   bool
+	AwaitInputs bool `json:",omitempty"`
 }
 
 // An event is the state of an operation after its latest events.

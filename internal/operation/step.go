@@ -277,7 +277,9 @@ func (m *move) succeed(typ *Type) {
 
 // retries reports whether the call is to be made again after it failed with a code.
 func (m *move) retries(code string) bool {
-	return !m.details.NoRetries && invoke.Code(code).Retriable() && m.row.Attempts < int64(m.engine.config.Retries.Max)
+	retriable := invoke.Code(code).Retriable() ||
+		m.details.AwaitInputs && m.row.Phase == calling && (code == string(invoke.NotFound) || code == string(invoke.NotStabilized))
+	return retriable && !m.details.NoRetries && m.row.Attempts < int64(m.engine.config.Retries.Max)
 }
 
 // after is the wait after so many failures.

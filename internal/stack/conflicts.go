@@ -12,9 +12,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
-// conflictTime bounds the look-up of one resource by its name. One that takes longer is left
+// lookUpTime bounds how long one resource is looked up. One that takes longer is left
 // to the handler that creates it.
-const conflictTime = 10 * time.Second
+const lookUpTime = 10 * time.Second
 
 // nameConflicts finds the resources that a deployment would create and whose names are taken:
 // those that the template names and that can be read.
@@ -64,7 +64,7 @@ func (e *Engine) nameConflicts(ctx context.Context, s *stackRow, in PlanInput) (
 
 // conflictOf looks up one resource, within a bounded time.
 func (e *Engine) conflictOf(ctx context.Context, s *stackRow, in PlanInput, r *template.Resource, typ *operation.Type) (*existing, error) {
-	within, cancel := context.WithTimeout(ctx, conflictTime)
+	within, cancel := context.WithTimeout(ctx, lookUpTime)
 	defer cancel()
 	found, err := e.existingOf(within, s, in, r, typ)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
@@ -73,15 +73,19 @@ func (e *Engine) conflictOf(ctx context.Context, s *stackRow, in PlanInput, r *t
 	return found, err
 }
 
-// prepareConflicts looks for name conflicts before an operation that creates or updates a
-// stack, unless the validation is disabled or was that of a change set.
-func (e *Engine) prepareConflicts(ctx context.Context, s *stackRow, p *prepared) error {
+// prepareValidation looks up what an operation names before it begins: what its parameters
+// refer to, and whether the names of new resources are taken. The latter was checked with the
+// change set if there is one, and is not if the validation is disabled.
+func (e *Engine) prepareValidation(ctx context.Context, s *stackRow, p *prepared) error {
+	op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", s.OperationID)
+	if err != nil || op == nil || op.Phase != phaseValidate {
+		return err
+	}
+	if p.problem, err = e.danglingParameter(ctx, s, p.deployments[s.DeploymentID]); err != nil || op.ChangeSetID != "" {
+		return err
+	}
 	if s.Status != types.StackStatusCreateInProgress && s.Status != types.StackStatusUpdateInProgress {
 		return nil
-	}
-	op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", s.OperationID)
-	if err != nil || op == nil || op.Phase != phaseValidate || op.ChangeSetID != "" {
-		return err
 	}
 	var options operationOptions
 	if err := decode(op.Options, &options); err != nil || options.DisableValidation || options.Problem != "" || p.problem != "" {

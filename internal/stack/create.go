@@ -34,7 +34,7 @@ func (e *Engine) CreateStack(ctx context.Context, caller awswire.Caller, in *clo
 		return nil, err
 	}
 	s.Policy, s.RoleARN, s.Protected = policy, aws.ToString(in.RoleARN), aws.ToBool(in.EnableTerminationProtection)
-	row, problem, err := e.createdDeployment(ctx, caller, s, deploymentInput{
+	row, _, problem, err := e.transformedDeployment(ctx, caller, s, deploymentInput{
 		Body: in.TemplateBody, URL: in.TemplateURL, Parameters: in.Parameters, Tags: in.Tags, Capabilities: in.Capabilities,
 		NotificationARNs: in.NotificationARNs, ResourceTypes: in.ResourceTypes,
 	})

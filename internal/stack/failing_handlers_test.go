@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 )
 
@@ -76,6 +77,20 @@ func TestFailingHandlers(t *testing.T) {
 		"crashes after it made the resource": {
 			script: map[string][]behavior{"CREATE A": {{wait: time.Second}, {code: "InternalFailure", message: "no", keep: true}}},
 			story:  append([]string{begun, named, "A CREATE_FAILED a-1 " + said("InternalFailure")}, deleted...), status: types.StackStatusRollbackComplete,
+		},
+		"answers with an unknown status": {
+			script: map[string][]behavior{"CREATE A": {{status: "DONE"}}},
+			story:  append([]string{begun, `A CREATE_FAILED (the provider of Acme::Test::Thing reported the status "DONE")`}, nothing...),
+			status: types.StackStatusRollbackComplete, calls: []string{"CREATE A"},
+		},
+		"updates with an unknown status": {
+			update: true, script: map[string][]behavior{"UPDATE A": {{status: "DONE"}}},
+			story:  append([]string{updating, `A UPDATE_FAILED a-1 (the provider of Acme::Test::Thing reported the status "DONE")`}, restored...),
+			status: types.StackStatusUpdateRollbackComplete, left: []string{"a-1"},
+		},
+		"fails with an unknown code": { // not retried, and shown as it is
+			script: map[string][]behavior{"CREATE A": {{code: "Sorry", message: "no"}}},
+			story:  append([]string{begun, "A CREATE_FAILED " + said("Sorry")}, nothing...), status: types.StackStatusRollbackComplete, calls: []string{"CREATE A"},
 		},
 		"exists already": {
 			script: map[string][]behavior{"CREATE A": {{code: "AlreadyExists", message: "no"}}},
@@ -324,27 +339,64 @@ func TestGetStackOutput(t *testing.T) {
 		if note := g.world.things["b-1"]["Note"]; note != "y" {
 			g.t.Errorf("after an update B has %v", note)
 		}
-		s := g.create(&cloudformation.CreateStackInput{StackName: aws.String("far"), TemplateBody: reader(", Region: eu-central-1")})
-		if s.StackStatus != types.StackStatusRollbackComplete {
-			g.t.Errorf("a stack of another region: %s", s.StackStatus)
-		}
+		// A failure to read it fails the resource, and an update keeps what was read.
 		g.delete(*first.StackId, &cloudformation.DeleteStackInput{})
+		n := len(g.story("s"))
+		back := g.update(&cloudformation.UpdateStackInput{TemplateBody: aws.String(*reader("") + "Outputs: {P: {Value: p}}")})
+		if back.StackStatus != types.StackStatusUpdateRollbackComplete || !strings.Contains(strings.Join(g.story("s")[n:], "\n"), "B UPDATE_FAILED b-1 (Stack [source] does not exist)") {
+			g.t.Errorf("after the source is gone: %s\n%s", back.StackStatus, strings.Join(g.story("s")[n:], "\n"))
+		}
 	})
 }
 
-// TestNamelessParameter rolls a stack back one of whose parameters names nothing.
-func TestNamelessParameter(t *testing.T) {
+// TestGetStackOutputOfOthers reads outputs of stacks in other regions and accounts, by the
+// region and the role of the reference. Partitions do not see each other.
+func TestGetStackOutputOfOthers(t *testing.T) {
+	at := func(account, region string) awswire.Caller {
+		return awswire.Caller{Place: awswire.Place{Account: account, Region: region}, AccessKeyID: "AKIDEXAMPLE", RequestID: "r"}
+	}
 	inBubble(t, func(g *rig) {
-		g.world.values["/there"] = "v"
-		body := aws.String("Parameters: {P: {Type: 'AWS::SSM::Parameter::Name'}}\n" + things("A: {Properties: {Note: !Ref P}}"))
-		given := func(value string) []types.Parameter {
-			return []types.Parameter{{ParameterKey: aws.String("P"), ParameterValue: aws.String(value)}}
+		for _, caller := range []awswire.Caller{owner, at(owner.Account, "eu-central-1"), at("210987654321", owner.Region), at("210987654321", "eu-central-1"), at(owner.Account, "cn-north-1")} {
+			body := things("A: {Properties: {Note: "+caller.Account+"-"+caller.Region+"}}") + "Outputs: {O: {Value: !GetAtt A.Note}}"
+			out, err := g.CreateStack(context.Background(), caller, &cloudformation.CreateStackInput{StackName: aws.String("source"), TemplateBody: &body})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for status := types.StackStatus(""); status != types.StackStatusCreateComplete; time.Sleep(g.look) {
+				s, err := g.DescribeStacks(context.Background(), caller, &cloudformation.DescribeStacksInput{StackName: out.StackId})
+				if err != nil || s.Stacks[0].StackStatus != types.StackStatusCreateInProgress && s.Stacks[0].StackStatus != types.StackStatusCreateComplete {
+					t.Fatal(s, err)
+				}
+				status = s.Stacks[0].StackStatus
+			}
 		}
-		s := g.create(&cloudformation.CreateStackInput{TemplateBody: body, Parameters: given("/gone")})
-		g.expect(*s.StackId, 0, "s CREATE_IN_PROGRESS (User Initiated)",
-			"s ROLLBACK_IN_PROGRESS (Parameter validation failed: parameter value /gone for parameter name P does not exist. Rollback requested by user.)", "s ROLLBACK_COMPLETE")
-		if s := g.create(&cloudformation.CreateStackInput{StackName: aws.String("t"), TemplateBody: body, Parameters: given("/there")}); s.StackStatus != types.StackStatusCreateComplete {
-			g.t.Errorf("status %s", s.StackStatus)
+		const role = ", RoleArn: 'arn:aws:iam::210987654321:role/reader'"
+		for more, want := range map[string]string{
+			"": "123456789012-eu-west-1", ", Region: eu-central-1": "123456789012-eu-central-1", role: "210987654321-eu-west-1", role + ", Region: eu-central-1": "210987654321-eu-central-1",
+			", Region: us-west-2":                                "B CREATE_FAILED (Stack [source] does not exist)",
+			", Region: cn-north-1":                               "B CREATE_FAILED (Stack [source] does not exist)",
+			", RoleArn: 'arn:aws:iam::999999999999:role/reader'": "B CREATE_FAILED (Stack [source] does not exist)",
+		} {
+			body := things("B: {Properties: {Note: !GetStackOutput {StackName: source, OutputName: O" + more + "}}}")
+			s := g.create(&cloudformation.CreateStackInput{StackName: aws.String("reader"), TemplateBody: &body, OnFailure: types.OnFailureDoNothing})
+			got := ""
+			for id, thing := range g.world.things {
+				if strings.HasPrefix(id, "b-") {
+					got, _ = thing["Note"].(string)
+				}
+			}
+			if story := g.story(*s.StackId); got == "" && slices.Contains(story, want) {
+				got = want
+			}
+			if got != want {
+				t.Errorf("%s: %q, want %q: %v", more, got, want, g.story(*s.StackId))
+			}
+			g.delete(*s.StackId, &cloudformation.DeleteStackInput{})
+		}
+		body := things("B: {Properties: {Note: !GetStackOutput {StackName: source, OutputName: None}}}")
+		s := g.create(&cloudformation.CreateStackInput{TemplateBody: &body})
+		if story := g.story("s"); !slices.Contains(story, "B CREATE_FAILED (Output [None] does not exist in stack [source])") || s.StackStatus != types.StackStatusRollbackComplete {
+			t.Errorf("an output that there is not: %v", story)
 		}
 	})
 }
@@ -363,4 +415,72 @@ func TestFailingTransform(t *testing.T) {
 			g.t.Errorf("template %v, %v", out, err)
 		}
 	})
+}
+
+// TestFailingTransformOfUpdate updates a stack with a template whose transform fails: the stack
+// goes back, or keeps the failure if rollback is disabled, and can be updated then.
+func TestFailingTransformOfUpdate(t *testing.T) {
+	const failed = "Transform AWS::LanguageExtensions failed with: Fn::Length resolve value type mismatch"
+	broken := aws.String("Transform: AWS::LanguageExtensions\n" + things("A: {Properties: {Size: {Fn::Length: text}}}"))
+	inBubble(t, func(g *rig) {
+		before := aws.String(things("A: {Properties: {Note: n}}"))
+		g.create(&cloudformation.CreateStackInput{TemplateBody: before})
+		n := len(g.story("s"))
+		s := g.update(&cloudformation.UpdateStackInput{TemplateBody: broken})
+		g.expect("s", n, "s UPDATE_IN_PROGRESS (User Initiated)", "s UPDATE_ROLLBACK_IN_PROGRESS ("+failed+". Rollback requested by user.)",
+			"s UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", "s UPDATE_ROLLBACK_COMPLETE")
+		out, err := g.GetTemplate(context.Background(), owner, &cloudformation.GetTemplateInput{StackName: s.StackName})
+		if err != nil || aws.ToString(out.TemplateBody) != *before {
+			t.Errorf("template %v, %v", out, err)
+		}
+		s = g.update(&cloudformation.UpdateStackInput{TemplateBody: broken, DisableRollback: aws.Bool(true)})
+		g.expectStatus(s, types.StackStatusUpdateFailed, failed)
+		s = g.update(&cloudformation.UpdateStackInput{UsePreviousTemplate: aws.Bool(true), DisableRollback: aws.Bool(true)})
+		g.expectStatus(s, types.StackStatusUpdateFailed, failed) // the previous template is the broken one
+		s = g.update(&cloudformation.UpdateStackInput{TemplateBody: aws.String(things("A: {Properties: {Note: m}}")), DisableRollback: aws.Bool(true)})
+		g.expectStatus(s, types.StackStatusUpdateComplete, "")
+		if left := g.world.ids(); !slices.Equal(left, []string{"a-1"}) || g.world.things["a-1"]["Note"] != "m" {
+			t.Errorf("left: %v", left)
+		}
+	})
+}
+
+// TestExpressRetriesDependents has a resource be complete as soon as it is configured, and the
+// one that needs it fail until it is ready.
+func TestExpressRetriesDependents(t *testing.T) {
+	body := aws.String(things("A: {}", "B: {Properties: {Note: !Ref A}}"))
+	early := behavior{code: "NotFound", message: "no"}
+	for name, test := range map[string]struct {
+		mode    types.DeploymentConfigMode
+		answers []behavior // of B
+		status  types.StackStatus
+	}{
+		"ready in time":                {types.DeploymentConfigModeExpress, []behavior{early, {code: "NotStabilized", message: "no"}}, types.StackStatusCreateComplete},
+		"never ready":                  {types.DeploymentConfigModeExpress, slices.Repeat([]behavior{early}, 6), types.StackStatusCreateFailed},
+		"not what waiting helps":       {types.DeploymentConfigModeExpress, []behavior{{code: "InvalidRequest", message: "no"}}, types.StackStatusCreateFailed},
+		"not retried in standard mode": {types.DeploymentConfigModeStandard, []behavior{early}, types.StackStatusRollbackComplete},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(g *rig) {
+				g.world.script("CREATE A", behavior{wait: time.Hour, configured: true})
+				g.world.script("CREATE B", test.answers...)
+				began := time.Now()
+				s := g.create(&cloudformation.CreateStackInput{TemplateBody: body, DeploymentConfig: &types.DeploymentConfig{Mode: test.mode}})
+				if s.StackStatus != test.status {
+					t.Errorf("status %s (%s)", s.StackStatus, strings.Join(g.story("s"), "; "))
+				}
+				express := test.mode == types.DeploymentConfigModeExpress
+				if complete := slices.Contains(g.story("s"), "A CREATE_COMPLETE a-1 ("+reasonExpress+")"); complete != express {
+					t.Errorf("events %v", g.story("s"))
+				}
+				if took := time.Since(began); express && took > 30*time.Minute {
+					t.Errorf("took %s: the resource was waited for", took)
+				}
+				time.Sleep(2 * time.Hour) // the resource becomes ready in the background
+				if _, ok := g.world.things["a-1"]; ok != express {
+					t.Errorf("left: %v", g.world.ids())
+				}
+			})
+		})
+	}
 }

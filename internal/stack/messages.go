@@ -92,6 +92,7 @@ var refusals = map[string]struct {
 	"cancel":              {"", "CancelUpdateStack cannot be called from current stack status"},
 	"continue":            {"", "Stack:%s is in %s state and can not continue its update rollback."},
 	"skip":                {"", "The following resources to skip are not in a failed update rollback state: [%s]"},
+	"skip-nested":         {"", "The nested stack %s cannot be skipped in status %s: it must be in one of DELETE_IN_PROGRESS, DELETE_COMPLETE or DELETE_FAILED."},
 	"skip-force":          {"", "ResourcesToSkip and ForceRollback cannot be specified together."},
 	"rollback":            {"", "Stack:%s is in %s state and can not be rolled back."},
 	"rollback-child":      {"", "Failed to rollback: RollbackUpdatedStack cannot be invoked on child stacks"},

@@ -42,7 +42,7 @@ func (e *Engine) callStack(ctx context.Context, request operation.Request) (oper
 	if s == nil {
 		return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: string(invoke.NotFound), Message: "Stack not found"}, nil
 	}
-	return e.nestedProgress(request, s)
+	return e.nestedProgress(ctx, request, s)
 }
 
 // readNested reads the outputs of a nested stack.
@@ -75,15 +75,16 @@ func nestedModel(desired map[string]any, s *stackRow) map[string]any {
 }
 
 // nestedProgress says how far the operation on a nested stack is.
-func (e *Engine) nestedProgress(request operation.Request, s *stackRow) (operation.Progress, error) {
+func (e *Engine) nestedProgress(ctx context.Context, request operation.Request, s *stackRow) (operation.Progress, error) {
+	continued, err := e.rollbackContinued(ctx, request, s)
+	if err != nil {
+		return operation.Progress{}, err
+	}
 	good := map[invoke.Action][]types.StackStatus{
 		invoke.Create: {types.StackStatusCreateComplete},
 		invoke.Update: {types.StackStatusUpdateComplete, types.StackStatusCreateComplete},
 		invoke.Delete: {types.StackStatusDeleteComplete},
 	}[request.Action]
-	if request.Rollback {
-		good = append(slices.Clone(good), types.StackStatusUpdateRollbackComplete)
-	}
 	verb := map[invoke.Action]string{invoke.Create: "created", invoke.Update: "updated", invoke.Delete: "deleted"}[request.Action]
 	switch {
 	case s.OperationID != "" && inProgress(s.Status):
@@ -91,6 +92,8 @@ func (e *Engine) nestedProgress(request operation.Request, s *stackRow) (operati
 			Status: types.OperationStatusInProgress, Identifier: s.ARN, Delay: waitInterval, Callback: []byte(encode(waiting{e.config.Now().UnixMilli()})),
 		}, nil
 	case slices.Contains(good, s.Status):
+		return finished(s.ARN, nestedModel(request.Desired, s))
+	case continued:
 		return finished(s.ARN, nestedModel(request.Desired, s))
 	case request.Action == invoke.Update:
 		return refused(s.ARN, reasonNestedUpdate, s.ARN, s.Status, s.Reason)
@@ -127,7 +130,7 @@ func (e *Engine) beginNested(ctx context.Context, request operation.Request) (op
 			return operation.Progress{}, err
 		}
 		if op != nil {
-			return e.nestedProgress(request, s)
+			return e.nestedProgress(ctx, request, s)
 		}
 		if e.awaitsNested(request, s) {
 			return e.stopNested(ctx, s)
@@ -138,6 +141,9 @@ func (e *Engine) beginNested(ctx context.Context, request operation.Request) (op
 	case invoke.Create:
 		s, err = e.createNested(ctx, request, name, planned)
 	case invoke.Update:
+		if s != nil && request.Rollback && s.Status == types.StackStatusUpdateRollbackFailed {
+			return e.continueNested(ctx, request, s)
+		}
 		err = e.updateNested(ctx, request, s, planned)
 	case invoke.Delete:
 		err = e.deleteNested(ctx, request, s)
@@ -155,7 +161,7 @@ func (e *Engine) beginNested(ctx context.Context, request operation.Request) (op
 	if s, err = oneRow[stackRow](ctx, e.store.Read(), "arn = ?", s.ARN); err != nil || s == nil {
 		return operation.Progress{}, err
 	}
-	return e.nestedProgress(request, s)
+	return e.nestedProgress(ctx, request, s)
 }
 
 // awaitsNested reports whether the operation that runs on a nested stack has to end first. It
@@ -374,6 +380,62 @@ func (e *Engine) updateNested(ctx context.Context, request operation.Request, s 
 		_, err = e.begin(ctx, tx, current, begin)
 		return err
 	})
+}
+
+// rollbackContinued reports whether the rollback of a nested stack was continued by this call,
+// and has succeeded: the stack is as its parent wants it.
+func (e *Engine) rollbackContinued(ctx context.Context, request operation.Request, s *stackRow) (bool, error) {
+	if !request.Rollback || s.Status != types.StackStatusUpdateRollbackComplete {
+		return false, nil
+	}
+	op, err := oneRow[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ? AND kind = ?", s.ID, request.Token, types.OperationTypeContinueRollback)
+	return op != nil && op.Status == string(opSucceeded), err
+}
+
+// continueNested continues the rollback of a nested stack that has failed, when that of its
+// parent is continued. What the parent is to skip of it is named by its name.
+func (e *Engine) continueNested(ctx context.Context, request operation.Request, s *stackRow) (operation.Progress, error) {
+	parent, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
+	if err != nil || parent == nil {
+		return operation.Progress{}, err
+	}
+	running, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
+	if err != nil || running == nil {
+		return operation.Progress{}, err
+	}
+	if running.Kind != types.OperationTypeContinueRollback {
+		return e.nestedProgress(ctx, request, s)
+	}
+	var asked operationOptions
+	if err := decode(running.Options, &asked); err != nil {
+		return operation.Progress{}, err
+	}
+	options := operationOptions{ForceRollback: asked.ForceRollback, Mode: asked.Mode}
+	for _, id := range asked.SkipResources {
+		if below, own := strings.CutPrefix(id, s.Name+"."); own {
+			options.SkipResources = append(options.SkipResources, below)
+		} else if strings.Contains(id, ".") {
+			options.SkipResources = append(options.SkipResources, id) // of a stack further down
+		}
+	}
+	err = e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
+		if err != nil || current == nil || current.Status != types.StackStatusUpdateRollbackFailed {
+			return err
+		}
+		_, err = e.begin(ctx, tx, current, beginInput{
+			kind: types.OperationTypeContinueRollback, status: types.StackStatusUpdateRollbackInProgress, options: options,
+			token: request.Token, caller: request.Caller,
+		})
+		return err
+	})
+	if err != nil {
+		return operation.Progress{}, err
+	}
+	if s, err = oneRow[stackRow](ctx, e.store.Read(), "id = ?", s.ID); err != nil || s == nil {
+		return operation.Progress{}, err
+	}
+	return e.nestedProgress(ctx, request, s)
 }
 
 func (e *Engine) deleteNested(ctx context.Context, request operation.Request, s *stackRow) error {

@@ -79,6 +79,9 @@ func (p *progress) note() {
 			p.succeed()
 		case report.Terminal() && !p.state.Reading:
 			p.fail()
+		case report.Configured && s.State == stepRunning && s.Action == actionCreate && report.Model != nil && p.express():
+			s.CallID = "" // it goes on in the background
+			p.succeed()
 		case report.Configured && s.State == stepRunning && s.Action == actionCreate:
 			s.State = stepConfigured
 			if report.Model != nil {
@@ -258,6 +261,13 @@ func (p *progress) forced() bool {
 	p.step.PhysicalID = old.PhysicalID
 	p.complete()
 	return true
+}
+
+// express reports whether resources are complete as soon as they are configured. Those that
+// wait for signals, and stacks, are not.
+func (p *progress) express() bool {
+	var after snapshot
+	return p.options().Mode == types.DeploymentConfigModeExpress && p.resource.Type != stackType && decode(p.step.Pending, &after) == nil && after.Signals == nil
 }
 
 // attempted notes what an update tried that may have changed the resource.

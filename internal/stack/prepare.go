@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/uptrace/bun"
@@ -67,12 +66,9 @@ func (e *Engine) prepare(ctx context.Context, stackID string, kept *prepared) (*
 		return nil, err
 	}
 	if d := p.deployments[s.DeploymentID]; d != nil {
-		if p.problem, err = e.namelessParameters(ctx, s.caller(), d); err != nil {
-			return nil, err
-		}
 		e.prepareDynamic(ctx, s.caller(), d, p)
-		if err := e.prepareConflicts(ctx, &s, p); err != nil {
-			return nil, fmt.Errorf("look for name conflicts: %w", err)
+		if err := e.prepareValidation(ctx, &s, p); err != nil {
+			return nil, fmt.Errorf("look up what the operation names: %w", err)
 		}
 	}
 	return p, nil
@@ -128,38 +124,6 @@ func (e *Engine) prepareType(ctx context.Context, caller awswire.Caller, key typ
 		p.types[typeKey{key.name, found.Version}] = found
 	}
 	return nil
-}
-
-// namelessParameters is the reason of an operation one of whose parameters has to name a
-// parameter of SSM and does not, "" if there is none. It is looked for after the call.
-func (e *Engine) namelessParameters(ctx context.Context, caller awswire.Caller, d *Deployment) (string, error) {
-	var names []string
-	named := map[string]string{} // parameters of the template by value
-	for _, p := range d.Template.Parameters {
-		b, ok := d.Parameters.Get(p.Name)
-		if !ok || p.Type != "AWS::SSM::Parameter::Name" && p.Type != "List<AWS::SSM::Parameter::Name>" {
-			continue
-		}
-		for _, name := range strings.Split(b.Value, ",") {
-			if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
-				names = append(names, name)
-				named[name] = p.Name
-			}
-		}
-	}
-	if names == nil || e.config.References == nil {
-		return "", nil
-	}
-	found, err := e.config.References.StoredParameters(ctx, caller, names)
-	if err != nil {
-		return "", fmt.Errorf("look up parameters: %w", err)
-	}
-	for _, name := range names {
-		if _, ok := found[name]; !ok {
-			return fmt.Sprintf(reasonNoParameter, name, named[name]), nil
-		}
-	}
-	return "", nil
 }
 
 // prepareDynamic resolves the references to SSM parameters, to find out whether their values

@@ -97,23 +97,23 @@ func (d *deploymentRow) processed() string {
 	return d.Processed
 }
 
-// createdDeployment makes the deployment of a stack to create. What is wrong with a template
-// is refused at the call, but for one with transforms: the service runs those after it has
-// answered, so that problem is for the stack to fail with.
-func (e *Engine) createdDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, in deploymentInput) (row *deploymentRow, problem string, err error) {
+// transformedDeployment makes the deployment of a stack to create or update. What is wrong with
+// a template is refused at the call, but for one with transforms: the service runs those after
+// it has answered, so that problem is for the operation to fail with. d is nil then.
+func (e *Engine) transformedDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, in deploymentInput) (row *deploymentRow, d *Deployment, problem string, err error) {
 	if row, err = e.acceptDeployment(ctx, caller, s, in); err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 	transforms := row.Processed == ""
-	if _, err = e.processDeployment(ctx, caller, s, row, in.ResourceTypes); err == nil || !transforms {
-		return row, "", err
+	if d, err = e.processDeployment(ctx, caller, s, row, in.ResourceTypes); err == nil || !transforms {
+		return row, d, "", err
 	}
 	refused, ok := asRefusal(err)
 	if !ok {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 	row.Processed = unprocessed
-	return row, refused, nil
+	return row, nil, refused, nil
 }
 
 // acceptDeployment reads a request as far as no transform is needed for it: one without
@@ -152,7 +152,7 @@ func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s 
 	if err := requireCapabilities(parsed, in); err != nil {
 		return nil, err
 	}
-	if in.UsePrevious {
+	if in.UsePrevious && in.Previous.processed() != "" {
 		row.Processed = in.Previous.Processed
 	} else if !parsed.NeedsExpansion() {
 		_, err = e.processDeployment(ctx, caller, s, row, in.ResourceTypes)
@@ -213,7 +213,11 @@ func (e *Engine) parse(ctx context.Context, caller awswire.Caller, in deployment
 			return nil, refuse("template-required")
 		}
 		row.Original = in.Previous.Original
-		parsed, err := template.Parse("", []byte(in.Previous.Processed), template.ParseOptions{Processed: true})
+		body, options := in.Previous.processed(), template.ParseOptions{Processed: true}
+		if body == "" { // its transforms failed: they run again
+			body, options = row.Original, template.ParseOptions{}
+		}
+		parsed, err := template.Parse("", []byte(body), options)
 		return parsed, refusedTemplate(err)
 	}
 	var err error

@@ -106,12 +106,13 @@ type behavior struct {
 	code, message string        // fails
 	wait          time.Duration // in progress, to be called again
 	configured    bool
-	hold          chan struct{} // answers when it is closed
-	keep          bool          // makes the resource although it fails
-	unidentified  bool          // in progress without an identifier
-	as            string        // the identifier that it tells
-	unnamed       bool          // succeeds and tells no identifier
-	forever       bool          // does not answer
+	hold          chan struct{}         // answers when it is closed
+	keep          bool                  // makes the resource although it fails
+	unidentified  bool                  // in progress without an identifier
+	as            string                // the identifier that it tells
+	unnamed       bool                  // succeeds and tells no identifier
+	forever       bool                  // does not answer
+	status        types.OperationStatus // reports this
 }
 
 func newWorld(t testing.TB) *world {
@@ -196,6 +197,9 @@ func (w *world) Call(ctx context.Context, request operation.Request) (operation.
 	if b.as != "" {
 		return w.lie(request, b), nil
 	}
+	if b.status != "" {
+		return operation.Progress{Status: b.status}, nil
+	}
 	if b.unnamed {
 		return operation.Progress{Status: types.OperationStatusSuccess, Model: map[string]any{}}, nil
 	}
@@ -220,7 +224,13 @@ func (w *world) Call(ctx context.Context, request operation.Request) (operation.
 		}
 		return operation.Progress{Status: types.OperationStatusFailed, Identifier: identifier, ErrorCode: b.code, Message: b.message}, nil
 	case b.wait > 0:
-		return operation.Progress{Status: types.OperationStatusInProgress, Identifier: identifier, Configured: b.configured, Delay: b.wait, Callback: json.RawMessage(`{}`)}, nil
+		busy := operation.Progress{Status: types.OperationStatusInProgress, Identifier: identifier, Configured: b.configured, Delay: b.wait, Callback: json.RawMessage(`{}`)}
+		if b.configured {
+			busy.Model = map[string]any{}
+			maps.Copy(busy.Model, request.Desired)
+			busy.Model["Id"] = identifier
+		}
+		return busy, nil
 	}
 	return w.act(request, identifier)
 }

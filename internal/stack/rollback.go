@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,22 +77,44 @@ func (e *Engine) ContinueUpdateRollback(ctx context.Context, caller awswire.Call
 }
 
 // checkSkipped refuses to skip resources whose rollback has not failed. CHILD.RESOURCE names
-// one in a nested stack, which is checked when that stack is rolled back.
+// one in a nested stack, by the name of that stack. A nested stack itself can be skipped only
+// if it is gone, or going.
 func (e *Engine) checkSkipped(ctx context.Context, tx *store.Tx, s *stackRow, skipped []string) error {
 	for _, id := range skipped {
-		if strings.Contains(id, ".") {
-			continue
+		of, logicalID := s, id
+		if child, below, nested := strings.Cut(id, "."); nested {
+			var err error
+			logicalID = below
+			if of, err = oneRow[stackRow](ctx, tx, "account = ? AND region = ? AND name = ? AND live AND root_id = ?", s.Account, s.Region, child, cmpOr(s.RootID, s.ARN)); err != nil {
+				return err
+			}
+			if of == nil || of.Status != types.StackStatusUpdateRollbackFailed {
+				return refuse("skip", id)
+			}
 		}
-		x, err := oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", s.ID, id)
+		x, err := oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", of.ID, logicalID)
 		if err != nil {
 			return err
 		}
 		if x == nil || x.Status != types.ResourceStatusUpdateFailed {
 			return refuse("skip", id)
 		}
+		if x.Type != stackType {
+			continue
+		}
+		child, err := oneRow[stackRow](ctx, tx, "arn = ?", x.PhysicalID)
+		if err != nil {
+			return err
+		}
+		if child != nil && !slices.Contains(skippable, child.Status) {
+			return refuse("skip-nested", id, child.Status)
+		}
 	}
 	return nil
 }
+
+// skippable are the statuses in which a nested stack can be skipped.
+var skippable = []types.StackStatus{types.StackStatusDeleteInProgress, types.StackStatusDeleteComplete, types.StackStatusDeleteFailed}
 
 // RollbackStack takes a stack back that failed and was left as it was.
 func (e *Engine) RollbackStack(ctx context.Context, caller awswire.Caller, in *cloudformation.RollbackStackInput) (*cloudformation.RollbackStackOutput, error) {

@@ -354,7 +354,17 @@ func (r *run) startDelete(s *stepRow) {
 			r.event(event)
 			return
 		}
+		r.noteSnapshot(typ, x.LogicalID, x.PhysicalID, x.DeletionPolicy)
 		r.call(s, typ, r.deleteRequest(x.PhysicalID, x.Properties, x.Model))
+	}
+}
+
+// noteSnapshot says that no snapshot is made of a resource whose policy asks for one. Only types
+// of AWS have such policies, and those are simulated here: there is nothing to keep.
+func (r *run) noteSnapshot(typ *operation.Type, logicalID, physicalID, policy string) {
+	if policy == "Snapshot" {
+		r.engine.log.Warn("no snapshot is made before the resource is deleted: its type is simulated",
+			"stack", r.stack.ARN, "resource", logicalID, "type", typ.Name, "identifier", physicalID)
 	}
 }
 
@@ -436,6 +446,7 @@ func (r *run) startCleanup(s *stepRow, c *cleanupRow) {
 		r.event(event)
 		return
 	}
+	r.noteSnapshot(typ, c.LogicalID, c.PhysicalID, c.Policy)
 	r.call(s, typ, r.deleteRequest(c.PhysicalID, c.Properties, c.Model))
 }
 
@@ -579,6 +590,7 @@ func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
 	}
 	r.writes.begin = append(r.writes.begin, operation.Spec{
 		ID: s.CallID, Owner: Owner, Key: s.ID, Request: request, ReadAfter: request.Action != invoke.Delete && request.Action != invoke.Read,
+		AwaitInputs: r.options.Mode == types.DeploymentConfigModeExpress && request.Action == invoke.Create && s.After != "",
 	})
 }
 

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -57,16 +58,19 @@ func (e *Engine) UpdateStack(ctx context.Context, caller awswire.Caller, in *clo
 	if err != nil {
 		return nil, err
 	}
-	row, next, err := e.newDeployment(ctx, caller, s, deploymentInput{
+	row, next, problem, err := e.transformedDeployment(ctx, caller, s, deploymentInput{
 		Body: in.TemplateBody, URL: in.TemplateURL, UsePrevious: aws.ToBool(in.UsePreviousTemplate), Parameters: in.Parameters,
 		Tags: in.Tags, Capabilities: in.Capabilities, NotificationARNs: in.NotificationARNs, ResourceTypes: in.ResourceTypes, Previous: previous,
 	})
 	if err != nil {
 		return nil, err
 	}
-	changes, err := e.changes(ctx, s, previous, row, next)
-	if err != nil {
-		return nil, err
+	options.Problem = problem
+	changes := problem != ""
+	if !changes {
+		if changes, err = e.changes(ctx, s, previous, row, next); err != nil {
+			return nil, err
+		}
 	}
 	if !changes && policy == "" && in.RollbackConfiguration == nil && in.NotificationARNs == nil && (in.RoleARN == nil || *in.RoleARN == s.RoleARN) {
 		return nil, refuse("no-updates")
@@ -248,7 +252,13 @@ func (o outside) ImportValue(name string) (string, bool, error) {
 	return row.Value, true, nil
 }
 
-// StackOutput implements [template.References].
+// StackOutput implements [template.References]. What there is not yet fails the resource, and
+// not the plan.
 func (o outside) StackOutput(ref template.StackOutputRef) (string, bool, error) {
-	return stackOutputOf(o.ctx, o.engine.store.Read(), o.stack, ref)
+	value, known, err := stackOutputOf(o.ctx, o.engine.store.Read(), o.stack, ref)
+	var missing template.ServiceError
+	if errors.As(err, &missing) {
+		return "", false, nil
+	}
+	return value, known, err
 }

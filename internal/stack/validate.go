@@ -32,7 +32,7 @@ func (r *run) begin(ctx context.Context, tx *store.Tx) error {
 		if r.options.OnFailure == types.OnFailureDoNothing {
 			how = preserved
 		}
-		return r.follow(ctx, tx, how, strings.TrimSuffix(problem, ".")+r.requested())
+		return r.follow(ctx, tx, how, strings.TrimSuffix(problem, ".")+r.requestedEarly())
 	}
 	if !r.options.DisableValidation && r.op.ChangeSetID == "" {
 		if problems := append(r.validate(ctx, tx), r.prepared.conflicts...); len(problems) > 0 {
@@ -40,6 +40,15 @@ func (r *run) begin(ctx context.Context, tx *store.Tx) error {
 		}
 	}
 	return r.enter(ctx, tx, phaseMain)
+}
+
+// requestedEarly is what follows a reason that ends an operation before it has begun with any
+// resource: other than the failure of resources, it names the rollback of updates, too.
+func (r *run) requestedEarly() string {
+	if r.options.OnFailure == types.OnFailureRollback {
+		return ". " + reasonRollbackRequested
+	}
+	return r.requested()
 }
 
 // checkAttributes finds an attribute that is asked for and that no resource of the type has.

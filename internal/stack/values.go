@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
@@ -94,6 +95,9 @@ func (v values) StackOutput(ref template.StackOutputRef) (string, bool, error) {
 // stackOutputOf reads an output of another stack.
 func stackOutputOf(ctx context.Context, db selecting, s *stackRow, ref template.StackOutputRef) (string, bool, error) {
 	account, region := s.Account, cmpOr(ref.Region, s.Region)
+	if awswire.PartitionOf(region) != awswire.PartitionOf(s.Region) {
+		return "", false, template.ServiceError(fmt.Sprintf("Stack [%s] does not exist", ref.StackName))
+	}
 	if parts := strings.Split(ref.RoleARN, ":"); len(parts) > 4 {
 		account = parts[4]
 	}
@@ -102,7 +106,7 @@ func stackOutputOf(ctx context.Context, db selecting, s *stackRow, ref template.
 	case err != nil:
 		return "", false, err
 	case source == nil:
-		return "", false, fmt.Errorf("Stack [%s] does not exist", ref.StackName)
+		return "", false, template.ServiceError(fmt.Sprintf("Stack [%s] does not exist", ref.StackName))
 	}
 	var outputs []stackOutput
 	if err := decode(source.Outputs, &outputs); err != nil {

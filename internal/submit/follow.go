@@ -103,6 +103,29 @@ func (r *Remote) EventsAfter(ctx context.Context, stack, id string) ([]types.Sta
 	return out, nil
 }
 
+// maxEventsSince bounds how many events of a stack EventsSince reads.
+const maxEventsSince = 10000
+
+// EventsSince returns the events of a stack from a time on, the oldest first; without a time,
+// those of its last operation.
+func (r *Remote) EventsSince(ctx context.Context, stack string, since time.Time) ([]types.StackEvent, error) {
+	if since.IsZero() {
+		return r.EventsAfter(ctx, stack, "")
+	}
+	var out []types.StackEvent
+	for e, err := range r.StackEvents(ctx, stack) {
+		if err != nil {
+			return nil, err
+		}
+		if aws.ToTime(e.Timestamp).Before(since) || len(out) == maxEventsSince {
+			break
+		}
+		out = append(out, e)
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
 // Settled reports whether nothing changes a stack with this status.
 func Settled(status types.StackStatus) bool {
 	return status == types.StackStatusReviewInProgress || !strings.HasSuffix(string(status), "_IN_PROGRESS")
