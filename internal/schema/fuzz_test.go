@@ -163,7 +163,7 @@ func TestCheckAgreesWithAnotherValidator(t *testing.T) {
 			t.Fatal(problems.Err())
 		}
 		compiler := jsonschema.NewCompiler()
-		compiler.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) { return metaPattern{compile(text)}, nil })
+		compiler.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) { return newMetaPattern(text), nil })
 		for _, format := range []string{"uri", "date-time"} {
 			compiler.RegisterFormat(&jsonschema.Format{Name: format, Validate: func(any) error { return nil }})
 		}

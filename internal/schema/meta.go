@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dlclark/regexp2/v2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
@@ -50,7 +51,7 @@ func compileMeta() (*metaSchema, error) {
 	compiler := jsonschema.NewCompiler()
 	// "contains" may hold any schema of draft-07, whose own formats are not asserted; that
 	// of patterns is asserted by the engine, so the engine never refuses one.
-	compiler.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) { return metaPattern{compile(text)}, nil })
+	compiler.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) { return newMetaPattern(text), nil })
 	for _, format := range []string{"uri", "uri-reference"} {
 		compiler.RegisterFormat(&jsonschema.Format{Name: format, Validate: func(any) error { return nil }})
 	}
@@ -82,6 +83,16 @@ func compileMeta() (*metaSchema, error) {
 
 // metaPattern is a pattern of a meta-schema. Those are ours, match fast, and are anchored.
 type metaPattern struct{ *pattern }
+
+// newMetaPattern compiles a pattern of a meta-schema. It has no time-out: on a busy machine that
+// would pass for no match, and valid schemas would be refused.
+func newMetaPattern(text string) metaPattern {
+	p := compile(text)
+	if p.re != nil {
+		p.re.MatchTimeout = regexp2.DefaultMatchTimeout
+	}
+	return metaPattern{p}
+}
 
 func (p metaPattern) MatchString(text string) bool { return p.match(text) == matches }
 func (p metaPattern) String() string               { return p.text }

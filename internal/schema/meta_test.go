@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -22,7 +23,7 @@ func official(t testing.TB) map[Kind]*jsonschema.Schema {
 	t.Helper()
 	dir := fixtures.Dir(t, "meta-schema")
 	compiler := jsonschema.NewCompiler()
-	compiler.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) { return metaPattern{compile(text)}, nil })
+	compiler.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) { return newMetaPattern(text), nil })
 	for _, format := range []string{"uri", "uri-reference", "json-pointer"} {
 		compiler.RegisterFormat(&jsonschema.Format{Name: format, Validate: func(any) error { return nil }})
 	}
@@ -279,4 +280,15 @@ func patternsIn(v *document.Value) []string {
 		out = append(out, patternsIn(m.Value)...)
 	}
 	return out
+}
+
+// TestMetaPatternsHaveNoTimeout keeps a busy machine from refusing valid schemas.
+func TestMetaPatternsHaveNoTimeout(t *testing.T) {
+	p := newMetaPattern("^[A-Za-z0-9]{1,64}$")
+	if timeout := p.re.MatchTimeout; timeout < 24*time.Hour {
+		t.Errorf("a match may take %s", timeout)
+	}
+	if !p.MatchString("LoggingConfiguration") || p.MatchString("logging_configuration") || p.MatchString(strings.Repeat("a", 1<<20)) {
+		t.Error("it does not match as it should")
+	}
 }
