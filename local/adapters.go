@@ -2,13 +2,10 @@ package local
 
 import (
 	"context"
-	"errors"
 	"io"
-	"time"
 
 	"github.com/formwork-dev/formwork/internal/awslite"
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/console"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/logs"
@@ -52,6 +49,8 @@ func (f functions) Probe(ctx context.Context, spec registry.FunctionSpec) error 
 	return f.pool.Probe(ctx, handlers.Spec(spec))
 }
 
+func (f functions) Remove(spec registry.FunctionSpec) { f.pool.Remove(handlers.Spec(spec)) }
+
 func (f functions) Function(ctx context.Context, spec registry.FunctionSpec) (invoke.Function, error) {
 	return f.pool.Function(ctx, handlers.Spec(spec))
 }
@@ -91,37 +90,4 @@ func (p places) Places(ctx context.Context) ([]awswire.Place, error) {
 	}
 	more, err := p.stacks.Places(ctx)
 	return append(found, more...), err
-}
-
-// consoleLogs are the logs of handlers as the console sees them.
-type consoleLogs struct{ logs *logs.Service }
-
-func (c consoleLogs) LogGroups(ctx context.Context, place awswire.Place) ([]string, error) {
-	return c.logs.Groups(ctx, place)
-}
-
-func (c consoleLogs) LogLines(ctx context.Context, place awswire.Place, group, after string, limit int) ([]console.LogLine, error) {
-	events, err := c.logs.Lines(ctx, place, group, after, limit)
-	out := make([]console.LogLine, len(events))
-	for i, e := range events {
-		out[i] = console.LogLine(e)
-	}
-	return out, err
-}
-
-func (c consoleLogs) StreamLines(ctx context.Context, place awswire.Place, group, stream string, since time.Time, limit int) ([]console.LogLine, error) {
-	var out []console.LogLine
-	for e, err := range c.logs.Tail(ctx, place, group, logs.Tail{Stream: stream, Since: since}) {
-		var refusal *awswire.Error
-		switch {
-		case errors.As(err, &refusal):
-			return nil, nil // the group is not there
-		case err != nil:
-			return nil, err
-		}
-		if out = append(out, console.LogLine(e)); len(out) == limit {
-			break
-		}
-	}
-	return out, nil
 }

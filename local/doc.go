@@ -13,6 +13,5 @@
 //	defer server.Close()
 //	cfg.BaseEndpoint = aws.String(server.URL)
 //
-// Cloud Control, stack sets and drift detection are refused by name; hooks and modules can
-// be registered but do not act on stacks.
+// Stack sets are refused by name; hooks and modules can be registered but do not act on stacks.
 package local

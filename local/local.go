@@ -3,8 +3,6 @@ package local
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,7 +24,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/console"
 	"github.com/formwork-dev/formwork/internal/handlers"
-	"github.com/formwork-dev/formwork/internal/macro"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/s3"
@@ -104,17 +101,18 @@ type CloudFormation struct {
 
 	store        *store.Store
 	services     *awslite.Services
+	sessions     *awslite.Sessions
 	logs         *logs.Service
 	s3           *s3.Service
 	sealer       *seal.Sealer
 	handlers     *handlers.Pool
 	functions    *handlers.Directory
-	macros       *macro.Macros
 	registry     *registry.Registry
 	tokens       *operation.Tokens
 	operations   *operation.Engine
 	stacks       *stack.Engine
-	builtin      *builtin.Types
+	types        *operation.Catalog
+	served       *builtin.Types
 	shelf        *simulate.Shelf
 	cloudControl *cloudcontrol.Engine
 	console      *console.Console
@@ -161,104 +159,88 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// functions are the functions of Functions. No two have a name.
-func (c Config) functions() ([]handlers.Named, error) {
-	var out []handlers.Named
-	for _, text := range c.Functions {
-		n, err := handlers.ParseNamed(text, "")
-		if err != nil {
-			return nil, err
-		}
-		if slices.ContainsFunc(out, func(other handlers.Named) bool { return other.Name == n.Name }) {
-			return nil, fmt.Errorf("function %s: duplicate name", n.Name)
-		}
-		out = append(out, n)
-	}
-	return out, nil
-}
-
-func (c *CloudFormation) open(ctx context.Context) (err error) {
-	config := &c.config
+func (c *CloudFormation) open(ctx context.Context) error {
 	verifier, err := c.verifier()
 	if err != nil {
 		return err
 	}
-	if config.Dir == "" {
-		if c.temporary, err = os.MkdirTemp("", "formwork-"); err != nil {
-			return err
-		}
-		config.Dir = c.temporary
-		c.atEnd(func(context.Context) error { return os.RemoveAll(c.temporary) })
+	if err := c.openFolder(); err != nil {
+		return err
 	}
-	provider, stop, err := traces(ctx, config.Environ, config.Version, config.Logger)
+	tracer, err := c.openTraces(ctx)
 	if err != nil {
 		return err
 	}
-	c.atEnd(func(ctx context.Context) error {
-		if err := stop(ctx); err != nil {
-			config.Logger.Warn("the last traces could not be sent", "error", err)
-		}
-		return nil
-	})
-	secrets, err := c.openStore(ctx)
+	key, err := c.openStore(ctx)
 	if err != nil {
 		return err
 	}
 	if err := c.openServices(verifier); err != nil {
 		return err
 	}
-	named, err := config.functions()
-	if err != nil {
+	if err := c.openHandlers(); err != nil {
 		return err
 	}
-	keys := &sessions{services: c.services, checked: verifier != nil, now: config.Now}
-	c.handlers = handlers.New(handlers.Config{
-		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.logs},
-		Endpoint: c.url, Environ: config.Environ, Env: config.HandlerEnv, Functions: named, Credentials: keys.handler, Logger: config.Logger, Now: config.Now,
-	})
-	c.atEnd(closing(c.handlers.Close))
-	c.registry = registry.New(registry.Config{
-		Store: c.store, Packages: packages{c.s3}, Functions: functions{c.handlers}, References: references{c.services},
-		Credentials: keys, Deliveries: deliveries{c.s3}, Imported: imported{c}, Logger: config.Logger, Now: config.Now,
-	})
-	c.tokens = operation.NewTokens(operation.TokensConfig{Store: c.store, Now: config.Now})
-	c.functions = &handlers.Directory{Pool: c.handlers, Versions: versions{c.registry}, Tokens: c.tokens, Logger: config.Logger}
-	if err := c.openTypes(); err != nil {
+	if err := c.openEngines(); err != nil {
 		return err
 	}
-	c.openStacks()
-	c.openCloudControl()
-	home := awswire.Place{Account: config.Account, Region: config.Region}
+	home := awswire.Place{Account: c.config.Account, Region: c.config.Region}
 	c.console = console.New(console.Config{
-		Registry: c.registry, Stacks: c.stacks, Requests: c.cloudControl, Calls: c.handlers, Logs: consoleLogs{c.logs}, Places: places{c.registry, c.stacks},
-		Default: home, Version: config.Version, Now: config.Now, Logger: config.Logger,
-		FormKey: derive(secrets, "forms of the console"),
+		Registry: c.registry, Stacks: c.stacks, Requests: c.cloudControl, Calls: c.handlers, Logs: c.logs, Places: places{c.registry, c.stacks},
+		Default: home, Version: c.config.Version, Now: c.config.Now, Logger: c.config.Logger,
+		FormKey: seal.Derive(key, "forms of the console"),
 	})
 	c.atEnd(closing(c.store.StopWork))
-	spool := filepath.Join(config.Dir, spoolDir)
-	if err := os.MkdirAll(spool, 0o700); err != nil {
-		return err
-	}
-	c.server = c.newServer(verifier, home, spool, provider)
+	c.server = c.newServer(verifier, home, tracer)
 	c.atEnd(c.server.Wait)
 	c.atEnd(func(context.Context) error { c.endStreams(); return nil })
-	c.sayWhatDiffers()
+	c.logDifferences()
 	return c.work(ctx)
 }
 
+// openFolder makes the folders that everything is kept in.
+func (c *CloudFormation) openFolder() (err error) {
+	if c.config.Dir == "" {
+		if c.temporary, err = os.MkdirTemp("", "formwork-"); err != nil {
+			return err
+		}
+		c.config.Dir = c.temporary
+		c.atEnd(func(context.Context) error { return os.RemoveAll(c.temporary) })
+	}
+	return nil
+}
+
+// openTraces starts sending traces if the environment asks for it.
+func (c *CloudFormation) openTraces(ctx context.Context) (trace.TracerProvider, error) {
+	provider, stop, err := traces(ctx, c.config.Environ, c.config.Version, c.config.Logger)
+	if err != nil {
+		return nil, err
+	}
+	c.atEnd(func(ctx context.Context) error {
+		if err := stop(ctx); err != nil {
+			c.config.Logger.Warn("the last traces could not be sent", "error", err)
+		}
+		return nil
+	})
+	return provider, nil
+}
+
 // newServer puts the engines behind their tables.
-func (c *CloudFormation) newServer(verifier *awswire.Verifier, home awswire.Place, spool string, provider trace.TracerProvider) *server.Server {
+func (c *CloudFormation) newServer(verifier *awswire.Verifier, home awswire.Place, tracer trace.TracerProvider) *server.Server {
 	config := &c.config
 	return server.New(server.Config{
-		Registry: c.registry, Services: c.services, Logs: c.logs, S3: c.s3, Stacks: c.stacks, CloudControl: c.cloudControl, Shelf: c.shelf, Types: c, TimeScale: config.TimeScale, Simulate: config.Simulate, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console,
-		Verifier: verifier, Lookup: c.temporaryKey, Default: home,
-		Hosts: config.Hosts, AnyHost: verifier != nil,
-		BodyTimeout: config.BodyTimeout, SpoolDir: spool, Readers: c.store.Readers(), Healthy: c.healthy, Gauges: c.gauges(), Version: config.Version, Tracer: provider, Logger: config.Logger, Now: config.Now,
+		Registry: c.registry, Services: c.services, Logs: c.logs, S3: c.s3, Stacks: c.stacks, CloudControl: c.cloudControl,
+		Shelf: c.shelf, Types: c.types, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console,
+		TimeScale: config.TimeScale, Simulate: config.Simulate,
+		Verifier: verifier, Lookup: c.services.Key, Default: home, Hosts: config.Hosts, AnyHost: verifier != nil,
+		BodyTimeout: config.BodyTimeout, SpoolDir: filepath.Join(config.Dir, spoolDir), Readers: c.store.Readers(), Healthy: c.healthy,
+		Figures: &server.Figures{Handlers: c.handlers.Running, Registry: c.registry.Busy, WakeUps: c.store.Waiting, StoreSize: c.store.Size},
+		Version: config.Version, Tracer: tracer, Logger: config.Logger, Now: config.Now,
 	})
 }
 
-// sayWhatDiffers logs what is otherwise than at AWS by choice.
-func (c *CloudFormation) sayWhatDiffers() {
+// logDifferences logs what is otherwise than at AWS by choice.
+func (c *CloudFormation) logDifferences() {
 	config := &c.config
 	if config.TimeScale > 1 {
 		config.Logger.Warn("the delays of handlers and the waits between retries are divided", "timeScale", config.TimeScale)
@@ -287,12 +269,10 @@ func (c *CloudFormation) verifier() (*awswire.Verifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.config.KeysName, err)
 	}
-	return &awswire.Verifier{Keys: keys, Now: c.config.Now, Lookup: c.temporaryKey}, nil
-}
-
-// temporaryKey finds a key that STS gave out.
-func (c *CloudFormation) temporaryKey(ctx context.Context, accessKeyID string) (awswire.Key, bool, error) {
-	return c.services.Key(ctx, accessKeyID)
+	lookup := func(ctx context.Context, accessKeyID string) (awswire.Key, bool, error) {
+		return c.services.Key(ctx, accessKeyID)
+	}
+	return &awswire.Verifier{Keys: keys, Now: c.config.Now, Lookup: lookup}, nil
 }
 
 // openStore opens the store. What it keeps secret is sealed with the key that is returned,
@@ -357,6 +337,26 @@ func (c *CloudFormation) openServices(verifier *awswire.Verifier) (err error) {
 	return nil
 }
 
+// openHandlers sets up what runs functions.
+func (c *CloudFormation) openHandlers() error {
+	config := &c.config
+	if err := os.MkdirAll(filepath.Join(config.Dir, spoolDir), 0o700); err != nil {
+		return err
+	}
+	named, err := handlers.ParseAllNamed(config.Functions, "")
+	if err != nil {
+		return err
+	}
+	c.sessions = c.services.Sessions()
+	c.handlers = handlers.New(handlers.Config{
+		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.logs}, Endpoint: c.url, Environ: config.Environ,
+		Env: config.HandlerEnv, Functions: named, Credentials: keys{c.sessions}.environment, Logger: config.Logger, Now: config.Now,
+	})
+	c.atEnd(closing(c.handlers.Close))
+	c.tokens = operation.NewTokens(operation.TokensConfig{Store: c.store, Now: config.Now})
+	return nil
+}
+
 // spoolDir is the folder in Config.Dir for large bodies of requests.
 const spoolDir = "bodies"
 
@@ -378,13 +378,6 @@ type OtherKeyError struct {
 
 func (e *OtherKeyError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *OtherKeyError) Unwrap() error { return e.Err }
-
-// derive makes a key for one purpose of the secret that all servers on a database share.
-func derive(secret []byte, purpose string) []byte {
-	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte("formwork: " + purpose))
-	return mac.Sum(nil)
-}
 
 // ServeHTTP answers one request.
 func (c *CloudFormation) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -2,47 +2,88 @@ package local
 
 import (
 	"context"
-	"errors"
+	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/cloudcontrol"
-	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/macro"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/s3"
+	"github.com/formwork-dev/formwork/internal/server"
+	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
+// openEngines sets up the registry, what provisions resources, and the engines that do so.
+func (c *CloudFormation) openEngines() error {
+	config := &c.config
+	c.types = &operation.Catalog{}
+	c.operations = operation.New(operation.Config{
+		Store: c.store, Types: c.types, Prepare: c.prepare, TimeScale: config.TimeScale, Logger: config.Logger, Now: config.Now,
+		Owners: map[string]operation.Owner{stack.Owner: stackOwner{c}, cloudcontrol.Owner: cloudControlOwner{c}, registry.TestOwner: testOwner{c}},
+		Places: map[string]operation.Places{registry.TestOwner: {}},
+	})
+	c.registry = registry.New(registry.Config{
+		Store: c.store, Packages: packages{c.s3}, Functions: functions{c.handlers}, References: references{c.services},
+		Credentials: keys{c.sessions}, Deliveries: deliveries{c.s3}, Imported: imported{c}, Operations: c.operations, Logger: config.Logger, Now: config.Now,
+	})
+	c.functions = &handlers.Directory{Pool: c.handlers, Versions: versions{c.registry}, Tokens: c.tokens, Logger: config.Logger}
+	macros := macro.New(macro.Config{
+		Store: c.store, S3: c.s3, Functions: c.functions, Logger: config.Logger,
+		Translator: macro.Translator{Environ: config.Environ, Dir: filepath.Join(config.Dir, spoolDir)},
+	})
+	var err error
+	if c.served, err = builtin.New(builtin.Config{
+		Tables: append(c.services.Tables(), c.logs.Table(), server.Registry(c.registry)), S3: c.s3.Serve, Macros: macros, Registry: c.registry,
+	}); err != nil {
+		return err
+	}
+	c.shelf = simulate.New(simulate.Config{Store: c.store, Patterns: config.Simulate, Served: c.served.Has, Now: config.Now})
+	c.types.Registered, c.types.Builtin, c.types.Simulated, c.types.Preferred = c.registry, c.served, c.shelf, c.shelf.Preferred
+	c.stacks = stack.New(stack.Config{
+		Store: c.store, Types: c.types, Operations: c.operations, Objects: objects{c.s3}, References: references{c.services},
+		Macros: macros.For, Endpoint: c.url, Hold: holdAnswers, Logger: config.Logger, Now: config.Now,
+	})
+	c.types.Stacks = c.stacks.OwnTypes()
+	c.cloudControl = cloudcontrol.New(cloudcontrol.Config{
+		Store: c.store, Types: c.types, Operations: c.operations, Hold: holdAnswers, Now: config.Now,
+	})
+	return nil
+}
+
 // holdAnswers is long enough for a small stack of quick resources.
 const holdAnswers = 200 * time.Millisecond
 
-// openStacks sets up the engine of stacks and that of the operations on their resources,
-// which know each other.
-func (c *CloudFormation) openStacks() {
-	c.operations = operation.New(operation.Config{
-		Store: c.store, Types: c, Owners: map[string]operation.Owner{stack.Owner: stackOwner{c}, cloudcontrol.Owner: cloudControlOwner{c}},
-		Prepare: c.prepare, TimeScale: c.config.TimeScale, Logger: c.config.Logger, Now: c.config.Now,
-	})
-	c.stacks = stack.New(stack.Config{
-		Store: c.store, Types: c, Operations: c.operations, Objects: objects{c.s3}, References: references{c.services},
-		Macros: c.macros.For, Endpoint: c.url, Hold: holdAnswers, Logger: c.config.Logger, Now: c.config.Now,
-	})
+// objects fetches templates from our own S3, whichever form their URL has.
+type objects struct{ s3 *s3.Service }
+
+func (o objects) Object(ctx context.Context, caller awswire.Caller, url string, limit int64) ([]byte, error) {
+	at, err := o.s3.ParseURL(url)
+	if err != nil {
+		return nil, stack.ErrNotObject
+	}
+	object, err := o.s3.Open(ctx, caller.Account, at)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = object.Close() }() // it was only read
+	return io.ReadAll(io.LimitReader(object, limit+1))
 }
 
-// openCloudControl sets up the engine of requests on single resources.
-func (c *CloudFormation) openCloudControl() {
-	c.cloudControl = cloudcontrol.New(cloudcontrol.Config{
-		Store: c.store, Types: c, Operations: c.operations, Hold: holdAnswers, Now: c.config.Now,
-	})
-}
-
-// cloudControlOwner is the engine of requests, which is made after the engine that reports to it.
-type cloudControlOwner struct{ c *CloudFormation }
-
-func (o cloudControlOwner) Progressed(ctx context.Context, tx *store.Tx, state operation.State) error {
-	return o.c.cloudControl.Progressed(ctx, tx, state)
+func (r references) StoredParameters(ctx context.Context, caller awswire.Caller, names []string) (map[string]template.Stored, error) {
+	found, err := r.services.StoredParameters(ctx, caller, names)
+	out := make(map[string]template.Stored, len(found))
+	for name, p := range found {
+		out[name] = template.Stored{Type: string(p.Type), Value: p.Value}
+	}
+	return out, err
 }
 
 // stackOwner is the engine of stacks, which is made after the engine that reports to it.
@@ -57,44 +98,24 @@ func (c *CloudFormation) prepare(ctx context.Context, request operation.Request)
 	return c.stacks.Prepare(ctx, request)
 }
 
-// objects fetches templates from our own S3, whichever form their URL has.
-type objects struct{ s3 *s3.Service }
+// cloudControlOwner is the engine of requests, which is made after the engine that reports to it.
+type cloudControlOwner struct{ c *CloudFormation }
 
-func (o objects) Object(ctx context.Context, caller awswire.Caller, url string, limit int64) ([]byte, error) {
-	at, err := o.s3.ParseURL(url)
-	if err != nil {
-		return nil, stack.ErrNotObject
-	}
-	object, err := o.s3.Open(ctx, caller.Account, at)
-	var refusal *awswire.Error
-	switch {
-	case errors.As(err, &refusal):
-		return nil, awswire.ValidationErrorf("TemplateURL must reference a valid S3 object to which you have access.")
-	case err != nil:
-		return nil, err
-	}
-	defer func() { _ = object.Close() }() // it was only read
-	var large *document.TooLargeError
-	text, err := document.ReadAll(object, limit)
-	if errors.As(err, &large) {
-		return make([]byte, limit+1), nil // the engine refuses it by its own limit
-	}
-	return text, err
+func (o cloudControlOwner) Progressed(ctx context.Context, tx *store.Tx, state operation.State) error {
+	return o.c.cloudControl.Progressed(ctx, tx, state)
 }
 
-// StoredParameters implements stack.References.
-func (r references) StoredParameters(ctx context.Context, caller awswire.Caller, names []string) (map[string]template.Stored, error) {
-	out := map[string]template.Stored{}
-	for _, name := range names {
-		value, kind, err := r.services.Parameter(ctx, caller, name, false)
-		var refusal *awswire.Error
-		switch {
-		case errors.As(err, &refusal): // it is not there
-		case err != nil:
-			return nil, err
-		default:
-			out[name] = template.Stored{Type: string(kind), Value: value}
-		}
-	}
-	return out, nil
+// testOwner is the registry as it runs tests, which is made after the engine that calls it.
+type testOwner struct{ c *CloudFormation }
+
+func (o testOwner) Type(ctx context.Context, caller awswire.Caller, name, version string) (*operation.Type, error) {
+	return o.c.registry.Tests().Type(ctx, caller, name, version)
+}
+
+func (o testOwner) Progressed(ctx context.Context, tx *store.Tx, state operation.State) error {
+	return o.c.registry.Tests().Progressed(ctx, tx, state)
+}
+
+func (o testOwner) Committed(ctx context.Context, state operation.State) {
+	o.c.registry.Tests().Committed(ctx, state)
 }

@@ -495,3 +495,27 @@ func (s *Services) Parameter(ctx context.Context, caller awswire.Caller, text st
 	value, err := s.plain(v, decrypt)
 	return value, v.Type, err
 }
+
+// A StoredParameter is a parameter as it is stored.
+type StoredParameter struct {
+	Type  ssmtypes.ParameterType
+	Value string // of a SecureString what is sealed
+}
+
+// StoredParameters returns the parameters that exist among names, which are as in Parameter, by
+// what they were asked for.
+func (s *Services) StoredParameters(ctx context.Context, caller awswire.Caller, names []string) (map[string]StoredParameter, error) {
+	out := map[string]StoredParameter{}
+	for _, name := range names {
+		value, kind, err := s.Parameter(ctx, caller, name, false)
+		var refusal *awswire.Error
+		switch {
+		case errors.As(err, &refusal): // it does not exist
+		case err != nil:
+			return nil, err
+		default:
+			out[name] = StoredParameter{kind, value}
+		}
+	}
+	return out, nil
+}

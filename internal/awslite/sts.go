@@ -120,8 +120,7 @@ func (s *Services) startSession(ctx context.Context, account, arn, userID string
 		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
 			return err
 		}
-		_, err := s.forgetSessions(ctx, tx)
-		return err
+		return forgetSessions(ctx, tx, s.now().Time)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting a session: %w", err)
@@ -130,13 +129,13 @@ func (s *Services) startSession(ctx context.Context, account, arn, userID string
 	return &ststypes.Credentials{AccessKeyId: &id, SecretAccessKey: &secret.Secret, SessionToken: &secret.Token, Expiration: &expires}, nil
 }
 
-// forgetSessions deletes keys that expired long ago, and counts them.
-func (s *Services) forgetSessions(ctx context.Context, tx *store.Tx) (int, error) {
-	result, err := tx.NewDelete().Model((*sessionRow)(nil)).Where("expires_at < ?", store.At(s.now().Add(-24*time.Hour))).Exec(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("forgetting sessions: %w", err)
+// forgetSessions deletes the keys that ended long enough ago for nobody to wonder why they
+// are refused.
+func forgetSessions(ctx context.Context, tx *store.Tx, now time.Time) error {
+	if _, err := tx.NewDelete().Model((*sessionRow)(nil)).Where("expires_at < ?", store.At(now.Add(-24*time.Hour))).Exec(ctx); err != nil {
+		return fmt.Errorf("forgetting sessions: %w", err)
 	}
-	return affected(result), nil
+	return nil
 }
 
 var roleARN = regexp.MustCompile(`^arn:(aws(?:-[a-z]+)*):iam::(\d{12}):role/(?:[\x21-\x7e]+/)?([\w+=,.@-]{1,64})$`)

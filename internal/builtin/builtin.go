@@ -137,6 +137,9 @@ func (t *Types) Schema(name string) (text string, ok bool) {
 	return text, ok
 }
 
+// Has reports whether a type is among them.
+func (t *Types) Has(name string) bool { return t.types[name] != nil }
+
 // Type implements operation.Types.
 func (t *Types) Type(_ context.Context, _ awswire.Caller, name, _ string) (*operation.Type, error) {
 	if typ, ok := t.types[name]; ok {

@@ -560,7 +560,7 @@ func TestRequestsAreListed(t *testing.T) {
 			t.Errorf("another account sees %v", theirs)
 		}
 		checkRequestStates(t, g, want)
-		if err := g.Expire(t.Context(), g.now().Add(time.Hour)); err != nil {
+		if err := g.Expire(t.Context(), g.now().Add(8*24*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		if left, _ := list(owner, nil, nil); left != nil {

@@ -271,9 +271,12 @@ func (e *Engine) finish(row *requestRow, state operation.State) error {
 // maxMessage bounds StatusMessage in characters.
 const maxMessage = 2048
 
-// Expire forgets requests that ended before a time.
-func (e *Engine) Expire(ctx context.Context, before time.Time) error {
-	if err := e.store.DeleteInBatches(ctx, (*requestRow)(nil), "token", "ended_at IS NOT NULL AND ended_at < ?", store.At(before)); err != nil {
+// keepRequests is how long a request that has ended is known, as at the service.
+const keepRequests = 7 * 24 * time.Hour
+
+// Expire forgets requests that ended a week ago.
+func (e *Engine) Expire(ctx context.Context, now time.Time) error {
+	if err := e.store.DeleteInBatches(ctx, (*requestRow)(nil), "token", "ended_at IS NOT NULL AND ended_at < ?", store.At(now.Add(-keepRequests))); err != nil {
 		return fmt.Errorf("forget old requests: %w", err)
 	}
 	return nil

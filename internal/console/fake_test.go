@@ -327,7 +327,7 @@ func (f *fakeLogs) write(group, text string) {
 	f.groups[group] = append(f.groups[group], LogLine{ID: fmt.Sprintf("%08d", n), Time: then.Add(time.Duration(n) * 37 * time.Millisecond), Stream: "2026/11/20/[1]", Text: text})
 }
 
-func (f *fakeLogs) LogGroups(context.Context, awswire.Place) ([]string, error) {
+func (f *fakeLogs) Groups(context.Context, awswire.Place) ([]string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var names []string
@@ -338,7 +338,7 @@ func (f *fakeLogs) LogGroups(context.Context, awswire.Place) ([]string, error) {
 	return names, nil
 }
 
-func (f *fakeLogs) LogLines(_ context.Context, _ awswire.Place, group, after string, limit int) ([]LogLine, error) {
+func (f *fakeLogs) Lines(_ context.Context, _ awswire.Place, group, after string, limit int) ([]LogLine, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	lines := f.groups[group]

@@ -54,7 +54,7 @@ func (c *Console) showLogs(_ http.ResponseWriter, r *http.Request, p *page) (tem
 		v.Stream, v.Since = stream, since
 	}
 	if v.Kept {
-		groups, err := c.config.Logs.LogGroups(r.Context(), p.Place)
+		groups, err := c.config.Logs.Groups(r.Context(), p.Place)
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +86,7 @@ func (c *Console) logPage(r *http.Request, p *page, v *logsView) (templ.Componen
 	if !v.Kept || v.Group == "" {
 		return p.logsBody(v), nil
 	}
-	lines, err := c.config.Logs.LogLines(r.Context(), p.Place, v.Group, "", shownLines)
+	lines, err := c.config.Logs.Lines(r.Context(), p.Place, v.Group, "", shownLines)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (c *Console) followLogs(w http.ResponseWriter, r *http.Request) {
 		poll := time.NewTicker(c.config.Poll)
 		defer poll.Stop()
 		for {
-			lines, err := c.config.Logs.LogLines(s.ctx, place, group, after, streamLines)
+			lines, err := c.config.Logs.Lines(s.ctx, place, group, after, streamLines)
 			if err != nil {
 				return err
 			}

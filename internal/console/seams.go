@@ -9,6 +9,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/stack"
@@ -141,16 +142,16 @@ type Calls interface {
 	Invocation(ctx context.Context, place awswire.Place, id string) (*handlers.Invocation, error)
 }
 
-// Logs reads what handlers wrote, secrets already hidden.
+// Logs reads what handlers wrote, secrets already hidden. *logs.Service does.
 type Logs interface {
-	// LogGroups names the log groups of a place, sorted.
-	LogGroups(ctx context.Context, place awswire.Place) ([]string, error)
+	// Groups names the log groups of a place, sorted.
+	Groups(ctx context.Context, place awswire.Place) ([]string, error)
 
-	// LogLines reads a group, oldest line first. With an empty after it returns the last
+	// Lines reads a group, oldest line first. With an empty after it returns the last
 	// lines, else those that follow the line whose ID is after; at most limit of either.
 	// A group that does not exist has no lines. An ID that is not known any more is as
 	// good as empty.
-	LogLines(ctx context.Context, place awswire.Place, group, after string, limit int) ([]LogLine, error)
+	Lines(ctx context.Context, place awswire.Place, group, after string, limit int) ([]LogLine, error)
 
 	// StreamLines reads one stream of a group: its first lines since a time, at most limit
 	// of them. What does not exist has no lines.
@@ -158,9 +159,4 @@ type Logs interface {
 }
 
 // A LogLine is one line of a log group. Its text is of any length and any content.
-type LogLine struct {
-	ID     string // orders the lines of a group; without line breaks
-	Time   time.Time
-	Stream string
-	Text   string
-}
+type LogLine = logs.Event

@@ -42,6 +42,22 @@ func IsFunctionName(name string) bool { return namedForm.MatchString(name) }
 // FunctionLogGroup is the log group of a function, here and at Lambda.
 func FunctionLogGroup(name string) string { return "/aws/lambda/" + name }
 
+// ParseAllNamed reads functions as ParseNamed does. No two have the same name.
+func ParseAllNamed(texts []string, dir string) ([]Named, error) {
+	var out []Named
+	for _, text := range texts {
+		n, err := ParseNamed(text, dir)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(out, func(other Named) bool { return other.Name == n.Name }) {
+			return nil, fmt.Errorf("function %s: duplicate name", n.Name)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
 // ParseNamed reads NAME=DIR, NAME=BINARY or NAME=URL. A relative path is one below dir. The
 // error says what is wrong with the text or with what it names.
 func ParseNamed(text, dir string) (Named, error) {

@@ -250,6 +250,25 @@ func (s *Service) readLog(ctx context.Context, target logTarget, stream string, 
 	return out, cursor, nil
 }
 
+// StreamLines reads the first lines of one stream since a time, at most limit of them. What
+// does not exist has no lines.
+func (s *Service) StreamLines(ctx context.Context, place awswire.Place, group, stream string, since time.Time, limit int) ([]Event, error) {
+	var out []Event
+	for e, err := range s.Tail(ctx, place, group, Tail{Stream: stream, Since: since}) {
+		var refusal *awswire.Error
+		switch {
+		case errors.As(err, &refusal):
+			return nil, nil // no such group
+		case err != nil:
+			return nil, err
+		}
+		if out = append(out, e); len(out) == limit {
+			break
+		}
+	}
+	return out, nil
+}
+
 // A Tail selects the events that Tail returns.
 type Tail struct {
 	Stream string    // only of this one; "" for all

@@ -10,11 +10,13 @@
 // handler can recognize it. When an operation has ended, its row contains no model.
 //
 // [Tokens] are the bearer tokens of RecordHandlerProgress: those of the engine's operations
-// are known automatically, those of other calls (TestType, Lambda Invoke) need Begin and End.
+// are known automatically, those of other calls (in contract tests, by Lambda Invoke) need Begin and End.
 //
 // What makes the calls is a [Provider]: registered types, the types of the server itself,
 // simulated types, custom resources and nested stacks implement it. Who wanted the
-// operation is an [Owner]: stacks, Cloud Control, TestType.
+// operation is an [Owner]: stacks and Cloud Control. TestType is a [Supplier]: one of its
+// operations runs the contract tests of a version of a type. It has the row, the deadline, the
+// wake-up and the take-over of every operation, and one call instead of many.
 //
 // The references are resource-handler-contract.txt and the chapter on progress chaining
 // and stabilization of the user guide.

@@ -15,7 +15,6 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
-	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -30,6 +29,11 @@ type Config struct {
 	// as FAILED with its message; other errors are retried until the deadline. Nil leaves
 	// requests as they are.
 	Prepare func(ctx context.Context, request Request) (Request, error)
+
+	// Places bound the calls made at once on this node for an owner, by Spec.Owner, and share
+	// them among accounts. An owner that is not named has no bound: it is for calls that take
+	// minutes.
+	Places map[string]Places
 
 	// Retries says how codes that may pass are retried.
 	Retries Retries
@@ -60,6 +64,7 @@ type Engine struct {
 	config Config
 	store  *store.Store
 	types  keptTypes
+	turns  map[string]*turns // by owner
 
 	mu   sync.Mutex
 	late map[string]lateness // by operation, while a call is due
@@ -94,7 +99,11 @@ func New(config Config) *Engine {
 	if config.NewID == nil {
 		config.NewID = uuid.NewString
 	}
-	return &Engine{config: config, store: config.Store, late: map[string]lateness{}}
+	e := &Engine{config: config, store: config.Store, late: map[string]lateness{}, turns: map[string]*turns{}}
+	for owner, places := range config.Places {
+		e.turns[owner] = newTurns(places)
+	}
+	return e
 }
 
 // Workers returns what the store is to run, by kind.
@@ -131,7 +140,7 @@ func (e *Engine) begun(spec Spec, now store.Time) (*row, error) {
 	switch {
 	case e.config.Owners[spec.Owner] == nil:
 		return nil, fmt.Errorf("unknown owner %q", spec.Owner)
-	case !slices.Contains([]invoke.Action{invoke.Create, invoke.Read, invoke.Update, invoke.Delete}, request.Action):
+	case !slices.Contains(actionsOf(e.config.Owners[spec.Owner]), request.Action):
 		return nil, fmt.Errorf("%q is not an action of an operation", request.Action)
 	case request.Type == "":
 		return nil, errors.New("its type has no name")
@@ -152,6 +161,14 @@ func (e *Engine) begun(spec Spec, now store.Time) (*row, error) {
 		begun.Event, err = encode(event{Identifier: request.Identifier})
 	}
 	return begun, err
+}
+
+// actionsOf are the actions of the operations that an owner begins.
+func actionsOf(owner Owner) []invoke.Action {
+	if _, supplies := owner.(Supplier); supplies {
+		return []invoke.Action{Test}
+	}
+	return []invoke.Action{invoke.Create, invoke.Read, invoke.Update, invoke.Delete}
 }
 
 // Cancel ends an operation early, if the transaction commits: it is FAILED, and its owner
@@ -196,18 +213,24 @@ func (e *Engine) InProgress(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// Expire forgets operations that ended before a time.
-func (e *Engine) Expire(ctx context.Context, before time.Time) error {
-	if err := e.store.DeleteInBatches(ctx, (*row)(nil), "id", "ended_at IS NOT NULL AND ended_at < ?", store.At(before)); err != nil {
+// keepOperations is how long an operation that has ended is known.
+const keepOperations = 7 * 24 * time.Hour
+
+// Expire forgets operations that ended a week ago.
+func (e *Engine) Expire(ctx context.Context, now time.Time) error {
+	if err := e.store.DeleteInBatches(ctx, (*row)(nil), "id", "ended_at IS NOT NULL AND ended_at < ?", store.At(now.Add(-keepOperations))); err != nil {
 		return fmt.Errorf("forget old operations: %w", err)
 	}
 	return nil
 }
 
 // timeout is how long an operation on a type may take.
-func (e *Engine) timeout(s *schema.Schema, action invoke.Action) time.Duration {
-	if s != nil {
-		if h := s.Handler(action.Handler()); h != nil && h.TimeoutInMinutes > 0 {
+func (e *Engine) timeout(typ *Type, action invoke.Action) time.Duration {
+	if typ.Timeout > 0 {
+		return typ.Timeout
+	}
+	if typ.Schema != nil {
+		if h := typ.Schema.Handler(action.Handler()); h != nil && h.TimeoutInMinutes > 0 {
 			return time.Duration(h.TimeoutInMinutes) * time.Minute
 		}
 	}

@@ -448,7 +448,7 @@ func TestWorkers(t *testing.T) {
 		if got := calls.Load(); got != 4*count {
 			t.Errorf("%d calls, want %d: each operation and its READ in two", got, 4*count)
 		}
-		if err := g.Expire(t.Context(), time.Now().Add(time.Hour)); err != nil {
+		if err := g.Expire(t.Context(), time.Now().Add(keepOperations+time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := g.store.Read().NewSelect().Table("operations").Count(t.Context()); n != 0 || err != nil {

@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 
+	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -44,4 +45,21 @@ type State struct {
 // the end. It changes rows and wakes; it must not call out.
 type Owner interface {
 	Progressed(ctx context.Context, tx *store.Tx, state State) error
+}
+
+// Test is the action of an operation that runs the contract tests of a type. Only a Supplier
+// begins it.
+const Test invoke.Action = "TEST"
+
+// A Supplier is an Owner that provides for its operations itself: its types are those that the
+// operations are on, instead of those of Config.Types. What it does in one call may take hours.
+// It is interrupted when the process stops, and called again, with the same token, by whoever
+// takes the operation over.
+type Supplier interface {
+	Owner
+	Types
+
+	// Committed is called after a transition that Progressed was called for is written, on the
+	// node that wrote it and at most once.
+	Committed(ctx context.Context, state State)
 }

@@ -102,10 +102,10 @@ func pending(caller awswire.Caller, bearerToken string, now store.Time) *progres
 	}
 }
 
-// Expire deletes the tokens that were not ended in time.
-func (k *Tokens) Expire(ctx context.Context) error {
+// Expire forgets the tokens that nobody has ended within 36 hours.
+func (k *Tokens) Expire(ctx context.Context, now time.Time) error {
 	err := k.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		return forgetExpired(ctx, tx, store.At(k.config.Now()))
+		return forgetExpired(ctx, tx, store.At(now))
 	})
 	if err != nil {
 		return fmt.Errorf("forget old bearer tokens: %w", err)

@@ -28,6 +28,10 @@ type Type struct {
 
 	Provider Provider
 
+	// Timeout bounds an operation on the type. Zero means what the schema says about its
+	// handler, or Config.Timeout.
+	Timeout time.Duration
+
 	// LateValidation leaves it to the provider to hold properties against the schema, when a
 	// resource is created or updated. Otherwise that is done before anything is touched.
 	LateValidation bool

@@ -33,7 +33,7 @@ func (e *Engine) Read(ctx context.Context, request Request) (Progress, error) {
 			return Progress{}, err
 		}
 	}
-	deadline := e.config.Now().Add(e.timeout(typ.Schema, invoke.Read))
+	deadline := e.config.Now().Add(e.timeout(typ, invoke.Read))
 	for {
 		progress, err := typ.Provider.Call(ctx, request)
 		if err != nil {

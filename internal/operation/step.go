@@ -41,7 +41,7 @@ func (e *Engine) run(ctx context.Context, id string) (time.Time, error) {
 			row, err = find(ctx, e.store.Read(), id)
 		}
 		if err != nil || row == nil || row.ended() {
-			e.inTime(id)
+			e.ended(ctx, id)
 			return time.Time{}, err
 		}
 		if wait := row.NextAt.Sub(e.config.Now()); wait > 0 && !row.Cancelled {
@@ -55,9 +55,12 @@ func (e *Engine) run(ctx context.Context, id string) (time.Time, error) {
 			// The clock has gone back since the row was written: the wait is longer than
 			// requested.
 		}
-		moved, err := e.step(ctx, row)
+		moved, wait, err := e.stepInTurn(ctx, row)
 		if err != nil {
 			return time.Time{}, fmt.Errorf("%s %s: %w", row.Action, row.TypeName, err)
+		}
+		if wait > 0 {
+			return e.config.Now().Add(wait), nil
 		}
 		row = nil
 		if moved != nil && (moved.ended() || moved.NextAt.After(e.config.Now())) {
@@ -83,7 +86,7 @@ func (e *Engine) step(ctx context.Context, row *row) (*row, error) {
 		m.cancel()
 		return m.commit(ctx, owner)
 	}
-	typ, err := e.typeOf(ctx, details.Request.Caller, row.TypeName, details.Request.Version)
+	typ, err := e.typeFor(ctx, owner, details.Request)
 	var unknown *UnknownTypeError
 	late := e.config.Timeout
 	switch {
@@ -91,7 +94,7 @@ func (e *Engine) step(ctx context.Context, row *row) (*row, error) {
 		m.fail(invoke.InvalidRequest, unknown.Error())
 		return m.commit(ctx, owner)
 	case err == nil:
-		late = e.timeout(typ.Schema, invoke.Action(row.Action))
+		late = e.timeout(typ, invoke.Action(row.Action))
 		m.pin(typ.Version)
 	}
 	m.event.Lost += e.overdue(row)
@@ -109,6 +112,14 @@ func (e *Engine) step(ctx context.Context, row *row) (*row, error) {
 	return m.commit(ctx, owner)
 }
 
+// typeFor finds the type that an operation is on.
+func (e *Engine) typeFor(ctx context.Context, owner Owner, request Request) (*Type, error) {
+	if supplier, ok := owner.(Supplier); ok {
+		return supplier.Type(ctx, request.Caller, request.Type, request.Version)
+	}
+	return e.typeOf(ctx, request.Caller, request.Type, request.Version)
+}
+
 // overdue returns how much later than it was due the next call is made, if that is long: no
 // node was running, the machine slept, or the clock was set forward. That time does not count
 // towards the deadline. While the call is tried again, the result stays the same.
@@ -119,7 +130,7 @@ func (e *Engine) overdue(row *row) time.Duration {
 		return known.by
 	}
 	by := e.config.Now().Sub(row.NextAt.Time).Truncate(time.Microsecond) // as times are kept
-	if by < lateTolerance {
+	if by < lateTolerance && e.turns[row.Owner] == nil {                 // a turn is waited for
 		by = 0
 	}
 	e.late[row.ID] = lateness{version: row.RowVersion, by: by}
@@ -333,9 +344,12 @@ func (m *move) commit(ctx context.Context, owner Owner) (*row, error) {
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lateWrite, cancel) })()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		written, err := m.write(within, owner)
+		written, state, err := m.write(within, owner)
 		if err == nil || errors.Is(err, store.ErrStale) {
 			m.engine.inTime(m.row.ID)
+			if supplier, ok := owner.(Supplier); ok && state != nil {
+				supplier.Committed(within, *state)
+			}
 			return written, nil // what is stale was moved by another node, after this one lost its lease
 		}
 		if within.Err() != nil || ctx.Err() != nil {
@@ -348,11 +362,11 @@ func (m *move) commit(ctx context.Context, owner Owner) (*row, error) {
 	}
 }
 
-// write returns the row as it was written.
-func (m *move) write(ctx context.Context, owner Owner) (written *row, err error) {
+// write returns the row as it was written, and the state if the owner was told of it.
+func (m *move) write(ctx context.Context, owner Owner) (written *row, told *State, err error) {
 	err = m.engine.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		row, event := m.row, m.event // the function may run more than once
-		written = nil
+		written, told = nil, nil
 		state := row.state(m.details, &event)
 		if row.ended() {
 			row.Request, event.Model = "", nil
@@ -378,14 +392,15 @@ func (m *move) write(ctx context.Context, owner Owner) (written *row, err error)
 			if err := owner.Progressed(ctx, tx, state); err != nil {
 				return err
 			}
+			told = &state
 		}
 		written = &row
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return written, nil
+	return written, told, nil
 }
 
 // storable is a text from outside, without what no database can hold.

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -77,8 +79,10 @@ func TestNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { opened.Close() })
-		node := New(Config{Store: opened, Packages: s.packages, Functions: s})
-		if err := opened.Work(t.Context(), node.Workers()); err != nil {
+		node, operations := withTests(operation.Places{}, Config{Store: opened, Packages: s.packages, Functions: s})
+		workers := node.Workers()
+		maps.Copy(workers, operations.Workers())
+		if err := opened.Work(t.Context(), workers); err != nil {
 			t.Fatal(err)
 		}
 		nodes = append(nodes, node)

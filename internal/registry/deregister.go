@@ -42,7 +42,7 @@ func (r *Registry) DeregisterType(ctx context.Context, caller awswire.Caller, in
 	if err != nil {
 		return nil, err
 	}
-	r.changes.send(Change{Place: caller.Place, Kind: arn.Kind, TypeName: arn.TypeName, Version: version, What: Deregistered})
+	r.announce(caller, arn.Kind, arn.TypeName, version, Deregistered)
 	return &cloudformation.DeregisterTypeOutput{}, nil
 }
 

@@ -31,7 +31,7 @@ func TestExpire(t *testing.T) {
 		}
 		expire := func() {
 			t.Helper()
-			if err := g.Expire(t.Context(), clock.Add(-time.Hour)); err != nil {
+			if err := g.Expire(t.Context(), clock.Add(keepRegistrations-time.Hour)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -32,7 +32,7 @@ type ImportedType struct {
 	TypeName string
 	Schema   string
 	Imported time.Time // zero for a type of the server itself
-	Note     string    // how this server provisions it; begins the description
+	By       Provisioned
 }
 
 // imported is when it was imported, nil for a type of the server itself.
@@ -42,6 +42,16 @@ func (t *ImportedType) imported() *time.Time {
 	}
 	return &t.Imported
 }
+
+// Provisioned says how this server provisions the resources of an imported type.
+type Provisioned string
+
+// How imported types are provisioned. The value begins the description of the type.
+const (
+	ByServices   Provisioned = "" // as at AWS
+	BySimulation Provisioned = "[simulated]"
+	Unprovided   Provisioned = "[schema only; needs cfn serve --simulate]"
+)
 
 // importedVersion is the id of the only version of an imported type.
 const importedVersion = "00000001"
@@ -59,7 +69,7 @@ type importedFacts struct {
 func (t *ImportedType) facts() importedFacts {
 	var facts importedFacts
 	_ = json.Unmarshal([]byte(t.Schema), &facts)
-	facts.Description = strings.TrimSpace(t.Note + " " + facts.Description)
+	facts.Description = strings.TrimSpace(string(t.By) + " " + facts.Description)
 	return facts
 }
 

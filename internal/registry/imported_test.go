@@ -45,10 +45,10 @@ func TestImported(t *testing.T) {
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	all := importedList{
-		{TypeName: "AWS::AA::Fixed", Schema: handlers("create", "read", "delete"), Imported: at, Note: "[simulated]"},
-		{TypeName: "AWS::AA::None", Schema: handlers("read"), Imported: at, Note: "[simulated]"},
-		{TypeName: "AWS::AA::Thing", Schema: handlers("create", "read", "update", "delete"), Imported: at, Note: "[simulated]"},
-		{TypeName: "Acme::AA::Bare", Schema: `{}`, Imported: at, Note: "[schema only]"},
+		{TypeName: "AWS::AA::Fixed", Schema: handlers("create", "read", "delete"), Imported: at, By: BySimulation},
+		{TypeName: "AWS::AA::None", Schema: handlers("read"), Imported: at, By: BySimulation},
+		{TypeName: "AWS::AA::Thing", Schema: handlers("create", "read", "update", "delete"), Imported: at, By: BySimulation},
+		{TypeName: "Acme::AA::Bare", Schema: `{}`, Imported: at, By: "[schema only]"},
 	}
 	for i := range 250 {
 		all = append(all, ImportedType{TypeName: fmt.Sprintf("Zeta::AA::T%03d", i), Schema: `{}`, Imported: at})

@@ -30,6 +30,7 @@ type scripted struct {
 }
 
 func (s *scripted) Probe(context.Context, FunctionSpec) error { return nil }
+func (s *scripted) Remove(FunctionSpec)                       {}
 
 func (s *scripted) Function(_ context.Context, spec FunctionSpec) (invoke.Function, error) {
 	s.spec = spec

@@ -33,12 +33,15 @@ const (
 
 // publishingWorkers are the workers of this half of the registry.
 func (r *Registry) publishingWorkers() map[string]store.Worker {
-	return map[string]store.Worker{workTest: r.test, workAutoUpdate: r.autoUpdate}
+	return map[string]store.Worker{workTest: r.resume, workAutoUpdate: r.autoUpdate}
 }
 
-// announce notifies subscribers about a type.
+// announce tells subscribers about a type, and ends the handlers of what is gone.
 func (r *Registry) announce(caller awswire.Caller, kind schema.Kind, typeName, version string, what Event) {
 	r.changes.send(Change{Place: caller.Place, Kind: kind, TypeName: typeName, Version: version, What: what})
+	if ended := what == Deregistered || what == Deactivated; ended && r.config.Functions != nil {
+		r.config.Functions.Remove(FunctionSpec{Place: caller.Place, Kind: kind, TypeName: typeName, Version: version})
+	}
 }
 
 // plain refuses members, by their names, with what no database can hold.

@@ -336,6 +336,9 @@ func TestVersionLimit(t *testing.T) {
 		if _, err := g.DeregisterType(t.Context(), owner, &cloudformation.DeregisterTypeInput{Arn: &spare}); err != nil {
 			t.Fatal(err)
 		}
+		if want := name + " " + spare[len(spare)-8:]; len(g.removed) != 1 || g.removed[0] != want {
+			t.Errorf("the handlers of %q are removed, want %q", g.removed, want)
+		}
 		if out := g.register(owner, schema.Module, name, "s3://b/m"); *out.TypeVersionArn != versionARN("module", name, maxVersions+1) {
 			t.Errorf("the refused requests have used up numbers: %s", *out.TypeVersionArn)
 		}

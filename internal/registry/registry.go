@@ -51,17 +51,16 @@ type Config struct {
 	// it is ready for work. Zero means 5 minutes.
 	StageTimeout time.Duration
 
-	// TestConcurrency is how many tests run at the same time on this node. One account has
-	// at most one less, if there is more than one. Zero means 2 to 4, by the number of
-	// processors.
-	TestConcurrency int
-
 	// TestTimeout bounds one test of a type. Zero means 2 hours.
 	TestTimeout time.Duration
 
 	// ReportLimit bounds the report of a test, in bytes. A longer one is not kept. Zero
 	// means 32 MiB.
 	ReportLimit int64
+
+	// Operations carry out the tests: their Owners have Tests as TestOwner. With nil nothing is
+	// tested.
+	Operations *operation.Engine
 
 	// Credentials gives the handlers under test those of their execution role. With nil
 	// they get the dummies of package invoke.
@@ -96,6 +95,11 @@ type Functions interface {
 
 	// Function returns the handler; it is started when it is first called.
 	Function(ctx context.Context, spec FunctionSpec) (invoke.Function, error)
+
+	// Remove ends the processes of a version that was deregistered or deactivated here, of
+	// all versions of the type if it names none. Those of other nodes end when they are idle.
+	// It does not wait.
+	Remove(spec FunctionSpec)
 }
 
 // A FunctionSpec names the handler of one version.
@@ -127,7 +131,6 @@ type Registry struct {
 	log     *slog.Logger
 	changes *broadcast
 	schemas schemas
-	turns   *turns
 	tokens  *operation.Tokens // of the handlers under test
 }
 
@@ -158,7 +161,7 @@ func New(config Config) *Registry {
 		config.ReportLimit = 32 << 20
 	}
 	return &Registry{
-		store: config.Store, config: config, log: config.Logger, changes: newBroadcast(), turns: newTurns(config.TestConcurrency),
+		store: config.Store, config: config, log: config.Logger, changes: newBroadcast(),
 		tokens: operation.NewTokens(operation.TokensConfig{Store: config.Store, Now: config.Now}),
 	}
 }
@@ -166,7 +169,7 @@ func New(config Config) *Registry {
 // The kinds of what is woken in the store.
 const (
 	workRegistration = "registration" // id: the token
-	workTest         = "test"         // id: the id of the run
+	workTest         = "test"         // id: the id of a run that an earlier version of this program began
 	workAutoUpdate   = "autoupdate"   // id: the ARN of what was published
 )
 

@@ -25,6 +25,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -42,6 +43,10 @@ type rig struct {
 	log      *lockedBuffer
 
 	changed <-chan Change
+	removed []string // of Functions
+
+	operations *operation.Engine
+	places     operation.Places // of tests
 }
 
 var owner = awswire.Caller{Place: awswire.Place{Account: "123456789012", Region: "eu-west-1"}, AccessKeyID: "AKIDEXAMPLE", RequestID: "r"}
@@ -69,7 +74,7 @@ func (g *rig) open() {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	g.Registry = New(Config{
+	g.Registry, g.operations = withTests(g.places, Config{
 		Store: g.store, Packages: g.packages, Functions: g, References: parameters{"/key": "s3cr3t", "/other": "0ther"},
 		Logger: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
@@ -79,16 +84,37 @@ func (g *rig) open() {
 // work runs the workers.
 func (g *rig) work() {
 	g.t.Helper()
-	if err := g.store.Work(g.t.Context(), g.Workers()); err != nil {
+	workers := g.Workers()
+	maps.Copy(workers, g.operations.Workers())
+	if err := g.store.Work(g.t.Context(), workers); err != nil {
 		g.t.Fatal(err)
 	}
 }
+
+// withTests returns a registry and the engine that carries out its tests.
+func withTests(places operation.Places, config Config) (*Registry, *operation.Engine) {
+	owner := &lateTests{}
+	config.Operations = operation.New(operation.Config{
+		Store: config.Store, Owners: map[string]operation.Owner{TestOwner: owner}, Places: map[string]operation.Places{TestOwner: places},
+		Logger: config.Logger,
+	})
+	r := New(config)
+	owner.Tests = r.Tests()
+	return r, config.Operations
+}
+
+// lateTests are made after the engine that knows them.
+type lateTests struct{ *Tests }
 
 func (g *rig) Probe(ctx context.Context, spec FunctionSpec) error {
 	if g.probe == nil {
 		return nil
 	}
 	return g.probe(ctx, spec)
+}
+
+func (g *rig) Remove(spec FunctionSpec) {
+	g.removed = append(g.removed, spec.TypeName+" "+spec.Version)
 }
 
 func (g *rig) Function(context.Context, FunctionSpec) (invoke.Function, error) {

@@ -213,7 +213,7 @@ func (s *shop) verdict(caller awswire.Caller, versionARN string) *cloudformation
 // until waits until something holds that a worker brings about.
 func (s *shop) until(what string, holds func() bool) {
 	s.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for !holds() {
 		select {
 		case <-s.changed:

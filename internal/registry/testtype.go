@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -39,13 +37,8 @@ type Deliveries interface {
 const (
 	// keptRuns is how many runs of a version are kept.
 	keptRuns = 20
-	// maxAttempts is how often a run is started: it fails when the program died, or an
-	// internal error happened, so many times during the run.
-	maxAttempts = 5
 	// maxTestDescription bounds TypeTestsStatusDescription, in characters.
 	maxTestDescription = 1024
-	// discardTimeout bounds the deletion of what an interrupted run has left behind.
-	discardTimeout = 5 * time.Minute
 )
 
 // A testRunRow is one run of TestType.
@@ -107,7 +100,7 @@ func (r *Registry) TestType(ctx context.Context, caller awswire.Caller, in *clou
 	switch {
 	case bucket != "" && r.config.Deliveries == nil:
 		return nil, refuse("LogDeliveryBucket is not supported: this server has no buckets.")
-	case name.Kind != schema.Module && r.config.Functions == nil:
+	case name.Kind != schema.Module && r.config.Functions == nil || r.config.Operations == nil:
 		return nil, refuse("The type '%s' cannot be tested: this server runs no handlers.", name.TypeName)
 	}
 	var version *versionRow
@@ -150,7 +143,7 @@ func sameBucket(ctx context.Context, tx *store.Tx, version *versionRow, typeName
 	return nil
 }
 
-// beginTest writes a new run, deletes old ones, and wakes the worker.
+// beginTest writes a new run, forgets old ones, and begins the operation.
 func (r *Registry) beginTest(ctx context.Context, tx *store.Tx, caller awswire.Caller, typ *typeRow, version *versionRow, bucket string) error {
 	version.TestStatus, version.TestStatusDescription = string(types.TypeTestsStatusInProgress), "The tests are in progress."
 	if err := writeStatus(ctx, tx, version); err != nil {
@@ -169,113 +162,8 @@ func (r *Registry) beginTest(ctx context.Context, tx *store.Tx, caller awswire.C
 	if err != nil {
 		return fmt.Errorf("forget old tests of %s: %w", typ.TypeName, err)
 	}
-	if err := tx.Wake(ctx, workTest, run.ID, time.Time{}); err != nil {
-		return fmt.Errorf("begin to test %s: %w", typ.TypeName, err)
-	}
-	return nil
-}
-
-// test executes a run. It is a store.Worker. An interrupted run restarts from its beginning:
-// only its result is stored.
-func (r *Registry) test(ctx context.Context, id string) (time.Time, error) {
-	run, err := findRun(ctx, r.store.Read(), id)
-	if err != nil {
-		return time.Time{}, err
-	}
-	if run == nil || run.Status != string(types.TypeTestsStatusInProgress) {
-		r.wakeTests(ctx, r.turns.forget(id))
-		return time.Time{}, nil
-	}
-	if now := r.store.Now(); !r.turns.enter(id, run.Account, now.Time) {
-		return now.Add(r.turns.retry), nil
-	}
-	defer func() { r.wakeTests(ctx, r.turns.leave(run.Account)) }()
-	return time.Time{}, r.runTest(ctx, id)
-}
-
-func (r *Registry) runTest(ctx context.Context, id string) error {
-	run, version, err := r.attempt(ctx, id)
-	if err != nil || run == nil {
-		return err
-	}
-	var found *outcome
-	if run.Attempts > maxAttempts {
-		found = failedTest("The tests were interrupted %d times and are given up; the server's log may have the cause.%s", maxAttempts, run.notes().left())
-	} else {
-		limited, cancel := context.WithTimeout(ctx, r.config.TestTimeout)
-		defer cancel()
-		found, err = r.examine(limited, run, version)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err() // we are stopping, which says nothing about the type
-		case err != nil && limited.Err() != nil:
-			found = failedTest("The tests took longer than %s.", r.config.TestTimeout)
-		case err != nil:
-			return fmt.Errorf("test %s version %d: %w", run.TypeName, run.Version, err)
-		}
-	}
-	if err := r.deliver(ctx, run, found); err != nil {
-		return err
-	}
-	return r.endTest(ctx, run, found)
-}
-
-// attempt counts a start of a run, and returns the run with its version. The run is nil if
-// there is nothing to do.
-func (r *Registry) attempt(ctx context.Context, id string) (*testRunRow, *versionRow, error) {
-	var run *testRunRow
-	version := &versionRow{}
-	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		if run, err = findRun(ctx, tx, id); err != nil || run == nil {
-			return err
-		}
-		if run.Status != string(types.TypeTestsStatusInProgress) {
-			run = nil
-			return nil
-		}
-		if err := tx.NewSelect().Model(version).Where("id = ?", run.SourceID).Scan(ctx); err != nil {
-			return fmt.Errorf("look up what is tested: %w", err)
-		}
-		run.Attempts++
-		return store.Swap(ctx, tx, run, &run.RowVersion)
-	})
-	if errors.Is(err, store.ErrStale) {
-		return nil, nil, nil // another worker has it
-	}
-	return run, version, err
-}
-
-// endTest writes down what a run has found, in the run and in its version.
-func (r *Registry) endTest(ctx context.Context, run *testRunRow, found *outcome) error {
-	run.Status, run.Description = string(types.TypeTestsStatusFailed), cutTo(printable(strings.ToValidUTF8(found.description, "\ufffd")), maxTestDescription)
-	if found.passed {
-		run.Status = string(types.TypeTestsStatusPassed)
-	}
-	if s := found.summary; s != nil {
-		run.Passed, run.Failed, run.Skipped = int64(s.Passed), int64(s.Failed+s.Errors), int64(s.Skipped)
-	}
-	run.ReportHash, run.EndedAt, run.Notes = found.report, r.now(), ""
-	ended := *run
-	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		row := ended // the function may run more than once
-		if err := store.Swap(ctx, tx, &row, &row.RowVersion); err != nil {
-			return err
-		}
-		version := &versionRow{}
-		if err := tx.NewSelect().Model(version).Where("id = ?", row.SourceID).Scan(ctx); err != nil {
-			return fmt.Errorf("look up what was tested: %w", err)
-		}
-		version.TestStatus, version.TestStatusDescription = row.Status, row.Description
-		return writeStatus(ctx, tx, version)
-	})
-	switch {
-	case errors.Is(err, store.ErrStale):
-		return nil // another node has the run: it considered this one dead
-	case err != nil:
-		return fmt.Errorf("end the test of %s version %d: %w", run.TypeName, run.Version, err)
-	}
-	r.announce(run.caller(), schema.Kind(run.Kind), run.TypeName, versionID(run.Version), TestEnded)
-	return nil
+	_, err = r.config.Operations.Begin(ctx, tx, run.operation())
+	return err
 }
 
 // findRun returns nil if there is no such run.
@@ -380,12 +268,4 @@ func (r *Registry) TestReport(ctx context.Context, caller awswire.Caller, id str
 		return nil, fmt.Errorf("read the report of the test run %s: %w", id, err)
 	}
 	return report, nil
-}
-
-// cutTo shortens a text to so many characters, and marks that it did.
-func cutTo(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most-1]) + "…"
 }

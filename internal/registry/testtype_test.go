@@ -23,6 +23,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -263,6 +264,10 @@ func TestInterruptedTest(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			// As an earlier version of the program has begun it: no operation, a wake-up of its own.
+			if _, err := tx.NewDelete().Table("operations").Where("TRUE").Exec(ctx); err != nil {
+				return err
+			}
 			run := &testRunRow{}
 			if err := tx.NewSelect().Model(run).Scan(ctx); err != nil {
 				return err
@@ -307,7 +312,8 @@ func TestManyTests(t *testing.T) {
 // others; and those who wait are woken, not left until they look again.
 func TestHangingTests(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
-		s.turns.places, s.turns.retry = 2, time.Hour
+		s.places = operation.Places{Calls: 2, Retry: time.Hour}
+		s.reopen()
 		block := make(chan struct{})
 		s.mu.Lock()
 		s.block, s.hanging = block, owner.Account
@@ -426,6 +432,7 @@ type processes struct {
 }
 
 func (p *processes) Probe(context.Context, FunctionSpec) error { return nil }
+func (p *processes) Remove(FunctionSpec)                       {}
 
 func (p *processes) Function(ctx context.Context, spec FunctionSpec) (invoke.Function, error) {
 	blob, size, err := p.store().Blobs().Open(ctx, spec.Package)

@@ -9,10 +9,23 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Expire aborts the multipart uploads that were started before the given time and that got no
-// part since, so that a sweep finds their blobs. It returns their number, even with an error.
-// Without it, uploads are kept forever, as S3 keeps them without a lifecycle rule.
-func (s *Service) Expire(ctx context.Context, before time.Time) (uploads int, err error) {
+// keepUploads is how long a multipart upload is kept that nobody completes.
+const keepUploads = 7 * 24 * time.Hour
+
+// Expire aborts the multipart uploads to which no part has come for a week, so that a sweep
+// finds their blobs. Until it is called, uploads are kept for ever, as S3 keeps them without
+// a rule for their lifecycle.
+func (s *Service) Expire(ctx context.Context, now time.Time) error {
+	uploads, err := s.abortUploads(ctx, now.Add(-keepUploads))
+	if uploads > 0 {
+		s.log.InfoContext(ctx, "uploads to S3 that nobody completed were removed", "uploads", uploads)
+	}
+	return err
+}
+
+// abortUploads aborts the uploads that were begun before a time and to which no part has come
+// since, and counts them, those before an error included.
+func (s *Service) abortUploads(ctx context.Context, before time.Time) (uploads int, err error) {
 	const most = 500 // in one transaction
 	for {
 		var aborted int

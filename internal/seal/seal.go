@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
@@ -32,6 +33,13 @@ type KeyError struct {
 
 func (e *KeyError) Error() string {
 	return fmt.Sprintf("the secrets of this store are sealed with another key (fingerprint %s, not %s): give the key that they were made with", e.Store, e.Given)
+}
+
+// Derive returns a key for one purpose, made of the key that all nodes on a database share.
+func Derive(key []byte, purpose string) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("formwork: " + purpose))
+	return mac.Sum(nil)
 }
 
 // ParseKey reads a key as LoadKey writes it: 64 hexadecimal digits, with white space

@@ -17,7 +17,7 @@ type metrics struct {
 	inFlight prometheus.Gauge
 }
 
-func newMetrics(version string, gauges map[string]Gauge) *metrics {
+func newMetrics(config Config) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -30,13 +30,13 @@ func newMetrics(version string, gauges map[string]Gauge) *metrics {
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "cfn_requests_in_flight", Help: "API requests being answered."}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "cfn_build_info", Help: "1, with the version of the program.", ConstLabels: prometheus.Labels{"version": version},
+		Name: "cfn_build_info", Help: "1, with the version of the program.", ConstLabels: prometheus.Labels{"version": config.Version},
 	})
 	build.Set(1)
 	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for name, g := range gauges {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: g.Help}, g.Value))
+	if config.Figures != nil {
+		m.registry.MustRegister(config.Figures.gauges(config.Logger)...)
 	}
 	return m
 }

@@ -91,18 +91,12 @@ type Config struct {
 	BodyTimeout time.Duration
 
 	Version string
-	Gauges  map[string]Gauge // more metrics, by name
+	Figures *Figures // more metrics; nil: none
 
 	Tracer trace.TracerProvider // nil: no traces
 	Logger *slog.Logger         // nil: nowhere
 	Now    func() time.Time     // nil: time.Now
 	NewID  func() string        // nil: random UUIDs
-}
-
-// A Gauge is a value that is read for each request for the metrics.
-type Gauge struct {
-	Help  string
-	Value func() float64
 }
 
 // Server answers requests; see New.
@@ -145,7 +139,7 @@ func New(config Config) *Server {
 		config:  config,
 		guard:   guard{hosts: config.Hosts, any: config.AnyHost},
 		callers: awswire.CallerFinder{Verifier: config.Verifier, Lookup: config.Lookup, Default: config.Default},
-		metrics: newMetrics(config.Version, config.Gauges),
+		metrics: newMetrics(config),
 		tracer:  config.Tracer.Tracer("github.com/formwork-dev/formwork/internal/server"),
 		tables:  map[string]*awswire.Table{},
 	}

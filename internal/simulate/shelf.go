@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,10 @@ type Config struct {
 	// Patterns name the types that are simulated: "AWS::SQS::Queue", "AWS::*". None means
 	// that no type is.
 	Patterns []string
+
+	// Served reports whether this server has the service of a type: it is simulated only if
+	// a pattern is its full name. Nil means that no type has one.
+	Served func(typeName string) bool
 
 	Now func() time.Time // nil is time.Now
 }
@@ -126,19 +131,29 @@ func Unusable(parsed *schema.Schema, problems diag.List) *diag.Problem {
 
 // A Published type is on the shelf.
 type Published struct {
-	TypeName  string
-	Schema    string
-	Imported  time.Time
-	Simulated bool // it may be used in stacks here
+	TypeName string
+	Schema   string
+	Imported time.Time
+	By       Provisioned
 }
 
-// Find returns a type on the shelf, nil if it does not exist.
+// Provisioned says how the resources of a type are made here.
+type Provisioned int
+
+// How types are provisioned.
+const (
+	Unprovided Provisioned = iota // by nothing
+	ByServices                    // by a service of this server
+	BySimulation
+)
+
+// Find returns a type on the shelf, nil for one that is not there.
 func (s *Shelf) Find(ctx context.Context, typeName string) (*Published, error) {
 	row, err := s.row(ctx, typeName)
 	if row == nil || err != nil {
 		return nil, err
 	}
-	return &Published{TypeName: row.TypeName, Schema: row.Schema, Imported: row.ImportedAt.Time, Simulated: s.simulates(typeName)}, nil
+	return &Published{TypeName: row.TypeName, Schema: row.Schema, Imported: row.ImportedAt.Time, By: s.provisioned(typeName)}, nil
 }
 
 // List returns up to limit types whose names are greater than after and begin with prefix, in
@@ -154,7 +169,7 @@ func (s *Shelf) List(ctx context.Context, prefix, after string, limit int) ([]Pu
 	}
 	out := make([]Published, len(rows))
 	for i, row := range rows {
-		out[i] = Published{TypeName: row.TypeName, Schema: row.Schema, Imported: row.ImportedAt.Time, Simulated: s.simulates(row.TypeName)}
+		out[i] = Published{TypeName: row.TypeName, Schema: row.Schema, Imported: row.ImportedAt.Time, By: s.provisioned(row.TypeName)}
 	}
 	return out, nil
 }
@@ -178,6 +193,20 @@ func (s *Shelf) Type(ctx context.Context, _ awswire.Caller, name, _ string) (*op
 		return nil, err
 	}
 	return &operation.Type{Name: name, Schema: parsed, Provider: s, Simulated: true}, nil
+}
+
+// Preferred reports whether a type is simulated although this server may have its service: a
+// pattern is its full name.
+func (s *Shelf) Preferred(typeName string) bool { return slices.Contains(s.config.Patterns, typeName) }
+
+func (s *Shelf) provisioned(typeName string) Provisioned {
+	switch {
+	case s.config.Served != nil && s.config.Served(typeName) && !s.Preferred(typeName):
+		return ByServices
+	case s.simulates(typeName):
+		return BySimulation
+	}
+	return Unprovided
 }
 
 // simulates reports whether a type is named by the patterns.

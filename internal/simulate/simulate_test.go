@@ -276,3 +276,38 @@ func TestPublishedTypes(t *testing.T) {
 		t.Errorf("%d read-only properties have no value", incomplete)
 	}
 }
+
+// TestProvisioned: how resources of an imported type are made depends on the patterns and on
+// the services of the server.
+func TestProvisioned(t *testing.T) {
+	for _, test := range []struct {
+		pattern string
+		served  bool
+		want    simulate.Provisioned
+	}{
+		{"Other::*", false, simulate.Unprovided},
+		{"Other::*", true, simulate.ByServices},
+		{"Acme::*", false, simulate.BySimulation},
+		{"Acme::*", true, simulate.ByServices},
+		{"Acme::Mail::Queue", true, simulate.BySimulation},
+	} {
+		opened, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shelf := simulate.New(simulate.Config{Store: opened, Patterns: []string{test.pattern}, Served: func(string) bool { return test.served }})
+		if _, problems, err := shelf.Import(t.Context(), []simulate.Document{{Name: "queue.json", Text: []byte(queue)}}); err != nil || len(problems) > 0 {
+			t.Fatal(problems, err)
+		}
+		found, err := shelf.Find(t.Context(), "Acme::Mail::Queue")
+		if err != nil || found.By != test.want {
+			t.Errorf("%s, served %v: %+v, %v", test.pattern, test.served, found, err)
+		}
+		if listed, err := shelf.List(t.Context(), "", "", 1); err != nil || listed[0] != *found {
+			t.Errorf("listed as %+v, %v", listed, err)
+		}
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -62,7 +62,7 @@ type Operations interface {
 // Objects fetches what a URL of S3 names.
 type Objects interface {
 	// Object returns the content, of at most limit bytes and one. The error is [ErrNotObject]
-	// for the URL of something else. An *awswire.Error says that the caller is at fault.
+	// for the URL of something else. An *awswire.Error says that the caller has no such object.
 	Object(ctx context.Context, caller awswire.Caller, url string, limit int64) ([]byte, error)
 }
 

@@ -74,6 +74,7 @@ var refusals = map[string]struct {
 	"delete-state":        {"", "Stack [%s] cannot be deleted while in status %s"},
 	"change-set-required": {"", "StackName is required if ChangeSetName is not specified."},
 	"s3-domain":           {"", "S3 error: Domain name specified in %s is not a valid S3 domain"},
+	"s3-access":           {"", "TemplateURL must reference a valid S3 object to which you have access."},
 	"template-size":       {"", "Template may not exceed 1000000 bytes in size."},
 	"policy":              {"", "Error validating stack policy: Invalid stack policy"},
 	"policy-both":         {"", "You cannot specify both StackPolicyURL and StackPolicyBody"},

@@ -69,8 +69,12 @@ func (e *Engine) object(ctx context.Context, caller awswire.Caller, url string, 
 		return nil, refuse(id)
 	}
 	content, err := e.config.Objects.Object(ctx, caller, url, limit)
-	if errors.Is(err, ErrNotObject) {
+	var refused *awswire.Error
+	switch {
+	case errors.Is(err, ErrNotObject):
 		return nil, refuse(id)
+	case errors.As(err, &refused):
+		return nil, refuse("s3-access")
 	}
 	return content, err
 }

@@ -1,48 +1,47 @@
-package registry
+package operation
 
 import (
-	"context"
 	"maps"
 	"runtime"
 	"sync"
 	"time"
-
-	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// turnRetry is how long a test that waits for its turn is not looked at again, if nothing
+// turnRetry is how long an operation that waits for its turn is not looked at again, if nothing
 // that ended before has woken it: its turn may come on another node, which this one does
 // not hear of.
 const turnRetry = 10 * time.Second
 
-// turns shares the test slots of this node among accounts. A run that gets no slot is queued
+// turns shares the places of this node among accounts. A run that gets no slot is queued
 // and its worker returns; a run that ends returns the next one in the queue.
 //
 // An account never has the last place, unless there is only one: handlers that hang keep
 // their own account waiting, and no other one. Of those who wait, the next is of the
-// account with the fewest tests that run, and of its tests the one that has waited longest.
+// account with the fewest calls under way, and of its operations the one that has waited longest.
 type turns struct {
 	places int
 	retry  time.Duration
 
 	mu      sync.Mutex
 	running int
-	taken   map[string]int // tests that run, by account
+	taken   map[string]int // calls under way, by account
 	waiting map[string]*turn
 }
 
-// A turn is a test that waits, by the id of its run.
+// A turn is an operation that waits.
 type turn struct {
 	account     string
 	since, seen time.Time // when it came first, and last
 }
 
-// newTurns shares so many places; 0 means 2 to 4, by the number of processors.
-func newTurns(places int) *turns {
-	if places == 0 {
-		places = min(max(2, runtime.GOMAXPROCS(0)), 4)
+func newTurns(places Places) *turns {
+	if places.Calls == 0 {
+		places.Calls = min(max(2, runtime.GOMAXPROCS(0)), 4)
 	}
-	return &turns{places: places, retry: turnRetry, taken: map[string]int{}, waiting: map[string]*turn{}}
+	if places.Retry == 0 {
+		places.Retry = turnRetry
+	}
+	return &turns{places: places.Calls, retry: places.Retry, taken: map[string]int{}, waiting: map[string]*turn{}}
 }
 
 // enter takes a place if it is the run's turn. If not, the run waits.
@@ -120,23 +119,4 @@ func (w *turn) before(other *turn, taken map[string]int) bool {
 		return a < b
 	}
 	return w.since.Before(other.since)
-}
-
-// wakeTests has tests looked at whose turn it is. A failure costs time and no more: they
-// are looked at again in any case.
-func (r *Registry) wakeTests(ctx context.Context, ids []string) {
-	if len(ids) == 0 {
-		return
-	}
-	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		for _, id := range ids {
-			if err := tx.Wake(ctx, workTest, id, time.Time{}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil && ctx.Err() == nil {
-		r.log.WarnContext(ctx, "tests whose turn it is are not woken; they are looked at later", "error", err)
-	}
 }

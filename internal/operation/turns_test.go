@@ -1,4 +1,4 @@
-package registry
+package operation
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 // number.
 func TestTurns(t *testing.T) {
 	now := time.Now()
-	turns := newTurns(3)
+	turns := newTurns(Places{Calls: 3})
 	enter := func(id string, want bool) {
 		t.Helper()
 		now = now.Add(time.Millisecond)
@@ -54,7 +54,7 @@ func TestTurns(t *testing.T) {
 
 // TestTurnsOfTheGone: a run that another node has taken holds nobody up for long.
 func TestTurnsOfTheGone(t *testing.T) {
-	now, turns := time.Now(), newTurns(1)
+	now, turns := time.Now(), newTurns(Places{Calls: 1})
 	if !turns.enter("a1", "a", now) || turns.enter("b1", "b", now) || turns.enter("a2", "a", now.Add(time.Second)) {
 		t.Fatal("one place, and not one run")
 	}
