@@ -62,7 +62,8 @@ type spyEvent struct {
 }
 
 // spyOn is a call of the handler. Its property Do says more: "progress" reports and ends,
-// "wait" ends in progress, "sleep" takes three seconds.
+// "wait" ends in progress, "sleep" takes three seconds. As long as there is the file of hangs,
+// every call takes an hour.
 func spyOn(ctx context.Context, file string, event spyEvent) (any, error) {
 	given := event.RequestData.CallerCredentials
 	seen := spied{Action: event.Action, Endpoint: os.Getenv("AWS_ENDPOINT_URL")}
@@ -79,6 +80,10 @@ func spyOn(ctx context.Context, file string, event spyEvent) (any, error) {
 	seen.Own = who(id, secret, token)
 	if given.AccessKeyId != "" {
 		seen.Callers = who(given.AccessKeyId, given.SecretAccessKey, given.SessionToken)
+	}
+	if _, err := os.Stat(file + hangs); err == nil {
+		note(file, spied{Action: "hanging", Endpoint: seen.Endpoint})
+		time.Sleep(time.Hour)
 	}
 	reply := map[string]any{"status": "SUCCESS", "resourceModel": event.RequestData.ResourceProperties}
 	switch do {
@@ -98,6 +103,9 @@ func spyOn(ctx context.Context, file string, event spyEvent) (any, error) {
 	note(file, seen)
 	return reply, nil
 }
+
+// hangs is appended to the name of the file of notes.
+const hangs = ".hangs"
 
 func note(file string, seen spied) {
 	line, err := json.Marshal(seen)

@@ -31,9 +31,20 @@ type ServerConfig struct {
 	// HeaderTimeout bounds the wait for the whole header of a request. Zero means 10 s.
 	HeaderTimeout time.Duration
 
-	// GracePeriod bounds the wait for requests under way at the end. Zero means 10 s.
+	// GracePeriod is how long requests under way may continue when the server stops. Zero
+	// means 300 ms. Then they are canceled.
 	GracePeriod time.Duration
 }
+
+const (
+	// lastAnswers is how long requests that were canceled have to answer. Then their
+	// connections are closed.
+	lastAnswers = 200 * time.Millisecond
+
+	// lastRequests bounds the wait for requests whose connections were closed. Only one
+	// that ignores its context takes that long.
+	lastRequests = 10 * time.Second
+)
 
 // An ExposedError says that an address is reached by other machines while nothing checks
 // who calls.
@@ -57,6 +68,7 @@ type Server struct {
 	listeners []net.Listener // the second one is that of LambdaAddress
 	notes     []string
 	requests  atomic.Int64 // so far
+	underWay  atomic.Int64
 }
 
 // Listen opens the addresses first, then the store: a server that cannot be reached changes
@@ -69,7 +81,7 @@ func Listen(ctx context.Context, config ServerConfig) (*Server, error) {
 		config.HeaderTimeout = 10 * time.Second
 	}
 	if config.GracePeriod == 0 {
-		config.GracePeriod = 10 * time.Second
+		config.GracePeriod = 300 * time.Millisecond
 	}
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
@@ -144,12 +156,13 @@ func (s *Server) LambdaURL() string {
 // Notes are what the person who started the server should know.
 func (s *Server) Notes() []string { return s.notes }
 
-// Serve answers requests until ctx ends, lets those under way finish, ends the handlers and
-// closes the store. It returns nil after an orderly end. Call it once.
+// Serve answers requests until ctx ends, lets those under way finish for the GracePeriod and
+// cancels the others, ends the handlers and closes the store. What must be durable resumes
+// with the next start. It returns nil after an orderly end. Call it once.
 func (s *Server) Serve(ctx context.Context) error {
 	var serving sync.WaitGroup
 	failed := make(chan error, len(s.listeners))
-	// Requests end with the server, so that streams do not hold it up.
+	// Requests end with the server.
 	base, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	servers := make([]*http.Server, len(s.listeners))
@@ -180,21 +193,52 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	quiet()
 	s.cloud.endStreams()
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.GracePeriod)
-	defer cancel()
-	for _, server := range servers {
-		if server.Shutdown(grace) != nil {
-			server.Close()
-		}
-	}
+	s.drain(servers, end)
 	serving.Wait()
 	return errors.Join(err, s.cloud.Close())
+}
+
+// drain ends the requests under way: by themselves within the GracePeriod, else by cancel,
+// and those that wait for their clients by closing their connections.
+func (s *Server) drain(servers []*http.Server, cancel func()) {
+	if shutdown(servers, s.config.GracePeriod) {
+		return
+	}
+	s.cloud.server.StopInvocations()
+	cancel()
+	if shutdown(servers, lastAnswers) {
+		return
+	}
+	for _, server := range servers {
+		server.Close() // the listeners are closed already
+	}
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for until := time.Now().Add(lastRequests); s.underWay.Load() > 0; <-look.C {
+		if time.Now().After(until) {
+			s.config.Logger.Error("requests do not end", "requests", s.underWay.Load())
+			return
+		}
+	}
+}
+
+// shutdown stops listening, and reports whether no request is left within the limit.
+func shutdown(servers []*http.Server, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	done := true
+	for _, server := range servers {
+		done = server.Shutdown(ctx) == nil && done
+	}
+	return done
 }
 
 // counted counts requests.
 func (s *Server) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.Add(1)
+		s.underWay.Add(1)
+		defer s.underWay.Add(-1)
 		next.ServeHTTP(w, r)
 	})
 }

@@ -193,6 +193,7 @@ func (c *CloudFormation) open(ctx context.Context) error {
 	c.atEnd(closing(c.store.StopWork))
 	c.server = c.newServer(verifier, home, tracer)
 	c.atEnd(c.server.Wait)
+	c.atEnd(func(context.Context) error { c.server.StopInvocations(); return nil })
 	c.atEnd(func(context.Context) error { c.endStreams(); return nil })
 	c.logDifferences()
 	return c.work(ctx)

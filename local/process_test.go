@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -44,6 +45,7 @@ type serverOptions struct {
 
 	TimeScale float64
 	Simulate  []string
+	Functions []string
 
 	life time.Duration // after which the process is killed, even though it is starting; 0: it is not
 }
@@ -61,7 +63,8 @@ func serveAsChild(options string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	config := local.ServerConfig{Address: o.Address, Config: local.Config{
-		Dir: o.Dir, Database: o.Database, TimeScale: o.TimeScale, Simulate: o.Simulate,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Dir:    o.Dir, Database: o.Database, TimeScale: o.TimeScale, Simulate: o.Simulate, Functions: o.Functions,
 	}}
 	if o.Auth != "" {
 		keys, err := os.ReadFile(o.Auth)
@@ -109,6 +112,9 @@ func startProcess(t testing.TB, o serverOptions) (*process, error) {
 		}
 		for _, pattern := range o.Simulate {
 			args = append(args, "--simulate", pattern)
+		}
+		for _, function := range o.Functions {
+			args = append(args, "--function", function)
 		}
 		p.cmd = exec.Command(program, args...)
 		p.cmd.Env = os.Environ()

@@ -94,51 +94,6 @@ func TestTerminate(t *testing.T) {
 	})
 }
 
-// TestTerminateAtWork ends a server while a handler fails its tests, whose inputs are being made
-// smaller, and while it creates a resource of a stack that never gets ready. It is gone within
-// seconds, and says that all went well.
-func TestTerminateAtWork(t *testing.T) {
-	works := map[string]func(c clients) error{
-		"tests": func(c clients) error {
-			_, err := c.TestType(t.Context(), &cloudformation.TestTypeInput{Type: types.ThirdPartyTypeResource, TypeName: aws.String(spyType)})
-			return err
-		},
-		"a stack": func(c clients) error {
-			_, err := c.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("waits"),
-				TemplateBody: aws.String(`{"Resources": {"Thing": {"Type": "` + spyType + `", "Properties": {"Name": "abcd", "Do": "wait"}}}}`)})
-			return err
-		},
-	}
-	for name, begin := range works {
-		t.Run(name, func(t *testing.T) {
-			o := serverOptions{Dir: filepath.Join(t.TempDir(), "data")}
-			server, file := mustStart(t, o), filepath.Join(t.TempDir(), "notes")
-			c := newClients(t, server.url)
-			registered(t, c, registerSpy(t, c, spyPackage(t, file, "", 0)), time.Minute)
-			if err := begin(c); err != nil {
-				t.Fatal(err)
-			}
-			eventually(t, time.Minute, "the handler is at work", func() bool {
-				calls := 0
-				for _, seen := range notes(t, file) {
-					if seen.Action != "" {
-						calls++
-					}
-				}
-				return calls >= 2
-			})
-			took := server.terminate(t)
-			t.Logf("ended after %s", took.Round(time.Millisecond))
-			if took > 3*time.Second {
-				t.Error("that is too long")
-			}
-			if left := processesOf(o.Dir); len(left) > 0 {
-				t.Errorf("handlers still run: %v", left)
-			}
-		})
-	}
-}
-
 // TestTakenPlaces starts a server where another one is.
 func TestTakenPlaces(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -142,6 +143,7 @@ func (c *app) runBuild(ctx context.Context, p *project.Project, command []string
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir = p.Dir
 	cmd.Env = append(append(slices.Clone(c.Environ), "CGO_ENABLED=0"), environ...)
+	lambda.EndWithDescendants(cmd)
 	output, err := cmd.CombinedOutput()
 	done()
 	if ctx.Err() != nil {

@@ -312,9 +312,10 @@ func (c *app) setFailure(ctx context.Context, r *submit.Remote, set *submit.Chan
 const dropWait = 20 * time.Second
 
 // dropPreview deletes a change set that is not executed, and the stack that only it made.
-// It does so even when the command was interrupted.
+// It does so even when the command was interrupted, within dropTimeout.
 func (c *app) dropPreview(ctx context.Context, r *submit.Remote, p *previewed) {
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
+	defer cancel()
 	if _, err := r.CloudFormation().DeleteChangeSet(ctx, &cloudformation.DeleteChangeSetInput{ChangeSetName: &p.set.ID}); err != nil {
 		c.notef("warning: the change set %s was not deleted: %v\n", p.set.ID, submit.Explain(err).Text)
 		return
@@ -334,6 +335,9 @@ func (c *app) dropPreview(ctx context.Context, r *submit.Remote, p *previewed) {
 	defer cancel()
 	_, _ = r.FollowStack(within, p.set.StackID, "", func(*types.Stack, []types.StackEvent) error { return nil })
 }
+
+// dropTimeout bounds the deletion of a change set that is not executed.
+const dropTimeout = 10 * time.Second
 
 // changeSetName is the name of a change set of this command: one at a time is enough.
 func (c *app) changeSetName() *string {

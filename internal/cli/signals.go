@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -30,8 +29,15 @@ func untilDone[T any](ctx context.Context, read func() (T, error)) (T, error) {
 }
 
 // errTerminated is the cause of the end of a context of [Signals] after SIGTERM: a shutdown of
-// the system, a time limit of CI.
-var errTerminated = errors.New("terminated")
+// the system, a time limit of CI. It is context.Canceled as well, because
+// what waits for the network returns the cause of the end and not ctx.Err.
+var errTerminated error = terminatedError{}
+
+type terminatedError struct{}
+
+func (terminatedError) Error() string { return "terminated" }
+
+func (terminatedError) Is(target error) bool { return target == context.Canceled }
 
 // Signals returns a context that the first SIGINT or SIGTERM ends. The second signal ends
 // the process at once, as does any after stop.

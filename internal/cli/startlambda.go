@@ -293,6 +293,7 @@ func (c *app) watch(ctx context.Context, p *project.Project, o *handlerOptions, 
 			cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 			cmd.Dir = dir
 			cmd.Env = append(slices.Clone(c.Environ), "CGO_ENABLED=0")
+			lambda.EndWithDescendants(cmd)
 			return cmd.CombinedOutput()
 		},
 		Report: func(b lambda.Build) {

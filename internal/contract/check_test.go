@@ -96,7 +96,7 @@ func TestDifferencesAreShownWithoutSecrets(t *testing.T) {
 		`,"writeOnlyProperties":["/properties/Secret","/properties/List/*/Pin"],"propertyTransform":{"/properties/Name":"$lowercase(Name)"}`)
 	redactor := invoke.NewRedactor(s)
 	redactor.Learn("hunter22")
-	r := &run{setRun: &setRun{suite: &suite{redactor: redactor, drift: detector(s)}}, cfg: &Config{Schema: s}}
+	r := &run{setRun: &setRun{suite: &suite{running: t.Context(), redactor: redactor, drift: detector(s)}}, cfg: &Config{Schema: s}}
 	err := r.sameAsRequested(
 		map[string]any{"Name": "NAME", "Secret": "hunter22", "List": []any{map[string]any{"A": "1", "Pin": "42"}}},
 		map[string]any{"Name": "name is hunter22", "List": []any{map[string]any{"A": "1"}, map[string]any{"A": "2", "Pin": "43"}}})
@@ -122,7 +122,7 @@ func TestUpdateInputs(t *testing.T) {
 		`,"additionalIdentifiers":[["/properties/Arn"]],"createOnlyProperties":["/properties/Name"]`)
 	s.PrimaryIdentifier = append(s.PrimaryIdentifier, s.CreateOnly[0])
 	created := map[string]any{"Id": "1", "Arn": "arn:1", "Name": "n", "Title": "old"}
-	r := &run{setRun: &setRun{suite: &suite{redactor: invoke.NewRedactor(s), drift: detector(s)}}, cfg: &Config{Schema: s}, inputs: &InputSet{Number: 1, Update: map[string]any{"Title": "new", "Name": "n"}}}
+	r := &run{setRun: &setRun{suite: &suite{running: t.Context(), redactor: invoke.NewRedactor(s), drift: detector(s)}}, cfg: &Config{Schema: s}, inputs: &InputSet{Number: 1, Update: map[string]any{"Title": "new", "Name": "n"}}}
 	got, err := r.updateInput(created)
 	if err != nil || got["Id"] != "1" || got["Arn"] != "arn:1" || got["Name"] != "n" || got["Title"] != "new" {
 		t.Errorf("%v, %v", got, err)

@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -54,7 +53,7 @@ func (r *run) differences(requested, returned map[string]any) []schema.Differenc
 	if len(differences) == 0 || len(s.PropertyTransform) == 0 {
 		return differences
 	}
-	result, err := r.drift.Compare(context.Background(), want, got) // which bounds its time itself
+	result, err := r.drift.Compare(r.running, want, got)
 	if err != nil {
 		return differences
 	}

@@ -26,6 +26,7 @@ type suite struct {
 	silent   atomic.Bool // a case has failed, and no call was ever answered
 
 	shrinking shrinkBudget
+	running   context.Context // of the run
 	cleaning  context.Context // of all that is cleaned up, see afterwards
 
 	// alone is held by a case that looks at all resources that exist, and shared by all
@@ -100,6 +101,7 @@ func (o *ordered) end(set int) {
 // runSets runs all cases with every set, so many sets at a time as Parallel says.
 func (s *suite) runSets(ctx context.Context, sets []InputSet, cases []Case) {
 	var cleaned context.CancelFunc
+	s.running = ctx
 	s.cleaning, cleaned = s.afterwards(ctx)
 	defer cleaned()
 	for i := range sets {
@@ -325,7 +327,7 @@ func (l *setRun) sweep() {
 // is gone already counts as deleted.
 func Discard(ctx context.Context, cfg Config, models []map[string]any) (left []string) {
 	complete(&cfg)
-	s := &suite{cfg: cfg, summary: &Summary{TypeName: cfg.Schema.TypeName.Value}, start: cfg.Now(), redactor: cfg.Redactor}
+	s := &suite{cfg: cfg, summary: &Summary{TypeName: cfg.Schema.TypeName.Value}, start: cfg.Now(), redactor: cfg.Redactor, running: ctx}
 	s.cfg.Living = nil
 	l := &setRun{suite: s, inputs: &InputSet{}, told: map[string]bool{}, quiet: true}
 	for _, model := range models {

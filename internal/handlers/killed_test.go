@@ -42,12 +42,12 @@ func TestKilled(t *testing.T) {
 		return strings.Fields(string(data))
 	}
 	eventually(t, "the handlers of the program", func() bool {
-		if len(pids()) < 3 && !alive(fmt.Sprint(cmd.Process.Pid)) {
+		if len(pids()) < 4 && !alive(fmt.Sprint(cmd.Process.Pid)) {
 			t.Fatal(stderr.String())
 		}
-		return len(pids()) >= 3
+		return len(pids()) >= 4
 	})
-	processes := pids() // of the program handler, of the one in Python, of its own child
+	processes := pids() // of the program handler, of the one in Python, of its own child, of its daemon
 	for _, pid := range processes {
 		if !alive(pid) {
 			t.Fatalf("process %s has ended by itself: %s", pid, stderr.String())
@@ -62,7 +62,9 @@ func TestKilled(t *testing.T) {
 	}
 	// What a handler itself has started ends at the latest with the next pool.
 	newBench(t, nil)
-	eventually(t, "the end of a handler's own process", func() bool { return !alive(processes[2]) })
+	for _, pid := range processes[2:] {
+		eventually(t, "the end of a handler's own process", func() bool { return !alive(pid) })
+	}
 }
 
 // serveUntilKilled has a pool with handlers at work, and writes down their processes.
@@ -81,7 +83,7 @@ func serveUntilKilled() {
 	}
 	_, after, _ := strings.Cut(string(reply), `"pid":`)
 	first, _, _ := strings.Cut(after, ",")
-	python := b.python(t, "import os, subprocess, time\ndef handler(e, c):\n    child = subprocess.Popen(['sleep', '1000'], start_new_session=True)\n    with open(e + '.new', 'w') as f: f.write('"+first+" %d %d' % (os.getpid(), child.pid))\n    os.rename(e + '.new', e)\n    time.sleep(1000)")
+	python := b.python(t, "import os, subprocess, time\ndef handler(e, c):\n    child = subprocess.Popen(['sleep', '1000'], start_new_session=True)\n    shell = subprocess.Popen(['sh', '-c', 'sleep 1000 >/dev/null & echo $!'], start_new_session=True, env={'PATH': os.environ['PATH']}, stdout=subprocess.PIPE)\n    daemon = int(shell.stdout.readline())\n    with open(e + '.new', 'w') as f: f.write('"+first+" %d %d %d' % (os.getpid(), child.pid, daemon))\n    os.rename(e + '.new', e)\n    time.sleep(1000)")
 	b.function(t, python).Call(context.Background(), fmt.Appendf(nil, "%q", filepath.Join(t.dir, "pids")))
 }
 

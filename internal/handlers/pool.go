@@ -202,9 +202,6 @@ func New(config Config) *Pool {
 	for _, n := range config.Functions {
 		p.functions[n.Name] = n
 	}
-	if err := lambda.HoldsDescendants(); err != nil {
-		p.config.Logger.Warn("what a handler starts may outlive it", "reason", err)
-	}
 	p.running.Go(func() {
 		if n := lambda.KillOrphans(); n > 0 {
 			p.config.Logger.Warn("ended processes of handlers whose program was killed", "processes", n)

@@ -7,6 +7,6 @@ import (
 	"time"
 )
 
-// endWithDescendants bounds the wait for what the command started: on this
+// EndWithDescendants bounds the wait for what the command started: on this
 // system only the command itself is ended with its context.
-func endWithDescendants(cmd *exec.Cmd) { cmd.WaitDelay = time.Second }
+func EndWithDescendants(cmd *exec.Cmd) { cmd.WaitDelay = time.Second }

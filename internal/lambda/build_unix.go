@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// endWithDescendants makes the end of the command's context end what the
+// EndWithDescendants makes the end of the command's context end what the
 // command started, too: compilers run under go build, go build under make.
-func endWithDescendants(cmd *exec.Cmd) {
+func EndWithDescendants(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second

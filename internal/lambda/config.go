@@ -28,7 +28,7 @@ const (
 const (
 	DefaultTimeout      = 15 * time.Minute
 	DefaultInitTimeout  = 10 * time.Second
-	DefaultGracePeriod  = 2 * time.Second
+	DefaultGracePeriod  = 500 * time.Millisecond
 	DefaultMaxProcesses = 10
 	DefaultMemoryMB     = 2048
 	DefaultLogBytes     = 256 << 10

@@ -30,15 +30,15 @@
 // Each process leads a process group that is killed as a whole. On Linux this program adopts
 // orphans (PR_SET_CHILD_SUBREAPER) and identifies their handler by an inherited limit, so that
 // descendants end with their handler, and count towards its memory, even if they left the
-// group and the session and cleared their environment. On macOS those that left the group keep
+// group and the session and cleared their environment; the log counts those that a handler left
+// behind. On macOS those that left the group keep
 // running: see [HoldsDescendants].
 //
 // On Linux the kernel kills the process when the program that started it dies, even by
 // SIGKILL; on Windows the job object does, descendants included. On macOS, after a SIGKILL of
 // the program, functions have to notice the closed connection, on which the usual runtimes
 // exit. When this program dies by SIGKILL, descendants of the process end with it on Windows;
-// on Linux the next program that calls [KillOrphans] kills them unless they cleared their
-// environment; on macOS they keep running.
+// on Linux the next program that calls [KillOrphans] kills them; on macOS they keep running.
 //
 // The protocols are those of the Lambda developer guide ("Using the Lambda
 // runtime API for custom runtimes", 2018-06-01) and the Lambda API reference

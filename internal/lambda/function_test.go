@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"slices"
@@ -469,6 +470,8 @@ func TestDaemons(t *testing.T) {
 		return pid
 	}
 	c := config(t, "daemon")
+	var log lockedBuffer
+	c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	f, other := start(t, c), start(t, c)
 	mine, others := leave(f, "1"), leave(other, "1")
 	if !alive(mine) || !alive(others) {
@@ -477,6 +480,9 @@ func TestDaemons(t *testing.T) {
 	f.Close()
 	if alive(mine) || !alive(others) {
 		t.Errorf("after the end of its handler a daemon runs: %t; that of another handler: %t", alive(mine), alive(others))
+	}
+	if text := log.String(); strings.Count(text, "a handler left processes behind") != 1 || !strings.Contains(text, "processes=1") {
+		t.Errorf("the log does not count the daemon:\n%s", text)
 	}
 	other.Close()
 	if _, err := os.Stat(fmt.Sprintf("/proc/%d", others)); err == nil {

@@ -29,10 +29,10 @@ type Invoker interface {
 // Requests need no signature, and a signature is not checked. All qualifiers select the same
 // code, except for functions that the Lookup of Serve finds.
 //
-// An invocation continues when its caller hangs up, as at AWS, bounded by the limits of the
-// function. The id of a request that is answered before it reaches a function is the
-// X-Amzn-Requestid that the response has already, or a new one. The zero value has no
-// functions.
+// An invocation continues when its caller hangs up, as at AWS, bounded by the
+// limits of the function, and ends with Stop. The id of a request that is answered before it reaches
+// a function is the X-Amzn-Requestid that the answer has already, or a new one.
+// The zero value has no functions.
 type Handler struct {
 	// Functions are the functions by name. Do not change them while serving.
 	Functions map[string]Invoker
@@ -52,7 +52,9 @@ type Handler struct {
 
 	mu     sync.Mutex
 	events int
-	idle   chan struct{} // closed when events falls to 0; nil if nothing waits
+	idle   chan struct{}   // closed when events falls to 0; nil when nobody waits
+	life   context.Context // of all invocations; nil before the first
+	stop   context.CancelCauseFunc
 }
 
 var invokePath = regexp.MustCompile(`^/2015-03-31/functions/([^/]+)/invocations/?$`)
@@ -161,7 +163,9 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, reference string,
 
 // serveRequest runs an invocation while the caller waits.
 func (h *Handler) serveRequest(w http.ResponseWriter, r *http.Request, c call) {
-	result, err := c.target.Invoke(context.WithoutCancel(r.Context()), c.payload)
+	ctx, done := h.outlive(r.Context())
+	defer done()
+	result, err := c.target.Invoke(ctx, c.payload)
 	header := w.Header()
 	if result.RequestID != "" {
 		header.Set("X-Amzn-Requestid", result.RequestID)
@@ -199,15 +203,47 @@ func (h *Handler) serveEvent(w http.ResponseWriter, r *http.Request, c call) {
 		h.refusal(w, c.name, &ThrottledError{Function: c.name, Limit: limit}).write(w)
 		return
 	}
-	ctx := context.WithoutCancel(r.Context())
+	ctx, done := h.outlive(r.Context())
 	go func() {
 		defer h.endEvent()
+		defer done()
 		result, err := c.target.Invoke(ctx, c.payload)
 		if err != nil {
 			h.logger().Warn("asynchronous invocation failed", "function", c.name, "request", result.RequestID, "error", err)
 		}
 	}()
 	w.WriteHeader(http.StatusAccepted)
+}
+
+// Stop ends the invocations under way, and all later ones, with ErrClosed. It does not wait
+// for them.
+func (h *Handler) Stop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.live()
+	h.stop(ErrClosed)
+}
+
+// live makes the life of invocations if there is none. The caller holds mu.
+func (h *Handler) live() context.Context {
+	if h.life == nil {
+		h.life, h.stop = context.WithCancelCause(context.Background())
+	}
+	return h.life
+}
+
+// outlive returns the context of an invocation: it has the values of its request, but ends
+// only with Stop, or with done, which the caller must call.
+func (h *Handler) outlive(request context.Context) (ctx context.Context, done func()) {
+	h.mu.Lock()
+	life := h.live()
+	h.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(request))
+	release := context.AfterFunc(life, func() { cancel(context.Cause(life)) })
+	return ctx, func() {
+		release()
+		cancel(nil)
+	}
 }
 
 func (h *Handler) endEvent() {

@@ -284,7 +284,7 @@ func TestServeFinishesRequests(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		return lambda.Result{Payload: payload}, ctx.Err()
 	})
-	s, err := lambda.Listen(lambda.ServerConfig{Handler: &lambda.Handler{Functions: map[string]lambda.Invoker{"Slow": slow}}, Address: "127.0.0.1:0"})
+	s, err := lambda.Listen(lambda.ServerConfig{Handler: &lambda.Handler{Functions: map[string]lambda.Invoker{"Slow": slow}}, Address: "127.0.0.1:0", GracePeriod: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,9 @@
 package lambda
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,19 +57,67 @@ func newMark(pid int) mark {
 	if err := unix.Prlimit(pid, unix.RLIMIT_MSGQUEUE, &unix.Rlimit{Cur: m, Max: m}, nil); err != nil {
 		return 0
 	}
+	if own := ownMark(); own != 0 {
+		// Where this is refused, this program itself is a handler, and has the mark of another.
+		_ = unix.Prlimit(pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: own, Max: own}, nil)
+	}
 	return mark(m)
 }
 
-// on reports whether a process has the mark. A zombie has it as well.
-func (m mark) on(pid int) bool {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
-	if err != nil || m == 0 {
-		return false
+// untraced says that this system does not let a process be traced.
+var untraced atomic.Bool
+
+// cannotTrace reports whether a process did not start because it was to be traced. It is
+// started again without that.
+func cannotTrace(cmd *exec.Cmd, err error) bool {
+	return errors.Is(err, unix.EPERM) && cmd.SysProcAttr != nil && cmd.SysProcAttr.Ptrace && untraced.CompareAndSwap(false, true)
+}
+
+// ownMark is what all descendants of all functions of this program have: a limit on the CPU
+// time of real-time threads, in microseconds, that none reaches in 100,000 years. It is made of
+// the ID of this program and when that started, so that the next program knows what a killed
+// one has left behind. Zero is none.
+var ownMark = sync.OnceValue(func() uint64 {
+	started, err := strconv.ParseUint(startTime(os.Getpid()), 10, 64)
+	if err != nil || started >= 1<<startBits || os.Getpid() >= 1<<pidBits {
+		return 0
 	}
-	_, line, _ := strings.Cut(string(text), "\nMax msgqueue size")
+	return 1<<(startBits+pidBits) | uint64(os.Getpid())<<startBits | started
+})
+
+// The parts of ownMark below its highest bit.
+const (
+	pidBits   = 22
+	startBits = 40
+)
+
+// ownerOf returns the ID and the start of the program whose mark a process has.
+func ownerOf(pid int) (owner int, started string, ok bool) {
+	m, err := strconv.ParseUint(limitOf(pid, "Max realtime timeout"), 10, 64)
+	if err != nil || m>>(startBits+pidBits) != 1 {
+		return 0, "", false
+	}
+	return int(m >> startBits & (1<<pidBits - 1)), strconv.FormatUint(m&(1<<startBits-1), 10), true
+}
+
+// limitOf is the hard limit of a process that the kernel lists under a name, "" if there is none.
+func limitOf(pid int, name string) string {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
+	if err != nil {
+		return ""
+	}
+	_, line, _ := strings.Cut(string(text), "\n"+name)
 	line, _, _ = strings.Cut(line, "\n")
-	fields := strings.Fields(line) // soft, hard, unit
-	return len(fields) >= 2 && fields[1] == strconv.FormatUint(uint64(m), 10)
+	if fields := strings.Fields(line); len(fields) >= 2 { // soft, hard, unit
+		return fields[1]
+	}
+	return ""
+}
+
+// on reports whether a process has the mark. One that has ended and was not waited for has
+// it as well.
+func (m mark) on(pid int) bool {
+	return m != 0 && limitOf(pid, "Max msgqueue size") == strconv.FormatUint(uint64(m), 10)
 }
 
 // adopted are the children of this program that have the mark: their own parents have ended.

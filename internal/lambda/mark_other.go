@@ -4,11 +4,15 @@ package lambda
 
 import (
 	"errors"
+	"os/exec"
 	"runtime"
 )
 
-// HoldsDescendants returns nil if all descendants of functions end with them, including those
-// that leave the session and clear their environment; otherwise an error with the reason.
+// cannotTrace reports false: only on Linux processes start traced.
+func cannotTrace(*exec.Cmd, error) bool { return false }
+
+// HoldsDescendants returns nil if everything that functions start ends with them, also what
+// leaves its session and clears its environment; otherwise an error that says why not.
 func HoldsDescendants() error {
 	if runtime.GOOS == "windows" {
 		return nil // a job object has them all

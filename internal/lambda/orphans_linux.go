@@ -39,33 +39,49 @@ func startTime(pid int) string {
 	return fields[19]
 }
 
-// KillOrphans kills processes that functions started and that survived when the program that
-// ran them was killed. The system ends the processes of functions themselves. It returns how
-// many it killed, and does not touch those whose program still runs. On systems other than
+// KillOrphans ends what functions have started and left behind when the program that ran
+// them was killed: not the processes of functions themselves, which the system ends, but
+// those that they had started in turn, also those that have cleared their environment. It
+// returns how many it ended, and touches none whose program still runs. Elsewhere than on
 // Linux it does nothing.
 func KillOrphans() int {
 	own := owner()
+	if own == "" {
+		return 0
+	}
 	namespace, _, _ := strings.Cut(own, ",")
 	killed := 0
 	for _, pid := range processes() {
-		environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-		if err != nil || own == "" || pid == os.Getpid() {
+		if pid == os.Getpid() || !orphaned(pid, namespace) {
 			continue
 		}
-		for entry := range bytes.SplitSeq(environ, []byte{0}) {
-			name, found := strings.CutPrefix(string(entry), ownerVar+"=")
-			if !found {
-				continue
-			}
-			parts := strings.Split(name, ",")
-			if len(parts) != 3 || parts[0] != namespace {
-				break // of a container, whose process IDs are others
-			}
-			if id, err := strconv.Atoi(parts[1]); err == nil && startTime(id) != parts[2] && syscall.Kill(pid, syscall.SIGKILL) == nil {
-				killed++
-			}
-			break
+		if syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
 		}
 	}
 	return killed
+}
+
+// orphaned reports whether the program that has started a process for a function has ended.
+func orphaned(pid int, namespace string) bool {
+	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return false
+	}
+	for entry := range bytes.SplitSeq(environ, []byte{0}) {
+		if name, found := strings.CutPrefix(string(entry), ownerVar+"="); found {
+			parts := strings.Split(name, ",")
+			if len(parts) != 3 || parts[0] != namespace {
+				return false // of a container, whose process IDs are others
+			}
+			id, err := strconv.Atoi(parts[1])
+			return err == nil && startTime(id) != parts[2]
+		}
+	}
+	id, started, marked := ownerOf(pid)
+	if !marked || startTime(pid) == "" {
+		return false
+	}
+	in, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid")
+	return err == nil && in == namespace && startTime(id) != started
 }

@@ -2,6 +2,7 @@ package lambda
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -24,14 +25,26 @@ type group struct {
 // prepare makes the process the leader of a group, which the kernel kills when
 // the thread that starts it ends: see spawner.
 func prepare(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Ptrace: !untraced.Load()}
 	return nil
 }
 
 func newGroup(cmd *exec.Cmd, marker string, _ int64) (*group, error) {
 	pid := cmd.Process.Pid
 	leaders.Store(pid, true)
-	return &group{pid: pid, marker: marker, mark: newMark(pid)}, nil
+	g := &group{pid: pid, marker: marker}
+	if !cmd.SysProcAttr.Ptrace {
+		g.mark = newMark(pid)
+		return g, nil
+	}
+	// The process waits before its first instruction: nothing that it starts is without the mark.
+	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+	g.mark = newMark(pid)
+	if err := syscall.PtraceDetach(pid); err != nil && err != syscall.ESRCH { // it has been killed
+		return nil, fmt.Errorf("let it run: %w", err)
+	}
+	return g, nil
 }
 
 // waitExit returns when the process has ended, before its ID can be given to
@@ -48,31 +61,41 @@ func (g *group) ask() { syscall.Kill(-g.pid, syscall.SIGTERM) }
 // reaped.
 func (g *group) kill() { syscall.Kill(-g.pid, syscall.SIGKILL) }
 
-// sweep ends descendants that left the group, found by the marker and the mark. One
-// round could miss what forks meanwhile; one that was killed takes a moment to end.
-func (g *group) sweep() {
+// sweep ends descendants that left the group, found by the marker and the mark, and returns
+// how many there were. One round could miss what forks meanwhile; one that was killed takes a
+// moment to end.
+func (g *group) sweep() int {
+	left := map[int]bool{}
 	for round := range 50 {
 		found, budget := false, 10_000
+		end := func(pid int) {
+			at, err := unix.Getpgid(pid)
+			if zombie := startTime(pid) == ""; err == nil && at != g.pid && !zombie {
+				left[pid] = true // kill has ended those of the group
+			}
+			found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
+		}
 		for _, pid := range processes() {
 			environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 			if err == nil && hasEntry(environ, g.marker) && pid != g.pid {
-				found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
+				end(pid)
 			}
 		}
-		left := g.mark.adopted()
-		for _, pid := range left {
+		adopted := g.mark.adopted()
+		for _, pid := range adopted {
 			for _, child := range append(children(pid, &budget), pid) {
-				found = syscall.Kill(child, syscall.SIGKILL) == nil || found
+				end(child)
 			}
 		}
-		reap(left)
-		if !found && len(left) == 0 {
-			return
+		reap(adopted)
+		if !found && len(adopted) == 0 {
+			break
 		}
 		if round > 5 {
 			time.Sleep(2 * time.Millisecond)
 		}
 	}
+	return len(left)
 }
 
 func (g *group) close() { leaders.Delete(g.pid) }

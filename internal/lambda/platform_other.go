@@ -21,7 +21,7 @@ func newGroup(*exec.Cmd, string, int64) (*group, error) { return nil, errors.Err
 func (g *group) waitExit()      {}
 func (g *group) ask()           {}
 func (g *group) kill()          {}
-func (g *group) sweep()         {}
+func (g *group) sweep() int     { return 0 }
 func (g *group) close()         {}
 func (g *group) memory() int64  { return 0 }
 func (g *group) peak() int64    { return 0 }

@@ -61,7 +61,7 @@ func (g *group) ask() { g.kill() }
 
 func (g *group) kill() { windows.TerminateJobObject(g.job, 1) }
 
-func (g *group) sweep() {}
+func (g *group) sweep() int { return 0 }
 
 func (g *group) close() {
 	windows.CloseHandle(g.process)

@@ -88,17 +88,24 @@ func newSpawner() *spawner {
 	return s
 }
 
-// start runs cmd.Start. A program that was written a moment ago can be busy for
-// as long as another process forks: that passes.
-func (s *spawner) start(cmd func() *exec.Cmd) (*exec.Cmd, error) {
+// start runs cmd.Start, and then the function then in the same thread. A program that was written a
+// moment ago can be busy for as long as another process forks: that passes.
+func (s *spawner) start(cmd func() *exec.Cmd, then func(*exec.Cmd)) (*exec.Cmd, error) {
 	var started *exec.Cmd
 	for wait := time.Millisecond; ; wait *= 2 {
 		result := make(chan error)
 		s.work <- func() {
 			started = cmd()
-			result <- started.Start()
+			err := started.Start()
+			if err == nil {
+				then(started)
+			}
+			result <- err
 		}
 		err := <-result
+		if cannotTrace(started, err) {
+			continue
+		}
 		if !errors.Is(err, syscall.ETXTBSY) || wait > 200*time.Millisecond {
 			return started, err
 		}
@@ -112,8 +119,11 @@ func (s *spawner) stop() {
 	<-s.done
 }
 
-// startProcess starts the command and returns at once. When the process has ended, ended is
-// called, which must close exited.
+// sayOnce is for what is to be said once in a program.
+var sayOnce sync.Once
+
+// startProcess starts the command and returns at once. When the process is gone,
+// ended is called, which must close exited.
 func startProcess(c *Config, s *spawner, tee io.Writer, generation int, ended func(*process)) (*process, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -154,7 +164,7 @@ func (p *process) spawn(s *spawner, ended func(*process)) error {
 	defer end.Close()
 	environment := c.environment(p.host, p.stream)
 	path := c.commandPath()
-	var unsupported error
+	var unsupported, uncontrolled error
 	cmd, err := s.start(func() *exec.Cmd {
 		cmd := &exec.Cmd{Path: path, Args: c.Command, Dir: c.Dir, Env: environment, Stdout: end, Stderr: end}
 		unsupported = prepare(cmd)
@@ -162,6 +172,8 @@ func (p *process) spawn(s *spawner, ended func(*process)) error {
 			cmd.Err = unsupported
 		}
 		return cmd
+	}, func(cmd *exec.Cmd) {
+		p.group, uncontrolled = newGroup(cmd, "AWS_LAMBDA_LOG_STREAM_NAME="+p.stream, c.memoryLimit())
 	})
 	if err != nil {
 		pipe.r.Close()
@@ -171,12 +183,14 @@ func (p *process) spawn(s *spawner, ended func(*process)) error {
 		return diagnoseStart(c, path, err)
 	}
 	p.pid = cmd.Process.Pid
-	p.group, err = newGroup(cmd, "AWS_LAMBDA_LOG_STREAM_NAME="+p.stream, c.memoryLimit())
-	if err != nil {
+	if uncontrolled != nil {
 		cmd.Process.Kill()
 		cmd.Wait()
 		pipe.r.Close()
-		return fmt.Errorf("function %s: control the process: %w", c.Name, err)
+		return fmt.Errorf("function %s: control the process: %w", c.Name, uncontrolled)
+	}
+	if err := HoldsDescendants(); err != nil {
+		sayOnce.Do(func() { c.Logger.Warn("what a handler starts may outlive it", "reason", err) })
 	}
 	p.pipe = pipe
 	p.output.sync = pipe.sync
@@ -197,7 +211,9 @@ func (p *process) reap(cmd *exec.Cmd, ended func(*process)) {
 		p.status, p.code = state.String(), state.ExitCode()
 	}
 	p.mu.Unlock()
-	p.group.sweep()
+	if left := p.group.sweep(); left > 0 {
+		p.config.Logger.Warn("a handler left processes behind; they were ended", "function", p.config.Name, "pid", p.pid, "processes", left)
+	}
 	p.pipe.close()
 	p.output.note("") // ends the last line
 	p.group.close()

@@ -29,14 +29,24 @@ type ServerConfig struct {
 	// program: there is no authentication.
 	AllowRemote bool
 
-	// GracePeriod bounds the wait for running requests and asynchronous invocations when the
-	// server is stopped. Zero means 10 s.
+	// GracePeriod is how long requests and asynchronous invocations under way
+	// may continue when the server is asked to end. Zero means
+	// DefaultServerGracePeriod. Then they are stopped.
 	GracePeriod time.Duration
 
 	// Logger receives the faults of connections, at debug level. Nil means
 	// nowhere.
 	Logger *slog.Logger
 }
+
+const (
+	// DefaultServerGracePeriod is how long requests under way may continue when a
+	// server is asked to end.
+	DefaultServerGracePeriod = 300 * time.Millisecond
+
+	// lastAnswers is how long requests that were stopped have to answer.
+	lastAnswers = 500 * time.Millisecond
+)
 
 // A Server serves a Handler on an address of this machine.
 type Server struct {
@@ -51,7 +61,7 @@ type Server struct {
 // functions.
 func Listen(c ServerConfig) (*Server, error) {
 	orDefault(&c.Address, DefaultAddress)
-	orDefault(&c.GracePeriod, 10*time.Second)
+	orDefault(&c.GracePeriod, DefaultServerGracePeriod)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -96,8 +106,8 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 func (s *Server) URL() string { return "http://" + s.Addr() }
 
 // Serve answers requests until ctx ends, then lets those under way finish for
-// the GracePeriod. It returns nil after an orderly end, even when it had to cut
-// requests off. Call it once.
+// the GracePeriod, and stops those that have not. It returns nil after an orderly
+// end, even when it had to cut requests off. Call it once.
 func (s *Server) Serve(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- s.http.Serve(s.listener) }()
@@ -108,14 +118,26 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.GracePeriod)
 	defer cancel()
-	if s.http.Shutdown(grace) != nil {
-		s.http.Close()
+	err := s.http.Shutdown(grace)
+	if h, ok := s.config.Handler.(invocations); ok {
+		_ = h.Wait(grace) // what is not done by now is stopped
+		h.Stop()
+	}
+	if err != nil {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
+		defer cancel()
+		if s.http.Shutdown(last) != nil {
+			s.http.Close()
+		}
 	}
 	<-served
-	if h, ok := s.config.Handler.(interface{ Wait(context.Context) error }); ok {
-		h.Wait(grace) // what is not done by now is cut off by closing the function
-	}
 	return nil
+}
+
+// invocations are those of a Handler, which outlive their requests.
+type invocations interface {
+	Wait(ctx context.Context) error
+	Stop()
 }
 
 // Close stops listening. It is needed only where Serve is never called.

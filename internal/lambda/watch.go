@@ -244,7 +244,7 @@ func runBuild(ctx context.Context, command []string, dir string) ([]byte, error)
 	cmd.Dir = dir
 	output := &ring{limit: DefaultLogBytes}
 	cmd.Stdout, cmd.Stderr = output, output
-	endWithDescendants(cmd)
+	EndWithDescendants(cmd)
 	err := cmd.Run()
 	return bytes.TrimSpace(output.bytes()), err
 }

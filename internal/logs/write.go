@@ -292,7 +292,8 @@ const (
 	maxBuffer     = 8 << 20 // bytes that wait for being written; who has more waits too
 	flushAttempts = 5
 	flushPause    = time.Second
-	maxLine       = 256 << 10 // bytes of a line; the rest is cut off
+	flushTimeout  = 10 * time.Second // of one attempt
+	maxLine       = 256 << 10        // bytes of a line; the rest is cut off
 )
 
 // A buffer collects lines and writes them many at once: one transaction, and so one
@@ -417,7 +418,9 @@ func (b *buffer) write() {
 		return
 	}
 	for attempt := 1; ; attempt++ {
-		err := b.service.writeLines(context.Background(), order, lines)
+		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+		err := b.service.writeLines(ctx, order, lines)
+		cancel()
 		if err == nil {
 			break
 		}

@@ -40,7 +40,9 @@ func (r Reporting) Invoke(ctx context.Context, payload []byte) (lambda.Result, e
 		return result, nil // the caller calls again, with the same token
 	}
 	// Even if the caller has hung up: nothing else would end it.
-	if _, err := r.Tokens.End(context.WithoutCancel(ctx), r.Caller, request.BearerToken); err != nil {
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateWrite)
+	defer cancel()
+	if _, err := r.Tokens.End(within, r.Caller, request.BearerToken); err != nil {
 		r.Logger.Error("a bearer token is not forgotten before it expires", "error", err)
 	}
 	return result, err

@@ -280,7 +280,8 @@ func (b *bearers) next() string {
 
 // end forgets the tokens.
 func (b *bearers) end() {
-	ctx := context.WithoutCancel(b.ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), noteTimeout)
+	defer cancel()
 	if err := b.registry.tokens.Forget(ctx, b.tokens); err != nil {
 		b.registry.log.ErrorContext(ctx, "the bearer tokens of a test are not forgotten before they expire", "error", err)
 	}

@@ -29,5 +29,8 @@ func (s *Server) functionsOf(r *http.Request, caller awswire.Caller) lambda.Look
 	}
 }
 
+// StopInvocations ends the invocations under way, and refuses later ones.
+func (s *Server) StopInvocations() { s.lambda.Stop() }
+
 // Wait returns when the asynchronous invocations under way are done, or ctx ends.
 func (s *Server) Wait(ctx context.Context) error { return s.lambda.Wait(ctx) }
