@@ -29,6 +29,7 @@ import (
 type testOptions struct {
 	handlerOptions
 	faultOptions
+	stackOptions
 	roleARN, cloudformation  string
 	enforceTimeout           int // seconds
 	logGroup, logRoleARN     string
@@ -107,6 +108,7 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 	opts.suiteFlags(flags)
 	opts.flags(cmd)
 	opts.faultFlags(cmd)
+	opts.stackFlags(flags)
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -134,6 +136,9 @@ func (c *app) test(ctx context.Context, opts *testOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := opts.checkStacks(); err != nil {
+		return err
+	}
 	if err := opts.checkSuite(); err != nil {
 		return err
 	}
@@ -151,8 +156,16 @@ func (c *app) test(ctx context.Context, opts *testOptions) error {
 	if len(s.Handlers) == 0 {
 		return withHint(fmt.Errorf("%s: the schema declares no handlers, so there is nothing to test", s.File), `declare them with "handlers": {"create": {"permissions": []}, …}`)
 	}
+	if opts.inStack {
+		return c.testInStack(ctx, opts, p, s)
+	}
 	if opts.arguments.CollectOnly {
-		return c.collect(s, opts.arguments.Selection, opts.faults)
+		cases, deselected := contract.Select(s, opts.arguments.Selection)
+		if opts.faults {
+			more, left := contract.SelectFaults(&contract.Config{Schema: s, Selection: opts.arguments.Selection})
+			cases, deselected = append(cases, more...), deselected+left
+		}
+		return c.collect(cases, deselected)
 	}
 	config, err := c.testConfig(ctx, opts, p, s)
 	if err != nil {
@@ -185,12 +198,7 @@ func (opts *testOptions) checkSuite() error {
 }
 
 // collect lists the tests without running them.
-func (c *app) collect(s *schema.Schema, selection contract.Selection, faults bool) error {
-	cases, deselected := contract.Select(s, selection)
-	if faults {
-		more, left := contract.SelectFaults(&contract.Config{Schema: s, Selection: selection})
-		cases, deselected = append(cases, more...), deselected+left
-	}
+func (c *app) collect(cases []contract.Case, deselected int) error {
 	if c.format == "json" {
 		type test struct {
 			ID     string   `json:"id"`

@@ -30,7 +30,12 @@ const clauseRemoved = "An update is given the whole model: a property that it le
 // removed looks for properties that the create requested, the update left out, and the
 // resource still has as they were.
 func (r *run) removed(update, returned map[string]any) error {
-	s := r.cfg.Schema
+	return removed(r.cfg.Schema, r.shared.input, r.shared.model, update, returned)
+}
+
+// removed looks for properties that were requested before, an update left out, and the
+// resource still has as it had them before.
+func removed(s *schema.Schema, requested, before, update, returned map[string]any) error {
 	fixed := slices.Concat(s.ReadOnly, s.WriteOnly, s.CreateOnly, s.ConditionalCreateOnly, s.PrimaryIdentifier)
 	for _, paths := range s.AdditionalIdentifiers {
 		fixed = append(fixed, paths...)
@@ -38,16 +43,16 @@ func (r *run) removed(update, returned map[string]any) error {
 	for _, preset := range defaultsOf(s) {
 		fixed = append(fixed, schema.Path{Tokens: preset.at})
 	}
-	for _, key := range slices.Sorted(maps.Keys(r.shared.input)) {
-		_, requested := update[key]
+	for _, key := range slices.Sorted(maps.Keys(requested)) {
+		_, again := update[key]
 		value, has := returned[key]
 		stays := slices.ContainsFunc(fixed, func(p schema.Path) bool { return len(p.Tokens) > 0 && p.Tokens[0] == key })
-		if requested || !has || stays || isEmpty(value) {
+		if again || !has || stays || isEmpty(value) {
 			continue
 		}
-		was := map[string]any{key: r.shared.model[key]}
+		was := map[string]any{key: before[key]}
 		if len(s.Compare(was, map[string]any{key: value}, schema.CompareConfig{})) == 0 {
-			return r.violation(clauseRemoved, "/%s is still there, although the update left it out", key)
+			return violated(clauseRemoved, "/%s is still there, although the update left it out", key)
 		}
 	}
 	return nil

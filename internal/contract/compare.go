@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -26,17 +27,21 @@ func (r *run) sameAsRequested(requested, returned map[string]any) error {
 
 // mismatch tells of differences, secrets hidden.
 func (r *run) mismatch(differences []schema.Difference) *Violation {
+	return mismatch(r.cfg.Schema, r.redactor, differences)
+}
+
+func mismatch(s *schema.Schema, redactor *invoke.Redactor, differences []schema.Difference) *Violation {
 	message := fmt.Sprintf("%d properties differ", len(differences))
 	if len(differences) == 1 {
 		message = "one property differs"
 	}
 	shown := make([]schema.Difference, len(differences))
 	for i, d := range differences {
-		d.Want, d.Got = hide(r.redactor, d.Want), hide(r.redactor, d.Got)
+		d.Want, d.Got = hide(redactor, d.Want), hide(redactor, d.Got)
 		shown[i] = d
 	}
 	message += ": " + shown[0].String()
-	if name := transformed(r.cfg.Schema, differences); name != nil {
+	if name := transformed(s, differences); name != nil {
 		message += fmt.Sprintf(" (the schema has a propertyTransform for %s, which does not give what was returned)", name)
 	}
 	return &Violation{Clause: clauseMatch, Message: message, Differences: shown}
@@ -45,7 +50,10 @@ func (r *run) mismatch(differences []schema.Difference) *Violation {
 // differences are those between requested and returned properties. A property that
 // differs is none if the transforms of the schema give what was returned.
 func (r *run) differences(requested, returned map[string]any) []schema.Difference {
-	s := r.cfg.Schema
+	return differences(r.running, r.cfg.Schema, r.drift, requested, returned)
+}
+
+func differences(ctx context.Context, s *schema.Schema, detector *drift.Detector, requested, returned map[string]any) []schema.Difference {
 	want := schema.Without(schema.Without(requested, s.ReadOnly), s.WriteOnly)
 	// That write-only values are not returned is another rule; here they would only be shown.
 	got := schema.Without(schema.Without(returned, s.ReadOnly), s.WriteOnly)
@@ -53,7 +61,7 @@ func (r *run) differences(requested, returned map[string]any) []schema.Differenc
 	if len(differences) == 0 || len(s.PropertyTransform) == 0 {
 		return differences
 	}
-	result, err := r.drift.Compare(r.running, want, got)
+	result, err := detector.Compare(ctx, want, got)
 	if err != nil {
 		return differences
 	}

@@ -430,9 +430,11 @@ func (r *run) tagged(requested map[string]any, before map[string]string, model m
 }
 
 // tags reads the tags of a model: a map, or an array of keys and values.
-func (r *run) tags(model map[string]any) map[string]string {
+func (r *run) tags(model map[string]any) map[string]string { return tagsOf(r.cfg.Schema, model) }
+
+func tagsOf(s *schema.Schema, model map[string]any) map[string]string {
 	out := map[string]string{}
-	switch v := valueAt(model, r.cfg.Schema.Tagging.Property.Tokens).(type) {
+	switch v := valueAt(model, s.Tagging.Property.Tokens).(type) {
 	case map[string]any:
 		for key, value := range v {
 			out[key] = fmt.Sprint(value)

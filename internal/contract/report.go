@@ -59,6 +59,7 @@ type Plan struct {
 	Sets       []InputSet
 	Seed       *uint64 // nil where nothing depends on it
 	Suite      Suite
+	InStacks   bool // the tests are those of [RunStacks]
 }
 
 // An Outcome is how a case ended. The words are those of pytest.

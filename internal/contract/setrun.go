@@ -253,16 +253,7 @@ func (l *setRun) tearDown(r *run, last *Case) {
 // what is cleaned up must not be lost because somebody stops the run. All that is cleaned up
 // shares that time. A negative CleanupTimeout leaves none.
 func (s *suite) afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
-	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		if s.cfg.CleanupTimeout < 0 {
-			cancel()
-			return
-		}
-		timer := time.AfterFunc(s.cfg.CleanupTimeout, cancel)
-		context.AfterFunc(within, func() { timer.Stop() })
-	})
-	return within, func() { stop(); cancel() }
+	return afterwards(ctx, s.cfg.CleanupTimeout)
 }
 
 func (l *setRun) runCase(ctx context.Context, r *run, c *Case) *Result {

@@ -73,6 +73,9 @@ func (t *Text) plan(p *Plan) {
 		}
 	}
 	line := fmt.Sprintf("%s: %s", p.TypeName, diag.Count(len(p.Cases), "contract test"))
+	if p.InStacks {
+		line = fmt.Sprintf("%s: %s in stacks", p.TypeName, diag.Count(len(p.Cases), "test"))
+	}
 	if p.Deselected > 0 {
 		line += fmt.Sprintf(", %d deselected", p.Deselected)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,10 @@ type Config struct {
 	// answers there, of all its services. Empty means AWS_ENDPOINT_URL_CLOUDFORMATION,
 	// AWS_ENDPOINT_URL or endpoint_url of the profile, else AWS.
 	Endpoint string
+
+	// Account is set for a server of this very process: its number is the access key, and
+	// neither shared files nor credentials of the environment are used.
+	Account string
 
 	// Getenv reads the environment.
 	Getenv func(string) string
@@ -103,6 +108,9 @@ func Open(ctx context.Context, cfg Config) (*Remote, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Account != "" {
+		return openOwn(ctx, cfg)
+	}
 	client := invoke.LocalClient(cfg.Getenv)
 	options := []func(*config.LoadOptions) error{config.WithHTTPClient(client), config.WithAppID("cfn"), config.WithLogger(sdkLog{cfg.Logger})}
 	if cfg.Profile != "" {
@@ -131,6 +139,20 @@ func Open(ctx context.Context, cfg Config) (*Remote, error) {
 		return nil, err
 	}
 	r.sdk = sdk
+	r.connect()
+	return r, nil
+}
+
+// openOwn opens a local server of this process.
+func openOwn(ctx context.Context, cfg Config) (*Remote, error) {
+	sdk := aws.Config{
+		Region: cfg.Region, HTTPClient: invoke.LocalClient(cfg.Getenv), Logger: sdkLog{cfg.Logger},
+		Credentials: credentials.NewStaticCredentialsProvider(cfg.Account, "test", ""),
+	}
+	r := &Remote{Region: cfg.Region, Endpoint: cfg.Endpoint, config: cfg, pause: cfg.Pause, sdk: sdk}
+	if _, err := r.identify(ctx, sdk.HTTPClient); err != nil {
+		return nil, err
+	}
 	r.connect()
 	return r, nil
 }
@@ -175,7 +197,7 @@ func (r *Remote) connect() {
 		}
 	})
 	r.control = cloudcontrol.NewFromConfig(r.sdk, func(o *cloudcontrol.Options) {
-		if r.Local || r.config.Endpoint != "" {
+		if r.Local || r.config.Endpoint != "" && !ofAWS(r.Endpoint) {
 			o.BaseEndpoint = &r.Endpoint
 		}
 	})
@@ -188,6 +210,17 @@ func (r *Remote) connect() {
 			o.UsePathStyle = o.UsePathStyle || err == nil && invoke.Loopback(u.Hostname())
 		}
 	})
+}
+
+// ofAWS reports whether an endpoint is that of CloudFormation at AWS: the other services have
+// endpoints of their own there.
+func ofAWS(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	return slices.ContainsFunc([]string{".amazonaws.com", ".amazonaws.com.cn", ".api.aws"}, func(suffix string) bool { return strings.HasSuffix(host, suffix) })
 }
 
 // CloudFormation is the client for calls that need no more than the SDK offers.

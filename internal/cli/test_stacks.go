@@ -1,0 +1,258 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/spf13/pflag"
+
+	"github.com/formwork-dev/formwork/internal/contract"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/submit"
+	"github.com/formwork-dev/formwork/local"
+)
+
+// stackOptions are the options of cfn test about the tests in stacks.
+type stackOptions struct {
+	inStack     bool
+	endpointURL string
+	timeout     time.Duration
+
+	changed func(name string) bool // reports whether an option was given
+}
+
+func (o *stackOptions) stackFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.inStack, "in-stack", false, "run the tests in stacks instead of the contract tests")
+	flags.StringVar(&o.endpointURL, "endpoint-url", "", "with --in-stack, use the CloudFormation at the `URL` (default: a local one for the run)")
+	flags.DurationVar(&o.timeout, "timeout", contract.DefaultStepTimeout, "with --in-stack, limit each operation on a stack or a resource to `DURATION`")
+	annotate(flags, addition, "in-stack", "endpoint-url", "timeout")
+	o.changed = flags.Changed
+}
+
+// notInStacks are the options that mean nothing for the tests in stacks: CloudFormation calls
+// the handlers, and sends what it sends.
+var notInStacks = []string{
+	"endpoint", "function-name", "role-arn", "log-group-name", "log-role-arn", "docker-image", "source-account", "source-arn", "enforce-timeout",
+	"suite", "wire", "parallel", "shuffle", "cleanup", "replay", "shrink", "faults", "record", "replay-http",
+}
+
+// notRemote are the options about handlers that run on this machine.
+var notRemote = []string{"env", "no-build", "typeconfig", "time-scale"}
+
+// checkStacks checks the combination of options.
+func (o *testOptions) checkStacks() error {
+	if !o.inStack {
+		for _, name := range []string{"endpoint-url", "timeout"} {
+			if o.changed(name) {
+				return usagef("option --%s: only allowed with --in-stack", name)
+			}
+		}
+		return nil
+	}
+	for _, name := range notInStacks {
+		if o.changed(name) {
+			return usagef("option --%s: not allowed with --in-stack", name)
+		}
+	}
+	for _, name := range notRemote {
+		if o.changed(name) && o.endpointURL != "" {
+			return usagef("option --%s: not allowed with --endpoint-url, whose CloudFormation runs the handlers", name)
+		}
+	}
+	switch {
+	case o.changed("profile") && o.endpointURL == "":
+		return usagef("option --profile: with --in-stack, only allowed with --endpoint-url")
+	case o.changed("endpoint-url") && o.endpointURL == "":
+		return usagef("option --endpoint-url: expected a URL")
+	case o.timeout <= 0:
+		return usagef("option --timeout: %s is not a positive duration", o.timeout)
+	}
+	return nil
+}
+
+// testInStack runs the tests in stacks.
+func (c *app) testInStack(ctx context.Context, opts *testOptions, p *project.Project, s *schema.Schema) error {
+	if p.Kind != schema.Resource {
+		return usagef("option --in-stack: only resource types can be tested in stacks; %s is a %s", p.TypeName, map[schema.Kind]string{schema.Hook: "hook", schema.Module: "module"}[p.Kind])
+	}
+	if opts.arguments.CollectOnly {
+		return c.collect(contract.SelectStacks(s, opts.arguments.Selection))
+	}
+	base, err := c.testConfig(ctx, opts, p, s)
+	if err != nil {
+		return err
+	}
+	config := contract.StackConfig{
+		Schema: s, Inputs: base.Inputs, Seed: base.Seed, Selection: base.Selection, StepTimeout: opts.timeout, Now: c.Now,
+		Redactor: invoke.RedactorConfig{Schema: s, Secrets: c.log.Secrets()}.New(),
+	}
+	if err := contract.CheckStacks(config); err != nil {
+		if errors.Is(err, contract.ErrNothingSelected) {
+			err = withHint(err, "run cfn test --in-stack -- --collect-only to list the tests")
+		}
+		return err
+	}
+	var remote *submit.Remote
+	if opts.endpointURL == "" {
+		own, stop, err := c.ownCloudFormation(ctx, opts, base.TypeConfiguration)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		remote, config.CleanupTimeout = own, ownCleanup
+	} else {
+		at := remoteOptions{endpoint: opts.endpointURL, profile: opts.profile}
+		if opts.changed("region") {
+			at.region = opts.region
+		}
+		if remote, err = c.openRemote(ctx, &at); err != nil {
+			return err
+		}
+		if err := c.registered(ctx, remote, &at, s); err != nil {
+			return err
+		}
+		config.Again = at.again(remote.Region)
+	}
+	tester := remote.TestStacks(s)
+	config.Stacks, config.Resources = tester, tester
+	return c.runInStacks(ctx, opts, config)
+}
+
+// ownCleanup bounds what is deleted after an interrupt, when the CloudFormation is one of the
+// run's own: it ends in any case, and with it every stack.
+const ownCleanup = 300 * time.Millisecond
+
+func (c *app) runInStacks(ctx context.Context, opts *testOptions, config contract.StackConfig) error {
+	text := &contract.Text{W: c.Stdout, Verbosity: opts.arguments.Verbosity, Live: opts.arguments.Live, Traceback: opts.arguments.Traceback}
+	config.Reporter = c.testReporters(opts, text)
+	if config.Again != "" {
+		defer context.AfterFunc(ctx, func() {
+			fmt.Fprintln(c.Stderr, "interrupted: deleting the stacks of the tests, whose names begin with cfn-test; interrupt again to stop at once and leave them")
+		})()
+	}
+	summary, err := contract.RunStacks(ctx, config)
+	if summary != nil {
+		if err := c.writeReports(opts, summary); err != nil {
+			return err
+		}
+		if err := c.writeFormats(opts, summary, config.Schema); err != nil {
+			return err
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case text.Err() != nil:
+		return fmt.Errorf("write the report: %w", text.Err())
+	case !summary.OK():
+		return &exitError{exitFailure, "One or more tests in stacks failed"}
+	}
+	return nil
+}
+
+// ownCloudFormation starts a local CloudFormation for the run and registers the project's type.
+// Nothing of it remains after stop.
+func (c *app) ownCloudFormation(ctx context.Context, opts *testOptions, configuration any) (remote *submit.Remote, stop func(), err error) {
+	config := local.ServerConfig{
+		Address: "127.0.0.1:0", GracePeriod: 200 * time.Millisecond,
+		Config: local.Config{Region: opts.region, Account: lambda.DefaultAccountID, Version: c.Version, Environ: c.Environ, Logger: c.logger},
+	}
+	if config.TimeScale = 1 / opts.timeScale; opts.timeScale == 0 || math.IsInf(config.TimeScale, 0) {
+		config.TimeScale = maxTimeScale
+	}
+	if config.HandlerEnv, err = c.handedOn("--env", opts.env); err != nil {
+		return nil, nil, err
+	}
+	what := packageOptions{noRole: true, noBuild: opts.noBuild, timeout: opts.timeout}
+	request, _, err := what.extension(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	server, err := local.Listen(ctx, config)
+	if err != nil {
+		return nil, nil, err
+	}
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(serving) }()
+	stop = func() {
+		end()
+		if err := <-served; err != nil {
+			c.logger.Debug("The local CloudFormation has stopped", "error", err)
+		}
+	}
+	if remote, err = c.registerOwn(ctx, server.URL(), &config, request, configuration, opts.timeout); err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return remote, stop, nil
+}
+
+// registerOwn registers the type at a local CloudFormation of this process.
+func (c *app) registerOwn(ctx context.Context, url string, config *local.ServerConfig, request *submit.Request, configuration any, timeout time.Duration) (*submit.Remote, error) {
+	remote, err := submit.Open(ctx, submit.Config{
+		Region: config.Region, Endpoint: url, Account: config.Account, Getenv: c.Getenv, Now: c.Now, Logger: c.logger, Pause: 20 * time.Millisecond,
+	})
+	if err != nil {
+		return nil, c.serviceError(err)
+	}
+	defer c.progress("registering %s", request.TypeName)()
+	token, err := remote.Register(ctx, *request)
+	if err != nil {
+		return nil, c.serviceError(err)
+	}
+	if _, err := remote.Wait(ctx, token, timeout, nil); err != nil {
+		return nil, c.serviceError(err)
+	}
+	if configuration == nil {
+		return remote, nil
+	}
+	text, err := json.Marshal(configuration)
+	if err != nil {
+		return nil, err
+	}
+	_, err = remote.CloudFormation().SetTypeConfiguration(ctx, &cloudformation.SetTypeConfigurationInput{
+		Type: types.ThirdPartyTypeResource, TypeName: &request.TypeName, Configuration: aws.String(string(text)), ConfigurationAlias: aws.String("default"),
+	})
+	return remote, c.serviceError(err)
+}
+
+// registered wants the type to be registered at the CloudFormation, and warns if another schema
+// is.
+func (c *app) registered(ctx context.Context, r *submit.Remote, at *remoteOptions, s *schema.Schema) error {
+	name := s.TypeName.Value
+	out, err := r.CloudFormation().DescribeType(ctx, &cloudformation.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: &name})
+	command := "cfn submit --set-default" + at.again(r.Region)
+	var unknown *types.TypeNotFoundException
+	switch {
+	case errors.As(err, &unknown):
+		return withHint(fmt.Errorf("%s is not registered at %s in %s", name, at.endpoint, r.Region), "to register it, run: %s", command)
+	case err != nil:
+		return c.serviceError(err)
+	}
+	if !sameJSON(aws.ToString(out.Schema), s) {
+		c.notef("warning: the schema of %s that is registered in %s differs from that of the project, which the tests use\n", name, r.Region)
+		c.hint("to register that of the project, run: " + command)
+	}
+	return nil
+}
+
+// sameJSON reports whether the text of a schema says the same as a schema.
+func sameJSON(text string, s *schema.Schema) bool {
+	var registered, own any
+	if json.Unmarshal([]byte(text), &registered) != nil || json.Unmarshal(s.Root.AppendJSON(nil), &own) != nil {
+		return false
+	}
+	return reflect.DeepEqual(registered, own)
+}
