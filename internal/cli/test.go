@@ -57,6 +57,10 @@ delete the resources that they create, even if they fail or are interrupted.
 --suite core runs the tests of the official suite, --suite extended runs tests for all other clauses
 of the handler contract, and --suite all runs both; docs/contract.md lists them.
 
+--in-stack runs other tests: it takes the type through stacks, which are created, updated, replaced,
+rolled back, drifted, imported and deleted. Without --endpoint-url, cfn starts a local CloudFormation
+for the run and registers the type in it; with --endpoint-url, the type must be registered there.
+
 Inputs are the files inputs/inputs_N_create.json, inputs_N_update.json and inputs_N_invalid.json, and
 for hooks inputs_N_pre_create.json, inputs_N_invalid_pre_create.json and so on. Only the test TEST uses
 a file inputs_N_create__TEST.json. If there are no inputs, cfn generates them from the schema and
@@ -85,6 +89,7 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
   cfn test --suite all --wire both --parallel 4
   cfn test -- -k "create and not list" --tb=long
   cfn test --replay .formwork/failures/handler_create-contract_create_read.json
+  cfn test --in-stack --report html=report.html
   cfn test --enforce-timeout 60 -- -x --junitxml=report.xml`,
 		Args: func(_ *cobra.Command, args []string) (err error) {
 			opts.arguments, err = contract.ParseArguments(args)

@@ -131,7 +131,7 @@ func (c *app) testInStack(ctx context.Context, opts *testOptions, p *project.Pro
 
 // ownCleanup bounds what is deleted after an interrupt, when the CloudFormation is one of the
 // run's own: it ends in any case, and with it every stack.
-const ownCleanup = 300 * time.Millisecond
+const ownCleanup = 500 * time.Millisecond
 
 func (c *app) runInStacks(ctx context.Context, opts *testOptions, config contract.StackConfig) error {
 	text := &contract.Text{W: c.Stdout, Verbosity: opts.arguments.Verbosity, Live: opts.arguments.Live, Traceback: opts.arguments.Traceback}

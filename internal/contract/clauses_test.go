@@ -159,5 +159,16 @@ func contractDocument() string {
 			line("| `%s` | %s | %s |", c.ID, strings.Join(c.Needs, ", "), c.Clause)
 		}
 	}
+	line("")
+	line("## Tests in stacks")
+	line("")
+	line("`cfn test --in-stack` runs these instead, in this order; [testing.md](testing.md#in-stacks) describes them. A test runs")
+	line("if the schema declares the handlers. They are tested with %d faulty types and services, each of which is rejected by its test.", len(stackMutants))
+	line("")
+	line("| test | handlers | what it stands for | in the user guide | clauses |")
+	line("|---|---|---|---|---|")
+	for _, c := range stackCases {
+		line("| `%s` | %s | %s | %s | %s |", c.ID, strings.Join(c.Needs, ", "), c.Clause, c.spec, strings.Join(c.Clauses, ", "))
+	}
 	return b.String()
 }

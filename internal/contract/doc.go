@@ -13,6 +13,9 @@
 // a case fails or the context is cancelled; what could not be deleted, or appeared without
 // an event that told of it, is named.
 //
+// [RunStacks] takes a type through stacks of a CloudFormation, which a [StackConfig] names, with
+// the same inputs, reporters and summary. Its cases are the table in instack_cases.go.
+//
 // [LoadInputs] reads the folder inputs/ and overrides.json of a project. Without inputs,
 // package sample makes them from the schema, by the seed and the name of the case alone;
 // those of a failure are made smaller and kept as an [Example]. [ParseArguments] reads the

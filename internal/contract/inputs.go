@@ -198,7 +198,7 @@ func (l *loader) classify(entry fs.DirEntry) (number int, kind string, ok bool) 
 				fmt.Sprintf("rename it to inputs_%d_%s.json", number, k))
 		}
 		if match[3] != "" {
-			if !slices.ContainsFunc(Cases, func(c Case) bool { return c.Name() == match[3] }) {
+			if !knownTest(match[3]) {
 				l.report(diag.Error, "inputs/name", l.file(name), "unknown test "+match[3], "run cfn test --suite all -- --collect-only to list the tests")
 				return 0, "", false
 			}
@@ -208,6 +208,11 @@ func (l *loader) classify(entry fs.DirEntry) (number int, kind string, ok bool) 
 	}
 	l.report(diag.Warning, "inputs/name", l.file(name), "the file is not used: its name does not include the kind of input", l.names())
 	return 0, "", false
+}
+
+// knownTest reports whether a test can have inputs of its own: those of a file inputs_N_KIND__TEST.json.
+func knownTest(name string) bool {
+	return name == stackReplaceName || slices.ContainsFunc(Cases, func(c Case) bool { return c.Name() == name })
 }
 
 // testMark stands between the kind of an input and the only case that it is for.

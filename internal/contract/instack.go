@@ -16,7 +16,8 @@ import (
 // rejects, and an operation on a resource that fails, return a [*Refusal]; other errors mean
 // that the service could not be reached. A stack whose operation fails is not an error.
 type Stacks interface {
-	// Run begins an operation on a stack, waits for its end and returns the result.
+	// Run begins an operation on a stack, waits for its end and returns the result. If the
+	// context ends first, the result has the events so far.
 	Run(ctx context.Context, op *StackOperation) (*StackOutcome, error)
 
 	// Preview creates a change set for an update and returns its changes. Run executes it
@@ -247,7 +248,7 @@ func completeStacks(cfg *StackConfig) {
 
 func newStackRun(cfg *StackConfig, inputs *InputSet, summary *Summary) *stackRun {
 	detector, _ := drift.New(cfg.Schema, drift.Config{}) // transforms that cannot be compiled are for cfn validate
-	return &stackRun{cfg: cfg, inputs: inputs, summary: summary, drift: detector, stacks: map[string]bool{}, loose: map[string]bool{}}
+	return &stackRun{cfg: cfg, inputs: inputs, summary: summary, drift: detector, stacks: map[string]bool{}, loose: map[string]bool{}, alive: map[string]bool{}}
 }
 
 // enough reports whether so many tests have failed that the run stops.
@@ -271,11 +272,11 @@ func (r *stackRun) runSet(ctx context.Context, cases []*stackCase) {
 			break
 		}
 		if c.last {
-			r.sweep(cleaning)
+			r.sweep(cleaning, false)
 		}
 		r.record(r.runCase(ctx, c))
 	}
-	r.sweep(cleaning)
+	r.sweep(cleaning, ctx.Err() != nil)
 }
 
 func (r *stackRun) record(result *Result) {
@@ -294,6 +295,9 @@ func (r *stackRun) runCase(ctx context.Context, c *stackCase) *Result {
 	}
 	if err == nil {
 		err = c.run(ctx, r)
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = errors.New("the run was interrupted")
 	}
 	var reason skipped
 	if err != nil && !errors.As(err, &reason) {

@@ -11,8 +11,11 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// stackCreateName is the test whose subject is the creation that others only need.
-const stackCreateName = "stack_create"
+// Tests that others refer to.
+const (
+	stackCreateName  = "stack_create"  // its subject is the creation that others only need
+	stackReplaceName = "stack_replace" // it may have an input of its own
+)
 
 // stackCases are the tests in stacks in the order in which they run.
 var stackCases = []stackCase{
@@ -32,13 +35,13 @@ var stackCases = []stackCase{
 		"Update handlers", []string{"create", "update"}, []string{"update.match", "update.identifier-stays", "update.removed", "update.creates-nothing"}, nil, stackUpdateInPlace),
 	stackTest("stack_change_set", "A change set says what its execution then does.",
 		"createOnlyProperties", []string{"create"}, []string{"update.applied", "update.create-only"}, nil, stackChangeSet),
-	stackTest("stack_tags", "The tags of the stack are tags of the resource, and are removed with those of the stack.",
+	stackTest("stack_tags", "When only the tags of the stack change, the resource is updated in place; its own tags stay, those of the stack are replaced.",
 		"tagging", []string{"create", "read", "update"}, []string{"tags.update"}, skipUnlessTagsCanChange, stackTagsCase),
 	stackTest("stack_drift_detect", "A property that was changed outside of the stack is found, and no other.",
 		"Preventing false drift detection results for resource types", []string{"create", "read", "update"}, []string{"read.complete"}, nil, stackDriftDetect),
 	stackTest("stack_rollback_update", "When another resource fails after the update, the resource is updated back.",
 		"Update handlers", []string{"create", "update"}, []string{"update.applied", "update.removed"}, nil, stackRollbackUpdate),
-	stackTest("stack_replace", "Another value of a create-only property replaces the resource: a new one is created, the old one deleted.",
+	stackTest(stackReplaceName, "Another value of a create-only property replaces the resource: a new one is created, the old one deleted.",
 		"createOnlyProperties", []string{"create", "delete"}, []string{"update.create-only", "delete.stable"}, nil, stackReplace),
 	stackTest("stack_rollback_replace", "When another resource fails after a replacement, the new resource is deleted, and the old one stays.",
 		"createOnlyProperties", []string{"create", "delete"}, []string{"delete.stable"}, nil, stackRollbackReplace),

@@ -97,7 +97,7 @@ func (r *stackRun) inPlace() error {
 // replacement are properties that CloudFormation can only apply by replacing the resource:
 // those of the input for the test stack_replace, or others in the place of create-only ones.
 func (r *stackRun) replacement() (map[string]any, error) {
-	if own := r.inputs.Tests["stack_replace"]["create"]; own != nil {
+	if own := r.inputs.Tests[stackReplaceName][DrawCreate]; own != nil {
 		return r.properties(cloneModel(own)), nil
 	}
 	s := r.cfg.Schema

@@ -34,6 +34,7 @@ type stackRun struct {
 
 	stacks map[string]bool // names of the stacks that exist
 	loose  map[string]bool // identifiers of resources that exist and are in no stack
+	alive  map[string]bool // identifiers of resources that exist, as far as events say
 	ever   []string        // identifiers of all resources that existed
 	before map[string]bool // identifiers that LIST returned before; nil if not known
 
@@ -136,7 +137,9 @@ func (r *stackRun) step(ctx context.Context, action string, request any, do func
 	switch {
 	case errors.As(err, &refusal):
 		call.Status, call.Message = invoke.Failed, redactor.Text(refusal.Error())
-	case err != nil:
+	case err != nil && ctx.Err() != nil:
+		call.Err = "interrupted"
+	case err != nil && !errors.Is(err, ErrNoResource): // which the message says
 		call.Err = redactor.Text(err.Error())
 	}
 	if got.body != nil {
@@ -192,17 +195,27 @@ func (r *stackRun) operate(ctx context.Context, op *StackOperation, properties m
 		delete(r.stacks, op.Stack)
 	}
 	if out != nil {
-		for _, id := range identifiersOf(out.Events) {
-			r.remember(id)
-		}
+		r.remember(out.Events)
 	}
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
-// remember notes that a resource existed.
-func (r *stackRun) remember(identifier string) {
-	if identifier != "" && !slices.Contains(r.ever, identifier) {
-		r.ever = append(r.ever, identifier)
+// remember notes which resources existed, and which exist.
+func (r *stackRun) remember(events []StackEvent) {
+	for _, e := range events {
+		if e.LogicalID != subject || e.PhysicalID == "" {
+			continue
+		}
+		if !slices.Contains(r.ever, e.PhysicalID) {
+			r.ever = append(r.ever, e.PhysicalID)
+		}
+		r.alive[e.PhysicalID] = true
+		if e.Status == "DELETE_COMPLETE" {
+			delete(r.alive, e.PhysicalID)
+		}
 	}
 }
 
@@ -210,7 +223,11 @@ func (r *stackRun) remember(identifier string) {
 func eventLog(events []StackEvent) string {
 	var b strings.Builder
 	for _, e := range events {
-		fmt.Fprintf(&b, "%-24s %s %s", e.Status, e.LogicalID, e.PhysicalID)
+		name := e.LogicalID + " " + e.PhysicalID
+		if e.Type == "AWS::CloudFormation::Stack" {
+			name = "the stack"
+		}
+		fmt.Fprintf(&b, "%-24s %s", e.Status, strings.TrimSpace(name))
 		if e.Reason != "" {
 			fmt.Fprintf(&b, " %s", oneLine(e.Reason))
 		}

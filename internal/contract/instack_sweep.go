@@ -8,10 +8,16 @@ import (
 	"slices"
 )
 
-// sweep deletes the stacks and resources that the tests left, and names what remains.
-func (r *stackRun) sweep(ctx context.Context) {
+// sweep deletes the stacks and resources that the tests left, and names what remains. When
+// the run was interrupted and the CloudFormation ends with it, the resources are deleted at
+// once, without their stacks.
+func (r *stackRun) sweep(ctx context.Context, interrupted bool) {
 	r.calls, r.live = nil, nil
 	r.start = r.cfg.Now()
+	if interrupted && r.cfg.Again == "" {
+		clear(r.stacks)
+		maps.Copy(r.loose, r.alive)
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.stacks)) {
 		if reason := r.discardStack(ctx, name); reason != "" {
 			delete(r.stacks, name)

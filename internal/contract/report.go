@@ -120,6 +120,14 @@ func (r *Result) Log() string {
 	return tail(b.String(), 40, 8<<10)
 }
 
+// logTitle is what reports call the log: in stacks it is made of events.
+func (r *Result) logTitle() string {
+	if r.Case.File() == stackFile {
+		return "stack events"
+	}
+	return "handler log"
+}
+
 // tail is the end of a text: at most so many lines and bytes.
 func tail(text string, lines, size int) string {
 	text = strings.TrimRight(text, "\n")

@@ -63,6 +63,7 @@ type htmlTest struct {
 	Calls       []htmlCall
 	Span        time.Duration // from the first call to the end of the last
 	HandlerLog  string
+	LogTitle    string
 }
 
 type htmlDifference struct{ Pointer, Kind, Want, Got string }
@@ -137,7 +138,10 @@ func newHTMLPage(s *Summary) *htmlPage {
 func newHTMLTest(r *Result, index int, sets bool) *htmlTest {
 	t := &htmlTest{
 		Result: r, Anchor: fmt.Sprintf("%s-%d", slug(r.ID()), index), Title: r.Case.Name(), Kept: r.Clause,
-		Open: r.broken(),
+		Open: r.broken(), LogTitle: "Log of the handler",
+	}
+	if r.Case.File() == stackFile {
+		t.LogTitle = "Events of the stack"
 	}
 	if sets {
 		t.Title += " [" + setName(r.Set, r.Wire) + "]"

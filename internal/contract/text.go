@@ -271,7 +271,7 @@ func (t *Text) failure(r *Result) {
 		}
 	}
 	if log := r.Log(); log != "" {
-		t.printf("  handler log:\n    %s\n", indent(log, "    "))
+		t.printf("  %s:\n    %s\n", r.logTitle(), indent(log, "    "))
 	}
 }
 

@@ -209,7 +209,7 @@ func (t *StackTester) follow(ctx context.Context, stack, after string) (*contrac
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		if ended {
 			out.Status, out.Reason = string(found.StackStatus), aws.ToString(found.StackStatusReason)
@@ -219,7 +219,7 @@ func (t *StackTester) follow(ctx context.Context, stack, after string) (*contrac
 			return out, nil
 		}
 		if err := t.remote.waitAgain(ctx); err != nil {
-			return nil, err
+			return out, err
 		}
 	}
 }
