@@ -151,6 +151,15 @@ type stackCase struct {
 	run  func(context.Context, *stackRun) error
 }
 
+// allStackCases are the tests in stacks.
+func allStackCases() []Case {
+	out := make([]Case, len(stackCases))
+	for i := range stackCases {
+		out[i] = stackCases[i].Case
+	}
+	return out
+}
+
 // SelectStacks returns the tests in stacks that a schema's handlers allow and a selection
 // takes, and how many of the allowed ones it leaves out.
 func SelectStacks(s *schema.Schema, selection Selection) (cases []Case, deselected int) {
