@@ -294,7 +294,9 @@ func TestStackReportsHideSecrets(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	event := func(status, id string) StackEvent { return StackEvent{LogicalID: subject, Status: status, PhysicalID: id, Reason: "because"} }
+	event := func(status, id string) StackEvent {
+		return StackEvent{LogicalID: subject, Status: status, PhysicalID: id, Reason: "because"}
+	}
 	for _, c := range []struct {
 		name, message string
 		out           StackOutcome
