@@ -16,6 +16,7 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 		awswire.Op("CancelUpdateStack", e.CancelUpdateStack),
 		awswire.Op("ContinueUpdateRollback", e.ContinueUpdateRollback),
 		awswire.Op("CreateStack", e.CreateStack),
+		awswire.Op("CreateStackRefactor", e.CreateStackRefactor),
 		awswire.Op("DeleteChangeSet", e.DeleteChangeSet),
 		awswire.Op("DeleteStack", e.DeleteStack),
 		awswire.Op("DescribeChangeSet", e.DescribeChangeSet).Reading(),
@@ -26,16 +27,20 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 		awswire.Op("DetectStackDrift", e.DetectStackDrift),
 		awswire.Op("DetectStackResourceDrift", e.DetectStackResourceDrift),
 		awswire.Op("DescribeStackEvents", e.DescribeStackEvents).Reading(),
+		awswire.Op("DescribeStackRefactor", e.DescribeStackRefactor).Reading(),
 		awswire.Op("DescribeStackResource", e.DescribeStackResource).Reading(),
 		awswire.Op("DescribeStackResources", e.DescribeStackResources).Reading(),
 		awswire.Op("DescribeStacks", e.DescribeStacks).Reading(),
 		awswire.Op("ExecuteChangeSet", e.ExecuteChangeSet),
+		awswire.Op("ExecuteStackRefactor", e.ExecuteStackRefactor),
 		awswire.Op("GetStackPolicy", e.GetStackPolicy).Reading(),
 		awswire.Op("GetTemplate", e.GetTemplate).Reading(),
 		awswire.Op("ListChangeSets", e.ListChangeSets).Reading(),
 		awswire.Op("GetTemplateSummary", e.GetTemplateSummary).Reading(),
 		awswire.Op("ListExports", e.ListExports).Reading(),
 		awswire.Op("ListImports", e.ListImports).Reading(),
+		awswire.Op("ListStackRefactorActions", e.ListStackRefactorActions).Reading(),
+		awswire.Op("ListStackRefactors", e.ListStackRefactors).Reading(),
 		awswire.Op("ListStackResources", e.ListStackResources).Reading(),
 		awswire.Op("ListStacks", e.ListStacks).Reading(),
 		awswire.Op("RollbackStack", e.RollbackStack),
@@ -92,6 +97,8 @@ var (
 		{Member: "StackPolicyBody", MinLength: 1, MaxLength: 16384}, {Member: "StackPolicyURL", MinLength: 1, MaxLength: 5120},
 	}
 
+	refactorID = awswire.Constraint{Member: "StackRefactorId", Required: true, MinLength: 1}
+
 	nextToken = awswire.Constraint{Member: "NextToken", MinLength: 1, MaxLength: 1024}
 )
 
@@ -124,6 +131,23 @@ var stackConstraints = map[string][]awswire.Constraint{
 		stackName(true), nextToken, {Member: "MaxResults", Min: &one, Max: &hundred},
 		{Member: "StackResourceDriftStatusFilters", MinLength: 1, MaxLength: 4},
 	},
+	"CreateStackRefactor": {
+		{Member: "Description", MinLength: 1, MaxLength: 1024},
+		{Member: "StackDefinitions", Required: true},
+		{Member: "StackDefinitions[].StackName", MinLength: 1, Pattern: patternStackName},
+		{Member: "StackDefinitions[].TemplateBody", MinLength: 1, MaxLength: 51200},
+		{Member: "StackDefinitions[].TemplateURL", MinLength: 1, MaxLength: 5120},
+		{Member: "ResourceMappings[].Source", Required: true},
+		{Member: "ResourceMappings[].Source.StackName", Required: true, MinLength: 1, Pattern: patternStackName},
+		{Member: "ResourceMappings[].Source.LogicalResourceId", Required: true},
+		{Member: "ResourceMappings[].Destination", Required: true},
+		{Member: "ResourceMappings[].Destination.StackName", Required: true, MinLength: 1, Pattern: patternStackName},
+		{Member: "ResourceMappings[].Destination.LogicalResourceId", Required: true},
+	},
+	"DescribeStackRefactor":    {refactorID},
+	"ExecuteStackRefactor":     {refactorID},
+	"ListStackRefactorActions": {refactorID, nextToken, {Member: "MaxResults", Min: &one, Max: &hundred}},
+	"ListStackRefactors":       {nextToken, {Member: "MaxResults", Min: &one, Max: &hundred}},
 	"DetectStackDrift":         {stackName(true), {Member: "LogicalResourceIds", MinLength: 1, MaxLength: 200}},
 	"DetectStackResourceDrift": {stackName(true), {Member: "LogicalResourceId", Required: true}},
 	"DescribeStackEvents":      {stackName(false), nextToken},

@@ -197,6 +197,9 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 	if err := e.obsolete(ctx, tx, s.ID); err != nil {
 		return "", err
 	}
+	if err := e.obsoleteRefactors(ctx, tx, s); err != nil {
+		return "", err
+	}
 	event := eventRow{
 		ID: op.ID, StackID: s.ID, OperationID: op.ID, Kind: eventProgress, ClientToken: op.ClientToken, LogicalID: s.Name,
 		PhysicalID: s.ARN, Type: stackType, Status: string(in.status), Reason: reason, At: op.StartedAt,

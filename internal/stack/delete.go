@@ -116,6 +116,9 @@ func (e *Engine) stopCreate(ctx context.Context, tx *store.Tx, s *stackRow) erro
 	if err := decode(op.Options, &options); err != nil {
 		return err
 	}
+	if options.Refactor != "" {
+		return refuse("delete-state", s.Name, s.Status)
+	}
 	options.OnFailure = types.OnFailureDelete
 	op.Options, op.Cancelled = encode(options), true
 	if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {

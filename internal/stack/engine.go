@@ -113,7 +113,7 @@ const Owner = "stack"
 
 // Workers are the workers of the engine, by the kind of wake-up.
 func (e *Engine) Workers() map[string]store.Worker {
-	return map[string]store.Worker{wakeKind: e.advance, changeSetKind: e.planSet, driftKind: e.detect}
+	return map[string]store.Worker{wakeKind: e.advance, changeSetKind: e.planSet, driftKind: e.detect, refactorKind: e.refactor}
 }
 
 func (e *Engine) now() store.Time { return store.At(e.config.Now()) }

@@ -143,6 +143,17 @@ var refusals = map[string]struct {
 	"next-token":          {"", "NextToken is invalid"},
 	"summary-source":      {"", "At least one of TemplateBody, TemplateURL or StackName must be specified."},
 	"summary-sources":     {"", "Only one of TemplateBody, TemplateURL or StackName may be specified."},
+
+	"refactor-none":         {"", "Must provide at least one stack definition to refactor."},
+	"refactor-many":         {"", "The number of stacks to refactor, %d, is greater than maximum allowed, %d"},
+	"refactor-twice":        {"", "Stack [%s] must not be in the stack definitions more than once."},
+	"refactor-mapping":      {"", "A resource mapping must have the stack name and the logical resource id of its source and of its destination."},
+	"refactor-stack":        {"", "Stack [%s] of the resource mappings is not in the stack definitions."},
+	"refactor-mapped-twice": {"", "A resource must not be the source or the destination of more than one resource mapping."},
+	"refactor-missing":      {"StackRefactorNotFoundException", "StackRefactor [%s] does not exist"},
+	"refactor-execution":    {"", "StackRefactor [%s] cannot be executed in its current execution status of [%s]"},
+	"refactor-state":        {"", "%s"},
+	"refactor-filter":       {"", "1 validation error detected: Value '%s' at 'executionStatusFilter' failed to satisfy constraint: Member must satisfy enum value set: [UNAVAILABLE, AVAILABLE, OBSOLETE, EXECUTE_IN_PROGRESS, EXECUTE_COMPLETE, EXECUTE_FAILED, ROLLBACK_IN_PROGRESS, ROLLBACK_COMPLETE, ROLLBACK_FAILED]"},
 }
 
 // refuse makes the refusal of the table.
@@ -156,7 +167,7 @@ func refuse(id string, args ...any) *awswire.Error {
 		code = "ValidationError"
 	}
 	status := http.StatusBadRequest
-	if code == "ChangeSetNotFoundException" {
+	if code == "ChangeSetNotFoundException" || code == "StackRefactorNotFoundException" {
 		status = http.StatusNotFound
 	}
 	return awswire.Errorf(code, status, r.text, args...)

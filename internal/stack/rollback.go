@@ -39,6 +39,12 @@ func (e *Engine) cancelUpdate(ctx context.Context, tx *store.Tx, s *stackRow) er
 	if err != nil || op == nil || op.Cancelled {
 		return err
 	}
+	if refactored, err := op.refactored(); refactored || err != nil {
+		if err == nil {
+			err = refuse("cancel")
+		}
+		return err
+	}
 	op.Cancelled = true
 	if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {
 		return err

@@ -132,6 +132,9 @@ type operationOptions struct {
 	// NestedPlanned those without one do not change.
 	Nested        map[string]string `json:"nested,omitempty"`
 	NestedPlanned bool              `json:"nestedPlanned,omitempty"`
+
+	// Refactor is the id of the refactor that the operation belongs to, which moves it on.
+	Refactor string `json:"refactor,omitempty"`
 }
 
 // A resourceRow is a resource of a stack.

@@ -113,6 +113,9 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, stackID string, p *prep
 	if err != nil || op == nil {
 		return nil, err
 	}
+	if refactored, err := op.refactored(); refactored || err != nil {
+		return nil, err
+	}
 	r := e.runs.take(stackID)
 	if r == nil || r.op.ID != op.ID || r.op.RowVersion != op.RowVersion {
 		r = &run{engine: e}
