@@ -20,6 +20,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/local"
 )
@@ -51,7 +52,7 @@ OTEL_EXPORTER_OTLP_ENDPOINT is set, traces are sent to it.`
 type serveOptions struct {
 	address, lambdaAddress, data, database, region, account, auth string
 	hosts, handlerEnv, simulate, functions                        []string
-	temporary                                                     bool
+	temporary, infrastructure                                     bool
 	timeScale                                                     float64
 }
 
@@ -101,6 +102,7 @@ func newServe(c *app) *cobra.Command {
 	flags.StringVar(&opts.auth, "auth", "", "check signatures with the keys in the `FILE`")
 	flags.StringArrayVar(&opts.hosts, "host", nil, "accept requests for the host `NAME` and for buckets under it (may be repeated)")
 	flags.StringArrayVar(&opts.simulate, "simulate", nil, "simulate imported resource types that match the `PATTERN`, such as AWS::SQS::* (may be repeated)")
+	flags.BoolVar(&opts.infrastructure, "infrastructure", false, "simulate the types that the stacks of the official cfn submit need: "+strings.Join(simulate.Infrastructure(), ", "))
 	flags.StringArrayVar(&opts.functions, "function", nil, "run a function for macros and Lambda Invoke, `NAME=DIR|BINARY|URL` (may be repeated)")
 	flags.Float64Var(&opts.timeScale, "time-scale", 1, "divide the callback delays of handlers and the waits between retries by `N`")
 	flags.StringArrayVar(&opts.handlerEnv, "handler-env", nil, "set `NAME[=VALUE]` in the environment of registered handlers (may be repeated)")
@@ -121,6 +123,13 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 			Database: o.database, Region: o.region, Account: o.account, Hosts: o.hosts, Simulate: o.simulate, TimeScale: o.timeScale,
 			Version: c.Version, Environ: c.Environ, Logger: c.serverLog(),
 		},
+	}
+	if o.infrastructure {
+		for _, name := range simulate.Infrastructure() {
+			if !slices.Contains(config.Simulate, name) {
+				config.Simulate = append(config.Simulate, name)
+			}
+		}
 	}
 	if err := checkPlace(o.account, o.region); err != nil {
 		return config, err

@@ -8,7 +8,7 @@
 // simulated queue takes no messages.
 //
 // Types run only if [Config].Patterns matches them. Otherwise the type is unknown, and the
-// error contains what to do.
+// error contains what to do. The schemas of [Infrastructure] need no import.
 //
 // The references are resource-schema.txt and resource-handler-contract.txt.
 package simulate

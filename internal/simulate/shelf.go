@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -133,7 +134,7 @@ func Unusable(parsed *schema.Schema, problems diag.List) *diag.Problem {
 type Published struct {
 	TypeName string
 	Schema   string
-	Imported time.Time
+	Imported time.Time // zero for one whose schema the shelf carries
 	By       Provisioned
 }
 
@@ -167,6 +168,14 @@ func (s *Shelf) List(ctx context.Context, prefix, after string, limit int) ([]Pu
 	if err := query.Scan(ctx); err != nil {
 		return nil, fmt.Errorf("list published types: %w", err)
 	}
+	for _, name := range infrastructure {
+		imported := slices.ContainsFunc(rows, func(row publishedRow) bool { return row.TypeName == name })
+		if row := s.carried(name); row != nil && !imported && name > after && strings.HasPrefix(name, prefix) {
+			rows = append(rows, *row)
+		}
+	}
+	slices.SortFunc(rows, func(a, b publishedRow) int { return strings.Compare(a.TypeName, b.TypeName) })
+	rows = rows[:min(len(rows), limit)]
 	out := make([]Published, len(rows))
 	for i, row := range rows {
 		out[i] = Published{TypeName: row.TypeName, Schema: row.Schema, Imported: row.ImportedAt.Time, By: s.provisioned(row.TypeName)}
@@ -224,7 +233,7 @@ func (s *Shelf) row(ctx context.Context, typeName string) (*publishedRow, error)
 	err := s.config.Store.Read().NewSelect().Model(row).Where("type_name = ?", typeName).Scan(ctx)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
+		return s.carried(typeName), nil
 	case err != nil:
 		return nil, fmt.Errorf("look for the published type %s: %w", typeName, err)
 	}

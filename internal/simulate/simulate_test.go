@@ -311,3 +311,81 @@ func TestProvisioned(t *testing.T) {
 		}
 	}
 }
+
+// TestCarriedTypes: the schemas of the types of the official tool's stacks need no import, but are
+// used only if they are named; an import takes precedence.
+func TestCarriedTypes(t *testing.T) {
+	none := open(t, fixtures.Place{Dir: t.TempDir()}, "Acme::*")
+	if found, err := none.List(t.Context(), "", "", 10); err != nil || len(found) > 0 {
+		t.Errorf("listed though nobody named them: %v, %v", found, err)
+	}
+	shelf := open(t, fixtures.Place{Dir: t.TempDir()}, simulate.Infrastructure()...)
+	for name, desired := range map[string]map[string]any{
+		"AWS::IAM::Role": {"AssumeRolePolicyDocument": map[string]any{"Version": "2012-10-17", "Statement": []any{}}, "Path": "/"},
+		"AWS::KMS::Key":  {"Description": "d", "EnableKeyRotation": true, "KeyPolicy": map[string]any{"Version": "2012-10-17", "Statement": []any{}}},
+	} {
+		if _, err := none.Type(t.Context(), caller, name, ""); err == nil {
+			t.Errorf("%s is simulated though nobody named it", name)
+		}
+		typ, err := shelf.Type(t.Context(), caller, name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := request(invoke.Create, "t", "", desired)
+		r.Type = name
+		created := call(t, typ, r)
+		if created.Status != types.OperationStatusSuccess {
+			t.Fatalf("%s: create: %+v", name, created)
+		}
+		if violations := typ.Schema.Check(created.Model, schema.CheckConfig{}); len(violations) > 0 {
+			t.Errorf("%s: the model breaks its schema: %v", name, violations)
+		}
+		if arn, _ := created.Model["Arn"].(string); !strings.HasPrefix(arn, "arn:aws:") || !strings.Contains(arn, caller.Account) {
+			t.Errorf("%s: ARN %q", name, arn)
+		}
+		r = request(invoke.Delete, "d", created.Identifier, nil)
+		r.Type = name
+		if p := call(t, typ, r); p.Status != types.OperationStatusSuccess {
+			t.Errorf("%s: delete: %+v", name, p)
+		}
+	}
+	names := func(prefix, after string, limit int) string {
+		t.Helper()
+		found, err := shelf.List(t.Context(), prefix, after, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, one := range found {
+			all = append(all, one.TypeName)
+		}
+		return strings.Join(all, " ")
+	}
+	own := strings.ReplaceAll(queue, `"Acme::Mail::Queue", "description": "A queue."`, `"AWS::IAM::Role", "description": "Imported."`)
+	if _, problems, err := shelf.Import(t.Context(), []simulate.Document{{Name: "queue.json", Text: []byte(queue)}, {Name: "role.json", Text: []byte(own)}}); err != nil || len(problems) > 0 {
+		t.Fatalf("%v, %v", problems, err)
+	}
+	for _, test := range []struct {
+		prefix, after string
+		limit         int
+		want          string
+	}{
+		{"", "", 10, "AWS::IAM::Role AWS::KMS::Key Acme::Mail::Queue"},
+		{"", "", 1, "AWS::IAM::Role"},
+		{"", "AWS::IAM::Role", 1, "AWS::KMS::Key"},
+		{"", "AWS::KMS::Key", 10, "Acme::Mail::Queue"},
+		{"AWS::K", "", 10, "AWS::KMS::Key"},
+	} {
+		if got := names(test.prefix, test.after, test.limit); got != test.want {
+			t.Errorf("List(%q, %q, %d): %q, want %q", test.prefix, test.after, test.limit, got, test.want)
+		}
+	}
+	found, err := shelf.Find(t.Context(), "AWS::IAM::Role")
+	if err != nil || !strings.Contains(found.Schema, "Imported.") || found.Imported.IsZero() {
+		t.Errorf("an imported schema is not used: %+v, %v", found, err)
+	}
+	found, err = shelf.Find(t.Context(), "AWS::KMS::Key")
+	if err != nil || found.By != simulate.BySimulation || !found.Imported.IsZero() {
+		t.Errorf("a carried schema: %+v, %v", found, err)
+	}
+}
