@@ -245,7 +245,7 @@ func TestOwnTypesAreListed(t *testing.T) {
 			t.Errorf("%s is not listed", name)
 		}
 		out, err := c.DescribeType(t.Context(), &cloudformation.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: &name})
-		if err != nil || out.Visibility != types.VisibilityPublic || !strings.Contains(*out.Schema, `"primaryIdentifier"`) {
+		if err != nil || out.Visibility != types.VisibilityPublic || !strings.Contains(*out.Schema, `"primaryIdentifier"`) || strings.Contains(aws.ToString(out.Description), "[") {
 			t.Errorf("%s: %+v, %v", name, out, err)
 		}
 	}
