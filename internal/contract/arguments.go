@@ -18,7 +18,7 @@ type Arguments struct {
 	CollectOnly bool   // list the cases and run none
 }
 
-// tracebacks are the styles of pytest, and what is made of them.
+// tracebacks are the styles of pytest, with their equivalents.
 var tracebacks = map[string]string{
 	"auto": "short", "short": "short", "native": "short", "long": "long", "line": "line", "no": "no",
 }

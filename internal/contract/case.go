@@ -45,13 +45,13 @@ type Case struct {
 	// lacks one of them.
 	Needs []string
 
-	// Clause is what of the handler contract the case stands for, in a sentence.
+	// Clause is the clause of the handler contract that the case tests, in a sentence.
 	Clause string
 
 	// Clauses are the IDs of the same in [Clauses].
 	Clauses []string
 
-	// Skip says why the case means nothing for a schema, "" if it does. Nil never skips.
+	// Skip returns why the case does not apply to a schema, "" if it does. Nil never skips.
 	Skip func(*schema.Schema) string
 
 	// fixture prepares the resource that the case shares with others of its file. Nil

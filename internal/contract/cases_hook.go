@@ -104,7 +104,7 @@ func hookFails(ctx context.Context, r *run, point invoke.Action) error {
 	return nil
 }
 
-// hookUnsupported shows the hook a type that nobody has heard of.
+// hookUnsupported passes an unknown type to the hook.
 func hookUnsupported(ctx context.Context, r *run, point invoke.Action) error {
 	random := rand.New(rand.NewPCG(r.cfg.Seed, uint64(len(point))))
 	word := func(letters string, n int) string {
@@ -176,9 +176,9 @@ var hookKinds = map[invoke.Action]string{
 	invoke.CreatePreProvision: "pre_create", invoke.UpdatePreProvision: "pre_update", invoke.DeletePreProvision: "pre_delete",
 }
 
-// hookModel is what the hook is asked to judge: from the inputs, or made from the schema of
-// the target with the overrides applied. What does not comply with a hook cannot be made up:
-// it stands in an input or an override.
+// hookModel is the input of the hook: from the inputs, or generated from the schema of the
+// target with the overrides applied. Non-compliant values cannot be generated: they must be in
+// an input or an override.
 func (r *run) hookModel(point invoke.Action, target HookTarget, invalid bool) (map[string]any, error) {
 	if target.Name == schema.StackTarget || target.Name == schema.ChangeSetTarget {
 		return map[string]any{}, nil
@@ -242,7 +242,7 @@ func (r *run) generateTarget(point invoke.Action, target HookTarget) (map[string
 		return model, nil
 	}
 	updated, err := g.Update(first)
-	if err != nil { // nothing of it can be changed
+	if err != nil { // none of it can be changed
 		updated = cloneModel(first)
 	}
 	return map[string]any{"resourceProperties": updated, "previousResourceProperties": first}, nil

@@ -11,10 +11,10 @@ import (
 // A Cause is what several tests failed for: the same violation, but for values that differ
 // from test to test.
 type Cause struct {
-	Results []*Result // in the order in which they ran; the first one stands for all
+	Results []*Result // in the order in which they ran; the first one represents all
 }
 
-// First is the result that stands for the cause.
+// First is the result that represents the cause.
 func (c *Cause) First() *Result { return c.Results[0] }
 
 // Causes groups the failures and errors of a summary, in the order in which each cause came
@@ -37,7 +37,7 @@ func (s *Summary) Causes() []*Cause {
 	return causes
 }
 
-// broken reports whether the result says something against the handlers.
+// broken reports whether the result shows an error of the handlers.
 func (r *Result) broken() bool { return r.Outcome == Failed || r.Outcome == Errored }
 
 func causeKey(r *Result) string {

@@ -76,7 +76,8 @@ func checkProgress(s *schema.Schema, action invoke.Action, e *invoke.Event) *Vio
 }
 
 // checkIdentifier looks for a value at every path of the primary identifier. An empty text
-// is none, and to the official suite zero, false and empty collections are none, either.
+// does not count, and for the official suite zero, false and empty collections do not count,
+// either.
 func checkIdentifier(s *schema.Schema, action invoke.Action, e *invoke.Event) *Violation {
 	for _, path := range s.PrimaryIdentifier {
 		values, ok := schema.Identifier(e.Model, []schema.Path{path})

@@ -17,11 +17,11 @@ type Clause struct {
 	Level   Level
 	Text    string
 
-	// Every says that the rule is looked at in every call of every case; "core" if the
-	// core suite does so, "extended" if only the extended suite does. Empty if cases do.
+	// Every means that the rule is checked in every call of every case; "core" if the core
+	// suite does so, "extended" if only the extended suite does. Empty if cases do.
 	Every Suite
 
-	// Untested says why nothing tests the clause. Empty if something does.
+	// Untested is why nothing tests the clause. Empty if it is tested.
 	Untested string
 }
 

@@ -25,7 +25,7 @@ func (r *run) newClock(action invoke.Action) *clock {
 	return c
 }
 
-// sleep waits for the part of a delay that Config.TimeScale asks for.
+// sleep waits for the part of a delay that Config.TimeScale leaves.
 func (c *clock) sleep(ctx context.Context, delay time.Duration) error {
 	wait := c.run.scaled(delay)
 	c.saved += delay - wait

@@ -25,7 +25,7 @@ func (r *run) sameAsRequested(requested, returned map[string]any) error {
 	return nil
 }
 
-// mismatch tells of differences, secrets hidden.
+// mismatch describes differences, secrets hidden.
 func (r *run) mismatch(differences []schema.Difference) *Violation {
 	return mismatch(r.cfg.Schema, r.redactor, differences)
 }
@@ -47,8 +47,8 @@ func mismatch(s *schema.Schema, redactor *invoke.Redactor, differences []schema.
 	return &Violation{Clause: clauseMatch, Message: message, Differences: shown}
 }
 
-// differences are those between requested and returned properties. A property that
-// differs is none if the transforms of the schema give what was returned.
+// differences are those between requested and returned properties. A property whose returned
+// value matches the transforms of the schema does not differ.
 func (r *run) differences(requested, returned map[string]any) []schema.Difference {
 	return differences(r.running, r.cfg.Schema, r.drift, requested, returned)
 }
@@ -78,7 +78,7 @@ func asDifference(d drift.Difference) schema.Difference {
 	return schema.Difference{Pointer: d.PropertyPath, Kind: kind, Want: d.ExpectedValue, Got: d.ActualValue}
 }
 
-// hide takes secrets out of a value that differs, where they stand in other properties.
+// hide removes secrets of other properties from a value that differs.
 func hide(redactor *invoke.Redactor, v any) any {
 	switch v := v.(type) {
 	case string:

@@ -1,17 +1,17 @@
 // Package contract holds the tests of the handler contract, runs them against a handler
 // and reports what they found.
 //
-// [Cases] is the table of the tests. The core suite has the names, markers and verdicts of
-// the official one, for resource types and hooks; the extended suite has a test for every
-// clause of the contract that no core test checks. [Clauses] is the table of the clauses;
-// docs/contract.md is made of both. Rules that hold for every event are in check.go as far
-// as they are official, in observe.go as far as the extended suite adds them.
+// [Cases] is the table of the tests. The core suite has the names, markers and verdicts of the
+// official one, for resource types and hooks; the extended suite has a test for every clause
+// of the contract that no core test checks. [Clauses] is the table of the clauses;
+// docs/contract.md is generated from both. Rules for every event are in check.go if they are
+// official, and in observe.go if the extended suite adds them.
 //
-// [Run] takes a [Config] (a schema, an [invoke.Function], inputs) through the cases that
-// its handlers allow, once for each set of inputs, several sets at a time if wanted, and
-// tells a [Reporter] what happens. Whatever a run creates is deleted in the end, also when
-// a case fails or the context is cancelled; what could not be deleted, or appeared without
-// an event that told of it, is named.
+// [Run] runs the cases for the handlers of a [Config] (a schema, an [invoke.Function],
+// inputs), once for each set of inputs, several sets in parallel on request, and notifies a
+// [Reporter]. All resources that a run creates are deleted at the end, also when a case fails
+// or the context is canceled; resources that could not be deleted, or that appeared without an
+// event that names them, are reported.
 //
 // [RunStacks] takes a type through stacks of a CloudFormation, which a [StackConfig] names, with
 // the same inputs, reporters and summary. Its cases are the table in instack_cases.go.

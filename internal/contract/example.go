@@ -49,7 +49,7 @@ func (e *Example) Encode() ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// ParseExample reads a failing example. The error says what is wrong with it.
+// ParseExample reads a failing example. The error is why it is invalid.
 func ParseExample(name string, data []byte) (*Example, error) {
 	doc, problems := document.ParseJSON(name, data, document.Limits{Bytes: maxInput, Depth: 100})
 	if err := problems.Err(); err != nil {
@@ -110,7 +110,7 @@ func (r *run) source() *sample.Generator {
 	return newSource(r.cfg.Schema, r.cfg.Seed, scope, len(r.drawn))
 }
 
-// newSource makes a generator with a seed of its own.
+// newSource creates a generator with a separate seed.
 func newSource(s *schema.Schema, seed uint64, scope string, n int) *sample.Generator {
 	h := fnv.New64a()
 	h.Write(fmt.Appendf(nil, "%d %s %d", seed, scope, n))
@@ -125,7 +125,7 @@ func (cfg *Config) replay() []Draw {
 	return cfg.Replay.Inputs
 }
 
-// replayed is the next input of the example that is run again, nil if there is none.
+// replayed is the next input of the example that is run again, nil at its end.
 func (r *run) replayed(kind string) map[string]any {
 	n := len(r.drawn)
 	if r.ready {
@@ -150,9 +150,8 @@ func (r *run) draw() (map[string]any, error) {
 	return model, nil
 }
 
-// drawUpdate makes an update of a created model. Only what is changed is remembered: the
-// rest comes from the handler. Where nothing can be changed, the update asks for what is
-// there already.
+// drawUpdate generates an update of a created model. Only the changes are recorded: the rest
+// comes from the handler. If nothing can be changed, the update requests the current values.
 func (r *run) drawUpdate(created map[string]any) map[string]any {
 	changes := r.replayed(DrawUpdate)
 	if changes == nil {

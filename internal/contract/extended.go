@@ -4,9 +4,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// extendedCases are the tests of the clauses that no core test checks. Cases of one file
-// share a resource, as in the core suite; what needs resources of its own has files of its
-// own, because two resources with one chosen identifier cannot exist.
+// extendedCases are the tests of the clauses that no core test checks. Cases of one file share
+// a resource, as in the core suite; cases that need separate resources are in separate files,
+// because two resources with one chosen identifier cannot exist.
 var extendedCases = []Case{
 	{
 		ID: "extended_create.py::contract_create_defaults", Suite: SuiteExtended, Needs: []string{"create", "read", "delete"},

@@ -9,8 +9,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// readsAfterwards is how often a resource is read to see that it stays as it is: services
-// that are consistent in the end only answer now so and now so.
+// readsAfterwards is how often a resource is read to check that it does not change: eventually
+// consistent services vary between answers.
 const readsAfterwards = 3
 
 // A presetValue is a property with a default value.
@@ -66,7 +66,7 @@ func createDefaults(ctx context.Context, r *run) error {
 	for _, preset := range defaultsOf(s) {
 		shorter := without(input, preset.at)
 		if len(preset.at) > 1 && valueAt(shorter, preset.at[:len(preset.at)-1]) == nil {
-			continue // the object that it is in is not there
+			continue // the object that contains it is missing
 		}
 		if len(s.Check(shorter, schema.CheckConfig{})) > 0 {
 			continue
@@ -181,7 +181,7 @@ func createSameToken(ctx context.Context, r *run) error {
 	return first(found, r.delete(ctx, model))
 }
 
-// nothingNew looks for resources that were not there before and are not the given one.
+// nothingNew looks for resources that did not exist before and are not the given one.
 func (r *run) nothingNew(ctx context.Context, before map[string]bool, model map[string]any, clause, after string) (found, err error) {
 	now, items, err := r.inventory(ctx)
 	if err != nil || now == nil {
@@ -248,7 +248,7 @@ func typeConfiguration(_ context.Context, r *run) error {
 	return r.violation(clauseText("configuration.schema"), "the type configuration breaks its schema: %s", violations[0])
 }
 
-// identity is a model with an identifier and nothing else.
+// identity is a model with only an identifier.
 func (r *run) identity(model map[string]any, paths []schema.Path) map[string]any {
 	out := map[string]any{}
 	for _, path := range paths {

@@ -42,7 +42,7 @@ func deleteAdditional(ctx context.Context, r *run) error {
 	return nil
 }
 
-// createdNow makes a resource of the case's own.
+// createdNow creates a resource for this case only.
 func (r *run) createdNow(ctx context.Context) (map[string]any, error) {
 	input, err := r.createInput()
 	if err != nil {
@@ -51,8 +51,7 @@ func (r *run) createdNow(ctx context.Context) (map[string]any, error) {
 	return r.create(ctx, input)
 }
 
-// deleteBy deletes a resource by one of its identifiers and nothing else, and looks whether
-// it is gone.
+// deleteBy deletes a resource by one of its identifiers alone, and checks that it is deleted.
 func (r *run) deleteBy(ctx context.Context, model map[string]any, paths []schema.Path) error {
 	event, err := r.operate(ctx, invoke.Request{Action: invoke.Delete, Model: r.identity(model, paths)})
 	if err != nil {
@@ -68,7 +67,7 @@ func (r *run) deleteBy(ctx context.Context, model map[string]any, paths []schema
 	return nil
 }
 
-// gone wants a READ to fail with NotFound.
+// gone requires a READ to fail with NotFound.
 func (r *run) gone(ctx context.Context, model map[string]any, clause string) error {
 	return r.fails(ctx, invoke.Request{Action: invoke.Read, Model: model}, invoke.NotFound, clauseText(clause))
 }
@@ -120,7 +119,7 @@ func deleteCreateAgain(ctx context.Context, r *run) error {
 	return nil
 }
 
-// lookAround remembers what LIST returns before the set begins.
+// lookAround records what LIST returns before the set starts.
 func (l *setRun) lookAround(ctx context.Context) {
 	l.alone.Lock()
 	defer l.alone.Unlock()
@@ -138,8 +137,8 @@ func (r *run) everything(ctx context.Context) (map[string]bool, error) {
 	return found, err
 }
 
-// inventory lists all resources. The result is nil if the schema has no list handler, or
-// the handler does not list without being told more.
+// inventory lists all resources. The result is nil if the schema has no list handler, or the
+// handler requires properties to list.
 func (r *run) inventory(ctx context.Context) (map[string]bool, []map[string]any, error) {
 	s := r.cfg.Schema
 	if s.Handler("list") == nil {
@@ -168,11 +167,11 @@ func (r *run) inventory(ctx context.Context) (map[string]bool, []map[string]any,
 	return found, items, nil
 }
 
-// maxRemembered bounds how many deleted resources are read once more.
+// maxRemembered bounds how many deleted resources are read again.
 const maxRemembered = 50
 
-// nothingLeft reads all that the set has created, and lists what there is now and was not
-// there before.
+// nothingLeft reads all that the set has created, and lists resources that did not exist
+// before.
 func nothingLeft(ctx context.Context, r *run) error {
 	s := r.cfg.Schema
 	var left []string

@@ -74,7 +74,7 @@ func readAdditional(ctx context.Context, r *run) error {
 	return nil
 }
 
-// readBy reads the shared resource by one of its identifiers and nothing else.
+// readBy reads the shared resource by one of its identifiers alone.
 func (r *run) readBy(ctx context.Context, paths []schema.Path, clause string) error {
 	event, err := r.operate(ctx, invoke.Request{Action: invoke.Read, Model: r.identity(r.shared.model, paths)})
 	switch {
@@ -192,8 +192,8 @@ func (r *run) key(model map[string]any) string {
 	return fmt.Sprintf("%q", values)
 }
 
-// listModel is what a LIST needs to be told: the properties that the handlerSchema of the
-// list handler requires, as the given model has them.
+// listModel is the input of a LIST: the properties that the handlerSchema of the list handler
+// requires, from the given model.
 func (r *run) listModel(model map[string]any) map[string]any {
 	h := r.cfg.Schema.Handler("list")
 	out := map[string]any{}

@@ -28,7 +28,7 @@ func (r *run) change(ctx context.Context, update map[string]any, req invoke.Requ
 	return event.Model, nil
 }
 
-// again is an update request that asks for what the shared resource is already.
+// again is an update request with the current properties of the shared resource.
 func (r *run) again() map[string]any {
 	s := r.cfg.Schema
 	out := cloneModel(r.shared.input)
@@ -95,8 +95,7 @@ func updateDrifted(ctx context.Context, r *run) error {
 	return drifted(ctx, r)
 }
 
-// drifted compares what was asked for last with what a read returns, as drift detection
-// does.
+// drifted compares the last requested model with what a read returns, as drift detection does.
 func drifted(ctx context.Context, r *run) error {
 	event, err := r.succeeded(ctx, invoke.Request{Action: invoke.Read, Model: r.shared.model}, clauseText("create.read"))
 	if err != nil {
@@ -310,7 +309,7 @@ func updateAdditional(ctx context.Context, r *run) error {
 		}
 		request, _ := schema.Without(update, s.PrimaryIdentifier).(map[string]any)
 		if len(s.Check(request, schema.CheckConfig{})) > len(s.Check(update, schema.CheckConfig{})) {
-			continue // an update is given the whole model, and without the primary identifier this one is none
+			continue // an update requires the whole model, with the primary identifier
 		}
 		for _, path := range paths { // which may be part of both
 			values, _ := schema.Identifier(r.shared.model, []schema.Path{path})

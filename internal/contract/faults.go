@@ -10,8 +10,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
-// Faults are what goes wrong around a handler. The zero Faults injects those that need
-// nothing but the Function: calls delivered twice, answers lost, contexts replayed late.
+// Faults are faults around a handler. The zero Faults injects those that need only the
+// Function: calls delivered twice, lost answers, contexts replayed late.
 type Faults struct {
 	// Restarter ends the processes of the handlers. Nil leaves the tests out that kill.
 	Restarter Restarter
@@ -35,7 +35,7 @@ type Restarter interface {
 
 // A Network is what handlers reach other services through.
 type Network interface {
-	// Inject makes calls from now on go wrong, and forgets those so far.
+	// Inject sets the faults of later calls, and clears the recorded calls.
 	Inject(faults ...httptape.Fault)
 
 	// Exchanges are the calls since then.
@@ -67,7 +67,7 @@ func SelectFaults(c *Config) (cases []Case, deselected int) {
 	return cases, deselected
 }
 
-// An upset is a way in which one call of a handler goes wrong.
+// An upset is a kind of fault of one call of a handler.
 type upset string
 
 // The upsets. Those of the network are the kinds of httptape.
@@ -89,7 +89,7 @@ type fault struct {
 
 func (f fault) network() bool { return f.upset == "" }
 
-// describe says what goes wrong.
+// describe describes the fault.
 func (f fault) describe(action invoke.Action) string {
 	switch {
 	case !f.network():
@@ -159,7 +159,7 @@ func (f family) singles(action invoke.Action, e extent) []schedule {
 		for call := range e.calls {
 			switch {
 			case call >= maxFaultyCalls && call < e.calls-1:
-			case u == late && call == 0: // there is none before
+			case u == late && call == 0: // the first call has no previous one
 			case u == killed && call == 0 && action == invoke.Create: // it has done nothing yet
 			default:
 				out = append(out, schedule{{upset: u, call: call}})

@@ -175,7 +175,7 @@ type play struct {
 	schedule schedule
 	extent   extent
 
-	listing map[string]any            // the model that LIST is asked with
+	listing map[string]any            // the input model of LIST
 	before  map[string]map[string]any // what LIST returned at first, by name; nil without a list handler
 }
 
@@ -224,7 +224,7 @@ func (p *play) others(ctx context.Context, model map[string]any) error {
 	return nil
 }
 
-// upset carries out the operation of the play, as often as its error codes ask for.
+// upset executes the operation of the play, and retries as often as its error codes allow.
 func (p *play) upset(ctx context.Context, req invoke.Request, expected map[string]any) (*invoke.Event, error) {
 	token := p.newToken()
 	f := &upsetFunction{run: p.run, next: p.cfg.Function, action: req.Action, schedule: p.schedule, known: expected, token: token}
@@ -256,8 +256,7 @@ func (p *play) upset(ctx context.Context, req invoke.Request, expected map[strin
 	return event, err
 }
 
-// maxTries is how often an operation is asked for that fails with an error code which
-// allows another try.
+// maxTries is how often an operation is tried that fails with a retryable error code.
 const maxTries = 4
 
 // create is the play of CREATE.
@@ -285,8 +284,8 @@ func (p *play) create(ctx context.Context, input map[string]any) error {
 	return p.end(ctx, event.Model)
 }
 
-// remains deletes what a create that failed has told of, as the service does, and looks
-// for what it has not.
+// remains deletes resources that a failed create has reported, as the service does, and looks
+// for unreported ones.
 func (p *play) remains(ctx context.Context) error {
 	for _, entry := range slices.Clone(p.live.entries) {
 		if _, known := schema.Identifier(entry.model, p.cfg.Schema.PrimaryIdentifier); !known {

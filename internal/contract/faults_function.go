@@ -19,15 +19,15 @@ type upsetFunction struct {
 
 	calls    int
 	payloads [][]byte
-	known    map[string]any // the resource, from the first event that told it
-	second   map[string]any // another one that an event told of; nil if none did
+	known    map[string]any // the resource, from the first event with its identifier
+	second   map[string]any // another resource in an event; may be nil
 }
 
 // A reply is what a function answered, or did not.
 type reply struct {
 	payload, log []byte
 	err          error
-	event        *invoke.Event // nil if there is none
+	event        *invoke.Event // may be nil
 }
 
 // Call sends a payload.
@@ -78,7 +78,7 @@ func (f *upsetFunction) send(ctx context.Context, payload []byte) reply {
 	return r
 }
 
-// extra makes a call whose answer nobody gets, and shows it in the report.
+// extra makes a call whose answer is dropped, and adds it to the report.
 func (f *upsetFunction) extra(ctx context.Context, payload []byte, call int, why string) {
 	start := f.run.cfg.Now()
 	r := f.send(ctx, payload)
@@ -104,8 +104,8 @@ func (f *upsetFunction) atOnce(ctx context.Context, payload []byte, call int) re
 	return one
 }
 
-// learn compares the resource that an event tells of with that of the events before. One
-// more is put into the ledger, so that it is deleted in the end.
+// learn compares the resource of an event with that of the previous events. Another one is
+// added to the ledger, so that it is deleted at the end.
 func (f *upsetFunction) learn(e *invoke.Event) {
 	if e == nil || e.Status == invoke.Failed || e.Model == nil {
 		return

@@ -36,8 +36,7 @@ func (r *run) createdResource(ctx context.Context) error {
 	return r.sameAsRequested(input, model)
 }
 
-// deletedResource is a resource that existed. That it is gone, also after the cases, is
-// looked after in the end.
+// deletedResource is a resource that existed. At the end the run checks that it is deleted.
 func (r *run) deletedResource(ctx context.Context) error {
 	input, err := r.createInput()
 	if err != nil {
@@ -67,7 +66,7 @@ func (r *run) deletedResource(ctx context.Context) error {
 	return nil
 }
 
-// deleteAgain deletes what should be gone already.
+// deleteAgain deletes a resource that should already be deleted.
 func (r *run) deleteAgain(ctx context.Context) error {
 	event, err := r.operate(ctx, invoke.Request{Action: invoke.Delete, Model: r.shared.model})
 	if err == nil && event.Status == invoke.Failed && event.ErrorCode != invoke.NotFound {

@@ -24,15 +24,15 @@ type InputSet struct {
 	Update  map[string]any // nil if there is no such file
 	Invalid map[string]any // nil if there is no such file; no test of the core suite uses it
 
-	// Tests are the inputs that one case alone has, by its name and the kind of input:
-	// Tests["contract_create_read"]["create"]. They stand before those of the set.
+	// Tests are the inputs for single cases, by name and kind of input:
+	// Tests["contract_create_read"]["create"]. They take precedence over those of the set.
 	Tests map[string]map[string]map[string]any
 
 	// Hook is what inputs_N_pre_create.json and its like say of the targets of a hook, by
 	// the kind of input: Hook["pre_create"] = {target name: {"resourceProperties": {…}}}.
 	Hook map[string]map[string]any
 
-	// Wire says how the scalars of this set travel. Empty leaves it to Config.Wire.
+	// Wire is the encoding of scalars of this set. Empty means Config.Wire.
 	Wire invoke.Wire
 }
 
@@ -42,8 +42,8 @@ type Overrides struct {
 	Update []Override // the same as Create if the file has no UPDATE
 
 	// Hook are those of the targets of a hook, by the keys of the file
-	// ("CREATE_PRE_PROVISION", "INVALID") and the names of the targets. Their pointers
-	// begin with resourceProperties or previousResourceProperties.
+	// ("CREATE_PRE_PROVISION", "INVALID") and the names of the targets. Their pointers start
+	// with resourceProperties or previousResourceProperties.
 	Hook map[string]map[string][]Override
 }
 
@@ -53,7 +53,7 @@ type Override struct {
 	Value   any
 }
 
-// Exports finds the value of an export of a stack, which {{Name}} in an input stands for.
+// Exports finds the value of an export of a stack, for {{Name}} in an input.
 type Exports func(name string) (value string, found bool)
 
 // InputsConfig says where inputs come from.
@@ -66,19 +66,19 @@ type InputsConfig struct {
 	Label string
 
 	Schema  *schema.Schema
-	Exports Exports // nil: there are none
+	Exports Exports // may be nil
 
 	// Env finds a variable of the environment for {{env:NAME}}. Nil finds none.
 	Env func(name string) (value string, found bool)
 
-	// NewToken makes what {{uuid}} stands for. Nil means random UUIDs.
+	// NewToken generates the value of {{uuid}}. Nil means random UUIDs.
 	NewToken func() string
 }
 
 // Inputs are all inputs of a project.
 type Inputs struct {
 	Sets      []InputSet // in the order of their numbers; none if they are to be generated
-	Overrides *Overrides // nil if there are none; of no effect where there are Sets
+	Overrides *Overrides // may be nil; ignored if there are Sets
 }
 
 // maxInput bounds an input file.
@@ -319,7 +319,7 @@ func (l *loader) check(doc *document.Value, model map[string]any) {
 	}
 	for _, v := range l.cfg.Schema.Check(model, schema.CheckConfig{}) {
 		if v.Keyword == "additionalProperties" && len(v.Pointer) <= 1 {
-			continue // said above
+			continue // already reported
 		}
 		at := doc.At
 		if value := doc.Lookup(v.Pointer); value != nil {
@@ -338,8 +338,8 @@ func named(v schema.Violation) string {
 	return v.Pointer.String() + " " + v.Message
 }
 
-// read reads a JSON file with its exports put in. The document is nil if there is none
-// or it is faulty.
+// read reads a JSON file and substitutes exports. The document is nil if it is missing or
+// invalid.
 func (l *loader) read(name string, set int) (*document.Value, error) {
 	data, err := document.ReadFS(l.cfg.Files, name, maxInput)
 	var large *document.TooLargeError

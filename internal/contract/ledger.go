@@ -7,10 +7,10 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// A ledger knows what was created and not deleted since.
+// A ledger lists resources that were created and not deleted since.
 type ledger struct {
 	entries []ledgerEntry
-	made    int              // entries so far
+	made    int              // number of entries
 	ever    []map[string]any // models with identifiers of all that was created
 }
 
@@ -34,7 +34,7 @@ func (l *ledger) update(key int, model map[string]any) {
 	}
 }
 
-// forget strikes out a resource that is gone.
+// forget removes a deleted resource.
 func (l *ledger) forget(s *schema.Schema, model map[string]any) {
 	l.entries = slices.DeleteFunc(l.entries, func(e ledgerEntry) bool { return sameIdentifier(s, e.model, model) })
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// A watch looks at every event of one operation by the rules that the extended suite adds
-// to those of check.go. What it finds fails the case in which it happened, but the case
-// goes on: it is about something else.
+// A watch checks every event of one operation against the rules that the extended suite adds
+// to those of check.go. A violation fails the case in which it happened, but the case
+// continues: it tests another rule.
 type watch struct {
 	run      *run
 	req      *invoke.Request
-	identity []any    // of the request, or of the first event that told it
+	identity []any    // of the request, or of the first event with it
 	secrets  []string // write-only values of the request
 }
 
@@ -156,7 +156,7 @@ func (w *watch) shape(e *invoke.Event, handler string) {
 	}
 }
 
-// withoutIndexes tells a violation without the numbers of items, which tell nothing new.
+// withoutIndexes removes the item numbers from a violation, to group repeated ones.
 func withoutIndexes(v schema.Violation) string {
 	v.Pointer = starred(v.Pointer)
 	return v.String()
@@ -184,8 +184,8 @@ func (w *watch) writeOnly(e *invoke.Event) {
 	}
 }
 
-// progress compares the model of a create that goes on with what was requested: values of
-// requested properties are either not there yet or the requested ones.
+// progress compares the model of a create in progress with the request: requested properties
+// are either still missing or have the requested values.
 func (w *watch) progress(e *invoke.Event) {
 	want := map[string]any{}
 	for key, value := range w.req.Model {

@@ -15,11 +15,10 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// The official suite compares models in its own way (resource_client.py). What it refuses,
-// the core suite refuses, too, even where the models are the same by the schema. Where the
-// official suite ends with an error of its own whatever the handler does, docs/contract.md
-// says so and nothing is refused here: property transforms, and write-only or create-only
-// properties inside of arrays.
+// The official suite compares models differently (resource_client.py). The core suite also
+// fails what it fails, even if the models are the same by the schema. If the official suite
+// crashes whatever the handler does, docs/contract.md lists that and nothing is checked here:
+// property transforms, and write-only or create-only properties inside of arrays.
 
 const clauseExplicitNull = "An event leaves members without a value out: an errorCode, callbackDelaySeconds or nextToken of null or \"\" is a value."
 
@@ -74,7 +73,7 @@ func officialMismatch(s *schema.Schema, requested, returned map[string]any) *Vio
 	return nil
 }
 
-// errIndex is a path that goes through an array without "*" for its items.
+// errIndex is a path through an array without "*" for its items.
 var errIndex = errors.New(`a path through an array requires "*" for its items`)
 
 // officialPrune removes what a path names. A path with "*" that cannot be resolved from one item
@@ -126,7 +125,7 @@ func officialPlaces(v any, path, at document.Pointer) ([]document.Pointer, error
 // An officialComparison compares models as compare_model does.
 type officialComparison struct{ schema any }
 
-// compare returns the place of the first difference and what it is, "" if there is none.
+// compare returns the place of the first difference and a description, "" if the models match.
 func (c officialComparison) compare(want, got any, at document.Pointer) (document.Pointer, string) {
 	object, ok := want.(map[string]any)
 	if !ok {
@@ -163,8 +162,8 @@ func (c officialComparison) compare(want, got any, at document.Pointer) (documen
 	return nil, ""
 }
 
-// collection compares two arrays. The official suite hashes the items of one without an
-// order as they are, so that nothing may be added to an item.
+// collection compares two arrays. The official suite hashes the items of an unordered one
+// unchanged, so that nothing may be added to an item.
 func (c officialComparison) collection(want []any, got any, at document.Pointer) (document.Pointer, string) {
 	items, ok := got.([]any)
 	if !ok || len(items) != len(want) {

@@ -43,7 +43,7 @@ type shared struct {
 	update, updated map[string]any // of the update: requested and returned
 }
 
-// begin forgets what the case before has done.
+// begin clears the records of the previous case.
 func (r *run) begin(c *Case) {
 	r.start, r.current = r.cfg.Now(), c
 	r.calls, r.drawn, r.observed = nil, nil, nil

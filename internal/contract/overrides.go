@@ -12,7 +12,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// overrides reads overrides.json, nil if there is none or it is faulty.
+// overrides reads overrides.json, nil if it is missing or invalid.
 func (l *loader) overrides() (*Overrides, error) {
 	doc, err := l.read("overrides.json", 0)
 	if doc == nil || err != nil {

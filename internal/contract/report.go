@@ -10,13 +10,13 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// A Reporter is told what happens in a run, in the order in which it happens.
+// A Reporter is notified of the events of a run, in order.
 type Reporter interface {
 	// Report takes one event. It is called by one goroutine.
 	Report(Event)
 }
 
-// Reporters tells several.
+// Reporters notifies several.
 type Reporters []Reporter
 
 // Report hands the event to each.
@@ -26,12 +26,12 @@ func (r Reporters) Report(e Event) {
 	}
 }
 
-// A Kind says which field of an [Event] is set.
+// A Kind is the kind of an [Event], which determines its field.
 type Kind int
 
 // The kinds of events.
 const (
-	Planned   Kind = iota // Plan: once, at the beginning
+	Planned   Kind = iota // Plan: once, at the start
 	Started               // Case and Set: before each case
 	Called                // Call: after each call of a handler
 	Shrinking             // Case and Set: a case failed, and is now run with smaller inputs
@@ -80,7 +80,7 @@ type Phase string
 const (
 	Setup     Phase = "setup"
 	CallPhase Phase = "call"
-	Teardown  Phase = "teardown" // of a whole file, told for its last case
+	Teardown  Phase = "teardown" // of a whole file, reported for its last case
 )
 
 // A Result is how a case ended, secrets hidden.
@@ -146,7 +146,7 @@ func tail(text string, lines, size int) string {
 type Call struct {
 	Action    invoke.Action
 	Number    int           // within its operation, from 1
-	Offset    time.Duration // since the first call of the result, or the beginning of the case
+	Offset    time.Duration // since the first call of the result, or the start of the case
 	Setup     bool          // made the resource that several cases share
 	Duration  time.Duration
 	Status    invoke.Status // "" without an event
@@ -155,7 +155,7 @@ type Call struct {
 	Delay     time.Duration // until the next call of the operation
 	Err       string        // why there is no event, or no next call; "" otherwise
 	Request   []byte        // JSON
-	Response  []byte        // JSON, or the beginning of what came instead; nil if nothing
+	Response  []byte        // JSON, or the beginning of another reply; may be nil
 	Log       string
 
 	start time.Time
@@ -210,8 +210,8 @@ type Summary struct {
 
 	Duration time.Duration
 
-	// Silent says that the run ended after the first failure, because no call had been
-	// answered with a progress event: the other cases would have said the same again.
+	// Silent means that the run ended after the first failure, because no call was answered
+	// with a progress event: the other cases would have failed the same way.
 	Silent bool
 
 	// LeftBehind names resources that the run created and could not delete.

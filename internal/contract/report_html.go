@@ -78,9 +78,9 @@ type htmlCall struct {
 	ResponseText string
 }
 
-// WriteHTML writes a summary as one HTML page that needs nothing else: no script, no font,
-// no file beside it. It shows every test with its clause, the calls of handlers as a time
-// line, and folded away what was sent and answered.
+// WriteHTML writes a summary as one self-contained HTML page: no script, no font, no other
+// file. It shows every test with its clause, the calls of handlers as a timeline, and,
+// collapsed, requests and responses.
 func WriteHTML(w io.Writer, s *Summary) error {
 	if err := htmlReport.Execute(w, newHTMLPage(s)); err != nil {
 		return fmt.Errorf("write the HTML report: %w", err)
@@ -181,7 +181,7 @@ func newHTMLTest(r *Result, index int, sets bool) *htmlTest {
 	return t
 }
 
-// class says how a call was answered.
+// class is the CSS class for the answer of a call.
 func class(c *Call) string {
 	switch c.Status {
 	case invoke.Success:
@@ -216,7 +216,7 @@ func valueText(v any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// breaks lets a long name go on in the next line after any "_".
+// breaks lets a long name wrap after any "_".
 func breaks(name string) template.HTML {
 	return template.HTML(strings.ReplaceAll(template.HTMLEscapeString(name), "_", "_<wbr>")) //nolint:gosec // escaped
 }

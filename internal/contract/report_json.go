@@ -25,13 +25,13 @@ type jsonTest struct {
 	ID          string           `json:"id"`
 	Suite       Suite            `json:"suite"`
 	Set         int              `json:"set,omitempty"`  // of the inputs
-	Wire        invoke.Wire      `json:"wire,omitempty"` // if both were asked for
+	Wire        invoke.Wire      `json:"wire,omitempty"` // if both encodings were requested
 	Outcome     Outcome          `json:"outcome"`
 	Phase       Phase            `json:"phase"`
 	Seconds     float64          `json:"seconds"`
 	Message     string           `json:"message"`
 	Clause      string           `json:"clause"`            // broken, or tested if none was
-	Clauses     []string         `json:"clauses,omitempty"` // that the test stands for, in docs/contract.md
+	Clauses     []string         `json:"clauses,omitempty"` // of the clause that the test checks, in docs/contract.md
 	Cause       int              `json:"cause,omitempty"`   // number of the cause that failed the test, from 1
 	More        []jsonViolation  `json:"more,omitempty"`
 	Differences []jsonDifference `json:"differences,omitempty"`

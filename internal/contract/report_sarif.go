@@ -10,9 +10,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// Problems are the failures of a summary as problems of the schema: each stands at the
-// handler that the schema declares for it, has the ID "contract/" and the name of the
-// test, and carries the broken clause as its hint. What was left behind is a warning.
+// Problems are the failures of a summary as problems of the schema: each is at the handler
+// that the schema declares for it, has the ID "contract/" and the name of the test, and the
+// broken clause as its hint. Remaining resources are warnings.
 func Problems(s *Summary, of *schema.Schema) diag.List {
 	var out diag.List
 	for _, r := range s.Results {

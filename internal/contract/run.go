@@ -21,7 +21,7 @@ const (
 	DefaultShrinkTime     = 10 * time.Second
 )
 
-// Config says what is tested, and how. Schema and Function must be set.
+// Config configures a run. Schema and Function must be set.
 type Config struct {
 	Schema   *schema.Schema
 	Function invoke.Function
@@ -31,21 +31,21 @@ type Config struct {
 	Inputs Inputs
 	Seed   uint64
 
-	// TypeConfiguration is handed to the handlers as it is. Nil means none.
+	// TypeConfiguration is passed to the handlers unchanged. It may be nil.
 	TypeConfiguration any
 
-	// HookTargets are the types that the wildcards of a hook stand for, and whose schemas
-	// inputs are generated from. Only for hooks.
+	// HookTargets are the types that match the wildcards of a hook, and whose schemas inputs
+	// are generated from. Only for hooks.
 	HookTargets []HookTarget
 
-	// What handlers are told, as invoke.Config has it.
+	// Passed to handlers, see invoke.Config.
 	Credentials    invoke.Source
 	LogGroup       string
 	LogCredentials invoke.Source
 	Region         string
 	AccountID      string
 
-	// Wire says how scalars travel. [WireBoth] runs everything once in each way.
+	// Wire is the encoding of scalars. [WireBoth] runs everything once in each encoding.
 	Wire invoke.Wire
 
 	// TimeScale is what callback delays are multiplied by. Zero means 1, negative means
@@ -57,8 +57,8 @@ type Config struct {
 	// are reported in the order of the sets all the same.
 	Parallel int
 
-	// Cleanup deletes resources that appeared during the run and that no event told of.
-	// Without it they are only named: somebody else may have made them.
+	// Cleanup deletes resources that appeared during the run and that no event named. Without
+	// it they are only reported: another program may have created them.
 	Cleanup bool
 
 	// Replay, if not nil, is the failing example to run again: its case alone, with its
@@ -70,13 +70,13 @@ type Config struct {
 	// official tool's and more generous than the contract; a negative value means no bound.
 	EnforceTimeout time.Duration
 
-	// CleanupTimeout bounds the deletion of what is left when the context has ended. Zero
-	// means [DefaultCleanupTimeout]. A negative value means that nothing is deleted then:
-	// [Discard] deletes later what Living was called with.
+	// CleanupTimeout bounds the deletion of the remaining resources when the context has
+	// ended. Zero means [DefaultCleanupTimeout]. A negative value means that nothing is
+	// deleted then: [Discard] deletes later what Living was called with.
 	CleanupTimeout time.Duration
 
-	// Living is called with the primary identifiers of all resources that a set has made and
-	// not yet deleted, as models, whenever they change. Nil means that nobody wants to know.
+	// Living is called with the primary identifiers of all resources that a set has created
+	// and not yet deleted, as models, whenever they change. It may be nil.
 	Living func(set int, models []map[string]any)
 
 	Selection Selection
@@ -92,11 +92,11 @@ type Config struct {
 	ShrinkTries int
 
 	// ShrinkTime bounds the time that the whole run spends on smaller inputs. Zero means
-	// [DefaultShrinkTime], a negative value means that no inputs are made smaller. Cases
-	// whose handlers ask for long delays are never run again.
+	// [DefaultShrinkTime], a negative value disables shrinking. Cases whose handlers request
+	// long delays are never run again.
 	ShrinkTime time.Duration
 
-	// Reporter is told what happens. Nil means nobody.
+	// Reporter is notified of the events of the run. It may be nil.
 	Reporter Reporter
 
 	// Sleep, NewToken and Now are those of invoke.Config.
@@ -109,7 +109,7 @@ type Config struct {
 // strings.
 const WireBoth invoke.Wire = "both"
 
-// ErrNothingSelected says that the selection leaves no test.
+// ErrNothingSelected reports that no test matches the selection.
 var ErrNothingSelected = errors.New("no contract tests selected")
 
 // Run runs the selected cases once for each set of inputs.
@@ -141,8 +141,8 @@ func Run(ctx context.Context, cfg Config) (*Summary, error) {
 	return s.summary, ctx.Err()
 }
 
-// sets are the sets of inputs as they are run: generated ones are a single set without a
-// number, and both ways of writing scalars make two of each.
+// sets are the sets of inputs of the run: generated ones are a single set without a number,
+// and both encodings of scalars make two of each.
 func (cfg *Config) sets() []InputSet {
 	sets := cfg.Inputs.Sets
 	if len(sets) == 0 || cfg.Replay != nil {
@@ -161,8 +161,8 @@ func (cfg *Config) sets() []InputSet {
 	return out
 }
 
-// Check reports what keeps a run from beginning: ErrNothingSelected, handlers that the schema
-// lacks, or inputs that cannot be generated. The Function is not looked at.
+// Check reports what prevents a run: ErrNothingSelected, handlers that the schema lacks, or
+// inputs that cannot be generated. The Function is not called.
 func Check(cfg Config) error {
 	s := cfg.Schema
 	if s.Kind == schema.Hook {

@@ -13,7 +13,7 @@ type Expression struct {
 	root node
 }
 
-// ParseExpression reads an expression. The error says where it goes wrong.
+// ParseExpression reads an expression. The error contains the position.
 func ParseExpression(text string) (*Expression, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -39,7 +39,7 @@ func (e *Expression) String() string {
 	return e.text
 }
 
-// Match evaluates the expression; holds says whether a name in it is true.
+// Match evaluates the expression; holds reports whether a name in it is true.
 func (e *Expression) Match(holds func(name string) bool) bool {
 	return e == nil || e.root(holds)
 }

@@ -249,9 +249,9 @@ func (l *setRun) tearDown(r *run, last *Case) {
 	}
 }
 
-// afterwards is a context for cleaning up. It outlives the end of ctx by CleanupTimeout:
-// what is cleaned up must not be lost because somebody stops the run. All that is cleaned up
-// shares that time. A negative CleanupTimeout leaves none.
+// afterwards is a context for cleaning up. It outlives the end of ctx by CleanupTimeout, so
+// that resources are deleted even if the run is stopped. All cleanups share that time. A
+// negative CleanupTimeout leaves none.
 func (s *suite) afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	return afterwards(ctx, s.cfg.CleanupTimeout)
 }
@@ -314,8 +314,8 @@ func (l *setRun) sweep() {
 }
 
 // Discard deletes the resources that a run with the same Config has left behind, by the models
-// that [Config.Living] was called with. It returns which could not be deleted, and why. What
-// is gone already counts as deleted.
+// that [Config.Living] was called with. It returns which could not be deleted, and why.
+// Resources that no longer exist count as deleted.
 func Discard(ctx context.Context, cfg Config, models []map[string]any) (left []string) {
 	complete(&cfg)
 	s := &suite{cfg: cfg, summary: &Summary{TypeName: cfg.Schema.TypeName.Value}, start: cfg.Now(), redactor: cfg.Redactor, running: ctx}
@@ -331,7 +331,7 @@ func Discard(ctx context.Context, cfg Config, models []map[string]any) (left []s
 	return left
 }
 
-// tellLiving calls Living, unless nothing exists as before.
+// tellLiving calls Living, unless no resource existed before and none exists now.
 func (r *run) tellLiving() {
 	if r.cfg.Living == nil {
 		return
@@ -350,7 +350,7 @@ func (r *run) tellLiving() {
 	r.cfg.Living(r.number, models)
 }
 
-// discard deletes a resource and says why it could not be, "" if it is gone.
+// discard deletes a resource and returns why it failed, "" after a success.
 func (r *run) discard(ctx context.Context, model map[string]any) string {
 	r.begin(nil)
 	event, err := r.operate(ctx, invoke.Request{Action: invoke.Delete, Model: model})

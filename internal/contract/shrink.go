@@ -18,10 +18,10 @@ const longestShrinkDelay = time.Second
 type shrinkBudget struct {
 	mu          sync.Mutex
 	limit, used time.Duration
-	longest     time.Duration // that a try has taken so far
+	longest     time.Duration // time of the longest try
 }
 
-// allows reports whether something that takes about so long may still begin.
+// allows reports whether there is time for a step of about that duration.
 func (b *shrinkBudget) allows(expected time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -45,10 +45,10 @@ func (s *suite) cost(calls []Call) (total, waiting time.Duration) {
 	return total + waiting, waiting
 }
 
-// shrink makes the generated inputs of a failed case smaller, as long as the case fails for
-// the same clause with them. Each try is a run of the case alone, with a resource of its
-// own, which is deleted again. Tries end when ShrinkTime is used up; none begins where the
-// handlers ask for long delays, and none after ctx has ended.
+// shrink shrinks the generated inputs of a failed case, as long as the case fails for the same
+// clause with them. Each try runs the case alone, with a separate resource, which is deleted
+// again. Tries end when ShrinkTime is used up; there are none if the handlers request long
+// delays, or after ctx has ended.
 func (l *setRun) shrink(ctx context.Context, c *Case, result *Result) {
 	if result.Example == nil || l.cfg.ShrinkTries < 0 || c.last || l.cfg.Replay != nil || !l.answered.Load() {
 		return

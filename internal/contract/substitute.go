@@ -10,14 +10,14 @@ import (
 	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
-// mark is what stands for a value. Of the name of an export it is the official pattern:
-// names with other characters stay text.
+// mark matches a placeholder. The name of an export follows the official pattern: names with
+// other characters stay text.
 var mark = regexp.MustCompile(`\{\{(\s*env:[A-Za-z_][A-Za-z0-9_]*\s*|[-A-Za-z0-9:\s]+?)\}\}`)
 
-// substitute puts values in the place of marks: {{uuid}} is a random text that is the same
-// in all files of a set, {{env:NAME}} a variable of the environment, {{Name}} an export.
-// Inside a string a value is escaped as JSON wants it; outside of one it stands as it is,
-// so that a number may come from an export.
+// substitute replaces marks by values: {{uuid}} is a random text that is the same in all files
+// of a set, {{env:NAME}} a variable of the environment, {{Name}} an export. Inside a string a
+// value is escaped as JSON; outside of one it is inserted unchanged, so that a number may come
+// from an export.
 func (l *loader) substitute(name string, set int, data []byte) ([]byte, bool) {
 	var out []byte
 	complete, inString, last := true, false, 0
@@ -39,7 +39,7 @@ func (l *loader) substitute(name string, set int, data []byte) ([]byte, bool) {
 	return append(out, data[last:]...), complete
 }
 
-// value is what a mark stands for.
+// value is the value of a mark.
 func (l *loader) value(mark string, set int, at diag.Range) (string, bool) {
 	if mark == "uuid" {
 		if l.uuids[set] == "" {
@@ -74,7 +74,7 @@ func (l *loader) newToken() string {
 	return invoke.NewToken()
 }
 
-// endsInString reports whether a JSON text that begins inside a string, or outside, ends
+// endsInString reports whether a JSON text that starts inside a string, or outside, ends
 // inside one.
 func endsInString(text []byte, inside bool) bool {
 	for i := 0; i < len(text); i++ {

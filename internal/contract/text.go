@@ -23,8 +23,8 @@ type Text struct {
 	// Live writes what handlers write as it comes.
 	Live bool
 
-	// Traceback says how failures are shown: "short", "long" with all requests and
-	// responses, "line" for one line each, "no". Empty means "short".
+	// Traceback is how failures are shown: "short", "long" with all requests and responses,
+	// "line" for one line each, "no". Empty means "short".
 	Traceback string
 
 	total, done int
@@ -35,8 +35,8 @@ type Text struct {
 	err         error
 }
 
-// Err is the first error of W. What comes after it is not written; the run goes on, since
-// it has to clean up.
+// Err is the first error of W. Later output is dropped; the run continues, since it has to
+// clean up.
 func (t *Text) Err() error { return t.err }
 
 func (t *Text) printf(format string, args ...any) {

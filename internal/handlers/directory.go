@@ -63,7 +63,7 @@ func (d *Directory) Function(ctx context.Context, caller awswire.Caller, name, q
 			"and hooks, named like Org-Service-Resource; a version is the qualifier, like Org-Service-Resource:00000001."}
 }
 
-// named is a function of the Pool's Functions; nil if there is none.
+// named is a function of the Pool's Functions; nil if it does not exist.
 func (d *Directory) named(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error) {
 	if qualifier != "" {
 		return nil, nil // such functions have no versions

@@ -28,8 +28,8 @@ func (f *Function) Hiding(secrets map[secret.Reason][]string) invoke.Function {
 	return &Function{pool: f.pool, spec: f.spec, hide: secrets}
 }
 
-// Function returns the handler that spec names. Nothing is started before the first call.
-// The error is ErrClosed, or says that spec is incomplete.
+// Function returns the handler that spec names. Nothing is started before the first call. The
+// error is ErrClosed, or reports that spec is incomplete.
 func (p *Pool) Function(_ context.Context, spec Spec) (*Function, error) {
 	for name, value := range map[string]string{"account": spec.Account, "region": spec.Region, "kind": string(spec.Kind), "type name": spec.TypeName, "version": spec.Version, "package": spec.Package} {
 		if value == "" {
@@ -84,8 +84,8 @@ func (f *Function) CallLogged(ctx context.Context, payload []byte) (reply, log [
 	return result.Payload, result.Log, nil
 }
 
-// hideOutput takes secrets out of what an error says and quotes. What the function sent as
-// its error stays as it is in the Result, for the one who sent it the secrets.
+// hideOutput removes secrets from the texts and quotes of an error. The error payload of the
+// function is not changed in the Result, because its caller sent it the secrets.
 func hideOutput(err error, hide *secrets) {
 	var failure *lambda.FunctionError
 	if errors.As(err, &failure) {
@@ -117,9 +117,9 @@ func field[E any](is bool, err E, output func(E) *string) *string {
 	return output(err)
 }
 
-// Probe starts a handler and waits until it asks for work, unless it runs already. The
-// error says why it does not, with what it printed last; it wraps context.Canceled or
-// ErrClosed where the handler is not to blame.
+// Probe starts a handler and waits until it requests an invocation, unless it runs already.
+// The error is why it does not, with its last output; it wraps context.Canceled or ErrClosed
+// if the handler is not the cause.
 func (p *Pool) Probe(ctx context.Context, spec Spec) error {
 	if _, err := p.Function(ctx, spec); err != nil {
 		return err
@@ -161,7 +161,7 @@ func functionName(spec Spec) string {
 	return name
 }
 
-// logGroup is where the handler's output goes.
+// logGroup is the log group of the handler's output.
 func logGroup(spec Spec) string {
 	if spec.LogGroup != "" {
 		return spec.LogGroup

@@ -2,11 +2,10 @@
 // handler is first called, keeps the handler as local processes while it is in use, and
 // ends them when it is not.
 //
-// What the processes print goes, line by line, to a [LogSink] under the names that Lambda
-// gives log groups and streams. What they were asked and answered is kept for a while in
-// the table invocations. Secrets reach neither: credentials, values that a schema calls
-// write-only and values of type configurations are hidden in both, in all the spellings
-// that package secret knows.
+// Output of the processes is written, line by line, to a [LogSink] with the log groups and
+// streams of Lambda. Requests and responses are stored for a while in the table invocations.
+// Neither contains secrets: credentials, values that a schema calls write-only and values of
+// type configurations are hidden in both, in all the spellings that package secret supports.
 //
 // Left out: what a call means. A [Function] is an invoke.Function and a lambda.Invoker.
 package handlers
@@ -34,9 +33,9 @@ type Spec struct {
 
 // A LogSink takes what handlers print.
 type LogSink interface {
-	// Append adds lines to the end of a log stream, making group and stream where they are
-	// not there. It is called by one goroutine at a time for a pool. Lines that it fails
-	// to take are lost.
+	// Append adds lines to the end of a log stream, creating group and stream if they do not
+	// exist. It is called by one goroutine at a time for a pool. Lines that cannot be written
+	// are lost.
 	Append(ctx context.Context, place awswire.Place, group, stream string, lines []Line) error
 }
 

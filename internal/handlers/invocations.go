@@ -43,13 +43,13 @@ type Invocation struct {
 	Status  string `bun:"status"`                             // of the progress event; "ANSWERED" if it was none, "ERROR" without a reply
 	Error   string `bun:"error"`                              // why there is no reply; "" if there is one
 	Request string `bun:"request" seal:"invocations.request"` // indented JSON, of which the end may be missing
-	Reply   string `bun:"reply" seal:"invocations.reply"`     // likewise; "" if there is none
+	Reply   string `bun:"reply" seal:"invocations.reply"`     // likewise; may be ""
 
-	ErrorCode string `bun:"-"` // of a progress event that says FAILED, as far as Reply has it
+	ErrorCode string `bun:"-"` // of a progress event with FAILED, if Reply contains it
 	Message   string `bun:"-"` // likewise
 
 	// Token is the client request token, which all calls of one operation have; Identifier is
-	// the resource's, its parts joined with "|", as far as the call told it. StackID is an ARN.
+	// the resource's, its parts joined with "|", if the call contains it. StackID is an ARN.
 	Token      string `bun:"token"`
 	Identifier string `bun:"identifier"`
 	StackID    string `bun:"stack_id"`
@@ -58,7 +58,7 @@ type Invocation struct {
 	LogGroup  string        `bun:"log_group"`
 	LogStream string        `bun:"log_stream"`
 	Duration  time.Duration `bun:"-"`
-	Micros    int64         `bun:"duration"` // Duration as it is kept
+	Micros    int64         `bun:"duration"` // stored Duration
 	StartedAt store.Time    `bun:"started_at"`
 }
 
@@ -97,14 +97,14 @@ func reason(reply string) (code, message string) {
 	return code, message
 }
 
-// An InvocationQuery says which calls of a place are listed. What is empty asks for all.
+// An InvocationQuery selects calls of a place. Empty fields match all.
 type InvocationQuery struct {
 	awswire.Place // always of one place
 
 	Kind     schema.Kind
-	TypeName string // as the schema has it, which is not the alias of an activated type
+	TypeName string // as in the schema, not the alias of an activated type
 	Version  string
-	Search   string // stands in the type's name, capitals or not
+	Search   string // is part of the type's name, ignoring case
 	Action   string
 	Failed   bool // only those that failed or had no reply
 
@@ -112,8 +112,8 @@ type InvocationQuery struct {
 	StackID   string
 	LogicalID string
 
-	// BeforeTime and BeforeID are StartedAt and ID of the last call of the list that this
-	// one continues from; the zero time is the beginning.
+	// BeforeTime and BeforeID are StartedAt and ID of the last call of the previous page; the
+	// zero time is the first page.
 	BeforeTime time.Time
 	BeforeID   string
 
@@ -210,7 +210,7 @@ func newRecorder(c Config) *recorder {
 	return r
 }
 
-// record queues a call that a handler was asked to do.
+// record queues a call of a handler.
 func (r *recorder) record(c call) {
 	if c.result.RequestID == "" || r.keep < 0 {
 		return
@@ -336,7 +336,7 @@ func (r *recorder) prune(ctx context.Context) error {
 	})
 }
 
-// row is a call as it is kept.
+// row is the stored call.
 func (c call) row() Invocation {
 	row := Invocation{
 		ID: c.result.RequestID, Account: c.spec.Account, Region: c.spec.Region, Kind: c.spec.Kind, TypeName: c.spec.TypeName, Version: c.spec.Version,
@@ -353,7 +353,7 @@ func (c call) row() Invocation {
 	return row
 }
 
-// place says which operation and which resource a call was about.
+// place sets the operation and the resource of a call.
 func (c call) place(row *Invocation) {
 	var request struct {
 		Token   string `json:"bearerToken"`
@@ -376,7 +376,7 @@ func (c call) place(row *Invocation) {
 		Model any `json:"resourceModel"`
 	}
 	if len(c.result.Payload) <= mostRead {
-		_ = decode(c.result.Payload, &reply) // the request may still tell
+		_ = decode(c.result.Payload, &reply) // the request may still contain it
 	}
 	for _, model := range []any{reply.Model, request.Data.Model} {
 		if text := c.identifier(model); text != "" {
@@ -393,8 +393,7 @@ func decode(text []byte, v any) error {
 	return d.Decode(v)
 }
 
-// key is a text by which calls are found: none is longer, unless somebody wants to fill the
-// store.
+// key is a text by which calls are found: the limit only prevents flooding of the store.
 func key(text string) string {
 	const longest = 2048
 	if text = clean(text); len(text) > longest {

@@ -25,8 +25,8 @@ const (
 	// longestLine is where lines are cut, a little below what CloudWatch Logs takes.
 	longestLine = 240 << 10
 
-	// torso is left out at the end of a line that is cut: it could be the beginning of a
-	// secret, of which the rest is not there to be recognised by.
+	// torso is removed at the end of a truncated line: it could be the beginning of a secret
+	// that cannot be recognized without the rest.
 	torso = 8 << 10
 
 	// lastFlush bounds the writing of what waits when a Pool is closed.
@@ -60,7 +60,7 @@ type streamKey struct {
 type pendingLines struct {
 	hide  *secrets
 	lines []Line
-	cut   map[int]bool // the lines that go on, and what follows is left out
+	cut   map[int]bool // the open lines, whose rest is dropped
 }
 
 func newLogs(sink LogSink, logger *slog.Logger, now func() time.Time) *logs {
@@ -118,7 +118,7 @@ func (l *logs) add(key streamKey, hide *secrets, text string, cut bool) {
 	}
 }
 
-// unblock lets handlers go on that wait for room: they are about to be ended.
+// unblock releases handlers that wait for room: they are about to be ended.
 func (l *logs) unblock() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -23,8 +23,8 @@ import (
 // FunctionKind is the kind of functions that are not handlers of a type.
 const FunctionKind schema.Kind = "FUNCTION"
 
-// A Named function is one of its own, not the handler of a type. It exists in every account
-// and region, with processes of its own in each.
+// A Named function is not the handler of a type. It exists in every account and region, with
+// separate processes in each.
 type Named struct {
 	Name string
 	Path string // a folder or a program; "" if it is at URL
@@ -219,7 +219,7 @@ func (n Named) fingerprint(ctx context.Context, code namedCode) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\n%+v\n", n, code)
 	seen := 0
-	// What cannot be read is left out: the function itself will say what is wrong with it.
+	// Unreadable parts are skipped: the function itself will report the error.
 	_ = filepath.WalkDir(code.dir, func(path string, entry fs.DirEntry, err error) error {
 		if seen++; seen > maxSources || ctx.Err() != nil {
 			return filepath.SkipAll
@@ -241,7 +241,7 @@ func (n Named) fingerprint(ctx context.Context, code namedCode) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// named is the spec of a named function in a place, and false if there is none.
+// named is the spec of a named function in a place, and false if it does not exist.
 func (p *Pool) named(ctx context.Context, spec Spec) (Spec, bool, error) {
 	n, found := p.functions[spec.TypeName]
 	if !found {

@@ -27,11 +27,11 @@ type Config struct {
 	// Dir is a folder for unpacked packages. Several pools and programs may share one.
 	Dir string
 
-	// Logs takes what handlers print. Nil means nobody.
+	// Logs gets the output of handlers. It may be nil.
 	Logs LogSink
 
-	// Endpoint is what handlers find as AWS_ENDPOINT_URL; it is asked when a handler is
-	// started. With nil, or an empty answer, they find none.
+	// Endpoint is the AWS_ENDPOINT_URL of handlers; it is called when a handler is started.
+	// With nil, or an empty result, it is not set.
 	Endpoint func() string
 
 	// Environ is the environment that handlers are started from, as os.Environ gives it.
@@ -39,15 +39,14 @@ type Config struct {
 	// place for AWS than Endpoint. Nil means os.Environ().
 	Environ []string
 
-	// Env are variables that every handler finds set, as NAME=VALUE. The values of those
-	// whose names say that they are secret are hidden in logs.
+	// Env are variables of every handler, as NAME=VALUE. The values of those with the name of
+	// a secret are hidden in logs.
 	Env []string
 
-	// Credentials are what handlers find in their environment; it is asked when a handler
-	// is started. One whose credentials expire is ended some time before, when it is idle,
-	// and started with others when it is called again. Nil means the account as the access
-	// key, which is how callers of a server without keys name their account, and "test" for
-	// the rest.
+	// Credentials are the credentials of handlers; it is called when a handler is started. A
+	// handler whose credentials expire is ended some time before, when it is idle, and started
+	// with new ones when it is called again. Nil means the account as the access key, which is
+	// how callers of a server without keys set their account, and "test" for the rest.
 	Credentials func(context.Context, Spec) (aws.Credentials, error)
 
 	// IdleTimeout is how long a handler without work keeps its processes. Zero means
@@ -77,8 +76,7 @@ type Config struct {
 	KeepInvocations int
 	KeepFor         time.Duration
 
-	// KeepPackages is how long a package that nobody uses stays unpacked. Zero means
-	// 7 days.
+	// KeepPackages is how long an unused package stays unpacked. Zero means 7 days.
 	KeepPackages time.Duration
 
 	Logger *slog.Logger     // nil discards
@@ -149,7 +147,7 @@ type Pool struct {
 	mu      sync.Mutex
 	entries map[Spec]*entry
 	leaving map[*entry]bool // dropped, and still in use
-	freed   chan struct{}   // closed when an entry became idle or went away; nil when nobody waits
+	freed   chan struct{}   // closed when an entry became idle or was removed; nil if nothing waits
 	closed  bool
 }
 
@@ -244,7 +242,7 @@ func (p *Pool) Close() error {
 // is called: longer than a call may take.
 const credentialsRest = 20 * time.Minute
 
-// stale says that an entry's credentials might not outlast a call.
+// stale reports whether an entry's credentials might expire during a call.
 func (e *entry) stale(now time.Time) bool {
 	select {
 	case <-e.ready:
@@ -275,8 +273,8 @@ func (p *Pool) Remove(spec Spec) {
 	}
 }
 
-// drop takes an entry out of the Pool and stops it as soon as it is idle. The caller holds
-// mu, and the Pool is not closed: a closed one has no entries.
+// drop removes an entry from the Pool and stops it as soon as it is idle. The caller holds mu,
+// and the Pool is not closed: a closed one has no entries.
 func (p *Pool) drop(e *entry) {
 	delete(p.entries, e.spec)
 	if e.uses > 0 {
@@ -287,7 +285,7 @@ func (p *Pool) drop(e *entry) {
 	p.wake()
 }
 
-// wake tells those who wait for a place to look again. The caller holds mu.
+// wake notifies those who wait for a place. The caller holds mu.
 func (p *Pool) wake() {
 	if p.freed != nil {
 		close(p.freed)
@@ -315,7 +313,7 @@ func (p *Pool) acquire(ctx context.Context, spec Spec) (*entry, error) {
 	return e, nil
 }
 
-// enter counts a use of the entry for spec, and makes it if there is none.
+// enter counts a use of the entry for spec, and creates it if it does not exist.
 func (p *Pool) enter(ctx context.Context, spec Spec) (*entry, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -388,8 +386,8 @@ func (p *Pool) release(e *entry) {
 	p.wake()
 }
 
-// start makes the function of an entry. It goes on when the caller that wanted it first
-// gives up: others may wait for it.
+// start creates the function of an entry. It continues if its first caller gives up: others
+// may wait for it.
 func (p *Pool) start(e *entry) {
 	e.err = p.prepare(p.life, e)
 	if e.err != nil && p.life.Err() != nil {
@@ -481,7 +479,7 @@ func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hi
 	}
 }
 
-// secretValues are the values of variables whose names say that they are secret.
+// secretValues are the values of variables with the name of a secret.
 func secretValues(env []string) (values []string) {
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
@@ -521,7 +519,7 @@ func (p *Pool) open(ctx context.Context, spec Spec) (*bundle.Bundle, func(), err
 	return b, done, nil
 }
 
-// tend ends handlers that have nothing to do, and removes packages that nobody uses.
+// tend ends idle handlers, and removes unused packages.
 func (p *Pool) tend() {
 	ticker := time.NewTicker(min(max(p.config.IdleTimeout/4, time.Millisecond), 30*time.Second))
 	defer ticker.Stop()

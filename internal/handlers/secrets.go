@@ -38,7 +38,7 @@ func newSecrets(s *schema.Schema, targets []*schema.Schema, own ownSecrets) *sec
 	return hide
 }
 
-// rotate begins a generation.
+// rotate starts a generation.
 func (s *secrets) rotate() {
 	config := s.config
 	config.Secrets = &secret.Set{}
