@@ -54,7 +54,7 @@ func (e *ExposedError) Error() string {
 	return fmt.Sprintf("listen on %s: other machines could register types, which runs code here, and no signature is checked", e.Address)
 }
 
-// An AddressInUseError says that another program listens on an address.
+// An AddressInUseError reports that another program listens on an address.
 type AddressInUseError struct{ Address string }
 
 func (e *AddressInUseError) Error() string {
@@ -125,7 +125,8 @@ func listen(ctx context.Context, address string, checked bool) (net.Listener, er
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
-	// What was opened is looked at, not what was asked for: any name may be any address.
+	// The opened address is checked, not the requested one: any name may resolve to any
+	// address.
 	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && !checked {
 		listener.Close()
 		return nil, &ExposedError{address}
@@ -145,7 +146,7 @@ func reachable(address net.Addr) string {
 // URL is the address as clients configure it.
 func (s *Server) URL() string { return s.config.URL }
 
-// LambdaURL is the second address, "" if there is none.
+// LambdaURL is the second address, may be "".
 func (s *Server) LambdaURL() string {
 	if len(s.listeners) < 2 {
 		return ""
@@ -243,7 +244,7 @@ func (s *Server) counted(next http.Handler) http.Handler {
 	})
 }
 
-// quietAfter is how long nobody asks for anything until memory is given back.
+// quietAfter is the idle time after which memory is returned to the system.
 const quietAfter = 30 * time.Second
 
 // trimWhenQuiet gives the memory of a busy time back to the system when it is over: the

@@ -35,8 +35,8 @@ import (
 
 // Config sets up a CloudFormation. The zero value is one that keeps nothing.
 type Config struct {
-	// Dir is the folder that everything is kept in. It is made where there is none, and one
-	// process at a time has it. Empty means a temporary one, which Close removes.
+	// Dir is the data folder. It is created if it does not exist, and one process at a time
+	// can use it. Empty means a temporary one, which Close removes.
 	Dir string
 
 	// Database is the URL of a PostgreSQL database (postgres://…) for the state. Empty means
@@ -46,22 +46,22 @@ type Config struct {
 	// Account and Region of requests that name none. Empty means 000000000000 and us-east-1.
 	Account, Region string
 
-	// Keys is a key file: a line for each key, ACCESS_KEY_ID SECRET ACCOUNT, "#" begins a
-	// comment. With keys the signatures of requests are checked by them; with nil, every
-	// request is served, as that of the account that its access key is the number of.
-	// KeysName is what errors call the file.
+	// Keys is a key file: a line for each key, ACCESS_KEY_ID SECRET ACCOUNT; "#" starts a
+	// comment. With keys, the signatures of requests are verified; with nil, every request is
+	// served, for the account whose number is its access key. KeysName is the name of the file
+	// in errors.
 	Keys     []byte
 	KeysName string
 
-	// Hosts are host names that requests may be for, beside 127.0.0.1 and localhost; a
-	// bucket of S3 may stand below them.
+	// Hosts are accepted host names of requests, beside 127.0.0.1 and localhost; a bucket of
+	// S3 may be a subdomain of them.
 	Hosts []string
 
 	// URL is where handlers reach this CloudFormation. Empty means the host of the latest
 	// request to this machine or to one of Hosts.
 	URL string
 
-	// Version of the program, for whoever asks.
+	// Version of the program, for /healthz and clients.
 	Version string
 
 	// Environ is the environment that handlers are started from, as os.Environ gives it;
@@ -69,16 +69,16 @@ type Config struct {
 	// in it, traces are sent there. Nil means os.Environ().
 	Environ []string
 
-	// HandlerEnv are variables that every handler finds set, as NAME=VALUE. The values of
-	// those whose names say that they are secret are hidden in logs.
+	// HandlerEnv are variables of every handler, as NAME=VALUE. The values of those with the
+	// name of a secret are hidden in logs.
 	HandlerEnv []string
 
 	// BodyTimeout bounds the wait for more of a request's body, however long that is. Zero
 	// means 30 s.
 	BodyTimeout time.Duration
 
-	// TimeScale divides the delays that handlers ask for between their calls, and the waits
-	// between retries. Zero means 1.
+	// TimeScale divides the callback delays of handlers, and the waits between retries. Zero
+	// means 1.
 	TimeScale float64
 
 	// Simulate are patterns of type names, "AWS::SQS::*". Types that they match and whose
@@ -127,8 +127,8 @@ type CloudFormation struct {
 	closed  error
 }
 
-// Open opens the store, makes it where there is none, and takes up the work that was begun.
-// The context bounds the opening only.
+// Open opens the store, creates it if it does not exist, and resumes unfinished work. The
+// context bounds only the opening.
 func Open(ctx context.Context, config Config) (*CloudFormation, error) {
 	c := &CloudFormation{config: config.withDefaults()}
 	if err := c.open(ctx); err != nil {
@@ -361,15 +361,15 @@ func (c *CloudFormation) openHandlers() error {
 // spoolDir is the folder in Config.Dir for large bodies of requests.
 const spoolDir = "bodies"
 
-// stopGrace is how long work goes on when the server stops. What takes longer is interrupted,
-// and taken up again by the next server.
+// stopGrace is how long work continues when the server stops. Longer work is interrupted, and
+// resumed by the next server.
 const stopGrace = 300 * time.Millisecond
 
 // KeyFile is the file in Config.Dir with the key that seals secrets in the store. All
 // servers on one database need the same one.
 const KeyFile = "secrets.key"
 
-// An OtherKeyError says that the secrets of a store are sealed with another key than the
+// An OtherKeyError reports that the secrets of a store are sealed with another key than the
 // one in the folder.
 type OtherKeyError struct {
 	Path   string // of the key file
@@ -390,7 +390,7 @@ func (c *CloudFormation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.server.ServeHTTP(w, r)
 }
 
-// url is where handlers reach this CloudFormation, "" as long as nobody has.
+// url is the address of this CloudFormation for handlers, "" until it is known.
 func (c *CloudFormation) url() string {
 	if c.config.URL != "" {
 		return c.config.URL
@@ -417,7 +417,7 @@ func (c *CloudFormation) endStreams() {
 	}
 }
 
-// Close ends the work under way, which goes on when the store is opened again, and the
+// Close stops the work in progress, which continues when the store is opened again, and the
 // handlers, and closes the store. Requests must have ended.
 func (c *CloudFormation) Close() error {
 	c.closing.Do(func() {

@@ -18,10 +18,10 @@ import (
 // lastTraces bounds how long the end of the server waits for a collector.
 const lastTraces = 2 * time.Second
 
-// traces starts sending traces over OTLP/HTTP if the environment asks for it: with an
-// endpoint, and without OTEL_SDK_DISABLED or OTEL_TRACES_EXPORTER=none. Headers, time
-// limits, certificates, sampling and attributes of the resource are what the variables of
-// the OpenTelemetry specification say in the environment of the process.
+// traces starts sending traces over OTLP/HTTP if the environment requests it: with an
+// endpoint, and without OTEL_SDK_DISABLED or OTEL_TRACES_EXPORTER=none. Headers, time limits,
+// certificates, sampling and attributes of the resource are set by the variables of the
+// OpenTelemetry specification in the environment of the process.
 func traces(ctx context.Context, environ []string, version string, logger *slog.Logger) (trace.TracerProvider, func(context.Context) error, error) {
 	env := map[string]string{}
 	for _, entry := range environ {
@@ -29,7 +29,7 @@ func traces(ctx context.Context, environ []string, version string, logger *slog.
 			env[name] = value
 		}
 	}
-	endpoint := env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] // as it is; the other is a base
+	endpoint := env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] // used unchanged; the other is a base
 	name, given := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", endpoint
 	if base := env["OTEL_EXPORTER_OTLP_ENDPOINT"]; endpoint == "" && base != "" {
 		name, given = "OTEL_EXPORTER_OTLP_ENDPOINT", base

@@ -21,13 +21,13 @@ import (
 	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
-// s3 is a client of S3 that speaks to the service in this process, as the caller.
+// s3 is a client of S3 that calls the service in this process, as the caller.
 func (c *call) s3() *s3.Client {
 	return s3.New(s3.Options{
 		Region:       c.request.Caller.Region,
 		BaseEndpoint: new("http://localhost"),
 		UsePathStyle: true,
-		// The service reads from the signature which service is meant; nobody checks it.
+		// The signature selects the service; it is not verified.
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "in-process", SecretAccessKey: "in-process"}, nil
 		}),
@@ -142,8 +142,8 @@ func putTags(c *call, client *s3.Client, bucket *string) error {
 	return err
 }
 
-// A bucketPart is a property of a bucket that has operations of its own. put with nil takes
-// it away; get returns nil where there is none.
+// A bucketPart is a property of a bucket with separate operations. put with nil deletes it;
+// get returns nil if it is not set.
 type bucketPart struct {
 	property string
 	put      func(c *call, client *s3.Client, bucket *string, value any) error
@@ -379,7 +379,7 @@ func (b buckets) remove(c *call) error {
 	return err
 }
 
-// absent makes nothing of the error that says that a bucket has no such document.
+// absent ignores the error that a bucket does not have such a document.
 func absent(err error) (any, error) {
 	var api smithy.APIError
 	if errors.As(err, &api) {

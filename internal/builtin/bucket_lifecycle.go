@@ -234,7 +234,7 @@ func getLifecycle(c *call, client *s3.Client, bucket *string) (any, error) {
 	return map[string]any{"Rules": rules}, nil
 }
 
-// lifecycleModel is a rule of S3 as a template has it.
+// lifecycleModel converts a rule of S3 to its form in a template.
 func lifecycleModel(rule s3types.LifecycleRule) map[string]any {
 	out := map[string]any{"Status": string(rule.Status)}
 	set(out, "Id", rule.ID)

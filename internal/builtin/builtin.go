@@ -93,8 +93,8 @@ type kind interface {
 	remove(c *call) error
 }
 
-// A stepped kind makes the calls of creates, updates and deletes itself: they may take any
-// number, and a create may take over what exists.
+// A stepped kind makes the calls of creates, updates and deletes itself: it may use any number
+// of calls, and a create may adopt what exists.
 type stepped interface {
 	reader
 
@@ -251,7 +251,7 @@ func (t *Types) step(c *call, k stepped) (operation.Progress, error) {
 	return t.read(c.at(progress.Identifier), k)
 }
 
-// propertyFaults says which properties break the schema, "" if none does.
+// propertyFaults lists the properties that violate the schema, "" if none does.
 func propertyFaults(typ *schema.Schema, desired map[string]any) string {
 	var faults []string
 	for _, v := range typ.Check(desired, schema.CheckConfig{}) {
@@ -270,8 +270,8 @@ func propertyFaults(typ *schema.Schema, desired map[string]any) string {
 	return "Property validation failure: [" + strings.Join(faults, ", ") + "]"
 }
 
-// announce is the first call of a create: it says what the resource will be called, unless
-// that is taken.
+// announce is the first call of a create: it returns the name of the resource, unless that is
+// taken.
 func (t *Types) announce(c *call, k kind, identifier string) (operation.Progress, error) {
 	c.request.Identifier = identifier
 	_, err := k.read(c)
@@ -421,7 +421,7 @@ const (
 	mixedCase   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 )
 
-// stackName is "Stack-LogicalID", as generated names begin with.
+// stackName is "Stack-LogicalID", the prefix of generated names.
 func (c *call) stackName() string {
 	return strings.Trim(c.request.StackName+"-"+c.request.LogicalID, "-")
 }
@@ -445,7 +445,7 @@ func (c *call) tags() map[string]string {
 	return out
 }
 
-// tagList is a map of tags as a property that is a list of Key and Value has it.
+// tagList converts a map of tags to a property that is a list of Key and Value.
 func tagList(tags map[string]string) []any {
 	out := []any{}
 	for _, key := range slices.Sorted(maps.Keys(tags)) {

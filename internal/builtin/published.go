@@ -20,7 +20,7 @@ import (
 type publishers struct{}
 
 func (publishers) step(c *call) (operation.Progress, error) {
-	if c.request.Action != invoke.Create { // all properties are create-only, and nobody ceases to be a publisher
+	if c.request.Action != invoke.Create { // all properties are create-only, and publishers are never removed
 		return succeeded(c.request.Identifier), nil
 	}
 	in := &cloudformation.RegisterPublisherInput{ConnectionArn: c.optional("ConnectionArn")}
@@ -82,7 +82,7 @@ func (p publicVersions) step(c *call) (operation.Progress, error) {
 		return operation.Progress{}, err
 	}
 	if asked := c.text("PublicVersionNumber"); number != "" && (asked == "" || asked == number) {
-		return succeeded(public.String()), nil // by an earlier call, or by others: it is taken over
+		return succeeded(public.String()), nil // by an earlier call, or by another client: it is adopted
 	}
 	switch {
 	case version.TypeTestsStatus == cfn.TypeTestsStatusInProgress && begun:
@@ -141,7 +141,7 @@ func (publicVersions) read(c *call) (map[string]any, error) {
 		"PublicVersionNumber": number, "TypeVersionArn": private.String(),
 	}
 	if bucket := c.text("LogDeliveryBucket"); bucket != "" {
-		model["LogDeliveryBucket"] = bucket // nothing else knows it
+		model["LogDeliveryBucket"] = bucket // no other source returns it
 	}
 	return model, nil
 }
@@ -190,7 +190,7 @@ func (activations) name(c *call, in *cloudformation.ActivateTypeInput) string {
 	return c.privateARN(kind, name).String()
 }
 
-// deactivate knows by the second call that it was there.
+// deactivate knows from the second call that it existed.
 func (a activations) deactivate(c *call) (operation.Progress, error) {
 	now, err := c.state()
 	if err != nil {

@@ -21,11 +21,11 @@ import (
 type Registry interface {
 	// Published returns a public version: the one that a private version of the caller is
 	// published as, or the latest of a public type of the caller. private is the version in
-	// the account. number is "" if there is none.
+	// the account. number is "" if it is not published.
 	Published(ctx context.Context, caller awswire.Caller, arn schema.TypeARN) (public, private schema.TypeARN, number string, err error)
 
-	// PublisherOf returns the caller as a publisher: the id, "" for an account that is none,
-	// and the connection that identifies it, "" for none.
+	// PublisherOf returns the caller as a publisher: the id, "" for an account that is not
+	// one, and the connection that identifies it, "" without one.
 	PublisherOf(ctx context.Context, caller awswire.Caller) (id, connection string, err error)
 }
 
@@ -74,7 +74,7 @@ func notStabilized(c *call, identifier, reason string) operation.Progress {
 	return operation.Progress{Status: cfn.OperationStatusFailed, Identifier: identifier, ErrorCode: string(invoke.NotStabilized), Message: message}
 }
 
-// missing says that the resource does not exist.
+// missing is the error of a resource that does not exist.
 func missing() error { return awswire.Errorf("NotFound", 0, "The resource does not exist.") }
 
 // unchangeable refuses an update that would make another resource of this one.
@@ -140,8 +140,8 @@ func (v versions) step(c *call) (operation.Progress, error) {
 	return succeeded(c.request.Identifier), nil // all properties are create-only
 }
 
-// register begins a registration, or polls it. A call that is repeated after a
-// crash begins none: the registration has the client request token of the operation.
+// register starts a registration, or polls it. A call that is repeated after a crash starts
+// none: the registration has the client request token of the operation.
 func (v versions) register(c *call) (operation.Progress, error) {
 	now, err := c.state()
 	if err != nil {
@@ -236,7 +236,7 @@ func (v versions) deregister(c *call) (operation.Progress, error) {
 	case err != nil:
 		return operation.Progress{}, err
 	case c.request.Callback == nil:
-		return now.again(c.request.Identifier) // whoever finds nothing after this has deleted it
+		return now.again(c.request.Identifier) // a client that finds nothing after this has deleted it
 	}
 	in := &cloudformation.DeregisterTypeInput{Arn: out.Arn}
 	if aws.ToBool(out.IsDefaultVersion) {

@@ -217,7 +217,7 @@ func (e *Engine) writeSet(ctx context.Context, tx *store.Tx, caller awswire.Call
 	return tx.Wake(ctx, changeSetKind, row.ID, time.Time{})
 }
 
-// writeReview writes a stack that has a change set and nothing else.
+// writeReview writes a stack that only has a change set.
 func (e *Engine) writeReview(ctx context.Context, tx *store.Tx, caller awswire.Caller, s *stackRow, row *changeSetRow) error {
 	taken, err := liveStack(ctx, tx, caller, s.Name)
 	if err != nil {
@@ -236,8 +236,8 @@ func (e *Engine) writeReview(ctx context.Context, tx *store.Tx, caller awswire.C
 	}})
 }
 
-// findSet finds a change set by its ARN, or by its name and stack. It returns nil if there
-// is none, and refuses a stack that there is not.
+// findSet finds a change set by its ARN, or by its name and stack. It returns nil if it does
+// not exist, and an error if the stack does not exist.
 func (e *Engine) findSet(ctx context.Context, db selecting, caller awswire.Caller, name, stack *string) (*changeSetRow, error) {
 	if strings.HasPrefix(aws.ToString(name), "arn:") {
 		return oneRow[changeSetRow](ctx, db, "account = ? AND region = ? AND arn = ? AND (live OR execution_status = ?)",
@@ -262,8 +262,8 @@ func (e *Engine) requireSet(ctx context.Context, db selecting, caller awswire.Ca
 	return c, err
 }
 
-// DeleteChangeSet deletes a change set. One that is not there, or whose name an executed one
-// had, is deleted already.
+// DeleteChangeSet deletes a change set. A missing one, or one with the name of an executed
+// one, counts as deleted.
 func (e *Engine) DeleteChangeSet(ctx context.Context, caller awswire.Caller, in *cloudformation.DeleteChangeSetInput) (*cloudformation.DeleteChangeSetOutput, error) {
 	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		c, err := e.findSet(ctx, tx, caller, in.ChangeSetName, in.StackName)

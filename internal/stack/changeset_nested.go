@@ -36,7 +36,7 @@ type setPlanner struct {
 	resources *int // of all stacks
 }
 
-// plan plans a deployment. result.failed says why there is no plan, or one that cannot be
+// plan plans a deployment. result.failed is why there is no plan, or why it cannot be
 // executed.
 func (p setPlanner) plan(ctx context.Context, next *Deployment, result *setResult) error {
 	input, err := p.engine.planInput(ctx, p.stack, next)
@@ -227,7 +227,7 @@ func (p *Plan) known(input PlanInput) template.References {
 	}}
 }
 
-// certain knows no attribute of a resource that changes.
+// certain resolves no attribute of a resource that changes.
 type certain struct {
 	plan *Plan
 	Known
@@ -332,7 +332,7 @@ func (e *Engine) forgetChildren(ctx context.Context, tx *store.Tx, rootARN strin
 	return nil
 }
 
-// plannedChild is the change set that was made for a nested stack, nil if there is none.
+// plannedChild is the change set of a nested stack, nil without one.
 func (e *Engine) plannedChild(ctx context.Context, request operation.Request) (*changeSetRow, error) {
 	parent, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
 	if err != nil || parent == nil {

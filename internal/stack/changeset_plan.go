@@ -63,8 +63,8 @@ func (e *Engine) makePlan(ctx context.Context, s *stackRow, c *changeSetRow) (*s
 	return result, setPlanner{engine: e, stack: s, set: c, options: options, resources: new(int)}.plan(ctx, next, result)
 }
 
-// planOf makes the plan of a change set. What it imports is looked up: result.failed says
-// why that cannot be imported.
+// planOf creates the plan of a change set. It looks up the resources to import: result.failed
+// is why one cannot be imported.
 func (e *Engine) planOf(ctx context.Context, s *stackRow, c *changeSetRow, input *PlanInput, options changeSetOptions, result *setResult) (plan *Plan, err error) {
 	switch {
 	case c.Kind == types.ChangeSetTypeImport:
@@ -81,7 +81,7 @@ func (e *Engine) planOf(ctx context.Context, s *stackRow, c *changeSetRow, input
 	return plan, refusedTemplate(err)
 }
 
-// asRefusal returns the message of an error that says that the request is at fault.
+// asRefusal returns the message of an error in the request.
 func asRefusal(err error) (string, bool) {
 	var refused *awswire.Error
 	if !errors.As(err, &refused) {
@@ -90,8 +90,7 @@ func asRefusal(err error) (string, bool) {
 	return refused.Message, true
 }
 
-// setProblems validates the properties of the resources of a change set, as far as they are
-// known.
+// setProblems validates the known properties of the resources of a change set.
 func setProblems(in PlanInput) []validationProblem {
 	var out []validationProblem
 	known := Known{Resources: in.Resources, Outside: in.References}
@@ -132,7 +131,7 @@ func incomplete(in PlanInput) string {
 	return fmt.Sprintf(reasonIncomplete, strings.Join(missing, ", "))
 }
 
-// An importLookup notes the exports that are not there.
+// An importLookup records missing exports.
 type importLookup struct {
 	template.References
 	missing []string
@@ -180,7 +179,8 @@ func (c *changeSetRow) settle(result *setResult) {
 	}
 }
 
-// writeProblems tells through DescribeEvents why a change set failed its validation.
+// writeProblems writes the events of DescribeEvents with the reasons why a change set failed
+// its validation.
 func (e *Engine) writeProblems(ctx context.Context, tx *store.Tx, s *stackRow, c *changeSetRow, problems []validationProblem) error {
 	if len(problems) == 0 {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// ExecuteChangeSet begins the operation that a change set planned. The stack is as it was
-// then: what begins in between makes the change set obsolete.
+// ExecuteChangeSet starts the operation that a change set planned. The stack must not have
+// changed since: another operation makes the change set obsolete.
 func (e *Engine) ExecuteChangeSet(ctx context.Context, caller awswire.Caller, in *cloudformation.ExecuteChangeSetInput) (*cloudformation.ExecuteChangeSetOutput, error) {
 	token, hash := aws.ToString(in.ClientRequestToken), requestHash(in)
 	var stackID string
@@ -90,7 +90,7 @@ func executedBefore(ctx context.Context, tx *store.Tx, c *changeSetRow, token, h
 	return true, nil
 }
 
-// executeSet begins the operation. The other change sets of the stack are gone with it.
+// executeSet starts the operation and deletes the other change sets of the stack.
 func (e *Engine) executeSet(ctx context.Context, tx *store.Tx, caller awswire.Caller, s *stackRow, c *changeSetRow, set changeSetOptions,
 	in *cloudformation.ExecuteChangeSetInput, token, hash string) error {
 	asked := types.OnFailure("")
@@ -157,7 +157,7 @@ func (e *Engine) obsolete(ctx context.Context, tx *store.Tx, stackID string) err
 	return nil
 }
 
-// operationOf is the operation that executed a change set, nil if there is none.
+// operationOf is the operation that executed a change set, nil if it was not executed.
 func operationOf(ctx context.Context, db selecting, c *changeSetRow) (*operationRow, error) {
 	return oneRow[operationRow](ctx, db, "stack_id = ? AND change_set_id = ? AND kind <> ?", c.StackID, c.ARN, types.OperationTypeCreateChangeset)
 }

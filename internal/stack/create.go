@@ -13,7 +13,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// CreateStack begins to create a stack.
+// CreateStack starts the creation of a stack.
 func (e *Engine) CreateStack(ctx context.Context, caller awswire.Caller, in *cloudformation.CreateStackInput) (*cloudformation.CreateStackOutput, error) {
 	if in.DisableRollback != nil && in.OnFailure != "" {
 		return nil, refuse("on-failure-both")
@@ -77,7 +77,7 @@ func (e *Engine) CreateStack(ctx context.Context, caller awswire.Caller, in *clo
 	return &cloudformation.CreateStackOutput{StackId: aws.String(s.ARN), OperationId: aws.String(id)}, nil
 }
 
-// stackToCreate is the stack of a name that only has change sets so far, or a new one.
+// stackToCreate is the stack of a name that has only change sets, or a new one.
 func (e *Engine) stackToCreate(ctx context.Context, caller awswire.Caller, name string) (*stackRow, error) {
 	s, err := liveStack(ctx, e.store.Read(), caller, name)
 	if err != nil || s != nil && s.Status == types.StackStatusReviewInProgress {
@@ -140,7 +140,7 @@ func modeOf(config *types.DeploymentConfig) types.DeploymentConfigMode {
 	return config.Mode
 }
 
-// A beginInput is an operation to begin.
+// A beginInput is an operation to start.
 type beginInput struct {
 	kind       types.OperationType
 	status     types.StackStatus
@@ -154,7 +154,7 @@ type beginInput struct {
 	caller     awswire.Caller
 }
 
-// begin begins an operation on a stack whose row is current, and returns its id.
+// begin starts an operation on a stack whose row is current, and returns its id.
 func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginInput) (string, error) {
 	op := &operationRow{
 		ID: e.newID(), StackID: s.ID, Kind: in.kind, Status: string(opRunning), Phase: phaseValidate, ClientToken: in.token,
@@ -213,13 +213,13 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 	return op.ID, tx.Wake(ctx, wakeKind, s.ID, time.Time{})
 }
 
-// liveStack finds the live stack of a name, nil if there is none.
+// liveStack finds the live stack of a name, nil if it does not exist.
 func liveStack(ctx context.Context, db selecting, caller awswire.Caller, name string) (*stackRow, error) {
 	return oneRow[stackRow](ctx, db, "account = ? AND region = ? AND name = ? AND live", caller.Account, caller.Region, name)
 }
 
 // findStack finds a stack by its name or ARN: deleted ones only by their ARN. It returns nil
-// if there is none.
+// if it does not exist.
 func findStack(ctx context.Context, db selecting, caller awswire.Caller, nameOrARN string) (*stackRow, error) {
 	if isARN(nameOrARN) {
 		return oneRow[stackRow](ctx, db, "account = ? AND region = ? AND arn = ?", caller.Account, caller.Region, nameOrARN)

@@ -13,7 +13,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// DeleteStack begins to delete a stack. A stack that does not exist is deleted already.
+// DeleteStack starts the deletion of a stack. Deleting a missing stack succeeds.
 func (e *Engine) DeleteStack(ctx context.Context, caller awswire.Caller, in *cloudformation.DeleteStackInput) (*cloudformation.DeleteStackOutput, error) {
 	if aws.ToString(in.StackName) == "" {
 		return nil, refuse("name-required")

@@ -19,7 +19,7 @@ type selecting = bun.IDB
 // pageSize is how many entries an answer has at most.
 const pageSize = 100
 
-// offset reads a NextToken: where the page begins.
+// offset reads a NextToken: the start of the page.
 func offset(token *string) (int64, error) {
 	if token == nil {
 		return 0, nil
@@ -189,7 +189,7 @@ func ShownParameters(p *template.Parameters) []types.Parameter {
 	return out
 }
 
-// driftOf is what is known of the drift of a stack.
+// driftOf is the drift status of a stack.
 func driftOf(text string) *types.StackDriftInformation {
 	out := &types.StackDriftInformation{StackDriftStatus: types.StackDriftStatusNotChecked}
 	if decode(text, out) != nil {
@@ -261,7 +261,7 @@ func expands(original string) bool {
 	return err != nil || parsed.NeedsExpansion()
 }
 
-// deploymentToShow finds the deployment that GetTemplate asks for.
+// deploymentToShow finds the deployment for GetTemplate.
 func (e *Engine) deploymentToShow(ctx context.Context, caller awswire.Caller, in *cloudformation.GetTemplateInput) (string, error) {
 	if in.ChangeSetName != nil {
 		if !isARN(*in.ChangeSetName) && aws.ToString(in.StackName) == "" {

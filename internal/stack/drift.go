@@ -62,7 +62,7 @@ const keepDetections = 90 * 24 * time.Hour
 // detectable are the statuses in which a stack can have drifted.
 var detectable = append(slices.Clone(updatable), types.StackStatusUpdateRollbackFailed)
 
-// DetectStackDrift begins to detect the drift of a stack.
+// DetectStackDrift starts the drift detection of a stack.
 func (e *Engine) DetectStackDrift(ctx context.Context, caller awswire.Caller, in *cloudformation.DetectStackDriftInput) (*cloudformation.DetectStackDriftOutput, error) {
 	row := &detectionRow{
 		ID: e.newID(), Account: caller.Account, Region: caller.Region, Status: types.StackDriftDetectionStatusDetectionInProgress,
@@ -225,7 +225,7 @@ func writeDrifts(ctx context.Context, tx *store.Tx, stackID string, found []drif
 
 var driftColumns = []string{"physical_id", "type", "status", "reason", "expected", "actual", "differences", "checked_at"}
 
-// DescribeStackDriftDetectionStatus says how far a detection is.
+// DescribeStackDriftDetectionStatus returns the progress of a detection.
 func (e *Engine) DescribeStackDriftDetectionStatus(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeStackDriftDetectionStatusInput) (*cloudformation.DescribeStackDriftDetectionStatusOutput, error) {
 	id := aws.ToString(in.StackDriftDetectionId)
 	d, err := oneRow[detectionRow](ctx, e.store.Read(), "id = ? AND account = ? AND region = ?", id, caller.Account, caller.Region)
@@ -274,8 +274,8 @@ func (e *Engine) DetectStackResourceDrift(ctx context.Context, caller awswire.Ca
 	return &cloudformation.DetectStackResourceDriftOutput{StackResourceDrift: shown}, err
 }
 
-// DescribeStackResourceDrifts lists what detections found of the resources of a stack. Those
-// of types that cannot be read are only listed if their status is asked for.
+// DescribeStackResourceDrifts lists the results of detections for the resources of a stack.
+// Resources of types that cannot be read are only listed if the request has their status.
 func (e *Engine) DescribeStackResourceDrifts(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeStackResourceDriftsInput) (*cloudformation.DescribeStackResourceDriftsOutput, error) {
 	db := e.store.Read()
 	s, err := requireStack(ctx, db, caller, in.StackName, "missing")

@@ -95,7 +95,7 @@ func readable(typ *operation.Type) bool {
 	return typ.Schema.Handler("read") != nil
 }
 
-// knownModel is what is known of a resource when it is read.
+// knownModel is the known model of a resource when it is read.
 func knownModel(x *resourceRow) map[string]any {
 	known := objectOf(x.Model)
 	if known == nil {
@@ -104,7 +104,7 @@ func knownModel(x *resourceRow) map[string]any {
 	return known
 }
 
-// compare holds what a resource is against what its template asks for.
+// compare compares the actual resource with its template.
 func (f driftFinder) compare(ctx context.Context, out *driftRow, x *resourceRow, typ *operation.Type, model map[string]any) error {
 	expected, err := f.expected(ctx, x)
 	if err != nil {
@@ -156,8 +156,8 @@ func (f driftFinder) compare(ctx context.Context, out *driftRow, x *resourceRow,
 	return nil
 }
 
-// expected are the properties that the template sets, as they were sent to the handler. What
-// stands for a secret is left out; references to parameters are followed.
+// expected are the properties that the template sets, as they were sent to the handler.
+// Secrets are omitted; references to parameters are resolved.
 func (f driftFinder) expected(ctx context.Context, x *resourceRow) (map[string]any, error) {
 	properties := objectOf(x.Properties)
 	if properties == nil {
@@ -169,7 +169,7 @@ func (f driftFinder) expected(ctx context.Context, x *resourceRow) (map[string]a
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		resolved = withoutReferences(open) // the parameter is gone: there is nothing to compare with
+		resolved = withoutReferences(open) // the parameter was deleted: there is nothing to compare with
 	}
 	out, _ := resolved.(map[string]any)
 	return out, nil
@@ -345,7 +345,7 @@ var nestedSchema = sync.OnceValue(func() *schema.Schema {
 	return s
 })
 
-// driftText is a value as a difference shows it: text as it is, the rest as JSON.
+// driftText is a value in a difference: text unchanged, others as JSON.
 func driftText(v any) string {
 	if text, ok := v.(string); ok {
 		return text

@@ -19,8 +19,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
-// A LiveState is what a drift-aware change set found of a resource. Its execution starts from
-// there, and a rollback goes back to it.
+// A LiveState is the state of a resource that a drift-aware change set found. Its execution
+// starts from there, and a rollback restores it.
 type LiveState struct {
 	Status   types.StackResourceDriftStatus        `json:"status"`
 	Ignored  []types.ResourceDriftIgnoredAttribute `json:"ignored,omitempty"`
@@ -30,7 +30,7 @@ type LiveState struct {
 	// Values are the properties that drifted and are brought back, by name.
 	Values map[string]LiveValue `json:"values,omitempty"`
 
-	// Properties and Model replace what the stack knows of the resource, if Values has any.
+	// Properties and Model replace the stack's record of the resource, if Values has any.
 	Properties map[string]any `json:"properties,omitempty"`
 	Model      map[string]any `json:"model,omitempty"`
 }
@@ -147,7 +147,7 @@ func (l *LiveState) ignore(tokens []string, reason types.DriftIgnoredReason) {
 	}
 }
 
-// ownTags leaves out the tags that somebody else has put on a resource: they stay.
+// ownTags removes the tags that were added outside of the stack: they are kept.
 func ownTags(s *schema.Schema, name string, wanted, actual any) any {
 	tags, ok := actual.([]any)
 	if !ok || !slices.Equal(s.Tagging.Property.Tokens, []string{name}) {
@@ -170,8 +170,8 @@ func maskedMap(properties map[string]any, hidden map[string]bool) map[string]any
 	return out
 }
 
-// withLive adds to a plan what was found of the resources. What is already as the template
-// asks for, and only the stack does not know, is a change of its own.
+// withLive adds the actual states of the resources to a plan. A resource that already matches
+// the template, but not the stack's record, is a separate kind of change.
 func (p *Plan) withLive(live map[string]*LiveState, input PlanInput) {
 	var rows []driftRow
 	for _, id := range slices.Sorted(maps.Keys(live)) {
@@ -231,8 +231,8 @@ func (c *Change) showLive(out *types.ResourceChange, values bool) {
 	}
 }
 
-// adoptLive has the stack know its resources as a change set found them. The resource that is
-// gone is created again.
+// adoptLive updates the stack's record of its resources to what a change set found. A deleted
+// resource is created again.
 func adoptLive(ctx context.Context, tx *store.Tx, s *stackRow, plan *Plan) error {
 	for i := range plan.Changes {
 		c := &plan.Changes[i]

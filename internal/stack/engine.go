@@ -25,7 +25,7 @@ type Config struct {
 	Objects Objects
 
 	// References resolves dynamic references and parameters of the types
-	// AWS::SSM::Parameter::Value<…>. nil knows no values.
+	// AWS::SSM::Parameter::Value<…>. nil resolves none.
 	References References
 
 	// Endpoint is the URL of this server, "" if it is not known yet. nil never knows it.
@@ -34,22 +34,22 @@ type Config struct {
 	// Macros runs the transforms of templates that are not the engine's own. nil has none.
 	Macros func(caller awswire.Caller) template.Macros
 
-	// Hold is how long the answers about change sets wait for what was begun to end. Clients
-	// look at once, and then only after 5 or 30 seconds. 0 does not wait.
+	// Hold is how long responses about change sets wait for running work to finish. Clients
+	// poll at once, and then only after 5 or 30 seconds. 0 does not wait.
 	Hold time.Duration
 
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil is the clock of the store
 	NewID  func() string    // nil makes random UUIDs
 
-	// NewStackID makes the ids of stacks and of the operations that create them. nil makes
-	// UUIDs that begin with the time, as the service does.
+	// NewStackID generates the ids of stacks and of the operations that create them. nil
+	// generates UUIDs that start with the time, as the service does.
 	NewStackID func() string
 }
 
 // Operations carries out operations on resources. [operation.Engine] implements it.
 type Operations interface {
-	// Begin begins operations, if the transaction commits, and returns their ids in order.
+	// Begin starts operations, if the transaction commits, and returns their ids in order.
 	Begin(ctx context.Context, tx *store.Tx, specs ...operation.Spec) ([]string, error)
 
 	// Cancel ends an operation early, if the transaction commits.
@@ -69,13 +69,13 @@ type Objects interface {
 // ErrNotObject is the error of [Objects] for a URL that names no object.
 var ErrNotObject = errors.New("not the URL of an object in S3")
 
-// References resolves what lies in other services.
+// References resolves values of other services.
 type References interface {
 	// Resolve returns the value of a dynamic reference, as in registry.References.
 	Resolve(ctx context.Context, caller awswire.Caller, service, reference string) (string, error)
 
-	// StoredParameters returns the parameters of SSM with the names NAME or NAME:VERSION that
-	// exist, by what they were asked for.
+	// StoredParameters returns the existing parameters of SSM with the names NAME or
+	// NAME:VERSION, by the requested name.
 	StoredParameters(ctx context.Context, caller awswire.Caller, names []string) (map[string]template.Stored, error)
 }
 

@@ -101,7 +101,7 @@ func (e *Engine) DescribeEvents(ctx context.Context, caller awswire.Caller, in *
 	return out, nil
 }
 
-// operationsToShow finds the operations that DescribeEvents asks for, the newest first.
+// operationsToShow finds the operations for DescribeEvents, newest first.
 func (e *Engine) operationsToShow(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeEventsInput) (*stackRow, []operationRow, error) {
 	db := e.store.Read()
 	switch {

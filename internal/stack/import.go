@@ -251,7 +251,8 @@ func (e *Engine) lookUpImport(ctx context.Context, s *stackRow, input PlanInput,
 	return ownedElsewhere(ctx, e.store.Read(), s, c.Type, c.PhysicalID)
 }
 
-// mismatched says that a template names another resource than the one to be imported.
+// mismatched returns the error of a template that names another resource than the one to be
+// imported.
 func mismatched(c *Change, input PlanInput, s *schema.Schema) string {
 	properties, err := input.Next.Scope.Properties(input.Next.resource(c.LogicalID), Known{Resources: input.Resources, Outside: input.References})
 	if err != nil {
@@ -276,7 +277,7 @@ func readRequest(s *stackRow, logicalID string, typ *operation.Type, identifier 
 	}
 }
 
-// ownedElsewhere says which stack a resource is in already, "" if it is in none.
+// ownedElsewhere returns the stack that already has a resource, "" if none has.
 func ownedElsewhere(ctx context.Context, db selecting, s *stackRow, typeName, identifier string) (string, error) {
 	row, err := oneRow[resourceRow](ctx, db, `physical_id = ? AND type = ? AND status NOT IN (?, ?, ?, ?)
 		AND stack_id IN (SELECT id FROM stacks WHERE account = ? AND region = ? AND live)`, identifier, typeName,
@@ -349,7 +350,7 @@ func (x *existing) words() string {
 func (e *Engine) existingOf(ctx context.Context, s *stackRow, input PlanInput, r *template.Resource, typ *operation.Type) (*existing, error) {
 	properties, err := input.Next.Scope.Properties(r, Known{Resources: input.Resources, Outside: input.References})
 	if err != nil || template.HasUnknown(properties) && properties == template.Unknown {
-		return nil, nil // NewPlan says what is wrong with it
+		return nil, nil // NewPlan reports the error
 	}
 	for i, paths := range append([][]schema.Path{typ.Schema.PrimaryIdentifier}, typ.Schema.AdditionalIdentifiers...) {
 		named, model, ok := namedBy(paths, typ.Schema, properties)
@@ -365,7 +366,7 @@ func (e *Engine) existingOf(ctx context.Context, s *stackRow, input PlanInput, r
 		case err != nil:
 			return nil, err
 		case progress.Status != types.OperationStatusSuccess:
-			continue // what is wrong is told when it is created
+			continue // errors are reported when it is created
 		}
 		if identifier = cmpOr(identifier, progress.Identifier); identifier == "" {
 			identifier = identifierText(progress.Model, typ.Schema.PrimaryIdentifier)
@@ -444,8 +445,8 @@ func (r *run) startImport(ctx context.Context, tx *store.Tx, t *target, identifi
 	return nil
 }
 
-// startTag puts the tags of the stack on a resource that was imported. Nothing else of it
-// changes: what it is now is what is asked for.
+// startTag puts the tags of the stack on an imported resource. Nothing else changes: the
+// desired model is the current one.
 func (r *run) startTag(s *stepRow) error {
 	x := r.resources[s.LogicalID]
 	typ, _ := r.prepared.typeOf(x.Type, x.TypeVersion)

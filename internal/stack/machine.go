@@ -28,8 +28,8 @@ const (
 // An action is what a step does.
 type action string
 
-// The actions of steps. A step begins as actionDeploy, which becomes one of the others when
-// its dependencies are done, since only then is known what changes.
+// The actions of steps. A step starts as actionDeploy, which becomes one of the others when
+// its dependencies are done, because only then its changes are known.
 const (
 	actionDeploy  action = "deploy"
 	actionCreate  action = "create"
@@ -38,7 +38,7 @@ const (
 	actionRemake  action = "remake"  // delete, then create the successor
 	actionImport  action = "import"
 	actionTag     action = "tag"     // put the tags of the stack on what was imported
-	actionRelease action = "release" // let go of what was imported
+	actionRelease action = "release" // release an imported resource
 	actionDelete  action = "delete"
 	actionRevert  action = "revert" // back to the last stable state
 	actionSignal  action = "signal" // wait for signals after the create
@@ -56,7 +56,7 @@ const (
 	stepConfigured stepState = "configured" // dependents may start
 	stepDone       stepState = "done"
 	stepFailed     stepState = "failed"
-	stepCancelled  stepState = "cancelled" // its operation runs on, nobody waits for its result
+	stepCancelled  stepState = "cancelled" // its operation continues, its result is ignored
 	stepStopped    stepState = "stopped"   // cancelled, and its operation ended
 	stepSkipped    stepState = "skipped"   // never started, since something before it failed
 )
@@ -88,7 +88,7 @@ type verdict struct {
 	Failed []string // of an ended stage
 }
 
-// A brake says how a stage goes on.
+// A brake is how a stage continues.
 type brake int
 
 const (
@@ -162,7 +162,7 @@ const (
 	invalid   outcome = "invalid"   // refused before anything was touched
 )
 
-// A transition is where an operation goes when a stage ends.
+// A transition is the next stage of an operation when a stage ends.
 type transition struct {
 	next   phase
 	status types.StackStatus
@@ -207,8 +207,8 @@ var transitions = map[transitionKey]transition{
 	{types.OperationTypeDeleteStack, phaseDelete, failed}:    {phaseEnd, types.StackStatusDeleteFailed, opFailed},
 }
 
-// rollbacks are the transitions of rollbacks, by the status of the stack: it says what they
-// go back to.
+// rollbacks are the transitions of rollbacks, by the status of the stack, which determines the
+// state that they restore.
 var rollbacks = map[types.StackStatus]map[transitionKey]transition{
 	types.StackStatusRollbackInProgress: {
 		{phase: phaseRollback, outcome: succeeded}: {phaseEnd, types.StackStatusRollbackComplete, opSucceeded},
@@ -238,7 +238,7 @@ func following(kind types.OperationType, status types.StackStatus, at phase, how
 	return t, ok
 }
 
-// inProgress are the statuses in which nothing else may begin.
+// inProgress are the statuses in which no other operation may start.
 func inProgress(status types.StackStatus) bool {
 	return slices.Contains([]types.StackStatus{
 		types.StackStatusCreateInProgress, types.StackStatusRollbackInProgress, types.StackStatusDeleteInProgress,

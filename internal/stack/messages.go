@@ -173,8 +173,8 @@ func refuse(id string, args ...any) *awswire.Error {
 	return awswire.Errorf(code, status, r.text, args...)
 }
 
-// refusedTemplate turns the refusals of a template into the answer of the service, which
-// shows the first one. Other errors stay as they are.
+// refusedTemplate converts the errors of a template to the answer of the service, which
+// contains the first one. Other errors are not changed.
 func refusedTemplate(err error) error {
 	if found := template.Refused(err); len(found) > 0 {
 		return awswire.Errorf(found[0].Code, http.StatusBadRequest, "%s", found[0].Message)

@@ -18,8 +18,8 @@ func stackARN(caller awswire.Caller, name, id string) string {
 // isARN reports whether the name of a stack is the ARN of one.
 func isARN(name string) bool { return strings.HasPrefix(name, "arn:") }
 
-// newTimeID is an id that begins with the time, as those of stacks and of the operations
-// that create them do.
+// newTimeID is an id that starts with the time, as those of stacks and of the operations that
+// create them do.
 func newTimeID() string {
 	id, err := uuid.NewUUID()
 	if err != nil {

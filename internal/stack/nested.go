@@ -74,7 +74,7 @@ func nestedModel(desired map[string]any, s *stackRow) map[string]any {
 	return model
 }
 
-// nestedProgress says how far the operation on a nested stack is.
+// nestedProgress is the progress of the operation on a nested stack.
 func (e *Engine) nestedProgress(ctx context.Context, request operation.Request, s *stackRow) (operation.Progress, error) {
 	continued, err := e.rollbackContinued(ctx, request, s)
 	if err != nil {
@@ -101,8 +101,8 @@ func (e *Engine) nestedProgress(ctx context.Context, request operation.Request, 
 	return refused(s.ARN, reasonNested, s.ARN, verb, cmpOr(s.Reason, "Currently in "+string(s.Status)+"."))
 }
 
-// beginNested begins the operation on a nested stack. It is safe to be repeated: an operation
-// has the token of the call.
+// beginNested starts the operation on a nested stack. It is safe to repeat: an operation has
+// the token of the call.
 func (e *Engine) beginNested(ctx context.Context, request operation.Request) (operation.Progress, error) {
 	name := nestedName(request)
 	var s *stackRow
@@ -164,9 +164,8 @@ func (e *Engine) beginNested(ctx context.Context, request operation.Request) (op
 	return e.nestedProgress(ctx, request, s)
 }
 
-// awaitsNested reports whether the operation that runs on a nested stack has to end first. It
-// was begun by the parent, which has cancelled it since: a rollback and a deletion cannot
-// leave it be.
+// awaitsNested reports whether the running operation on a nested stack has to end first. The
+// parent started it and has canceled it since: a rollback or a deletion must wait for it.
 func (e *Engine) awaitsNested(request operation.Request, s *stackRow) bool {
 	if s.OperationID == "" || !inProgress(s.Status) {
 		return false
@@ -200,7 +199,7 @@ func nestedName(request operation.Request) string {
 	return prefix[:min(len(prefix), 128-1-len(suffix))] + "-" + suffix
 }
 
-// nestedInput is the deployment that the properties of a nested stack ask for.
+// nestedInput is the deployment from the properties of a nested stack.
 func nestedInput(request operation.Request, previous *deploymentRow) deploymentInput {
 	in := deploymentInput{URL: aws.String(fmt.Sprint(request.Desired["TemplateURL"])), Previous: previous, Expanded: true, Tags: []types.Tag{},
 		Capabilities: []types.Capability{types.CapabilityCapabilityIam, types.CapabilityCapabilityNamedIam, types.CapabilityCapabilityAutoExpand}}

@@ -152,7 +152,7 @@ func (e *Engine) callWait(ctx context.Context, request operation.Request) (opera
 	}, nil
 }
 
-// hasCreationPolicy reports whether the resource of a call waits for signals of its own.
+// hasCreationPolicy reports whether the resource of a call waits for signals.
 func (e *Engine) hasCreationPolicy(ctx context.Context, request operation.Request) (bool, error) {
 	s, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
 	if err != nil || s == nil {
@@ -184,7 +184,7 @@ func (e *Engine) startOf(request operation.Request) (time.Time, error) {
 	return time.UnixMilli(w.Since), err
 }
 
-// handleOf is the logical id of the handle that a URL stands for, "" for none.
+// handleOf is the logical id of the handle of a URL, "" for other URLs.
 func handleOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Path != WaitPath {

@@ -148,7 +148,7 @@ func (p *progress) noteIdentifier() {
 	p.now = store.At(p.now.Add(time.Millisecond))
 }
 
-// succeed makes the resource what the step was to make of it.
+// succeed updates the resource to the result of the step.
 func (p *progress) succeed() {
 	s, x := p.step, p.resource
 	var after snapshot
@@ -248,8 +248,7 @@ func (p *progress) options() (options operationOptions) {
 	return options
 }
 
-// forced ends a step of a rollback that goes on whatever fails: the resource counts as taken
-// back.
+// forced ends a step of a rollback that ignores failures: the resource counts as rolled back.
 func (p *progress) forced() bool {
 	var old snapshot
 	if !p.options().ForceRollback || decode(p.step.Pending, &old) != nil {

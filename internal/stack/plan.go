@@ -64,12 +64,12 @@ type PlanInput struct {
 	// Unchanged are nested stacks that are known not to change, by their logical ids.
 	Unchanged map[string]bool
 
-	// References answers for what lies outside of the stack: exports, outputs of other
-	// stacks. Ref and GetAtt of the stack's own resources are answered by the plan.
+	// References resolves values outside of the stack: exports, outputs of other stacks. The
+	// plan resolves Ref and GetAtt of the stack's own resources.
 	References template.References
 }
 
-// A Plan says what is to happen to each resource, and why.
+// A Plan lists the changes of each resource, with their causes.
 type Plan struct {
 	Changes []Change `json:"changes"` // sorted by logical id
 
@@ -84,7 +84,7 @@ type Plan struct {
 // Empty reports whether there is nothing to do, which the service refuses.
 func (p *Plan) Empty() bool { return len(p.Changes) == 0 && len(p.Stack) == 0 }
 
-// Change returns what happens to a resource, or nil if it stays as it is.
+// Change returns the change of a resource, nil if it does not change.
 func (p *Plan) Change(logicalID string) *Change {
 	i, ok := slices.BinarySearchFunc(p.Changes, logicalID, func(c Change, id string) int { return strings.Compare(c.LogicalID, id) })
 	if !ok {
@@ -93,7 +93,7 @@ func (p *Plan) Change(logicalID string) *Change {
 	return &p.Changes[i]
 }
 
-// A Change is what happens to one resource. Resources that stay as they are have none.
+// A Change is the change of one resource. Unchanged resources have none.
 type Change struct {
 	Action       types.ChangeAction `json:"action"` // Add, Modify, Remove, Import, SyncWithActual
 	LogicalID    string             `json:"logicalId"`
@@ -110,12 +110,12 @@ type Change struct {
 	// Live is what a drift-aware change set found of the resource, nil in others.
 	Live *LiveState `json:"live,omitempty"`
 
-	// DependsOn are the logical ids that must be done before. Of a Remove, those that
-	// must be gone before.
+	// DependsOn are the logical ids that must be done before. For a Remove, those that must be
+	// deleted before.
 	DependsOn []string `json:"dependsOn,omitempty"`
 
-	// Before and After are the contexts of the resource as a change set shows them, with
-	// unknown values as {{changeSet:KNOWN_AFTER_APPLY}}; nil where there is none.
+	// Before and After are the contexts of the resource in a change set, with unknown values
+	// as {{changeSet:KNOWN_AFTER_APPLY}}; they may be nil.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
 }

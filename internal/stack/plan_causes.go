@@ -77,9 +77,9 @@ func (d *Deployment) causesOf(r *template.Resource) causes {
 	return out
 }
 
-// parameterChanged reports whether the request gives a parameter another value than before.
-// A default that was edited in the template is an edit of the template, and so is the value
-// that a name of the parameter store stands for.
+// parameterChanged reports whether the request changes the value of a parameter. A default
+// that was edited in the template is an edit of the template, and so is a changed value in the
+// parameter store.
 func parameterChanged(previous, next *Deployment, name string) bool {
 	is, has := next.Parameters.Get(name)
 	if !has {

@@ -13,7 +13,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
-// Pending stands in a change set for a value that is known only after its execution.
+// Pending replaces in a change set a value that is known only after its execution.
 const Pending = "{{changeSet:KNOWN_AFTER_APPLY}}"
 
 // A difference is a top-level property that has another value than before.
@@ -52,7 +52,8 @@ func differences(before, after map[string]any, typ *operation.Type) []difference
 	return out
 }
 
-// recreation says whether a change of a property from one value to another replaces the resource.
+// recreation reports whether a change of a property from one value to another replaces the
+// resource.
 func recreation(typ *operation.Type, name string, before, after any) types.RequiresRecreation {
 	if typ == nil || typ.Schema == nil {
 		return types.RequiresRecreationNever
@@ -186,7 +187,7 @@ func shown(v any) any {
 	return Pending
 }
 
-// shownText is a value as BeforeValue and AfterValue have it: text as it is, the rest as JSON.
+// shownText is a value in BeforeValue and AfterValue: text unchanged, others as JSON.
 func shownText(v any) string {
 	switch v := shown(v).(type) {
 	case nil:

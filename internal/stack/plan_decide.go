@@ -15,7 +15,7 @@ type Verb string
 
 // The verbs.
 const (
-	DoNothing Verb = "nothing" // no handler is called; what the stack knows of it may change
+	DoNothing Verb = "nothing" // no handler is called; the stack's record may change
 	DoCreate  Verb = "create"
 	DoUpdate  Verb = "update"
 	DoReplace Verb = "replace" // create the successor, delete the old one in the cleanup
@@ -39,24 +39,24 @@ type DecideInput struct {
 	Next      *Deployment
 	LogicalID string
 
-	// Current is the resource as it is, nil if there is none yet.
+	// Current is the current resource, nil if it does not exist yet.
 	Current      *Resource
 	PreviousTags map[string]string // of the stack, when Current was provisioned
 
-	// Resources are all resources as they are now: those that the resource needs are done.
+	// Resources are the current states of all resources: the dependencies are done.
 	Resources  map[string]Resource
-	References template.References // for what lies outside of the stack
+	References template.References // for values outside of the stack
 
 	Type *operation.Type
 
-	// Refreshed says that a dynamic reference in the properties has another value than when
-	// the resource was provisioned.
+	// Refreshed means that the value of a dynamic reference in the properties has changed
+	// since the resource was provisioned.
 	Refreshed bool
 }
 
-// Decide says what is done with a resource, now that what it needs is done: what a plan
-// could only say may change either changes or stays. It refuses with an [*AttributeError]
-// in an error of package template what a resource does not have.
+// Decide decides the action for a resource when its dependencies are done: a change that a
+// plan could only list as possible is now certain or not. A missing attribute is an
+// [*AttributeError] in an error of package template.
 func Decide(in DecideInput) (Decision, error) {
 	r := in.Next.resource(in.LogicalID)
 	if r == nil {

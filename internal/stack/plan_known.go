@@ -16,11 +16,11 @@ type Known struct {
 	// unknown. A resource that is neither here nor in Resources is unknown too.
 	Open func(logicalID string) bool
 
-	// Outside answers for exports and outputs of other stacks; nil knows nothing.
+	// Outside resolves exports and outputs of other stacks; nil resolves none.
 	Outside template.References
 }
 
-// An AttributeError says that a resource has no such attribute.
+// An AttributeError reports that a resource does not have the attribute.
 type AttributeError struct{ LogicalID, Type, Attribute string }
 
 func (e *AttributeError) Error() string {
@@ -72,8 +72,8 @@ func (k Known) StackOutput(ref template.StackOutputRef) (string, bool, error) {
 	return k.Outside.StackOutput(ref)
 }
 
-// attributeOf returns what a dotted name stands for in a model. A key that has dots itself
-// comes first: the outputs of nested stacks and the data of custom resources have such keys.
+// attributeOf returns the value of a dotted name in a model. A key that contains dots has
+// precedence: the outputs of nested stacks and the data of custom resources have such keys.
 func attributeOf(model any, name string) (any, bool) {
 	switch v := model.(type) {
 	case map[string]any:

@@ -15,8 +15,8 @@ import (
 // nestedStack is the type of nested stacks, which every update visits.
 const nestedStack = "AWS::CloudFormation::Stack"
 
-// NewPlan sets a template against what a stack contains and says what is to happen. It
-// refuses with an [*awswire.Error] what the service refuses at the call.
+// NewPlan compares a template with the resources of a stack and returns the changes. It
+// returns an [*awswire.Error] for what the service rejects at the call.
 func NewPlan(in PlanInput) (*Plan, error) {
 	p := &planner{in: in, fates: map[string]fate{}, changes: map[string]*Change{}}
 	if in.Next != nil {
@@ -43,7 +43,7 @@ func NewPlan(in PlanInput) (*Plan, error) {
 	return plan, err
 }
 
-// A fate is what the others can know of a resource while the plan is made.
+// A fate is what other resources can know of a resource while the plan is made.
 type fate uint8
 
 const (
@@ -61,8 +61,8 @@ type planner struct {
 	changes map[string]*Change
 }
 
-// existing returns the resource that an update of the logical id starts from. One whose deletion
-// failed is made anew if the template has it again.
+// existing returns the resource that an update of the logical id starts from. One whose
+// deletion failed is created again if the template has it again.
 func (p *planner) existing(id string) (Resource, bool) {
 	r, ok := p.in.Resources[id]
 	return r, ok && r.exists() && r.Status != types.ResourceStatusDeleteFailed
@@ -127,8 +127,8 @@ func (p *planner) deploy(r *template.Resource) error {
 	return nil
 }
 
-// before is the resource as it is, with what must not be shown masked. What is not in the
-// previous template is shown without its properties, as nobody knows what in them is secret.
+// before is the current resource, with secrets masked. If it is not in the previous template,
+// it is shown without its properties, because the secrets in them are unknown.
 func (p *planner) before(id string, was Resource) (desired, error) {
 	out := desired{
 		Properties: was.Properties, Metadata: was.Metadata,
@@ -251,10 +251,10 @@ type desired struct {
 	DeletionPolicy      string
 	UpdateReplacePolicy string
 
-	masked map[string]any // Properties as they are shown; nil if they are shown as they are
+	masked map[string]any // Properties to show; nil if they are shown unchanged
 }
 
-// desired evaluates a resource with what is known.
+// desired evaluates a resource with the known values.
 func (d *Deployment) desired(r *template.Resource, known template.References) (desired, error) {
 	out := desired{DeletionPolicy: r.DeletionPolicy}
 	var err error
@@ -286,7 +286,7 @@ func errUnknownProperties(id string) error {
 	return awswire.ValidationErrorf("[/Resources/%s/Properties] properties must not depend on other resources as a whole", id)
 }
 
-// properties returns the properties as they are shown.
+// properties returns the properties to show.
 func (d desired) properties() map[string]any {
 	if d.masked != nil {
 		return d.masked

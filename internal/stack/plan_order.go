@@ -88,8 +88,8 @@ func reversed(graph map[string][]string) map[string][]string {
 	return out
 }
 
-// DeletionOrder returns for each resource those that must be gone before it: the ones that
-// depend on it, across resources that are not among them.
+// DeletionOrder returns for each resource those that must be deleted before it: its
+// dependents, also across resources that are not among them.
 func DeletionOrder(resources map[string]Resource, gone func(logicalID string) bool) map[string][]string {
 	graph := map[string][]string{}
 	for id, r := range resources {

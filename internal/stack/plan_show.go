@@ -75,7 +75,7 @@ func (d Detail) shown(values bool) types.ResourceChangeDetail {
 	return out
 }
 
-// signs begin the lines of a plan.
+// signs are the first characters of the lines of a plan.
 var signs = map[types.ChangeAction]string{
 	types.ChangeActionAdd: "+", types.ChangeActionRemove: "-", types.ChangeActionModify: "~", types.ChangeActionImport: "<", types.ChangeActionSyncWithActual: "=",
 }
@@ -109,7 +109,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	return err
 }
 
-// words say what happens to the resource.
+// words describe the change of the resource.
 func (c *Change) words() string {
 	var out string
 	switch {
@@ -141,7 +141,7 @@ func (c *Change) words() string {
 	return out
 }
 
-// words say what changes and why.
+// words describe what changes and why.
 func (d Detail) words() string {
 	what := d.Name
 	if what == "" {

@@ -30,7 +30,7 @@ type statement struct {
 	like         bool     // types are patterns
 }
 
-// errPolicy says that a text is not a stack policy.
+// errPolicy reports that a text is not a stack policy.
 var errPolicy = errors.New("not a stack policy")
 
 // words reads a string or a list of strings.
@@ -46,7 +46,7 @@ func words(raw json.RawMessage) ([]string, error) {
 	return many, nil
 }
 
-// parsePolicy reads a stack policy. The empty object is none: it allows everything.
+// parsePolicy reads a stack policy. The empty object is no policy: it allows everything.
 func parsePolicy(text string) (*policy, error) {
 	var document map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &document); err != nil || document == nil {
@@ -114,7 +114,7 @@ func parseStatement(members map[string]json.RawMessage) (s statement, err error)
 	return s, nil
 }
 
-// either reads the one of two members that is there.
+// either reads the one of two members that is set.
 func either(members map[string]json.RawMessage, name, not string) ([]string, bool, error) {
 	if raw, ok := members[not]; ok && members[name] == nil {
 		list, err := words(raw)

@@ -26,7 +26,7 @@ type prepared struct {
 	deployments map[string]*Deployment // by id
 	rows        map[string]*deploymentRow
 	types       map[typeKey]*operation.Type
-	unknown     map[typeKey]string // what to say of types that are not there
+	unknown     map[typeKey]string // errors for missing types
 	dynamic     map[string]string  // values of {{resolve:ssm:…}}, by the whole text
 	problem     string             // what is wrong with the parameters, "" for nothing
 	conflicts   []validationProblem
@@ -34,7 +34,7 @@ type prepared struct {
 
 type typeKey struct{ name, version string }
 
-// errUnprepared says that a transaction met something that was not prepared.
+// errUnprepared reports that a transaction needs data that was not prepared.
 var errUnprepared = errors.New("the operation changed while it was prepared")
 
 // prepare reads what the current operation of a stack needs. It returns nil if none runs.
@@ -78,8 +78,8 @@ func (p *prepared) has(deploymentID string) bool {
 	return deploymentID == "" || p.deployments[deploymentID] != nil
 }
 
-// prepareTypes finds the types of the template, as they are now, and those that the
-// resources were made with.
+// prepareTypes finds the current types of the template, and those that the resources were
+// created with.
 func (e *Engine) prepareTypes(ctx context.Context, s *stackRow, p *prepared) error {
 	keys := map[typeKey]bool{}
 	for _, d := range p.deployments {
@@ -152,7 +152,7 @@ func (e *Engine) prepareDynamic(ctx context.Context, caller awswire.Caller, d *D
 	}
 }
 
-// referencesHash is a fingerprint of what the SSM references in properties stand for.
+// referencesHash is a fingerprint of the values of the SSM references in properties.
 func (p *prepared) referencesHash(properties any) string {
 	values := map[string]string{}
 	for _, ref := range template.DynamicReferences(properties) {
@@ -170,7 +170,7 @@ func (p *prepared) referencesHash(properties any) string {
 	return hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// typeOf returns a type in a version, or the one in use if that version is gone.
+// typeOf returns a version of a type, or the current one if that version no longer exists.
 func (p *prepared) typeOf(name, version string) (*operation.Type, string) {
 	if found := p.types[typeKey{name, version}]; found != nil {
 		return found, ""

@@ -134,8 +134,8 @@ func (e *Engine) Places(ctx context.Context) ([]awswire.Place, error) {
 	return out, err
 }
 
-// A Mark changes whenever a list or a stack does: two that are equal say that nothing
-// happened in between. Sets is of the change sets and drift detections of one stack.
+// A Mark changes whenever a list or a stack does: equal marks mean that nothing happened in
+// between. Sets is of the change sets and drift detections of one stack.
 type Mark struct{ Stacks, Changes, Events, Sets int64 }
 
 // ListMark is the mark of all stacks of a place.
@@ -180,7 +180,7 @@ type StackState struct {
 // maxOperations is how many operations of a stack are listed.
 const maxOperations = 20
 
-// A ResourceState is a resource of a stack as it is now.
+// A ResourceState is the current state of a resource of a stack.
 type ResourceState struct {
 	LogicalID, PhysicalID string
 	Type, TypeVersion     string
@@ -265,8 +265,8 @@ func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []o
 	return out, e.markSimulated(ctx, s.caller(), out)
 }
 
-// addWaiting adds the resources of a template that are not there yet, and tells of all what
-// they wait for.
+// addWaiting adds the resources of a template that do not exist yet, and the dependencies that
+// each resource waits for.
 func (e *Engine) addWaiting(ctx context.Context, s *stackRow, op *operationRow, out []ResourceState) ([]ResourceState, error) {
 	steps, err := allRows[stepRow](ctx, e.store.Read(), "logical_id", "operation_id = ? AND stage = ?", op.ID, phaseMain)
 	if err != nil || len(steps) == 0 {
@@ -352,7 +352,7 @@ type EventQuery struct {
 	awswire.Place
 	Stack       string // name or ARN
 	OperationID string // "" is every operation
-	Failed      bool   // only those that say that something failed
+	Failed      bool   // only failures
 	Before      int64  // EventState.Seq of the last event of the previous page, 0 for the first page
 	Limit       int
 }
@@ -406,8 +406,8 @@ type Timeline struct {
 // maxTimeline is how many events of an operation a timeline has.
 const maxTimeline = 5000
 
-// Timeline returns an operation on a stack, the latest one for the id ""; nil if there is
-// none.
+// Timeline returns an operation on a stack, the latest one for the id ""; nil if it does not
+// exist.
 func (e *Engine) Timeline(ctx context.Context, place awswire.Place, name, operationID string) (*Timeline, error) {
 	s, err := e.lookUp(ctx, place, name)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 )
 
-// A ChangeSetState is a change set as it is now.
+// A ChangeSetState is the current state of a change set.
 type ChangeSetState struct {
 	Name, ARN   string
 	StackARN    string
@@ -90,7 +90,7 @@ type DriftState struct {
 	Running    bool                   // a detection runs
 	Reason     string                 // why the latest detection failed, "" if it did not
 	CheckedAt  time.Time              // zero if there was no detection
-	Detectable bool                   // a detection can begin, as far as the status of the stack goes
+	Detectable bool                   // the status of the stack allows a detection
 
 	// Resources are those of the stack whose drift was detected, sorted by logical id.
 	// Secrets are masked.

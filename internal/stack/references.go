@@ -68,7 +68,8 @@ func (e *Engine) Prepare(ctx context.Context, request operation.Request) (prepar
 		case err == nil:
 			*model, _ = resolved.(map[string]any)
 		case request.Action == invoke.Delete || model == &request.Previous:
-			// What a resource was made with may be gone when it is deleted or changed.
+			// A resource may be deleted or changed when the values that it was created with no
+			// longer exist.
 			if ctx.Err() != nil {
 				return request, ctx.Err()
 			}
@@ -79,8 +80,7 @@ func (e *Engine) Prepare(ctx context.Context, request operation.Request) (prepar
 	return request, nil
 }
 
-// refusedReference is the error of a reference that stands for nothing, as package operation
-// takes it.
+// refusedReference is the error of a reference without a value, for package operation.
 func refusedReference(err error) error {
 	var refused *awswire.Error
 	if errors.As(err, &refused) {

@@ -38,7 +38,7 @@ type deploymentInput struct {
 	// Unknown are parameters whose values are not known yet, by their keys.
 	Unknown map[string]bool
 
-	// Expanded says that AUTO_EXPAND is not asked for: change sets and nested stacks.
+	// Expanded means that AUTO_EXPAND is not required: change sets and nested stacks.
 	Expanded bool
 }
 
@@ -79,8 +79,8 @@ func (e *Engine) object(ctx context.Context, caller awswire.Caller, url string, 
 	return content, err
 }
 
-// newDeployment makes a deployment of a request, refusing what the service refuses at the
-// call.
+// newDeployment creates the deployment of a request, with the errors that the service returns
+// at the call.
 func (e *Engine) newDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, in deploymentInput) (*deploymentRow, *Deployment, error) {
 	row, err := e.acceptDeployment(ctx, caller, s, in)
 	if err != nil {
@@ -90,7 +90,7 @@ func (e *Engine) newDeployment(ctx context.Context, caller awswire.Caller, s *st
 	return row, d, err
 }
 
-// unprocessed is what a template counts as whose transforms failed: nothing of it is deployed.
+// unprocessed replaces a template whose transforms failed: none of it is deployed.
 const unprocessed = `{"Resources":{"Unprocessed":{"Type":"AWS::CloudFormation::WaitConditionHandle"}}}`
 
 // processed is the template after its transforms, "" if they failed.

@@ -18,8 +18,8 @@ func token(n int64) *string { return aws.String(strconv.FormatInt(n, 10)) }
 // maxResources is how many resources DescribeStackResources shows.
 const maxResources = 100
 
-// resourceRows are the resources of a stack as they are listed: with those that a cleanup
-// could not delete.
+// resourceRows are the listed resources of a stack: including those that a cleanup could not
+// delete.
 func (e *Engine) resourceRows(ctx context.Context, s *stackRow) ([]resourceRow, error) {
 	rows, err := allRows[resourceRow](ctx, e.store.Read(), "logical_id", "stack_id = ?", s.ID)
 	if err != nil {
@@ -101,7 +101,7 @@ func optional(text string) *string {
 	return aws.String(text)
 }
 
-// resourceDrift is what is known of the drift of a resource.
+// resourceDrift is the drift status of a resource.
 func resourceDrift(text string) *types.StackResourceDriftInformation {
 	out := &types.StackResourceDriftInformation{StackResourceDriftStatus: types.StackResourceDriftStatusNotChecked}
 	if decode(text, out) != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// CancelUpdateStack stops an update: what runs ends, nothing new begins, and the stack is
+// CancelUpdateStack stops an update: running steps finish, no new ones start, and the stack is
 // rolled back.
 func (e *Engine) CancelUpdateStack(ctx context.Context, caller awswire.Caller, in *cloudformation.CancelUpdateStackInput) (*cloudformation.CancelUpdateStackOutput, error) {
 	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {

@@ -49,7 +49,7 @@ type stackRow struct {
 	RowVersion int64      `bun:"row_version"`
 }
 
-// caller acts for the owner of the stack where nobody calls.
+// caller acts for the owner of the stack in the background.
 func (s *stackRow) caller() awswire.Caller {
 	return awswire.Caller{Place: awswire.Place{Account: s.Account, Region: s.Region}}
 }
@@ -192,8 +192,8 @@ type snapshot struct {
 	// Attempted are the properties of an update that failed or was cancelled.
 	Attempted string `json:"attempted,omitempty"`
 
-	// Gone says that the resource was deleted before its successor was created: to go back
-	// means to create it again.
+	// Gone means that the resource was deleted before its successor was created: a rollback
+	// creates it again.
 	Gone bool `json:"gone,omitempty"`
 
 	// Signals are those that the resource waits for after its creation, nil for none.
@@ -255,7 +255,7 @@ type stepRow struct {
 	Action      action     `bun:"action"`
 	State       stepState  `bun:"state"`
 	Reason      string     `bun:"reason"`
-	PhysicalID  string     `bun:"physical_id"`                              // known so far in this step
+	PhysicalID  string     `bun:"physical_id"`                              // as known at this step
 	Properties  string     `bun:"properties" seal:"stack_steps.properties"` // of its events, masked
 	Pending     string     `bun:"pending" seal:"stack_steps.pending"`       // what the resource becomes if it succeeds: snapshot
 	CallID      string     `bun:"call_id"`                                  // of its operation of package operation
@@ -301,7 +301,7 @@ type eventRow struct {
 // The kinds of events.
 const (
 	eventProgress   = "progress"   // of a resource or the stack
-	eventValidation = "validation" // of the validation before a deployment; only DescribeEvents has it
+	eventValidation = "validation" // of the validation before a deployment; only in DescribeEvents
 )
 
 // eventDetails are members that few events have.
@@ -366,7 +366,7 @@ func encode(v any) string {
 	return string(text)
 }
 
-// decode reads what encode wrote; "" leaves v as it is.
+// decode reads what encode wrote; "" does not change v.
 func decode(text string, v any) error {
 	if text == "" {
 		return nil

@@ -26,8 +26,8 @@ type run struct {
 	op        *operationRow
 	options   operationOptions
 	settings  stackSettings
-	next      *Deployment // as it is deployed; of a rollback, what it came from
-	stable    *Deployment // the last stable one, nil if there is none
+	next      *Deployment // the one being deployed; of a rollback, the one that it undoes
+	stable    *Deployment // the last stable one, may be nil
 	steps     map[string]*stepRow
 	order     []string // keys of steps
 	resources map[string]*resourceRow
@@ -38,7 +38,7 @@ type run struct {
 
 	now     store.Time
 	writes  writes
-	imports map[string]string // exports that the stack imports, read so far, with their values
+	imports map[string]string // imported exports that were read, with their values
 }
 
 // writes are what a transaction changes.
@@ -57,7 +57,7 @@ type writes struct {
 	after     []func(ctx context.Context, tx *store.Tx) error
 }
 
-// advance is the worker of stacks: it moves the operation of a stack on as far as it goes.
+// advance is the worker of stacks: it advances the operation of a stack as far as possible.
 func (e *Engine) advance(ctx context.Context, stackID string) (time.Time, error) {
 	var kept *prepared
 	for {
@@ -92,7 +92,7 @@ func (e *Engine) advance(ctx context.Context, stackID string) (time.Time, error)
 			return time.Time{}, nil
 		}
 		e.runs.put(stackID, next)
-		if next.op.ID != p.operationID { // a rollback began: it needs no other template
+		if next.op.ID != p.operationID { // a rollback started: it needs no other template
 			kept = nil
 			continue
 		}
@@ -136,7 +136,7 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, stackID string, p *prep
 	return r, nil
 }
 
-// oneRow reads a row, nil if there is none.
+// oneRow reads a row, nil if it does not exist.
 func oneRow[T any](ctx context.Context, db bun.IDB, where string, args ...any) (*T, error) {
 	row := new(T)
 	err := db.NewSelect().Model(row).Where(where, args...).Limit(1).Scan(ctx)
@@ -223,7 +223,7 @@ func (r *run) readChanged(ctx context.Context, tx *store.Tx) error {
 		}
 	}
 	for _, id := range ids {
-		delete(r.resources, id) // it may be gone
+		delete(r.resources, id) // it may be deleted
 		r.outdated(id)
 	}
 	for _, id := range cleanup {
@@ -253,8 +253,8 @@ func (r *run) readChanged(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// flush writes what changed. The compare-and-set of the operation makes sure that nobody
-// else moved it.
+// flush writes the changes. The compare-and-set of the operation makes sure that no other
+// worker advanced it.
 func (r *run) flush(ctx context.Context, tx *store.Tx) error {
 	w := &r.writes
 	for _, f := range w.after {
@@ -326,7 +326,7 @@ func (r *run) flushResources(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// The columns that are written again when a row is there already.
+// The columns to update if a row exists already.
 var (
 	stepColumns     = []string{"operation_id", "stage", "action", "state", "reason", "physical_id", "properties", "pending", "call_id", "seen", "started_at", "ended_at"}
 	resourceColumns = []string{"type", "type_version", "physical_id", "status", "reason", "properties", "model", "metadata", "depends_on",
@@ -372,7 +372,7 @@ func (r *run) touchStep(s *stepRow)       { r.writes.steps[s.key()] = true }
 func (r *run) touchCleanup(c *cleanupRow) { r.writes.cleanup[c.ID] = true }
 func (r *run) touchResource(x *resourceRow) {
 	r.writes.resources[x.LogicalID] = true
-	r.writes.gone = slices.DeleteFunc(r.writes.gone, func(id string) bool { return id == x.LogicalID }) // it is there again
+	r.writes.gone = slices.DeleteFunc(r.writes.gone, func(id string) bool { return id == x.LogicalID }) // it exists again
 	x.UpdatedAt = r.now
 	r.outdated(x.LogicalID)
 }
@@ -394,7 +394,7 @@ func (r *run) setStatus(status types.StackStatus, reason string) {
 // stackType is the type of the events of a stack and of nested stacks.
 const stackType = "AWS::CloudFormation::Stack"
 
-// shownReason is the reason that DescribeStacks shows: none while all goes well.
+// shownReason is the reason in DescribeStacks: only for failures.
 func shownReason(status types.StackStatus, reason string) string {
 	if status == types.StackStatusUpdateRollbackCompleteCleanupInProgress {
 		return ""

@@ -76,14 +76,14 @@ func (r *run) nodes() []node {
 		s := r.steps[key]
 		state := s.State
 		if state == stepFailed && r.options.ForceDelete {
-			state = stepDone // the stack goes whatever is left
+			state = stepDone // the stack is deleted in any case
 		}
 		out = append(out, node{Key: key, After: split(s.After), State: state})
 	}
 	return out
 }
 
-// brake says how the stage goes on.
+// brake returns how the stage continues.
 func (r *run) brake(late bool) brake {
 	rollsBack := r.options.OnFailure != types.OnFailureDoNothing
 	switch {
@@ -127,7 +127,7 @@ func (r *run) endStage(ctx context.Context, tx *store.Tx, v verdict, late bool) 
 	}
 	if r.op.Phase == phaseMain && how == failed {
 		switch {
-		case r.op.Cancelled && r.op.Kind == types.OperationTypeUpdateStack: // goes back whatever the options are
+		case r.op.Cancelled && r.op.Kind == types.OperationTypeUpdateStack: // rolls back whatever the options are
 		case r.options.OnFailure == types.OnFailureDoNothing:
 			how = preserved
 		case r.options.OnFailure == types.OnFailureDelete:
@@ -137,7 +137,7 @@ func (r *run) endStage(ctx context.Context, tx *store.Tx, v verdict, late bool) 
 	return r.follow(ctx, tx, how, reason)
 }
 
-// stoppedReason is why an operation that was asked to stop goes back.
+// stoppedReason is why a canceled operation rolls back.
 func (r *run) stoppedReason() string {
 	if r.options.OnFailure == types.OnFailureDelete {
 		return reasonUserInitiated
@@ -159,7 +159,7 @@ func (r *run) requested() string {
 	return ". " + reasonRollbackRequested
 }
 
-// failure says which resources failed.
+// failure lists the failed resources.
 func (r *run) failure() string {
 	failed := map[string][]string{}
 	for _, key := range r.order {
@@ -192,7 +192,7 @@ func (r *run) failure() string {
 	return text + ". "
 }
 
-// cancelStep ends a running step early. The row of its resource says so; what becomes of the
+// cancelStep ends a running step early. The row of its resource records that; the state of the
 // resource is known when its operation has ended.
 func (r *run) cancelStep(s *stepRow) {
 	status, reason := types.ResourceStatusUpdateFailed, reasonUpdateCancelled
@@ -225,8 +225,8 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// cancelWaits ends what only waits for somebody's signal when an update was cancelled: what
-// runs ends by itself, a wait may last for hours.
+// cancelWaits ends steps that only wait for signals when an update was canceled: other steps
+// finish, but a wait may last for hours.
 func (r *run) cancelWaits() {
 	if !r.op.Cancelled || r.op.Phase != phaseMain {
 		return
@@ -278,7 +278,7 @@ func (r *run) leave(how outcome) {
 	}
 }
 
-// settle makes what was deployed the stable state: what was replaced goes to the cleanup.
+// settle makes the deployment the stable state: replaced resources are left to the cleanup.
 func (r *run) settle() {
 	r.stack.StableDeploymentID, r.writes.stack = r.stack.DeploymentID, true
 	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
@@ -307,12 +307,12 @@ func (r *run) discard(logicalID string, old snapshot, policy string) {
 	r.touchCleanup(c)
 }
 
-// beginRollback ends the operation and begins the one that undoes what it did.
+// beginRollback ends the operation and starts the one that rolls it back.
 func (r *run) beginRollback(t transition) {
 	old := r.op
 	old.Status, old.EndedAt, old.Phase = string(t.ended), r.now, phaseEnd
 	if r.writes.begun {
-		// An operation that begins and ends in one transaction is written as it is.
+		// An operation that starts and ends in one transaction is written once.
 		r.writes.after = append(r.writes.after, func(ctx context.Context, tx *store.Tx) error {
 			_, err := tx.NewInsert().Model(old).Exec(ctx)
 			return err
@@ -393,7 +393,7 @@ func (r *run) deleteStack(ctx context.Context, tx *store.Tx) error {
 	return r.engine.forgetSets(ctx, tx, "stack_id = ?", r.stack.ID)
 }
 
-// enter begins a stage with its steps.
+// enter starts a stage with its steps.
 func (r *run) enter(ctx context.Context, tx *store.Tx, next phase) error {
 	stopping, err := r.keepStopping(ctx, tx)
 	if err != nil {

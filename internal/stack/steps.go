@@ -16,7 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
-// start begins a step whose dependencies are done. It may end at once.
+// start starts a step whose dependencies are done. It may end at once.
 func (r *run) start(ctx context.Context, tx *store.Tx, s *stepRow) error {
 	s.StartedAt = r.now
 	r.touchStep(s)
@@ -55,7 +55,7 @@ type target struct {
 	after      snapshot
 }
 
-// deploy decides what a resource needs, now that what it depends on is known, and begins it.
+// deploy decides the action for a resource whose dependencies are done, and starts it.
 func (r *run) deploy(ctx context.Context, tx *store.Tx, s *stepRow) error {
 	t, problem, err := r.evaluate(ctx, tx, s)
 	if err != nil {
@@ -104,7 +104,8 @@ func (r *run) deploy(ctx context.Context, tx *store.Tx, s *stepRow) error {
 	return nil
 }
 
-// evaluate computes what a resource is deployed with. problem says why it cannot be.
+// evaluate computes the properties and attributes of a deployment of a resource. problem is
+// why that fails.
 func (r *run) evaluate(ctx context.Context, tx *store.Tx, s *stepRow) (t *target, problem string, err error) {
 	t = &target{step: s, res: r.next.Template.Resource(s.LogicalID)}
 	if t.res == nil {
@@ -187,7 +188,7 @@ func evaluationProblem(err error) string {
 	return err.Error()
 }
 
-// keep leaves a resource as it is, but for what only the stack knows of it.
+// keep does not change a resource, except for the stack's record of it.
 func (r *run) keep(t *target, x *resourceRow) {
 	after := t.after
 	after.PhysicalID, after.Model, after.TypeVersion, after.Properties = x.PhysicalID, x.Model, x.TypeVersion, x.Properties
@@ -227,7 +228,7 @@ func (r *run) refuseStep(s *stepRow, x *resourceRow, t *target, reason string) {
 	r.event(eventRow{LogicalID: s.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(status), Reason: reason, Properties: s.Properties})
 }
 
-// startCreate begins a resource that is not there.
+// startCreate starts the creation of a resource.
 func (r *run) startCreate(t *target, x *resourceRow) {
 	if x == nil {
 		x = &resourceRow{StackID: r.stack.ID, LogicalID: t.res.LogicalID, Origin: originNew, CreatedAt: r.now}
@@ -321,7 +322,7 @@ func (r *run) guard(s *stepRow) {
 	r.done(s)
 }
 
-// startDelete deletes a resource, or leaves it where its policy says so.
+// startDelete deletes a resource, or retains it according to its policy.
 func (r *run) startDelete(s *stepRow) {
 	if c := r.cleanup[s.CleanupID]; c != nil {
 		r.startCleanup(s, c)
@@ -414,7 +415,8 @@ func (r *run) finishDelete(s *stepRow, x *resourceRow, status types.ResourceStat
 	r.done(s)
 }
 
-// forget removes a resource from a stack that lives on, and one that never was there.
+// forget removes a resource from a stack that continues to exist, or one that was never
+// created.
 func (r *run) forget(x *resourceRow) {
 	if r.op.Phase == phaseCleanup || r.op.Phase == phaseRollbackCleanup || x.PhysicalID == "" {
 		r.drop(x)
@@ -493,7 +495,7 @@ func (r *run) startRevert(s *stepRow) error {
 		r.startStatus(s, x)
 		if x.PhysicalID != "" && x.PhysicalID != old.PhysicalID {
 			r.discard(x.LogicalID, x.snapshot(), "")
-			x.PhysicalID = "" // the cleanup has it now
+			x.PhysicalID = "" // moved to the cleanup
 		}
 		s.PhysicalID = ""
 		r.call(s, typ, operation.Request{Action: invoke.Create, Desired: objectOf(old.Properties), Rollback: true})
@@ -567,7 +569,7 @@ func (r *run) secrets() (values []string) {
 	return values
 }
 
-// call begins the operation of a step.
+// call starts the operation of a step.
 func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
 	s.State, s.CallID = stepRunning, r.engine.newID()
 	caller := r.stack.caller()
@@ -594,7 +596,7 @@ func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
 	})
 }
 
-// recast gives the values of a template the types that the schema asks for.
+// recast converts the values of a template to the types of the schema.
 func recast(typ *operation.Type, model map[string]any) map[string]any {
 	if typ.Schema == nil || model == nil {
 		return model

@@ -13,7 +13,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
-// ValidateTemplate says what a template asks for, and refuses one that is wrong.
+// ValidateTemplate returns the requirements of a template, and rejects an invalid one.
 func (e *Engine) ValidateTemplate(ctx context.Context, caller awswire.Caller, in *cloudformation.ValidateTemplateInput) (*cloudformation.ValidateTemplateOutput, error) {
 	t, err := e.readTemplate(ctx, caller, in.TemplateBody, in.TemplateURL)
 	if err != nil {
@@ -55,7 +55,7 @@ func capabilitiesOf(s template.Summary) []types.Capability {
 	return out
 }
 
-// GetTemplateSummary says what a template, or the one of a stack, asks for.
+// GetTemplateSummary returns the requirements of a template, or of the one of a stack.
 func (e *Engine) GetTemplateSummary(ctx context.Context, caller awswire.Caller, in *cloudformation.GetTemplateSummaryInput) (*cloudformation.GetTemplateSummaryOutput, error) {
 	t, err := e.templateToSummarize(ctx, caller, in)
 	if err != nil {

@@ -24,7 +24,7 @@ var updatable = []types.StackStatus{
 // preservable are those from which it can be updated with rollback disabled.
 var preservable = []types.StackStatus{types.StackStatusCreateFailed, types.StackStatusUpdateFailed}
 
-// UpdateStack begins to update a stack.
+// UpdateStack starts the update of a stack.
 func (e *Engine) UpdateStack(ctx context.Context, caller awswire.Caller, in *cloudformation.UpdateStackInput) (*cloudformation.UpdateStackOutput, error) {
 	s, err := requireStack(ctx, e.store.Read(), caller, in.StackName, "missing")
 	if err != nil {
@@ -97,7 +97,7 @@ type updateInput struct {
 	policy, token, hash string
 }
 
-// beginUpdate writes the update that UpdateStack decided on.
+// beginUpdate writes the update that UpdateStack prepared.
 func (e *Engine) beginUpdate(ctx context.Context, caller awswire.Caller, s *stackRow, in updateInput) (id string, err error) {
 	err = e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
@@ -233,7 +233,7 @@ func (e *Engine) resourcesOf(ctx context.Context, s *stackRow) (map[string]Resou
 	return out, nil
 }
 
-// outside answers for what lies outside of a stack, outside of a transaction.
+// outside resolves values outside of a stack, outside of a transaction.
 type outside struct {
 	ctx    context.Context
 	engine *Engine

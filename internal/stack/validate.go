@@ -13,8 +13,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
-// begin is the first stage of an operation: what can be found wrong before anything is
-// touched is refused.
+// begin is the first stage of an operation: it rejects errors that can be found before
+// anything changes.
 func (r *run) begin(ctx context.Context, tx *store.Tx) error {
 	switch r.op.Kind {
 	case types.OperationTypeDeleteStack:
@@ -51,7 +51,7 @@ func (r *run) requestedEarly() string {
 	return r.requested()
 }
 
-// checkAttributes finds an attribute that is asked for and that no resource of the type has.
+// checkAttributes finds a referenced attribute that no resource of the type has.
 func (r *run) checkAttributes() string {
 	lacks := func(name, attribute string) bool {
 		res := r.next.Template.Resource(name)
@@ -99,8 +99,7 @@ func (p validationProblem) details() string {
 	return encode(eventDetails{ValidationName: p.check, ValidationPath: p.path})
 }
 
-// validate holds the properties of all resources against the schemas of their types, as far
-// as they are known.
+// validate validates the known properties of all resources against the schemas of their types.
 func (r *run) validate(ctx context.Context, tx *store.Tx) []validationProblem {
 	var out []validationProblem
 	for _, res := range r.next.Scope.ActiveResources() {
@@ -139,8 +138,8 @@ func (p propertyProblem) String() string { return "#" + p.at.String() + ": " + p
 // keysOnly are the keywords that judge which keys an object has, whatever their values are.
 var keysOnly = map[string]bool{"required": true, "additionalProperties": true}
 
-// propertyProblems lists how properties break a schema. What is not known yet, and what a
-// dynamic reference stands for, is not judged, and neither is what contains it.
+// propertyProblems lists how properties violate a schema. Unknown values, values of dynamic
+// references, and values that contain them are not checked.
 func propertyProblems(s *schema.Schema, properties any) []propertyProblem {
 	if properties == nil {
 		properties = map[string]any{}
@@ -203,8 +202,8 @@ func valueAt(value any, at document.Pointer) (any, bool) {
 	return value, true
 }
 
-// refuseAll ends an operation whose validation failed: a create is rolled back by an
-// operation of its own, an update leaves the stack as it was.
+// refuseAll ends an operation whose validation failed: a create is rolled back by a separate
+// operation, an update does not change the stack.
 func (r *run) refuseAll(ctx context.Context, tx *store.Tx, problems []validationProblem) error {
 	for _, p := range problems {
 		r.event(eventRow{

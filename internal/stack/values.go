@@ -32,8 +32,8 @@ func (v values) GetAtt(logicalID, attribute string) (any, bool, error) {
 
 func (v values) known() Known { return Known{Resources: v.run.known()} }
 
-// known are the resources as they are now, as plans know them. A resource that is not there
-// yet is not among them.
+// known are the current states of the resources, for plans. It does not contain resources that
+// do not exist yet.
 func (r *run) known() map[string]Resource {
 	if r.provisioned == nil {
 		r.provisioned = make(map[string]Resource, len(r.resources))
@@ -253,7 +253,7 @@ func (r *run) commitImports(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// A recorder notes which exports are asked for.
+// A recorder records which exports are used.
 type recorder struct {
 	values
 	names map[string]bool
@@ -298,7 +298,7 @@ func objectOf(text string) map[string]any {
 	return v
 }
 
-// exists reports whether a row stands for a resource that an update starts from.
+// exists reports whether a row is a resource that an update starts from.
 func (r *resourceRow) exists() bool {
 	if r == nil || r.PhysicalID == "" {
 		return false
