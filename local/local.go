@@ -211,7 +211,7 @@ func (c *CloudFormation) openFolder() (err error) {
 	return nil
 }
 
-// openTraces starts sending traces if the environment asks for it.
+// openTraces starts sending traces if the environment requests it.
 func (c *CloudFormation) openTraces(ctx context.Context) (trace.TracerProvider, error) {
 	provider, stop, err := traces(ctx, c.config.Environ, c.config.Version, c.config.Logger)
 	if err != nil {

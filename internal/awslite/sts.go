@@ -129,8 +129,7 @@ func (s *Services) startSession(ctx context.Context, account, arn, userID string
 	return &ststypes.Credentials{AccessKeyId: &id, SecretAccessKey: &secret.Secret, SessionToken: &secret.Token, Expiration: &expires}, nil
 }
 
-// forgetSessions deletes the keys that ended long enough ago for nobody to wonder why they
-// are refused.
+// forgetSessions deletes keys that expired long ago.
 func forgetSessions(ctx context.Context, tx *store.Tx, now time.Time) error {
 	if _, err := tx.NewDelete().Model((*sessionRow)(nil)).Where("expires_at < ?", store.At(now.Add(-24*time.Hour))).Exec(ctx); err != nil {
 		return fmt.Errorf("forgetting sessions: %w", err)

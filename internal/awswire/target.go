@@ -179,8 +179,8 @@ func (t Target) spellings(r *http.Request) []string {
 }
 
 // canonicalPaths are the ways in which clients write the path of a target when they sign it:
-// each stands for Path only. S3 escapes once; the others escape the escaped path again, some
-// of them before they normalize it, and some escape once.
+// each encodes only Path. S3 escapes once; the others escape the escaped path again, some of
+// them before they normalize it, and some escape once.
 func (t Target) canonicalPaths() []string {
 	once := escape(t.Path, "/")
 	if t.Service == "s3" {

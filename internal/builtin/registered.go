@@ -33,7 +33,7 @@ type Registry interface {
 type state struct {
 	Token   string `json:",omitempty"` // of a registration
 	Version string `json:",omitempty"` // ARN of the version that is tested
-	Calls   int    // so far
+	Calls   int    // number of calls
 }
 
 // state reads the callback context; the zero state is that of the first call.

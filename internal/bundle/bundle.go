@@ -63,8 +63,8 @@ type Config struct {
 	// Label is what messages call the zip file. Empty means "package.zip".
 	Label string
 
-	// Kind and TypeName are what the package is registered as. A package of another kind
-	// or name is at fault. Empty means what the package says of itself.
+	// Kind and TypeName are those of the registration. A package of another kind or name is
+	// rejected. Empty means those in the package.
 	Kind     schema.Kind
 	TypeName string
 

@@ -292,8 +292,8 @@ func wide(extra []byte, fields ...*int64) bool {
 	return true
 }
 
-// local holds the header before the data against the central directory, and finds the end
-// of the data.
+// local compares the header before the data with the central directory, and finds the end of
+// the data.
 func (d *directory) local(r *record) error {
 	if r.header > d.size-localLength {
 		return damaged("the entry lies outside of the archive")

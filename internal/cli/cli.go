@@ -58,10 +58,10 @@ func (e *Env) Getenv(name string) string {
 // The exit codes of the official tool. Codes from 3 up are free for new meanings.
 const (
 	exitOK          = 0
-	exitFailure     = 1   // the project, the configuration or a test is at fault
-	exitUsage       = 2   // the command line is at fault
-	exitDownstream  = 2   // a service or a build tool that cfn called is at fault
-	exitBug         = 127 // cfn is at fault
+	exitFailure     = 1   // an error of the project, the configuration or a test
+	exitUsage       = 2   // an invalid command line
+	exitDownstream  = 2   // an error of a service or a build tool that cfn called
+	exitBug         = 127 // a bug of cfn
 	exitInterrupted = 130 // stopped by a signal; see Signals
 )
 

@@ -36,7 +36,7 @@ func object(member, text string) (map[string]any, error) {
 	return out, nil
 }
 
-// validate holds a model against the schema of its type.
+// validate validates a model against the schema of its type.
 func validate(s *schema.Schema, model map[string]any) error {
 	var faults []string
 	for _, v := range s.Check(model, schema.CheckConfig{}) {

@@ -418,7 +418,7 @@ func (r *reader) join(s, other *shape) {
 	}
 }
 
-// unite joins two lists of which an empty one stands for everything.
+// unite joins two lists of which an empty one means everything.
 func unite(a, b []*document.Value) []*document.Value {
 	if len(a) == 0 || len(b) == 0 {
 		return nil

@@ -85,7 +85,7 @@ func (c *Console) sign(visitor string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// checkForm reads the form of a POST and refuses one that no page of ours was sent for.
+// checkForm reads the form of a POST and rejects one that no page of the console sent.
 func (c *Console) checkForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {

@@ -1,5 +1,5 @@
-// Package contract holds the tests of the handler contract, runs them against a handler
-// and reports what they found.
+// Package contract contains the tests of the handler contract, runs them against a handler and
+// reports the results.
 //
 // [Cases] is the table of the tests. The core suite has the names, markers and verdicts of the
 // official one, for resource types and hooks; the extended suite has a test for every clause

@@ -94,8 +94,8 @@ func (c *Config) setCredentials(env map[string]string) {
 	env["AWS_SESSION_TOKEN"] = token
 }
 
-// keepOffProxy keeps requests to this machine off a proxy: the Runtime API and local endpoints
-// are there, and not every HTTP client bypasses the proxy for them.
+// keepOffProxy excludes requests to this machine from a proxy: the Runtime API and local
+// endpoints are on it, and not every HTTP client bypasses the proxy for them.
 func keepOffProxy(env map[string]string) {
 	const local = "127.0.0.1,localhost"
 	for _, pair := range [][2]string{{"HTTP_PROXY", "NO_PROXY"}, {"http_proxy", "no_proxy"}} {

@@ -74,7 +74,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// note writes a line of ours into the log stream, behind what the process has printed.
+// note writes a line to the log stream, after the output of the process.
 func (o *output) note(line string) { o.log.write([]byte(line), true) }
 
 // A logStream is the log of one process, which others write to as well.

@@ -48,7 +48,7 @@ type proposal struct {
 	kind   int
 	detail string
 	text   string // explains it, as markdown
-	value  string // of a key: what its value looks like; "$0" marks where typing goes on
+	value  string // of a key: a template of its value; "$0" marks the cursor
 }
 
 // addKey proposes a key that the object does not have.
@@ -63,7 +63,7 @@ func (p *proposals) addKey(q proposal) {
 	p.add(q, quote(q.label), tail)
 }
 
-// addString proposes a string as a value; in an array one that is not there yet.
+// addString proposes a string as a value; in an array only a new one.
 func (p *proposals) addString(q proposal) {
 	if !p.cursor.array || !p.seen[q.label] {
 		p.add(q, quote(q.label), "")

@@ -90,8 +90,8 @@ func (p *proposals) modelValues(node *document.Value) {
 // maxValue bounds the JSON of a proposed value.
 const maxValue = 1 << 10
 
-// pointers proposes the places of a model that can be overridden: those at the top, and
-// step by step what is below the pointer that has been typed so far.
+// pointers proposes the places of a model that can be overridden: those at the top, and step
+// by step what is below the typed pointer.
 func (p *proposals) pointers(of *snapshot, update bool) {
 	loaded, s := of.analysis().schema(), of.shapeAt(nil)
 	prefix, ok := overridePath(p.cursor.text)

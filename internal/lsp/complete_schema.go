@@ -14,7 +14,7 @@ var pathLists = []string{
 	"conditionalCreateOnlyProperties", "deprecatedProperties", "nonPublicProperties",
 }
 
-// A meaning is what a string of a schema document stands for.
+// A meaning is the role of a string in a schema document.
 type meaning uint8
 
 const (
@@ -25,8 +25,8 @@ const (
 	requiredName           // a member of the object around
 )
 
-// meaningOf reports what a string at a place of a schema document stands for. isKey is for
-// keys; base is where the object lies whose properties are meant.
+// meaningOf returns the role of a string at a place of a schema document. isKey is for keys;
+// base is the place of the object whose properties are meant.
 func meaningOf(k schema.Kind, at document.Pointer, isKey bool) (m meaning, base document.Pointer) {
 	if len(at) == 0 {
 		return plainText, nil
@@ -256,8 +256,8 @@ func (d *snapshot) permissions() []string {
 	return slices.Compact(out)
 }
 
-// paths proposes the paths of properties: those at the top, and step by step what is
-// below the path that has been typed so far.
+// paths proposes the paths of properties: those at the top, and step by step what is below the
+// typed path.
 func (p *proposals) paths(base, at document.Pointer) {
 	s := p.d.shapeAt(base)
 	prefix, ok := tokensOf(p.cursor.text)

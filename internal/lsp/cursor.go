@@ -17,11 +17,11 @@ type cursor struct {
 	container document.Pointer // the object or array that is typed into
 	array     bool             // it is an array
 	key       bool             // a key is typed, not a value
-	name      string           // of a value its key or index; of a key the text so far
+	name      string           // of a value its key or index; of a key the typed text
 	others    []string         // the keys, or the strings, that stand in the container beside it
 
-	// What is there already: text is what was typed up to the place, decoded. The stretch
-	// from start to end is what a proposal replaces, quotes included.
+	// The existing text: text is the typed text before the cursor, decoded. A proposal
+	// replaces the range from start to end, including quotes.
 	text       string
 	start, end int
 	quoted     bool

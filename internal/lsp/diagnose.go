@@ -95,7 +95,7 @@ func (s *server) diagnose(uri string) {
 // source is the name of this program beside its diagnostics.
 const source = "cfn"
 
-// maxDiagnostics bounds those of one document: nobody reads more.
+// maxDiagnostics bounds the diagnostics of one document.
 const maxDiagnostics = 500
 
 // judge finds what is wrong with a document; ours is false for one of another trade. A
@@ -199,7 +199,7 @@ func kindOf(d *snapshot) schema.Kind {
 	return loaded.Kind
 }
 
-// diagnostic is a problem as the protocol has it.
+// diagnostic is a problem in the format of the protocol.
 func (s *server) diagnostic(d *snapshot, p diag.Problem) diagnostic {
 	out := diagnostic{Severity: int(p.Severity) + 1, Code: p.ID, Source: source, Message: p.Message}
 	if p.Hint != "" {
@@ -236,8 +236,8 @@ func (d *snapshot) inProject() string {
 	return filepath.ToSlash(name)
 }
 
-// extent is the stretch of the document that a problem is shown at. An object of many
-// lines is represented by its key, or by its first line: nobody wants a page underlined.
+// extent is the range of the document at which a problem is displayed. An object of many lines
+// is represented by its key, or by its first line, to keep the range short.
 func (d *snapshot) extent(p diag.Problem) (start, end int) {
 	if !p.At.Start.Known() || d.isOther(p.At.File) {
 		return 0, 0

@@ -100,8 +100,8 @@ func (s *server) standing(d *snapshot) standing {
 	return standing{role: role, kind: kind}
 }
 
-// recognise tells schemas from the other JSON documents of this world, by their content
-// and the name of the file.
+// recognise recognizes schemas among JSON documents, by their content and the name of the
+// file.
 func recognise(root *document.Value, base string) (role, schema.Kind) {
 	has := func(key string) bool { return root.Get(key) != nil }
 	if base == ".rpdk-config" || has("language") || has("artifactType") {
@@ -138,7 +138,7 @@ func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// openFile is the open document of a file, nil if there is none.
+// openFile is the open document of a file, nil if it is not open.
 func (s *server) openFile(path string) *snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +194,7 @@ func (s *server) didOpen(raw json.RawMessage) error {
 	return s.set(params.TextDocument.URI, params.TextDocument.Version, params.TextDocument.Text, 0)
 }
 
-// set replaces the state of a document and has it judged after a time.
+// set replaces the state of a document and schedules its diagnosis.
 func (s *server) set(uri string, version *int32, text string, after time.Duration) error {
 	var next *snapshot
 	var err error

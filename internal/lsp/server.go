@@ -292,7 +292,7 @@ func (s *server) answer(ctx context.Context, method string, d *snapshot, params 
 			result, err = nil, &responseError{codeInternalError, "a bug in cfn; its log says more"}
 		}
 	}()
-	if d.role() == unknownRole { // no document of ours
+	if d.role() == unknownRole { // not an open document
 		return nil, nil
 	}
 	return queries[method](s, ctx, d, params)

@@ -189,8 +189,8 @@ func (e *Engine) Cancel(ctx context.Context, tx *store.Tx, id string) error {
 	return tx.Wake(ctx, workOperation, id, time.Time{})
 }
 
-// Get returns an operation, nil if there is none. Models and properties are only there
-// while it is in progress.
+// Get returns an operation, nil if it does not exist. Models and properties are only set while
+// it is in progress.
 func (e *Engine) Get(ctx context.Context, id string) (*State, error) {
 	row, err := find(ctx, e.store.Read(), id)
 	if err != nil || row == nil {

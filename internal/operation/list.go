@@ -13,14 +13,14 @@ type Lister interface {
 	ListResources(ctx context.Context, request ListRequest) (*Page, error)
 }
 
-// A ListRequest asks for a page.
+// A ListRequest is a request for a page.
 type ListRequest struct {
 	Caller  awswire.Caller
 	Type    string // name of the type in the account
 	Version string // as in Request
 
-	// Model has the properties that the handlerSchema of the list handler asks for, such as
-	// those that identify the parent. Nil for none.
+	// Model has the properties that the handlerSchema of the list handler requires, such as
+	// those that identify the parent. It may be nil.
 	Model map[string]any
 
 	NextToken  string // of the page before; "" is the first

@@ -362,7 +362,7 @@ func (m *move) commit(ctx context.Context, owner Owner) (*row, error) {
 	}
 }
 
-// write returns the row as it was written, and the state if the owner was told of it.
+// write returns the row as it was written, and the state if the owner was notified.
 func (m *move) write(ctx context.Context, owner Owner) (written *row, told *State, err error) {
 	err = m.engine.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		row, event := m.row, m.event // the function may run more than once

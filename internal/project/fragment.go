@@ -115,7 +115,7 @@ func (p *Project) fragmentFiles() ([]string, error) {
 	return files, err
 }
 
-// fragmentCheck holds one fragment against the rules.
+// fragmentCheck checks one fragment against the rules.
 type fragmentCheck struct {
 	file     string
 	root     *document.Value

@@ -81,7 +81,7 @@ var moduleCase = contract.Case{
 	ID: "module::public_requirements", Clause: "A public module meets the model requirements for publishing a public module.",
 }
 
-// examineModule holds a module against the requirements for public modules.
+// examineModule checks a module against the requirements for public modules.
 func (r *Registry) examineModule(ctx context.Context, run *testRunRow, b *bundle.Bundle) (*outcome, error) {
 	db := r.store.Read()
 	check := &moduleCheck{region: run.Region, shelf: regionShelf{db, run.Region}}

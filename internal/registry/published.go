@@ -7,9 +7,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// Published returns a public version: the one that a private version of the caller is published
-// as, or the latest of a public type of the caller. private is the version in the account. number
-// is "" if there is none.
+// Published returns a public version: the one that a private version of the caller is
+// published as, or the latest of a public type of the caller. private is the version in the
+// account. number is "" if it is not published.
 func (r *Registry) Published(ctx context.Context, caller awswire.Caller, arn schema.TypeARN) (public, private schema.TypeARN, number string, err error) {
 	db := r.store.Read()
 	version := arn.Version
@@ -33,8 +33,8 @@ func (r *Registry) Published(ctx context.Context, caller awswire.Caller, arn sch
 	return row.arn(caller), private, row.public().String(), nil
 }
 
-// PublisherOf returns the caller as a publisher: the id, "" for an account that is none, and the
-// connection that identifies it, "" for none.
+// PublisherOf returns the caller as a publisher: the id, "" for an account that is not one,
+// and the connection that identifies it, "" without one.
 func (r *Registry) PublisherOf(ctx context.Context, caller awswire.Caller) (id, connection string, err error) {
 	row, err := findPublisher(ctx, r.store.Read(), "account", caller.Account)
 	if err != nil || row == nil {

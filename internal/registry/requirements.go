@@ -35,7 +35,7 @@ type shelf interface {
 	majors(ctx context.Context, key extensionKey) (map[int64][]types.RequiredActivatedType, error)
 }
 
-// A moduleCheck holds a module against the chapter "Model requirements for publishing a
+// A moduleCheck checks a module against the chapter "Model requirements for publishing a
 // public module" of the user guide.
 type moduleCheck struct {
 	region string

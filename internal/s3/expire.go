@@ -9,7 +9,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// keepUploads is how long a multipart upload is kept that nobody completes.
+// keepUploads is how long an unfinished multipart upload is kept.
 const keepUploads = 7 * 24 * time.Hour
 
 // Expire aborts the multipart uploads to which no part has come for a week, so that a sweep

@@ -222,7 +222,7 @@ func (r *structureReport) add(e *jsonschema.ValidationError) {
 	}
 }
 
-// rule finds the schema of ours that an address of the validator names.
+// rule finds the schema in our meta-schemas for an address of the validator.
 func (r *structureReport) rule(address string) *document.Value {
 	location, fragment, _ := strings.Cut(address, "#")
 	decoded, err := url.PathUnescape(fragment)
@@ -269,7 +269,7 @@ func (r *structureReport) report(f failure, id, message string) {
 	r.problems.Add(p)
 }
 
-// member is [document.Value.Member] for objects in which many keys are at fault.
+// member is [document.Value.Member] for objects in which many keys are invalid.
 func (r *structureReport) member(v *document.Value, key string) *document.Member {
 	if v == nil || len(v.Members) < 64 {
 		return v.Member(key)
@@ -337,7 +337,7 @@ func (r *structureReport) missingKey(f failure) {
 	if m := r.memberAt(f.pointer); m != nil {
 		p.At = m.KeyAt
 	} else if f.value != nil {
-		p.At = f.value.At // of an object only its brace: the rest is not at fault
+		p.At = f.value.At // of an object only its brace: the rest is not the cause
 		p.At.End = p.At.Start
 		p.At.End.Offset++
 		p.At.End.Column++

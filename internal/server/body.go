@@ -42,16 +42,16 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	b.begun = true
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF && !b.ended {
-		// The server goes on reading to hear of a client that hangs up, for as long as
-		// the answer takes. After another error it would wait for the rest of the body
-		// before it answers: there the deadline stays.
+		// The server keeps reading to detect a client that hangs up, until the answer is sent.
+		// After another error it would wait for the rest of the body before it answers: then
+		// the deadline remains.
 		_ = b.controller.SetReadDeadline(time.Time{})
 	}
 	b.ended = b.ended || err != nil
 	return n, err
 }
 
-// The bounds of what is read of a body that nobody wants.
+// The limits for draining an unused body.
 const (
 	maxDrain  = 256 << 20
 	drainTime = 10 * time.Second
@@ -67,7 +67,7 @@ func drain(w *answer, r *http.Request, body io.ReadCloser) {
 		return
 	}
 	if b.controller.Flush() != nil {
-		return // the client is gone
+		return // the client hung up
 	}
 	buffer := make([]byte, 32<<10)
 	until := time.Now().Add(drainTime)

@@ -15,7 +15,7 @@ import (
 // a page makes itself of the same origin (DNS rebinding).
 type guard struct {
 	hosts []string // host names beside loopback's; nil with any is true
-	any   bool     // every host name is right: somebody else checks who calls
+	any   bool     // every host name is accepted: another layer checks the callers
 }
 
 // refuse says why a request is not served, nil if it is.
@@ -60,8 +60,8 @@ func signed(r *http.Request) bool {
 	return r.Header.Get("Authorization") != "" || query.Has("X-Amz-Credential") || query.Has("AWSAccessKeyId")
 }
 
-// refusePage says why a page of the console is not shown, nil if it is. Nobody signs in
-// there, so it is for this machine only, also where requests of the API are checked.
+// refusePage returns why a page of the console is not shown, nil if it is. The console has no
+// sign-in, so it is for this machine only, also where requests of the API are checked.
 func (g guard) refusePage(r *http.Request) *awswire.Error {
 	ip := net.ParseIP(hostname(r.RemoteAddr))
 	// A proxy on this machine hands on what comes from others, and says so.
@@ -72,16 +72,16 @@ func (g guard) refusePage(r *http.Request) *awswire.Error {
 	return nil
 }
 
-// Own reports whether a Host header stands for this machine or one of the configured hosts
-// itself, not for a bucket below it.
+// Own reports whether a Host header is this machine or one of the configured hosts itself, not
+// a bucket below it.
 func (s *Server) Own(host string) bool {
 	name := hostname(host)
 	ip := net.ParseIP(name)
 	return ip != nil && ip.IsLoopback() || strings.EqualFold(name, "localhost") || contains(s.config.Hosts, name)
 }
 
-// known reports whether a host name, without port, stands for this server. Names under
-// localhost are loopback's by RFC 6761 §6.3; S3 clients put the bucket there.
+// known reports whether a host name, without port, names this server. Names under localhost
+// are loopback's by RFC 6761 §6.3; S3 clients put the bucket there.
 func (g guard) known(host string) bool {
 	if ip := net.ParseIP(host); ip != nil {
 		return ip.IsLoopback() || contains(g.hosts, host)

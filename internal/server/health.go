@@ -29,8 +29,8 @@ func (c *checkup) state(now time.Time, look func(context.Context) error) error {
 	return c.err
 }
 
-// health answers whether the server can work: 200, or 503 with the reason. Clients of ours
-// know by the product that they talk to a local CloudFormation.
+// health reports whether the server can work: 200, or 503 with the reason. Clients of this
+// program recognize a local CloudFormation by the product.
 func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	state := struct {
 		Product string `json:"product"`

@@ -273,7 +273,7 @@ func (s *Server) api(w *answer, r *http.Request, id string) {
 		slog.Duration("took", took), slog.String("account", caller.Account), slog.String("region", caller.Region), slog.String("request", id))
 }
 
-// logCause logs why a request was refused that its sender is not at fault for.
+// logCause logs why a request failed if its sender did not cause the failure.
 func (s *Server) logCause(r *http.Request, service, id string, err error) {
 	cause := errors.Unwrap(err)
 	if cause == nil {

@@ -148,7 +148,7 @@ const (
 	BySimulation
 )
 
-// Find returns a type on the shelf, nil for one that is not there.
+// Find returns a type on the shelf, nil if it does not exist.
 func (s *Shelf) Find(ctx context.Context, typeName string) (*Published, error) {
 	row, err := s.row(ctx, typeName)
 	if row == nil || err != nil {

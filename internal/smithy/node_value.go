@@ -247,7 +247,7 @@ func (v *valueCheck) constraints(s *Shape, n *document.Value, context string, vi
 // nonNumeric are the texts for floating point values that are not numbers.
 var nonNumeric = []string{"NaN", "Infinity", "-Infinity"}
 
-// text checks what may be asked of strings.
+// text checks the constraints of strings.
 func (v *valueCheck) text(s *Shape, n *document.Value, context string) {
 	if t := s.Trait(traitPattern); t != nil && !v.patterns.match(t.Value.Text, n.Text) {
 		v.report(v.constraint(), context, "", "String value provided for `%s` must match regular expression: %s", s.ID, t.Value.Text)

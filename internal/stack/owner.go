@@ -80,7 +80,7 @@ func (p *progress) note() {
 		case report.Terminal() && !p.state.Reading:
 			p.fail()
 		case report.Configured && s.State == stepRunning && s.Action == actionCreate && report.Model != nil && p.express():
-			s.CallID = "" // it goes on in the background
+			s.CallID = "" // it continues in the background
 			p.succeed()
 		case report.Configured && s.State == stepRunning && s.Action == actionCreate:
 			s.State = stepConfigured

@@ -360,8 +360,8 @@ func (r *run) startDelete(s *stepRow) {
 	}
 }
 
-// noteSnapshot says that no snapshot is made of a resource whose policy asks for one. Only types
-// of AWS have such policies, and those are simulated here: there is nothing to keep.
+// noteSnapshot reports that no snapshot is made of a resource whose policy requires one. Only
+// types of AWS have such policies, and those are simulated here: there is no data to keep.
 func (r *run) noteSnapshot(typ *operation.Type, logicalID, physicalID, policy string) {
 	if policy == "Snapshot" {
 		r.engine.log.Warn("no snapshot is made before the resource is deleted: its type is simulated",

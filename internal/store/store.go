@@ -80,9 +80,9 @@ type Store struct {
 // Open opens a store, creates it if it does not exist, and migrates it to the schema of this
 // program.
 //
-// Besides what the database says, the error is a *NewerError when a newer program has
-// been here, a *LockedError when another process has the folder of an SQLite store, and
-// a *StorageError when the disk or the file is at fault.
+// Besides database errors, the error is a *NewerError if a newer program has written the
+// store, a *LockedError if another process uses the folder of an SQLite store, and a
+// *StorageError if the disk or the file fails.
 func Open(ctx context.Context, config Config) (*Store, error) {
 	config = config.withDefaults()
 	s := &Store{config: config, logger: config.Logger}

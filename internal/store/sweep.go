@@ -14,8 +14,8 @@ const (
 	nextSweep  = time.Hour        // after the last one
 )
 
-// A Sweep removes what nobody needs any more, once an hour: rows whose time is up, and then
-// the blobs that no row names.
+// A Sweep removes obsolete data, once an hour: expired rows, and then the blobs that no row
+// names.
 type Sweep struct {
 	// Expire are the functions of those who own rows. Each knows how long its rows are kept.
 	Expire []func(ctx context.Context, now time.Time) error

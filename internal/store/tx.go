@@ -40,8 +40,8 @@ const maxDuplicates = 3
 // must not wait for anything outside, and must not call Write: that fails on either
 // database when it is given f's context, and with another one waits for itself on SQLite.
 //
-// The error is that of f or of the database; where the disk or the server is at fault, a
-// *StorageError is around it.
+// The error is that of f or of the database; a failure of the disk or the server is wrapped in
+// a *StorageError.
 func (s *Store) Write(ctx context.Context, f func(ctx context.Context, tx *Tx) error) error {
 	if ctx.Value(insideWrite{}) == s {
 		return errors.New("write: called inside another write")

@@ -46,8 +46,8 @@ func receiptKey(typeName, of string) string {
 	return fmt.Sprintf("%s-%s.json", schema.Hyphenated(typeName), of)
 }
 
-// readReceipt returns the zero receipt if there is none, or none that the caller may read:
-// S3 says that it is forbidden to look for what is not there, too.
+// readReceipt returns the zero receipt if it does not exist, or if the caller may not read it:
+// S3 also returns 403 for missing objects.
 func (r *Remote) readReceipt(ctx context.Context, bucket, key string) (receipt, error) {
 	out, err := r.s3.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key})
 	if err != nil {
@@ -64,7 +64,7 @@ func (r *Remote) readReceipt(ctx context.Context, bucket, key string) (receipt, 
 	}
 	var found receipt
 	if json.Unmarshal(data, &found) != nil {
-		return receipt{}, nil // somebody else's file
+		return receipt{}, nil // another program's file
 	}
 	return found, nil
 }

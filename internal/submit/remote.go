@@ -48,11 +48,11 @@ type Config struct {
 	// NewToken makes client request tokens. Nil means random UUIDs.
 	NewToken func() string
 
-	// Logger gets what the AWS SDK warns of. Nil means nobody.
+	// Logger gets the warnings of the AWS SDK. It may be nil.
 	Logger *slog.Logger
 
-	// Pause is the first one between two questions about what goes on; later ones grow to
-	// its fivefold. Zero means 2 s, at this machine 100 ms.
+	// Pause is the first pause between two polls of an operation; later ones grow up to five
+	// times that. Zero means 2 s, at this machine 100 ms.
 	Pause time.Duration
 }
 
@@ -72,7 +72,7 @@ type Remote struct {
 	control        *cloudcontrol.Client
 }
 
-// A MissingError says which part of the configuration of the AWS SDKs is not there.
+// A MissingError names the part of the configuration of the AWS SDKs that is missing.
 type MissingError struct {
 	What string // "region" or "credentials"
 	Err  error  // why, if there is more to say

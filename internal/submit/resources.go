@@ -45,8 +45,8 @@ func (r *Remote) Resource(ctx context.Context, typeName, identifier string) (*ty
 	return out.ResourceDescription, nil
 }
 
-// Resources lists the resources of a type, in as many requests as it takes. model is JSON
-// with what the list handler asks for, "" for nothing.
+// Resources lists the resources of a type, with as many requests as necessary. model is JSON
+// with the properties that the list handler requires, or "".
 func (r *Remote) Resources(ctx context.Context, typeName, model string) iter.Seq2[types.ResourceDescription, error] {
 	in := &cloudcontrol.ListResourcesInput{TypeName: &typeName}
 	if model != "" {

@@ -61,7 +61,7 @@ func (r *Remote) uploadStack(ctx context.Context, q *Request) (storage, error) {
 	if stack == nil {
 		stack, err = r.createStack(ctx, uploadStackName, uploadStackTemplate, q)
 		var exists *types.AlreadyExistsException
-		if errors.As(err, &exists) { // somebody else began to make it in the meantime
+		if errors.As(err, &exists) { // another client has started to create it meanwhile
 			stack, err = r.settled(ctx, uploadStackName, q)
 		}
 	} else {

@@ -1,10 +1,10 @@
 // Package submit is the client's side of the CloudFormation registry: it uploads and
 // registers extensions, publishes them, and reads what the registry and the logs hold.
 //
-// A [Remote] is one account in one region, at AWS or anywhere that speaks its protocols.
-// Packages go to a bucket of the account: at AWS to that of the managed upload stack, which
-// the official CLI makes and shares; at a local server of this program to a bucket that
-// needs no stack.
+// A [Remote] is one account in one region, at AWS or any server with the same protocols.
+// Packages are uploaded to a bucket of the account: at AWS to that of the managed upload
+// stack, which it shares with the official CLI; at a local server of this program to a bucket
+// that needs no stack.
 //
 // Nothing here prints or asks. Progress goes to functions that the caller hands in; errors
 // of services are explained by [Explain]. See the user guide, "Registering extensions" and
@@ -50,7 +50,7 @@ type Request struct {
 	// Key of the package in the bucket. Empty means <type-name>-<time>.zip.
 	Key string
 
-	// Report is told what goes on, in a few words; nil for nobody.
+	// Report is called with the current activity, in a few words; it may be nil.
 	Report func(text string)
 }
 
@@ -82,8 +82,8 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("the registration %s failed: %s", e.Registration.Token, e.Registration.Description)
 }
 
-// A TimeoutError says that something had not ended after the time that the caller gave it.
-// It goes on.
+// A TimeoutError reports that something has not finished within the caller's timeout. It
+// continues.
 type TimeoutError struct {
 	What  string // "the registration TOKEN"
 	After time.Duration
@@ -144,7 +144,7 @@ func (r *Remote) register(ctx context.Context, q Request) (token string, store s
 	return aws.ToString(out.RegistrationToken), store, nil
 }
 
-// Registration asks for the state of a registration, once.
+// Registration requests the state of a registration, once.
 func (r *Remote) Registration(ctx context.Context, token string) (*Registration, error) {
 	out, err := r.cloudformation.DescribeTypeRegistration(ctx, &cloudformation.DescribeTypeRegistrationInput{RegistrationToken: &token})
 	if err != nil {
@@ -282,8 +282,8 @@ func (r *Remote) uploads(ctx context.Context, q *Request) (storage, error) {
 	return r.uploadStack(ctx, q)
 }
 
-// localUploads makes the place for packages at a local server. Nobody looks at the role
-// for logs there, but without one the log group cannot be named.
+// localUploads creates the bucket for packages at a local server. The role for logs is not
+// used there, but without one the log group cannot be set.
 func (r *Remote) localUploads(ctx context.Context, bucket string) (storage, error) {
 	account, err := r.Account(ctx)
 	if err != nil {

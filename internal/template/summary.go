@@ -17,7 +17,7 @@ type Summary struct {
 	Transforms  []string
 
 	Capabilities       []string
-	CapabilitiesReason string // "" if there are none
+	CapabilitiesReason string // may be ""
 
 	Types []TypeSummary // in the order of the template
 }

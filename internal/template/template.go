@@ -30,7 +30,7 @@ const (
 type Template struct {
 	Version     string // "2010-09-09" or ""
 	Description string
-	Metadata    *document.Value // nil if there is none
+	Metadata    *document.Value // may be nil
 
 	Parameters []*Parameter // all in the order written
 	Mappings   []*Mapping
@@ -58,14 +58,14 @@ type Resource struct {
 	Type      string
 	At        diag.Range // of the logical ID
 
-	Properties     *document.Value // nil if there are none
+	Properties     *document.Value // may be nil
 	Metadata       *document.Value
 	CreationPolicy *document.Value
 	UpdatePolicy   *document.Value
 
-	Condition           string // "" if there is none
+	Condition           string // may be ""
 	DependsOn           []string
-	DeletionPolicy      string // "" if there is none
+	DeletionPolicy      string // may be ""
 	UpdateReplacePolicy string // may be "", or a function: see [Scope.UpdateReplacePolicy]
 
 	Value *document.Value // all of it, as written
@@ -75,7 +75,7 @@ type Resource struct {
 type Output struct {
 	Name        string
 	Description string
-	Condition   string // "" if there is none
+	Condition   string // may be ""
 	At          diag.Range
 	Value       *document.Value
 	ExportName  *document.Value // nil if it is not exported
@@ -112,7 +112,7 @@ type Assertion struct {
 // A Transform is one that the template names.
 type Transform struct {
 	Name       string
-	Parameters *document.Value // nil if there are none
+	Parameters *document.Value // may be nil
 	At         diag.Range
 }
 
