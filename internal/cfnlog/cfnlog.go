@@ -42,7 +42,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// A Log is a [slog.Handler] for several goroutines. [New] makes it.
+// A Log is a [slog.Handler] for several goroutines. [New] creates it.
 type Log struct {
 	sink   *sink
 	prefix string // of grouped attributes, with its dot

@@ -1,9 +1,9 @@
 // Package files writes files in folders that may be hostile, such as a project that was just
 // cloned.
 //
-// A link, a pipe or a device may be where a file is expected. Nothing here follows a link
-// out of the folder, nothing writes to what is not a regular file, and nothing waits for
-// the other end of a pipe. A file that is replaced is written whole or not at all.
+// A link, a pipe or a device may be in the place of a file. The package never follows a link
+// out of the folder, never writes to a file that is not regular, and never waits for the other
+// end of a pipe. A file is replaced completely or not at all.
 package files
 
 import (

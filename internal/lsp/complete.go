@@ -8,7 +8,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// maxItems bounds one list of proposals; the client asks again when more is typed.
+// maxItems bounds one list of proposals; the client requests a new list when more is typed.
 const maxItems = 400
 
 // A proposals list is put together for one cursor.
@@ -41,7 +41,7 @@ func (s *server) completion(ctx context.Context, d *snapshot, params documentPar
 	return completionList{p.incomplete, p.items}, ctx.Err()
 }
 
-// A proposal is what may be typed at the cursor.
+// A proposal is a completion at the cursor.
 type proposal struct {
 	label  string // the key or the string, decoded; of a literal its JSON
 	rank   int    // small ones come first

@@ -8,7 +8,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// forModel proposes what may stand in an input or in overrides.json.
+// forModel proposes completions for an input or overrides.json.
 func (p *proposals) forModel() {
 	of := p.server.projectSchema(p.d)
 	if of == nil {
@@ -50,8 +50,8 @@ var overrideTexts = map[string]string{
 	"UPDATE": "The same for update requests. Without it those of CREATE are used.",
 }
 
-// modelKeys proposes the properties of an object in a model, those that must be there
-// first. What is read-only is not an input.
+// modelKeys proposes the properties of an object in a model, required ones first. Read-only
+// properties are not inputs.
 func (p *proposals) modelKeys(of *snapshot, s *shape, parent document.Pointer) {
 	loaded := of.analysis().schema()
 	for _, c := range s.below(parent) {

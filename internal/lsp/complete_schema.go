@@ -70,7 +70,7 @@ func (d *snapshot) shapeAt(base document.Pointer) *shape {
 	return &shape{root: d.tree(), base: d.tree().Lookup(base)}
 }
 
-// forSchema proposes what may stand in a schema document.
+// forSchema proposes completions for a schema document.
 func (p *proposals) forSchema() {
 	at := p.cursor.pointer()
 	m, base := meaningOf(p.d.kind(), at, p.cursor.key)

@@ -8,7 +8,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// A cursor is what the text around a place says about what is typed there.
+// A cursor is the syntactic context of a place in a text.
 type cursor struct {
 	// ok is false where nothing can be proposed: outside of the document's object or
 	// array, in a comment, or behind an element that is complete.
@@ -108,10 +108,10 @@ func touches(text string, t token) bool {
 	return (t.kind == wordToken || t.kind == stringToken && !t.closed) && t.end == len(text)
 }
 
-// opened is the stack of what is open, outermost first.
+// opened is the stack of open containers, outermost first.
 type opened struct {
 	frames []frame
-	deeper int  // how many are open below maxDepth, where nothing is looked at
+	deeper int  // number of open containers below maxDepth, which are ignored
 	done   bool // the document's value is complete
 	last   int  // the end of the last token
 }
@@ -210,9 +210,8 @@ func (o *opened) take(text string, t, ahead token) {
 	}
 }
 
-// describe says what belongs at the end of what was taken. typing tells that something is
-// there already, isKey that it is followed by a colon, newLine that it stands on a line of
-// its own.
+// describe sets what is expected after the tokens up to here. typing means that the token is
+// incomplete, isKey that it is followed by a colon, newLine that it is on a separate line.
 func (o *opened) describe(c *cursor, typing, isKey, newLine bool) bool {
 	if len(o.frames) == 0 || o.done || o.deeper > 0 || o.top().stray {
 		return false

@@ -13,8 +13,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// schedule has a document judged after a time, instead of when it was due before. The
-// mutex is held.
+// schedule schedules the diagnosis of a document, and replaces an earlier schedule. The caller
+// holds the mutex.
 func (s *server) schedule(uri string, d *openDocument, after time.Duration) {
 	s.unschedule(d)
 	s.tasks.Add(1)
@@ -31,7 +31,7 @@ func (s *server) unschedule(d *openDocument) {
 	d.stop = nil
 }
 
-// scheduleDependents has the inputs and overrides judged that a changed schema is for.
+// scheduleDependents schedules the diagnosis of the inputs and overrides of a changed schema.
 func (s *server) scheduleDependents(changed *snapshot, after time.Duration) {
 	if changed.file == "" || changed.role() != schemaRole {
 		return
@@ -57,8 +57,8 @@ func (s *server) closeAll() {
 	}
 }
 
-// diagnose judges a document and publishes what was found, unless the document has
-// changed since.
+// diagnose checks a document and publishes the problems, unless the document has changed
+// since.
 func (s *server) diagnose(uri string) {
 	d := s.snapshot(uri)
 	ours := true
@@ -98,8 +98,8 @@ const source = "cfn"
 // maxDiagnostics bounds the diagnostics of one document.
 const maxDiagnostics = 500
 
-// judge finds what is wrong with a document; ours is false for one of another trade. A
-// panic is logged, and finds nothing.
+// judge finds the problems of a document; ours is false for an unsupported one. A panic is
+// logged, and finds nothing.
 func (s *server) judge(d *snapshot) (found []diagnostic, ours bool) {
 	found = []diagnostic{}
 	defer func() {
@@ -117,7 +117,7 @@ func (s *server) judge(d *snapshot) (found []diagnostic, ours bool) {
 	return found, ours
 }
 
-// problems is what is wrong with a document, in its order.
+// problems are the problems of a document, in its order.
 func (s *server) problems(d *snapshot) diag.List {
 	switch d.role() {
 	case schemaRole:
@@ -128,7 +128,7 @@ func (s *server) problems(d *snapshot) diag.List {
 	return nil
 }
 
-// An analysis is what a schema document comes to.
+// An analysis is the loaded schema of a document.
 type analysis struct {
 	problems diag.List
 

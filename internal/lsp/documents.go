@@ -25,8 +25,8 @@ type openDocument struct {
 	published bool        // the client shows problems of it
 }
 
-// A snapshot is a document at one moment. Nothing in it changes; what is costly is found
-// out when it is first asked for, once.
+// A snapshot is an immutable version of a document. Expensive data is computed once, on first
+// use.
 type snapshot struct {
 	uri      string
 	file     string // the path, "" for a document that is not a file
@@ -57,7 +57,7 @@ const (
 type standing struct {
 	role    role
 	kind    schema.Kind // of a schema; "" if its content decides
-	project Project     // the zero Project if it lies in none
+	project Project     // the zero Project if it is in none
 }
 
 func (s *server) newSnapshot(uri string, version *int32, text string) *snapshot {
@@ -153,8 +153,8 @@ func (s *server) openFile(path string) *snapshot {
 // maxLoaded bounds how many files that are not open are remembered.
 const maxLoaded = 32
 
-// load is a file as the client sees it: the open document, else what is on disk. It is
-// nil for a file that cannot be read.
+// load is a file as the client sees it: the open document, else the file on disk. It is nil
+// for a file that cannot be read.
 func (s *server) load(path string) *snapshot {
 	if d := s.openFile(path); d != nil {
 		return d
@@ -285,8 +285,8 @@ func (s *server) didChangeWatchedFiles(raw json.RawMessage) error {
 	return nil
 }
 
-// refresh judges everything again, the named document at once: a file on disk may be what
-// an open document is judged by, and settings may make a project of a folder.
+// refresh checks everything again, the named document at once: an open document may depend on
+// a file on disk, and settings may make a project of a folder.
 func (s *server) refresh(first string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ type spot struct {
 	end     int
 }
 
-// spotAt finds what stands at an offset, nil between things.
+// spotAt finds the key or scalar at an offset, nil between them.
 func spotAt(root *document.Value, offset int) *spot {
 	var pointer document.Pointer
 	for v := root; v != nil; {
@@ -148,8 +148,8 @@ func keyText(d *snapshot, at document.Pointer) string {
 	return ""
 }
 
-// memberText explains a member of the object schema at a place. What is a property of the
-// model from the top down is explained with all that the schema says of it.
+// memberText explains a member of the object schema at a place. A property of the model is
+// explained with everything in the schema about it.
 func memberText(d *snapshot, base document.Pointer, name string) string {
 	tokens := document.Pointer{name}
 	rest := base

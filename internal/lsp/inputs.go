@@ -26,7 +26,7 @@ func (s *server) projectSchema(d *snapshot) *snapshot {
 	return nil
 }
 
-// inputProblems judges an input or overrides.json.
+// inputProblems checks an input or overrides.json.
 func (s *server) inputProblems(d *snapshot) diag.List {
 	text, masked := mask(d.text())
 	of := s.projectSchema(d)
@@ -63,9 +63,8 @@ var exportMark = regexp.MustCompile(`\{\{[-A-Za-z0-9:\s]+?\}\}`)
 // marks are the stretches of a text that stand for exports.
 type marks [][]int
 
-// mask puts text of the same length in the place of {{Name}}, so that an input can be
-// judged where no export is known: inside of a string any letters, outside of one a
-// number.
+// mask replaces {{Name}} with text of the same length, so that an input can be checked without
+// exports: inside of a string by letters, outside of one by a number.
 func mask(text string) (string, marks) {
 	found := marks(exportMark.FindAllStringIndex(text, -1))
 	if len(found) == 0 {

@@ -57,8 +57,8 @@ func keywordText(in area, key string) string {
 	return cmp.Or(keywordTexts[string(in)+" "+key], keywordTexts[key])
 }
 
-// keywordTexts are keyed by the keyword, after its area where it means different things.
-// References: resource-schema.txt, the modelling chapters of the user guide, draft-07.
+// keywordTexts are keyed by the keyword, with its area as a prefix if it has several meanings.
+// References: resource-schema.txt, the modeling chapters of the user guide, draft-07.
 var keywordTexts = map[string]string{
 	"$schema":  "The address of the meta-schema that the document follows. It changes nothing.",
 	"$id":      "The address of this document. Relative references are resolved against it.",

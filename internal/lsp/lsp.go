@@ -2,10 +2,10 @@
 // type, explains keywords, properties and rules, completes keywords, pointers and values, and
 // finds the declaration of a name.
 //
-// It knows the schemas of resource types, hooks and modules, type configurations, the
-// inputs of contract tests and overrides.json; every other document is left alone. What
-// is wrong comes from internal/schema and from the functions of [Config]; what may be
-// typed comes from the same meta-schemas.
+// It supports schemas of resource types, hooks and modules, type configurations, the inputs of
+// contract tests and overrides.json; it ignores every other document. Problems come from
+// internal/schema and from the functions of [Config]; completions come from the same
+// meta-schemas.
 //
 // [Serve] implements the language server protocol 3.17 (base protocol 0.9, JSON-RPC 2.0) with
 // one client. Notifications are processed in their order. A request works on the document as
@@ -46,8 +46,8 @@ type Config struct {
 	Version string       // of this program, for the client's log
 	Logger  *slog.Logger // nil discards
 
-	// Debounce is how long a document must stay unchanged before it is judged again.
-	// Zero means 150 ms.
+	// Debounce is how long a document must stay unchanged before it is checked again. Zero
+	// means 150 ms.
 	Debounce time.Duration
 
 	// AfterFunc calls f in a separate goroutine after a time, unless stop is called before;
@@ -65,9 +65,9 @@ type Config struct {
 	// Schema configures how schemas are loaded. Its Kind is not used.
 	Schema schema.Config
 
-	// Lint gets a schema, whose File is absolute, with what was found when it was loaded,
-	// and returns what is to be shown: more problems, or other severities. Nil shows what
-	// was found.
+	// Lint gets a schema, whose File is absolute, with the problems of its loading, and
+	// returns the problems to show: more problems, or other severities. Nil shows the given
+	// ones.
 	Lint func(s *schema.Schema, found diag.List) diag.List
 
 	// CheckInputs validates the inputs and the overrides in a project folder against the

@@ -2,7 +2,7 @@ package lsp
 
 import "github.com/formwork-dev/formwork/internal/diag"
 
-// Rules returns the table of what is reported of inputs only while they are edited.
+// Rules returns the table of the rules for inputs that apply only during editing.
 func Rules() []diag.Rule {
 	return []diag.Rule{
 		{ID: "inputs/no-schema", Severity: diag.Info, Purpose: "Inputs are checked in an editor when the schema of their project has no errors.",

@@ -119,7 +119,7 @@ func stringEnd(text string, start int) (end int, closed bool) {
 	return len(text), false
 }
 
-// cutString ends a string without a second quote before what is probably no part of it.
+// cutString ends a string without a second quote before what is probably not part of it.
 func cutString(text string) string {
 	if i := strings.IndexAny(text, ",]}"); i > 0 {
 		text = text[:i]

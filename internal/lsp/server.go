@@ -87,7 +87,7 @@ type server struct {
 	loaded  map[string]*snapshot          // files that are not open, by path
 }
 
-// incoming is what the reading goroutine hands over.
+// incoming is a message of the reading goroutine.
 type incoming struct {
 	body []byte
 	err  error

@@ -166,7 +166,7 @@ func (s *shape) find(tokens document.Pointer) (*declared, document.Pointer) {
 	return found, out
 }
 
-// below lists what is declared directly below the tokens; nil if they cannot be resolved.
+// below lists the declarations directly below the tokens; nil if they cannot be resolved.
 func (s *shape) below(tokens document.Pointer) []declared {
 	if len(tokens) == 0 {
 		return s.children(s.expand(s.base))

@@ -10,9 +10,9 @@ import (
 // maxDepth is the maximum depth of the tree of an invalid document, as that of a valid one.
 const maxDepth = 512
 
-// parseTree reads a text of any kind as the JSON document that it probably wants to be:
-// what is missing is null or left out, what is too much is passed over. Of the ranges
-// only the offsets are set. A text without a value gives nil.
+// parseTree reads any text as the JSON document that it most likely is: missing parts are null
+// or left out, extra ones are skipped. Of the ranges only the offsets are set. A text without
+// a value returns nil.
 func parseTree(text string) *document.Value {
 	p := &treeParser{scanner: scanner{text: text}}
 	p.advance()

@@ -77,7 +77,7 @@ func plain(err error) string {
 	cause := operation.Err
 	for {
 		var next error
-		switch e := cause.(type) { //nolint:errorlint // one layer after the other is what is meant
+		switch e := cause.(type) { //nolint:errorlint // unwrap one layer after the other
 		case interface{ Unwrap() error }:
 			next = e.Unwrap()
 		}

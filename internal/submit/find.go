@@ -97,7 +97,7 @@ func (r *Remote) Describe(ctx context.Context, ref *Reference, version string) (
 	return nil, first
 }
 
-// Find makes sure that the kind of a type is known.
+// Find sets the kind of a type if it is unknown.
 func (r *Remote) Find(ctx context.Context, ref *Reference) error {
 	if ref.Kind != "" {
 		return nil

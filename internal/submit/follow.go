@@ -182,8 +182,8 @@ func (r *Remote) FollowStack(ctx context.Context, stack, after string, each func
 // to be uploaded to.
 var ErrNoBucket = errors.New("no bucket to upload the template to")
 
-// UploadTemplate puts a template into a bucket and returns its URL for TemplateURL. Without
-// a bucket it takes the one for packages, if there is one; at a local server it makes it.
+// UploadTemplate uploads a template to a bucket and returns its URL for TemplateURL. The
+// default bucket is the one for packages, if it exists; at a local server it creates it.
 func (r *Remote) UploadTemplate(ctx context.Context, bucket string, body []byte) (string, error) {
 	var found storage
 	var err error

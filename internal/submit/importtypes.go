@@ -24,9 +24,9 @@ type TypeSchema struct {
 // importBatch bounds the schemas of one request, in bytes.
 const importBatch = 4 << 20
 
-// ImportTypes puts published schemas on the shelf of a local server and returns the names
-// of their types. progress, which may be nil, is called after each request with how many
-// are done. What was imported before an error stays. Only a local server takes them.
+// ImportTypes imports published schemas into a local server and returns the names of their
+// types. progress, which may be nil, is called after each request with the number of imported
+// schemas. An error does not undo earlier imports. Only a local server supports it.
 func (r *Remote) ImportTypes(ctx context.Context, schemas []TypeSchema, progress func(done int)) ([]string, error) {
 	var names []string
 	for start := 0; start < len(schemas); {

@@ -50,7 +50,7 @@ const (
 type Step struct {
 	Name   StepName `json:"step"`
 	Done   bool     `json:"done"`
-	Detail string   `json:"detail"` // what was found, or what will happen
+	Detail string   `json:"detail"` // the state, or the next action
 }
 
 // A Plan is the list of steps that publishing in one region takes, for the current state of
@@ -224,7 +224,8 @@ func (p *Plan) planRegister(ctx context.Context) (*cloudformation.DescribeTypeOu
 	return nil, nil
 }
 
-// describeVersion asks in the way in which the registry reports how tests have ended.
+// describeVersion uses the form of the request in which the registry reports the results of
+// tests.
 func (p *Plan) describeVersion(ctx context.Context, arn string) (*cloudformation.DescribeTypeOutput, error) {
 	ref := Reference{Name: p.publication.TypeName, Kind: types.RegistryType(p.publication.Kind)}
 	return p.remote.Describe(ctx, &ref, lastPart(arn))
@@ -444,7 +445,7 @@ func numbers(version string) (major, minor int, patch string) {
 	if len(parts) < 3 {
 		return 0, 0, ""
 	}
-	major, _ = strconv.Atoi(parts[0]) // 0 for what is not a number
+	major, _ = strconv.Atoi(parts[0]) // 0 for text that is not a number
 	minor, _ = strconv.Atoi(parts[1])
 	return major, minor, parts[2]
 }

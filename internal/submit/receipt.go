@@ -13,11 +13,10 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// A receipt is what the registry does not tell of a package: which version it has become,
-// and which public one. It lies beside the package in the bucket, under the hash of the
-// package or the number of the version, so that whoever publishes it, after submitting it
-// or again, from any machine, resumes where the last one stopped. It is no more than a
-// pointer: what it says is looked up before it is believed.
+// A receipt contains what the registry does not report about a package: its version, and its
+// public version. It is stored beside the package in the bucket, under the hash of the package
+// or the number of the version, so that publishing can resume at any time, from any machine.
+// It is only a hint: its content is verified before it is used.
 type receipt struct {
 	TypeName      string `json:"typeName"`
 	SHA256        string `json:"sha256"`
@@ -27,7 +26,7 @@ type receipt struct {
 	PublicVersion string `json:"publicVersion"`
 }
 
-// maxReceipt bounds, in bytes, what is read as a receipt.
+// maxReceipt bounds the size of a receipt, in bytes.
 const maxReceipt = 64 << 10
 
 func (p *Plan) packageKey() string {

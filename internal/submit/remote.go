@@ -25,8 +25,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
-// Config says which registry is meant. Only Getenv must be set; what is empty is taken from
-// the environment and the shared files, as the AWS SDKs do.
+// Config selects a registry. Only Getenv must be set; empty fields default to the environment
+// and the shared files, as in the AWS SDKs.
 type Config struct {
 	Region, Profile string
 
@@ -45,7 +45,7 @@ type Config struct {
 	// Now is the clock for the keys of packages. Nil means time.Now.
 	Now func() time.Time
 
-	// NewToken makes client request tokens. Nil means random UUIDs.
+	// NewToken generates client request tokens. Nil means random UUIDs.
 	NewToken func() string
 
 	// Logger gets the warnings of the AWS SDK. It may be nil.
@@ -234,7 +234,7 @@ func (r *Remote) logs() *cloudwatchlogs.Client {
 	})
 }
 
-// Account asks STS for the number of the account.
+// Account gets the number of the account from STS.
 func (r *Remote) Account(ctx context.Context) (string, error) {
 	client := sts.NewFromConfig(r.sdk, func(o *sts.Options) {
 		if r.Local {
@@ -286,7 +286,8 @@ type UnreachableError struct {
 func (e *UnreachableError) Error() string { return fmt.Sprintf("nothing answers at %s", e.Endpoint) }
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// identify asks whether a local server of this program is at the endpoint; nil if not.
+// identify returns the local server of this program at the endpoint; nil if it is another
+// server.
 func (r *Remote) identify(ctx context.Context, client aws.HTTPClient) (*Server, error) {
 	if r.Endpoint == "" {
 		return nil, nil
@@ -315,7 +316,7 @@ func (r *Remote) identify(ctx context.Context, client aws.HTTPClient) (*Server, 
 	return nil, ctx.Err()
 }
 
-// sdkLog hands on what the SDK would write to the error stream.
+// sdkLog forwards messages that the SDK would write to the error stream.
 type sdkLog struct{ to *slog.Logger }
 
 func (l sdkLog) Logf(level logging.Classification, format string, args ...any) {

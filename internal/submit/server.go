@@ -28,8 +28,8 @@ type ForeignError struct{ Endpoint string }
 
 func (e *ForeignError) Error() string { return "what answers at " + e.Endpoint + " is not a cfn serve" }
 
-// AskServer asks which local server is at an endpoint. The error is a *ForeignError, or
-// says why nothing is listening.
+// AskServer returns the local server at an endpoint. The error is a *ForeignError, or the
+// reason why nothing is listening.
 func AskServer(ctx context.Context, client aws.HTTPClient, endpoint string) (*Server, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(endpoint, "/")+"/healthz", nil)
 	if err != nil {

@@ -47,9 +47,9 @@ func (e *StackError) Error() string {
 	return text
 }
 
-// uploadStack finds the stack with the bucket for packages, or makes it. A stack that has
-// what is needed is used as it is: it may be the official CLI's, of any version, and
-// registering an extension is no reason to change what others share.
+// uploadStack finds the stack with the bucket for packages, or creates it. A suitable stack is
+// used unchanged: it may be the official CLI's, of any version, and registering an extension
+// is no reason to change what others share.
 func (r *Remote) uploadStack(ctx context.Context, q *Request) (storage, error) {
 	stack, err := r.settled(ctx, uploadStackName, q)
 	if err != nil {
@@ -105,8 +105,8 @@ func output(stack *types.Stack, key string) string {
 	return ""
 }
 
-// roleStack makes the stack of the execution role, or updates it: its permissions
-// follow from the schema, which may have changed.
+// roleStack creates or updates the stack of the execution role: its permissions follow from
+// the schema, which may have changed.
 func (r *Remote) roleStack(ctx context.Context, q *Request) (arn string, err error) {
 	name := schema.Hyphenated(q.TypeName) + roleStackSuffix
 	stack, err := r.createStack(ctx, name, string(q.RoleTemplate), q)
@@ -190,7 +190,7 @@ func (r *Remote) updateStack(ctx context.Context, name, template string, q *Requ
 	return r.finished(ctx, aws.ToString(out.StackId), types.StackStatusUpdateComplete, q)
 }
 
-// finished waits for the end of what was begun, which must be the wanted one.
+// finished waits for the end of an operation, which must have the wanted status.
 func (r *Remote) finished(ctx context.Context, id string, want types.StackStatus, q *Request) (*types.Stack, error) {
 	stack, err := r.waitForStack(ctx, id, q)
 	if err != nil {

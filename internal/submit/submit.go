@@ -6,8 +6,8 @@
 // stack, which it shares with the official CLI; at a local server of this program to a bucket
 // that needs no stack.
 //
-// Nothing here prints or asks. Progress goes to functions that the caller hands in; errors
-// of services are explained by [Explain]. See the user guide, "Registering extensions" and
+// The package neither prints nor prompts. Progress is passed to functions of the caller;
+// [Explain] explains errors of services. See the user guide, "Registering extensions" and
 // "Publishing extensions".
 package submit
 
@@ -93,9 +93,9 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("%s had not ended after %s; it goes on", e.What, e.After)
 }
 
-// Register uploads the package and asks the registry for a version of it. It returns the
-// token of the registration, which has only begun, and notes it beside the package, for
-// those who publish the package later. That the note cannot be written is not an error.
+// Register uploads the package and starts the registration of a version. It returns the token
+// of the registration and records it beside the package, for publishing the package later. A
+// failure to record it is not an error.
 //
 // Errors: *[StackError] for a stack that failed, *[BucketError], or what [Explain] knows.
 func (r *Remote) Register(ctx context.Context, q Request) (token string, err error) {
@@ -156,8 +156,8 @@ func (r *Remote) Registration(ctx context.Context, token string) (*Registration,
 	}, nil
 }
 
-// Wait asks until the registration has ended, for the first time at once. timeout 0 means
-// an hour, as in the official CLI.
+// Wait polls until the registration has ended, for the first time at once. timeout 0 means an
+// hour, as in the official CLI.
 //
 //	registration  err             meaning
 //	complete      nil             the version is registered
@@ -236,7 +236,7 @@ func passing(err error) bool {
 		retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) == aws.TrueTernary
 }
 
-// SetDefault makes a version, by its ARN, the default one.
+// SetDefault makes a version the default one, by its ARN.
 func (r *Remote) SetDefault(ctx context.Context, versionARN string) error {
 	_, err := r.cloudformation.SetTypeDefaultVersion(ctx, &cloudformation.SetTypeDefaultVersionInput{Arn: &versionARN})
 	return err
@@ -270,7 +270,7 @@ func (r *Remote) put(ctx context.Context, bucket, key string, data []byte) error
 // storage is where packages go.
 type storage struct{ bucket, logRole string }
 
-// uploads finds or makes the place for packages.
+// uploads finds or creates the bucket for packages.
 func (r *Remote) uploads(ctx context.Context, q *Request) (storage, error) {
 	switch {
 	case r.Local:
