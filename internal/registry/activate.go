@@ -52,7 +52,7 @@ func (a *activationRow) arn() schema.TypeARN {
 	return privateARN(awswire.Caller{Place: awswire.Place{Account: a.Account, Region: a.Region}}, schema.Kind(a.Kind), a.TypeName)
 }
 
-// findActivation returns what is activated under a name, nil if nothing is.
+// findActivation returns the activation under a name, nil if there is no such activation.
 func findActivation(ctx context.Context, db bun.IDB, caller awswire.Caller, kind schema.Kind, typeName string) (*activationRow, error) {
 	row := &activationRow{}
 	err := db.NewSelect().Model(row).
@@ -66,8 +66,8 @@ func findActivation(ctx context.Context, db bun.IDB, caller awswire.Caller, kind
 	return row, nil
 }
 
-// findActivated returns what is activated under a name and the public version it is at,
-// nil if nothing is.
+// findActivated returns the activation under a name and its public version, nil if there is no
+// such activation.
 func findActivated(ctx context.Context, db bun.IDB, caller awswire.Caller, kind schema.Kind, typeName string) (*activationRow, *publicationRow, error) {
 	row, err := findActivation(ctx, db, caller, kind, typeName)
 	if row == nil || err != nil {
@@ -80,18 +80,18 @@ func findActivated(ctx context.Context, db bun.IDB, caller awswire.Caller, kind 
 	return row, version, nil
 }
 
-// ActivateType makes a public extension of a third party usable in the caller's account
-// and region, under an alias if one is given. It takes the latest version, or the latest
-// one of MajorVersion.
+// ActivateType activates a public extension of a third party in the caller's account and
+// region, under an alias if one is given. It uses the latest version, or the latest one of
+// MajorVersion.
 //
 // Activated again under the same name, the settings that are given are changed, and the
 // version only as far as asked for: by MajorVersion, or by VersionBump to the latest of all
 // versions or of the present major version. With automatic updates the latest version of
 // the present major version is taken in any case.
 //
-// Refused: TypeNotFoundException for what is not public; CFNRegistryException for members
-// that contradict each other, an alias that is taken, and a module whose required
-// extensions are not activated.
+// Errors: TypeNotFoundException for types that are not public; CFNRegistryException for
+// contradictory members, an alias that is taken, and a module whose required extensions are
+// not activated.
 func (r *Registry) ActivateType(ctx context.Context, caller awswire.Caller, in *cloudformation.ActivateTypeInput) (*cloudformation.ActivateTypeOutput, error) {
 	ref, err := activationRef(caller, in)
 	if err != nil {
@@ -312,8 +312,8 @@ func missingFor(ctx context.Context, db bun.IDB, caller awswire.Caller, version 
 	return missing, nil
 }
 
-// DeactivateType takes an activated extension out of use and deletes its configuration.
-// What is not activated is refused with TypeNotFoundException.
+// DeactivateType deactivates an extension and deletes its configuration. If it is not
+// activated, the error is TypeNotFoundException.
 func (r *Registry) DeactivateType(ctx context.Context, caller awswire.Caller, in *cloudformation.DeactivateTypeInput) (*cloudformation.DeactivateTypeOutput, error) {
 	name, err := named(caller, in.Arn, types.RegistryType(in.Type), in.TypeName, nil)
 	if err == nil {

@@ -89,8 +89,8 @@ func (r *Registry) activatedVersions(ctx context.Context, caller awswire.Caller,
 	}}, nil
 }
 
-// A listed is a public extension as lists show it. AutoUpdate, UpdatedAt and the latest
-// version are only there in lists of what is activated; Name is the alias then.
+// A listed is a public extension in a list. AutoUpdate, UpdatedAt and the latest version are
+// only set in lists of activated extensions; Name is the alias then.
 type listed struct {
 	bun.BaseModel `bun:"table:publications,alias:p"`
 
@@ -152,8 +152,8 @@ func (r *Registry) summariesOf(ctx context.Context, rows []listed) ([]types.Type
 	return summaries, nil
 }
 
-// publicSummaries lists what is public in the region: all of it, or with Category
-// ACTIVATED what the account has activated. Amazon's own types are not on the shelf.
+// publicSummaries lists the public extensions of the region, or with Category ACTIVATED those
+// that the account has activated. Amazon's own types are not included.
 func (r *Registry) publicSummaries(ctx context.Context, caller awswire.Caller, category types.Category, q summaryQuery) ([]types.TypeSummary, error) {
 	if category == types.CategoryAwsTypes {
 		return []types.TypeSummary{}, nil

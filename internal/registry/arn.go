@@ -29,8 +29,8 @@ func versionNumber(id string) (int64, bool) {
 	return number, err == nil && number > 0 && !strings.HasPrefix(id, "+")
 }
 
-// parseTypeARN reads the ARN of a type or a version. What is no such ARN is refused in the
-// words of the service.
+// parseTypeARN reads the ARN of a type or a version. Other texts are an error in the words of
+// the service.
 func parseTypeARN(text string) (schema.TypeARN, error) {
 	arn, ok := schema.ParseTypeARN(text)
 	if !ok {

@@ -6,8 +6,7 @@ import (
 )
 
 // KeepsBlob reports whether the registry needs a blob: the package of a registration, of a
-// private or of a public version, or the report of a test. It is what store.Blobs.Sweep
-// asks.
+// private or of a public version, or the report of a test. It is for store.Blobs.Sweep.
 func (r *Registry) KeepsBlob(ctx context.Context, hash string) (bool, error) {
 	var keeps bool
 	err := r.store.Read().NewRaw(`SELECT

@@ -166,8 +166,8 @@ func configurationSchema(v *Version) (*schema.Schema, error) {
 	if err != nil || text == "" {
 		return nil, err
 	}
-	// Problems do not matter: those of the type's part were judged when it was registered,
-	// and the part around it is no schema that an author could write.
+	// Problems are ignored: the type's part was checked when it was registered, and the part
+	// around it is fixed.
 	s, problems := schema.Load("configuration-schema.json", []byte(text), schema.Config{Kind: schema.TypeConfiguration})
 	if s == nil {
 		return nil, fmt.Errorf("read the configuration schema of %s: %w", v.TypeName, problems.Err())

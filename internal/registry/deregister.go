@@ -10,8 +10,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// DeregisterType takes a version out of use, or a type whose default version is the only
-// live one. What is deregistered can still be described and listed.
+// DeregisterType deregisters a version, or a type whose default version is the only live one.
+// Deregistered types and versions can still be described and listed.
 //
 // Types and versions that do not exist, or are deregistered already, are
 // TypeNotFoundException. The default version, and a type with several live versions, are

@@ -20,7 +20,7 @@ func refuse(format string, args ...any) *awswire.Error {
 	return awswire.Errorf(codeRegistry, http.StatusBadRequest, format, args...)
 }
 
-// typeNotFound refuses a name that no type has. what is the name or the ARN.
+// typeNotFound is the error for an unknown name. what is the name or the ARN.
 func typeNotFound(what string) *awswire.Error {
 	return awswire.Errorf(codeTypeNotFound, http.StatusNotFound, "The type '%s' cannot be found.", what)
 }

@@ -65,8 +65,7 @@ func hookOwn(typeName, own string) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// moveReferences makes the references inside of a document lead into the part of another
-// one that it becomes.
+// moveReferences adapts the references inside of a document to its place in another one.
 func moveReferences(node any) {
 	switch node := node.(type) {
 	case map[string]any:

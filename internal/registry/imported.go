@@ -109,8 +109,8 @@ func (r *Registry) importedRef(ctx context.Context, caller awswire.Caller, arn *
 	return r.config.Imported.ImportedType(ctx, parsed.TypeName)
 }
 
-// describeImported answers DescribeType for what is neither private, activated nor published
-// here but imported. refused is the answer for what is not imported either.
+// describeImported answers DescribeType for a type that is neither private, activated nor
+// published here but imported. refused is the answer if it is not imported either.
 func (r *Registry) describeImported(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeTypeInput, refused error) (*cloudformation.DescribeTypeOutput, error) {
 	if !isTypeNotFound(refused) || in.PublisherId != nil || in.PublicVersionNumber != nil || in.VersionId != nil && !sameVersion(*in.VersionId, importedVersion) {
 		return nil, refused
@@ -146,7 +146,7 @@ func (r *Registry) importedVersions(ctx context.Context, caller awswire.Caller, 
 	}}, nil
 }
 
-// importedSummaries lists imported types for ListTypes of what is public.
+// importedSummaries lists imported types for ListTypes of public types.
 func (r *Registry) importedSummaries(ctx context.Context, caller awswire.Caller, category types.Category, q summaryQuery) ([]types.TypeSummary, error) {
 	summaries := []types.TypeSummary{}
 	if r.config.Imported == nil || q.publisher != "" || category == types.CategoryActivated || q.kind != "" && q.kind != string(types.RegistryTypeResource) {

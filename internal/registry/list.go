@@ -21,7 +21,7 @@ import (
 // maxResults is the maximum and default number of results of a page.
 const maxResults = 100
 
-// pageSize reads MaxResults. The server has refused what is out of bounds.
+// pageSize reads MaxResults. The server has rejected values that are out of bounds.
 func pageSize(asked *int32) int {
 	if asked == nil {
 		return maxResults

@@ -175,8 +175,8 @@ func publicRefOf(caller awswire.Caller, arn, publisher, kind, typeName, version,
 	return ref, ref.key.Publisher != "", nil
 }
 
-// describePublic answers DescribeType for what is public or activated in the account. A
-// type that is neither is not found.
+// describePublic answers DescribeType for a type that is public or activated in the account.
+// Other types are not found.
 //
 // The members follow the rules of the API: a public extension has no default version, no role
 // and no log; its number and the latest one are returned if the request names no version.
@@ -214,7 +214,7 @@ func (r *Registry) describePublic(ctx context.Context, caller awswire.Caller, in
 	return out, nil
 }
 
-// notFound refuses what is not on the shelf.
+// notFound is the error for a type that is not public.
 func (ref publicRef) notFound(arn *string) error {
 	switch {
 	case ref.version != "":
@@ -250,9 +250,9 @@ func absent(text string) *string {
 	return &text
 }
 
-// publicVersions answers ListTypeVersions for what is public or activated: of a public
-// extension every version, of an activated one the version that it is at. Nothing public
-// is ever deprecated.
+// publicVersions answers ListTypeVersions for a public or activated extension: every version
+// of a public one, the active version of an activated one. Public versions are never
+// deprecated.
 func (r *Registry) publicVersions(ctx context.Context, caller awswire.Caller, in *cloudformation.ListTypeVersionsInput) ([]types.TypeVersionSummary, error) {
 	kind := string(in.Type)
 	ref, public, err := publicRefOf(caller, in.Arn, in.PublisherId, &kind, in.TypeName, nil, nil)

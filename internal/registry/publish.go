@@ -21,7 +21,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// What happens among the public types and to what was taken from it.
+// Events of public types and of the activations of them.
 const (
 	TestStarted    Event = "test-started"
 	TestProgressed Event = "test-progressed"
@@ -103,7 +103,7 @@ func (r *Registry) PublishType(ctx context.Context, caller awswire.Caller, in *c
 	return &cloudformation.PublishTypeOutput{PublicTypeArn: aws.String(row.arn(caller).String())}, nil
 }
 
-// publication makes the row of a new public version, or refuses it.
+// publication creates the row of a new public version, or returns an error.
 func (r *Registry) publication(ctx context.Context, tx *store.Tx, caller awswire.Caller, publisher *publisherRow, typ *typeRow, version *versionRow, asked publicVersion) (*publicationRow, error) {
 	name := typ.TypeName
 	if organization := project.ReservedNamespace(name); organization != "" {
@@ -178,8 +178,8 @@ func (r *Registry) requiredFor(ctx context.Context, tx *store.Tx, caller awswire
 	return version.RequiredTypes, nil
 }
 
-// shelve writes a new public version, marks what it was made of, and wakes those that
-// follow it.
+// shelve writes a new public version, marks its private version, and wakes the activations
+// that follow it.
 func (r *Registry) shelve(ctx context.Context, tx *store.Tx, caller awswire.Caller, row *publicationRow, version *versionRow) error {
 	_, err := tx.NewUpdate().Model((*publicationRow)(nil)).Set("latest = ?", false).
 		Where("region = ? AND kind = ? AND publisher_id = ? AND type_name = ? AND latest = ?", row.Region, row.Kind, row.PublisherID, row.TypeName, true).Exec(ctx)

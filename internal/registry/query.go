@@ -16,8 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// A RegistrationQuery selects registrations of one account and region. What is empty selects
-// all.
+// A RegistrationQuery selects registrations of one account and region. Empty fields match all.
 type RegistrationQuery struct {
 	Kind     schema.Kind
 	TypeName string
@@ -63,8 +62,8 @@ func (r *Registry) Registrations(ctx context.Context, caller awswire.Caller, que
 	return out, nil
 }
 
-// A TypeQuery selects types of one account and region, of all provisioning types. What is
-// empty selects all.
+// A TypeQuery selects types of one account and region, of all provisioning types. Empty fields
+// match all.
 type TypeQuery struct {
 	Search     string // anywhere in the name, in upper or lower case
 	Kind       schema.Kind

@@ -14,8 +14,8 @@ import (
 // dynamicReference finds dynamic references in a text: {{resolve:service:reference}}.
 var dynamicReference = regexp.MustCompile(`\{\{resolve:([^:{}]*)(?::([^{}]*))?\}\}`)
 
-// referencePatterns are the services of dynamic references and what may follow their names
-// (user guide of CloudFormation, "dynamic references").
+// referencePatterns are the services of dynamic references and the patterns of their
+// parameters (user guide of CloudFormation, "dynamic references").
 var referencePatterns = map[string]*regexp.Regexp{
 	"ssm":        regexp.MustCompile(`\A[a-zA-Z0-9_.\-/]+(:[0-9]+)?\z`),
 	"ssm-secure": regexp.MustCompile(`\A[a-zA-Z0-9_.\-/]+(:[0-9]+)?\z`),
@@ -89,9 +89,9 @@ func eachText(value any, at document.Pointer, f func(at document.Pointer, text s
 	return value, nil
 }
 
-// resolveReferences puts the values in the place of the dynamic references of a
-// configuration. What is found is not looked into again: a value may look like a
-// reference. A duplicate reference is resolved once.
+// resolveReferences replaces the dynamic references of a configuration by their values. Values
+// are not resolved again: a value may look like a reference. A duplicate reference is resolved
+// once.
 func (r *Registry) resolveReferences(ctx context.Context, caller awswire.Caller, configuration any) (any, error) {
 	found := map[string]string{}
 	return eachText(configuration, nil, func(at document.Pointer, text string) (string, error) {

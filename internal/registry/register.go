@@ -105,7 +105,7 @@ func registrable(kind schema.Kind, typeName string) error {
 	return nil
 }
 
-// validName refuses what is no name for a type of the kind.
+// validName rejects invalid names for a type of the kind.
 func validName(kind schema.Kind, typeName string) error {
 	switch kind {
 	case schema.Resource, schema.Hook, schema.Module:
@@ -133,7 +133,7 @@ func packageURL(text string) error {
 	return refuse("SchemaHandlerPackage must be the URL of a zip file in S3, as in s3://bucket/key.")
 }
 
-// accept makes the row of a request, or returns that of the same earlier request, of which
+// accept creates the row of a request, or returns that of the same earlier request, of which
 // only the token is read.
 func (r *Registry) accept(ctx context.Context, tx *store.Tx, row registrationRow) (*registrationRow, error) {
 	if before, err := earlier(ctx, tx, &row); before != nil || err != nil {

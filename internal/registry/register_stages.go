@@ -39,8 +39,8 @@ func (f *failure) Error() string { return f.reason }
 
 func failf(format string, args ...any) error { return &failure{reason: fmt.Sprintf(format, args...)} }
 
-// stages do the work of each stage. What they find is judged again after a restart: only
-// the step to the next stage is written down, and it is written once.
+// stages do the work of each stage. Their results are computed again after a restart: only the
+// step to the next stage is stored, once.
 var stages = map[string]func(*Registry, context.Context, *registrationRow) error{
 	stageFetch:    (*Registry).fetch,
 	stageValidate: (*Registry).validate,
@@ -117,7 +117,7 @@ func ownerOf(row *registrationRow) awswire.Caller {
 	return awswire.Caller{Place: awswire.Place{Account: row.Account, Region: row.Region}, AccessKeyID: row.Caller, RequestID: row.Token}
 }
 
-// validate reads the package for what is wrong with it.
+// validate reads the package and reports its problems.
 func (r *Registry) validate(ctx context.Context, row *registrationRow) error {
 	if _, err := r.read(ctx, row); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (r *Registry) validate(ctx context.Context, row *registrationRow) error {
 	return r.moveOn(ctx, row, stageDeploy, row.PackageHash)
 }
 
-// read reads the fetched package and makes the version out of it.
+// read reads the fetched package and creates the version from it.
 func (r *Registry) read(ctx context.Context, row *registrationRow) (*versionRow, error) {
 	reader, size, err := r.store.Blobs().Open(ctx, row.PackageHash)
 	if err != nil {
@@ -254,7 +254,7 @@ func problemLine(p diag.Problem) string {
 	return line
 }
 
-// deploy starts the handler and makes the version.
+// deploy starts the handler and creates the version.
 func (r *Registry) deploy(ctx context.Context, row *registrationRow) error {
 	v, err := r.read(ctx, row)
 	if err != nil {
@@ -304,8 +304,8 @@ func functionOf(row *registrationRow, v *versionRow) FunctionSpec {
 	}
 }
 
-// complete makes the version, the default one if the type has no live one, and ends the
-// registration, all or nothing.
+// complete creates the version, the default one if the type has no live one, and ends the
+// registration, in one transaction.
 func (r *Registry) complete(ctx context.Context, row *registrationRow, v *versionRow) error {
 	now := r.now()
 	v.ID, v.CreatedAt, v.UpdatedAt = r.config.NewID(), now, now

@@ -75,7 +75,7 @@ type Config struct {
 
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil is time.Now
-	NewID  func() string    // nil makes random UUIDs
+	NewID  func() string    // nil generates random UUIDs
 }
 
 // Packages opens what RegisterType is pointed to.
@@ -166,11 +166,11 @@ func New(config Config) *Registry {
 	}
 }
 
-// The kinds of what is woken in the store.
+// The kinds of wake-ups in the store.
 const (
 	workRegistration = "registration" // id: the token
 	workTest         = "test"         // id: the id of a run that an earlier version of this program began
-	workAutoUpdate   = "autoupdate"   // id: the ARN of what was published
+	workAutoUpdate   = "autoupdate"   // id: the ARN of the published version
 )
 
 // Workers returns what the store is to run, by kind.

@@ -28,10 +28,10 @@ func (k extensionKey) String() string {
 	return fmt.Sprintf("%s of publisher %s", k.TypeName, k.Publisher)
 }
 
-// A shelf is where a module's requirements are looked up: what is published in a region.
+// A shelf looks up a module's requirements: the extensions published in a region.
 type shelf interface {
-	// majors returns, for each major version of an extension, what the latest version with
-	// it requires. It is empty for what is not public.
+	// majors returns, for each major version of an extension, the requirements of the latest
+	// version with it. It is empty for extensions that are not public.
 	majors(ctx context.Context, key extensionKey) (map[int64][]types.RequiredActivatedType, error)
 }
 
@@ -49,9 +49,9 @@ type moduleCheck struct {
 	problems []string
 }
 
-// run looks at a fragment. Afterwards problems has a sentence for every rule that is
-// broken, and required has the extensions that must be activated for the module, by their
-// aliases. The error is that of the shelf.
+// run checks a fragment. Afterwards problems has a sentence for every violated rule, and
+// required has the extensions that must be activated for the module, by their aliases. The
+// error is that of the shelf.
 func (c *moduleCheck) run(ctx context.Context, fragment *document.Value) error {
 	resources := fragment.Get("Resources")
 	if resources == nil || resources.Kind != document.Object {
@@ -81,7 +81,7 @@ func (c *moduleCheck) problem(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Sprintf(format, args...))
 }
 
-// resource looks at one resource of the fragment.
+// resource checks one resource of the fragment.
 func (c *moduleCheck) resource(m document.Member) {
 	typ := m.Value.Get("Type")
 	if typ == nil || typ.Kind != document.String {

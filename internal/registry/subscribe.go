@@ -35,9 +35,9 @@ const (
 // pendingChanges is how many changes wait for a subscriber that does not read.
 const pendingChanges = 64
 
-// Subscribe returns the changes that this process makes from now on, until ctx ends and
-// closes the channel. A subscriber that falls behind by more than a few dozen misses some.
-// Changes made by other processes on the same database are not among them.
+// Subscribe returns the changes that this process makes from now on, until ctx ends and closes
+// the channel. A subscriber that is more than a few dozen changes behind misses some. Changes
+// made by other processes on the same database are not included.
 func (r *Registry) Subscribe(ctx context.Context) <-chan Change {
 	channel := make(chan Change, pendingChanges)
 	r.changes.add(channel)

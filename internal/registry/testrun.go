@@ -52,7 +52,7 @@ func (t *Tests) Type(_ context.Context, _ awswire.Caller, name, version string) 
 	return &operation.Type{Name: name, Version: version, Provider: t, Timeout: t.registry.config.TestTimeout + deliverTime}, nil
 }
 
-// A verdict is what a run has come to.
+// A verdict is the result of a run.
 type verdict struct {
 	Description             string
 	Passed, Failed, Skipped int64

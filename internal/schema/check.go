@@ -36,15 +36,15 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s: %s [%s]", at, v.Message, v.Keyword)
 }
 
-// CheckConfig says by which rules a model is judged. The zero CheckConfig is all of
-// draft-07 without formats, which are annotations.
+// CheckConfig selects the rules for a model. The zero CheckConfig is all of draft-07 without
+// formats, which are annotations.
 type CheckConfig struct {
 	// Shape applies only what the handler contract demands of returned models (resource
 	// handler contract, "Returned models must conform to the shape of the schema"): not
 	// required, dependencies, propertyNames, if/then/else and the combiners.
 	Shape bool
 
-	// Node is the schema to judge by; nil is the whole schema. The handlerSchema of a list
+	// Node is the schema to apply; nil is the whole schema. The handlerSchema of a list
 	// handler is one.
 	Node *document.Value
 
@@ -141,7 +141,7 @@ func (c *checker) failBy(at document.Pointer, keyword, want, got, format string,
 	last.Want, last.Got = want, got
 }
 
-// valid judges without keeping what it finds.
+// valid checks without recording violations.
 func (c *checker) valid(v any, node *document.Value, at document.Pointer) bool {
 	before := len(c.found)
 	c.validate(v, node, at)

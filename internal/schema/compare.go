@@ -316,9 +316,9 @@ func (c *comparison) key(b []byte, v any, in *scope) []byte {
 	return appendCanonical(b, v)
 }
 
-// pairFitting finds the largest number of pairs in which the item that was got fits the
-// one that was wanted, and returns what stays alone. An item may fit several, so pairs
-// that were made are changed when that makes room (augmenting paths).
+// pairFitting finds the largest number of pairs in which the actual item matches the wanted
+// one, and returns the unpaired items. An item may match several, so existing pairs are
+// changed when that allows more (augmenting paths).
 func (c *comparison) pairFitting(want, got []any, wanted, found []int, items *scope, at document.Pointer) (restWanted, restFound []int) {
 	if len(wanted)*len(found) > compareBudget || c.spent > compareBudget {
 		return wanted, found

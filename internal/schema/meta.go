@@ -26,7 +26,7 @@ var metaFiles embed.FS
 // other. Nothing is ever fetched from it.
 const metaBase = "embedded:///"
 
-// metaNames are the documents that a whole document or a part of one is judged by.
+// metaNames are the meta-schemas for a whole document or a part of one.
 var metaNames = map[Kind]string{
 	Resource: "resource.json", Hook: "hook.json", Module: "module.json", TypeConfiguration: "configuration-file.json",
 }
@@ -97,7 +97,7 @@ func newMetaPattern(text string) metaPattern {
 func (p metaPattern) MatchString(text string) bool { return p.match(text) == matches }
 func (p metaPattern) String() string               { return p.text }
 
-// checkStructure judges a document by the meta-schema of its kind.
+// checkStructure validates a document against the meta-schema of its kind.
 func checkStructure(root *document.Value, k Kind) diag.List {
 	m := loadMeta()
 	err := m.compiled[k].Validate(plain(root))

@@ -20,8 +20,8 @@ type decimal struct {
 // maxExponent is where exponents stop growing; a literal would need 18 digits for more.
 const maxExponent = int64(1e18)
 
-// decimalOf reads the number types that a decoded model may hold. It reports false for
-// what is not a JSON number.
+// decimalOf reads the number types that a decoded model may contain. It returns false for
+// other values.
 func decimalOf(v any) (decimal, bool) {
 	switch v := v.(type) {
 	case json.Number:

@@ -101,8 +101,8 @@ func (s *Schema) readPath(text string) pathMeaning {
 	return pathMeaning{tokens, false}
 }
 
-// maxBrokenPaths is the number of paths from which on none is looked at for references that
-// cannot be resolved, which takes time with every property.
+// maxBrokenPaths is the number of paths above which none is checked for references that cannot
+// be resolved, which takes time with every property.
 const maxBrokenPaths = 1 << 12
 
 // maxTokens is the number of tokens from which on paths are kept as written: the longest

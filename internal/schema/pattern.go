@@ -151,15 +151,15 @@ func rewrite(text string) string {
 	return string(s.out)
 }
 
-// A patternScanner copies a pattern atom by atom. It takes whatever it does not know as a
-// character: only the engine judges patterns.
+// A patternScanner copies a pattern atom by atom. It treats unknown syntax as a character:
+// only the engine validates patterns.
 type patternScanner struct {
 	text   string
 	pos    int
 	out    []byte
 	atom   int   // start in out of the last atom, which a quantifier would repeat
 	groups []int // starts of the open groups
-	// What was met that not every engine reads.
+	// Syntax that not every engine supports.
 	doubled, surrogates, unicode, lateFlags, classRange, longHex bool
 }
 

@@ -50,8 +50,8 @@ func (in *inspection) reachable() []property {
 	return in.refs.reachable
 }
 
-// maxReachable bounds how many schemas of properties are looked at; the largest published
-// schema has some thousands. Combiners that combine each other multiply them.
+// maxReachable bounds how many schemas of properties are visited; the largest published schema
+// has some thousands. Nested combiners multiply them.
 const maxReachable = 1 << 18
 
 func (in *inspection) collect() []property {

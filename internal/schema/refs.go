@@ -171,7 +171,7 @@ func (r *references) identify(in *source, node *document.Value) {
 	eachSchema(node, func(child *document.Value, _ ...string) { r.identify(in, child) })
 }
 
-// The keywords of draft-07 that hold one schema, a list of them, or named ones. What is
+// The keywords of draft-07 that contain one schema, a list of them, or named ones. Everything
 // below any other keyword is data.
 var (
 	schemaKeywords      = []string{"items", "contains", "not", "if", "then", "else", "propertyNames", "additionalItems", "additionalProperties"}
@@ -418,7 +418,7 @@ func (r *references) loadBeside(u *url.URL, beside string) (*source, error) {
 	return r.read(u, filepath.Join(r.dir, filepath.FromSlash(beside)), data)
 }
 
-// read parses a foreign document and makes it known under its URL.
+// read parses a foreign document and registers it under its URL.
 func (r *references) read(u *url.URL, name string, data []byte) (*source, error) {
 	root, err := parseForeign(name, data, r.cfg.Limits)
 	if err != nil {
@@ -476,7 +476,7 @@ func readBeside(dir, location string, limits document.Limits) ([]byte, error) {
 	if limit == 0 {
 		limit = 8 << 20
 	}
-	return io.ReadAll(io.LimitReader(file, limit+1)) // the parser refuses what is over the limit
+	return io.ReadAll(io.LimitReader(file, limit+1)) // the parser reports the exceeded limit
 }
 
 // Resolve follows $ref (local, resource-schema.json#…, foreign) until it reaches a schema

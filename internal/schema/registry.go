@@ -40,8 +40,8 @@ type registered struct {
 	err  error
 }
 
-// maxRegistry bounds how many files of one folder are looked at; the public registry has
-// some 1,600 types.
+// maxRegistry bounds how many files of one folder are listed; the public registry has some
+// 1,600 types.
 const maxRegistry = 1 << 15
 
 // OpenRegistry lists the files in folders that end in .json, .yaml or .yml; it ignores

@@ -17,7 +17,7 @@ type Rule struct {
 	Why      string // the consequence of a violation
 	Example  string // a wrong and a right line of a schema
 
-	kinds []Kind            // the kinds of document that it judges; all when nil
+	kinds []Kind            // the kinds of document that it applies to; all when nil
 	check func(*inspection) // nil for what the meta-schemas and the loader report
 }
 
@@ -40,7 +40,7 @@ func (in *inspection) report(at diag.Range, pointer document.Pointer, message, h
 	})
 }
 
-// check judges the structure, then applies the rules for the kind of document.
+// check validates the structure, then applies the rules for the kind of document.
 func (s *Schema) check() diag.List {
 	problems := checkStructure(s.Root, s.Kind)
 	for _, rules := range [...][]Rule{errorRules, warningRules} {

@@ -104,7 +104,7 @@ var errorRules = []Rule{{
 	check:    hookTargets,
 }}
 
-// eachRef calls f for every schema of the document with its $ref and what is wrong with it.
+// eachRef calls f for every schema of the document with its $ref and the error of it.
 func (in *inspection) eachRef(f func(at site, ref *document.Value, err error)) {
 	for _, at := range in.refs.sites {
 		if err := in.refs.broken[at.node]; err != nil {
@@ -178,7 +178,7 @@ func idIsURI(in *inspection) {
 	}
 }
 
-// writeOnlyResolves leaves out what is not a path at all, which other tools accept.
+// writeOnlyResolves ignores texts that are not paths, which other tools accept.
 func writeOnlyResolves(in *inspection) {
 	for _, p := range in.list("writeOnlyProperties") {
 		if p.Text != "" && in.leadsNowhere(p.Path) {

@@ -120,8 +120,8 @@ type Tagging struct {
 	Permissions []string
 }
 
-// A Transform is one entry of "propertyTransform": a JSONata expression that turns what
-// was requested into what the service answers.
+// A Transform is one entry of "propertyTransform": a JSONata expression that converts a
+// requested value to the one that the service returns.
 type Transform struct {
 	Path       Path
 	Expression Located[string]

@@ -30,7 +30,7 @@ type transformScanner struct {
 	text    string
 	pos     int
 	depth   int  // of open brackets
-	operand bool // what was read last ends an operand, so that a slash divides
+	operand bool // the last token ends an operand, so that a slash divides
 }
 
 // next reads one token and returns it if it is a word or a variable.

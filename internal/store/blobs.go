@@ -26,8 +26,8 @@ type BlobReader interface {
 // Blobs stores bytes under the SHA-256 of their content, so that equal content is stored once
 // and a name never changes its meaning. A blob is complete or missing.
 //
-// A blob lives as long as a row names it. Rows are written after their blob: Sweep
-// leaves alone what was Put within the grace that it is given.
+// A blob is kept while a row names it. Rows are written after their blob: Sweep does not
+// remove blobs that were Put within its grace.
 type Blobs struct{ backend blobBackend }
 
 // blobBackend is files in a folder, or rows of PostgreSQL.

@@ -13,8 +13,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// chunkSize is how much of a blob one row holds. What is read of a blob is held in
-// memory chunk by chunk.
+// chunkSize is how much of a blob one row contains. A blob is read into memory chunk by chunk.
 const chunkSize = 1 << 20
 
 // tableBlobs keeps blobs in PostgreSQL, where every node finds them. A blob's row and

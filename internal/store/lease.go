@@ -185,7 +185,7 @@ func (l *lease) lost() {
 	l.lose()
 }
 
-// end gives the lease back. What is still claimed waits again at once.
+// end releases the lease. Claimed work waits again at once.
 func (l *lease) end(ctx context.Context) {
 	l.lost()
 	if l.db == nil {

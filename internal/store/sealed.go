@@ -8,7 +8,7 @@ import (
 	"github.com/uptrace/bun/schema"
 )
 
-// A Sealer encrypts texts. What was sealed for one owner cannot be opened for another.
+// A Sealer encrypts texts. A text that was sealed for one owner cannot be opened for another.
 type Sealer interface {
 	Seal(owner, value string) string
 	Open(owner, sealed string) (string, error)

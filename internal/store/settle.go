@@ -37,7 +37,7 @@ func (d *dispatcher) gather(first outcome) []outcome {
 	return batch
 }
 
-// write writes outcomes, and makes room for as many workers.
+// write writes outcomes, and frees as many workers.
 func (d *dispatcher) write(batch []outcome) {
 	byNode := map[string][]outcome{} // several only while a lease is lost
 	for _, o := range batch {

@@ -35,7 +35,7 @@ type Config struct {
 	// Now is the clock for rows and wake-ups. Nil means time.Now.
 	Now func() time.Time
 
-	// NewID makes the names of nodes, which must not repeat. Nil means random ones.
+	// NewID generates the names of nodes, which must not repeat. Nil means random ones.
 	NewID func() string
 
 	// Concurrency is how many workers run at once. Zero means 64.
@@ -44,8 +44,8 @@ type Config struct {
 	// MaxConns bounds the connections to PostgreSQL. Zero means 16.
 	MaxConns int
 
-	// Poll is how often the table of wake-ups is looked at although nothing was heard:
-	// after a node of a shared database died, or the clock was set. Zero means 1 s.
+	// Poll is how often the table of wake-ups is read without a notification: after a node of
+	// a shared database died, or the clock was set. Zero means 1 s.
 	Poll time.Duration
 
 	// Lease is how long a node of a shared database may be silent before others take over its

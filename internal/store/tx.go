@@ -16,7 +16,7 @@ import (
 type Tx struct {
 	bun.Tx
 	store *Store
-	woken bool // something was woken: the clock must look after the commit
+	woken bool // there are new wake-ups: the clock must check them after the commit
 }
 
 // insideWrite marks the context of a function that Write runs.

@@ -27,8 +27,8 @@ type wakeup struct {
 
 func (w wakeup) key() string { return w.Kind + "\x00" + w.ID }
 
-// Wake has the worker of a kind look at id, at a time; the zero time means now. It
-// happens if the transaction commits.
+// Wake runs the worker of a kind for id, at a time; the zero time means now. It happens if the
+// transaction commits.
 //
 // One wake-up waits for a kind and id: of two, the earlier time counts. While the worker runs,
 // Wake makes it run one more time afterwards, however often it is called. A wake-up survives
