@@ -43,6 +43,12 @@ var phrases = []struct{ pattern, instead string }{
 	{`lets go of`, "releases, removes"},
 	{`(was|were|is|are) taken up again`, "resumes"},
 	{`in no time`, "without waiting"},
+	{`goes? home`, "moves to"},
+	{`what is asked of`, "the requirements of"},
+	{`waved through`, "ignored, accepted"},
+	{`(is|are) to be told`, "is reported"},
+	{`be believed`, "be trusted, is not verified"},
+	{`as the (service|protocol|official tool) has it`, "as in, as the service requires"},
 }
 
 // styled are the sources and documents that the list is for.
