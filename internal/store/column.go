@@ -41,7 +41,8 @@ func (t Tags) Value() (driver.Value, error) {
 func (t *Tags) Scan(src any) error { return ScanJSON(src, (*map[string]string)(t)) }
 
 // Successor is the smallest text after every text that begins with prefix, in the order of
-// bytes. It returns "" for "" and for a prefix that consists of the last character only.
+// bytes. It returns false if there is no such text: for "", and for a prefix that consists of
+// U+10FFFF only.
 func Successor(prefix string) (string, bool) {
 	for prefix != "" {
 		r, size := utf8.DecodeLastRuneInString(prefix)
