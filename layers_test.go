@@ -18,7 +18,8 @@ const module = "github.com/formwork-dev/formwork/"
 // floors lists every package of the module, the lowest floor first. A package imports
 // only from floors below its own. docs/architecture.md says what each one promises.
 var floors = [][]string{
-	{"internal/awswire", "internal/diag", "internal/files", "internal/fixtures", "internal/httptape", "internal/jsonata", "internal/lambda", "internal/secret", "internal/store"},
+	{"internal/fixtures", "internal/words"},
+	{"internal/awswire", "internal/diag", "internal/files", "internal/httptape", "internal/jsonata", "internal/lambda", "internal/secret", "internal/store"},
 	{"internal/cfnlog", "internal/document", "internal/logs", "internal/s3", "internal/seal"},
 	{"internal/awslite", "internal/schema", "internal/template"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/sample", "internal/smithy"},

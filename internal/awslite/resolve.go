@@ -9,6 +9,7 @@ import (
 
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // Resolve gives the text behind a dynamic reference, {{resolve:SERVICE:REFERENCE}}:
@@ -25,7 +26,7 @@ import (
 // ValidationError where the reference is not of this form. None of them holds the value.
 func (s *Services) Resolve(ctx context.Context, caller awswire.Caller, service, reference string) (string, error) {
 	if len(reference) > 4096 || strings.ContainsRune(reference, 0) {
-		return "", awswire.ValidationErrorf("the dynamic reference to %s is not valid", awswire.Clip(service, 50))
+		return "", awswire.ValidationErrorf("the dynamic reference to %s is not valid", words.Cut(service, 50))
 	}
 	switch service {
 	case "ssm", "ssm-secure":
@@ -33,25 +34,25 @@ func (s *Services) Resolve(ctx context.Context, caller awswire.Caller, service, 
 	case "secretsmanager":
 		return s.resolveSecret(ctx, caller, reference)
 	}
-	return "", awswire.ValidationErrorf("dynamic references are to ssm, ssm-secure or secretsmanager, not to %q", awswire.Clip(service, 50))
+	return "", awswire.ValidationErrorf("dynamic references are to ssm, ssm-secure or secretsmanager, not to %q", words.Cut(service, 50))
 }
 
 func (s *Services) resolveParameter(ctx context.Context, caller awswire.Caller, secure bool, reference string) (string, error) {
 	if name, version, found := cutLast(reference, ":"); found && (name == "" || version == "" || strings.Trim(version, "0123456789") != "") {
-		return "", awswire.ValidationErrorf("the version in the dynamic reference %q is not a whole number", awswire.Clip(reference, 200))
+		return "", awswire.ValidationErrorf("the version in the dynamic reference %q is not a whole number", words.Cut(reference, 200))
 	}
 	text, kind, err := s.Parameter(ctx, caller, reference, true)
 	var refusal *awswire.Error
 	switch {
 	case errors.As(err, &refusal) && strings.HasSuffix(refusal.Code, "NotFound"):
 		// The service itself names the parameter, but not the reason.
-		return "", awswire.Errorf(refusal.Code, http.StatusBadRequest, "Unable to fetch parameters [%s] from parameter store for this account.", awswire.Clip(reference, 200))
+		return "", awswire.Errorf(refusal.Code, http.StatusBadRequest, "Unable to fetch parameters [%s] from parameter store for this account.", words.Cut(reference, 200))
 	case err != nil:
 		return "", err
 	case secure && kind != ssmtypes.ParameterTypeSecureString:
-		return "", awswire.ValidationErrorf("the parameter %s is no SecureString: use {{resolve:ssm:…}}", awswire.Clip(reference, 200))
+		return "", awswire.ValidationErrorf("the parameter %s is no SecureString: use {{resolve:ssm:…}}", words.Cut(reference, 200))
 	case !secure && kind == ssmtypes.ParameterTypeSecureString:
-		return "", awswire.ValidationErrorf("the parameter %s is a SecureString: use {{resolve:ssm-secure:…}}", awswire.Clip(reference, 200))
+		return "", awswire.ValidationErrorf("the parameter %s is a SecureString: use {{resolve:ssm-secure:…}}", words.Cut(reference, 200))
 	}
 	return text, nil
 }
@@ -74,7 +75,7 @@ func parseSecretReference(reference string) (secretPlace, error) {
 	if parts[0] == "arn" {
 		width = 7
 	}
-	bad := awswire.ValidationErrorf("the dynamic reference %q is not of the form secret-id:SecretString:json-key:version-stage:version-id", awswire.Clip(reference, 200))
+	bad := awswire.ValidationErrorf("the dynamic reference %q is not of the form secret-id:SecretString:json-key:version-stage:version-id", words.Cut(reference, 200))
 	if len(parts) < width || len(parts) > width+4 {
 		return secretPlace{}, bad
 	}
@@ -85,7 +86,7 @@ func parseSecretReference(reference string) (secretPlace, error) {
 	}
 	p.key, p.stage, p.version = rest[1], rest[2], rest[3]
 	if p.stage != "" && p.version != "" {
-		return secretPlace{}, awswire.ValidationErrorf("the dynamic reference %q names a version stage and a version id: name one of them", awswire.Clip(reference, 200))
+		return secretPlace{}, awswire.ValidationErrorf("the dynamic reference %q names a version stage and a version id: name one of them", words.Cut(reference, 200))
 	}
 	return p, nil
 }

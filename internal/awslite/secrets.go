@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 	"github.com/uptrace/bun"
 )
 
@@ -354,9 +355,9 @@ func (s *Services) secretValue(ctx context.Context, caller awswire.Caller, id, v
 		return found, nil
 	}
 	if version != "" {
-		return nil, awswire.Errorf("ResourceNotFoundException", 0, "Secrets Manager can't find the specified secret value for VersionId: %s", awswire.Clip(version, 64))
+		return nil, awswire.Errorf("ResourceNotFoundException", 0, "Secrets Manager can't find the specified secret value for VersionId: %s", words.Cut(version, 64))
 	}
-	return nil, awswire.Errorf("ResourceNotFoundException", 0, "Secrets Manager can't find the specified secret value for staging label: %s", awswire.Clip(stage, 256))
+	return nil, awswire.Errorf("ResourceNotFoundException", 0, "Secrets Manager can't find the specified secret value for staging label: %s", words.Cut(stage, 256))
 }
 
 func (s *Services) getSecretValue(ctx context.Context, caller awswire.Caller, in *secretsmanager.GetSecretValueInput) (*secretsmanager.GetSecretValueOutput, error) {

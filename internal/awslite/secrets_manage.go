@@ -16,6 +16,7 @@ import (
 	smtypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 	"github.com/uptrace/bun"
 )
 
@@ -269,9 +270,9 @@ func (s *Services) updateSecretVersionStage(ctx context.Context, caller awswire.
 		case to == "" && stage == stageCurrent:
 			return smInvalidParameter("You can only move staging label AWSCURRENT to a different secret version. It can't be completely removed.")
 		case from != "" && holder != from:
-			return smInvalidParameter("The parameter RemoveFromVersionId can't be set to %s: the staging label %s is not attached to that version.", from, awswire.Clip(stage, 256))
+			return smInvalidParameter("The parameter RemoveFromVersionId can't be set to %s: the staging label %s is not attached to that version.", from, words.Cut(stage, 256))
 		case to != "" && from == "" && holder != "" && holder != to:
-			return smInvalidParameter("The parameter RemoveFromVersionId can't be empty. Staging label %s is currently attached to version %s, so you must explicitly reference that version in RemoveFromVersionId.", awswire.Clip(stage, 256), holder)
+			return smInvalidParameter("The parameter RemoveFromVersionId can't be empty. Staging label %s is currently attached to version %s, so you must explicitly reference that version in RemoveFromVersionId.", words.Cut(stage, 256), holder)
 		case to == holder && to != "":
 			return nil
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/dlclark/regexp2/v2"
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 	"github.com/uptrace/bun"
 )
 
@@ -147,7 +148,7 @@ var (
 func checkParameterName(name string) error {
 	switch {
 	case strings.HasPrefix(strings.ToLower(strings.TrimPrefix(name, "/")), "aws"):
-		return awswire.Errorf("AccessDeniedException", 0, "No access to reserved parameter name: %s.", awswire.Clip(name, 200))
+		return awswire.Errorf("AccessDeniedException", 0, "No access to reserved parameter name: %s.", words.Cut(name, 200))
 	case strings.Contains(name, "/") && !strings.HasPrefix(name, "/"):
 		return ssmInvalid("Parameter name must be a fully qualified name.")
 	case !parameterName.MatchString(name) || reservedStart.MatchString(name) || strings.Contains(name, "//") || strings.HasSuffix(name, "/") || len(name) > 1011:
@@ -255,7 +256,7 @@ func (v *parameterVersion) follow(in *ssm.PutParameterInput, old *parameterVersi
 		v.DataType = "text"
 	case "text", "aws:ec2:image", "aws:ssm:integration":
 	default:
-		return ssmInvalid("The following data type is not supported: %s (Data type names are all lowercase.)", awswire.Clip(v.DataType, 128))
+		return ssmInvalid("The following data type is not supported: %s (Data type names are all lowercase.)", words.Cut(v.DataType, 128))
 	}
 	if err := v.setTier(old); err != nil {
 		return err
@@ -403,7 +404,7 @@ func parameterNotFound() error {
 }
 
 func parameterVersionNotFound(name, selector string) error {
-	return awswire.Errorf("ParameterVersionNotFound", 0, "Systems Manager could not find version %s of %s. Verify the version and try again.", awswire.Clip(selector, 100), awswire.Clip(name, 200))
+	return awswire.Errorf("ParameterVersionNotFound", 0, "Systems Manager could not find version %s of %s. Verify the version and try again.", words.Cut(selector, 100), words.Cut(name, 200))
 }
 
 // splitParameter takes apart what names a parameter: a name or an ARN, and behind a colon

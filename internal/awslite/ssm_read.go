@@ -15,6 +15,7 @@ import (
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 	"github.com/uptrace/bun"
 )
 
@@ -70,7 +71,7 @@ func (s *Services) referredSecret(ctx context.Context, caller awswire.Caller, id
 	case err != nil:
 		return nil, err
 	case found.String == nil:
-		return nil, ssmInvalid("The secret %s is binary.", awswire.Clip(name, 200))
+		return nil, ssmInvalid("The secret %s is binary.", words.Cut(name, 200))
 	}
 	source, err := json.Marshal(map[string]any{"ARN": found.ARN, "name": found.Name, "versionId": found.Version, "versionStages": found.Stages})
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *Services) getParameters(ctx context.Context, caller awswire.Caller, in 
 	out := &ssm.GetParametersOutput{Parameters: []ssmtypes.Parameter{}, InvalidParameters: []string{}}
 	for i, name := range in.Names {
 		if slices.Contains(in.Names[:i], name) {
-			return nil, ssmInvalid("Duplicate parameter name in the request: %s", awswire.Clip(name, 200))
+			return nil, ssmInvalid("Duplicate parameter name in the request: %s", words.Cut(name, 200))
 		}
 		p, err := s.parameter(ctx, caller, name, value(in.WithDecryption))
 		var refusal *awswire.Error
@@ -117,7 +118,7 @@ func parameterFilters(filters []ssmtypes.ParameterStringFilter, keys ...string) 
 		key, option, values := value(f.Key), value(f.Option), f.Values
 		known := slices.Contains(keys, key) || strings.HasPrefix(key, "tag:") && slices.Contains(keys, "tag:")
 		if !known {
-			return nil, awswire.Errorf("InvalidFilterKey", 0, "The following filter key is not valid: %s. Valid filter keys include: [%s].", awswire.Clip(key, 100), strings.Join(keys, ", "))
+			return nil, awswire.Errorf("InvalidFilterKey", 0, "The following filter key is not valid: %s. Valid filter keys include: [%s].", words.Cut(key, 100), strings.Join(keys, ", "))
 		}
 		if key == "Path" {
 			f, err := pathFilter(cmp.Or(option, "OneLevel"), values)
@@ -156,7 +157,7 @@ func matchOption(key, option string) (func(have, want string) bool, error) {
 	case option == "Contains" && key == "Name":
 		return strings.Contains, nil
 	}
-	return nil, awswire.Errorf("InvalidFilterOption", 0, "The following filter option is not valid for filter key %s: %s.", key, awswire.Clip(option, 50))
+	return nil, awswire.Errorf("InvalidFilterOption", 0, "The following filter option is not valid for filter key %s: %s.", key, words.Cut(option, 50))
 }
 
 // filterValues are what a parameter has under the key of a filter.
@@ -186,7 +187,7 @@ func filterValues(key string, v *parameterVersion, t store.Tags) []string {
 
 func pathFilter(option string, paths []string) (parameterFilter, error) {
 	if option != "Recursive" && option != "OneLevel" {
-		return nil, awswire.Errorf("InvalidFilterOption", 0, "The following filter option is not valid for filter key Path: %s.", awswire.Clip(option, 50))
+		return nil, awswire.Errorf("InvalidFilterOption", 0, "The following filter option is not valid for filter key Path: %s.", words.Cut(option, 50))
 	}
 	for _, path := range paths {
 		if !strings.HasPrefix(path, "/") {

@@ -18,6 +18,7 @@ import (
 	ststypes "github.com/aws/aws-sdk-go-v2/service/sts/types"
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 	"github.com/uptrace/bun"
 )
 
@@ -142,7 +143,7 @@ var roleARN = regexp.MustCompile(`^arn:(aws(?:-[a-z]+)*):iam::(\d{12}):role/(?:[
 func (s *Services) assumeRole(ctx context.Context, caller awswire.Caller, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
 	m := roleARN.FindStringSubmatch(*in.RoleArn)
 	if m == nil {
-		return nil, awswire.ValidationErrorf("%s is invalid", awswire.Clip(*in.RoleArn, 200))
+		return nil, awswire.ValidationErrorf("%s is invalid", words.Cut(*in.RoleArn, 200))
 	}
 	if m[1] != caller.Partition() {
 		return nil, awswire.ValidationErrorf("%s is of the partition %s, and the region %s is of %s", *in.RoleArn, m[1], caller.Region, caller.Partition())

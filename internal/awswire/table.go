@@ -14,7 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf8"
+
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // An Operation is one operation of a service: made with Op.
@@ -408,21 +409,5 @@ func tooLarge(max int64) *Error {
 
 // shorten makes what a client sent fit for a message.
 func shorten(s string) string {
-	const most = 128
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
-
-// Clip shortens what a message quotes to at most n bytes, at a character.
-func Clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
+	return words.Cut(strings.ToValidUTF8(s, "\uFFFD"), 128)
 }

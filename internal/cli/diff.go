@@ -13,6 +13,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/lint"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // exitBreaking is the exit code of diff where a change is breaking.
@@ -246,7 +247,7 @@ func (c *app) printChangesText(changes []lint.Change, documentation bool) error 
 	case len(changes) == 0:
 		b.WriteString("No changes.\n")
 	default:
-		fmt.Fprintf(&b, "%d breaking, %s, %d compatible.\n", counts[lint.Breaking], diag.Count(counts[lint.Risky], "warning"), counts[lint.Compatible])
+		fmt.Fprintf(&b, "%d breaking, %s, %d compatible.\n", counts[lint.Breaking], words.Count(counts[lint.Risky], "warning"), counts[lint.Compatible])
 	}
 	if left > 0 {
 		fmt.Fprintf(&b, "Of these, %d of descriptions and links only are not shown: --documentation shows them.\n", left)

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // A treeScreen draws a tree on a terminal, each time over the one before.
@@ -114,17 +114,17 @@ func drawTree(v *stackView, now time.Time, width, height int) []treeLine {
 	}
 	nameWidth, typeWidth = min(nameWidth, 32), min(typeWidth, 36)
 	head := strings.TrimRight(fmt.Sprintf("%s  %s  %s", v.name, v.status, elapsed(v.started, v.ended, v.status, now)), " ")
-	lines := []treeLine{{clip(head, width), stateOf(v.status)}}
+	lines := []treeLine{{words.CutRunes(head, width), stateOf(v.status)}}
 	for i, row := range shown {
 		branch := "├─"
 		if i == len(shown)-1 && hidden == 0 {
 			branch = "└─"
 		}
-		text := fmt.Sprintf("%s %s %s  %s  %s", branch, treeMarks[stateOf(row.status)].mark, pad(clip(flat(row.id), nameWidth), nameWidth), pad(clip(flat(row.typ), typeWidth), typeWidth), v.stateText(row, now))
-		lines = append(lines, treeLine{clip(text, width), stateOf(row.status)})
+		text := fmt.Sprintf("%s %s %s  %s  %s", branch, treeMarks[stateOf(row.status)].mark, pad(words.CutRunes(flat(row.id), nameWidth), nameWidth), pad(words.CutRunes(flat(row.typ), typeWidth), typeWidth), v.stateText(row, now))
+		lines = append(lines, treeLine{words.CutRunes(text, width), stateOf(row.status)})
 	}
 	if hidden > 0 {
-		lines = append(lines, treeLine{clip("└─ "+diag.Count(hidden, "more resource"), width), treePending})
+		lines = append(lines, treeLine{words.CutRunes("└─ "+words.Count(hidden, "more resource"), width), treePending})
 	}
 	return lines
 }
@@ -174,13 +174,4 @@ func elapsed(from, to time.Time, status string, now time.Time) string {
 		to = now
 	}
 	return max(to.Sub(from), 0).Round(100 * time.Millisecond).String()
-}
-
-// clip cuts a text to a width, in characters.
-func clip(text string, width int) string {
-	runes := []rune(text)
-	if len(runes) <= width {
-		return text
-	}
-	return string(runes[:max(width-1, 0)]) + "…"
 }

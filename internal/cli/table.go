@@ -5,6 +5,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // table writes a table with a heading.
@@ -24,9 +26,5 @@ func day(t time.Time) string {
 
 // short is the beginning of a description, in one line.
 func short(text string) string {
-	line := []rune(strings.Join(strings.Fields(text), " "))
-	if len(line) > 60 {
-		line = append(line[:59], '…')
-	}
-	return string(line)
+	return words.CutRunes(strings.Join(strings.Fields(text), " "), 60)
 }

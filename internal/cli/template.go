@@ -10,6 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 func newTemplate(c *app) *cobra.Command {
@@ -103,7 +104,7 @@ func (c *app) checkTemplates(ctx context.Context, files []string, in template.In
 		return err
 	}
 	if c.format == "text" {
-		c.printf("%s checked: %s, %s.\n", diag.Count(len(files), "template"), diag.Count(problems.Count(diag.Error), "error"), diag.Count(problems.Count(diag.Warning), "warning"))
+		c.printf("%s checked: %s, %s.\n", words.Count(len(files), "template"), words.Count(problems.Count(diag.Error), "error"), words.Count(problems.Count(diag.Warning), "warning"))
 	}
 	if problems.HasErrors() {
 		return &exitError{code: exitFailure}

@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/internal/submit"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // Bounds of what cfn types import reads.
@@ -87,12 +88,12 @@ func (c *app) importTypes(ctx context.Context, opts *typesOptions, sources []str
 	if c.format == "json" {
 		return c.printJSON(map[string]any{"imported": names, "skipped": found.skipped, "variants": found.variants})
 	}
-	c.printf("Imported %s", diag.Count(len(names), "type"))
+	c.printf("Imported %s", words.Count(len(names), "type"))
 	if found.skipped > 0 {
-		c.printf("; skipped %s without a typeName", diag.Count(found.skipped, "file"))
+		c.printf("; skipped %s without a typeName", words.Count(found.skipped, "file"))
 	}
 	if found.variants > 0 {
-		c.printf("; ignored %s of the same types", diag.Count(found.variants, "further schema"))
+		c.printf("; ignored %s of the same types", words.Count(found.variants, "further schema"))
 	}
 	c.printf(".\n")
 	return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/lint"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // lintLevels are the values of --lint, the default first.
@@ -180,7 +181,7 @@ func unique(subjects []subject) []subject {
 
 // verdict is the last line of the text format.
 func verdict(n int, problems diag.List) string {
-	return fmt.Sprintf("%s checked: %s, %s.", diag.Count(n, "schema"), diag.Count(problems.Count(diag.Error), "error"), diag.Count(problems.Count(diag.Warning), "warning"))
+	return fmt.Sprintf("%s checked: %s, %s.", words.Count(n, "schema"), words.Count(problems.Count(diag.Error), "error"), words.Count(problems.Count(diag.Warning), "warning"))
 }
 
 // subjects finds the documents for a path of the command line.

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // handlerErrors are the errors of GetResource and ListResources by the code of the handler.
@@ -34,7 +35,7 @@ func handlerError(typeName, code, message, token string) error {
 		name = "HandlerFailureException"
 	}
 	return awswire.Errorf(name, 0, "%s Handler returned status FAILED: %s (HandlerErrorCode: %s, RequestToken: %s)",
-		typeName, awswire.Clip(message, maxMessage), code, token)
+		typeName, words.Cut(message, maxMessage), code, token)
 }
 
 // eventCode is the code of a handler as progress events have it: the API knows fewer codes

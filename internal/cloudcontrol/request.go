@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // A requestRow is a request to create, update or delete a resource.
@@ -256,7 +257,7 @@ func (e *Engine) finish(row *requestRow, state operation.State) error {
 	case state.Cancelled:
 		row.Status = types.OperationStatusCancelComplete
 	case row.Status == types.OperationStatusFailed:
-		row.ErrorCode, row.Message = string(eventCode(p.ErrorCode)), awswire.Clip(p.Message, maxMessage)
+		row.ErrorCode, row.Message = string(eventCode(p.ErrorCode)), words.Cut(p.Message, maxMessage)
 	}
 	if row.Operation == types.OperationDelete || row.Status != types.OperationStatusSuccess {
 		row.Model = ""

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/formwork-dev/formwork/internal/stack"
+
+	wording "github.com/formwork-dev/formwork/internal/words"
 )
 
 // maxDrawn is how many resources a graph has; a larger stack has only the list.
@@ -134,11 +136,7 @@ func curve(from, to graphNode) string {
 
 // short cuts a text for a box of a graph.
 func short(text string) string {
-	text = bounded(text, 300)
-	if utf8.RuneCountInString(text) <= nodeText {
-		return text
-	}
-	return string([]rune(text)[:nodeText-1]) + "…"
+	return wording.CutRunes(bounded(text, 300), nodeText)
 }
 
 // shortType is a type for a box: the end of its name says most.

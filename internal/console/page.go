@@ -21,6 +21,8 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+
+	wording "github.com/formwork-dev/formwork/internal/words"
 )
 
 // A page is what all pages have in common. What a page is about is in the component that
@@ -178,16 +180,10 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, p *page, err erro
 }
 
 // bounded cuts a text that is too long to be shown, and makes it visible.
-func bounded(text string, most int) string {
-	cut := len(text) > most
-	if cut {
-		text = strings.ToValidUTF8(text[:most], "")
-	}
+func bounded(text string, limit int) string {
+	text = wording.Cut(text, limit)
 	if strings.IndexFunc(text, hiding) >= 0 || !utf8.ValidString(text) {
 		text = string(visible([]byte(text)))
-	}
-	if cut {
-		text += " …"
 	}
 	return text
 }
@@ -214,16 +210,7 @@ func hiding(r rune) bool {
 }
 
 // count is a number of things, by the noun for one.
-func count(n int, noun string) string {
-	stem, y := strings.CutSuffix(noun, "y")
-	switch {
-	case n == 1:
-		return "1 " + noun
-	case y:
-		return fmt.Sprintf("%d %sies", n, stem)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+func count(n int, noun string) string { return wording.Count(n, noun) }
 
 func value[T any](p *T) T {
 	if p == nil {

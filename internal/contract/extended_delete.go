@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 func deletePrimary(ctx context.Context, r *run) error {
@@ -231,7 +231,7 @@ func nothingLeft(ctx context.Context, r *run) error {
 	if !asked[firstKey(seen)] {
 		clause = "leak.identifier"
 	}
-	return r.violation(clauseText(clause), "%s left behind: %s", diag.Count(len(left), "resource"), left[0])
+	return r.violation(clauseText(clause), "%s left behind: %s", words.Count(len(left), "resource"), left[0])
 }
 
 func firstKey(keys map[string]bool) string {

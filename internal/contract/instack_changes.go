@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // stackChangeSet executes a change set: an update in place, or a replacement where the type
@@ -69,7 +69,7 @@ func (r *stackRun) tagKey() string {
 // announced holds the changes of a change set against what the templates differ in.
 func announced(seen *StackPreview, replacement string, properties []string, tags, clause string) *Violation {
 	if len(seen.Changes) != 1 || seen.Changes[0].LogicalID != subject || seen.Changes[0].Action != "Modify" {
-		return violated(clause, "the change set has %s; expected one change, which modifies the resource", diag.Count(len(seen.Changes), "change"))
+		return violated(clause, "the change set has %s; expected one change, which modifies the resource", words.Count(len(seen.Changes), "change"))
 	}
 	change := seen.Changes[0]
 	if change.Replacement != replacement {
@@ -340,7 +340,7 @@ func stackRollbackReplace(ctx context.Context, r *stackRun) error {
 	}
 	ids := slices.DeleteFunc(identifiersOf(out.Events), func(id string) bool { return id == was })
 	if len(ids) != 1 {
-		return violated(clauseReplaced, "the events name %s beside %q; expected one new resource", diag.Count(len(ids), "other physical ID"), was)
+		return violated(clauseReplaced, "the events name %s beside %q; expected one new resource", words.Count(len(ids), "other physical ID"), was)
 	}
 	if v := deletedInstead(out, ids[0]); v != nil {
 		return v

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // end deletes a stack with the resource, which has to succeed.
@@ -198,5 +198,5 @@ func stackNothingLeft(ctx context.Context, r *stackRun) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return violated(clauseText("leak.delete"), "%s left behind: %s", diag.Count(len(left), "resource"), left[0])
+	return violated(clauseText("leak.delete"), "%s left behind: %s", words.Count(len(left), "resource"), left[0])
 }

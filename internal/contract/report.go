@@ -8,6 +8,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // A Reporter is notified of the events of a run, in order.
@@ -193,10 +194,7 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.3fs", d.Seconds()) 
 
 func firstLine(text string) string {
 	first, _, _ := strings.Cut(text, "\n")
-	if len(first) > 200 {
-		first = strings.ToValidUTF8(first[:200], "") + " …"
-	}
-	return first
+	return words.Cut(first, 200)
 }
 
 // A Summary is what came out of a run.

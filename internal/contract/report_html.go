@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 //go:embed report_html.tmpl
@@ -19,7 +19,7 @@ var htmlSource string
 // htmlReport is parsed once. Its functions only change how values look.
 var htmlReport = template.Must(template.New("report").Funcs(template.FuncMap{
 	"seconds": func(d time.Duration) string { return seconds(d) },
-	"count":   diag.Count,
+	"count":   words.Count,
 	"breaks":  breaks,
 }).Parse(htmlSource))
 

@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // Text is a [Reporter] that writes what pytest would, as far as people and scripts read
@@ -72,9 +72,9 @@ func (t *Text) plan(p *Plan) {
 			inputs = fmt.Sprintf("%d sets of inputs", len(p.Sets))
 		}
 	}
-	line := fmt.Sprintf("%s: %s", p.TypeName, diag.Count(len(p.Cases), "contract test"))
+	line := fmt.Sprintf("%s: %s", p.TypeName, words.Count(len(p.Cases), "contract test"))
 	if p.InStacks {
-		line = fmt.Sprintf("%s: %s in stacks", p.TypeName, diag.Count(len(p.Cases), "test"))
+		line = fmt.Sprintf("%s: %s in stacks", p.TypeName, words.Count(len(p.Cases), "test"))
 	}
 	if p.Deselected > 0 {
 		line += fmt.Sprintf(", %d deselected", p.Deselected)
@@ -107,7 +107,7 @@ func setName(set int, wire invoke.Wire) string {
 	return fmt.Sprintf("inputs_%d, %s", set, wire)
 }
 
-var words = map[Outcome]string{Passed: "PASSED", Failed: "FAILED", Skipped: "SKIPPED", Errored: "ERROR"}
+var outcomeWords = map[Outcome]string{Passed: "PASSED", Failed: "FAILED", Skipped: "SKIPPED", Errored: "ERROR"}
 
 func (t *Text) finished(r *Result) {
 	if r.broken() {
@@ -120,7 +120,7 @@ func (t *Text) finished(r *Result) {
 		t.letter(r)
 		return
 	}
-	line := r.ID() + " " + words[r.Outcome]
+	line := r.ID() + " " + outcomeWords[r.Outcome]
 	if r.Outcome == Skipped {
 		line += " (" + r.Message + ")"
 	}
@@ -172,11 +172,11 @@ func (t *Text) summary(s *Summary) {
 	if len(t.failures) > 0 {
 		t.printf("\n%s\n", title("short test summary info"))
 		for _, r := range t.failures {
-			t.printf("%s %s - %s\n", words[r.Outcome], t.name(r), firstLine(r.Message))
+			t.printf("%s %s - %s\n", outcomeWords[r.Outcome], t.name(r), firstLine(r.Message))
 		}
 	}
 	if s.Silent && t.done < t.total {
-		t.printf("\nthe handler did not respond to any call; skipped the other %s\n", diag.Count(t.total-t.done, "test"))
+		t.printf("\nthe handler did not respond to any call; skipped the other %s\n", words.Count(t.total-t.done, "test"))
 	}
 	if len(s.LeftBehind) > 0 {
 		t.printf("\nthese resources were not deleted; delete them manually:\n")
@@ -228,7 +228,7 @@ func (t *Text) cause(c *Cause) {
 	if len(others) == 0 {
 		return
 	}
-	t.printf("  %s failed with the same cause:\n", diag.Count(len(others), "more test"))
+	t.printf("  %s failed with the same cause:\n", words.Count(len(others), "more test"))
 	for _, r := range others {
 		t.printf("    %s\n", t.name(r))
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 func TestCutTo(t *testing.T) {
@@ -15,19 +17,11 @@ func TestCutTo(t *testing.T) {
 		{"", 0, ""}, {"abc", 3, "abc"}, {"abcd", 3, "abc…"}, {"abc", 0, "…"}, {"abc", -1, "…"},
 		{"aéb", 2, "a…"}, {"aéb", 3, "aé…"}, {"\u65e5\u672c", 4, "\u65e5…"}, {"\x80\x80\x80", 2, "…"},
 	} {
-		if got := CutTo(test.text, test.limit); got != test.want {
-			t.Errorf("CutTo(%q, %d) = %q, want %q", test.text, test.limit, got, test.want)
+		if got := words.Cut(test.text, test.limit); got != test.want {
+			t.Errorf("words.Cut(%q, %d) = %q, want %q", test.text, test.limit, got, test.want)
 		}
 	}
 	if got := Cut(strings.Repeat("é", 60)); got != strings.Repeat("é", 40)+"…" || !utf8.ValidString(got) {
 		t.Errorf("Cut of 60 letters of two bytes is %q", got)
-	}
-}
-
-func TestCount(t *testing.T) {
-	for n, want := range map[int]string{0: "0 files", 1: "1 file", 2: "2 files", -1: "-1 files"} {
-		if got := Count(n, "file"); got != want {
-			t.Errorf("Count(%d) = %q, want %q", n, got, want)
-		}
 	}
 }

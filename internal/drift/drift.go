@@ -41,6 +41,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/jsonata"
 	"github.com/formwork-dev/formwork/internal/schema"
+	wording "github.com/formwork-dev/formwork/internal/words"
 )
 
 // The states of a resource, in the words of DescribeStackResourceDrifts.
@@ -241,6 +242,6 @@ func (t *transform) problem(what, text string, err error) diag.Problem {
 	return diag.Problem{
 		ID: "drift/transform-" + what, At: t.Expression.At,
 		Pointer: document.Pointer{"propertyTransform", t.Path.Text}.String(),
-		Message: fmt.Sprintf("the transform %s of %s %s: %v", strconv.Quote(diag.CutTo(text, 60)), t.Path.Text, words[what], err),
+		Message: fmt.Sprintf("the transform %s of %s %s: %v", strconv.Quote(wording.Cut(text, 60)), t.Path.Text, words[what], err),
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/uptrace/bun"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 const (
@@ -346,7 +346,7 @@ func (c call) row() Invocation {
 	}
 	c.place(&row)
 	if c.err != nil {
-		row.Error = shorten(clean(c.secrets.text(c.err.Error())))
+		row.Error = words.Cut(clean(c.secrets.text(c.err.Error())), mostRecorded)
 	} else {
 		row.Reply = c.show(c.result.Payload)
 	}
@@ -457,16 +457,5 @@ func (c call) show(payload []byte) string {
 	if len(payload) > mostRead {
 		return fmt.Sprintf("(%d bytes)", len(payload))
 	}
-	return shorten(clean(c.secrets.json(payload)))
-}
-
-func shorten(text string) string {
-	if len(text) <= mostRecorded {
-		return text
-	}
-	end := mostRecorded
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return strings.TrimRight(text[:end], "\n") + "…"
+	return words.Cut(clean(c.secrets.json(payload)), mostRecorded)
 }

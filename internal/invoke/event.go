@@ -12,6 +12,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // A Status is the status of an operation.
@@ -275,14 +276,10 @@ func excerpt(reply []byte) string { return bounded(string(reply), excerptBytes) 
 
 // bounded cuts a text from outside to n bytes and makes it fit for a terminal.
 func bounded(text string, n int) string {
-	cut := ""
-	if len(text) > n {
-		text, cut = text[:n], " …"
-	}
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
 			return '\uFFFD'
 		}
 		return r
-	}, strings.ToValidUTF8(text, "\uFFFD")) + cut
+	}, strings.ToValidUTF8(words.Cut(text, n), "\uFFFD"))
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	wording "github.com/formwork-dev/formwork/internal/words"
 )
 
 // Inside an evaluation a value is one of
@@ -435,8 +437,5 @@ func asArray(value any) *array {
 
 // quoteToken shortens a token for a message.
 func quoteToken(token string) string {
-	if len(token) > 40 {
-		token = token[:40] + "…"
-	}
-	return strings.ToValidUTF8(token, "")
+	return strings.ToValidUTF8(wording.Cut(token, 40), "")
 }

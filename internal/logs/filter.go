@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // A filterPattern is a filter for unstructured events: terms that must all occur, terms of
@@ -84,7 +85,7 @@ func cutTerm(text string) (term, rest string, err error) {
 	}
 	for _, c := range []byte(term) {
 		if c < 0x80 && c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return "", "", invalid("Invalid character(s) in term '" + awswire.Clip(term, 100) + "': put it in quotation marks")
+			return "", "", invalid("Invalid character(s) in term '" + words.Cut(term, 100) + "': put it in quotation marks")
 		}
 	}
 	return term, text[end:], nil

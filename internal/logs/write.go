@@ -16,6 +16,7 @@ import (
 	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 	"github.com/uptrace/bun"
 )
 
@@ -332,7 +333,7 @@ func newBuffer(s *Service) *buffer {
 // log. It blocks while too many lines wait to be written.
 func (s *Service) Append(ctx context.Context, place awswire.Place, group, stream string, lines []Line) error {
 	if !validLogName(group, maxLogName) || !validStreamName(stream) {
-		return fmt.Errorf("append to the log: %q and %q are not the names of a log group and a stream", awswire.Clip(group, 100), awswire.Clip(stream, 100))
+		return fmt.Errorf("append to the log: %q and %q are not the names of a log group and a stream", words.Cut(group, 100), words.Cut(stream, 100))
 	}
 	return s.lines.add(ctx, logTarget{place, group}, stream, lines)
 }
@@ -365,7 +366,7 @@ func (b *buffer) add(ctx context.Context, target logTarget, stream string, lines
 	}
 	for _, line := range lines {
 		if len(line.Text) > maxLine {
-			line.Text = awswire.Clip(line.Text, maxLine)
+			line.Text = words.Cut(line.Text, maxLine)
 		}
 		b.lines[target] = append(b.lines[target], streamLine{stream, line})
 		b.bytes += len(line.Text) + eventOverhead

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // forModel proposes completions for an input or overrides.json.
@@ -131,5 +131,5 @@ func describeText(node *document.Value) string {
 	if v == nil || v.Kind != document.String {
 		return ""
 	}
-	return plainMarkdown(diag.CutTo(v.Text, maxValue))
+	return plainMarkdown(words.Cut(v.Text, maxValue))
 }

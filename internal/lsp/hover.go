@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // A spot is the key or the scalar that stands at a place of a document.
@@ -258,7 +258,7 @@ func boundsOf(node *document.Value) string {
 		"exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "insertionOrder",
 	} {
 		if v := node.Get(keyword); v != nil {
-			lines = append(lines, "- "+keyword+": "+code(diag.CutTo(string(v.AppendJSON(nil)), 300)))
+			lines = append(lines, "- "+keyword+": "+code(words.Cut(string(v.AppendJSON(nil)), 300)))
 		}
 	}
 	return strings.Join(lines, "\n")

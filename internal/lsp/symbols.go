@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // The limits of an outline.
@@ -67,7 +67,7 @@ func (o *outline) symbol(m *document.Member, at document.Pointer) documentSymbol
 	}
 	switch m.Value.Kind {
 	case document.String, document.Number:
-		symbol.Detail = diag.CutTo(m.Value.Text, 80)
+		symbol.Detail = words.Cut(m.Value.Text, 80)
 	case document.Object:
 		symbol.Children = o.below(m.Value, at)
 	case document.Array:
@@ -85,7 +85,7 @@ func (o *outline) property(symbol *documentSymbol, v *document.Value, at documen
 	symbol.Kind = symbolProperty
 	details := []string{}
 	if ref := v.Get("$ref"); ref != nil && ref.Kind == document.String {
-		details = append(details, "→ "+diag.CutTo(strings.TrimPrefix(ref.Text, "#/definitions/"), 80))
+		details = append(details, "→ "+words.Cut(strings.TrimPrefix(ref.Text, "#/definitions/"), 80))
 	} else if words := s.words(v); words != "" {
 		details = append(details, words)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // An outcome is what a test has found.
@@ -67,7 +68,7 @@ func (r *Registry) examine(ctx context.Context, run *testRunRow, version *versio
 	var tooLarge *store.TooLargeError
 	switch {
 	case errors.As(err, &tooLarge):
-		found.description = fmt.Sprintf("%s The report is not kept: it is larger than %d bytes.", cutTo(found.description, maxTestDescription/2), r.config.ReportLimit)
+		found.description = fmt.Sprintf("%s The report is not kept: it is larger than %d bytes.", words.CutRunes(found.description, maxTestDescription/2), r.config.ReportLimit)
 		return found, nil
 	case err != nil:
 		return nil, fmt.Errorf("keep the report: %w", err)
@@ -310,7 +311,7 @@ func (r *Registry) deliver(ctx context.Context, run *testRunRow, found *outcome)
 	if refused := (*awswire.Error)(nil); errors.As(err, &refused) {
 		reason = refused.Message
 	}
-	found.description = fmt.Sprintf("%s The logs could not be delivered to the bucket %s: %s", cutTo(found.description, maxTestDescription/2), run.Bucket, reason)
+	found.description = fmt.Sprintf("%s The logs could not be delivered to the bucket %s: %s", words.CutRunes(found.description, maxTestDescription/2), run.Bucket, reason)
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/secret"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // Type implements operation.Types for the resource types that an account has registered or
@@ -256,5 +257,5 @@ const maxReason = 500
 // has all of it.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
-	return cutTo(printable(strings.ToValidUTF8(line, "\uFFFD")), maxReason)
+	return words.CutRunes(printable(strings.ToValidUTF8(line, "\uFFFD")), maxReason)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // The stages of a registration, in their order. The names are those that the service
@@ -290,11 +291,11 @@ func cutLines(text string) string {
 	if len(text) <= maxDescription {
 		return text
 	}
-	text = strings.ToValidUTF8(text[len(text)-maxDescription:], "")
+	text = words.CutStart(strings.ToValidUTF8(text, ""), maxDescription)
 	if _, rest, ok := strings.Cut(text, "\n"); ok {
-		text = rest
+		text = "…\n" + rest
 	}
-	return "…\n" + text
+	return text
 }
 
 func functionOf(row *registrationRow, v *versionRow) FunctionSpec {

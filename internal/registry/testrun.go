@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // TestOwner is the name of Tests among the owners of operations.
@@ -79,7 +79,7 @@ func (t *Tests) Call(ctx context.Context, request operation.Request) (operation.
 		return operation.Progress{}, err
 	}
 	v := verdict{Report: found.report, Delivery: run.Delivery}
-	v.Description = cutTo(printable(strings.ToValidUTF8(found.description, "\ufffd")), maxTestDescription)
+	v.Description = words.CutRunes(printable(strings.ToValidUTF8(found.description, "\ufffd")), maxTestDescription)
 	if s := found.summary; s != nil {
 		v.Passed, v.Failed, v.Skipped = int64(s.Passed), int64(s.Failed+s.Errors), int64(s.Skipped)
 	}
@@ -219,12 +219,4 @@ func fromModel(model map[string]any, v *verdict) error {
 		return errors.New("cannot read what a test has found")
 	}
 	return nil
-}
-
-// cutTo shortens a text to so many characters, and marks that it did.
-func cutTo(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most-1]) + "…"
 }

@@ -2,8 +2,8 @@ package s3
 
 import (
 	"fmt"
-	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 	"net"
 	"net/url"
 	"regexp"
@@ -58,7 +58,7 @@ func (s *Service) ParseURL(raw string) (Location, error) {
 func checkLocation(l Location) (Location, error) {
 	switch {
 	case !validBucketName(l.Bucket):
-		return Location{}, fmt.Errorf("%q is not a bucket name", awswire.Clip(l.Bucket, 80))
+		return Location{}, fmt.Errorf("%q is not a bucket name", words.Cut(l.Bucket, 80))
 	case l.Key == "":
 		return Location{}, fmt.Errorf("the URL names the bucket %s but no object in it", l.Bucket)
 	}

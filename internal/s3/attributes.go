@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // attributes is what an object has besides its bytes, as a row keeps it.
@@ -75,7 +76,7 @@ func readAttributes(h http.Header) (attributes, error) {
 	case class == "GLACIER" || class == "DEEP_ARCHIVE":
 		return a, s3NotImplemented("the storage class " + class)
 	case !slices.Contains(storageClasses, class):
-		return a, s3Error("InvalidStorageClass", "The storage class you specified is not valid", "StorageClassRequested", awswire.Clip(class, 50))
+		return a, s3Error("InvalidStorageClass", "The storage class you specified is not valid", "StorageClassRequested", words.Cut(class, 50))
 	case class != "STANDARD":
 		a.Class = class
 	}

@@ -10,9 +10,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/formwork-dev/formwork/internal/awswire"
-
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 	"github.com/uptrace/bun"
 )
 
@@ -120,7 +119,7 @@ func intParameter(q *s3Request, name string, least, most, fallback int) (int, er
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least {
-		return 0, s3Error("InvalidArgument", "Provided "+name+" not an integer or within integer range", "ArgumentName", name, "ArgumentValue", awswire.Clip(text, 50))
+		return 0, s3Error("InvalidArgument", "Provided "+name+" not an integer or within integer range", "ArgumentName", name, "ArgumentValue", words.Cut(text, 50))
 	}
 	return min(n, most), nil
 }
@@ -156,7 +155,7 @@ func (s *Service) createBucket(q *s3Request) error {
 	ownership := q.header("X-Amz-Object-Ownership")
 	if ownership != "" {
 		if _, err := parseOwnership(ownershipControls(ownership)); err != nil {
-			return s3Error("InvalidArgument", "The object ownership is not one of S3's", "ArgumentName", "x-amz-object-ownership", "ArgumentValue", awswire.Clip(ownership, 50))
+			return s3Error("InvalidArgument", "The object ownership is not one of S3's", "ArgumentName", "x-amz-object-ownership", "ArgumentValue", words.Cut(ownership, 50))
 		}
 	}
 	b := &bucketRow{Name: q.Bucket, Account: q.caller.Account, Region: region, CreatedAt: s.now()}
@@ -220,7 +219,7 @@ func bucketRegion(own, constraint string) (string, error) {
 	case constraint == "":
 		return own, nil
 	case !regionName.MatchString(constraint):
-		return "", s3Error("InvalidLocationConstraint", "The specified location-constraint is not valid", "LocationConstraint", awswire.Clip(constraint, 50))
+		return "", s3Error("InvalidLocationConstraint", "The specified location-constraint is not valid", "LocationConstraint", words.Cut(constraint, 50))
 	case own != "us-east-1" && own != constraint:
 		return "", s3Error("IllegalLocationConstraintException", "The "+constraint+" location constraint is incompatible for the region specific endpoint this request was sent to.")
 	}

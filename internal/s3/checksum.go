@@ -10,8 +10,8 @@ import (
 	"encoding/hex"
 	"encoding/xml"
 	"fmt"
-	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 	"hash"
 	"hash/crc32"
 	"hash/crc64"
@@ -166,7 +166,7 @@ func wholeCRC(a *algorithm, parts []string, sizes []int64) (checksum, error) {
 	for i, part := range parts {
 		sum, err := base64.StdEncoding.DecodeString(part)
 		if err != nil || len(sum) != a.size {
-			return checksum{}, fmt.Errorf("checksum of a part: %q is not one of %s", awswire.Clip(part, 40), a.name)
+			return checksum{}, fmt.Errorf("checksum of a part: %q is not one of %s", words.Cut(part, 40), a.name)
 		}
 		var next uint64
 		for _, b := range sum {

@@ -5,12 +5,12 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"github.com/formwork-dev/formwork/internal/awswire"
 	"io"
 	"net/url"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // copySource reads the header that names what is to be copied: /bucket/key or bucket/key,
@@ -144,7 +144,7 @@ func copyAttributes(q *s3Request, from *objectRow, a attributes) (attributes, er
 	directive, tagging := q.header("X-Amz-Metadata-Directive"), q.header("X-Amz-Tagging-Directive")
 	for name, value := range map[string]string{"x-amz-metadata-directive": directive, "x-amz-tagging-directive": tagging} {
 		if value != "" && value != "COPY" && value != "REPLACE" {
-			return a, s3Error("InvalidArgument", "Unknown metadata directive.", "ArgumentName", name, "ArgumentValue", awswire.Clip(value, 50))
+			return a, s3Error("InvalidArgument", "Unknown metadata directive.", "ArgumentName", name, "ArgumentValue", words.Cut(value, 50))
 		}
 	}
 	same := from.Bucket == q.Bucket && from.Key == q.Key && from.Latest
@@ -219,7 +219,7 @@ func (s *Service) uploadPartCopy(q *s3Request, u *uploadRow, number int64) error
 	if text := q.header("X-Amz-Copy-Source-Range"); text != "" {
 		part, err = parseRange(text, from.Size)
 		if err != nil || !part.partial {
-			return s3Error("InvalidArgument", "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the zero-based offsets of the first and last bytes to copy", "ArgumentName", "x-amz-copy-source-range", "ArgumentValue", awswire.Clip(text, 100))
+			return s3Error("InvalidArgument", "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the zero-based offsets of the first and last bytes to copy", "ArgumentName", "x-amz-copy-source-range", "ArgumentValue", words.Cut(text, 100))
 		}
 	}
 	if part.length > s.maxObject {

@@ -8,12 +8,12 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"github.com/formwork-dev/formwork/internal/awswire"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 	"github.com/uptrace/bun"
 )
 
@@ -254,7 +254,7 @@ var cannedACLs = []string{"private", "public-read", "public-read-write", "authen
 func (s *Service) checkACL(ctx context.Context, db bun.IDB, b *bucketRow, h http.Header, document bool) error {
 	canned := h.Get("X-Amz-Acl")
 	if canned != "" && !slices.Contains(cannedACLs, canned) {
-		return s3Error("InvalidArgument", "The canned ACL is not one of S3's", "ArgumentName", "x-amz-acl", "ArgumentValue", awswire.Clip(canned, 50))
+		return s3Error("InvalidArgument", "The canned ACL is not one of S3's", "ArgumentName", "x-amz-acl", "ArgumentValue", words.Cut(canned, 50))
 	}
 	if (canned == "" || canned == "bucket-owner-full-control") && !grants(h) && !document {
 		return nil
@@ -320,7 +320,7 @@ func checkS3Tags(tags []tag, most int) error {
 		case seen[t.Key]:
 			return s3Error("InvalidTag", "Cannot provide multiple Tags with the same key", "TagKey", t.Key)
 		case t.Key == "" || len([]rune(t.Key)) > 128:
-			return s3Error("InvalidTag", "The TagKey you have provided is invalid", "TagKey", awswire.Clip(t.Key, 128))
+			return s3Error("InvalidTag", "The TagKey you have provided is invalid", "TagKey", words.Cut(t.Key, 128))
 		case len([]rune(t.Value)) > 256:
 			return s3Error("InvalidTag", "The TagValue you have provided is invalid", "TagKey", t.Key)
 		}

@@ -9,12 +9,12 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"github.com/formwork-dev/formwork/internal/awswire"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 	"github.com/uptrace/bun"
 )
 
@@ -53,7 +53,7 @@ func (s *Service) uploadFor(ctx context.Context, q *s3Request, db bun.IDB) (*upl
 		return nil, nil, err
 	}
 	u := &uploadRow{}
-	err = db.NewSelect().Model(u).Where("id = ? AND bucket = ? AND object_key = ?", awswire.Clip(q.query.Get("uploadId"), 256), q.Bucket, q.Key).Scan(ctx)
+	err = db.NewSelect().Model(u).Where("id = ? AND bucket = ? AND object_key = ?", words.Cut(q.query.Get("uploadId"), 256), q.Bucket, q.Key).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, b, noSuchUpload(q)
 	}
@@ -64,7 +64,7 @@ func (s *Service) uploadFor(ctx context.Context, q *s3Request, db bun.IDB) (*upl
 }
 
 func noSuchUpload(q *s3Request) error {
-	return s3Error("NoSuchUpload", "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.", "UploadId", awswire.Clip(q.query.Get("uploadId"), 256))
+	return s3Error("NoSuchUpload", "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.", "UploadId", words.Cut(q.query.Get("uploadId"), 256))
 }
 
 func (s *Service) createMultipartUpload(q *s3Request) error {
@@ -127,7 +127,7 @@ func compositeWanted(a *algorithm, kind string) (bool, error) {
 }
 
 func invalidPartNumber(name, text string) error {
-	return s3Error("InvalidArgument", fmt.Sprintf("Part number must be an integer between 1 and %d, inclusive", maxParts), "ArgumentName", name, "ArgumentValue", awswire.Clip(text, 50))
+	return s3Error("InvalidArgument", fmt.Sprintf("Part number must be an integer between 1 and %d, inclusive", maxParts), "ArgumentName", name, "ArgumentValue", words.Cut(text, 50))
 }
 
 func (s *Service) uploadPart(q *s3Request) error {
@@ -244,7 +244,7 @@ func (s *Service) completedBefore(ctx context.Context, tx *store.Tx, q *s3Reques
 		return nil
 	}
 	o := &objectRow{}
-	err := tx.NewSelect().Model(o).Where("upload = ? AND bucket = ? AND object_key = ?", awswire.Clip(q.query.Get("uploadId"), 256), q.Bucket, q.Key).
+	err := tx.NewSelect().Model(o).Where("upload = ? AND bucket = ? AND object_key = ?", words.Cut(q.query.Get("uploadId"), 256), q.Bucket, q.Key).
 		Order("sequence DESC").Limit(1).Scan(ctx)
 	if err != nil || !isMultipart(o) {
 		return nil
@@ -308,7 +308,7 @@ func checkPart(u *uploadRow, said completedPart, part *partRow, last bool) error
 	if said.PartNumber < 1 || said.PartNumber > maxParts {
 		return invalidPartNumber("PartNumber", number)
 	}
-	wrong := s3Error("InvalidPart", "One or more of the specified parts could not be found.  The part may not have been uploaded, or the specified entity tag may not match the part's entity tag.", "UploadId", u.ID, "PartNumber", number, "ETag", awswire.Clip(unquoted(said.ETag), 100))
+	wrong := s3Error("InvalidPart", "One or more of the specified parts could not be found.  The part may not have been uploaded, or the specified entity tag may not match the part's entity tag.", "UploadId", u.ID, "PartNumber", number, "ETag", words.Cut(unquoted(said.ETag), 100))
 	if part == nil || unquoted(said.ETag) != part.ETag {
 		return wrong
 	}

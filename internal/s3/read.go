@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/formwork-dev/formwork/internal/awswire"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // open opens the bytes of an object.
@@ -198,7 +198,7 @@ func parseRange(header string, size int64) (span, error) {
 	if !ok || from == "" && to == "" {
 		return whole, nil
 	}
-	unsatisfiable := s3Error("InvalidRange", "The requested range is not satisfiable", "RangeRequested", awswire.Clip(header, 100), "ActualObjectSize", strconv.FormatInt(size, 10))
+	unsatisfiable := s3Error("InvalidRange", "The requested range is not satisfiable", "RangeRequested", words.Cut(header, 100), "ActualObjectSize", strconv.FormatInt(size, 10))
 	if from == "" { // the last bytes
 		n, ok := parseOffset(to)
 		switch {

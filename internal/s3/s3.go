@@ -22,6 +22,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 	"github.com/google/uuid"
 )
 
@@ -183,7 +184,7 @@ func (s *Service) serve(q *s3Request) (string, error) {
 	for name, values := range q.query {
 		for _, value := range values {
 			if !store.Storable(value) {
-				return "", s3Error("InvalidArgument", "A parameter of the query is not a text", "ArgumentName", awswire.Clip(strings.ToValidUTF8(name, "\uFFFD"), 50))
+				return "", s3Error("InvalidArgument", "A parameter of the query is not a text", "ArgumentName", words.Cut(strings.ToValidUTF8(name, "\uFFFD"), 50))
 			}
 		}
 	}
@@ -198,10 +199,10 @@ func (s *Service) serve(q *s3Request) (string, error) {
 		at = ofBucket
 	}
 	if q.Version = q.query.Get("versionId"); q.query.Has("versionId") && (q.Version == "" || len(q.Version) > maxKey) {
-		return "", s3Error("InvalidArgument", "Invalid version id specified", "ArgumentName", "versionId", "ArgumentValue", awswire.Clip(q.Version, 100))
+		return "", s3Error("InvalidArgument", "Invalid version id specified", "ArgumentName", "versionId", "ArgumentValue", words.Cut(q.Version, 100))
 	}
 	if at != ofService && !validBucketName(q.Bucket) {
-		return "", s3Error("InvalidBucketName", "The specified bucket is not valid.", "BucketName", awswire.Clip(q.Bucket, 100))
+		return "", s3Error("InvalidBucketName", "The specified bucket is not valid.", "BucketName", words.Cut(q.Bucket, 100))
 	}
 	o, err := s3Find(at, q.r.Method, q.query)
 	if err != nil {
@@ -234,7 +235,7 @@ func s3Find(at level, method string, query url.Values) (*s3Operation, error) {
 	case sub == "" && at == ofBucket && method == http.MethodPost:
 		return nil, s3NotImplemented("PostObject")
 	case sub == "" || s3RefusedName(at, method, sub) == "":
-		return nil, s3Error("MethodNotAllowed", "The specified method is not allowed against this resource.", "Method", awswire.Clip(method, 20), "ResourceType", map[level]string{ofService: "SERVICE", ofBucket: "BUCKET", ofObject: "OBJECT"}[at])
+		return nil, s3Error("MethodNotAllowed", "The specified method is not allowed against this resource.", "Method", words.Cut(method, 20), "ResourceType", map[level]string{ofService: "SERVICE", ofBucket: "BUCKET", ofObject: "OBJECT"}[at])
 	}
 	return nil, s3NotImplemented(s3RefusedName(at, method, sub))
 }

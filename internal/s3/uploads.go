@@ -3,8 +3,8 @@ package s3
 import (
 	"encoding/xml"
 	"fmt"
-	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 	"math"
 	"strconv"
 	"strings"
@@ -112,7 +112,7 @@ func (s *Service) listMultipartUploads(q *s3Request) error {
 			return s3Error("InvalidArgument", "The prefix, delimiter or marker is longer than keys are")
 		}
 	}
-	answer.UploadIDMarker = awswire.Clip(q.query.Get("upload-id-marker"), 256)
+	answer.UploadIDMarker = words.Cut(q.query.Get("upload-id-marker"), 256)
 	answer.KeyMarker, answer.Delimiter, answer.Prefix = as(marker), as(delimiter), as(prefix)
 	var rows []uploadRow
 	query := s.store.Read().NewSelect().Model(&rows).Where("u.bucket = ?", b.Name).Where("u.object_key >= ?", prefix)

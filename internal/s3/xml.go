@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 const (
@@ -161,7 +162,7 @@ func (q *s3Request) keysAs() (xmlKey, string, error) {
 	case "url":
 		return escapeKey, kind, nil
 	default:
-		return nil, "", s3Error("InvalidArgument", "Invalid Encoding Method specified in Request", "ArgumentName", "encoding-type", "ArgumentValue", awswire.Clip(kind, 50))
+		return nil, "", s3Error("InvalidArgument", "Invalid Encoding Method specified in Request", "ArgumentName", "encoding-type", "ArgumentValue", words.Cut(kind, 50))
 	}
 }
 
