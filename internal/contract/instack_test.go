@@ -321,3 +321,24 @@ func TestJudge(t *testing.T) {
 		}
 	}
 }
+
+// TestReplacementInput takes the properties of the replacement from the input of its own.
+func TestReplacementInput(t *testing.T) {
+	k := kindsOfService[0]
+	inputs := stackInputs(k)
+	own := cloneModel(inputs.Sets[0].Create)
+	own["Series"], own["Title"] = "YEARLY", "chosen"
+	inputs.Sets[0].Tests = map[string]map[string]map[string]any{stackReplaceName: {DrawCreate: own}}
+	cloud := newFakeCloud(t, newService(t, k, ""))
+	only, err := ParseExpression(stackReplaceName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary := tryStacks(t, cloud, StackConfig{Inputs: inputs, Selection: Selection{Keywords: only}})
+	if !summary.OK() || summary.Passed != 1 {
+		t.Fatalf("rejected:\n%s", failures(summary))
+	}
+	if requests := string(summary.Results[0].Calls[1].Request); !strings.Contains(requests, "chosen") {
+		t.Errorf("the replacement was requested with %s", requests)
+	}
+}
