@@ -188,7 +188,7 @@ func (c *CloudFormation) open(ctx context.Context) error {
 	c.console = console.New(console.Config{
 		Registry: c.registry, Stacks: c.stacks, Requests: c.cloudControl, Calls: c.handlers, Logs: c.logs, Places: places{c.registry, c.stacks},
 		Default: home, Version: c.config.Version, Now: c.config.Now, Logger: c.config.Logger,
-		FormKey: seal.Derive(key, "forms of the console"),
+		FormKey: seal.Derive(key, "forms of the console"), TimeScale: c.config.TimeScale,
 	})
 	c.atEnd(closing(c.store.StopWork))
 	c.server = c.newServer(verifier, home, tracer)

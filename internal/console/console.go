@@ -79,6 +79,9 @@ type Config struct {
 	// 10 s.
 	RefreshInterval time.Duration
 
+	// TimeScale is what the delays of handlers are divided by. The pages say so if it is more than 1.
+	TimeScale float64
+
 	Version string // of the program, for the foot of the pages
 	Now     func() time.Time
 	Random  io.Reader // nil is crypto/rand

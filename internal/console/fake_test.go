@@ -569,7 +569,7 @@ func newConsole(t testing.TB, f *fakeRegistry, logs Logs) *Console {
 	if f.past != nil {
 		past = f.past
 	}
-	c := New(Config{
+	c := New(Config{TimeScale: 4,
 		Registry: f, Logs: logs, Calls: past, Stacks: newFakeStacks(), Requests: newFakeRequests(), Places: fixedPlaces{{Account: "000000000000", Region: "eu-central-1"}, {Account: "123456789012", Region: "us-east-1"}},
 		Version: "0.6.0", Now: func() time.Time { return then.Add(13 * time.Minute) }, Poll: 20 * time.Millisecond,
 	})

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -61,9 +62,10 @@ func drawGraph(resources []stack.ResourceState) *graph {
 			at[id] = n
 		}
 	}
+	above := ancestors(g.Nodes, byID)
 	for _, n := range g.Nodes {
 		for _, id := range n.DependsOn {
-			if from, ok := at[id]; ok && from.X < n.X && !implied(byID, n.DependsOn, id) {
+			if from, ok := at[id]; ok && from.X < n.X && !implied(above, n.DependsOn, id) {
 				g.Edges = append(g.Edges, graphEdge{curve(from, n), resourceTone(from.ResourceState)})
 			}
 		}
@@ -72,11 +74,28 @@ func drawGraph(resources []stack.ResourceState) *graph {
 }
 
 // implied reports whether a resource needs another because one of the rest that it needs
-// does: the line is left out.
-func implied(byID map[string]*stack.ResourceState, needs []string, id string) bool {
-	return slices.ContainsFunc(needs, func(other string) bool {
-		return other != id && byID[other] != nil && slices.Contains(byID[other].DependsOn, id)
-	})
+// does, directly or not: the line is left out.
+func implied(above map[string]map[string]bool, needs []string, id string) bool {
+	return slices.ContainsFunc(needs, func(other string) bool { return other != id && above[other][id] && !above[id][other] })
+}
+
+// ancestors are the resources that each resource needs, directly or not. The nodes come in the
+// order of their columns, so that those before are complete: a graph of n nodes takes n² steps
+// for each need, and has at most maxDrawn nodes.
+func ancestors(nodes []graphNode, byID map[string]*stack.ResourceState) map[string]map[string]bool {
+	above := make(map[string]map[string]bool, len(nodes))
+	for _, n := range nodes {
+		all := map[string]bool{}
+		for _, id := range n.DependsOn {
+			if byID[id] == nil {
+				continue
+			}
+			all[id] = true
+			maps.Copy(all, above[id])
+		}
+		above[n.LogicalID] = all
+	}
+	return above
 }
 
 // arrange sorts resources into columns by the longest way to them, and within a column

@@ -405,7 +405,7 @@ func TestStackPages(t *testing.T) {
 		{"/stacks/shop?in=123456789012/us-east-1", 404, []string{"Stack not found"}, []string{"Billing"}},
 		{"/stacks/nothing", 404, []string{"Stack not found"}, nil},
 		{"/stacks/arn:aws:cloudformation:us-east-1:000000000000:stack%2Fold%2F7a1d2c40-0000-11f0-9df5-0e1b2c3d4e5f", 200, []string{"delete complete", "no resources"}, nil},
-		{"/stacks/shop/timeline", 200, []string{"took <b>40.0 s</b>", "waited for Queue", "CREATE failed 56 ms", "/calls/stack-call", ">simulated<"}, nil},
+		{"/stacks/shop/timeline", 200, []string{"took <b>40.0 s</b>", ">10.0 s</text>", "divides the delays of handlers by <b>4</b>", ">40.0 s</text>", "waited for Queue", "CREATE failed 56 ms", "/calls/stack-call", ">simulated<"}, nil},
 		{"/stacks/shop/timeline?operation=none", 404, []string{"Operation not found"}, nil},
 		{"/stacks/growing/timeline", 200, []string{"The operation changed no resources", "pulse"}, nil},
 		{"/stacks/shop/events", 200, []string{"User Initiated", "create in progress", "Resource creation Initiated"}, nil},
@@ -446,6 +446,22 @@ func TestStackPages(t *testing.T) {
 	}
 }
 
+// TestTicks sees that the scale of a time line has few, round times.
+func TestTicks(t *testing.T) {
+	for _, length := range []float64{0.001, 0.05, 0.7, 40, 119, 3600, 864000} {
+		v := &timelineView{Length: length}
+		ticks := v.Ticks()
+		if len(ticks) < 1 || len(ticks) > maxTicks+1 || ticks[0].At != 0 || ticks[len(ticks)-1].At > 1000 {
+			t.Errorf("%g s: %v", length, ticks)
+		}
+		for i := 1; i < len(ticks); i++ {
+			if ticks[i].At <= ticks[i-1].At || ticks[i].Text == ticks[i-1].Text {
+				t.Errorf("%g s: %v", length, ticks)
+			}
+		}
+	}
+}
+
 // TestGraph sees that every resource has a place of its own to the right of what it needs,
 // also where templates have no end and where they turn in circles.
 func TestGraph(t *testing.T) {
@@ -479,6 +495,24 @@ func TestGraph(t *testing.T) {
 		if len(at) != len(resources) || len(g.Edges) != edges {
 			t.Errorf("%s: %d boxes and %d lines, want %d and %d", name, len(at), len(g.Edges), len(resources), edges)
 		}
+	}
+	// Lines that others imply are left out, however long the way round is.
+	var long []stack.ResourceState
+	for i := range maxDrawn {
+		x := stack.ResourceState{LogicalID: "R" + itoa(i)}
+		for j := range i {
+			x.DependsOn = append(x.DependsOn, "R"+itoa(j))
+		}
+		long = append(long, x)
+	}
+	if g := drawGraph(long); len(g.Edges) != maxDrawn-1 {
+		t.Errorf("a chain whose every resource names all before it has %d lines, want %d", len(g.Edges), maxDrawn-1)
+	}
+	round := drawGraph([]stack.ResourceState{
+		{LogicalID: "A"}, {LogicalID: "B", DependsOn: []string{"A"}}, {LogicalID: "C", DependsOn: []string{"B"}}, {LogicalID: "D", DependsOn: []string{"C", "A", "X"}}, {LogicalID: "X"},
+	})
+	if len(round.Edges) != 4 {
+		t.Errorf("%d lines, want 4: A-B, B-C, C-D, X-D", len(round.Edges))
 	}
 	circle := drawGraph([]stack.ResourceState{{LogicalID: "A", DependsOn: []string{"B"}}, {LogicalID: "B", DependsOn: []string{"A"}}})
 	if len(circle.Nodes) != 2 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,35 @@ type timelineView struct {
 	Spans   []*bracket
 	Length  float64 // seconds, until now while it is in progress
 	Current string  // id of the operation
+	Divides float64 // what the server divides the delays of handlers by; 1 if it does not
+}
+
+// A tick is a time on the scale of a time line.
+type tick struct {
+	At   int // in thousandths of the operation
+	Text string
+}
+
+// tickSteps are the distances between ticks, in seconds.
+var tickSteps = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400}
+
+// maxTicks is how many distances a scale has.
+const maxTicks = 6
+
+// Ticks are the scale of the time line: round times from its start.
+func (v *timelineView) Ticks() []tick {
+	step := v.Length / maxTicks
+	for _, s := range tickSteps {
+		if s >= step {
+			step = s
+			break
+		}
+	}
+	var out []tick
+	for i := 0; float64(i)*step <= v.Length; i++ {
+		out = append(out, tick{int(float64(i) * step / v.Length * 1000), seconds(float64(i) * step)})
+	}
+	return out
 }
 
 // A bracket is what happens to one resource from an IN_PROGRESS event to its end.
@@ -62,6 +92,7 @@ func (c *Console) stackTimeline(_ http.ResponseWriter, r *http.Request, p *page)
 		return p.timelineBody(&timelineView{stackHead: h}), nil
 	}
 	v := newTimeline(h, timeline, p.now)
+	v.Divides = max(c.config.TimeScale, 1)
 	if c.config.Calls != nil {
 		calls, err := c.config.Calls.Invocations(r.Context(), handlers.InvocationQuery{Place: p.Place, StackID: h.ARN, Limit: maxTimelineCalls})
 		if err != nil {
@@ -176,6 +207,25 @@ func (v *timelineView) addCalls(calls []handlers.Invocation) {
 		}
 	}
 }
+
+// percent is a place on the line, of thousandths.
+func percent(thousandths int) string {
+	return strconv.FormatFloat(float64(thousandths)/10, 'f', 1, 64) + "%"
+}
+
+// tickAnchor keeps the texts of a scale within it.
+func tickAnchor(thousandths int) string {
+	switch {
+	case thousandths < 30:
+		return "start"
+	case thousandths > 940:
+		return "end"
+	}
+	return "middle"
+}
+
+// factor is a number without what it does not need.
+func factor(n float64) string { return strconv.FormatFloat(n, 'g', 6, 64) }
 
 // Seconds is how long a bar is.
 func (s *bracket) Seconds() float64 { return s.End.Sub(s.Start).Seconds() }
