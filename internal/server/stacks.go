@@ -38,6 +38,7 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 		awswire.Op("ListChangeSets", e.ListChangeSets).Reading(),
 		awswire.Op("GetTemplateSummary", e.GetTemplateSummary).Reading(),
 		awswire.Op("ListExports", e.ListExports).Reading(),
+		awswire.Op("ListHookResults", e.ListHookResults).Reading(),
 		awswire.Op("ListImports", e.ListImports).Reading(),
 		awswire.Op("ListStackRefactorActions", e.ListStackRefactorActions).Reading(),
 		awswire.Op("ListStackRefactors", e.ListStackRefactors).Reading(),

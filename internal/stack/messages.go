@@ -135,6 +135,9 @@ var refusals = map[string]struct {
 	"import-stack":        {"", "As part of the import operation, you cannot modify or add %s"},
 	"import-type":         {"", "ResourceTypes [%s] are not supported for Import"},
 	"import-kind":         {"", "ResourcesToImport can be specified only for a change set of the type IMPORT."},
+	"hook-target":         {"", "TargetType and TargetId must be specified together."},
+	"hook-filters":        {"", "Status can be specified only with TypeArn, and TypeArn not with a target."},
+	"hook-missing":        {"HookResultNotFoundException", "No hook results found for target %s"},
 	"drift-running":       {"", "Drift detection is already in progress for stack [%s]"},
 	"drift-state":         {"", "Drift detection cannot be performed on stack with status: %s"},
 	"drift-missing":       {"", "Drift detection [%s] does not exist"},
@@ -167,7 +170,8 @@ func refuse(id string, args ...any) *awswire.Error {
 		code = "ValidationError"
 	}
 	status := http.StatusBadRequest
-	if code == "ChangeSetNotFoundException" || code == "StackRefactorNotFoundException" {
+	switch code {
+	case "ChangeSetNotFoundException", "StackRefactorNotFoundException", "HookResultNotFoundException":
 		status = http.StatusNotFound
 	}
 	return awswire.Errorf(code, status, r.text, args...)
