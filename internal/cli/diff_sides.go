@@ -124,7 +124,7 @@ func (c *app) revision(ctx context.Context, name string, cfg schema.Config) (sid
 	out := side{dir: c.Dir}
 	if !hasPath {
 		if file, err = c.schemaOf(""); err != nil {
-			return side{}, withHint(fmt.Errorf("a revision without a path stands for the schema of the project: %w", err), "add the path of the schema: %s:schema.json", rev)
+			return side{}, withHint(fmt.Errorf("a revision without a path means the schema of the project: %w", err), "add the path of the schema: %s:schema.json", rev)
 		}
 		file = "./" + filepath.ToSlash(file)
 	}
@@ -256,7 +256,7 @@ func (c *app) git(ctx context.Context, args ...string) ([]byte, error) {
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, errors.New("git is not installed")
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return nil, fmt.Errorf("git did not answer within %s", gitTimeout)
+		return nil, fmt.Errorf("git did not finish within %s", gitTimeout)
 	case err != nil:
 		if message := sentence(strings.TrimSpace(stderr.String())); message != "" {
 			return nil, errors.New(message)

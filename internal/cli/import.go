@@ -48,7 +48,7 @@ Ctrl-C.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(opts.resources) == 0 {
-				return &usageError{message: "missing option --resource", hint: "--resource LOGICALID=IDENTIFIER: what to import"}
+				return &usageError{message: "missing option --resource", hint: "pass --resource LOGICALID=IDENTIFIER for each resource to import"}
 			}
 			request, err := opts.request(c, args[0])
 			if err != nil {

@@ -472,7 +472,7 @@ func (c *app) settleModel(opts *initOptions, config *project.InitConfig) error {
 	}
 	chosen := schemas[i]
 	if !project.ValidTypeName(schema.Resource, chosen.TypeName) {
-		return withHint(fmt.Errorf("%s is not a valid type name", chosen.TypeName), "give the resource a name with the member name of the trait cfnResource")
+		return withHint(fmt.Errorf("%s is not a valid type name", chosen.TypeName), "set the name of the resource in the member name of the trait cfnResource")
 	}
 	path := filepath.Join(c.projectDir(), chosen.File)
 	if _, err := os.Stat(path); err == nil && !config.Overwrite {

@@ -24,8 +24,8 @@ func newStack(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stack",
 		Short: "Show the events, resources, outputs, template and drift of a stack",
-		Long: `Show details of a stack, which you name or give by its ARN. The stack is at AWS, or in "cfn serve" on this
-machine if AWS_ENDPOINT_URL is set to it. For a deleted stack, use the ARN.
+		Long: `Show details of a stack, which is given by its name or ARN. The stack is at AWS, or in "cfn serve" on
+this machine if AWS_ENDPOINT_URL is set to it. For a deleted stack, use the ARN.
 
 Exit code: 0; 1 if a file or setting is missing on this machine; 2 if the stack does not exist or the
 service returned an error.`,

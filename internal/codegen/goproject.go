@@ -254,7 +254,7 @@ func Example(kind schema.Kind, typeName string) ([]File, error) {
 		schema.Resource: schema.Hyphenated(typeName) + ".json", schema.Hook: schema.Hyphenated(typeName) + ".json", schema.Module: "fragments/sample.json",
 	}[kind]
 	if !ok {
-		return nil, fmt.Errorf("make an example: there is none for the kind %q", kind)
+		return nil, fmt.Errorf("write an example: unknown kind %q", kind)
 	}
 	data, err := render("example."+strings.ToLower(string(kind))+".json", frame{TypeName: typeName})
 	if err != nil {

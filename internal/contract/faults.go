@@ -72,11 +72,11 @@ type upset string
 
 // The upsets. Those of the network are the kinds of httptape.
 const (
-	twice  upset = "delivered twice"                             // the second answer is thrown away
-	atOnce upset = "delivered twice at once"                     // the worse answer is thrown away
-	lost   upset = "answered in vain and sent again"             // the first answer is thrown away
+	twice  upset = "delivered twice"                             // the second answer is dropped
+	atOnce upset = "delivered twice at once"                     // the worse answer is dropped
+	lost   upset = "sent again after its response was lost"      // the first answer is dropped
 	killed upset = "made after the process was killed"           // the call runs in another process
-	late   upset = "followed by a repetition of the call before" // whose answer is thrown away
+	late   upset = "followed by a repetition of the call before" // whose answer is dropped
 )
 
 // A fault is one upset of one operation.

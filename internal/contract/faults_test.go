@@ -299,14 +299,14 @@ func TestFaultMutants(t *testing.T) {
 	for _, m := range []struct{ mutant, id, message, clause string }{
 		{"creates twice", "create_same_token_twice", "CREATE call 1 delivered twice: CREATE answered with two resources: /Id=id-", clauseOnce},
 		{"creates twice", "create_same_token_at_once", "CREATE call 1 delivered twice at once: CREATE answered with two resources", clauseOnce},
-		{"creates twice", "create_lost_response", "CREATE call 1 answered in vain and sent again: CREATE answered with two resources", clauseLost},
+		{"creates twice", "create_lost_response", "CREATE call 1 sent again after its response was lost: CREATE answered with two resources", clauseLost},
 		{"creates twice", "create_late_context", "CREATE call 2 followed by a repetition of the call before: CREATE answered with two resources", clauseLate},
-		{"refuses the repetition", "create_lost_response", "CREATE call 1 answered in vain and sent again: CREATE ended with FAILED AlreadyExists", clauseLost},
+		{"refuses the repetition", "create_lost_response", "CREATE call 1 sent again after its response was lost: CREATE ended with FAILED AlreadyExists", clauseLost},
 		{"keeps the identifier in memory", "create_killed", "CREATE call 2 made after the process was killed: CREATE ended with FAILED InternalFailure", clauseKilled},
 		{"makes another when late", "create_late_context", "CREATE call 3 followed by a repetition of the call before: /Id=id-", clauseLate},
 		{"update appends", "update_same_token_twice", "UPDATE call 1 delivered twice: one property differs: /Pages", clauseMatch},
-		{"update appends", "update_lost_response", "UPDATE call 1 answered in vain and sent again: one property differs: /Pages", clauseMatch},
-		{"fails on the second deletion", "delete_lost_response", "DELETE call 2 answered in vain and sent again: DELETE ended with FAILED InternalFailure", clauseLost},
+		{"update appends", "update_lost_response", "UPDATE call 1 sent again after its response was lost: one property differs: /Pages", clauseMatch},
+		{"fails on the second deletion", "delete_lost_response", "DELETE call 2 sent again after its response was lost: DELETE ended with FAILED InternalFailure", clauseLost},
 		{"gives up when throttled", "create_throttled", "CREATE with outbound call 1 throttled: CREATE ended with FAILED InvalidRequest", clauseOutbound},
 		{"gives up on 5xx", "update_server_error", "UPDATE with outbound call 1 answered with a server error: UPDATE ended with FAILED GeneralServiceException", clauseOutbound},
 		{"gives up when cut", "delete_cut", "DELETE with outbound call 1 cut before it was sent: DELETE ended with FAILED GeneralServiceException", clauseOutbound},
@@ -371,7 +371,7 @@ func TestShrink(t *testing.T) {
 	defer func(old []Case) { FaultCases = old }(FaultCases)
 	FaultCases = []Case{c}
 	tryFaults(t, d, nil, "faults.py")
-	if got == nil || !strings.HasPrefix(got.Error(), "CREATE call 1 answered in vain and sent again: ") {
+	if got == nil || !strings.HasPrefix(got.Error(), "CREATE call 1 sent again after its response was lost: ") {
 		t.Error(got)
 	}
 }

@@ -102,7 +102,7 @@ func officialPlaces(v any, path, at document.Pointer) ([]document.Pointer, error
 	case map[string]any:
 		member, ok := v[path[0]]
 		if !ok {
-			return nil, errors.New("nothing is there")
+			return nil, errors.New("not found")
 		}
 		return officialPlaces(member, path[1:], at.Append(path[0]))
 	case []any:
@@ -119,7 +119,7 @@ func officialPlaces(v any, path, at document.Pointer) ([]document.Pointer, error
 		}
 		return out, nil
 	}
-	return nil, errors.New("nothing is there")
+	return nil, errors.New("not found")
 }
 
 // An officialComparison compares models as compare_model does.

@@ -62,7 +62,7 @@ func (l *loader) value(mark string, set int, at diag.Range) (string, bool) {
 		}
 	}
 	l.report(diag.Error, "inputs/export", at, fmt.Sprintf("unknown export %q", mark),
-		fmt.Sprintf("set %s in the environment, or give --exports FILE with {%q: \"…\"}", ExportVariable(mark), mark))
+		fmt.Sprintf("set %s in the environment, or pass --exports FILE with {%q: \"…\"}", ExportVariable(mark), mark))
 	return "", false
 }
 

@@ -120,7 +120,7 @@ func (c *yamlReader) readable() bool {
 func (c *yamlReader) tooMany(at diag.Range) {
 	if !c.stopped {
 		c.add("too-large", diag.Error, at, fmt.Sprintf("the document has more than %d values here", c.limits.Values),
-			"an alias counts as all values that it stands for")
+			"an alias counts as all values that it refers to")
 	}
 	c.stopped = true
 }

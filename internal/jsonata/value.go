@@ -186,7 +186,7 @@ func importValue(data any, depth int) (any, error) {
 	case json.Number:
 		f, err := strconv.ParseFloat(string(v), 64)
 		if err != nil && !math.IsInf(f, 0) {
-			return nil, fmt.Errorf("jsonata: the input holds %q, which is not a number", string(v))
+			return nil, fmt.Errorf("jsonata: the input contains %q, which is not a number", string(v))
 		}
 		return f, nil
 	case []any:
@@ -248,7 +248,7 @@ func importReflected(data any, depth int) (any, error) {
 			return importValue(out, depth)
 		}
 	}
-	return nil, fmt.Errorf("jsonata: the input holds a %T, which is not JSON data", data)
+	return nil, fmt.Errorf("jsonata: the input contains a %T, which is not JSON data", data)
 }
 
 // export turns a value into the shapes that Eval documents. What is shared or cyclic in

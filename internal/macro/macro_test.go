@@ -109,7 +109,7 @@ func TestFailingMacros(t *testing.T) {
 		"a time-out": {func(ctx context.Context, _ string, _ []byte, _ []string) (lambda.Result, error) {
 			<-ctx.Done()
 			return lambda.Result{}, context.Cause(ctx)
-		}, "Transform 123456789012::M failed with: the function f did not answer within 1s"},
+		}, "Transform 123456789012::M failed with: the function f did not respond within 1s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := expand(t, with(t, test.answer), using)
@@ -201,7 +201,7 @@ func TestServerlessWithoutTranslator(t *testing.T) {
 		"not there":        {"no-such-python", "which needs Python 3 in the PATH; install it with: python3 -m pip install aws-sam-translator"},
 		"without it":       {script("exit 3"), "does not have aws-sam-translator, which is required for AWS::Serverless; install it with: python3 -m pip install aws-sam-translator"},
 		"broken":           {script("echo no memory >&2; exit 1"), "the translator failed: exit status 1: no memory"},
-		"too slow":         {script("exec sleep 60"), "the translator did not answer within 1s"},
+		"too slow":         {script("exec sleep 60"), "the translator did not finish within 1s"},
 		"prints no end":    {script("exec head -c 8000000 /dev/zero"), "the translator's result is larger than 6291456 bytes"},
 		"prints something": {script("echo hello"), "Received malformed response from transform AWS::Serverless-2016-10-31"},
 	} {

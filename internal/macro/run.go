@@ -77,7 +77,7 @@ func (r runner) Transform(ctx context.Context, call template.MacroCall) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	timeout := fmt.Errorf("the function %s did not answer within %s", macro.Function, r.config.Timeout)
+	timeout := fmt.Errorf("the function %s did not respond within %s", macro.Function, r.config.Timeout)
 	bounded, cancel := context.WithTimeoutCause(ctx, r.config.Timeout, timeout)
 	defer cancel()
 	result, err := r.config.Functions.Call(bounded, r.caller, macro.Function, payload, call.Secrets)

@@ -67,7 +67,7 @@ func (t Translator) translate(ctx context.Context, caller awswire.Caller, call t
 	if limit == 0 {
 		limit = time.Minute
 	}
-	late := fmt.Errorf("the translator did not answer within %s", limit)
+	late := fmt.Errorf("the translator did not finish within %s", limit)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
 	select {

@@ -143,7 +143,7 @@ func (e *Engine) begun(spec Spec, now store.Time) (*row, error) {
 	case !slices.Contains(actionsOf(e.config.Owners[spec.Owner]), request.Action):
 		return nil, fmt.Errorf("%q is not an action of an operation", request.Action)
 	case request.Type == "":
-		return nil, errors.New("its type has no name")
+		return nil, errors.New("the type name is empty")
 	}
 	if spec.ID == "" {
 		spec.ID = e.config.NewID()

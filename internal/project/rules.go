@@ -57,7 +57,7 @@ func fragmentRules() []diag.Rule {
 		{ID: "module/too-large", Purpose: "The template is at most as large as the registry allows.",
 			Why: "The registry rejects larger templates."},
 		{ID: "module/too-deep", Purpose: "Lists and mappings of the template are not nested deeper than the parser supports.",
-			Why: "Nobody writes deeper templates by hand."},
+			Why: "Templates written by hand are not that deep."},
 		{ID: "module/key", Purpose: "The keys of the template are plain words.",
 			Why: "A list or a mapping cannot be a key in JSON."},
 		{ID: "module/alias", Purpose: "The template has no YAML aliases.",

@@ -11,7 +11,7 @@ import (
 func Rules() []diag.Rule {
 	out := []diag.Rule{{
 		ID: "template/not-expanded", Severity: diag.Info, Purpose: "cfn can run the transforms of the template.",
-		Why: "It runs only AWS::LanguageExtensions; what other transforms make of a template is checked when it is deployed.",
+		Why: "It runs only AWS::LanguageExtensions; the result of other transforms is checked when the template is deployed.",
 	}}
 	for _, id := range Refusals() {
 		text, hint, _ := Explain(id)
