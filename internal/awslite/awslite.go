@@ -36,7 +36,7 @@ type Config struct {
 	// Account is the account of unknown access keys, if Keys is nil. Empty means 000000000000.
 	Account string
 
-	// Keys are the keys by which the server checks signatures, beside those that STS gives
+	// Keys are the keys by which the server checks signatures, in addition to those that STS gives
 	// out. Nil means that it checks none.
 	Keys map[string]awswire.Key
 

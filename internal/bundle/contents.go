@@ -25,7 +25,7 @@ const (
 	configurationFile = "configuration-schema.json"
 )
 
-// The archives that the official language plug-ins put the code of handlers into, beside
+// The archives that the official language plug-ins put the code of handlers into, next to
 // which there is the .jar of those in Java.
 var handlerArchives = []string{"ResourceProvider.zip", "handler.zip"}
 

@@ -24,7 +24,7 @@ func (b *Bundle) Unpack(ctx context.Context, dir string) error {
 	return place(dir, func(root *os.Root) error { return b.unpack(ctx, root) })
 }
 
-// place fills a new folder beside dir and renames it to dir.
+// place fills a new folder next to dir and renames it to dir.
 func place(dir string, fill func(*os.Root) error) error {
 	temp := filepath.Join(filepath.Dir(dir), newPrefix+rand.Text())
 	if err := os.Mkdir(temp, 0o755); err != nil {

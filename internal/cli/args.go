@@ -34,7 +34,7 @@ func annotate(flags *pflag.FlagSet, mark string, names ...string) {
 //
 //   - a long option may be any unambiguous beginning of its name: --dry is --dry-run;
 //     options that the official tool does not have never make one ambiguous
-//   - options of a command may stand before its sub-command: init -t A::B::C go
+//   - options of a command may be before its sub-command: init -t A::B::C go
 //   - an option marked multiValue takes all the words up to the next option
 //   - --version before a command is all that counts
 //   - the value of an option never begins with "-", unless it is "-" or a negative number

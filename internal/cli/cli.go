@@ -228,7 +228,7 @@ func (c *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(c.Stdout, 
 // notef writes messages that are not results to Stderr. Errors of that cannot be reported.
 func (c *app) notef(format string, args ...any) { _, _ = fmt.Fprintf(c.Stderr, format, args...) }
 
-// progress shows on a terminal what is going on. The function that it returns wipes the
+// progress shows on a terminal what is in progress. The function that it returns wipes the
 // line; without a terminal nothing is shown.
 func (c *app) progress(format string, args ...any) (done func()) {
 	if !c.Terminal.Stderr || c.verbose > 0 || c.Getenv("TERM") == "dumb" {

@@ -212,7 +212,7 @@ func (c *app) deploy(ctx context.Context, opts *deployOptions, d *deployment) er
 	return out.follow(ctx, d.after)
 }
 
-// deployable refuses to deploy to a stack that can only be deleted, or that is at work.
+// deployable refuses to deploy to a stack that can only be deleted, or that is in progress.
 func deployable(stack *types.Stack, o *remoteOptions, region string) error {
 	if stack == nil {
 		return nil

@@ -21,7 +21,7 @@ import (
 )
 
 // The environment variables that every command obeys, and the options of those that have
-// them: where schemas find the documents that do not lie beside them.
+// them: where schemas find the documents that are not next to them.
 const (
 	remoteRefs      = "CFN_REMOTE_REFS"      // not empty: fetch them
 	registryFolders = "CFN_REGISTRY_SCHEMAS" // folders, separated as in PATH

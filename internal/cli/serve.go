@@ -253,7 +253,7 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 	return nil
 }
 
-// serveCommand runs a command with the server beside it, as an account; "" means that of
+// serveCommand runs a command with the server, as an account; "" means that of
 // the server, or of the first key.
 func (c *app) serveCommand(ctx context.Context, config local.ServerConfig, account string, args []string) error {
 	program, err := c.program(args[0])

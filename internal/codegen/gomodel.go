@@ -67,7 +67,7 @@ func goModel(pkg, typeName string, s *schema.Schema) ([]byte, error) {
 	return out, nil
 }
 
-// sorted returns the declarations as they stand in the file: the roots, then the others by name.
+// sorted returns the declarations as they appear in the file: the roots, then the others by name.
 func (g *goTypes) sorted() []*declaration {
 	out := slices.Clone(g.decls)
 	slices.SortStableFunc(out, func(a, b *declaration) int {
@@ -192,7 +192,7 @@ func (g *goTypes) describe(d *declaration, f *goField) []string {
 	return out
 }
 
-// where names the places of nested properties: one object may stand in several.
+// where names the places of nested properties: one object may be in several.
 func where(d *declaration, paths []string) string {
 	if d.class == classRoot {
 		return ""
@@ -211,7 +211,7 @@ func (g *goTypes) isSet(schemas []*document.Value) bool {
 	return true
 }
 
-// describeNodes returns the first description: beside a $ref it says more than the one of
+// describeNodes returns the first description: next to a $ref it says more than the one of
 // the target.
 func describeNodes(r *reader, schemas []*document.Value) string {
 	for _, node := range schemas {

@@ -153,7 +153,7 @@ func (r *reader) enter(schemas []*document.Value, tokens document.Pointer, f fun
 	}
 }
 
-// cover finds which objects lie within a create-only property on every way from the
+// cover finds which objects are within a create-only property on every way from the
 // root, and so cannot be changed although no pointer names their own properties.
 func (m *model) cover() {
 	var plain func(o *object)

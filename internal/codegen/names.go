@@ -145,7 +145,7 @@ func (d *declaration) wish() string {
 }
 
 // fieldNames gives every property of an object its Go field: names that are Go names
-// already first, so that "Name" keeps its own beside "name".
+// already first, so that "Name" keeps its own next to "name".
 func fieldNames(o *object, taken scope) map[string]string {
 	names := map[string]string{}
 	for _, exact := range []bool{true, false} {

@@ -29,7 +29,7 @@ const (
 type form struct {
 	kind   kind
 	enum   []*document.Value // of kStr and kInt: the values allowed, nil if all are
-	big    bool              // of kInt: the bounds lie outside of 64 bits; of kNum: format int64
+	big    bool              // of kInt: the bounds are outside of 64 bits; of kNum: format int64
 	items  []*document.Value // of kList: the schemas of an item, none for anything
 	values []*document.Value // of kMap: the schemas of a value, none for anything
 	object *object           // of kStruct

@@ -244,7 +244,7 @@ type callView struct {
 	TypeLink       string        // "" if the account has no type of the name
 	StackLink      string        // "" outside of stacks that are known here
 	Operation      []handlerCall // all calls of the operation, the first one first
-	Newer, Older   string        // addresses of the calls of the operation beside this one, "" for none
+	Newer, Older   string        // addresses of the calls of the operation next to this one, "" for none
 	Request, Reply *callText
 	Lines          [][]piece // that the handler wrote meanwhile
 	MoreLines      bool

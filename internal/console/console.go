@@ -144,7 +144,7 @@ func (c *Console) Close() {
 	c.open.Wait()
 }
 
-// random never fails: crypto/rand does not, and a source that was handed in must not.
+// random never fails: crypto/rand does not, and a source that was passed in must not.
 func (c *Console) random(n int) []byte {
 	b := make([]byte, n)
 	if _, err := io.ReadFull(c.config.Random, b); err != nil {

@@ -99,7 +99,7 @@ func ancestors(nodes []graphNode, byID map[string]*stack.ResourceState) map[stri
 }
 
 // arrange sorts resources into columns by the longest way to them, and within a column
-// beside those that they depend on.
+// in addition to those that they depend on.
 func arrange(resources []stack.ResourceState, byID map[string]*stack.ResourceState) [][]string {
 	level := map[string]int{}
 	// A resource of n levels is found after n passes; a template has no cycles, and what has

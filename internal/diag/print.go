@@ -105,7 +105,7 @@ func printJSON(w io.Writer, l List) error {
 	return e.Encode(out)
 }
 
-// printGitHub writes workflow commands, which GitHub shows beside the line they name.
+// printGitHub writes workflow commands, which GitHub shows next to the line they name.
 func printGitHub(w io.Writer, l List) error {
 	levels := map[Severity]string{Error: "error", Warning: "warning", Info: "notice"}
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")

@@ -22,7 +22,7 @@
 //
 //   - a text is equal to itself, and to every text that it matches as a whole, read as a
 //     regular expression: a quarter of the published transforms are patterns
-//   - null stands for a property that is not there
+//   - null stands for a property that does not exist
 //   - nothing at all is not a result, and says nothing
 //   - all others are compared as the schema has it for the property.
 //

@@ -223,7 +223,7 @@ func (p *Proxy) serve(listener net.Listener, handler http.Handler, conn func(con
 // Env is what a child process needs in its environment, as NAME=value.
 func (p *Proxy) Env() []string { return append([]string(nil), p.env...) }
 
-// Close ends the proxy and removes its certificate. What is under way is cut.
+// Close ends the proxy and removes its certificate. What is in progress is cut.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	closed := p.closed
@@ -469,7 +469,7 @@ func (p *Proxy) replay(w http.ResponseWriter, r *http.Request, entry *Entry, bod
 
 var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Upgrade"}
 
-// forward sends the request to its host and hands the answer back as it comes.
+// forward sends the request to its host and passes the answer back as it comes.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, entry *Entry, body []byte, exchange *Exchange, kind Kind) {
 	out := r.Clone(r.Context())
 	out.RequestURI = ""

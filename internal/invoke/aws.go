@@ -200,7 +200,7 @@ func (s *session) Credentials(ctx context.Context) (Credentials, error) {
 	return current, nil
 }
 
-// fromSDK hands on what the SDK found, which renews itself.
+// fromSDK passes on what the SDK found, which renews itself.
 func fromSDK(provider aws.CredentialsProvider) Source {
 	return sdkSource{provider}
 }

@@ -168,7 +168,7 @@ type hookContext struct {
 }
 
 // testRequest is the request of the TestEntrypoint function, which the libraries for
-// Java, Python and TypeScript offer beside the real one. Python takes no other members.
+// Java, Python and TypeScript offer besides the real one. Python takes no other members.
 type testRequest struct {
 	Credentials     *Credentials `json:"credentials"`
 	Action          Action       `json:"action"`

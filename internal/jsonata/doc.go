@@ -44,8 +44,8 @@
 //   - $power may differ in the last bit, and $formatBase in the digits that a number
 //     beyond 2^53 does not hold.
 //   - A path that starts with an array constructor that is followed by a predicate, a
-//     group or a variable binding, such as [a, b][0].c, goes on with what these give; the
-//     reference mostly goes on with nothing.
+//     group or a variable binding, such as [a, b][0].c, continues with what these give; the
+//     reference mostly continues with nothing.
 //   - A transform passes over matches that are not objects.
 //   - Properties that JavaScript gives to every object are not seen.
 //

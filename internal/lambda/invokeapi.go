@@ -42,7 +42,7 @@ type Handler struct {
 	Region    string
 	AccountID string
 
-	// MaxEvents bounds the asynchronous invocations under way. Zero means
+	// MaxEvents bounds the asynchronous invocations in progress. Zero means
 	// 1000. One more is refused as throttled.
 	MaxEvents int
 
@@ -256,7 +256,7 @@ func (h *Handler) endEvent() {
 	}
 }
 
-// Wait returns when no asynchronous invocation is under way, or with the cause
+// Wait returns when no asynchronous invocation is in progress, or with the cause
 // of ctx.
 func (h *Handler) Wait(ctx context.Context) error {
 	h.mu.Lock()

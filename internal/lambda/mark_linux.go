@@ -35,7 +35,7 @@ var marks = func() *atomic.Uint64 {
 // leaders are the processes that were started and not waited for yet: no orphans.
 var leaders sync.Map
 
-// become makes this program the one that orphans of its descendants are handed to, so that
+// become makes this program the one that orphans of its descendants are passed to, so that
 // none of them is out of sight.
 var become = sync.OnceValue(func() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
 

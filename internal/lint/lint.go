@@ -82,7 +82,7 @@ func Run(s *schema.Schema, cfg Config) diag.List {
 // resources is the kinds of rules that only resource types have.
 var resources = []schema.Kind{schema.Resource}
 
-// An inspection is one rule at work on one schema.
+// An inspection is one run of a rule on one schema.
 type inspection struct {
 	*facts
 	rule     *Rule

@@ -263,7 +263,7 @@ func (in *inspection) circular(node *document.Value) bool {
 	return errors.Is(err, schema.ErrCircular)
 }
 
-// annotations are allowed beside $ref: they constrain nothing.
+// annotations are allowed next to $ref: they constrain nothing.
 var annotations = map[string]bool{"$ref": true, "description": true, "title": true, "$comment": true, "examples": true, "default": true, "relationshipRef": true}
 
 func refsAlone(in *inspection) {

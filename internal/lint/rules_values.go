@@ -227,7 +227,7 @@ func enumsValid(in *inspection) {
 		if len(site.Pointer) == 0 || enum == nil && constant == nil || site.Node.Get("$ref") != nil {
 			continue
 		}
-		// enum and const accept themselves; what matters is what is beside them.
+		// enum and const accept themselves; what matters is what is next to them.
 		rest := *site.Node
 		rest.Members = slices.DeleteFunc(slices.Clone(rest.Members), func(m document.Member) bool { return m.Key == "enum" })
 		for i, v := range itemsOf(enum) {

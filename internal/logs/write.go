@@ -61,7 +61,7 @@ type logEvent struct {
 	Message       string     `bun:"message"`
 }
 
-// eventOverhead is what an event counts beside its bytes, as on AWS.
+// eventOverhead is what an event counts in addition to its bytes, as on AWS.
 const eventOverhead = 26
 
 // logText makes a message fit for a database: UTF-8 without NUL.

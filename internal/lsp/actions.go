@@ -52,7 +52,7 @@ var (
 	addHint     = regexp.MustCompile(`^add (` + quotedWord + `: .+)$`)
 )
 
-// fixesOf turns the hint of a problem into edits, each of which mends it.
+// fixesOf turns the hint of a problem into edits, each of which repairs it.
 func fixesOf(d *snapshot, p diag.Problem) []fix {
 	start, end := p.At.Start.Offset, p.At.End.Offset
 	if !p.At.Start.Known() || d.isOther(p.At.File) || end > len(d.text()) || start >= end {

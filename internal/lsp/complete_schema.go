@@ -265,7 +265,7 @@ func (p *proposals) paths(base, at document.Pointer) {
 	if ok && len(prefix) > 1 {
 		parent = prefix[:len(prefix)-1]
 	}
-	// A path that is complete may go on.
+	// A path that is complete may continue.
 	for _, below := range []document.Pointer{parent, prefix} {
 		if ok || len(below) == 0 {
 			p.pathsBelow(s, base, at, below)

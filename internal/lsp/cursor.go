@@ -27,7 +27,7 @@ type cursor struct {
 	quoted     bool
 
 	colon   bool // the key has its colon
-	noComma bool // another element follows, and no comma stands between
+	noComma bool // another element follows, and no comma is between
 }
 
 // pointer is the place of the value that is typed.

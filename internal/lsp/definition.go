@@ -65,7 +65,7 @@ func declaredMember(d *snapshot, at document.Pointer, name string) *declared {
 	}
 }
 
-// referred is the place that a $ref names, in this document or in a file beside it.
+// referred is the place that a $ref names, in this document or in a file next to it.
 func (s *server) referred(d *snapshot, ref string) any {
 	file, fragment, _ := strings.Cut(ref, "#")
 	in := d

@@ -92,7 +92,7 @@ func (s *server) diagnose(uri string) {
 	s.send(s.out.notify("textDocument/publishDiagnostics", params))
 }
 
-// source is the name of this program beside its diagnostics.
+// source is the name of this program next to its diagnostics.
 const source = "cfn"
 
 // maxDiagnostics bounds the diagnostics of one document.

@@ -12,7 +12,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/words"
 )
 
-// A spot is the key or the scalar that stands at a place of a document.
+// A spot is the key or the scalar that is at a place of a document.
 type spot struct {
 	pointer document.Pointer
 	isKey   bool

@@ -41,7 +41,7 @@ type Explanation struct {
 	Example string // may be ""
 }
 
-// Config sets up a server. The zero Config serves schemas that lie in no project.
+// Config sets up a server. The zero Config serves schemas that are in no project.
 type Config struct {
 	Version string       // of this program, for the client's log
 	Logger  *slog.Logger // nil discards

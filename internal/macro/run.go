@@ -22,7 +22,7 @@ type runner struct {
 // maxInclude bounds a snippet of AWS::Include, in bytes.
 const maxInclude = 1_000_000
 
-// Include fetches a snippet. The error is in the words of the service.
+// Include fetches a snippet. The error has the message of the service.
 func (r runner) Include(ctx context.Context, location string) ([]byte, error) {
 	at, err := r.config.S3.ParseURL(location)
 	if err != nil {

@@ -41,7 +41,7 @@ type Config struct {
 	// Timeout bounds an operation whose schema says nothing. Zero means 120 minutes.
 	Timeout time.Duration
 
-	// TimeScale divides the delays that handlers ask for and the waits between retries, not
+	// TimeScale divides the delays that handlers request and the waits between retries, not
 	// the timeouts. Zero means 1.
 	TimeScale float64
 

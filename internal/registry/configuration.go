@@ -338,7 +338,7 @@ func (r *Registry) describeConfiguration(ctx context.Context, caller awswire.Cal
 }
 
 // identified reads the three ways to name a configuration: its ARN, or the ARN or the kind
-// and name of the type with an alias beside it.
+// and name of the type with an alias next to it.
 func identified(caller awswire.Caller, identifier types.TypeConfigurationIdentifier) (schema.TypeARN, string, error) {
 	if identifier.TypeConfigurationArn != nil {
 		arn, alias, err := parseConfigurationARN(*identifier.TypeConfigurationArn)

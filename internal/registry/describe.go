@@ -39,7 +39,7 @@ func (r *Registry) DescribeTypeRegistration(ctx context.Context, caller awswire.
 	}, nil
 }
 
-// describeStage says in the words of the service where a registration is.
+// describeStage says with the messages of the service where a registration is.
 func (r *Registry) describeStage(row *registrationRow) string {
 	status := row.Status
 	switch types.RegistrationStatus(status) {

@@ -37,7 +37,7 @@ type versionRow struct {
 	Version    int64  `bun:"version"`
 	Deprecated bool   `bun:"deprecated"`
 
-	Schema      string `bun:"schema"`       // as it stands in the package
+	Schema      string `bun:"schema"`       // as it appears in the package
 	PackageHash string `bun:"package_hash"` // of the blob
 	PackageURL  string `bun:"package_url"`
 	Runtime     string `bun:"runtime"`    // of the handler, "" for modules

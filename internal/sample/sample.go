@@ -21,7 +21,7 @@
 //
 // The same seed and the same schema give the same models, on every platform and with every
 // release of Go (but for characters outside of ASCII, whose tables grow with Unicode). What
-// a property is given depends on its own place and the seed, not on the properties beside
+// a property is given depends on its own place and the seed, not on the properties next to
 // it.
 //
 // The references are resource-schema.txt, and draft-07 of JSON Schema, validation sections

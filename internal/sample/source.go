@@ -5,7 +5,7 @@ import "math/bits"
 // A source is a stream of pseudo-random numbers (SplitMix64). It is written out here
 // because the same seed must give the same models with every release of Go, and because
 // it can be forked by a label: what one property is given depends on its own name and not
-// on the properties beside it, so that a schema may grow without changing every example.
+// on the properties next to it, so that a schema may grow without changing every example.
 type source uint64
 
 const golden = 0x9E3779B97F4A7C15

@@ -48,7 +48,7 @@ type CheckConfig struct {
 	// handler is one.
 	Node *document.Value
 
-	// Steps bounds the work of the check, beside what grows with the model: a step is a
+	// Steps bounds the work of the check, in addition to what grows with the model: a step is a
 	// schema applied to a value. Zero means about a million.
 	Steps int
 }

@@ -101,7 +101,7 @@ func (s *Schema) below(in *scope, token string) *scope {
 		return nothing
 	}
 	out := &scope{nodes: s.expand(raw...)}
-	for _, node := range slices.Concat(raw, out.nodes) { // beside a $ref too: it is not a validation
+	for _, node := range slices.Concat(raw, out.nodes) { // next to a $ref too: it is not a validation
 		out.unordered = out.unordered || isBool(node.Get("insertionOrder"), false)
 		out.unique = out.unique || isBool(node.Get("uniqueItems"), true)
 	}

@@ -24,7 +24,7 @@ const maxForeign = 64
 // only read afterwards.
 type references struct {
 	cfg     Config
-	dir     string // where files beside the schema are, "" if there is no such place
+	dir     string // where files next to the schema are, "" if there is no such place
 	own     *source
 	sources map[string]*source // by URL, the own one and schemas with an $id included
 	failed  map[string]error   // by URL, for those that cannot be loaded

@@ -15,7 +15,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// A Registry is the schemas in some folders, as the public registry hands them out: one
+// A Registry is the schemas in some folders, as the public registry passes them out: one
 // file for each, such as aws-ec2-vpc.json. References find them without a network, by the
 // name of the file, the $id, or the type: aws-ec2-vpc.json is AWS::EC2::VPC, whatever the
 // file is called. A file that has an $id is only found by URLs that are that one.

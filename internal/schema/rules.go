@@ -25,7 +25,7 @@ type Rule struct {
 // structure, then errors, then warnings.
 func Rules() []Rule { return slices.Concat(structureRules, errorRules, warningRules) }
 
-// An inspection is one rule at work on one schema.
+// An inspection is one run of a rule on one schema.
 type inspection struct {
 	*Schema
 	rule     *Rule

@@ -13,7 +13,7 @@
 // # References
 //
 // A $ref is resolved wherever draft-07 has a schema, and nowhere else: a "$ref" inside
-// default, enum, const or examples is data. A foreign document is looked for beside the
+// default, enum, const or examples is data. A foreign document is looked for next to the
 // schema, in a [Registry], and on the network only through [Config.Remote]. Cycles and
 // schemas that refer to themselves are legal; everything here survives them. After Load a Schema never
 // changes, so that any number of goroutines may use one.

@@ -206,7 +206,7 @@ func (s *Set) Hide(text string) string {
 	}
 	slices.SortStableFunc(found, func(a, b span) int { return a.from - b.from })
 	var b strings.Builder
-	shown, end := 0, -1 // text[:shown] is written; the secret under way ends at end
+	shown, end := 0, -1 // text[:shown] is written; the current secret ends at end
 	var why uint16
 	for _, f := range found {
 		if f.from > end {

@@ -64,7 +64,7 @@ func signed(r *http.Request) bool {
 // sign-in, so it is for this machine only, also where requests of the API are checked.
 func (g guard) refusePage(r *http.Request) *awswire.Error {
 	ip := net.ParseIP(hostname(r.RemoteAddr))
-	// A proxy on this machine hands on what comes from others, and says so.
+	// A proxy on this machine passes on what comes from others, and says so.
 	proxied := r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != ""
 	if ip == nil || !ip.IsLoopback() || proxied || !g.known(hostname(r.Host)) {
 		return awswire.Errorf("AccessDenied", http.StatusForbidden, "the console is for a browser on the machine of the server: open it as http://127.0.0.1 or http://localhost")

@@ -110,7 +110,7 @@ type Server struct {
 	reader  awswire.Reader
 
 	bodies   awswire.Bodies            // those of requests
-	payloads awswire.Bodies            // those of invocations under way
+	payloads awswire.Bodies            // those of invocations in progress
 	tables   map[string]*awswire.Table // by the name in the credential scope
 	checkup  checkup
 }

@@ -11,7 +11,7 @@ import (
 // hundredth of either.
 const (
 	maxSteps      = 20_000_000
-	stepsPerShape = 100             // beside those
+	stepsPerShape = 100             // in addition to those
 	maxMatchTime  = 2 * time.Second // of all patterns together
 )
 

@@ -25,7 +25,7 @@ type valueCheck struct {
 	base64    bool // blobs must be base64
 }
 
-// maxValueDepth bounds recursive shapes beside the depth of the value itself.
+// maxValueDepth bounds recursive shapes in addition to the depth of the value itself.
 const maxValueDepth = 512
 
 func (v *valueCheck) report(severity Severity, context, suffix, format string, args ...any) {

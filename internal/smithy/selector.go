@@ -115,7 +115,7 @@ func typeStep(match func(Type) bool) step {
 	return func(_ *selection, s *Shape, next func(*Shape) bool) bool { return !match(s.Type) || next(s) }
 }
 
-// testStep hands on shapes for which a test holds.
+// testStep passes on shapes for which a test holds.
 func testStep(test func(c *selection, s *Shape) bool) step {
 	return func(c *selection, s *Shape, next func(*Shape) bool) bool { return !test(c, s) || next(s) }
 }
@@ -186,7 +186,7 @@ func walkStep(c *selection, s *Shape, next func(*Shape) bool) bool {
 	return true
 }
 
-// topdownStep walks services and resources down to operations, and hands on those at
+// topdownStep walks services and resources down to operations, and passes on those at
 // and below a match of the first argument, but not those at and below one of the second.
 func topdownStep(qualify, disqualify []step) step {
 	return func(c *selection, s *Shape, next func(*Shape) bool) bool {

@@ -12,7 +12,7 @@ import (
 const checkSize = 256 << 10
 
 // Check reports why nothing can be stored, nil if something can: it commits a transaction
-// that writes, and on SQLite writes a file beside the blobs and removes it.
+// that writes, and on SQLite writes a file next to the blobs and removes it.
 func (s *Store) Check(ctx context.Context) error {
 	query := "PRAGMA user_version = 1" // of the file's first page; unused by SQLite otherwise
 	if s.IsPostgres() {

@@ -95,7 +95,7 @@ func (r *Remote) writeReceipt(ctx context.Context, bucket, key string, of receip
 
 // noteRegistration writes the receipt of a package that was registered without being
 // published. That of a package that is public already stays: publishing it again would
-// find nothing to do, and must go on to.
+// find nothing to do, and must continue to.
 func (r *Remote) noteRegistration(ctx context.Context, bucket string, q *Request, token string) error {
 	sum := Sum(q.Archive)
 	key := receiptKey(q.TypeName, sum)

@@ -229,7 +229,7 @@ func (r *Remote) deadStack(ctx context.Context, stack *types.Stack) *StackError 
 }
 
 // firstFailure is the first resource that failed in the last operation on a stack; "" if
-// that cannot be told.
+// that cannot be determined.
 func (r *Remote) firstFailure(ctx context.Context, id string) string {
 	out, err := r.cloudformation.DescribeStackEvents(ctx, &cloudformation.DescribeStackEventsInput{StackName: &id})
 	if err != nil {

@@ -162,9 +162,9 @@ func (r *Remote) Registration(ctx context.Context, token string) (*Registration,
 //	registration  err             meaning
 //	complete      nil             the version is registered
 //	failed        *FailedError    the registry refused it
-//	last known    *TimeoutError   it goes on
-//	last known    ctx's           it goes on
-//	last known    other           the registry could not be asked; it may go on
+//	last known    *TimeoutError   it continues
+//	last known    ctx's           it continues
+//	last known    other           the registry could not be asked; it may continue
 func (r *Remote) Wait(ctx context.Context, token string, timeout time.Duration, report func(text string)) (*Registration, error) {
 	last := &Registration{Token: token}
 	err := r.poll(ctx, "the registration "+token, timeout, func(ctx context.Context) (bool, error) {

@@ -16,7 +16,7 @@ const (
 	InsufficientCapabilities = "InsufficientCapabilitiesException"
 )
 
-// An Error is a refusal in the words of the service.
+// An Error is a refusal with the messages of the service.
 type Error struct {
 	ID      string // stable: "template/no-resources"
 	Code    string // the wire code

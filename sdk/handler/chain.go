@@ -11,7 +11,7 @@ import (
 // A Chain runs the steps of one operation over as many calls as it takes. A
 // step that is done is remembered in the callback context with its result and
 // is not run again; a step that has to wait ends this call with IN_PROGRESS,
-// and the next call comes back to the same step. E is the event: Event[Model]
+// and the next call returns to the same step. E is the event: Event[Model]
 // for resources, [HookEvent] for hooks.
 //
 //	chain := req.Chain(ctx, &model)
@@ -22,12 +22,12 @@ import (
 //
 // After a step that waits or fails, all further steps do nothing and Done
 // returns the event, so the steps can be written one after the other. What
-// stands between them runs on every call: keep calls of services inside steps,
+// is between them runs on every call: keep calls of services inside steps,
 // and use the result of [Call] only when its second value is true.
 //
 // Every step has a name of its own, chosen by the author. It is the key of the
 // memory: renaming a step in a new version of the handler makes operations
-// that are under way run it again.
+// that are in progress run it again.
 type Chain[E any] struct {
 	*chainState[E]
 	policy Policy

@@ -49,7 +49,7 @@
 //     5 or "5", and leaves out nulls;
 //   - validates the model on the first call of a CREATE or UPDATE;
 //   - answers a READ, UPDATE or DELETE without an identifier with NotFound;
-//   - hands the deadline to the handler as that of its context, a quarter of a
+//   - passes the deadline to the handler as that of its context, a quarter of a
 //     second early, so that the handler can still answer;
 //   - turns every fault into a FAILED event, panics included;
 //   - removes write-only values from the models of terminal events and lists,

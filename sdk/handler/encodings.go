@@ -63,7 +63,7 @@ func spellLine(text string, yield func(string)) {
 	}
 }
 
-// inJSON is a text as it stands between the quotes of a JSON string.
+// inJSON is a text as it is between the quotes of a JSON string.
 func inJSON(text string, html bool) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

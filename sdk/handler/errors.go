@@ -37,7 +37,7 @@ const (
 	CodeNetworkFailure Code = "NetworkFailure"
 	// CodeNonCompliant: hooks; the target breaks the rule that the hook enforces.
 	CodeNonCompliant Code = "NonCompliant"
-	// CodeNotFound: the resource does not exist, or is gone for good.
+	// CodeNotFound: the resource does not exist, or is permanently deleted.
 	CodeNotFound Code = "NotFound"
 	// CodeNotStabilized: the resource did not become ready in time.
 	CodeNotStabilized Code = "NotStabilized"
@@ -204,7 +204,7 @@ type statusError interface{ HTTPStatusCode() int }
 //
 // An error does not tell whose deadline passed: that of the whole call, after
 // which trying again would take as long again, or that of one request to a
-// service. The Fail methods of requests know it and tell the two apart; use
+// service. The Fail methods of requests know it and distinguish the two; use
 // them where there is a choice.
 func FromError(err error) *Error { return fromError(err, bareDeadline(err)) }
 

@@ -53,19 +53,19 @@ type Event[M any] struct {
 	Message string
 
 	// Model is the resource as it is now. An IN_PROGRESS event must carry the
-	// primary identifier as soon as it is known: the caller hands the model
+	// primary identifier as soon as it is known: the caller passes the model
 	// back as the desired state of the next call.
 	Model *M
 
 	// Models is one page of a LIST. Nil is sent as an empty array.
 	Models []M
 
-	// NextToken asks for the page after Models; empty after the last page.
+	// NextToken requests the page after Models; empty after the last page.
 	NextToken string
 
 	// Delay is the least time until the handler is called again, for
 	// IN_PROGRESS only. It travels in whole seconds, rounded to the nearest:
-	// anything under half a second asks for a call at once.
+	// anything under half a second requests a call at once.
 	Delay time.Duration
 }
 

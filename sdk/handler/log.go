@@ -29,7 +29,7 @@ type redactor struct {
 
 // newRedactor learns the secrets of an invocation: credentials, the values of
 // write-only properties in the models, and the members of the type
-// configuration whose names speak of secrets.
+// configuration whose names refer to secrets.
 func newRedactor(s *schema, credentials []Credentials, models []any, configuration any) *redactor {
 	r := &redactor{values: map[string]bool{}}
 	for _, c := range credentials {

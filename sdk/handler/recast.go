@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// recast brings a value into the types that the schema asks for. Callers may
+// recast brings a value into the types that the schema requires. Callers may
 // send every primitive as a string, as CloudFormation itself long did:
 //
 //	"5"    where integer is allowed and string is not  5, exactly, of any size

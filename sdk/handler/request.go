@@ -42,7 +42,7 @@ type Request[M, C any] struct {
 	// TypeName is the resource type, such as "Initech::TPS::Report".
 	TypeName string
 
-	// Desired is the model that the user asks for. READ and DELETE may send no
+	// Desired is the model that the user requests. READ and DELETE may send no
 	// more than an identifier; LIST may send the zero model or a filter. In
 	// later calls of an operation it is the model of the last IN_PROGRESS event.
 	//

@@ -322,7 +322,7 @@ func panicked(logger *slog.Logger, cause any) (message string) {
 	return message
 }
 
-// panicStack lists the functions that were running when the panic under way began, the
+// panicStack lists the functions that were running when the current panic began, the
 // innermost first, as "file:line function". Those of the runtime are left out.
 func panicStack() (stack []string) {
 	callers := make([]uintptr, 100)
@@ -411,7 +411,7 @@ func (f *resourceFunction[M, C]) listReply(reply resourceReply, event Event[M]) 
 
 // replyModel is the model of the event, or the desired one where the caller
 // needs a model: to call again, or to clean up what an operation that was
-// under way may have left.
+// in progress may have left.
 func (f *resourceFunction[M, C]) replyModel(in *incoming[M, C], event Event[M]) (map[string]any, error) {
 	if event.Model != nil {
 		return encodeTree(event.Model)

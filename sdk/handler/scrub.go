@@ -67,7 +67,7 @@ func visit(value any, path []string, found func(parent map[string]any, name stri
 	}
 }
 
-// hasMore reports whether the rest of a path goes on into the member. A rest
+// hasMore reports whether the rest of a path continues into the member. A rest
 // of "*" over an array means the array itself.
 func hasMore(member any, rest []string) bool {
 	if _, ok := member.([]any); ok && len(rest) == 1 && (rest[0] == "*" || rest[0] == "items") {

@@ -242,7 +242,7 @@ func (v *validator) member(name string, member any, n *node, pointer string, dep
 	for _, pattern := range n.patterns {
 		switch {
 		case pattern.re == nil:
-			known = true // it may well match, which cannot be told here
+			known = true // it may well match, which cannot be determined here
 		case pattern.re.MatchString(name):
 			known = true
 			v.check(member, pattern.schema, at, depth+1)

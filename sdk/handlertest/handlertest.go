@@ -1,7 +1,7 @@
 // Package handlertest runs the handlers of an extension in the test process,
 // from the first call of an operation to its terminal event. It does between
 // the calls what CloudFormation does: the model of an IN_PROGRESS event becomes
-// the desired model of the next call, the callback context is handed back, the
+// the desired model of the next call, the callback context is returned, the
 // client request token stays. Delays are counted and not waited for.
 //
 //	func TestCreate(t *testing.T) {

@@ -33,7 +33,7 @@ func openArchive() archive {
 	return archive{filepath.Join(os.TempDir(), "initech-tps-reports")}
 }
 
-// A record is a report as it lies in the archive. The review code is kept as a hash only.
+// A record is a report as it is in the archive. The review code is kept as a hash only.
 type record struct {
 	Report         Model             `json:"report"`
 	ReviewCodeHash string            `json:"reviewCodeHash"`
@@ -74,7 +74,7 @@ func (a archive) get(id string) (record, error) {
 }
 
 // shred begins to remove a report. A request whose answer was lost is sent again, with the
-// same token: it goes on with what it began.
+// same token: it continues with what it began.
 func (a archive) shred(id, token string) error {
 	filed, err := a.load(id)
 	switch {

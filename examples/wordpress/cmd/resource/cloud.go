@@ -17,7 +17,7 @@ import (
 // groupPrefix begins the names of the security groups that the handlers make.
 const groupPrefix = "wordpress-"
 
-// errNoInstance says that an instance does not exist, or is gone for good.
+// errNoInstance says that an instance does not exist, or is permanently deleted.
 var errNoInstance = errors.New("no such instance")
 
 // A client is the part of ec2.Client that the handlers use. Tests have a fake of it.
