@@ -55,7 +55,7 @@ func NotOffered(what string) *Error {
 	return Errorf("NotImplemented", http.StatusNotImplemented, "This server does not support %s.", what)
 }
 
-// PageSize is how many results an answer has: as many as asked for, at most limit.
+// PageSize is how many results an answer has: the requested number, at most limit.
 func PageSize(asked *int32, limit int) int {
 	if asked == nil || int(*asked) > limit || *asked < 1 {
 		return limit

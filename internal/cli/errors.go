@@ -157,7 +157,7 @@ func (c *app) showProblems(problems diag.List) {
 	}
 }
 
-// showJSON gives a script that asked for JSON some.
+// showJSON prints an error as JSON, for scripts that requested JSON.
 func (c *app) showJSON(err error, hint string, code int) {
 	if c.format != "json" || c.out.some {
 		return

@@ -57,7 +57,7 @@ type Versions interface {
 	TestType(context.Context, awswire.Caller, *cloudformation.TestTypeInput) (*cloudformation.TestTypeOutput, error)
 }
 
-// A Shelf takes public types into an account and gives them back.
+// A Shelf activates and deactivates public types in an account.
 type Shelf interface {
 	ActivateType(context.Context, awswire.Caller, *cloudformation.ActivateTypeInput) (*cloudformation.ActivateTypeOutput, error)
 	DeactivateType(context.Context, awswire.Caller, *cloudformation.DeactivateTypeInput) (*cloudformation.DeactivateTypeOutput, error)

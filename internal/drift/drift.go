@@ -1,4 +1,4 @@
-// Package drift compares what a template asked for with what a read handler returned, as
+// Package drift compares the properties in a template with those that a read handler returned, as
 // drift detection does: with the property transforms of the schema.
 //
 //	d, problems := drift.New(s, drift.Config{})

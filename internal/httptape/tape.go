@@ -256,7 +256,7 @@ func (t *Tape) answer(e *Entry) *Entry {
 	return nil
 }
 
-// Unplayed names what was recorded and not asked for.
+// Unplayed lists the recorded calls that were not made.
 func (t *Tape) Unplayed() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -45,7 +45,7 @@ const (
 // A frame is an array or object that is open at some place of the text.
 type frame struct {
 	array bool
-	stray bool // it stands where no value belongs, so that no pointer leads into it
+	stray bool // no value belongs there, so that no pointer leads into it
 	state frameState
 	key   string // of an object, the last one
 	index int    // of an array, the items that are complete

@@ -341,7 +341,7 @@ func plainMarkdown(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "#", `\#`, "|", `\|`, "!", `\!`, "~", `\~`).Replace(text)
 }
 
-// code sets a text of one line in code; one with backticks stands as it is.
+// code formats a text of one line as code; one with backticks is unchanged.
 func code(text string) string {
 	if strings.Contains(text, "`") {
 		return plainMarkdown(text)

@@ -60,7 +60,7 @@ func (s *server) inputProblems(d *snapshot) diag.List {
 // exportMark is what an input holds in the place of an export of a stack.
 var exportMark = regexp.MustCompile(`\{\{[-A-Za-z0-9:\s]+?\}\}`)
 
-// marks are the stretches of a text that stand for exports.
+// marks are the parts of a text that are replaced by exports.
 type marks [][]int
 
 // mask replaces {{Name}} with text of the same length, so that an input can be checked without

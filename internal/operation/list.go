@@ -39,5 +39,5 @@ type Page struct {
 // A Listed resource is one of those that exist of a type.
 type Listed struct {
 	Identifier string         // the values of the primary identifier, joined with "|"
-	Model      map[string]any // as far as the list tells it
+	Model      map[string]any // as far as the list contains it
 }
