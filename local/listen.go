@@ -248,7 +248,7 @@ func (s *Server) counted(next http.Handler) http.Handler {
 const quietAfter = 30 * time.Second
 
 // trimWhenQuiet gives the memory of a busy time back to the system when it is over: the
-// server runs beside an editor and a browser all day, and the runtime would keep it. It
+// server runs next to an editor and a browser all day, and the runtime would keep it. It
 // returns a function that ends it.
 func (s *Server) trimWhenQuiet() (end func()) {
 	ended, done := make(chan struct{}), make(chan struct{})

@@ -277,7 +277,7 @@ func (c *CloudFormation) verifier() (*awswire.Verifier, error) {
 }
 
 // openStore opens the store. What it keeps secret is sealed with the key that is returned,
-// which is kept beside the data.
+// which is kept next to the data.
 func (c *CloudFormation) openStore(ctx context.Context) (key []byte, err error) {
 	config := &c.config
 	path := filepath.Join(config.Dir, KeyFile)

@@ -201,7 +201,7 @@ func (r *run) invalidInput() (map[string]any, error) {
 	return model, nil
 }
 
-// another is an input for a second resource beside one: where the user chooses the
+// another is an input for a second resource next to one: where the user chooses the
 // identifiers, they are other ones.
 func (r *run) another(input map[string]any) (map[string]any, error) {
 	s := r.cfg.Schema

@@ -207,7 +207,7 @@ func (p *play) everything(ctx context.Context) (map[string]map[string]any, error
 	return nil, p.violation(clauseList, "LIST never ends")
 }
 
-// others fails if resources have appeared beside the one, which may be nil.
+// others fails if resources have appeared besides the one, which may be nil.
 func (p *play) others(ctx context.Context, model map[string]any) error {
 	now, err := p.everything(ctx)
 	if err != nil || now == nil {

@@ -20,7 +20,7 @@ type Reporter interface {
 // Reporters notifies several.
 type Reporters []Reporter
 
-// Report hands the event to each.
+// Report passes the event to each.
 func (r Reporters) Report(e Event) {
 	for _, reporter := range r {
 		reporter.Report(e)

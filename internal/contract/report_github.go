@@ -8,7 +8,7 @@ import (
 )
 
 // WriteGitHub writes the failures of a summary as workflow commands, which GitHub shows
-// beside the handlers in the schema.
+// next to the handlers in the schema.
 func WriteGitHub(w io.Writer, s *Summary, of *schema.Schema) error {
 	return diag.Print(w, Problems(s, of), "github")
 }

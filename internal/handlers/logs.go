@@ -208,7 +208,7 @@ type lineWriter struct {
 	hide    *secrets
 	key     streamKey
 	partial []byte
-	skipped bool // the line under way was too long and is passed over
+	skipped bool // the current line was too long and is skipped
 }
 
 func (w *lineWriter) Write(p []byte) (int, error) {

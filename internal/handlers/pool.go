@@ -160,7 +160,7 @@ type entry struct {
 	expires  time.Time // when the credentials do; zero means never
 	err      error
 
-	uses   int       // calls under way, and callers that wait for ready; guarded by Pool.mu
+	uses   int       // calls in progress, and callers that wait for ready; guarded by Pool.mu
 	used   time.Time // when the last one ended; likewise
 	called bool      // not only probed; likewise
 }
@@ -261,7 +261,7 @@ func (e *entry) stop() {
 }
 
 // Remove ends the handlers of a type that was deregistered: those of one version, or of
-// all if spec has none. Calls under way are not cut off.
+// all if spec has none. Calls in progress are not cut off.
 func (p *Pool) Remove(spec Spec) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,7 +19,7 @@ type remote struct {
 	endpoint *lambda.Endpoint
 	output   io.Writer     // nil: nowhere
 	stream   string        // the name of its log stream
-	slots    chan struct{} // bounds the calls under way: a URL may lead back here
+	slots    chan struct{} // bounds the calls in progress: a URL may lead back here
 	writing  sync.Mutex
 }
 

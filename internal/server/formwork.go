@@ -34,7 +34,7 @@ func formwork(shelf *simulate.Shelf, types operation.Types) *awswire.Table {
 	}
 }
 
-// ImportTypesInput puts published schemas on the shelf of the server.
+// ImportTypesInput imports published schemas into the server.
 type ImportTypesInput struct {
 	Schemas []SchemaDocument
 }

@@ -46,7 +46,7 @@ type Config struct {
 	// CloudControl are the requests on single resources.
 	CloudControl *cloudcontrol.Engine
 
-	// Shelf takes published schemas.
+	// Shelf stores published schemas.
 	Shelf *simulate.Shelf
 
 	// Types finds what provisions a type.

@@ -36,7 +36,7 @@ type Config struct {
 	Now func() time.Time // nil is time.Now
 }
 
-// A Shelf holds published schemas, and the simulated resources of their types.
+// A Shelf stores published schemas, and the simulated resources of their types.
 type Shelf struct {
 	config Config
 
@@ -53,7 +53,7 @@ type entry struct {
 	used   time.Time
 }
 
-// New returns the shelf over a store.
+// New returns a Shelf in a store.
 func New(config Config) *Shelf {
 	if config.Now == nil {
 		config.Now = time.Now
@@ -61,7 +61,7 @@ func New(config Config) *Shelf {
 	return &Shelf{config: config, parsed: map[string]*entry{}}
 }
 
-// A publishedRow is a schema on the shelf. It belongs to no account.
+// A publishedRow is an imported schema. It belongs to no account.
 type publishedRow struct {
 	bun.BaseModel `bun:"table:published_types,alias:p"`
 
@@ -71,7 +71,7 @@ type publishedRow struct {
 	Schema     string     `bun:"schema"`
 }
 
-// A Document is a schema to put on the shelf.
+// A Document is a schema to import.
 type Document struct {
 	Name string // of its file, for messages
 	Text []byte
@@ -130,7 +130,7 @@ func Unusable(parsed *schema.Schema, problems diag.List) *diag.Problem {
 	return &diag.Problem{Severity: diag.Error, ID: "schema/missing-key", Message: "the schema has no properties or no primary identifier"}
 }
 
-// A Published type is on the shelf.
+// A Published is an imported type.
 type Published struct {
 	TypeName string
 	Schema   string

@@ -8,7 +8,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
-// The reasons of rows, in the words of the service.
+// The reasons of rows, with the messages of the service.
 const (
 	reasonUserInitiated     = "User Initiated"
 	reasonInitiated         = "Resource creation Initiated"
@@ -49,7 +49,7 @@ const (
 	reasonRollbackRequested = "Rollback requested by user."
 )
 
-// refusals are the errors of the operations on stacks, in the words of the service. The
+// refusals are the errors of the operations on stacks, with the messages of the service. The
 // verbs are those of fmt.
 var refusals = map[string]struct {
 	code string // "" is ValidationError

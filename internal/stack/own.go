@@ -19,7 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// The types of the engine itself, beside stacks and wait conditions.
+// The types of the engine itself, besides stacks and wait conditions.
 const (
 	handleType   = "AWS::CloudFormation::WaitConditionHandle"
 	metadataType = "AWS::CDK::Metadata"

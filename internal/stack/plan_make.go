@@ -312,7 +312,7 @@ func (d desired) context() json.RawMessage {
 	return json.RawMessage(jsonText(out))
 }
 
-// stack finds what changes beside the resources.
+// stack finds what changes besides the resources.
 func (p *planner) stack() ([]string, error) {
 	previous, next := p.in.Previous, p.in.Next
 	if next == nil {

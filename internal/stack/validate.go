@@ -132,7 +132,7 @@ type propertyProblem struct {
 	text string
 }
 
-// String is the problem in the words of the service: #/A/0: extraneous key [Z] is not permitted.
+// String is the problem with the messages of the service: #/A/0: extraneous key [Z] is not permitted.
 func (p propertyProblem) String() string { return "#" + p.at.String() + ": " + p.text }
 
 // keysOnly are the keywords that judge which keys an object has, whatever their values are.

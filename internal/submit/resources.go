@@ -68,7 +68,7 @@ func (r *Remote) Resources(ctx context.Context, typeName, model string) iter.Seq
 	}
 }
 
-// ResourceRequest returns how a request stands.
+// ResourceRequest returns the status of a request.
 func (r *Remote) ResourceRequest(ctx context.Context, token string) (*types.ProgressEvent, error) {
 	out, err := r.control.GetResourceRequestStatus(ctx, &cloudcontrol.GetResourceRequestStatusInput{RequestToken: &token})
 	if err != nil {
