@@ -10,6 +10,7 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -103,6 +104,55 @@ func findCanary(text, secret string) string {
 	return ""
 }
 
+// leaks lists which of the secrets are shown in which place.
+func leaks(shown, planted map[string]string) (found []string) {
+	for place, text := range shown {
+		for name, secret := range planted {
+			if how := findCanary(text, secret); how != "" {
+				at := max(strings.Index(text, core(secret))-200, 0)
+				found = append(found, fmt.Sprintf("%s shows the canary %s %s: %.400s", place, name, how, text[at:]))
+			}
+		}
+	}
+	return found
+}
+
+// TestCanariesAreFound plants a secret in each kind of output, and looks whether the search
+// of TestCanaries finds it there, on a page of a console that only a link of a link leads to, too.
+func TestCanariesAreFound(t *testing.T) {
+	secret := newCanary("Self")
+	quoted, err := json.Marshal(map[string]string{"Value": secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for place, text := range map[string]string{
+		"plain": "made with " + secret, "JSON": string(quoted), "quoted twice": fmt.Sprintf("%q", quoted), "a query": url.QueryEscape(secret), "a path": url.PathEscape(secret),
+		"HTML": html.EscapeString(secret), "base64": base64.StdEncoding.EncodeToString([]byte("of " + secret)), "base64 of JSON": base64.StdEncoding.EncodeToString(quoted),
+		"base64 for URLs": base64.URLEncoding.EncodeToString([]byte(secret)),
+	} {
+		if found := leaks(map[string]string{place: text}, map[string]string{"Self": secret}); len(found) != 1 {
+			t.Errorf("%s: %q has the secret, and the search found %q", place, text, found)
+		}
+	}
+	if found := leaks(map[string]string{"hidden": "made with <hidden: NoEcho parameter>"}, map[string]string{"Self": secret}); len(found) != 0 {
+		t.Errorf("found where there is none: %q", found)
+	}
+	console := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/_cfn/calls":
+			_, _ = io.WriteString(w, `<a href="/_cfn/calls/1">a call</a>`)
+		case "/_cfn/calls/1":
+			_, _ = io.WriteString(w, `<a href="/_cfn/calls/1/reply?x=1&amp;y=2">its reply</a>`)
+		case "/_cfn/calls/1/reply":
+			_, _ = io.WriteString(w, "made with "+html.EscapeString(secret))
+		}
+	}))
+	defer console.Close()
+	if found := leaks(crawl(t, console.URL), map[string]string{"Self": secret}); len(found) != 1 {
+		t.Errorf("the search of pages found %q", found)
+	}
+}
+
 const canaryType = "Acme::Canary::Thing"
 
 // TestCanaries plants secrets of all kinds, has a handler print and return them, and looks for
@@ -177,14 +227,11 @@ func TestCanaries(t *testing.T) {
 	server.terminate(t)
 	shown["stderr"] = server.stderr.String()
 	hidden := 0
-	for place, text := range shown {
+	for _, text := range shown {
 		hidden += strings.Count(text, "hidden: ")
-		for name, secret := range planted {
-			if how := findCanary(text, secret); how != "" {
-				at := max(strings.Index(text, core(secret))-200, 0)
-				t.Errorf("%s shows the canary %s %s: %.400s", place, name, how, text[at:])
-			}
-		}
+	}
+	for _, leak := range leaks(shown, planted) {
+		t.Error(leak)
 	}
 	t.Logf("%d canaries, %d places, %d marks", len(planted), len(shown), hidden)
 	if hidden == 0 {
