@@ -72,14 +72,14 @@ func TestHealthOfAFullDisk(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "StatusCode: 50") {
 		t.Errorf("a change on a full disk: %v, want a status of 5xx", err)
 	}
-	eventually(t, 5*time.Second, "the full disk is seen", func() bool {
+	eventually(t, time.Minute, "the full disk is seen", func() bool {
 		status, state := health()
 		return status == http.StatusServiceUnavailable && strings.Contains(state, "full")
 	})
 	if err := os.Remove(full); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 5*time.Second, "the room is seen", func() bool { status, _ := health(); return status == http.StatusOK })
+	eventually(t, time.Minute, "the room is seen", func() bool { status, _ := health(); return status == http.StatusOK })
 	if err := put(); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
@@ -138,7 +138,7 @@ func TestFileLimit(t *testing.T) {
 	if refusals.Load() == 0 {
 		t.Error("the limit was not met")
 	}
-	eventually(t, 10*time.Second, "the server answers again", func() bool {
+	eventually(t, time.Minute, "the server answers again", func() bool {
 		c, _ := client(0)
 		_, err := c.PutParameter(t.Context(), &ssm.PutParameterInput{Name: aws.String("again"), Value: aws.String("x"), Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true)})
 		return err == nil

@@ -154,7 +154,7 @@ func (x *target) send(request string) (status int, body string) {
 		x.t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	_, _ = io.WriteString(conn, request) // the server may hang up before the end
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
@@ -313,7 +313,7 @@ func TestSmuggledRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		_, _ = io.WriteString(conn, request)
 		all, _ := io.ReadAll(conn)
 		conn.Close()
@@ -668,7 +668,7 @@ func TestNothingLeaks(t *testing.T) {
 	// The first time, what is made once is made, and the store's own work comes to rest.
 	x.misbehave(100)
 	goroutines, open, since := 0, 0, time.Now()
-	eventually(t, 30*time.Second, "the server is at rest", func() bool {
+	eventually(t, 2*time.Minute, "the server is at rest", func() bool {
 		if now, files := runtime.NumGoroutine(), openFiles(); now != goroutines || files != open {
 			goroutines, open, since = now, files, time.Now()
 		}
@@ -676,7 +676,7 @@ func TestNothingLeaks(t *testing.T) {
 	})
 	x.misbehave(100)
 	var left string
-	eventually(t, 10*time.Second, "connections are given up", func() bool {
+	eventually(t, time.Minute, "connections are given up", func() bool {
 		now, files := runtime.NumGoroutine(), openFiles()
 		left = fmt.Sprintf("%d goroutines, were %d; %d files, were %d", now, goroutines, files, open)
 		return now <= goroutines+2 && files <= open+4
@@ -702,7 +702,7 @@ func (x *target) misbehave(n int) {
 				return
 			}
 			defer conn.Close()
-			_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+			_ = conn.SetDeadline(time.Now().Add(time.Minute))
 			switch i % 6 {
 			case 0: // nothing
 			case 1:

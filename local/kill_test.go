@@ -137,7 +137,7 @@ func (k *killing) start() {
 func (k *killing) noOrphans() {
 	k.t.Helper()
 	var left map[int]string
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if left = processesOf(k.options.Dir); len(left) == 0 {
 			return
 		}

@@ -105,7 +105,7 @@ func TestMacros(t *testing.T) {
 	url := server.URL()
 	logs := cloudwatchlogs.New(cloudwatchlogs.Options{BaseEndpoint: &url, Region: region, Credentials: credentials.NewStaticCredentialsProvider(account, "any", "")})
 	logged := ""
-	eventually(t, 10*time.Second, "the log of the function", func() bool {
+	eventually(t, time.Minute, "the log of the function", func() bool {
 		found, err := logs.FilterLogEvents(t.Context(), &cloudwatchlogs.FilterLogEventsInput{LogGroupName: aws.String("/aws/lambda/upper")})
 		if err != nil {
 			return false

@@ -122,7 +122,7 @@ func TestNodes(t *testing.T) {
 		invokeSpy(t, newClients(t, p.url), `{"action": "READ"}`)
 	}
 	for _, p := range []*process{one, two} {
-		eventually(t, 10*time.Second, "the logs of two processes", func() bool { return len(starts(t, p.url)) >= 2 })
+		eventually(t, time.Minute, "the logs of two processes", func() bool { return len(starts(t, p.url)) >= 2 })
 	}
 	sameForms(t, one.url, two.url)
 }

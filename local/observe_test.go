@@ -181,7 +181,7 @@ func TestHealth(t *testing.T) {
 	if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 10*time.Second, "health", func() bool { status, _ := ask(); return status == 200 })
+	eventually(t, time.Minute, "health", func() bool { status, _ := ask(); return status == 200 })
 }
 
 // TestLogs looks for secrets in everything that a server logs.

@@ -21,7 +21,7 @@ func outage(t *testing.T) time.Duration {
 }
 
 // backAfter is how long it may take after an outage until all work goes on.
-const backAfter = 10 * time.Second
+const backAfter = 30 * time.Second
 
 // TestDatabaseAway takes the database away in the middle of the work on stacks: PostgreSQL is
 // stopped as by pg_ctl stop -m immediate and started again, SQLite is locked by another program.
@@ -134,7 +134,7 @@ func TestClockJumps(t *testing.T) {
 			world.checkTwice(t)
 			took := time.Since(began)
 			t.Logf("%d jumps; %d operations, %d calls that ended, after %s", len(jumps), m.settled, m.calls(), took.Round(time.Second))
-			if took > time.Minute {
+			if took > 5*time.Minute {
 				t.Errorf("the work took %s", took)
 			}
 		})

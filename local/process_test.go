@@ -190,7 +190,7 @@ func (p *process) terminate(t testing.TB) time.Duration {
 	}
 	select {
 	case <-p.ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		_ = p.cmd.Process.Signal(syscall.SIGQUIT) // for its goroutines
 		<-p.ended
 		t.Fatalf("the server does not end: %s", p.stderr.String())

@@ -77,11 +77,11 @@ func TestDeregisteredHandlersEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 10*time.Second, "the end of one handler", func() bool { return running() == 1 })
+	eventually(t, time.Minute, "the end of one handler", func() bool { return running() == 1 })
 	if _, err := c.DeregisterType(t.Context(), &cloudformation.DeregisterTypeInput{Type: cfntypes.RegistryTypeResource, TypeName: aws.String(spyType)}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 10*time.Second, "the end of the other", func() bool { return running() == 0 })
+	eventually(t, time.Minute, "the end of the other", func() bool { return running() == 0 })
 }
 
 // TestSweep lets an hour and more pass, and looks at which blobs are left.
@@ -135,7 +135,7 @@ func TestSweep(t *testing.T) {
 	put(fresh)
 	put(second) // nothing names the fresh one any more, and it is young
 	ahead.Store(int64(11 * time.Minute))
-	eventually(t, 20*time.Second, "the sweep", func() bool { return len(blobs()) == 3 })
+	eventually(t, time.Minute, "the sweep", func() bool { return len(blobs()) == 3 })
 	invokeSpy(t, c, `{"action": "READ"}`)
 	out, err := c.s3.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String("spies"), Key: aws.String("spy.zip")})
 	if err != nil {

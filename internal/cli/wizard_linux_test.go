@@ -72,7 +72,7 @@ var escapes = regexp.MustCompile(`\x1b(\[[0-9;?<>=$]*[a-zA-Z]|\][^\x07\x1b]*(\x0
 // see waits until the text is shown, after what was seen before.
 func (term *terminal) see(text string) {
 	term.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		term.mu.Lock()
 		shown := escapes.ReplaceAllString(term.shown.String(), "")
@@ -114,7 +114,7 @@ func wait(t *testing.T, code <-chan int, want int) {
 		if got != want {
 			t.Errorf("exit code %d, want %d", got, want)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("cfn does not end")
 	}
 }

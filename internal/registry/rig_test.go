@@ -139,7 +139,7 @@ func (g *rig) request(caller awswire.Caller, kind schema.Kind, typeName, url str
 // wait waits until a registration has ended.
 func (g *rig) wait(caller awswire.Caller, token string) *cloudformation.DescribeTypeRegistrationOutput {
 	g.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		out, err := g.DescribeTypeRegistration(g.t.Context(), caller, &cloudformation.DescribeTypeRegistrationInput{RegistrationToken: &token})
 		if err != nil {

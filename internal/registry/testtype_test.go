@@ -574,7 +574,7 @@ func TestCutShort(t *testing.T) {
 		s.reopen()
 		took := time.Since(began)
 		t.Logf("ended after %s", took.Round(time.Millisecond))
-		if took > 3*time.Second {
+		if took > 30*time.Second { // a test takes minutes where delays are waited for
 			t.Error("that is too long")
 		}
 		if out := s.verdict(owner, version); out.TypeTestsStatus != types.TypeTestsStatusPassed {

@@ -67,7 +67,7 @@ func (g *rig) detect(stack string, only ...string) *cloudformation.DescribeStack
 
 func (g *rig) detected(id string) *cloudformation.DescribeStackDriftDetectionStatusOutput {
 	g.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		out, err := g.DescribeStackDriftDetectionStatus(g.t.Context(), owner, &cloudformation.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: &id})
 		if err != nil {
 			g.t.Fatal(err)
@@ -299,7 +299,7 @@ func TestDriftAfterRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		w.mu.Lock()
 		reading := len(w.scripts["READ B"]) == 0
 		w.mu.Unlock()

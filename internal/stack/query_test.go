@@ -149,7 +149,7 @@ func TestStackStateWhileCreated(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s *StackState
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		if s, err = g.Stack(t.Context(), owner.Place, "s"); err != nil {
 			t.Fatal(err)
 		}

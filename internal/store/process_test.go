@@ -95,7 +95,7 @@ func (p *process) expect(t *testing.T) string {
 			t.Fatalf("the child ended: %s", line)
 		}
 		return line
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the child says nothing")
 		return ""
 	}

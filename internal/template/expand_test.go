@@ -224,7 +224,7 @@ func TestHostileTemplates(t *testing.T) {
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.want)) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("it took %v", took)
 			}
 		})
