@@ -162,9 +162,15 @@ func runDocument(t *testing.T, files []string, path, script string) {
 		t.Fatal(err)
 	}
 	folders := strings.Fields(string(cache))
+	// The handlers of the example keep reports there, which no other test may change.
+	temporary, err := os.MkdirTemp("", "docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(temporary) })
 	sh := exec.Command("sh", "-eux", "-c", script)
 	sh.Dir = clone
-	sh.Env = append(os.Environ(), "HOME="+home, "PATH="+path, "GOCACHE="+folders[0], "GOMODCACHE="+folders[1], "GOPATH="+folders[2])
+	sh.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+temporary, "PATH="+path, "GOCACHE="+folders[0], "GOMODCACHE="+folders[1], "GOPATH="+folders[2])
 	if out, err := sh.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

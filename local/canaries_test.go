@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -22,6 +24,7 @@ import (
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
@@ -64,13 +67,23 @@ func init() {
 		model := request.RequestData.ResourceProperties
 		secret := fmt.Sprint(model["Secret"], " ", model["Label"])
 		delete(model, "Secret")
+		made := filepath.Join(filepath.Dir(file), fmt.Sprint("made-", model["Name"]))
 		switch {
 		case model["Do"] == "crash" && request.Action == "CREATE":
 			return nil, errors.New("cannot use " + known)
 		case model["Do"] == "fail" && request.Action == "CREATE":
 			return map[string]any{"status": "FAILED", "errorCode": "InvalidRequest", "message": "cannot use " + secret, "resourceModel": model}, nil
 		case request.Action == "DELETE":
+			_ = os.Remove(made)
 			return map[string]any{"status": "SUCCESS"}, nil
+		case request.Action == "CREATE":
+			if err := os.WriteFile(made, nil, 0o600); err != nil {
+				return nil, err
+			}
+		case request.Action == "READ":
+			if _, err := os.Stat(made); err != nil {
+				return map[string]any{"status": "FAILED", "errorCode": "NotFound", "message": "not found, with " + secret}, nil
+			}
 		}
 		return map[string]any{"status": "SUCCESS", "message": "made with " + secret, "resourceModel": model}, nil
 	})
@@ -158,7 +171,19 @@ const canaryType = "Acme::Canary::Thing"
 // TestCanaries plants secrets of all kinds, has a handler print and return them, and looks for
 // them in all that the server shows: logs, reports, events, answers and every page of the console.
 func TestCanaries(t *testing.T) {
+	for name, keys := range map[string]string{"without keys": "", "with keys": account + " secret " + account + "\n"} {
+		t.Run(name, func(t *testing.T) { testCanaries(t, keys) })
+	}
+}
+
+func testCanaries(t *testing.T, keys string) {
 	o := serverOptions{Dir: filepath.Join(t.TempDir(), "data")}
+	if keys != "" {
+		o.Auth = filepath.Join(t.TempDir(), "keys")
+		if err := os.WriteFile(o.Auth, []byte(keys), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	server, noted := mustStart(t, o), filepath.Join(t.TempDir(), "noted")
 	c := newClients(t, server.url)
 	planted := map[string]string{}
@@ -188,14 +213,14 @@ func TestCanaries(t *testing.T) {
 			StackName: aws.String(do), DisableRollback: aws.Bool(true),
 			Parameters: []cfntypes.Parameter{{ParameterKey: aws.String("Hidden"), ParameterValue: aws.String(plant("NoEcho"))}, {ParameterKey: aws.String("Own"), ParameterValue: aws.String(plant("WriteOnly"))}},
 			TemplateBody: aws.String(`{"Parameters": {"Hidden": {"Type": "String", "NoEcho": true}, "Own": {"Type": "String", "NoEcho": true}}, "Resources": {
-				"Plain": {"Type": "` + canaryType + `", "Properties": {"Name": "abcd", "Do": "` + do + `", "Label": {"Ref": "Hidden"}}},
-				"Resolved": {"Type": "` + canaryType + `", "Properties": {"Name": "efgh", "Do": "` + do + `", "Label": "{{resolve:secretsmanager:planted}}", "Secret": {"Ref": "Own"}}}}}`),
+				"Plain": {"Type": "` + canaryType + `", "Properties": {"Name": "abc` + do[:1] + `", "Do": "` + do + `", "Label": {"Ref": "Hidden"}}},
+				"Resolved": {"Type": "` + canaryType + `", "Properties": {"Name": "efg` + do[:1] + `", "Do": "` + do + `", "Label": "{{resolve:secretsmanager:planted}}", "Secret": {"Ref": "Own"}}}}}`),
 		}))
 	}
-	for _, name := range []string{"work", "fail", "crash"} {
+	for name, want := range map[string]cfntypes.StackStatus{"work": cfntypes.StackStatusCreateComplete, "fail": cfntypes.StackStatusCreateFailed, "crash": cfntypes.StackStatusCreateFailed} {
 		eventually(t, 2*time.Minute, "the stack "+name, func() bool {
 			out, err := c.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String(name)})
-			return err == nil && !strings.HasSuffix(string(out.Stacks[0].StackStatus), "_IN_PROGRESS")
+			return err == nil && out.Stacks[0].StackStatus == want && out.Stacks[0].DetailedStatus == ""
 		})
 	}
 	eventually(t, 2*time.Minute, "the tests", func() bool {
@@ -214,11 +239,16 @@ func TestCanaries(t *testing.T) {
 			}
 		}
 	}
-	time.Sleep(300 * time.Millisecond) // logs are written a little later
-
-	shown := canaryAnswers(t, c, server.url)
+	shown := map[string]string{}
+	maps.Copy(shown, canaryAnswers(t, c, server.url))
+	canaryResources(t, c, server.url, plant, shown)
+	maps.Copy(shown, canaryAnswers(t, c, server.url)) // with what the handler has printed since
+	canaryCommands(t, server.url, shown)
 	pages := crawl(t, server.url)
-	if len(pages) < 25 {
+	if keys != "" && len(planted) < 10 {
+		t.Errorf("only %d canaries: the handler got no credentials of a session", len(planted))
+	}
+	if len(pages) < 25 && keys == "" {
 		t.Errorf("only %d pages were found", len(pages))
 	}
 	for path, text := range pages {
@@ -306,6 +336,84 @@ func canaryAnswers(t *testing.T, c clients, address string) map[string]string {
 		keep("GetTemplate "+*name, template, err)
 	}
 	return shown
+}
+
+// canaryResources adds what Cloud Control, change sets and drift detection answer.
+func canaryResources(t *testing.T, c clients, address string, plant func(string) string, shown map[string]string) {
+	t.Helper()
+	keep := func(name string, out any, err error) {
+		t.Helper()
+		text, encodeErr := json.Marshal(out)
+		shown[name] = fmt.Sprint(string(text), err, encodeErr)
+	}
+	who := credentials.NewStaticCredentialsProvider(account, "secret", "")
+	control := cloudcontrol.New(cloudcontrol.Options{BaseEndpoint: &address, Region: region, Credentials: who, Retryer: aws.NopRetryer{}})
+	for i, do := range []string{"work", "fail", "crash", "refused"} {
+		name := fmt.Sprintf("cca%c", 'a'+i)
+		desired, err := json.Marshal(map[string]string{"Name": name, "Do": do, "Secret": plant("CloudControl" + do)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := control.CreateResource(t.Context(), &cloudcontrol.CreateResourceInput{TypeName: aws.String(canaryType), DesiredState: aws.String(string(desired))})
+		keep("CreateResource "+do, out, err)
+		if err != nil {
+			continue // of what the schema refuses, the error is what is looked at
+		}
+		eventually(t, time.Minute, "the request "+do, func() bool {
+			status, err := control.GetResourceRequestStatus(t.Context(), &cloudcontrol.GetResourceRequestStatusInput{RequestToken: out.ProgressEvent.RequestToken})
+			keep("GetResourceRequestStatus "+do, status, err)
+			return err == nil && status.ProgressEvent.OperationStatus != "IN_PROGRESS" && status.ProgressEvent.OperationStatus != "PENDING"
+		})
+		got, err := control.GetResource(t.Context(), &cloudcontrol.GetResourceInput{TypeName: aws.String(canaryType), Identifier: &name})
+		keep("GetResource "+do, got, err)
+	}
+	requests, err := control.ListResourceRequests(t.Context(), &cloudcontrol.ListResourceRequestsInput{})
+	keep("ListResourceRequests", requests, err)
+
+	_, err = c.CreateChangeSet(t.Context(), &cloudformation.CreateChangeSetInput{
+		StackName: aws.String("work"), ChangeSetName: aws.String("changes"), UsePreviousTemplate: aws.Bool(true),
+		Parameters: []cfntypes.Parameter{{ParameterKey: aws.String("Hidden"), ParameterValue: aws.String(plant("ChangedNoEcho"))}, {ParameterKey: aws.String("Own"), ParameterValue: aws.String(plant("ChangedWriteOnly"))}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, time.Minute, "the change set", func() bool {
+		set, err := c.DescribeChangeSet(t.Context(), &cloudformation.DescribeChangeSetInput{StackName: aws.String("work"), ChangeSetName: aws.String("changes"), IncludePropertyValues: aws.Bool(true)})
+		keep("DescribeChangeSet", set, err)
+		return err == nil && !strings.Contains(string(set.Status), "PENDING") && !strings.Contains(string(set.Status), "IN_PROGRESS")
+	})
+	begun, err := c.DetectStackDrift(t.Context(), &cloudformation.DetectStackDriftInput{StackName: aws.String("work")})
+	if err != nil {
+		t.Fatal(err, shown["DescribeStackEvents work"])
+	}
+	eventually(t, time.Minute, "the drift", func() bool {
+		status, err := c.DescribeStackDriftDetectionStatus(t.Context(), &cloudformation.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: begun.StackDriftDetectionId})
+		keep("DescribeStackDriftDetectionStatus", status, err)
+		return err == nil && status.DetectionStatus != cfntypes.StackDriftDetectionStatusDetectionInProgress
+	})
+	drifts, err := c.DescribeStackResourceDrifts(t.Context(), &cloudformation.DescribeStackResourceDriftsInput{StackName: aws.String("work")})
+	keep("DescribeStackResourceDrifts", drifts, err)
+}
+
+// canaryCommands adds what commands print, where FORMWORK_CFN names the program.
+func canaryCommands(t *testing.T, address string, shown map[string]string) {
+	t.Helper()
+	program := os.Getenv("FORMWORK_CFN")
+	if program == "" {
+		t.Log("without FORMWORK_CFN, no commands are run")
+		return
+	}
+	for _, command := range []string{"logs " + canaryType + " --since 1h", "stack events fail --all", "stack events crash --all", "stack outputs work", "stack template work",
+		"stack resources work", "stack drift work --diff", "resource get " + canaryType + " ccaa", "resource requests", "types describe " + canaryType} {
+		cmd := exec.CommandContext(t.Context(), program, strings.Fields(command)...)
+		cmd.Dir = t.TempDir()
+		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+address, "AWS_REGION="+region, "AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=secret")
+		out, err := cmd.CombinedOutput()
+		if len(out) == 0 {
+			t.Errorf("cfn %s printed nothing: %v", command, err)
+		}
+		shown["cfn "+command] = string(out)
+	}
 }
 
 var canaryLink = regexp.MustCompile(`(?:href|data-events|data-changes)="(/_cfn[^"]*)"`)

@@ -229,7 +229,7 @@ func (t *Types) read(c *call, k reader) (operation.Progress, error) {
 // step makes a call for a stepped kind.
 func (t *Types) step(c *call, k stepped) (operation.Progress, error) {
 	var progress operation.Progress
-	err := error(nil)
+	var err error
 	switch c.request.Action {
 	case invoke.Read:
 		return t.read(c, k)

@@ -286,7 +286,7 @@ func (v defaultVersions) step(c *call) (operation.Progress, error) {
 		return succeeded(c.request.Identifier), nil
 	}
 	in := &cloudformation.SetTypeDefaultVersionInput{Arn: c.optional("TypeVersionArn")}
-	identifier := ""
+	var identifier string
 	if in.Arn != nil {
 		identifier = *in.Arn
 		if arn, ok := schema.ParseTypeARN(*in.Arn); ok {

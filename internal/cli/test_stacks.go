@@ -51,32 +51,32 @@ var notInStacks = []string{
 var notRemote = []string{"env", "no-build", "typeconfig", "time-scale"}
 
 // checkStacks checks the combination of options.
-func (o *testOptions) checkStacks() error {
-	if !o.inStack {
+func (opts *testOptions) checkStacks() error {
+	if !opts.inStack {
 		for _, name := range []string{"endpoint-url", "timeout"} {
-			if o.changed(name) {
+			if opts.changed(name) {
 				return usagef("option --%s: only allowed with --in-stack", name)
 			}
 		}
 		return nil
 	}
 	for _, name := range notInStacks {
-		if o.changed(name) {
+		if opts.changed(name) {
 			return usagef("option --%s: not allowed with --in-stack", name)
 		}
 	}
 	for _, name := range notRemote {
-		if o.changed(name) && o.endpointURL != "" {
+		if opts.changed(name) && opts.endpointURL != "" {
 			return usagef("option --%s: not allowed with --endpoint-url, whose CloudFormation runs the handlers", name)
 		}
 	}
 	switch {
-	case o.changed("profile") && o.endpointURL == "":
+	case opts.changed("profile") && opts.endpointURL == "":
 		return usagef("option --profile: with --in-stack, only allowed with --endpoint-url")
-	case o.changed("endpoint-url") && o.endpointURL == "":
+	case opts.changed("endpoint-url") && opts.endpointURL == "":
 		return usagef("option --endpoint-url: expected a URL")
-	case o.timeout <= 0:
-		return usagef("option --timeout: %s is not a positive duration", o.timeout)
+	case opts.timeout <= 0:
+		return usagef("option --timeout: %s is not a positive duration", opts.timeout)
 	}
 	return nil
 }

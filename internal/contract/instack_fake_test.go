@@ -193,7 +193,7 @@ func (f *fakeCloud) create(ctx context.Context, o *fakeOperation, op *StackOpera
 	t, properties := f.parse(op.Template)
 	s := &fakeStack{properties: properties, tags: op.Tags, retain: t.Resources[subject].DeletionPolicy == "Retain"}
 	f.stacks[op.Stack], o.stack = s, s
-	ok := false
+	var ok bool
 	if s.id, s.model, ok = o.create(ctx, "CREATE", properties, op.Tags); !ok {
 		return o.end("ROLLBACK_COMPLETE")
 	}
@@ -226,7 +226,9 @@ func (f *fakeCloud) update(ctx context.Context, o *fakeOperation, op *StackOpera
 	}
 	s.outputs = t.Outputs
 	f.outputs(ctx, o)
-	was, before, id, ok := s.id, s.properties, s.id, true
+	was, before := s.id, s.properties
+	var id string
+	var ok bool
 	replaced := !same && f.replaces(s.properties, properties)
 	switch {
 	case same && f.deviates != "updates without changes":
