@@ -23,8 +23,8 @@ type Tx struct {
 type insideWrite struct{}
 
 // maxAttempts bounds how often a transaction is run against others that touch the same
-// rows. The waits between sum up to about two seconds.
-const maxAttempts = 20
+// rows. The waits between sum up to about six seconds.
+const maxAttempts = 60
 
 // maxDuplicates bounds how often a transaction is run again because of a duplicate key.
 // PostgreSQL reports a duplicate key, and not a conflict, to a transaction that inserted a row
