@@ -23,7 +23,7 @@ demo: build ## build, then take a complete resource type through its whole contr
 	@PATH="$(CURDIR)/bin:$$PATH" sh examples/demo.sh
 
 # -v, for the reasons of skipped tests, which a plain "go test" keeps to itself.
-GOTEST = { go test -v -timeout 20m ./... 2>&1; echo "exit $$?"; } | awk -f $(CURDIR)/.ci/summary.awk
+GOTEST = { go test -v -parallel 4 -timeout 20m ./... 2>&1; echo "exit $$?"; } | awk -f $(CURDIR)/.ci/summary.awk
 
 .PHONY: test
 test: ## run every test; what a test lacks on this machine is said in a line

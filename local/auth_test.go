@@ -101,7 +101,26 @@ func spyOn(ctx context.Context, file string, event spyEvent) (any, error) {
 		time.Sleep(3 * time.Second)
 	}
 	note(file, seen)
-	return reply, nil
+	return reply, remember(file, event, reply)
+}
+
+// remember keeps which things were made, in files beside that of the notes. A READ of another
+// one finds nothing.
+func remember(file string, event spyEvent, reply map[string]any) error {
+	made := file + fmt.Sprint(".made-", event.RequestData.ResourceProperties["Name"])
+	switch {
+	case event.Action == "CREATE" && reply["status"] == "SUCCESS":
+		return os.WriteFile(made, nil, 0o600)
+	case event.Action == "DELETE":
+		_ = os.Remove(made)
+		delete(reply, "resourceModel")
+	case event.Action == "READ":
+		if _, err := os.Stat(made); err != nil {
+			reply["status"], reply["errorCode"], reply["message"] = "FAILED", "NotFound", "not found"
+			delete(reply, "resourceModel")
+		}
+	}
+	return nil
 }
 
 // hangs is appended to the name of the file of notes.

@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/local"
 )
 
 // TestStackClients takes stacks and change sets through their lives with each of the clients
@@ -23,8 +25,8 @@ func TestStackClients(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: the clients of this test are shell scripts")
 	}
-	t.Setenv("TMPDIR", t.TempDir()) // where the handlers of the example keep reports
-	url := startLocal(t)
+	t.Parallel()
+	url := startWith(t, local.Config{Environ: ownReports(t)})
 	report, _ := reports(t)
 	for account, client := range map[string]struct {
 		name  string

@@ -32,8 +32,8 @@ func TestClients(t *testing.T) {
 		t.Skip("skipped: the handlers of this test are started by a shell script")
 	}
 	extensions := fixtures.Dir(t, "extensions")
-	t.Setenv("TMPDIR", t.TempDir()) // where the handlers of the example keep reports
-	url := startLocal(t)
+	t.Parallel()
+	url := startWith(t, local.Config{Environ: ownReports(t)})
 	packages := map[string][]byte{
 		"report-1.zip": nil, "report-2.zip": nil,
 		"hook.zip":   readFile(t, filepath.Join(extensions, "localstack-testing-testhook.zip")),
@@ -106,12 +106,14 @@ func (p place) output(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// startLocal starts a local CloudFormation that keeps nothing.
-func startLocal(t *testing.T) string {
+// ownReports is the environment of a server whose handlers of the example keep their reports
+// apart from those of other tests.
+func ownReports(t *testing.T) []string {
 	t.Helper()
-	return startWith(t, local.Config{})
+	return append(os.Environ(), "TMPDIR="+t.TempDir())
 }
 
+// startWith starts a local CloudFormation.
 func startWith(t *testing.T, config local.Config) string {
 	t.Helper()
 	cloud, err := local.Open(t.Context(), config)

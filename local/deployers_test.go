@@ -44,8 +44,7 @@ func installed(t *testing.T, name string) string {
 // client works.
 func deployer(t *testing.T, account string, simulated ...string) (place, *cloudformation.Client) {
 	t.Helper()
-	t.Setenv("TMPDIR", t.TempDir()) // where the handlers of the example keep reports
-	p := place{url: startWith(t, local.Config{Simulate: simulated}), account: account, dir: t.TempDir()}
+	p := place{url: startWith(t, local.Config{Simulate: simulated, Environ: ownReports(t)}), account: account, dir: t.TempDir()}
 	if len(simulated) > 0 {
 		p.importTypes(t, publishedSchemas(t, simulated)...)
 	}
@@ -168,6 +167,7 @@ func outputOf(t *testing.T, client *cloudformation.Client, stack, key string) st
 // registered type under each synthesizer.
 func TestCDK(t *testing.T) {
 	cdk := installed(t, "cdk/node_modules/aws-cdk/bin/cdk")
+	t.Parallel()
 	p, client := deployer(t, "444444444444",
 		"AWS::IAM::Role", "AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::KMS::Key", "AWS::KMS::Alias", "AWS::ECR::Repository")
 	p.registerReport(t, client)
@@ -177,10 +177,12 @@ func TestCDK(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(p.dir, "app.js"), readFile(t, filepath.Join("testdata", "cdk.js")))
 	writeFile(t, filepath.Join(p.dir, "cdk.json"), []byte(`{"app": "node app.js"}`))
+	var more []string // variables
 	run := func(value string, args ...string) string {
 		t.Helper()
 		cmd := p.command(t, append([]string{"node", cdk, "--no-color", "--ci"}, args...)...)
 		cmd.Env = append(cmd.Env, "VALUE="+value, "CDK_DISABLE_CLI_TELEMETRY=true", "NODE_NO_WARNINGS=1", "HOME="+p.dir)
+		cmd.Env = append(cmd.Env, more...)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("cdk %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -205,7 +207,7 @@ func TestCDK(t *testing.T) {
 	token := p.output(t, "aws", "cloudcontrol", "create-resource", "--type-name", *reportName, "--query", "ProgressEvent.RequestToken", "--output", "text",
 		"--desired-state", `{"Title": "found", "Series": "QTR", "CoverSheet": true, "Author": {"Name": "Peter Gibbons"}, "ReviewCode": "PCLoadLetter1999"}`)
 	found := p.waitForResource(t, token)
-	t.Setenv("IMPORT", "yes")
+	more = []string{"IMPORT=yes"}
 	run("one", "import", "Bootstrapless", "--resource-mapping-inline", `{"Found": {"Id": "`+found+`"}}`)
 	expectStacks(t, client, "Bootstrapless IMPORT_COMPLETE", "CDKToolkit CREATE_COMPLETE", "Credentials CREATE_COMPLETE", "Default UPDATE_COMPLETE", "Legacy UPDATE_COMPLETE")
 	resource := must[*cloudformation.DescribeStackResourceOutput](t)(client.DescribeStackResource(t.Context(), &cloudformation.DescribeStackResourceInput{
@@ -222,6 +224,7 @@ func TestCDK(t *testing.T) {
 // deletes the stack.
 func TestSAM(t *testing.T) {
 	sam := installed(t, "sam/bin/sam")
+	t.Parallel()
 	p, client := deployer(t, "555555555555")
 	p.registerReport(t, client)
 	writeFile(t, filepath.Join(p.dir, "template.yaml"), []byte(`Parameters:
@@ -256,8 +259,8 @@ Outputs:
 // that it uploads to by stacks of its own, whose types the server simulates without an import.
 func TestOfficialSubmit(t *testing.T) {
 	cfn := installed(t, "cfncli/bin/cfn")
-	t.Setenv("TMPDIR", t.TempDir())
-	p := place{url: startWith(t, local.Config{Simulate: simulate.Infrastructure()}), account: "666666666666", dir: t.TempDir()}
+	t.Parallel()
+	p := place{url: startWith(t, local.Config{Simulate: simulate.Infrastructure(), Environ: ownReports(t)}), account: "666666666666", dir: t.TempDir()}
 	client := cloudformation.NewFromConfig(aws.Config{BaseEndpoint: &p.url, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(p.account, "any", "")})
 	project := filepath.Join(p.dir, "tps-report")
 	if err := os.CopyFS(project, os.DirFS("../examples/tps-report")); err != nil {

@@ -117,8 +117,8 @@ func outputs(stack types.Stack) map[string]string {
 // TestTypesByTemplate registers a type by a stack, uses it in a second one, updates the package,
 // looks at it through Cloud Control and drift detection, and deletes all of it.
 func TestTypesByTemplate(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir()) // where the handlers of the example keep reports
-	url := startWith(t, local.Config{Dir: t.TempDir()})
+	t.Parallel()
+	url := startWith(t, local.Config{Dir: t.TempDir(), Environ: ownReports(t)})
 	c := newClients(t, url)
 	first, second := reports(t)
 	parameters := func(key string, data []byte) map[string]string {
@@ -274,8 +274,8 @@ func guide(t *testing.T, from, indent string, dedented ...string) string {
 
 // TestGuideTemplates runs the templates of the user guide that publish extensions.
 func TestGuideTemplates(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	c := newClients(t, startWith(t, local.Config{Dir: t.TempDir()}))
+	t.Parallel()
+	c := newClients(t, startWith(t, local.Config{Dir: t.TempDir(), Environ: ownReports(t)}))
 	base := "arn:aws:cloudformation:" + region + "::type/"
 	published := func(kind types.RegistryType, arn, want string) {
 		t.Helper()
