@@ -22,7 +22,7 @@ var floors = [][]string{
 	{"internal/awswire", "internal/diag", "internal/files", "internal/httptape", "internal/jsonata", "internal/lambda", "internal/secret", "internal/store"},
 	{"internal/cfnlog", "internal/document", "internal/logs", "internal/s3", "internal/seal"},
 	{"internal/awslite", "internal/schema", "internal/template"},
-	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/sample", "internal/smithy"},
+	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/module", "internal/sample", "internal/smithy"},
 	{"internal/contract", "internal/lsp", "internal/macro", "internal/operation", "internal/project"},
 	{"internal/builtin", "internal/bundle", "internal/customresource", "internal/simulate", "internal/submit"},
 	{"internal/handlers", "internal/registry"},

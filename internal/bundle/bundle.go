@@ -25,6 +25,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/module"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -92,7 +93,7 @@ type Bundle struct {
 	TargetSchemas []*schema.Schema
 
 	// Fragment is the template of a module; nil for others.
-	Fragment *project.Fragment
+	Fragment *module.Fragment
 
 	// Files has the folder inputs/ and the file overrides.json, if they exist.
 	Files fs.FS

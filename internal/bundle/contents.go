@@ -15,6 +15,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/module"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -243,12 +244,12 @@ func (r *reader) fragment(a *archive, b *Bundle) error {
 	}
 	var names []string
 	for _, file := range a.files {
-		if strings.HasPrefix(file.Name, project.FragmentsDir+"/") && project.IsFragment(file.Name) {
+		if strings.HasPrefix(file.Name, project.FragmentsDir+"/") && module.IsFragment(file.Name) {
 			names = append(names, file.Name)
 		}
 	}
 	slices.Sort(names)
-	if problems := project.OneFragment(r.place(project.FragmentsDir), names); problems != nil {
+	if problems := module.OneFragment(r.place(project.FragmentsDir), names); problems != nil {
 		r.problems.Add(problems...)
 		return nil
 	}
@@ -256,7 +257,7 @@ func (r *reader) fragment(a *archive, b *Bundle) error {
 	if err != nil || data == nil {
 		return err
 	}
-	fragment, problems := project.ParseFragment(names[0], r.place(names[0]), data)
+	fragment, problems := module.ParseFragment(names[0], r.place(names[0]), data)
 	r.problems.Add(problems...)
 	b.Fragment = fragment
 	return nil

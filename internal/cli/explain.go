@@ -16,6 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lint"
 	"github.com/formwork-dev/formwork/internal/lsp"
+	"github.com/formwork-dev/formwork/internal/module"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/smithy"
@@ -79,7 +80,7 @@ func allExplanations() explanations {
 			out = append(out, explanation{ID: r.ID, Severity: r.Severity.String(), Purpose: r.Purpose, Why: r.Why, Example: r.Example})
 		}
 	}
-	add(document.Rules(), project.Rules(), template.Rules(), bundle.Rules())
+	add(document.Rules(), project.Rules(), module.Rules(), template.Rules(), bundle.Rules())
 	for _, r := range schema.Rules() {
 		out = append(out, explanation{ID: r.ID, Severity: r.Severity.String(), Purpose: r.Purpose, Why: r.Why, Example: r.Example, Upstream: r.Upstream})
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/module"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -94,7 +95,7 @@ func (c *app) validate(ctx context.Context, level string) error {
 // check checks everything in the project except for lint rules. With invalid settings the
 // project is nil and the list contains the reasons; only modules have a fragment, and no
 // schema.
-func (c *app) check(ctx context.Context) (*project.Project, *schema.Schema, *project.Fragment, diag.List, error) {
+func (c *app) check(ctx context.Context) (*project.Project, *schema.Schema, *module.Fragment, diag.List, error) {
 	p, problems, err := c.openProject()
 	if err != nil || p == nil {
 		return nil, nil, nil, problems, err

@@ -19,6 +19,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/module"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -31,7 +32,7 @@ type ArchiveConfig struct {
 	Schema *schema.Schema
 
 	// Fragment is the fragment of a module; nil for others.
-	Fragment *Fragment
+	Fragment *module.Fragment
 }
 
 // An Archive is a package that RegisterType takes.

@@ -1,6 +1,7 @@
 package template
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,6 +24,7 @@ type Error struct {
 	Message string
 	At      diag.Range
 	Pointer document.Pointer // to the value in the template, where known
+	Hint    string           // for a person; "" is that of the table
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -53,7 +55,7 @@ func (e Errors) Problems() diag.List {
 	for _, err := range e {
 		list.Add(diag.Problem{
 			ID: err.ID, At: err.At, Pointer: err.Pointer.String(),
-			Message: strings.TrimSuffix(err.Message, "."), Hint: refusals[strings.TrimPrefix(err.ID, "template/")].hint,
+			Message: strings.TrimSuffix(err.Message, "."), Hint: cmp.Or(err.Hint, refusals[strings.TrimPrefix(err.ID, "template/")].hint),
 		})
 	}
 	return list
@@ -97,6 +99,12 @@ func Refusals() []string {
 func Explain(id string) (text, hint string, ok bool) {
 	r, ok := refusals[strings.TrimPrefix(id, "template/")]
 	return r.text, r.hint, ok
+}
+
+// Refuse makes the refusal of the table, for packages that take part in the expansion of
+// templates. The ID has no "template/".
+func Refuse(id string, at diag.Range, pointer document.Pointer, args ...any) error {
+	return refuse(id, at, slices.Clone(pointer), args...)
 }
 
 // refuse makes the refusal of the table.

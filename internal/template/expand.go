@@ -16,6 +16,16 @@ type ExpandInput struct {
 	Parameters *Parameters
 	Pseudo     Pseudo
 	Macros     Macros // nil has none
+
+	// Modules expand the modules of the template. nil leaves them in it.
+	Modules Modules
+}
+
+// Modules know the modules of an account.
+type Modules interface {
+	// Expand returns the template without modules. Functions are written long. The error is
+	// [Errors] for refusals.
+	Expand(ctx context.Context, root *document.Value) (*document.Value, error)
 }
 
 // Macros run the transforms that need functions, S3 or the translator.
@@ -48,8 +58,11 @@ const (
 	maxNested     = 10  // a transform in the result of a transform, and so on
 )
 
-// NeedsExpansion reports whether the template has transforms.
-func (t *Template) NeedsExpansion() bool {
+// NeedsExpansion reports whether the template has transforms or modules.
+func (t *Template) NeedsExpansion() bool { return t.HasTransforms() || len(t.Modules()) > 0 }
+
+// HasTransforms reports whether the template has transforms.
+func (t *Template) HasTransforms() bool {
 	return t.root.Get("Transform") != nil || hasTransform(t.root)
 }
 
@@ -117,8 +130,8 @@ func (t *Template) buildTransforms(r *report) {
 
 // Expand runs the transforms and returns the processed template, which has none: those inside
 // of the template first, innermost first; then the macros of the section Transform in their
-// order, AWS::LanguageExtensions, and AWS::Serverless. A template without transforms is
-// returned unchanged. The error is [Errors], or that of the context.
+// order, AWS::LanguageExtensions, and AWS::Serverless. Then it expands modules. A template
+// without both is returned unchanged. The error is [Errors], or that of the context.
 func (t *Template) Expand(ctx context.Context, in ExpandInput) (*Template, error) {
 	if !t.NeedsExpansion() {
 		return t, nil
@@ -129,6 +142,9 @@ func (t *Template) Expand(ctx context.Context, in ExpandInput) (*Template, error
 		return nil, err
 	}
 	if root, err = x.declared(ctx, root); err != nil {
+		return nil, err
+	}
+	if root, err = x.modules(ctx, root); err != nil {
 		return nil, err
 	}
 	var r report

@@ -90,6 +90,9 @@ func (t *Template) inspect(ctx context.Context, bound *Parameters, faulty bool, 
 	case t.NeedsExpansion() && (bound == nil || faulty):
 		return t.notRun("the template is not checked further: " + LanguageExtensions + " needs all parameters"), ctx.Err()
 	}
+	if modules := t.Modules(); modules != nil {
+		return t.notRun(fmt.Sprintf("the template is not checked further: it uses the modules %s; cfn module expand checks it with them", strings.Join(modules, ", "))), ctx.Err()
+	}
 	processed, err := t.Expand(ctx, ExpandInput{Parameters: bound, Pseudo: pseudo})
 	refused := Refused(err)
 	if err != nil && refused == nil {

@@ -73,12 +73,21 @@ func (t *Template) Summary() Summary {
 	if iam != nil {
 		s.CapabilitiesReason = "The following resource(s) require capabilities: " + list(iam)
 	}
+	modules := t.Modules()
+	if modules != nil {
+		s.addReason("The following resource(s) require capabilities: " + list(modules))
+	}
 	if t.needsAutoExpand() {
+		s.addReason("The following transform(s) require capabilities: " + list(s.Transforms))
+	}
+	if modules != nil || t.needsAutoExpand() {
 		s.Capabilities = append(s.Capabilities, CapabilityAutoExpand)
-		reason := "The following transform(s) require capabilities: " + list(s.Transforms)
-		s.CapabilitiesReason = strings.TrimPrefix(s.CapabilitiesReason+" "+reason, " ")
 	}
 	return s
+}
+
+func (s *Summary) addReason(reason string) {
+	s.CapabilitiesReason = strings.TrimPrefix(s.CapabilitiesReason+" "+reason, " ")
 }
 
 func (s *Summary) add(typeName, logicalID string) {
