@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -131,6 +132,9 @@ func buildCommand(program string, debug bool) []string {
 	return append(append([]string{"go", "build"}, flags...), "-o", program, "./cmd")
 }
 
+// untidy matches what the go command prints if go.mod or go.sum lacks a module.
+var untidy = regexp.MustCompile(`missing go\.sum entry|no required module provides package|updates to go\.mod needed`)
+
 // runBuild runs a build command in the folder of the project.
 func (c *app) runBuild(ctx context.Context, p *project.Project, command []string, environ ...string) error {
 	if i := slices.Index(command, "-o"); i >= 0 { // go build follows links
@@ -153,6 +157,9 @@ func (c *app) runBuild(ctx context.Context, p *project.Project, command []string
 		err = &downstreamError{fmt.Errorf("the handlers failed to build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
 		if c.home() == "" {
 			return withHint(err, "Go needs a home folder for its build cache: set HOME, or set GOCACHE and GOPATH")
+		}
+		if untidy.Match(output) {
+			return withHint(err, "go.mod and go.sum do not list every module that the sources need: run go mod tidy")
 		}
 		return err
 	}

@@ -23,7 +23,11 @@ import (
 // dummySecret signs requests to servers that do not check signatures.
 const dummySecret = invoke.LocalSecret
 
+// A variable is set to its value, or removed if the value is empty: no client gets an empty
+// credential.
 type variable struct{ name, value string }
+
+const sessionTokenVariable = "AWS_SESSION_TOKEN"
 
 // A shell is how variables are set and removed.
 type shell struct {
@@ -140,12 +144,14 @@ func (c *app) printVariables(variables []variable, shell shell, unset bool) erro
 		}
 		object := map[string]string{}
 		for _, v := range variables {
-			object[v.name] = v.value
+			if v.value != "" {
+				object[v.name] = v.value
+			}
 		}
 		return c.printJSON(object)
 	}
 	for _, v := range variables {
-		if unset {
+		if unset || v.value == "" {
 			c.printf("%s\n", shell.unset(v))
 		} else {
 			c.printf("%s\n", shell.set(v))
@@ -211,13 +217,13 @@ func (c *app) noteServer(ctx context.Context, endpoint string, keyed bool) {
 
 // localVariables are the variables for one account and region of the server at endpoint.
 //
-// Variables of environ that lead the clients of one service elsewhere are among them, too.
+// They include the variables of environ that lead the clients of one service elsewhere, and
+// the session token of environ, which belongs to another key and has to go.
 func localVariables(environ []string, endpoint, region, account string) []variable {
 	variables := []variable{
 		{"AWS_ENDPOINT_URL", endpoint},
 		{"AWS_ACCESS_KEY_ID", account},
 		{"AWS_SECRET_ACCESS_KEY", dummySecret},
-		{"AWS_SESSION_TOKEN", ""}, // an existing one belongs to another key
 		{"AWS_REGION", region},
 		{"AWS_DEFAULT_REGION", region},
 		{"AWS_EC2_METADATA_DISABLED", "true"},
@@ -226,6 +232,8 @@ func localVariables(environ []string, endpoint, region, account string) []variab
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		switch {
+		case name == sessionTokenVariable:
+			variables = append(variables, variable{name, ""})
 		case value == "" || value == endpoint:
 		case strings.HasPrefix(name, "AWS_ENDPOINT_URL_"):
 			variables = append(variables, variable{name, endpoint})

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -72,6 +71,9 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 	}
 	if !project.KnownLanguage(p.Language) {
 		return withHint(&project.UnknownLanguageError{Language: p.Language}, `fix "language" in %s`, p.Name(project.SettingsFile))
+	}
+	if p.Language != "go" {
+		return withHint(&noGeneratorError{p.Language}, "generate the code with the official cfn and its plugin for %s; cfn tests and packages the project as before", p.Language)
 	}
 	in, err := c.codegenInput(p, s)
 	if err != nil {
@@ -247,24 +249,21 @@ func (c *app) generated(p *project.Project, in codegen.Input, extra []string) ([
 		}
 		in.Targets = project.TargetSchemas(targets)
 	}
-	files, err := codegen.Generate(in)
-	if err != nil {
-		return nil, fmt.Errorf("generate: %w", err)
-	}
-	return files, nil
+	return codegen.Generate(in)
 }
 
-// codegenInput describes the project to the generator. Of a language that cfn has no
-// generator for, role and documentation are generated.
+// A noGeneratorError says that cfn cannot generate code in a language.
+type noGeneratorError struct{ language string }
+
+func (e *noGeneratorError) Error() string {
+	return "code generation for " + e.language + " is not supported yet; no file was changed"
+}
+
+// codegenInput describes the project to the generator.
 func (c *app) codegenInput(p *project.Project, s *schema.Schema) (codegen.Input, error) {
 	in := codegen.Input{
 		Schema: s, TypeName: p.TypeName, SchemaFile: p.SchemaFile(), Language: p.Language,
 		ImportPath: p.Option("import_path"), Entrypoint: p.Entrypoint, Runtime: p.Runtime, Version: c.Version,
-	}
-	if p.Language != "go" {
-		c.notef("warning: code generation for %s is not supported yet; only the role and the documentation are generated\n", p.Language)
-		in.Language = ""
-		return in, nil
 	}
 	goMod, err := readOptional(p.Path("go.mod"))
 	if err != nil {

@@ -288,7 +288,10 @@ func (c *app) serveCommand(ctx context.Context, config local.ServerConfig, accou
 	command.Dir, command.Stdin, command.Stdout, command.Stderr = c.Dir, c.Stdin, c.screen, c.errScreen
 	command.Env = slices.Clone(c.Environ)
 	for _, v := range withKey(localVariables(c.Environ, server.URL(), config.Region, config.Account), who) {
-		command.Env = append(command.Env, v.name+"="+v.value)
+		command.Env = slices.DeleteFunc(command.Env, func(entry string) bool { return strings.HasPrefix(entry, v.name+"=") })
+		if v.value != "" {
+			command.Env = append(command.Env, v.name+"="+v.value)
+		}
 	}
 	command.Cancel = func() error {
 		switch {

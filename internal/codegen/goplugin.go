@@ -4,6 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
+	"time"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
 
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -35,7 +40,11 @@ func goPluginProject(in Input) ([]File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generate the model of %s: %w", in.TypeName, err)
 	}
-	config, err := pluginSource(configurationFunc, g.decls[models:])
+	intro := configurationFunc
+	if lacksTypeConfiguration(in.GoMod) {
+		intro = ""
+	}
+	config, err := pluginSource(intro, g.decls[models:])
 	if err != nil {
 		return nil, fmt.Errorf("generate the configuration of %s: %w", in.TypeName, err)
 	}
@@ -55,6 +64,27 @@ func goPluginProject(in Input) ([]File, error) {
 		files = append(files, File{Path: path, Data: data, Mode: Generated})
 	}
 	return files, nil
+}
+
+const pluginModule = "github.com/aws-cloudformation/cloudformation-cli-go-plugin"
+
+// lacksTypeConfiguration reports whether go.mod requires a version of the library whose
+// requests have no UnmarshalTypeConfig: it came on 2022-10-31, and with v1.1.0.
+func lacksTypeConfiguration(goMod []byte) bool {
+	file, err := modfile.ParseLax("go.mod", goMod, nil)
+	if err != nil {
+		return false
+	}
+	for _, r := range file.Require {
+		if r.Mod.Path != pluginModule {
+			continue
+		}
+		if at, err := module.PseudoVersionTime(r.Mod.Version); err == nil {
+			return at.Before(time.Date(2022, 10, 31, 0, 0, 0, 0, time.UTC))
+		}
+		return semver.Compare(r.Mod.Version, "v1.1.0") < 0
+	}
+	return false
 }
 
 const configurationFunc = `import "github.com/aws-cloudformation/cloudformation-cli-go-plugin/cfn/handler"

@@ -191,6 +191,24 @@ func List(req handler.Request, prev *Model, current *Model) (handler.ProgressEve
 }
 `
 
+// Older versions of the library have no configuration of types.
+func TestGoPluginTypeConfiguration(t *testing.T) {
+	s := example(t, schema.Resource, "Initech::TPS::Report")
+	for version, want := range map[string]bool{
+		"v0.1.6": false, "v1.0.3": false, "v1.1.0": true, "v1.2.0": true, "v2.2.0": true,
+		"v1.0.4-0.20210101000000-0123456789ab": false, "v1.0.4-0.20230101000000-0123456789ab": true,
+	} {
+		goMod := "module x.test/y\n\nrequire (\n\texample.com/other v0.0.1\n\tgithub.com/aws-cloudformation/cloudformation-cli-go-plugin " + version + "\n)\n"
+		files, err := Generate(Input{Schema: s, Language: "go", ImportPath: "x.test/y", Flavour: FlavourGoPlugin, GoMod: []byte(goMod)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := fileNamed(t, files, "cmd/resource/config.go"); strings.Contains(text, "UnmarshalTypeConfig") != want || !strings.Contains(text, "package resource") {
+			t.Errorf("%s: %s", version, text)
+		}
+	}
+}
+
 func TestGoPluginBuildFile(t *testing.T) {
 	s := example(t, schema.Resource, "Initech::TPS::Report")
 	for _, c := range []struct{ entrypoint, want string }{

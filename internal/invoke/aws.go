@@ -212,5 +212,8 @@ func (s sdkSource) Credentials(ctx context.Context) (Credentials, error) {
 	if err != nil {
 		return Credentials{}, err
 	}
+	if c.SessionToken == "" && IsDummy(c.SecretAccessKey) {
+		c.SessionToken = Dummy.SessionToken // handlers are used to session credentials
+	}
 	return Credentials{c.AccessKeyID, c.SecretAccessKey, c.SessionToken}, nil
 }

@@ -1,12 +1,31 @@
 package invoke
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+)
 
 // Credentials are what a handler is given to call AWS with. All empty means none.
 type Credentials struct {
 	AccessKeyID     string `json:"accessKeyId"`
 	SecretAccessKey string `json:"secretAccessKey"`
 	SessionToken    string `json:"sessionToken"`
+}
+
+// MarshalJSON encodes an absent member as null. The library for Python demands all three
+// members; the one for TypeScript hides the value of each in its log, which an empty string
+// would match between all characters.
+func (c Credentials) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]*string{
+		"accessKeyId": given(c.AccessKeyID), "secretAccessKey": given(c.SecretAccessKey), "sessionToken": given(c.SessionToken),
+	})
+}
+
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }
 
 // A Source returns credentials. It is called before every call of a handler, so that an

@@ -94,13 +94,18 @@ type NotReadyError struct {
 	Function string
 	Phase    Phase // PhaseInit or PhaseIdle
 	Limit    time.Duration
+	Library  string // the version of aws-lambda-go in the program if it does not know the Runtime API, such as "v1.13.2"
 	Output   string // last lines that it printed, at most 2 KiB
 }
 
 func (e *NotReadyError) Error() string {
 	since, hint := "its start", "; is the command a Lambda runtime, like a Go program whose main calls lambda.Start?"
-	if e.Phase == PhaseIdle {
+	switch {
+	case e.Phase == PhaseIdle:
 		since, hint = "its last reply", ""
+	case e.Library != "":
+		hint = fmt.Sprintf("; it was built with aws-lambda-go %s, which does not know the Runtime API: run go get %s@latest and build it again (%s is the first that does)",
+			e.Library, lambdaLibrary, firstRuntimeAPI)
 	}
 	return fmt.Sprintf("function %s: the process did not ask for an invocation (GET %snext) within %s of %s%s",
 		e.Function, invocationPath, e.Limit, since, hint) + quoteOutput(e.Output)

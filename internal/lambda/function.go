@@ -457,7 +457,7 @@ func (f *Function) wait(ctx context.Context, p *process, phase Phase, limit time
 			if phase == PhaseInvoke {
 				return outcome{}, &TimeoutError{Function: f.config.Name, RequestID: id, Limit: limit}
 			}
-			return outcome{}, &NotReadyError{Function: f.config.Name, Phase: phase, Limit: limit}
+			return outcome{}, &NotReadyError{Function: f.config.Name, Phase: phase, Limit: limit, Library: f.config.oldLibrary()}
 		case <-f.closing:
 			return outcome{}, fmt.Errorf("function %s: %w", f.config.Name, ErrClosed)
 		case <-ctx.Done():
