@@ -225,11 +225,8 @@ func (r *reader) targets(a *archive, b *Bundle) error {
 			return err
 		}
 		s, problems := schema.Load(r.place(file.Name), data, schema.Config{Kind: schema.Resource})
-		for _, p := range problems {
-			if p.Severity == diag.Error { // warnings about it are not the hook author's
-				r.problems.Add(p)
-			}
-		}
+		faults, _ := schema.Foreign(problems) // it is not the hook author's
+		r.problems.Add(faults...)
 		if s != nil {
 			b.TargetSchemas = append(b.TargetSchemas, s)
 		}

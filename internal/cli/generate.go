@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,8 +30,9 @@ cfn never changes files that it did not generate, and does not rewrite files tha
 their modification times are kept. The files in example_inputs/ follow the schema until you edit them.
 Generated pages in docs/ that are no longer needed are deleted; your own files there are kept.
 
-The command makes no network calls: the targets of a hook come from target-schemas/, target-info.json
-and --target-schemas.
+The command makes no network calls: the schemas of a hook's targets come from target-schemas/,
+target-info.json and --target-schemas. If one is missing and cfn-lint is installed for the Python in
+PATH, its schema is copied to target-schemas/.
 
 cfn init writes go.mod, and cfn never changes it again. If it prevents a build, because it names
 another module or does not require the handler library, cfn prints a warning; --check reports it as
@@ -79,6 +79,18 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 	if err != nil {
 		return err
 	}
+	for i, name := range opts.targets {
+		opts.targets[i] = c.path(name)
+	}
+	found, err := c.findTargets(ctx, p, s, opts.targets)
+	if err != nil {
+		return err
+	}
+	if !opts.check {
+		if err := writeTargets(p, found); err != nil {
+			return err
+		}
+	}
 	files, err := c.generated(p, in, opts.targets)
 	if err != nil {
 		return err
@@ -110,6 +122,9 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 		return err
 	}
 	statuses = notOnce(statuses, files)
+	for _, file := range found {
+		statuses = append(statuses, project.Status{Name: file.Path, State: project.Missing})
+	}
 	unbuildable, err := c.checkGoMod(p, in.Flavour)
 	if err != nil {
 		return err
@@ -234,9 +249,6 @@ func (c *app) printStatuses(p *project.Project, statuses []project.Status) error
 // generated returns the files that follow from the schema of a resource type or a hook.
 func (c *app) generated(p *project.Project, in codegen.Input, extra []string) ([]codegen.File, error) {
 	if p.Kind == schema.Hook {
-		for i, name := range extra {
-			extra[i] = c.path(name)
-		}
 		targets, missing, problems, err := p.Targets(in.Schema, extra)
 		if err == nil {
 			err = problems.Err()
@@ -244,9 +256,8 @@ func (c *app) generated(p *project.Project, in codegen.Input, extra []string) ([
 		if err != nil {
 			return nil, err
 		}
-		if len(missing) > 0 {
-			c.logger.Info("There are no schemas of the targets " + strings.Join(missing, ", ") + ": no models are generated for them")
-		}
+		_ = diag.Print(c.Stderr, problems, "text") // warnings; see notef
+		c.noteMissing(missing)
 		in.Targets = project.TargetSchemas(targets)
 	}
 	return codegen.Generate(in)

@@ -32,6 +32,8 @@ func Rules() []diag.Rule {
 			Why: "cfn does not generate code or start handlers for other languages.", Example: "wrong: \"language\": \"golang\"\nright: \"language\": \"go\""},
 		{ID: "project/target-twice", Purpose: "No two schemas of a hook's targets are of the same type.",
 			Why: "Code is generated for only one of them, and it is not defined which one."},
+		{ID: "project/target-schema", Severity: diag.Warning, Purpose: "cfn understands all of the schema of a hook's target; a schema without a type name is an error.",
+			Why: "Schemas that others publish, or that tools such as cfn-lint patch, contain keys that the registry does not know. cfn ignores them, as the official tool does."},
 		{ID: "project/type-configuration", Purpose: "The type configuration is an object; that of a hook has its settings under CloudFormationConfiguration.HookConfiguration.Properties.",
 			Why: "Handlers receive it in this form.", Example: `right: {"CloudFormationConfiguration": {"HookConfiguration": {"Properties": {}}}}`},
 		{ID: "project/canary", Severity: diag.Warning, Purpose: "A template can be generated from the inputs of each canary; if not, it is an error.",

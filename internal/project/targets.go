@@ -13,6 +13,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // A Target is a resource type that a hook judges, as far as the project knows it.
@@ -128,10 +129,11 @@ func jsonFiles(path string) ([]string, error) {
 	return filepath.Glob(filepath.Join(path, "*.json"))
 }
 
-// addTarget loads the schema of a target. Warnings about it are not the hook author's.
+// addTarget loads the schema of a target. Only what prevents its use is an error: the schema is
+// not the hook author's.
 func addTarget(known map[string]*Target, file string, data []byte) diag.List {
-	s, problems := schema.Load(file, data, schema.Config{Kind: schema.Resource})
-	if problems.HasErrors() {
+	s, problems := loadTarget(file, data)
+	if s == nil || problems.HasErrors() {
 		return problems
 	}
 	name := s.TypeName.Value
@@ -149,7 +151,37 @@ func addTarget(known map[string]*Target, file string, data []byte) diag.List {
 		}}
 	}
 	t.Schema = s
-	return nil
+	return problems
+}
+
+// loadTarget returns a schema with a type name, or errors. One warning contains all that is
+// ignored in the schema.
+func loadTarget(file string, data []byte) (*schema.Schema, diag.List) {
+	s, found := schema.Load(file, data, schema.Config{Kind: schema.Resource})
+	problems, ignored := schema.Foreign(found)
+	if s == nil || problems.HasErrors() {
+		return nil, problems
+	}
+	if s.TypeName.Value == "" {
+		return nil, diag.List{{ID: "project/target-schema", At: s.Root.At, Message: "the schema has no typeName: it is not known which resource type it is of", Hint: "add typeName, or remove the file"}}
+	}
+	if len(ignored) == 0 {
+		return s, nil
+	}
+	const shown = 3
+	messages := make([]string, 0, shown+1)
+	for i, p := range ignored {
+		if i == shown {
+			messages = append(messages, words.Count(len(ignored)-shown, "other"))
+			break
+		}
+		messages = append(messages, p.Message)
+	}
+	first := ignored[0]
+	return s, diag.List{{
+		ID: "project/target-schema", Severity: diag.Warning, At: first.At, Pointer: first.Pointer,
+		Message: "ignored in the schema of " + s.TypeName.Value + ": " + strings.Join(messages, "; "),
+	}}
 }
 
 // readTargetInfo reads target-info.json: {typeName: {"Schema": …, …}}.
@@ -168,13 +200,14 @@ func (p *Project) readTargetInfo(known map[string]*Target, data []byte) diag.Lis
 		if held == nil {
 			continue
 		}
-		s, problems := schema.Load(p.Name(TargetsFile)+"#/"+m.Key, held.AppendJSON(nil), schema.Config{Kind: schema.Resource})
-		if problems.HasErrors() {
-			return problems
+		s, found := loadTarget(p.Name(TargetsFile)+"#/"+m.Key, held.AppendJSON(nil))
+		if found.HasErrors() {
+			return found
 		}
+		problems = append(problems, found...)
 		t.Schema = s
 	}
-	return nil
+	return problems
 }
 
 // packTargets adds the data of a hook's targets for the registry.
