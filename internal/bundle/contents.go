@@ -26,8 +26,8 @@ const (
 	configurationFile = "configuration-schema.json"
 )
 
-// The archives that the official language plug-ins put the code of handlers into, next to
-// which there is the .jar of those in Java.
+// The archives that the official language plug-ins put the code of handlers into. That for
+// Java packs the .jar that Maven builds, with the path that it has in the project.
 var handlerArchives = []string{"ResourceProvider.zip", "handler.zip"}
 
 // The bounds of single documents, in bytes.
@@ -265,12 +265,16 @@ func (r *reader) handler(a *archive, b *Bundle) error {
 	if b.Kind == schema.Module {
 		return nil
 	}
-	found := candidates(a)
+	found := candidates(a, b.Settings.Runtime)
 	switch {
 	case len(found) == 0 && b.Schema != nil && len(b.Schema.Handlers) == 0:
 		return nil
 	case len(found) == 0:
-		r.missing(handlerArchives[0], "the archive with the code of the handlers")
+		wanted := handlerArchives[0]
+		if strings.HasPrefix(b.Settings.Runtime, "java") {
+			wanted = project.TargetFolder + "/*.jar"
+		}
+		r.missing(wanted, "the archive with the code of the handlers")
 		return nil
 	case len(found) > 1:
 		r.add("package/handler-code", diag.Range{File: r.config.Label}, "the package has several archives that could be the code of the handlers: "+strings.Join(found, ", "), "keep only one of them")
@@ -312,7 +316,7 @@ func programOf(runtime, entrypoint string) string {
 }
 
 // candidates are the archives that could be the code.
-func candidates(a *archive) []string {
+func candidates(a *archive, runtime string) []string {
 	var found []string
 	for _, name := range handlerArchives {
 		if a.named[name] != nil {
@@ -324,7 +328,9 @@ func candidates(a *archive) []string {
 	}
 	for _, extension := range []string{".jar", ".zip"} {
 		for _, file := range a.files {
-			if path.Ext(file.Name) == extension && !strings.Contains(file.Name, "/") {
+			dir := path.Dir(file.Name)
+			built := dir == project.TargetFolder && extension == ".jar" && strings.HasPrefix(runtime, "java")
+			if path.Ext(file.Name) == extension && (dir == "." || built) {
 				found = append(found, file.Name)
 			}
 		}

@@ -352,6 +352,7 @@ func TestCode(t *testing.T) {
 		{settings, thing, "handler.zip", "handler.zip"},
 		{settings, thing, "other.zip", "other.zip"},
 		{java, thing, "acme-test-thing-handler-1.0-SNAPSHOT.jar", "acme-test-thing-handler-1.0-SNAPSHOT.jar"},
+		{java, thing, "target/acme-test-thing-handler-1.0-SNAPSHOT.jar", "target/acme-test-thing-handler-1.0-SNAPSHOT.jar"},
 		{settings, plain, "", ""},
 	} {
 		items := []item{{name: ".rpdk-config", text: test.settings}, {name: "schema.json", text: test.schema}, {name: "src/lib.zip", text: "x"}}

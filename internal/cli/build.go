@@ -55,7 +55,10 @@ func (o *handlerOptions) build(ctx context.Context, c *app, p *project.Project) 
 // sources. It builds the program for Lambda's platform if that is needed and possible,
 // and refuses a program that is out of date. With noBuild it only warns.
 func (c *app) buildForLambda(ctx context.Context, p *project.Project, noBuild bool) error {
-	if p.Kind == schema.Module || p.Language != "go" {
+	switch {
+	case p.Kind != schema.Module && p.Language == "java":
+		return c.checkJar(p, noBuild)
+	case p.Kind == schema.Module || p.Language != "go":
 		return nil // nothing to build, or refused later
 	}
 	name := p.Program()
@@ -173,8 +176,41 @@ func exists(path string) bool {
 
 // newerSource returns a source of a Go program that was changed after a time, slash-separated
 // and relative to dir; "" if there was no change.
-func newerSource(dir string, built time.Time) (newer string) {
+func newerSource(dir string, built time.Time) string {
 	goes := sourceDirs(dir)
+	return newerFile(dir, built, func(name, top string) bool {
+		return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") || name == "go.mod" || name == "go.sum" ||
+			strings.HasSuffix(name, ".json") && slices.Contains(goes, top) // may be embedded
+	})
+}
+
+// checkJar refuses a jar that is older than its sources.
+func (c *app) checkJar(p *project.Project, noBuild bool) error {
+	jar, err := p.Jar()
+	if err != nil {
+		return nil //nolint:nilerr // the packer reports it
+	}
+	info, err := os.Stat(p.Path(jar))
+	if err != nil {
+		return fmt.Errorf("find the handlers: %w", err)
+	}
+	newer := newerFile(p.Dir, info.ModTime(), func(name, top string) bool {
+		return top == "src" || name == "pom.xml" || name == p.SchemaFile()
+	})
+	switch {
+	case newer == "":
+	case noBuild:
+		c.notef("warning: %s is older than %s; packing it as is\n", p.Name(jar), p.Name(newer))
+	default:
+		return withHint(fmt.Errorf("%s is older than %s, and cfn does not run Maven", p.Name(jar), p.Name(newer)),
+			"build it with: mvn package, or pass --no-build to pack it as is")
+	}
+	return nil
+}
+
+// newerFile returns a file below dir that was changed after a time and that is a source by its
+// name and the first part of its path.
+func newerFile(dir string, built time.Time, isSource func(name, top string) bool) (newer string) {
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return nil // what cannot be read cannot be built either; go says it better
@@ -188,9 +224,7 @@ func newerSource(dir string, built time.Time) (newer string) {
 		}
 		inside, _ := filepath.Rel(dir, path)
 		top, _, _ := strings.Cut(inside, string(filepath.Separator))
-		source := strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") || name == "go.mod" || name == "go.sum" ||
-			strings.HasSuffix(name, ".json") && slices.Contains(goes, top) // may be embedded
-		if info, err := entry.Info(); source && err == nil && info.ModTime().After(built) {
+		if info, err := entry.Info(); isSource(name, top) && err == nil && info.ModTime().After(built) {
 			newer = filepath.ToSlash(inside)
 			return filepath.SkipAll
 		}

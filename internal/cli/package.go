@@ -24,6 +24,8 @@ cfn submit --dry-run.
 The handlers of a Go project are built first if bin/bootstrap is missing or older than its sources. If
 they cannot be rebuilt, the command fails; pass --no-build to package them as they are.
 
+Handlers in Java are packaged from target/ after mvn package.
+
 The archive is reproducible: the same files give the same bytes. Either the whole archive is written or
 nothing.`,
 		Args: noArguments,
@@ -70,7 +72,7 @@ func (c *app) archive(ctx context.Context, noBuild bool) (*project.Project, *sch
 	case errors.As(err, &build):
 		err = withHint(err, "%s", build.Hint)
 	case errors.As(err, &language):
-		err = withHint(err, "cfn packages modules and Go handlers; to register an archive of another tool, use cfn submit --package")
+		err = withHint(err, "cfn packages modules and handlers in Go and Java; to register an archive of another tool, use cfn submit --package")
 	}
 	return p, s, archive, err
 }

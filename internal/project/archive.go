@@ -136,7 +136,11 @@ func (p *Project) configurationSchema(s *schema.Schema) object {
 
 // packHandlers adds the built handlers and their sources.
 func (p *Project) packHandlers(a *archiver) error {
-	if p.Language != "go" {
+	switch p.Language {
+	case "go":
+	case "java":
+		return p.packJava(a)
+	default:
 		return &UnsupportedLanguageError{p.Language}
 	}
 	inner := newArchiver(a.ctx, p.Dir)

@@ -219,10 +219,48 @@ func TestHandlersThatCannotBePacked(t *testing.T) {
 		})
 	}
 	p, s := goProject(t, schema.Resource, map[string]string{"aa-bb-cc.json": archivedSchema})
-	p.Language = "java"
+	p.Language = "python312"
 	var language *UnsupportedLanguageError
 	if _, err := p.Archive(t.Context(), ArchiveConfig{Schema: s}); !errors.As(err, &language) {
-		t.Errorf("java: %v", err)
+		t.Errorf("python312: %v", err)
+	}
+}
+
+// The official plugin for Java packs what Maven built, the sources and the generated sources.
+func TestArchiveOfJava(t *testing.T) {
+	const jar = "target/aa-bb-cc-handler-1.0-SNAPSHOT.jar"
+	files := map[string]string{
+		"aa-bb-cc.json": archivedSchema, jar: "PK", "target/original-aa-bb-cc-handler-1.0-SNAPSHOT.jar": "no", "target/classes/A.class": "no", "pom.xml": "<project/>",
+		"src/main/java/a/Create.java": "class", "target/generated-sources/rpdk/a/Model.java": "class", "lombok.config": "no", "inputs/inputs_1_create.json": "{}",
+	}
+	p, s := goProject(t, schema.Resource, files)
+	p.Language, p.Runtime = "java", "java17"
+	a, err := p.Archive(t.Context(), ArchiveConfig{Version: "1.2.3", Schema: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"configuration-schema.json", ".rpdk-config", "schema.json", "inputs/inputs_1_create.json",
+		jar, "pom.xml", "src/main/java/a/Create.java", "target/generated-sources/rpdk/a/Model.java", ".cfn_metadata.json",
+	}
+	if names, _, _ := entries(t, a.Data); !slices.Equal(names, want) {
+		t.Errorf("entries %v", names)
+	}
+	for _, test := range []struct {
+		name   string
+		change func() error
+		want   string
+	}{
+		{"several", func() error { return os.WriteFile(p.Path("target/aa-bb-cc-handler-1.1.jar"), nil, 0o600) }, "several jars"},
+		{"none", func() error { return os.RemoveAll(p.Path("target")) }, "the handlers are not built: target/aa-bb-cc-*.jar does not exist"},
+	} {
+		if err := test.change(); err != nil {
+			t.Fatal(err)
+		}
+		var build *BuildError
+		if _, err := p.Archive(t.Context(), ArchiveConfig{Schema: s}); !errors.As(err, &build) || !strings.Contains(err.Error(), test.want) || !strings.Contains(build.Hint, "mvn") {
+			t.Errorf("%s: %v", test.name, err)
+		}
 	}
 }
 
