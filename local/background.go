@@ -12,7 +12,7 @@ import (
 func (c *CloudFormation) work(ctx context.Context) error {
 	workers, err := c.store.SweepHourly(ctx, store.Sweep{
 		Expire: []func(context.Context, time.Time) error{
-			c.s3.Expire, c.services.Expire, c.registry.Expire, c.operations.Expire, c.cloudControl.Expire, c.tokens.Expire,
+			c.s3.Expire, c.services.Expire, c.registry.Expire, c.operations.Expire, c.cloudControl.Expire, c.tokens.Expire, c.custom.Expire,
 		},
 		Keeps: []func(context.Context, string) (bool, error){c.s3.Keeps, c.registry.KeepsBlob},
 	})
@@ -22,5 +22,6 @@ func (c *CloudFormation) work(ctx context.Context) error {
 	maps.Copy(workers, c.registry.Workers())
 	maps.Copy(workers, c.operations.Workers())
 	maps.Copy(workers, c.stacks.Workers())
+	maps.Copy(workers, c.custom.Workers())
 	return c.store.Work(ctx, workers)
 }

@@ -105,6 +105,7 @@ func Listen(ctx context.Context, config ServerConfig) (*Server, error) {
 	if s.config.URL == "" {
 		s.config.URL = reachable(s.listeners[0].Addr())
 	}
+	s.config.secure = "https" + strings.TrimPrefix(reachable(s.listeners[0].Addr()), "http")
 	cloud, err := Open(ctx, s.config.Config)
 	if err != nil {
 		return nil, errors.Join(err, s.closeListeners())
@@ -181,6 +182,9 @@ func (s *Server) Serve(ctx context.Context) error {
 			ErrorLog:          slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelDebug),
 		}
 		serving.Go(func() {
+			if i == 0 {
+				listener = s.cloud.trust.Listener(listener)
+			}
 			if err := servers[i].Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("serve %s: %w", listener.Addr(), err)
 			}

@@ -23,6 +23,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/console"
+	"github.com/formwork-dev/formwork/internal/customresource"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
@@ -92,6 +93,8 @@ type Config struct {
 
 	Logger *slog.Logger     // nil: nowhere
 	Now    func() time.Time // nil: time.Now
+
+	secure string // the address over TLS; "" if no Server listens
 }
 
 // A CloudFormation answers the requests of AWS clients. Make one with Open, and Close it.
@@ -111,6 +114,8 @@ type CloudFormation struct {
 	tokens       *operation.Tokens
 	operations   *operation.Engine
 	stacks       *stack.Engine
+	custom       *customresource.Provider
+	trust        *customresource.Trust
 	types        *operation.Catalog
 	served       *builtin.Types
 	shelf        *simulate.Shelf
@@ -231,7 +236,7 @@ func (c *CloudFormation) newServer(verifier *awswire.Verifier, home awswire.Plac
 	config := &c.config
 	return server.New(server.Config{
 		Registry: c.registry, Services: c.services, Logs: c.logs, S3: c.s3, Stacks: c.stacks, CloudControl: c.cloudControl,
-		Shelf: c.shelf, Types: c.types, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console,
+		Shelf: c.shelf, Types: c.types, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console, Responses: c.custom,
 		TimeScale: config.TimeScale, Simulate: config.Simulate,
 		Verifier: verifier, Lookup: c.services.Key, Default: home, Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, SpoolDir: filepath.Join(config.Dir, spoolDir), Readers: c.store.Readers(), Healthy: c.healthy,
@@ -348,10 +353,13 @@ func (c *CloudFormation) openHandlers() error {
 	if err != nil {
 		return err
 	}
+	if c.trust, err = customresource.NewTrust(filepath.Join(config.Dir, "tls"), config.Environ, config.Now()); err != nil {
+		return err
+	}
 	c.sessions = c.services.Sessions()
 	c.handlers = handlers.New(handlers.Config{
 		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.logs}, Endpoint: c.url, Environ: config.Environ,
-		Env: config.HandlerEnv, Functions: named, Credentials: keys{c.sessions}.environment, Logger: config.Logger, Now: config.Now,
+		Env: config.HandlerEnv, FunctionEnv: c.functionEnv, Functions: named, Credentials: keys{c.sessions}.environment, Logger: config.Logger, Now: config.Now,
 	})
 	c.atEnd(closing(c.handlers.Close))
 	c.tokens = operation.NewTokens(operation.TokensConfig{Store: c.store, Now: config.Now})
@@ -398,6 +406,18 @@ func (c *CloudFormation) url() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.seen
+}
+
+// secureURL is the address of this CloudFormation for the functions that it runs, "" if it is
+// not served over TLS.
+func (c *CloudFormation) secureURL() string { return c.config.secure }
+
+// functionEnv are the variables with which a function reaches secureURL.
+func (c *CloudFormation) functionEnv(env []string) []string {
+	if c.config.secure == "" {
+		return nil
+	}
+	return c.trust.Environ(c.config.secure, env)
 }
 
 // healthy looks whether anything can be stored: rows, and files of handlers and bodies.

@@ -9,6 +9,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/cloudcontrol"
+	"github.com/formwork-dev/formwork/internal/customresource"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/macro"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -46,6 +47,11 @@ func (c *CloudFormation) openEngines() error {
 		return err
 	}
 	c.shelf = simulate.New(simulate.Config{Store: c.store, Patterns: config.Simulate, Served: c.served.Has, Now: config.Now})
+	c.custom = customresource.New(customresource.Config{
+		Store: c.store, Operations: c.operations, Functions: c.functions, Endpoint: c.url, SecureEndpoint: c.secureURL,
+		Alone: config.Database == "", TimeScale: config.TimeScale, Logger: config.Logger, Now: config.Now,
+	})
+	c.types.Custom = c.custom
 	c.types.Registered, c.types.Builtin, c.types.Simulated, c.types.Preferred = c.registry, c.served, c.shelf, c.shelf.Preferred
 	c.stacks = stack.New(stack.Config{
 		Store: c.store, Types: c.types, Operations: c.operations, Objects: objects{c.s3}, References: references{c.services},

@@ -37,7 +37,7 @@ func (d *Directory) Function(ctx context.Context, caller awswire.Caller, name, q
 	if qualifier == "$LATEST" {
 		qualifier = ""
 	}
-	if function, err := d.named(ctx, caller, name, qualifier); function != nil || err != nil {
+	if function, err := d.named(ctx, caller, name); function != nil || err != nil {
 		return function, err
 	}
 	typeName := strings.ReplaceAll(name, "-", "::")
@@ -63,11 +63,9 @@ func (d *Directory) Function(ctx context.Context, caller awswire.Caller, name, q
 			"and hooks, named like Org-Service-Resource; a version is the qualifier, like Org-Service-Resource:00000001."}
 }
 
-// named is a function of the Pool's Functions; nil if it does not exist.
-func (d *Directory) named(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error) {
-	if qualifier != "" {
-		return nil, nil // such functions have no versions
-	}
+// named is a function of the Pool's Functions; nil if it does not exist. It has one version,
+// which every qualifier names.
+func (d *Directory) named(ctx context.Context, caller awswire.Caller, name string) (lambda.Invoker, error) {
 	spec, found, err := d.Pool.named(ctx, Spec{Place: caller.Place, TypeName: name})
 	if !found {
 		return nil, nil
@@ -82,12 +80,29 @@ func (d *Directory) named(ctx context.Context, caller awswire.Caller, name, qual
 	return function, nil
 }
 
+// Find looks up the function of a name or ARN. local reports whether processes of this program
+// run it. The error is that of Function.
+func (d *Directory) Find(ctx context.Context, caller awswire.Caller, reference string) (local bool, err error) {
+	name, qualifier, ok := lambda.ParseReference(reference)
+	if !ok {
+		return false, notAReference(reference)
+	}
+	if _, err := d.Function(ctx, caller, name, qualifier); err != nil {
+		return false, err
+	}
+	return d.Pool.functions[name].URL == "", nil
+}
+
+func notAReference(reference string) error {
+	return &lambda.RefusedError{Status: http.StatusBadRequest, Code: "ValidationException", Message: "not the name or ARN of a function: " + reference}
+}
+
 // Call invokes the function of a name or ARN. The secrets are values in the payload that no
 // log may have.
 func (d *Directory) Call(ctx context.Context, caller awswire.Caller, reference string, payload []byte, secrets []string) (lambda.Result, error) {
 	name, qualifier, ok := lambda.ParseReference(reference)
 	if !ok {
-		return lambda.Result{}, &lambda.RefusedError{Status: http.StatusBadRequest, Code: "ValidationException", Message: "not the name or ARN of a function: " + reference}
+		return lambda.Result{}, notAReference(reference)
 	}
 	invoker, err := d.Function(ctx, caller, name, qualifier)
 	if err != nil {

@@ -68,6 +68,9 @@ type Config struct {
 	// ProbeTimeout bounds a Probe, unpacking included. Zero means 2 minutes.
 	ProbeTimeout time.Duration
 
+	// FunctionEnv are more variables of Functions that run as processes, beside those that all
+	// handlers get. Nil: none.
+	FunctionEnv func(env []string) []string
 	// Functions are those that are not the handlers of types. Their names differ.
 	Functions []Named
 
@@ -452,6 +455,9 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 // function describes a handler to package lambda.
 func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hide *secrets) lambda.Config {
 	env := slices.Concat(program.Env, p.config.Env)
+	if spec.Kind == FunctionKind && p.config.FunctionEnv != nil {
+		env = slices.Concat(env, p.config.FunctionEnv(env))
+	}
 	// Compiled code of Python does not go where the code is, which is as read-only as at
 	// Lambda, and yet need not be made at every start.
 	env = append(env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+filepath.Join(code.Scratch, "python"))

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// An authority signs certificates for every requested host. Its key is in memory only, and its
+// An Authority signs certificates for every requested host. Its key is in memory only, and its
 // certificates are trusted only by programs that got its root certificate.
-type authority struct {
+type Authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 	leafKey     *ecdsa.PrivateKey // one for all hosts: they all end at the same proxy
@@ -32,38 +32,39 @@ const maxLeaves = 512
 // lifetime of the certificates: longer than any run, short enough to be harmless.
 const lifetime = 7 * 24 * time.Hour
 
-func newAuthority(now time.Time) (*authority, error) {
+// NewAuthority makes an authority that is valid from now for a time.
+func NewAuthority(name string, now time.Time, life time.Duration) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("create the key of the proxy's CA: %w", err)
+		return nil, fmt.Errorf("create the key of a CA: %w", err)
 	}
 	leafKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("create the key of the proxy: %w", err)
+		return nil, fmt.Errorf("create the key of a server: %w", err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "cfn test, valid for one run"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(lifetime),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(life),
 		KeyUsage: x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		return nil, fmt.Errorf("create the certificate of the proxy's CA: %w", err)
+		return nil, fmt.Errorf("create the certificate of a CA: %w", err)
 	}
 	certificate, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("create the certificate of the proxy's CA: %w", err)
+		return nil, fmt.Errorf("create the certificate of a CA: %w", err)
 	}
-	return &authority{certificate: certificate, key: key, leafKey: leafKey, leaves: map[string]*tls.Certificate{}}, nil
+	return &Authority{certificate: certificate, key: key, leafKey: leafKey, leaves: map[string]*tls.Certificate{}}, nil
 }
 
-// pem is the certificate that programs have to trust.
-func (a *authority) pem() []byte {
+// PEM is the certificate that programs have to trust.
+func (a *Authority) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
 }
 
-// leaf is a certificate for a host name or an IP address.
-func (a *authority) leaf(host string) (*tls.Certificate, error) {
+// Leaf is a certificate for a host name or an IP address.
+func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if known := a.leaves[host]; known != nil {

@@ -76,7 +76,7 @@ type Exchange struct {
 // A Proxy is an HTTP proxy on loopback. Make one with [Start], and Close it.
 type Proxy struct {
 	cfg       Config
-	authority *authority
+	authority *Authority
 	scrub     scrubber
 	upstream  http.RoundTripper
 	dir       string   // with the certificate
@@ -103,7 +103,7 @@ func Start(cfg Config) (*Proxy, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	authority, err := newAuthority(cfg.Now())
+	authority, err := NewAuthority("cfn test, valid for one run", cfg.Now(), lifetime)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (p *Proxy) start() error {
 // bundle is the certificate of the authority, followed by those that the environment
 // already trusts beyond the system's; extra are the roots for what is forwarded.
 func (p *Proxy) bundle() (bundle []byte, extra *x509.CertPool) {
-	bundle = p.authority.pem()
+	bundle = p.authority.PEM()
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		roots = x509.NewCertPool()
@@ -346,9 +346,9 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 			MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 			GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 				if hello.ServerName != "" {
-					return p.authority.leaf(hello.ServerName)
+					return p.authority.Leaf(hello.ServerName)
 				}
-				return p.authority.leaf(host)
+				return p.authority.Leaf(host)
 			},
 		})
 	}

@@ -10,7 +10,7 @@ import (
 // A Catalog finds types in the order in which the engines of this server look for them:
 //
 //  1. registered and activated types,
-//  2. those of the stack engine, such as nested stacks,
+//  2. those of the stack engine, such as nested stacks, and custom resources,
 //  3. those that are simulated because they are named in full,
 //  4. those that this server has the service for,
 //  5. those that are simulated because a pattern matches their names.
@@ -18,7 +18,7 @@ import (
 // A type of which only the schema was imported is none of these: it is unknown here, and the
 // error says what to do about that. All members must be set.
 type Catalog struct {
-	Registered, Stacks, Builtin, Simulated Types
+	Registered, Stacks, Custom, Builtin, Simulated Types
 
 	// Preferred reports whether a simulated type is named in full.
 	Preferred func(name string) bool
@@ -26,9 +26,9 @@ type Catalog struct {
 
 // Type implements Types. Of the hints of those who do not know the type, the last one counts.
 func (c *Catalog) Type(ctx context.Context, caller awswire.Caller, name, version string) (*Type, error) {
-	order := []Types{c.Registered, c.Stacks, c.Builtin, c.Simulated}
+	order := []Types{c.Registered, c.Stacks, c.Custom, c.Builtin, c.Simulated}
 	if c.Preferred(name) {
-		order = []Types{c.Registered, c.Stacks, c.Simulated, c.Builtin}
+		order = []Types{c.Registered, c.Stacks, c.Custom, c.Simulated, c.Builtin}
 	}
 	hint := ""
 	for _, types := range order {

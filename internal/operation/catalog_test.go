@@ -33,13 +33,14 @@ func TestCatalogOrder(t *testing.T) {
 		return &Catalog{
 			Registered: listed{label: "registered", names: []string{"all", "registered"}, hint: "register it", err: err},
 			Stacks:     listed{label: "stacks", names: []string{"all", "not-registered", "stacks"}},
+			Custom:     listed{label: "custom", names: []string{"all", "not-registered", "custom"}},
 			Builtin:    listed{label: "builtin", names: []string{"all", "not-registered", "served", "named"}},
 			Simulated:  listed{label: "simulated", names: []string{"all", "not-registered", "served", "named", "simulated"}, hint: "simulate it"},
 			Preferred:  func(name string) bool { return name == "named" || name == "registered" || name == "missing" },
 		}
 	}
 	for name, want := range map[string]string{
-		"all": "registered", "registered": "registered", "not-registered": "stacks", "stacks": "stacks",
+		"all": "registered", "registered": "registered", "not-registered": "stacks", "stacks": "stacks", "custom": "custom",
 		"served": "builtin", "named": "simulated", "simulated": "simulated",
 	} {
 		typ, err := catalog(nil).Type(t.Context(), awswire.Caller{}, name, "-1")

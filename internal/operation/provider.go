@@ -36,6 +36,10 @@ type Type struct {
 	// resource is created or updated. Otherwise that is done before anything is touched.
 	LateValidation bool
 
+	// Placeholder has a resource deleted by a generated identifier whose creation was called
+	// and never reported one: custom resources. See Request.Placeholder.
+	Placeholder bool
+
 	// Simulated marks a type without handlers that is driven by its schema. It is shown
 	// wherever its resources are shown, but not through the API.
 	Simulated bool
@@ -97,6 +101,10 @@ type Request struct {
 	SystemTags, PreviousSystemTags map[string]string
 
 	Rollback bool // the operation undoes an earlier one
+
+	// Placeholder is the identifier of a create that is cancelled, or fails, before it has
+	// reported one. "" is none.
+	Placeholder string `json:",omitempty"`
 
 	// Callback and Model are those of the event before, nil in the first call.
 	Callback json.RawMessage

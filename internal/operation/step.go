@@ -318,6 +318,9 @@ func (m *move) cancel() {
 		m.end(cfn.OperationStatusSuccess)
 		return
 	}
+	if m.row.Action == string(invoke.Create) && m.row.Calls > 0 && m.event.Identifier == "" {
+		m.event.Identifier = m.details.Request.Placeholder
+	}
 	m.fail("", "The operation was cancelled.")
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awslite"
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/cloudcontrol"
+	"github.com/formwork-dev/formwork/internal/customresource"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -61,6 +62,9 @@ type Config struct {
 
 	// Functions finds the handler of a registered type for the Invoke API of Lambda.
 	Functions func(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error)
+
+	// Responses takes what the providers of custom resources put at response URLs. Nil takes none.
+	Responses customresource.Inbox
 
 	// Console answers below /_cfn. It may be nil.
 	Console http.Handler
@@ -107,7 +111,9 @@ type Server struct {
 	metrics *metrics
 	tracer  trace.Tracer
 	lambda  *lambda.Handler
-	reader  awswire.Reader
+
+	responses http.Handler // of custom resources; nil: none
+	reader    awswire.Reader
 
 	bodies   awswire.Bodies            // those of requests
 	payloads awswire.Bodies            // those of invocations in progress
@@ -142,6 +148,11 @@ func New(config Config) *Server {
 		metrics: newMetrics(config),
 		tracer:  config.Tracer.Tracer("github.com/formwork-dev/formwork/internal/server"),
 		tables:  map[string]*awswire.Table{},
+	}
+	if config.Responses != nil {
+		s.responses = customresource.Handler(config.Responses, func(err error) {
+			config.Logger.Error("the response of a custom resource cannot be taken", "error", err)
+		})
 	}
 	s.bodies.Dir = config.SpoolDir
 	s.payloads.Memory = 128 << 20
@@ -182,6 +193,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.metrics.handler().ServeHTTP(answer, r)
 	case r.URL.Path == stack.WaitPath && r.Method == http.MethodPut && !signed(r):
 		s.signal(answer, r, id)
+	case s.responses != nil && strings.HasPrefix(r.URL.Path, customresource.URLPath) && !signed(r):
+		s.responses.ServeHTTP(answer, r)
 	case isConsole(r.URL.Path) && s.config.Console != nil:
 		if err := s.guard.refusePage(r); err != nil {
 			awswire.WriteError(answer, r, awswire.RESTJSON, id, err)

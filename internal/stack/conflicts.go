@@ -51,7 +51,7 @@ func (e *Engine) nameConflicts(ctx context.Context, s *stackRow, in PlanInput) (
 			continue
 		}
 		shown := x.identifier
-		if in.Next.Scope.HasNoEcho(resources[i]) {
+		if in.Next.conceals(resources[i], in.Resources) {
 			shown = template.Mask
 		}
 		out = append(out, validationProblem{

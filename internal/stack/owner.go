@@ -127,6 +127,10 @@ func (p *progress) noteIdentifier() {
 		return
 	}
 	p.step.PhysicalID = identifier
+	if identifier == p.state.Request.Placeholder && p.step.Action == actionCreate {
+		p.resource.PhysicalID = identifier // nothing has reported it
+		return
+	}
 	switch {
 	case before == "" && p.creates():
 	case before != "" && p.step.Action == actionUpdate:

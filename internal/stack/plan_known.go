@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/customresource"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -21,9 +22,16 @@ type Known struct {
 }
 
 // An AttributeError reports that a resource does not have the attribute.
-type AttributeError struct{ LogicalID, Type, Attribute string }
+type AttributeError struct {
+	LogicalID, Type, Attribute string
+
+	reason string // in the words of the service; "" for the usual ones
+}
 
 func (e *AttributeError) Error() string {
+	if e.reason != "" {
+		return e.reason
+	}
 	return fmt.Sprintf("Resource type %s does not support attribute {%s}.", e.Type, e.Attribute)
 }
 
@@ -47,6 +55,12 @@ func (k Known) GetAtt(logicalID, attribute string) (any, bool, error) {
 	r, ok := k.resource(logicalID)
 	if !ok {
 		return nil, false, nil
+	}
+	if customresource.IsType(r.Type) {
+		if value, ok := attributeOf(customresource.Attributes(r.Model), attribute); ok {
+			return value, true, nil
+		}
+		return nil, false, &AttributeError{LogicalID: logicalID, Type: r.Type, Attribute: attribute, reason: customresource.MissingAttribute(r.Model, attribute)}
 	}
 	for _, values := range []map[string]any{r.Model, r.Properties} {
 		if value, ok := attributeOf(values, attribute); ok {

@@ -138,12 +138,11 @@ func (p *planner) before(id string, was Resource) (desired, error) {
 	switch {
 	case old == nil:
 		out.masked = map[string]any{}
-	case p.in.Previous.Scope.HasNoEcho(old):
-		masked, err := p.in.Previous.Scope.Masked(old, Known{Resources: p.in.Resources, Outside: p.in.References})
-		if err != nil {
+	case p.in.Previous.conceals(old, p.in.Resources):
+		var err error
+		if out.masked, err = p.in.Previous.masked(old, Known{Resources: p.in.Resources, Outside: p.in.References}, p.in.Resources); err != nil {
 			return out, err
 		}
-		out.masked, _ = masked.(map[string]any)
 	}
 	return out, nil
 }
@@ -272,12 +271,10 @@ func (d *Deployment) desired(r *template.Resource, known template.References) (d
 	if out.Metadata, err = d.Scope.Metadata(r, known); err != nil {
 		return out, err
 	}
-	if d.Scope.HasNoEcho(r) {
-		masked, err := d.Scope.Masked(r, known)
-		if err != nil {
+	if resources := resourcesOf(known); d.conceals(r, resources) {
+		if out.masked, err = d.masked(r, known, resources); err != nil {
 			return out, err
 		}
-		out.masked, _ = masked.(map[string]any)
 	}
 	return out, nil
 }

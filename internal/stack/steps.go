@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/customresource"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/secret"
@@ -182,8 +183,11 @@ func anyMap(m map[string]any) any {
 func evaluationProblem(err error) string {
 	var asked *template.ReferenceError
 	var attribute *AttributeError
-	if errors.As(err, &asked) && errors.As(asked.Err, &attribute) {
+	if errors.As(err, &asked) && errors.As(asked.Err, &attribute) && !customresource.IsType(attribute.Type) {
 		return fmt.Sprintf("[Error] %s: %s", asked.Pointer.String(), attribute)
+	}
+	if attribute != nil {
+		return attribute.Error()
 	}
 	return err.Error()
 }
@@ -273,7 +277,7 @@ func (r *run) startReplace(t *target, x *resourceRow, how action) {
 		if old == nil {
 			old = t.typ
 		}
-		r.call(t.step, old, r.deleteRequest(x.PhysicalID, x.Properties, x.Model))
+		r.call(t.step, old, r.deleteRequest(x.Type, x.PhysicalID, x.Properties, x.Model))
 		return
 	}
 	r.call(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties})
@@ -356,7 +360,7 @@ func (r *run) startDelete(s *stepRow) {
 			return
 		}
 		r.noteSnapshot(typ, x.LogicalID, x.PhysicalID, x.DeletionPolicy)
-		r.call(s, typ, r.deleteRequest(x.PhysicalID, x.Properties, x.Model))
+		r.call(s, typ, r.deleteRequest(x.Type, x.PhysicalID, x.Properties, x.Model))
 	}
 }
 
@@ -375,7 +379,7 @@ func shownProperties(r *run, x *resourceRow) string {
 		return x.Shown
 	}
 	if r.next != nil {
-		if res := r.next.Template.Resource(x.LogicalID); res != nil && r.next.Scope.HasNoEcho(res) {
+		if res := r.next.Template.Resource(x.LogicalID); res != nil && r.next.conceals(res, r.known()) {
 			return encode(map[string]any{template.Mask: template.Mask})
 		}
 	}
@@ -449,16 +453,19 @@ func (r *run) startCleanup(s *stepRow, c *cleanupRow) {
 		return
 	}
 	r.noteSnapshot(typ, c.LogicalID, c.PhysicalID, c.Policy)
-	r.call(s, typ, r.deleteRequest(c.PhysicalID, c.Properties, c.Model))
+	r.call(s, typ, r.deleteRequest(c.Type, c.PhysicalID, c.Properties, c.Model))
 }
 
-// deleteRequest deletes a physical resource.
-func (r *run) deleteRequest(physicalID, properties, model string) operation.Request {
+// deleteRequest deletes a physical resource. Custom resources get the properties of the
+// template and nothing else.
+func (r *run) deleteRequest(typeName, physicalID, properties, model string) operation.Request {
 	known := objectOf(properties)
 	if known == nil {
 		known = map[string]any{}
 	}
-	maps.Copy(known, objectOf(model))
+	if !customresource.IsType(typeName) {
+		maps.Copy(known, objectOf(model))
+	}
 	return operation.Request{Action: invoke.Delete, Identifier: physicalID, Desired: known}
 }
 
@@ -546,24 +553,30 @@ func anyObject(text string) any {
 	return map[string]any{}
 }
 
-// hidesSecrets reports whether the properties of a resource come from a NoEcho parameter.
+// hidesSecrets reports whether the properties of a resource come from what is not shown.
 func (r *run) hidesSecrets(logicalID string) bool {
 	for _, d := range []*Deployment{r.next, r.stable} {
 		if d == nil {
 			continue
 		}
-		if res := d.Template.Resource(logicalID); res != nil && d.Scope.HasNoEcho(res) {
+		if res := d.Template.Resource(logicalID); res != nil && d.conceals(res, r.known()) {
 			return true
 		}
 	}
 	return false
 }
 
-// secrets are the values of the NoEcho parameters, of before and after.
+// secrets are the values of the NoEcho parameters, of before and after, and of the attributes
+// that are not shown.
 func (r *run) secrets() (values []string) {
 	for _, d := range []*Deployment{r.next, r.stable} {
 		if d != nil {
 			values = append(values, d.Scope.Secrets()...)
+		}
+	}
+	for _, known := range r.known() {
+		if known.conceals() {
+			values = append(values, texts(customresource.Attributes(known.Model))...)
 		}
 	}
 	return values
@@ -578,6 +591,9 @@ func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
 	request.Caller, request.Type, request.Version = caller, typ.Name, typ.Version
 	request.StackID, request.StackName, request.LogicalID = r.stack.ARN, r.stack.Name, s.LogicalID
 	request.StackTags, request.SystemTags = r.next.Tags, systemTags(r.stack, s.LogicalID, typ.Schema)
+	if typ.Placeholder && request.Action == invoke.Create {
+		request.Placeholder = placeholder(r.stack.Name, s.LogicalID, s.CallID)
+	}
 	if r.hidesSecrets(s.LogicalID) {
 		request.Secrets = map[secret.Reason][]string{secret.NoEcho: r.secrets()}
 	}

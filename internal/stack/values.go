@@ -129,7 +129,7 @@ func (r *run) commitOutputs(ctx context.Context, tx *store.Tx) (problem string, 
 		if !r.next.Scope.OutputActive(o) {
 			continue
 		}
-		value, err := r.next.Scope.Output(o, v)
+		value, err := r.next.Scope.Output(o, concealed{v, r.known()})
 		if err != nil {
 			if ctx.Err() != nil {
 				return "", ctx.Err()

@@ -1,0 +1,256 @@
+package customresource
+
+import (
+	"bytes"
+	"crypto/tls"
+	_ "embed"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/httptape"
+)
+
+// Trust has response URLs served over TLS, with certificates of an authority of its own whose
+// key is in memory only, and has the processes of functions trust it: many libraries send
+// their responses by https only, and some of them always to port 443.
+type Trust struct {
+	authority *httptape.Authority
+	dir       string
+}
+
+// trustLife is how long the certificates are valid: longer than any process runs.
+const trustLife = 2 * 365 * 24 * time.Hour
+
+// The files of a Trust.
+const (
+	fileCertificate = "authority.pem" // the certificate of the authority
+	fileBundle      = "bundle.pem"    // the same with those of the system
+	filePort        = "port443.cjs"   // the module for Node
+)
+
+//go:embed port443.cjs
+var port443 []byte
+
+// NewTrust makes an authority, and the files for processes in a folder that only the user
+// reads. The environment is that which processes are started from: what it trusts is trusted.
+func NewTrust(dir string, environ []string, now time.Time) (*Trust, error) {
+	authority, err := httptape.NewAuthority("cfn, for response URLs on this machine", now, trustLife)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("store the certificate for response URLs: %w", err)
+	}
+	t := &Trust{authority: authority, dir: dir}
+	for name, content := range map[string][]byte{
+		fileCertificate: authority.PEM(), fileBundle: append(authority.PEM(), systemRoots(environ)...), filePort: port443,
+	} {
+		if err := files.Write(dir, name, content, 0o600); err != nil {
+			return nil, fmt.Errorf("store the certificate for response URLs: %w", err)
+		}
+	}
+	return t, nil
+}
+
+// rootFiles are where systems keep the certificates that they trust.
+var rootFiles = []string{
+	"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+	"/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
+}
+
+// maxRoots bounds the file of the certificates of the system.
+const maxRoots = 4 << 20
+
+// systemRoots are the certificates that processes trusted without a Trust.
+func systemRoots(environ []string) []byte {
+	candidates := rootFiles
+	for _, entry := range environ {
+		if path, ok := strings.CutPrefix(entry, "SSL_CERT_FILE="); ok && path != "" {
+			candidates = append([]string{path}, candidates...)
+		}
+	}
+	for _, path := range candidates {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxRoots {
+			continue
+		}
+		if data, err := os.ReadFile(path); err == nil && bytes.Contains(data, []byte("BEGIN CERTIFICATE")) {
+			return append([]byte("\n"), data...)
+		}
+	}
+	return nil
+}
+
+// Environ are the variables with which the processes of functions reach a secure address,
+// "https://127.0.0.1:4566". The environment is what they get besides, in which later entries
+// count: the options of Node in it are kept.
+func (t *Trust) Environ(address string, environ []string) []string {
+	certificate, bundle := filepath.Join(t.dir, fileCertificate), filepath.Join(t.dir, fileBundle)
+	out := []string{"NODE_EXTRA_CA_CERTS=" + certificate}
+	for _, name := range []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"} {
+		out = append(out, name+"="+bundle)
+	}
+	at, err := url.Parse(address)
+	if err != nil || at.Port() == "" {
+		return out
+	}
+	options := "--require " + strconv.Quote(filepath.Join(t.dir, filePort))
+	for _, entry := range environ {
+		if own, ok := strings.CutPrefix(entry, "NODE_OPTIONS="); ok {
+			options += " " + own
+		}
+	}
+	return append(out, "NODE_OPTIONS="+options, "FORMWORK_RESPONSE_ADDRESS="+at.Host)
+}
+
+// Listener serves TLS to the clients of a listener that begin with a handshake. All others are
+// served as before.
+func (t *Trust) Listener(listener net.Listener) net.Listener {
+	host, _, err := net.SplitHostPort(listener.Addr().String())
+	if ip := net.ParseIP(host); err != nil || ip == nil || ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if hello.ServerName != "" {
+				return t.authority.Leaf(hello.ServerName)
+			}
+			if local, _, err := net.SplitHostPort(hello.Conn.LocalAddr().String()); err == nil {
+				return t.authority.Leaf(local)
+			}
+			return t.authority.Leaf(host)
+		},
+	}
+	return &bothListener{listener, config}
+}
+
+type bothListener struct {
+	net.Listener
+	config *tls.Config
+}
+
+// Accept implements net.Listener. It does not wait for the client to send something.
+func (l *bothListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &bothConn{Conn: conn, config: l.config}, nil
+}
+
+// A bothConn speaks TLS if the first byte of the client is that of a handshake.
+type bothConn struct {
+	net.Conn // as it was accepted
+	config   *tls.Config
+
+	mu     sync.Mutex
+	secure *tls.Conn // nil until it is known, and for plain text
+	first  []byte    // read ahead of plain text
+	known  bool
+}
+
+// handshake is the first byte of a TLS connection.
+const handshake = 0x16
+
+// Read implements net.Conn.
+func (c *bothConn) Read(b []byte) (int, error) {
+	if !c.isKnown() {
+		var first [1]byte
+		n, err := c.Conn.Read(first[:])
+		if n == 0 {
+			return 0, err
+		}
+		c.mu.Lock()
+		c.known = true
+		if first[0] == handshake {
+			c.secure = tls.Server(&readAhead{Conn: c.Conn, first: first[:]}, c.config)
+		} else {
+			c.first = first[:]
+		}
+		c.mu.Unlock()
+	}
+	if secure := c.tls(); secure != nil {
+		return secure.Read(b)
+	}
+	if len(c.first) > 0 && len(b) > 0 { // only one goroutine reads
+		n := copy(b, c.first)
+		c.first = c.first[n:]
+		return n, nil
+	}
+	return c.Conn.Read(b)
+}
+
+func (c *bothConn) isKnown() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known
+}
+
+func (c *bothConn) tls() *tls.Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.secure
+}
+
+// Write implements net.Conn.
+func (c *bothConn) Write(b []byte) (int, error) {
+	if secure := c.tls(); secure != nil {
+		return secure.Write(b)
+	}
+	return c.Conn.Write(b)
+}
+
+// ReadFrom sends what a reader has, a file without copying it where that is possible.
+func (c *bothConn) ReadFrom(r io.Reader) (int64, error) {
+	if from, ok := c.Conn.(io.ReaderFrom); ok && c.tls() == nil {
+		return from.ReadFrom(r)
+	}
+	return io.Copy(struct{ io.Writer }{c}, r)
+}
+
+// Close implements net.Conn.
+func (c *bothConn) Close() error {
+	if secure := c.tls(); secure != nil {
+		return secure.Close()
+	}
+	return c.Conn.Close()
+}
+
+// CloseWrite ends what is sent, as those of *net.TCPConn and *tls.Conn do.
+func (c *bothConn) CloseWrite() error {
+	if secure := c.tls(); secure != nil {
+		return secure.CloseWrite()
+	}
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// A readAhead is a connection of which the first bytes were read.
+type readAhead struct {
+	net.Conn
+	first []byte
+}
+
+func (c *readAhead) Read(b []byte) (int, error) {
+	if len(c.first) > 0 {
+		n := copy(b, c.first)
+		c.first = c.first[n:]
+		return n, nil
+	}
+	return c.Conn.Read(b)
+}

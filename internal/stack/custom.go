@@ -1,0 +1,97 @@
+package stack
+
+import (
+	"crypto/sha256"
+	"maps"
+	"slices"
+
+	"github.com/formwork-dev/formwork/internal/customresource"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// placeholder is the physical id that a custom resource is deleted by if its provider never
+// reported one. The same call has the same id.
+func placeholder(stackName, logicalID, callID string) string {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	sum := sha256.Sum256([]byte(callID))
+	suffix := make([]byte, 12)
+	for i := range suffix {
+		suffix[i] = letters[int(sum[i])%len(letters)]
+	}
+	return stackName + "-" + logicalID + "-" + string(suffix)
+}
+
+// A concealed answers references as another does, but for the attributes of custom resources
+// whose provider set NoEcho: they are masked.
+type concealed struct {
+	template.References
+	resources map[string]Resource
+}
+
+// GetAtt implements [template.References].
+func (c concealed) GetAtt(logicalID, attribute string) (any, bool, error) {
+	value, known, err := c.References.GetAtt(logicalID, attribute)
+	if err == nil && known && c.resources[logicalID].conceals() {
+		return template.Mask, true, nil
+	}
+	return value, known, err
+}
+
+// conceals reports whether the attributes of a resource are not shown.
+func (r Resource) conceals() bool {
+	return customresource.IsType(r.Type) && customresource.Hidden(r.Model)
+}
+
+// conceals reports whether the properties of a resource depend on what is not shown: NoEcho
+// parameters, and custom resources whose provider set NoEcho.
+func (d *Deployment) conceals(r *template.Resource, resources map[string]Resource) bool {
+	return d.Scope.HasNoEcho(r) || len(d.concealing(r, resources)) > 0
+}
+
+// concealing are the custom resources with NoEcho whose attributes a resource refers to.
+func (d *Deployment) concealing(r *template.Resource, resources map[string]Resource) (names []string) {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(resources)), Resource.conceals) {
+		return nil
+	}
+	for _, on := range d.Scope.Dependencies(r) {
+		if on.Kind == template.DependsOnAttribute && resources[on.Name].conceals() {
+			names = append(names, on.Name)
+		}
+	}
+	return names
+}
+
+// masked evaluates the properties of a resource as they are shown.
+func (d *Deployment) masked(r *template.Resource, refs template.References, resources map[string]Resource) (map[string]any, error) {
+	value, err := d.Scope.Masked(r, concealed{refs, resources})
+	if err != nil {
+		return nil, err
+	}
+	out, _ := value.(map[string]any)
+	return out, nil
+}
+
+// resourcesOf are the resources that references are answered for, nil if they are not known.
+func resourcesOf(refs template.References) map[string]Resource {
+	if known, ok := refs.(Known); ok {
+		return known.Resources
+	}
+	return nil
+}
+
+// texts are the strings in a value.
+func texts(value any) (out []string) {
+	switch v := value.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, item := range v {
+			out = append(out, texts(item)...)
+		}
+	case map[string]any:
+		for _, item := range v {
+			out = append(out, texts(item)...)
+		}
+	}
+	return out
+}

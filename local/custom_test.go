@@ -1,0 +1,374 @@
+package local_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/customresource"
+	"github.com/formwork-dev/formwork/local"
+)
+
+// A vendor is a function at a URL that provides custom resources. The test decides what it
+// does with a request.
+type vendor struct {
+	*httptest.Server
+	t *testing.T
+
+	mu       sync.Mutex
+	requests []customresource.Request
+	do       func(r customresource.Request) (status int)
+}
+
+func newVendor(t *testing.T) *vendor {
+	v := &vendor{t: t}
+	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var request customresource.Request
+		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+			t.Errorf("a request cannot be read: %v", err)
+		}
+		v.mu.Lock()
+		v.requests = append(v.requests, request)
+		do := v.do
+		v.mu.Unlock()
+		if status := do(request); status != 0 {
+			w.Header().Set("X-Amz-Function-Error", "Unhandled")
+			_, _ = io.WriteString(w, `{"errorType": "RuntimeError", "errorMessage": "failed because it is a test"}`)
+			return
+		}
+		_, _ = io.WriteString(w, "null")
+	}))
+	t.Cleanup(v.Close)
+	return v
+}
+
+// then sets what is done from now on, and forgets what came before.
+func (v *vendor) then(do func(r customresource.Request) int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.do, v.requests = do, nil
+}
+
+// seen are the requests since then: "Create L p-1".
+func (v *vendor) seen() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	out := []string{}
+	for _, r := range v.requests {
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", r.RequestType, r.LogicalResourceID, r.PhysicalResourceID)))
+	}
+	return out
+}
+
+// answer is a response to a request with changes to its fields; nil removes one.
+func answer(r customresource.Request, changes map[string]any) []byte {
+	fields := map[string]any{"Status": "SUCCESS", "RequestId": r.RequestID, "StackId": r.StackID, "LogicalResourceId": r.LogicalResourceID}
+	fields["PhysicalResourceId"] = r.PhysicalResourceID
+	if r.PhysicalResourceID == "" {
+		fields["PhysicalResourceId"] = "p-" + r.LogicalResourceID
+	}
+	maps.Copy(fields, changes)
+	maps.DeleteFunc(fields, func(_ string, value any) bool { return value == nil })
+	text, err := json.Marshal(fields)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// put puts a body at a URL, and returns the status of the answer.
+func (v *vendor) put(url string, body []byte) int {
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPut, url, bytes.NewReader(body))
+	if err != nil {
+		v.t.Error(err)
+		return 0
+	}
+	response, err := v.Client().Do(request)
+	if err != nil {
+		v.t.Error(err)
+		return 0
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+// respond answers a request.
+func (v *vendor) respond(r customresource.Request, changes map[string]any) int {
+	v.put(r.ResponseURL, answer(r, changes))
+	return 0
+}
+
+// works answers all requests with success.
+func (v *vendor) works(r customresource.Request) int { return v.respond(r, nil) }
+
+// ended waits until a stack is not in progress any more.
+func (c clients) ended(t testing.TB, name string) cfntypes.Stack {
+	t.Helper()
+	var stack cfntypes.Stack
+	eventually(t, 2*time.Minute, "the end of "+name, func() bool {
+		found, err := c.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: &name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stack = found.Stacks[0]
+		return !strings.HasSuffix(string(stack.StackStatus), "IN_PROGRESS")
+	})
+	return stack
+}
+
+// history are the events of resources of a stack, the oldest first: "Thing CREATE_FAILED reason".
+func (c clients) history(t testing.TB, stack cfntypes.Stack) (out []string) {
+	t.Helper()
+	pages := cloudformation.NewDescribeStackEventsPaginator(c.Client, &cloudformation.DescribeStackEventsInput{StackName: stack.StackId})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range page.StackEvents {
+			if aws.ToString(e.PhysicalResourceId) != *stack.StackId {
+				out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", *e.LogicalResourceId, e.ResourceStatus, aws.ToString(e.ResourceStatusReason))))
+			}
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// create, update and remove take a stack through one operation.
+func (c clients) create(t testing.TB, name, body string) cfntypes.Stack {
+	t.Helper()
+	if _, err := c.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: &name, TemplateBody: &body}); err != nil {
+		t.Fatal(err)
+	}
+	return c.ended(t, name)
+}
+
+func (c clients) update(t testing.TB, name, body string) cfntypes.Stack {
+	t.Helper()
+	if _, err := c.UpdateStack(t.Context(), &cloudformation.UpdateStackInput{StackName: &name, TemplateBody: &body}); err != nil {
+		t.Fatal(err)
+	}
+	return c.ended(t, name)
+}
+
+func (c clients) remove(t testing.TB, stack cfntypes.Stack) cfntypes.Stack {
+	t.Helper()
+	if _, err := c.DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: stack.StackId}); err != nil {
+		t.Fatal(err)
+	}
+	return c.ended(t, *stack.StackId)
+}
+
+const vendorToken = "arn:aws:lambda:" + region + ":" + account + ":function:vendor"
+
+// thing is a template with one custom resource.
+func thing(properties string) string {
+	return `{"Resources": {"Thing": {"Type": "Custom::Thing", "Properties": {"ServiceToken": "` + vendorToken + `"` + properties + `}}}}`
+}
+
+// withVendor starts a server whose custom resources the test provides.
+func withVendor(t *testing.T, config local.Config) (*vendor, clients) {
+	t.Helper()
+	v := newVendor(t)
+	config.Functions = append(config.Functions, "vendor="+v.URL)
+	config.TimeScale = 1000
+	server := serving(t, local.ServerConfig{Config: config})
+	return v, newClients(t, server.URL())
+}
+
+// TestCustomResource takes one through its life.
+func TestCustomResource(t *testing.T) {
+	t.Parallel()
+	v, c := withVendor(t, local.Config{})
+	v.then(func(r customresource.Request) int {
+		return v.respond(r, map[string]any{"Data": map[string]any{"Address": "a-" + fmt.Sprint(r.Properties["Size"]), "Deep": map[string]any{"List": []any{"x", "y"}}, "Count": 3}})
+	})
+	body := func(size string) string {
+		return `{"Resources": {
+			"Thing": {"Type": "Custom::Thing", "Properties": {"ServiceToken": "` + vendorToken + `:live", "Size": ` + size + `, "On": true, "Many": [1, {"Deep": false}]}},
+			"Other": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Name": "of-thing", "Value": {"Fn::GetAtt": ["Thing", "Address"]}}}},
+			"Outputs": {"Ref": {"Value": {"Ref": "Thing"}}, "Address": {"Value": {"Fn::GetAtt": ["Thing", "Address"]}}, "Count": {"Value": {"Fn::GetAtt": ["Thing", "Count"]}},
+				"Deep": {"Value": {"Fn::Join": ["-", {"Fn::GetAtt": ["Thing", "Deep.List"]}]}}}}`
+	}
+	outputs := func(stack cfntypes.Stack) string {
+		out := map[string]string{}
+		for _, o := range stack.Outputs {
+			out[*o.OutputKey] = *o.OutputValue
+		}
+		return fmt.Sprint(out)
+	}
+	stack := c.create(t, "life", body("5"))
+	if got := outputs(stack); stack.StackStatus != "CREATE_COMPLETE" || got != "map[Address:a-5 Count:3 Deep:x-y Ref:p-Thing]" {
+		t.Fatalf("%s %s: %s", stack.StackStatus, got, c.history(t, stack))
+	}
+	v.mu.Lock()
+	r := v.requests[0]
+	v.mu.Unlock()
+	if got := fmt.Sprint(r.Properties); got != "map[Many:[1 map[Deep:false]] On:true ServiceToken:"+vendorToken+":live Size:5]" || r.Properties["On"] != "true" || r.Properties["Size"] != "5" {
+		t.Errorf("the properties are %s", got)
+	}
+	if r.StackID != *stack.StackId || r.ResourceType != "Custom::Thing" || r.ServiceToken != vendorToken+":live" || len(r.RequestID) != 36 || r.OldProperties != nil {
+		t.Errorf("the request is %+v", r)
+	}
+	want := []string{"Thing CREATE_IN_PROGRESS", "Thing CREATE_IN_PROGRESS Resource creation Initiated", "Thing CREATE_COMPLETE"}
+	if got := c.history(t, stack); len(got) < 3 || !slices.Equal(got[:3], want) {
+		t.Errorf("events %q, want %q", got, want)
+	}
+
+	if stack = c.update(t, "life", body("6")); outputs(stack) != "map[Address:a-6 Count:3 Deep:x-y Ref:p-Thing]" {
+		t.Errorf("%s %s", stack.StackStatus, outputs(stack))
+	}
+	v.mu.Lock()
+	r = v.requests[1]
+	v.mu.Unlock()
+	if r.RequestType != "Update" || r.PhysicalResourceID != "p-Thing" || r.Properties["Size"] != "6" || r.OldProperties["Size"] != "5" || r.OldProperties["ServiceToken"] != vendorToken+":live" {
+		t.Errorf("the request is %+v", r)
+	}
+	v.then(v.works)
+	if stack = c.remove(t, stack); stack.StackStatus != "DELETE_COMPLETE" {
+		t.Errorf("%s: %s", stack.StackStatus, c.history(t, stack))
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if r = v.requests[0]; len(v.requests) != 1 || r.RequestType != "Delete" || r.PhysicalResourceID != "p-Thing" || fmt.Sprint(r.Properties) != "map[Many:[1 map[Deep:false]] On:true ServiceToken:"+vendorToken+":live Size:6]" || r.OldProperties != nil {
+		t.Errorf("%+v", v.requests)
+	}
+}
+
+// A mishap is what a provider does otherwise than it should, and what becomes of it.
+type mishap struct {
+	name    string
+	do      func(v *vendor, r customresource.Request) int // to the request under test
+	more    string                                        // properties: `, "ServiceTimeout": 1`
+	reason  string                                        // of the failure; ID is that of the request, OBJECT names it
+	deletes string                                        // the id of the Delete that follows a failed Create; GENERATED, or "" for none
+	calls   int                                           // of the request under test; 0 means 1
+}
+
+func responds(changes map[string]any) func(*vendor, customresource.Request) int {
+	return func(v *vendor, r customresource.Request) int { return v.respond(r, changes) }
+}
+
+const noResponse = "CloudFormation did not receive a response from your Custom Resource. Please check your logs for requestId [ID]. " +
+	"If you are using the Python cfn-response module, you may need to update your Lambda function code so that CloudFormation can attach the updated version."
+
+// mishaps are the ways to fail, for each kind of request.
+var mishaps = []mishap{
+	{name: "failed", do: responds(map[string]any{"Status": "FAILED", "Reason": "no luck"}),
+		reason: "Received response status [FAILED] from custom resource. Message returned: no luck (RequestId: ID)", deletes: "p-Thing"},
+	{name: "failed without a reason", do: responds(map[string]any{"Status": "FAILED"}), reason: "Vendor response doesn't contain Reason key in object OBJECT", deletes: "GENERATED"},
+	{name: "failed without an id", do: responds(map[string]any{"Status": "FAILED", "Reason": "no luck", "PhysicalResourceId": ""}), reason: "Invalid PhysicalResourceId", deletes: "GENERATED"},
+	{name: "no id", do: responds(map[string]any{"PhysicalResourceId": nil}), reason: "Vendor response doesn't contain PhysicalResourceId key in object OBJECT", deletes: "GENERATED"},
+	{name: "long id", do: responds(map[string]any{"PhysicalResourceId": strings.Repeat("x", 1025)}), reason: "Invalid PhysicalResourceId", deletes: "GENERATED"},
+	{name: "another status", do: responds(map[string]any{"Status": "success"}), reason: "Invalid Response object: 'success' is not a valid ResponseStatus", deletes: "GENERATED"},
+	{name: "not JSON", do: func(v *vendor, r customresource.Request) int { v.put(r.ResponseURL, []byte("SUCCESS")); return 0 },
+		reason: "Invalid Response object: the response is not a JSON object", deletes: "GENERATED"},
+	{name: "too long", do: func(v *vendor, r customresource.Request) int {
+		if status := v.put(r.ResponseURL, answer(r, map[string]any{"Data": map[string]any{"K": strings.Repeat("x", 4096)}})); status != 400 {
+			v.t.Errorf("an oversized response is answered with %d", status)
+		}
+		v.respond(r, nil) // it is too late
+		return 0
+	}, reason: "Response object is too long.", deletes: "GENERATED"},
+	{name: "never", do: func(*vendor, customresource.Request) int { return 0 }, more: `, "ServiceTimeout": "1"`, reason: noResponse, deletes: "GENERATED"},
+	{name: "of another request", do: func(v *vendor, r customresource.Request) int {
+		if status := v.put(r.ResponseURL, answer(r, map[string]any{"RequestId": "11111111-2222-3333-4444-555555555555"})); status != 400 {
+			v.t.Errorf("the response to another request is answered with %d", status)
+		}
+		return 0
+	}, more: `, "ServiceTimeout": 1`, reason: noResponse, deletes: "GENERATED"},
+	{name: "raises", do: func(*vendor, customresource.Request) int { return 1 }, reason: noResponse, deletes: "GENERATED", calls: 3},
+}
+
+// TestMishaps fails each kind of request in each way.
+func TestMishaps(t *testing.T) {
+	t.Parallel()
+	for _, m := range mishaps {
+		for _, kind := range []customresource.RequestType{customresource.Create, customresource.Update, customresource.Delete} {
+			t.Run(fmt.Sprintf("%s/%s", kind, m.name), func(t *testing.T) {
+				t.Parallel()
+				v, c := withVendor(t, local.Config{})
+				m.run(t, v, c, kind)
+			})
+		}
+	}
+}
+
+func (m mishap) run(t *testing.T, v *vendor, c clients, kind customresource.RequestType) {
+	var under customresource.Request
+	before := kind != customresource.Create
+	v.then(func(r customresource.Request) int {
+		if r.RequestType != kind || r.Properties["Undo"] != nil || kind == customresource.Update && r.Properties["New"] != "1" {
+			return v.works(r)
+		}
+		v.mu.Lock()
+		under = r
+		v.mu.Unlock()
+		return m.do(v, r)
+	})
+	var stack cfntypes.Stack
+	if before {
+		if stack = c.create(t, "s", thing(m.more)); stack.StackStatus != "CREATE_COMPLETE" {
+			t.Fatal(c.history(t, stack))
+		}
+	}
+	want := map[customresource.RequestType][2]string{
+		customresource.Create: {"ROLLBACK_COMPLETE", "CREATE_FAILED"},
+		customresource.Update: {"UPDATE_ROLLBACK_COMPLETE", "UPDATE_FAILED"},
+		customresource.Delete: {"DELETE_FAILED", "DELETE_FAILED"},
+	}[kind]
+	var calls []string
+	switch kind {
+	case customresource.Create:
+		stack = c.create(t, "s", thing(m.more))
+		calls = []string{"Create Thing"}
+	case customresource.Update:
+		stack = c.update(t, "s", thing(m.more+`, "New": 1`))
+		calls = []string{"Update Thing p-Thing"}
+	default:
+		stack = c.remove(t, stack)
+		calls = []string{"Delete Thing p-Thing"}
+	}
+	v.mu.Lock()
+	r := under
+	v.mu.Unlock()
+	reason := strings.NewReplacer("ID]", r.RequestID+"]", "ID)", r.RequestID+")", "OBJECT", r.Object()).Replace(m.reason)
+	history := c.history(t, stack)
+	if string(stack.StackStatus) != want[0] || !slices.Contains(history, "Thing "+want[1]+" "+reason) {
+		t.Errorf("%s, events %q, want %s with %s", stack.StackStatus, history, want[0], reason)
+	}
+	for range max(1, m.calls) - 1 {
+		calls = append(calls, calls[0])
+	}
+	seen := v.seen()
+	if before {
+		seen = seen[1:]
+	}
+	switch kind {
+	case customresource.Create:
+		calls = append(calls, "Delete Thing "+m.deletes)
+		if last := len(seen) - 1; m.deletes == "GENERATED" && strings.HasPrefix(seen[last], "Delete Thing s-Thing-") && len(seen[last]) == len("Delete Thing s-Thing-")+12 {
+			calls[len(calls)-1] = seen[last]
+		}
+	case customresource.Update:
+		calls = append(calls, "Update Thing p-Thing")
+	}
+	if !slices.Equal(seen, calls) {
+		t.Errorf("calls %q, want %q", seen, calls)
+	}
+}
