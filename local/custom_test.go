@@ -372,3 +372,149 @@ func (m mishap) run(t *testing.T, v *vendor, c clients, kind customresource.Requ
 		t.Errorf("calls %q, want %q", seen, calls)
 	}
 }
+
+// TestUpdatesOfCustomResources has what the stack does with the ids that updates return.
+func TestUpdatesOfCustomResources(t *testing.T) {
+	t.Parallel()
+	other := func(v *vendor, status string) func(customresource.Request) int {
+		return func(r customresource.Request) int {
+			if r.RequestType == customresource.Update && r.Properties["New"] != nil {
+				return v.respond(r, map[string]any{"PhysicalResourceId": "p-2", "Status": status, "Reason": "because"})
+			}
+			return v.works(r)
+		}
+	}
+	failing := `, "Last": {"Type": "Custom::Last", "DependsOn": "Thing", "Properties": {"ServiceToken": "arn:aws:lambda:` + region + ":" + account + `:function:missing"}}`
+	with := func(body, more string) string { return strings.TrimSuffix(body, "}}") + more + "}}" }
+	for _, test := range []struct {
+		name, body, status string
+		do                 func(v *vendor) func(customresource.Request) int
+		calls              []string
+		event, ref         string
+	}{
+		{"unchanged", with(thing(""), `, "More": {"Type": "AWS::CloudFormation::WaitConditionHandle"}`), "UPDATE_COMPLETE", nil, nil, "", "p-Thing"},
+		{"replaced", thing(`, "New": 1`), "UPDATE_COMPLETE", func(v *vendor) func(customresource.Request) int { return other(v, "SUCCESS") },
+			[]string{"Update Thing p-Thing", "Delete Thing p-Thing"}, "Thing UPDATE_IN_PROGRESS Requested update required the provider to create a new physical resource", "p-2"},
+		{"replaced and rolled back", with(thing(`, "New": 1`), failing), "UPDATE_ROLLBACK_COMPLETE", func(v *vendor) func(customresource.Request) int { return other(v, "SUCCESS") },
+			[]string{"Update Thing p-Thing", "Delete Thing p-2"}, "Thing DELETE_COMPLETE", "p-Thing"},
+		{"updated and rolled back", with(thing(`, "New": 1`), failing), "UPDATE_ROLLBACK_COMPLETE", nil,
+			[]string{"Update Thing p-Thing", "Update Thing p-Thing"}, "Thing UPDATE_COMPLETE", "p-Thing"},
+		{"failed with another id", thing(`, "New": 1`), "UPDATE_ROLLBACK_COMPLETE", func(v *vendor) func(customresource.Request) int { return other(v, "FAILED") },
+			[]string{"Update Thing p-Thing", "Update Thing p-Thing", "Delete Thing p-2"}, "", "p-Thing"},
+		{"another version of the function", strings.Replace(thing(""), ":function:vendor", ":function:vendor:2", 1), "UPDATE_ROLLBACK_COMPLETE", nil,
+			nil, "Thing UPDATE_FAILED Modifying service token is not allowed.", "p-Thing"},
+		{"removed", `{"Resources": {"More": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}}`, "UPDATE_COMPLETE", nil, []string{"Delete Thing p-Thing"}, "Thing DELETE_COMPLETE", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			v, c := withVendor(t, local.Config{})
+			v.then(v.works)
+			stack := c.create(t, "s", thing(""))
+			if stack.StackStatus != "CREATE_COMPLETE" {
+				t.Fatal(c.history(t, stack))
+			}
+			v.then(v.works)
+			if test.do != nil {
+				v.then(test.do(v))
+			}
+			stack = c.update(t, "s", test.body)
+			history := c.history(t, stack)
+			if string(stack.StackStatus) != test.status || test.event != "" && !slices.Contains(history, test.event) {
+				t.Errorf("%s, events %q, want %s with %q", stack.StackStatus, history, test.status, test.event)
+			}
+			if seen := v.seen(); !slices.Equal(seen, append([]string{}, test.calls...)) {
+				t.Errorf("calls %q, want %q", seen, test.calls)
+			}
+			found, err := c.DescribeStackResources(t.Context(), &cloudformation.DescribeStackResourcesInput{StackName: aws.String("s")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ref := ""
+			for _, r := range found.StackResources {
+				if *r.LogicalResourceId == "Thing" {
+					ref = *r.PhysicalResourceId
+				}
+			}
+			if ref != test.ref {
+				t.Errorf("the physical id is %q, want %q", ref, test.ref)
+			}
+		})
+	}
+}
+
+// TestRefusedCustomResources has what is refused before anything is called.
+func TestRefusedCustomResources(t *testing.T) {
+	t.Parallel()
+	v, c := withVendor(t, local.Config{})
+	v.then(v.works)
+	for i, test := range []struct{ properties, want string }{
+		{`"ServiceToken": "vendor"`, "Invalid service token"},
+		{`"ServiceToken": "arn:aws:sqs:` + region + `:1:q"`, "Invalid service token"},
+		{`"ServiceToken": {"a": 1}`, "Invalid service token"},
+		{`"ServiceToken": "arn:aws:lambda:eu-north-1:` + account + `:function:vendor"`, "Functions from 'eu-north-1' are not reachable in this region"},
+		{`"ServiceToken": "arn:aws:sns:` + region + ":" + account + `:nothing"`, "Topic does not exist (Service: Sns, Status Code: 404"},
+		{`"ServiceToken": "arn:aws:lambda:` + region + ":" + account + `:function:nothing"`, "Function not found: nothing"},
+		{`"Size": 1`, "required key [ServiceToken] not found"},
+		{`"ServiceToken": "` + vendorToken + `", "ServiceTimeout": 0`, "ServiceTimeout must be an integer between 1 and 14400 seconds"},
+		{`"ServiceToken": "` + vendorToken + `", "ServiceTimeout": "1 h"`, "ServiceTimeout must be an integer between 1 and 14400 seconds"},
+	} {
+		stack := c.create(t, fmt.Sprint("s", i), `{"Resources": {"Thing": {"Type": "AWS::CloudFormation::CustomResource", "Properties": {`+test.properties+`}}}}`)
+		history := c.history(t, stack)
+		if stack.StackStatus != "ROLLBACK_COMPLETE" || !slices.ContainsFunc(history, func(e string) bool {
+			return strings.HasPrefix(e, "Thing CREATE_FAILED") && strings.Contains(e, test.want)
+		}) {
+			t.Errorf("%s: %s, %q", test.properties, stack.StackStatus, history)
+		}
+	}
+	if seen := v.seen(); len(seen) > 0 {
+		t.Errorf("calls: %q", seen)
+	}
+	missing := strings.Replace(strings.TrimSuffix(thing(""), "}"), `"}}}`, `"}}}, "Outputs": {"A": {"Value": {"Fn::GetAtt": ["Thing", "Nothing"]}}}`, 1)
+	stack := c.create(t, "attribute", missing+"}")
+	want := "CustomResource attribute error: Vendor response doesn't contain Nothing attribute in object " + *stack.StackId + "|Thing|"
+	events, err := c.DescribeStackEvents(t.Context(), &cloudformation.DescribeStackEventsInput{StackName: stack.StackId})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(events.StackEvents, func(e cfntypes.StackEvent) bool { return strings.Contains(aws.ToString(e.ResourceStatusReason), want) }) {
+		t.Errorf("%s: %q", stack.StackStatus, c.history(t, stack))
+	}
+}
+
+// TestNoEchoOfCustomResources looks for a secret of a response everywhere.
+func TestNoEchoOfCustomResources(t *testing.T) {
+	t.Parallel()
+	v, c := withVendor(t, local.Config{})
+	const secret = "hunter22-of-the-vendor"
+	v.then(func(r customresource.Request) int {
+		return v.respond(r, map[string]any{"NoEcho": true, "Data": map[string]any{"Password": secret}})
+	})
+	body := `{"Resources": {
+		"Thing": {"Type": "Custom::Thing", "Properties": {"ServiceToken": "` + vendorToken + `"}},
+		"User": {"Type": "Custom::User", "Properties": {"ServiceToken": "` + vendorToken + `", "Password": {"Fn::Sub": "x-${Thing.Password}"}, "Name": "me"}}},
+		"Outputs": {"Password": {"Value": {"Fn::GetAtt": ["Thing", "Password"]}}}}`
+	stack := c.create(t, "s", body)
+	if stack.StackStatus != "CREATE_COMPLETE" || *stack.Outputs[0].OutputValue != "****" {
+		t.Errorf("%s, outputs %s", stack.StackStatus, *stack.Outputs[0].OutputValue)
+	}
+	events, err := c.DescribeStackEvents(t.Context(), &cloudformation.DescribeStackEventsInput{StackName: stack.StackId})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := false
+	for _, e := range events.StackEvents {
+		text := aws.ToString(e.ResourceProperties)
+		if strings.Contains(text, secret) {
+			t.Errorf("an event shows the secret: %s", text)
+		}
+		shown = shown || strings.Contains(text, `"Password":"x-****"`)
+	}
+	if !shown {
+		t.Error("no event shows that the password is masked")
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if got := v.requests[1].Properties["Password"]; got != "x-"+secret {
+		t.Errorf("the provider got %v", got)
+	}
+}

@@ -150,7 +150,7 @@ func isTopic(arn string) bool {
 
 // finish notes how an invocation ended, and returns when the next one is due.
 func (p *Provider) finish(ctx context.Context, token string, o *order, failure error) (again time.Time, err error) {
-	log := p.config.Logger.With("stack", o.Request.StackID, "resource", o.Request.LogicalResourceID, "request", o.Request.RequestID, "function", o.Request.ServiceToken)
+	logger := p.config.Logger.With("stack", o.Request.StackID, "resource", o.Request.LogicalResourceID, "request", o.Request.RequestID, "function", o.Request.ServiceToken)
 	var left string
 	err = p.config.Store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		again, left = time.Time{}, ""
@@ -181,9 +181,9 @@ func (p *Provider) finish(ctx context.Context, token string, o *order, failure e
 	switch {
 	case err != nil || left == "":
 	case failure != nil:
-		log.WarnContext(ctx, left, "error", kindOfFailure(failure))
+		logger.WarnContext(ctx, left, "error", kindOfFailure(failure))
 	default:
-		log.WarnContext(ctx, left)
+		logger.WarnContext(ctx, left)
 	}
 	return again, err
 }

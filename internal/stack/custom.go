@@ -9,9 +9,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
-// placeholder is the physical id that a custom resource is deleted by if its provider never
+// generatedID is the physical id that a custom resource is deleted by if its provider never
 // reported one. The same call has the same id.
-func placeholder(stackName, logicalID, callID string) string {
+func generatedID(stackName, logicalID, callID string) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	sum := sha256.Sum256([]byte(callID))
 	suffix := make([]byte, 12)

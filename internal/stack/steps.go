@@ -592,7 +592,7 @@ func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
 	request.StackID, request.StackName, request.LogicalID = r.stack.ARN, r.stack.Name, s.LogicalID
 	request.StackTags, request.SystemTags = r.next.Tags, systemTags(r.stack, s.LogicalID, typ.Schema)
 	if typ.Placeholder && request.Action == invoke.Create {
-		request.Placeholder = placeholder(r.stack.Name, s.LogicalID, s.CallID)
+		request.Placeholder = generatedID(r.stack.Name, s.LogicalID, s.CallID)
 	}
 	if r.hidesSecrets(s.LogicalID) {
 		request.Secrets = map[secret.Reason][]string{secret.NoEcho: r.secrets()}

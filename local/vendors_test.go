@@ -1,0 +1,94 @@
+package local_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/local"
+)
+
+// TestVendors takes custom resources through their life whose providers use the libraries that
+// everybody uses, unmodified: three of them send their responses to port 443 and by https only.
+func TestVendors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: -short leaves out the libraries for custom resources")
+	}
+	t.Parallel()
+	source, err := filepath.Abs("testdata/vendors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := func(t *testing.T) {
+		t.Helper()
+		if exec.Command("node", "--version").Run() != nil {
+			t.Skip("skipped: node is not installed")
+		}
+	}
+	for _, test := range []struct {
+		name      string
+		functions func(t *testing.T) (functions, env []string)
+		failure   string // contained in the reason of what fails on purpose
+	}{
+		{"python", func(t *testing.T) ([]string, []string) {
+			library := filepath.Dir(installed(t, "vendors/python/crhelper"))
+			return []string{"vendor=" + source + "/python"}, []string{"PYTHONPATH=" + library}
+		}, "Message returned: failed on purpose"},
+		{"node", func(t *testing.T) ([]string, []string) {
+			node(t)
+			return []string{"vendor=" + source + "/node"}, []string{"NODE_PATH=" + filepath.Dir(installed(t, "vendors/node_modules/cfn-response"))}
+		}, "Message returned: See the details in CloudWatch Log Stream: "},
+		{"framework", func(t *testing.T) ([]string, []string) {
+			node(t)
+			sdk := filepath.Dir(filepath.Dir(installed(t, "vendors/node_modules/@aws-sdk/client-lambda")))
+			library := installed(t, "cdk/node_modules/aws-cdk-lib")
+			return []string{"vendor=" + source + "/framework", "onevent=" + source + "/onevent"},
+				[]string{"NODE_PATH=" + sdk, "VENDOR_LIBRARY=" + library, "VENDOR_ACCOUNT=" + account}
+		}, "failed on purpose"},
+		{"go", func(t *testing.T) ([]string, []string) {
+			return []string{"vendor=" + installed(t, "vendors/go/bootstrap")}, nil
+		}, "Message returned: failed on purpose"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			functions, env := test.functions(t)
+			server := serving(t, local.ServerConfig{Config: local.Config{Functions: functions, HandlerEnv: env}})
+			c := newClients(t, server.URL())
+			body := func(properties string) string {
+				return strings.TrimSuffix(thing(", "+properties), "}") + `, "Outputs": {"Address": {"Value": {"Fn::GetAtt": ["Thing", "Address"]}}, "Ref": {"Value": {"Ref": "Thing"}}}}`
+			}
+			expect := func(stack cfntypes.Stack, status, address string) {
+				t.Helper()
+				outputs := map[string]string{}
+				for _, o := range stack.Outputs {
+					outputs[*o.OutputKey] = *o.OutputValue
+				}
+				if string(stack.StackStatus) != status || outputs["Address"] != address || address != "" && outputs["Ref"] != test.name+"-thing" {
+					t.Fatalf("%s with %s, want %s with %s; events %q", stack.StackStatus, outputs, status, address, c.history(t, stack))
+				}
+			}
+			reason := func(stack cfntypes.Stack, start, want string) {
+				t.Helper()
+				history := c.history(t, stack)
+				if !slices.ContainsFunc(history, func(e string) bool { return strings.HasPrefix(e, start) && strings.Contains(e, want) }) {
+					t.Errorf("no event %s with %q: %q", start, want, history)
+				}
+			}
+			stack := c.create(t, "life", body(`"Size": 1`))
+			expect(stack, "CREATE_COMPLETE", "at-1")
+			stack = c.update(t, "life", body(`"Size": 2`))
+			expect(stack, "UPDATE_COMPLETE", "at-2")
+			stack = c.update(t, "life", body(`"Size": 3, "Mode": "fail"`))
+			expect(stack, "UPDATE_ROLLBACK_COMPLETE", "at-2")
+			reason(stack, "Thing UPDATE_FAILED Received response status [FAILED] from custom resource.", test.failure)
+			stack = c.update(t, "life", body(`"Size": 4, "Mode": "sleep", "ServiceTimeout": 2`))
+			expect(stack, "UPDATE_ROLLBACK_COMPLETE", "at-2")
+			reason(stack, "Thing UPDATE_FAILED", "did not receive a response")
+			expect(c.remove(t, stack), "DELETE_COMPLETE", "at-2")
+		})
+	}
+}
