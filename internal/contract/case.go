@@ -250,6 +250,16 @@ func skipUnlessIdentifierIsCreateOnly(s *schema.Schema) string {
 	return ""
 }
 
+// skipUnlessAssigned leaves cases out that need an identifier which a request can lack.
+func skipUnlessAssigned(s *schema.Schema) string {
+	for _, path := range s.PrimaryIdentifier {
+		if s.IsReadOnly(path.Tokens) {
+			return ""
+		}
+	}
+	return "The identifier is part of every request. Skipping test."
+}
+
 // skipUnlessIdentifierIsChosen leaves cases out that need a second resource with the same
 // identifier: the service makes identifiers that are not create-only.
 func skipUnlessIdentifierIsChosen(s *schema.Schema) string {

@@ -85,7 +85,11 @@ func updateTagUpdatable(_ context.Context, r *run) error {
 	return r.hasTags(r.shared.update, "update")
 }
 
+// updateWithoutCreate sends identifiers that the service assigns as the official suite does: it
+// writes those of each resource into the inputs of the update, so that those of a deleted
+// resource are in it when this case is run after others, and none when it is run alone.
 func updateWithoutCreate(ctx context.Context, r *run) error {
+	gone := maps.Clone(r.lastUpdated)
 	created, err := r.createInput()
 	if err != nil {
 		return err
@@ -94,7 +98,28 @@ func updateWithoutCreate(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	const clause = "An update fails with NotFound, and a message, if the resource did not exist before; it never creates one."
+	for key, value := range gone {
+		if _, given := input[key]; !given {
+			input[key] = value
+		}
+	}
+	return r.updateOfNothing(ctx, input, created, "An update fails with NotFound, and a message, if the resource did not exist before; it never creates one.")
+}
+
+// updateWithoutIdentifier sends none, whatever was run before.
+func updateWithoutIdentifier(ctx context.Context, r *run) error {
+	created, err := r.createInput()
+	if err != nil {
+		return err
+	}
+	input, err := r.updateInput(created)
+	if err != nil {
+		return err
+	}
+	return r.updateOfNothing(ctx, input, created, clauseText("update.not-found"))
+}
+
+func (r *run) updateOfNothing(ctx context.Context, input, created map[string]any, clause string) error {
 	event, err := r.failed(ctx, invoke.Request{Action: invoke.Update, Model: input, Previous: created}, invoke.NotFound, clause)
 	if err != nil {
 		return err

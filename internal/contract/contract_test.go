@@ -113,6 +113,20 @@ func TestOperations(t *testing.T) {
 	}
 }
 
+// TestUpdateWithoutCreate sends the identifier of the resource that earlier cases deleted, as a
+// whole run of the official suite does, and none where the case is run alone.
+func TestUpdateWithoutCreate(t *testing.T) {
+	const id = "handler_update_invalid.py::contract_update_without_create"
+	f := flavour{identifier: []string{"Id"}}
+	if summary := try(t, newStub(f, "update demands an id"), Config{Inputs: f.inputs()}); !summary.OK() {
+		t.Errorf("rejected in a whole run:\n%s", outcomes(summary))
+	}
+	alone := try(t, newStub(f, "update demands an id"), Config{Inputs: f.inputs(), Selection: Selection{IDs: []string{id}}})
+	if alone.OK() || alone.Failed != 1 {
+		t.Errorf("accepted when it is run alone:\n%s", outcomes(alone))
+	}
+}
+
 // A mutant is a defect that the suite has to find, in the case that stands for its clause.
 type mutant struct {
 	name    string

@@ -114,6 +114,11 @@ var extendedCases = []Case{
 		Skip: skipUnlessAdditional, fixture: (*run).createdResource, run: updateAdditional,
 	},
 	{
+		ID: "extended_update.py::contract_update_without_identifier", Suite: SuiteExtended, Needs: []string{"update"},
+		Clause: "An update without the identifier that the service assigns fails with NotFound.", Clauses: []string{"update.not-found"},
+		Skip: skipUnlessAssigned, run: updateWithoutIdentifier,
+	},
+	{
 		ID: "extended_update.py::contract_update_tags", Suite: SuiteExtended, Needs: []string{"create", "update", "read"},
 		Clause: "An update replaces the tags; those of the system do not come back.", Clauses: []string{"tags.update", "tags.system"},
 		Skip: skipUnlessTagsCanChange, fixture: (*run).createdResource, run: updateTags,

@@ -115,6 +115,7 @@ var serviceMutants = []serviceMutant{
 	{name: "read needs the title", clause: "read.input", id: "extended_read.py::contract_read_primary_identifier", message: "READ by /Id alone ended with FAILED InvalidRequest"},
 	{name: "no additional READ", clause: "create.read-additional", id: "extended_read.py::contract_read_additional_identifiers", message: "READ by /Link alone"},
 	{name: "no additional UPDATE", clause: "update.additional", id: "extended_update.py::contract_update_additional_identifiers", message: "UPDATE by /Link alone"},
+	{name: "update demands an id", clause: "update.not-found", id: "extended_update.py::contract_update_without_identifier", message: "UPDATE ended with FAILED InvalidRequest"},
 	{name: "no additional DELETE", clause: "delete.input", id: "extended_delete.py::contract_delete_additional_identifiers", message: "DELETE by /Link alone"},
 	{name: "delete needs the title", clause: "delete.input", id: "extended_delete.py::contract_delete_primary_identifier", message: "DELETE by /Id alone"},
 	{name: "read invents", clause: "read.not-found", id: "extended_read.py::contract_read_without_create", message: "READ ended with SUCCESS"},

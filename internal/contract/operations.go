@@ -340,6 +340,10 @@ func (r *run) updateInput(created map[string]any) (map[string]any, error) {
 		for _, path := range paths {
 			if values, ok := schema.Identifier(created, []schema.Path{path}); ok && !slices.Contains(path.Tokens, "*") {
 				invoke.Put(out, path.Tokens, values[0])
+				if r.lastUpdated == nil {
+					r.lastUpdated = map[string]any{}
+				}
+				invoke.Put(r.lastUpdated, path.Tokens, values[0])
 			}
 		}
 	}

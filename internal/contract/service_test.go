@@ -492,6 +492,9 @@ func (s *service) update(c *serviceCall, model map[string]any, round int) (map[s
 	if key, ok := c.CallbackContext["key"].(string); ok && round > 0 {
 		return s.finish("UPDATE", key, s.reports[key], round)
 	}
+	if s.is("update demands an id") && model["Id"] == nil && model["Link"] == nil {
+		return nil, &refusal{"InvalidRequest", "Id is required"}
+	}
 	key := s.find("UPDATE", model)
 	old := s.reports[key]
 	if old == nil {

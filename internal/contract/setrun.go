@@ -48,6 +48,8 @@ type setRun struct {
 	quiet   bool   // of trials, which are not reported
 	replay  []Draw // inputs to use instead of new ones
 
+	lastUpdated map[string]any // identifiers of the resource that was last updated with the set's inputs
+
 	living int // how many resources Living was last called with
 
 	before map[string]bool // identifiers that LIST returned before the set; nil if not asked

@@ -350,6 +350,9 @@ func (s *stub) read(key string) (map[string]any, error) {
 }
 
 func (s *stub) update(key string, model map[string]any, round int) (map[string]any, error) {
+	if s.mutant == "update demands an id" && model["Id"] == nil {
+		return nil, &refusal{"InvalidRequest", "Id is required"}
+	}
 	if _, exists := s.reports[key]; !exists && s.mutant != "update creates" {
 		return nil, &refusal{"NotFound", "there is no such report"}
 	}
