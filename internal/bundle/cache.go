@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +45,7 @@ const (
 	newPrefix  = ".new-"
 	oldPrefix  = ".old-"
 	codeDir    = "code"
+	listFile   = "contents" // the sizes and names of all other files, one in a line
 	scratchDir = "scratch"
 )
 
@@ -119,14 +121,60 @@ func (b *Bundle) unpackAll(ctx context.Context, root *os.Root) error {
 	if closed := code.Close(); err == nil {
 		err = closed
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return writeList(root)
 }
 
-// load reads an entry. The error is fs.ErrNotExist if it is missing or incomplete.
+// writeList records what an entry consists of.
+func writeList(root *os.Root) error {
+	var list strings.Builder
+	err := fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			fmt.Fprintf(&list, "%d %q\n", info.Size(), name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return root.WriteFile(listFile, []byte(list.String()), 0o644)
+}
+
+// mostList bounds the list of an entry, in bytes.
+const mostList = 64 << 20
+
+// whole reports whether an entry has every file of its list, with the size that it had. A full
+// disk, a crash of the machine or a cleaner of old files can shorten or remove some.
+func whole(dir string) bool {
+	list, err := document.ReadFile(filepath.Join(dir, listFile), mostList)
+	if err != nil || len(list) == 0 || list[len(list)-1] != '\n' {
+		return false
+	}
+	for line := range strings.Lines(string(list)) {
+		size, quoted, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		name, err := strconv.Unquote(quoted)
+		if err != nil || !filepath.IsLocal(filepath.FromSlash(name)) {
+			return false
+		}
+		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil || !info.Mode().IsRegular() || strconv.FormatInt(info.Size(), 10) != size {
+			return false
+		}
+	}
+	return true
+}
+
+// load reads an entry. The error is fs.ErrNotExist if it is missing, incomplete or damaged.
 func (c *Cache) load(hash string) (*Code, error) {
 	dir := c.entry(hash)
 	code := &Code{Hash: hash, Dir: filepath.Join(dir, codeDir), Scratch: filepath.Join(dir, scratchDir)}
-	if info, err := os.Stat(code.Dir); err != nil || !info.IsDir() {
+	if info, err := os.Stat(code.Dir); err != nil || !info.IsDir() || !whole(dir) {
 		return nil, fs.ErrNotExist
 	}
 	settings, err := document.ReadFile(filepath.Join(dir, project.SettingsFile), mostSettings)

@@ -538,6 +538,35 @@ func TestCache(t *testing.T) {
 	if reads != 4 {
 		t.Errorf("read %d times", reads)
 	}
+	for name, damage := range map[string]func(file string) error{
+		"code/bootstrap": func(file string) error {
+			if err := os.Chmod(file, 0o644); err != nil {
+				return err
+			}
+			return os.Truncate(file, 0)
+		},
+		"schema.json":  func(file string) error { return os.Truncate(file, 10) },
+		".rpdk-config": func(file string) error { return os.WriteFile(file, []byte("{"), 0o644) },
+		"contents":     func(file string) error { return os.Truncate(file, 3) },
+	} {
+		before := reads
+		if err := damage(filepath.Join(c.Dir, one, filepath.FromSlash(name))); err != nil {
+			t.Fatal(err)
+		}
+		if get(one); reads != before+1 {
+			t.Errorf("a damaged %s was not noticed", name)
+		}
+		if get(one); reads != before+1 {
+			t.Errorf("a whole package is unpacked again after %s", name)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(c.Dir, one, "code", "written by the handler"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before := reads
+	if get(one); reads != before {
+		t.Error("what a handler writes is taken for damage")
+	}
 	if _, err := c.Get(t.Context(), "../x", nil); err == nil {
 		t.Error("a path was taken for a hash")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/submit"
 	"github.com/formwork-dev/formwork/internal/template"
 )
@@ -257,12 +258,7 @@ func (d *deployed) lastLogLines(ctx context.Context, cause *rootCause) []string 
 	// Without its log the failure is shown all the same.
 	_ = d.remote.Logs(ctx, submit.LogQuery{Groups: groups, Since: since.Add(-time.Second)}, func(e submit.LogEvent) error {
 		text := flat(e.Message)
-		for _, frame := range []string{"START RequestId:", "END RequestId:", "REPORT RequestId:"} {
-			if strings.HasPrefix(text, frame) {
-				return nil
-			}
-		}
-		if text != "" && !e.Time.After(cause.ended.Add(time.Second)) {
+		if text != "" && !lambda.IsFrame(text) && !e.Time.After(cause.ended.Add(time.Second)) {
 			lines = append(lines, text)
 			lines = lines[max(0, len(lines)-maxLogLines):]
 		}

@@ -319,9 +319,7 @@ func (l logged) CallLogged(ctx context.Context, payload []byte) (reply, log []by
 	result, err := l.Invoke(ctx, payload)
 	var kept strings.Builder
 	for line := range strings.Lines(string(result.Log)) {
-		added := slices.ContainsFunc([]string{"START RequestId:", "END RequestId:", "REPORT RequestId:", result.RequestID + " "},
-			func(beginning string) bool { return strings.HasPrefix(line, beginning) })
-		if !added {
+		if !lambda.IsFrame(line) && !strings.HasPrefix(line, result.RequestID+" ") {
 			kept.WriteString(line)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -34,6 +35,14 @@ func (f *Function) describe(p *process, inv *invocation, printed []byte, err err
 }
 
 func startLine(id string) string { return "START RequestId: " + id + " Version: " + latest + "\n" }
+
+// frames begin the lines that Lambda writes around what a function prints.
+var frames = []string{"INIT_START ", "INIT_REPORT ", "EXTENSION\t", "START RequestId:", "END RequestId:", "REPORT RequestId:"}
+
+// IsFrame reports whether a line of a log is from Lambda, and not from the function.
+func IsFrame(line string) bool {
+	return slices.ContainsFunc(frames, func(beginning string) bool { return strings.HasPrefix(line, beginning) })
+}
 
 func endLine(text []byte) []byte {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
