@@ -25,7 +25,7 @@ var floors = [][]string{
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/module", "internal/sample", "internal/smithy"},
 	{"internal/contract", "internal/lsp", "internal/macro", "internal/operation", "internal/project"},
 	{"internal/builtin", "internal/bundle", "internal/customresource", "internal/simulate", "internal/submit"},
-	{"internal/handlers", "internal/registry"},
+	{"internal/customtest", "internal/handlers", "internal/registry"},
 	{"internal/cloudcontrol", "internal/stack"},
 	{"internal/console", "internal/server"},
 	{"local"},

@@ -33,7 +33,7 @@ func (o *handlerOptions) build(ctx context.Context, c *app, p *project.Project) 
 	}
 	command := buildCommand(name, o.debug)
 	if state.due() && state.buildable() && !o.noBuild {
-		return path, c.runBuild(ctx, p, command)
+		return path, c.runBuild(ctx, p.Dir, command)
 	}
 	if !state.missing {
 		if state.newer != "" && !o.noBuild {
@@ -72,7 +72,7 @@ func (c *app) buildForLambda(ctx context.Context, p *project.Project, noBuild bo
 	case noBuild, state.missing && !state.buildable():
 		// The packer reports that it is missing.
 	case state.buildable():
-		return c.runBuild(ctx, p, buildCommand(name, false), "GOOS=linux", "GOARCH=amd64")
+		return c.runBuild(ctx, p.Dir, buildCommand(name, false), "GOOS=linux", "GOARCH=amd64")
 	default:
 		return withHint(fmt.Errorf("%s is older than %s and cannot be rebuilt: %s", p.Name(name), p.Name(state.newer), state.obstacle),
 			"build it yourself, or pass --no-build to pack it as is")
@@ -138,17 +138,17 @@ func buildCommand(program string, debug bool) []string {
 // untidy matches what the go command prints if go.mod or go.sum lacks a module.
 var untidy = regexp.MustCompile(`missing go\.sum entry|no required module provides package|updates to go\.mod needed`)
 
-// runBuild runs a build command in the folder of the project.
-func (c *app) runBuild(ctx context.Context, p *project.Project, command []string, environ ...string) error {
+// runBuild runs a build command in the folder of a project.
+func (c *app) runBuild(ctx context.Context, dir string, command []string, environ ...string) error {
 	if i := slices.Index(command, "-o"); i >= 0 { // go build follows links
-		if err := files.LinkOut(p.Dir, command[i+1]); err != nil {
+		if err := files.LinkOut(dir, command[i+1]); err != nil {
 			return fmt.Errorf("build the handlers: %w", err)
 		}
 	}
 	c.notef("%s\n", strings.Join(append(slices.Clone(environ), command...), " "))
 	done := c.progress("Building the handlers")
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Dir = p.Dir
+	cmd.Dir = dir
 	cmd.Env = append(append(slices.Clone(c.Environ), "CGO_ENABLED=0"), environ...)
 	lambda.EndWithDescendants(cmd)
 	output, err := cmd.CombinedOutput()

@@ -34,6 +34,7 @@ func commands(c *app) []*cobra.Command {
 		newStacks(c),
 		newStack(c),
 		newResource(c),
+		newCustomResource(c),
 		newEnv(c),
 		newSmithy(c),
 		newDiff(c),

@@ -15,7 +15,7 @@ import (
 func TestBuildWithoutHome(t *testing.T) {
 	dir := t.TempDir()
 	c := &app{Env: &Env{Stderr: io.Discard, Dir: dir}}
-	err := c.runBuild(t.Context(), &project.Project{Dir: dir}, []string{"go", "build", "./cmd"})
+	err := c.runBuild(t.Context(), dir, []string{"go", "build", "./cmd"})
 	var hinted *hintedError
 	var downstream *downstreamError
 	if !errors.As(err, &downstream) || !errors.As(err, &hinted) || !strings.Contains(hinted.hint, "set HOME, or set GOCACHE and GOPATH") {

@@ -441,7 +441,7 @@ func (c *app) runTests(ctx context.Context, opts *testOptions, p *project.Projec
 		if err := c.writeReports(opts, summary); err != nil {
 			return err
 		}
-		if err := c.writeFormats(opts, summary, config.Schema); err != nil {
+		if err := c.writeFormats(opts.reports, summary, config.Schema); err != nil {
 			return err
 		}
 		if err := c.writeExamples(p, summary); err != nil {

@@ -294,8 +294,8 @@ func (c *app) writeFile(name string, data []byte, mode fs.FileMode) error {
 }
 
 // writeFormats writes the reports of --report.
-func (c *app) writeFormats(opts *testOptions, summary *contract.Summary, of *schema.Schema) error {
-	for _, report := range opts.reports {
+func (c *app) writeFormats(reports []string, summary *contract.Summary, of *schema.Schema) error {
+	for _, report := range reports {
 		format, file, _ := strings.Cut(report, "=")
 		var text bytes.Buffer
 		if err := reportWriters[format](&text, summary, of); err != nil {

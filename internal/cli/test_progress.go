@@ -35,7 +35,7 @@ func (c *app) testReporters(opts *testOptions, text *contract.Text) contract.Rep
 func (p *testProgress) Report(e contract.Event) {
 	switch e.Kind {
 	case contract.Planned:
-		p.total = len(e.Plan.Cases) * len(e.Plan.Sets)
+		p.total = len(e.Plan.Cases) * max(1, len(e.Plan.Sets))
 	case contract.Started:
 		p.started++
 		p.show("[%d/%d] %s", p.started, p.total, e.Case.Name())

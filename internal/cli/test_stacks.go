@@ -146,7 +146,7 @@ func (c *app) runInStacks(ctx context.Context, opts *testOptions, config contrac
 		if err := c.writeReports(opts, summary); err != nil {
 			return err
 		}
-		if err := c.writeFormats(opts, summary, config.Schema); err != nil {
+		if err := c.writeFormats(opts.reports, summary, config.Schema); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,10 @@ const (
 	SuiteCore     Suite = "core"     // the tests of the official suite, with its names and verdicts
 	SuiteExtended Suite = "extended" // the clauses of the contract that no test of the core suite checks
 	SuiteAll      Suite = "all"      // both, and the rules for every event on top of the core tests
+
+	// SuiteCustom has the tests of handlers of custom resources. They are run by another
+	// package, which uses the reports of this one; it is not a choice for [Run].
+	SuiteCustom Suite = "custom-resource"
 )
 
 // Suites are the values that a user may choose from.

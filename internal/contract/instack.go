@@ -289,7 +289,7 @@ func (r *stackRun) runSet(ctx context.Context, cases []*stackCase) {
 }
 
 func (r *stackRun) record(result *Result) {
-	r.summary.count(result)
+	r.summary.Add(result)
 	r.cfg.Reporter.Report(Event{Kind: Finished, Result: result})
 }
 

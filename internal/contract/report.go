@@ -61,6 +61,7 @@ type Plan struct {
 	Seed       *uint64 // nil where nothing depends on it
 	Suite      Suite
 	InStacks   bool // the tests are those of [RunStacks]
+	Custom     bool // the tests are those of [SuiteCustom]; there are no Sets
 }
 
 // An Outcome is how a case ended. The words are those of pytest.
@@ -100,6 +101,9 @@ type Result struct {
 	// nothing to do with what it is about.
 	More []*Violation
 
+	// Rules are the IDs of the rules that were violated, where the suite has rules with IDs.
+	Rules []string
+
 	// Example is what runs the case again with the same generated inputs. Nil if the case
 	// passed or its inputs come from files.
 	Example *Example
@@ -119,6 +123,17 @@ func (r *Result) Log() string {
 		b.WriteString(c.Log)
 	}
 	return tail(b.String(), 40, 8<<10)
+}
+
+// custom reports whether the test is one of [SuiteCustom].
+func (r *Result) custom() bool { return r.Case.Suite == SuiteCustom }
+
+// clauseTitle is what reports call the clause.
+func (r *Result) clauseTitle() string {
+	if r.custom() {
+		return "the rule"
+	}
+	return "the contract"
 }
 
 // logTitle is what reports call the log: in stacks it is made of events.
@@ -214,6 +229,21 @@ type Summary struct {
 
 	// LeftBehind names resources that the run created and could not delete.
 	LeftBehind []string
+}
+
+// Add counts a result and keeps it.
+func (s *Summary) Add(r *Result) {
+	switch r.Outcome {
+	case Passed:
+		s.Passed++
+	case Failed:
+		s.Failed++
+	case Skipped:
+		s.Skipped++
+	case Errored:
+		s.Errors++
+	}
+	s.Results = append(s.Results, r)
 }
 
 // OK reports whether the handlers kept the contract as far as it was tested.

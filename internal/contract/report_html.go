@@ -31,6 +31,7 @@ type htmlPage struct {
 	Seed              string // "" where inputs come from files
 	Tallies           []htmlTally
 	Faults            []*htmlFault
+	Command, What     string // what wrote the report, and about what
 	Files             []*htmlFile
 }
 
@@ -89,12 +90,18 @@ func WriteHTML(w io.Writer, s *Summary) error {
 }
 
 func newHTMLPage(s *Summary) *htmlPage {
-	page := &htmlPage{TypeName: s.TypeName, Summary: s, OK: s.OK(), Verdict: "The handlers keep the contract"}
+	page := &htmlPage{TypeName: s.TypeName, Summary: s, OK: s.OK(), Verdict: "The handlers keep the contract", Command: "cfn test", What: "contract tests"}
 	if s.Seed != nil {
 		page.Seed = fmt.Sprint(*s.Seed)
 	}
 	if !s.OK() {
 		page.Verdict = "The handlers break the contract"
+	}
+	if len(s.Results) > 0 && s.Results[0].custom() {
+		page.Command, page.What, page.Verdict = "cfn cr test", "custom resource", "The handler follows the protocol of custom resources"
+		if !s.OK() {
+			page.Verdict = "The handler violates the protocol of custom resources"
+		}
 	}
 	total := len(s.Results)
 	if total == 0 {

@@ -32,6 +32,7 @@ type jsonTest struct {
 	Message     string           `json:"message"`
 	Clause      string           `json:"clause"`            // broken, or tested if none was
 	Clauses     []string         `json:"clauses,omitempty"` // of the clause that the test checks, in docs/contract.md
+	Rules       []string         `json:"rules,omitempty"`   // IDs of the rules of the custom resource protocol that were violated
 	Cause       int              `json:"cause,omitempty"`   // number of the cause that failed the test, from 1
 	More        []jsonViolation  `json:"more,omitempty"`
 	Differences []jsonDifference `json:"differences,omitempty"`
@@ -63,11 +64,13 @@ type jsonCall struct {
 	Message   string        `json:"message,omitempty"`
 	Delay     float64       `json:"delaySeconds,omitempty"`
 	Error     string        `json:"error,omitempty"`
+	Request   any           `json:"request,omitempty"`  // only of custom resources
+	Response  any           `json:"response,omitempty"` // the same; text if it is not JSON
 }
 
 // WriteJSON writes a summary as one JSON document:
 // {"typeName","seed","passed","failed","skipped","errors","seconds","tests":[{"id","suite",
-// "set","wire","outcome","phase","seconds","message","clause","clauses","cause","more",
+// "set","wire","outcome","phase","seconds","message","clause","clauses","rules","cause","more",
 // "differences","calls","log"}],"leftBehind"}. Tests with the same cause failed for the same.
 func WriteJSON(w io.Writer, s *Summary) error {
 	out := jsonReport{
@@ -83,7 +86,7 @@ func WriteJSON(w io.Writer, s *Summary) error {
 	for _, r := range s.Results {
 		test := jsonTest{
 			Cause: causes[r],
-			ID:    r.ID(), Suite: r.Case.suite(), Clauses: r.Case.Clauses, Set: r.Set, Wire: r.Wire, Outcome: r.Outcome, Phase: r.Phase, Seconds: round(r.Duration), Message: r.Message, Clause: r.Clause, Calls: []jsonCall{},
+			ID:    r.ID(), Suite: r.Case.suite(), Clauses: r.Case.Clauses, Rules: r.Rules, Set: r.Set, Wire: r.Wire, Outcome: r.Outcome, Phase: r.Phase, Seconds: round(r.Duration), Message: r.Message, Clause: r.Clause, Calls: []jsonCall{},
 		}
 		if test.Clause == "" {
 			test.Clause = r.Case.Clause
@@ -95,7 +98,14 @@ func WriteJSON(w io.Writer, s *Summary) error {
 			test.Differences = append(test.Differences, jsonDifference{d.Pointer.String(), d.Kind, d.Want, d.Got})
 		}
 		for _, c := range r.Calls {
-			test.Calls = append(test.Calls, jsonCall{c.Action, c.Number, c.Setup, round(c.Offset), round(c.Duration), c.Status, c.ErrorCode, c.Message, round(c.Delay), c.Err})
+			call := jsonCall{
+				Action: c.Action, Number: c.Number, Setup: c.Setup, Offset: round(c.Offset), Seconds: round(c.Duration), Status: c.Status, ErrorCode: c.ErrorCode,
+				Message: c.Message, Delay: round(c.Delay), Error: c.Err,
+			}
+			if r.custom() {
+				call.Request, call.Response = jsonOrText(c.Request), jsonOrText(c.Response)
+			}
+			test.Calls = append(test.Calls, call)
 		}
 		if r.broken() {
 			test.Log = r.Log()
@@ -106,6 +116,17 @@ func WriteJSON(w io.Writer, s *Summary) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(out)
+}
+
+// jsonOrText is JSON as it is, and anything else as a string; nil for nothing.
+func jsonOrText(data []byte) any {
+	switch {
+	case data == nil:
+		return nil
+	case json.Valid(data):
+		return json.RawMessage(data)
+	}
+	return string(data)
 }
 
 // round is a duration in seconds, to the millisecond.

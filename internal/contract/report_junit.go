@@ -98,6 +98,10 @@ func (s *junitSuite) add(r *Result) {
 // detail is a failure in full.
 func (r *Result) detail() string {
 	var b strings.Builder
-	(&Text{W: &b}).failure(r)
+	t := &Text{W: &b}
+	if r.custom() {
+		t.Traceback = "long" // the response is what the rule is about
+	}
+	t.failure(r)
 	return strings.TrimSpace(b.String())
 }

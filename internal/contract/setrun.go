@@ -127,27 +127,13 @@ func (s *suite) runSets(ctx context.Context, sets []InputSet, cases []Case) {
 	s.summary.Silent = s.silent.Load()
 	for _, l := range s.setRuns {
 		for _, r := range l.results {
-			s.summary.count(r)
+			s.summary.Add(r)
 		}
 		s.summary.LeftBehind = append(s.summary.LeftBehind, l.left...)
 	}
 }
 
 // count adds a result.
-func (s *Summary) count(r *Result) {
-	switch r.Outcome {
-	case Passed:
-		s.Passed++
-	case Failed:
-		s.Failed++
-	case Skipped:
-		s.Skipped++
-	case Errored:
-		s.Errors++
-	}
-	s.Results = append(s.Results, r)
-}
-
 // stop reports whether no further case is to be run.
 func (s *suite) stop(ctx context.Context) bool {
 	limit := s.cfg.Selection.MaxFailures

@@ -64,6 +64,15 @@ func (t *Text) Report(e Event) {
 }
 
 func (t *Text) plan(p *Plan) {
+	if p.Custom {
+		t.total = len(p.Cases)
+		line := fmt.Sprintf("%s: %s of the custom resource protocol", p.TypeName, words.Count(len(p.Cases), "test"))
+		if p.Deselected > 0 {
+			line += fmt.Sprintf(", %d deselected", p.Deselected)
+		}
+		t.printf("%s\n", line)
+		return
+	}
 	t.total, t.sets = len(p.Cases)*len(p.Sets), len(p.Sets) > 1
 	inputs := fmt.Sprintf("inputs generated with seed %d", deref(p.Seed))
 	if p.Sets[0].Number > 0 {
@@ -246,7 +255,7 @@ func (t *Text) failure(r *Result) {
 	t.printf("\n%s%s\n", t.name(r), where)
 	t.printf("  %s\n", indent(r.Message, "  "))
 	if r.Clause != "" {
-		t.printf("  the contract: %s\n", r.Clause)
+		t.printf("  %s: %s\n", r.clauseTitle(), r.Clause)
 	}
 	if len(r.Differences) > 0 {
 		t.printf("  differences:\n")
@@ -255,7 +264,7 @@ func (t *Text) failure(r *Result) {
 		}
 	}
 	for _, v := range r.More {
-		t.printf("  also: %s\n    the contract: %s\n", indent(v.Message, "    "), v.Clause)
+		t.printf("  also: %s\n    %s: %s\n", indent(v.Message, "    "), r.clauseTitle(), v.Clause)
 	}
 	if len(r.Calls) > 0 {
 		t.printf("  calls:\n")

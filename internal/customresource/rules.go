@@ -137,7 +137,7 @@ var table = []check{
 	{Rule{"PHYSICAL_ID_CHANGED", sectionOf("PhysicalResourceId"), "PhysicalResourceId must be identical for all responses for the same resource: only an Update that succeeds may change it.", Accepted}, func(c *checked) finding {
 		id, _ := c.text("PhysicalResourceId")
 		may := c.request.RequestType == Create || c.request.RequestType == Update && !c.failed()
-		return when(!may && id != "" && id != c.request.PhysicalResourceID,
+		return when(!may && id != "" && len(id) <= MaxPhysicalID && id != c.request.PhysicalResourceID,
 			fmt.Sprintf("PhysicalResourceId is %s, and that of the request is %s", quoted(id), quoted(c.request.PhysicalResourceID)), "")
 	}},
 	{Rule{"REASON_MISSING", sectionOf("Reason"), "Reason is required if Status is FAILED.", Refused}, func(c *checked) finding {

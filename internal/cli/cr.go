@@ -1,0 +1,290 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/formwork-dev/formwork/internal/customresource"
+	"github.com/formwork-dev/formwork/internal/customtest"
+	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/secret"
+)
+
+func newCustomResource(c *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cr",
+		Short: "Write and test handlers of custom resources",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.printf("%s", helpText(cmd))
+			return nil
+		},
+		Annotations: map[string]string{"log": "none"},
+	}
+	cmd.AddCommand(newCustomInit(c), newCustomInvoke(c), newCustomTest(c))
+	return cmd
+}
+
+// handlerForms is the part of the help about HANDLER.
+const handlerForms = `HANDLER is one of these:
+
+  DIR             a folder with the program bootstrap, with a handler in Python or JavaScript, or with
+                  a Go program, which is built first if bootstrap is missing or older than its sources
+  BINARY          a program for a provided runtime of AWS Lambda
+  FILE            a source in Python or JavaScript with the function handler or lambda_handler
+  FILE:FUNCTION   another function of such a source: index.py:main
+  URL             a function of a Lambda Invoke API that can reach this machine:
+                  http://127.0.0.1:3001/2015-03-31/functions/NAME/invocations
+
+Handlers run as local processes without your environment and with dummy credentials. Pass what they
+need with --env: --env TABLE=orders --env AWS_PROFILE. The ResponseURL is at this machine.`
+
+// customOptions are the options of the commands that call handlers of custom resources.
+type customOptions struct {
+	typeName, region string
+	timeout          time.Duration
+	wait, noBuild    bool
+	env, secrets     []string
+}
+
+func (o *customOptions) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.typeName, "type", "Custom::Resource", "the `TYPE` of the resource in requests")
+	flags.DurationVar(&o.timeout, "timeout", customtest.DefaultTimeout, "how long to wait for each response, from 1s to 15m: the `DURATION` is also the time limit of the function")
+	flags.BoolVar(&o.wait, "wait", false, "wait for the response after the invocation has returned, for handlers that let something else respond")
+	flags.StringArrayVar(&o.secrets, "secret", nil, "hide the values of the property `NAME` in all output (may be repeated)")
+	flags.StringArrayVar(&o.env, "env", nil, "pass the environment variable `NAME[=VALUE]` to the handler (may be repeated)")
+	flags.BoolVar(&o.noBuild, "no-build", false, "run the program of a Go folder as it is, without checking whether it is up to date")
+	flags.StringVar(&o.region, "region", invoke.DefaultRegion, "the `NAME` of the region in requests and in the environment of the handler")
+}
+
+// check checks the options.
+func (o *customOptions) check() error {
+	if err := customresource.CheckType(o.typeName); err != nil {
+		return usagef("option --type: %v", err)
+	}
+	if o.timeout < time.Second || o.timeout > lambda.DefaultTimeout {
+		return usagef("option --timeout: expected a duration from 1s to 15m but got %s", o.timeout)
+	}
+	return nil
+}
+
+// oneHandler is for commands with the argument HANDLER.
+func oneHandler(_ *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return errors.New("missing argument: HANDLER")
+	case 1:
+		return nil
+	}
+	return noArguments(nil, args[1:])
+}
+
+// maxCustomProperties bounds a file with properties.
+const maxCustomProperties = 1 << 20
+
+// readCustomProperties reads a JSON object; "" is no file. The values of secret properties are hidden
+// from now on.
+func (c *app) readCustomProperties(ctx context.Context, option, name string, o *customOptions) (map[string]any, error) {
+	if name == "" {
+		return nil, nil
+	}
+	var data []byte
+	var err error
+	if name == "-" {
+		data, err = c.readStdin(ctx, maxCustomProperties)
+	} else {
+		data, err = document.ReadFile(c.path(name), maxCustomProperties)
+	}
+	var large *document.TooLargeError
+	switch {
+	case errors.As(err, &large):
+		return nil, fmt.Errorf("option --%s: %s has more than %d bytes", option, name, maxCustomProperties)
+	case err != nil:
+		return nil, missingFile(err, name, "the file has the properties of the resource as JSON: {\"Name\": \"value\"}")
+	}
+	var doc *document.Value
+	var problems diag.List
+	if extension := filepath.Ext(name); extension == ".yaml" || extension == ".yml" {
+		doc, problems = document.ParseYAML(name, data, document.Limits{})
+	} else {
+		doc, problems = document.ParseJSON(name, data, document.Limits{})
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	properties, ok := doc.Any().(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s: expected a JSON object with the properties of the resource but got %s", name, doc.Kind)
+	}
+	c.hideProperties(properties, o.secrets)
+	return properties, nil
+}
+
+// hideProperties hides the values of the properties with one of some names, at any depth.
+func (c *app) hideProperties(value any, names []string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, item := range v {
+			if slices.Contains(names, name) {
+				c.log.Secrets().AddFor(secret.Reason("property "+name), customtest.Leaves(item)...)
+			} else {
+				c.hideProperties(item, names)
+			}
+		}
+	case []any:
+		for _, item := range v {
+			c.hideProperties(item, names)
+		}
+	}
+}
+
+// A customHandler is a handler that is ready to be called.
+type customHandler struct {
+	name     string // for reports
+	function invoke.LoggedFunction
+	renew    func() // nil for handlers at a URL
+	receiver *customtest.Receiver
+	close    func()
+}
+
+var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// openHandler starts the handler that a command line names, and what takes its responses.
+func (c *app) openHandler(ctx context.Context, o *customOptions, text string) (h *customHandler, err error) {
+	h = &customHandler{name: c.handlerName(text)}
+	if err := c.buildCustom(ctx, o, text); err != nil {
+		return nil, err
+	}
+	source, err := handlers.FindSource(text, c.Dir)
+	if err != nil {
+		return nil, withHint(fmt.Errorf("argument HANDLER: %w", err), "see cfn cr test --help for the handlers that cfn can run")
+	}
+	scratch, err := os.MkdirTemp("", "cfn-cr")
+	if err != nil {
+		return nil, err
+	}
+	closers := []func(){func() { _ = os.RemoveAll(scratch) }} // only caches are left if this fails
+	h.close = func() {
+		for _, f := range slices.Backward(closers) {
+			f()
+		}
+	}
+	defer func() {
+		if err != nil {
+			h.close()
+		}
+	}()
+	if h.receiver, err = customtest.Listen(ctx, customtest.ReceiverConfig{Now: c.Now, Logger: c.logger}); err != nil {
+		return nil, err
+	}
+	closers = append(closers, func() { _ = h.receiver.Close() })
+	if source.URL != "" {
+		at, err := url.Parse(source.URL)
+		if err != nil {
+			return nil, usagef("argument HANDLER: %v", err)
+		}
+		if err := invoke.CheckLocal(c.Getenv, source.URL); err != nil {
+			return nil, err
+		}
+		h.name = at.Host + "/" + source.Function
+		h.function = logged{&lambda.Endpoint{URL: source.URL, FunctionName: source.Function, Region: o.region, Timeout: -1}}
+		return h, nil
+	}
+	config, err := source.Config(ctx, scratch)
+	if err != nil {
+		return nil, err
+	}
+	given, err := c.handedOn("--env", o.env)
+	if err != nil {
+		return nil, err
+	}
+	config.Name = functionName(h.name)
+	config.Env = append(config.Env, given...)
+	config.Region, config.Environ, config.Logger, config.MaxProcesses = o.region, c.Environ, c.logger, 1
+	config.Timeout = -1 // the Sender ends invocations
+	function, err := lambda.Start(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	closers = append(closers, func() { _ = function.Close() })
+	h.function, h.renew = logged{function}, function.Renew
+	return h, nil
+}
+
+// handlerName is how reports call the handler of a command line.
+func (c *app) handlerName(text string) string {
+	if strings.Contains(text, "://") {
+		return text
+	}
+	return filepath.Base(c.path(text))
+}
+
+// functionName makes the name of a function from that of a handler.
+func functionName(name string) string {
+	const longest = 64
+	name = strings.Trim(notInName.ReplaceAllString(name, "-"), "-")
+	if name = name[:min(len(name), longest)]; name == "" {
+		return "handler"
+	}
+	return name
+}
+
+// bootstrap is the program of a Go folder.
+const bootstrap = "bootstrap"
+
+// buildCustom builds the program of a folder with a Go program, if it is missing or out of date.
+func (c *app) buildCustom(ctx context.Context, o *customOptions, text string) error {
+	dir := c.path(text)
+	if strings.Contains(text, "://") || o.noBuild || !exists(filepath.Join(dir, "go.mod")) {
+		return nil
+	}
+	info, err := os.Stat(filepath.Join(dir, bootstrap))
+	if err == nil && newerSource(dir, info.ModTime()) == "" {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("find the handler: %w", err)
+	}
+	command := []string{"go", "build", "-tags", "lambda.norpc", "-o", bootstrap, "."}
+	if _, err := exec.LookPath("go"); err != nil {
+		if exists(filepath.Join(dir, bootstrap)) {
+			c.notef("warning: %s is older than its sources and was not rebuilt: Go is not installed\n", c.shown(filepath.Join(dir, bootstrap)))
+			return nil
+		}
+		return withHint(fmt.Errorf("%s has a Go program that is not built, and Go is not installed", text), "build it where Go is installed: CGO_ENABLED=0 %s", strings.Join(command, " "))
+	}
+	return c.runBuild(ctx, dir, command)
+}
+
+// identity is what requests say about where they come from.
+func (o *customOptions) identity(name string) customtest.Identity {
+	return customtest.Identity{
+		Type: o.typeName, LogicalID: "Resource", Region: o.region, Account: lambda.DefaultAccountID,
+		ServiceToken: fmt.Sprintf("arn:aws:lambda:%s:%s:function:%s", o.region, lambda.DefaultAccountID, functionName(name)),
+	}
+}
+
+// printLog prints what a handler wrote.
+func printLog(w io.Writer, log string) {
+	if log = strings.TrimRight(log, "\n"); log != "" {
+		_, _ = fmt.Fprintln(w, log) // see notef
+	}
+}
