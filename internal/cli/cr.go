@@ -55,13 +55,18 @@ const handlerForms = `HANDLER is one of these:
                   http://127.0.0.1:3001/2015-03-31/functions/NAME/invocations
 
 Handlers run as local processes without your environment and with dummy credentials. Pass what they
-need with --env: --env TABLE=orders --env AWS_PROFILE. The ResponseURL is at this machine.`
+need with --env: --env TABLE=orders --env AWS_PROFILE.
+
+The ResponseURL is an https URL on this machine. Processes trust its certificate by NODE_EXTRA_CA_CERTS,
+SSL_CERT_FILE, REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE; those of Node reach it also at port 443. For a
+handler at a URL, and with --http, it is an http URL.`
 
 // customOptions are the options of the commands that call handlers of custom resources.
 type customOptions struct {
 	typeName, region string
 	timeout          time.Duration
 	wait, noBuild    bool
+	http             bool
 	env, secrets     []string
 }
 
@@ -72,6 +77,7 @@ func (o *customOptions) flags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.secrets, "secret", nil, "hide the values of the property `NAME` in all output (may be repeated)")
 	flags.StringArrayVar(&o.env, "env", nil, "pass the environment variable `NAME[=VALUE]` to the handler (may be repeated)")
 	flags.BoolVar(&o.noBuild, "no-build", false, "run the program of a Go folder as it is, without checking whether it is up to date")
+	flags.BoolVar(&o.http, "http", false, "send a ResponseURL with http, for handlers that do not trust the certificate of cfn")
 	flags.StringVar(&o.region, "region", invoke.DefaultRegion, "the `NAME` of the region in requests and in the environment of the handler")
 }
 
@@ -168,8 +174,7 @@ type customHandler struct {
 var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
 // openHandler starts the handler that a command line names, and what takes its responses.
-func (c *app) openHandler(ctx context.Context, o *customOptions, text string) (h *customHandler, err error) {
-	h = &customHandler{name: c.handlerName(text)}
+func (c *app) openHandler(ctx context.Context, o *customOptions, text string) (*customHandler, error) {
 	if err := c.buildCustom(ctx, o, text); err != nil {
 		return nil, err
 	}
@@ -181,33 +186,58 @@ func (c *app) openHandler(ctx context.Context, o *customOptions, text string) (h
 	if err != nil {
 		return nil, err
 	}
+	h := &customHandler{name: c.handlerName(text)}
 	closers := []func(){func() { _ = os.RemoveAll(scratch) }} // only caches are left if this fails
 	h.close = func() {
 		for _, f := range slices.Backward(closers) {
 			f()
 		}
 	}
-	defer func() {
-		if err != nil {
+	receiving := customtest.ReceiverConfig{Now: c.Now, Logger: c.logger}
+	if source.URL == "" && !o.http {
+		if receiving.Trust, err = customresource.NewTrust(filepath.Join(scratch, "tls"), c.Environ, c.Now()); err != nil {
 			h.close()
+			return nil, err
 		}
-	}()
-	if h.receiver, err = customtest.Listen(ctx, customtest.ReceiverConfig{Now: c.Now, Logger: c.logger}); err != nil {
+	}
+	if h.receiver, err = customtest.Listen(ctx, receiving); err != nil {
+		h.close()
 		return nil, err
 	}
 	closers = append(closers, func() { _ = h.receiver.Close() })
 	if source.URL != "" {
-		at, err := url.Parse(source.URL)
-		if err != nil {
-			return nil, usagef("argument HANDLER: %v", err)
-		}
-		if err := invoke.CheckLocal(c.Getenv, source.URL); err != nil {
+		if err = c.openRemoteHandler(o, h, source); err != nil {
+			h.close()
 			return nil, err
 		}
-		h.name = at.Host + "/" + source.Function
-		h.function = logged{&lambda.Endpoint{URL: source.URL, FunctionName: source.Function, Region: o.region, Timeout: -1}}
 		return h, nil
 	}
+	function, err := c.startHandler(ctx, o, h, source, scratch)
+	if err != nil {
+		h.close()
+		return nil, err
+	}
+	closers = append(closers, func() { _ = function.Close() })
+	h.function, h.renew = logged{function}, function.Renew
+	return h, nil
+}
+
+// openRemoteHandler sets up a handler that another program runs.
+func (c *app) openRemoteHandler(o *customOptions, h *customHandler, source handlers.Source) error {
+	at, err := url.Parse(source.URL)
+	if err != nil {
+		return usagef("argument HANDLER: %v", err)
+	}
+	if err := invoke.CheckLocal(c.Getenv, source.URL); err != nil {
+		return err
+	}
+	h.name = at.Host + "/" + source.Function
+	h.function = logged{&lambda.Endpoint{URL: source.URL, FunctionName: source.Function, Region: o.region, Timeout: -1}}
+	return nil
+}
+
+// startHandler starts a handler as a local process.
+func (c *app) startHandler(ctx context.Context, o *customOptions, h *customHandler, source handlers.Source, scratch string) (*lambda.Function, error) {
 	config, err := source.Config(ctx, scratch)
 	if err != nil {
 		return nil, err
@@ -216,17 +246,11 @@ func (c *app) openHandler(ctx context.Context, o *customOptions, text string) (h
 	if err != nil {
 		return nil, err
 	}
-	config.Name = functionName(h.name)
 	config.Env = append(config.Env, given...)
-	config.Region, config.Environ, config.Logger, config.MaxProcesses = o.region, c.Environ, c.logger, 1
+	config.Env = append(config.Env, h.receiver.Environ(config.Env)...)
+	config.Name, config.Region, config.Environ, config.Logger, config.MaxProcesses = functionName(h.name), o.region, c.Environ, c.logger, 1
 	config.Timeout = -1 // the Sender ends invocations
-	function, err := lambda.Start(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	closers = append(closers, func() { _ = function.Close() })
-	h.function, h.renew = logged{function}, function.Renew
-	return h, nil
+	return lambda.Start(ctx, config)
 }
 
 // handlerName is how reports call the handler of a command line.

@@ -20,6 +20,7 @@ import (
 type Receiver struct {
 	box     customresource.Mailbox
 	base    string
+	trust   *customresource.Trust // may be nil
 	server  *http.Server
 	arrived chan struct{} // one element if something arrived since the last look
 
@@ -39,6 +40,10 @@ const maxStrays = 20
 
 // ReceiverConfig configures a Receiver.
 type ReceiverConfig struct {
+	// Trust makes response URLs use HTTPS, as those of AWS do: many libraries insist on it.
+	// Processes then need the variables of [Receiver.Environ]. Nil means HTTP.
+	Trust *customresource.Trust
+
 	Now    func() time.Time // nil means time.Now
 	Logger *slog.Logger     // for errors of connections; nil for none
 }
@@ -53,7 +58,11 @@ func Listen(ctx context.Context, c ReceiverConfig) (*Receiver, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Receiver{base: "http://" + listener.Addr().String(), arrived: make(chan struct{}, 1), urls: map[string]*url.URL{}}
+	r := &Receiver{base: "http://" + listener.Addr().String(), trust: c.Trust, arrived: make(chan struct{}, 1), urls: map[string]*url.URL{}}
+	if r.trust != nil {
+		r.base = "https://" + listener.Addr().String()
+		listener = r.trust.Listener(listener)
+	}
 	r.box.Now = c.Now
 	r.server = &http.Server{
 		Handler: r.count(customresource.Handler(r, nil)), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
@@ -65,6 +74,15 @@ func Listen(ctx context.Context, c ReceiverConfig) (*Receiver, error) {
 		}
 	}()
 	return r, nil
+}
+
+// Environ are the variables with which processes that are started from an environment reach
+// the response URLs.
+func (r *Receiver) Environ(environ []string) []string {
+	if r.trust == nil {
+		return nil
+	}
+	return r.trust.Environ(r.base, environ)
 }
 
 // Close ends all connections.
