@@ -24,7 +24,7 @@ var floors = [][]string{
 	{"internal/awslite", "internal/schema", "internal/template"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/module", "internal/sample", "internal/smithy"},
 	{"internal/contract", "internal/lsp", "internal/macro", "internal/operation", "internal/project"},
-	{"internal/builtin", "internal/bundle", "internal/customresource", "internal/simulate", "internal/submit"},
+	{"internal/builtin", "internal/bundle", "internal/customresource", "internal/hook", "internal/simulate", "internal/submit"},
 	{"internal/customtest", "internal/handlers", "internal/registry"},
 	{"internal/cloudcontrol", "internal/stack"},
 	{"internal/console", "internal/server"},

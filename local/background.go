@@ -12,7 +12,8 @@ import (
 func (c *CloudFormation) work(ctx context.Context) error {
 	workers, err := c.store.SweepHourly(ctx, store.Sweep{
 		Expire: []func(context.Context, time.Time) error{
-			c.s3.Expire, c.services.Expire, c.registry.Expire, c.operations.Expire, c.cloudControl.Expire, c.tokens.Expire, c.custom.Expire,
+			c.s3.Expire, c.services.Expire, c.registry.Expire, c.operations.Expire, c.cloudControl.Expire, c.hooks.Expire, c.tokens.Expire,
+			c.custom.Expire,
 		},
 		Keeps: []func(context.Context, string) (bool, error){c.s3.Keeps, c.registry.KeepsBlob},
 	})

@@ -25,6 +25,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/console"
 	"github.com/formwork-dev/formwork/internal/customresource"
 	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/s3"
@@ -116,6 +117,8 @@ type CloudFormation struct {
 	stacks       *stack.Engine
 	custom       *customresource.Provider
 	trust        *customresource.Trust
+	hooks        *hook.Engine
+	lambdaHooks  *hook.LambdaHooks
 	types        *operation.Catalog
 	served       *builtin.Types
 	shelf        *simulate.Shelf

@@ -11,6 +11,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/customresource"
 	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/hook"
+	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/macro"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
@@ -28,7 +30,7 @@ func (c *CloudFormation) openEngines() error {
 	c.types = &operation.Catalog{}
 	c.operations = operation.New(operation.Config{
 		Store: c.store, Types: c.types, Prepare: c.prepare, TimeScale: config.TimeScale, Logger: config.Logger, Now: config.Now,
-		Owners: map[string]operation.Owner{stack.Owner: stackOwner{c}, cloudcontrol.Owner: cloudControlOwner{c}, registry.TestOwner: testOwner{c}},
+		Owners: map[string]operation.Owner{stack.Owner: stackOwner{c}, cloudcontrol.Owner: cloudControlOwner{c}, registry.TestOwner: testOwner{c}, hook.OwnerName: hookOwner{c}},
 		Places: map[string]operation.Places{registry.TestOwner: {}},
 	})
 	c.registry = registry.New(registry.Config{
@@ -36,6 +38,7 @@ func (c *CloudFormation) openEngines() error {
 		Credentials: keys{c.sessions}, Deliveries: deliveries{c.s3}, Imported: imported{c}, Operations: c.operations, Logger: config.Logger, Now: config.Now,
 	})
 	c.functions = &handlers.Directory{Pool: c.handlers, Versions: versions{c.registry}, Tokens: c.tokens, Logger: config.Logger}
+	c.lambdaHooks = &hook.LambdaHooks{Store: c.store, Functions: c.functions, Credentials: keys{c.sessions}.For}
 	macros := macro.New(macro.Config{
 		Store: c.store, S3: c.s3, Functions: c.functions, Logger: config.Logger,
 		Translator: macro.Translator{Environ: config.Environ, Dir: filepath.Join(config.Dir, spoolDir)},
@@ -53,11 +56,15 @@ func (c *CloudFormation) openEngines() error {
 	})
 	c.types.Custom = c.custom
 	c.types.Registered, c.types.Builtin, c.types.Simulated, c.types.Preferred = c.registry, c.served, c.shelf, c.shelf.Preferred
+	c.openHooks()
 	c.stacks = stack.New(stack.Config{
-		Store: c.store, Types: c.types, Operations: c.operations, Objects: objects{c.s3}, References: references{c.services},
+		Store: c.store, Types: c.types, Operations: c.operations, Hooks: c.hooks, Objects: objects{c.s3}, References: references{c.services},
 		Macros: macros.For, Endpoint: c.url, Hold: holdAnswers, Logger: config.Logger, Now: config.Now,
 	})
 	c.types.Stacks = c.stacks.OwnTypes()
+	c.hooks.Own(stack.HooksOnResource, c.stacks)
+	c.hooks.Own(stack.HooksOnStack, c.stacks.OnStacks())
+	c.hooks.Own(stack.HooksOnChangeSet, c.stacks.OnChangeSets())
 	c.cloudControl = cloudcontrol.New(cloudcontrol.Config{
 		Store: c.store, Types: c.types, Operations: c.operations, Hold: holdAnswers, Now: config.Now,
 	})
@@ -113,6 +120,8 @@ func (o cloudControlOwner) Progressed(ctx context.Context, tx *store.Tx, state o
 
 // testOwner is the registry as it runs tests, which is made after the engine that calls it.
 type testOwner struct{ c *CloudFormation }
+
+func (o testOwner) Actions() []invoke.Action { return o.c.registry.Tests().Actions() }
 
 func (o testOwner) Type(ctx context.Context, caller awswire.Caller, name, version string) (*operation.Type, error) {
 	return o.c.registry.Tests().Type(ctx, caller, name, version)

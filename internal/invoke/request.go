@@ -65,8 +65,13 @@ type Request struct {
 	// LogicalID is the logical resource id. Empty means Token, as in the official tool.
 	LogicalID string
 
-	// StackID is the ARN of the stack. Hooks are sent Token when it is empty.
+	// StackID is the ARN of the stack. Hooks are sent Token when it is empty, unless NoStack is
+	// set.
 	StackID string
+	NoStack bool
+
+	ChangeSetID string // of a hook: the ARN of the change set that is created or executed
+	Invocation  int    // of a hook: the number of the call, from 1; 0 sends none
 
 	// Model is the desired state and Previous the state before an update. Members that
 	// are null or that the schema does not declare are not sent.
@@ -98,6 +103,7 @@ type Target struct {
 	Type      string // RESOURCE, STACK or CHANGE_SET; empty means RESOURCE
 	LogicalID string // empty means the token of the request
 	Model     any    // {"resourceProperties", "previousResourceProperties"}
+	Payload   string // URL of a document that the hook fetches, "" for none
 }
 
 // A Wire is the encoding of scalars in models.
@@ -146,6 +152,7 @@ type hookRequest struct {
 	HookTypeVersion       string      `json:"hookTypeVersion"`
 	ClientRequestToken    string      `json:"clientRequestToken"`
 	StackID               string      `json:"stackId"`
+	ChangeSetID           string      `json:"changeSetId,omitempty"`
 	AWSAccountID          string      `json:"awsAccountId"`
 	ActionInvocationPoint Action      `json:"actionInvocationPoint"`
 	HookModel             any         `json:"hookModel"`
@@ -159,11 +166,13 @@ type hookData struct {
 	TargetType           string `json:"targetType"`
 	TargetLogicalID      string `json:"targetLogicalId"`
 	TargetModel          any    `json:"targetModel"`
+	Payload              string `json:"payload,omitempty"`
 	ProviderLogGroupName string `json:"providerLogGroupName,omitempty"`
 	ProviderCredentials  string `json:"providerCredentials,omitempty"`
 }
 
 type hookContext struct {
+	Invocation      int `json:"invocation,omitempty"`
 	CallbackContext any `json:"callbackContext"`
 }
 
@@ -275,12 +284,14 @@ func (r *Runner) hookPayload(req *Request, now state) (hookRequest, error) {
 			TargetType:        req.Target.Type,
 			TargetLogicalID:   req.Target.LogicalID,
 			TargetModel:       req.Target.Model,
+			Payload:           req.Target.Payload,
 		},
-		RequestContext:        hookContext{CallbackContext: now.context},
+		RequestContext:        hookContext{Invocation: req.Invocation, CallbackContext: now.context},
 		HookTypeName:          req.TypeName,
 		HookTypeVersion:       req.TypeVersion,
 		ClientRequestToken:    req.Token,
 		StackID:               req.StackID,
+		ChangeSetID:           req.ChangeSetID,
 		AWSAccountID:          r.cfg.AccountID,
 		ActionInvocationPoint: req.Action,
 		HookModel:             req.TypeConfiguration,
@@ -336,8 +347,11 @@ func (r *Runner) complete(req Request) (Request, error) {
 		req.LogicalID = req.Token
 	}
 	if req.Action.Hook() {
+		if !req.NoStack && req.StackID == "" {
+			req.StackID = req.Token
+		}
 		for field, value := range map[*string]string{
-			&req.StackID: req.Token, &req.TypeVersion: "00000001",
+			&req.TypeVersion: "00000001",
 			&req.Target.Type: "RESOURCE", &req.Target.LogicalID: req.LogicalID,
 		} {
 			if *field == "" {

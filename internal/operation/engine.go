@@ -165,8 +165,8 @@ func (e *Engine) begun(spec Spec, now store.Time) (*row, error) {
 
 // actionsOf are the actions of the operations that an owner begins.
 func actionsOf(owner Owner) []invoke.Action {
-	if _, supplies := owner.(Supplier); supplies {
-		return []invoke.Action{Test}
+	if supplier, supplies := owner.(Supplier); supplies {
+		return supplier.Actions()
 	}
 	return []invoke.Action{invoke.Create, invoke.Read, invoke.Update, invoke.Delete}
 }

@@ -48,7 +48,7 @@ type Owner interface {
 }
 
 // Test is the action of an operation that runs the contract tests of a type. Only a Supplier
-// begins it.
+// begins it, as it does the invocation points of hooks.
 const Test invoke.Action = "TEST"
 
 // A Supplier is an Owner that provides for its operations itself: its types are those that the
@@ -58,6 +58,9 @@ const Test invoke.Action = "TEST"
 type Supplier interface {
 	Owner
 	Types
+
+	// Actions are those of the operations that it begins.
+	Actions() []invoke.Action
 
 	// Committed is called after a transition that Progressed was called for is written, on the
 	// node that wrote it and at most once.

@@ -20,6 +20,8 @@ type longRig struct {
 	committed []string
 }
 
+func (l *longRig) Actions() []invoke.Action { return []invoke.Action{Test} }
+
 func (l *longRig) Committed(_ context.Context, state State) {
 	l.committed = append(l.committed, state.ID+" "+string(state.Progress.Status))
 }

@@ -47,6 +47,9 @@ func (r *testRunRow) operation() operation.Spec {
 	}}
 }
 
+// Actions implements operation.Supplier.
+func (t *Tests) Actions() []invoke.Action { return []invoke.Action{operation.Test} }
+
 // Type implements operation.Types: whatever is tested, its tests are run here.
 func (t *Tests) Type(_ context.Context, _ awswire.Caller, name, version string) (*operation.Type, error) {
 	return &operation.Type{Name: name, Version: version, Provider: t, Timeout: t.registry.config.TestTimeout + deliverTime}, nil

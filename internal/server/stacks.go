@@ -38,6 +38,8 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 		awswire.Op("ListChangeSets", e.ListChangeSets).Reading(),
 		awswire.Op("GetTemplateSummary", e.GetTemplateSummary).Reading(),
 		awswire.Op("ListExports", e.ListExports).Reading(),
+		awswire.Op("DescribeChangeSetHooks", e.DescribeChangeSetHooks).Reading(),
+		awswire.Op("GetHookResult", e.GetHookResult).Reading(),
 		awswire.Op("ListHookResults", e.ListHookResults).Reading(),
 		awswire.Op("ListImports", e.ListImports).Reading(),
 		awswire.Op("ListStackRefactorActions", e.ListStackRefactorActions).Reading(),
@@ -126,6 +128,9 @@ var stackConstraints = map[string][]awswire.Constraint{
 	"CreateStack":                       stackRequest(token("ClientRequestToken", false), stackPolicy[0], stackPolicy[1], awswire.Constraint{Member: "StackName", Required: true, MinLength: 1, MaxLength: 128, Pattern: patternStackName}, awswire.Constraint{Member: "TimeoutInMinutes", Min: &one}),
 	"DeleteStack":                       {stackName(true), token("ClientRequestToken", false)},
 	"DescribeAccountLimits":             {nextToken},
+	"DescribeChangeSetHooks":            {stackName(false), changeSetName(), nextToken},
+	"GetHookResult":                     {{Member: "HookResultId", MinLength: 36, MaxLength: 36}},
+	"ListHookResults":                   {nextToken},
 	"DescribeEvents":                    {stackName(false), nextToken},
 	"DescribeStackDriftDetectionStatus": {{Member: "StackDriftDetectionId", Required: true, MinLength: 1, MaxLength: 36}},
 	"DescribeStackResourceDrifts": {

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
@@ -28,7 +29,7 @@ type setResult struct {
 // writes what came of it.
 func (e *Engine) planSet(ctx context.Context, id string) (time.Time, error) {
 	c, err := oneRow[changeSetRow](ctx, e.store.Read(), "id = ?", id)
-	if err != nil || c == nil || !c.creating() {
+	if err != nil || c == nil || !c.creating() || c.Plan != "" { // with a plan, it waits for hooks
 		return time.Time{}, err
 	}
 	s, err := oneRow[stackRow](ctx, e.store.Read(), "id = ?", c.StackID)
@@ -42,7 +43,11 @@ func (e *Engine) planSet(ctx context.Context, id string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("make the plan of %s: %w", c.ARN, err)
 	}
-	return time.Time{}, e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error { return e.finishSet(ctx, tx, s, id, result) })
+	evaluation, err := e.hookSet(ctx, s, c, result)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("find the hooks of %s: %w", c.ARN, err)
+	}
+	return time.Time{}, e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error { return e.finishSet(ctx, tx, s, id, result, evaluation) })
 }
 
 // makePlan processes the template of a change set and plans it.
@@ -146,13 +151,21 @@ func (l *importLookup) ImportValue(name string) (string, bool, error) {
 	return value, known, err
 }
 
-// finishSet writes the plan of a change set, unless that was deleted in the meantime.
-func (e *Engine) finishSet(ctx context.Context, tx *store.Tx, s *stackRow, id string, result *setResult) error {
+// finishSet writes the plan of a change set, unless that was deleted in the meantime. With an
+// evaluation the change set waits for its hooks.
+func (e *Engine) finishSet(ctx context.Context, tx *store.Tx, s *stackRow, id string, result *setResult, evaluation *hook.Evaluation) error {
 	c, err := oneRow[changeSetRow](ctx, tx, "id = ?", id)
 	if err != nil || c == nil || !c.creating() {
 		return err
 	}
+	before := *c
 	c.settle(result)
+	if evaluation != nil {
+		c.Status, c.ExecutionStatus = types.ChangeSetStatusCreateInProgress, before.ExecutionStatus
+		if _, err := e.config.Hooks.Begin(ctx, tx, evaluation); err != nil {
+			return err
+		}
+	}
 	if result.row != nil {
 		if _, err := tx.NewUpdate().Model(result.row).Column("processed", "description").WherePK().Exec(ctx); err != nil {
 			return fmt.Errorf("write the processed template: %w", err)

@@ -78,7 +78,7 @@ func (e *Engine) conflictOf(ctx context.Context, s *stackRow, in PlanInput, r *t
 // change set if there is one, and is not if the validation is disabled.
 func (e *Engine) prepareValidation(ctx context.Context, s *stackRow, p *prepared) error {
 	op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", s.OperationID)
-	if err != nil || op == nil || op.Phase != phaseValidate {
+	if err != nil || op == nil || op.Phase != phaseValidate && op.Phase != phaseHooked {
 		return err
 	}
 	if p.problem, err = e.danglingParameter(ctx, s, p.deployments[s.DeploymentID]); err != nil || op.ChangeSetID != "" {

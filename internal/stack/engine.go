@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
@@ -20,6 +21,9 @@ type Config struct {
 	Store      *store.Store
 	Types      operation.Types
 	Operations Operations
+
+	// Hooks evaluates what stacks are about to change. nil has no hooks.
+	Hooks *hook.Engine
 
 	// Objects fetches templates and policies by their URL. nil has none.
 	Objects Objects

@@ -20,6 +20,10 @@ const (
 	phaseDelete          phase = "delete"
 	phaseEnd             phase = ""
 
+	// Before anything else, an operation waits for the hooks on its stack.
+	phaseHooks  phase = "hooks"
+	phaseHooked phase = "hooked"
+
 	// phaseStopping is where the steps are that were cancelled and still run. The steps of
 	// the next stage on the same resources wait for them.
 	phaseStopping phase = "stopping"

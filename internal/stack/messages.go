@@ -138,6 +138,7 @@ var refusals = map[string]struct {
 	"hook-target":         {"", "TargetType and TargetId must be specified together."},
 	"hook-filters":        {"", "Status can be specified only with TypeArn, and TypeArn not with a target."},
 	"hook-missing":        {"HookResultNotFoundException", "No hook results found for target %s"},
+	"hook-result-missing": {"HookResultNotFoundException", "Hook result with ID %s was not found"},
 	"drift-running":       {"", "Drift detection is already in progress for stack [%s]"},
 	"drift-state":         {"", "Drift detection cannot be performed on stack with status: %s"},
 	"drift-missing":       {"", "Drift detection [%s] does not exist"},

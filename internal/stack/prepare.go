@@ -14,6 +14,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/template"
 )
@@ -30,6 +31,7 @@ type prepared struct {
 	dynamic     map[string]string  // values of {{resolve:ssm:…}}, by the whole text
 	problem     string             // what is wrong with the parameters, "" for nothing
 	conflicts   []validationProblem
+	hooks       hook.Set
 }
 
 type typeKey struct{ name, version string }
@@ -63,6 +65,9 @@ func (e *Engine) prepare(ctx context.Context, stackID string, kept *prepared) (*
 		}
 	}
 	if err := e.prepareTypes(ctx, &s, p); err != nil {
+		return nil, err
+	}
+	if p.hooks, err = e.hooksFor(ctx, &s); err != nil {
 		return nil, err
 	}
 	if d := p.deployments[s.DeploymentID]; d != nil {

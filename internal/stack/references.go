@@ -67,7 +67,7 @@ func (e *Engine) Prepare(ctx context.Context, request operation.Request) (prepar
 		switch {
 		case err == nil:
 			*model, _ = resolved.(map[string]any)
-		case request.Action == invoke.Delete || model == &request.Previous:
+		case request.Action == invoke.Delete || request.Action == invoke.DeletePreProvision || model == &request.Previous:
 			// A resource may be deleted or changed when the values that it was created with no
 			// longer exist.
 			if ctx.Err() != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -61,8 +62,12 @@ func newRigPolling(t testing.TB, place fixtures.Place, w *world, poll time.Durat
 	logger := slog.New(slog.DiscardHandler)
 	config := operation.Config{Store: g.store, Types: g.world, Owners: map[string]operation.Owner{}, Logger: logger, Retries: operation.Retries{First: time.Millisecond}}
 	operations := operation.New(config)
-	g.Engine = New(Config{Store: g.store, Types: g.world, Operations: operations, References: g.world, Objects: g.world, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	config.Owners[Owner] = g.Engine
+	hooks := hook.New(hook.Config{Store: g.store, Sources: []hook.Source{w}, Operations: operations, Payloads: w})
+	g.Engine = New(Config{Store: g.store, Types: g.world, Operations: operations, Hooks: hooks, References: g.world, Objects: g.world, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	config.Owners[Owner], config.Owners[hook.OwnerName] = g.Engine, hooks
+	hooks.Own(HooksOnResource, g.Engine)
+	hooks.Own(HooksOnStack, g.OnStacks())
+	hooks.Own(HooksOnChangeSet, g.OnChangeSets())
 	w.own = g.OwnTypes()
 	workers := operations.Workers()
 	maps.Copy(workers, g.Workers())
@@ -99,6 +104,7 @@ type world struct {
 	values  map[string]string // of dynamic references, and of stored parameters
 	objects map[string]string // templates by their URL
 	own     operation.Types   // of the engine
+	hooks   hookWorld
 }
 
 // A behavior is what one call does instead of what it should.

@@ -133,6 +133,9 @@ type operationOptions struct {
 	Nested        map[string]string `json:"nested,omitempty"`
 	NestedPlanned bool              `json:"nestedPlanned,omitempty"`
 
+	// HooksFailed is the reason of an operation that hooks on the stack stopped.
+	HooksFailed string `json:"hooksFailed,omitempty"`
+
 	// Refactor is the id of the refactor that the operation belongs to, which moves it on.
 	Refactor string `json:"refactor,omitempty"`
 }
@@ -301,6 +304,7 @@ type eventRow struct {
 // The kinds of events.
 const (
 	eventProgress   = "progress"   // of a resource or the stack
+	eventHook       = "hook"       // of a hook on a change set; only in DescribeEvents
 	eventValidation = "validation" // of the validation before a deployment; only in DescribeEvents
 )
 

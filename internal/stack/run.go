@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/uptrace/bun"
 
+	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -52,6 +53,8 @@ type writes struct {
 	events    []eventRow
 	begin     []operation.Spec
 	cancel    []string // ids of operations
+	evaluate  []*hook.Evaluation
+	unhook    []string // ids of evaluations to cancel
 	ended     []*operationRow
 	begun     bool // op is new
 	after     []func(ctx context.Context, tx *store.Tx) error
@@ -281,6 +284,9 @@ func (r *run) flush(ctx context.Context, tx *store.Tx) error {
 		}
 	}
 	if err := r.flushResources(ctx, tx); err != nil {
+		return err
+	}
+	if err := r.flushHooks(ctx, tx); err != nil {
 		return err
 	}
 	if err := insertEvents(ctx, tx, w.events); err != nil {

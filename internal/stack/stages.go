@@ -25,7 +25,10 @@ func (r *run) proceed(ctx context.Context, tx *store.Tx) (time.Time, error) {
 		if err := ctx.Err(); err != nil {
 			return time.Time{}, err
 		}
-		if r.op.Phase == phaseValidate {
+		if r.op.Phase == phaseHooks && !r.op.Cancelled {
+			break // for the hooks on the stack
+		}
+		if r.op.Phase == phaseValidate || r.op.Phase == phaseHooks || r.op.Phase == phaseHooked {
 			if err := r.begin(ctx, tx); err != nil {
 				return time.Time{}, err
 			}
@@ -205,7 +208,10 @@ func (r *run) cancelStep(s *stepRow) {
 	}
 	s.State = stepCancelled
 	r.touchStep(s)
-	if s.CallID != "" {
+	if s.Reason == reasonHooks {
+		r.writes.unhook = append(r.writes.unhook, s.CallID)
+		s.State = stepStopped // nothing was called
+	} else if s.CallID != "" {
 		r.writes.cancel = append(r.writes.cancel, s.CallID)
 	} else {
 		s.State = stepStopped

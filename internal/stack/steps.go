@@ -251,7 +251,7 @@ func (r *run) startCreate(t *target, x *resourceRow) {
 	r.touchResource(x)
 	r.event(eventRow{LogicalID: x.LogicalID, Type: x.Type, Status: string(x.Status), Properties: t.step.Properties})
 	t.step.Action = actionCreate
-	r.call(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties})
+	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties}, t.properties, nil)
 }
 
 // startUpdate changes a resource in place.
@@ -261,7 +261,8 @@ func (r *run) startUpdate(t *target, x *resourceRow) {
 	r.touchResource(x)
 	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Properties: t.step.Properties})
 	t.step.Action, t.step.PhysicalID = actionUpdate, x.PhysicalID
-	r.call(t.step, t.typ, operation.Request{Action: invoke.Update, Identifier: x.PhysicalID, Desired: t.properties, Previous: objectOf(x.Properties)})
+	before := objectOf(x.Properties)
+	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Update, Identifier: x.PhysicalID, Desired: t.properties, Previous: before}, t.properties, before)
 }
 
 // startReplace creates the successor of a resource; actionRemake deletes the resource first.
@@ -277,10 +278,10 @@ func (r *run) startReplace(t *target, x *resourceRow, how action) {
 		if old == nil {
 			old = t.typ
 		}
-		r.call(t.step, old, r.deleteRequest(x.Type, x.PhysicalID, x.Properties, x.Model))
+		r.hookedCall(t.step, old, r.deleteRequest(x.Type, x.PhysicalID, x.Properties, x.Model), t.properties, objectOf(x.Properties))
 		return
 	}
-	r.call(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties})
+	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties}, t.properties, objectOf(x.Properties))
 }
 
 // replaceAfterUpdate creates the successor of a resource whose handler cannot update it, or
@@ -360,7 +361,7 @@ func (r *run) startDelete(s *stepRow) {
 			return
 		}
 		r.noteSnapshot(typ, x.LogicalID, x.PhysicalID, x.DeletionPolicy)
-		r.call(s, typ, r.deleteRequest(x.Type, x.PhysicalID, x.Properties, x.Model))
+		r.hookedCall(s, typ, r.deleteRequest(x.Type, x.PhysicalID, x.Properties, x.Model), nil, objectOf(x.Properties))
 	}
 }
 

@@ -16,14 +16,21 @@ import (
 // begin is the first stage of an operation: it rejects errors that can be found before
 // anything changes.
 func (r *run) begin(ctx context.Context, tx *store.Tx) error {
+	if waits, err := r.hookStack(ctx, tx); waits || err != nil {
+		return err
+	}
 	switch r.op.Kind {
 	case types.OperationTypeDeleteStack:
+		if r.options.HooksFailed != "" {
+			r.op.Phase = phaseDelete
+			return r.follow(ctx, tx, failed, r.options.HooksFailed)
+		}
 		return r.enter(ctx, tx, phaseDelete)
 	case types.OperationTypeRollback, types.OperationTypeContinueRollback:
 		return r.enter(ctx, tx, phaseRollback)
 	}
 	r.op.Phase = phaseMain
-	problem := cmpOr(r.options.Problem, r.prepared.problem)
+	problem := cmpOr(cmpOr(r.options.Problem, r.options.HooksFailed), r.prepared.problem)
 	if problem == "" {
 		problem = r.checkAttributes()
 	}

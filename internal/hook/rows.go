@@ -1,0 +1,143 @@
+package hook
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// The states of evaluations.
+const (
+	running   = "running"
+	passed    = "passed"
+	failed    = "failed"
+	cancelled = "cancelled"
+)
+
+// An evaluationRow is the evaluation of one target.
+type evaluationRow struct {
+	bun.BaseModel `bun:"table:hook_evaluations,alias:v"`
+
+	ID         string     `bun:"id,pk"`
+	Owner      string     `bun:"owner"`
+	OwnerKey   string     `bun:"owner_key"`
+	Account    string     `bun:"account"`
+	Region     string     `bun:"region"`
+	State      string     `bun:"state"`
+	Details    string     `bun:"details" seal:"hook_evaluations.details"` // details; "" once it has ended
+	CreatedAt  store.Time `bun:"created_at"`
+	EndedAt    store.Time `bun:"ended_at"` // NULL while it runs
+	RowVersion int64      `bun:"row_version"`
+}
+
+// details are what an evaluation needs while it runs.
+type details struct {
+	Target      Target
+	ChangeSetID string          `json:",omitempty"`
+	Payload     string          `json:",omitempty"`
+	Then        *operation.Spec `json:",omitempty"`
+}
+
+// A Result is what came of one invocation of a hook.
+type Result struct {
+	bun.BaseModel `bun:"table:hook_results,alias:h"`
+
+	ID           string `bun:"id,pk"` // also the client request token of its calls
+	EvaluationID string `bun:"evaluation_id"`
+	Account      string `bun:"account"`
+	Region       string `bun:"region"`
+
+	TypeName             string                `bun:"type_name"`
+	TypeARN              string                `bun:"type_arn"`
+	Version              string                `bun:"version"`
+	OriginalName         string                `bun:"original_type_name"`
+	ConfigurationVersion string                `bun:"configuration_version"`
+	FailureMode          types.HookFailureMode `bun:"failure_mode"`
+
+	Status      types.HookStatus `bun:"status"`
+	Reason      string           `bun:"reason"`
+	Annotations string           `bun:"annotations" seal:"hook_results.annotations"` // JSON, list of types.Annotation; "" for none
+	SkipsStack  bool             `bun:"skips_stack"`                                 // the hook need not see the stack
+
+	TargetKind      Kind   `bun:"target_kind"`
+	TargetName      string `bun:"target_name"`
+	TargetID        string `bun:"target_id"`
+	Action          string `bun:"action"` // CREATE, UPDATE, DELETE
+	LogicalID       string `bun:"logical_id"`
+	StackID         string `bun:"stack_id"` // ARN, "" outside of stacks
+	ChangeSetID     string `bun:"change_set_id"`
+	ExecutionTarget string `bun:"execution_target"` // ARN of the stack, or the token of a request of Cloud Control
+
+	InvokedAt store.Time `bun:"invoked_at"`
+	EndedAt   store.Time `bun:"ended_at"` // NULL while it runs
+}
+
+// Ended reports whether the invocation is over.
+func (r *Result) Ended() bool { return r.Status != types.HookStatusHookInProgress }
+
+// Refused reports whether the hook did not let the target pass, or did not answer.
+func (r *Result) Refused() bool {
+	return r.Status == types.HookStatusHookCompleteFailed || r.Status == types.HookStatusHookFailed
+}
+
+// Blocks reports whether the result stops what the hook looked at.
+func (r *Result) Blocks() bool { return r.Refused() && r.FailureMode == types.HookFailureModeFail }
+
+// Notes are the annotations of the result.
+func (r *Result) Notes() ([]types.Annotation, error) {
+	var notes []types.Annotation
+	if r.Annotations == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(r.Annotations), &notes); err != nil {
+		return nil, fmt.Errorf("read the annotations of a hook: %w", err)
+	}
+	return notes, nil
+}
+
+// place are the account and region of the result.
+func (r *Result) place() awswire.Place { return awswire.Place{Account: r.Account, Region: r.Region} }
+
+// find reads a row by its id, nil if it does not exist.
+func find[T any](ctx context.Context, db bun.IDB, id string) (*T, error) {
+	row := new(T)
+	err := db.NewSelect().Model(row).Where("id = ?", id).Limit(1).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read %T: %w", *row, err)
+	}
+	return row, nil
+}
+
+func encode(v any) (string, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("write an evaluation: %w", err)
+	}
+	return string(text), nil
+}
+
+// details reads what the evaluation needs.
+func (r *evaluationRow) unpack() (d details, err error) {
+	if r.Details == "" {
+		return d, nil
+	}
+	decoder := json.NewDecoder(strings.NewReader(r.Details))
+	decoder.UseNumber()
+	if err := decoder.Decode(&d); err != nil {
+		return d, fmt.Errorf("cannot read an evaluation: %T", err) // the error would show a piece of it
+	}
+	return d, nil
+}

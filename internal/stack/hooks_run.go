@@ -1,0 +1,282 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/hook"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/secret"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// reasonHooks marks a step whose hooks run: its operation has not begun.
+const reasonHooks = "hooks"
+
+// The owners of evaluations, by what is evaluated.
+const (
+	HooksOnResource  = "stack-resource"   // key: the id of the step
+	HooksOnStack     = "stack"            // key: the id of the operation
+	HooksOnChangeSet = "stack-change-set" // key: the id of the change set
+)
+
+// hooksFor are the hooks that an operation on a stack has to pass. The deletion of a nested stack
+// that is part of something else than the deletion of its root passes none, as that of any other
+// resource.
+func (e *Engine) hooksFor(ctx context.Context, s *stackRow) (hook.Set, error) {
+	if e.config.Hooks == nil {
+		return nil, nil
+	}
+	hooks, err := e.config.Hooks.InUse(ctx, s.caller())
+	if err != nil || len(hooks) == 0 {
+		return nil, err
+	}
+	for child := s; child.ParentID != "" && s.Status == types.StackStatusDeleteInProgress; {
+		parent, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", child.ParentID)
+		if err != nil || parent == nil || parent.Status != types.StackStatusDeleteInProgress {
+			return nil, err
+		}
+		child = parent
+	}
+	return hooks, nil
+}
+
+// hookPoints are the invocation points of steps. A replacement is an update of the resource.
+var hookPoints = map[action]invoke.Action{
+	actionCreate: invoke.CreatePreProvision, actionUpdate: invoke.UpdatePreProvision, actionReplace: invoke.UpdatePreProvision,
+	actionRemake: invoke.UpdatePreProvision, actionDelete: invoke.DeletePreProvision,
+}
+
+// hookedCall starts the operation of a step when the hooks that see the resource let it pass.
+// The properties are those of the resource after and before.
+func (r *run) hookedCall(s *stepRow, typ *operation.Type, request operation.Request, desired, previous map[string]any) {
+	r.call(s, typ, request)
+	if len(r.prepared.hooks) == 0 || s.Action == actionDelete && !r.deletesStack() {
+		return
+	}
+	target := hook.Target{
+		Kind: hook.Resource, Name: typ.Name, Action: hookPoints[s.Action], LogicalID: s.LogicalID, StackName: r.stack.Name, RoleARN: r.stack.RoleARN,
+	}
+	if s.Action == actionRemake {
+		target.Name = r.next.Template.Resource(s.LogicalID).Type
+	}
+	hooks := r.prepared.hooks.For(target)
+	if len(hooks) == 0 {
+		return
+	}
+	last := len(r.writes.begin) - 1
+	spec := r.writes.begin[last]
+	r.writes.begin = r.writes.begin[:last]
+	s.Reason = reasonHooks
+	r.writes.evaluate = append(r.writes.evaluate, &hook.Evaluation{
+		ID: s.CallID, Owner: HooksOnResource, Key: s.ID, Caller: spec.Request.Caller, Target: target, TargetID: s.LogicalID,
+		StackID: r.stack.ARN, ChangeSetID: r.op.ChangeSetID, Desired: recast(typ, desired), Previous: recast(typ, previous),
+		Secrets: spec.Request.Secrets, Hooks: hooks, Then: &spec,
+	})
+}
+
+// deletesStack reports whether the deletion of the whole stack was requested. What else is
+// deleted passes no hooks.
+func (r *run) deletesStack() bool {
+	return r.op.Kind == types.OperationTypeDeleteStack && r.options.OnFailure != types.OnFailureDelete
+}
+
+// stackPoints are the invocation points of operations.
+var stackPoints = map[types.OperationType]invoke.Action{
+	types.OperationTypeCreateStack: invoke.CreatePreProvision, types.OperationTypeUpdateStack: invoke.UpdatePreProvision,
+	types.OperationTypeDeleteStack: invoke.DeletePreProvision,
+}
+
+// stackEvaluation is the id of the evaluation of an operation.
+func stackEvaluation(op *operationRow) string { return op.ID + "-stack" }
+
+// hookStack has the hooks on the stack evaluate an operation that begins. It reports whether
+// the operation has to wait for them.
+func (r *run) hookStack(ctx context.Context, tx *store.Tx) (bool, error) {
+	switch {
+	case r.op.Phase == phaseHooks: // it was cancelled
+		r.writes.unhook = append(r.writes.unhook, stackEvaluation(r.op))
+		return false, nil
+	case r.op.Phase != phaseValidate, len(r.prepared.hooks) == 0, stackPoints[r.op.Kind] == "":
+		return false, nil
+	}
+	target := hook.Target{
+		Kind: hook.Stack, Name: string(hook.Stack), Action: stackPoints[r.op.Kind], LogicalID: r.stack.Name, StackName: r.stack.Name, RoleARN: r.stack.RoleARN,
+	}
+	hooks := r.prepared.hooks.For(target)
+	if len(hooks) > 0 && r.op.ChangeSetID != "" {
+		var err error
+		if hooks, err = r.engine.config.Hooks.Unskipped(ctx, tx, hooks, r.op.ChangeSetID); err != nil {
+			return false, err
+		}
+	}
+	if len(hooks) == 0 {
+		return false, nil
+	}
+	v := &hook.Evaluation{
+		ID: stackEvaluation(r.op), Owner: HooksOnStack, Key: r.op.ID, Caller: r.stack.caller(), Target: target, TargetID: r.stack.ARN,
+		StackID: r.stack.ARN, ChangeSetID: r.op.ChangeSetID, Hooks: hooks, Payload: encode(r.stackPayload()),
+		Secrets: map[secret.Reason][]string{secret.NoEcho: r.secrets()},
+	}
+	v.Caller.AccessKeyID = r.op.Caller
+	r.writes.evaluate = append(r.writes.evaluate, v)
+	r.op.Phase = phaseHooks
+	return true, nil
+}
+
+// stackPayload is the document that hooks on a stack fetch. Before a deletion it has no templates.
+func (r *run) stackPayload() map[string]string {
+	payload := map[string]string{"template": "", "previousTemplate": ""}
+	if r.op.Kind == types.OperationTypeDeleteStack {
+		return payload
+	}
+	if row := r.prepared.rows[r.stack.DeploymentID]; row != nil {
+		payload["template"] = row.Original
+	}
+	if row := r.prepared.rows[r.stack.StableDeploymentID]; row != nil && r.op.Kind != types.OperationTypeCreateStack {
+		payload["previousTemplate"] = row.Original
+	}
+	return payload
+}
+
+// flushHooks begins and cancels evaluations.
+func (r *run) flushHooks(ctx context.Context, tx *store.Tx) error {
+	w, hooks := &r.writes, r.engine.config.Hooks
+	for _, id := range w.unhook {
+		if err := hooks.Cancel(ctx, tx, id); err != nil {
+			return err
+		}
+	}
+	if len(w.evaluate) == 0 {
+		return nil
+	}
+	results, err := hooks.Begin(ctx, tx, w.evaluate...)
+	if err != nil {
+		return err
+	}
+	for i, v := range w.evaluate {
+		row := eventRow{LogicalID: r.stack.Name, PhysicalID: r.stack.ARN, Type: stackType, Status: string(r.stack.Status)}
+		if v.Owner == HooksOnResource {
+			x := r.resources[v.Target.LogicalID]
+			row = eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status)}
+		}
+		for n := range results[i] {
+			row.ID, row.Details = row.LogicalID+"-"+r.engine.newID(), hookDetails(&results[i][n])
+			r.event(row)
+		}
+	}
+	return nil
+}
+
+// hookDetails are the members of the event of a result.
+func hookDetails(result *hook.Result) string {
+	return encode(eventDetails{
+		HookType: result.TypeName, HookStatus: string(result.Status), HookStatusReason: result.Reason,
+		HookInvocationPoint: string(types.HookInvocationPointPreProvision), HookFailureMode: string(result.FailureMode), HookInvocationID: result.ID,
+	})
+}
+
+// Hooked implements [hook.Owner] for resources: it appends the events of hooks, and fails the
+// resource that they stop.
+func (e *Engine) Hooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome) (bool, error) {
+	s, err := oneRow[stepRow](ctx, tx, "id = ?", outcome.Key)
+	if err != nil || s == nil || s.CallID != outcome.ID || s.State != stepRunning || s.Reason != reasonHooks {
+		return false, err // the step is over
+	}
+	op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
+	if err != nil || op == nil {
+		return false, err
+	}
+	p := &progress{engine: e, step: s, op: op, now: e.now()}
+	if err := p.read(ctx, tx); err != nil || p.resource == nil {
+		return false, err
+	}
+	x := p.resource
+	p.event(eventRow{ID: s.LogicalID + "-" + e.newID(), Status: string(x.Status), Details: hookDetails(&outcome.Result)}, "")
+	if !outcome.Ended {
+		return false, insertEvents(ctx, tx, p.events)
+	}
+	s.Reason, s.Seen = "", false
+	p.now = store.At(p.now.Add(time.Millisecond))
+	if len(outcome.Failed) > 0 {
+		p.failHooks(hook.FailedReason(outcome.Failed))
+	} else {
+		p.event(eventRow{ID: s.LogicalID + "-" + e.newID(), Status: string(x.Status), Reason: hooksComplete[s.Action]}, "")
+	}
+	return len(outcome.Failed) == 0, p.write(ctx, tx)
+}
+
+// hooksComplete are the reasons of rows that all hooks have let pass.
+var hooksComplete = map[action]string{
+	actionCreate: "Hook invocations complete.  Resource creation initiated", actionUpdate: "Hook invocations complete.  Resource update initiated",
+	actionReplace: "Hook invocations complete.  Resource update initiated", actionRemake: "Hook invocations complete.  Resource update initiated",
+	actionDelete: "Hook invocations complete.  Resource deletion initiated",
+}
+
+// failHooks fails a resource that hooks stopped. Nothing was called.
+func (p *progress) failHooks(reason string) {
+	s, x := p.step, p.resource
+	status := types.ResourceStatusUpdateFailed
+	switch s.Action {
+	case actionCreate:
+		status = types.ResourceStatusCreateFailed
+	case actionDelete:
+		status = types.ResourceStatusDeleteFailed
+	}
+	s.State, s.Reason, s.CallID, s.EndedAt = stepFailed, reason, "", p.now
+	x.Status, x.Reason = status, reason
+	p.event(eventRow{Status: string(status), Reason: reason}, s.Properties)
+}
+
+// OnStacks is the owner of evaluations of stacks.
+func (e *Engine) OnStacks() hook.Owner { return ownerFunc(e.stackHooked) }
+
+// OnChangeSets is the owner of evaluations of change sets.
+func (e *Engine) OnChangeSets() hook.Owner { return ownerFunc(e.setHooked) }
+
+// An ownerFunc is an owner of evaluations that is a function.
+type ownerFunc func(ctx context.Context, tx *store.Tx, outcome hook.Outcome) (bool, error)
+
+// Hooked implements [hook.Owner].
+func (f ownerFunc) Hooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome) (bool, error) {
+	return f(ctx, tx, outcome)
+}
+
+// stackHooked continues the operation of a stack, or ends it with the reason.
+func (e *Engine) stackHooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome) (bool, error) {
+	op, err := oneRow[operationRow](ctx, tx, "id = ?", outcome.Key)
+	if err != nil || op == nil || op.Phase != phaseHooks {
+		return false, err
+	}
+	s, err := oneRow[stackRow](ctx, tx, "id = ?", op.StackID)
+	if err != nil || s == nil {
+		return false, err
+	}
+	row := eventRow{
+		ID: s.Name + "-" + e.newID(), StackID: s.ID, OperationID: op.ID, Kind: eventProgress, ClientToken: op.ClientToken, LogicalID: s.Name,
+		PhysicalID: s.ARN, Type: stackType, Status: string(s.Status), Details: hookDetails(&outcome.Result), At: e.now(),
+	}
+	if err := insertEvents(ctx, tx, []eventRow{row}); err != nil || !outcome.Ended {
+		return false, err
+	}
+	if len(outcome.Failed) > 0 {
+		var options operationOptions
+		if err := decode(op.Options, &options); err != nil {
+			return false, err
+		}
+		options.HooksFailed = hook.FailedReason(outcome.Failed)
+		op.Options = encode(options)
+	}
+	op.Phase = phaseHooked
+	if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {
+		return false, err
+	}
+	if err := tx.Wake(ctx, wakeKind, s.ID, time.Time{}); err != nil {
+		return false, fmt.Errorf("wake the stack: %w", err)
+	}
+	return false, nil
+}

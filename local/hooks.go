@@ -1,0 +1,154 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/hook"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/s3"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// openHooks sets up what evaluates stacks and requests. Those that begin evaluations are made later.
+func (c *CloudFormation) openHooks() {
+	c.hooks = hook.New(hook.Config{
+		Store: c.store, Sources: []hook.Source{c.registry, c.lambdaHooks}, Operations: c.operations, Payloads: payloads{c},
+		Logger: c.config.Logger, Now: c.config.Now,
+	})
+}
+
+// hookOwner is the engine of hooks, which is made after the engine that calls it.
+type hookOwner struct{ c *CloudFormation }
+
+func (o hookOwner) Actions() []invoke.Action { return o.c.hooks.Actions() }
+
+func (o hookOwner) Type(ctx context.Context, caller awswire.Caller, name, version string) (*operation.Type, error) {
+	return o.c.hooks.Type(ctx, caller, name, version)
+}
+
+func (o hookOwner) Progressed(ctx context.Context, tx *store.Tx, state operation.State) error {
+	return o.c.hooks.Progressed(ctx, tx, state)
+}
+
+func (o hookOwner) Committed(ctx context.Context, state operation.State) {
+	o.c.hooks.Committed(ctx, state)
+}
+
+// payloads are the documents of hooks in our own S3. Their bucket belongs to an account of the
+// service itself, as at AWS: it is in no list of a user.
+type payloads struct{ c *CloudFormation }
+
+const (
+	payloadAccount = "000000000001"
+	payloadBucket  = "cloudformation-hook-payloads-"
+	payloadLife    = time.Hour // of a URL: a call has 30 seconds
+)
+
+// Offer implements hook.Payloads.
+func (p payloads) Offer(ctx context.Context, caller awswire.Caller, id, document string) (string, error) {
+	endpoint := p.c.url()
+	if endpoint == "" {
+		return "", errors.New("the address of this server is not known yet")
+	}
+	at := s3.Location{Bucket: payloadBucket + caller.Region, Key: caller.Account + "/" + id + ".json"}
+	owner := awswire.Caller{Place: awswire.Place{Account: payloadAccount, Region: caller.Region}}
+	put := func() error {
+		_, err := p.c.s3.Put(ctx, payloadAccount, at, "application/json", strings.NewReader(document))
+		return err
+	}
+	err := put()
+	var missing *awswire.Error
+	if errors.As(err, &missing) && missing.Code == "NoSuchBucket" {
+		_, err = p.client(owner).CreateBucket(ctx, &awss3.CreateBucketInput{Bucket: &at.Bucket})
+		var taken smithy.APIError
+		if err != nil && !(errors.As(err, &taken) && taken.ErrorCode() == "BucketAlreadyOwnedByYou") {
+			return "", fmt.Errorf("make the bucket of payloads: %w", err)
+		}
+		err = put()
+	}
+	if err != nil {
+		return "", err
+	}
+	signer := awss3.NewPresignClient(awss3.New(awss3.Options{
+		Region: caller.Region, BaseEndpoint: &endpoint, UsePathStyle: true,
+		Credentials: aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
+			return p.c.sessions.ForCall(ctx, owner.Place, "")
+		}),
+	}))
+	signed, err := signer.PresignGetObject(ctx, &awss3.GetObjectInput{Bucket: &at.Bucket, Key: &at.Key}, awss3.WithPresignExpires(payloadLife))
+	if err != nil {
+		return "", err
+	}
+	return signed.URL, nil
+}
+
+// Withdraw implements hook.Payloads.
+func (p payloads) Withdraw(ctx context.Context, caller awswire.Caller, id string) error {
+	owner := awswire.Caller{Place: awswire.Place{Account: payloadAccount, Region: caller.Region}}
+	_, err := p.client(owner).DeleteObject(ctx, &awss3.DeleteObjectInput{
+		Bucket: aws.String(payloadBucket + caller.Region), Key: aws.String(caller.Account + "/" + id + ".json"),
+	})
+	var missing smithy.APIError
+	if errors.As(err, &missing) && missing.ErrorCode() == "NoSuchBucket" {
+		return nil // nothing was ever offered
+	}
+	return err
+}
+
+// client is a client of S3 that calls the service in this process.
+func (p payloads) client(owner awswire.Caller) *awss3.Client {
+	return awss3.New(awss3.Options{
+		Region: owner.Region, BaseEndpoint: aws.String("http://localhost"), UsePathStyle: true, Retryer: aws.NopRetryer{},
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "in-process", SecretAccessKey: "in-process"}, nil
+		}),
+		HTTPClient: &http.Client{Transport: inProcess{p.c, owner}},
+	})
+}
+
+// inProcess answers the requests of a client by the service itself.
+type inProcess struct {
+	c     *CloudFormation
+	owner awswire.Caller
+}
+
+func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	defer func() { _ = r.Body.Close() }()
+	target, err := awswire.Reader{}.Read(r)
+	if err != nil {
+		return nil, err
+	}
+	w := &answer{header: http.Header{}, status: http.StatusOK}
+	t.c.s3.Serve(w, r, target, t.owner)
+	return &http.Response{
+		Status: http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()), Request: r,
+	}, nil
+}
+
+// An answer keeps a response, which is small.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (w *answer) Header() http.Header         { return w.header }
+func (w *answer) WriteHeader(status int)      { w.status = status }
+func (w *answer) Write(p []byte) (int, error) { return w.body.Write(p) }
