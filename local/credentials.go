@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // keys are the credentials of handlers.
@@ -17,7 +17,7 @@ type keys struct{ sessions *awslite.Sessions }
 
 // environment is handlers.Config.Credentials.
 func (k keys) environment(ctx context.Context, spec handlers.Spec) (aws.Credentials, error) {
-	return k.sessions.ForEnvironment(ctx, spec.Place, spec.Role, strings.ReplaceAll(spec.TypeName, "::", "-"))
+	return k.sessions.ForEnvironment(ctx, spec.Place, spec.Role, schema.Dashed(spec.TypeName))
 }
 
 func (k keys) For(caller awswire.Caller, role string) invoke.Source {

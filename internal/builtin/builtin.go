@@ -113,7 +113,7 @@ func New(config Config) (*Types, error) {
 		if _, ofRegistry := k.(stepped); ofRegistry && config.Registry == nil {
 			continue
 		}
-		file := strings.ToLower(strings.ReplaceAll(name, "::", "-")) + ".json"
+		file := schema.Hyphenated(name) + ".json"
 		text, err := schemas.ReadFile("schemas/" + file)
 		if err != nil {
 			return nil, err

@@ -215,7 +215,7 @@ func (c *app) settleLanguage(ctx context.Context, w wizard, opts initOptions, co
 		if config.ImportPath != "" {
 			c.notef("option --import-path: %q is invalid. %s\n", opts.importPath, importPathError)
 		}
-		if config.ImportPath, err = w.importPath(ctx, "example.com/"+strings.ToLower(strings.ReplaceAll(config.TypeName, "::", "-"))); err != nil {
+		if config.ImportPath, err = w.importPath(ctx, "example.com/"+schema.Hyphenated(config.TypeName)); err != nil {
 			return refusedValue("import-path", opts.importPath, importPathError, err)
 		}
 	}

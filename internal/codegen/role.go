@@ -71,7 +71,7 @@ Resources:
             Statement:
               - Effect: %s
                 Action:
-`, marker, purpose, min(max(70*minutes, 3600), 43200), principal, kind, strings.ReplaceAll(typeName, "::", "-"), policy, effect)
+`, marker, purpose, min(max(70*minutes, 3600), 43200), principal, kind, schema.Dashed(typeName), policy, effect)
 	for _, action := range actions {
 		fmt.Fprintf(&b, "                - %s\n", yamlString(action))
 	}

@@ -127,7 +127,7 @@ func (c *Console) sendSchema(w http.ResponseWriter, r *http.Request, p *page) (t
 	if err != nil {
 		return nil, err
 	}
-	name := strings.ToLower(strings.ReplaceAll(h.Name, "::", "-"))
+	name := schema.Hyphenated(h.Name)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+anchorOf([]string{name})+`.json"`)
 	w.Header().Set("Cache-Control", "no-store")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/secret"
 )
 
@@ -153,7 +154,7 @@ func (p *Pool) Probe(ctx context.Context, spec Spec) error {
 // Names that are too long end in a part of their hash.
 func functionName(spec Spec) string {
 	const longest = 64
-	name := strings.ReplaceAll(spec.TypeName, "::", "-")
+	name := schema.Dashed(spec.TypeName)
 	if len(name) > longest {
 		sum := sha256.Sum256([]byte(name))
 		name = name[:longest-9] + "-" + hex.EncodeToString(sum[:4])

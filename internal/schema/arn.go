@@ -45,7 +45,7 @@ func (a TypeARN) text(what string) string {
 	if a.Publisher != "" {
 		b.WriteString(a.Publisher + "/")
 	}
-	b.WriteString(strings.ReplaceAll(a.TypeName, "::", "-"))
+	b.WriteString(Dashed(a.TypeName))
 	if a.Version != "" {
 		b.WriteString("/" + a.Version)
 	}

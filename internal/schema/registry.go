@@ -155,5 +155,9 @@ func (r *Registry) read(file string) *registered {
 // Hyphenated is a type's name as files, stacks, keys and log groups have it:
 // "Initech::TPS::Report" is "initech-tps-report".
 func Hyphenated(typeName string) string {
-	return strings.ToLower(strings.ReplaceAll(typeName, "::", "-"))
+	return strings.ToLower(Dashed(typeName))
 }
+
+// Dashed is a type's name as ARNs, functions and roles have it: "Initech::TPS::Report" is
+// "Initech-TPS-Report".
+func Dashed(typeName string) string { return strings.ReplaceAll(typeName, "::", "-") }

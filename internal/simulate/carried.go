@@ -3,7 +3,8 @@ package simulate
 import (
 	"embed"
 	"slices"
-	"strings"
+
+	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // infrastructure are the types of the stacks that the official tool makes for itself, the one
@@ -24,7 +25,7 @@ func (s *Shelf) carried(typeName string) *publishedRow {
 	if !slices.Contains(infrastructure, typeName) || !s.simulates(typeName) {
 		return nil
 	}
-	text, err := schemas.ReadFile("schemas/" + strings.ToLower(strings.ReplaceAll(typeName, "::", "-")) + ".json")
+	text, err := schemas.ReadFile("schemas/" + schema.Hyphenated(typeName) + ".json")
 	if err != nil {
 		return nil
 	}
