@@ -23,7 +23,7 @@ var floors = [][]string{
 	{"internal/cfnlog", "internal/document", "internal/logs", "internal/s3", "internal/seal"},
 	{"internal/awslite", "internal/schema", "internal/template"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/module", "internal/sample", "internal/smithy"},
-	{"internal/contract", "internal/lsp", "internal/macro", "internal/operation", "internal/project"},
+	{"internal/contract", "internal/functions", "internal/lsp", "internal/macro", "internal/operation", "internal/project"},
 	{"internal/builtin", "internal/bundle", "internal/customresource", "internal/hook", "internal/simulate", "internal/submit"},
 	{"internal/customtest", "internal/handlers", "internal/registry"},
 	{"internal/cloudcontrol", "internal/stack"},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awslite"
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/functions"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/logs"
@@ -42,16 +43,16 @@ func (r references) Resolve(ctx context.Context, caller awswire.Caller, service,
 	return r.services.Resolve(ctx, caller, service, reference)
 }
 
-// functions runs the handlers of registered versions.
-type functions struct{ pool *handlers.Pool }
+// registered runs the handlers of registered versions.
+type registered struct{ pool *handlers.Pool }
 
-func (f functions) Probe(ctx context.Context, spec registry.FunctionSpec) error {
+func (f registered) Probe(ctx context.Context, spec registry.FunctionSpec) error {
 	return f.pool.Probe(ctx, handlers.Spec(spec))
 }
 
-func (f functions) Remove(spec registry.FunctionSpec) { f.pool.Remove(handlers.Spec(spec)) }
+func (f registered) Remove(spec registry.FunctionSpec) { f.pool.Remove(handlers.Spec(spec)) }
 
-func (f functions) Function(ctx context.Context, spec registry.FunctionSpec) (invoke.Function, error) {
+func (f registered) Function(ctx context.Context, spec registry.FunctionSpec) (invoke.Function, error) {
 	return f.pool.Function(ctx, handlers.Spec(spec))
 }
 
@@ -90,4 +91,16 @@ func (p places) Places(ctx context.Context) ([]awswire.Place, error) {
 	}
 	more, err := p.stacks.Places(ctx)
 	return append(found, more...), err
+}
+
+// deployedFunctions are the functions that stacks have deployed.
+type deployedFunctions struct{ functions *functions.Functions }
+
+func (d deployedFunctions) Deployed(ctx context.Context, place awswire.Place, name, qualifier string) (*handlers.Deployment, error) {
+	found, err := d.functions.Deployed(ctx, place, name, qualifier)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	out := handlers.Deployment(*found)
+	return &out, nil
 }

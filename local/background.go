@@ -10,13 +10,14 @@ import (
 
 // work starts the background jobs.
 func (c *CloudFormation) work(ctx context.Context) error {
-	workers, err := c.store.SweepHourly(ctx, store.Sweep{
+	sweep := store.Sweep{
 		Expire: []func(context.Context, time.Time) error{
 			c.s3.Expire, c.services.Expire, c.registry.Expire, c.operations.Expire, c.cloudControl.Expire, c.hooks.Expire, c.tokens.Expire,
-			c.custom.Expire,
+			c.custom.Expire, c.deployed.Expire,
 		},
-		Keeps: []func(context.Context, string) (bool, error){c.s3.Keeps, c.registry.KeepsBlob},
-	})
+		Keeps: []func(context.Context, string) (bool, error){c.s3.Keeps, c.registry.KeepsBlob, c.deployed.KeepsBlob},
+	}
+	workers, err := c.store.SweepHourly(ctx, sweep)
 	if err != nil {
 		return err
 	}

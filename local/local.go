@@ -24,6 +24,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/console"
 	"github.com/formwork-dev/formwork/internal/customresource"
+	"github.com/formwork-dev/formwork/internal/functions"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -92,6 +93,11 @@ type Config struct {
 	// NAME=BINARY or NAME=URL. They exist in every account and region.
 	Functions []string
 
+	// RunLambda has stacks deploy functions (AWS::Lambda::Function) with what is around them,
+	// and runs their code as local processes. Otherwise such types do not exist: code of a
+	// template runs only where the user allows it.
+	RunLambda bool
+
 	Logger *slog.Logger     // nil: nowhere
 	Now    func() time.Time // nil: time.Now
 
@@ -119,6 +125,7 @@ type CloudFormation struct {
 	trust        *customresource.Trust
 	hooks        *hook.Engine
 	lambdaHooks  *hook.LambdaHooks
+	deployed     *functions.Functions
 	types        *operation.Catalog
 	served       *builtin.Types
 	shelf        *simulate.Shelf
@@ -254,6 +261,9 @@ func (c *CloudFormation) logDifferences() {
 	if config.TimeScale > 1 {
 		config.Logger.Warn("the delays of handlers and the waits between retries are divided", "timeScale", config.TimeScale)
 	}
+	if config.RunLambda {
+		config.Logger.Warn("functions of templates are run; roles, policies and permissions are stored and not enforced")
+	}
 	if len(config.Simulate) > 0 {
 		config.Logger.Warn("resources of types that match these patterns are simulated", "simulate", config.Simulate)
 	}
@@ -359,10 +369,15 @@ func (c *CloudFormation) openHandlers() error {
 	if c.trust, err = customresource.NewTrust(filepath.Join(config.Dir, "tls"), config.Environ, config.Now()); err != nil {
 		return err
 	}
+	var deployed handlers.Deployed
+	c.deployed = functions.New(functions.Config{Store: c.store, Dir: filepath.Join(config.Dir, "functions")})
+	if config.RunLambda {
+		deployed = deployedFunctions{c.deployed}
+	}
 	c.sessions = c.services.Sessions()
 	c.handlers = handlers.New(handlers.Config{
 		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.logs}, Endpoint: c.url, Environ: config.Environ,
-		Env: config.HandlerEnv, FunctionEnv: c.functionEnv, Functions: named, Credentials: keys{c.sessions}.environment, Logger: config.Logger, Now: config.Now,
+		Env: config.HandlerEnv, FunctionEnv: c.functionEnv, Deployed: deployed, Functions: named, Credentials: keys{c.sessions}.environment, Logger: config.Logger, Now: config.Now,
 	})
 	c.atEnd(closing(c.handlers.Close))
 	c.tokens = operation.NewTokens(operation.TokensConfig{Store: c.store, Now: config.Now})

@@ -10,6 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/customresource"
+	"github.com/formwork-dev/formwork/internal/functions"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/invoke"
@@ -34,7 +35,7 @@ func (c *CloudFormation) openEngines() error {
 		Places: map[string]operation.Places{registry.TestOwner: {}},
 	})
 	c.registry = registry.New(registry.Config{
-		Store: c.store, Packages: packages{c.s3}, Functions: functions{c.handlers}, References: references{c.services},
+		Store: c.store, Packages: packages{c.s3}, Functions: registered{c.handlers}, References: references{c.services},
 		Credentials: keys{c.sessions}, Deliveries: deliveries{c.s3}, Imported: imported{c}, Operations: c.operations, Logger: config.Logger, Now: config.Now,
 	})
 	c.functions = &handlers.Directory{Pool: c.handlers, Versions: versions{c.registry}, Tokens: c.tokens, Logger: config.Logger}
@@ -43,9 +44,14 @@ func (c *CloudFormation) openEngines() error {
 		Store: c.store, S3: c.s3, Functions: c.functions, Logger: config.Logger,
 		Translator: macro.Translator{Environ: config.Environ, Dir: filepath.Join(config.Dir, spoolDir)},
 	})
+	var allowed *functions.Functions
+	if config.RunLambda {
+		allowed = c.deployed
+	}
 	var err error
 	if c.served, err = builtin.New(builtin.Config{
 		Tables: append(c.services.Tables(), c.logs.Table(), server.Registry(c.registry)), S3: c.s3.Serve, Macros: macros, Registry: c.registry,
+		Functions: allowed, Objects: c.codeObject,
 	}); err != nil {
 		return err
 	}
@@ -69,6 +75,11 @@ func (c *CloudFormation) openEngines() error {
 		Store: c.store, Types: c.types, Operations: c.operations, Hold: holdAnswers, Now: config.Now,
 	})
 	return nil
+}
+
+// codeObject opens the code of a function in our own S3.
+func (c *CloudFormation) codeObject(ctx context.Context, caller awswire.Caller, bucket, key, version string) (io.ReadCloser, error) {
+	return c.s3.Open(ctx, caller.Account, s3.Location{Bucket: bucket, Key: key, Version: version})
 }
 
 // holdAnswers is long enough for a small stack of quick resources.

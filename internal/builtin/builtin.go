@@ -17,13 +17,14 @@ import (
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/functions"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/macro"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// Config sets up the types. All members must be set, but for Registry.
+// Config sets up the types. All members must be set, but for Registry and Functions.
 type Config struct {
 	// Tables are the services: SSM, Secrets Manager, CloudWatch Logs, and of CloudFormation
 	// the operations of the registry.
@@ -37,6 +38,11 @@ type Config struct {
 	// Registry is the registry behind the table of CloudFormation. With nil the types that
 	// are registered with it do not exist.
 	Registry Registry
+
+	// Functions are the functions that stacks deploy, and Objects opens the code of them. With
+	// nil their types do not exist.
+	Functions *functions.Functions
+	Objects   Objects
 }
 
 // Types are the types of this server itself.
@@ -45,6 +51,7 @@ type Types struct {
 	tables map[string]*awswire.Table
 	types  map[string]*operation.Type
 	texts  map[string]string // the schemas
+	kinds  map[string]reader
 }
 
 //go:embed schemas
@@ -109,7 +116,11 @@ func New(config Config) (*Types, error) {
 	for _, table := range config.Tables {
 		t.tables[table.Service] = table
 	}
-	for name, k := range kinds {
+	t.kinds = maps.Clone(kinds)
+	if config.Functions != nil {
+		maps.Copy(t.kinds, functionKinds)
+	}
+	for name, k := range t.kinds {
 		if _, ofRegistry := k.(stepped); ofRegistry && config.Registry == nil {
 			continue
 		}
@@ -145,7 +156,11 @@ func (t *Types) Type(_ context.Context, _ awswire.Caller, name, _ string) (*oper
 	if typ, ok := t.types[name]; ok {
 		return typ, nil
 	}
-	return nil, &operation.UnknownTypeError{Name: name}
+	unknown := &operation.UnknownTypeError{Name: name}
+	if functionKinds[name] != nil {
+		unknown.Hint = "start cfn serve with --run-lambda, which runs the functions of templates"
+	}
+	return nil, unknown
 }
 
 // A call is one call for one resource.
@@ -174,7 +189,7 @@ func (t *Types) Call(ctx context.Context, request operation.Request) (operation.
 			return operation.Progress{Status: cfn.OperationStatusFailed, ErrorCode: "InvalidRequest", Message: faults, Own: true}, nil
 		}
 	}
-	switch k := kinds[request.Type].(type) {
+	switch k := t.kinds[request.Type].(type) {
 	case stepped:
 		return t.step(c, k)
 	case kind:

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/spf13/cobra"
 
+	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/submit"
@@ -322,6 +323,11 @@ func (c *app) deployError(ctx context.Context, d *deployment, err error) error {
 	}
 	if place := d.graph.placeIn(explained.Text); place != "" {
 		c.notef("%s: the service rejected this resource\n", place)
+	}
+	for _, name := range builtin.FunctionTypes() {
+		if d.remote.Local && strings.Contains(explained.Text, "Unrecognized resource types") && strings.Contains(explained.Text, name) {
+			return withHint(&downstreamError{errors.New(explained.Text)}, "start cfn serve with --run-lambda, which runs the functions of templates, or simulate the types with cfn types import and cfn serve --simulate PATTERN")
+		}
 	}
 	if d.remote.Local && strings.Contains(explained.Text, "Unrecognized resource types") {
 		return withHint(&downstreamError{errors.New(explained.Text)}, "register the type with cfn submit, or simulate it with cfn types import and cfn serve --simulate PATTERN")

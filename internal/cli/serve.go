@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
@@ -52,7 +53,7 @@ OTEL_EXPORTER_OTLP_ENDPOINT is set, traces are sent to it.`
 type serveOptions struct {
 	address, lambdaAddress, data, database, region, account, auth string
 	hosts, handlerEnv, simulate, functions                        []string
-	temporary, infrastructure                                     bool
+	temporary, infrastructure, runLambda                          bool
 	timeScale                                                     float64
 }
 
@@ -103,7 +104,8 @@ func newServe(c *app) *cobra.Command {
 	flags.StringArrayVar(&opts.hosts, "host", nil, "accept requests for the host `NAME` and for buckets under it (may be repeated)")
 	flags.StringArrayVar(&opts.simulate, "simulate", nil, "simulate imported resource types that match the `PATTERN`, such as AWS::SQS::* (may be repeated)")
 	flags.BoolVar(&opts.infrastructure, "infrastructure", false, "simulate the types that the stacks of the official cfn submit need: "+strings.Join(simulate.Infrastructure(), ", "))
-	flags.StringArrayVar(&opts.functions, "function", nil, "run a function for macros and Lambda Invoke, `NAME=DIR|BINARY|URL` (may be repeated)")
+	flags.StringArrayVar(&opts.functions, "function", nil, "run a function for macros, custom resources and Lambda Invoke, `NAME=DIR|BINARY|URL` (may be repeated)")
+	flags.BoolVar(&opts.runLambda, "run-lambda", false, "run the functions of templates as local processes: "+strings.Join(builtin.FunctionTypes(), ", "))
 	flags.Float64Var(&opts.timeScale, "time-scale", 1, "divide the callback delays of handlers and the waits between retries by `N`")
 	flags.StringArrayVar(&opts.handlerEnv, "handler-env", nil, "set `NAME[=VALUE]` in the environment of registered handlers (may be repeated)")
 	c.formatFlag(cmd, "text", "json")
@@ -120,7 +122,7 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 	config := local.ServerConfig{
 		Address: o.address, LambdaAddress: o.lambdaAddress, LambdaOptional: !set("lambda-address"),
 		Config: local.Config{
-			Database: o.database, Region: o.region, Account: o.account, Hosts: o.hosts, Simulate: o.simulate, TimeScale: o.timeScale,
+			Database: o.database, Region: o.region, Account: o.account, Hosts: o.hosts, Simulate: o.simulate, TimeScale: o.timeScale, RunLambda: o.runLambda,
 			Version: c.Version, Environ: c.Environ, Logger: c.serverLog(),
 		},
 	}

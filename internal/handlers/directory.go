@@ -40,6 +40,12 @@ func (d *Directory) Function(ctx context.Context, caller awswire.Caller, name, q
 	if function, err := d.named(ctx, caller, name); function != nil || err != nil {
 		return function, err
 	}
+	switch spec, found, err := d.Pool.deployed(ctx, caller.Place, name, qualifier); {
+	case err != nil:
+		return nil, err
+	case found:
+		return d.Pool.Function(ctx, spec)
+	}
 	typeName := strings.ReplaceAll(name, "-", "::")
 	for _, kind := range []schema.Kind{schema.Resource, schema.Hook} {
 		spec, err := d.Versions.Handler(ctx, caller, kind, typeName, qualifier)
@@ -59,7 +65,7 @@ func (d *Directory) Function(ctx context.Context, caller awswire.Caller, name, q
 		name += ":" + qualifier
 	}
 	return nil, &lambda.RefusedError{Status: http.StatusNotFound, Code: "ResourceNotFoundException",
-		Message: "Function not found: " + name + ". The functions are those of cfn serve --function NAME=…, and the registered resource types " +
+		Message: "Function not found: " + name + ". The functions are those of cfn serve --function NAME=…, those of stacks if cfn serve has --run-lambda, and the registered resource types " +
 			"and hooks, named like Org-Service-Resource; a version is the qualifier, like Org-Service-Resource:00000001."}
 }
 

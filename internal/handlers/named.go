@@ -14,7 +14,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -22,6 +24,30 @@ import (
 
 // FunctionKind is the kind of functions that are not handlers of a type.
 const FunctionKind schema.Kind = "FUNCTION"
+
+// DeployedKind is the kind of functions that stacks have deployed.
+const DeployedKind schema.Kind = "LAMBDA"
+
+// Deployed finds the functions that stacks have deployed.
+type Deployed interface {
+	// Deployed returns a version of a function with its code unpacked, nil if there is none.
+	// The qualifier is a number, an alias, $LATEST or empty.
+	Deployed(ctx context.Context, place awswire.Place, name, qualifier string) (*Deployment, error)
+}
+
+// A Deployment is a version of a function, ready to run.
+type Deployment struct {
+	Version  string // a number, or $LATEST
+	Revision string // changes with the code and the settings
+	Dir      string // with the unpacked code
+
+	Runtime, Handler string
+	Environment      []string // NAME=VALUE
+	Timeout          time.Duration
+	MemoryMB         int
+	Role             string // ARN
+	LogGroup         string // "" for the usual one
+}
 
 // A Named function is not the handler of a type. It exists in every account and region, with
 // separate processes in each.
@@ -265,6 +291,39 @@ func (p *Pool) named(ctx context.Context, spec Spec) (Spec, bool, error) {
 		}
 	}
 	return spec, true, nil
+}
+
+// deployed is the spec of a version of a function that a stack has deployed, false if it does
+// not exist. Processes of what it was before end when they are idle.
+func (p *Pool) deployed(ctx context.Context, place awswire.Place, name, qualifier string) (Spec, bool, error) {
+	if p.config.Deployed == nil {
+		return Spec{}, false, nil
+	}
+	d, err := p.config.Deployed.Deployed(ctx, place, name, qualifier)
+	if err != nil || d == nil {
+		return Spec{}, false, err
+	}
+	spec := Spec{
+		Place: place, Kind: DeployedKind, TypeName: name, Version: d.Version, Package: d.Revision,
+		Runtime: d.Runtime, Entrypoint: d.Handler, LogGroup: d.LogGroup, Role: d.Role,
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s, e := range p.entries {
+		if s.Place == place && s.Kind == DeployedKind && s.TypeName == name && s.Version == d.Version && s != spec {
+			p.drop(e)
+		}
+	}
+	return spec, true, nil
+}
+
+// deployment finds the deployment of a spec again.
+func (p *Pool) deployment(ctx context.Context, spec Spec) (*Deployment, error) {
+	d, err := p.config.Deployed.Deployed(ctx, spec.Place, spec.TypeName, spec.Version)
+	if err == nil && (d == nil || d.Revision != spec.Package) {
+		err = fmt.Errorf("start the function %s: it was changed or deleted in the meantime", spec.TypeName)
+	}
+	return d, err
 }
 
 // code is the unpacked code of a spec.

@@ -68,6 +68,8 @@ type Config struct {
 	// ProbeTimeout bounds a Probe, unpacking included. Zero means 2 minutes.
 	ProbeTimeout time.Duration
 
+	// Deployed finds the functions of stacks. Nil: there are none.
+	Deployed Deployed
 	// FunctionEnv are more variables of Functions that run as processes, beside those that all
 	// handlers get. Nil: none.
 	FunctionEnv func(env []string) []string
@@ -411,7 +413,16 @@ func (p *Pool) start(e *entry) {
 // prepare unpacks a handler and finds out how to run it. No process is started yet.
 func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	spec := e.spec
-	code, err := p.code(ctx, spec)
+	var deployment *Deployment
+	var code *bundle.Code
+	var err error
+	if spec.Kind == DeployedKind {
+		if deployment, err = p.deployment(ctx, spec); err == nil {
+			code = &bundle.Code{Dir: deployment.Dir, Scratch: filepath.Join(p.config.Dir, "functions", spec.TypeName)}
+		}
+	} else {
+		code, err = p.code(ctx, spec)
+	}
 	if err != nil {
 		return err
 	}
@@ -427,6 +438,9 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 		return fmt.Errorf("start the handler of %s: get its credentials: %w", spec.TypeName, err)
 	}
 	own := ownSecrets{environment: secretValues(p.config.Env)}
+	if deployment != nil {
+		own.environment = append(own.environment, secretValues(deployment.Environment)...)
+	}
 	if credentials.CanExpire { // others are dummies, and words of any text
 		e.expires, own.credentials = credentials.Expires, []string{credentials.SecretAccessKey, credentials.SessionToken}
 	}
@@ -444,6 +458,13 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	}
 	config := p.function(spec, code, program, e.secrets)
 	config.Credentials = credentials
+	if deployment != nil {
+		config.Env = slices.Concat(config.Env, deployment.Environment)
+		config.Timeout, config.MemoryMB = deployment.Timeout, max(deployment.MemoryMB, leastMemory)
+		if p.config.FunctionEnv != nil {
+			config.Env = slices.Concat(config.Env, p.config.FunctionEnv(config.Env))
+		}
+	}
 	function, err := lambda.Start(ctx, config)
 	if err != nil {
 		return fmt.Errorf("start the handler of %s: %w", spec.TypeName, err)
@@ -451,6 +472,10 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	e.function = function
 	return nil
 }
+
+// leastMemory bounds the memory of a process at least, in MiB: an interpreter of this machine
+// takes more than those of Lambda.
+const leastMemory = 512
 
 // function describes a handler to package lambda.
 func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hide *secrets) lambda.Config {
@@ -554,7 +579,7 @@ func (p *Pool) sweep() {
 	p.mu.Lock()
 	var used []string
 	for spec := range p.entries {
-		if spec.Kind != FunctionKind {
+		if spec.Kind != FunctionKind && spec.Kind != DeployedKind {
 			used = append(used, spec.Package)
 		}
 	}

@@ -24,21 +24,26 @@ type Catalog struct {
 	Preferred func(name string) bool
 }
 
-// Type implements Types. Of the hints of those who do not know the type, the last one counts.
+// Type implements Types. Of the hints of those who do not know the type, the last one counts,
+// but for one of this server's own: that says how to have the type served.
 func (c *Catalog) Type(ctx context.Context, caller awswire.Caller, name, version string) (*Type, error) {
-	order := []Types{c.Registered, c.Stacks, c.Custom, c.Builtin, c.Simulated}
-	if c.Preferred(name) {
-		order = []Types{c.Registered, c.Stacks, c.Custom, c.Simulated, c.Builtin}
+	type source struct {
+		Types
+		knows bool // its hint, if it has one, is the one that counts
 	}
-	hint := ""
+	order := []source{{c.Registered, false}, {c.Stacks, false}, {c.Custom, false}, {c.Builtin, true}, {c.Simulated, false}}
+	if c.Preferred(name) {
+		order[3], order[4] = order[4], order[3]
+	}
+	hint, final := "", false
 	for _, types := range order {
 		typ, err := types.Type(ctx, caller, name, version)
 		var unknown *UnknownTypeError
 		if !errors.As(err, &unknown) {
 			return typ, err
 		}
-		if unknown.Hint != "" {
-			hint = unknown.Hint
+		if unknown.Hint != "" && !final {
+			hint, final = unknown.Hint, types.knows
 		}
 	}
 	return nil, &UnknownTypeError{Name: name, Hint: hint}

@@ -1,0 +1,211 @@
+package functions
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+)
+
+// The limits of code, which are those of Lambda.
+const (
+	maxInline   = 4 << 20
+	maxZip      = 250 << 20
+	maxUnpacked = 500 << 20
+	maxFiles    = 50_000
+)
+
+//go:embed cfn-response.js
+var responseNode []byte
+
+//go:embed cfnresponse.py
+var responsePython []byte
+
+// Inline returns the zip file for code in a template: the source, with the module for custom
+// resources beside it as at Lambda.
+func Inline(runtime, source string) ([]byte, error) {
+	files := map[string][]byte{}
+	switch {
+	case len(source) > maxInline:
+		return nil, refused("Code.ZipFile has more than %d bytes.", maxInline)
+	case strings.HasPrefix(runtime, "nodejs"):
+		files["index.js"], files["node_modules/cfn-response.js"] = []byte(source), responseNode
+	case strings.HasPrefix(runtime, "python"):
+		files["index.py"], files["cfnresponse.py"] = []byte(source), responsePython
+	default:
+		return nil, refused("ZipFile can only be used when Runtime is set to either of nodejs or python.")
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, name := range []string{"index.js", "node_modules/cfn-response.js", "index.py", "cfnresponse.py"} {
+		if files[name] == nil {
+			continue
+		}
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = w.Write(files[name])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("pack the code of a function: %w", err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		return nil, fmt.Errorf("pack the code of a function: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func refused(format string, args ...any) error {
+	return awswire.Errorf("InvalidParameterValueException", 400, format, args...)
+}
+
+// Store stores a zip file with code, and returns its hash. The error is an *awswire.Error for
+// one that cannot be unpacked.
+func (f *Functions) Store(ctx context.Context, code io.Reader) (hash string, err error) {
+	blob, err := f.config.Store.Blobs().Put(ctx, code, maxZip)
+	if err != nil {
+		return "", err
+	}
+	opened, size, err := f.config.Store.Blobs().Open(ctx, blob.Hash)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = opened.Close() }() // it was only read
+	_, err = entries(opened, size)
+	return blob.Hash, err
+}
+
+// entries are the regular files of a zip file. Links and other things are left out.
+func entries(r io.ReaderAt, size int64) ([]*zip.File, error) {
+	archive, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, refused("Could not unzip uploaded file. Please check your file, then try to upload again.")
+	}
+	var out []*zip.File
+	var total uint64
+	for _, file := range archive.File {
+		name := path.Clean(strings.ReplaceAll(file.Name, `\`, "/"))
+		switch {
+		case file.Mode().IsDir() || file.Mode()&fs.ModeType != 0:
+			continue
+		case !filepath.IsLocal(filepath.FromSlash(name)):
+			return nil, refused("The code has a file outside of its folder: %q.", file.Name)
+		case file.UncompressedSize64 > maxUnpacked:
+			total = maxUnpacked
+		}
+		file.Name = name
+		out = append(out, file)
+		if total += file.UncompressedSize64; total > maxUnpacked || len(out) > maxFiles {
+			return nil, refused("Unzipped size must be smaller than %d bytes, of at most %d files.", maxUnpacked, maxFiles)
+		}
+	}
+	return out, nil
+}
+
+// unpack returns the folder with the code of a hash. It appears whole, by a rename.
+func (f *Functions) unpack(ctx context.Context, hash string) (string, error) {
+	dir := filepath.Join(f.config.Dir, hash)
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		now := time.Now()
+		_ = os.Chtimes(dir, now, now) // it is in use
+		return dir, nil
+	}
+	code, size, err := f.config.Store.Blobs().Open(ctx, hash)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = code.Close() }() // it was only read
+	found, err := entries(code, size)
+	if err != nil {
+		return "", err
+	}
+	fresh := filepath.Join(f.config.Dir, newPrefix+rand.Text())
+	if err := os.MkdirAll(fresh, 0o755); err != nil {
+		return "", fmt.Errorf("unpack the code of a function: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(fresh) }() // it is gone after the rename
+	root, err := os.OpenRoot(fresh)
+	if err != nil {
+		return "", fmt.Errorf("unpack the code of a function: %w", err)
+	}
+	for _, file := range found {
+		if err := extract(ctx, root, file); err != nil {
+			return "", errors.Join(fmt.Errorf("unpack the code of a function: %w", err), root.Close())
+		}
+	}
+	if err := root.Close(); err != nil {
+		return "", err
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		if info, statErr := os.Stat(dir); statErr != nil || !info.IsDir() {
+			return "", fmt.Errorf("unpack the code of a function: %w", err)
+		}
+	}
+	return dir, nil
+}
+
+const newPrefix = ".new-"
+
+// extract writes one file. Its size was announced, and is not exceeded.
+func extract(ctx context.Context, root *os.Root, file *zip.File) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	name := filepath.FromSlash(file.Name)
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	from, err := file.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }() // it was only read
+	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, file.Mode().Perm()&0o755|0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, io.LimitReader(from, int64(file.UncompressedSize64)))
+	return errors.Join(err, to.Close())
+}
+
+// unusedCode is how long code is kept that no function has any more.
+const unusedCode = time.Hour
+
+// Expire removes the unpacked code of functions that do not exist any more.
+func (f *Functions) Expire(ctx context.Context, now time.Time) error {
+	found, err := os.ReadDir(f.config.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove code of functions: %w", err)
+	}
+	for _, entry := range found {
+		info, err := entry.Info()
+		if err != nil || now.Sub(info.ModTime()) < unusedCode {
+			continue
+		}
+		if used, err := f.KeepsBlob(ctx, entry.Name()); err != nil || used {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(f.config.Dir, entry.Name())); err != nil {
+			return fmt.Errorf("remove code of functions: %w", err)
+		}
+	}
+	return nil
+}

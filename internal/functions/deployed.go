@@ -1,0 +1,94 @@
+package functions
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+)
+
+// Deployed returns a version of a function with its code unpacked, nil if there is none. The
+// qualifier is a number, an alias, $LATEST or empty.
+func (f *Functions) Deployed(ctx context.Context, place awswire.Place, name, qualifier string) (*Deployment, error) {
+	found, version, err := f.version(ctx, place, name, qualifier)
+	var missing *awswire.Error
+	if errors.As(err, &missing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := &Deployment{Version: version, Timeout: 3 * time.Second, MemoryMB: 128}
+	if d.Dir, err = f.unpack(ctx, found.CodeHash); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(found.Model)
+	if err != nil {
+		return nil, fmt.Errorf("read a function: %w", err)
+	}
+	sum := sha256.Sum256(append([]byte(found.CodeHash), text...))
+	d.Revision = hex.EncodeToString(sum[:])
+	d.Runtime, _ = found.Model["Runtime"].(string)
+	d.Handler, _ = found.Model["Handler"].(string)
+	d.Role, _ = found.Model["Role"].(string)
+	if seconds := number(found.Model["Timeout"]); seconds > 0 {
+		d.Timeout = time.Duration(seconds) * time.Second
+	}
+	if size := number(found.Model["MemorySize"]); size > 0 {
+		d.MemoryMB = size
+	}
+	if logging, ok := found.Model["LoggingConfig"].(map[string]any); ok {
+		d.LogGroup, _ = logging["LogGroup"].(string)
+	}
+	environment, _ := found.Model["Environment"].(map[string]any)
+	variables, _ := environment["Variables"].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(variables)) {
+		d.Environment = append(d.Environment, key+"="+fmt.Sprint(variables[key]))
+	}
+	return d, nil
+}
+
+// version finds what a qualifier names.
+func (f *Functions) version(ctx context.Context, place awswire.Place, name, qualifier string) (*Resource, string, error) {
+	if qualifier == "" || qualifier == "$LATEST" {
+		found, err := f.Get(ctx, place, TypeFunction, name)
+		return found, "$LATEST", err
+	}
+	if _, err := strconv.Atoi(qualifier); err != nil {
+		alias, err := f.Get(ctx, place, TypeAlias, name+":"+qualifier)
+		if err != nil {
+			return nil, "", err
+		}
+		qualifier = fmt.Sprint(alias.Model["FunctionVersion"])
+		if qualifier == "$LATEST" {
+			return f.version(ctx, place, name, "")
+		}
+	}
+	version, err := f.Get(ctx, place, TypeVersion, name+":"+qualifier)
+	if err != nil {
+		return nil, "", err
+	}
+	snapshot, _ := version.Model[Snapshot].(map[string]any)
+	return &Resource{Model: snapshot, CodeHash: version.CodeHash}, qualifier, nil
+}
+
+// Snapshot is the key in the model of a version for the model of the function that was
+// published. It is not shown.
+const Snapshot = "formwork:function"
+
+// number is an integer of a model, 0 for anything else.
+func number(value any) int {
+	n, err := strconv.Atoi(fmt.Sprint(value))
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,139 @@
+package functions
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+var place = awswire.Place{Account: "123456789012", Region: "eu-west-1"}
+
+func open(t *testing.T) *Functions {
+	t.Helper()
+	opened, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	return New(Config{Store: opened, Dir: filepath.Join(t.TempDir(), "functions")})
+}
+
+// zipped is a zip file; a name that starts with "@" is that of a link to its content.
+func zipped(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, text := range files {
+		header := &zip.FileHeader{Name: strings.TrimPrefix(name, "@"), Method: zip.Deflate}
+		header.SetMode(0o755)
+		if strings.HasPrefix(name, "@") {
+			header.SetMode(fs.ModeSymlink | 0o777)
+		}
+		w, err := z.CreateHeader(header)
+		if err == nil {
+			_, err = w.Write([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestDeployed(t *testing.T) {
+	f := open(t)
+	hash, err := f.Store(t.Context(), bytes.NewReader(zipped(t, map[string]string{"index.py": "x = 1", "lib/a.py": "", "@bin/link": "/etc/passwd"})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := map[string]any{"Runtime": "python3.12", "Handler": "index.handler", "Timeout": 7, "Role": "r", "LoggingConfig": map[string]any{"LogGroup": "/g"},
+		"Environment": map[string]any{"Variables": map[string]any{"B": "2", "A": "1"}}}
+	function := Resource{Type: TypeFunction, ID: "f", Model: model, CodeHash: hash}
+	if err := f.Create(t.Context(), place, function); err != nil {
+		t.Fatal(err)
+	}
+	var refusal *awswire.Error
+	if err := f.Create(t.Context(), place, function); !errors.As(err, &refusal) || refusal.Code != "ResourceAlreadyExistsException" {
+		t.Errorf("a second function: %v", err)
+	}
+	for _, r := range []Resource{
+		{Type: TypeVersion, ID: "f:1", Model: map[string]any{Snapshot: map[string]any{"Runtime": "python3.11"}}, CodeHash: hash},
+		{Type: TypeAlias, ID: "f:live", Model: map[string]any{"FunctionVersion": "1"}},
+		{Type: TypeAlias, ID: "f:head", Model: map[string]any{"FunctionVersion": "$LATEST"}},
+		{Type: TypeAlias, ID: "ff:live", Model: map[string]any{"FunctionVersion": "1"}},
+	} {
+		if err := f.Create(t.Context(), place, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := f.Deployed(t.Context(), place, "f", "")
+	if err != nil || d.Version != "$LATEST" || d.Timeout != 7*time.Second || d.MemoryMB != 128 || strings.Join(d.Environment, " ") != "A=1 B=2" || d.LogGroup != "/g" || d.Role != "r" {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(d.Dir, "index.py")); err != nil || string(text) != "x = 1" {
+		t.Errorf("the code is %q, %v", text, err)
+	}
+	if _, err := os.Lstat(filepath.Join(d.Dir, "bin", "link")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a link was unpacked: %v", err)
+	}
+	for qualifier, want := range map[string]string{"1": "1", "live": "1", "head": "$LATEST", "$LATEST": "$LATEST", "2": "", "dead": ""} {
+		got, err := f.Deployed(t.Context(), place, "f", qualifier)
+		if err != nil || (got == nil) != (want == "") || got != nil && got.Version != want {
+			t.Errorf("%s: %+v, %v", qualifier, got, err)
+		}
+	}
+	if other, err := f.Deployed(t.Context(), awswire.Place{Account: "1", Region: place.Region}, "f", ""); other != nil || err != nil {
+		t.Errorf("of another account: %+v, %v", other, err)
+	}
+	if keeps, err := f.KeepsBlob(t.Context(), hash); !keeps || err != nil {
+		t.Errorf("the code is not kept: %v", err)
+	}
+	if err := f.Delete(t.Context(), place, TypeFunction, "f"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Get(t.Context(), place, TypeVersion, "f:1"); !errors.As(err, &refusal) {
+		t.Errorf("the version of a function that was deleted: %v", err)
+	}
+	if _, err := f.Get(t.Context(), place, TypeAlias, "ff:live"); err != nil {
+		t.Errorf("the alias of another function: %v", err)
+	}
+	if err := f.Expire(t.Context(), time.Now().Add(2*unusedCode)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(d.Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the unpacked code of a function that was deleted: %v", err)
+	}
+}
+
+func TestCodeIsRefused(t *testing.T) {
+	f := open(t)
+	for name, code := range map[string][]byte{
+		"not a zip file": []byte("PK nothing"),
+		"outside":        zipped(t, map[string]string{"../../x": "x"}),
+		"absolute":       zipped(t, map[string]string{"/etc/x": "x"}),
+		"backslashes":    zipped(t, map[string]string{`..\x`: "x"}),
+		"bomb":           zipped(t, map[string]string{"a": strings.Repeat("\x00", maxUnpacked/2+1), "b": strings.Repeat("\x00", maxUnpacked/2+1)}),
+	} {
+		var refusal *awswire.Error
+		if _, err := f.Store(t.Context(), bytes.NewReader(code)); !errors.As(err, &refusal) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for runtime, source := range map[string]string{"go1.x": "x", "": "x", "python3.12": strings.Repeat("x", maxInline+1)} {
+		if _, err := Inline(runtime, source); err == nil {
+			t.Errorf("inline code of %q was taken", runtime)
+		}
+	}
+}

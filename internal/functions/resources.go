@@ -1,0 +1,185 @@
+package functions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// The types that functions consist of.
+const (
+	TypeFunction = "AWS::Lambda::Function"
+	TypeVersion  = "AWS::Lambda::Version"
+	TypeAlias    = "AWS::Lambda::Alias"
+)
+
+// Config sets up Functions. Store must be set.
+type Config struct {
+	Store *store.Store
+	Dir   string // the folder for unpacked code
+}
+
+// Functions are those of all accounts and regions. Any number of goroutines may use them.
+type Functions struct{ config Config }
+
+// New returns the functions in a store.
+func New(config Config) *Functions { return &Functions{config} }
+
+// A Resource is a function, a version, an alias, or what is stored around them.
+type Resource struct {
+	Type, ID string
+	Model    map[string]any
+	CodeHash string // of the blob with the zip file, "" for none
+}
+
+type row struct {
+	bun.BaseModel `bun:"table:deployed_resources,alias:d"`
+
+	Account   string     `bun:"account,pk"`
+	Region    string     `bun:"region,pk"`
+	Type      string     `bun:"type,pk"`
+	ID        string     `bun:"id,pk"`
+	CodeHash  string     `bun:"code_hash"`
+	Model     string     `bun:"model" seal:"deployed_resources.model"` // may have secrets in the environment
+	CreatedAt store.Time `bun:"created_at"`
+}
+
+func (f *Functions) rowOf(place awswire.Place, r Resource) (*row, error) {
+	model, err := json.Marshal(r.Model)
+	if err != nil {
+		return nil, fmt.Errorf("store a resource: %w", err)
+	}
+	return &row{
+		Account: place.Account, Region: place.Region, Type: r.Type, ID: r.ID, CodeHash: r.CodeHash, Model: string(model), CreatedAt: f.config.Store.Now(),
+	}, nil
+}
+
+// Create adds a resource. The error is an *awswire.Error if the identifier is taken.
+func (f *Functions) Create(ctx context.Context, place awswire.Place, r Resource) error {
+	added, err := f.rowOf(place, r)
+	if err != nil {
+		return err
+	}
+	return f.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		result, err := tx.NewInsert().Model(added).On("CONFLICT (account, region, type, id) DO NOTHING").Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("add a resource: %w", err)
+		}
+		if store.RequireOneRow(result) != nil {
+			return awswire.Errorf("ResourceAlreadyExistsException", 409, "%s %s already exists.", r.Type, r.ID)
+		}
+		return nil
+	})
+}
+
+// Update replaces a resource. The error is an *awswire.Error if it does not exist.
+func (f *Functions) Update(ctx context.Context, place awswire.Place, r Resource) error {
+	changed, err := f.rowOf(place, r)
+	if err != nil {
+		return err
+	}
+	return f.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		result, err := tx.NewUpdate().Model(changed).Column("code_hash", "model").WherePK().Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("change a resource: %w", err)
+		}
+		if store.RequireOneRow(result) != nil {
+			return notFound(r.Type, r.ID)
+		}
+		return nil
+	})
+}
+
+// Delete removes a resource, and with a function its versions and aliases. The error is an
+// *awswire.Error if it does not exist.
+func (f *Functions) Delete(ctx context.Context, place awswire.Place, typeName, id string) error {
+	return f.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		result, err := tx.NewDelete().Model(&row{Account: place.Account, Region: place.Region, Type: typeName, ID: id}).WherePK().Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("remove a resource: %w", err)
+		}
+		if store.RequireOneRow(result) != nil {
+			return notFound(typeName, id)
+		}
+		if typeName != TypeFunction {
+			return nil
+		}
+		_, err = tx.NewDelete().Model((*row)(nil)).
+			Where("account = ? AND region = ? AND type IN (?, ?)", place.Account, place.Region, TypeVersion, TypeAlias).
+			Where("substr(id, 1, ?) = ?", len(id)+1, id+":").Exec(ctx)
+		return err
+	})
+}
+
+// Get returns a resource. The error is an *awswire.Error if it does not exist.
+func (f *Functions) Get(ctx context.Context, place awswire.Place, typeName, id string) (*Resource, error) {
+	rows, err := f.rows(ctx, "account = ? AND region = ? AND type = ? AND id = ?", place.Account, place.Region, typeName, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rows) == 0:
+		return nil, notFound(typeName, id)
+	}
+	return rows[0].resource()
+}
+
+// Versions are the numbers of the versions of a function, and the aliases, as parts of ids.
+func (f *Functions) Versions(ctx context.Context, place awswire.Place, name string) (numbers []string, err error) {
+	rows, err := f.rows(ctx, "account = ? AND region = ? AND type = ? AND substr(id, 1, ?) = ?", place.Account, place.Region, TypeVersion, len(name)+1, name+":")
+	for i := range rows {
+		numbers = append(numbers, strings.TrimPrefix(rows[i].ID, name+":"))
+	}
+	return numbers, err
+}
+
+func (f *Functions) rows(ctx context.Context, where string, args ...any) ([]row, error) {
+	var rows []row
+	if err := f.config.Store.Read().NewSelect().Model(&rows).Where(where, args...).Order("id").Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read a resource: %w", err)
+	}
+	return rows, nil
+}
+
+func (r *row) resource() (*Resource, error) {
+	out := &Resource{Type: r.Type, ID: r.ID, CodeHash: r.CodeHash}
+	decoder := json.NewDecoder(strings.NewReader(r.Model))
+	decoder.UseNumber()
+	if err := decoder.Decode(&out.Model); err != nil {
+		return nil, fmt.Errorf("cannot read %s %s: %T", r.Type, r.ID, err) // the error would show a piece of it
+	}
+	return out, nil
+}
+
+func notFound(typeName, id string) error {
+	return awswire.Errorf("ResourceNotFoundException", 404, "%s %s does not exist.", typeName, id)
+}
+
+// KeepsBlob reports whether a blob is the code of a function.
+func (f *Functions) KeepsBlob(ctx context.Context, hash string) (bool, error) {
+	used, err := f.config.Store.Read().NewSelect().Model((*row)(nil)).Where("code_hash = ?", hash).Exists(ctx)
+	if err != nil {
+		return false, fmt.Errorf("look for the function of a code: %w", err)
+	}
+	return used, nil
+}
+
+// A Deployment is a version of a function, ready to run.
+type Deployment struct {
+	Version  string // a number, or $LATEST
+	Revision string // changes with the code and the settings
+	Dir      string // with the unpacked code
+
+	Runtime, Handler string
+	Environment      []string // NAME=VALUE
+	Timeout          time.Duration
+	MemoryMB         int
+	Role             string // ARN
+	LogGroup         string // "" for the usual one
+}
