@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -92,6 +93,15 @@ func answer(r customresource.Request, changes map[string]any) []byte {
 
 // put puts a body at a URL, and returns the status of the answer.
 func (v *vendor) put(url string, body []byte) int {
+	status := v.try(url, body)
+	if status == 0 {
+		v.t.Error("a response cannot be sent")
+	}
+	return status
+}
+
+// try is put, and 0 if there is no answer.
+func (v *vendor) try(url string, body []byte) int {
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPut, url, bytes.NewReader(body))
 	if err != nil {
 		v.t.Error(err)
@@ -99,7 +109,6 @@ func (v *vendor) put(url string, body []byte) int {
 	}
 	response, err := v.Client().Do(request)
 	if err != nil {
-		v.t.Error(err)
 		return 0
 	}
 	_ = response.Body.Close()
@@ -517,4 +526,110 @@ func TestNoEchoOfCustomResources(t *testing.T) {
 	if got := v.requests[1].Properties["Password"]; got != "x-"+secret {
 		t.Errorf("the provider got %v", got)
 	}
+}
+
+// TestTopics has a custom resource provided by a function that subscribes to a topic.
+func TestTopics(t *testing.T) {
+	t.Parallel()
+	v := newVendor(t)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var event struct {
+			Records []struct {
+				EventSource string
+				Sns         struct{ Subject, Message, TopicArn string }
+			}
+		}
+		if err := json.NewDecoder(r.Body).Decode(&event); err != nil || len(event.Records) != 1 || event.Records[0].EventSource != "aws:sns" {
+			t.Errorf("the event is %+v, %v", event, err)
+			return
+		}
+		message := event.Records[0].Sns
+		if message.Subject == "hello" {
+			v.then(v.works)
+			v.mu.Lock()
+			v.requests = append(v.requests, customresource.Request{RequestType: "Message", LogicalResourceID: message.Message})
+			v.mu.Unlock()
+			return
+		}
+		// The message goes on to the vendor as a function gets it.
+		r.Body = io.NopCloser(strings.NewReader(message.Message))
+		v.Config.Handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	server := serving(t, local.ServerConfig{Config: local.Config{Functions: []string{"vendor=" + front.URL}, TimeScale: 1000}})
+	c := newClients(t, server.URL())
+	call := func(action string, form url.Values) string {
+		t.Helper()
+		form.Set("Action", action)
+		form.Set("Version", "2010-03-31")
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL()+"/", strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+account+"/20260101/"+region+"/sns/aws4_request, SignedHeaders=host, Signature=none")
+		answer, err := v.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = answer.Body.Close() }()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	topic := "arn:aws:sns:" + region + ":" + account + ":things"
+	if got := call("CreateTopic", url.Values{"Name": {"things"}}); !strings.Contains(got, "<TopicArn>"+topic+"</TopicArn>") {
+		t.Fatal(got)
+	}
+	for action, test := range map[string]struct {
+		form url.Values
+		want string
+	}{
+		"CreateTopic": {url.Values{"Name": {"a.fifo"}}, "FIFO topics are not supported"},
+		"Subscribe":   {url.Values{"TopicArn": {topic}, "Protocol": {"email"}, "Endpoint": {"a@b"}}, "this server supports lambda"},
+		"Publish":     {url.Values{"TopicArn": {topic + "x"}, "Message": {"m"}}, "Topic does not exist"},
+		"Unsubscribe": {url.Values{"SubscriptionArn": {"x"}}, "InvalidParameter"},
+	} {
+		if got := call(action, test.form); !strings.Contains(got, test.want) {
+			t.Errorf("%s %v: %s", action, test.form, got)
+		}
+	}
+	first := call("Subscribe", url.Values{"TopicArn": {topic}, "Protocol": {"lambda"}, "Endpoint": {vendorToken}})
+	if again := call("Subscribe", url.Values{"TopicArn": {topic}, "Protocol": {"lambda"}, "Endpoint": {vendorToken}}); !strings.Contains(again, topic+":") || between(first, "<SubscriptionArn>", "<") != between(again, "<SubscriptionArn>", "<") {
+		t.Errorf("subscriptions %s and %s", first, again)
+	}
+	if got := call("ListSubscriptionsByTopic", url.Values{"TopicArn": {topic}}); strings.Count(got, "<member>") != 1 || !strings.Contains(got, vendorToken) {
+		t.Error(got)
+	}
+	if got := call("ListTopics", url.Values{}); !strings.Contains(got, topic) {
+		t.Error(got)
+	}
+	call("Publish", url.Values{"TopicArn": {topic}, "Message": {"world"}, "Subject": {"hello"}})
+	eventually(t, time.Minute, "the message", func() bool { return slices.Contains(v.seen(), "Message world") })
+
+	v.then(v.works)
+	stack := c.create(t, "s", strings.Replace(thing(""), vendorToken, topic, 1))
+	if stack.StackStatus != "CREATE_COMPLETE" {
+		t.Fatalf("%s: %q", stack.StackStatus, c.history(t, stack))
+	}
+	if stack = c.remove(t, stack); stack.StackStatus != "DELETE_COMPLETE" || !slices.Equal(v.seen(), []string{"Create Thing", "Delete Thing p-Thing"}) {
+		t.Errorf("%s, calls %q", stack.StackStatus, v.seen())
+	}
+	call("Unsubscribe", url.Values{"SubscriptionArn": {between(first, "<SubscriptionArn>", "<")}})
+	if got := call("GetTopicAttributes", url.Values{"TopicArn": {topic}}); !strings.Contains(got, "<key>SubscriptionsConfirmed</key><value>0</value>") {
+		t.Error(got)
+	}
+	call("DeleteTopic", url.Values{"TopicArn": {topic}})
+	if got := call("ListTopics", url.Values{}); strings.Contains(got, topic) {
+		t.Error(got)
+	}
+}
+
+// between is what is in a text after one mark and before another.
+func between(text, after, before string) string {
+	_, text, _ = strings.Cut(text, after)
+	text, _, _ = strings.Cut(text, before)
+	return text
 }

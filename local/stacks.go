@@ -56,8 +56,10 @@ func (c *CloudFormation) openEngines() error {
 		return err
 	}
 	c.shelf = simulate.New(simulate.Config{Store: c.store, Patterns: config.Simulate, Served: c.served.Has, Now: config.Now})
+	c.topics.Use(c.functions)
+	c.atEnd(closing(c.topics.Close))
 	c.custom = customresource.New(customresource.Config{
-		Store: c.store, Operations: c.operations, Functions: c.functions, Endpoint: c.url, SecureEndpoint: c.secureURL,
+		Store: c.store, Operations: c.operations, Functions: c.functions, Topics: c.topics, Endpoint: c.url, SecureEndpoint: c.secureURL,
 		Alone: config.Database == "", TimeScale: config.TimeScale, Logger: config.Logger, Now: config.Now,
 	})
 	c.types.Custom = c.custom

@@ -55,6 +55,7 @@ var (
 	versions = map[string]string{
 		"2010-05-15": "cloudformation",
 		"2011-06-15": "sts",
+		"2010-03-31": "sns",
 		"2010-05-08": "iam",
 		"2016-11-15": "ec2",
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/simulate"
+	"github.com/formwork-dev/formwork/internal/sns"
 	"github.com/formwork-dev/formwork/internal/stack"
 )
 
@@ -62,6 +63,8 @@ type Config struct {
 
 	// Functions finds the handler of a registered type for the Invoke API of Lambda.
 	Functions func(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error)
+
+	Topics *sns.Service
 
 	// Responses takes what the providers of custom resources put at response URLs. Nil takes none.
 	Responses customresource.Inbox
@@ -158,7 +161,7 @@ func New(config Config) *Server {
 	s.payloads.Memory = 128 << 20
 	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
 	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.S3.BucketOfHost, MustSign: config.Verifier != nil}
-	for _, table := range append(config.Services.Tables(), config.Logs.Table(), cloudFormation(config.Registry, config.Stacks, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types)) {
+	for _, table := range append(config.Services.Tables(), config.Logs.Table(), config.Topics.Table(), cloudFormation(config.Registry, config.Stacks, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types)) {
 		table.Logger = config.Logger
 		s.tables[table.Service] = table
 	}
@@ -300,7 +303,7 @@ func (s *Server) logCause(r *http.Request, service, id string, err error) {
 }
 
 // offered lists the services in the error for an unknown one.
-const offered = "cloudformation, cloudcontrolapi, lambda (Invoke), s3, sts, ssm, secretsmanager and logs"
+const offered = "cloudformation, cloudcontrolapi, lambda (Invoke), s3, sns, sts, ssm, secretsmanager and logs"
 
 // recover answers for a handler that panicked, if it has not answered yet.
 func (s *Server) recover(w *answer, r *http.Request, id string) {

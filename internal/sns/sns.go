@@ -1,0 +1,218 @@
+// Package sns has the part of SNS that custom resources need: topics, subscriptions of
+// functions, and Publish, which invokes those functions with the event of Lambda. Other
+// protocols, filters, attributes and FIFO topics are refused.
+package sns
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// Functions invoke the functions that subscribe.
+type Functions interface {
+	Call(ctx context.Context, caller awswire.Caller, arn string, payload []byte, secrets []string) (lambda.Result, error)
+}
+
+// Config sets up a Service. Store must be set.
+type Config struct {
+	Store  *store.Store
+	Logger *slog.Logger     // nil discards
+	Now    func() time.Time // nil means the store's clock
+}
+
+// A Service is SNS for all accounts and regions. Close it.
+type Service struct {
+	config    Config
+	functions Functions
+
+	life    context.Context // of what Publish has begun
+	end     context.CancelFunc
+	mu      sync.Mutex
+	closed  bool
+	working sync.WaitGroup
+}
+
+// New returns the service in a store.
+func New(config Config) *Service {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Now == nil {
+		config.Now = func() time.Time { return config.Store.Now().Time }
+	}
+	s := &Service{config: config}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// Use sets what invokes functions. Call it before the first request.
+func (s *Service) Use(functions Functions) { s.functions = functions }
+
+// Close cuts off the invocations of Publish, and waits for their end.
+func (s *Service) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.end()
+	s.working.Wait()
+	return nil
+}
+
+type topicRow struct {
+	bun.BaseModel `bun:"table:sns_topics"`
+
+	Account   string     `bun:"account,pk"`
+	Region    string     `bun:"region,pk"`
+	Name      string     `bun:"name,pk"`
+	CreatedAt store.Time `bun:"created_at"`
+}
+
+type subscriptionRow struct {
+	bun.BaseModel `bun:"table:sns_subscriptions"`
+
+	Account  string `bun:"account,pk"`
+	Region   string `bun:"region,pk"`
+	Topic    string `bun:"topic,pk"`
+	ID       string `bun:"id,pk"`
+	Endpoint string `bun:"endpoint"` // ARN of a function
+}
+
+// topicARN is the ARN of a topic of a place.
+func topicARN(place awswire.Place, name string) string {
+	return fmt.Sprintf("arn:%s:sns:%s:%s:%s", awswire.PartitionOf(place.Region), place.Region, place.Account, name)
+}
+
+// topic finds the name of an existing topic by its ARN.
+func (s *Service) topic(ctx context.Context, place awswire.Place, arn string) (string, error) {
+	name, own := strings.CutPrefix(arn, topicARN(place, ""))
+	if !own {
+		return "", errNoTopic()
+	}
+	found, err := s.config.Store.Read().NewSelect().Model((*topicRow)(nil)).
+		Where("account = ? AND region = ? AND name = ?", place.Account, place.Region, name).Exists(ctx)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("look up a topic: %w", err)
+	case !found:
+		return "", errNoTopic()
+	}
+	return name, nil
+}
+
+func errNoTopic() error { return awswire.Errorf("NotFound", 404, "Topic does not exist") }
+
+// subscriptions are those of a topic.
+func (s *Service) subscriptions(ctx context.Context, place awswire.Place, topic string) ([]subscriptionRow, error) {
+	var rows []subscriptionRow
+	err := s.config.Store.Read().NewSelect().Model(&rows).
+		Where("account = ? AND region = ? AND topic = ?", place.Account, place.Region, topic).Order("id").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the subscriptions of a topic: %w", err)
+	}
+	return rows, nil
+}
+
+// Deliveries are the functions that subscribe to a topic, by ARN, and the event that each gets
+// for a message. The error is an *awswire.Error if the topic does not exist.
+func (s *Service) Deliveries(ctx context.Context, caller awswire.Caller, topic, subject, message string) (map[string][]byte, error) {
+	name, err := s.topic(ctx, caller.Place, topic)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.subscriptions(ctx, caller.Place, name)
+	if err != nil {
+		return nil, err
+	}
+	return s.events(caller.Place, name, subject, message, uuid.NewString(), found)
+}
+
+// events are what the functions of subscriptions get for a message.
+func (s *Service) events(place awswire.Place, name, subject, message, id string, found []subscriptionRow) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, row := range found {
+		notification := map[string]any{
+			"Type": "Notification", "MessageId": id, "TopicArn": topicARN(place, name), "Message": message,
+			"Timestamp":        s.config.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
+			"SignatureVersion": "1", "Signature": "EXAMPLE", "SigningCertUrl": "EXAMPLE", "UnsubscribeUrl": "EXAMPLE", "MessageAttributes": map[string]any{},
+			"Subject": nil,
+		}
+		if subject != "" {
+			notification["Subject"] = subject
+		}
+		event, err := json.Marshal(map[string]any{"Records": []any{map[string]any{
+			"EventSource": "aws:sns", "EventVersion": "1.0", "EventSubscriptionArn": topicARN(place, name) + ":" + row.ID, "Sns": notification,
+		}}})
+		if err != nil {
+			return nil, fmt.Errorf("make the event of a message: %w", err)
+		}
+		out[row.Endpoint] = event
+	}
+	return out, nil
+}
+
+// publish invokes the functions of a topic in the background, as SNS does.
+func (s *Service) publish(ctx context.Context, caller awswire.Caller, in *publishInput) (*publishOutput, error) {
+	if in.Message == nil || *in.Message == "" || len(*in.Message) > maxMessage {
+		return nil, awswire.Errorf("InvalidParameter", 400, "Invalid parameter: Message must have 1 to %d bytes", maxMessage)
+	}
+	arn := text(in.TopicArn)
+	if arn == "" {
+		arn = text(in.TargetArn)
+	}
+	name, err := s.topic(ctx, caller.Place, arn)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.subscriptions(ctx, caller.Place, name)
+	if err != nil {
+		return nil, err
+	}
+	id := uuid.NewString()
+	events, err := s.events(caller.Place, name, text(in.Subject), *in.Message, id, found)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.functions == nil {
+		return nil, awswire.Errorf("InternalError", 500, "The server stops.")
+	}
+	for function, event := range events {
+		s.working.Go(func() {
+			within, cancel := context.WithTimeout(s.life, longestRun)
+			defer cancel()
+			if _, err := s.functions.Call(within, caller, function, event, nil); err != nil {
+				s.config.Logger.Warn("a function that subscribes to a topic failed", "topic", name, "function", function)
+			}
+		})
+	}
+	return &publishOutput{MessageId: &id}, nil
+}
+
+const (
+	maxMessage = 256 << 10
+	longestRun = 15 * time.Minute
+)
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// newID is the id of a subscription.
+func newID() string { return strings.ToLower(rand.Text()) }
