@@ -74,8 +74,9 @@ func (c *CloudFormation) openEngines() error {
 	c.hooks.Own(stack.HooksOnStack, c.stacks.OnStacks())
 	c.hooks.Own(stack.HooksOnChangeSet, c.stacks.OnChangeSets())
 	c.cloudControl = cloudcontrol.New(cloudcontrol.Config{
-		Store: c.store, Types: c.types, Operations: c.operations, Hold: holdAnswers, Now: config.Now,
+		Store: c.store, Types: c.types, Operations: c.operations, Hooks: c.hooks, Hold: holdAnswers, Now: config.Now,
 	})
+	c.hooks.Own(cloudcontrol.HooksOwner, c.cloudControl)
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	engine "github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -61,6 +62,7 @@ type rig struct {
 	fail    *operation.Progress
 	gone    bool // the type is unknown
 	listing []operation.ListRequest
+	hooks   hookWorld
 }
 
 func eachStore(t *testing.T, test func(t *testing.T, g *rig)) {
@@ -83,10 +85,14 @@ func newRig(t *testing.T, place fixtures.Place) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = opened.Close() })
+	owners := map[string]operation.Owner{engine.Owner: g}
 	g.operations = operation.New(operation.Config{
-		Store: opened, Types: g, Owners: map[string]operation.Owner{engine.Owner: g}, Retries: operation.Retries{Max: -1}, TimeScale: 100,
+		Store: opened, Types: g, Owners: owners, Retries: operation.Retries{Max: -1}, TimeScale: 100,
 	})
-	g.Engine = engine.New(engine.Config{Store: opened, Types: g, Operations: g.operations, Hold: 10 * time.Second, Now: g.now})
+	hooks := hook.New(hook.Config{Store: opened, Sources: []hook.Source{&g.hooks}, Operations: g.operations})
+	owners[hook.OwnerName] = hooks
+	g.Engine = engine.New(engine.Config{Store: opened, Types: g, Operations: g.operations, Hooks: hooks, Hold: 10 * time.Second, Now: g.now})
+	hooks.Own(engine.HooksOwner, g.Engine)
 	if err := opened.Work(t.Context(), g.operations.Workers()); err != nil {
 		t.Fatal(err)
 	}

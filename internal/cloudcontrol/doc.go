@@ -9,7 +9,7 @@
 // The types are those of operation.Types: registered and activated ones, the types of the
 // server itself, and simulated ones.
 //
-// Not offered: hooks, and identifiers other than the primary identifier. RoleArn is accepted
+// Not offered: identifiers other than the primary identifier. RoleArn is accepted
 // and has no effect.
 //
 // The reference is the API model cloudcontrol 2021-09-30.

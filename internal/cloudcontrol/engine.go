@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -19,6 +20,9 @@ type Config struct {
 	Store      *store.Store
 	Types      operation.Types
 	Operations Operations
+
+	// Hooks evaluates what requests are about to change. Nil has no hooks.
+	Hooks *hook.Engine
 
 	// Hold is how long GetResourceRequestStatus waits for a request in progress to end.
 	// Clients look at once, and then only every 5 seconds. Zero does not wait.

@@ -32,6 +32,7 @@ type requestRow struct {
 	ClientToken string `bun:"client_token"` // one of the account's and region's own
 	InputHash   string `bun:"input_hash"`   // of the request with the client token
 	OperationID string `bun:"operation_id"`
+	HooksToken  string `bun:"hooks_token"` // of the evaluation of its hooks, "" for none
 
 	Operation  types.Operation       `bun:"operation"`
 	TypeName   string                `bun:"type_name"`
@@ -61,7 +62,7 @@ func (row *requestRow) event() *types.ProgressEvent {
 	out := &types.ProgressEvent{
 		TypeName: &row.TypeName, RequestToken: &row.Token, Operation: row.Operation, OperationStatus: row.Status,
 		EventTime: &row.EventAt.Time, ErrorCode: types.HandlerErrorCode(row.ErrorCode),
-		Identifier: present(row.Identifier), StatusMessage: present(row.Message), ResourceModel: present(row.Model),
+		HooksRequestToken: present(row.HooksToken), Identifier: present(row.Identifier), StatusMessage: present(row.Message), ResourceModel: present(row.Model),
 	}
 	if running[row.Status] {
 		out.RetryAfter = aws.Time(row.EventAt.Add(retryAfter))
@@ -149,10 +150,21 @@ func (e *Engine) earlier(ctx context.Context, db bun.IDB, caller awswire.Caller,
 	return row, nil
 }
 
-// begin starts a request in one transaction: the row, and the operation that executes it.
+// begin starts a request in one transaction: the row, and the operation that executes it, or the
+// evaluation that it has to pass before.
 func (e *Engine) begin(ctx context.Context, caller awswire.Caller, a asked, typ *operation.Type, request operation.Request, op types.Operation, first map[string]any) (*types.ProgressEvent, error) {
+	target, hooks, err := e.hooksFor(ctx, caller, typ.Name, request.Action)
+	if err != nil {
+		return nil, err
+	}
+	var previous map[string]any
+	if len(hooks) > 0 {
+		if previous, err = e.previous(ctx, caller, typ, request); err != nil {
+			return nil, err
+		}
+	}
 	var row *requestRow
-	err := e.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = e.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		var err error
 		if row, err = e.earlier(ctx, tx, caller, a); row != nil || err != nil {
 			return err
@@ -175,11 +187,17 @@ func (e *Engine) begin(ctx context.Context, caller awswire.Caller, a asked, typ 
 			return err
 		}
 		request.Caller, request.Type, request.Version, request.Token = caller, typ.Name, typ.Version, row.Token
-		ids, err := e.config.Operations.Begin(ctx, tx, operation.Spec{Owner: Owner, Key: row.Token, Request: request})
+		row.OperationID = e.config.NewID()
+		spec := operation.Spec{ID: row.OperationID, Owner: Owner, Key: row.Token, Request: request}
+		if len(hooks) > 0 {
+			row.HooksToken = e.config.NewID()
+			_, err = e.config.Hooks.Begin(ctx, tx, row.evaluation(caller, target, hooks, spec, previous))
+		} else {
+			_, err = e.config.Operations.Begin(ctx, tx, spec)
+		}
 		if err != nil {
 			return err
 		}
-		row.OperationID = ids[0]
 		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
 			return fmt.Errorf("begin a request: %w", err)
 		}

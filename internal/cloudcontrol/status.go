@@ -31,7 +31,8 @@ func (e *Engine) GetResourceRequestStatus(ctx context.Context, caller awswire.Ca
 			return !running[row.Status], err
 		})
 	}
-	return &cloudcontrol.GetResourceRequestStatusOutput{ProgressEvent: row.event()}, nil
+	events, err := e.hookEvents(ctx, row)
+	return &cloudcontrol.GetResourceRequestStatusOutput{ProgressEvent: row.event(), HooksProgressEvent: events}, err
 }
 
 // CancelResourceRequest cancels a request. Work that the handler has already done is not
@@ -47,6 +48,17 @@ func (e *Engine) CancelResourceRequest(ctx context.Context, caller awswire.Calle
 			return nil
 		case types.OperationStatusSuccess, types.OperationStatusFailed:
 			return invalid("Request %s is already in status %s", row.Token, row.Status)
+		}
+		stopped := false
+		if row.HooksToken != "" {
+			if stopped, err = e.config.Hooks.Stop(ctx, tx, row.HooksToken); err != nil {
+				return err
+			}
+		}
+		if stopped { // nothing was called
+			row.Status, row.EventAt, row.Model = types.OperationStatusCancelComplete, store.At(e.config.Now()), ""
+			row.EndedAt = row.EventAt
+			return store.Swap(ctx, tx, row, &row.RowVersion)
 		}
 		if err := e.config.Operations.Cancel(ctx, tx, row.OperationID); err != nil {
 			return err

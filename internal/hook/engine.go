@@ -203,26 +203,32 @@ func (v *Evaluation) invocation(h *Hook, id string) operation.Spec {
 // Cancel ends an evaluation early, if the transaction commits: its owner hears no more of it.
 // Calls that are being made are waited for.
 func (e *Engine) Cancel(ctx context.Context, tx *store.Tx, id string) error {
+	_, err := e.Stop(ctx, tx, id)
+	return err
+}
+
+// Stop is Cancel that reports whether the evaluation was still running.
+func (e *Engine) Stop(ctx context.Context, tx *store.Tx, id string) (bool, error) {
 	row, err := find[evaluationRow](ctx, tx, id)
 	if err != nil || row == nil || row.State != running {
-		return err
+		return false, err
 	}
 	row.State, row.Details, row.EndedAt = cancelled, "", store.At(e.config.Now())
 	if err := store.Swap(ctx, tx, row, &row.RowVersion); err != nil {
-		return err
+		return false, err
 	}
 	results, err := resultsOf(ctx, tx, id)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for i := range results {
 		if !results[i].Ended() {
 			if err := e.config.Operations.Cancel(ctx, tx, results[i].ID); err != nil {
-				return err
+				return false, err
 			}
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // ResultsOf are the results of an evaluation, by the names of their hooks.

@@ -166,6 +166,9 @@ func configurationSchema(v *Version) (*schema.Schema, error) {
 	if err != nil || text == "" {
 		return nil, err
 	}
+	if v.Kind == schema.Hook {
+		text = acceptedHookSettings.Replace(text)
+	}
 	// Problems are ignored: the type's part was checked when it was registered, and the part
 	// around it is fixed.
 	s, problems := schema.Load("configuration-schema.json", []byte(text), schema.Config{Kind: schema.TypeConfiguration})

@@ -37,6 +37,27 @@ func describedConfigurationSchema(kind schema.Kind, typeName, own, region string
 	return strings.NewReplacer(`"@PROPERTIES@"`, string(properties), `"@ID@"`, string(id)).Replace(hookConfiguration), nil
 }
 
+// acceptedHookSettings makes of the schema that DescribeType returns the one that configurations
+// must satisfy: the service takes newer members than it describes, one of which replaces
+// TargetStacks, and wildcards in the names of stacks.
+var acceptedHookSettings = strings.NewReplacer(
+	`"TargetStacks": {
+              "default"`, `"HookInvocationStatus": {"type": "string", "enum": ["ENABLED", "DISABLED"]},
+            "TargetOperations": {"type": "array", "uniqueItems": true, "maxItems": 4, "items": {"type": "string", "enum": ["STACK", "RESOURCE", "CHANGE_SET", "CLOUD_CONTROL"]}},
+            "EncryptionConfiguration": {"type": "object", "additionalProperties": false, "properties": {"KmsKeyId": {"type": "string", "minLength": 1, "maxLength": 2048}}},
+            "TargetStacks": {
+              "default"`,
+	`"required": [
+            "TargetStacks",
+            "FailureMode"
+          ]`, `"required": ["FailureMode"], "anyOf": [{"required": ["TargetStacks"]}, {"required": ["HookInvocationStatus"]}]`,
+	`"^[a-zA-Z][-a-zA-Z0-9]*$"`, `"^[a-zA-Z*?][-a-zA-Z0-9*?]*$"`,
+	`"CREATE",
+        "UPDATE",
+        "DELETE"
+      ]`, `"CREATE", "UPDATE", "DELETE", "Create", "Update", "Delete"]`,
+)
+
 // hookOwn is the part that describes the hook's own properties. Its references are adapted to
 // the new place of its definitions.
 func hookOwn(typeName, own string) ([]byte, error) {
