@@ -67,7 +67,7 @@ func (c *CloudFormation) openEngines() error {
 	c.openHooks()
 	c.stacks = stack.New(stack.Config{
 		Store: c.store, Types: c.types, Operations: c.operations, Hooks: c.hooks, Objects: objects{c.s3}, References: references{c.services},
-		Macros: macros.For, Endpoint: c.url, Hold: holdAnswers, Logger: config.Logger, Now: config.Now,
+		Macros: macros.For, Modules: c.registry, Endpoint: c.url, Hold: holdAnswers, Logger: config.Logger, Now: config.Now,
 	})
 	c.types.Stacks = c.stacks.OwnTypes()
 	c.hooks.Own(stack.HooksOnResource, c.stacks)

@@ -131,7 +131,10 @@ type Registry struct {
 	log     *slog.Logger
 	changes *broadcast
 	schemas schemas
-	tokens  *operation.Tokens // of the handlers under test
+
+	fragments fragments
+
+	tokens *operation.Tokens // of the handlers under test
 }
 
 // New returns the registry over a store. Nothing runs until the store runs Workers.

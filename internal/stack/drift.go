@@ -51,6 +51,8 @@ type driftRow struct {
 	Actual      string                         `bun:"actual"`
 	Differences string                         `bun:"differences"` // list of types.PropertyDifference
 	CheckedAt   store.Time                     `bun:"checked_at"`
+
+	Module *types.ModuleInfo `bun:"-"` // for what is shown
 }
 
 // driftKind is the kind of wake-up that detects the drift of a stack.
@@ -270,6 +272,11 @@ func (e *Engine) DetectStackResourceDrift(ctx context.Context, caller awswire.Ca
 	if err != nil {
 		return nil, err
 	}
+	modules, err := currentModules(ctx, e.store.Read(), s)
+	if err != nil {
+		return nil, err
+	}
+	found[0].Module = modules[id]
 	shown, err := found[0].shown(s)
 	return &cloudformation.DetectStackResourceDriftOutput{StackResourceDrift: shown}, err
 }
@@ -308,8 +315,16 @@ func (e *Engine) DescribeStackResourceDrifts(ctx context.Context, caller awswire
 
 // currentDrifts reads what detections found of the resources that a stack has now.
 func currentDrifts(ctx context.Context, db selecting, s *stackRow) ([]driftRow, error) {
-	return allRows[driftRow](ctx, db, "logical_id",
+	rows, err := allRows[driftRow](ctx, db, "logical_id",
 		"stack_id = ? AND EXISTS (SELECT 1 FROM stack_resources AS r WHERE r.stack_id = rd.stack_id AND r.logical_id = rd.logical_id AND r.physical_id = rd.physical_id)", s.ID)
+	if err != nil {
+		return nil, err
+	}
+	modules, err := currentModules(ctx, db, s)
+	for i := range rows {
+		rows[i].Module = modules[rows[i].LogicalID]
+	}
+	return rows, err
 }
 
 // shown is a result as the service shows it.
@@ -318,6 +333,7 @@ func (d *driftRow) shown(s *stackRow) (*types.StackResourceDrift, error) {
 		StackId: aws.String(s.ARN), LogicalResourceId: aws.String(d.LogicalID), PhysicalResourceId: optional(d.PhysicalID), ResourceType: aws.String(d.Type),
 		StackResourceDriftStatus: d.Status, DriftStatusReason: optional(d.Reason), Timestamp: timePtr(d.CheckedAt),
 		ExpectedProperties: optional(d.Expected), ActualProperties: optional(d.Actual), PropertyDifferences: []types.PropertyDifference{},
+		ModuleInfo: d.Module,
 	}
 	return out, decode(d.Differences, &out.PropertyDifferences)
 }

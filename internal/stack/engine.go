@@ -11,6 +11,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/hook"
+	"github.com/formwork-dev/formwork/internal/module"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
@@ -37,6 +38,9 @@ type Config struct {
 
 	// Macros runs the transforms of templates that are not the engine's own. nil has none.
 	Macros func(caller awswire.Caller) template.Macros
+
+	// Modules finds the modules of templates. nil has none.
+	Modules Modules
 
 	// Hold is how long responses about change sets wait for running work to finish. Clients
 	// poll at once, and then only after 5 or 30 seconds. 0 does not wait.
@@ -68,6 +72,13 @@ type Objects interface {
 	// Object returns the content, of at most limit bytes and one. The error is [ErrNotObject]
 	// for the URL of something else. An *awswire.Error says that the caller has no such object.
 	Object(ctx context.Context, caller awswire.Caller, url string, limit int64) ([]byte, error)
+}
+
+// Modules finds modules.
+type Modules interface {
+	// Fragment returns the fragment of the default version of a module that the caller's account
+	// has, nil if it has none.
+	Fragment(ctx context.Context, caller awswire.Caller, typeName string) (*module.Fragment, error)
 }
 
 // ErrNotObject is the error of [Objects] for a URL that names no object.

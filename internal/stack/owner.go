@@ -294,7 +294,7 @@ func (p *progress) leftover() {
 	}
 	p.left = append(p.left, &cleanupRow{
 		ID: p.engine.newID(), StackID: p.op.StackID, LogicalID: p.step.LogicalID, Type: made.Type, TypeVersion: made.TypeVersion,
-		PhysicalID: s.PhysicalID, Properties: made.Properties, DependsOn: made.DependsOn, UpdatedAt: p.now,
+		PhysicalID: s.PhysicalID, Properties: made.Properties, DependsOn: made.DependsOn, Module: encodeModule(moduleOf(made.Metadata)), UpdatedAt: p.now,
 	})
 }
 

@@ -107,6 +107,9 @@ type Change struct {
 	// ChangeSet is the ARN of the change set of a nested stack, "" if it has none.
 	ChangeSet string `json:"changeSet,omitempty"`
 
+	// Module is the path of modules that the resource comes from, nil for none.
+	Module *types.ModuleInfo `json:"module,omitempty"`
+
 	// Live is what a drift-aware change set found of the resource, nil in others.
 	Live *LiveState `json:"live,omitempty"`
 

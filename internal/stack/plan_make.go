@@ -38,6 +38,7 @@ func NewPlan(in PlanInput) (*Plan, error) {
 	for _, id := range slices.Sorted(maps.Keys(p.changes)) {
 		plan.Changes = append(plan.Changes, *p.changes[id])
 	}
+	plan.noteModules(&in)
 	var err error
 	plan.Stack, err = p.stack()
 	return plan, err

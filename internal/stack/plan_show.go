@@ -27,7 +27,7 @@ func (p *Plan) Shown(values bool) []types.Change {
 func (c *Change) shown(values bool) *types.ResourceChange {
 	out := &types.ResourceChange{
 		Action: c.Action, LogicalResourceId: aws.String(c.LogicalID), ResourceType: aws.String(c.Type),
-		Replacement: c.Replacement, PolicyAction: c.PolicyAction,
+		Replacement: c.Replacement, PolicyAction: c.PolicyAction, ModuleInfo: c.Module,
 		Scope: []types.ResourceAttribute{}, Details: []types.ResourceChangeDetail{},
 	}
 	out.PhysicalResourceId, out.ChangeSetId = optional(c.PhysicalID), optional(c.ChangeSet)

@@ -160,6 +160,8 @@ func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s 
 		row.Processed = in.Previous.Processed
 	} else if !parsed.NeedsExpansion() {
 		_, err = e.processDeployment(ctx, caller, s, row, in.ResourceTypes)
+	} else if !parsed.HasTransforms() {
+		err = refusedTemplate(parsed.UnknownTypes(knownTypes{ctx, e, caller, map[string]bool{}}))
 	}
 	return row, err
 }
@@ -168,16 +170,16 @@ func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s 
 // result.
 func (e *Engine) processDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, row *deploymentRow, resourceTypes []string) (*Deployment, error) {
 	processed, err := e.expand(ctx, caller, s, row)
-	if err != nil {
-		return nil, refusedTemplate(err)
+	if err == nil {
+		err = processed.Check(ctx, knownTypes{ctx, e, caller, map[string]bool{}})
 	}
-	if err := processed.Check(ctx, knownTypes{ctx, e, caller, map[string]bool{}}); err != nil {
-		return nil, refusedTemplate(err)
+	if err != nil {
+		return nil, preprocessError(row, err)
 	}
 	if err := allowedTypes(processed, resourceTypes); err != nil {
 		return nil, err
 	}
-	row.Processed, row.Description = string(processed.ProcessedJSON()), processed.Description
+	row.Processed, row.Description, row.Modules = string(processed.ProcessedJSON()), processed.Description, modulesOf(processed)
 	d, err := deploymentOf(s, row)
 	if err == nil {
 		err = d.Scope.Check(ctx)
@@ -203,7 +205,7 @@ func (e *Engine) expand(ctx context.Context, caller awswire.Caller, s *stackRow,
 	if e.config.Macros != nil {
 		macros = e.config.Macros(caller)
 	}
-	return parsed.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: s.pseudo(arns), Macros: macros})
+	return parsed.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: s.pseudo(arns), Macros: macros, Modules: e.modules(caller)})
 }
 
 // parse reads the template that a request names. A stack that is updated with its previous
@@ -307,6 +309,10 @@ type knownTypes struct {
 // resource fails then with the reason.
 func (k knownTypes) HasType(name string) bool {
 	known, ok := k.known[name]
+	if !ok && template.IsModuleType(name) {
+		k.known[name] = k.engine.hasModule(k.ctx, k.caller, name)
+		return k.known[name]
+	}
 	if !ok {
 		_, err := k.engine.findType(k.ctx, k.caller, typeKey{name, ""})
 		var unknown *operation.UnknownTypeError

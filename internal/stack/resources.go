@@ -25,14 +25,25 @@ func (e *Engine) resourceRows(ctx context.Context, s *stackRow) ([]resourceRow, 
 	if err != nil {
 		return nil, err
 	}
+	modules, err := currentModules(ctx, e.store.Read(), s)
+	if err != nil {
+		return nil, err
+	}
 	left, err := allRows[cleanupRow](ctx, e.store.Read(), "logical_id, id", "stack_id = ? AND status = ?", s.ID, types.ResourceStatusDeleteFailed)
 	if err != nil {
 		return nil, err
+	}
+	for i := range rows {
+		rows[i].Module = moduleOf(rows[i].Metadata)
+		if info, ok := modules[rows[i].LogicalID]; ok {
+			rows[i].Module = info
+		}
 	}
 	for _, c := range left {
 		if !slices.ContainsFunc(rows, func(x resourceRow) bool { return x.LogicalID == c.LogicalID }) {
 			rows = append(rows, resourceRow{
 				StackID: s.ID, LogicalID: c.LogicalID, Type: c.Type, PhysicalID: c.PhysicalID, Status: c.Status, Reason: c.Reason, UpdatedAt: c.UpdatedAt,
+				Module: decodeModule(c.Module),
 			})
 		}
 	}
@@ -89,6 +100,7 @@ func shownResource(s *stackRow, x *resourceRow) types.StackResource {
 	out := types.StackResource{
 		StackId: aws.String(s.ARN), StackName: aws.String(s.Name), LogicalResourceId: aws.String(x.LogicalID), ResourceType: aws.String(x.Type),
 		ResourceStatus: x.Status, Timestamp: &x.UpdatedAt.Time, DriftInformation: resourceDrift(x.Drift),
+		ModuleInfo: x.Module,
 	}
 	out.PhysicalResourceId, out.ResourceStatusReason = optional(x.PhysicalID), optional(x.Reason)
 	return out
@@ -131,6 +143,7 @@ func (e *Engine) DescribeStackResource(ctx context.Context, caller awswire.Calle
 		StackId: shown.StackId, StackName: shown.StackName, LogicalResourceId: shown.LogicalResourceId, PhysicalResourceId: shown.PhysicalResourceId,
 		ResourceType: shown.ResourceType, ResourceStatus: shown.ResourceStatus, ResourceStatusReason: shown.ResourceStatusReason,
 		LastUpdatedTimestamp: shown.Timestamp, DriftInformation: shown.DriftInformation, Metadata: aws.String(cmpOr(x.Metadata, "{}")),
+		ModuleInfo: shown.ModuleInfo,
 	}
 	return &cloudformation.DescribeStackResourceOutput{StackResourceDetail: detail}, nil
 }
@@ -160,6 +173,7 @@ func (e *Engine) ListStackResources(ctx context.Context, caller awswire.Caller, 
 		out.StackResourceSummaries = append(out.StackResourceSummaries, types.StackResourceSummary{
 			LogicalResourceId: shown.LogicalResourceId, PhysicalResourceId: shown.PhysicalResourceId, ResourceType: shown.ResourceType,
 			ResourceStatus: shown.ResourceStatus, ResourceStatusReason: shown.ResourceStatusReason, LastUpdatedTimestamp: shown.Timestamp,
+			ModuleInfo: shown.ModuleInfo,
 			DriftInformation: &types.StackResourceDriftInformationSummary{
 				StackResourceDriftStatus: shown.DriftInformation.StackResourceDriftStatus, LastCheckTimestamp: shown.DriftInformation.LastCheckTimestamp,
 			},

@@ -63,7 +63,7 @@ func newRigPolling(t testing.TB, place fixtures.Place, w *world, poll time.Durat
 	config := operation.Config{Store: g.store, Types: g.world, Owners: map[string]operation.Owner{}, Logger: logger, Retries: operation.Retries{First: time.Millisecond}}
 	operations := operation.New(config)
 	hooks := hook.New(hook.Config{Store: g.store, Sources: []hook.Source{w}, Operations: operations, Payloads: w})
-	g.Engine = New(Config{Store: g.store, Types: g.world, Operations: operations, Hooks: hooks, References: g.world, Objects: g.world, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	g.Engine = New(Config{Store: g.store, Types: g.world, Operations: operations, Hooks: hooks, References: g.world, Objects: g.world, Modules: g.world, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	config.Owners[Owner], config.Owners[hook.OwnerName] = g.Engine, hooks
 	hooks.Own(HooksOnResource, g.Engine)
 	hooks.Own(HooksOnStack, g.OnStacks())
@@ -105,6 +105,7 @@ type world struct {
 	objects map[string]string // templates by their URL
 	own     operation.Types   // of the engine
 	hooks   hookWorld
+	modules map[string]string // fragments by their types
 }
 
 // A behavior is what one call does instead of what it should.

@@ -86,6 +86,7 @@ type deploymentRow struct {
 	Capabilities     string     `bun:"capabilities"`
 	NotificationARNs string     `bun:"notification_arns"`
 	Description      string     `bun:"description"`
+	Modules          string     `bun:"modules"` // types.ModuleInfo by logical ID, "" for none
 	CreatedAt        store.Time `bun:"created_at"`
 }
 
@@ -167,6 +168,8 @@ type resourceRow struct {
 	Drift     string     `bun:"drift"`
 	CreatedAt store.Time `bun:"created_at"`
 	UpdatedAt store.Time `bun:"updated_at"`
+
+	Module *types.ModuleInfo `bun:"-"` // for what is shown; see resourceRows
 }
 
 // The origins of resources that the last stable state does not have.
@@ -242,6 +245,7 @@ type cleanupRow struct {
 	Model       string               `bun:"model" seal:"stack_cleanup.model"`
 	DependsOn   string               `bun:"depends_on"`
 	Policy      string               `bun:"policy"` // Retain: only reported
+	Module      string               `bun:"module"` // types.ModuleInfo, "" for none
 	UpdatedAt   store.Time           `bun:"updated_at"`
 }
 

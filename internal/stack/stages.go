@@ -307,7 +307,8 @@ func (r *run) settle() {
 func (r *run) discard(logicalID string, old snapshot, policy string) {
 	c := &cleanupRow{
 		ID: r.engine.newID(), StackID: r.stack.ID, LogicalID: logicalID, Type: old.Type, TypeVersion: old.TypeVersion,
-		PhysicalID: old.PhysicalID, Properties: old.Properties, Model: old.Model, DependsOn: old.DependsOn, Policy: policy, UpdatedAt: r.now,
+		PhysicalID: old.PhysicalID, Properties: old.Properties, Model: old.Model, DependsOn: old.DependsOn, Policy: policy,
+		Module: encodeModule(moduleOf(old.Metadata)), UpdatedAt: r.now,
 	}
 	r.cleanup[c.ID] = c
 	r.touchCleanup(c)

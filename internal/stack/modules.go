@@ -1,0 +1,151 @@
+package stack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/module"
+	"github.com/formwork-dev/formwork/internal/template"
+)
+
+// callerModules are the modules of a caller.
+type callerModules struct {
+	engine *Engine
+	caller awswire.Caller
+}
+
+// modules returns what expands the modules of a caller's templates.
+func (e *Engine) modules(caller awswire.Caller) template.Modules { return callerModules{e, caller} }
+
+// Expand implements [template.Modules].
+func (m callerModules) Expand(ctx context.Context, root *document.Value) (*document.Value, error) {
+	expansion, err := module.Expand(ctx, root, m)
+	if err != nil {
+		return nil, err
+	}
+	return expansion.Root, nil
+}
+
+// Fragment implements [module.Fragments].
+func (m callerModules) Fragment(ctx context.Context, typeName string) (*module.Fragment, error) {
+	if m.engine.config.Modules == nil {
+		return nil, nil
+	}
+	return m.engine.config.Modules.Fragment(ctx, m.caller, typeName)
+}
+
+// hasModule reports whether a caller has a module. One that cannot be looked up counts as known:
+// its expansion fails then with the reason.
+func (e *Engine) hasModule(ctx context.Context, caller awswire.Caller, typeName string) bool {
+	f, err := callerModules{e, caller}.Fragment(ctx, typeName)
+	return f != nil || err != nil
+}
+
+// preprocessError is the refusal of a template after it was accepted. That of one with modules
+// says at which stage it was found.
+func preprocessError(row *deploymentRow, err error) error {
+	err = refusedTemplate(err)
+	var refused *awswire.Error
+	if row.Processed != "" || !errors.As(err, &refused) {
+		return err
+	}
+	parsed, parseErr := template.Parse("", []byte(row.Original), template.ParseOptions{})
+	if parseErr != nil || parsed.Modules() == nil {
+		return err
+	}
+	return awswire.ValidationErrorf("CloudFormation failed to preprocess the stack: %s", refused.Message)
+}
+
+// modulesOf returns the modules that the resources of a processed template come from, as a
+// deployment stores them.
+func modulesOf(t *template.Template) string {
+	found := map[string]*types.ModuleInfo{}
+	for _, r := range t.Resources {
+		if r.Metadata == nil {
+			continue
+		}
+		if info := moduleInfo(r.Metadata.Any()); info != nil {
+			found[r.LogicalID] = info
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return encode(found)
+}
+
+// moduleInfo reads which modules a resource comes from, from its metadata.
+func moduleInfo(metadata any) *types.ModuleInfo {
+	all, _ := metadata.(map[string]any)
+	note, _ := all[template.ModuleKey].(map[string]any)
+	kinds, _ := note[template.ModuleTypes].(string)
+	ids, _ := note[template.ModuleIDs].(string)
+	if kinds == "" || ids == "" {
+		return nil
+	}
+	return &types.ModuleInfo{TypeHierarchy: aws.String(kinds), LogicalIdHierarchy: aws.String(ids)}
+}
+
+// moduleOf is moduleInfo of the metadata in a row.
+func moduleOf(metadata string) *types.ModuleInfo {
+	if metadata == "" {
+		return nil
+	}
+	var value any
+	if json.Unmarshal([]byte(metadata), &value) != nil {
+		return nil // it is written by encode
+	}
+	return moduleInfo(value)
+}
+
+func encodeModule(info *types.ModuleInfo) string {
+	if info == nil {
+		return ""
+	}
+	return encode(info)
+}
+
+func decodeModule(text string) *types.ModuleInfo {
+	info := &types.ModuleInfo{}
+	if text == "" || decode(text, info) != nil {
+		return nil
+	}
+	return info
+}
+
+// currentModules returns the modules that the resources of a stack's template come from.
+func currentModules(ctx context.Context, db selecting, s *stackRow) (map[string]*types.ModuleInfo, error) {
+	if s.DeploymentID == "" {
+		return nil, nil
+	}
+	var text []string
+	err := db.NewSelect().TableExpr("stack_deployments").Column("modules").Where("id = ?", s.DeploymentID).Scan(ctx, &text)
+	if err != nil || len(text) == 0 {
+		return nil, err
+	}
+	found := map[string]*types.ModuleInfo{}
+	return found, decode(text[0], &found)
+}
+
+// noteModules sets which modules the resources of a plan come from.
+func (p *Plan) noteModules(in *PlanInput) {
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		c.Module = moduleInfo(in.Resources[c.LogicalID].Metadata)
+		if in.Next == nil {
+			continue
+		}
+		if r := in.Next.Template.Resource(c.LogicalID); r != nil {
+			c.Module = nil
+			if r.Metadata != nil {
+				c.Module = moduleInfo(r.Metadata.Any())
+			}
+		}
+	}
+}
