@@ -13,5 +13,5 @@
 //	defer server.Close()
 //	cfg.BaseEndpoint = aws.String(server.URL)
 //
-// Stack sets are refused by name; hooks and modules can be registered but do not act on stacks.
+// Stack sets are refused by name.
 package local

@@ -42,6 +42,7 @@ func commands(c *app) []*cobra.Command {
 		newLSP(c),
 		newDrift(c),
 		newTemplate(c),
+		newModule(c),
 		newDoctor(c),
 		newCompletion(c),
 	}

@@ -87,7 +87,7 @@ func (t *Template) inspect(ctx context.Context, bound *Parameters, faulty bool, 
 	switch {
 	case len(others) > 0:
 		return t.notRun(fmt.Sprintf("the template is not checked further: what %s makes of it is not known here", strings.Join(others, ", "))), ctx.Err()
-	case t.NeedsExpansion() && (bound == nil || faulty):
+	case t.HasTransforms() && (bound == nil || faulty):
 		return t.notRun("the template is not checked further: " + LanguageExtensions + " needs all parameters"), ctx.Err()
 	}
 	if modules := t.Modules(); modules != nil {
