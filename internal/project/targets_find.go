@@ -39,7 +39,7 @@ func FindTargets(ctx context.Context, dir string, names []string) ([]codegen.Fil
 	if err != nil {
 		return nil, nil, fmt.Errorf("look for schemas of targets: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // only read
 	count, total := 0, 0
 	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
