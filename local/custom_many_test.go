@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -226,4 +228,53 @@ func TestKillCustomResources(t *testing.T) {
 		}
 		server.terminate(t)
 	}
+}
+
+// TestKilledFunction kills the server while a process of it works on a request: the process ends
+// with it, and the next server invokes the function again with the same request.
+func TestKilledFunction(t *testing.T) {
+	if _, err := os.Stat("/proc/self/cwd"); err != nil {
+		t.Skip("skipped: what is left of a killed server is looked for in /proc")
+	}
+	if testing.Short() || exec.Command("python3", "--version").Run() != nil {
+		t.Skip("skipped: -short, or python3 is not installed")
+	}
+	t.Parallel()
+	dir := t.TempDir()
+	source := filepath.Join(dir, "vendor.py")
+	writeFile(t, source, []byte(`
+import json, time, urllib.request
+def handler(event, context):
+    with open("`+dir+`/calls", "a+") as calls:
+        calls.write(event["RequestId"] + "\n")
+        calls.seek(0)
+        count = len(calls.readlines())
+    if count == 1:
+        time.sleep(600)
+    body = {k: event[k] for k in ("RequestId", "StackId", "LogicalResourceId")}
+    body.update(Status="SUCCESS", PhysicalResourceId="p")
+    urllib.request.urlopen(urllib.request.Request(event["ResponseURL"], data=json.dumps(body).encode(), method="PUT"))
+`))
+	calls := func() []string {
+		text, err := os.ReadFile(filepath.Join(dir, "calls"))
+		if err != nil {
+			return nil
+		}
+		return strings.Fields(string(text))
+	}
+	options := serverOptions{Dir: t.TempDir() + "/data", Functions: []string{"vendor=" + source}}
+	server := mustStart(t, options)
+	name, body := "s", thing("")
+	if _, err := newClients(t, server.url).CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: &name, TemplateBody: &body}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, time.Minute, "the first call", func() bool { return len(calls()) == 1 })
+	server.kill()
+	server = mustStart(t, options)
+	c := newClients(t, server.url)
+	stack := c.ended(t, name)
+	if all := calls(); stack.StackStatus != "CREATE_COMPLETE" || len(all) != 2 || all[0] != all[1] {
+		t.Errorf("%s after the calls %q: %q", stack.StackStatus, all, c.history(t, stack))
+	}
+	server.terminate(t)
 }

@@ -173,7 +173,9 @@ func uploadCode(t *testing.T, c clients, files map[string]string) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for name, text := range files {
-		w, err := z.Create(name)
+		header := &zip.FileHeader{Name: name, Method: zip.Deflate}
+		header.SetMode(0o755)
+		w, err := z.CreateHeader(header)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,5 +230,24 @@ func TestFunctionsAreRefused(t *testing.T) {
 		}) {
 			t.Errorf("%s: %s, %q", test.properties, stack.StackStatus, c.history(t, stack))
 		}
+	}
+}
+
+// TestRunProgram deploys a function that is a program, with the library of Lambda for Go.
+func TestRunProgram(t *testing.T) {
+	t.Parallel()
+	program := string(readFile(t, installed(t, "vendors/go/bootstrap")))
+	c := newClients(t, serving(t, local.ServerConfig{Config: local.Config{RunLambda: true}}).URL())
+	uploadCode(t, c, map[string]string{"bootstrap": program})
+	body := lambdaTemplate(t, "provided.al2023", map[string]string{"S3Bucket": "code", "S3Key": "f.zip"}, 7, "hello")
+	if _, err := c.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: &body, Capabilities: iam}); err != nil {
+		t.Fatal(err)
+	}
+	stack := c.ended(t, "s")
+	if got := outputsOf(stack); stack.StackStatus != "CREATE_COMPLETE" || got["Address"] != "at-7" || got["Latest"] != "at-7" {
+		t.Fatalf("%s, %v: %q", stack.StackStatus, got, c.history(t, stack))
+	}
+	if stack = c.remove(t, stack); stack.StackStatus != "DELETE_COMPLETE" {
+		t.Errorf("%s: %q", stack.StackStatus, c.history(t, stack))
 	}
 }
