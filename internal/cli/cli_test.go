@@ -61,6 +61,7 @@ func TestScripts(t *testing.T) {
 					env.Setenv(name, value)
 				}
 			}
+			env.Setenv("FORMWORK_CLIENTS", os.Getenv("FORMWORK_CLIENTS")) // may be empty
 			// The same sources in folders of other names are not compiled again.
 			env.Setenv("GOFLAGS", strings.TrimSpace(env.Getenv("GOFLAGS")+" -trimpath"))
 			env.Setenv("REPO", filepath.Dir(filepath.Dir(folder)))

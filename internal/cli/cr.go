@@ -249,7 +249,8 @@ func (c *app) startHandler(ctx context.Context, o *customOptions, h *customHandl
 	config.Env = append(config.Env, given...)
 	config.Env = append(config.Env, h.receiver.Environ(config.Env)...)
 	config.Name, config.Region, config.Environ, config.Logger, config.MaxProcesses = functionName(h.name), o.region, c.Environ, c.logger, 1
-	config.Timeout = -1 // the Sender ends invocations
+	config.Timeout = -1                                            // the Sender ends invocations
+	config.InitTimeout = max(o.timeout, lambda.DefaultInitTimeout) // as at Lambda, a slow start continues in the invocation
 	return lambda.Start(ctx, config)
 }
 

@@ -46,6 +46,8 @@ func TestCommandsStop(t *testing.T) {
 		{"logs function --follow", exitOK},
 		{"invoke --endpoint ENDPOINT resource READ r.json", exitOK},
 		{"test --endpoint ENDPOINT", exitInterrupted},
+		{"cr test ENDPOINT/2015-03-31/functions/f/invocations --create p.json", exitInterrupted},
+		{"cr invoke ENDPOINT/2015-03-31/functions/f/invocations --create p.json", exitInterrupted},
 	} {
 		for signal, cause := range map[string]error{"SIGINT": nil, "SIGTERM": errTerminated} {
 			t.Run(test.command+" "+signal, func(t *testing.T) {
@@ -83,7 +85,7 @@ func TestCommandsEndHandlers(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: the handler is a script of sh")
 	}
-	for _, command := range []string{"test", "invoke resource READ r.json", "start-lambda --port 0"} {
+	for _, command := range []string{"test", "invoke resource READ r.json", "start-lambda --port 0", "cr test bin/bootstrap --create r.json", "cr invoke bin/bootstrap --create r.json"} {
 		t.Run(command, func(t *testing.T) {
 			dir := stopProject(t)
 			pids := filepath.Join(dir, "pids")
