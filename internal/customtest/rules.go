@@ -18,7 +18,7 @@ const (
 	ruleRequest    = "REQUEST_REPEATED"
 	ruleUnstable   = "PHYSICAL_ID_UNSTABLE"
 	ruleDelete     = "DELETE_UNKNOWN"
-	sectionSummary = "Custom resource request and response reference"
+	sectionSummary = "CloudFormation custom resource request and response reference"
 )
 
 var exchangeRules = []customresource.Rule{
