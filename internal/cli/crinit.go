@@ -107,8 +107,9 @@ func (c *app) customInit(ctx context.Context, opts customInitOptions, language, 
 	if dir != c.Dir {
 		c.printf("  cd %s\n", shellQuote(folder))
 	}
-	c.printf("  cfn cr invoke . --create create.json   # send it one request\n")
+	c.printf("  cfn cr invoke . --create create.json\n")
 	c.printf("  cfn cr test . --create create.json --update update.json --replace replace.json\n")
+	c.printf("  cfn serve --function %s=. -- cfn deploy template.yaml\n", function)
 	return nil
 }
 

@@ -211,7 +211,7 @@ func (c *app) customInvoke(ctx context.Context, o *customInvokeOptions, handler 
 func (c *app) showExchange(x *customtest.Exchange) error {
 	secrets := c.log.Secrets()
 	if at, err := url.Parse(x.Request.ResponseURL); err == nil {
-		secrets.AddFor("pre-signed URL", customresource.Signature(at.Query()))
+		secrets.AddFor("presigned URL", customresource.Signature(at.Query()))
 	}
 	if x.Response != nil && x.Response.NoEcho {
 		secrets.AddFor(secret.Reason("NoEcho"), customtest.Leaves(x.Response.Data)...)

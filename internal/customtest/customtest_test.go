@@ -351,7 +351,7 @@ func TestReportsHideSecrets(t *testing.T) {
 				t.Errorf("%s has %s:\n%s", name, value, report)
 			}
 		}
-		if !strings.Contains(report, "NoEcho") || !strings.Contains(report, "pre-signed URL") || !strings.Contains(report, "property Secret") {
+		if !strings.Contains(report, "NoEcho") || !strings.Contains(report, "presigned URL") || !strings.Contains(report, "property Secret") {
 			t.Errorf("%s does not show what is hidden:\n%s", name, report)
 		}
 	}

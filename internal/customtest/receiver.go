@@ -14,7 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/customresource"
 )
 
-// A Receiver takes responses at pre-signed URLs on this machine. Unlike a stack, it also
+// A Receiver takes responses at presigned URLs on this machine. Unlike a stack, it also
 // keeps what does not count: requests to other URLs and with other methods, and everything
 // after the first response.
 type Receiver struct {

@@ -22,10 +22,10 @@ const (
 )
 
 var exchangeRules = []customresource.Rule{
-	{ID: ruleMissing, Section: "Response object", Text: "The provider sends a response to the pre-signed URL for all request types.", Effect: customresource.Refused},
+	{ID: ruleMissing, Section: "Response object", Text: "The provider sends a response to the presigned URL for all request types.", Effect: customresource.Refused},
 	{ID: ruleLate, Section: sectionSummary, Text: "The provider returns the response before the timeout period expires.", Effect: customresource.Refused},
 	{ID: ruleURL, Section: "Request object: ResponseURL", Text: "The response is sent to the ResponseURL of the request, without a change.", Effect: customresource.Refused},
-	{ID: ruleMethod, Section: "Request object: ResponseURL", Text: "The response is sent with PUT, the method that the URL is pre-signed for.", Effect: customresource.Refused},
+	{ID: ruleMethod, Section: "Request object: ResponseURL", Text: "The response is sent with PUT, the method that the URL is presigned for.", Effect: customresource.Refused},
 	{ID: ruleRepeated, Section: "Response object", Text: "A request has one response: CloudFormation ignores a second one that differs.", Effect: customresource.Ignored},
 	{ID: ruleRequest, Section: "Request object: RequestId", Text: "StackId and RequestId identify a request: if it is delivered again, it has the same result and no other resource.", Effect: customresource.Accepted},
 	{ID: ruleUnstable, Section: "Response object: PhysicalResourceId", Text: "PhysicalResourceId must be identical for all responses for the same resource: another value makes CloudFormation delete the resource.", Effect: customresource.Accepted},

@@ -65,7 +65,7 @@ func (i Identity) NewRequest(kind customresource.RequestType, id string) *custom
 const (
 	stackName   = "cfn-cr-test"
 	ownCleanup  = 500 * time.Millisecond
-	reasonURL   = secret.Reason("pre-signed URL")
+	reasonURL   = secret.Reason("presigned URL")
 	reasonMask  = secret.Reason("NoEcho")
 	interrupted = "the run was interrupted"
 )
