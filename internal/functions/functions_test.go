@@ -12,14 +12,15 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
 var place = awswire.Place{Account: "123456789012", Region: "eu-west-1"}
 
-func open(t *testing.T) *Functions {
+func open(t *testing.T, at fixtures.Place) *Functions {
 	t.Helper()
-	opened, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
+	opened, err := store.Open(t.Context(), store.Config{Dir: at.Dir, DSN: at.DSN})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,13 @@ func zipped(t *testing.T, files map[string]string) []byte {
 }
 
 func TestDeployed(t *testing.T) {
-	f := open(t)
+	for _, at := range fixtures.Stores(t) {
+		t.Run(at.Name, func(t *testing.T) { testDeployed(t, open(t, at)) })
+	}
+}
+
+func testDeployed(t *testing.T, f *Functions) {
+	t.Helper()
 	hash, err := f.Store(t.Context(), bytes.NewReader(zipped(t, map[string]string{"index.py": "x = 1", "lib/a.py": "", "@bin/link": "/etc/passwd"})))
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +125,7 @@ func TestDeployed(t *testing.T) {
 }
 
 func TestCodeIsRefused(t *testing.T) {
-	f := open(t)
+	f := open(t, fixtures.Place{Dir: t.TempDir()})
 	for name, code := range map[string][]byte{
 		"not a zip file": []byte("PK nothing"),
 		"outside":        zipped(t, map[string]string{"../../x": "x"}),
