@@ -219,7 +219,7 @@ func TestHostileRequests(t *testing.T) {
 
 		// Bad framing.
 		{"no HTTP", "\x17\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello\r\n\r\n", 400, ""},
-		{"broken TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello\r\n\r\n", 0, ""}, // TLS is spoken, and nobody is there to answer
+		{"broken TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello\r\n\r\n", 0, ""}, // a handshake that never ends has no answer
 		{"bad chunk", strings.Replace(form("Transfer-Encoding: chunked\r\n", ""), "Content-Length: 0\r\n", "", 1) + "zz\r\nAction=ListTypes\r\n0\r\n\r\n", 400, "<Code>RequestTimeout"},
 		{"cut-off chunk", strings.Replace(form("Transfer-Encoding: chunked\r\n", ""), "Content-Length: 0\r\n", "", 1) + "ff\r\n" + registerForm, 400, "<Code>RequestTimeout"},
 		{"huge chunk", strings.Replace(form("Transfer-Encoding: chunked\r\n", ""), "Content-Length: 0\r\n", "", 1) + "fffffffffffffffff\r\n", 400, "<Code>RequestTimeout"},
