@@ -1,13 +1,18 @@
 package local_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/formwork-dev/formwork/local"
 )
@@ -91,4 +96,50 @@ func TestVendors(t *testing.T) {
 			expect(c.remove(t, stack), "DELETE_COMPLETE", "at-2")
 		})
 	}
+}
+
+// TestCDKProvider deploys a CDK app with the construct Provider: its framework, its function and
+// their roles are those of the template.
+func TestCDKProvider(t *testing.T) {
+	cdk := installed(t, "cdk/node_modules/aws-cdk/bin/cdk")
+	sdk := filepath.Dir(filepath.Dir(installed(t, "vendors/node_modules/@aws-sdk/client-lambda")))
+	t.Parallel()
+	server := serving(t, local.ServerConfig{Config: local.Config{RunLambda: true, HandlerEnv: []string{"NODE_PATH=" + sdk}}})
+	p := place{url: server.URL(), account: account, dir: t.TempDir()}
+	client := cloudformation.NewFromConfig(aws.Config{BaseEndpoint: &p.url, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(account, "any", "")})
+	if err := os.Symlink(filepath.Join(filepath.Dir(cdk), "..", ".."), filepath.Join(p.dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(p.dir, "user"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(p.dir, "user", "index.js"), readFile(t, filepath.Join("testdata", "vendors", "onevent", "index.js")))
+	writeFile(t, filepath.Join(p.dir, "app.js"), readFile(t, filepath.Join("testdata", "vendors", "cdk", "app.js")))
+	writeFile(t, filepath.Join(p.dir, "cdk.json"), []byte(`{"app": "node app.js"}`))
+	store := s3.NewFromConfig(aws.Config{BaseEndpoint: &p.url, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(account, "any", "")}, func(o *s3.Options) { o.UsePathStyle = true })
+	must[*s3.CreateBucketOutput](t)(store.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("assets")}))
+	run := func(size, mode string, args ...string) (string, error) {
+		t.Helper()
+		cmd := p.command(t, append([]string{"node", cdk, "--no-color", "--ci", "--no-notices"}, args...)...)
+		cmd.Env = append(cmd.Env, "SIZE="+size, "MODE="+mode, "CDK_DISABLE_CLI_TELEMETRY=true", "NODE_NO_WARNINGS=1", "HOME="+p.dir)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	for _, size := range []string{"1", "2"} {
+		out, err := run(size, "", "deploy", "--require-approval", "never")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		expectOutput(t, out, "Framework.Address = at-"+size)
+	}
+	out, err := run("3", "fail", "deploy", "--require-approval", "never")
+	if err == nil {
+		t.Error("a deployment succeeded that fails on purpose")
+	}
+	expectOutput(t, out, "failed on purpose")
+	expectStacks(t, client, "Framework UPDATE_ROLLBACK_COMPLETE")
+	if out, err := run("2", "", "destroy", "--force"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	expectStacks(t, client)
 }
