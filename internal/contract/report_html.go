@@ -32,6 +32,7 @@ type htmlPage struct {
 	Tallies           []htmlTally
 	Faults            []*htmlFault
 	Command, What     string // what wrote the report, and about what
+	Hidden            string // what it does not show
 	Files             []*htmlFile
 }
 
@@ -72,6 +73,7 @@ type htmlDifference struct{ Pointer, Kind, Want, Got string }
 type htmlCall struct {
 	*Call
 	Class        string  // of the answer: "success", "progress", "failed", "none"
+	Answer       string  // the status, or what is missing
 	Left, Width  float64 // of the bar, in percent
 	WaitLeft     float64
 	Wait         float64 // of the callback delay
@@ -90,7 +92,7 @@ func WriteHTML(w io.Writer, s *Summary) error {
 }
 
 func newHTMLPage(s *Summary) *htmlPage {
-	page := &htmlPage{TypeName: s.TypeName, Summary: s, OK: s.OK(), Verdict: "The handlers keep the contract", Command: "cfn test", What: "contract tests"}
+	page := &htmlPage{TypeName: s.TypeName, Summary: s, OK: s.OK(), Verdict: "The handlers keep the contract", Command: "cfn test", What: "contract tests", Hidden: "credentials, write-only values and type configurations"}
 	if s.Seed != nil {
 		page.Seed = fmt.Sprint(*s.Seed)
 	}
@@ -99,6 +101,7 @@ func newHTMLPage(s *Summary) *htmlPage {
 	}
 	if len(s.Results) > 0 && s.Results[0].custom() {
 		page.Command, page.What, page.Verdict = "cfn cr test", "custom resource", "The handler follows the protocol of custom resources"
+		page.Hidden = "credentials, secret properties, data with NoEcho and presigned URLs"
 		if !s.OK() {
 			page.Verdict = "The handler violates the protocol of custom resources"
 		}
@@ -181,11 +184,25 @@ func newHTMLTest(r *Result, index int, sets bool) *htmlTest {
 		call := htmlCall{
 			Call: c, Class: class(c), Left: left, Width: min(scale(c.Duration), 100-left), RequestText: string(c.Request), ResponseText: strings.TrimSpace(string(c.Response)),
 		}
+		call.Answer = answerWord(r, c)
 		call.WaitLeft = left + call.Width
 		call.Wait = min(scale(c.Delay), 100-call.WaitLeft)
 		t.Calls = append(t.Calls, call)
 	}
 	return t
+}
+
+// answerWord is the status of a call, or what it has instead.
+func answerWord(r *Result, c *Call) string {
+	switch {
+	case c.Status != "":
+		return string(c.Status)
+	case !r.custom():
+		return "no event"
+	case c.Response != nil:
+		return "not valid"
+	}
+	return "no response"
 }
 
 // class is the CSS class for the answer of a call.

@@ -53,7 +53,7 @@ func (t *test) create(ctx context.Context) (resource, error) {
 		return resource{}, err
 	}
 	t.made = true
-	return resource{x.Response.PhysicalResourceID, t.Create}, nil
+	return resource{id: x.Response.PhysicalResourceID, properties: t.Create}, nil
 }
 
 // update changes a resource. The result has another id if it was replaced.
@@ -62,7 +62,7 @@ func (t *test) update(ctx context.Context, old resource, properties map[string]a
 	if err := must(x, err); err != nil {
 		return resource{}, err
 	}
-	return resource{x.Response.PhysicalResourceID, properties}, nil
+	return resource{id: x.Response.PhysicalResourceID, properties: properties}, nil
 }
 
 // remove deletes a resource.
@@ -127,7 +127,7 @@ func createTwice(ctx context.Context, t *test) error {
 	if _, err := t.again(ctx, request, slot, x.Response); err != nil {
 		return err
 	}
-	return t.remove(ctx, resource{x.Response.PhysicalResourceID, t.Create})
+	return t.remove(ctx, resource{id: x.Response.PhysicalResourceID, properties: t.Create})
 }
 
 func createWithoutProperties(ctx context.Context, t *test) error {
@@ -151,7 +151,7 @@ func (t *test) createAnyway(ctx context.Context, properties map[string]any) erro
 		return err
 	}
 	if x.Response.Succeeded() {
-		return t.remove(ctx, resource{x.Response.PhysicalResourceID, properties})
+		return t.remove(ctx, resource{id: x.Response.PhysicalResourceID, properties: properties})
 	}
 	return t.removeUnknown(ctx, x.Response.PhysicalResourceID, properties)
 }
@@ -205,7 +205,7 @@ func updateTwice(ctx context.Context, t *test) error {
 	if _, err := t.again(ctx, request, slot, x.Response); err != nil {
 		return err
 	}
-	return t.removeBoth(ctx, resource{x.Response.PhysicalResourceID, t.Update}, old)
+	return t.removeBoth(ctx, resource{id: x.Response.PhysicalResourceID, properties: t.Update}, old)
 }
 
 func updateTimeout(ctx context.Context, t *test) error {
@@ -340,7 +340,7 @@ func functionTimedOut(ctx context.Context, t *test) error {
 	if _, err := t.again(ctx, request, slot, x.Response); err != nil {
 		return err
 	}
-	return t.remove(ctx, resource{x.Response.PhysicalResourceID, t.Create})
+	return t.remove(ctx, resource{id: x.Response.PhysicalResourceID, properties: t.Create})
 }
 
 func lateResponse(ctx context.Context, t *test) error {

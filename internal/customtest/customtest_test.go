@@ -351,6 +351,9 @@ func TestReportsHideSecrets(t *testing.T) {
 				t.Errorf("%s has %s:\n%s", name, value, report)
 			}
 		}
+		if name == "html" && (!strings.Contains(report, "secret properties, data with NoEcho") || strings.Contains(report, "no event")) {
+			t.Errorf("the page is that of contract tests:\n%s", report)
+		}
 		if !strings.Contains(report, "NoEcho") || !strings.Contains(report, "presigned URL") || !strings.Contains(report, "property Secret") {
 			t.Errorf("%s does not show what is hidden:\n%s", name, report)
 		}

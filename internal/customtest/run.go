@@ -185,6 +185,7 @@ type test struct {
 type resource struct {
 	id         string
 	properties map[string]any
+	unknown    bool // the id is a placeholder: the response to Create has none
 }
 
 type skipped string
@@ -258,9 +259,9 @@ func (t *test) deliver(ctx context.Context, request *customresource.Request, slo
 	t.hung = t.hung || x.hung
 	if request.RequestType != customresource.Delete {
 		if id := x.physicalID(); id != "" {
-			t.lives(resource{id, request.Properties})
+			t.lives(resource{id: id, properties: request.Properties})
 		} else if request.RequestType == customresource.Create && (x.Response == nil || x.Response.Succeeded()) {
-			t.lives(resource{t.placeholder(), request.Properties})
+			t.lives(resource{id: t.placeholder(), properties: request.Properties, unknown: true})
 		}
 	} else if x.Response != nil && x.Response.Succeeded() {
 		t.live = slices.DeleteFunc(t.live, func(l resource) bool { return l.id == request.PhysicalResourceID })
@@ -399,7 +400,11 @@ func (t *test) cleanUp(ctx context.Context) {
 		}
 	}
 	for _, l := range t.live {
-		if name := t.Secrets.Hide(t.Identity.Type + " " + l.id); !slices.Contains(t.summary.LeftBehind, name) {
+		name := t.Secrets.Hide(t.Identity.Type + " " + l.id)
+		if l.unknown {
+			name = t.Identity.Type + " of a Create whose response has no PhysicalResourceId"
+		}
+		if !slices.Contains(t.summary.LeftBehind, name) {
 			t.summary.LeftBehind = append(t.summary.LeftBehind, name)
 		}
 	}
