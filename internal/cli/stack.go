@@ -129,7 +129,8 @@ type listedResource struct {
 	Status       string    `json:"status"`
 	Reason       string    `json:"reason"`
 	Updated      time.Time `json:"updated"`
-	Simulated    bool      `json:"simulated"` // by cfn serve: there is nothing behind it
+	Simulated    bool      `json:"simulated"`        // by cfn serve: there is nothing behind it
+	Module       string    `json:"module,omitempty"` // logical IDs of the modules that it comes from, the innermost first
 }
 
 func newStackResources(c *app, opts *remoteOptions) *cobra.Command {
@@ -141,7 +142,7 @@ func newStackResources(c *app, opts *remoteOptions) *cobra.Command {
 			}
 			found = append(found, listedResource{
 				aws.ToString(s.LogicalResourceId), aws.ToString(s.PhysicalResourceId), aws.ToString(s.ResourceType), string(s.ResourceStatus),
-				aws.ToString(s.ResourceStatusReason), aws.ToTime(s.LastUpdatedTimestamp), false,
+				aws.ToString(s.ResourceStatusReason), aws.ToTime(s.LastUpdatedTimestamp), false, moduleOf(s.ModuleInfo),
 			})
 		}
 		if err := c.markSimulated(ctx, r, found); err != nil {
@@ -153,18 +154,35 @@ func newStackResources(c *app, opts *remoteOptions) *cobra.Command {
 				Resources []listedResource `json:"resources"`
 			}{aws.ToString(stack.StackName), found})
 		}
-		return c.table("RESOURCE\tTYPE\tSTATUS\tPHYSICAL ID", func(w *tabwriter.Writer) {
+		heading := "RESOURCE\tTYPE\tSTATUS\tPHYSICAL ID"
+		modules := slices.ContainsFunc(found, func(row listedResource) bool { return row.Module != "" })
+		if modules {
+			heading += "\tMODULE"
+		}
+		return c.table(heading, func(w *tabwriter.Writer) {
 			for _, row := range found {
 				mark := ""
 				if row.Simulated {
 					mark = " (simulated)"
 				}
-				fmt.Fprintf(w, "%s\t%s%s\t%s\t%s\n", row.LogicalID, row.ResourceType, mark, row.Status, cmp.Or(flat(row.PhysicalID), "-"))
+				fmt.Fprintf(w, "%s\t%s%s\t%s\t%s", row.LogicalID, row.ResourceType, mark, row.Status, cmp.Or(flat(row.PhysicalID), "-"))
+				if modules {
+					fmt.Fprintf(w, "\t%s", orDash(row.Module))
+				}
+				fmt.Fprintln(w)
 			}
 		})
 	})
 	c.formatFlag(cmd, "text", "json")
 	return cmd
+}
+
+// moduleOf is the path of modules to a resource, "" if it comes from none.
+func moduleOf(info *types.ModuleInfo) string {
+	if info == nil {
+		return ""
+	}
+	return aws.ToString(info.LogicalIdHierarchy)
 }
 
 // markSimulated marks the resources whose types a local server simulates.

@@ -210,6 +210,21 @@ func TestModulesInChangeSets(t *testing.T) {
 	})
 }
 
+// TestModulesInNestedStacks has a nested stack whose template uses a module.
+func TestModulesInNestedStacks(t *testing.T) {
+	g := onSQLite(t)
+	g.world.nests("one")
+	g.world.offers("https://s3.amazonaws.com/b/child.yaml", nestedUse)
+	s := g.create(&cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(
+		"Resources:\n  N: {Type: AWS::CloudFormation::Stack, Properties: {TemplateURL: 'https://s3.amazonaws.com/b/child.yaml'}}\n")})
+	g.expectStatus(s, types.StackStatusCreateComplete, "")
+	child, err := g.DescribeStackResource(t.Context(), owner, &cloudformation.DescribeStackResourceInput{StackName: aws.String("s"), LogicalResourceId: aws.String("N")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.expectPaths(*child.StackResourceDetail.PhysicalResourceId, nestedPaths)
+}
+
 func TestModulesRefused(t *testing.T) {
 	g := onSQLite(t)
 	g.world.nests("one")
