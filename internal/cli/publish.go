@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -252,7 +253,10 @@ func (c *app) carryOut(ctx context.Context, p *published, opts *publishOptions) 
 		if tests.Bucket != "" {
 			where = fmt.Sprintf("their report and logs are in s3://%s; %s", tests.Bucket, where)
 		}
-		p.fail(withHint(err, "%s; to run the same tests here, use cfn test", where))
+		if !strings.Contains(tests.VersionARN, ":type/module/") { // which has no handlers to test
+			where += "; to run the same tests here, use cfn test"
+		}
+		p.fail(withHint(err, "%s", where))
 	case errors.As(err, &failed):
 		p.fail(&downstreamError{err})
 	case errors.As(err, &timeout):

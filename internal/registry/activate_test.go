@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -202,6 +203,7 @@ func TestPublicModules(t *testing.T) {
 		refused(t, err, codeRegistry, "requires extensions that are not activated in this account and Region: Module::Store::Thing (Initech::Store::Thing of publisher "+id+", major version 1)")
 		s.activate(reader, &cloudformation.ActivateTypeInput{PublicTypeArn: &public, TypeNameAlias: aws.String("Module::Store::Thing")})
 		activated := s.activate(reader, &cloudformation.ActivateTypeInput{PublicTypeArn: &published})
+		s.expectFragment(reader, module, "Bucket Thing")
 
 		// A version that needs more is not taken until that is there.
 		things["Other"] = map[string]any{"Type": "Module::Store::Other", "Metadata": map[string]any{
@@ -223,8 +225,31 @@ func TestPublicModules(t *testing.T) {
 		if out := s.describe(reader, activated); *out.PublicVersionNumber != "1.1.0" {
 			t.Errorf("at %s", *out.PublicVersionNumber)
 		}
+		s.expectFragment(reader, module, "Bucket Other Thing")
+		s.expectFragment(owner, module, "Bucket Thing") // the default version is still the first
+		if _, err := s.SetTypeDefaultVersion(ctx, owner, &cloudformation.SetTypeDefaultVersionInput{Arn: &second}); err != nil {
+			t.Error(err)
+		}
+		s.expectFragment(owner, module, "Bucket Other Thing")
 		if _, err := s.DeactivateType(ctx, reader, &cloudformation.DeactivateTypeInput{Type: types.ThirdPartyTypeModule, TypeName: aws.String(module)}); err != nil {
 			t.Error(err)
 		}
+		s.expectFragment(reader, module, "")
 	})
+}
+
+// expectFragment checks the resources of the fragment that stacks of a caller use, "" for none.
+func (s *shop) expectFragment(caller awswire.Caller, typeName, want string) {
+	s.t.Helper()
+	f, err := s.Fragment(s.t.Context(), caller, typeName)
+	var names []string
+	if f != nil {
+		for _, m := range f.Root.Get("Resources").Distinct() {
+			names = append(names, m.Key)
+		}
+	}
+	slices.Sort(names)
+	if got := strings.Join(names, " "); err != nil || got != want {
+		s.t.Errorf("the fragment has %q, %v; want %q", got, err, want)
+	}
 }

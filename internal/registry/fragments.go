@@ -11,13 +11,14 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// maxFragments is how many fragments of modules are kept.
-const maxFragments = 64
+// maxFragments is how many bytes of fragments are kept. Decoded they take many times that.
+const maxFragments = 4 << 20
 
 // fragments keeps the fragments of packages decoded. The zero value is ready for use.
 type fragments struct {
 	mu     sync.Mutex
 	loaded map[string]*module.Fragment // by the hash of the package
+	size   int
 }
 
 // Fragment returns the template fragment of the default version of a module that an account has
@@ -42,10 +43,13 @@ func (r *Registry) Fragment(ctx context.Context, caller awswire.Caller, typeName
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.loaded == nil || len(c.loaded) >= maxFragments {
-		c.loaded = map[string]*module.Fragment{} // the next use reads it again
+	if c.loaded == nil || c.size+len(f.Data) > maxFragments {
+		c.loaded, c.size = map[string]*module.Fragment{}, 0 // the next use reads them again
 	}
-	c.loaded[v.Package] = f
+	if c.loaded[v.Package] == nil {
+		c.loaded[v.Package] = f
+		c.size += len(f.Data)
+	}
 	return f, nil
 }
 
