@@ -12,9 +12,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -47,6 +49,33 @@ func (o hookOwner) Committed(ctx context.Context, state operation.State) {
 	o.c.hooks.Committed(ctx, state)
 }
 
+// lambdaHooks are the Lambda Hooks as resources of templates.
+type lambdaHooks struct{ hooks *hook.LambdaHooks }
+
+func (l lambdaHooks) SaveHook(ctx context.Context, place awswire.Place, h builtin.LambdaHook, fresh bool) error {
+	row := hook.Lambda{Alias: h.Alias, Function: h.Function, Role: h.Role, Configuration: h.Configuration}
+	if fresh {
+		return l.hooks.Create(ctx, place, row)
+	}
+	return l.hooks.Update(ctx, place, row)
+}
+
+func (l lambdaHooks) RemoveHook(ctx context.Context, place awswire.Place, alias string) error {
+	return l.hooks.Delete(ctx, place, alias)
+}
+
+func (l lambdaHooks) Hook(ctx context.Context, place awswire.Place, alias string) (builtin.LambdaHook, error) {
+	found, err := l.hooks.Get(ctx, place, alias)
+	if err != nil {
+		return builtin.LambdaHook{}, err
+	}
+	return builtin.LambdaHook{Alias: found.Alias, Function: found.Function, Role: found.Role, Configuration: found.Configuration}, nil
+}
+
+func (l lambdaHooks) HookAliases(ctx context.Context, place awswire.Place, after string, limit int) ([]string, error) {
+	return l.hooks.List(ctx, place, after, limit)
+}
+
 // payloads are the documents of hooks in our own S3. Their bucket belongs to an account of the
 // service itself, as at AWS: it is in no list of a user.
 type payloads struct{ c *CloudFormation }
@@ -72,7 +101,11 @@ func (p payloads) Offer(ctx context.Context, caller awswire.Caller, id, document
 	err := put()
 	var missing *awswire.Error
 	if errors.As(err, &missing) && missing.Code == "NoSuchBucket" {
-		_, err = p.client(owner).CreateBucket(ctx, &awss3.CreateBucketInput{Bucket: &at.Bucket})
+		in := &awss3.CreateBucketInput{Bucket: &at.Bucket}
+		if caller.Region != "us-east-1" {
+			in.CreateBucketConfiguration = &s3types.CreateBucketConfiguration{LocationConstraint: s3types.BucketLocationConstraint(caller.Region)}
+		}
+		_, err = p.client(owner).CreateBucket(ctx, in)
 		var taken smithy.APIError
 		if err != nil && !(errors.As(err, &taken) && taken.ErrorCode() == "BucketAlreadyOwnedByYou") {
 			return "", fmt.Errorf("make the bucket of payloads: %w", err)

@@ -50,7 +50,7 @@ func (c *CloudFormation) openEngines() error {
 	}
 	var err error
 	if c.served, err = builtin.New(builtin.Config{
-		Tables: append(c.services.Tables(), c.logs.Table(), server.Registry(c.registry)), S3: c.s3.Serve, Macros: macros, Registry: c.registry,
+		Tables: append(c.services.Tables(), c.logs.Table(), server.Registry(c.registry)), S3: c.s3.Serve, Macros: macros, LambdaHooks: lambdaHooks{c.lambdaHooks}, Registry: c.registry,
 		Functions: allowed, Objects: c.codeObject,
 	}); err != nil {
 		return err

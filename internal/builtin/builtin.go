@@ -35,6 +35,9 @@ type Config struct {
 
 	Macros *macro.Macros
 
+	// LambdaHooks keeps the hooks of templates. With nil their types do not exist.
+	LambdaHooks LambdaHooks
+
 	// Registry is the registry behind the table of CloudFormation. With nil the types that
 	// are registered with it do not exist.
 	Registry Registry
@@ -59,9 +62,11 @@ var schemas embed.FS
 
 // kinds are the types by name.
 var kinds = map[string]reader{
+	"AWS::CloudFormation::GuardHook":              guardHooks{},
 	"AWS::CloudFormation::HookDefaultVersion":     defaultVersions{cfn.RegistryTypeHook},
 	"AWS::CloudFormation::HookTypeConfig":         hookConfigurations{},
 	"AWS::CloudFormation::HookVersion":            versions{cfn.RegistryTypeHook, "TypeName", "SchemaHandlerPackage"},
+	"AWS::CloudFormation::LambdaHook":             lambdaHooks{},
 	"AWS::CloudFormation::Macro":                  macros{},
 	"AWS::CloudFormation::ModuleDefaultVersion":   moduleDefaultVersions{},
 	"AWS::CloudFormation::ModuleVersion":          versions{cfn.RegistryTypeModule, "ModuleName", "ModulePackage"},
@@ -121,8 +126,15 @@ func New(config Config) (*Types, error) {
 		maps.Copy(t.kinds, functionKinds)
 	}
 	for name, k := range t.kinds {
-		if _, ofRegistry := k.(stepped); ofRegistry && config.Registry == nil {
-			continue
+		switch k.(type) {
+		case stepped:
+			if config.Registry == nil {
+				continue
+			}
+		case lambdaHooks, guardHooks:
+			if config.LambdaHooks == nil {
+				continue
+			}
 		}
 		file := schema.Hyphenated(name) + ".json"
 		text, err := schemas.ReadFile("schemas/" + file)

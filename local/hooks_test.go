@@ -1,0 +1,138 @@
+package local_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/formwork-dev/formwork/local"
+)
+
+// hookSource is the function of a Lambda Hook that knows parameters and templates.
+const hookSource = `
+import json, urllib.request
+
+def lambda_handler(event, context):
+    data = event["requestData"]
+    answer = {"hookStatus": "SUCCESS", "message": "fine", "clientRequestToken": event["clientRequestToken"]}
+    if "callerCredentials" in data or event["hookModel"] != {"LambdaFunction": "check"}:
+        raise ValueError(json.dumps(event["hookModel"]))
+    if data["targetType"] == "STACK":
+        with urllib.request.urlopen(data["payload"]) as response:
+            document = json.load(response)
+        if "forbidden" in document["template"]:
+            answer.update(hookStatus="FAILED", errorCode="NonCompliant", message="the template is forbidden")
+    elif data["targetModel"]["resourceProperties"].get("Value") == "bad":
+        answer.update(hookStatus="FAILED", errorCode="NonCompliant", message="bad value", annotations=[
+            {"annotationName": "Values", "status": "FAILED", "remediationMessage": "use another value"}])
+    return answer
+`
+
+// TestLambdaHook runs a Lambda Hook from its stack to the stacks that it sees.
+func TestLambdaHook(t *testing.T) {
+	if exec.Command("python3", "--version").Run() != nil {
+		t.Skip("python3 is not installed")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "app.py"), []byte(hookSource), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := serving(t, local.ServerConfig{Config: local.Config{Functions: []string{"check=" + dir}}})
+	c := newClients(t, server.URL())
+	create := func(name, body string) cfntypes.Stack {
+		t.Helper()
+		if _, err := c.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: &name, TemplateBody: &body}); err != nil {
+			t.Fatal(err)
+		}
+		var stack cfntypes.Stack
+		defer func() {
+			if t.Failed() && strings.HasSuffix(string(stack.StackStatus), "IN_PROGRESS") {
+				t.Logf("%s is %s; results of hooks: %s", name, stack.StackStatus, hookReasons(t, c))
+			}
+		}()
+		eventually(t, 2*time.Minute, "the end of "+name, func() bool {
+			found, err := c.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: &name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stack = found.Stacks[0]
+			return !strings.HasSuffix(string(stack.StackStatus), "IN_PROGRESS")
+		})
+		return stack
+	}
+	hook := create("hooks", `{"Resources": {"H": {"Type": "AWS::CloudFormation::LambdaHook", "Properties": {"Alias": "Private::Lambda::Check", "LambdaFunction": "check",
+		"ExecutionRole": "arn:aws:iam::123456789012:role/hook", "FailureMode": "FAIL", "HookStatus": "ENABLED", "TargetOperations": ["RESOURCE", "STACK"],
+		"TargetFilters": {"TargetNames": ["AWS::SSM::Parameter"], "Actions": ["CREATE"]}}}}, "Outputs": {"Arn": {"Value": {"Ref": "H"}}}}`)
+	if hook.StackStatus != cfntypes.StackStatusCreateComplete {
+		t.Fatalf("%s %s", hook.StackStatus, aws.ToString(hook.StackStatusReason))
+	}
+	parameter := func(value string) string {
+		return `{"Resources": {"P": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": "` + value + `"}}}}`
+	}
+	if _, err := c.ssm.PutParameter(t.Context(), &ssm.PutParameterInput{Name: aws.String("stored"), Type: "String", Value: aws.String("bad")}); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		body   string
+		status cfntypes.StackStatus
+		reason string // of the result
+	}{
+		"good":     {parameter("good"), cfntypes.StackStatusCreateComplete, "Hook succeeded with message: fine"},
+		"bad":      {parameter("bad"), cfntypes.StackStatusRollbackComplete, "Hook failed with message: bad value"},
+		"resolved": {parameter("{{resolve:ssm:stored}}"), cfntypes.StackStatusRollbackComplete, "Hook failed with message: bad value"},
+		"template": {parameter("forbidden"), cfntypes.StackStatusRollbackComplete, "Hook failed with message: the template is forbidden"},
+	} {
+		stack := create(name, test.body)
+		if stack.StackStatus != test.status {
+			t.Errorf("%s: %s %s", name, stack.StackStatus, aws.ToString(stack.StackStatusReason))
+		}
+		list, err := c.ListHookResults(t.Context(), &cloudformation.ListHookResultsInput{TypeArn: hook.Outputs[0].OutputValue})
+		if err != nil || len(list.HookResults) == 0 {
+			t.Fatalf("%s: %+v, %v", name, list, err)
+		}
+		last := list.HookResults[0]
+		if aws.ToString(last.HookStatusReason) != test.reason || aws.ToString(last.HookExecutionTarget) != *stack.StackId {
+			t.Errorf("%s: %s on %s", name, aws.ToString(last.HookStatusReason), aws.ToString(last.HookExecutionTarget))
+		}
+		one, err := c.GetHookResult(t.Context(), &cloudformation.GetHookResultInput{HookResultId: last.HookResultId})
+		refusedValue := name == "bad" || name == "resolved"
+		if err != nil || aws.ToString(one.OriginalTypeName) != "AWS::Hooks::LambdaHook" || refusedValue != (len(one.Annotations) == 1) {
+			t.Errorf("%s: %+v, %v", name, one, err)
+		}
+	}
+	guard := create("guard", `{"Resources": {"G": {"Type": "AWS::CloudFormation::GuardHook", "Properties": {"Alias": "Private::Guard::Check", "RuleLocation": {"Uri": "s3://b/k"},
+		"ExecutionRole": "arn:aws:iam::123456789012:role/hook", "FailureMode": "FAIL", "HookStatus": "ENABLED", "TargetOperations": ["RESOURCE"]}}}}`)
+	events, err := c.DescribeStackEvents(t.Context(), &cloudformation.DescribeStackEventsInput{StackName: guard.StackId})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reasons []string
+	for _, e := range events.StackEvents {
+		reasons = append(reasons, aws.ToString(e.ResourceStatusReason))
+	}
+	if !strings.Contains(strings.Join(reasons, "\n"), "cargo install cfn-guard") {
+		t.Errorf("events of a Guard Hook:\n%s", strings.Join(reasons, "\n"))
+	}
+}
+
+// hookReasons are the reasons of all results, the newest first.
+func hookReasons(t *testing.T, c clients) string {
+	t.Helper()
+	list, err := c.ListHookResults(t.Context(), &cloudformation.ListHookResultsInput{})
+	if err != nil {
+		return err.Error()
+	}
+	var reasons []string
+	for _, r := range list.HookResults {
+		reasons = append(reasons, string(r.Status)+" "+aws.ToString(r.HookStatusReason))
+	}
+	return strings.Join(reasons, "; ")
+}
