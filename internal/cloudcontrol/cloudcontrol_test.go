@@ -39,7 +39,7 @@ const siteSchema = `{
 		"Zone": {"type": "string"}, "Name": {"type": "string", "maxLength": 20}, "Title": {"type": "string"}, "Size": {"type": "integer"},
 		"Secret": {"type": "string"}, "Arn": {"type": "string"}, "Tags": {"type": "array", "items": {"type": "string"}}
 	},
-	"required": ["Zone", "Name"], "primaryIdentifier": ["/properties/Zone", "/properties/Name"], "readOnlyProperties": ["/properties/Arn"],
+	"required": ["Zone", "Name"], "primaryIdentifier": ["/properties/Zone", "/properties/Name"], "readOnlyProperties": ["/properties/Arn"], "additionalIdentifiers": [["/properties/Arn"]],
 	"writeOnlyProperties": ["/properties/Secret"], "createOnlyProperties": ["/properties/Zone", "/properties/Name"],
 	"handlers": {
 		"create": {"permissions": []}, "read": {"permissions": []}, "update": {"permissions": []}, "delete": {"permissions": []},
@@ -140,6 +140,9 @@ func (g handler) Call(_ context.Context, r operation.Request) (operation.Progres
 	id := r.Identifier
 	if id == "" {
 		id = operation.IdentifierOf(g.typ.Schema, r.Desired)
+	}
+	if arn, ok := r.Desired["Arn"].(string); ok && r.Identifier == "" && r.Action == invoke.Read {
+		id = strings.TrimPrefix(arn, "arn:")
 	}
 	failed := func(code, message string) (operation.Progress, error) {
 		return operation.Progress{Status: cfn.OperationStatusFailed, ErrorCode: code, Message: message}, nil
@@ -271,6 +274,36 @@ func TestLife(t *testing.T) {
 		again := g.ended(g.remove("a|home"))
 		if again.OperationStatus != types.OperationStatusFailed || again.ErrorCode != types.HandlerErrorCodeNotFound || *again.StatusMessage != "there is no such site" {
 			t.Errorf("deleted twice: %+v", again)
+		}
+	})
+}
+
+// An additional identifier is resolved by a read; requests have the primary one.
+func TestAdditionalIdentifiers(t *testing.T) {
+	eachStore(t, func(t *testing.T, g *rig) {
+		g.ended(g.create(home))
+		const arn = `{"Arn": "arn:a|home"}`
+		model, err := g.read(arn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equalJSON(t, "read", `{"Zone": "a", "Name": "home", "Title": "T", "Arn": "arn:a|home", "Tags": ["x"]}`, model)
+		if updated := g.ended(g.update(arn, `[{"op": "replace", "path": "/Title", "value": "U"}]`)); updated.OperationStatus != types.OperationStatusSuccess || *updated.Identifier != "a|home" {
+			t.Errorf("updated: %+v", updated)
+		}
+		if _, err := g.remove(`{"Arn": "arn:b|away"}`); err == nil || !strings.Contains(err.Error(), "ResourceNotFoundException") {
+			t.Errorf("deletion of nothing: %v", err)
+		}
+		for _, wrong := range []string{`{"Arn": "arn:a|home", "Zone": "a"}`, `{"Title": "U"}`, `{}`, `{"Arn": null}`, `{"Arn"`} {
+			if _, err := g.read(wrong); err == nil || !strings.Contains(err.Error(), "is not valid for identifier") {
+				t.Errorf("%s: %v", wrong, err)
+			}
+		}
+		if gone := g.ended(g.remove(arn)); gone.OperationStatus != types.OperationStatusSuccess || *gone.Identifier != "a|home" {
+			t.Errorf("deleted: %+v", gone)
+		}
+		if _, err := g.read(arn); err == nil {
+			t.Error("it can still be read")
 		}
 	})
 }

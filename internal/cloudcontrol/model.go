@@ -101,25 +101,36 @@ func values(model map[string]any, path schema.Path) []string {
 	return out
 }
 
+// An identity is what a request calls a resource.
+type identity struct {
+	primary string         // the values of the primary identifier joined with "|", "" if the request has another one
+	model   map[string]any // the properties of the identifier
+}
+
 // identify reads an identifier: the values of the primary identifier joined with "|", or a
-// JSON object with the properties of it.
-func identify(s *schema.Schema, identifier string) (string, error) {
+// JSON object with the properties of the primary or an additional identifier, and no others.
+func identify(s *schema.Schema, identifier string) (identity, error) {
 	paths := s.PrimaryIdentifier
 	if strings.HasPrefix(strings.TrimSpace(identifier), "{") {
 		model, err := object("Identifier", identifier)
 		if err == nil {
 			if joined := operation.IdentifierOf(s, model); joined != "" && len(model) <= len(paths) {
-				return joined, nil
+				return identity{joined, operation.WithIdentifier(s, nil, joined)}, nil
+			}
+			for _, additional := range s.AdditionalIdentifiers {
+				if _, known := schema.Identifier(model, additional); known && len(model) <= len(additional) {
+					return identity{model: model}, nil
+				}
 			}
 		}
 	} else if len(paths) == 1 || strings.Count(identifier, "|") == len(paths)-1 {
-		return identifier, nil
+		return identity{identifier, operation.WithIdentifier(s, nil, identifier)}, nil
 	}
 	names := make([]string, len(paths))
 	for i, path := range paths {
 		names[i] = path.Text
 	}
-	return "", invalid("Identifier %s is not valid for identifier [%s]", identifier, strings.Join(names, ", "))
+	return identity{}, invalid("Identifier %s is not valid for identifier [%s]", identifier, strings.Join(names, ", "))
 }
 
 // writable is a model without its read-only properties.

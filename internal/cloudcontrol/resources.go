@@ -93,7 +93,8 @@ func updatable(s *schema.Schema, before, after map[string]any) error {
 }
 
 // DeleteResource starts the deletion of a resource. If it does not exist, the request fails.
-// Errors: a second request for the same resource.
+// Errors: a second request for the same resource; with an additional identifier, for which the
+// resource is read first, those of GetResource.
 func (e *Engine) DeleteResource(ctx context.Context, caller awswire.Caller, in *cloudcontrol.DeleteResourceInput) (*cloudcontrol.DeleteResourceOutput, error) {
 	a, err := ask(in.ClientToken, types.OperationDelete, in.TypeName, in.TypeVersionId, in.RoleArn, in.Identifier)
 	if err != nil {
@@ -107,11 +108,17 @@ func (e *Engine) DeleteResource(ctx context.Context, caller awswire.Caller, in *
 	if err != nil {
 		return nil, err
 	}
-	identifier, err := identify(typ.Schema, *in.Identifier)
+	who, err := identify(typ.Schema, *in.Identifier)
 	if err != nil {
 		return nil, err
 	}
-	request := operation.Request{Action: invoke.Delete, Identifier: identifier, Desired: operation.WithIdentifier(typ.Schema, nil, identifier)}
+	if who.primary == "" { // requests for one resource are told apart by the primary identifier
+		if who.primary, _, err = e.read(ctx, caller, typ, *in.Identifier); err != nil {
+			return nil, err
+		}
+		who.model = operation.WithIdentifier(typ.Schema, nil, who.primary)
+	}
+	request := operation.Request{Action: invoke.Delete, Identifier: who.primary, Desired: who.model}
 	event, err = e.begin(ctx, caller, a, typ, request, types.OperationDelete, nil)
 	return &cloudcontrol.DeleteResourceOutput{ProgressEvent: event}, err
 }
@@ -147,9 +154,11 @@ func (e *Engine) GetResource(ctx context.Context, caller awswire.Caller, in *clo
 
 // read calls the read handler.
 func (e *Engine) read(ctx context.Context, caller awswire.Caller, typ *operation.Type, given string) (identifier string, model map[string]any, err error) {
-	if identifier, err = identify(typ.Schema, given); err != nil {
+	who, err := identify(typ.Schema, given)
+	if err != nil {
 		return "", nil, err
 	}
+	identifier = who.primary
 	if typ.Schema.Handler(invoke.Read.Handler()) == nil && !typ.Simulated {
 		return "", nil, awswire.Errorf("UnsupportedActionException", 0, "Resource type %s does not support READ action", typ.Name)
 	}
@@ -158,7 +167,7 @@ func (e *Engine) read(ctx context.Context, caller awswire.Caller, typ *operation
 	token := e.config.NewID()
 	progress, err := typ.Provider.Call(ctx, operation.Request{
 		Caller: caller, Action: invoke.Read, Token: token, Type: typ.Name, Version: typ.Version, Identifier: identifier,
-		Desired: operation.WithIdentifier(typ.Schema, nil, identifier),
+		Desired: who.model,
 	})
 	switch {
 	case err != nil:
@@ -170,6 +179,9 @@ func (e *Engine) read(ctx context.Context, caller awswire.Caller, typ *operation
 	}
 	if returned := operation.IdentifierOf(typ.Schema, progress.Model); returned != "" {
 		identifier = returned
+	}
+	if identifier == "" {
+		return "", nil, handlerError(typ.Name, string(invoke.InternalFailure), "The read handler returned a model without the primary identifier.", token)
 	}
 	model, _ = typ.Schema.Recast(progress.Model).(map[string]any)
 	return identifier, model, nil

@@ -101,6 +101,12 @@ func (s *Shelf) create(ctx context.Context, tx *store.Tx, typ *schema.Schema, re
 }
 
 func (s *Shelf) read(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request) (operation.Progress, error) {
+	if request.Identifier == "" {
+		var err error
+		if request.Identifier, err = identified(ctx, tx, typ, request); err != nil {
+			return operation.Progress{}, err
+		}
+	}
 	row, err := find(ctx, tx, request, request.Identifier)
 	if err != nil {
 		return operation.Progress{}, err
@@ -110,6 +116,40 @@ func (s *Shelf) read(ctx context.Context, tx *store.Tx, typ *schema.Schema, requ
 	}
 	return succeeded(row.Identifier, readable(typ, row.model())), nil
 }
+
+// identified is the primary identifier of the resource that has the additional identifier in the
+// request's model, or if there is none, the additional one.
+func identified(ctx context.Context, db bun.IDB, typ *schema.Schema, request operation.Request) (string, error) {
+	given := ""
+	for i, paths := range typ.AdditionalIdentifiers {
+		values, ok := identify(request.Desired, paths)
+		if !ok {
+			continue
+		}
+		owner, err := keyOwner(ctx, db, request, additionalKey(i, values))
+		if err != nil || owner != "" {
+			return owner, err
+		}
+		given = values
+	}
+	return given, nil
+}
+
+// keyOwner is the identifier of the resource with an additional identifier, "" if there is none.
+func keyOwner(ctx context.Context, db bun.IDB, request operation.Request, key string) (string, error) {
+	row := &keyRow{}
+	err := db.NewSelect().Model(row).
+		Where("account = ? AND region = ? AND type_name = ? AND identifier_key = ?", request.Caller.Account, request.Caller.Region, request.Type, key).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("look for an identifier: %w", err)
+	}
+	return row.Identifier, nil
+}
+
+func additionalKey(number int, values string) string { return fmt.Sprintf("%d:%s", number, values) }
 
 func (s *Shelf) update(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request) (operation.Progress, error) {
 	row, err := find(ctx, tx, request, request.Identifier)
@@ -127,9 +167,6 @@ func (s *Shelf) update(ctx context.Context, tx *store.Tx, typ *schema.Schema, re
 		return failed("NotUpdatable", "The property %s of '%s' can only be set when the resource is created.", changed, request.Type), nil
 	}
 	model := updated(typ, before, request)
-	if err := release(ctx, tx, request, row.Identifier); err != nil {
-		return operation.Progress{}, err
-	}
 	if taken, err := s.claim(ctx, tx, typ, request, row.Identifier, model); err != nil || taken != "" {
 		return failed("AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", request.Type, taken), err
 	}
@@ -209,28 +246,30 @@ func within(model, asked map[string]any) bool {
 	return true
 }
 
-// claim reserves the additional identifiers of a resource, and returns one that another
-// resource has, "" if all are free.
+// claim reserves the additional identifiers of a resource in place of those that it had, and
+// returns one that another resource has, "" if all are free. Then nothing has changed.
 func (s *Shelf) claim(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request, identifier string, model map[string]any) (taken string, err error) {
+	var rows []keyRow
 	for i, paths := range typ.AdditionalIdentifiers {
 		values, ok := identify(model, paths)
 		if !ok {
 			continue
 		}
-		row := &keyRow{
-			Account: request.Caller.Account, Region: request.Caller.Region, TypeName: request.Type,
-			Key: fmt.Sprintf("%d:%s", i, values), Identifier: identifier,
-		}
-		exists, err := tx.NewSelect().Model(row).WherePK().Exists(ctx)
+		key := additionalKey(i, values)
+		owner, err := keyOwner(ctx, tx, request, key)
 		if err != nil {
-			return "", fmt.Errorf("look for an identifier: %w", err)
+			return "", err
 		}
-		if exists {
+		if owner != "" && owner != identifier {
 			return values, nil
 		}
-		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
-			return "", fmt.Errorf("keep an identifier: %w", err)
-		}
+		rows = append(rows, keyRow{Account: request.Caller.Account, Region: request.Caller.Region, TypeName: request.Type, Key: key, Identifier: identifier})
+	}
+	if err := release(ctx, tx, request, identifier); err != nil || len(rows) == 0 {
+		return "", err
+	}
+	if _, err := tx.NewInsert().Model(&rows).Exec(ctx); err != nil {
+		return "", fmt.Errorf("keep an identifier: %w", err)
 	}
 	return "", nil
 }

@@ -179,6 +179,8 @@ func TestRefusals(t *testing.T) {
 		"no such resource": {request(invoke.Delete, "t7", "nowhere", nil), "NotFound",
 			"Resource of type 'Acme::Mail::Queue' with identifier 'nowhere' was not found."},
 		"a list": {request(invoke.List, "t8", "", nil), "InvalidRequest", "LIST is not an action of a resource."},
+		"no such additional identifier": {request(invoke.Read, "t9", "", map[string]any{"Alias": "z"}), "NotFound",
+			"Resource of type 'Acme::Mail::Queue' with identifier 'z' was not found."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := call(t, typ, test.request)
@@ -186,6 +188,9 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("got %+v", p)
 			}
 		})
+	}
+	if p := call(t, typ, request(invoke.Read, "t9", "", map[string]any{"Alias": "b"})); p.Status != types.OperationStatusSuccess || p.Identifier != "two" {
+		t.Errorf("read by the additional identifier: %+v", p)
 	}
 	if p := call(t, typ, request(invoke.Update, "t9", "two", map[string]any{"Alias": "c"})); p.Status != types.OperationStatusSuccess {
 		t.Fatalf("update: %+v", p)
