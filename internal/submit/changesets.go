@@ -62,17 +62,22 @@ func (r *Remote) waitAgain(ctx context.Context) error {
 func (r *Remote) ReadChangeSet(ctx context.Context, id string) (*ChangeSet, error) {
 	in := &cloudformation.DescribeChangeSetInput{ChangeSetName: &id, IncludePropertyValues: aws.Bool(true)}
 	found := &ChangeSet{ID: id}
-	for {
+	changes := pages(func(token *string) ([]types.Change, *string, error) {
+		in.NextToken = token
 		out, err := r.cloudformation.DescribeChangeSet(ctx, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		found.StackID, found.Status, found.Reason = aws.ToString(out.StackId), out.Status, aws.ToString(out.StatusReason)
+		return out.Changes, out.NextToken, nil
+	})
+	for change, err := range changes {
 		if err != nil {
 			return nil, err
 		}
-		found.StackID, found.Status, found.Reason = aws.ToString(out.StackId), out.Status, aws.ToString(out.StatusReason)
-		found.Changes = append(found.Changes, out.Changes...)
-		if in.NextToken = out.NextToken; in.NextToken == nil {
-			return found, nil
-		}
+		found.Changes = append(found.Changes, change)
 	}
+	return found, nil
 }
 
 // DetectDrift detects the drift of a stack and waits for the end.
@@ -98,15 +103,19 @@ func (r *Remote) ResourceDrifts(ctx context.Context, stack string) ([]types.Stac
 	var found []types.StackResourceDrift
 	for _, filter := range [][]types.StackResourceDriftStatus{nil, {types.StackResourceDriftStatusNotChecked}} {
 		in := cloudformation.DescribeStackResourceDriftsInput{StackName: &stack, StackResourceDriftStatusFilters: filter}
-		for {
+		drifts := pages(func(token *string) ([]types.StackResourceDrift, *string, error) {
+			in.NextToken = token
 			out, err := r.cloudformation.DescribeStackResourceDrifts(ctx, &in)
+			if err != nil {
+				return nil, nil, err
+			}
+			return out.StackResourceDrifts, out.NextToken, nil
+		})
+		for drift, err := range drifts {
 			if err != nil {
 				return nil, err
 			}
-			found = append(found, out.StackResourceDrifts...)
-			if in.NextToken = out.NextToken; in.NextToken == nil {
-				break
-			}
+			found = append(found, drift)
 		}
 	}
 	id := func(d types.StackResourceDrift) string { return aws.ToString(d.LogicalResourceId) }
