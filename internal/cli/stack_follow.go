@@ -159,7 +159,7 @@ func (d *deployed) explainFailure(ctx context.Context, stack *types.Stack, view 
 	if strings.Contains(cause.Message, "DescribeEvents") {
 		cause.Message = cmp.Or(d.validationErrors(ctx, cause.operation), cause.Message)
 	}
-	if d.remote.Local && cause.ErrorCode != "" && !strings.HasPrefix(cause.ResourceType, "AWS::") {
+	if d.remote.Local && (cause.function != "" || cause.ErrorCode != "" && !strings.HasPrefix(cause.ResourceType, "AWS::")) {
 		cause.Log = d.lastLogLines(ctx, cause)
 	}
 	return cause
@@ -238,18 +238,21 @@ const (
 	logTime     = 3 * time.Second
 )
 
-// lastLogLines are the last lines that the handler of a type has logged before it failed.
+// lastLogLines are the last lines that the handler of a type, or the function of a custom
+// resource, has logged before it failed.
 func (d *deployed) lastLogLines(ctx context.Context, cause *rootCause) []string {
 	ctx, cancel := context.WithTimeout(ctx, logTime)
 	defer cancel()
 	lines := []string{}
-	ref, err := submit.ParseReference(cause.ResourceType, types.RegistryTypeResource)
-	if err != nil {
-		return lines
-	}
-	groups, _, err := d.remote.LogGroupsOf(ctx, &ref, handlers.DefaultLogGroup)
-	if err != nil {
-		return lines
+	groups := []string{handlers.FunctionLogGroup(cause.function)}
+	if cause.function == "" {
+		ref, err := submit.ParseReference(cause.ResourceType, types.RegistryTypeResource)
+		if err != nil {
+			return lines
+		}
+		if groups, _, err = d.remote.LogGroupsOf(ctx, &ref, handlers.DefaultLogGroup); err != nil {
+			return lines
+		}
 	}
 	since := cause.started
 	if since.IsZero() {
@@ -272,6 +275,9 @@ func (d *deployed) hints(cause *rootCause, out *stackResult) (hints []string) {
 	again := d.options.again(d.remote.Region)
 	if cause.ErrorCode != "" && d.remote.Local && !strings.HasPrefix(cause.ResourceType, "AWS::") {
 		hints = append(hints, fmt.Sprintf("to see the complete log, run: cfn logs %s%s", cause.ResourceType, again))
+	}
+	if cause.function != "" && d.remote.Local {
+		hints = append(hints, fmt.Sprintf("to see the complete log, run: cfn logs %s%s", cause.function, again))
 	}
 	hints = append(hints, fmt.Sprintf("to see all events, run: cfn stack events %s%s", d.id, again))
 	if strings.HasPrefix(out.Status, "ROLLBACK_") {

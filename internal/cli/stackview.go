@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,6 +10,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/customresource"
+	"github.com/formwork-dev/formwork/internal/lambda"
 )
 
 // A stackView is what the events of one operation on a stack add up to.
@@ -123,6 +127,7 @@ type rootCause struct {
 	NestedPlace  string    `json:"nestedPlace"` // LINE:COLUMN in the template of the nested stack, "" if it is not known
 	Log          []string  `json:"log"`         // the last lines that the handler has logged
 	AlsoFailed   []string  `json:"alsoFailed"`  // further resources, by their logical IDs
+	function     string    // the name of the function that provides a custom resource
 	nested       string    // the ARN of a nested stack that the failure is one of
 	operation    string    // its ID
 	started      time.Time // of the step that failed
@@ -173,10 +178,28 @@ func newRootCause(e *types.StackEvent) *rootCause {
 	if m := handlerMessage.FindStringSubmatch(out.Message); m != nil {
 		out.Message, out.ErrorCode = m[1], m[2]
 	}
+	if customresource.IsType(out.ResourceType) {
+		out.function = providerOf(aws.ToString(e.ResourceProperties))
+	}
 	if out.ResourceType == "AWS::CloudFormation::Stack" && !ofStack(e) {
 		out.nested = aws.ToString(e.PhysicalResourceId)
 	}
 	return out
+}
+
+// providerOf is the name of the function that provides a custom resource with properties, ""
+// if they name none.
+func providerOf(properties string) string {
+	var given map[string]any
+	if json.Unmarshal([]byte(properties), &given) != nil {
+		return ""
+	}
+	token, _ := given[customresource.PropertyToken].(string)
+	name, _, ok := lambda.ParseReference(token)
+	if !ok || !strings.HasPrefix(token, "arn:") {
+		return ""
+	}
+	return name
 }
 
 // cancelled reports whether a resource was stopped because of another, according to a reason.
