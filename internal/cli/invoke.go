@@ -27,6 +27,10 @@ type invokeOptions struct {
 	set          []string
 	printRequest bool
 	event        string
+
+	// Of hooks: a resource of a template instead of a request.
+	templateOptions
+	template, logicalID string
 }
 
 func newInvoke(c *app) *cobra.Command {
@@ -77,7 +81,12 @@ TestEntrypoint in the form of the user guide.`
 	if kind == "hook" {
 		long = `Call a handler of a hook. REQUEST is a file, or - for the standard input, with
 {"targetName": "AWS::S3::Bucket", "targetModel": {"resourceProperties": {…}}}.`
-		example = `  cfn invoke hook CREATE_PRE_PROVISION bucket.json`
+		long += `
+
+With --template and --logical-id, REQUEST is left out: the target is a resource of the template, with
+its properties evaluated.`
+		example = `  cfn invoke hook CREATE_PRE_PROVISION bucket.json
+  cfn invoke hook CREATE_PRE_PROVISION --template stack.yaml --logical-id Bucket`
 	}
 	cmd := &cobra.Command{
 		Use:       fmt.Sprintf("%s {%s} REQUEST", kind, strings.Join(words, ",")),
@@ -86,6 +95,10 @@ TestEntrypoint in the form of the user guide.`
 		Example:   example,
 		ValidArgs: words,
 		Args: func(_ *cobra.Command, args []string) error {
+			args, err := opts.withoutRequest(what, args)
+			if err != nil {
+				return err
+			}
 			switch {
 			case opts.event != "" && len(args) > 0:
 				return fmt.Errorf("--event cannot be combined with %s or REQUEST", what)
@@ -100,7 +113,7 @@ TestEntrypoint in the form of the user guide.`
 			}
 			return c.checkRequestFile(args[1])
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return c.invoke(cmd.Context(), opts, kind, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.invoke(cmd, opts, kind, args) },
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&opts.maxReinvoke, "max-reinvoke", -1, "call the handler again at most `N` times (default: no limit)")
@@ -113,8 +126,10 @@ TestEntrypoint in the form of the user guide.`
 	if kind == "resource" {
 		flags.StringVar(&opts.event, "event", "", "read the action and the request from the event `FILE`")
 		annotate(flags, addition, "event")
+	} else {
+		opts.targetFlags(cmd)
 	}
-	opts.flags(cmd)
+	opts.handlerOptions.flags(cmd)
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -136,7 +151,8 @@ func (c *app) checkRequestFile(name string) error {
 	}
 }
 
-func (c *app) invoke(ctx context.Context, opts *invokeOptions, kind string, args []string) error {
+func (c *app) invoke(cmd *cobra.Command, opts *invokeOptions, kind string, args []string) error {
+	ctx := cmd.Context()
 	if err := opts.checkDocker(); err != nil {
 		return err
 	}
@@ -150,7 +166,12 @@ func (c *app) invoke(ctx context.Context, opts *invokeOptions, kind string, args
 			schema.Resource: "cfn invoke resource calls its handlers", schema.Hook: "cfn invoke hook calls its handlers", schema.Module: "a module has no handlers",
 		}[p.Kind])
 	}
-	event, err := c.readRequest(ctx, opts, args)
+	var event *invoke.EventFile
+	if opts.template != "" {
+		event, err = c.templateRequest(cmd, opts, invoke.Action(args[0]))
+	} else {
+		event, err = c.readRequest(ctx, opts, args)
+	}
 	if err != nil {
 		return err
 	}

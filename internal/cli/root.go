@@ -20,6 +20,7 @@ func commands(c *app) []*cobra.Command {
 		newSubmit(c),
 		newGenerate(c),
 		newTest(c),
+		newHook(c),
 		newInvoke(c),
 		newBuildImage(c),
 		newPackage(c),
