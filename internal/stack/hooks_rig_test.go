@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -123,6 +124,9 @@ func (f hookFunction) Call(ctx context.Context, payload []byte) ([]byte, error) 
 		return nil, ctx.Err()
 	case error:
 		return nil, next
+	case time.Duration:
+		time.Sleep(next)
+		return []byte(`{"hookStatus": "SUCCESS", "message": "fine"}`), nil
 	case chan struct{}:
 		select {
 		case <-next:
