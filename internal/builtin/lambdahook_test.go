@@ -60,7 +60,7 @@ func TestLambdaHooks(t *testing.T) {
 		"HookStatus": "ENABLED", "TargetOperations": list{"RESOURCE"}, "TargetFilters": object{"Actions": list{"CREATE"}, "TargetNames": list{"AWS::S3::*"}},
 	}
 	created := run(t, bench, operation.Request{Action: invoke.Create, Type: name, Desired: desired})
-	want := map[string]any(maps.Clone(desired))
+	want := maps.Clone(desired)
 	want["HookArn"] = created.Identifier
 	if diff := cmp.Diff(want, created.Model); diff != "" || !strings.HasSuffix(created.Identifier, ":type/hook/Private-Lambda-Check") {
 		t.Errorf("created %s: %s", created.Identifier, diff)
