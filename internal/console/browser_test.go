@@ -285,6 +285,8 @@ func testLook(t *testing.T, browser context.Context) {
 		{"stack-changes", "/stacks/shop/changes", ""},
 		{"stack-change-set", "/stacks/shop/changes/bigger", ""},
 		{"stack-drift", "/stacks/shop/drift", ""},
+		{"stack-hooks", "/stacks/shop/hooks", ""},
+		{"hook-results", "/types/HOOK/Acme::Security::Encryption/results?all=1", ""},
 		{"requests", "/requests", ""},
 	}
 	for _, width := range []int64{390, 1280} {

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/stack"
 )
 
@@ -53,6 +54,8 @@ type changeSetView struct {
 	Set  *stack.ChangeSetState
 	Rows []changeRow
 	Left int // how many changes are not shown
+
+	Hooks hookResults // on the change set, and on its execution
 }
 
 // A changeRow is one resource of a change set, with what changes side by side.
@@ -100,6 +103,9 @@ func (c *Console) showChangeSet(_ http.ResponseWriter, r *http.Request, p *page)
 			continue
 		}
 		v.Rows = append(v.Rows, newChangeRow(set.Changes[i].ResourceChange))
+	}
+	if v.Hooks, err = c.hookResults(r.Context(), p, hook.Query{ChangeSetID: set.ARN}); err != nil {
+		return nil, err
 	}
 	return p.changeSetBody(v), nil
 }

@@ -56,6 +56,9 @@ type Config struct {
 	// supported.
 	Requests Requests
 
+	// Hooks reads the results of hooks. With nil the pages have none.
+	Hooks Hooks
+
 	// Places lists the accounts and regions to choose from. With nil there is only Default.
 	Places Places
 
@@ -167,6 +170,7 @@ func (c *Console) route() {
 		{"GET " + kindName + "/compare", c.page(c.compareVersions)},
 		{"GET " + kindName + "/calls", c.page(c.typeCalls)},
 		{"GET " + kindName + "/logs", c.page(c.typeLogs)},
+		{"GET " + kindName + "/results", c.page(c.typeHooks)},
 		{"POST " + kindName + "/default", c.page(c.setDefault)},
 		{"POST " + kindName + "/test", c.page(c.runTests)},
 		{"POST " + kindName + "/deregister", c.page(c.deregister)},
@@ -184,6 +188,7 @@ func (c *Console) route() {
 		{"POST /stacks/{stack}/changes/{set}/execute", c.page(c.executeChangeSet)},
 		{"POST /stacks/{stack}/changes/{set}/delete", c.page(c.deleteChangeSet)},
 		{"GET /stacks/{stack}/drift", c.page(c.stackDrift)},
+		{"GET /stacks/{stack}/hooks", c.page(c.stackHooks)},
 		{"POST /stacks/{stack}/drift", c.page(c.detectDrift)},
 		{"GET /requests", c.page(c.listRequests)},
 		{"GET /requests/events", c.followRequests},

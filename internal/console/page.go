@@ -298,7 +298,7 @@ func (p *page) placeAction() string {
 // tone is the class of a status.
 func tone(status string) string {
 	switch status {
-	case "PASSED", "COMPLETE", "SUCCESS", "LIVE", "passed", "compatible":
+	case "PASSED", "COMPLETE", "SUCCESS", "LIVE", "passed", "compatible", "HOOK_COMPLETE_SUCCEEDED":
 		return "good"
 	case "FAILED", "ERROR", "failed", "error", "breaking":
 		return "bad"
@@ -315,6 +315,7 @@ func tone(status string) string {
 // plainWords are the statuses that say little as the API words them.
 var plainWords = map[string]string{
 	"ANSWERED": "answered without a progress event", "ERROR": "no answer", "NOT_TESTED": "not tested yet",
+	"HOOK_COMPLETE_SUCCEEDED": "passed", "HOOK_COMPLETE_FAILED": "did not pass", "HOOK_FAILED": "failed", "HOOK_IN_PROGRESS": "in progress",
 	"registered": "registered here", "activated": "activated from public", "LIVE": "in use",
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/cloudcontrol"
+	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/registry"
@@ -116,6 +117,12 @@ type Stacks interface {
 	// ListMark and StackMark change when the list of a place or one of its stacks does.
 	ListMark(ctx context.Context, place awswire.Place) (stack.Mark, error)
 	StackMark(ctx context.Context, place awswire.Place, name string) (stack.Mark, error)
+}
+
+// Hooks reads the results of hooks; *hook.Engine does.
+type Hooks interface {
+	// Results lists results, the newest first, at most query.Limit of them.
+	Results(ctx context.Context, query hook.Query) ([]hook.Result, error)
 }
 
 // Requests reads the requests of Cloud Control; *cloudcontrol.Engine does.
