@@ -31,7 +31,7 @@ func newCustomInvoke(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "invoke HANDLER",
 		Short: "Send one request to a handler of a custom resource",
-		Long: `Send one request to a handler of a custom resource, and show the request, the response and the log. Rules
+		Long: `Send one request to a handler of a custom resource, and show the request, the log and the response. Rules
 of the protocol that the response violates are printed on standard error.
 
 Pass one of --create, --update, --delete and --request. Files with properties are JSON or YAML; - is the
