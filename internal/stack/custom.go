@@ -2,7 +2,6 @@ package stack
 
 import (
 	"crypto/sha256"
-	"maps"
 	"slices"
 
 	"github.com/formwork-dev/formwork/internal/customresource"
@@ -50,7 +49,7 @@ func (d *Deployment) conceals(r *template.Resource, resources map[string]Resourc
 
 // concealing are the custom resources with NoEcho whose attributes a resource refers to.
 func (d *Deployment) concealing(r *template.Resource, resources map[string]Resource) (names []string) {
-	if !slices.ContainsFunc(slices.Collect(maps.Values(resources)), Resource.conceals) {
+	if !d.hasCustom() { // asked of every resource of a plan and at every step
 		return nil
 	}
 	for _, on := range d.Scope.Dependencies(r) {
@@ -59,6 +58,14 @@ func (d *Deployment) concealing(r *template.Resource, resources map[string]Resou
 		}
 	}
 	return names
+}
+
+// hasCustom reports whether the template has custom resources.
+func (d *Deployment) hasCustom() bool {
+	d.custom.once.Do(func() {
+		d.custom.any = slices.ContainsFunc(d.Template.Resources, func(r *template.Resource) bool { return customresource.IsType(r.Type) })
+	})
+	return d.custom.any
 }
 
 // masked evaluates the properties of a resource as they are shown.

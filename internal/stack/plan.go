@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
@@ -48,6 +49,11 @@ type Deployment struct {
 	Parameters *template.Parameters
 	Scope      *template.Scope
 	Tags       map[string]string
+
+	custom struct { // whether the template has custom resources
+		once sync.Once
+		any  bool
+	}
 }
 
 // PlanInput is what a plan is made of.
