@@ -434,9 +434,9 @@ func (c *CloudFormation) url() string {
 func (c *CloudFormation) secureURL() string { return c.config.secure }
 
 // functionEnv are the variables with which a function reaches secureURL.
-func (c *CloudFormation) functionEnv(env []string) []string {
+func (c *CloudFormation) functionEnv(env []string) ([]string, error) {
 	if c.config.secure == "" {
-		return nil
+		return nil, nil
 	}
 	return c.trust.Environ(c.config.secure, env)
 }

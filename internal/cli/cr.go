@@ -247,7 +247,11 @@ func (c *app) startHandler(ctx context.Context, o *customOptions, h *customHandl
 		return nil, err
 	}
 	config.Env = append(config.Env, given...)
-	config.Env = append(config.Env, h.receiver.Environ(config.Env)...)
+	trusted, err := h.receiver.Environ(config.Env)
+	if err != nil {
+		return nil, err
+	}
+	config.Env = append(config.Env, trusted...)
 	config.Name, config.Region, config.Environ, config.Logger, config.MaxProcesses = functionName(h.name), o.region, c.Environ, c.logger, 1
 	config.Timeout = -1                                            // the Sender ends invocations
 	config.InitTimeout = max(o.timeout, lambda.DefaultInitTimeout) // as at Lambda, a slow start continues in the invocation

@@ -25,6 +25,7 @@ import (
 type Trust struct {
 	authority *httptape.Authority
 	dir       string
+	store     func() error // writes the files once
 }
 
 // trustLife is how long the certificates are valid: longer than any process runs.
@@ -40,8 +41,9 @@ const (
 //go:embed port443.cjs
 var port443 []byte
 
-// NewTrust makes an authority, and the files for processes in a folder that only the user
-// reads. The environment is that which processes are started from: what it trusts is trusted.
+// NewTrust makes an authority. Its files are written to a folder, which only the user reads,
+// when the first process needs them. The environment is that which processes are started from:
+// what it trusts is trusted.
 func NewTrust(dir string, environ []string, now time.Time) (*Trust, error) {
 	authority, err := httptape.NewAuthority("cfn, for response URLs on this machine", now, trustLife)
 	if err != nil {
@@ -50,18 +52,28 @@ func NewTrust(dir string, environ []string, now time.Time) (*Trust, error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("store the certificate for response URLs: %w", err)
-	}
 	t := &Trust{authority: authority, dir: dir}
+	t.store = sync.OnceValue(func() error {
+		if err := t.write(environ); err != nil {
+			return fmt.Errorf("store the certificate for response URLs: %w", err)
+		}
+		return nil
+	})
+	return t, nil
+}
+
+func (t *Trust) write(environ []string) error {
+	if err := os.MkdirAll(t.dir, 0o700); err != nil {
+		return err
+	}
 	for name, content := range map[string][]byte{
-		fileCertificate: authority.PEM(), fileBundle: append(authority.PEM(), systemRoots(environ)...), filePort: port443,
+		fileCertificate: t.authority.PEM(), fileBundle: append(t.authority.PEM(), systemRoots(environ)...), filePort: port443,
 	} {
-		if err := files.Write(dir, name, content, 0o600); err != nil {
-			return nil, fmt.Errorf("store the certificate for response URLs: %w", err)
+		if err := files.Write(t.dir, name, content, 0o600); err != nil {
+			return err
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // rootFiles are where systems keep the certificates that they trust.
@@ -95,8 +107,11 @@ func systemRoots(environ []string) []byte {
 
 // Environ are the variables with which the processes of functions reach a secure address,
 // "https://127.0.0.1:4566". The environment is what they get besides, in which later entries
-// count: the options of Node in it are kept.
-func (t *Trust) Environ(address string, environ []string) []string {
+// count: the options of Node in it are kept. The error is that of storing the certificate.
+func (t *Trust) Environ(address string, environ []string) ([]string, error) {
+	if err := t.store(); err != nil {
+		return nil, err
+	}
 	certificate, bundle := filepath.Join(t.dir, fileCertificate), filepath.Join(t.dir, fileBundle)
 	out := []string{"NODE_EXTRA_CA_CERTS=" + certificate}
 	for _, name := range []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"} {
@@ -104,7 +119,7 @@ func (t *Trust) Environ(address string, environ []string) []string {
 	}
 	at, err := url.Parse(address)
 	if err != nil || at.Port() == "" {
-		return out
+		return out, nil
 	}
 	options := "--require " + strconv.Quote(filepath.Join(t.dir, filePort))
 	for _, entry := range environ {
@@ -112,7 +127,7 @@ func (t *Trust) Environ(address string, environ []string) []string {
 			options += " " + own
 		}
 	}
-	return append(out, "NODE_OPTIONS="+options, "FORMWORK_RESPONSE_ADDRESS="+at.Host)
+	return append(out, "NODE_OPTIONS="+options, "FORMWORK_RESPONSE_ADDRESS="+at.Host), nil
 }
 
 // Listener serves TLS to the clients of a listener that begin with a handshake. All others are

@@ -3,6 +3,8 @@ package customresource
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -32,8 +34,15 @@ func TestTrust(t *testing.T) {
 	go func() { _ = server.Serve(trust.Listener(listener)) }() // until Close
 	t.Cleanup(func() { _ = server.Close() })
 
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder exists before a process needs it: %v", err)
+	}
+	variables, err := trust.Environ("https://"+listener.Addr().String(), []string{"NODE_OPTIONS=--no-warnings", "A=b"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	env := map[string]string{}
-	for _, entry := range trust.Environ("https://"+listener.Addr().String(), []string{"NODE_OPTIONS=--no-warnings", "A=b"}) {
+	for _, entry := range variables {
 		name, value, _ := strings.Cut(entry, "=")
 		env[name] = value
 	}

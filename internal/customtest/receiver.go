@@ -78,9 +78,9 @@ func Listen(ctx context.Context, c ReceiverConfig) (*Receiver, error) {
 
 // Environ are the variables with which processes that are started from an environment reach
 // the response URLs.
-func (r *Receiver) Environ(environ []string) []string {
+func (r *Receiver) Environ(environ []string) ([]string, error) {
 	if r.trust == nil {
-		return nil
+		return nil, nil
 	}
 	return r.trust.Environ(r.base, environ)
 }

@@ -28,6 +28,9 @@ const FunctionKind schema.Kind = "FUNCTION"
 // DeployedKind is the kind of functions that stacks have deployed.
 const DeployedKind schema.Kind = "LAMBDA"
 
+// isFunction reports whether a spec is a function that is not the handler of a type.
+func (s Spec) isFunction() bool { return s.Kind == FunctionKind || s.Kind == DeployedKind }
+
 // Deployed finds the functions that stacks have deployed.
 type Deployed interface {
 	// Deployed returns a version of a function with its code unpacked, nil if there is none.

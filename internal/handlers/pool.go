@@ -72,7 +72,7 @@ type Config struct {
 	Deployed Deployed
 	// FunctionEnv are more variables of Functions that run as processes, beside those that all
 	// handlers get. Nil: none.
-	FunctionEnv func(env []string) []string
+	FunctionEnv func(env []string) ([]string, error)
 	// Functions are those that are not the handlers of types. Their names differ.
 	Functions []Named
 
@@ -461,9 +461,13 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	if deployment != nil {
 		config.Env = slices.Concat(config.Env, deployment.Environment)
 		config.Timeout, config.MemoryMB = deployment.Timeout, max(deployment.MemoryMB, leastMemory)
-		if p.config.FunctionEnv != nil {
-			config.Env = slices.Concat(config.Env, p.config.FunctionEnv(config.Env))
+	}
+	if spec.isFunction() && p.config.FunctionEnv != nil {
+		more, err := p.config.FunctionEnv(config.Env)
+		if err != nil {
+			return fmt.Errorf("start function %s: %w", spec.TypeName, err)
 		}
+		config.Env = slices.Concat(config.Env, more)
 	}
 	function, err := lambda.Start(ctx, config)
 	if err != nil {
@@ -480,9 +484,6 @@ const leastMemory = 512
 // function describes a handler to package lambda.
 func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hide *secrets) lambda.Config {
 	env := slices.Concat(program.Env, p.config.Env)
-	if spec.Kind == FunctionKind && p.config.FunctionEnv != nil {
-		env = slices.Concat(env, p.config.FunctionEnv(env))
-	}
 	// Compiled code of Python does not go where the code is, which is as read-only as at
 	// Lambda, and yet need not be made at every start.
 	env = append(env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+filepath.Join(code.Scratch, "python"))
@@ -579,7 +580,7 @@ func (p *Pool) sweep() {
 	p.mu.Lock()
 	var used []string
 	for spec := range p.entries {
-		if spec.Kind != FunctionKind && spec.Kind != DeployedKind {
+		if !spec.isFunction() {
 			used = append(used, spec.Package)
 		}
 	}
