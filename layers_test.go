@@ -20,7 +20,7 @@ const module = "github.com/formwork-dev/formwork/"
 var floors = [][]string{
 	{"internal/fixtures", "internal/words"},
 	{"internal/awswire", "internal/diag", "internal/files", "internal/httptape", "internal/jsonata", "internal/lambda", "internal/secret", "internal/store"},
-	{"internal/cfnlog", "internal/document", "internal/logs", "internal/s3", "internal/seal", "internal/sns"},
+	{"internal/cfnlog", "internal/document", "internal/logs", "internal/s3", "internal/seal", "internal/sns", "internal/states"},
 	{"internal/awslite", "internal/schema", "internal/template"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/module", "internal/sample", "internal/smithy"},
 	{"internal/contract", "internal/functions", "internal/lsp", "internal/macro", "internal/operation", "internal/project"},

@@ -34,6 +34,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/internal/sns"
 	"github.com/formwork-dev/formwork/internal/stack"
+	"github.com/formwork-dev/formwork/internal/states"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -127,6 +128,7 @@ type CloudFormation struct {
 	hooks        *hook.Engine
 	lambdaHooks  *hook.LambdaHooks
 	topics       *sns.Service
+	states       *states.Service
 	deployed     *functions.Functions
 	types        *operation.Catalog
 	served       *builtin.Types
@@ -248,7 +250,7 @@ func (c *CloudFormation) newServer(verifier *awswire.Verifier, home awswire.Plac
 	config := &c.config
 	return server.New(server.Config{
 		Registry: c.registry, Services: c.services, Logs: c.logs, S3: c.s3, Stacks: c.stacks, CloudControl: c.cloudControl,
-		Shelf: c.shelf, Types: c.types, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console, Responses: c.custom, Topics: c.topics,
+		Shelf: c.shelf, Types: c.types, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console, Responses: c.custom, Topics: c.topics, States: c.states,
 		TimeScale: config.TimeScale, Simulate: config.Simulate,
 		Verifier: verifier, Lookup: c.services.Key, Default: home, Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, SpoolDir: filepath.Join(config.Dir, spoolDir), Readers: c.store.Readers(), Healthy: c.healthy,
@@ -356,6 +358,7 @@ func (c *CloudFormation) openServices(verifier *awswire.Verifier) (err error) {
 	c.logs = logs.New(logs.Config{Store: c.store, Logger: c.config.Logger})
 	c.atEnd(closing(c.logs.Close))
 	c.topics = sns.New(sns.Config{Store: c.store, Logger: c.config.Logger, Now: c.config.Now})
+	c.states = states.New(states.Config{Store: c.store, TimeScale: c.config.TimeScale, Logger: c.config.Logger, Now: c.config.Now})
 	return nil
 }
 

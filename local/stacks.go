@@ -51,12 +51,13 @@ func (c *CloudFormation) openEngines() error {
 	var err error
 	if c.served, err = builtin.New(builtin.Config{
 		Tables: append(c.services.Tables(), c.logs.Table(), server.Registry(c.registry)), S3: c.s3.Serve, Macros: macros, LambdaHooks: lambdaHooks{c.lambdaHooks}, Registry: c.registry,
-		Functions: allowed, Objects: c.codeObject,
+		Functions: allowed, Objects: c.codeObject, StateMachines: c.states,
 	}); err != nil {
 		return err
 	}
 	c.shelf = simulate.New(simulate.Config{Store: c.store, Patterns: config.Simulate, Served: c.served.Has, Now: config.Now})
 	c.topics.Use(c.functions)
+	c.states.Use(c.functions)
 	c.atEnd(closing(c.topics.Close))
 	c.custom = customresource.New(customresource.Config{
 		Store: c.store, Operations: c.operations, Functions: c.functions, Topics: c.topics, Endpoint: c.url, SecureEndpoint: c.secureURL,

@@ -99,47 +99,54 @@ func TestVendors(t *testing.T) {
 }
 
 // TestCDKProvider deploys a CDK app with the construct Provider: its framework, its function and
-// their roles are those of the template.
+// their roles are those of the template, and with an isCompleteHandler its state machine.
 func TestCDKProvider(t *testing.T) {
 	cdk := installed(t, "cdk/node_modules/aws-cdk/bin/cdk")
 	sdk := filepath.Dir(filepath.Dir(installed(t, "vendors/node_modules/@aws-sdk/client-lambda")))
-	t.Parallel()
-	server := serving(t, local.ServerConfig{Config: local.Config{RunLambda: true, HandlerEnv: []string{"NODE_PATH=" + sdk}}})
-	p := place{url: server.URL(), account: account, dir: t.TempDir()}
-	client := cloudformation.NewFromConfig(aws.Config{BaseEndpoint: &p.url, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(account, "any", "")})
-	if err := os.Symlink(filepath.Join(filepath.Dir(cdk), "..", ".."), filepath.Join(p.dir, "node_modules")); err != nil {
-		t.Fatal(err)
+	for _, test := range []struct{ name, wait, mode, failure string }{
+		{"onEvent", "", "fail", "failed on purpose"},
+		{"isComplete", "yes", "never", "Operation timed out"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			server := serving(t, local.ServerConfig{Config: local.Config{RunLambda: true, HandlerEnv: []string{"NODE_PATH=" + sdk}, TimeScale: 20}})
+			p := place{url: server.URL(), account: account, dir: t.TempDir()}
+			client := cloudformation.NewFromConfig(aws.Config{BaseEndpoint: &p.url, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(account, "any", "")})
+			if err := os.Symlink(filepath.Join(filepath.Dir(cdk), "..", ".."), filepath.Join(p.dir, "node_modules")); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Mkdir(filepath.Join(p.dir, "user"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, filepath.Join(p.dir, "user", "index.js"), readFile(t, filepath.Join("testdata", "vendors", "onevent", "index.js")))
+			writeFile(t, filepath.Join(p.dir, "app.js"), readFile(t, filepath.Join("testdata", "vendors", "cdk", "app.js")))
+			writeFile(t, filepath.Join(p.dir, "cdk.json"), []byte(`{"app": "node app.js"}`))
+			store := s3.NewFromConfig(aws.Config{BaseEndpoint: &p.url, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(account, "any", "")}, func(o *s3.Options) { o.UsePathStyle = true })
+			must[*s3.CreateBucketOutput](t)(store.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("assets")}))
+			run := func(size, mode string, args ...string) (string, error) {
+				t.Helper()
+				cmd := p.command(t, append([]string{"node", cdk, "--no-color", "--ci", "--no-notices"}, args...)...)
+				cmd.Env = append(cmd.Env, "SIZE="+size, "MODE="+mode, "WAIT="+test.wait, "CDK_DISABLE_CLI_TELEMETRY=true", "NODE_NO_WARNINGS=1", "HOME="+p.dir)
+				out, err := cmd.CombinedOutput()
+				return string(out), err
+			}
+			for _, size := range []string{"1", "2"} {
+				out, err := run(size, "", "deploy", "--require-approval", "never")
+				if err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				expectOutput(t, out, "Framework.Address = at-"+size)
+			}
+			out, err := run("3", test.mode, "deploy", "--require-approval", "never")
+			if err == nil {
+				t.Error("a deployment succeeded that fails on purpose")
+			}
+			expectOutput(t, out, test.failure)
+			expectStacks(t, client, "Framework UPDATE_ROLLBACK_COMPLETE")
+			if out, err := run("2", "", "destroy", "--force"); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			expectStacks(t, client)
+		})
 	}
-	if err := os.Mkdir(filepath.Join(p.dir, "user"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, filepath.Join(p.dir, "user", "index.js"), readFile(t, filepath.Join("testdata", "vendors", "onevent", "index.js")))
-	writeFile(t, filepath.Join(p.dir, "app.js"), readFile(t, filepath.Join("testdata", "vendors", "cdk", "app.js")))
-	writeFile(t, filepath.Join(p.dir, "cdk.json"), []byte(`{"app": "node app.js"}`))
-	store := s3.NewFromConfig(aws.Config{BaseEndpoint: &p.url, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(account, "any", "")}, func(o *s3.Options) { o.UsePathStyle = true })
-	must[*s3.CreateBucketOutput](t)(store.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("assets")}))
-	run := func(size, mode string, args ...string) (string, error) {
-		t.Helper()
-		cmd := p.command(t, append([]string{"node", cdk, "--no-color", "--ci", "--no-notices"}, args...)...)
-		cmd.Env = append(cmd.Env, "SIZE="+size, "MODE="+mode, "CDK_DISABLE_CLI_TELEMETRY=true", "NODE_NO_WARNINGS=1", "HOME="+p.dir)
-		out, err := cmd.CombinedOutput()
-		return string(out), err
-	}
-	for _, size := range []string{"1", "2"} {
-		out, err := run(size, "", "deploy", "--require-approval", "never")
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		expectOutput(t, out, "Framework.Address = at-"+size)
-	}
-	out, err := run("3", "fail", "deploy", "--require-approval", "never")
-	if err == nil {
-		t.Error("a deployment succeeded that fails on purpose")
-	}
-	expectOutput(t, out, "failed on purpose")
-	expectStacks(t, client, "Framework UPDATE_ROLLBACK_COMPLETE")
-	if out, err := run("2", "", "destroy", "--force"); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	expectStacks(t, client)
 }

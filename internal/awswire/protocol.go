@@ -27,7 +27,7 @@ func ProtocolOf(service string) Protocol {
 		return RESTXML
 	case "lambda":
 		return RESTJSON
-	case "cloudcontrolapi":
+	case "cloudcontrolapi", "states":
 		return JSON10
 	case "ssm", "secretsmanager", "logs":
 		return JSON11

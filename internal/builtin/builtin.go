@@ -24,7 +24,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// Config sets up the types. All members must be set, but for Registry and Functions.
+// Config sets up the types. All members must be set, except those that say what nil means.
 type Config struct {
 	// Tables are the services: SSM, Secrets Manager, CloudWatch Logs, and of CloudFormation
 	// the operations of the registry.
@@ -46,6 +46,9 @@ type Config struct {
 	// nil their types do not exist.
 	Functions *functions.Functions
 	Objects   Objects
+
+	// StateMachines are those of templates. With nil their type does not exist.
+	StateMachines StateMachines
 }
 
 // Types are the types of this server itself.
@@ -82,6 +85,8 @@ var kinds = map[string]reader{
 	"AWS::S3::BucketPolicy":       bucketPolicies{},
 	"AWS::SSM::Parameter":         parameters{},
 	"AWS::SecretsManager::Secret": secrets{},
+
+	"AWS::StepFunctions::StateMachine": stateMachines{},
 }
 
 // A reader reads the resources of one type. Each is a kind or a stepped kind.
@@ -133,6 +138,10 @@ func New(config Config) (*Types, error) {
 			}
 		case lambdaHooks, guardHooks:
 			if config.LambdaHooks == nil {
+				continue
+			}
+		case stateMachines:
+			if config.StateMachines == nil {
 				continue
 			}
 		}
@@ -391,7 +400,7 @@ func code(err error) string {
 		name = remote.ErrorCode()
 	}
 	switch {
-	case strings.Contains(name, "NotFound"), strings.HasPrefix(name, "NoSuch"):
+	case strings.Contains(name, "NotFound"), strings.HasPrefix(name, "NoSuch"), strings.HasSuffix(name, "DoesNotExist"):
 		return "NotFound"
 	case strings.Contains(name, "AlreadyExists"), strings.Contains(name, "ResourceExists"), name == "BucketAlreadyOwnedByYou":
 		return "AlreadyExists"

@@ -29,8 +29,8 @@ import (
 const serveLong = `Run a local CloudFormation: types with versions, tests, publishing, activation and
 configuration, handlers running as local processes, stacks and change sets of these types, the
 Cloud Control API, and what clients and handlers need around it (S3, STS, Systems Manager
-parameters, Secrets Manager, CloudWatch Logs, Lambda Invoke). Stacks do not run hooks and modules
-yet; operations on stack sets return an error.
+parameters, Secrets Manager, CloudWatch Logs, SNS, Step Functions, Lambda Invoke). Operations on
+stack sets return an error.
 
 To use it with the aws CLI, the SDKs and cfn, set the variables that cfn env prints:
 

@@ -33,6 +33,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/internal/sns"
 	"github.com/formwork-dev/formwork/internal/stack"
+	"github.com/formwork-dev/formwork/internal/states"
 )
 
 // Config sets up a server. Registry, Services, Logs, S3, Stacks, CloudControl, Shelf, Tokens and Functions must be set.
@@ -65,6 +66,9 @@ type Config struct {
 	Functions func(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error)
 
 	Topics *sns.Service
+
+	// States answers requests of Step Functions.
+	States *states.Service
 
 	// Responses takes what the providers of custom resources put at response URLs. Nil takes none.
 	Responses customresource.Inbox
@@ -161,7 +165,7 @@ func New(config Config) *Server {
 	s.payloads.Memory = 128 << 20
 	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
 	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.S3.BucketOfHost, MustSign: config.Verifier != nil}
-	for _, table := range append(config.Services.Tables(), config.Logs.Table(), config.Topics.Table(), cloudFormation(config.Registry, config.Stacks, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types)) {
+	for _, table := range append(config.Services.Tables(), config.Logs.Table(), config.Topics.Table(), config.States.Table(), cloudFormation(config.Registry, config.Stacks, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types)) {
 		table.Logger = config.Logger
 		s.tables[table.Service] = table
 	}
@@ -303,7 +307,7 @@ func (s *Server) logCause(r *http.Request, service, id string, err error) {
 }
 
 // offered lists the services in the error for an unknown one.
-const offered = "cloudformation, cloudcontrolapi, lambda (Invoke), s3, sns, sts, ssm, secretsmanager and logs"
+const offered = "cloudformation, cloudcontrolapi, lambda (Invoke), s3, sns, states, sts, ssm, secretsmanager and logs"
 
 // recover answers for a handler that panicked, if it has not answered yet.
 func (s *Server) recover(w *answer, r *http.Request, id string) {

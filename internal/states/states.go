@@ -1,0 +1,223 @@
+// Package states has the part of Step Functions that custom resources need: state machines of
+// templates, and standard executions of them whose tasks are Lambda functions, with Retry and
+// Catch. The CDK provider framework waits in one for its isCompleteHandler.
+//
+// States of the types Task, Wait, Pass, Succeed and Fail run, without paths, parameters, result
+// selectors, time-outs and JSONata; a definition with anything else is refused by name. An
+// execution survives the process: a task that was cut off is run again.
+package states
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// Functions invoke the functions of tasks.
+type Functions interface {
+	Call(ctx context.Context, caller awswire.Caller, arn string, payload []byte, secrets []string) (lambda.Result, error)
+}
+
+// Config sets up a Service. Store must be set.
+type Config struct {
+	Store *store.Store
+
+	// TimeScale divides the waits of states and between the attempts of tasks. Zero means 1.
+	TimeScale float64
+
+	Logger *slog.Logger     // nil discards
+	Now    func() time.Time // nil means the store's clock
+	NewID  func() string    // names of executions, UUIDs in form; nil makes random ones
+}
+
+// A Service is Step Functions for all accounts and regions.
+type Service struct {
+	config    Config
+	functions Functions
+}
+
+// New returns the service in a store.
+func New(config Config) *Service {
+	config = withDefaults(config)
+	return &Service{config: config}
+}
+
+// Use sets what invokes functions. Call it before the first request.
+func (s *Service) Use(functions Functions) { s.functions = functions }
+
+// A Machine is a state machine.
+type Machine struct {
+	Name       string
+	Definition string // in the Amazon States Language
+	RoleARN    string
+	Model      string // what its owner keeps with it
+	CreatedAt  time.Time
+}
+
+type machineRow struct {
+	bun.BaseModel `bun:"table:state_machines,alias:m"`
+
+	Account    string     `bun:"account,pk"`
+	Region     string     `bun:"region,pk"`
+	Name       string     `bun:"name,pk"`
+	Definition string     `bun:"definition" seal:"state_machines.definition"`
+	RoleARN    string     `bun:"role_arn"`
+	Model      string     `bun:"model" seal:"state_machines.model"`
+	CreatedAt  store.Time `bun:"created_at"`
+}
+
+func (r *machineRow) machine() *Machine {
+	return &Machine{Name: r.Name, Definition: r.Definition, RoleARN: r.RoleARN, Model: r.Model, CreatedAt: r.CreatedAt.Time}
+}
+
+var (
+	machineName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+	executionName = regexp.MustCompile(`^[A-Za-z0-9_.:@+=,-]{1,80}$`)
+)
+
+// MachineARN is the ARN of a state machine of a place.
+func MachineARN(place awswire.Place, name string) string {
+	return placeARN(place, "stateMachine", name)
+}
+
+func executionARN(place awswire.Place, machine, name string) string {
+	return placeARN(place, "execution", machine+":"+name)
+}
+
+func placeARN(place awswire.Place, kind, name string) string {
+	return fmt.Sprintf("arn:%s:states:%s:%s:%s:%s", awswire.PartitionOf(place.Region), place.Region, place.Account, kind, name)
+}
+
+// Create adds a state machine. The error is an *awswire.Error if its name is taken, or if its
+// definition cannot be run here.
+func (s *Service) Create(ctx context.Context, place awswire.Place, m Machine) error {
+	row, err := s.rowOf(place, m)
+	if err != nil {
+		return err
+	}
+	return s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		result, err := tx.NewInsert().Model(row).On("CONFLICT (account, region, name) DO NOTHING").Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("add a state machine: %w", err)
+		}
+		if store.RequireOneRow(result) != nil {
+			return awswire.Errorf("StateMachineAlreadyExists", 0, "State Machine Already Exists: '%s'", MachineARN(place, m.Name))
+		}
+		return nil
+	})
+}
+
+// Update replaces a state machine. Executions keep the definition that they were started with.
+// The errors are those of Create, and that the state machine does not exist.
+func (s *Service) Update(ctx context.Context, place awswire.Place, m Machine) error {
+	row, err := s.rowOf(place, m)
+	if err != nil {
+		return err
+	}
+	return s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		result, err := tx.NewUpdate().Model(row).Column("definition", "role_arn", "model").WherePK().Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("change a state machine: %w", err)
+		}
+		if store.RequireOneRow(result) != nil {
+			return noMachine(MachineARN(place, m.Name))
+		}
+		return nil
+	})
+}
+
+func (s *Service) rowOf(place awswire.Place, m Machine) (*machineRow, error) {
+	if !machineName.MatchString(m.Name) {
+		return nil, awswire.Errorf("InvalidName", 0, "Invalid Name: '%s'", m.Name)
+	}
+	if _, err := parse(m.Definition); err != nil {
+		return nil, err
+	}
+	return &machineRow{
+		Account: place.Account, Region: place.Region, Name: m.Name, Definition: m.Definition, RoleARN: m.RoleARN, Model: m.Model, CreatedAt: store.At(s.config.Now()),
+	}, nil
+}
+
+// Delete removes a state machine, and ends its executions. The error is an *awswire.Error if it
+// does not exist.
+func (s *Service) Delete(ctx context.Context, place awswire.Place, name string) error {
+	return s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		result, err := tx.NewDelete().Model(&machineRow{Account: place.Account, Region: place.Region, Name: name}).WherePK().Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("remove a state machine: %w", err)
+		}
+		if store.RequireOneRow(result) != nil {
+			return noMachine(MachineARN(place, name))
+		}
+		_, err = tx.NewUpdate().Model((*executionRow)(nil)).
+			Set("status = ?, stopped_at = ?, row_version = row_version + 1", aborted, store.At(s.config.Now())).
+			Where("account = ? AND region = ? AND machine = ? AND status = ?", place.Account, place.Region, name, running).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("end the executions of a state machine: %w", err)
+		}
+		return nil
+	})
+}
+
+// Get returns a state machine. The error is an *awswire.Error if it does not exist.
+func (s *Service) Get(ctx context.Context, place awswire.Place, name string) (*Machine, error) {
+	return machineIn(ctx, s.config.Store.Read(), place, name)
+}
+
+func machineIn(ctx context.Context, db bun.IDB, place awswire.Place, name string) (*Machine, error) {
+	row := &machineRow{Account: place.Account, Region: place.Region, Name: name}
+	err := db.NewSelect().Model(row).WherePK().Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, noMachine(MachineARN(place, name))
+	case err != nil:
+		return nil, fmt.Errorf("read a state machine: %w", err)
+	}
+	return row.machine(), nil
+}
+
+func noMachine(arn string) error {
+	return awswire.Errorf("StateMachineDoesNotExist", 0, "State Machine Does Not Exist: '%s'", arn)
+}
+
+// nameIn is the name in an ARN of a place.
+func nameIn(place awswire.Place, kind, arn string) (string, error) {
+	name, own := strings.CutPrefix(arn, placeARN(place, kind, ""))
+	switch {
+	case own && name != "":
+		return name, nil
+	case strings.HasPrefix(arn, "arn:") && strings.Contains(arn, ":states:") && strings.Contains(arn, ":"+kind+":"):
+		if kind == "execution" {
+			return "", noExecution(arn)
+		}
+		return "", noMachine(arn)
+	}
+	return "", awswire.Errorf("InvalidArn", 0, "Invalid Arn: '%s'", arn)
+}
+
+func withDefaults(config Config) Config {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Now == nil {
+		config.Now = func() time.Time { return config.Store.Now().Time }
+	}
+	if config.NewID == nil {
+		config.NewID = newID
+	}
+	if config.TimeScale == 0 {
+		config.TimeScale = 1
+	}
+	return config
+}
