@@ -132,6 +132,44 @@ func TestManyCustomResources(t *testing.T) {
 	})
 }
 
+// BenchmarkCustomMemory creates and deletes stacks of 200 custom resources, and reports how much
+// memory the server has after the first, the second and the last.
+func BenchmarkCustomMemory(b *testing.B) {
+	const many, rounds = 200, 10
+	resources := shape{}
+	for i := range many {
+		resources[fmt.Sprint("R", i)] = map[string]any{"Type": "Custom::Thing", "Properties": map[string]any{"ServiceToken": vendorToken}}
+	}
+	template := resources.String()
+	for b.Loop() {
+		v := newVendor(b)
+		v.then(func(r customresource.Request) int { return v.respond(r, nil) })
+		server := mustStart(b, serverOptions{Dir: filepath.Join(b.TempDir(), "data"), Functions: []string{"vendor=" + v.URL}})
+		c := newClients(b, server.url)
+		client, err := newCaller(server.url)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for round := range rounds {
+			name := fmt.Sprint("many-", round)
+			out, err := c.CreateStack(b.Context(), &cloudformation.CreateStackInput{StackName: &name, TemplateBody: &template})
+			if err != nil {
+				b.Fatal(err)
+			}
+			client.settle(b, *out.StackId, cfntypes.StackStatusCreateComplete)
+			if _, err := c.DeleteStack(b.Context(), &cloudformation.DeleteStackInput{StackName: out.StackId}); err != nil {
+				b.Fatal(err)
+			}
+			client.settle(b, *out.StackId, cfntypes.StackStatusDeleteComplete)
+			if round < 2 || round == rounds-1 {
+				b.ReportMetric(memoryOf(b, server), fmt.Sprintf("rss-MB-after-%d", round+1))
+			}
+		}
+		_ = client.conn.Close()
+		server.terminate(b)
+	}
+}
+
 // TestCancelledCustomResource has another resource fail while one waits: it is deleted by a
 // generated id, as nothing else is known of it.
 func TestCancelledCustomResource(t *testing.T) {

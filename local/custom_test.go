@@ -28,14 +28,14 @@ import (
 // does with a request.
 type vendor struct {
 	*httptest.Server
-	t *testing.T
+	t testing.TB
 
 	mu       sync.Mutex
 	requests []customresource.Request
 	do       func(r customresource.Request) (status int)
 }
 
-func newVendor(t *testing.T) *vendor {
+func newVendor(t testing.TB) *vendor {
 	v := &vendor{t: t}
 	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var request customresource.Request

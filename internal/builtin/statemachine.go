@@ -79,7 +79,8 @@ func definitionOf(c *call) (string, error) {
 }
 
 func (s stateMachines) create(c *call) (string, error) {
-	identifier, err := c.request.Identifier, error(nil)
+	identifier := c.request.Identifier
+	var err error
 	if identifier == "" {
 		if identifier, err = s.identifier(c); err != nil {
 			return "", err
