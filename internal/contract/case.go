@@ -117,7 +117,7 @@ func (c *Case) applies(s *schema.Schema) bool {
 
 // Cases are all tests in the order in which they run: the hook tests and the resource
 // tests in the order of the official suite, then the extended ones.
-var Cases = slices.Concat(hookCases, resourceCases, extendedCases)
+var Cases = slices.Concat(hookCases, resourceCases, extendedHookCases, extendedCases)
 
 // resourceCases are the tests of resource types in the order in which the official suite
 // runs them.

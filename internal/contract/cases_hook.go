@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/sample"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -232,7 +233,11 @@ func (r *run) generateTarget(point invoke.Action, target HookTarget) (map[string
 	if target.Schema == nil {
 		return nil, fmt.Errorf("no schema for the target %s: add it to target-schemas/, or write inputs/inputs_1_%s.json", target.Name, hookKinds[point])
 	}
-	g := newSource(target.Schema, r.cfg.Seed, string(point)+target.Name, 0)
+	return targetModel(newSource(target.Schema, r.cfg.Seed, string(point)+target.Name, 0), point, target)
+}
+
+// targetModel makes a model of a target as the hook gets it.
+func targetModel(g *sample.Generator, point invoke.Action, target HookTarget) (map[string]any, error) {
 	first, err := g.Create()
 	if err != nil {
 		return nil, fmt.Errorf("target %s: %w", target.Name, err)

@@ -150,6 +150,8 @@ var Clauses = []Clause{
 	{ID: "hook.compliant", Section: sectionHooks, Level: Must, Text: clauseHookCompliant},
 	{ID: "hook.non-compliant", Section: sectionHooks, Level: Must, Text: clauseHookRefuses},
 	{ID: "hook.unsupported-target", Section: sectionHooks, Level: Must, Text: clauseHookUnsupported},
+	{ID: "hook.every-model", Section: sectionHooks, Level: Must, Text: clauseHookEvery},
+	{ID: "hook.same-verdict", Section: sectionHooks, Level: Must, Text: clauseHookSame},
 	{ID: "hook.progress", Section: sectionHooks, Level: Must, Every: SuiteCore, Text: clauseHookProgress},
 	{ID: "hook.success", Section: sectionHooks, Level: Must, Every: SuiteCore, Text: clauseHookSuccess},
 	{ID: "hook.failed", Section: sectionHooks, Level: Must, Every: SuiteCore, Text: clauseHookFailed},

@@ -101,7 +101,7 @@ func contractDocument() string {
 	line("that is tested by “every call” is checked in each response of each test; a violation fails the test in which it first")
 	line("occurs, with the clause in the message.")
 	line("")
-	line("%d of the %d binding clauses are tested: by %d core tests of resource types, %d of hooks, %d extended tests, and the", covered, binding, len(resourceCases), len(hookCases), len(extendedCases))
+	line("%d of the %d binding clauses are tested: by %d core tests of resource types, %d of hooks, %d extended tests, and the", covered, binding, len(resourceCases), len(hookCases), len(extendedCases)+len(extendedHookCases))
 	line("rules for every call. The tests themselves are tested with %d broken handlers for the extended suite, %d for the core suite and %d", len(serviceMutants), len(mutants), len(hookMutants))
 	line("broken hooks, each of which is rejected for the clause that it violates, and with %d kinds of correct handlers (%d for the", len(kindsOfService)+len(flavours), len(flavours))
 	line("core suite alone), none of which is rejected.")
@@ -149,7 +149,7 @@ func contractDocument() string {
 	for _, suite := range []struct {
 		title string
 		cases []Case
-	}{{"Core tests of resource types", resourceCases}, {"Core tests of hooks", hookCases}, {"Extended tests", extendedCases}} {
+	}{{"Core tests of resource types", resourceCases}, {"Core tests of hooks", hookCases}, {"Extended tests of resource types", extendedCases}, {"Extended tests of hooks", extendedHookCases}} {
 		line("")
 		line("## %s", suite.title)
 		line("")

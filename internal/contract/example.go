@@ -112,9 +112,14 @@ func (r *run) source() *sample.Generator {
 
 // newSource creates a generator with a separate seed.
 func newSource(s *schema.Schema, seed uint64, scope string, n int) *sample.Generator {
+	return sample.New(s, sample.Config{Seed: scopedSeed(seed, scope, n), Profile: sample.Full})
+}
+
+// scopedSeed is a separate seed for a purpose.
+func scopedSeed(seed uint64, scope string, n int) uint64 {
 	h := fnv.New64a()
 	h.Write(fmt.Appendf(nil, "%d %s %d", seed, scope, n))
-	return sample.New(s, sample.Config{Seed: h.Sum64(), Profile: sample.Full})
+	return h.Sum64()
 }
 
 // replay are the inputs of the example that is run again.

@@ -3,6 +3,7 @@ package contract
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -31,10 +32,12 @@ type clerk struct {
 	callbacks bool
 	targets   []string
 	seen      string // everything that was sent
+	calls     int
 }
 
 func (h *clerk) Call(_ context.Context, payload []byte) ([]byte, error) {
 	h.seen += string(payload)
+	h.calls++
 	var c struct {
 		RequestContext struct{ CallbackContext any }
 		RequestData    struct {
@@ -50,6 +53,7 @@ func (h *clerk) Call(_ context.Context, payload []byte) ([]byte, error) {
 	refuse := func(code, message string) {
 		event["hookStatus"], event["errorCode"], event["message"] = "FAILED", code, message
 	}
+	cover := c.RequestData.TargetModel.ResourceProperties["Cover"]
 	known := c.RequestData.TargetType != "RESOURCE" || strings.HasPrefix(c.RequestData.TargetName, "Initech::TPS::")
 	switch {
 	case h.callbacks && c.RequestContext.CallbackContext == nil:
@@ -65,7 +69,11 @@ func (h *clerk) Call(_ context.Context, payload []byte) ([]byte, error) {
 		if h.mutant == "wrong code" {
 			event["errorCode"] = "InvalidRequest"
 		}
-	case h.mutant == "refuses all", c.RequestData.TargetModel.ResourceProperties["Cover"] == "none" && h.mutant != "takes all":
+	case h.mutant == "needs every property" && cover == nil && c.RequestData.TargetType == "RESOURCE":
+		refuse("InternalFailure", "nil pointer")
+	case h.mutant == "forgets" && cover != "none" && h.calls%2 == 0:
+		refuse("NonCompliant", "not again")
+	case h.mutant == "refuses all", cover == "none" && h.mutant != "takes all", cover == "old" && h.mutant == "strict":
 		refuse("NonCompliant", "did you get the memo?")
 		switch h.mutant {
 		case "no code":
@@ -99,7 +107,7 @@ func hookFiles() fstest.MapFS {
 	return files
 }
 
-func tryHook(t *testing.T, h *clerk, files fstest.MapFS) *Summary {
+func tryHook(t *testing.T, h *clerk, files fstest.MapFS, suite Suite) *Summary {
 	t.Helper()
 	s := hookSchema(t)
 	inputs, problems, err := LoadInputs(InputsConfig{Files: files, Schema: s})
@@ -112,7 +120,7 @@ func tryHook(t *testing.T, h *clerk, files fstest.MapFS) *Summary {
 		t.Fatal(problems.Err())
 	}
 	summary, err := Run(t.Context(), Config{
-		Schema: s, Function: h, Inputs: *inputs, TypeConfiguration: map[string]any{"Series": "QUARTERLY"},
+		Schema: s, Function: h, Inputs: *inputs, Selection: Selection{Suite: suite}, TypeConfiguration: map[string]any{"Series": "QUARTERLY"},
 		HookTargets: []HookTarget{{"Initech::TPS::Report", report}}, NewToken: func() string { return "token" },
 		Sleep: func(context.Context, time.Duration) error { return nil },
 	})
@@ -127,14 +135,29 @@ func TestHooks(t *testing.T) {
 	for name, files := range map[string]fstest.MapFS{"inputs": hookFiles(), "generated": overrides} {
 		for _, callbacks := range []bool{false, true} {
 			h := &clerk{callbacks: callbacks}
-			summary := tryHook(t, h, files)
-			if !summary.OK() || summary.Passed != 8 || summary.Skipped != 2 {
+			summary := tryHook(t, h, files, SuiteAll)
+			if !summary.OK() || summary.Passed != 11 || summary.Skipped != 2 {
 				t.Errorf("%s: %d passed, %d skipped:\n%s", name, summary.Passed, summary.Skipped, outcomes(summary))
 			}
 			if !strings.Contains(h.seen, `"hookModel":{"Series":"QUARTERLY"}`) || !strings.Contains(strings.Join(h.targets, "\n"), "STACK STACK") {
 				t.Errorf("%s: sent %s", name, h.seen)
 			}
 		}
+	}
+}
+
+// TestHookModels counts what a hook that likes no old covers says of generated models.
+func TestHookModels(t *testing.T) {
+	summary := tryHook(t, &clerk{mutant: "strict"}, hookFiles(), SuiteExtended)
+	for _, r := range summary.Results {
+		var passed, refused int
+		_, err := fmt.Sscanf(r.Note, "Initech::TPS::Report: 20 generated models, %d passed, %d refused", &passed, &refused)
+		if r.Outcome != Passed || err != nil || passed == 0 || refused == 0 || passed+refused != sampledModels {
+			t.Errorf("%s: %s, the note is %q", r.ID(), r.Outcome, r.Note)
+		}
+	}
+	if summary.Passed != 3 {
+		t.Errorf("%s", outcomes(summary))
 	}
 }
 
@@ -151,11 +174,13 @@ var hookMutants = map[string]string{
 	"no code":              "answered FAILED without an error code (" + clauseHookFailed,
 	"unknown code":         `answered FAILED with the error code "Oops", which the handler contract does not have (` + clauseHookFailed,
 	"no message":           "answered FAILED without a message (" + clauseHookFailed,
+	"needs every property": "ended with FAILED InternalFailure: nil pointer for a model that its schema allows (" + clauseHookEvery,
+	"forgets":              "CREATE_PRE_PROVISION of Initech::TPS::Report answered FAILED NonCompliant, and then SUCCESS for the same model (" + clauseHookSame,
 }
 
 func TestHookMutants(t *testing.T) {
 	for mutant, want := range hookMutants {
-		summary := tryHook(t, &clerk{mutant: mutant, callbacks: strings.HasPrefix(mutant, "progress")}, hookFiles())
+		summary := tryHook(t, &clerk{mutant: mutant, callbacks: strings.HasPrefix(mutant, "progress")}, hookFiles(), SuiteAll)
 		var said strings.Builder
 		for _, r := range summary.Results {
 			if r.Outcome == Failed {
@@ -171,7 +196,7 @@ func TestHookMutants(t *testing.T) {
 // TestHookWithoutInputs says what is missing, instead of showing the hook a model that it
 // has no reason to refuse.
 func TestHookWithoutInputs(t *testing.T) {
-	summary := tryHook(t, &clerk{}, fstest.MapFS{})
+	summary := tryHook(t, &clerk{}, fstest.MapFS{}, SuiteCore)
 	if summary.Failed != 3 || !strings.Contains(outcomes(summary), "no non-compliant input found: write inputs/inputs_1_pre_create.json and inputs/inputs_1_invalid_pre_create.json") {
 		t.Errorf("%s", outcomes(summary))
 	}

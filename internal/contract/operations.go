@@ -34,7 +34,8 @@ type run struct {
 	calls    []Call
 	drawn    []Draw // inputs that were generated for the case
 	observed []*Violation
-	lenient  bool // only the end of an operation matters, not the rules for its events
+	note     string // of the case, see Result
+	lenient  bool   // only the end of an operation matters, not the rules for its events
 }
 
 // shared is the resource of a fixture.
@@ -46,7 +47,7 @@ type shared struct {
 // begin clears the records of the previous case.
 func (r *run) begin(c *Case) {
 	r.start, r.current = r.cfg.Now(), c
-	r.calls, r.drawn, r.observed = nil, nil, nil
+	r.calls, r.drawn, r.observed, r.note = nil, nil, nil, ""
 }
 
 func (r *run) violation(clause, format string, args ...any) error {

@@ -93,6 +93,7 @@ type Result struct {
 	Outcome     Outcome
 	Phase       Phase
 	Message     string // "" if passed
+	Note        string // what the case found out; "" for most
 	Clause      string // of the contract that was broken; "" if none was
 	Differences []schema.Difference
 	Duration    time.Duration
@@ -257,7 +258,7 @@ func (s skipped) Error() string { return string(s) }
 // result describes how a case ended.
 func (r *run) result(c *Case, phase Phase, err error) *Result {
 	result := &Result{
-		Case: c, Set: r.inputs.Number, Wire: r.setRun.inputs.Wire, Phase: phase, Outcome: Passed, Calls: r.calls, Duration: max(0, r.cfg.Now().Sub(r.start)), More: r.observed,
+		Case: c, Set: r.inputs.Number, Wire: r.setRun.inputs.Wire, Phase: phase, Outcome: Passed, Note: r.note, Calls: r.calls, Duration: max(0, r.cfg.Now().Sub(r.start)), More: r.observed,
 	}
 	var (
 		reason skipped

@@ -30,6 +30,7 @@ type jsonTest struct {
 	Phase       Phase            `json:"phase"`
 	Seconds     float64          `json:"seconds"`
 	Message     string           `json:"message"`
+	Note        string           `json:"note,omitempty"`    // what the test found out
 	Clause      string           `json:"clause"`            // broken, or tested if none was
 	Clauses     []string         `json:"clauses,omitempty"` // of the clause that the test checks, in docs/contract.md
 	Rules       []string         `json:"rules,omitempty"`   // IDs of the rules of the custom resource protocol that were violated
@@ -86,7 +87,7 @@ func WriteJSON(w io.Writer, s *Summary) error {
 	for _, r := range s.Results {
 		test := jsonTest{
 			Cause: causes[r],
-			ID:    r.ID(), Suite: r.Case.suite(), Clauses: r.Case.Clauses, Rules: r.Rules, Set: r.Set, Wire: r.Wire, Outcome: r.Outcome, Phase: r.Phase, Seconds: round(r.Duration), Message: r.Message, Clause: r.Clause, Calls: []jsonCall{},
+			ID:    r.ID(), Suite: r.Case.suite(), Clauses: r.Case.Clauses, Rules: r.Rules, Set: r.Set, Wire: r.Wire, Outcome: r.Outcome, Phase: r.Phase, Seconds: round(r.Duration), Message: r.Message, Note: r.Note, Clause: r.Clause, Calls: []jsonCall{},
 		}
 		if test.Clause == "" {
 			test.Clause = r.Case.Clause

@@ -133,6 +133,9 @@ func (t *Text) finished(r *Result) {
 	if r.Outcome == Skipped {
 		line += " (" + r.Message + ")"
 	}
+	if r.Note != "" {
+		line += " (" + r.Note + ")"
+	}
 	t.printf("%-70s [%3d%%]\n", line, 100*t.done/max(t.total, 1))
 	if t.Verbosity > 0 {
 		t.timeline(r)
