@@ -1,21 +1,37 @@
 """Runs the official contract tests of the package cloudformation-cli against handlers that
-answer at a URL. Reads one JSON object a line, {"schema", "inputs", "url"}, and answers each
-with one line, {"failed": [ids]}. Nothing is asked of AWS and nothing is waited for."""
+answer at a URL. Reads one JSON object a line, {"kind", "schema", "inputs", "overrides",
+"targets", "url"}, and answers each with one line, {"failed": [ids], "calls": number}. Without
+inputs, the suite generates them, the same in each run. Nothing is asked of AWS and nothing is
+waited for."""
 import io
 import json
 import os
+import random
 import sys
 import urllib.request
 
+import hypothesis.core
 import pytest
 
-from rpdk.core.contract import resource_client
+from rpdk.core.contract import hook_client, resource_client
 from rpdk.core.contract.contract_plugin import ContractPlugin
 from rpdk.core.contract.suite import __file__ as suite_file
+from rpdk.core.jsonutils.pointer import fragment_decode
 from rpdk.core.test import get_marker_options, temporary_ini_file
 
-resource_client.get_temporary_credentials = lambda *args, **kwargs: {}
-resource_client.sleep = lambda seconds: 0 / 0 if seconds < 0 else seconds + 0
+
+def wait(seconds):
+    if seconds < 0:
+        raise ValueError("a delay is not negative")
+
+
+class Clock:
+    sleep = staticmethod(wait)
+    time = staticmethod(hook_client.time.time)
+
+
+resource_client.get_temporary_credentials = hook_client.get_temporary_credentials = lambda *args, **kwargs: {}
+resource_client.sleep, hook_client.time = wait, Clock
 resource_client.TypeConfiguration.get_type_configuration = staticmethod(lambda *args: None)
 
 
@@ -32,15 +48,34 @@ class Lambda:
             return {"Payload": io.BytesIO(reply.read())}
 
 
-class Client(resource_client.ResourceClient):
-    def __init__(self, schema, inputs, url):
+class Offline:
+    """A client without AWS: what the constructors of the official clients set."""
+
+    def __init__(self, job):
         self._session = self._role_arn = self._log_group_name = self._log_role_arn = None
         self._headers = self._docker_image = self._executable_entrypoint = self._typeconfig = None
-        self._type_name, self.region, self.account = schema["typeName"], "us-east-1", "123456789012"
-        self._function_name, self._client = "TypeFunction", Lambda(url)
-        self._strategy = self._update_strategy = self._invalid_strategy = None
-        self._overrides, self._inputs, self._timeout_in_seconds = {}, inputs, 240
-        self._update_schema(schema)
+        self._type_name, self.region, self.account = job["schema"]["typeName"], "us-east-1", "123456789012"
+        self._function_name, self._client = "TypeFunction", Lambda(job["url"])
+        self._overrides, self._inputs, self._timeout_in_seconds = {}, job["inputs"], 240
+        self._update_schema(job["schema"])
+
+
+class Resource(Offline, resource_client.ResourceClient):
+    pass
+
+
+class Hook(Offline, hook_client.HookClient):
+    def __init__(self, job):
+        super().__init__(job)
+        self._overrides = decoded(job["overrides"] or {}, 3)
+        self._target_info, self._resolved_targets = self._setup_target_info(job["targets"]), {}
+
+
+def decoded(overrides, depth):
+    """The pointers of overrides, as the official tool reads them from overrides.json."""
+    if depth == 0:
+        return {fragment_decode(pointer, prefix=""): value for pointer, value in overrides.items()}
+    return {name: decoded(items, depth - 1) for name, items in overrides.items()}
 
 
 class Failures:
@@ -58,10 +93,17 @@ os.dup2(devnull, 1)
 for line in sys.stdin:
     job = json.loads(line)
     found = Failures()
-    client = Client(job["schema"], job["inputs"], job["url"])
+    hypothesis.core.global_force_seed = 1
+    random.seed(1)
+    if job["kind"] == "HOOK":
+        folder, client = "/hook", Hook(job)
+        plugin = ContractPlugin({"hook_client": client})
+    else:
+        folder, client = "/resource", Resource(job)
+        plugin = ContractPlugin({"resource_client": client})
     with temporary_ini_file() as path:
-        arguments = ["-c", path, "-q", "-p", "no:cacheprovider", "-m", get_marker_options(job["schema"]), "--rootdir", os.path.dirname(suite_file), os.path.dirname(suite_file) + "/resource"]
-        pytest.main(arguments, plugins=[ContractPlugin({"resource_client": client}), found])
+        arguments = ["-c", path, "-q", "-p", "no:cacheprovider", "-m", get_marker_options(job["schema"]), "--rootdir", os.path.dirname(suite_file), os.path.dirname(suite_file) + folder]
+        pytest.main(arguments, plugins=[plugin, found])
         os.unlink(path)
-    answers.write(json.dumps({"failed": found.failed}) + "\n")
+    answers.write(json.dumps({"failed": found.failed, "calls": client._client.calls}) + "\n")
     answers.flush()
