@@ -104,3 +104,7 @@ func (d deployedFunctions) Deployed(ctx context.Context, place awswire.Place, na
 	out := handlers.Deployment(*found)
 	return &out, nil
 }
+
+func (d deployedFunctions) Unpacked(ctx context.Context, hash string) (string, error) {
+	return d.functions.Unpacked(ctx, hash)
+}

@@ -504,7 +504,8 @@ drwxr-xr-x lib/deep
 // TestCache unpacks once, mends what is broken and sweeps what is old.
 func TestCache(t *testing.T) {
 	now := time.Now()
-	c := &bundle.Cache{Dir: filepath.Join(t.TempDir(), "cache"), Now: func() time.Time { return now }}
+	folder := filepath.Join(t.TempDir(), "cache")
+	c := bundle.NewCache(folder, func() time.Time { return now })
 	data := with(t)
 	reads := 0
 	get := func(hash string) *bundle.Code {
@@ -530,7 +531,7 @@ func TestCache(t *testing.T) {
 		t.Errorf("read %d times", reads)
 	}
 	for _, gone := range []string{"code", "schema.json", ".rpdk-config"} {
-		if err := os.RemoveAll(filepath.Join(c.Dir, one, gone)); err != nil {
+		if err := os.RemoveAll(filepath.Join(folder, one, gone)); err != nil {
 			t.Fatal(err)
 		}
 		get(one)
@@ -545,12 +546,14 @@ func TestCache(t *testing.T) {
 			}
 			return os.Truncate(file, 0)
 		},
-		"schema.json":  func(file string) error { return os.Truncate(file, 10) },
-		".rpdk-config": func(file string) error { return os.WriteFile(file, []byte("{"), 0o644) },
-		"contents":     func(file string) error { return os.Truncate(file, 3) },
+		"schema.json":                  func(file string) error { return os.Truncate(file, 10) },
+		".rpdk-config":                 func(file string) error { return os.WriteFile(file, []byte("{"), 0o644) },
+		"contents":                     func(file string) error { return os.Truncate(file, 3) },
+		"scratch":                      os.RemoveAll,
+		"code/bootstrap with its size": func(file string) error { return keepSize(strings.TrimSuffix(file, " with its size")) },
 	} {
 		before := reads
-		if err := damage(filepath.Join(c.Dir, one, filepath.FromSlash(name))); err != nil {
+		if err := damage(filepath.Join(folder, one, filepath.FromSlash(name))); err != nil {
 			t.Fatal(err)
 		}
 		if get(one); reads != before+1 {
@@ -560,7 +563,7 @@ func TestCache(t *testing.T) {
 			t.Errorf("a whole package is unpacked again after %s", name)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(c.Dir, one, "code", "written by the handler"), nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, one, "code", "written by the handler"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	before := reads
@@ -576,11 +579,11 @@ func TestCache(t *testing.T) {
 	}
 
 	for _, left := range []string{".new-killed/code", ".old-killed"} {
-		if err := os.MkdirAll(filepath.Join(c.Dir, left), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(folder, left), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(c.Dir, "notes.txt"), nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "notes.txt"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	get(two)
@@ -589,7 +592,7 @@ func TestCache(t *testing.T) {
 		if _, err := c.Sweep(t.Context(), 7*24*time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		entries, err := os.ReadDir(c.Dir)
+		entries, err := os.ReadDir(folder)
 		var names []string
 		for _, entry := range entries {
 			names = append(names, entry.Name()[:min(10, len(entry.Name()))])
@@ -605,6 +608,20 @@ func TestCache(t *testing.T) {
 	get(one)
 	now = now.Add(2 * 24 * time.Hour)
 	sweep("aaaaaaaaaa notes.txt")
+}
+
+// keepSize changes a byte of a file.
+func keepSize(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	text[len(text)/2] ^= 1
+	return errors.Join(os.Chmod(file, 0o644), os.WriteFile(file, text, 0o644), os.Chmod(file, info.Mode()))
 }
 
 // FuzzRead wants an answer for everything, and nothing outside of the folder.

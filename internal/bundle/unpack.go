@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/formwork-dev/formwork/internal/files"
 )
 
 // Unpack writes the code of the handlers to the folder dir, whose parent must exist: all of
@@ -21,37 +22,7 @@ import (
 //
 // The error is ctx's, or that of the file system or of the reader of the package.
 func (b *Bundle) Unpack(ctx context.Context, dir string) error {
-	return place(dir, func(root *os.Root) error { return b.unpack(ctx, root) })
-}
-
-// place fills a new folder next to dir and renames it to dir.
-func place(dir string, fill func(*os.Root) error) error {
-	temp := filepath.Join(filepath.Dir(dir), newPrefix+rand.Text())
-	if err := os.Mkdir(temp, 0o755); err != nil {
-		return fmt.Errorf("unpack the handlers: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(temp) }() // after the rename there is nothing to remove
-	root, err := os.OpenRoot(temp)
-	if err != nil {
-		return fmt.Errorf("unpack the handlers: %w", err)
-	}
-	err = fill(root)
-	if err == nil {
-		err = flush(temp)
-	}
-	if closed := root.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return fmt.Errorf("unpack the handlers: %w", err)
-	}
-	err = os.Rename(temp, dir)
-	if info, statErr := os.Stat(dir); err != nil && statErr == nil && info.IsDir() {
-		return nil // another process was first
-	}
-	if err == nil {
-		err = flushNames(filepath.Dir(dir))
-	}
+	err := files.Place(dir, func(root *os.Root) error { return b.unpack(ctx, root) })
 	if err != nil {
 		return fmt.Errorf("unpack the handlers: %w", err)
 	}
@@ -108,7 +79,7 @@ func unpackFile(ctx context.Context, root *os.Root, file *zip.File, program bool
 		err = out.Chmod(mode)
 	}
 	if err == nil {
-		err = flushFile(out)
+		err = files.Flush(out)
 	}
 	if closed := out.Close(); err == nil {
 		err = closed

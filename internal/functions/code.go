@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"crypto/rand"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/files"
 )
 
 // The limits of code, which are those of Lambda.
@@ -114,56 +114,45 @@ func entries(r io.ReaderAt, size int64) ([]*zip.File, error) {
 	return out, nil
 }
 
-// unpack returns the folder with the code of a hash. It appears whole, by a rename.
-func (f *Functions) unpack(ctx context.Context, hash string) (string, error) {
-	dir := filepath.Join(f.config.Dir, hash)
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
-		now := time.Now()
-		_ = os.Chtimes(dir, now, now) // it is in use
-		return dir, nil
+// codeDir is the folder with the code in that of a hash.
+const codeDir = "code"
+
+// Unpacked returns the folder with the code of a hash.
+func (f *Functions) Unpacked(ctx context.Context, hash string) (string, error) {
+	dir, err := f.unpacked.Folder(ctx, hash, func(ctx context.Context, root *os.Root) error { return f.unpack(ctx, hash, root) })
+	if err != nil {
+		return "", fmt.Errorf("unpack the code of a function: %w", err)
 	}
+	return filepath.Join(dir, codeDir), nil
+}
+
+func (f *Functions) unpack(ctx context.Context, hash string, root *os.Root) error {
 	code, size, err := f.config.Store.Blobs().Open(ctx, hash)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { _ = code.Close() }() // it was only read
 	found, err := entries(code, size)
 	if err != nil {
-		return "", err
+		return err
 	}
-	fresh := filepath.Join(f.config.Dir, newPrefix+rand.Text())
-	if err := os.MkdirAll(fresh, 0o755); err != nil {
-		return "", fmt.Errorf("unpack the code of a function: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(fresh) }() // it is gone after the rename
-	root, err := os.OpenRoot(fresh)
-	if err != nil {
-		return "", fmt.Errorf("unpack the code of a function: %w", err)
+	if err := root.Mkdir(codeDir, 0o755); err != nil {
+		return err
 	}
 	for _, file := range found {
 		if err := extract(ctx, root, file); err != nil {
-			return "", errors.Join(fmt.Errorf("unpack the code of a function: %w", err), root.Close())
+			return err
 		}
 	}
-	if err := root.Close(); err != nil {
-		return "", err
-	}
-	if err := os.Rename(fresh, dir); err != nil {
-		if info, statErr := os.Stat(dir); statErr != nil || !info.IsDir() {
-			return "", fmt.Errorf("unpack the code of a function: %w", err)
-		}
-	}
-	return dir, nil
+	return nil
 }
-
-const newPrefix = ".new-"
 
 // extract writes one file. Its size was announced, and is not exceeded.
 func extract(ctx context.Context, root *os.Root, file *zip.File) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	name := filepath.FromSlash(file.Name)
+	name := filepath.Join(codeDir, filepath.FromSlash(file.Name))
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
@@ -177,6 +166,9 @@ func extract(ctx context.Context, root *os.Root, file *zip.File) error {
 		return err
 	}
 	_, err = io.Copy(to, io.LimitReader(from, int64(file.UncompressedSize64)))
+	if err == nil {
+		err = files.Flush(to)
+	}
 	return errors.Join(err, to.Close())
 }
 
@@ -185,27 +177,8 @@ const unusedCode = time.Hour
 
 // Expire removes the unpacked code of functions that do not exist any more.
 func (f *Functions) Expire(ctx context.Context, now time.Time) error {
-	found, err := os.ReadDir(f.config.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	if _, err := f.unpacked.Sweep(ctx, now, unusedCode, f.KeepsBlob); err != nil {
 		return fmt.Errorf("remove code of functions: %w", err)
-	}
-	for _, entry := range found {
-		info, err := entry.Info()
-		if err != nil || now.Sub(info.ModTime()) < unusedCode {
-			continue
-		}
-		if used, err := f.KeepsBlob(ctx, entry.Name()); err != nil || used {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(f.config.Dir, entry.Name())); err != nil {
-			return fmt.Errorf("remove code of functions: %w", err)
-		}
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 )
 
-// Deployed returns a version of a function with its code unpacked, nil if there is none. The
-// qualifier is a number, an alias, $LATEST or empty.
+// Deployed returns a version of a function, nil if there is none. The qualifier is a number, an
+// alias, $LATEST or empty.
 func (f *Functions) Deployed(ctx context.Context, place awswire.Place, name, qualifier string) (*Deployment, error) {
 	found, version, err := f.version(ctx, place, name, qualifier)
 	var missing *awswire.Error
@@ -26,10 +26,7 @@ func (f *Functions) Deployed(ctx context.Context, place awswire.Place, name, qua
 	if err != nil {
 		return nil, err
 	}
-	d := &Deployment{Version: version, Timeout: 3 * time.Second, MemoryMB: 128}
-	if d.Dir, err = f.unpack(ctx, found.CodeHash); err != nil {
-		return nil, err
-	}
+	d := &Deployment{Version: version, CodeHash: found.CodeHash, Timeout: 3 * time.Second, MemoryMB: 128}
 	text, err := json.Marshal(found.Model)
 	if err != nil {
 		return nil, fmt.Errorf("read a function: %w", err)

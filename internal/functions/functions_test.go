@@ -89,10 +89,14 @@ func testDeployed(t *testing.T, f *Functions) {
 	if err != nil || d.Version != "$LATEST" || d.Timeout != 7*time.Second || d.MemoryMB != 128 || strings.Join(d.Environment, " ") != "A=1 B=2" || d.LogGroup != "/g" || d.Role != "r" {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	if text, err := os.ReadFile(filepath.Join(d.Dir, "index.py")); err != nil || string(text) != "x = 1" {
+	dir, err := f.Unpacked(t.Context(), d.CodeHash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "index.py")); err != nil || string(text) != "x = 1" {
 		t.Errorf("the code is %q, %v", text, err)
 	}
-	if _, err := os.Lstat(filepath.Join(d.Dir, "bin", "link")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(dir, "bin", "link")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a link was unpacked: %v", err)
 	}
 	for qualifier, want := range map[string]string{"1": "1", "live": "1", "head": "$LATEST", "$LATEST": "$LATEST", "2": "", "dead": ""} {
@@ -119,8 +123,42 @@ func testDeployed(t *testing.T, f *Functions) {
 	if err := f.Expire(t.Context(), time.Now().Add(2*unusedCode)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(d.Dir); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the unpacked code of a function that was deleted: %v", err)
+	}
+}
+
+// TestDamagedCode: code that was changed on the disk is unpacked again, also if it kept its size.
+func TestDamagedCode(t *testing.T) {
+	f := open(t, fixtures.Place{Dir: t.TempDir()})
+	hash, err := f.Store(t.Context(), bytes.NewReader(zipped(t, map[string]string{"index.py": "x = 1", "lib/a.py": "y"})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := f.Unpacked(t.Context(), hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "index.py")
+	for name, damage := range map[string]func() error{
+		"other content of the same size": func() error { return os.WriteFile(file, []byte("x = 2"), 0o600) },
+		"a truncated file":               func() error { return os.Truncate(file, 0) },
+		"a missing folder":               func() error { return os.RemoveAll(filepath.Join(dir, "lib")) },
+	} {
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		again, err := f.Unpacked(t.Context(), hash)
+		if err != nil || again != dir {
+			t.Fatalf("%s: %q, %v", name, again, err)
+		}
+		text, err := os.ReadFile(file)
+		if _, other := os.Stat(filepath.Join(dir, "lib", "a.py")); err != nil || other != nil || string(text) != "x = 1" {
+			t.Errorf("%s: the code is %q, %v, %v", name, text, err, other)
+		}
+	}
+	if _, err := f.Unpacked(t.Context(), strings.Repeat("0", 64)); err == nil {
+		t.Error("code that is not stored was unpacked")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -27,10 +28,15 @@ type Config struct {
 }
 
 // Functions are those of all accounts and regions. Any number of goroutines may use them.
-type Functions struct{ config Config }
+type Functions struct {
+	config   Config
+	unpacked *files.Cache
+}
 
 // New returns the functions in a store.
-func New(config Config) *Functions { return &Functions{config} }
+func New(config Config) *Functions {
+	return &Functions{config: config, unpacked: &files.Cache{Dir: config.Dir}}
+}
 
 // A Resource is a function, a version, an alias, or what is stored around them.
 type Resource struct {
@@ -174,7 +180,7 @@ func (f *Functions) KeepsBlob(ctx context.Context, hash string) (bool, error) {
 type Deployment struct {
 	Version  string // a number, or $LATEST
 	Revision string // changes with the code and the settings
-	Dir      string // with the unpacked code
+	CodeHash string
 
 	Runtime, Handler string
 	Environment      []string // NAME=VALUE

@@ -33,16 +33,19 @@ func (s Spec) isFunction() bool { return s.Kind == FunctionKind || s.Kind == Dep
 
 // Deployed finds the functions that stacks have deployed.
 type Deployed interface {
-	// Deployed returns a version of a function with its code unpacked, nil if there is none.
-	// The qualifier is a number, an alias, $LATEST or empty.
+	// Deployed returns a version of a function, nil if there is none. The qualifier is a number,
+	// an alias, $LATEST or empty.
 	Deployed(ctx context.Context, place awswire.Place, name, qualifier string) (*Deployment, error)
+
+	// Unpacked returns the folder with the code of a hash.
+	Unpacked(ctx context.Context, hash string) (dir string, err error)
 }
 
 // A Deployment is a version of a function, ready to run.
 type Deployment struct {
 	Version  string // a number, or $LATEST
 	Revision string // changes with the code and the settings
-	Dir      string // with the unpacked code
+	CodeHash string
 
 	Runtime, Handler string
 	Environment      []string // NAME=VALUE
@@ -320,13 +323,16 @@ func (p *Pool) deployed(ctx context.Context, place awswire.Place, name, qualifie
 	return spec, true, nil
 }
 
-// deployment finds the deployment of a spec again.
-func (p *Pool) deployment(ctx context.Context, spec Spec) (*Deployment, error) {
-	d, err := p.config.Deployed.Deployed(ctx, spec.Place, spec.TypeName, spec.Version)
+// deployment finds the deployment of a spec again, and the folder with its code.
+func (p *Pool) deployment(ctx context.Context, spec Spec) (d *Deployment, dir string, err error) {
+	d, err = p.config.Deployed.Deployed(ctx, spec.Place, spec.TypeName, spec.Version)
 	if err == nil && (d == nil || d.Revision != spec.Package) {
 		err = fmt.Errorf("start the function %s: it was changed or deleted in the meantime", spec.TypeName)
 	}
-	return d, err
+	if err == nil {
+		dir, err = p.config.Deployed.Unpacked(ctx, d.CodeHash)
+	}
+	return d, dir, err
 }
 
 // code is the unpacked code of a spec.

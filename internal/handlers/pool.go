@@ -191,7 +191,7 @@ func New(config Config) *Pool {
 	life, end := context.WithCancel(context.Background())
 	p := &Pool{
 		config:   config,
-		cache:    &bundle.Cache{Dir: filepath.Join(config.Dir, "packages"), Now: config.Now},
+		cache:    bundle.NewCache(filepath.Join(config.Dir, "packages"), config.Now),
 		runtimes: &lambda.Runtimes{Scripts: filepath.Join(config.Dir, "runtimes")},
 		logs:     newLogs(config.Logs, config.Logger, config.Now),
 		recorder: newRecorder(config),
@@ -417,8 +417,9 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	var code *bundle.Code
 	var err error
 	if spec.Kind == DeployedKind {
-		if deployment, err = p.deployment(ctx, spec); err == nil {
-			code = &bundle.Code{Dir: deployment.Dir, Scratch: filepath.Join(p.config.Dir, "functions", spec.TypeName)}
+		var dir string
+		if deployment, dir, err = p.deployment(ctx, spec); err == nil {
+			code = &bundle.Code{Dir: dir, Scratch: filepath.Join(p.config.Dir, "functions", spec.TypeName)}
 		}
 	} else {
 		code, err = p.code(ctx, spec)

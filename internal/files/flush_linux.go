@@ -1,4 +1,4 @@
-package bundle
+package files
 
 import (
 	"os"
@@ -17,7 +17,8 @@ func flush(dir string) error {
 	return unix.Syncfs(int(f.Fd()))
 }
 
-func flushFile(*os.File) error { return nil }
+// Flush writes a file of a new folder to the disk where [Place] does not do so for all of them.
+func Flush(*os.File) error { return nil }
 
 // flushNames writes the names in a folder to the disk.
 func flushNames(dir string) error {
