@@ -135,7 +135,7 @@ func agree(t *testing.T, verdicts []verdict) {
 // through the official suite, too, with inputs from files and with those that each suite
 // generates: what the core suite takes, the official one has to take.
 func TestWhatPassesHerePassesThere(t *testing.T) {
-	official := startOfficialSuite(t)
+	t.Parallel()
 	var names []string
 	for _, m := range mutants {
 		if !slices.Contains([]string{"slow", "hang", "never ends", "crash"}, m.name) { // which take their time
@@ -149,6 +149,8 @@ func TestWhatPassesHerePassesThere(t *testing.T) {
 	names = slices.Compact(names)
 	for _, kind := range []string{"inputs", "generated"} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			official := startOfficialSuite(t)
 			var verdicts []verdict
 			for _, f := range flavours {
 				if f.stringified {
@@ -180,6 +182,7 @@ func TestWhatPassesHerePassesThere(t *testing.T) {
 
 // TestHooksThatPassHerePassThere does the same with hooks.
 func TestHooksThatPassHerePassThere(t *testing.T) {
+	t.Parallel()
 	official := startOfficialSuite(t)
 	s, report := hookSchemaOf(t, officialHookText), reportSchema(t)
 	targets := func() map[string]any {
