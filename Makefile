@@ -31,14 +31,11 @@ test: ## run every test; what a test lacks on this machine is said in a line
 	@$(GOTEST)
 	@set -e; for m in $(NESTED); do echo "== $$m"; (cd $$m && go vet ./... && $(GOTEST)); done
 
-# Everything happens on loopback and in temporary folders.
-KILLS  ?= 40
-HOSTILE := Hostile|Canaries|Smuggled|HugeBodies|NothingLeaks|LargeBodies|Nobody|Presigned|Signatures|Exposed|Flapping|Isolation|FullDisk|FileLimit|TerminateAtWork
+MINUTES ?= 15
+KILLS   ?= 40
 .PHONY: torture
-torture: build ## attack what was built: KILLS servers killed (default 40), hostile projects, requests, packages, handlers
-	FORMWORK_TORTURE=1 go test -count=1 -timeout 20m -run 'Hostile|LogHolds|Secret|HandedOn|Terminal|BuildStays' ./internal/cli
-	go test -count=1 -timeout 10m -run 'Hostile|Secret|Python|Killed|Descendants|Daemons|Memory' ./internal/bundle ./internal/handlers ./internal/lambda ./internal/files ./internal/cfnlog ./internal/secret
-	FORMWORK_TORTURE=1 FORMWORK_KILLS=$(KILLS) FORMWORK_CFN=$(CURDIR)/bin/cfn go test -count=1 -timeout 120m -run 'TestKill|TestNodes|DatabaseAway|ClockJumps|$(HOSTILE)' ./local
+torture: build ## attack what was built for MINUTES (default 15): servers killed, hostile projects, requests, packages, handlers
+	@MINUTES=$(MINUTES) KILLS=$(KILLS) .ci/torture
 
 .PHONY: race
 race: ## the tests under the race detector (needs a C compiler)

@@ -2,6 +2,7 @@ package formwork_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func TestCISetsVariablesOfTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	makefile, err := os.ReadFile("Makefile")
+	torture, err := os.ReadFile(".ci/torture")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +47,65 @@ func TestCISetsVariablesOfTests(t *testing.T) {
 				continue // with which the test binary becomes something else
 			}
 			found++
-			if notInCI[name] == "" && !sets(string(script), name) && !sets(string(makefile), name) {
-				t.Errorf("%s reads %s, which neither .ci/run nor the Makefile sets: add it, or the reason to notInCI", path, name)
+			if notInCI[name] == "" && !sets(string(script), name) && !sets(string(torture), name) {
+				t.Errorf("%s reads %s, which neither .ci/run nor .ci/torture sets: add it, or the reason to notInCI", path, name)
 			}
 		}
 	})
 	if found < 8 {
 		t.Errorf("only %d variables found", found)
+	}
+}
+
+var testName = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+
+// TestCampaignsHaveTests: each pattern of a campaign of make torture matches a test in one of its
+// packages, and each test that kills servers is part of a campaign. A test that is renamed would
+// leave its campaign without a word.
+func TestCampaignsHaveTests(t *testing.T) {
+	script, err := os.ReadFile(".ci/torture")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(script), "<<'TABLE'\n")
+	table, _, found := strings.Cut(table, "\nTABLE\n")
+	if !found {
+		t.Fatal("the script has no table")
+	}
+	tests, kills := map[string][]string{}, map[string]bool{} // by package
+	eachGoFile(t, func(path string, source []byte) {
+		for _, match := range testName.FindAllSubmatch(source, -1) {
+			dir := "./" + filepath.ToSlash(filepath.Dir(path))
+			tests[dir] = append(tests[dir], string(match[1]))
+			if dir == "./local" && strings.HasPrefix(string(match[1]), "TestKill") {
+				kills[string(match[1])] = false
+			}
+		}
+	})
+	for row := range strings.Lines(table) {
+		fields := strings.SplitN(strings.TrimSpace(row), "|", 4)
+		if len(fields) != 4 {
+			t.Fatalf("the row %q has %d columns", row, len(fields))
+		}
+		for _, pattern := range strings.FieldsFunc(regexp.MustCompile(`/.*?\)`).ReplaceAllString(fields[3], ""), func(r rune) bool { return r == '|' }) {
+			re := regexp.MustCompile(pattern)
+			matches := 0
+			for dir := range strings.FieldsSeq(fields[2]) {
+				for _, name := range tests[dir] {
+					if re.MatchString(name) {
+						matches++
+						kills[name] = true
+					}
+				}
+			}
+			if matches == 0 {
+				t.Errorf("%s: no test of %s matches %q", fields[0], fields[2], pattern)
+			}
+		}
+	}
+	for name, part := range kills {
+		if !part {
+			t.Errorf("%s is part of no campaign", name)
+		}
 	}
 }

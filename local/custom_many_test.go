@@ -222,7 +222,7 @@ func TestKillCustomResources(t *testing.T) {
 	}
 	options := serverOptions{Dir: t.TempDir() + "/data", Functions: []string{"vendor=" + v.URL}, Address: free}
 	kills, _ := number(t, "FORMWORK_KILLS", 5)
-	for round := range kills {
+	for round := range rounds(t, kills) {
 		name := fmt.Sprint("s", round)
 		server := mustStart(t, options)
 		c := newClients(t, server.url)

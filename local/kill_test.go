@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -28,7 +29,8 @@ import (
 
 // TestKill kills a server at random moments while clients register, test, configure and
 // deregister types, and looks after each restart whether everything is there that had been
-// answered. FORMWORK_KILLS says how often (5), FORMWORK_SEED how the chances fall.
+// answered. FORMWORK_KILLS says how often (5), FORMWORK_UNTIL until when, FORMWORK_SEED how the
+// chances fall.
 func TestKill(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cwd"); err != nil {
 		t.Skip("skipped: what is left of a killed server is looked for in /proc")
@@ -40,12 +42,14 @@ func TestKill(t *testing.T) {
 		if o.Database != "" && !asked {
 			t.Skip("skipped: each restart on PostgreSQL waits for the lease of the dead; FORMWORK_KILLS=n does it")
 		}
+		t.Parallel()
 		t.Logf("FORMWORK_SEED=%d", seed)
+		kills := kills
 		if o.Database != "" {
 			kills = max(1, kills/5)
 		}
 		k := &killing{t: t, options: o, rand: rand.New(rand.NewPCG(uint64(seed), 1)), objects: map[string][32]byte{}, parameters: map[string]*parameter{}}
-		for round := range kills {
+		for round := range rounds(t, kills) {
 			k.round(round)
 			if t.Failed() {
 				t.Fatalf("round %d of seed %d; the server says: %s", round, seed, k.server.stderr.String())
@@ -53,6 +57,26 @@ func TestKill(t *testing.T) {
 		}
 		k.end()
 	})
+}
+
+// rounds yields 0 to n-1, as far as the time goes: FORMWORK_UNTIL is when the last round may begin,
+// in seconds since 1970. There is always one.
+func rounds(t *testing.T, n int) iter.Seq[int] {
+	until, limited := number(t, "FORMWORK_UNTIL", 0)
+	return func(yield func(int) bool) {
+		for round := range n {
+			if limited && round > 0 && time.Now().Unix() > int64(until) {
+				t.Logf("round %d of %s does not begin any more: the time is up", round, t.Name())
+				return
+			}
+			if testing.Verbose() {
+				t.Logf("round %d of %d of %s", round, n, t.Name())
+			}
+			if !yield(round) {
+				return
+			}
+		}
+	}
 }
 
 // number reads a variable.
@@ -103,7 +127,7 @@ func (k *killing) round(n int) {
 	started := time.Now()
 	k.check()
 	if testing.Verbose() {
-		k.t.Logf("round %d: ready after %s, checked in %s", n, k.server.took.Round(time.Millisecond), time.Since(started).Round(time.Millisecond))
+		k.t.Logf("round %d was ready after %s, checked in %s", n, k.server.took.Round(time.Millisecond), time.Since(started).Round(time.Millisecond))
 	}
 	if n%4 == 0 {
 		k.newSubjects(n)

@@ -345,7 +345,7 @@ func TestKillRegistration(t *testing.T) {
 	options := serverOptions{Dir: t.TempDir() + "/data"}
 	server := mustStart(t, options)
 	const several = 3
-	for round := range kills {
+	for round := range rounds(t, kills) {
 		c := newClients(t, server.url)
 		name := func(n int) string { return fmt.Sprintf("Kill::Round%d::Type%d", round, n) }
 		for n := range several {

@@ -47,7 +47,7 @@ func TestKillStacks(t *testing.T) {
 	work := m.begin(chances, 1)
 	var ready []time.Duration
 	var deaths []kill
-	for range kills {
+	for range rounds(t, kills) {
 		// On a busy machine servers live longer: they must get something done before they die.
 		life := time.Duration(50+chances.IntN(1200)) * time.Millisecond
 		time.Sleep(life * min(max(server.took/idleStart, 1), 6))
@@ -75,7 +75,7 @@ func TestKillStacks(t *testing.T) {
 	checkRows(t, options)
 	deaths[len(deaths)-1].next = time.Now()
 	resumed := m.recoveries(deaths)
-	t.Logf("%d kills, %d operations, %d calls that ended; ready after %s, work taken up after %s", kills, m.settled, m.calls(), spread(ready), spread(resumed))
+	t.Logf("%d kills, %d operations, %d calls that ended; ready after %s, work taken up after %s", len(deaths), m.settled, m.calls(), spread(ready), spread(resumed))
 	// Where even an idle server takes long to start, the machine is too busy to tell.
 	if limit := time.Second; len(resumed) > 4 && percentile(resumed, 50) > limit && percentile(ready, 50) < 3*idleStart {
 		t.Errorf("half of the restarts took more than %s to take up the work", limit)

@@ -53,7 +53,7 @@ func TestNodesStacks(t *testing.T) {
 
 	var deaths []kill
 	var settled []time.Duration
-	for range kills {
+	for range rounds(t, kills) {
 		work := m.beginOnce(chances, 2)
 		time.Sleep(time.Duration(100+chances.IntN(2500)) * time.Millisecond)
 		urls := slices.Sorted(maps.Keys(nodes))
