@@ -156,6 +156,11 @@ type beginInput struct {
 
 // begin starts an operation on a stack whose row is current, and returns its id.
 func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginInput) (string, error) {
+	if in.kind == types.OperationTypeRollback || in.kind == types.OperationTypeContinueRollback {
+		if err := continueFrom(ctx, tx, s, &in); err != nil {
+			return "", err
+		}
+	}
 	op := &operationRow{
 		ID: e.newID(), StackID: s.ID, Kind: in.kind, Status: string(opRunning), Phase: phaseValidate, ClientToken: in.token,
 		RequestHash: in.hash, Options: encode(in.options), ChangeSetID: in.changeSet, Caller: in.caller.AccessKeyID,
@@ -211,6 +216,25 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 		return "", err
 	}
 	return op.ID, tx.Wake(ctx, wakeKind, s.ID, time.Time{})
+}
+
+// continueFrom has a rollback continue what the last operation on the stack left.
+func continueFrom(ctx context.Context, tx *store.Tx, s *stackRow, in *beginInput) error {
+	settings := stackSettings{}
+	if err := decode(s.Settings, &settings); err != nil || len(settings.LastOperations) == 0 {
+		return err
+	}
+	last, err := oneRow[operationRow](ctx, tx, "id = ?", aws.ToString(settings.LastOperations[0].OperationId))
+	if err != nil || last == nil {
+		return err
+	}
+	var options operationOptions
+	if err := decode(last.Options, &options); err != nil {
+		return err
+	}
+	in.options.Undoes = cmpOr(options.Undoes, last.ID)
+	in.options.Backward = in.options.Backward || in.kind == types.OperationTypeContinueRollback && options.Backward
+	return nil
 }
 
 // liveStack finds the live stack of a name, nil if it does not exist.

@@ -55,7 +55,7 @@ var hookPoints = map[action]invoke.Action{
 // The properties are those of the resource after and before.
 func (r *run) hookedCall(s *stepRow, typ *operation.Type, request operation.Request, desired, previous map[string]any) {
 	r.call(s, typ, request)
-	if len(r.prepared.hooks) == 0 || s.Action == actionDelete && !r.deletesStack() {
+	if len(r.prepared.hooks) == 0 || r.options.Backward || s.Action == actionDelete && !r.deletesStack() {
 		return
 	}
 	target := hook.Target{

@@ -221,10 +221,14 @@ var rollbacks = map[types.StackStatus]map[transitionKey]transition{
 	types.StackStatusUpdateRollbackInProgress: {
 		{phase: phaseRollback, outcome: succeeded}: {phaseRollbackCleanup, types.StackStatusUpdateRollbackCompleteCleanupInProgress, ""},
 		{phase: phaseRollback, outcome: failed}:    {phaseEnd, types.StackStatusUpdateRollbackFailed, opFailed},
+		{phase: phaseMain, outcome: succeeded}:     {phaseCleanup, types.StackStatusUpdateRollbackCompleteCleanupInProgress, ""}, // see operationOptions.Backward
+		{phase: phaseMain, outcome: failed}:        {phaseEnd, types.StackStatusUpdateRollbackFailed, opFailed},
 	},
 	types.StackStatusUpdateRollbackCompleteCleanupInProgress: {
 		{phase: phaseRollbackCleanup, outcome: succeeded}: {phaseEnd, types.StackStatusUpdateRollbackComplete, opSucceeded},
 		{phase: phaseRollbackCleanup, outcome: failed}:    {phaseEnd, types.StackStatusUpdateRollbackComplete, opSucceeded},
+		{phase: phaseCleanup, outcome: succeeded}:         {phaseEnd, types.StackStatusUpdateRollbackComplete, opSucceeded},
+		{phase: phaseCleanup, outcome: failed}:            {phaseEnd, types.StackStatusUpdateRollbackComplete, opSucceeded},
 	},
 	types.StackStatusImportRollbackInProgress: {
 		{phase: phaseRollback, outcome: succeeded}: {phaseEnd, types.StackStatusImportRollbackComplete, opSucceeded},

@@ -76,7 +76,7 @@ func nestedModel(desired map[string]any, s *stackRow) map[string]any {
 
 // nestedProgress is the progress of the operation on a nested stack.
 func (e *Engine) nestedProgress(ctx context.Context, request operation.Request, s *stackRow) (operation.Progress, error) {
-	continued, err := e.rollbackContinued(ctx, request, s)
+	back, err := e.rolledBack(ctx, request, s)
 	if err != nil {
 		return operation.Progress{}, err
 	}
@@ -93,7 +93,7 @@ func (e *Engine) nestedProgress(ctx context.Context, request operation.Request, 
 		}, nil
 	case slices.Contains(good, s.Status):
 		return finished(s.ARN, nestedModel(request.Desired, s))
-	case continued:
+	case back:
 		return finished(s.ARN, nestedModel(request.Desired, s))
 	case request.Action == invoke.Update:
 		return refused(s.ARN, reasonNestedUpdate, s.ARN, s.Status, s.Reason)
@@ -336,6 +336,9 @@ func (e *Engine) updateNested(ctx context.Context, request operation.Request, s 
 	if err != nil || parent == nil {
 		return err
 	}
+	if request.Rollback {
+		return e.revertNested(ctx, request, s, parent)
+	}
 	previous, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
 	if err != nil || previous == nil {
 		return err
@@ -359,6 +362,7 @@ func (e *Engine) updateNested(ctx context.Context, request operation.Request, s 
 	if err != nil {
 		return err
 	}
+	options.Parent, options.Before = parent.OperationID, previous.ID
 	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
 		if err != nil || current == nil {
@@ -381,13 +385,77 @@ func (e *Engine) updateNested(ctx context.Context, request operation.Request, s 
 	})
 }
 
-// rollbackContinued reports whether the rollback of a nested stack was continued by this call,
-// and has succeeded: the stack is as its parent wants it.
-func (e *Engine) rollbackContinued(ctx context.Context, request operation.Request, s *stackRow) (bool, error) {
+// revertNested takes a nested stack that was updated back to what it had before the update of
+// its parent.
+func (e *Engine) revertNested(ctx context.Context, request operation.Request, s, parent *stackRow) error {
+	settings, options, err := e.inherited(ctx, parent)
+	if err != nil {
+		return err
+	}
+	options.Backward, options.OnFailure = true, types.OnFailureRollback
+	row, err := e.deploymentBefore(ctx, s, parent)
+	if err != nil {
+		return err
+	}
+	if row == nil {
+		previous, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
+		if err != nil || previous == nil {
+			return err
+		}
+		var next *Deployment
+		if row, next, err = e.newDeployment(ctx, request.Caller, s, nestedInput(request, previous)); err != nil {
+			return err
+		}
+		if changed, err := e.changes(ctx, s, previous, row, next); err != nil || !changed {
+			if err == nil {
+				err = refuse("no-updates")
+			}
+			return err
+		}
+	}
+	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
+		if err != nil || current == nil {
+			return err
+		}
+		if inProgress(current.Status) {
+			return refuse("state", current.ARN, current.Status)
+		}
+		current.UpdatedAt, current.ChangeSetID = e.now(), ""
+		_, err = e.begin(ctx, tx, current, beginInput{
+			kind: types.OperationTypeRollback, status: types.StackStatusUpdateRollbackInProgress, deployment: row,
+			options: options, settings: settings, token: request.Token, caller: request.Caller,
+		})
+		return err
+	})
+}
+
+// deploymentBefore is the deployment that a nested stack had before the operation that its
+// parent undoes, nil if that did not update the nested stack.
+func (e *Engine) deploymentBefore(ctx context.Context, s, parent *stackRow) (*deploymentRow, error) {
+	var running, done operationOptions
+	op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
+	if err != nil || op == nil {
+		return nil, err
+	}
+	last, err := oneRow[operationRow](ctx, e.store.Read(), "stack_id = ? AND deployment_id = ? AND kind = ?", s.ID, s.DeploymentID, types.OperationTypeUpdateStack)
+	if err != nil || last == nil {
+		return nil, err
+	}
+	if err := errors.Join(decode(op.Options, &running), decode(last.Options, &done)); err != nil || done.Before == "" || done.Parent != running.Undoes {
+		return nil, err
+	}
+	return oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", done.Before)
+}
+
+// rolledBack reports whether the nested stack was rolled back by this call, and that has
+// succeeded: the stack is as its parent wants it.
+func (e *Engine) rolledBack(ctx context.Context, request operation.Request, s *stackRow) (bool, error) {
 	if !request.Rollback || s.Status != types.StackStatusUpdateRollbackComplete {
 		return false, nil
 	}
-	op, err := oneRow[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ? AND kind = ?", s.ID, request.Token, types.OperationTypeContinueRollback)
+	op, err := oneRow[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ? AND kind IN (?, ?)", s.ID, request.Token,
+		types.OperationTypeContinueRollback, types.OperationTypeRollback)
 	return op != nil && op.Status == string(opSucceeded), err
 }
 

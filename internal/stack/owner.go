@@ -234,6 +234,9 @@ func (p *progress) fail() {
 		x.PhysicalID = ""
 	case actionUpdate:
 		p.attempted()
+		if p.options().Backward && p.forced() {
+			return
+		}
 	case actionRevert:
 		if p.forced() {
 			return
@@ -242,6 +245,9 @@ func (p *progress) fail() {
 	x.Status, x.Reason, s.State, s.Reason = status, reason, stepFailed, reason
 	p.event(eventRow{Status: string(status), Reason: reason}, s.Properties)
 	p.leftover()
+	if options := p.options(); s.Action == actionCreate && options.Backward && options.ForceRollback && x.PhysicalID == "" {
+		s.State, p.gone = stepDone, true // the stack does without it
+	}
 }
 
 // options are those of the operation.
@@ -259,6 +265,9 @@ func (p *progress) forced() bool {
 		return false
 	}
 	p.leftover()
+	if old.PhysicalID == "" { // of an update
+		old.PhysicalID, old.Model = p.resource.PhysicalID, p.resource.Model
+	}
 	old.Attempted, old.Gone = "", false
 	p.resource.restore(old)
 	p.step.PhysicalID = old.PhysicalID

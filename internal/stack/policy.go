@@ -180,7 +180,7 @@ var policyAction = map[Verb]string{DoUpdate: "Update:Modify", DoReplace: "Update
 // allows returns why the policy of the stack does not allow an action, "" if it does.
 func (r *run) allows(logicalID, typeName, what string) string {
 	text := cmpOr(r.options.PolicyDuringUpdate, r.stack.Policy)
-	if what == "" || text == "" {
+	if what == "" || text == "" || r.options.Backward {
 		return ""
 	}
 	p, err := parsePolicy(text)

@@ -48,11 +48,112 @@ func failedNestedRollback(t *testing.T, deep bool) (g *rig, child types.Stack) {
 	return g, child
 }
 
+// failedByParent is failedNestedRollback for a nested stack that was updated, and could not be
+// taken back when the resource Z of the stack failed.
+func failedByParent(t *testing.T, deep bool, script ...behavior) (g *rig, child types.Stack) {
+	t.Helper()
+	g = onSQLite(t)
+	no := behavior{code: "InvalidRequest", message: "no"}
+	outer := func(note string) string {
+		url := map[string]string{"1": "before", "2": "after"}[note]
+		inner := things("X: {Properties: {Note: "+note+"}}", "Y: {Properties: {Note: "+note+"}}")
+		if deep {
+			g.world.offers("https://t/inner-"+url, inner)
+			inner = things(nests("M", "inner-"+url))
+		}
+		g.world.offers("https://t/"+url, inner)
+		return things(nests("N", url), "Z: {DependsOn: N, Properties: {Note: "+note+"}}")
+	}
+	s := g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(outer("1"))})
+	g.expectStatus(s, types.StackStatusCreateComplete, "")
+	g.world.script("UPDATE X", script...)
+	g.world.script("UPDATE Z", no)
+	after := outer("2")
+	g.world.offers("https://t/before", things("Other: {}")) // a rollback does not read it again
+	s = g.update(&cloudformation.UpdateStackInput{TemplateBody: aws.String(after)})
+	child = s
+	for _, id := range []string{"N", "M"}[:map[bool]int{false: 1, true: 2}[deep]] {
+		out, err := g.DescribeStackResource(t.Context(), owner, &cloudformation.DescribeStackResourceInput{StackName: child.StackId, LogicalResourceId: aws.String(id)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		child = g.settled(*out.StackResourceDetail.PhysicalResourceId)
+		if child.StackStatus != s.StackStatus {
+			t.Fatalf("the nested stack is in %s (%s), its parent in %s", child.StackStatus, aws.ToString(child.StackStatusReason), s.StackStatus)
+		}
+	}
+	return g, child
+}
+
+// TestParentsTakeNestedStacksBack undoes the update of nested stacks that had succeeded.
+func TestParentsTakeNestedStacksBack(t *testing.T) {
+	no := behavior{code: "InvalidRequest", message: "no"}
+	for name, test := range map[string]struct {
+		deep   bool
+		script []behavior
+		status types.StackStatus
+		note   string // of X
+	}{
+		"one level":            {status: types.StackStatusUpdateRollbackComplete, note: "1"},
+		"two levels":           {deep: true, status: types.StackStatusUpdateRollbackComplete, note: "1"},
+		"it fails":             {script: []behavior{{}, no}, status: types.StackStatusUpdateRollbackFailed, note: "2"},
+		"it fails, two levels": {deep: true, script: []behavior{{}, no}, status: types.StackStatusUpdateRollbackFailed, note: "2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, child := failedByParent(t, test.deep, test.script...)
+			if child.StackStatus != test.status {
+				t.Errorf("status %s, want %s\n%s", child.StackStatus, test.status, strings.Join(g.story(*child.StackId), "\n"))
+			}
+			if x, y := g.world.things["x-1"]["Note"], g.world.things["y-1"]["Note"]; x != test.note || y != "1" {
+				t.Errorf("X has the note %v and Y %v, want %s and 1", x, y, test.note)
+			}
+			if ids := g.world.ids(); !slices.Equal(ids, []string{"x-1", "y-1", "z-1"}) {
+				t.Errorf("left: %v", ids)
+			}
+		})
+	}
+}
+
+// TestParentsTakeRemovalsBack undoes an update of a nested stack that replaced one resource,
+// removed a second and created a third. The second cannot be created again at first.
+func TestParentsTakeRemovalsBack(t *testing.T) {
+	no := behavior{code: "InvalidRequest", message: "no"}
+	for force, left := range map[bool][]string{false: {"x", "y", "z"}, true: {"x", "z"}} {
+		g := onSQLite(t)
+		g.world.offers("https://t/before", things("X: {Properties: {Name: a}}", "Y: {Properties: {Note: 1}}"))
+		g.world.offers("https://t/after", things("X: {Properties: {Name: b}}", "V: {Properties: {Note: 2}}"))
+		outer := func(url, note string) *string {
+			return aws.String(things(nests("N", url), "Z: {DependsOn: N, Properties: {Note: "+note+"}}"))
+		}
+		g.create(&cloudformation.CreateStackInput{TemplateBody: outer("before", "1")})
+		g.world.script("UPDATE Z", no)
+		g.world.script("CREATE Y", no)
+		s := g.update(&cloudformation.UpdateStackInput{TemplateBody: outer("after", "2")})
+		g.expectStatus(s, types.StackStatusUpdateRollbackFailed, "The following resource(s) failed to update: [N]. ")
+		if force {
+			g.world.script("CREATE Y", no)
+		}
+		if _, err := g.ContinueUpdateRollback(t.Context(), owner, &cloudformation.ContinueUpdateRollbackInput{StackName: aws.String("s"), ForceRollback: &force}); err != nil {
+			t.Fatal(err)
+		}
+		g.expectStatus(g.settled("s"), types.StackStatusUpdateRollbackComplete, "")
+		var kinds []string
+		for _, id := range g.world.ids() {
+			kinds = append(kinds, strings.Split(id, "-")[0])
+		}
+		if !slices.Equal(kinds, left) {
+			t.Errorf("force %t: left %v", force, g.world.ids())
+		}
+	}
+}
+
 // TestContinueUpdateRollbackOfNestedStacks continues the rollback of a stack whose nested stack
 // could not be rolled back: the nested stack's rollback is continued, too.
 func TestContinueUpdateRollbackOfNestedStacks(t *testing.T) {
 	for name, test := range map[string]struct {
 		deep   bool
+		parent bool // the nested stack was updated, and its parent failed
 		in     func(child string) cloudformation.ContinueUpdateRollbackInput
 		script []behavior
 		note   string // of X, in the end
@@ -69,6 +170,19 @@ func TestContinueUpdateRollbackOfNestedStacks(t *testing.T) {
 			in.ResourcesToSkip = []string{child + ".X"}
 			return in
 		}, note: "2"},
+		"of the parent, again": {parent: true, in: func(string) (in cloudformation.ContinueUpdateRollbackInput) { return in }, note: "1"},
+		"of the parent, two levels, again": {parent: true, deep: true, note: "1",
+			in: func(string) (in cloudformation.ContinueUpdateRollbackInput) { return in }},
+		"of the parent, and it fails again": {parent: true, in: func(string) (in cloudformation.ContinueUpdateRollbackInput) { return in }, note: "2", failed: true,
+			script: []behavior{{code: "InvalidRequest", message: "no"}}},
+		"of the parent, skipped": {parent: true, deep: true, note: "2", in: func(child string) (in cloudformation.ContinueUpdateRollbackInput) {
+			in.ResourcesToSkip = []string{child + ".X"}
+			return in
+		}},
+		"of the parent, forced": {parent: true, in: func(string) (in cloudformation.ContinueUpdateRollbackInput) {
+			in.ForceRollback = aws.Bool(true)
+			return in
+		}, note: "2", script: []behavior{{code: "InvalidRequest", message: "no"}}},
 		"forced": {in: func(string) (in cloudformation.ContinueUpdateRollbackInput) {
 			in.ForceRollback = aws.Bool(true)
 			return in
@@ -76,7 +190,12 @@ func TestContinueUpdateRollbackOfNestedStacks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, child := failedNestedRollback(t, test.deep)
+			g, child := (*rig)(nil), types.Stack{}
+			if test.parent {
+				g, child = failedByParent(t, test.deep, behavior{}, behavior{code: "InvalidRequest", message: "no"})
+			} else {
+				g, child = failedNestedRollback(t, test.deep)
+			}
 			g.world.script("UPDATE X", test.script...)
 			in := test.in(*child.StackName)
 			in.StackName = aws.String("s")

@@ -137,6 +137,18 @@ type operationOptions struct {
 	// HooksFailed is the reason of an operation that hooks on the stack stopped.
 	HooksFailed string `json:"hooksFailed,omitempty"`
 
+	// Backward means that a rollback of the parent deploys what the nested stack had before. If
+	// that fails, the stack stays as it is.
+	Backward bool `json:"backward,omitempty"`
+
+	// Undoes is the id of the operation that a rollback undoes.
+	Undoes string `json:"undoes,omitempty"`
+
+	// Parent is the id of the operation of the parent that updates a nested stack, and Before that
+	// of the deployment that the nested stack had until then.
+	Parent string `json:"parent,omitempty"`
+	Before string `json:"before,omitempty"`
+
 	// Refactor is the id of the refactor that the operation belongs to, which moves it on.
 	Refactor string `json:"refactor,omitempty"`
 }

@@ -90,7 +90,7 @@ func (r *run) nodes() []node {
 func (r *run) brake(late bool) brake {
 	rollsBack := r.options.OnFailure != types.OnFailureDoNothing
 	switch {
-	case r.op.Phase != phaseMain:
+	case r.op.Phase != phaseMain, r.options.Backward:
 		return keepOn
 	case late && rollsBack, r.op.Cancelled && r.op.Kind == types.OperationTypeCreateStack:
 		return halted
@@ -327,6 +327,7 @@ func (r *run) beginRollback(t transition) {
 	} else {
 		r.writes.ended = append(r.writes.ended, old)
 	}
+	r.options.Undoes = old.ID
 	kind := types.OperationTypeRollback
 	if t.next == phaseDelete {
 		kind = types.OperationTypeDeleteStack
@@ -484,7 +485,7 @@ func (r *run) planMain() {
 		}
 		r.step(res.LogicalID, "", actionDeploy, r.next.Scope.Needs(res))
 	}
-	if cmpOr(r.options.PolicyDuringUpdate, r.stack.Policy) == "" {
+	if cmpOr(r.options.PolicyDuringUpdate, r.stack.Policy) == "" || r.options.Backward {
 		return
 	}
 	for _, id := range r.removed() {

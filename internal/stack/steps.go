@@ -76,6 +76,10 @@ func (r *run) deploy(ctx context.Context, tx *store.Tx, s *stepRow) error {
 	if r.unvisited(t, x) {
 		t.verb = DoNothing
 	}
+	if r.options.Backward && x.exists() && slices.Contains(r.options.SkipResources, s.LogicalID) {
+		r.skip(t, x)
+		return nil
+	}
 	if verdict := r.allows(s.LogicalID, t.res.Type, policyAction[t.verb]); verdict != "" {
 		r.refuseStep(s, x, t, verdict)
 		return nil
@@ -207,6 +211,18 @@ func (r *run) keep(t *target, x *resourceRow) {
 	r.done(t.step)
 }
 
+// skip records a resource as rolled back that the request to continue the rollback left out.
+func (r *run) skip(t *target, x *resourceRow) {
+	after := t.after
+	after.PhysicalID, after.Model, after.Signals = x.PhysicalID, x.Model, nil
+	x.restore(after)
+	x.Status, x.Reason = types.ResourceStatusUpdateComplete, ""
+	r.touchResource(x)
+	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Properties: t.step.Properties})
+	t.step.Action = actionNone
+	r.done(t.step)
+}
+
 // remember keeps the last stable state of a resource that is about to change.
 func (r *run) remember(x *resourceRow) {
 	if x.Origin == "" {
@@ -251,7 +267,7 @@ func (r *run) startCreate(t *target, x *resourceRow) {
 	r.touchResource(x)
 	r.event(eventRow{LogicalID: x.LogicalID, Type: x.Type, Status: string(x.Status), Properties: t.step.Properties})
 	t.step.Action = actionCreate
-	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties}, t.properties, nil)
+	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties, Rollback: r.options.Backward}, t.properties, nil)
 }
 
 // startUpdate changes a resource in place.
@@ -262,7 +278,9 @@ func (r *run) startUpdate(t *target, x *resourceRow) {
 	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Properties: t.step.Properties})
 	t.step.Action, t.step.PhysicalID = actionUpdate, x.PhysicalID
 	before := objectOf(x.Properties)
-	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Update, Identifier: x.PhysicalID, Desired: t.properties, Previous: before}, t.properties, before)
+	r.hookedCall(t.step, t.typ, operation.Request{
+		Action: invoke.Update, Identifier: x.PhysicalID, Desired: t.properties, Previous: before, Rollback: r.options.Backward,
+	}, t.properties, before)
 }
 
 // startReplace creates the successor of a resource; actionRemake deletes the resource first.
@@ -281,7 +299,7 @@ func (r *run) startReplace(t *target, x *resourceRow, how action) {
 		r.hookedCall(t.step, old, r.deleteRequest(x.Type, x.PhysicalID, x.Properties, x.Model), t.properties, objectOf(x.Properties))
 		return
 	}
-	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties}, t.properties, objectOf(x.Properties))
+	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties, Rollback: r.options.Backward}, t.properties, objectOf(x.Properties))
 }
 
 // replaceAfterUpdate creates the successor of a resource whose handler cannot update it, or

@@ -27,6 +27,9 @@ func (r *run) begin(ctx context.Context, tx *store.Tx) error {
 		}
 		return r.enter(ctx, tx, phaseDelete)
 	case types.OperationTypeRollback, types.OperationTypeContinueRollback:
+		if r.options.Backward {
+			return r.enter(ctx, tx, phaseMain)
+		}
 		return r.enter(ctx, tx, phaseRollback)
 	}
 	r.op.Phase = phaseMain
