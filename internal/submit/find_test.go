@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -94,12 +95,33 @@ func TestListsArePaged(t *testing.T) {
 	if n := len(a.Calls("ListTypes")); n != 4 {
 		t.Errorf("%d pages were read for one type", n-3)
 	}
-	n := 0
-	for _, err := range pages(func(*string) ([]int, *string, error) { n++; next := "same"; return nil, &next, nil }) {
-		t.Error(err)
-	}
-	if n != 2 {
-		t.Errorf("a service that repeats itself was asked %d times", n)
+}
+
+// TestListsThatDoNotEnd reads lists of services that never return their last page.
+func TestListsThatDoNotEnd(t *testing.T) {
+	for name, test := range map[string]struct {
+		token func(page int) string
+		asked int
+		err   string
+	}{
+		"the same token":     {func(int) string { return "same" }, 2, "the list does not end: the service returned the same NextToken twice"},
+		"alternating tokens": {func(n int) string { return []string{"a", "b"}[n%2] }, 3, "the list does not end: the service returned the same NextToken twice"},
+		"ever new tokens":    {strconv.Itoa, maxPages, "the list does not end: the service returned more than 10000 pages"},
+	} {
+		asked, items := 0, 0
+		var last error
+		for _, err := range pages(func(*string) ([]int, *string, error) {
+			next := test.token(asked)
+			asked++
+			return []int{asked}, &next, nil
+		}) {
+			if last = err; err == nil {
+				items++
+			}
+		}
+		if last == nil || last.Error() != test.err || asked != test.asked || items != asked {
+			t.Errorf("%s: %d items in %d pages, %v", name, items, asked, last)
+		}
 	}
 }
 

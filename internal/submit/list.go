@@ -2,6 +2,9 @@ package submit
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -9,15 +12,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
-// pages requests one page after the other. A repeated token ends the list, as the last page
-// does: otherwise it would never end.
+// maxPages bounds how many pages of a list are read.
+const maxPages = 10_000
+
+// pages requests one page after the other. A list whose pages do not end is an error: one with a
+// token that was returned before, or with more than maxPages pages.
 func pages[T any](ask func(token *string) ([]T, *string, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
+		var zero T
 		var token *string
-		for {
+		seen := map[[sha256.Size]byte]bool{}
+		for range maxPages {
 			items, next, err := ask(token)
 			if err != nil {
-				var zero T
 				yield(zero, err)
 				return
 			}
@@ -26,11 +33,18 @@ func pages[T any](ask func(token *string) ([]T, *string, error)) iter.Seq2[T, er
 					return
 				}
 			}
-			if aws.ToString(next) == "" || aws.ToString(next) == aws.ToString(token) {
+			if aws.ToString(next) == "" {
 				return
 			}
+			sum := sha256.Sum256([]byte(*next))
+			if seen[sum] {
+				yield(zero, errors.New("the list does not end: the service returned the same NextToken twice"))
+				return
+			}
+			seen[sum] = true
 			token = next
 		}
+		yield(zero, fmt.Errorf("the list does not end: the service returned more than %d pages", maxPages))
 	}
 }
 

@@ -235,6 +235,42 @@ def delete(arn):
     equal("the stacks that are left", pages("describe_stacks", "Stacks"), [])
 
 
+def refactor():
+    """Moves a resource into a new stack and renames another one: neither is touched."""
+    def parameters(**names):
+        return json.dumps({"Resources": {i: {"Type": "AWS::SSM::Parameter", "Properties": {"Name": n, "Type": "String", "Value": n}} for i, n in names.items()}})
+
+    cf.create_stack(StackName="from", TemplateBody=parameters(Kept="/kept", Moved="/moved"))
+    wait("stack_create_complete", StackName="from")
+    before = [ssm.get_parameter(Name=n)["Parameter"] for n in ["/kept", "/moved"]]
+    want = [{"StackName": "from", "TemplateBody": parameters(Renamed="/kept")}, {"StackName": "to", "TemplateBody": parameters(Moved="/moved")}]
+    refused("ValidationError", "Stack [to] does not exist", cf.create_stack_refactor, StackDefinitions=want)
+    moves = [{"Source": {"StackName": "from", "LogicalResourceId": "Kept"}, "Destination": {"StackName": "from", "LogicalResourceId": "Renamed"}}]
+    ids = [cf.create_stack_refactor(StackDefinitions=want, ResourceMappings=moves, EnableStackCreation=True, Description="apart")["StackRefactorId"] for _ in range(2)]
+    for i in ids:
+        cf.get_waiter("stack_refactor_create_complete").wait(StackRefactorId=i, WaiterConfig=SOON)
+    made = cf.describe_stack_refactor(StackRefactorId=ids[1])
+    equal("the refactor", [made[k] for k in ["Description", "Status", "ExecutionStatus"]], ["apart", "CREATE_COMPLETE", "AVAILABLE"])
+    actions = pages("list_stack_refactor_actions", "StackRefactorActions", StackRefactorId=ids[1])
+    equal("what it does", sorted((a["Action"], a["Entity"], a.get("Detection"), a.get("ResourceIdentifier")) for a in actions), [
+        ("CREATE", "STACK", None, None), ("MOVE", "RESOURCE", "AUTO", '{"Name":"/moved"}'), ("MOVE", "RESOURCE", "MANUAL", '{"Name":"/kept"}')])
+    cf.execute_stack_refactor(StackRefactorId=ids[1])
+    cf.get_waiter("stack_refactor_execute_complete").wait(StackRefactorId=ids[1], WaiterConfig=SOON)
+    found = {r["StackRefactorId"]: r["ExecutionStatus"] for r in pages("list_stack_refactors", "StackRefactorSummaries")}
+    equal("the refactors", found, {ids[0]: "OBSOLETE", ids[1]: "EXECUTE_COMPLETE"})
+    one = cf.list_stack_refactors(ExecutionStatusFilter=["OBSOLETE"], MaxResults=1)["StackRefactorSummaries"]
+    equal("the obsolete one", [r["StackRefactorId"] for r in one], ids[:1])
+    for i in ids:
+        refused("ValidationError", "cannot be executed in its current execution status", cf.execute_stack_refactor, StackRefactorId=i)
+    for stack, has in {"from": ["Renamed /kept"], "to": ["Moved /moved"]}.items():
+        equal(stack, [r["LogicalResourceId"] + " " + r["PhysicalResourceId"] for r in cf.describe_stack_resources(StackName=stack)["StackResources"]], has)
+    equal("what has moved", [ssm.get_parameter(Name=n)["Parameter"] for n in ["/kept", "/moved"]], before)
+    for stack in ["from", "to"]:
+        cf.delete_stack(StackName=stack)
+        wait("stack_delete_complete", StackName=stack)
+    refused("ParameterNotFound", "", ssm.get_parameter, Name="/moved")
+
+
 s3.create_bucket(Bucket="packages-" + account)
 s3.upload_file("report.zip", "packages-" + account, "report.zip")
 token = cf.register_type(Type="RESOURCE", TypeName="Initech::TPS::Report", SchemaHandlerPackage=f"s3://packages-{account}/report.zip")["RegistrationToken"]
@@ -246,4 +282,5 @@ update(stack)
 rollbacks()
 change_sets()
 delete(stack)
+refactor()
 print("done")
