@@ -245,6 +245,10 @@ func (d *driver) events(ctx context.Context, c clients, stack string) ([]types.S
 	return events, nil
 }
 
+// second is the name of the stack that resources are moved to. What belongs to it belongs to the
+// first one.
+func (d *driver) second() string { return d.stack + "-second" }
+
 // await waits until the stack is not in progress.
 func (d *driver) await(ctx context.Context) (types.StackStatus, error) {
 	var status types.StackStatus
@@ -316,6 +320,9 @@ func (d *driver) look(ctx context.Context, c clients) (*aftermath, error) {
 		Events: map[string][]string{}, Calls: map[string]int{}, things: map[string]string{},
 	}
 	if err := d.lookAt(ctx, c, a, d.id, ""); err != nil {
+		return nil, err
+	}
+	if err := d.lookAt(ctx, c, a, d.second(), "second/"); err != nil && codeOf(err) != "ValidationError" {
 		return nil, err
 	}
 	for _, thing := range d.ledger.things(d.t, d.stack) {
@@ -404,12 +411,7 @@ func (a *aftermath) inconsistent(status types.StackStatus) string {
 			return fmt.Sprintf("nobody's thing %s", id)
 		}
 	}
-	n := 0
-	for _, logical := range a.things {
-		if logical != "" {
-			n++
-		}
-	}
+	n := len(a.things) // with those that were kept on purpose
 	kept := 0
 	for key := range a.World {
 		if strings.HasPrefix(key, "Keep") {

@@ -59,7 +59,7 @@ func (s sketch) String() string {
 	return b.String()
 }
 
-func create(s sketch) func(context.Context, clients, *driver, string) error {
+func create(s fmt.Stringer) func(context.Context, clients, *driver, string) error {
 	return func(ctx context.Context, c clients, d *driver, token string) error {
 		out, err := c.CreateStack(ctx, &cloudformation.CreateStackInput{StackName: &d.stack, TemplateBody: aws.String(s.String()), ClientRequestToken: &token})
 		if err == nil {
@@ -69,7 +69,7 @@ func create(s sketch) func(context.Context, clients, *driver, string) error {
 	}
 }
 
-func update(s sketch) func(context.Context, clients, *driver, string) error {
+func update(s fmt.Stringer) func(context.Context, clients, *driver, string) error {
 	return func(ctx context.Context, c clients, d *driver, token string) error {
 		_, err := c.UpdateStack(ctx, &cloudformation.UpdateStackInput{StackName: &d.stack, TemplateBody: aws.String(s.String()), ClientRequestToken: &token})
 		return err
@@ -82,10 +82,10 @@ func remove(ctx context.Context, c clients, d *driver, token string) error {
 }
 
 // execute makes a change set and executes it.
-func execute(kind types.ChangeSetType, s sketch) func(context.Context, clients, *driver, string) error {
+func execute(kind types.ChangeSetType, s fmt.Stringer, resources ...types.ResourceToImport) func(context.Context, clients, *driver, string) error {
 	return func(ctx context.Context, c clients, d *driver, token string) error {
 		set := "set-" + token
-		_, err := c.CreateChangeSet(ctx, &cloudformation.CreateChangeSetInput{StackName: &d.stack, ChangeSetName: &set, ChangeSetType: kind, TemplateBody: aws.String(s.String())})
+		_, err := c.CreateChangeSet(ctx, &cloudformation.CreateChangeSetInput{StackName: &d.stack, ChangeSetName: &set, ChangeSetType: kind, TemplateBody: aws.String(s.String()), ResourcesToImport: resources})
 		if err != nil && codeOf(err) != "AlreadyExistsException" {
 			return err
 		}

@@ -32,19 +32,39 @@ func TestKillStacks(t *testing.T) {
 		t.Skip("skipped: -short leaves out what takes servers that die")
 	}
 	t.Parallel()
+	killWhile(t, 1, slices.Sorted(maps.Keys(scripts))...)
+}
+
+// TestKillChanges is TestKillStacks for change sets, imports, refactors and drift detection:
+// nothing is lost, and nothing is made, imported or moved twice.
+func TestKillChanges(t *testing.T) {
+	if _, err := os.Stat("/proc/self/cwd"); err != nil {
+		t.Skip("skipped: what is left of a killed server is looked for in /proc")
+	}
+	if testing.Short() {
+		t.Skip("skipped: -short leaves out what takes servers that die")
+	}
+	t.Parallel()
+	killWhile(t, 3, slices.Sorted(maps.Keys(changeScripts))...)
+}
+
+// killWhile kills a server at random moments while several stacks at once are taken through each
+// of some scripts.
+func killWhile(t *testing.T, several int, names ...string) {
+	t.Helper()
 	kills, _ := number(t, "FORMWORK_KILLS", 5)
 	seed, _ := number(t, "FORMWORK_SEED", int(rand.Uint32()))
 	t.Logf("FORMWORK_SEED=%d", seed)
 	chances := rand.New(rand.NewPCG(uint64(seed), 4))
 	world, data := newLedger(t)
-	m := newTorment(t, world, slices.Sorted(maps.Keys(scripts))...)
+	m := newTorment(t, world, names...)
 	options := serverOptions{Dir: t.TempDir() + "/data", TimeScale: timeScale}
 	server := mustStart(t, options)
 	m.up(server)
 	registerThings(t, newClients(t, server.url), data, childTemplate)
 	m.refer()
 
-	work := m.begin(chances, 1)
+	work := m.begin(chances, several)
 	var ready []time.Duration
 	var deaths []kill
 	for range rounds(t, kills) {
@@ -98,7 +118,7 @@ func (m *torment) refer() {
 	for _, name := range m.names {
 		all.Go(func() {
 			d := &driver{torment: m, script: name, stack: "ref" + name, chances: rand.New(rand.NewPCG(1, 1))}
-			if err := d.run(m.t.Context(), scripts[name]); err != nil {
+			if err := d.run(m.t.Context(), script(name)); err != nil {
 				m.t.Error(err)
 			}
 		})
@@ -140,7 +160,7 @@ func (m *torment) labor(chances *rand.Rand, several int, again bool) *labor {
 			w.all.Go(func() {
 				for n := 0; n == 0 || again && stopping.Err() == nil; n++ {
 					d := &driver{torment: m, script: name, stack: m.newName(name), chances: own, disturbed: true}
-					if err := d.run(m.t.Context(), scripts[name]); err != nil {
+					if err := d.run(m.t.Context(), script(name)); err != nil {
 						w.mu.Lock()
 						w.errors = append(w.errors, err)
 						w.mu.Unlock()
@@ -240,6 +260,8 @@ func checkRows(t *testing.T, options serverOptions) {
 		"a step of an operation that ended":            `SELECT count(*) FROM stack_steps`,
 		"a resource that is not cleaned up":            `SELECT count(*) FROM stack_cleanup`,
 		"a live stack":                                 `SELECT count(*) FROM stacks WHERE live`,
+		"a stack refactor that does not end":           `SELECT count(*) FROM stack_refactors WHERE status = 'CREATE_IN_PROGRESS' OR execution_status LIKE '%_IN_PROGRESS'`,
+		"a drift detection that does not end":          `SELECT count(*) FROM stack_drift_detections WHERE ended_at IS NULL`,
 		"a bearer token":                               `SELECT count(*) FROM handler_progress`,
 	} {
 		var n int

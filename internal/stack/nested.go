@@ -393,11 +393,11 @@ func (e *Engine) revertNested(ctx context.Context, request operation.Request, s,
 		return err
 	}
 	options.Backward, options.OnFailure = true, types.OnFailureRollback
-	row, err := e.deploymentBefore(ctx, s, parent)
+	row, known, err := e.deploymentBefore(ctx, s, parent)
 	if err != nil {
 		return err
 	}
-	if row == nil {
+	if !known {
 		previous, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
 		if err != nil || previous == nil {
 			return err
@@ -406,12 +406,16 @@ func (e *Engine) revertNested(ctx context.Context, request operation.Request, s,
 		if row, next, err = e.newDeployment(ctx, request.Caller, s, nestedInput(request, previous)); err != nil {
 			return err
 		}
-		if changed, err := e.changes(ctx, s, previous, row, next); err != nil || !changed {
-			if err == nil {
-				err = refuse("no-updates")
-			}
+		changed, err := e.changes(ctx, s, previous, row, next)
+		if err != nil {
 			return err
 		}
+		if !changed {
+			return refuse("no-updates")
+		}
+	}
+	if row.ID == s.DeploymentID {
+		return refuse("no-updates") // it was not updated, or has rolled itself back
 	}
 	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
@@ -431,21 +435,31 @@ func (e *Engine) revertNested(ctx context.Context, request operation.Request, s,
 }
 
 // deploymentBefore is the deployment that a nested stack had before the operation that its
-// parent undoes, nil if that did not update the nested stack.
-func (e *Engine) deploymentBefore(ctx context.Context, s, parent *stackRow) (*deploymentRow, error) {
+// parent undoes. known is false if an earlier version of the program began that operation.
+func (e *Engine) deploymentBefore(ctx context.Context, s, parent *stackRow) (row *deploymentRow, known bool, err error) {
 	var running, done operationOptions
 	op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
 	if err != nil || op == nil {
-		return nil, err
+		return nil, false, err
 	}
-	last, err := oneRow[operationRow](ctx, e.store.Read(), "stack_id = ? AND deployment_id = ? AND kind = ?", s.ID, s.DeploymentID, types.OperationTypeUpdateStack)
-	if err != nil || last == nil {
-		return nil, err
+	updates, err := allRows[operationRow](ctx, e.store.Read(), "started_at DESC", "stack_id = ? AND kind = ?", s.ID, types.OperationTypeUpdateStack)
+	if err != nil {
+		return nil, false, err
 	}
-	if err := errors.Join(decode(op.Options, &running), decode(last.Options, &done)); err != nil || done.Before == "" || done.Parent != running.Undoes {
-		return nil, err
+	id := s.DeploymentID
+	if len(updates) > 0 {
+		if err := errors.Join(decode(op.Options, &running), decode(updates[0].Options, &done)); err != nil {
+			return nil, false, err
+		}
+		if running.Undoes == "" || done.Parent == "" {
+			return nil, false, nil
+		}
+		if done.Parent == running.Undoes {
+			id = done.Before
+		}
 	}
-	return oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", done.Before)
+	row, err = oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", id)
+	return row, row != nil, err
 }
 
 // rolledBack reports whether the nested stack was rolled back by this call, and that has

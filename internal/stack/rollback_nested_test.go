@@ -115,6 +115,24 @@ func TestParentsTakeNestedStacksBack(t *testing.T) {
 	}
 }
 
+// TestNestedStacksThatRolledBack leaves a nested stack alone that has rolled itself back, although
+// its URL has another template now.
+func TestNestedStacksThatRolledBack(t *testing.T) {
+	g := onSQLite(t)
+	g.world.offers("https://t/n", things("X: {Properties: {Note: 1}}"))
+	outer := func(note string) *string {
+		return aws.String(things("N: {Type: 'AWS::CloudFormation::Stack', Properties: {TemplateURL: 'https://t/n', Tags: [{Key: note, Value: " + note + "}]}}"))
+	}
+	g.create(&cloudformation.CreateStackInput{TemplateBody: outer("one")})
+	g.world.offers("https://t/n", things("X: {Properties: {Note: 2}}", "Y: {DependsOn: X}"))
+	g.world.script("CREATE Y", behavior{code: "InvalidRequest", message: "no"})
+	s := g.update(&cloudformation.UpdateStackInput{TemplateBody: outer("two")})
+	g.expectStatus(s, types.StackStatusUpdateRollbackComplete, "")
+	if ids, note := g.world.ids(), g.world.things["x-1"]["Note"]; !slices.Equal(ids, []string{"x-1"}) || note != "1" {
+		t.Errorf("left %v, note %v", ids, note)
+	}
+}
+
 // TestParentsTakeRemovalsBack undoes an update of a nested stack that replaced one resource,
 // removed a second and created a third. The second cannot be created again at first.
 func TestParentsTakeRemovalsBack(t *testing.T) {
