@@ -27,6 +27,7 @@ var floors = [][]string{
 	{"internal/builtin", "internal/bundle", "internal/customresource", "internal/hook", "internal/simulate", "internal/submit"},
 	{"internal/customtest", "internal/handlers", "internal/registry"},
 	{"internal/cloudcontrol", "internal/stack"},
+	{"internal/stackset"},
 	{"internal/console", "internal/server"},
 	{"local"},
 	{"internal/cli"},

@@ -13,7 +13,7 @@ func (c *CloudFormation) work(ctx context.Context) error {
 	sweep := store.Sweep{
 		Expire: []func(context.Context, time.Time) error{
 			c.s3.Expire, c.services.Expire, c.registry.Expire, c.operations.Expire, c.cloudControl.Expire, c.hooks.Expire, c.tokens.Expire,
-			c.custom.Expire, c.deployed.Expire, c.states.Expire,
+			c.custom.Expire, c.deployed.Expire, c.states.Expire, c.stackSets.Expire,
 		},
 		Keeps: []func(context.Context, string) (bool, error){c.s3.Keeps, c.registry.KeepsBlob, c.deployed.KeepsBlob},
 	}
@@ -26,5 +26,6 @@ func (c *CloudFormation) work(ctx context.Context) error {
 	maps.Copy(workers, c.stacks.Workers())
 	maps.Copy(workers, c.custom.Workers())
 	maps.Copy(workers, c.states.Workers())
+	maps.Copy(workers, c.stackSets.Workers())
 	return c.store.Work(ctx, workers)
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/internal/sns"
 	"github.com/formwork-dev/formwork/internal/stack"
+	"github.com/formwork-dev/formwork/internal/stackset"
 	"github.com/formwork-dev/formwork/internal/states"
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -100,6 +101,10 @@ type Config struct {
 	// template runs only where the user allows it.
 	RunLambda bool
 
+	// StackSetAdmins are the accounts whose stack sets may have stacks in other accounts. Without
+	// Keys all accounts may.
+	StackSetAdmins []string
+
 	Logger *slog.Logger     // nil: nowhere
 	Now    func() time.Time // nil: time.Now
 
@@ -123,6 +128,7 @@ type CloudFormation struct {
 	tokens       *operation.Tokens
 	operations   *operation.Engine
 	stacks       *stack.Engine
+	stackSets    *stackset.Engine
 	custom       *customresource.Provider
 	trust        *customresource.Trust
 	hooks        *hook.Engine
@@ -249,7 +255,7 @@ func (c *CloudFormation) openTraces(ctx context.Context) (trace.TracerProvider, 
 func (c *CloudFormation) newServer(verifier *awswire.Verifier, home awswire.Place, tracer trace.TracerProvider) *server.Server {
 	config := &c.config
 	return server.New(server.Config{
-		Registry: c.registry, Services: c.services, Logs: c.logs, S3: c.s3, Stacks: c.stacks, CloudControl: c.cloudControl,
+		Registry: c.registry, Services: c.services, Logs: c.logs, S3: c.s3, Stacks: c.stacks, StackSets: c.stackSets, CloudControl: c.cloudControl,
 		Shelf: c.shelf, Types: c.types, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console, Responses: c.custom, Topics: c.topics, States: c.states,
 		TimeScale: config.TimeScale, Simulate: config.Simulate,
 		Verifier: verifier, Lookup: c.services.Key, Default: home, Hosts: config.Hosts, AnyHost: verifier != nil,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
@@ -21,6 +22,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/server"
 	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/internal/stack"
+	"github.com/formwork-dev/formwork/internal/stackset"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
@@ -69,7 +71,11 @@ func (c *CloudFormation) openEngines() error {
 	c.stacks = stack.New(stack.Config{
 		Store: c.store, Types: c.types, Operations: c.operations, Hooks: c.hooks, Objects: objects{c.s3}, References: references{c.services},
 		Macros: macros.For, Modules: c.registry, Endpoint: c.url, Hold: holdAnswers, Logger: config.Logger, Now: config.Now,
+		Ended: func(ctx context.Context, tx *store.Tx, stackARN string) error {
+			return c.stackSets.Ended(ctx, tx, stackARN)
+		},
 	})
+	c.stackSets = stackset.New(stackset.Config{Store: c.store, Stacks: c.stacks, Reaches: c.reaches, Logger: config.Logger, Now: config.Now})
 	c.types.Stacks = c.stacks.OwnTypes()
 	c.hooks.Own(stack.HooksOnResource, c.stacks)
 	c.hooks.Own(stack.HooksOnStack, c.stacks.OnStacks())
@@ -84,6 +90,12 @@ func (c *CloudFormation) openEngines() error {
 // codeObject opens the code of a function in our own S3.
 func (c *CloudFormation) codeObject(ctx context.Context, caller awswire.Caller, bucket, key, version string) (io.ReadCloser, error) {
 	return c.s3.Open(ctx, caller.Account, s3.Location{Bucket: bucket, Key: key, Version: version})
+}
+
+// reaches reports whether the stack sets of an account may have stacks in another account. Without
+// keys, whoever connects acts for every account.
+func (c *CloudFormation) reaches(admin, _ string) bool {
+	return c.config.Keys == nil || slices.Contains(c.config.StackSetAdmins, admin)
 }
 
 // holdAnswers is long enough for a small stack of quick resources.

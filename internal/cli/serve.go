@@ -29,8 +29,7 @@ import (
 const serveLong = `Run a local CloudFormation: types with versions, tests, publishing, activation and
 configuration, handlers running as local processes, stacks and change sets of these types, the
 Cloud Control API, and what clients and handlers need around it (S3, STS, Systems Manager
-parameters, Secrets Manager, CloudWatch Logs, SNS, Step Functions, Lambda Invoke). Operations on
-stack sets return an error.
+parameters, Secrets Manager, CloudWatch Logs, SNS, Step Functions, Lambda Invoke).
 
 To use it with the aws CLI, the SDKs and cfn, set the variables that cfn env prints:
 
@@ -54,6 +53,7 @@ type serveOptions struct {
 	address, lambdaAddress, data, database, region, account, auth string
 	hosts, handlerEnv, simulate, functions                        []string
 	temporary, infrastructure, runLambda                          bool
+	setAdmins                                                     []string
 	timeScale                                                     float64
 }
 
@@ -105,6 +105,7 @@ func newServe(c *app) *cobra.Command {
 	flags.StringArrayVar(&opts.simulate, "simulate", nil, "simulate imported resource types that match the `PATTERN`, such as AWS::SQS::* (may be repeated)")
 	flags.BoolVar(&opts.infrastructure, "infrastructure", false, "simulate the types that the stacks of the official cfn submit need: "+strings.Join(simulate.Infrastructure(), ", "))
 	flags.StringArrayVar(&opts.functions, "function", nil, "run a function for macros, custom resources and Lambda Invoke, `NAME=DIR|BINARY|URL` (may be repeated)")
+	flags.StringSliceVar(&opts.setAdmins, "stack-set-admin", nil, "with --auth, let the stack sets of `ACCOUNT` create stacks in other accounts; repeatable")
 	flags.BoolVar(&opts.runLambda, "run-lambda", false, "run the functions of templates as local processes: "+strings.Join(builtin.FunctionTypes(), ", "))
 	flags.Float64Var(&opts.timeScale, "time-scale", 1, "divide the callback delays of handlers and the waits between retries by `N`")
 	flags.StringArrayVar(&opts.handlerEnv, "handler-env", nil, "set `NAME[=VALUE]` in the environment of registered handlers (may be repeated)")
@@ -122,7 +123,7 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 	config := local.ServerConfig{
 		Address: o.address, LambdaAddress: o.lambdaAddress, LambdaOptional: !set("lambda-address"),
 		Config: local.Config{
-			Database: o.database, Region: o.region, Account: o.account, Hosts: o.hosts, Simulate: o.simulate, TimeScale: o.timeScale, RunLambda: o.runLambda,
+			Database: o.database, Region: o.region, Account: o.account, Hosts: o.hosts, Simulate: o.simulate, TimeScale: o.timeScale, RunLambda: o.runLambda, StackSetAdmins: o.setAdmins,
 			Version: c.Version, Environ: c.Environ, Logger: c.serverLog(),
 		},
 	}

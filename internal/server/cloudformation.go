@@ -8,11 +8,12 @@ import (
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/stack"
+	"github.com/formwork-dev/formwork/internal/stackset"
 )
 
 // cloudFormation is the table of the API of CloudFormation, version 2010-05-15. At most
 // readers of its requests read at once, the others in the order in which they came.
-func cloudFormation(r *registry.Registry, stacks *stack.Engine, tokens *operation.Tokens, readers int) *awswire.Table {
+func cloudFormation(r *registry.Registry, stacks *stack.Engine, sets *stackset.Engine, tokens *operation.Tokens, readers int) *awswire.Table {
 	table := &awswire.Table{
 		Service:    "cloudformation",
 		Protocol:   awswire.Query,
@@ -50,9 +51,10 @@ func cloudFormation(r *registry.Registry, stacks *stack.Engine, tokens *operatio
 			"OperationStatusCheckFailedException": "ConditionalCheckFailed",
 		},
 	}
-	table.Operations = slices.Concat(table.Operations, stackOperations(stacks), changeSetOperations(stacks))
+	table.Operations = slices.Concat(table.Operations, stackOperations(stacks), changeSetOperations(stacks), stackSetOperations(sets))
 	maps.Copy(table.Constraints, stackConstraints)
 	maps.Copy(table.Constraints, changeSetConstraints)
+	maps.Copy(table.Constraints, stackSetConstraints)
 	table.Known = slices.DeleteFunc(table.Known, func(name string) bool {
 		return slices.ContainsFunc(table.Operations, func(o awswire.Operation) bool { return o.Name == name })
 	})

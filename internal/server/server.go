@@ -33,6 +33,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/internal/sns"
 	"github.com/formwork-dev/formwork/internal/stack"
+	"github.com/formwork-dev/formwork/internal/stackset"
 	"github.com/formwork-dev/formwork/internal/states"
 )
 
@@ -66,6 +67,9 @@ type Config struct {
 	Functions func(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error)
 
 	Topics *sns.Service
+
+	// StackSets answers the operations on stack sets.
+	StackSets *stackset.Engine
 
 	// States answers requests of Step Functions.
 	States *states.Service
@@ -165,7 +169,7 @@ func New(config Config) *Server {
 	s.payloads.Memory = 128 << 20
 	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
 	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.S3.BucketOfHost, MustSign: config.Verifier != nil}
-	for _, table := range append(config.Services.Tables(), config.Logs.Table(), config.Topics.Table(), config.States.Table(), cloudFormation(config.Registry, config.Stacks, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types)) {
+	for _, table := range append(config.Services.Tables(), config.Logs.Table(), config.Topics.Table(), config.States.Table(), cloudFormation(config.Registry, config.Stacks, config.StackSets, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types)) {
 		table.Logger = config.Logger
 		s.tables[table.Service] = table
 	}

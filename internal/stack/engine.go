@@ -42,6 +42,10 @@ type Config struct {
 	// Modules finds the modules of templates. nil has none.
 	Modules Modules
 
+	// Ended is called in the transaction in which an operation on a stack ends. It changes rows and
+	// wakes; it must not call out. nil is not called.
+	Ended func(ctx context.Context, tx *store.Tx, stackARN string) error
+
 	// Hold is how long responses about change sets wait for running work to finish. Clients
 	// poll at once, and then only after 5 or 30 seconds. 0 does not wait.
 	Hold time.Duration

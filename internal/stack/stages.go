@@ -375,6 +375,11 @@ func (r *run) end(ctx context.Context, tx *store.Tx, t transition) error {
 	if err := r.engine.forgetChildren(ctx, tx, changeSet); err != nil {
 		return err
 	}
+	if ended := r.engine.config.Ended; ended != nil {
+		if err := ended(ctx, tx, r.stack.ARN); err != nil {
+			return err
+		}
+	}
 	return r.forgetSteps(ctx, tx)
 }
 
