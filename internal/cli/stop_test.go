@@ -2,77 +2,189 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
-// TestCommandsStop stops commands while a service, or the endpoint of a handler, works on a
-// request that never ends. Each cancels its request and exits with the code of its signal.
-func TestCommandsStop(t *testing.T) {
-	const template = `{"Resources": {"W": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}}`
-	dir := stopProject(t)
-	for name, text := range map[string]string{"t.json": template, "p.json": "{}", "r.json": `{"desiredResourceState": {}}`} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+// A stopped is a command that waits for a service, or for the endpoint of a handler.
+type stopped struct {
+	command string
+	code    int // after Ctrl-C; after SIGTERM it is exitInterrupted
+}
+
+// stoppedCommands wait for requests: MODULE and HOOK are folders with such projects.
+var stoppedCommands = []stopped{
+	{"submit --project MODULE --s3-bucket mine", exitInterrupted},
+	{"submit --project MODULE --regions eu-west-1,us-east-1 --s3-bucket mine", exitInterrupted},
+	{"publish --project MODULE --yes", exitInterrupted},
+	{"deploy t.json --stack-name s --yes", exitInterrupted},
+	{"deploy t.json --stack-name s --plan", exitInterrupted},
+	{"destroy s --yes", exitInterrupted},
+	{"stacks", exitInterrupted},
+	{"stack events s", exitInterrupted},
+	{"stack events s --follow", exitInterrupted},
+	{"stack drift s", exitInterrupted},
+	{"stack resources s", exitInterrupted},
+	{"stack outputs s", exitInterrupted},
+	{"stack template s", exitInterrupted},
+	{"import t.json --resource W=x --stack-name s --plan", exitInterrupted},
+	{"resource get Acme::Foo::Bar x", exitInterrupted},
+	{"resource list Acme::Foo::Bar", exitInterrupted},
+	{"resource create Acme::Foo::Bar --properties p.json", exitInterrupted},
+	{"resource update Acme::Foo::Bar x --patch patch.json", exitInterrupted},
+	{"resource delete Acme::Foo::Bar x --yes", exitInterrupted},
+	{"resource requests", exitInterrupted},
+	{"types list", exitInterrupted},
+	{"types describe Acme::Foo::Bar", exitInterrupted},
+	{"types versions Acme::Foo::Bar", exitInterrupted},
+	{"types registrations Acme::Foo::Bar", exitInterrupted},
+	{"types registrations 00000000-0000-0000-0000-000000000000 --wait", exitInterrupted},
+	{"types default Acme::Foo::Bar 00000001", exitInterrupted},
+	{"types configure Acme::Foo::Bar --configuration {}", exitInterrupted},
+	{"types activate Acme::Foo::Bar --publisher-id 0123456789abcdef", exitInterrupted},
+	{"types deactivate Acme::Foo::Bar", exitInterrupted},
+	{"types deregister Acme::Foo::Bar", exitInterrupted},
+	{"types import acme-foo-bar.json", exitInterrupted},
+	{"logs function", exitInterrupted},
+	{"logs function --follow", exitOK},
+	{"invoke --endpoint ENDPOINT resource READ r.json", exitOK},
+	{"test --endpoint ENDPOINT", exitInterrupted},
+	{"test --in-stack --endpoint-url ENDPOINT", exitInterrupted},
+	{"hook try t.json --project HOOK --endpoint ENDPOINT", exitInterrupted},
+	{"cr test ENDPOINT/2015-03-31/functions/f/invocations --create p.json", exitInterrupted},
+	{"cr invoke ENDPOINT/2015-03-31/functions/f/invocations --create p.json", exitInterrupted},
+	{"validate remote.json --allow-remote", exitInterrupted},
+}
+
+// stoppedElsewhere are the commands without a row above, with the test that stops them or the
+// reason why they end by themselves.
+var stoppedElsewhere = map[string]string{
+	"serve":        "serve_interrupted.txtar, local TestStopAtWork",
+	"start-lambda": "startlambda_serve.txtar, TestCommandsEndHandlers",
+	"lsp":          "TestServersOfStreamsStop",
+	"init":         "TestInterruptedInitLeavesNothing",
+	"package":      "TestInterruptedCommand: the build is a program that gets the signal",
+	"build-image":  "TestInterruptedCommand, the same",
+	"generate":     "bounded files; remote schemas as validate reads them",
+	"diff":         "bounded files, and git, which gets the signal",
+	"doctor":       "programs that print their versions",
+	"env":          "reads files", "explain": "reads nothing", "completion": "reads nothing",
+	"cr init": "writes files", "smithy convert": "bounded files", "smithy ast": "bounded files", "smithy validate": "bounded files",
+	"drift compare": "bounded files, bounded steps", "template check": "bounded files",
+	"module expand": "bounded files", "module lock": "bounded files", "module outdated": "bounded files",
+}
+
+// TestEveryCommandStops: each command has a row in a table of what stops it, and each row is of a
+// command.
+func TestEveryCommandStops(t *testing.T) {
+	var rows []string
+	for _, row := range stoppedCommands {
+		rows = append(rows, row.command)
+	}
+	left := maps.Clone(stoppedElsewhere)
+	var walk func(cmd *cobra.Command, path string)
+	walk = func(cmd *cobra.Command, path string) {
+		has := slices.ContainsFunc(rows, func(row string) bool { return row == path || strings.HasPrefix(row, path+" ") })
+		_, elsewhere := left[path]
+		delete(left, path)
+		switch {
+		case cmd.Hidden, path == "completion":
+		case cmd.HasSubCommands() && !cmd.Runnable(), cmd.HasSubCommands() && cmd.Annotations["log"] == "none", path == "":
+			for _, sub := range cmd.Commands() {
+				walk(sub, strings.TrimSpace(path+" "+sub.Name()))
+			}
+		case !has && !elsewhere:
+			t.Errorf("cfn %s: add it to stoppedCommands, or to stoppedElsewhere with a reason", path)
 		}
 	}
-	for _, test := range []struct {
-		command string
-		code    int // after Ctrl-C; after SIGTERM it is exitInterrupted
-	}{
-		{"deploy t.json --stack-name s --yes", exitInterrupted},
-		{"deploy t.json --stack-name s --plan", exitInterrupted},
-		{"destroy s --yes", exitInterrupted},
-		{"stacks", exitInterrupted},
-		{"stack events s --follow", exitInterrupted},
-		{"stack drift s", exitInterrupted},
-		{"stack resources s", exitInterrupted},
-		{"import t.json --resource W=x --stack-name s --plan", exitInterrupted},
-		{"resource get Acme::Foo::Bar x", exitInterrupted},
-		{"resource list Acme::Foo::Bar", exitInterrupted},
-		{"resource create Acme::Foo::Bar --properties p.json", exitInterrupted},
-		{"types list", exitInterrupted},
-		{"types describe Acme::Foo::Bar", exitInterrupted},
-		{"logs function", exitInterrupted},
-		{"logs function --follow", exitOK},
-		{"invoke --endpoint ENDPOINT resource READ r.json", exitOK},
-		{"test --endpoint ENDPOINT", exitInterrupted},
-		{"cr test ENDPOINT/2015-03-31/functions/f/invocations --create p.json", exitInterrupted},
-		{"cr invoke ENDPOINT/2015-03-31/functions/f/invocations --create p.json", exitInterrupted},
-	} {
-		for signal, cause := range map[string]error{"SIGINT": nil, "SIGTERM": errTerminated} {
-			t.Run(test.command+" "+signal, func(t *testing.T) {
+	walk(newRoot(&app{Env: &Env{}}), "")
+	for path := range left {
+		t.Errorf("stoppedElsewhere has %q, which is not a command", path)
+	}
+}
+
+// TestCommandsStop stops commands while a service, or the endpoint of a handler, works on a
+// request that never ends, also on the one that asks whether it is cfn serve. Each cancels its
+// request and exits with the code of its signal.
+func TestCommandsStop(t *testing.T) {
+	dir := stopProject(t)
+	for _, test := range stoppedCommands {
+		for _, variant := range []struct {
+			name   string
+			cause  error
+			health bool // /healthz answers
+		}{{"SIGINT", nil, true}, {"SIGTERM", errTerminated, true}, {"SIGINT without an answer of /healthz", nil, false}} {
+			t.Run(test.command+" "+variant.name, func(t *testing.T) {
 				want := test.code
-				if cause != nil {
+				if variant.cause != nil {
 					want = exitInterrupted
 				}
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
 				asked := make(chan struct{}, 100)
 				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.URL.Path == "/healthz" {
+					if variant.health && r.URL.Path == "/healthz" {
 						_, _ = io.WriteString(w, `{"product": "formwork", "status": "ok"}`)
 						return
 					}
 					_, _ = io.Copy(io.Discard, r.Body) // only then the server sees that the client is gone
 					asked <- struct{}{}
-					cancel(cause)
+					cancel(variant.cause)
 					<-r.Context().Done()
 				}))
 				defer server.Close() // waits until the request has ended
-				args := strings.Fields(strings.ReplaceAll(test.command, "ENDPOINT", server.URL))
-				code, stderr := stopMain(ctx, t, dir, server.URL, args)
+				remote := strings.Replace(remoteSchema, "URL", server.URL, 1)
+				if err := os.WriteFile(filepath.Join(dir, "remote.json"), []byte(remote), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				command := strings.NewReplacer("ENDPOINT", server.URL, "MODULE", filepath.Join(dir, "module"), "HOOK", filepath.Join(dir, "hook")).Replace(test.command)
+				code, stderr := stopMain(ctx, t, dir, server.URL, strings.Fields(command), strings.NewReader(""))
+				if !variant.health && code == exitInterrupted {
+					want = code // before it follows anything, whose end is success
+				}
 				if code != want || len(asked) == 0 {
 					t.Errorf("code %d, not %d; %d requests; stderr %q", code, want, len(asked), stderr)
+				}
+			})
+		}
+	}
+}
+
+const remoteSchema = `{"typeName": "Aa::Bb::Cc", "description": "d", "additionalProperties": false, "properties": {"Name": {"$ref": "URL/common.json#/definitions/Name"}},
+	"primaryIdentifier": ["/properties/Name"], "tagging": {"taggable": false}}`
+
+// TestServersOfStreamsStop stops commands that wait for their standard input, which never ends.
+func TestServersOfStreamsStop(t *testing.T) {
+	dir := stopProject(t)
+	for _, command := range []string{"lsp", "lsp --stdio"} {
+		for name, cause := range map[string]error{"SIGINT": nil, "SIGTERM": errTerminated} {
+			t.Run(command+" "+name, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				stdin, writer := io.Pipe()
+				defer writer.Close()
+				go func() {
+					const initialize = `{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}`
+					_, _ = fmt.Fprintf(writer, "Content-Length: %d\r\n\r\n%s", len(initialize), initialize)
+					cancel(cause) // the request was read
+				}()
+				code, stderr := stopMain(ctx, t, dir, "", strings.Fields(command), stdin)
+				if code != exitInterrupted {
+					t.Errorf("code %d, stderr %q", code, stderr)
 				}
 			})
 		}
@@ -85,15 +197,19 @@ func TestCommandsEndHandlers(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: the handler is a script of sh")
 	}
-	for _, command := range []string{"test", "invoke resource READ r.json", "start-lambda --port 0", "cr test bin/bootstrap --create r.json", "cr invoke bin/bootstrap --create r.json"} {
+	for _, command := range []string{"test", "test --in-stack --no-build", "invoke resource READ r.json", "start-lambda --port 0", "hook try t.json --project hook --no-build", "cr test bin/bootstrap --create r.json", "cr invoke bin/bootstrap --create r.json"} {
 		t.Run(command, func(t *testing.T) {
 			dir := stopProject(t)
 			pids := filepath.Join(dir, "pids")
+			script := "#!/bin/sh\nsleep 3600 &\necho $$ $! >'" + pids + ".new'\nmv '" + pids + ".new' '" + pids + "'\nwait\n"
 			for name, text := range map[string]string{
-				"r.json":        `{"desiredResourceState": {}}`,
-				"bin/bootstrap": "#!/bin/sh\nsleep 3600 &\necho $$ $! >'" + pids + ".new'\nmv '" + pids + ".new' '" + pids + "'\nwait\n",
+				"r.json":             `{"desiredResourceState": {}}`,
+				"hook/bin/bootstrap": script, "bin/bootstrap": script,
 			} {
 				if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 					t.Fatal(err)
 				}
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
@@ -111,7 +227,7 @@ func TestCommandsEndHandlers(t *testing.T) {
 				}
 			}()
 			args := strings.Fields(command)
-			code, stderr := stopMain(ctx, t, dir, "", args)
+			code, stderr := stopMain(ctx, t, dir, "", args, strings.NewReader(""))
 			text, err := os.ReadFile(pids)
 			if err != nil {
 				t.Fatalf("code %d without a handler: %s", code, stderr)
@@ -132,23 +248,44 @@ func TestCommandsEndHandlers(t *testing.T) {
 	}
 }
 
-// stopProject is the folder of a new project.
+// stopProject is the folder of a new project, with a module and a hook below it.
 func stopProject(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if code, _, stderr := runMain(t.Context(), dir, nil, "init", "-a", "r", "-t", "Acme::Foo::Bar", "go", "-p", "example.com/bar"); code != 0 {
-		t.Fatal(stderr)
+	for folder, args := range map[string][]string{".": {"-a", "r", "-t", "Acme::Foo::Bar", "go"}, "hook": {"-a", "h", "-t", "Acme::Foo::Guard", "go"}} {
+		folder = filepath.Join(dir, folder)
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, stderr := runMain(t.Context(), folder, nil, append(append([]string{"init"}, args...), "-p", "example.com/bar")...); code != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	const template = `{"Resources": {"W": {"Type": "AWS::S3::Bucket"}}}`
+	for name, text := range map[string]string{
+		"t.json": template, "p.json": "{}", "r.json": `{"desiredResourceState": {}}`, "patch.json": `[{"op": "add", "path": "/A", "value": 1}]`,
+		"bin/bootstrap":           "#!/bin/sh\n",
+		"module/.rpdk-config":     `{"artifact_type": "MODULE", "typeName": "Acme::Foo::Bar::MODULE", "settings": {"protocolVersion": "2.0.0"}}`,
+		"module/fragments/a.json": template,
+	} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }
 
 // stopMain runs a command that uses an endpoint of AWS.
-func stopMain(ctx context.Context, t *testing.T, dir, endpoint string, args []string) (code int, stderr string) {
+func stopMain(ctx context.Context, t *testing.T, dir, endpoint string, args []string, stdin io.Reader) (code int, stderr string) {
 	t.Helper()
 	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "1", "AWS_SECRET_ACCESS_KEY": "2", "AWS_REGION": "eu-west-1", "AWS_ENDPOINT_URL": endpoint, "AWS_EC2_METADATA_DISABLED": "true"} {
 		t.Setenv(name, value) // the SDK reads those of the process
 	}
 	var errs strings.Builder
-	code = Main(ctx, Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &errs, Environ: os.Environ(), Dir: dir, Version: "1.2.3"}, args)
+	code = Main(ctx, Env{Stdin: stdin, Stdout: io.Discard, Stderr: &errs, Environ: os.Environ(), Dir: dir, Version: "1.2.3"}, args)
 	return code, errs.String()
 }
