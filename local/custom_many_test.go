@@ -3,7 +3,6 @@ package local_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -212,15 +211,7 @@ func TestKillCustomResources(t *testing.T) {
 	}
 	t.Parallel()
 	v := newVendor(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // the URL of a response has the port
-	if err != nil {
-		t.Fatal(err)
-	}
-	free := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	options := serverOptions{Dir: t.TempDir() + "/data", Functions: []string{"vendor=" + v.URL}, Address: free}
+	options := serverOptions{Dir: t.TempDir() + "/data", Functions: []string{"vendor=" + v.URL}, Address: freeAddress(t)} // the URL of a response has the port
 	kills, _ := number(t, "FORMWORK_KILLS", 5)
 	for round := range rounds(t, kills) {
 		name := fmt.Sprint("s", round)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -163,6 +164,19 @@ func startProcess(t testing.TB, o serverOptions) (*process, error) {
 	}
 	p.url = ready.Endpoint
 	return p, nil
+}
+
+// freeAddress is one that nothing listens at, for servers that are to have the same one.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return listener.Addr().String()
 }
 
 // mustStart starts a server.

@@ -183,6 +183,29 @@ var stopCases = []stopCase{
 			}
 		}
 	}},
+	{name: "a wait condition", begin: func(b *stopBench) func() { return b.waitCondition() }},
+	{name: "a custom resource", needs: "python3", resumes: true, begin: func(b *stopBench) func() {
+		b.stack("custom", `{"Resources": {"C": {"Type": "Custom::Thing", "Properties": {"ServiceToken": "arn:aws:lambda:`+region+`:`+account+`:function:hang"}}}}`, false)
+		return nil
+	}},
+	{name: "a hook", needs: "python3", resumes: true, begin: func(b *stopBench) func() {
+		b.stack("hooks", `{"Resources": {"H": {"Type": "AWS::CloudFormation::LambdaHook", "Properties": {"Alias": "Private::Lambda::Check", "LambdaFunction": "hang",
+			"ExecutionRole": "arn:aws:iam::`+account+`:role/hook", "FailureMode": "FAIL", "HookStatus": "ENABLED", "TargetOperations": ["RESOURCE"],
+			"TargetFilters": {"TargetNames": ["AWS::SSM::Parameter"], "Actions": ["CREATE"]}}}}}`, true)
+		b.stack("guarded", `{"Resources": {"P": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": "x"}}}}`, false)
+		return nil
+	}},
+	{name: "a hook on Cloud Control", needs: "python3", resumes: true, begin: func(b *stopBench) func() {
+		b.stack("hooks", `{"Resources": {"H": {"Type": "AWS::CloudFormation::LambdaHook", "Properties": {"Alias": "Private::Lambda::Check", "LambdaFunction": "hang",
+			"ExecutionRole": "arn:aws:iam::`+account+`:role/hook", "FailureMode": "FAIL", "HookStatus": "ENABLED", "TargetOperations": ["CLOUD_CONTROL"],
+			"TargetFilters": {"TargetNames": ["AWS::SSM::Parameter"], "Actions": ["CREATE"]}}}}}`, true)
+		client := cloudcontrol.New(cloudcontrol.Options{BaseEndpoint: &b.server.url, Region: region, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", "")})
+		if _, err := client.CreateResource(b.t.Context(), &cloudcontrol.CreateResourceInput{TypeName: aws.String("AWS::SSM::Parameter"), DesiredState: aws.String(`{"Type": "String", "Value": "x"}`)}); err != nil {
+			b.t.Fatal(err)
+		}
+		return nil
+	}},
+	{name: "copies of objects", begin: func(b *stopBench) func() { return b.copies() }},
 	{name: "an upload that pauses", begin: func(b *stopBench) func() {
 		b.bucket()
 		conn := b.connect("PUT /" + shelf + "/large HTTP/1.1\nHost: %s\n" + asAccount + "Content-Length: 1000000\n\nbeginning")
@@ -211,6 +234,86 @@ var stopCases = []stopCase{
 	{name: "a page that follows changes", begin: func(b *stopBench) func() { return b.page("/_cfn/events") }},
 	{name: "a page that follows a log", begin: func(b *stopBench) func() { return b.page("/_cfn/logs/events?group=/aws/lambda/Acme-Spy-Thing") }},
 	{name: "a page that follows calls", begin: func(b *stopBench) func() { return b.page("/_cfn/calls/events") }},
+}
+
+// waitCondition waits for a signal, which the next server gets.
+func (b *stopBench) waitCondition() func() {
+	b.t.Helper()
+	b.stack("waits", `{"Resources": {"Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle"},
+		"Wait": {"Type": "AWS::CloudFormation::WaitCondition", "Properties": {"Handle": {"Ref": "Handle"}, "Timeout": "3600", "Count": 1}}}}`, false)
+	var signal string
+	eventually(b.t, time.Minute, "the condition waits", func() bool {
+		found, err := b.c.DescribeStackResources(b.t.Context(), &cloudformation.DescribeStackResourcesInput{StackName: aws.String("waits")})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		waits := false
+		for _, r := range found.StackResources {
+			if *r.LogicalResourceId == "Handle" {
+				signal = aws.ToString(r.PhysicalResourceId)
+			}
+			waits = waits || *r.LogicalResourceId == "Wait" && r.ResourceStatus == types.ResourceStatusCreateInProgress
+		}
+		return waits && signal != ""
+	})
+	return func() {
+		b.server = mustStart(b.t, b.o)
+		b.c = newClients(b.t, b.server.url)
+		request, err := http.NewRequestWithContext(b.t.Context(), http.MethodPut, signal, strings.NewReader(`{"Status": "SUCCESS", "UniqueId": "a", "Data": "d", "Reason": "r"}`))
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			b.t.Errorf("the signal is answered with %s", response.Status)
+		}
+		eventually(b.t, time.Minute, "the stack goes on", func() bool {
+			found, err := b.c.DescribeStacks(b.t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("waits")})
+			return err == nil && found.Stacks[0].StackStatus == types.StackStatusCreateComplete
+		})
+		b.server.terminate(b.t)
+	}
+}
+
+// copies copies a part of a large object again and again: at any moment, the server copies.
+func (b *stopBench) copies() func() {
+	b.t.Helper()
+	b.bucket()
+	if _, err := b.c.s3.PutObject(b.t.Context(), &s3.PutObjectInput{Bucket: aws.String(shelf), Key: aws.String("large"), Body: bytes.NewReader(make([]byte, 64<<20))}); err != nil {
+		b.t.Fatal(err)
+	}
+	begun, err := b.c.s3.CreateMultipartUpload(b.t.Context(), &s3.CreateMultipartUploadInput{Bucket: aws.String(shelf), Key: aws.String("copied")})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	first, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for part := int32(1); ; part++ {
+			_, err := b.c.s3.UploadPartCopy(b.t.Context(), &s3.UploadPartCopyInput{Bucket: aws.String(shelf), Key: aws.String("copied"), UploadId: begun.UploadId,
+				PartNumber: aws.Int32(1 + part%1000), CopySource: aws.String(shelf + "/large"), CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-", part))})
+			if part == 1 {
+				close(first)
+			}
+			if err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	<-first
+	return func() {
+		var refused *awshttp.ResponseError
+		if err := <-ended; errors.As(err, &refused) && refused.HTTPStatusCode()/100 == 4 {
+			b.t.Errorf("a copy that was stopped is answered with %v", err)
+		}
+		if litter := litterOf(b.o.Dir); len(litter) > 0 {
+			b.t.Errorf("half a copy is left: %v", litter)
+		}
+	}
 }
 
 func (b *stopBench) bucket() {
@@ -301,6 +404,7 @@ func newStopBench(t *testing.T) *stopBench {
 		t.Fatal(err)
 	}
 	b.o.Functions = []string{"hang=" + code}
+	b.o.Address = freeAddress(t) // that of a URL stays valid
 	b.server = mustStart(t, b.o)
 	b.c = newClients(t, b.server.url)
 	registered(t, b.c, registerSpy(t, b.c, spyPackage(t, b.file, "", 0)), time.Minute)
