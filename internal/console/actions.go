@@ -21,6 +21,7 @@ var notices = map[string]string{
 	"deactivated":  "The type was deactivated.",
 	"executed":     "The change set is being executed.",
 	"deleted":      "The change set was deleted.",
+	"refactoring":  "The refactor is being executed.",
 	"detecting":    "Drift detection was started.",
 }
 

@@ -20,6 +20,8 @@ import (
 
 const (
 	shownSets       = 100     // change sets of a stack
+	shownRefactors  = 20      // refactors of a stack
+	shownMoves      = 100     // resources of a refactor
 	shownChanges    = 500     // resources of a change set, and of a drift detection
 	shownProperties = 50      // properties of one of them
 	maxValue        = 4 << 10 // bytes of a value
@@ -30,6 +32,9 @@ type changesView struct {
 	*stackHead
 	Rows []stack.ChangeSetState
 	More bool
+
+	Refactors     []stack.RefactorState
+	MoreRefactors bool
 }
 
 func (c *Console) stackChanges(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
@@ -44,6 +49,12 @@ func (c *Console) stackChanges(_ http.ResponseWriter, r *http.Request, p *page) 
 	}
 	if v.More = len(v.Rows) > shownSets; v.More {
 		v.Rows = v.Rows[:shownSets]
+	}
+	if v.Refactors, err = c.config.Stacks.Refactors(r.Context(), p.Place, h.ARN, shownRefactors+1); err != nil {
+		return nil, err
+	}
+	if v.MoreRefactors = len(v.Refactors) > shownRefactors; v.MoreRefactors {
+		v.Refactors = v.Refactors[:shownRefactors]
 	}
 	return p.changesBody(v), nil
 }
@@ -261,6 +272,25 @@ func (c *Console) deleteChangeSet(w http.ResponseWriter, r *http.Request, p *pag
 		return nil, err
 	}
 	return back(w, r, h.link("/changes", "done", "deleted"))
+}
+
+func (c *Console) executeRefactor(w http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
+	h, err := c.stack(r, p, "changes")
+	if err != nil {
+		return nil, err
+	}
+	id := r.PathValue("refactor")
+	refactors, err := c.config.Stacks.Refactors(r.Context(), p.Place, h.ARN, shownRefactors)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(refactors, func(s stack.RefactorState) bool { return s.ID == id }) {
+		return nil, &fault{Status: http.StatusNotFound, Title: "Refactor not found", Message: "The stack has no refactor with this ID among the newest ones."}
+	}
+	if _, err := c.config.Stacks.ExecuteStackRefactor(r.Context(), c.caller(p), &cloudformation.ExecuteStackRefactorInput{StackRefactorId: &id}); err != nil {
+		return nil, err
+	}
+	return back(w, r, h.link("/changes", "done", "refactoring"))
 }
 
 // driftView is what drift detections found of a stack.

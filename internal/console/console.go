@@ -187,6 +187,7 @@ func (c *Console) route() {
 		{"GET /stacks/{stack}/changes/{set}", c.page(c.showChangeSet)},
 		{"POST /stacks/{stack}/changes/{set}/execute", c.page(c.executeChangeSet)},
 		{"POST /stacks/{stack}/changes/{set}/delete", c.page(c.deleteChangeSet)},
+		{"POST /stacks/{stack}/refactors/{refactor}/execute", c.page(c.executeRefactor)},
 		{"GET /stacks/{stack}/drift", c.page(c.stackDrift)},
 		{"GET /stacks/{stack}/hooks", c.page(c.stackHooks)},
 		{"POST /stacks/{stack}/drift", c.page(c.detectDrift)},

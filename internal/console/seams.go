@@ -109,6 +109,11 @@ type Stacks interface {
 	ExecuteChangeSet(context.Context, awswire.Caller, *cloudformation.ExecuteChangeSetInput) (*cloudformation.ExecuteChangeSetOutput, error)
 	DeleteChangeSet(context.Context, awswire.Caller, *cloudformation.DeleteChangeSetInput) (*cloudformation.DeleteChangeSetOutput, error)
 
+	// Refactors lists the refactors that a stack is part of, the newest first, at most limit of them.
+	Refactors(ctx context.Context, place awswire.Place, stack string, limit int) ([]stack.RefactorState, error)
+
+	ExecuteStackRefactor(context.Context, awswire.Caller, *cloudformation.ExecuteStackRefactorInput) (*cloudformation.ExecuteStackRefactorOutput, error)
+
 	// Drift is what drift detections found of a stack.
 	Drift(ctx context.Context, place awswire.Place, name string) (*stack.DriftState, error)
 

@@ -69,6 +69,24 @@ func (f *fakeStacks) DeleteChangeSet(_ context.Context, caller awswire.Caller, i
 	return &cloudformation.DeleteChangeSetOutput{}, nil
 }
 
+func (f *fakeStacks) Refactors(_ context.Context, place awswire.Place, name string, limit int) ([]stack.RefactorState, error) {
+	s, err := f.find(place, name)
+	if err != nil || s.Name != "shop" {
+		return nil, err
+	}
+	all := []stack.RefactorState{
+		{ID: "refactor-2", Description: "Apart <b>now</b>", Status: "CREATE_COMPLETE", Execution: "AVAILABLE", CreatedAt: then, Moves: []stack.RefactorMoveState{
+			{FromStack: "shop", FromID: "Queue", ToStack: "orders", ToID: "Line", Type: "AWS::SQS::Queue", PhysicalID: "<i>queue-1"}}},
+		{ID: "refactor-1", Status: "CREATE_FAILED", Reason: "There are no resources to refactor.", Execution: "UNAVAILABLE", CreatedAt: then},
+	}
+	return all[:min(len(all), limit)], nil
+}
+
+func (f *fakeStacks) ExecuteStackRefactor(_ context.Context, caller awswire.Caller, in *cloudformation.ExecuteStackRefactorInput) (*cloudformation.ExecuteStackRefactorOutput, error) {
+	f.did("refactor " + caller.Account + " " + *in.StackRefactorId)
+	return &cloudformation.ExecuteStackRefactorOutput{}, nil
+}
+
 func (f *fakeStacks) Drift(_ context.Context, place awswire.Place, name string) (*stack.DriftState, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -366,6 +384,7 @@ func TestStackForms(t *testing.T) {
 	for _, test := range []struct{ path, want, location string }{
 		{set + "/execute", "execute 000000000000 " + arnOfStack("shop") + " " + arnOfSet("bigger"), "/_cfn/stacks/shop/timeline?done=executed"},
 		{set + "/delete", "delete 000000000000 " + arnOfStack("shop") + " " + arnOfSet("bigger"), "/_cfn/stacks/shop/changes?done=deleted"},
+		{"/stacks/shop/refactors/refactor-2/execute", "refactor 000000000000 refactor-2", "/_cfn/stacks/shop/changes?done=refactoring"},
 		{"/stacks/shop/drift", "detect 000000000000 " + arnOfStack("shop"), "/_cfn/stacks/shop/drift?done=detecting"},
 	} {
 		stacks.done = nil
@@ -381,6 +400,18 @@ func TestStackForms(t *testing.T) {
 		}
 		if w := submit(t, c, strings.Replace(test.path, "/shop/", "/none/", 1), nil, nil); w.Code != http.StatusNotFound || stacks.done != nil {
 			t.Errorf("%s of no stack: %d, %q", test.path, w.Code, stacks.done)
+		}
+	}
+}
+
+// TestRefactorsOfOtherStacks: only what a page shows can be executed from it.
+func TestRefactorsOfOtherStacks(t *testing.T) {
+	f, logs := world(t)
+	c := newConsole(t, f, logs)
+	stacks := c.config.Stacks.(*fakeStacks)
+	for _, path := range []string{"/stacks/shop/refactors/none/execute", "/stacks/growing/refactors/refactor-2/execute"} {
+		if w := submit(t, c, path, nil, nil); w.Code != http.StatusNotFound || stacks.done != nil {
+			t.Errorf("%s: %d, %q", path, w.Code, stacks.done)
 		}
 	}
 }
@@ -413,7 +444,9 @@ func TestStackPages(t *testing.T) {
 		{"/stacks/shop/events?before=x", 400, []string{"Page not found"}, nil},
 		{"/stacks/shop/outputs", 200, []string{"QueueUrl", "Where orders go.", "exported as shop-queue", "****", "&lt;b&gt;payments"}, []string{"<b>payments"}},
 		{"/stacks/shop/changes", 200, []string{">bigger<", "More &lt;b&gt;disk", "available", "didn&#39;t contain changes"}, []string{"<b>disk"}},
-		{"/stacks/growing/changes", 200, []string{"has no change sets", "--plan"}, nil},
+		{"/stacks/growing/changes", 200, []string{"has no change sets", "--plan"}, []string{"Refactors"}},
+		{"/stacks/shop/changes", 200, []string{">Refactors<", "shop/Queue", "orders/Line", "&lt;i&gt;queue-1", "Apart &lt;b&gt;now", "/refactors/refactor-2/execute", "There are no resources to refactor"},
+			[]string{"<i>queue-1", "/refactors/refactor-1/execute"}},
 		{"/stacks/shop/changes/bigger", 200, []string{
 			">replace, keep the old one<", "replaces the resource", "old-name", "new-name", "Size.Disk", "because of Disk", ">create<", "&lt;img src=x&gt;", ">remove and keep<", "orders",
 			">Execute<", ">Delete<", "billing-1",

@@ -127,11 +127,24 @@ func TestRefactor(t *testing.T) {
 		}
 		id := *r.StackRefactorId
 		g.same("actions", g.actionsOf(id), "MOVE RESOURCE from/A to/A a-1 AUTO")
+		for _, of := range []string{"from", "to"} {
+			shown, err := g.Refactors(t.Context(), owner.Place, of, 10)
+			if err != nil || len(shown) != 1 || !shown[0].Executable() || jsonText(shown[0].Moves) != `[{"FromStack":"from","FromID":"A","ToStack":"to","ToID":"A","Type":"Acme::Test::Thing","PhysicalID":"a-1"}]` {
+				t.Errorf("the refactors of %s: %s %v", of, jsonText(shown), err)
+			}
+		}
+		mark, err := g.StackMark(t.Context(), owner.Place, "from")
+		if err != nil {
+			t.Fatal(err)
+		}
 		before := len(g.story("from"))
 		beforeTo := len(g.story("to"))
 		r = g.executeRefactored(id)
 		if r.ExecutionStatus != types.StackRefactorExecutionStatusExecuteComplete || r.ExecutionStatusReason != nil {
 			t.Fatalf("executed: %s", jsonText(r))
+		}
+		if after, err := g.StackMark(t.Context(), owner.Place, "from"); err != nil || after.Sets == mark.Sets {
+			t.Errorf("the mark has not changed: %+v %v", after, err)
 		}
 		g.same("calls", g.done(), "")
 		g.same("from", g.has("from"), "B b-1 CREATE_COMPLETE")
