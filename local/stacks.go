@@ -69,7 +69,7 @@ func (c *CloudFormation) openEngines() error {
 	c.types.Registered, c.types.Builtin, c.types.Simulated, c.types.Preferred = c.registry, c.served, c.shelf, c.shelf.Preferred
 	c.openHooks()
 	c.stacks = stack.New(stack.Config{
-		Store: c.store, Types: c.types, Operations: c.operations, Hooks: c.hooks, Objects: objects{c.s3}, References: references{c.services},
+		Store: c.store, Types: c.types, Operations: c.operations, Hooks: c.hooks, Objects: objects{c.s3}, Buckets: objects{c.s3}, References: references{c.services},
 		Macros: macros.For, Modules: c.registry, Endpoint: c.url, Hold: holdAnswers, Logger: config.Logger, Now: config.Now,
 		Ended: func(ctx context.Context, tx *store.Tx, stackARN string) error {
 			return c.stackSets.Ended(ctx, tx, stackARN)
@@ -115,6 +115,10 @@ func (o objects) Object(ctx context.Context, caller awswire.Caller, url string, 
 	}
 	defer func() { _ = object.Close() }() // it was only read
 	return io.ReadAll(io.LimitReader(object, limit+1))
+}
+
+func (o objects) HasObjects(ctx context.Context, caller awswire.Caller, bucket string) (bool, error) {
+	return o.s3.HasObjects(ctx, caller.Account, bucket)
 }
 
 func (r references) StoredParameters(ctx context.Context, caller awswire.Caller, names []string) (map[string]template.Stored, error) {

@@ -25,6 +25,7 @@ type plannedStack struct {
 	Region    string          `json:"region"`
 	Pending   bool            `json:"pending"` // whether there is something to change
 	Changes   []plannedChange `json:"changes"`
+	Warnings  []string        `json:"warnings"` // of the validation: the execution may fail
 }
 
 // A plannedChange is what is to happen to one resource.
@@ -161,6 +162,9 @@ func (c *app) showChanges(p plannedStack) error {
 	}
 	c.printf("%s in %s: %s\n", p.StackName, p.Region, countPlan(p.Changes))
 	planPrinter{c, c.Terminal.Stdout && c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb"}.tree(p.Changes, "")
+	for _, warning := range p.Warnings {
+		c.notef("warning: %s\n", warning)
+	}
 	return nil
 }
 
@@ -267,7 +271,7 @@ func (c *app) preview(ctx context.Context, r *submit.Remote, name string, fresh 
 	if set == nil {
 		return nil, err
 	}
-	p := &previewed{set: set, review: fresh, plan: plannedStack{StackName: name, Region: r.Region, Changes: []plannedChange{}}}
+	p := &previewed{set: set, review: fresh, plan: plannedStack{StackName: name, Region: r.Region, Changes: []plannedChange{}, Warnings: []string{}}}
 	switch {
 	case err != nil:
 	case set.Empty():
@@ -276,7 +280,9 @@ func (c *app) preview(ctx context.Context, r *submit.Remote, name string, fresh 
 		err = &downstreamError{errors.New(c.setFailure(ctx, r, set))}
 	default:
 		p.plan.Pending = true
-		p.plan.Changes, err = c.planned(ctx, r, set.Changes, 0)
+		if p.plan.Changes, err = c.planned(ctx, r, set.Changes, 0); err == nil {
+			p.plan.Warnings = c.setWarnings(ctx, r, set)
+		}
 	}
 	if err != nil {
 		c.dropPreview(ctx, r, p)
@@ -307,6 +313,27 @@ func (c *app) setFailure(ctx context.Context, r *submit.Remote, set *submit.Chan
 	}
 	return flat(set.Reason)
 }
+
+// setWarnings are the warnings of the validation of a change set. A service that has none of it is
+// no reason to fail.
+func (c *app) setWarnings(ctx context.Context, r *submit.Remote, set *submit.ChangeSet) []string {
+	out, err := r.CloudFormation().DescribeEvents(ctx, &cloudformation.DescribeEventsInput{StackName: &set.StackID, ChangeSetName: &set.ID})
+	found := []string{}
+	if err != nil {
+		c.logger.Debug("cannot read the validation of the change set", "error", err)
+		return found
+	}
+	for _, e := range out.OperationEvents {
+		if e.EventType == types.EventTypeValidationError && e.ValidationFailureMode == types.HookFailureModeWarn && len(found) < maxWarnings {
+			found = append(found, flat(aws.ToString(e.LogicalResourceId)+": "+aws.ToString(e.ValidationStatusReason)))
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// maxWarnings bounds how many warnings of a change set are shown.
+const maxWarnings = 20
 
 // dropWait is how long the end of the deletion of a stack without resources is waited for.
 const dropWait = 20 * time.Second

@@ -37,6 +37,20 @@ func (s *Service) Open(ctx context.Context, account string, at Location) (*Objec
 	return &Object{BlobReader: body, Size: o.Size, ETag: o.ETag, ContentType: o.Attributes.Headers["Content-Type"], Version: o.Version}, nil
 }
 
+// HasObjects reports whether a bucket of an account has objects or versions of them, which
+// prevent its deletion. A bucket that does not exist, or that of another account, has none.
+func (s *Service) HasObjects(ctx context.Context, account, bucket string) (bool, error) {
+	b, err := bucketNamed(ctx, s.store.Read(), bucket)
+	if err != nil || b == nil || b.Account != account {
+		return false, err
+	}
+	filled, err := s.store.Read().NewSelect().Table("s3_objects").Where("bucket = ?", b.Name).Exists(ctx)
+	if err != nil {
+		return false, fmt.Errorf("reading the bucket: %w", err)
+	}
+	return filled, nil
+}
+
 // Put keeps what r holds as an object, and returns its location with the version. An
 // empty contentType is binary/octet-stream. Refusals are those of PutObject.
 func (s *Service) Put(ctx context.Context, account string, at Location, contentType string, r io.Reader) (Location, error) {

@@ -72,6 +72,13 @@ func (p setPlanner) plan(ctx context.Context, next *Deployment, result *setResul
 	if result.failed == "" && p.set.Kind == types.ChangeSetTypeUpdate && plan.Empty() && !resolvesAgain(next) {
 		result.failed = reasonNoChanges
 	}
+	if !p.options.DisableValidation && result.failed == "" {
+		warnings, err := p.engine.filledBuckets(ctx, p.stack, plan)
+		if err != nil {
+			return err
+		}
+		result.problems = append(result.problems, warnings...)
+	}
 	result.plan = encode(plan)
 	result.reason = incomplete(input)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -192,14 +193,18 @@ func (c *changeSetRow) settle(result *setResult) {
 	}
 }
 
-// writeProblems writes the events of DescribeEvents with the reasons why a change set failed
-// its validation.
+// writeProblems writes the events of DescribeEvents with what the validation of a change set
+// found.
 func (e *Engine) writeProblems(ctx context.Context, tx *store.Tx, s *stackRow, c *changeSetRow, problems []validationProblem) error {
 	if len(problems) == 0 {
 		return nil
 	}
+	status := opSucceeded
+	if slices.ContainsFunc(problems, func(p validationProblem) bool { return !p.warns() }) {
+		status = opFailed
+	}
 	op := &operationRow{
-		ID: e.newID(), StackID: s.ID, Kind: types.OperationTypeCreateChangeset, Status: string(opFailed), Phase: phaseEnd, ClientToken: c.ClientToken,
+		ID: e.newID(), StackID: s.ID, Kind: types.OperationTypeCreateChangeset, Status: string(status), Phase: phaseEnd, ClientToken: c.ClientToken,
 		Options: encode(operationOptions{}), DeploymentID: c.DeploymentID, ChangeSetID: c.ARN, StartedAt: c.CreatedAt, EndedAt: e.now(), RowVersion: 1,
 	}
 	if _, err := tx.NewInsert().Model(op).Exec(ctx); err != nil {

@@ -73,6 +73,32 @@ func (e *Engine) conflictOf(ctx context.Context, s *stackRow, in PlanInput, r *t
 	return found, err
 }
 
+// filledBuckets warns of buckets that a plan deletes although something is in them: the deletion
+// would fail.
+func (e *Engine) filledBuckets(ctx context.Context, s *stackRow, plan *Plan) ([]validationProblem, error) {
+	var out []validationProblem
+	for i := range plan.Changes {
+		c := &plan.Changes[i]
+		removed := c.Action == types.ChangeActionRemove && c.PolicyAction == types.PolicyActionDelete
+		replaced := c.Replacement == types.ReplacementTrue && c.PolicyAction == types.PolicyActionReplaceAndDelete
+		if e.config.Buckets == nil || c.Type != bucketType || c.PhysicalID == "" || !removed && !replaced {
+			continue
+		}
+		filled, err := e.config.Buckets.HasObjects(ctx, s.caller(), c.PhysicalID)
+		if err != nil {
+			return nil, fmt.Errorf("look into the bucket %s: %w", c.PhysicalID, err)
+		}
+		if filled {
+			out = append(out, validationProblem{
+				check: checkBuckets, logicalID: c.LogicalID, typeName: c.Type, path: "/Resources/" + c.LogicalID, reason: reasonFilled,
+			})
+		}
+	}
+	return out, nil
+}
+
+const bucketType = "AWS::S3::Bucket"
+
 // prepareValidation looks up what an operation names before it begins: what its parameters
 // refer to, and whether the names of new resources are taken. The latter was checked with the
 // change set if there is one, and is not if the validation is disabled.

@@ -29,6 +29,9 @@ type Config struct {
 	// Objects fetches templates and policies by their URL. nil has none.
 	Objects Objects
 
+	// Buckets finds out what is in buckets that a change set deletes. nil does not look.
+	Buckets Buckets
+
 	// References resolves dynamic references and parameters of the types
 	// AWS::SSM::Parameter::Value<…>. nil resolves none.
 	References References
@@ -76,6 +79,12 @@ type Objects interface {
 	// Object returns the content, of at most limit bytes and one. The error is [ErrNotObject]
 	// for the URL of something else. An *awswire.Error says that the caller has no such object.
 	Object(ctx context.Context, caller awswire.Caller, url string, limit int64) ([]byte, error)
+}
+
+// Buckets looks into buckets of S3.
+type Buckets interface {
+	// HasObjects reports whether a bucket of the caller's account has objects or versions of them.
+	HasObjects(ctx context.Context, caller awswire.Caller, bucket string) (bool, error)
 }
 
 // Modules finds modules.

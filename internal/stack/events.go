@@ -208,7 +208,7 @@ func (e *Engine) operationEvent(s *stackRow, op *operationRow, row *eventRow) (t
 		out.EventType, out.OperationType, out.ResourceStatus, out.ResourceStatusReason = types.EventTypeValidationError, kind, "", nil
 		out.ValidationName, out.ValidationPath = aws.String(details.ValidationName), aws.String(details.ValidationPath)
 		out.ValidationStatus, out.ValidationStatusReason = types.ValidationStatusFailed, aws.String(row.Reason)
-		out.ValidationFailureMode = types.HookFailureModeFail
+		out.ValidationFailureMode = types.HookFailureMode(cmpOr(details.ValidationMode, string(types.HookFailureModeFail)))
 	case row.PhysicalID == s.ARN && details.HookStatus == "":
 		out.EventType, out.OperationType, out.OperationStatus, out.StartTime = types.EventTypeStackEvent, kind, opRunning, &op.StartedAt.Time
 	case details.HookStatus != "":

@@ -39,6 +39,7 @@ const (
 	reasonEarlyValidation   = "The following hook(s)/validation failed: %s. To troubleshoot Early Validation errors, use the DescribeEvents API for detailed failure information."
 	hookProperties          = "AWS::EarlyValidation::PropertyValidation"
 	hookNames               = "AWS::EarlyValidation::ResourceExistenceCheck"
+	reasonFilled            = "S3 bucket is not empty"
 	reasonExists            = "Resource of type '%s' with identifier '%s' already exists."
 	reasonImportStarted     = "Resource import started."
 	reasonImportCancelled   = "Resource import cancelled"

@@ -328,6 +328,7 @@ const (
 type eventDetails struct {
 	ValidationName string `json:"validationName,omitempty"`
 	ValidationPath string `json:"validationPath,omitempty"`
+	ValidationMode string `json:"validationMode,omitempty"` // "" is FAIL
 
 	HookType            string `json:"hookType,omitempty"`
 	HookStatus          string `json:"hookStatus,omitempty"`

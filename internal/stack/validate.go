@@ -102,11 +102,19 @@ type validationProblem struct{ check, logicalID, typeName, path, reason string }
 const (
 	checkProperties = "PROPERTY_VALIDATION"
 	checkNames      = "NAME_CONFLICT_VALIDATION"
+	checkBuckets    = "BUCKET_EMPTINESS_VALIDATION" // warns; only of change sets
 )
+
+// warns reports whether the problem does not prevent the execution of a change set.
+func (p validationProblem) warns() bool { return p.check == checkBuckets }
 
 // details are those of the event of a problem.
 func (p validationProblem) details() string {
-	return encode(eventDetails{ValidationName: p.check, ValidationPath: p.path})
+	details := eventDetails{ValidationName: p.check, ValidationPath: p.path}
+	if p.warns() {
+		details.ValidationMode = string(types.HookFailureModeWarn)
+	}
+	return encode(details)
 }
 
 // validate validates the known properties of all resources against the schemas of their types.
