@@ -31,6 +31,7 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 		awswire.Op("DescribeStackResource", e.DescribeStackResource).Reading(),
 		awswire.Op("DescribeStackResources", e.DescribeStackResources).Reading(),
 		awswire.Op("DescribeStacks", e.DescribeStacks).Reading(),
+		awswire.Op("EstimateTemplateCost", e.EstimateTemplateCost).Reading(),
 		awswire.Op("ExecuteChangeSet", e.ExecuteChangeSet),
 		awswire.Op("ExecuteStackRefactor", e.ExecuteStackRefactor),
 		awswire.Op("GetStackPolicy", e.GetStackPolicy).Reading(),

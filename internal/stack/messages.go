@@ -149,6 +149,7 @@ var refusals = map[string]struct {
 	"summary-source":      {"", "At least one of TemplateBody, TemplateURL or StackName must be specified."},
 	"summary-sources":     {"", "Only one of TemplateBody, TemplateURL or StackName may be specified."},
 
+	"prices":                {"NotImplemented", "EstimateTemplateCost is not available: this server knows no prices. Use the AWS Pricing Calculator at https://calculator.aws."},
 	"refactor-none":         {"", "Must provide at least one stack definition to refactor."},
 	"refactor-many":         {"", "The number of stacks to refactor, %d, is greater than maximum allowed, %d"},
 	"refactor-twice":        {"", "Stack [%s] must not be in the stack definitions more than once."},
@@ -175,6 +176,8 @@ func refuse(id string, args ...any) *awswire.Error {
 	switch code {
 	case "ChangeSetNotFoundException", "StackRefactorNotFoundException", "HookResultNotFoundException":
 		status = http.StatusNotFound
+	case "NotImplemented":
+		status = http.StatusNotImplemented
 	}
 	return awswire.Errorf(code, status, r.text, args...)
 }

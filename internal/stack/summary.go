@@ -37,6 +37,17 @@ func (e *Engine) ValidateTemplate(ctx context.Context, caller awswire.Caller, in
 	return out, nil
 }
 
+// EstimateTemplateCost refuses what is wrong with the template as the service does, and then the
+// estimate. The service answers with the URL of an estimate at AWS, which cannot be made here:
+// a URL that shows something else would be worse than none.
+func (e *Engine) EstimateTemplateCost(ctx context.Context, caller awswire.Caller, in *cloudformation.EstimateTemplateCostInput) (*cloudformation.EstimateTemplateCostOutput, error) {
+	_, err := e.ValidateTemplate(ctx, caller, &cloudformation.ValidateTemplateInput{TemplateBody: in.TemplateBody, TemplateURL: in.TemplateURL})
+	if err != nil {
+		return nil, err
+	}
+	return nil, refuse("prices")
+}
+
 // readTemplate reads the template that a request has or names.
 func (e *Engine) readTemplate(ctx context.Context, caller awswire.Caller, body, url *string) (*template.Template, error) {
 	text, err := e.source(ctx, caller, body, url)
