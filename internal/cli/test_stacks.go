@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/formwork-dev/formwork/internal/contract"
+	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/project"
@@ -124,8 +125,8 @@ func (c *app) testInStack(ctx context.Context, opts *testOptions, p *project.Pro
 		}
 		config.Again = at.again(remote.Region)
 	}
-	tester := remote.TestStacks(s)
-	config.Stacks, config.Resources = tester, tester
+	tester := remote.TestStacks(s, handlers.DefaultLogGroup)
+	config.Stacks, config.Resources, config.Log = tester, tester, tester
 	return c.runInStacks(ctx, opts, config)
 }
 

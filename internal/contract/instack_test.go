@@ -268,13 +268,22 @@ func TestStepsThatDoNotEnd(t *testing.T) {
 	}
 }
 
+// handlerLines are what the handlers have written.
+type handlerLines []string
+
+func (h handlerLines) LastLines(context.Context, time.Time, int) ([]string, error) { return h, nil }
+
 // TestStackReportsHideSecrets looks for the write-only value in every format.
 func TestStackReportsHideSecrets(t *testing.T) {
 	s := newService(t, kindsOfService[0], "")
 	cloud := newFakeCloud(t, s)
 	cloud.handler = &saboteur{service: s, mutant: "update does nothing", count: map[string]int{}}
 	var text bytes.Buffer
-	summary := tryStacks(t, cloud, StackConfig{Inputs: stackInputs(kindsOfService[0]), Reporter: &Text{W: &text, Verbosity: 1, Traceback: "long", Live: true}})
+	log := handlerLines{"opening the vault with correcthorsebattery", "the vault is open"}
+	summary := tryStacks(t, cloud, StackConfig{Inputs: stackInputs(kindsOfService[0]), Log: log, Reporter: &Text{W: &text, Verbosity: 1, Traceback: "long", Live: true}})
+	if n := strings.Count(text.String(), "  handler log:\n"); n != len(summary.Causes()) {
+		t.Errorf("%d logs of handlers for %d causes", n, len(summary.Causes()))
+	}
 	for _, write := range []func() error{
 		func() error { return WriteJSON(&text, summary) }, func() error { return WriteJUnit(&text, summary) }, func() error { return WriteHTML(&text, summary) },
 		func() error { return WriteSARIF(&text, summary, cloud.schema) }, func() error { return WriteGitHub(&text, summary, cloud.schema) },
@@ -286,7 +295,8 @@ func TestStackReportsHideSecrets(t *testing.T) {
 	if strings.Contains(text.String(), "correcthorsebattery") {
 		t.Error("a write-only value is in a report")
 	}
-	for _, want := range []string{"18 tests in stacks, inputs_1", "stack events:", "UPDATE_STACK", "Events of the stack", "in_stack.py::stack_update_in_place"} {
+	for _, want := range []string{"18 tests in stacks, inputs_1", "stack events:", "UPDATE_STACK", "Events of the stack",
+		"Log of the handler", `"handlerLog": "opening the vault with `, "handler log:&#xA;opening the vault with ", "the vault is open", "in_stack.py::stack_update_in_place"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no report has %q", want)
 		}

@@ -112,6 +112,10 @@ type Result struct {
 	// Calls are those of the case, in the order made. If the case did not pass, the calls
 	// that made the resource which it shares with others come first, marked as Setup.
 	Calls []Call
+
+	// HandlerLog is what the handlers wrote, of a test in stacks that did not pass: the stack called
+	// them, not the test. "" if it is not known.
+	HandlerLog string
 }
 
 // ID is the name of the case.

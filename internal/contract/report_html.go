@@ -57,15 +57,16 @@ type htmlFile struct {
 
 type htmlTest struct {
 	*Result
-	Anchor      string // of the page
-	Title       string // with the set of inputs, if there are several
-	Kept        string // the clause: broken, or tested if none was
-	Open        bool
-	Differences []htmlDifference
-	Calls       []htmlCall
-	Span        time.Duration // from the first call to the end of the last
-	HandlerLog  string
-	LogTitle    string
+	Anchor          string // of the page
+	Title           string // with the set of inputs, if there are several
+	Kept            string // the clause: broken, or tested if none was
+	Open            bool
+	Differences     []htmlDifference
+	Calls           []htmlCall
+	Span            time.Duration // from the first call to the end of the last
+	HandlerLog      string
+	StackHandlerLog string
+	LogTitle        string
 }
 
 type htmlDifference struct{ Pointer, Kind, Want, Got string }
@@ -163,7 +164,7 @@ func newHTMLTest(r *Result, index int, sets bool) *htmlTest {
 		t.Kept = r.Case.Clause
 	}
 	if t.Open {
-		t.HandlerLog = r.Log()
+		t.HandlerLog, t.StackHandlerLog = r.Log(), r.HandlerLog
 	}
 	for _, d := range r.Differences {
 		t.Differences = append(t.Differences, htmlDifference{Pointer: orWhole(d.Pointer.String()), Kind: d.Kind, Want: valueText(d.Want), Got: valueText(d.Got)})

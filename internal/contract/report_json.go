@@ -39,6 +39,7 @@ type jsonTest struct {
 	Differences []jsonDifference `json:"differences,omitempty"`
 	Calls       []jsonCall       `json:"calls"`
 	Log         string           `json:"log,omitempty"`
+	HandlerLog  string           `json:"handlerLog,omitempty"` // of tests in stacks, whose log is the events
 }
 
 // A jsonViolation is a further clause that was broken.
@@ -72,7 +73,7 @@ type jsonCall struct {
 // WriteJSON writes a summary as one JSON document:
 // {"typeName","seed","passed","failed","skipped","errors","seconds","tests":[{"id","suite",
 // "set","wire","outcome","phase","seconds","message","clause","clauses","rules","cause","more",
-// "differences","calls","log"}],"leftBehind"}. Tests with the same cause failed for the same.
+// "differences","calls","log","handlerLog"}],"leftBehind"}. Tests with the same cause failed for the same.
 func WriteJSON(w io.Writer, s *Summary) error {
 	out := jsonReport{
 		TypeName: s.TypeName, Seed: s.Seed, Passed: s.Passed, Failed: s.Failed, Skipped: s.Skipped, Errors: s.Errors,
@@ -109,7 +110,7 @@ func WriteJSON(w io.Writer, s *Summary) error {
 			test.Calls = append(test.Calls, call)
 		}
 		if r.broken() {
-			test.Log = r.Log()
+			test.Log, test.HandlerLog = r.Log(), r.HandlerLog
 		}
 		out.Tests = append(out.Tests, test)
 	}

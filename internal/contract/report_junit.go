@@ -90,6 +90,9 @@ func (s *junitSuite) add(r *Result) {
 	}
 	if r.broken() {
 		c.Output = r.Log()
+		if r.HandlerLog != "" {
+			c.Output += "\n\nhandler log:\n" + r.HandlerLog
+		}
 	}
 	s.Tests++
 	s.Cases = append(s.Cases, c)

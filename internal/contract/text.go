@@ -285,6 +285,9 @@ func (t *Text) failure(r *Result) {
 	if log := r.Log(); log != "" {
 		t.printf("  %s:\n    %s\n", r.logTitle(), indent(log, "    "))
 	}
+	if r.HandlerLog != "" {
+		t.printf("  handler log:\n    %s\n", indent(r.HandlerLog, "    "))
+	}
 }
 
 func indent(text, by string) string { return strings.ReplaceAll(text, "\n", "\n"+by) }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	control "github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/contract"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -24,14 +26,41 @@ import (
 type StackTester struct {
 	remote *Remote
 	schema *schema.Schema
+	group  func(typeName string) string // the default log group of a local server
 }
 
-// TestStacks returns the tester of a type, which has to be registered.
-func (r *Remote) TestStacks(s *schema.Schema) *StackTester { return &StackTester{r, s} }
+// TestStacks returns the tester of a type, which has to be registered. group is the log group of
+// types that were registered without one at a local server.
+func (r *Remote) TestStacks(s *schema.Schema, group func(typeName string) string) *StackTester {
+	return &StackTester{r, s, group}
+}
+
+// LastLines implements [contract.HandlerLog].
+func (t *StackTester) LastLines(ctx context.Context, since time.Time, limit int) ([]string, error) {
+	ref := Reference{Name: t.schema.TypeName.Value, Kind: types.RegistryTypeResource}
+	groups, _, err := t.remote.LogGroupsOf(ctx, &ref, t.group)
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	err = t.remote.Logs(ctx, LogQuery{Groups: groups, Since: since}, func(e LogEvent) error {
+		for text := range strings.Lines(strings.TrimRight(e.Message, "\n")) {
+			if text = strings.TrimRight(text, "\n"); text != "" && !lambda.IsFrame(text) {
+				lines = append(lines, text)
+			}
+		}
+		if len(lines) > 10*limit {
+			lines = slices.Clone(lines[len(lines)-limit:])
+		}
+		return nil
+	})
+	return lines[max(0, len(lines)-limit):], err
+}
 
 var (
-	_ contract.Stacks    = (*StackTester)(nil)
-	_ contract.Resources = (*StackTester)(nil)
+	_ contract.HandlerLog = (*StackTester)(nil)
+	_ contract.Stacks     = (*StackTester)(nil)
+	_ contract.Resources  = (*StackTester)(nil)
 )
 
 // refusal makes a *contract.Refusal of what a service has answered.
