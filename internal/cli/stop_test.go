@@ -38,6 +38,7 @@ var stoppedCommands = []stopped{
 	{"stack events s", exitInterrupted},
 	{"stack events s --follow", exitInterrupted},
 	{"stack drift s", exitInterrupted},
+	{"stack refactor s=t.json --yes", exitInterrupted},
 	{"stack resources s", exitInterrupted},
 	{"stack outputs s", exitInterrupted},
 	{"stack template s", exitInterrupted},
