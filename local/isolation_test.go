@@ -388,6 +388,7 @@ func possessStacks(t *testing.T, c clients, config aws.Config, names map[string]
 		t.Fatal(err)
 	}
 	names["ARN ChangeSetName"] = *set.Id
+	possessSet(t, c, names)
 	request, err := cloudcontrol.NewFromConfig(config).CreateResource(t.Context(), &cloudcontrol.CreateResourceInput{
 		TypeName: aws.String("AWS::SSM::Parameter"), DesiredState: aws.String(`{"Name": "owned-control", "Type": "String", "Value": "` + canary + `"}`),
 	})
@@ -399,6 +400,17 @@ func possessStacks(t *testing.T, c clients, config aws.Config, names map[string]
 		out, err := cloudcontrol.NewFromConfig(config).GetResourceRequestStatus(t.Context(), &cloudcontrol.GetResourceRequestStatusInput{RequestToken: request.ProgressEvent.RequestToken})
 		return err == nil && out.ProgressEvent.OperationStatus == "SUCCESS"
 	})
+}
+
+// possessSet makes a stack set with an instance.
+func possessSet(t *testing.T, c clients, names map[string]string) {
+	t.Helper()
+	name := "owned-sets"
+	body := `{"Description": "` + canary + `", "Resources": {"W": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}}`
+	made := must[*cloudformation.CreateStackSetOutput](t)(c.CreateStackSet(t.Context(), &cloudformation.CreateStackSetInput{StackSetName: &name, TemplateBody: &body, Description: aws.String(canary)}))
+	out := must[*cloudformation.CreateStackInstancesOutput](t)(c.CreateStackInstances(t.Context(), &cloudformation.CreateStackInstancesInput{StackSetName: &name, Accounts: []string{account}, Regions: []string{region}}))
+	setEnds(t, c.Client, name, *out.OperationId)
+	names["StackSetName"], names["ARN StackSetName"], names["StackInstanceAccount"], names["StackInstanceRegion"] = name, *made.StackSetId, account, region
 }
 
 // crossings are ways from one account to another that take more than one name.
