@@ -244,10 +244,7 @@ func (c *app) beginDeployment(ctx context.Context, opts *deployOptions, d *deplo
 	if err != nil {
 		return "", false, err
 	}
-	var capabilities []types.Capability
-	for _, name := range opts.capabilities {
-		capabilities = append(capabilities, types.Capability(name))
-	}
+	capabilities := capabilitiesOf(opts.capabilities)
 	var role *string
 	if opts.role != "" {
 		role = &opts.role

@@ -384,9 +384,7 @@ func (c *app) changeSetInput(ctx context.Context, opts *deployOptions, d *deploy
 	if d.existing != nil {
 		in.StackName, in.ChangeSetType = d.existing.StackId, types.ChangeSetTypeUpdate
 	}
-	for _, name := range opts.capabilities {
-		in.Capabilities = append(in.Capabilities, types.Capability(name))
-	}
+	in.Capabilities = capabilitiesOf(opts.capabilities)
 	if opts.role != "" {
 		in.RoleARN = &opts.role
 	}

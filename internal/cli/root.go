@@ -34,6 +34,7 @@ func commands(c *app) []*cobra.Command {
 		newImport(c),
 		newStacks(c),
 		newStack(c),
+		newStackSet(c),
 		newResource(c),
 		newCustomResource(c),
 		newEnv(c),

@@ -249,6 +249,17 @@ func newStackTemplate(c *app, opts *remoteOptions) *cobra.Command {
 // completeStacks completes the STACK of a command at an endpoint. AWS itself is not called
 // for a completion.
 func (c *app) completeStacks(o *remoteOptions) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return c.completeLocally(o, func(ctx context.Context, r *submit.Remote, add func(name string) bool) {
+		for s, err := range r.Stacks(ctx, false) {
+			if err != nil || !add(aws.ToString(s.StackName)) {
+				return
+			}
+		}
+	})
+}
+
+// completeLocally completes the first argument of a command with what a local server has.
+func (c *app) completeLocally(o *remoteOptions, list func(ctx context.Context, r *submit.Remote, add func(name string) bool)) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, args []string, begun string) (names []string, _ cobra.ShellCompDirective) {
 		if len(args) > 0 || cmp.Or(o.endpoint, c.Getenv("AWS_ENDPOINT_URL_CLOUDFORMATION"), c.Getenv("AWS_ENDPOINT_URL")) == "" {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -259,14 +270,12 @@ func (c *app) completeStacks(o *remoteOptions) func(*cobra.Command, []string, st
 		if err != nil || !r.Local {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		for s, err := range r.Stacks(ctx, false) {
-			if err != nil || len(names) == completionTypes {
-				break
-			}
-			if name := aws.ToString(s.StackName); strings.HasPrefix(name, begun) {
+		list(ctx, r, func(name string) bool {
+			if strings.HasPrefix(name, begun) {
 				names = append(names, name)
 			}
-		}
+			return len(names) < completionTypes
+		})
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
