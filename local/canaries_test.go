@@ -184,13 +184,14 @@ func testCanaries(t *testing.T, keys string) {
 			t.Fatal(err)
 		}
 	}
-	server, noted := mustStart(t, o), filepath.Join(t.TempDir(), "noted")
-	c := newClients(t, server.url)
 	planted := map[string]string{}
 	plant := func(name string) string {
 		planted[name] = newCanary(name)
 		return planted[name]
 	}
+	o.Functions = []string{"canary=" + canaryProgram(t, canaryFunctionVar, plant("ResponseData"))}
+	server, noted := mustStart(t, o), filepath.Join(t.TempDir(), "noted")
+	c := newClients(t, server.url)
 	must := func(_ any, err error) {
 		t.Helper()
 		if err != nil {
@@ -207,6 +208,7 @@ func testCanaries(t *testing.T, keys string) {
 	must(c.SetTypeConfiguration(t.Context(), &cloudformation.SetTypeConfigurationInput{
 		Type: cfntypes.ThirdPartyTypeResource, TypeName: aws.String(canaryType), Configuration: aws.String(string(configuration)),
 	}))
+	registerCanaryHook(t, c, plant("HookConfiguration"))
 	must(c.TestType(t.Context(), &cloudformation.TestTypeInput{Type: cfntypes.ThirdPartyTypeResource, TypeName: aws.String(canaryType)}))
 	for _, do := range []string{"work", "fail", "crash"} {
 		must(c.CreateStack(t.Context(), &cloudformation.CreateStackInput{
@@ -243,6 +245,7 @@ func testCanaries(t *testing.T, keys string) {
 	maps.Copy(shown, canaryAnswers(t, c, server.url))
 	canaryResources(t, c, server.url, plant, shown)
 	maps.Copy(shown, canaryAnswers(t, c, server.url)) // with what the handler has printed since
+	canaryStacks(t, c, server.url, plant, shown)
 	canaryCommands(t, server.url, shown)
 	pages := crawl(t, server.url)
 	if keys != "" && len(planted) < 10 {
@@ -404,7 +407,9 @@ func canaryCommands(t *testing.T, address string, shown map[string]string) {
 		return
 	}
 	for _, command := range []string{"logs " + canaryType + " --since 1h", "stack events fail --all", "stack events crash --all", "stack outputs work", "stack template work",
-		"stack resources work", "stack drift work --diff", "resource get " + canaryType + " ccaa", "resource requests", "types describe " + canaryType} {
+		"stack resources work", "stack drift work --diff", "resource get " + canaryType + " ccaa", "resource requests", "types describe " + canaryType,
+		"logs canary --since 1h", "logs " + canaryHook + " --type HOOK --since 1h", "stack events custom --all", "stack events customfails --all", "stack outputs custom", "stack resources custom",
+		"stack template custom", "stack drift custom --diff", "types describe " + canaryHook + " --type HOOK", "stacks", "types list"} {
 		cmd := exec.CommandContext(t.Context(), program, strings.Fields(command)...)
 		cmd.Dir = t.TempDir()
 		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+address, "AWS_REGION="+region, "AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=secret")

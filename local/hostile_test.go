@@ -239,7 +239,7 @@ func TestHostileRequests(t *testing.T) {
 		// Bad forms.
 		{"no action", form("", "Version=2010-05-15"), 400, "<Code>MissingAction"},
 		{"unknown action", form("", "Action=Explode&Version=2010-05-15"), 400, "<Code>InvalidAction"},
-		{"action for later", form("", "Action=CreateStackSet&Version=2010-05-15"), 501, "<Code>NotImplemented"},
+		{"action for later", form("", "Action=CreateGeneratedTemplate&Version=2010-05-15"), 501, "<Code>NotImplemented"},
 		{"unknown version", form("", "Action=ListTypes&Version=1"), 400, "<Code>InvalidAction"},
 		{"percent", form("", "Action=ListTypes&Version=2010-05-15&NextToken=%zz"), 400, "<Code>MalformedQueryString"},
 		{"percent at the end", form("", "Action=ListTypes&Version=2010-05-15&NextToken=%2"), 400, "<Code>MalformedQueryString"},

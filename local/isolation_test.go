@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strconv"
@@ -36,10 +37,17 @@ import (
 const canary = "canary-of-the-first-account"
 
 // TestIsolation calls every operation of every service from one account with the names, the ARNs
-// and the page tokens of what another account has. No answer holds anything of it, and nothing of
-// it changes. The owner itself, who asks the same, sees it.
+// and the page tokens of what another account has, and from other regions of the same account.
+// No answer holds anything of it, and nothing of it changes. The owner itself, who asks the same,
+// sees it.
 func TestIsolation(t *testing.T) {
-	url := serving(t, local.ServerConfig{Config: local.Config{Dir: t.TempDir(), Keys: twoKeys}}).URL()
+	guard := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var request struct{ ClientRequestToken string }
+		_ = json.NewDecoder(r.Body).Decode(&request) // without a token, the answer is refused
+		_, _ = fmt.Fprintf(w, `{"hookStatus": "SUCCESS", "message": %q, "clientRequestToken": %q}`, canary, request.ClientRequestToken)
+	}))
+	defer guard.Close()
+	url := serving(t, local.ServerConfig{Config: local.Config{Dir: t.TempDir(), Keys: twoKeys, Functions: []string{"guard=" + guard.URL}}}).URL()
 	mine, theirs := signer(url, keyID, secret), signer(url, otherID, otherSecret)
 	names := possessions(t, url, mine)
 	before := belongings(t, mine, names)
@@ -59,17 +67,53 @@ func TestIsolation(t *testing.T) {
 			}
 		}
 	}
-	served, asked := 0, map[string]bool{}
-	for service, client := range services(theirs) {
+	served, asked := probe(t, "another account", services(theirs), names, tokens)
+	t.Logf("%d operations answered, %d calls succeeded, %d page tokens; the owner saw its own in %d answers", asked, served, len(tokens), seen)
+	if served < 20 || seen < 25 || len(tokens) < 3 {
+		t.Error("the inputs are wrong")
+	}
+	crossings(t, url, theirs, names)
+	if after := belongings(t, mine, names); after != before {
+		t.Errorf("another account has changed\n%s\ninto\n%s", before, after)
+	}
+	elsewhere := mine.Copy()
+	elsewhere.Region = "us-east-1"
+	regional := services(elsewhere)
+	for _, global := range []string{"s3", "sts"} { // the names of buckets are those of all regions
+		delete(regional, global)
+	}
+	served, asked = probe(t, "another region", regional, names, tokens)
+	t.Logf("another region: %d operations answered, %d calls succeeded", asked, served)
+	if served < 10 || asked < 100 {
+		t.Error("the inputs are wrong")
+	}
+	if after := belongings(t, mine, names); after != before {
+		t.Errorf("another region has changed\n%s\ninto\n%s", before, after)
+	}
+}
+
+// probe calls every operation of clients that may see nothing of what there is. It returns how
+// many calls succeeded, and how many operations the server answered at all.
+func probe(t *testing.T, who string, clients map[string]any, names, tokens map[string]string) (served, answers int) {
+	t.Helper()
+	asked := map[string]bool{}
+	for service, client := range clients {
 		for _, name := range operations(client) {
-			fits := []fitting{{service: service, names: names}, {service: service, names: names, byARN: true}, {service: service, names: names, byURL: true}}
+			region := clients["s3"] == nil
+			if region && name == "CreateStackSet" {
+				continue // takes the template of a stack by its ARN, of any region of the account
+			}
+			fits := []fitting{{service: service, names: names}, {service: service, names: names, byARN: true}}
+			if !region { // any region may read an object
+				fits = append(fits, fitting{service: service, names: names, byURL: true})
+			}
 			if token := tokens[service+" "+name]; token != "" {
 				fits = append(fits, fitting{service: service, names: names, token: token})
 			}
 			for _, fit := range fits {
 				a := fit.call(t, client, name)
 				if strings.Contains(a.text, canary) {
-					t.Errorf("%s %s (%+v) answers another account with %.500s", service, name, fit.how(), a.text)
+					t.Errorf("%s %s (%+v) answers %s with %.500s", service, name, fit.how(), who, a.text)
 				}
 				if a.err == nil {
 					served++
@@ -80,14 +124,7 @@ func TestIsolation(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d operations answered, %d calls succeeded, %d page tokens; the owner saw its own in %d answers", len(asked), served, len(tokens), seen)
-	if served < 20 || seen < 25 || len(tokens) < 3 {
-		t.Error("the inputs are wrong")
-	}
-	crossings(t, url, theirs, names)
-	if after := belongings(t, mine, names); after != before {
-		t.Errorf("another account has changed\n%s\ninto\n%s", before, after)
-	}
+	return served, len(asked)
 }
 
 // services are clients of every service.
@@ -382,6 +419,7 @@ func possessStacks(t *testing.T, c clients, config aws.Config, names map[string]
 			return err == nil && out.Stacks[0].StackStatus == "CREATE_COMPLETE"
 		})
 	}
+	possessHooks(t, c, names)
 	set, err := c.CreateChangeSet(t.Context(), &cloudformation.CreateChangeSetInput{StackName: aws.String("owned"), ChangeSetName: aws.String("owned-set"), Description: aws.String(canary),
 		TemplateBody: aws.String(strings.Replace(*body("owned"), `"String", "Value": "`, `"String", "Value": "other `, 1))})
 	if err != nil {
@@ -411,6 +449,28 @@ func possessSet(t *testing.T, c clients, names map[string]string) {
 	out := must[*cloudformation.CreateStackInstancesOutput](t)(c.CreateStackInstances(t.Context(), &cloudformation.CreateStackInstancesInput{StackSetName: &name, Accounts: []string{account}, Regions: []string{region}}))
 	setEnds(t, c.Client, name, *out.OperationId)
 	names["StackSetName"], names["ARN StackSetName"], names["StackInstanceAccount"], names["StackInstanceRegion"] = name, *made.StackSetId, account, region
+}
+
+// possessHooks makes a hook that has seen a stack.
+func possessHooks(t *testing.T, c clients, names map[string]string) {
+	t.Helper()
+	for _, stack := range [][2]string{
+		{"owned-hook", `{"Resources": {"H": {"Type": "AWS::CloudFormation::LambdaHook", "Properties": {"Alias": "Private::Lambda::Guard", "LambdaFunction": "guard",
+			"ExecutionRole": "arn:aws:iam::` + account + `:role/hook", "FailureMode": "WARN", "HookStatus": "ENABLED", "TargetOperations": ["RESOURCE"]}}}}`},
+		{"seen-by-hook", `{"Resources": {"P": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": "x"}}}}`},
+	} {
+		if _, err := c.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: &stack[0], TemplateBody: &stack[1]}); err != nil {
+			t.Fatal(err)
+		}
+		if out := c.ended(t, stack[0]); out.StackStatus != cfntypes.StackStatusCreateComplete {
+			t.Fatalf("%s: %s %q", stack[0], out.StackStatus, c.history(t, out))
+		}
+	}
+	results, err := c.ListHookResults(t.Context(), &cloudformation.ListHookResultsInput{})
+	if err != nil || len(results.HookResults) == 0 {
+		t.Fatalf("results of the hook: %+v, %v", results, err)
+	}
+	names["HookResultId"] = *results.HookResults[0].HookResultId
 }
 
 // crossings are ways from one account to another that take more than one name.

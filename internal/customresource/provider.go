@@ -350,6 +350,9 @@ func outcome(found *row, o *order, request operation.Request) operation.Progress
 		for why, values := range request.Secrets {
 			hide.AddFor(why, values...)
 		}
+		if response.NoEcho { // a provider that fails may quote what it had made
+			hide.AddFor(secret.NoEcho, Texts(response.Data)...)
+		}
 		response.Reason = hide.Hide(response.Reason)
 		identifier := response.PhysicalResourceID
 		if request.Action == invoke.Delete {
@@ -380,6 +383,23 @@ func Attributes(model map[string]any) map[string]any {
 
 // Hidden reports whether the attributes of a model are not shown.
 func Hidden(model map[string]any) bool { return model[modelNoEcho] == true }
+
+// Texts are the strings within a value, which are secrets where NoEcho hides it.
+func Texts(value any) (out []string) {
+	switch v := value.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, item := range v {
+			out = append(out, Texts(item)...)
+		}
+	case map[string]any:
+		for _, item := range v {
+			out = append(out, Texts(item)...)
+		}
+	}
+	return out
+}
 
 // MissingAttribute is the reason of the service for an attribute that a response does not have.
 func MissingAttribute(model map[string]any, attribute string) string {

@@ -85,20 +85,3 @@ func resourcesOf(refs template.References) map[string]Resource {
 	}
 	return nil
 }
-
-// texts are the strings in a value.
-func texts(value any) (out []string) {
-	switch v := value.(type) {
-	case string:
-		return []string{v}
-	case []any:
-		for _, item := range v {
-			out = append(out, texts(item)...)
-		}
-	case map[string]any:
-		for _, item := range v {
-			out = append(out, texts(item)...)
-		}
-	}
-	return out
-}

@@ -437,7 +437,7 @@ func (e *Engine) revertNested(ctx context.Context, request operation.Request, s,
 // deploymentBefore is the deployment that a nested stack had before the operation that its
 // parent undoes. known is false if an earlier version of the program began that operation.
 func (e *Engine) deploymentBefore(ctx context.Context, s, parent *stackRow) (row *deploymentRow, known bool, err error) {
-	var running, done operationOptions
+	var running operationOptions
 	op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
 	if err != nil || op == nil {
 		return nil, false, err
@@ -446,16 +446,22 @@ func (e *Engine) deploymentBefore(ctx context.Context, s, parent *stackRow) (row
 	if err != nil {
 		return nil, false, err
 	}
+	if err := decode(op.Options, &running); err != nil {
+		return nil, false, err
+	}
 	id := s.DeploymentID
-	if len(updates) > 0 {
-		if err := errors.Join(decode(op.Options, &running), decode(updates[0].Options, &done)); err != nil {
+	for i := range updates {
+		var done operationOptions
+		if err := decode(updates[i].Options, &done); err != nil {
 			return nil, false, err
 		}
-		if running.Undoes == "" || done.Parent == "" {
+		if running.Undoes == "" || i == 0 && done.Parent == "" {
 			return nil, false, nil
 		}
+		// Of all updates, and not of the last one: a clock that was set back has them in another order.
 		if done.Parent == running.Undoes {
 			id = done.Before
+			break
 		}
 	}
 	row, err = oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", id)

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // failedNestedRollback leaves the stack s and its nested stack N in UPDATE_ROLLBACK_FAILED: the
@@ -267,4 +270,30 @@ func TestSkipRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.expectStatus(g.settled("s"), types.StackStatusUpdateRollbackComplete, "")
+}
+
+// TestNestedStacksWhenTheClockWasSetBack takes a nested stack back to what it was before the update
+// that its parent undoes, although an earlier update has a later time.
+func TestNestedStacksWhenTheClockWasSetBack(t *testing.T) {
+	g := onSQLite(t)
+	outer := func(note string) *string {
+		g.world.offers("https://t/n"+note, things("X: {Properties: {Note: "+note+"}}"))
+		return aws.String(things(nests("N", "n"+note), "Z: {DependsOn: N, Properties: {Note: "+note+"}}"))
+	}
+	g.create(&cloudformation.CreateStackInput{TemplateBody: outer("1")})
+	s := g.update(&cloudformation.UpdateStackInput{TemplateBody: outer("2")})
+	g.expectStatus(s, types.StackStatusUpdateComplete, "")
+	err := g.store.Change(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.NewUpdate().Model((*operationRow)(nil)).Set("started_at = started_at + started_at / 1000").Where("kind = ?", types.OperationTypeUpdateStack).Exec(ctx)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.world.script("UPDATE Z", behavior{code: "InvalidRequest", message: "no"})
+	s = g.update(&cloudformation.UpdateStackInput{TemplateBody: outer("3")})
+	g.expectStatus(s, types.StackStatusUpdateRollbackComplete, "")
+	if note := g.world.things["x-1"]["Note"]; note != "2" {
+		t.Errorf("the nested stack was taken back to note %v", note)
+	}
 }

@@ -595,7 +595,7 @@ func (r *run) secrets() (values []string) {
 	}
 	for _, known := range r.known() {
 		if known.conceals() {
-			values = append(values, texts(customresource.Attributes(known.Model))...)
+			values = append(values, customresource.Texts(customresource.Attributes(known.Model))...)
 		}
 	}
 	return values
