@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -27,7 +29,7 @@ import (
 // openHooks sets up what evaluates stacks and requests. Those that begin evaluations are made later.
 func (c *CloudFormation) openHooks() {
 	c.hooks = hook.New(hook.Config{
-		Store: c.store, Sources: []hook.Source{c.registry, c.lambdaHooks}, Operations: c.operations, Payloads: payloads{c},
+		Store: c.store, Sources: []hook.Source{c.registry, c.managedHooks}, Operations: c.operations, Payloads: payloads{c},
 		Logger: c.config.Logger, Now: c.config.Now,
 	})
 }
@@ -49,31 +51,71 @@ func (o hookOwner) Committed(ctx context.Context, state operation.State) {
 	o.c.hooks.Committed(ctx, state)
 }
 
-// lambdaHooks are the Lambda Hooks as resources of templates.
-type lambdaHooks struct{ hooks *hook.LambdaHooks }
+// managedHooks are the Lambda Hooks and Guard Hooks as resources of templates.
+type managedHooks struct{ hooks *hook.ManagedHooks }
 
-func (l lambdaHooks) SaveHook(ctx context.Context, place awswire.Place, h builtin.LambdaHook, fresh bool) error {
-	row := hook.Lambda{Alias: h.Alias, Function: h.Function, Role: h.Role, Configuration: h.Configuration}
+// GuardReady implements builtin.ManagedHooks.
+func (l managedHooks) GuardReady() error {
+	_, err := l.hooks.Guard.Program()
+	return err
+}
+
+// guardProgram finds cfn-guard.
+func (c *CloudFormation) guardProgram() (string, error) {
+	for _, entry := range c.config.Environ {
+		list, ok := strings.CutPrefix(entry, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, dir := range filepath.SplitList(list) {
+			if path, err := exec.LookPath(filepath.Join(dir, "cfn-guard")); err == nil && filepath.IsAbs(path) {
+				return path, nil
+			}
+		}
+	}
+	return "", errors.New("cfn-guard is not installed: Guard Hooks need it in the PATH of cfn serve; cargo install cfn-guard installs it (https://github.com/aws-cloudformation/cloudformation-guard)")
+}
+
+// guardObject reads rules from our own S3.
+func (c *CloudFormation) guardObject(ctx context.Context, caller awswire.Caller, uri, version string, limit int64) ([]byte, error) {
+	bucket, key, ok := strings.Cut(strings.TrimPrefix(uri, "s3://"), "/")
+	if !ok || !strings.HasPrefix(uri, "s3://") {
+		return nil, awswire.ValidationErrorf("%s is not in the form s3://BUCKET/KEY", uri)
+	}
+	object, err := c.s3.Open(ctx, caller.Account, s3.Location{Bucket: bucket, Key: key, Version: version})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = object.Close() }() // it was only read
+	data, err := io.ReadAll(io.LimitReader(object, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = awswire.ValidationErrorf("%s is larger than %d bytes", uri, limit)
+	}
+	return data, err
+}
+
+func (l managedHooks) SaveHook(ctx context.Context, place awswire.Place, h builtin.ManagedHook, fresh bool) error {
+	row := hook.Managed{Kind: h.Kind, Alias: h.Alias, Function: h.Function, Rules: h.Rules, Role: h.Role, Configuration: h.Configuration}
 	if fresh {
 		return l.hooks.Create(ctx, place, row)
 	}
 	return l.hooks.Update(ctx, place, row)
 }
 
-func (l lambdaHooks) RemoveHook(ctx context.Context, place awswire.Place, alias string) error {
+func (l managedHooks) RemoveHook(ctx context.Context, place awswire.Place, alias string) error {
 	return l.hooks.Delete(ctx, place, alias)
 }
 
-func (l lambdaHooks) Hook(ctx context.Context, place awswire.Place, alias string) (builtin.LambdaHook, error) {
+func (l managedHooks) Hook(ctx context.Context, place awswire.Place, alias string) (builtin.ManagedHook, error) {
 	found, err := l.hooks.Get(ctx, place, alias)
 	if err != nil {
-		return builtin.LambdaHook{}, err
+		return builtin.ManagedHook{}, err
 	}
-	return builtin.LambdaHook{Alias: found.Alias, Function: found.Function, Role: found.Role, Configuration: found.Configuration}, nil
+	return builtin.ManagedHook{Kind: found.Kind, Alias: found.Alias, Function: found.Function, Rules: found.Rules, Role: found.Role, Configuration: found.Configuration}, nil
 }
 
-func (l lambdaHooks) HookAliases(ctx context.Context, place awswire.Place, after string, limit int) ([]string, error) {
-	return l.hooks.List(ctx, place, after, limit)
+func (l managedHooks) HookAliases(ctx context.Context, place awswire.Place, kind, after string, limit int) ([]string, error) {
+	return l.hooks.List(ctx, place, kind, after, limit)
 }
 
 // payloads are the documents of hooks in our own S3. Their bucket belongs to an account of the

@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/formwork-dev/formwork/local"
@@ -108,18 +110,44 @@ func TestLambdaHook(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, one, err)
 		}
 	}
-	guard := create("guard", `{"Resources": {"G": {"Type": "AWS::CloudFormation::GuardHook", "Properties": {"Alias": "Private::Guard::Check", "RuleLocation": {"Uri": "s3://b/k"},
-		"ExecutionRole": "arn:aws:iam::123456789012:role/hook", "FailureMode": "FAIL", "HookStatus": "ENABLED", "TargetOperations": ["RESOURCE"]}}}}`)
-	events, err := c.DescribeStackEvents(t.Context(), &cloudformation.DescribeStackEventsInput{StackName: guard.StackId})
-	if err != nil {
-		t.Fatal(err)
+}
+
+// TestGuardHook runs rules of Guard on resources and templates, or says how to get cfn-guard.
+func TestGuardHook(t *testing.T) {
+	const rules = `
+rule TYPED when Resources.*[ Type == 'AWS::SSM::Parameter' ] !empty {
+  Resources.*[ Type == 'AWS::SSM::Parameter' ].Properties.Value != /bad/ << the value must not be bad >>
+}`
+	hook := `{"Resources": {"G": {"Type": "AWS::CloudFormation::GuardHook", "Properties": {"Alias": "Private::Guard::Check", "RuleLocation": {"Uri": "s3://rules/all.guard"},
+		"ExecutionRole": "arn:aws:iam::123456789012:role/hook", "FailureMode": "FAIL", "HookStatus": "ENABLED", "TargetOperations": ["RESOURCE", "STACK"],
+		"TargetFilters": {"TargetNames": ["AWS::SSM::Parameter"], "Actions": ["CREATE"]}}}}}`
+	c := newClients(t, serving(t, local.ServerConfig{Config: local.Config{Environ: []string{"PATH=/nowhere"}}}).URL())
+	stack := c.create(t, "guard", hook)
+	if history := strings.Join(c.history(t, stack), "\n"); stack.StackStatus != cfntypes.StackStatusRollbackComplete || !strings.Contains(history, "cargo install cfn-guard") {
+		t.Errorf("without cfn-guard: %s, %s", stack.StackStatus, history)
 	}
-	var reasons []string
-	for _, e := range events.StackEvents {
-		reasons = append(reasons, aws.ToString(e.ResourceStatusReason))
+	if _, err := exec.LookPath("cfn-guard"); err != nil {
+		t.Skip("skipped: cfn-guard is not installed")
 	}
-	if !strings.Contains(strings.Join(reasons, "\n"), "cargo install cfn-guard") {
-		t.Errorf("events of a Guard Hook:\n%s", strings.Join(reasons, "\n"))
+	c = newClients(t, serving(t, local.ServerConfig{}).URL())
+	must[*s3.CreateBucketOutput](t)(c.s3.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("rules"), CreateBucketConfiguration: here}))
+	must[*s3.PutObjectOutput](t)(c.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("rules"), Key: aws.String("all.guard"), Body: strings.NewReader(rules)}))
+	if stack = c.create(t, "guard", hook); stack.StackStatus != cfntypes.StackStatusCreateComplete {
+		t.Fatalf("%s: %q", stack.StackStatus, c.history(t, stack))
+	}
+	const refused = "HOOK_COMPLETE_FAILED Hook failed with message: Template failed validation, the following rule(s) failed: TYPED."
+	for value, want := range map[string]struct {
+		status cfntypes.StackStatus
+		result string
+	}{
+		`"good"`:                          {cfntypes.StackStatusCreateComplete, "HOOK_COMPLETE_SUCCEEDED Hook succeeded with message: Template passed validation."},
+		`"bad"`:                           {cfntypes.StackStatusRollbackComplete, refused}, // the template is refused
+		`{"Fn::Join": ["", ["b", "ad"]]}`: {cfntypes.StackStatusRollbackComplete, refused}, // the resource is
+	} {
+		stack := c.create(t, "s"+fmt.Sprint(len(value)), `{"Resources": {"P": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": `+value+`}}}}`)
+		if reasons := hookReasons(t, c); stack.StackStatus != want.status || !strings.HasPrefix(reasons, want.result) {
+			t.Errorf("%s: %s, results %s", value, stack.StackStatus, reasons)
+		}
 	}
 }
 

@@ -132,7 +132,7 @@ type CloudFormation struct {
 	custom       *customresource.Provider
 	trust        *customresource.Trust
 	hooks        *hook.Engine
-	lambdaHooks  *hook.LambdaHooks
+	managedHooks *hook.ManagedHooks
 	topics       *sns.Service
 	states       *states.Service
 	deployed     *functions.Functions

@@ -41,7 +41,10 @@ func (c *CloudFormation) openEngines() error {
 		Credentials: keys{c.sessions}, Deliveries: deliveries{c.s3}, Imported: imported{c}, Operations: c.operations, Logger: config.Logger, Now: config.Now,
 	})
 	c.functions = &handlers.Directory{Pool: c.handlers, Versions: versions{c.registry}, Tokens: c.tokens, Logger: config.Logger}
-	c.lambdaHooks = &hook.LambdaHooks{Store: c.store, Functions: c.functions, Credentials: keys{c.sessions}.For}
+	c.managedHooks = &hook.ManagedHooks{
+		Store: c.store, Functions: c.functions, Credentials: keys{c.sessions}.For,
+		Guard: hook.Guard{Program: c.guardProgram, Object: c.guardObject, Environ: []string{"LANG=C.UTF-8"}},
+	}
 	macros := macro.New(macro.Config{
 		Store: c.store, S3: c.s3, Functions: c.functions, Logger: config.Logger,
 		Translator: macro.Translator{Environ: config.Environ, Dir: filepath.Join(config.Dir, spoolDir)},
@@ -52,7 +55,7 @@ func (c *CloudFormation) openEngines() error {
 	}
 	var err error
 	if c.served, err = builtin.New(builtin.Config{
-		Tables: append(c.services.Tables(), c.logs.Table(), server.Registry(c.registry)), S3: c.s3.Serve, Macros: macros, LambdaHooks: lambdaHooks{c.lambdaHooks}, Registry: c.registry,
+		Tables: append(c.services.Tables(), c.logs.Table(), server.Registry(c.registry)), S3: c.s3.Serve, Macros: macros, ManagedHooks: managedHooks{c.managedHooks}, Registry: c.registry,
 		Functions: allowed, Objects: c.codeObject, StateMachines: c.states,
 	}); err != nil {
 		return err

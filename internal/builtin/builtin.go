@@ -35,8 +35,8 @@ type Config struct {
 
 	Macros *macro.Macros
 
-	// LambdaHooks keeps the hooks of templates. With nil their types do not exist.
-	LambdaHooks LambdaHooks
+	// ManagedHooks keeps the hooks of templates. With nil their types do not exist.
+	ManagedHooks ManagedHooks
 
 	// Registry is the registry behind the table of CloudFormation. With nil the types that
 	// are registered with it do not exist.
@@ -65,11 +65,11 @@ var schemas embed.FS
 
 // kinds are the types by name.
 var kinds = map[string]reader{
-	"AWS::CloudFormation::GuardHook":              guardHooks{},
+	"AWS::CloudFormation::GuardHook":              managedHook{guardKind},
 	"AWS::CloudFormation::HookDefaultVersion":     defaultVersions{cfn.RegistryTypeHook},
 	"AWS::CloudFormation::HookTypeConfig":         hookConfigurations{},
 	"AWS::CloudFormation::HookVersion":            versions{cfn.RegistryTypeHook, "TypeName", "SchemaHandlerPackage"},
-	"AWS::CloudFormation::LambdaHook":             lambdaHooks{},
+	"AWS::CloudFormation::LambdaHook":             managedHook{lambdaKind},
 	"AWS::CloudFormation::Macro":                  macros{},
 	"AWS::CloudFormation::ModuleDefaultVersion":   moduleDefaultVersions{},
 	"AWS::CloudFormation::ModuleVersion":          versions{cfn.RegistryTypeModule, "ModuleName", "ModulePackage"},
@@ -136,8 +136,8 @@ func New(config Config) (*Types, error) {
 			if config.Registry == nil {
 				continue
 			}
-		case lambdaHooks, guardHooks:
-			if config.LambdaHooks == nil {
+		case managedHook:
+			if config.ManagedHooks == nil {
 				continue
 			}
 		case stateMachines:

@@ -192,6 +192,10 @@ func (e *Engine) request(ctx context.Context, request operation.Request, about d
 	case Resource, CloudControl:
 		out.Target.Model = TargetModel(request.Action, request.Desired, request.Previous)
 	default:
+		if ready.Whole {
+			out.Target.Payload = about.Payload
+			break
+		}
 		if e.config.Payloads == nil {
 			return out, errors.New("there is no place for the payloads of hooks")
 		}

@@ -82,6 +82,7 @@ type Ready struct {
 	Config     invoke.Config // with Function
 	TypeName   string        // as the hook knows itself
 	Properties any           // of its configuration, dynamic references resolved
+	Whole      bool          // it gets the document about a stack or change set, not its URL
 }
 
 // A Set is the hooks that an account has in use, in the order in which they are invoked and

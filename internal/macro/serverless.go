@@ -14,6 +14,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 //go:embed serverless.py
@@ -76,8 +77,7 @@ func (t Translator) translate(ctx context.Context, caller awswire.Caller, call t
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	var out, complaint bounded
-	out.limit, complaint.limit = maxTranslated, maxComplaint
+	out, complaint := words.Bounded{Limit: maxTranslated}, words.Bounded{Limit: maxComplaint}
 	cmd := exec.CommandContext(ctx, python, "-c", serverlessProgram)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &complaint
 	cmd.Dir, cmd.WaitDelay = t.Dir, time.Second
@@ -89,13 +89,13 @@ func (t Translator) translate(ctx context.Context, caller awswire.Caller, call t
 		return nil, context.Cause(ctx)
 	case errors.As(err, &exit) && exit.ExitCode() == noTranslator:
 		return nil, fmt.Errorf("%s does not have aws-sam-translator, which is required for AWS::Serverless; %s", python, installHint)
-	case out.full:
+	case out.Full():
 		return nil, fmt.Errorf("the translator's result is larger than %d bytes", maxTranslated)
 	case err != nil:
-		lines := strings.Split(strings.TrimSpace(complaint.kept.String()), "\n")
+		lines := strings.Split(strings.TrimSpace(complaint.String()), "\n")
 		return nil, fmt.Errorf("the translator failed: %w: %s", err, lines[len(lines)-1])
 	}
-	return out.kept.Bytes(), nil
+	return out.Bytes(), nil
 }
 
 func (t Translator) python() (string, error) {
@@ -141,18 +141,4 @@ func parameters(caller awswire.Caller, values map[string]any) map[string]any {
 		out[name] = value
 	}
 	return out
-}
-
-// bounded keeps what is written up to a limit, and drops the rest.
-type bounded struct {
-	kept  bytes.Buffer
-	limit int
-	full  bool
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	room := min(len(p), b.limit-b.kept.Len())
-	b.full = b.full || room < len(p)
-	b.kept.Write(p[:room])
-	return len(p), nil
 }

@@ -84,3 +84,15 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
+
+func TestBounded(t *testing.T) {
+	b := Bounded{Limit: 5}
+	for _, part := range []string{"abc", "de", ""} {
+		if n, err := b.Write([]byte(part)); n != len(part) || err != nil || b.Full() {
+			t.Errorf("%q: %d, %v, full %t", part, n, err, b.Full())
+		}
+	}
+	if n, err := b.Write([]byte("fg")); n != 2 || err != nil || !b.Full() || b.String() != "abcde" || string(b.Bytes()) != "abcde" {
+		t.Errorf("%d, %v, full %t, %q", n, err, b.Full(), b.String())
+	}
+}

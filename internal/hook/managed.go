@@ -2,6 +2,7 @@ package hook
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,11 +17,14 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// LambdaHook is the public name of Lambda Hooks.
-const LambdaHook = "AWS::Hooks::LambdaHook"
+// The public names of the hooks that the service has itself.
+const (
+	LambdaHook = "AWS::Hooks::LambdaHook"
+	GuardHook  = "AWS::Hooks::GuardHook"
+)
 
-// lambdaVersion is the version of Lambda Hooks.
-const lambdaVersion = "00000001"
+// managedVersion is the version of these hooks.
+const managedVersion = "00000001"
 
 // Functions run the functions of Lambda Hooks.
 type Functions interface {
@@ -29,45 +33,48 @@ type Functions interface {
 	Call(ctx context.Context, caller awswire.Caller, function string, payload []byte, secrets []string) (lambda.Result, error)
 }
 
-// LambdaHooks are the Lambda Hooks of all accounts and regions: hooks that are a function. They
-// are a [Source].
-type LambdaHooks struct {
+// ManagedHooks are the Lambda Hooks and Guard Hooks of all accounts and regions: a function, or
+// rules of CloudFormation Guard. They are a [Source].
+type ManagedHooks struct {
 	Store       *store.Store
 	Functions   Functions
+	Guard       Guard
 	Credentials func(caller awswire.Caller, role string) invoke.Source // nil sends dummies
 }
 
-// A Lambda is one Lambda Hook.
-type Lambda struct {
-	bun.BaseModel `bun:"table:lambda_hooks,alias:l"`
+// A Managed is one of them.
+type Managed struct {
+	bun.BaseModel `bun:"table:managed_hooks,alias:l"`
 
 	Account       string     `bun:"account,pk"`
 	Region        string     `bun:"region,pk"`
 	Alias         string     `bun:"alias,pk"`
-	Function      string     `bun:"function"` // name or ARN
+	Kind          string     `bun:"kind"`     // LambdaHook or GuardHook
+	Function      string     `bun:"function"` // of a Lambda Hook: name or ARN
+	Rules         string     `bun:"rules"`    // of a Guard Hook: GuardRules as JSON
 	Role          string     `bun:"role"`     // ARN
 	Configuration string     `bun:"configuration"`
 	CreatedAt     store.Time `bun:"created_at"`
 	UpdatedAt     store.Time `bun:"updated_at"`
 }
 
-// LambdaARN is the ARN of a Lambda Hook.
-func LambdaARN(place awswire.Place, alias string) string {
+// ManagedARN is the ARN of a Lambda Hook or Guard Hook.
+func ManagedARN(place awswire.Place, alias string) string {
 	return schema.TypeARN{Partition: awswire.PartitionOf(place.Region), Region: place.Region, Account: place.Account, Kind: schema.Hook, TypeName: alias}.String()
 }
 
 // Hooks implements [Source].
-func (l *LambdaHooks) Hooks(ctx context.Context, caller awswire.Caller) ([]Hook, error) {
-	var rows []Lambda
+func (l *ManagedHooks) Hooks(ctx context.Context, caller awswire.Caller) ([]Hook, error) {
+	var rows []Managed
 	err := l.Store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ?", caller.Account, caller.Region).Order("alias").Scan(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list Lambda Hooks: %w", err)
+		return nil, fmt.Errorf("list hooks: %w", err)
 	}
 	out := make([]Hook, 0, len(rows))
 	for _, row := range rows {
 		h := Hook{
-			TypeName: row.Alias, TypeARN: LambdaARN(caller.Place, row.Alias), Version: lambdaVersion, OriginalName: LambdaHook, Any: true,
-			ConfigurationVersion: ConfigurationVersion(row.Configuration + row.Function),
+			TypeName: row.Alias, TypeARN: ManagedARN(caller.Place, row.Alias), Version: managedVersion, OriginalName: row.Kind, Any: true,
+			ConfigurationVersion: ConfigurationVersion(row.Configuration + row.Function + row.Rules),
 		}
 		if h.Settings, _, err = ParseSettings([]byte(row.Configuration)); err != nil {
 			return nil, fmt.Errorf("%s: %w", row.Alias, err)
@@ -78,7 +85,7 @@ func (l *LambdaHooks) Hooks(ctx context.Context, caller awswire.Caller) ([]Hook,
 }
 
 // Ready implements [Source].
-func (l *LambdaHooks) Ready(ctx context.Context, caller awswire.Caller, name, _ string) (*Ready, bool, error) {
+func (l *ManagedHooks) Ready(ctx context.Context, caller awswire.Caller, name, _ string) (*Ready, bool, error) {
 	row, err := l.Get(ctx, caller.Place, name)
 	var refused *awswire.Error
 	switch {
@@ -87,11 +94,15 @@ func (l *LambdaHooks) Ready(ctx context.Context, caller awswire.Caller, name, _ 
 	case err != nil:
 		return nil, false, err
 	}
-	out := &Ready{TypeName: name, Properties: map[string]any{"LambdaFunction": row.Function}}
-	out.Config = invoke.Config{
-		Function: &function{functions: l.Functions, caller: caller, name: row.Function}, Region: caller.Region, AccountID: caller.Account,
-		Redactor: invoke.NewRedactor(nil),
+	out := &Ready{TypeName: name}
+	out.Config = invoke.Config{Region: caller.Region, AccountID: caller.Account, Redactor: invoke.NewRedactor(nil)}
+	if row.Kind == GuardHook {
+		out.Whole = true
+		out.Config.Function, err = l.Guard.function(caller, row.Rules)
+		return out, true, err
 	}
+	out.Properties = map[string]any{"LambdaFunction": row.Function}
+	out.Config.Function = &function{functions: l.Functions, caller: caller, name: row.Function}
 	if l.Credentials != nil {
 		out.Config.Credentials = l.Credentials(caller, row.Role)
 	}
@@ -140,13 +151,13 @@ func (f *function) Call(ctx context.Context, payload []byte) ([]byte, error) {
 	return result.Payload, nil
 }
 
-// Create adds a Lambda Hook. The error is an *awswire.Error if the alias is taken.
-func (l *LambdaHooks) Create(ctx context.Context, place awswire.Place, h Lambda) error {
+// Create adds a hook. The error is an *awswire.Error if the alias is taken.
+func (l *ManagedHooks) Create(ctx context.Context, place awswire.Place, h Managed) error {
 	h.Account, h.Region, h.CreatedAt, h.UpdatedAt = place.Account, place.Region, l.Store.Now(), l.Store.Now()
 	return l.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		result, err := tx.NewInsert().Model(&h).On("CONFLICT (account, region, alias) DO NOTHING").Exec(ctx)
 		if err != nil {
-			return fmt.Errorf("add a Lambda Hook: %w", err)
+			return fmt.Errorf("add a hook: %w", err)
 		}
 		if store.RequireOneRow(result) != nil {
 			return awswire.Errorf("AlreadyExistsException", 0, "The hook %s already exists.", h.Alias)
@@ -155,58 +166,58 @@ func (l *LambdaHooks) Create(ctx context.Context, place awswire.Place, h Lambda)
 	})
 }
 
-// Update changes a Lambda Hook. The error is an *awswire.Error if it does not exist.
-func (l *LambdaHooks) Update(ctx context.Context, place awswire.Place, h Lambda) error {
+// Update changes a hook. The error is an *awswire.Error if it does not exist.
+func (l *ManagedHooks) Update(ctx context.Context, place awswire.Place, h Managed) error {
 	h.Account, h.Region, h.UpdatedAt = place.Account, place.Region, l.Store.Now()
 	return l.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		result, err := tx.NewUpdate().Model(&h).Column("function", "role", "configuration", "updated_at").WherePK().Exec(ctx)
+		result, err := tx.NewUpdate().Model(&h).Column("function", "rules", "role", "configuration", "updated_at").WherePK().Exec(ctx)
 		if err != nil {
-			return fmt.Errorf("change a Lambda Hook: %w", err)
+			return fmt.Errorf("change a hook: %w", err)
 		}
 		return present(result, h.Alias)
 	})
 }
 
-// Delete removes a Lambda Hook. The error is an *awswire.Error if it does not exist.
-func (l *LambdaHooks) Delete(ctx context.Context, place awswire.Place, alias string) error {
+// Delete removes a hook. The error is an *awswire.Error if it does not exist.
+func (l *ManagedHooks) Delete(ctx context.Context, place awswire.Place, alias string) error {
 	return l.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		result, err := tx.NewDelete().Model(&Lambda{Account: place.Account, Region: place.Region, Alias: alias}).WherePK().Exec(ctx)
+		result, err := tx.NewDelete().Model(&Managed{Account: place.Account, Region: place.Region, Alias: alias}).WherePK().Exec(ctx)
 		if err != nil {
-			return fmt.Errorf("remove a Lambda Hook: %w", err)
+			return fmt.Errorf("remove a hook: %w", err)
 		}
 		return present(result, alias)
 	})
 }
 
-// Get returns a Lambda Hook. The error is an *awswire.Error if it does not exist.
-func (l *LambdaHooks) Get(ctx context.Context, place awswire.Place, alias string) (*Lambda, error) {
-	var rows []Lambda
+// Get returns a hook. The error is an *awswire.Error if it does not exist.
+func (l *ManagedHooks) Get(ctx context.Context, place awswire.Place, alias string) (*Managed, error) {
+	var rows []Managed
 	err := l.Store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ? AND alias = ?", place.Account, place.Region, alias).Scan(ctx)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read a Lambda Hook: %w", err)
+		return nil, fmt.Errorf("read a hook: %w", err)
 	case len(rows) == 0:
 		return nil, noHook(alias)
 	}
 	return &rows[0], nil
 }
 
-// List returns up to limit aliases that follow after, in order.
-func (l *LambdaHooks) List(ctx context.Context, place awswire.Place, after string, limit int) ([]string, error) {
+// List returns up to limit aliases of a kind that follow after, in order.
+func (l *ManagedHooks) List(ctx context.Context, place awswire.Place, kind, after string, limit int) ([]string, error) {
 	var aliases []string
-	err := l.Store.Read().NewSelect().Model((*Lambda)(nil)).Column("alias").Where("account = ? AND region = ? AND alias > ?", place.Account, place.Region, after).
+	err := l.Store.Read().NewSelect().Model((*Managed)(nil)).Column("alias").Where("account = ? AND region = ? AND kind = ? AND alias > ?", place.Account, place.Region, kind, after).
 		Order("alias").Limit(int64(limit)).Scan(ctx, &aliases)
 	if err != nil {
-		return nil, fmt.Errorf("list Lambda Hooks: %w", err)
+		return nil, fmt.Errorf("list hooks: %w", err)
 	}
 	return aliases, nil
 }
 
-func present(result interface{ RowsAffected() (int64, error) }, alias string) error {
-	if n, err := result.RowsAffected(); err == nil && n == 1 {
-		return nil
+func present(result sql.Result, alias string) error {
+	if store.RequireOneRow(result) != nil {
+		return noHook(alias)
 	}
-	return noHook(alias)
+	return nil
 }
 
 func noHook(alias string) error {

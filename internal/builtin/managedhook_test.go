@@ -2,6 +2,7 @@ package builtin_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -18,9 +19,9 @@ import (
 )
 
 // hookTable keeps Lambda Hooks in memory.
-type hookTable map[string]builtin.LambdaHook
+type hookTable map[string]builtin.ManagedHook
 
-func (h hookTable) SaveHook(_ context.Context, _ awswire.Place, hook builtin.LambdaHook, fresh bool) error {
+func (h hookTable) SaveHook(_ context.Context, _ awswire.Place, hook builtin.ManagedHook, fresh bool) error {
 	if _, taken := h[hook.Alias]; taken && fresh {
 		return awswire.Errorf("AlreadyExistsException", 0, "The hook %s already exists.", hook.Alias)
 	}
@@ -34,7 +35,7 @@ func (h hookTable) RemoveHook(ctx context.Context, place awswire.Place, alias st
 	return err
 }
 
-func (h hookTable) Hook(_ context.Context, _ awswire.Place, alias string) (builtin.LambdaHook, error) {
+func (h hookTable) Hook(_ context.Context, _ awswire.Place, alias string) (builtin.ManagedHook, error) {
 	found, ok := h[alias]
 	if !ok {
 		return found, awswire.Errorf("NotFoundException", 0, "The hook %s does not exist.", alias)
@@ -42,14 +43,22 @@ func (h hookTable) Hook(_ context.Context, _ awswire.Place, alias string) (built
 	return found, nil
 }
 
-func (h hookTable) HookAliases(context.Context, awswire.Place, string, int) ([]string, error) {
+func (h hookTable) HookAliases(context.Context, awswire.Place, string, string, int) ([]string, error) {
 	return slices.Sorted(maps.Keys(h)), nil
 }
 
-// TestLambdaHooks takes a Lambda Hook through its life, and refuses Guard Hooks.
-func TestLambdaHooks(t *testing.T) {
+// GuardReady is what the hook "no-guard" says.
+func (h hookTable) GuardReady() error {
+	if _, missing := h["no-guard"]; missing {
+		return errors.New("Guard Hooks need cfn-guard")
+	}
+	return nil
+}
+
+// TestManagedHooks takes a Lambda Hook and a Guard Hook through their lives.
+func TestManagedHooks(t *testing.T) {
 	hooks := hookTable{}
-	all, err := builtin.New(builtin.Config{LambdaHooks: hooks})
+	all, err := builtin.New(builtin.Config{ManagedHooks: hooks})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +103,20 @@ func TestLambdaHooks(t *testing.T) {
 	}
 	guard := maps.Clone(desired)
 	delete(guard, "LambdaFunction")
-	guard["RuleLocation"] = object{"Uri": "s3://b/rules.guard"}
-	if p := run(t, bench, operation.Request{Action: invoke.Create, Type: "AWS::CloudFormation::GuardHook", Desired: guard}); p.Status != types.OperationStatusFailed || !strings.Contains(p.Message, "cargo install cfn-guard") {
-		t.Errorf("Guard Hook: %+v", p)
+	guard["RuleLocation"], guard["LogBucket"] = object{"Uri": "s3://b/rules.guard"}, "reports"
+	guard["Options"] = object{"InputParams": object{"Uri": "s3://b/parameters.json"}}
+	hooks["no-guard"] = builtin.ManagedHook{}
+	if p := run(t, bench, operation.Request{Action: invoke.Create, Type: "AWS::CloudFormation::GuardHook", Desired: guard}); p.Status != types.OperationStatusFailed || !strings.Contains(p.Message, "Guard Hooks need cfn-guard") {
+		t.Errorf("without cfn-guard: %+v", p)
+	}
+	delete(hooks, "no-guard")
+	created = run(t, bench, operation.Request{Action: invoke.Create, Type: "AWS::CloudFormation::GuardHook", Desired: guard})
+	want = maps.Clone(guard)
+	want["HookArn"] = created.Identifier
+	if diff := cmp.Diff(want, created.Model); diff != "" {
+		t.Errorf("Guard Hook %s: %s", created.Identifier, diff)
+	}
+	if read := run(t, bench, operation.Request{Action: invoke.Read, Type: name, Identifier: created.Identifier}); read.ErrorCode != "NotFound" {
+		t.Errorf("a Guard Hook is a Lambda Hook: %+v", read)
 	}
 }
