@@ -78,6 +78,11 @@ func (c *app) customInit(ctx context.Context, opts customInitOptions, language, 
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return fmt.Errorf("%s is not a folder", folder)
 	}
+	if filepath.IsLocal(folder) {
+		if err := files.LinkOut(c.Dir, folder); err != nil {
+			return fmt.Errorf("write the handler: %w", err)
+		}
+	}
 	var existing []string
 	for _, file := range written {
 		if _, err := os.Lstat(filepath.Join(dir, file.Name)); err == nil {

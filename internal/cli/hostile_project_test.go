@@ -24,7 +24,7 @@ var trapped = []string{
 	"rpdk.log", ".rpdk-config", ".formwork.json", ".formwork", ".formwork/failures", "acme-foo-bar.json", "acme-foo-bar.zip",
 	"overrides.json", "inputs", "inputs/inputs_1_create.json", "template.yml", "resource-role.yaml", "example_inputs",
 	"go.mod", "Makefile", ".gitignore", "bin", "bin/bootstrap", "cmd", "docs", "docs/README.md", "out", "out/junit.xml",
-	"out/report.json", "out/report.html",
+	"out/report.json", "out/report.html", "stack.yaml", "stack.yaml.modules.lock", "modules/m/fragments/m.json", "handler",
 }
 
 // traps put something in the place of a file or folder of a project that leads elsewhere, or that
@@ -50,6 +50,8 @@ func TestHostileProjects(t *testing.T) {
 		{"validate"}, {"validate", "acme-foo-bar.json"}, {"generate"}, {"generate", "--check"}, {"doctor"}, {"package", "--no-build"},
 		{"invoke", "--endpoint", endpoint.URL, "resource", "READ", "inputs/inputs_1_create.json"},
 		{"test", "--endpoint", endpoint.URL, "--suite", "all", "--report", "json=out/report.json", "--report", "html=out/report.html", "--", "--junitxml=out/junit.xml"},
+		{"submit", "--dry-run", "--no-build"}, {"template", "check", "stack.yaml"}, {"module", "lock", "stack.yaml"}, {"module", "expand", "stack.yaml"},
+		{"cr", "init", "python", "handler"}, {"cr", "test", endpoint.URL + "/2015-03-31/functions/f/invocations", "--create", "inputs/inputs_1_create.json", "--report", "json=out/report.json"},
 	}
 	original := t.TempDir()
 	for _, args := range [][]string{{"init", "-a", "RESOURCE", "-t", "Acme::Foo::Bar", "go", "-p", "example.com/bar"}, {"generate"}} {
@@ -57,9 +59,22 @@ func TestHostileProjects(t *testing.T) {
 			t.Fatal(stderr)
 		}
 	}
+	for name, text := range map[string]string{
+		"stack.yaml":                 `{"Resources": {"M": {"Type": "Acme::Foo::Mod::MODULE"}}}`,
+		"modules/m/.rpdk-config":     `{"artifact_type": "MODULE", "typeName": "Acme::Foo::Mod::MODULE", "settings": {}}`,
+		"modules/m/fragments/m.json": `{"Resources": {"B": {"Type": "AWS::S3::Bucket"}}}`,
+	} {
+		file := filepath.Join(original, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, _, stderr := runMain(t.Context(), original, nil, "module", "lock", "stack.yaml"); code != 0 {
+		t.Fatal(stderr)
+	}
 	names := trapped
 	if os.Getenv("FORMWORK_TORTURE") == "" {
-		names = []string{"rpdk.log", ".formwork", "bin/bootstrap", "out/junit.xml"}
+		names = []string{"rpdk.log", ".formwork", "bin/bootstrap", "out/junit.xml", "stack.yaml.modules.lock", "handler"}
 	}
 	for kind, trap := range traps {
 		for _, name := range names {

@@ -26,6 +26,25 @@ func example(t testing.TB, kind schema.Kind, typeName string) *schema.Schema {
 	return s
 }
 
+// TestBuildFlagsAgree: the Makefiles of projects and cfn itself build with the same flags, so that
+// Go compiles nothing twice.
+func TestBuildFlagsAgree(t *testing.T) {
+	makefiles, err := filepath.Glob("../../examples/*/Makefile")
+	if err != nil || len(makefiles) < 3 {
+		t.Fatal(makefiles, err)
+	}
+	want := "go build " + strings.NewReplacer("-ldflags=-s -w", `-ldflags="-s -w"`).Replace(strings.Join(BuildFlags(), " ")) + " -o bin/"
+	for _, file := range append(makefiles, "templates/Makefile") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s does not build with %q", file, want)
+		}
+	}
+}
+
 // TestExampleProject keeps the whole output for the two examples as golden files: what a
 // newcomer sees, and what a change of a template does.
 func TestExampleProject(t *testing.T) {
