@@ -16,6 +16,8 @@ import (
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/customresource"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/submit"
 	"github.com/formwork-dev/formwork/local"
 )
 
@@ -73,6 +75,59 @@ func TestStackSetAccounts(t *testing.T) {
 			t.Error("another account sees the stack set")
 		}
 	}
+}
+
+// TestStackSetPublishes publishes a module in two regions with the template of the user guide as a
+// stack set, and reaches the state that cfn publish reaches for another account.
+func TestStackSetPublishes(t *testing.T) {
+	t.Parallel()
+	url := startWith(t, local.Config{Dir: t.TempDir()})
+	const typeName = "MyOrg::MyService::MyType::MODULE"
+	part := extension(t, "localstack-testing-testmodule-module", "LocalStack::Testing::TestModule", "MyOrg::MyService::MyType", nil)
+	regions := []string{"us-east-1", "eu-west-1"}
+
+	c := newClients(t, url)
+	body, name, location := guide(t, "publishes a module across Regions", "  "), "publish", c.put(t, "part.zip", part)
+	must[*cloudformation.CreateStackSetOutput](t)(c.CreateStackSet(t.Context(), &cloudformation.CreateStackSetInput{StackSetName: &name, TemplateBody: &body, Parameters: []cfntypes.Parameter{
+		{ParameterKey: aws.String("SchemaPackageURL"), ParameterValue: &location}, {ParameterKey: aws.String("FirstTimePublishing"), ParameterValue: aws.String("true")},
+	}}))
+	out := must[*cloudformation.CreateStackInstancesOutput](t)(c.CreateStackInstances(t.Context(), &cloudformation.CreateStackInstancesInput{StackSetName: &name, Accounts: []string{account}, Regions: regions}))
+	if operation := setEnds(t, c.Client, name, *out.OperationId); *operation.StatusDetails.FailedStackInstancesCount > 0 {
+		results := must[*cloudformation.ListStackSetOperationResultsOutput](t)(c.ListStackSetOperationResults(t.Context(), &cloudformation.ListStackSetOperationResultsInput{StackSetName: &name, OperationId: out.OperationId}))
+		t.Fatalf("%s: %s", operation.Status, textOf(results.Summaries))
+	}
+
+	const other = "555555555555"
+	for _, region := range regions {
+		r, err := submit.Open(t.Context(), submit.Config{Region: region, Endpoint: url, Account: other, Getenv: func(string) string { return "" }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := r.PlanPublish(t.Context(), submit.Publication{Request: submit.Request{TypeName: typeName, Kind: schema.Module, Archive: part}, AcceptTerms: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := plan.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if set, alone := publishedBy(t, url, account, region, typeName), publishedBy(t, url, other, region, typeName); set != alone {
+			t.Errorf("%s: the stack set has published\n%s\ncfn publish\n%s", region, set, alone)
+		}
+	}
+}
+
+// publishedBy is what a region shows of a type that an account has published, without what differs
+// between accounts and from time to time.
+func publishedBy(t *testing.T, url, account, region, typeName string) string {
+	t.Helper()
+	c := cloudformation.New(cloudformation.Options{BaseEndpoint: &url, Region: region, Credentials: credentials.NewStaticCredentialsProvider(account, "any", "")})
+	publisher := must[*cloudformation.DescribePublisherOutput](t)(c.DescribePublisher(t.Context(), &cloudformation.DescribePublisherInput{}))
+	found := must[*cloudformation.DescribeTypeOutput](t)(c.DescribeType(t.Context(), &cloudformation.DescribeTypeInput{Type: cfntypes.RegistryTypeModule, TypeName: &typeName, PublisherId: publisher.PublisherId}))
+	private := must[*cloudformation.DescribeTypeOutput](t)(c.DescribeType(t.Context(), &cloudformation.DescribeTypeInput{Type: cfntypes.RegistryTypeModule, TypeName: &typeName}))
+	return textOf([]any{
+		found.Visibility, found.PublicVersionNumber, found.LatestPublicVersion, found.TypeTestsStatus, found.Schema, found.Description, found.DeprecatedStatus,
+		private.Visibility, private.DefaultVersionId, private.IsDefaultVersion, private.TypeTestsStatus, private.Schema,
+	})
 }
 
 // TestKillStackSets kills a server at random moments while a stack set of 3 accounts × 5 regions ×
