@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/formwork-dev/formwork/internal/awslite"
 	"github.com/formwork-dev/formwork/internal/awswire"
@@ -14,6 +15,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/stack"
+	"github.com/formwork-dev/formwork/internal/stackset"
 )
 
 // packages fetches what RegisterType is pointed to from our own S3, whichever form its URL
@@ -82,6 +84,7 @@ func (l logSink) Append(ctx context.Context, place awswire.Place, group, stream 
 type places struct {
 	registry *registry.Registry
 	stacks   *stack.Engine
+	sets     *stackset.Engine
 }
 
 func (p places) Places(ctx context.Context) ([]awswire.Place, error) {
@@ -90,7 +93,11 @@ func (p places) Places(ctx context.Context) ([]awswire.Place, error) {
 		return found, err
 	}
 	more, err := p.stacks.Places(ctx)
-	return append(found, more...), err
+	if err != nil {
+		return found, err
+	}
+	sets, err := p.sets.Places(ctx)
+	return slices.Concat(found, more, sets), err
 }
 
 // deployedFunctions are the functions that stacks have deployed.

@@ -288,6 +288,9 @@ func testLook(t *testing.T, browser context.Context) {
 		{"stack-hooks", "/stacks/shop/hooks", ""},
 		{"hook-results", "/types/HOOK/Acme::Security::Encryption/results?all=1", ""},
 		{"requests", "/requests", ""},
+		{"stack-sets", "/stack-sets", ""},
+		{"stack-set", "/stack-sets/settings", ""},
+		{"stack-set-many", "/stack-sets/many", ""},
 	}
 	for _, width := range []int64{390, 1280} {
 		for _, scheme := range []string{"light", "dark"} {

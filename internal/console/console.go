@@ -59,6 +59,9 @@ type Config struct {
 	// Hooks reads the results of hooks. With nil the pages have none.
 	Hooks Hooks
 
+	// StackSets reads stack sets. With nil the pages have none.
+	StackSets StackSets
+
 	// Places lists the accounts and regions to choose from. With nil there is only Default.
 	Places Places
 
@@ -191,6 +194,9 @@ func (c *Console) route() {
 		{"GET /stacks/{stack}/drift", c.page(c.stackDrift)},
 		{"GET /stacks/{stack}/hooks", c.page(c.stackHooks)},
 		{"POST /stacks/{stack}/drift", c.page(c.detectDrift)},
+		{"GET /stack-sets", c.page(c.listSets)},
+		{"GET /stack-sets/events", c.followSets},
+		{"GET /stack-sets/{set}", c.page(c.showSet)},
 		{"GET /requests", c.page(c.listRequests)},
 		{"GET /requests/events", c.followRequests},
 		{"GET /registrations", c.page(c.listRegistrations)},

@@ -61,7 +61,7 @@ var allPages = []string{
 	"/stacks", "/stacks?deleted=1", "/stacks?q=none", "/stacks/shop", "/stacks/shop/timeline", "/stacks/growing/timeline", "/stacks/shop/events", "/stacks/shop/events?failed=1", "/stacks/shop/outputs", "/stacks/shop/template", "/stacks/shop/template?stage=processed",
 	"/stacks/shop/hooks", "/stacks/growing/hooks", "/types/HOOK/Acme::Security::Encryption/results", "/types/HOOK/Acme::Security::Encryption/results?all=1",
 	"/stacks/shop/changes", "/stacks/shop/changes/bigger", "/stacks/shop/changes/empty", "/stacks/growing/changes", "/stacks/shop/drift", "/stacks/growing/drift", "/requests", "/requests?in=123456789012/us-east-1",
-	"/stacks/growing", "/stacks/growing/events", "/stacks/growing/outputs", "/stacks/growing/template",
+	"/stack-sets", "/stack-sets?deleted=1", "/stack-sets/settings", "/stack-sets/many", "/stack-sets/empty", "/stacks/growing", "/stacks/growing/events", "/stacks/growing/outputs", "/stacks/growing/template",
 }
 
 // callPath is the page of a call of the cluster.

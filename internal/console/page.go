@@ -298,11 +298,11 @@ func (p *page) placeAction() string {
 // tone is the class of a status.
 func tone(status string) string {
 	switch status {
-	case "PASSED", "COMPLETE", "SUCCESS", "LIVE", "passed", "compatible", "HOOK_COMPLETE_SUCCEEDED":
+	case "PASSED", "COMPLETE", "SUCCESS", "SUCCEEDED", "CURRENT", "LIVE", "passed", "compatible", "HOOK_COMPLETE_SUCCEEDED":
 		return "good"
-	case "FAILED", "ERROR", "failed", "error", "breaking":
+	case "FAILED", "INOPERABLE", "DRIFTED", "ERROR", "failed", "error", "breaking":
 		return "bad"
-	case "IN_PROGRESS", "warning":
+	case "IN_PROGRESS", "PENDING", "RUNNING", "QUEUED", "STOPPING", "warning":
 		return "wait"
 	case "DEFAULT":
 		return "main"

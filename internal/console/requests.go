@@ -1,12 +1,14 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/a-h/templ"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 )
 
@@ -48,15 +50,26 @@ func (c *Console) listRequests(_ http.ResponseWriter, r *http.Request, p *page) 
 
 // followRequests notifies a page of changes.
 func (c *Console) followRequests(w http.ResponseWriter, r *http.Request) {
+	if c.config.Requests == nil {
+		http.Error(w, "not found", http.StatusNotFound)
+		return
+	}
+	c.followMark(w, r, func(ctx context.Context, place awswire.Place) (int64, error) {
+		return c.config.Requests.Mark(ctx, place)
+	})
+}
+
+// followMark notifies a page whenever the mark of its place changes.
+func (c *Console) followMark(w http.ResponseWriter, r *http.Request, markOf func(ctx context.Context, place awswire.Place) (int64, error)) {
 	place, err := readPlace(r.URL.Query().Get(placeField), c.config.Default)
-	if err != nil || c.config.Requests == nil {
+	if err != nil {
 		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}
 	c.follow(w, r, func(s *stream) error {
 		poll := time.NewTicker(2 * c.config.Poll)
 		defer poll.Stop()
-		last, err := c.config.Requests.Mark(s.ctx, place)
+		last, err := markOf(s.ctx, place)
 		for err == nil {
 			select {
 			case <-s.ctx.Done():
@@ -67,7 +80,7 @@ func (c *Console) followRequests(w http.ResponseWriter, r *http.Request) {
 			case <-poll.C:
 			}
 			var mark int64
-			if mark, err = c.config.Requests.Mark(s.ctx, place); err == nil && mark != last {
+			if mark, err = markOf(s.ctx, place); err == nil && mark != last {
 				last, err = mark, s.send("change", "", nil)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/stack"
+	"github.com/formwork-dev/formwork/internal/stackset"
 )
 
 // A Registry is what the pages show and what their forms change; *registry.Registry is one.
@@ -128,6 +129,18 @@ type Stacks interface {
 type Hooks interface {
 	// Results lists results, the newest first, at most query.Limit of them.
 	Results(ctx context.Context, query hook.Query) ([]hook.Result, error)
+}
+
+// StackSets reads stack sets; *stackset.Engine does.
+type StackSets interface {
+	// Sets lists sets, by name, at most query.Limit of them.
+	Sets(ctx context.Context, query stackset.Query) ([]stackset.Summary, error)
+
+	// Set is a set by its name or id, with its instances and operations.
+	Set(ctx context.Context, place awswire.Place, name string) (*stackset.State, error)
+
+	// Mark changes whenever a set of a place, or an operation on one, does.
+	Mark(ctx context.Context, place awswire.Place) (int64, error)
 }
 
 // Requests reads the requests of Cloud Control; *cloudcontrol.Engine does.

@@ -25,6 +25,7 @@ const (
 // stacksView is the list of stacks.
 type stacksView struct {
 	Kept    bool // the server runs stacks
+	Sets    bool // and stack sets
 	Search  string
 	Deleted bool
 	Rows    []stack.Summary
@@ -34,7 +35,7 @@ type stacksView struct {
 
 func (c *Console) listStacks(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	p.Title, p.Section = "Stacks", "stacks"
-	v := &stacksView{Kept: c.config.Stacks != nil, Search: strings.TrimSpace(bounded(p.query.Get("q"), maxQuery)), Deleted: p.query.Get("deleted") == "1"}
+	v := &stacksView{Kept: c.config.Stacks != nil, Sets: c.config.StackSets != nil, Search: strings.TrimSpace(bounded(p.query.Get("q"), maxQuery)), Deleted: p.query.Get("deleted") == "1"}
 	if !v.Kept {
 		return p.stacksBody(v), nil
 	}

@@ -1,0 +1,195 @@
+package stackset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+)
+
+// The queries of this file are for Go callers. Parameters with NoEcho are masked.
+
+// A Summary is a set in a list.
+type Summary struct {
+	Name, ID    string
+	ARN         string
+	Status      types.StackSetStatus
+	Description string
+	Instances   int
+	Current     int // of the instances
+	CreatedAt   time.Time
+}
+
+// A Query selects sets of one place.
+type Query struct {
+	awswire.Place
+
+	Deleted bool   // those that were deleted instead of those that live
+	After   string // Name of the last set of the previous page, "" for the first page
+	Limit   int
+}
+
+// Sets lists sets, by name.
+func (e *Engine) Sets(ctx context.Context, q Query) ([]Summary, error) {
+	var rows []setRow
+	err := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("template", "parameters").
+		Where("account = ? AND region = ? AND live = ? AND name > ?", q.Account, q.Region, !q.Deleted, q.After).
+		OrderExpr("name, created_at").Limit(int64(q.Limit)).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list stack sets: %w", err)
+	}
+	out := make([]Summary, len(rows))
+	for i := range rows {
+		if out[i], err = e.summary(ctx, &rows[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (e *Engine) summary(ctx context.Context, s *setRow) (Summary, error) {
+	out := Summary{Name: s.Name, ID: s.id(), ARN: s.arn(), Status: s.status(), Description: s.Description, CreatedAt: s.CreatedAt.Time}
+	var counts struct {
+		All     int `bun:"instances"`
+		Current int `bun:"current_instances"`
+	}
+	err := e.store.Read().NewSelect().Model((*instanceRow)(nil)).
+		ColumnExpr("COUNT(*) AS instances, COALESCE(SUM(CASE WHEN status = ? THEN 1 ELSE 0 END), 0) AS current_instances", types.StackInstanceStatusCurrent).
+		Where("set_id = ?", s.ID).Scan(ctx, &counts)
+	out.Instances, out.Current = counts.All, counts.Current
+	return out, err
+}
+
+// A State is a set with its instances and its latest operations.
+type State struct {
+	Summary
+	Parameters []types.Parameter
+	Instances  []InstanceState  // by region and account, at most maxInstances
+	Operations []OperationState // the latest first, at most maxOperations
+	Left       int              // how many instances are not in Instances
+}
+
+const (
+	maxInstances  = 1000
+	maxOperations = 20
+)
+
+// An InstanceState is the stack of a set in one place.
+type InstanceState struct {
+	awswire.Place
+	Status   types.StackInstanceStatus
+	Detailed types.StackInstanceDetailedStatus
+	Reason   string
+	Drift    types.StackDriftStatus
+	StackARN string // "" without a stack
+}
+
+// An OperationState is an operation on a set.
+type OperationState struct {
+	ID                 string
+	Action             types.StackSetOperationAction
+	Status             types.StackSetOperationStatus
+	StartedAt, EndedAt time.Time // EndedAt is zero while it runs
+	Counts             map[types.StackSetOperationResultStatus]int
+	Failures           []FailureState // at most maxFailures
+}
+
+const maxFailures = 20
+
+// A FailureState is why an operation failed in a place.
+type FailureState struct {
+	awswire.Place
+	Reason string
+}
+
+// Set returns a set of a place by its name or id. The error is an *awswire.Error if it does not
+// exist.
+func (e *Engine) Set(ctx context.Context, place awswire.Place, name string) (*State, error) {
+	s, err := setOf(ctx, e.store.Read(), place, name)
+	if err == nil && s == nil {
+		err = noSet(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &State{}
+	if out.Summary, err = e.summary(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := decode(s.Parameters, &out.Parameters); err != nil {
+		return nil, err
+	}
+	out.Parameters = shown(out.Parameters, s.parsedTemplate())
+	var rows []instanceRow
+	err = e.store.Read().NewSelect().Model(&rows).ExcludeColumn("overrides").Where("set_id = ?", s.ID).OrderExpr("region, account").Limit(maxInstances).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the instances of a stack set: %w", err)
+	}
+	out.Left = out.Summary.Instances - len(rows)
+	for i := range rows {
+		row := &rows[i]
+		out.Instances = append(out.Instances, InstanceState{row.place(), row.Status, row.Detailed, row.Reason, row.Drift, row.StackARN})
+	}
+	out.Operations, err = e.latestOperations(ctx, s)
+	return out, err
+}
+
+func (e *Engine) latestOperations(ctx context.Context, s *setRow) ([]OperationState, error) {
+	var rows []operationRow
+	if err := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("input").Where("set_id = ?", s.ID).OrderExpr("seq DESC").Limit(maxOperations).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("list the operations of a stack set: %w", err)
+	}
+	out := make([]OperationState, 0, len(rows))
+	for i := range rows {
+		op := &rows[i]
+		state := OperationState{ID: op.ID, Action: op.Action, Status: op.Status, StartedAt: op.CreatedAt.Time, EndedAt: op.EndedAt.Time, Counts: map[types.StackSetOperationResultStatus]int{}}
+		var counts []struct {
+			Status types.StackSetOperationResultStatus `bun:"status"`
+			N      int                                 `bun:"n"`
+		}
+		err := e.store.Read().NewSelect().Model((*resultRow)(nil)).ColumnExpr("status, COUNT(*) AS n").
+			Where("set_id = ? AND operation_id = ?", op.SetID, op.ID).GroupExpr("status").Scan(ctx, &counts)
+		for _, c := range counts {
+			state.Counts[c.Status] = c.N
+		}
+		var failed []resultRow
+		failures := e.store.Read().NewSelect().Model(&failed).
+			Where("set_id = ? AND operation_id = ? AND status = ?", op.SetID, op.ID, types.StackSetOperationResultStatusFailed).OrderExpr("position").Limit(maxFailures).Scan(ctx)
+		if err := errors.Join(err, failures); err != nil {
+			return nil, fmt.Errorf("read the results of an operation: %w", err)
+		}
+		for n := range failed {
+			state.Failures = append(state.Failures, FailureState{failed[n].place(), failed[n].Reason})
+		}
+		out = append(out, state)
+	}
+	return out, nil
+}
+
+// Mark changes whenever a set of a place, or an operation on one, does.
+func (e *Engine) Mark(ctx context.Context, place awswire.Place) (int64, error) {
+	var sets, operations int64
+	err := e.store.Read().NewSelect().Model((*setRow)(nil)).ColumnExpr("COALESCE(SUM(row_version), 0) + 1000003 * COUNT(*)").
+		Where("account = ? AND region = ?", place.Account, place.Region).Scan(ctx, &sets)
+	of := e.store.Read().NewSelect().Model((*setRow)(nil)).Column("id").Where("account = ? AND region = ?", place.Account, place.Region)
+	again := e.store.Read().NewSelect().Model((*operationRow)(nil)).ColumnExpr("COALESCE(SUM(row_version), 0)").Where("set_id IN (?)", of).Scan(ctx, &operations)
+	return sets + operations, errors.Join(err, again)
+}
+
+// Places lists the accounts and regions that have sets.
+func (e *Engine) Places(ctx context.Context) ([]awswire.Place, error) {
+	var rows []setRow
+	if err := e.store.Read().NewSelect().Model(&rows).ColumnExpr("DISTINCT account, region").Where("live").Scan(ctx); err != nil {
+		return nil, fmt.Errorf("list the places of stack sets: %w", err)
+	}
+	out := make([]awswire.Place, len(rows))
+	for i := range rows {
+		out[i] = awswire.Place{Account: rows[i].Account, Region: rows[i].Region}
+	}
+	return slices.Compact(out), nil
+}
