@@ -28,7 +28,7 @@ import (
 )
 
 // TestKill kills a server at random moments while clients register, test, configure and
-// deregister types, and looks after each restart whether everything is there that had been
+// deregister types, and store objects, parameters, secrets and resources of Cloud Control, and looks after each restart whether everything is there that had been
 // answered. FORMWORK_KILLS says how often (5), FORMWORK_UNTIL until when, FORMWORK_SEED how the
 // chances fall.
 func TestKill(t *testing.T) {
@@ -48,7 +48,7 @@ func TestKill(t *testing.T) {
 		if o.Database != "" {
 			kills = max(1, kills/5)
 		}
-		k := &killing{t: t, options: o, rand: rand.New(rand.NewPCG(uint64(seed), 1)), objects: map[string][32]byte{}, parameters: map[string]*parameter{}}
+		k := &killing{t: t, options: o, rand: rand.New(rand.NewPCG(uint64(seed), 1)), objects: map[string][32]byte{}, parameters: map[string]*parameter{}, secrets: map[string]*secretValue{}, resources: map[string]string{}}
 		for round := range rounds(t, kills) {
 			k.round(round)
 			if t.Failed() {
@@ -105,7 +105,9 @@ type killing struct {
 	mu         sync.Mutex
 	objects    map[string][32]byte // by key
 	parameters map[string]*parameter
-	answers    int // of calls that changed something
+	secrets    map[string]*secretValue
+	resources  map[string]string // names, by the tokens of their requests
+	answers    int               // of calls that changed something
 }
 
 // A parameter has the value that was answered last, or the one that was not answered.
@@ -144,6 +146,8 @@ func (k *killing) round(n int) {
 		busy.Go(func() { k.putObjects(life, fmt.Sprintf("objects/%d/%d", n, i), chances) })
 		busy.Go(func() { k.putParameters(life, fmt.Sprintf("/kill/%d", i)) })
 	}
+	busy.Go(func() { k.putSecrets(life, n) })
+	busy.Go(func() { k.putResources(life, n) })
 	time.Sleep(time.Duration(100+k.rand.IntN(1200)) * time.Millisecond)
 	k.server.kill()
 	end()
@@ -241,6 +245,7 @@ func (k *killing) check() {
 	}
 	checks.Wait()
 	k.checkObjects()
+	k.checkServices()
 	for name, p := range k.parameters {
 		out, err := k.clients.ssm.GetParameter(k.t.Context(), &ssm.GetParameterInput{Name: &name, WithDecryption: aws.Bool(true)})
 		if codeOf(err) == "ParameterNotFound" && p.version == 0 {
