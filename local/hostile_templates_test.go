@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -97,15 +99,33 @@ func hostileTemplates() map[string]struct{ body, want string } {
 		"default of 4097 bytes": {encoded(map[string]any{"Parameters": map[string]any{"P": map[string]any{"Type": "String", "Default": strings.Repeat("x", 4097)}}, "Resources": map[string]any{"A": handle}}), "Parameter 'P' default value '"},
 		"a list":                {"[]", "Template format error: unsupported structure."},
 	}
-	for class, name := range map[string]string{
+	names := map[string]string{
 		"Ll": "é", "Lo": "漢", "So": "😀", "Cf": "A\u200dB", "right to left": "A\u202eB", "Mn": "e\u0301", "Nd": "A٣", "Zs": "A B", "Zl": "A\u2028B", "Pd": "A-B", "Pc": "A_B", "Po": "A.B",
 		"Co": "\ue000", "byte order mark": "\ufeffA", "full width": "Ａ", "Cn": "\u0378", "none": "",
-	} {
-		all["resource name "+class] = entry{encoded(map[string]any{"Resources": map[string]any{name: handle}}), "Template format error: Resource name " + name + " is non alphanumeric."}
-		all["parameter name "+class] = entry{encoded(map[string]any{"Parameters": map[string]any{name: map[string]any{"Type": "String"}}, "Resources": map[string]any{"A": handle}}), "Template format error: Parameter name " + name + " is non alphanumeric."}
-		all["output name "+class] = entry{encoded(map[string]any{"Outputs": map[string]any{name: map[string]any{"Value": "x"}}, "Resources": map[string]any{"A": handle}}), "Template format error: Output name " + name + " is non alphanumeric."}
+	}
+	for class := range unicode.Categories { // each class of Unicode
+		if r, ok := firstOf(class); ok && names[class] == "" {
+			names[class] = "A" + string(r) + "B"
+		}
+	}
+	for class, name := range names {
+		shown := strings.ReplaceAll(name, "\x00", "\ufffd") // XML has no NUL
+		all["resource name "+class] = entry{encoded(map[string]any{"Resources": map[string]any{name: handle}}), "Template format error: Resource name " + shown + " is non alphanumeric."}
+		all["parameter name "+class] = entry{encoded(map[string]any{"Parameters": map[string]any{name: map[string]any{"Type": "String"}}, "Resources": map[string]any{"A": handle}}), "Template format error: Parameter name " + shown + " is non alphanumeric."}
+		all["output name "+class] = entry{encoded(map[string]any{"Outputs": map[string]any{name: map[string]any{"Value": "x"}}, "Resources": map[string]any{"A": handle}}), "Template format error: Output name " + shown + " is non alphanumeric."}
 	}
 	return all
+}
+
+// firstOf is the first character of a class of Unicode that no name may have. Surrogates are none
+// by themselves.
+func firstOf(class string) (rune, bool) {
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if unicode.Is(unicode.Categories[class], r) && utf8.ValidRune(r) && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)) {
+			return r, true
+		}
+	}
+	return 0, false
 }
 
 // refusedWith compares a refusal of the service.

@@ -188,6 +188,36 @@ func TestFailingHandlers(t *testing.T) {
 	}
 }
 
+// TestReadOnlyValuesThatChange has a handler report another value of a read-only property after an
+// update, and one of a property that the template sets: what depends on it gets what was reported.
+func TestReadOnlyValuesThatChange(t *testing.T) {
+	g := onSQLite(t)
+	g.world.knows(t, strings.NewReplacer(`"Note": {`, `"Serial": {"type": "string"}, "Note": {`,
+		`"readOnlyProperties": ["/properties/Id"]`, `"readOnlyProperties": ["/properties/Id", "/properties/Serial"]`).Replace(thing))
+	body := func(note string) *string {
+		return aws.String(things("A: {Properties: {Note: "+note+"}}", "B: {Properties: {Note: !GetAtt A.Serial}}") + "Outputs: {S: {Value: !GetAtt A.Serial}}\n")
+	}
+	serial := func(n string) behavior { return behavior{reports: map[string]any{"Serial": n, "Note": "rounded"}} }
+	g.world.script("READ A", serial("one"), serial("two"))
+	output := func(s types.Stack, want string) {
+		t.Helper()
+		if len(s.Outputs) != 1 || *s.Outputs[0].OutputValue != want || g.world.things["b-1"]["Note"] != want {
+			t.Errorf("the outputs are %s, and B has %v; want %s", jsonText(s.Outputs), g.world.things["b-1"]["Note"], want)
+		}
+	}
+	s := g.create(&cloudformation.CreateStackInput{TemplateBody: body("1")})
+	g.expectStatus(s, types.StackStatusCreateComplete, "")
+	output(s, "one")
+	n := len(g.story("s"))
+	s = g.update(&cloudformation.UpdateStackInput{TemplateBody: body("2")})
+	g.expectStatus(s, types.StackStatusUpdateComplete, "")
+	output(s, "two")
+	g.expect("s", n, "s UPDATE_IN_PROGRESS (User Initiated)", "A UPDATE_IN_PROGRESS a-1", "A UPDATE_COMPLETE a-1", "B UPDATE_IN_PROGRESS b-1", "B UPDATE_COMPLETE b-1",
+		"s UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "s UPDATE_COMPLETE")
+	_, err := g.UpdateStack(t.Context(), owner, &cloudformation.UpdateStackInput{StackName: aws.String("s"), TemplateBody: body("2")})
+	refusedWith(t, err, "ValidationError", "No updates are to be performed.") // what the template says counts
+}
+
 // TestTimeoutInMinutes stops a creation that takes too long: what runs is cancelled.
 func TestTimeoutInMinutes(t *testing.T) {
 	inBubble(t, func(g *rig) {

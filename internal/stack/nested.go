@@ -268,12 +268,16 @@ func (e *Engine) createNested(ctx context.Context, request operation.Request, na
 	if err != nil {
 		return nil, err
 	}
-	row, _, err := e.newDeployment(ctx, request.Caller, s, in)
+	row, next, err := e.newDeployment(ctx, request.Caller, s, in)
 	if err != nil {
 		return nil, err
 	}
 	settings, options, err := e.inherited(ctx, parent)
 	if err != nil {
+		return nil, err
+	}
+	settings.Resources = len(next.Scope.ActiveResources())
+	if err := e.checkNesting(ctx, parent, s, settings.Resources); err != nil {
 		return nil, err
 	}
 	if text, ok := scalar(request.Desired["TimeoutInMinutes"]); ok {
@@ -305,6 +309,39 @@ func (e *Engine) createNested(ctx context.Context, request operation.Request, na
 		return err
 	})
 	return s, err
+}
+
+// checkNesting refuses a nested stack that is too deep, or with which the stacks of its root have
+// too many resources: a template may nest itself. Nested stacks that begin at the same moment may
+// exceed the limit of resources together; those below them do not.
+func (e *Engine) checkNesting(ctx context.Context, parent, s *stackRow, resources int) error {
+	depth := 1
+	for up := parent; up != nil && up.ParentID != ""; depth++ {
+		if depth == maxNestedDepth {
+			return refuse("nested-depth", maxNestedDepth)
+		}
+		var err error
+		if up, err = oneRow[stackRow](ctx, e.store.Read(), "arn = ?", up.ParentID); err != nil {
+			return err
+		}
+	}
+	stacks, err := allRows[stackRow](ctx, e.store.Read(), "id", "account = ? AND region = ? AND root_id = ? AND live", s.Account, s.Region, s.RootID)
+	if err != nil {
+		return err
+	}
+	for i := range stacks {
+		settings := stackSettings{}
+		if err := decode(stacks[i].Settings, &settings); err != nil {
+			return err
+		}
+		if stacks[i].ID != s.ID {
+			resources += settings.Resources
+		}
+	}
+	if resources > maxNestedResources {
+		return refuse("nested-resources", resources, maxNestedResources)
+	}
+	return nil
 }
 
 // inherited are the options that a nested stack has from its parent. A nested stack that
@@ -360,6 +397,10 @@ func (e *Engine) updateNested(ctx context.Context, request operation.Request, s 
 	}
 	settings, options, err := e.inherited(ctx, parent)
 	if err != nil {
+		return err
+	}
+	settings.Resources = len(next.Scope.ActiveResources())
+	if err := e.checkNesting(ctx, parent, s, settings.Resources); err != nil {
 		return err
 	}
 	options.Parent, options.Before = parent.OperationID, previous.ID

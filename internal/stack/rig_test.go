@@ -120,6 +120,7 @@ type behavior struct {
 	unnamed       bool                  // succeeds and tells no identifier
 	forever       bool                  // does not answer
 	status        types.OperationStatus // reports this
+	reports       map[string]any        // values in the model that nobody asked for
 }
 
 func newWorld(t testing.TB) *world {
@@ -239,7 +240,11 @@ func (w *world) Call(ctx context.Context, request operation.Request) (operation.
 		}
 		return busy, nil
 	}
-	return w.act(request, identifier)
+	done, err := w.act(request, identifier)
+	if b.reports != nil && done.Model != nil {
+		maps.Copy(done.Model, b.reports)
+	}
+	return done, err
 }
 
 // lie answers with another identifier than that of the resource.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -296,4 +297,48 @@ func TestNestedStacksWhenTheClockWasSetBack(t *testing.T) {
 	if note := g.world.things["x-1"]["Note"]; note != "2" {
 		t.Errorf("the nested stack was taken back to note %v", note)
 	}
+}
+
+// TestTemplateThatNestsItself ends the creation of stacks that would never end.
+func TestTemplateThatNestsItself(t *testing.T) {
+	g := onSQLite(t)
+	g.patience = time.Minute
+	body := things(nests("N", "self"))
+	g.world.offers("https://t/self", body)
+	s := g.create(&cloudformation.CreateStackInput{TemplateBody: &body})
+	g.expectStatus(s, types.StackStatusRollbackComplete, "")
+	out, err := g.ListStacks(t.Context(), owner, &cloudformation.ListStacksInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reasons strings.Builder
+	for _, summary := range out.StackSummaries {
+		reasons.WriteString(strings.Join(g.story(*summary.StackId), "\n"))
+	}
+	if n := len(out.StackSummaries); n != maxNestedDepth+1 || !strings.Contains(reasons.String(), "Nested stacks are deeper than 10 levels") {
+		t.Errorf("%d stacks:\n%.2000s", n, reasons.String())
+	}
+}
+
+// TestNestedResourcesAreCounted bounds the resources of all stacks below one.
+func TestNestedResourcesAreCounted(t *testing.T) {
+	g := onSQLite(t)
+	root := g.newStack(owner, "root")
+	for _, name := range []string{"one", "two"} {
+		s := g.newStack(owner, name)
+		s.ParentID, s.RootID, s.Live, s.Settings = root.ARN, root.ARN, true, encode(stackSettings{Resources: 1000})
+		if err := g.store.Change(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.NewInsert().Model(s).Exec(ctx)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := g.newStack(owner, "three")
+	s.ParentID, s.RootID = root.ARN, root.ARN
+	if err := g.checkNesting(t.Context(), root, s, 500); err != nil {
+		t.Error(err)
+	}
+	refusedWith(t, g.checkNesting(t.Context(), root, s, 501), "ValidationError",
+		"Number of resources in the stack and its nested stacks, 2501, is greater than maximum allowed, 2500")
 }

@@ -63,6 +63,9 @@ type stackSettings struct {
 	Mode                 types.DeploymentConfigMode   `json:"mode,omitempty"`
 	DeletionMode         types.DeletionMode           `json:"deletionMode,omitempty"`
 	LastOperations       []types.OperationEntry       `json:"lastOperations,omitempty"` // newest first
+
+	// Resources is how many resources the template of a nested stack has.
+	Resources int `json:"resources,omitempty"`
 }
 
 // A stackOutput is an output of a stack.
