@@ -212,7 +212,8 @@ func TestContinueUpdateRollbackOfNestedStacks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, child := (*rig)(nil), types.Stack{}
+			var g *rig
+			var child types.Stack
 			if test.parent {
 				g, child = failedByParent(t, test.deep, behavior{}, behavior{code: "InvalidRequest", message: "no"})
 			} else {
