@@ -41,6 +41,7 @@ type ledgerLine struct {
 	Stack, Logical, ID string
 	Effect             string // begin, made, changed, deleted, end
 	Status             string // of an end
+	Note               string // of what was made or changed
 }
 
 // over reports whether the operation of a line has ended as far as its handler knows.
