@@ -43,17 +43,32 @@ func (t *StackTester) LastLines(ctx context.Context, since time.Time, limit int)
 		return nil, err
 	}
 	var lines []string
-	err = t.remote.Logs(ctx, LogQuery{Groups: groups, Since: since}, func(e LogEvent) error {
-		for text := range strings.Lines(strings.TrimRight(e.Message, "\n")) {
-			if text = strings.TrimRight(text, "\n"); text != "" && !lambda.IsFrame(text) {
-				lines = append(lines, text)
+	for { // what was written last arrives a little later
+		complete := false
+		var found []string
+		err = t.remote.Logs(ctx, LogQuery{Groups: groups, Since: since}, func(e LogEvent) error {
+			for text := range strings.Lines(strings.TrimRight(e.Message, "\n")) {
+				text = strings.TrimRight(text, "\n")
+				if complete = strings.HasPrefix(text, "REPORT RequestId: "); text != "" && !lambda.IsFrame(text) {
+					found = append(found, text)
+				}
 			}
+			if len(found) > 10*limit {
+				found = slices.Clone(found[len(found)-limit:])
+			}
+			return nil
+		})
+		if len(found) > 0 {
+			lines = found
 		}
-		if len(lines) > 10*limit {
-			lines = slices.Clone(lines[len(lines)-limit:])
+		var none *NoLogsError
+		if complete || err != nil && !errors.As(err, &none) || t.remote.waitAgain(ctx) != nil {
+			break
 		}
-		return nil
-	})
+	}
+	if len(lines) > 0 {
+		err = nil // the time was up
+	}
 	return lines[max(0, len(lines)-limit):], err
 }
 
