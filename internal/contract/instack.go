@@ -52,7 +52,7 @@ type HandlerLog interface {
 // How many lines of the handler's log a test that failed shows, and how long it waits for them.
 const (
 	maxHandlerLines = 40
-	handlerLogTime  = 3 * time.Second
+	handlerLogTime  = 10 * time.Second
 )
 
 // ErrNoResource is the error of [Resources] for a resource that does not exist.
