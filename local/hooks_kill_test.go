@@ -3,7 +3,6 @@ package local_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -62,7 +61,7 @@ func newJudge(t *testing.T, chances *rand.Rand) *judge {
 		if err != nil {
 			t.Error(err)
 		}
-		_, _ = io.WriteString(w, string(text)) // the server may be dead
+		_, _ = w.Write(text) // the server may be dead
 	}))
 	t.Cleanup(j.Close)
 	return j
