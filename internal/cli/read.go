@@ -45,8 +45,8 @@ func missingFile(err error, name, hint string) error {
 }
 
 // readStdin reads the standard input to its end, or until ctx ends: a user may be typing.
-func (c *app) readStdin(ctx context.Context, most int64) ([]byte, error) {
-	return untilDone(ctx, func() ([]byte, error) { return document.ReadAll(c.Stdin, most) })
+func (c *app) readStdin(ctx context.Context, limit int64) ([]byte, error) {
+	return untilDone(ctx, func() ([]byte, error) { return document.ReadAll(c.Stdin, limit) })
 }
 
 // readInput reads a file, or the standard input to its end.

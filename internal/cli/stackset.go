@@ -40,14 +40,14 @@ not exist, the service returned an error, or an operation failed; 130 after Ctrl
 }
 
 // stackSetCommand makes a command about one stack set.
-func (c *app) stackSetCommand(opts *remoteOptions, use, short string, most int, run func(context.Context, *submit.Remote, *types.StackSet, []string) error) *cobra.Command {
+func (c *app) stackSetCommand(opts *remoteOptions, use, short string, maxArgs int, run func(context.Context, *submit.Remote, *types.StackSet, []string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, ValidArgsFunction: c.completeStackSets(opts), Annotations: map[string]string{"log": "none"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("the following arguments are required: STACKSET")
 			}
-			return atMost(most)(nil, args)
+			return atMost(maxArgs)(nil, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := c.openRemote(cmd.Context(), opts)

@@ -51,7 +51,7 @@ func (e *Engine) CancelResourceRequest(ctx context.Context, caller awswire.Calle
 		}
 		stopped := false
 		if row.HooksToken != "" {
-			if stopped, err = e.config.Hooks.Stop(ctx, tx, row.HooksToken); err != nil {
+			if stopped, err = e.config.Hooks.Cancel(ctx, tx, row.HooksToken); err != nil {
 				return err
 			}
 		}

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/a-h/templ"
@@ -46,10 +45,8 @@ func (c *Console) hookResults(ctx context.Context, p *page, query hook.Query) (h
 	}
 	for i := range found {
 		row := hookRow{Result: &found[i]}
-		if found[i].Annotations != "" {
-			if err := json.Unmarshal([]byte(found[i].Annotations), &row.Annotations); err != nil {
-				return out, err
-			}
+		if row.Annotations, err = found[i].Notes(); err != nil {
+			return out, err
 		}
 		if row.Left = max(0, len(row.Annotations)-shownAnnotations); row.Left > 0 {
 			row.Annotations = row.Annotations[:shownAnnotations]

@@ -1,6 +1,7 @@
 package customresource
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,16 +63,9 @@ func (p *Provider) invoke(ctx context.Context, token string) (time.Time, error) 
 	}
 	err = p.deliver(ctx, found.place(), o)
 	if ctx.Err() != nil || errors.Is(err, lambda.ErrClosed) {
-		return time.Time{}, fmt.Errorf("invoke the function of %s: %w", o.Request.LogicalResourceID, cmpErr(context.Cause(ctx), err))
+		return time.Time{}, fmt.Errorf("invoke the function of %s: %w", o.Request.LogicalResourceID, cmp.Or(context.Cause(ctx), err))
 	}
 	return p.finish(ctx, token, o, err)
-}
-
-func cmpErr(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
 }
 
 // start notes that an invocation begins. It returns nil if none is to be made any more.

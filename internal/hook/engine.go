@@ -86,10 +86,8 @@ type Outcome struct {
 }
 
 // Owners of operations know the engine by this name.
-const ownerName = "hook"
-
 // OwnerName is the name of the engine among the owners of package operation.
-const OwnerName = ownerName
+const OwnerName = "hook"
 
 // callTimeout bounds a call of a hook.
 const callTimeout = 30 * time.Second
@@ -194,21 +192,15 @@ const Invoking = "Invoking hook"
 
 // invocation is the operation of an invocation.
 func (v *Evaluation) invocation(h *Hook, id string) operation.Spec {
-	return operation.Spec{ID: id, Owner: ownerName, Key: id, Request: operation.Request{
+	return operation.Spec{ID: id, Owner: OwnerName, Key: id, Request: operation.Request{
 		Caller: v.Caller, Action: v.Target.Action, Token: id, Type: h.TypeName, Version: h.Version, StackID: v.StackID,
 		StackName: v.Target.StackName, LogicalID: v.Target.LogicalID, Desired: v.Desired, Previous: v.Previous, Secrets: v.Secrets,
 	}}
 }
 
 // Cancel ends an evaluation early, if the transaction commits: its owner hears no more of it.
-// Calls that are being made are waited for.
-func (e *Engine) Cancel(ctx context.Context, tx *store.Tx, id string) error {
-	_, err := e.Stop(ctx, tx, id)
-	return err
-}
-
-// Stop is Cancel that reports whether the evaluation was still running.
-func (e *Engine) Stop(ctx context.Context, tx *store.Tx, id string) (bool, error) {
+// Calls that are being made are waited for. It reports whether the evaluation was still running.
+func (e *Engine) Cancel(ctx context.Context, tx *store.Tx, id string) (bool, error) {
 	row, err := find[evaluationRow](ctx, tx, id)
 	if err != nil || row == nil || row.State != running {
 		return false, err
@@ -217,7 +209,7 @@ func (e *Engine) Stop(ctx context.Context, tx *store.Tx, id string) (bool, error
 	if err := store.Swap(ctx, tx, row, &row.RowVersion); err != nil {
 		return false, err
 	}
-	results, err := resultsOf(ctx, tx, id)
+	results, err := e.ResultsOf(ctx, tx, id)
 	if err != nil {
 		return false, err
 	}
@@ -233,10 +225,6 @@ func (e *Engine) Stop(ctx context.Context, tx *store.Tx, id string) (bool, error
 
 // ResultsOf are the results of an evaluation, by the names of their hooks.
 func (e *Engine) ResultsOf(ctx context.Context, tx *store.Tx, evaluation string) ([]Result, error) {
-	return resultsOf(ctx, tx, evaluation)
-}
-
-func resultsOf(ctx context.Context, tx *store.Tx, evaluation string) ([]Result, error) {
 	var rows []Result
 	if err := tx.NewSelect().Model(&rows).Where("evaluation_id = ?", evaluation).OrderExpr("type_name, id").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read the results of hooks: %w", err)
@@ -271,7 +259,7 @@ func (e *Engine) advance(ctx context.Context, tx *store.Tx, result *Result) erro
 	if err != nil || row == nil || row.State != running {
 		return err
 	}
-	results, err := resultsOf(ctx, tx, row.ID)
+	results, err := e.ResultsOf(ctx, tx, row.ID)
 	if err != nil {
 		return err
 	}

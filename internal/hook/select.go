@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/invoke"
@@ -28,9 +27,6 @@ type Hook struct {
 	// Targets are the target names of the handlers, by invocation point. Any names every target.
 	Targets map[invoke.Action][]string
 	Any     bool
-
-	// Timeouts bound an invocation, by invocation point.
-	Timeouts map[invoke.Action]time.Duration `json:"-"`
 }
 
 // ConfigurationVersion is the version of a configuration: the same text has the same one.
@@ -55,15 +51,15 @@ func (h *Hook) handles(t Target) bool {
 	})
 }
 
-// HandlerTargets are the members of a [Hook] that its schema determines.
-func HandlerTargets(s *schema.Schema) (targets map[invoke.Action][]string, timeouts map[invoke.Action]time.Duration) {
-	targets, timeouts = map[invoke.Action][]string{}, map[invoke.Action]time.Duration{}
+// HandlerTargets are the targets of a [Hook] whose handlers a schema declares.
+func HandlerTargets(s *schema.Schema) map[invoke.Action][]string {
+	targets := map[invoke.Action][]string{}
 	for _, action := range invoke.HookActions {
 		if h := s.Handler(action.Handler()); h != nil {
-			targets[action], timeouts[action] = h.TargetNames, time.Duration(h.TimeoutInMinutes)*time.Minute
+			targets[action] = h.TargetNames
 		}
 	}
-	return targets, timeouts
+	return targets
 }
 
 // A Source finds hooks and makes them ready for calls.

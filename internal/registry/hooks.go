@@ -40,7 +40,7 @@ func (r *Registry) Hooks(ctx context.Context, caller awswire.Caller) ([]hook.Hoo
 		if v.SchemaName != v.TypeName || v.PublicVersion != "" {
 			found.OriginalName = v.SchemaName
 		}
-		found.Targets, found.Timeouts = hook.HandlerTargets(v.Schema)
+		found.Targets = hook.HandlerTargets(v.Schema)
 		if found.Settings, _, err = hook.ParseSettings([]byte(row.Configuration)); err != nil {
 			return nil, fmt.Errorf("%s: %w", v.TypeName, err)
 		}

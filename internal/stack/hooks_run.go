@@ -147,7 +147,7 @@ func (r *run) stackPayload() map[string]string {
 func (r *run) flushHooks(ctx context.Context, tx *store.Tx) error {
 	w, hooks := &r.writes, r.engine.config.Hooks
 	for _, id := range w.unhook {
-		if err := hooks.Cancel(ctx, tx, id); err != nil {
+		if _, err := hooks.Cancel(ctx, tx, id); err != nil {
 			return err
 		}
 	}
