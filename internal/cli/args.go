@@ -213,9 +213,12 @@ func (n *normalizer) find(name string) (*pflag.Flag, error) {
 			message: fmt.Sprintf("ambiguous option: --%s could match --%s", name, strings.Join(candidates, ", --")),
 		}
 	}
-	hint := helpHint(n.command)
-	if near := schema.Nearest(name, names); near != "" {
-		hint = fmt.Sprintf("did you mean --%s?", near)
+	hint := n.foreignHint(name)
+	if hint == "" {
+		hint = helpHint(n.command)
+		if near := schema.Nearest(name, names); near != "" {
+			hint = fmt.Sprintf("did you mean --%s?", near)
+		}
 	}
 	return nil, &usageError{command: n.command, message: "unknown option --" + name, hint: hint}
 }
@@ -259,7 +262,7 @@ func flagHint(flag *pflag.Flag) string {
 // unknownHint is what there is to say of an option that no command has. It may be one of
 // the program whose arguments come after "--".
 func (n *normalizer) unknownHint(word string, args []string) string {
-	if !strings.Contains(n.command.Use, "[-- ") {
+	if !strings.Contains(n.command.Use, "[-- PYTEST") {
 		return helpHint(n.command)
 	}
 	if len(args) > 0 && !optionLike(args[0]) {

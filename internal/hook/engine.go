@@ -85,7 +85,6 @@ type Outcome struct {
 	Failed  []string // names of the hooks that stop the target, sorted
 }
 
-// Owners of operations know the engine by this name.
 // OwnerName is the name of the engine among the owners of package operation.
 const OwnerName = "hook"
 
