@@ -3,6 +3,8 @@ export CGO_ENABLED := 0
 
 VERSION  ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null | sed -n 's/^v\([0-9]*\.[0-9]*\.[0-9]*\)$$/\1/p')
 LDFLAGS  := -s -w $(if $(VERSION),-X main.version=$(VERSION))
+# Without the pages of golang.org/x/net/trace, which nothing serves: docs/decisions/0021-no-methods-by-name.md.
+TAGS     := grpcnotrace
 # Modules of their own: what they need never reaches the binary.
 NESTED   := sdk sdk/awscreds examples/tps-report examples/kinesis-stream examples/wordpress
 LINT     := golangci-lint
@@ -16,7 +18,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/cfn, one static binary
-	go build -trimpath -ldflags="$(LDFLAGS)" -o bin/cfn ./cmd/cfn
+	go build -trimpath -tags=$(TAGS) -ldflags="$(LDFLAGS)" -o bin/cfn ./cmd/cfn
 
 .PHONY: demo
 demo: build ## build, then take a complete resource type through its whole contract

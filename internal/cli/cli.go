@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,6 +87,10 @@ func Main(ctx context.Context, env Env, args []string) (code int) {
 	commandLine, err := normalize(root, args)
 	if err != nil {
 		return c.report(root, err, args)
+	}
+	if slices.Equal(commandLine, []string{"--version"}) {
+		c.printf("cfn %s\n", c.Version)
+		return c.report(root, out.err, args)
 	}
 	root.SetArgs(commandLine)
 	root.SetOut(env.Stdout)

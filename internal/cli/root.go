@@ -46,6 +46,7 @@ func commands(c *app) []*cobra.Command {
 		newTemplate(c),
 		newModule(c),
 		newDoctor(c),
+		newVersion(c),
 		newCompletion(c),
 	}
 }
@@ -56,9 +57,8 @@ func newRoot(c *app) *cobra.Command {
 	// nothing else in the program reads it.
 	cobra.EnableCommandSorting = false
 	root := &cobra.Command{
-		Use:     "cfn",
-		Short:   "Develop CloudFormation extensions: resource types, modules and hooks",
-		Version: c.Version,
+		Use:   "cfn",
+		Short: "Develop CloudFormation extensions: resource types, modules and hooks",
 		Long: `Develop CloudFormation extensions: resource types, modules and hooks.
 
 cfn is a drop-in replacement for the CloudFormation CLI that works offline, without an account. It
@@ -74,7 +74,6 @@ Long options can be abbreviated if the abbreviation is unambiguous: --dry for --
 			return nil
 		},
 	}
-	root.SetVersionTemplate("cfn {{.Version}}\n")
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { c.printf("%s", helpText(cmd)) })
 	shared := root.PersistentFlags()
 	shared.SortFlags = false

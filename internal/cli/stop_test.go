@@ -91,7 +91,7 @@ var stoppedElsewhere = map[string]string{
 	"generate":     "bounded files; remote schemas as validate reads them",
 	"diff":         "bounded files, and git, which gets the signal",
 	"doctor":       "programs that print their versions",
-	"env":          "reads files", "explain": "reads nothing", "completion": "reads nothing",
+	"env":          "reads files", "explain": "reads nothing", "completion": "reads nothing", "version": "reads nothing",
 	"cr init": "writes files", "smithy convert": "bounded files", "smithy ast": "bounded files", "smithy validate": "bounded files",
 	"drift compare": "bounded files, bounded steps", "template check": "bounded files",
 	"module expand": "bounded files", "module lock": "bounded files", "module outdated": "bounded files",

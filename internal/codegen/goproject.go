@@ -9,7 +9,6 @@ import (
 	"path"
 	"regexp"
 	"strings"
-	"text/template"
 
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -118,18 +117,18 @@ func handlersOf(s *schema.Schema) []frameHandler {
 
 // render fills in a template; Go sources come out as gofmt writes them.
 func render(name string, f frame) ([]byte, error) {
-	t, err := template.ParseFS(templates, "templates/"+name)
+	text, err := templates.ReadFile("templates/" + name)
 	if err != nil {
 		return nil, fmt.Errorf("generate %s: %w", name, err)
 	}
-	var out bytes.Buffer
-	if err := t.Execute(&out, f); err != nil {
+	out, err := fill(name, string(text), f)
+	if err != nil {
 		return nil, fmt.Errorf("generate %s: %w", name, err)
 	}
 	if !strings.HasSuffix(name, ".go.tmpl") {
-		return out.Bytes(), nil
+		return out, nil
 	}
-	source, err := format.Source(out.Bytes())
+	source, err := format.Source(out)
 	if err != nil {
 		return nil, fmt.Errorf("generate %s: %w", name, err)
 	}

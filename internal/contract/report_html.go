@@ -1,27 +1,24 @@
 package contract
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"io"
 	"strings"
 	"time"
+
+	"github.com/a-h/templ"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/words"
 )
 
-//go:embed report_html.tmpl
-var htmlSource string
+//go:embed report_html.css
+var htmlStyle string
 
-// htmlReport is parsed once. Its functions only change how values look.
-var htmlReport = template.Must(template.New("report").Funcs(template.FuncMap{
-	"seconds": func(d time.Duration) string { return seconds(d) },
-	"count":   words.Count,
-	"breaks":  breaks,
-}).Parse(htmlSource))
+//go:generate go run github.com/a-h/templ/cmd/templ@v0.3.977 generate -path .
 
 // htmlPage is what the template shows.
 type htmlPage struct {
@@ -86,7 +83,7 @@ type htmlCall struct {
 // file. It shows every test with its clause, the calls of handlers as a timeline, and,
 // collapsed, requests and responses.
 func WriteHTML(w io.Writer, s *Summary) error {
-	if err := htmlReport.Execute(w, newHTMLPage(s)); err != nil {
+	if err := htmlReport(newHTMLPage(s)).Render(context.Background(), w); err != nil {
 		return fmt.Errorf("write the HTML report: %w", err)
 	}
 	return nil
@@ -242,8 +239,52 @@ func valueText(v any) string {
 }
 
 // breaks lets a long name wrap after any "_".
-func breaks(name string) template.HTML {
-	return template.HTML(strings.ReplaceAll(template.HTMLEscapeString(name), "_", "_<wbr>")) //nolint:gosec // escaped
+func breaks(name string) templ.Component {
+	return templ.Raw(strings.ReplaceAll(templ.EscapeString(name), "_", "_<wbr>"))
+}
+
+// percent is a style that places a bar.
+func percent(format string, values ...any) templ.SafeCSS {
+	return templ.SafeCSS(fmt.Sprintf(format, values...))
+}
+
+// Tally is how many tests the file has, and how many of them did not pass.
+func (f *htmlFile) Tally() string {
+	tally := words.Count(len(f.Tests), "test")
+	if f.Failed > 0 {
+		tally += fmt.Sprintf(", %d not passed", f.Failed)
+	}
+	return tally
+}
+
+// Times is when the call was made, how long it took and when the next one follows.
+func (c *htmlCall) Times() string {
+	times := fmt.Sprintf("at %s, took %s", seconds(c.Offset), seconds(c.Duration))
+	if c.Delay > 0 {
+		times += fmt.Sprintf(", next call in %s", c.Delay)
+	}
+	return times
+}
+
+// Name is the action, with the number of the call where there are several.
+func (c *htmlCall) Name() string {
+	if c.Number > 1 {
+		return fmt.Sprintf("%s #%d", c.Action, c.Number)
+	}
+	return string(c.Action)
+}
+
+// Note is what went wrong.
+func (c *htmlCall) Note() string {
+	note := string(c.ErrorCode)
+	if note != "" && c.Message != "" {
+		note += ": "
+	}
+	note += c.Message
+	if c.Err != "" {
+		note += " " + c.Err
+	}
+	return note
 }
 
 // slug makes an ID of a page from a text.
