@@ -72,7 +72,7 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 	if !project.KnownLanguage(p.Language) {
 		return withHint(&project.UnknownLanguageError{Language: p.Language}, `fix "language" in %s`, p.Name(project.SettingsFile))
 	}
-	if p.Language != "go" {
+	if !codegen.CanGenerate(p.Language) {
 		return withHint(&noGeneratorError{p.Language}, "generate the code with the official cfn and its plugin for %s; cfn tests and packages the project as before", p.Language)
 	}
 	in, err := c.codegenInput(p, s)
@@ -276,15 +276,8 @@ func (c *app) codegenInput(p *project.Project, s *schema.Schema) (codegen.Input,
 		Schema: s, TypeName: p.TypeName, SchemaFile: p.SchemaFile(), Language: p.Language,
 		ImportPath: p.Option("import_path"), Entrypoint: p.Entrypoint, Runtime: p.Runtime, Version: c.Version,
 	}
-	goMod, err := readOptional(p.Path("go.mod"))
-	if err != nil {
-		return in, err
+	if input := languageOf(p.Language).input; input != nil {
+		return in, input(p, &in)
 	}
-	handlers, err := readOptional(p.Path("cmd/resource/resource.go"))
-	if err != nil {
-		return in, err
-	}
-	in.GoMod = goMod
-	in.Flavour = codegen.FlavourOf(goMod, handlers)
 	return in, nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,8 +98,8 @@ func newInitLanguage(c *app, opts *initOptions, language string) *cobra.Command 
 			return c.init(cmd.Context(), opts)
 		},
 	}
-	if language == "go" {
-		cmd.Flags().StringVarP(&opts.importPath, "import-path", "p", "", "the import `PATH` of the Go module")
+	if flags := languageOf(language).initFlags; flags != nil {
+		flags(cmd, opts)
 	} else {
 		cmd.Short += " (not yet)"
 	}
@@ -196,10 +197,16 @@ func (c *app) settleLanguage(ctx context.Context, w wizard, opts initOptions, co
 	if opts.language == "" && c.format == "text" {
 		c.printf("%s\n", "Only one language is supported today; using go")
 	}
-	if opts.language != "" && opts.language != "go" {
+	config.Language = cmp.Or(opts.language, "go")
+	if !project.CanStart(config.Language) {
 		return withHint(fmt.Errorf("cfn cannot start projects in %s yet", opts.language),
 			"use cfn init go; in a project in %s, cfn generate writes everything except the code", opts.language)
 	}
+	return languageOf(config.Language).settle(c, ctx, w, opts, config)
+}
+
+// settleGo finds out the import path.
+func (c *app) settleGo(ctx context.Context, w wizard, opts initOptions, config *project.InitConfig) (err error) {
 	config.ImportPath = strings.ReplaceAll(opts.importPath, `\`, "/")
 	if config.ImportPath == "" {
 		path, err := project.ModulePath(c.projectDir())
@@ -289,17 +296,20 @@ func (c *app) initialize(ctx context.Context, config project.InitConfig) (err er
 // printNextSteps lists the commands that lead from a new project to a registered type.
 func (c *app) printNextSteps(config project.InitConfig) {
 	file := schema.Hyphenated(config.TypeName) + ".json"
+	handlers := ""
+	if named := languageOf(config.Language).handlers; named != nil {
+		handlers = named(config)
+	}
 	type step struct{ what, command string }
 	steps := []step{
 		{"describe the resource in " + file, "cfn validate"},
-		{"write the handlers in cmd/resource/resource.go", "cfn generate"},
+		{"write the handlers in " + handlers, "cfn generate"},
 		{"test the handlers against the contract", "cfn test"},
 		{"register the type; cfn serve runs a local registry", "cfn submit --set-default"},
 	}
 	switch config.Kind {
 	case schema.Hook:
 		steps[0].what = "describe the hook in " + file
-		steps[1].what = "write the handlers in cmd/hook/hook.go"
 	case schema.Module:
 		steps = []step{{"write the template in " + project.FragmentsDir, "cfn validate"}, steps[3]}
 	}

@@ -1,16 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	neturl "net/url"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -189,28 +188,26 @@ func listens(ctx context.Context, address string) error {
 	return connection.Close()
 }
 
-// runsHere reports whether cfn can start the handlers: programs that implement the protocol of
-// the "provided" runtimes.
-func runsHere(p *project.Project) bool {
-	return p.Language == "go" || strings.HasPrefix(p.Runtime, "provided")
-}
-
 // config describes a local function of the project, built if need be.
 func (o *handlerOptions) config(ctx context.Context, c *app, p *project.Project, name string) (lambda.Config, error) {
-	program, err := o.build(ctx, c, p)
+	config, err := runner(p)(o, ctx, c, p)
 	if err != nil {
 		return lambda.Config{}, err
 	}
-	config := lambda.Config{
-		Name: name, Command: []string{program}, Dir: filepath.Dir(program), Handler: p.Entrypoint, Region: o.region,
-		Environ: c.Environ, Logger: c.logger,
-	}
+	config.Name, config.Region, config.Environ, config.Logger = name, o.region, c.Environ, c.logger
 	if name == testEntrypoint {
 		config.Env = append(config.Env, "MODE=Test")
+		config.Handler = cmp.Or(p.TestEntrypoint, p.Entrypoint)
 	}
 	given, err := c.handedOn("--env", o.env)
 	config.Env = append(config.Env, given...)
 	return config, err
+}
+
+// runProgram is how a program runs that implements the protocol itself.
+func (o *handlerOptions) runProgram(ctx context.Context, c *app, p *project.Project) (lambda.Config, error) {
+	program, err := o.build(ctx, c, p)
+	return lambda.Config{Command: []string{program}, Dir: filepath.Dir(program), Handler: p.Entrypoint}, err
 }
 
 // handedOn is the variables NAME=VALUE that an option names for handlers. One without a
@@ -284,26 +281,20 @@ func (c *app) watch(ctx context.Context, p *project.Project, o *handlerOptions, 
 	if !on {
 		return nil
 	}
-	if p.Language != "go" {
+	language := languageOf(p.Language)
+	if language.watch == nil {
 		return fmt.Errorf("--watch requires a Go project: cfn cannot build handlers in %s", p.Language)
 	}
-	return lambda.Watch(ctx, lambda.WatchConfig{
-		Build: buildCommand(o.program(p), false), Dir: p.Dir, Dirs: sourceDirs(p.Dir), Renew: functions,
-		Run: func(ctx context.Context, command []string, dir string) ([]byte, error) {
-			cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-			cmd.Dir = dir
-			cmd.Env = append(slices.Clone(c.Environ), "CGO_ENABLED=0")
-			lambda.EndWithDescendants(cmd)
-			return cmd.CombinedOutput()
-		},
-		Report: func(b lambda.Build) {
-			if b.Err != nil {
-				fmt.Fprintf(c.Stderr, "%s changed; the handlers do not build, those of before go on:\n%s\n", strings.Join(b.Changed, ", "), strings.TrimRight(b.Output, "\n"))
-				return
-			}
-			fmt.Fprintf(c.Stderr, "%s changed; built in %s\n", strings.Join(b.Changed, ", "), b.Duration.Round(time.Millisecond))
-		},
-	})
+	config := language.watch(o, c, p)
+	config.Renew = functions
+	config.Report = func(b lambda.Build) {
+		if b.Err != nil {
+			fmt.Fprintf(c.Stderr, "%s changed; the handlers do not build, those of before go on:\n%s\n", strings.Join(b.Changed, ", "), strings.TrimRight(b.Output, "\n"))
+			return
+		}
+		fmt.Fprintf(c.Stderr, "%s changed; built in %s\n", strings.Join(b.Changed, ", "), b.Duration.Round(time.Millisecond))
+	}
+	return lambda.Watch(ctx, config)
 }
 
 // logged is a function whose log comes with each reply.

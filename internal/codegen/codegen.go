@@ -35,8 +35,8 @@ type Input struct {
 	// SchemaFile is the path of the schema in the project; empty means the usual name.
 	SchemaFile string
 
-	// Language is "go", or empty for a project in another language: role and
-	// documentation only.
+	// Language is that of the settings, such as "go" or "python312". Empty stands for one without
+	// a generator: role and documentation only.
 	Language string
 
 	// ImportPath is the module path of a Go project, or that of the folder within its
@@ -114,50 +114,34 @@ var (
 	entrypointPattern = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 )
 
-func (in *Input) check() error {
-	if !typeNamePattern.MatchString(in.TypeName) {
-		return fmt.Errorf("generate: %q is not the name of a type; write Organization::Service::Name", in.TypeName)
-	}
-	if in.Language != "go" {
-		return nil
-	}
-	if !importPathPattern.MatchString(in.ImportPath) {
-		return fmt.Errorf("generate sources of %s: %q is not a Go import path; set import_path in the settings, for example to example.com/my/module", in.TypeName, in.ImportPath)
-	}
-	if !entrypointPattern.MatchString(in.Entrypoint) {
-		return fmt.Errorf("generate sources of %s: the entrypoint %q is not a file name; Go projects have \"bootstrap\"", in.TypeName, in.Entrypoint)
-	}
-	return nil
-}
-
 // Generate returns the files of a project, ordered by path. The error reports what is wrong
 // with the names of the input, or which property has a name that Go does not support.
 func Generate(in Input) ([]File, error) {
 	in.TypeName = cmp.Or(in.TypeName, in.Schema.TypeName.Value)
 	in.SchemaFile = cmp.Or(in.SchemaFile, schema.Hyphenated(in.TypeName)+".json")
-	in.Entrypoint = cmp.Or(in.Entrypoint, "bootstrap")
-	in.Runtime = cmp.Or(in.Runtime, "provided.al2023")
-	in.ImportPath = strings.TrimRight(in.ImportPath, "/") // as some settings have it
-	if err := in.check(); err != nil {
-		return nil, err
+	if !typeNamePattern.MatchString(in.TypeName) {
+		return nil, fmt.Errorf("generate: %q is not the name of a type; write Organization::Service::Name", in.TypeName)
+	}
+	lang, known := languageOf(in.Language)
+	if !known && in.Language != "" {
+		return nil, fmt.Errorf("generate sources: the language %q is not supported; leave it empty to generate only the role and the documentation", in.Language)
+	}
+	if known {
+		if err := lang.prepare(&in); err != nil {
+			return nil, err
+		}
 	}
 	var files []File
 	if in.Schema.Root.Get("handlers") != nil {
 		files = append(files, roleTemplate(in.Schema, in.TypeName))
 	}
 	files = append(files, docs(in.Schema, in.TypeName)...)
-	if in.Language == "go" {
-		sources := goProject
-		if in.Flavour == FlavourGoPlugin {
-			sources = goPluginProject
-		}
-		more, err := sources(in)
+	if known {
+		more, err := lang.sources(in)
 		if err != nil {
 			return nil, err
 		}
 		files = append(files, more...)
-	} else if in.Language != "" {
-		return nil, fmt.Errorf("generate sources: the language %q is not supported; leave it empty to generate only the role and the documentation", in.Language)
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return files, nil
@@ -207,13 +191,23 @@ func Stale(files []File, existing []string) []string {
 	var out []string
 	for _, file := range existing {
 		owned := strings.HasPrefix(file, "docs/") && path.Ext(file) == ".md" && path.Dir(file) == "docs" ||
-			copied && strings.HasPrefix(file, ".formwork/sdk/") || strings.HasPrefix(file, "cmd/hook/targets/") ||
+			copied && strings.HasPrefix(file, ".formwork/sdk/") || inGeneratedFolder(file) ||
 			file == "resource-role.yaml" || file == "hook-role.yaml"
 		if owned && !wanted[strings.ToLower(file)] {
 			out = append(out, file)
 		}
 	}
 	return out
+}
+
+// inGeneratedFolder reports whether a file is in one of [GeneratedFolders]. A part of such a path
+// may be "*", for the name of one folder.
+func inGeneratedFolder(file string) bool {
+	return slices.ContainsFunc(GeneratedFolders(), func(folder string) bool {
+		matched, _ := path.Match(folder, path.Dir(file)) // the patterns are valid
+		deeper, _ := path.Match(folder, path.Dir(path.Dir(file)))
+		return matched || deeper
+	})
 }
 
 // selfContained is the text of the schema with every foreign $ref inlined: handlers embed it,

@@ -134,39 +134,6 @@ func (p *Project) configurationSchema(s *schema.Schema) object {
 	return append(out, pair{"definitions", definitions}, pair{"typeName", p.TypeName})
 }
 
-// packHandlers adds the built handlers and their sources.
-func (p *Project) packHandlers(a *archiver) error {
-	switch p.Language {
-	case "go":
-	case "java":
-		return p.packJava(a)
-	default:
-		return &UnsupportedLanguageError{p.Language}
-	}
-	inner := newArchiver(a.ctx, p.Dir)
-	if err := p.CheckBuilt(); err != nil {
-		return err
-	}
-	if err := inner.flat("bin", 0o755); err != nil {
-		return err
-	}
-	data, err := inner.finish()
-	if err != nil {
-		return err
-	}
-	a.add("handler.zip", data, 0o644)
-	err = a.file("Makefile", "Makefile", 0o644)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, dir := range []string{"cmd", "internal"} {
-		if err := a.folder(dir, true); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Program is the file that Lambda runs, slash-separated, seen from the project.
 func (p *Project) Program() string {
 	if p.Entrypoint != "" && !strings.HasPrefix(p.Runtime, "provided") {

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/diag"
@@ -24,31 +24,15 @@ import (
 //go:embed example/aws-s3-bucket.json
 var bucketSchema []byte
 
-// Languages are those of the official tool's plug-ins. [Init] supports only the first.
-func Languages() []string {
-	return []string{"go", "java", "python38", "python39", "python310", "python311", "python312", "typescript"}
-}
-
-// KnownLanguage reports whether there is, or once was, a plug-in of the official tool for
-// handlers in a language.
-func KnownLanguage(language string) bool {
-	return slices.Contains(append(Languages(), "python36", "python37"), language)
-}
-
-// UnknownLanguageError is the error of commands that depend on the language of the
-// handlers for one that no plug-in of the official tool is for.
-type UnknownLanguageError struct{ Language string }
-
-func (e *UnknownLanguageError) Error() string {
-	return fmt.Sprintf("the language of the project, %q, is not one that is known: those are %s", e.Language, strings.Join(Languages(), ", "))
-}
-
 // InitConfig describes a new project.
 type InitConfig struct {
 	Kind     schema.Kind
 	TypeName string // valid for the kind
 
-	// ImportPath is the path of the Go module; modules have none.
+	// Language is that of the handlers, "go" if it is empty; modules have none.
+	Language string
+
+	// ImportPath is the path of the module of a project in Go.
 	ImportPath string
 
 	// Version is that of this program; see codegen.Input.
@@ -67,7 +51,7 @@ type InitConfig struct {
 	Overwrite bool
 }
 
-// Init writes a new project in the language Go, or a new module, into dir, which exists.
+// Init writes a new project in a language that [CanStart], or a new module, into dir, which exists.
 // label is what messages call it. Everything is written or nothing is, .rpdk-config last.
 //
 // Existing settings that Init does not know are kept. The list contains the problems of an
@@ -78,11 +62,12 @@ func Init(ctx context.Context, dir, label string, config InitConfig) ([]Status, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the project: %w", err)
 	}
-	p := &Project{Dir: dir, Label: label, Settings: Settings{
-		Kind: config.Kind, TypeName: config.TypeName, Language: "go", Runtime: "provided.al2023", Entrypoint: "bootstrap",
-	}}
-	if p.Kind == schema.Module {
-		p.Language, p.Runtime, p.Entrypoint = "", "", ""
+	p := &Project{Dir: dir, Label: label, Settings: Settings{Kind: config.Kind, TypeName: config.TypeName}}
+	if p.Kind != schema.Module {
+		p.Language = cmp.Or(config.Language, "go")
+		if err := p.startLanguage(); err != nil {
+			return nil, nil, err
+		}
 	}
 	settings, err := p.newSettings(config)
 	if err != nil {
@@ -116,10 +101,11 @@ func Init(ctx context.Context, dir, label string, config InitConfig) ([]Status, 
 // Authored lists those files of the project that are the author's and that [Init] replaces
 // with Overwrite if the kind and name of the type do not change.
 func (p *Project) Authored() []string {
-	names := []string{
-		p.SchemaFile(), "cmd/resource/resource.go", "cmd/hook/hook.go", "go.mod", "Makefile", "template.yml", "README.md", ".gitignore",
-		exampleCreate, exampleUpdate, exampleWrong,
+	names := []string{p.SchemaFile()}
+	if l, ok := languageOf(p.Language); ok && l.authored != nil {
+		names = append(names, l.authored(p)...)
 	}
+	names = append(names, "template.yml", "README.md", ".gitignore", exampleCreate, exampleUpdate, exampleWrong)
 	if p.Kind == schema.Module {
 		names = []string{FragmentsDir + "/sample.json"}
 	}
@@ -216,15 +202,15 @@ func (p *Project) newSettings(config InitConfig) ([]byte, error) {
 		return nil, fmt.Errorf("read the settings: %w", err)
 	}
 	options := object{}
-	if p.Kind != schema.Module {
-		options = append(options, pair{"import_path", config.ImportPath})
+	if l, ok := languageOf(p.Language); ok && l.options != nil {
+		options = l.options(config)
 	}
 	options = append(options, pair{"protocolVersion", "2.0.0"})
 	out := object{{"artifact_type", string(p.Kind)}, {"typeName", p.TypeName}}
 	if p.Kind != schema.Module {
 		out = append(out,
 			pair{"language", p.Language}, pair{"runtime", p.Runtime},
-			pair{"entrypoint", p.Entrypoint}, pair{"testEntrypoint", p.Entrypoint})
+			pair{"entrypoint", p.Entrypoint}, pair{"testEntrypoint", p.TestEntrypoint})
 	}
 	out = append(out, pair{"settings", merged(options, old.Get("settings"))})
 	// These belong to the code of another kind or language, which is replaced.

@@ -88,7 +88,15 @@ func stateOf(dir string, f codegen.File) (State, error) {
 // over: the documentation, the copy of the SDK, the models of a hook's targets, the role.
 func generatedFiles(dir string) ([]string, error) {
 	var names []string
-	for _, place := range []string{DocsDir, ".formwork", "cmd/hook/targets", "resource-role.yaml", "hook-role.yaml"} {
+	places := []string{DocsDir, ".formwork", "resource-role.yaml", "hook-role.yaml"}
+	for _, folder := range codegen.GeneratedFolders() {
+		found, err := fs.Glob(os.DirFS(dir), folder)
+		if err != nil {
+			return nil, err
+		}
+		places = append(places, found...)
+	}
+	for _, place := range places {
 		err := filepath.WalkDir(filepath.Join(dir, filepath.FromSlash(place)), func(path string, entry fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/codegen"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// A language is what the commands know about handlers in one language. The functions of a
+// single language are in files named after it; to add one, add a row to [languages], and to the
+// tables of internal/codegen and internal/project.
+type language struct {
+	prefix string // of the names in the settings: "python" stands for python312 and so on
+
+	// initFlags are the options of "cfn init LANGUAGE"; settle asks for those that are not set.
+	initFlags func(cmd *cobra.Command, opts *initOptions)
+	settle    func(c *app, ctx context.Context, w wizard, opts initOptions, config *project.InitConfig) error
+
+	// handlers is the file that the author of a new project continues with.
+	handlers func(config project.InitConfig) string
+
+	// input completes what the generator gets to know of a project.
+	input func(p *project.Project, in *codegen.Input) error
+
+	// run is how handlers run as a local process, built if need be. Nil means that cfn cannot
+	// start them.
+	run func(o *handlerOptions, ctx context.Context, c *app, p *project.Project) (lambda.Config, error)
+
+	// watch is what builds the handlers again, from which folders. The report of a good build is
+	// the word built.
+	watch func(o *handlerOptions, c *app, p *project.Project) lambda.WatchConfig
+}
+
+// languages is a function because the rows refer to functions that refer to it.
+func languages() []language {
+	return []language{
+		{
+			prefix: "go", initFlags: goInitFlags, settle: (*app).settleGo, handlers: goHandlers,
+			input: goInput, run: (*handlerOptions).runProgram, watch: watchGo,
+		},
+	}
+}
+
+// languageOf finds the row of a language of the settings; the zero row has no functions.
+func languageOf(name string) language {
+	for _, l := range languages() {
+		if strings.TrimRight(name, "0123456789") == l.prefix {
+			return l
+		}
+	}
+	return language{}
+}
+
+// runner is how cfn starts the handlers of a project, nil if it cannot. The programs of the
+// "provided" runtimes implement the protocol themselves, whatever their language.
+func runner(p *project.Project) func(*handlerOptions, context.Context, *app, *project.Project) (lambda.Config, error) {
+	if run := languageOf(p.Language).run; run != nil {
+		return run
+	}
+	if strings.HasPrefix(p.Runtime, "provided") {
+		return (*handlerOptions).runProgram
+	}
+	return nil
+}
+
+// runsHere reports whether cfn can start the handlers of a project.
+func runsHere(p *project.Project) bool { return runner(p) != nil }
+
+func goInitFlags(cmd *cobra.Command, opts *initOptions) {
+	cmd.Flags().StringVarP(&opts.importPath, "import-path", "p", "", "the import `PATH` of the Go module")
+}
+
+func goHandlers(config project.InitConfig) string {
+	if config.Kind == schema.Hook {
+		return "cmd/hook/hook.go"
+	}
+	return "cmd/resource/resource.go"
+}
+
+// goInput reads what decides for which library the sources are.
+func goInput(p *project.Project, in *codegen.Input) error {
+	goMod, err := readOptional(p.Path("go.mod"))
+	if err != nil {
+		return err
+	}
+	handlers, err := readOptional(p.Path("cmd/resource/resource.go"))
+	in.GoMod, in.Flavour = goMod, codegen.FlavourOf(goMod, handlers)
+	return err
+}
+
+func watchGo(o *handlerOptions, c *app, p *project.Project) lambda.WatchConfig {
+	return lambda.WatchConfig{
+		Build: buildCommand(o.program(p), false), Dir: p.Dir, Dirs: sourceDirs(p.Dir),
+		Run: func(ctx context.Context, command []string, dir string) ([]byte, error) {
+			cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+			cmd.Dir = dir
+			cmd.Env = append(slices.Clone(c.Environ), "CGO_ENABLED=0")
+			lambda.EndWithDescendants(cmd)
+			return cmd.CombinedOutput()
+		},
+	}
+}
