@@ -6,9 +6,11 @@ LDFLAGS  := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 # Without the pages of golang.org/x/net/trace, which nothing serves: docs/decisions/0021-no-methods-by-name.md.
 TAGS     := grpcnotrace
 # Modules of their own: what they need never reaches the binary.
-NESTED   := sdk sdk/awscreds examples/tps-report examples/kinesis-stream examples/wordpress
+NESTED   := sdk sdk/awscreds examples/tps-report examples/kinesis-stream examples/wordpress release
 LINT     := golangci-lint
 LINT_VERSION := v2.15.0
+GORELEASER_VERSION := v2.16.0
+CYCLONEDX_VERSION  := v1.10.0
 
 .DEFAULT_GOAL := build
 
@@ -19,6 +21,21 @@ help: ## list the targets
 .PHONY: build
 build: ## build bin/cfn, one static binary
 	go build -trimpath -tags=$(TAGS) -ldflags="$(LDFLAGS)" -o bin/cfn ./cmd/cfn
+
+.PHONY: release-files
+release-files: ## write what a release has besides the binaries into build/release
+	rm -rf build/release
+	@set -e; for arch in amd64 arm64; do \
+		GOOS=linux GOARCH=$$arch go build -trimpath -tags=$(TAGS) -ldflags="-s -w -buildid= -X main.version=$(VERSION)" -o build/release/$$arch/cfn ./cmd/cfn; done
+	cd release && go run . manual ../build/release "$(VERSION)" && go run . licenses ../build/release/licenses
+	cd release && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) go run . image ../build/release/cfn_image.tar "$(VERSION)" ../build/release/amd64/cfn ../build/release/arm64/cfn
+
+.PHONY: release-snapshot
+release-snapshot: ## build a whole release into dist/, without publishing it
+	@PATH="$$(go env GOPATH)/bin:$$PATH"; \
+	command -v goreleaser >/dev/null || go install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION); \
+	command -v cyclonedx-gomod >/dev/null || go install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX_VERSION); \
+	GOPROXY=off goreleaser release --snapshot --clean
 
 .PHONY: demo
 demo: build ## build, then take a complete resource type through its whole contract

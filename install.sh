@@ -1,0 +1,94 @@
+#!/bin/sh
+# Installs cfn from a release: curl -fsSL https://raw.githubusercontent.com/formwork-dev/formwork/main/install.sh | sh
+# Options, after "sh -s --":
+#   --version V   a version such as 1.2.3 (default: the latest release)
+#   --to DIR      the folder for cfn (default: ~/.local/bin)
+#   --from URL    a folder with the files of a release, such as a mirror
+# Nothing is installed unless the checksum of the download is the one in checksums.txt.
+set -eu
+
+releases=https://github.com/formwork-dev/formwork/releases
+version= to=${HOME:-}/.local/bin from=
+
+fail() {
+	echo "install.sh: $1" >&2
+	[ -z "${2:-}" ] || echo "hint: $2" >&2
+	exit 1
+}
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--version | --to | --from) [ $# -gt 1 ] || fail "option $1 requires a value" ;;
+	-h | --help)
+		echo "usage: install.sh [--version V] [--to DIR] [--from URL]"
+		exit 0
+		;;
+	*) fail "unknown option $1" "the options are --version V, --to DIR and --from URL" ;;
+	esac
+	case $1 in
+	--version) version=${2#v} ;;
+	--to) to=$2 ;;
+	--from) from=${2%/} ;;
+	esac
+	shift 2
+done
+[ -n "${HOME:-}" ] || [ "$to" != /.local/bin ] || fail "HOME is not set" "pass --to DIR"
+
+if [ -z "$from" ]; then
+	from=$releases/latest/download
+	[ -z "$version" ] || from=$releases/download/v$version
+elif [ -n "$version" ]; then
+	fail "--version and --from exclude each other" "pass --from with the folder of that version"
+fi
+
+case $(uname -s) in
+Linux) os=linux ;;
+Darwin) os=darwin ;;
+*) fail "there is no cfn for $(uname -s) in this form" "on Windows, install it with Scoop or winget, or unpack the zip file of the release" ;;
+esac
+case $(uname -m) in
+x86_64 | amd64) arch=amd64 ;;
+aarch64 | arm64) arch=arm64 ;;
+*) fail "there is no cfn for $(uname -m)" "the releases have amd64 and arm64; for others, build it with Go: make build" ;;
+esac
+
+if command -v curl >/dev/null; then
+	get() { curl -fsSL --retry 2 -o "$2" "$1"; }
+elif command -v wget >/dev/null; then
+	get() { wget -q -O "$2" "$1"; }
+else
+	fail "neither curl nor wget is installed" "install one of them"
+fi
+if command -v sha256sum >/dev/null; then
+	sum() { sha256sum "$1"; }
+elif command -v shasum >/dev/null; then
+	sum() { shasum -a 256 "$1"; }
+else
+	fail "neither sha256sum nor shasum is installed: the download cannot be checked" "install coreutils"
+fi
+
+archive=cfn_${os}_${arch}.tar.gz
+work=$(mktemp -d)
+new=
+trap 'rm -rf "$work"; [ -z "$new" ] || rm -f "$new"' EXIT
+trap 'exit 130' INT TERM
+
+get "$from/checksums.txt" "$work/checksums.txt" || fail "cannot download $from/checksums.txt" "check the version and the network"
+want=$(awk -v name="$archive" '$2 == name { print $1 }' "$work/checksums.txt")
+[ -n "$want" ] || fail "checksums.txt does not list $archive" "the release may be older than this platform"
+get "$from/$archive" "$work/$archive" || fail "cannot download $from/$archive"
+have=$(sum "$work/$archive" | cut -d ' ' -f 1)
+[ "$have" = "$want" ] || fail "the checksum of $archive is $have, want $want: nothing was installed" "download again; if it stays, report it"
+
+tar -xzf "$work/$archive" -C "$work" cfn
+mkdir -p "$to" || fail "cannot make the folder $to" "pass --to DIR with a folder that you can write to"
+new=$to/.cfn.$$
+cp "$work/cfn" "$new" 2>/dev/null || fail "cannot write to $to" "pass --to DIR with a folder that you can write to"
+chmod 755 "$new"
+mv -f "$new" "$to/cfn" # in one step: a cfn that runs goes on
+new=
+echo "Installed $("$to/cfn" --version) as $to/cfn"
+case :$PATH: in
+*:"$to":*) ;;
+*) echo "Put it on your PATH: export PATH=\"$to:\$PATH\"" ;;
+esac

@@ -1,0 +1,40 @@
+// Command release makes what a release has besides the binaries: manual pages, completion scripts,
+// the licenses of dependencies, and the container image. .goreleaser.yaml and "make release-snapshot"
+// call it.
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+const usage = `usage: release manual DIR VERSION     write manual pages and completion scripts
+       release licenses DIR           write the licenses of all modules in the binary
+       release image FILE VERSION BINARY_AMD64 BINARY_ARM64
+                                      write a container image for two platforms, as an OCI archive`
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "release: %s\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	switch strings.Join(args[:min(1, len(args))], "") {
+	case "manual":
+		if len(args) == 3 {
+			return manual(args[1], args[2])
+		}
+	case "licenses":
+		if len(args) == 2 {
+			return licenses(args[1], "..")
+		}
+	case "image":
+		if len(args) == 5 {
+			return image(args[1], args[2], map[string]string{"amd64": args[3], "arm64": args[4]})
+		}
+	}
+	return fmt.Errorf("%s", usage)
+}
