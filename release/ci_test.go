@@ -204,7 +204,7 @@ func TestAction(t *testing.T) {
 	}
 	r.replace(`"Acme::Web::Site"`, `"Acme"`)
 	out, err = r.action(inputs)
-	if err == nil || !strings.Contains(err.Error(), "step Validate") || !strings.Contains(out, "::error file=site/acme-web-site.json,line=") {
+	if err == nil || !strings.Contains(err.Error(), "step Validate") || !strings.Contains(out, "::error file=site/acme-web-site.json,") {
 		t.Errorf("a schema with an error: %v\n%s", err, out)
 	}
 }
