@@ -78,7 +78,7 @@ lint: ## gofmt, go vet and golangci-lint
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -d $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	@PATH="$$(go env GOPATH)/bin:$$PATH"; command -v $(LINT) >/dev/null || go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION); \
-	$(LINT) run ./... && cd sdk && $(LINT) run -c ../.golangci.yml ./...
+	$(LINT) run ./... && for m in sdk release; do (cd $$m && $(LINT) run -c ../.golangci.yml ./...) || exit 1; done
 
 .PHONY: generate
 generate: build ## rewrite everything that is generated

@@ -25,7 +25,7 @@ func image(file, version string, binaries map[string]string) error {
 	if err != nil {
 		return err
 	}
-	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range []string{"amd64", "arm64"} {
 		img, err := platformImage(binaries[arch], arch, version, date)
 		if err != nil {
@@ -40,7 +40,7 @@ func image(file, version string, binaries map[string]string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
 	if _, err := layout.Write(dir, index); err != nil {
 		return err
 	}

@@ -53,14 +53,23 @@ func (o *handlerOptions) build(ctx context.Context, c *app, p *project.Project) 
 
 // buildForLambda makes sure that the program that is packed is not older than its
 // sources. It builds the program for Lambda's platform if that is needed and possible,
-// and refuses a program that is out of date. With noBuild it only warns.
-func (c *app) buildForLambda(ctx context.Context, p *project.Project, noBuild bool) error {
+// and refuses a program that is out of date. With noBuild it only warns. libraries is the
+// folder of [project.ArchiveConfig].
+func (c *app) buildForLambda(ctx context.Context, p *project.Project, noBuild bool) (libraries string, err error) {
 	switch {
-	case p.Kind != schema.Module && p.Language == "java":
-		return c.checkJar(p, noBuild)
-	case p.Kind == schema.Module || p.Language != "go":
-		return nil // nothing to build, or refused later
+	case p.Kind == schema.Module:
+		return "", nil
+	case p.Language == "java":
+		return "", c.checkJar(p, noBuild)
+	case strings.HasPrefix(p.Language, "python"):
+		return c.librariesForLambda(ctx, p, noBuild)
+	case p.Language != "go":
+		return "", nil // refused later
 	}
+	return "", c.buildGo(ctx, p, noBuild)
+}
+
+func (c *app) buildGo(ctx context.Context, p *project.Project, noBuild bool) error {
 	name := p.Program()
 	state, err := c.buildState(p, name)
 	if err != nil || !state.due() {

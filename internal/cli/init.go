@@ -26,6 +26,8 @@ type initOptions struct {
 	typeName   string
 	language   string
 	importPath string
+	useDocker  bool
+	noDocker   bool
 	targets    string // separated by commas
 	model      string // the Smithy model to start from
 	smithy     smithyOptions
@@ -52,9 +54,12 @@ Without --import-path, the import path is the module path of an existing go.mod.
 cfn smithy convert. If the model has several resources, --type-name selects one; its organization and
 service are used if neither the model nor the settings name any.
 
-Projects can only be started in Go; modules have no language.`,
+Projects can be started in Go and in Python; modules have no language. A project in Python has the files,
+names and settings of the official plugin, so either tool can continue with it. cfn packages it without
+Docker; --use-docker only writes the setting of the official tool.`,
 		Example: `  cfn init
   cfn init --artifact-type RESOURCE --type-name Acme::Billing::Invoice go --import-path example.com/invoice
+  cfn init -a HOOK -t Acme::Billing::Policy python312
   cfn init -a MODULE -t Acme::Network::Vpc::MODULE --project vpc
   cfn init --from-smithy model/ --service example.weather#Weather -t Acme::Weather::City go`,
 		Args:        noArguments,
@@ -195,12 +200,12 @@ func (c *app) settleLanguage(ctx context.Context, w wizard, opts initOptions, co
 		return nil
 	}
 	if opts.language == "" && c.format == "text" {
-		c.printf("%s\n", "Only one language is supported today; using go")
+		c.printf("%s\n", "No language is named; using go")
 	}
 	config.Language = cmp.Or(opts.language, "go")
 	if !project.CanStart(config.Language) {
 		return withHint(fmt.Errorf("cfn cannot start projects in %s yet", opts.language),
-			"use cfn init go; in a project in %s, cfn generate writes everything except the code", opts.language)
+			"use cfn init go or cfn init python312; in a project in %s, cfn generate writes everything except the code", opts.language)
 	}
 	return languageOf(config.Language).settle(c, ctx, w, opts, config)
 }
@@ -257,9 +262,12 @@ func (c *app) initialize(ctx context.Context, config project.InitConfig) (err er
 	done := c.progress("Writing the project")
 	statuses, problems, err := project.Init(ctx, dir, c.label(), config)
 	done()
+	var retired *project.RetiredError
 	switch {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return errAborted()
+	case errors.As(err, &retired):
+		return withHint(err, "use a current one: cfn init python312")
 	case err != nil:
 		return err
 	case problems.HasErrors():

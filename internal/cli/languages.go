@@ -46,6 +46,10 @@ func languages() []language {
 			prefix: "go", initFlags: goInitFlags, settle: (*app).settleGo, handlers: goHandlers,
 			input: goInput, run: (*handlerOptions).runProgram, watch: watchGo,
 		},
+		{
+			prefix: "python", initFlags: pythonInitFlags, settle: (*app).settlePython, handlers: pythonHandlers,
+			run: (*handlerOptions).runPython, watch: watchPython,
+		},
 	}
 }
 

@@ -238,7 +238,7 @@ func (c *app) startLambda(ctx context.Context, p *project.Project, o *handlerOpt
 		return withHint(&project.UnknownLanguageError{Language: p.Language}, `fix "language" in %s`, p.Name(project.SettingsFile))
 	}
 	if !runsHere(p) {
-		return withHint(fmt.Errorf("cfn cannot start handlers in %s: it runs only programs for the provided runtimes, such as Go programs", p.Language),
+		return withHint(fmt.Errorf("cfn cannot start handlers in %s: it runs handlers in Go and Python, and programs for the provided runtimes", p.Language),
 			"start them yourself, for example with sam local start-lambda; cfn test and cfn invoke then call them at http://%s, or at --endpoint URL", lambda.DefaultAddress)
 	}
 	handler := &lambda.Handler{Functions: map[string]lambda.Invoker{}, Region: o.region, Logger: c.logger}

@@ -34,10 +34,10 @@ func TestHandlersOfOthers(t *testing.T) {
 		t.Error(err)
 	}
 	listener.Close()
-	p := &project.Project{Settings: project.Settings{Language: "python39", Runtime: "python3.9"}}
+	p := &project.Project{Settings: project.Settings{Language: "typescript", Runtime: "nodejs20.x"}}
 	c := &app{Env: &Env{Stderr: io.Discard}}
 	_, _, err = (&handlerOptions{functionName: typeFunction}).function(t.Context(), c, p, nil, nil)
-	if err == nil || !strings.HasPrefix(err.Error(), "cfn cannot start handlers in python39, and cannot connect to http://127.0.0.1:3001: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "cfn cannot start handlers in typescript, and cannot connect to http://127.0.0.1:3001: ") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -180,7 +180,7 @@ func (g *goTypes) describe(d *declaration, f *goField) []string {
 			remarks = append(remarks, row.text+where(d, row.paths)+".")
 		}
 	}
-	if f.typ.kind == kList && g.isSet(f.property.schemas) {
+	if f.typ.kind == kList && g.reader.isSet(f.property.schemas) {
 		remarks = append(remarks, "A set: no item twice, in no order.")
 	}
 	if len(remarks) > 0 {
@@ -200,9 +200,10 @@ func where(d *declaration, paths []string) string {
 	return " as " + strings.Join(paths, ", ")
 }
 
-func (g *goTypes) isSet(schemas []*document.Value) bool {
+// isSet reports whether the items of a list have no order and no duplicates.
+func (r *reader) isSet(schemas []*document.Value) bool {
 	for _, node := range schemas {
-		target, _ := g.reader.resolve(node)
+		target, _ := r.resolve(node)
 		unique, order := target.Get("uniqueItems"), target.Get("insertionOrder")
 		if unique == nil || !unique.Bool || order == nil || order.Kind != document.Bool || order.Bool {
 			return false
@@ -288,24 +289,30 @@ func (w *goWriter) enumType(d *declaration) {
 // comment writes paragraphs as a Go comment, wrapped, with everything removed that would
 // end the comment or mean something to a tool.
 func (w *goWriter) comment(indent string, paragraphs ...string) {
-	first := true
+	for _, line := range commentLines(paragraphs...) {
+		if strings.HasPrefix(line, "+build") {
+			line = "'" + line // gofmt would make it a build constraint of the file
+		}
+		w.printf("%s\n", strings.TrimRight(indent+"// "+line, " "))
+	}
+}
+
+// commentLines wraps paragraphs, with an empty line between two of them.
+func commentLines(paragraphs ...string) []string {
+	var lines []string
 	for _, paragraph := range paragraphs {
 		for _, text := range strings.Split(clean(paragraph), "\n") {
 			words := strings.Fields(text)
 			if len(words) == 0 {
 				continue
 			}
-			if !first {
-				w.printf("%s//\n", indent)
+			if len(lines) > 0 {
+				lines = append(lines, "")
 			}
-			first = false
 			line := ""
-			if strings.HasPrefix(words[0], "+build") {
-				words[0] = "'" + words[0] // gofmt would make it a build constraint of the file
-			}
 			for _, word := range words {
 				if line != "" && len(line)+len(word) > 96 && !strings.HasPrefix(word, "+build") {
-					w.printf("%s// %s\n", indent, line)
+					lines = append(lines, line)
 					line = ""
 				}
 				if line != "" {
@@ -313,9 +320,10 @@ func (w *goWriter) comment(indent string, paragraphs ...string) {
 				}
 				line += word
 			}
-			w.printf("%s// %s\n", indent, line)
+			lines = append(lines, line)
 		}
 	}
+	return lines
 }
 
 // clean drops control characters and the byte order mark, which Go sources must not hold.

@@ -26,16 +26,20 @@ type frame struct {
 	ImportPath string
 	Entrypoint string
 	Runtime    string
-	SDKVersion string
-	Released   bool
-	Handlers   []frameHandler
-	Tags       string // build tags, with a comma behind each
+
+	TestEntrypoint string // of Python
+	SDKVersion     string
+	Released       bool
+	Handlers       []frameHandler
+	Tags           string // build tags, with a comma behind each
 }
 
 type frameHandler struct {
-	Name    string // of the function: Create, PreCreate
-	Done    string // of a hook: what happens to the target
-	Targets string
+	Name string // of the function: Create, PreCreate
+	Done string // of a hook: what happens to the target
+
+	Action, Function string // of Python: the constant of the library, and the name of the function
+	Targets          string
 }
 
 // BuildFlags are the flags of "go build" for handlers, in the generated Makefile and in

@@ -29,6 +29,7 @@ type language struct {
 func languages() []language {
 	return []language{
 		{prefix: "go", prepare: prepareGo, sources: goSources, folders: []string{"cmd/hook/targets"}},
+		{prefix: "python", prepare: preparePython, sources: pythonProject, folders: []string{"src/*/target_models"}},
 	}
 }
 

@@ -33,6 +33,10 @@ type ArchiveConfig struct {
 
 	// Fragment is the fragment of a module; nil for others.
 	Fragment *module.Fragment
+
+	// Libraries is the folder with what handlers in Python import, slash-separated and seen from
+	// the project; "" for none.
+	Libraries string
 }
 
 // An Archive is a package that RegisterType takes.
@@ -103,7 +107,7 @@ func (p *Project) pack(a *archiver, config ArchiveConfig) error {
 			return err
 		}
 	}
-	if err := p.packHandlers(a); err != nil {
+	if err := p.packHandlers(a, config); err != nil {
 		return err
 	}
 	a.add(".cfn_metadata.json", encode(object{{"cli-version", config.Version}}), 0o644)
@@ -185,6 +189,7 @@ type archiver struct {
 	out   bytes.Buffer
 	zip   *zip.Writer
 	names []string
+	size  int64 // of all files, unpacked
 	err   error // the first one; nothing is added after it
 }
 
@@ -219,6 +224,7 @@ func (a *archiver) add(name string, data []byte, mode fs.FileMode) {
 		return
 	}
 	a.names = append(a.names, name)
+	a.size += int64(len(data))
 }
 
 // maxPacked bounds one file of an archive; Lambda takes functions of up to 250 MB.

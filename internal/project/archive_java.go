@@ -46,7 +46,7 @@ func (p *Project) jars(prefix string) ([]string, error) {
 }
 
 // packJava adds the jar and the sources, those that the official tool generates included.
-func (p *Project) packJava(a *archiver) error {
+func (p *Project) packJava(a *archiver, _ ArchiveConfig) error {
 	jar, err := p.Jar()
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ type language struct {
 	authored func(p *Project) []string
 
 	// pack adds the handlers and their sources to an archive. Nil means that they cannot be packed.
-	pack func(p *Project, a *archiver) error
+	pack func(p *Project, a *archiver, config ArchiveConfig) error
 }
 
 // languages is a function because the rows refer to functions that refer to it.
@@ -40,8 +40,9 @@ func languages() []language {
 		},
 		{names: []string{"java"}, pack: (*Project).packJava},
 		{
-			names:   []string{"python38", "python39", "python310", "python311", "python312"},
+			names:   []string{"python38", "python39", "python310", "python311", "python312", "python313"},
 			retired: []string{"python36", "python37"},
+			start:   startPython, options: pythonOptions, authored: authoredPython, pack: (*Project).packPython,
 		},
 		{names: []string{"typescript"}},
 	}
@@ -100,12 +101,12 @@ func (p *Project) startLanguage() error {
 }
 
 // packHandlers adds the built handlers and their sources.
-func (p *Project) packHandlers(a *archiver) error {
+func (p *Project) packHandlers(a *archiver, config ArchiveConfig) error {
 	l, ok := languageOf(p.Language)
 	if !ok || l.pack == nil {
 		return &UnsupportedLanguageError{p.Language}
 	}
-	return l.pack(p, a)
+	return l.pack(p, a, config)
 }
 
 // startGo has the runtime and the entry point of programs.
@@ -117,7 +118,7 @@ func startGo(p *Project) error {
 func goOptions(config InitConfig) object { return object{{"import_path", config.ImportPath}} }
 
 // packGo adds the program and the sources of handlers in Go.
-func (p *Project) packGo(a *archiver) error {
+func (p *Project) packGo(a *archiver, _ ArchiveConfig) error {
 	inner := newArchiver(a.ctx, p.Dir)
 	if err := p.CheckBuilt(); err != nil {
 		return err

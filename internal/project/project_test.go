@@ -31,7 +31,7 @@ func TestParseSettings(t *testing.T) {
 		{"language is a number", `{"typeName": "Aa::Bb::Cc", "language": 1, "runtime": "r", "entrypoint": null, "settings": {"protocolVersion": "2.0.0"}}`, "f:1:40: error: language is of type number, not a string [project/wrong-type]"},
 		{"runtime is null", `{"typeName": "Aa::Bb::Cc", "language": "go", "runtime": null, "entrypoint": null, "settings": {"protocolVersion": "2.0.0"}}`, "f:1:57: error: runtime is of type null, not a string [project/wrong-type]"},
 		{"unknown language", `{"typeName": "Aa::Bb::Cc", "language": "cobol", "runtime": "r", "entrypoint": null, "settings": {"protocolVersion": "2.0.0"}}`,
-			`f:1:40: warning: the language of the project, "cobol", is not one that is known: those are go, java, python38, python39, python310, python311, python312, typescript [project/language]`},
+			`f:1:40: warning: the language of the project, "cobol", is not one that is known: those are go, java, python38, python39, python310, python311, python312, python313, typescript [project/language]`},
 		{"retired runtime", `{"typeName": "Aa::Bb::Cc", "language": "go", "runtime": "go1.x", "entrypoint": null, "settings": {"protocolVersion": "2.0.0"}}`, "f:1:57: warning: Lambda no longer supports new functions with the runtime go1.x [project/runtime-retired]"},
 		{"settings are a list", `{"artifact_type": "MODULE", "typeName": "Aa::Bb::Cc::MODULE", "settings": []}`, "f:1:75: error: settings is of type array, not an object [project/wrong-type]"},
 		{"canary settings of a resource", `{"typeName": "Aa::Bb::Cc", "canarySettings": 5, ` + rest, "f:1:46: error: canarySettings is of type number, not an object [project/wrong-type]"},

@@ -1,0 +1,290 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/codegen"
+	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/project"
+)
+
+// pythonDir is the folder of a project for libraries and compiled files of handlers in Python.
+const pythonDir = ".formwork/python"
+
+const requirementsFile = "requirements.txt"
+
+func pythonInitFlags(cmd *cobra.Command, opts *initOptions) {
+	cmd.Flags().BoolVarP(&opts.useDocker, "use-docker", "d", false, "let the official tool package with Docker")
+	cmd.Flags().BoolVar(&opts.noDocker, "no-docker", false, "let the official tool package without Docker (the default)")
+}
+
+// settlePython notes how the official tool is to package. The official plugin asks for it; cfn itself
+// never uses Docker, so there is nothing to ask.
+func (c *app) settlePython(_ context.Context, _ wizard, opts initOptions, config *project.InitConfig) error {
+	if opts.useDocker && opts.noDocker {
+		return usagef("--use-docker and --no-docker exclude each other")
+	}
+	config.UseDocker = opts.useDocker
+	return nil
+}
+
+func pythonHandlers(config project.InitConfig) string {
+	return "src/" + codegen.PythonPackage(config.TypeName) + "/handlers.py"
+}
+
+// runPython is how handlers in Python run: the interpreter has the sources in src/ and the libraries of
+// requirements.txt, which are installed into a folder of the project.
+func (o *handlerOptions) runPython(ctx context.Context, c *app, p *project.Project) (lambda.Config, error) {
+	if o.debug {
+		return lambda.Config{}, withHint(errors.New("--debug is for handlers in Go"),
+			"for Python, add debugpy to %s and call debugpy.listen and debugpy.wait_for_client in the handler", requirementsFile)
+	}
+	program, err := c.pythonProgram(ctx, p)
+	if err != nil {
+		return lambda.Config{}, err
+	}
+	if program.Note != "" {
+		c.notef("%s\n", program.Note)
+	}
+	libraries, err := c.pythonLibraries(ctx, p, program.Command[0], o.noBuild)
+	if err != nil {
+		return lambda.Config{}, err
+	}
+	return lambda.Config{
+		Command: program.Command, Dir: p.Path("src"), Handler: program.Handler,
+		Env: append(program.Env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+p.Path(pythonDir+"/cache"), "PYTHONPATH="+searchPath(libraries, c.Getenv("PYTHONPATH"))),
+	}, nil
+}
+
+// pythonProgram finds the interpreter.
+func (c *app) pythonProgram(ctx context.Context, p *project.Project) (lambda.Program, error) {
+	for _, dir := range []string{"src", pythonDir} {
+		if err := files.LinkOut(p.Dir, dir); err != nil {
+			return lambda.Program{}, fmt.Errorf("find the handlers: %w", err)
+		}
+	}
+	if !exists(p.Path("src")) {
+		return lambda.Program{}, withHint(fmt.Errorf("the project has no folder %s with its handlers", p.Name("src")), "cfn init %s writes one", p.Language)
+	}
+	runtimes := &lambda.Runtimes{Scripts: p.Path(pythonDir + "/runtimes")}
+	return runtimes.Prepare(ctx, p.Runtime, p.Entrypoint, p.Path("src"))
+}
+
+// watchPython compiles the sources when one changes, to find mistakes before the handlers restart.
+func watchPython(_ *handlerOptions, c *app, p *project.Project) lambda.WatchConfig {
+	return lambda.WatchConfig{
+		Build: []string{"python", "src"}, Dir: p.Dir, Dirs: []string{"src"},
+		Run: func(ctx context.Context, _ []string, dir string) ([]byte, error) {
+			program, err := c.pythonProgram(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			cmd := exec.CommandContext(ctx, program.Command[0], "-m", "compileall", "-q", "src")
+			cmd.Dir, cmd.Env = dir, append(slices.Clone(c.Environ), "PYTHONPYCACHEPREFIX="+p.Path(pythonDir+"/cache"))
+			lambda.EndWithDescendants(cmd)
+			return cmd.CombinedOutput()
+		},
+	}
+}
+
+func searchPath(dirs ...string) string {
+	var all []string
+	for _, dir := range dirs {
+		if dir != "" {
+			all = append(all, dir)
+		}
+	}
+	return strings.Join(all, string(os.PathListSeparator))
+}
+
+// pythonLibraries installs what requirements.txt lists, unless that has been done for the same text and
+// the same interpreter, and returns the folder; "" without requirements.
+func (c *app) pythonLibraries(ctx context.Context, p *project.Project, python string, noBuild bool) (string, error) {
+	requirements, err := readOptional(p.Path(requirementsFile))
+	if err != nil || strings.TrimSpace(string(requirements)) == "" {
+		return "", err
+	}
+	sum := sha256.Sum256(append([]byte(python+"\n"), requirements...))
+	name := pythonDir + "/libraries-" + hex.EncodeToString(sum[:8])
+	dir := p.Path(name)
+	if exists(dir) {
+		return dir, nil
+	}
+	if noBuild {
+		return "", withHint(fmt.Errorf("the libraries of %s are not installed", p.Name(requirementsFile)), "leave out --no-build, and cfn installs them")
+	}
+	if err := c.pipInstall(ctx, p, python, dir); err != nil {
+		return "", err
+	}
+	c.removeOldLibraries(p, filepath.Base(dir))
+	return dir, nil
+}
+
+// librariesForLambda installs the libraries for the platform and the Python of Lambda, and returns their
+// folder, seen from the project; "" without requirements.
+func (c *app) librariesForLambda(ctx context.Context, p *project.Project, noBuild bool) (string, error) {
+	requirements, err := readOptional(p.Path(requirementsFile))
+	if err != nil || strings.TrimSpace(string(requirements)) == "" {
+		return "", err
+	}
+	program, err := c.pythonProgram(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	version := strings.TrimPrefix(p.Runtime, "python")
+	sum := sha256.Sum256(append([]byte(version+"\n"), requirements...))
+	name := pythonDir + "/package-" + hex.EncodeToString(sum[:8])
+	if exists(p.Path(name)) {
+		return name, nil
+	}
+	if noBuild {
+		return "", withHint(fmt.Errorf("the libraries of %s are not installed for Lambda", p.Name(requirementsFile)), "leave out --no-build, and cfn installs them")
+	}
+	options := []string{"--only-binary=:all:", "--implementation", "cp", "--python-version", version}
+	for _, platform := range lambdaPlatforms(version) {
+		options = append(options, "--platform", platform)
+	}
+	err = c.pipInstall(ctx, p, program.Command[0], p.Path(name), options...)
+	if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "No matching distribution") {
+		// Something has no wheel. What is built here runs there if it is Python only, or if this
+		// machine is like Lambda.
+		c.notef("a package has no wheel for Lambda; building it here\n")
+		if err = c.pipInstall(ctx, p, program.Command[0], p.Path(name)); err == nil {
+			err = c.checkNative(p, name, program.Note == "")
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	c.removeOldLibraries(p, filepath.Base(name))
+	return name, nil
+}
+
+// lambdaPlatforms are the tags of wheels that run in Lambda: Amazon Linux 2 up to Python 3.11, then
+// Amazon Linux 2023.
+func lambdaPlatforms(version string) []string {
+	platforms := []string{"manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_5_x86_64", "manylinux1_x86_64"}
+	if _, minor, _ := strings.Cut(version, "."); len(minor) == 2 && minor >= "12" {
+		platforms = append(platforms, "manylinux_2_34_x86_64", "manylinux_2_28_x86_64")
+	}
+	return platforms
+}
+
+// checkNative refuses libraries that were compiled on a machine unlike Lambda. same says that the version
+// of Python is that of the runtime.
+func (c *app) checkNative(p *project.Project, name string, same bool) error {
+	if same && runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
+		return nil
+	}
+	var native string
+	err := filepath.WalkDir(p.Path(name), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".so") || strings.HasSuffix(path, ".pyd") {
+			native = entry.Name()
+			return filepath.SkipAll
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("check the libraries: %w", err)
+	}
+	if native == "" {
+		return nil
+	}
+	if err := os.RemoveAll(p.Path(name)); err != nil {
+		return fmt.Errorf("remove the libraries: %w", err)
+	}
+	return withHint(fmt.Errorf("%s was compiled for this machine and does not run in Lambda (Linux on x86-64, %s)", native, p.Runtime),
+		"require a version with a wheel for Linux, or package on Linux with %s", p.Runtime)
+}
+
+// removeOldLibraries removes the libraries of former requirements. What cannot be removed is tried again
+// the next time.
+func (c *app) removeOldLibraries(p *project.Project, current string) {
+	entries, err := os.ReadDir(p.Path(pythonDir))
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		kind, _, _ := strings.Cut(current, "-")
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), kind+"-") && entry.Name() != current {
+			if err := os.RemoveAll(p.Path(pythonDir + "/" + entry.Name())); err != nil {
+				c.logger.Debug("Old libraries cannot be removed", "error", err)
+			}
+		}
+	}
+}
+
+// pipInstall installs requirements.txt into a folder, which appears only if everything is in it.
+func (c *app) pipInstall(ctx context.Context, p *project.Project, python, dir string, options ...string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return fmt.Errorf("install the libraries: %w", err)
+	}
+	unfinished, err := os.MkdirTemp(filepath.Dir(dir), ".cfn-libraries-")
+	if err != nil {
+		return fmt.Errorf("install the libraries: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(unfinished) }() // gone if everything went well
+	args := append([]string{
+		"-m", "pip", "install", "--quiet", "--no-input", "--no-color", "--disable-pip-version-check", "--no-compile",
+		"--requirement", requirementsFile, "--target", unfinished,
+	}, options...)
+	c.notef("%s -m pip install --requirement %s\n", filepath.Base(python), requirementsFile)
+	done := c.progress("Installing the libraries of %s", p.Name(requirementsFile))
+	cmd := exec.CommandContext(ctx, python, args...)
+	cmd.Dir, cmd.Env = p.Dir, c.Environ
+	lambda.EndWithDescendants(cmd)
+	output, err := cmd.CombinedOutput()
+	done()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return pipError(python, err, string(output))
+	}
+	if err := os.Chmod(unfinished, 0o755); err != nil {
+		return fmt.Errorf("install the libraries: %w", err)
+	}
+	if err := os.Rename(unfinished, dir); err != nil && !errors.Is(err, fs.ErrExist) && !exists(dir) {
+		return fmt.Errorf("install the libraries: %w", err)
+	}
+	return nil
+}
+
+// pipFailures say what to do about failures of pip, by what it prints.
+var pipFailures = []struct {
+	pattern *regexp.Regexp
+	hint    string
+}{
+	{regexp.MustCompile(`No module named pip`), "install pip for this Python: python -m ensurepip, or the package python3-pip of your system"},
+	{regexp.MustCompile(`(?i)failed to establish a new connection|name resolution|network is unreachable|connection refused|Read timed out|ProxyError`), "pip reached no package index: connect once, or name a mirror or a folder of wheels with PIP_INDEX_URL or PIP_FIND_LINKS"},
+	{regexp.MustCompile(`(?i)gcc|cc1|compiler|Microsoft Visual C\+\+|Python\.h`), "a package has to be compiled: install a C compiler and the headers of Python, or require a version that has a wheel for this Python"},
+	{regexp.MustCompile(`requires a different Python|Requires-Python`), "a package does not support this Python: put the Python of the runtime into the PATH, or require another version"},
+	{regexp.MustCompile(`No matching distribution found`), "check the name and the version; a package without a wheel for the platform has to be built as a wheel first: pip wheel"},
+	{regexp.MustCompile(`Invalid requirement|ResolutionImpossible`), "correct requirements.txt"},
+}
+
+func pipError(python string, err error, output string) error {
+	output = strings.TrimRight(output, "\n")
+	failure := &downstreamError{fmt.Errorf("the libraries of %s could not be installed by %s (%w):\n%s", requirementsFile, python, err, output)}
+	for _, row := range pipFailures {
+		if row.pattern.MatchString(output) {
+			return withHint(failure, "%s", row.hint)
+		}
+	}
+	return failure
+}
