@@ -18,10 +18,10 @@ const module = "github.com/formwork-dev/formwork/"
 // floors lists every package of the module, the lowest floor first. A package imports
 // only from floors below its own. docs/architecture.md says what each one promises.
 var floors = [][]string{
-	{"internal/fixtures", "internal/words"},
-	{"internal/awswire", "internal/diag", "internal/files", "internal/httptape", "internal/jsonata", "internal/lambda", "internal/secret", "internal/store"},
-	{"internal/cfnlog", "internal/document", "internal/logs", "internal/s3", "internal/seal", "internal/sns", "internal/states"},
-	{"internal/awslite", "internal/schema", "internal/template"},
+	{"internal/files", "internal/fixtures", "internal/words"},
+	{"internal/awswire", "internal/diag", "internal/httptape", "internal/jsonata", "internal/sandbox", "internal/secret", "internal/store"},
+	{"internal/cfnlog", "internal/document", "internal/lambda", "internal/logs", "internal/s3", "internal/seal"},
+	{"internal/awslite", "internal/schema", "internal/sns", "internal/states", "internal/template"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/module", "internal/sample", "internal/smithy"},
 	{"internal/contract", "internal/functions", "internal/lsp", "internal/macro", "internal/operation", "internal/project"},
 	{"internal/builtin", "internal/bundle", "internal/customresource", "internal/hook", "internal/simulate", "internal/submit"},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/awslite"
+	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/seal"
 	"go.opentelemetry.io/otel/trace"
@@ -231,7 +232,7 @@ func (c *CloudFormation) openFolder() (err error) {
 			return err
 		}
 		c.config.Dir = c.temporary
-		c.atEnd(func(context.Context) error { return os.RemoveAll(c.temporary) })
+		c.atEnd(func(context.Context) error { return files.RemoveTemp(c.temporary) })
 	}
 	return nil
 }

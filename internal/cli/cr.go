@@ -22,6 +22,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/customtest"
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
@@ -187,7 +188,7 @@ func (c *app) openHandler(ctx context.Context, o *customOptions, text string) (*
 		return nil, err
 	}
 	h := &customHandler{name: c.handlerName(text)}
-	closers := []func(){func() { _ = os.RemoveAll(scratch) }} // only caches are left if this fails
+	closers := []func(){func() { _ = files.RemoveTemp(scratch) }} // only caches are left if this fails
 	h.close = func() {
 		for _, f := range slices.Backward(closers) {
 			f()

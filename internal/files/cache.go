@@ -145,7 +145,7 @@ func Place(dir string, fill func(*os.Root) error) error {
 	if err := os.Mkdir(temp, 0o755); err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(temp) }() // after the rename there is nothing to remove
+	defer func() { _ = RemoveTemp(temp) }() // after the rename there is nothing to remove
 	root, err := os.OpenRoot(temp)
 	if err != nil {
 		return err
@@ -384,7 +384,7 @@ func (c *Cache) Sweep(ctx context.Context, now time.Time, unused time.Duration, 
 			}
 		}
 		if !complete {
-			err = os.RemoveAll(filepath.Join(c.Dir, name))
+			err = RemoveAll(c.Dir, name)
 		} else if err = c.retire(name, now, unused); err == nil {
 			removed++
 		}
@@ -411,5 +411,5 @@ func (c *Cache) retire(hash string, now time.Time, unused time.Duration) error {
 	c.mu.Lock()
 	delete(c.verified, hash)
 	c.mu.Unlock()
-	return os.RemoveAll(old)
+	return RemoveTemp(old)
 }

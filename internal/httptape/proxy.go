@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/files"
 )
 
 // A Mode defines how calls are answered.
@@ -240,7 +242,7 @@ func (p *Proxy) Close() error {
 		t.CloseIdleConnections()
 	}
 	if p.dir != "" {
-		if err := os.RemoveAll(p.dir); err != nil {
+		if err := files.RemoveTemp(p.dir); err != nil {
 			return fmt.Errorf("stop the proxy: %w", err)
 		}
 	}

@@ -59,9 +59,10 @@ type Config struct {
 	// names with that prefix, "*" alone matches everything.
 	//
 	// Unasked, a process gets only what a program needs to run: search paths,
-	// home and temporary folders, locale, proxies, certificate bundles,
-	// AWS_ENDPOINT_URL* and the region; see the table in environment.go. Never
-	// unasked: credentials, profiles and tokens, of AWS or of others.
+	// locale, proxies, certificate bundles, AWS_ENDPOINT_URL* and the region; see
+	// the table in environment.go. Never unasked: credentials, profiles and
+	// tokens, of AWS or of others. HOME and the folder for temporary files are
+	// those of the process, and only Env can change that.
 	PassEnv []string
 
 	// Environ is the environment to hand on from. Nil means os.Environ().

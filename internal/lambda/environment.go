@@ -4,10 +4,14 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 // inherited are the variables that every process gets from Config.Environ. A trailing "*"
@@ -15,9 +19,9 @@ import (
 // incomplete.
 var inherited = []string{
 	// Finding programs and libraries.
-	"PATH", "Path", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "PYTHONPATH", "NODE_PATH", "JAVA_HOME",
-	// Folders and the person.
-	"HOME", "USER", "LOGNAME", "TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME",
+	"PATH", "Path", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "PYTHONPATH", "PYTHONUSERBASE", "NODE_PATH", "JAVA_HOME",
+	// The person. Folders are those of the process: see the package sandbox.
+	"USER", "LOGNAME",
 	// Language.
 	"LANG", "LC_*",
 	// The way out to the network.
@@ -29,12 +33,12 @@ var inherited = []string{
 	// How the Go runtime behaves and where it writes coverage.
 	"GODEBUG", "GOTRACEBACK", "GOMAXPROCS", "GOCOVERDIR",
 	// Without these, programs do not start on Windows.
-	"SystemRoot", "SYSTEMROOT", "SystemDrive", "ComSpec", "COMSPEC", "PATHEXT", "USERPROFILE", "APPDATA", "LOCALAPPDATA",
+	"SystemRoot", "SYSTEMROOT", "SystemDrive", "ComSpec", "COMSPEC", "PATHEXT", "APPDATA", "LOCALAPPDATA",
 }
 
 // environment is what a process of the function sees. stream is its log
-// stream, address that of its Runtime API.
-func (c *Config) environment(address, stream string) []string {
+// stream, address that of its Runtime API, folders are the variables that name its own folders.
+func (c *Config) environment(address, stream string, folders []string) []string {
 	env := map[string]string{
 		"LANG":          "en_US.UTF-8",
 		"TZ":            ":UTC",
@@ -46,13 +50,25 @@ func (c *Config) environment(address, stream string) []string {
 			env[name] = value
 		}
 	}
+	if base := c.userBase(); base != "" && env["PYTHONUSERBASE"] == "" {
+		env["PYTHONUSERBASE"] = base
+	}
+	for _, entry := range folders {
+		name, value, _ := cutEnv(entry)
+		env[name] = value
+	}
 	env["AWS_REGION"], env["AWS_DEFAULT_REGION"] = c.Region, c.Region
 	env["LAMBDA_TASK_ROOT"] = c.Dir
 	c.setCredentials(env)
 	for _, entry := range c.Env {
-		if name, value, ok := cutEnv(entry); ok {
-			env[name] = value
+		name, value, ok := cutEnv(entry)
+		if !ok {
+			continue
 		}
+		if name == sandbox.JavaOptions && env[name] != "" {
+			value = env[name] + " " + value // the last of two that contradict each other counts
+		}
+		env[name] = value
 	}
 	keepOffProxy(env)
 	delete(env, "_LAMBDA_SERVER_PORT")        // the older protocol of Go functions
@@ -75,6 +91,28 @@ func (c *Config) environment(address, stream string) []string {
 		list = append(list, name+"="+env[name])
 	}
 	return list
+}
+
+// userBase is where "pip install --user" has put packages of Python, "" if nowhere: Python looks
+// below HOME, which is another folder for the process.
+func (c *Config) userBase() string {
+	home := lookupEnv(c.Environ, "HOME")
+	if !filepath.IsAbs(home) {
+		return ""
+	}
+	base := filepath.Join(home, ".local")
+	if found, _ := filepath.Glob(filepath.Join(escapeGlob(base), "lib", "python3*", "site-packages")); len(found) == 0 { // the pattern is valid
+		return ""
+	}
+	return base
+}
+
+// escapeGlob is the pattern that matches only the path.
+func escapeGlob(path string) string {
+	if runtime.GOOS == "windows" { // has no escapes, and brackets in few names
+		return path
+	}
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // setCredentials leaves credentials alone that came by PassEnv as a whole.

@@ -102,6 +102,7 @@ var handlers = map[string]func(){
 			reply([]byte("{}"))
 		})
 	},
+	"own-folders": func() { serve(ownFolders) },
 	"grandchild":  func() { serve(grandchild) },
 	"daemon":      func() { serve(daemon) },
 	"detach":      detach,
@@ -371,4 +372,28 @@ func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
+}
+
+// ownFolders lists the folders of the process after it has removed what was in them, or ends as
+// the payload says.
+func ownFolders(_ string, payload []byte) {
+	tmp, home := os.Getenv("TMPDIR"), os.Getenv("HOME")
+	var list []string
+	switch string(payload) {
+	case `"given"`:
+		list = []string{tmp, home, os.Getenv("JAVA_TOOL_OPTIONS")}
+	case `"crash"`:
+		os.Exit(3)
+	case `"timeout"`:
+		time.Sleep(time.Hour)
+	default:
+		for _, dir := range []string{tmp, home} {
+			if os.WriteFile(dir+"/file", nil, 0o600) != nil || exec.Command("sh", "-c", `rm -rf "$1"/* && mkdir "$1/shut" && touch "$1/shut/file" && chmod 0 "$1/shut"`, "sh", dir).Run() != nil {
+				dir = "cannot write to " + dir
+			}
+			list = append(list, dir)
+		}
+	}
+	text, _ := json.Marshal(list)
+	reply(text)
 }

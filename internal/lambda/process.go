@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 // A process is one running command of a function, with the Runtime API that it
@@ -25,6 +27,7 @@ type process struct {
 	pid        int
 	stream     string
 	group      *group
+	folder     *sandbox.Folder
 	output     *output
 	pipe       *pipe
 	server     *http.Server
@@ -155,14 +158,23 @@ func startProcess(c *Config, s *spawner, tee io.Writer, generation int, ended fu
 }
 
 // spawn starts the command with its output connected.
-func (p *process) spawn(s *spawner, ended func(*process)) error {
+func (p *process) spawn(s *spawner, ended func(*process)) (failed error) {
 	c := p.config
 	pipe, end, err := newPipe(p.output)
 	if err != nil {
 		return fmt.Errorf("function %s: make a pipe: %w", c.Name, err)
 	}
 	defer end.Close()
-	environment := c.environment(p.host, p.stream)
+	if p.folder, err = sandbox.NewFolder(""); err != nil {
+		pipe.r.Close()
+		return fmt.Errorf("function %s: %w", c.Name, err)
+	}
+	defer func() {
+		if failed != nil {
+			p.removeFolder()
+		}
+	}()
+	environment := c.environment(p.host, p.stream, p.folder.Environ())
 	path := c.commandPath()
 	var unsupported, uncontrolled error
 	cmd, err := s.start(func() *exec.Cmd {
@@ -217,9 +229,17 @@ func (p *process) reap(cmd *exec.Cmd, ended func(*process)) {
 	p.pipe.close()
 	p.output.note("") // ends the last line
 	p.group.close()
+	p.removeFolder()
 	p.server.Close()
 	p.config.Logger.Debug("process ended", "function", p.config.Name, "pid", p.pid, "status", p.status)
 	ended(p)
+}
+
+// removeFolder removes the files of a process that has ended.
+func (p *process) removeFolder() {
+	if err := p.folder.Remove(); err != nil {
+		p.config.Logger.Warn("the temporary files of a handler cannot be removed", "function", p.config.Name, "error", err)
+	}
 }
 
 // kill ends the process and its descendants now. Its end shows in exited.

@@ -5,6 +5,8 @@ package lambda_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 // TestStartError holds that a command that is no program here is explained.
@@ -99,7 +102,7 @@ func TestConfigChecked(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	outside := []string{
-		"PATH=/bin", "HOME=/home/me", "AWS_ENDPOINT_URL=http://127.0.0.1:4566", "AWS_ENDPOINT_URL_S3=http://s3", "SSL_CERT_FILE=/ca.pem",
+		"PATH=/bin", "HOME=/home/me", "TMPDIR=/tmp/mine", "XDG_CACHE_HOME=/home/me/.cache", "JAVA_TOOL_OPTIONS=-Xmx1g", "AWS_ENDPOINT_URL=http://127.0.0.1:4566", "AWS_ENDPOINT_URL_S3=http://s3", "SSL_CERT_FILE=/ca.pem",
 		"HTTP_PROXY=http://proxy", "NO_PROXY=example.com", "AWS_REGION=eu-west-1",
 		"AWS_ACCESS_KEY_ID=AKIAREAL", "AWS_SECRET_ACCESS_KEY=real", "AWS_SESSION_TOKEN=real", "AWS_PROFILE=prod", "GITHUB_TOKEN=real",
 		"AWS_WEB_IDENTITY_TOKEN_FILE=/token", "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://x", "AWS_LAMBDA_RUNTIME_API=elsewhere:1",
@@ -111,7 +114,7 @@ func TestEnvironment(t *testing.T) {
 		want   map[string]string // "" for absent
 	}{{
 		"plain", func(*lambda.Config) {}, map[string]string{
-			"PATH": "/bin", "HOME": "/home/me", "AWS_ENDPOINT_URL": "http://127.0.0.1:4566", "AWS_ENDPOINT_URL_S3": "http://s3", "SSL_CERT_FILE": "/ca.pem",
+			"PATH": "/bin", "AWS_ENDPOINT_URL": "http://127.0.0.1:4566", "AWS_ENDPOINT_URL_S3": "http://s3", "SSL_CERT_FILE": "/ca.pem",
 			"HTTP_PROXY": "http://proxy", "NO_PROXY": "example.com,127.0.0.1,localhost",
 			"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1", "AWS_SAM_LOCAL": "true", "TZ": ":UTC", "_HANDLER": "bootstrap",
 			"AWS_LAMBDA_FUNCTION_NAME": "TypeFunction", "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "2048",
@@ -161,10 +164,109 @@ func TestEnvironment(t *testing.T) {
 					t.Errorf("%s=%q, want %q", name, got[name], want)
 				}
 			}
+			for _, name := range []string{"HOME", "TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME"} {
+				if value := got[name]; !strings.HasPrefix(value, sandbox.Base()) {
+					t.Errorf("%s=%q is not a folder of the process", name, value)
+				}
+			}
+			if !strings.HasPrefix(got["JAVA_TOOL_OPTIONS"], "-Djava.io.tmpdir="+got["TMPDIR"]) {
+				t.Errorf("JAVA_TOOL_OPTIONS=%q", got["JAVA_TOOL_OPTIONS"])
+			}
 			if got["LAMBDA_TASK_ROOT"] != c.Dir || !strings.HasPrefix(got["AWS_LAMBDA_RUNTIME_API"], "127.0.0.1:") {
 				t.Errorf("task root %q, runtime API %q", got["LAMBDA_TASK_ROOT"], got["AWS_LAMBDA_RUNTIME_API"])
 			}
 		})
+	}
+}
+
+// TestOwnFolders: each process has its own folders, which end with it however it ends. What a
+// handler removes there, as the official library for Java does with java.io.tmpdir, is its own.
+func TestOwnFolders(t *testing.T) {
+	shared := t.TempDir()
+	canary := filepath.Join(shared, "canary")
+	if err := os.WriteFile(canary, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []string{"close", "crash", "timeout"} {
+		t.Run(end, func(t *testing.T) {
+			c := config(t, "own-folders")
+			c.Environ = append(os.Environ(), "TMPDIR="+shared, "HOME="+shared)
+			c.MaxProcesses = 2
+			if end == "timeout" {
+				c.Timeout = 5 * time.Second
+			}
+			f := start(t, c)
+			var folders []string
+			for range 2 {
+				reply, err := f.Call(t.Context(), []byte(`"list"`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var own []string
+				if err := json.Unmarshal(reply, &own); err != nil {
+					t.Fatal(err)
+				}
+				for _, dir := range own {
+					if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 || slices.Contains(folders, dir) {
+						t.Errorf("%s: %v, %v, taken: %v", dir, info, err, folders)
+					}
+				}
+				folders = append(folders, own...)
+				f.Renew()
+			}
+			if end != "close" {
+				if _, err := f.Call(t.Context(), []byte(`"`+end+`"`)); err == nil {
+					t.Error("the call succeeded")
+				}
+			}
+			f.Close()
+			for _, dir := range folders {
+				if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("%s is left: %v", dir, err)
+				}
+			}
+			if _, err := os.Stat(canary); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Run("given", func(t *testing.T) {
+		c := config(t, "own-folders")
+		c.Env = append(c.Env, "TMPDIR="+shared, "HOME="+shared, "JAVA_TOOL_OPTIONS=-Xmx1g")
+		reply, err := start(t, c).Call(t.Context(), []byte(`"given"`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(reply); !strings.HasPrefix(text, `["`+shared+`","`+shared+`","-Djava.io.tmpdir=`) || !strings.HasSuffix(text, ` -Xmx1g"]`) {
+			t.Errorf("got %s", text)
+		}
+	})
+}
+
+// TestUserSite: packages of Python that the user has installed are found although HOME is another.
+func TestUserSite(t *testing.T) {
+	home := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(home, ".local", "lib", "python3.99", "site-packages"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ environ, want string }{
+		{"HOME=" + home, filepath.Join(home, ".local")},
+		{"HOME=" + t.TempDir(), ""},
+		{"PYTHONUSERBASE=/given", "/given"},
+	} {
+		c := config(t, "env")
+		c.Environ = []string{test.environ}
+		reply, err := start(t, c).Call(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var entries []string
+		if err := json.Unmarshal(reply, &entries); err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Contains(entries, "PYTHONUSERBASE="+test.want); got != (test.want != "") {
+			t.Errorf("%s: %q", test.environ, entries)
+		}
 	}
 }
 

@@ -225,7 +225,7 @@ func (b *batch) run(ctx context.Context) (err error) {
 	if b.staging, err = os.MkdirTemp(b.dir, ".cfn-"); err != nil {
 		return fmt.Errorf("write into the project: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(b.staging) }()
+	defer func() { _ = files.RemoveTemp(b.staging) }()
 	for i, s := range b.steps {
 		if s.delete {
 			continue
