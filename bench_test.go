@@ -80,6 +80,7 @@ func BenchmarkProcessTest(b *testing.B) {
 	cfn := buildCfn(b)
 	run(b, "examples/tps-report", "go", "build", "-trimpath", "-o", "bin/bootstrap", "./cmd")
 	for b.Loop() {
-		run(b, "examples/tps-report", cfn, "test", "--env", "REPORTS_DIR="+b.TempDir())
+		reports := b.TempDir()
+		run(b, "examples/tps-report", cfn, "test", "--env", "REPORTS_DIR="+reports, "--mount", reports+":rw")
 	}
 }

@@ -20,6 +20,6 @@ step "Check the schema." cfn validate
 step "Check that the generated code is current." cfn generate --check
 step "Build the handlers, a Go program." go build -trimpath -o bin/bootstrap ./cmd
 step "Run one operation: cfn calls the handler until it finishes." \
-	cfn invoke resource CREATE requests/create.json --env REPORTS_DIR
-step "Run all contract tests: no network, no Docker, no AWS account." cfn test --suite all --env REPORTS_DIR
+	cfn invoke resource CREATE requests/create.json --env REPORTS_DIR --mount "$REPORTS_DIR:rw"
+step "Run all contract tests: no network, no Docker, no AWS account." cfn test --suite all --env REPORTS_DIR --mount "$REPORTS_DIR:rw"
 step "Register the type with the local CloudFormation." cfn serve -- cfn submit --set-default

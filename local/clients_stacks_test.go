@@ -26,7 +26,7 @@ func TestStackClients(t *testing.T) {
 		t.Skip("skipped: the clients of this test are shell scripts")
 	}
 	t.Parallel()
-	url := startWith(t, local.Config{Environ: ownReports(t)})
+	url := startWith(t, ownReports(t, local.Config{}))
 	report, _ := reports(t)
 	for account, client := range map[string]struct {
 		name  string

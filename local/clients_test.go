@@ -33,7 +33,7 @@ func TestClients(t *testing.T) {
 	}
 	extensions := fixtures.Dir(t, "extensions")
 	t.Parallel()
-	url := startWith(t, local.Config{Environ: ownReports(t)})
+	url := startWith(t, ownReports(t, local.Config{}))
 	packages := map[string][]byte{
 		"report-1.zip": nil, "report-2.zip": nil,
 		"hook.zip":   readFile(t, filepath.Join(extensions, "localstack-testing-testhook.zip")),
@@ -106,11 +106,13 @@ func (p place) output(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// ownReports is the environment of a server whose handlers of the example keep their reports
-// apart from those of other tests.
-func ownReports(t *testing.T) []string {
+// ownReports lets the handlers of the example keep their reports in a folder that all of their
+// processes share, apart from those of other tests.
+func ownReports(t *testing.T, config local.Config) local.Config {
 	t.Helper()
-	return append(os.Environ(), "TMPDIR="+t.TempDir())
+	dir := t.TempDir()
+	config.HandlerEnv, config.Mounts = append(config.HandlerEnv, "REPORTS_DIR="+dir), append(config.Mounts, dir+":rw")
+	return config
 }
 
 // startWith starts a local CloudFormation.

@@ -44,7 +44,7 @@ func installed(t *testing.T, name string) string {
 // client works.
 func deployer(t *testing.T, account string, simulated ...string) (place, *cloudformation.Client) {
 	t.Helper()
-	p := place{url: startWith(t, local.Config{Simulate: simulated, Environ: ownReports(t)}), account: account, dir: t.TempDir()}
+	p := place{url: startWith(t, ownReports(t, local.Config{Simulate: simulated})), account: account, dir: t.TempDir()}
 	if len(simulated) > 0 {
 		p.importTypes(t, publishedSchemas(t, simulated)...)
 	}
@@ -260,7 +260,7 @@ Outputs:
 func TestOfficialSubmit(t *testing.T) {
 	cfn := installed(t, "cfncli/bin/cfn")
 	t.Parallel()
-	p := place{url: startWith(t, local.Config{Simulate: simulate.Infrastructure(), Environ: ownReports(t)}), account: "666666666666", dir: t.TempDir()}
+	p := place{url: startWith(t, ownReports(t, local.Config{Simulate: simulate.Infrastructure()})), account: "666666666666", dir: t.TempDir()}
 	client := cloudformation.NewFromConfig(aws.Config{BaseEndpoint: &p.url, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(p.account, "any", "")})
 	project := filepath.Join(p.dir, "tps-report")
 	if err := os.CopyFS(project, os.DirFS("../examples/tps-report")); err != nil {

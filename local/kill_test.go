@@ -349,9 +349,7 @@ func litterOf(dir string) []string {
 	for _, pattern := range []string{dir + "/blobs/incoming/*", dir + "/handlers/packages/.*", dir + "-tmp/*"} {
 		found, _ := filepath.Glob(pattern)
 		for _, path := range found {
-			if filepath.Base(path) != "initech-tps-reports" { // where the example keeps its resources
-				litter = append(litter, path)
-			}
+			litter = append(litter, path)
 		}
 	}
 	return litter

@@ -111,6 +111,9 @@ func Listen(ctx context.Context, config ServerConfig) (*Server, error) {
 		return nil, errors.Join(err, s.closeListeners())
 	}
 	s.cloud = cloud
+	if missing := cloud.notSandboxed(); missing != "" {
+		s.notes = append(s.notes, missing)
+	}
 	return s, nil
 }
 

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awslite"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/logs"
+	"github.com/formwork-dev/formwork/internal/sandbox"
 	"github.com/formwork-dev/formwork/internal/seal"
 	"go.opentelemetry.io/otel/trace"
 
@@ -79,6 +81,12 @@ type Config struct {
 	// HandlerEnv are variables of every handler, as NAME=VALUE. The values of those with the
 	// name of a secret are hidden in logs.
 	HandlerEnv []string
+
+	// Sandbox is whether handlers and functions run in a sandbox: "on", where the system allows it,
+	// "off", or "required". Empty means "on". Mounts are the files and folders of this machine that
+	// they see nevertheless, as PATH or PATH:rw.
+	Sandbox string
+	Mounts  []string
 
 	// BodyTimeout bounds the wait for more of a request's body, however long that is. Zero
 	// means 30 s.
@@ -272,6 +280,9 @@ func (c *CloudFormation) logDifferences() {
 	if config.TimeScale > 1 {
 		config.Logger.Warn("the delays of handlers and the waits between retries are divided", "timeScale", config.TimeScale)
 	}
+	if missing := c.notSandboxed(); missing != "" && config.secure == "" { // else a note of the Server
+		config.Logger.Warn(missing)
+	}
 	if config.RunLambda {
 		config.Logger.Warn("functions of templates are run; roles, policies and permissions are stored and not enforced")
 	}
@@ -379,6 +390,10 @@ func (c *CloudFormation) openHandlers() error {
 	if err != nil {
 		return err
 	}
+	confined, err := config.sandbox()
+	if err != nil {
+		return err
+	}
 	if c.trust, err = customresource.NewTrust(filepath.Join(config.Dir, "tls"), config.Environ, config.Now()); err != nil {
 		return err
 	}
@@ -390,11 +405,47 @@ func (c *CloudFormation) openHandlers() error {
 	c.sessions = c.services.Sessions()
 	c.handlers = handlers.New(handlers.Config{
 		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.logs}, Endpoint: c.url, Environ: config.Environ,
-		Env: config.HandlerEnv, FunctionEnv: c.functionEnv, Deployed: deployed, Functions: named, Credentials: keys{c.sessions}.environment, Logger: config.Logger, Now: config.Now,
+		Env: config.HandlerEnv, FunctionEnv: c.functionEnv, Deployed: deployed, Functions: named, Sandbox: confined, Credentials: keys{c.sessions}.environment, Logger: config.Logger, Now: config.Now,
 	})
 	c.atEnd(closing(c.handlers.Close))
 	c.tokens = operation.NewTokens(operation.TokensConfig{Store: c.store, Now: config.Now})
 	return nil
+}
+
+// notSandboxed is a sentence about what no sandbox keeps handlers from, "" if there is one.
+func (c *CloudFormation) notSandboxed() string {
+	settings, err := c.config.sandbox()
+	if err != nil {
+		return "" // Open has failed
+	}
+	return settings.Mode.Missing()
+}
+
+// alwaysMounted is what handlers see beside Config.Mounts. Tests set it.
+var alwaysMounted []string
+
+// sandbox is what handlers see of this machine: nothing of what the server keeps.
+func (c *Config) sandbox() (sandbox.Settings, error) {
+	mode, err := sandbox.ParseMode(cmp.Or(c.Sandbox, string(sandbox.On)))
+	if err != nil {
+		return sandbox.Settings{}, fmt.Errorf("the sandbox: %w", err)
+	}
+	if err := mode.Err(); err != nil {
+		return sandbox.Settings{}, err
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return sandbox.Settings{}, err
+	}
+	settings := sandbox.Settings{Mode: mode, Hide: []string{dir}}
+	for _, mount := range slices.Concat(c.Mounts, alwaysMounted) {
+		grant, err := sandbox.ParseGrant(mount, "")
+		if err != nil {
+			return settings, fmt.Errorf("mount %s for handlers: %w", mount, err)
+		}
+		settings.Grants = append(settings.Grants, grant)
+	}
+	return settings, nil
 }
 
 // spoolDir is the folder in Config.Dir for large bodies of requests.

@@ -48,7 +48,8 @@ type serverOptions struct {
 	Simulate  []string
 	Functions []string
 
-	life time.Duration // after which the process is killed, even though it is starting; 0: it is not
+	life      time.Duration // after which the process is killed, even though it is starting; 0: it is not
+	Temporary string        // the folder with those of the tests, which handlers use
 }
 
 // serveAsChild is what the test binary does with childVar set.
@@ -64,8 +65,9 @@ func serveAsChild(options string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	config := local.ServerConfig{Address: o.Address, Config: local.Config{
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Dir:    o.Dir, Database: o.Database, TimeScale: o.TimeScale, Simulate: o.Simulate, Functions: o.Functions,
+		Logger:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		HandlerEnv: []string{"REPORTS_DIR=" + o.reports()}, Mounts: []string{o.reports() + ":rw", o.Temporary + ":rw"},
+		Dir: o.Dir, Database: o.Database, TimeScale: o.TimeScale, Simulate: o.Simulate, Functions: o.Functions,
 	}}
 	if o.Auth != "" {
 		keys, err := os.ReadFile(o.Auth)
@@ -81,6 +83,9 @@ func serveAsChild(options string) error {
 	fmt.Printf("{\"endpoint\": %q}\n", server.URL())
 	return server.Serve(ctx)
 }
+
+// reports is where the handlers of the example keep their reports, beside the folder of the server.
+func (o serverOptions) reports() string { return o.Dir + "-reports" }
 
 // A process is a server that runs by itself.
 type process struct {
@@ -101,7 +106,7 @@ func startProcess(t testing.TB, o serverOptions) (*process, error) {
 	}
 	p := &process{ended: make(chan struct{})}
 	if program := os.Getenv("FORMWORK_CFN"); program != "" {
-		args := []string{"serve", "--format", "json", "--address", o.Address, "--lambda-address", "", "--data", o.Dir}
+		args := []string{"serve", "--format", "json", "--address", o.Address, "--lambda-address", "", "--data", o.Dir, "--handler-env", "REPORTS_DIR=" + o.reports(), "--mount", o.reports() + ":rw", "--mount", os.TempDir() + ":rw"}
 		if o.Database != "" {
 			args = append(args, "--database", o.Database)
 		}
@@ -120,12 +125,16 @@ func startProcess(t testing.TB, o serverOptions) (*process, error) {
 		p.cmd = exec.Command(program, args...)
 		p.cmd.Env = os.Environ()
 	} else {
+		o.Temporary = os.TempDir()
 		options, err := json.Marshal(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.cmd = exec.Command(os.Args[0])
 		p.cmd.Env = append(os.Environ(), childVar+"="+string(options))
+	}
+	if err := os.MkdirAll(o.reports(), 0o700); err != nil {
+		t.Fatal(err)
 	}
 	// Temporary files go where the test can count them.
 	temporary := o.Dir + "-tmp"

@@ -118,7 +118,7 @@ func outputs(stack types.Stack) map[string]string {
 // looks at it through Cloud Control and drift detection, and deletes all of it.
 func TestTypesByTemplate(t *testing.T) {
 	t.Parallel()
-	url := startWith(t, local.Config{Dir: t.TempDir(), Environ: ownReports(t)})
+	url := startWith(t, ownReports(t, local.Config{Dir: t.TempDir()}))
 	c := newClients(t, url)
 	first, second := reports(t)
 	parameters := func(key string, data []byte) map[string]string {
@@ -275,7 +275,7 @@ func guide(t *testing.T, from, indent string, dedented ...string) string {
 // TestGuideTemplates runs the templates of the user guide that publish extensions.
 func TestGuideTemplates(t *testing.T) {
 	t.Parallel()
-	c := newClients(t, startWith(t, local.Config{Dir: t.TempDir(), Environ: ownReports(t)}))
+	c := newClients(t, startWith(t, ownReports(t, local.Config{Dir: t.TempDir()})))
 	base := "arn:aws:cloudformation:" + region + "::type/"
 	published := func(kind types.RegistryType, arn, want string) {
 		t.Helper()

@@ -69,6 +69,7 @@ type customOptions struct {
 	wait, noBuild    bool
 	http             bool
 	env, secrets     []string
+	sandbox          sandboxOptions
 }
 
 func (o *customOptions) flags(flags *pflag.FlagSet) {
@@ -77,6 +78,7 @@ func (o *customOptions) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.wait, "wait", false, "wait for the response after the invocation has returned, for handlers that let something else respond")
 	flags.StringArrayVar(&o.secrets, "secret", nil, "hide the values of the property `NAME` in all output (may be repeated)")
 	flags.StringArrayVar(&o.env, "env", nil, "pass the environment variable `NAME[=VALUE]` to the handler (may be repeated)")
+	o.sandbox.flags(flags)
 	flags.BoolVar(&o.noBuild, "no-build", false, "run the program of a Go folder as it is, without checking whether it is up to date")
 	flags.BoolVar(&o.http, "http", false, "send a ResponseURL with http, for handlers that do not trust the certificate of cfn")
 	flags.StringVar(&o.region, "region", invoke.DefaultRegion, "the `NAME` of the region in requests and in the environment of the handler")
@@ -243,6 +245,10 @@ func (c *app) startHandler(ctx context.Context, o *customOptions, h *customHandl
 	if err != nil {
 		return nil, err
 	}
+	if config.Sandbox, err = o.sandbox.settings(c, c.Dir); err != nil {
+		return nil, err
+	}
+	o.sandbox.note(c, config.Sandbox)
 	given, err := c.handedOn("--env", o.env)
 	if err != nil {
 		return nil, err

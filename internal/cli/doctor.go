@@ -21,6 +21,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/sandbox"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/submit"
 )
@@ -51,6 +52,7 @@ type diagnosis struct {
 	Tools    []toolState   `json:"tools"`
 	AWS      awsState      `json:"aws"`
 	Local    localState    `json:"local"`
+	Sandbox  sandboxState  `json:"sandbox"`
 	Project  *projectState `json:"project"` // null outside of a project
 	Advice   []string      `json:"advice"`
 }
@@ -81,6 +83,12 @@ type localState struct {
 	Kept     bool   `json:"kept"`     // there is something
 }
 
+// sandboxState reports whether handlers can run in a sandbox here.
+type sandboxState struct {
+	Available bool   `json:"available"`
+	Reason    string `json:"reason"` // why not, "" if they can
+}
+
 type projectState struct {
 	Dir      string `json:"dir"`
 	TypeName string `json:"typeName"`
@@ -99,8 +107,8 @@ func newDoctor(c *app) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check the installed tools, the AWS settings and the project",
 		Long: `Show which tools are installed and what each is used for, where AWS settings come from, the state of
-the project in the folder, whether cfn serve is running, and where it keeps its data. cfn itself needs
-none of the tools; building Go handlers needs the go command.
+the project in the folder, whether cfn serve is running, and where it keeps its data, and whether handlers
+can run in a sandbox. cfn itself needs none of the tools; building Go handlers needs the go command.
 
 Exit code: 0, or 1 if the project has errors or a tool for its language is missing.`,
 		Args:        noArguments,
@@ -133,6 +141,7 @@ func (c *app) diagnose(ctx context.Context) (*diagnosis, error) {
 	}
 	defer c.progress("Looking for tools")()
 	d.Local = c.localState(ctx)
+	d.Sandbox = c.diagnoseSandbox()
 	d.Tools = make([]toolState, len(tools))
 	var group sync.WaitGroup
 	for i, tool := range tools {
@@ -191,6 +200,14 @@ func (c *app) localState(ctx context.Context) localState {
 		s.Kept = err == nil
 	}
 	return s
+}
+
+// diagnoseSandbox builds a sandbox to see whether that is possible.
+func (c *app) diagnoseSandbox() sandboxState {
+	if err := sandbox.Check(); err != nil {
+		return sandboxState{Reason: err.Error()}
+	}
+	return sandboxState{Available: true}
 }
 
 // awsState looks where the AWS SDKs would look, without reading a secret.
@@ -304,6 +321,11 @@ func (c *app) printDiagnosis(d *diagnosis) error {
 		kept += ", empty"
 	}
 	fmt.Fprintf(&w, "local\t%s: %s\tdata: %s\n", d.Local.Endpoint, strings.TrimSpace(d.Local.State+" "+d.Local.Version), kept)
+	enforced := "handlers see only what they need of this machine"
+	if !d.Sandbox.Available {
+		enforced = "not available: " + d.Sandbox.Reason + "; handlers can read and change the files of this user"
+	}
+	fmt.Fprintf(&w, "sandbox\t%s\n", enforced)
 	fmt.Fprintln(&w)
 	for _, tool := range d.Tools {
 		version := "not found"

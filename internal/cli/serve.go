@@ -55,6 +55,8 @@ type serveOptions struct {
 	temporary, infrastructure, runLambda                          bool
 	setAdmins                                                     []string
 	timeScale                                                     float64
+
+	sandbox sandboxOptions
 }
 
 func newServe(c *app) *cobra.Command {
@@ -109,6 +111,7 @@ func newServe(c *app) *cobra.Command {
 	flags.BoolVar(&opts.runLambda, "run-lambda", false, "run the functions of templates as local processes: "+strings.Join(builtin.FunctionTypes(), ", "))
 	flags.Float64Var(&opts.timeScale, "time-scale", 1, "divide the callback delays of handlers and the waits between retries by `N`")
 	flags.StringArrayVar(&opts.handlerEnv, "handler-env", nil, "set `NAME[=VALUE]` in the environment of registered handlers (may be repeated)")
+	opts.sandbox.flags(flags)
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -161,6 +164,9 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 		}
 	}
 	if config.HandlerEnv, err = c.handedOn("--handler-env", o.handlerEnv); err != nil {
+		return config, err
+	}
+	if err := o.sandbox.serve(c, "", &config.Config); err != nil {
 		return config, err
 	}
 	if !temporary {

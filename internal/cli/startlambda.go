@@ -87,6 +87,7 @@ type handlerOptions struct {
 	env     []string // --env
 	noBuild bool
 	debug   bool
+	sandbox sandboxOptions
 }
 
 // flags adds the options that the official tool does not have.
@@ -94,7 +95,8 @@ func (o *handlerOptions) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.env, "env", nil, "pass the environment variable `NAME[=VALUE]` to the handlers (may be repeated)")
 	flags.BoolVar(&o.noBuild, "no-build", false, "run bin/bootstrap as it is, without checking whether it is up to date")
-	annotate(flags, addition, "env", "no-build")
+	o.sandbox.flags(flags)
+	annotate(flags, addition, "env", "no-build", "sandbox", "mount")
 }
 
 // official adds the options that cfn invoke and cfn test share with the official tool.
@@ -157,6 +159,7 @@ func (o *handlerOptions) function(ctx context.Context, c *app, p *project.Projec
 		return nil, nil, err
 	}
 	config.AccountID, config.Output = aws.AccountID, output
+	o.sandbox.note(c, config.Sandbox)
 	if o.debug {
 		config.Debug = &lambda.Debug{WaitForDebugger: runtime.GOOS == "linux" || runtime.GOOS == "darwin", Started: func(pid int) {
 			fmt.Fprintf(c.Stderr, "process %d waits for a debugger: dlv attach %d\n", pid, pid)
@@ -195,6 +198,9 @@ func (o *handlerOptions) config(ctx context.Context, c *app, p *project.Project,
 		return lambda.Config{}, err
 	}
 	config.Name, config.Region, config.Environ, config.Logger = name, o.region, c.Environ, c.logger
+	if config.Sandbox, err = o.sandbox.settings(c, p.Dir); err != nil {
+		return config, err
+	}
 	if name == testEntrypoint {
 		config.Env = append(config.Env, "MODE=Test")
 		config.Handler = cmp.Or(p.TestEntrypoint, p.Entrypoint)
@@ -252,6 +258,9 @@ func (c *app) startLambda(ctx context.Context, p *project.Project, o *handlerOpt
 		function, err := o.config(ctx, c, p, name)
 		if err != nil {
 			return err
+		}
+		if len(functions) == 0 {
+			o.sandbox.note(c, function.Sandbox)
 		}
 		function.Output = c.Stderr
 		function.Lazy = name == testEntrypoint // rarely called

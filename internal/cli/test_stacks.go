@@ -175,6 +175,9 @@ func (c *app) ownCloudFormation(ctx context.Context, opts *testOptions, configur
 	if config.HandlerEnv, err = c.handedOn("--env", opts.env); err != nil {
 		return nil, nil, err
 	}
+	if err := opts.sandbox.serve(c, c.projectDir(), &config.Config); err != nil {
+		return nil, nil, err
+	}
 	what := packageOptions{noRole: true, noBuild: opts.noBuild, timeout: opts.timeout}
 	request, _, err := what.extension(ctx, c)
 	if err != nil {
@@ -183,6 +186,9 @@ func (c *app) ownCloudFormation(ctx context.Context, opts *testOptions, configur
 	server, err := local.Listen(ctx, config)
 	if err != nil {
 		return nil, nil, err
+	}
+	for _, note := range server.Notes() {
+		c.notef("warning: %s\n", note)
 	}
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)

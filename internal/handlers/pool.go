@@ -17,6 +17,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/cfnlog"
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/sandbox"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -48,6 +49,9 @@ type Config struct {
 	// with new ones when it is called again. Nil means the account as the access key, which is
 	// how callers of a server without keys set their account, and "test" for the rest.
 	Credentials func(context.Context, Spec) (aws.Credentials, error)
+
+	// Sandbox is what handlers see of this machine. The zero value is no sandbox.
+	Sandbox sandbox.Settings
 
 	// IdleTimeout is how long a handler without work keeps its processes. Zero means
 	// 10 minutes. One that was only probed keeps them for half a minute at most.
@@ -487,7 +491,8 @@ func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hi
 	env := slices.Concat(program.Env, p.config.Env)
 	// Compiled code of Python does not go where the code is, which is as read-only as at
 	// Lambda, and yet need not be made at every start.
-	env = append(env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+filepath.Join(code.Scratch, "python"))
+	cache := filepath.Join(code.Scratch, "python")
+	env = append(env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+cache)
 	if p.config.Endpoint != nil {
 		if url := p.config.Endpoint(); url != "" {
 			env = append(env, "AWS_ENDPOINT_URL="+url)
@@ -500,6 +505,8 @@ func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hi
 		Dir:          code.Dir,
 		Env:          env,
 		Handler:      program.Handler,
+		Sandbox:      p.config.Sandbox,
+		Cache:        cache,
 		Region:       spec.Region,
 		AccountID:    spec.Account,
 		MaxProcesses: p.config.MaxProcesses,

@@ -42,6 +42,10 @@ func TestMain(m *testing.M) {
 		})
 	case "server":
 		serveUntilKilled()
+	case "hostile":
+		serveHostile()
+	case "hostile server":
+		serveHostileUntilKilled()
 	default:
 		// The clock of the patterns in schemas ends by itself, some time after the last of them.
 		goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/dlclark/regexp2/v2.runClock"))

@@ -89,6 +89,7 @@ func (s Source) Config(ctx context.Context, scratch string) (lambda.Config, erro
 	if err != nil {
 		return lambda.Config{}, err
 	}
-	env := append(program.Env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+filepath.Join(scratch, "python"))
-	return lambda.Config{Command: program.Command, Dir: s.Dir, Env: env, Handler: program.Handler}, nil
+	cache := filepath.Join(scratch, "python")
+	env := append(program.Env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+cache)
+	return lambda.Config{Command: program.Command, Dir: s.Dir, Env: env, Handler: program.Handler, Cache: cache}, nil
 }

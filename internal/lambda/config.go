@@ -12,6 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/uuid"
+
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 // Limits of the Lambda service, in bytes.
@@ -118,6 +120,17 @@ type Config struct {
 	// Kept on Linux and macOS; on Windows the job object keeps it.
 	MemoryMB int
 
+	// Sandbox is what the processes see of this machine. The zero value is no sandbox. Linux
+	// alone has sandboxes; see sandbox.Mode.
+	Sandbox sandbox.Settings
+
+	// TmpMB is the size of /tmp and the home of a process together, in MiB, where there is a
+	// sandbox. Zero means sandbox.DefaultTmpMB.
+	TmpMB int
+
+	// Cache is a folder that the processes may write to, which outlives them. Empty means none.
+	Cache string
+
 	// LogBytes bounds the output kept of one invocation; the oldest output is dropped. Zero
 	// means DefaultLogBytes.
 	LogBytes int
@@ -181,8 +194,11 @@ func (c Config) complete() (Config, error) {
 	if len(c.Command) == 0 || c.Command[0] == "" {
 		return c, fmt.Errorf("function %s: no command", c.Name)
 	}
-	if c.MaxProcesses < 0 || c.LogBytes < 0 {
-		return c, fmt.Errorf("function %s: MaxProcesses and LogBytes cannot be negative", c.Name)
+	if c.MaxProcesses < 0 || c.LogBytes < 0 || c.TmpMB < 0 {
+		return c, fmt.Errorf("function %s: MaxProcesses, LogBytes and TmpMB cannot be negative", c.Name)
+	}
+	if err := c.Sandbox.Mode.Err(); err != nil {
+		return c, fmt.Errorf("function %s: %w", c.Name, err)
 	}
 	if c.Debug != nil {
 		if c.Debug.WaitForDebugger && !canDetectDebugger {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 )
@@ -56,6 +57,9 @@ type Result struct {
 
 	// MaxMemory is the peak resident memory of the process, in bytes; 0 if unknown.
 	MaxMemory int64
+
+	// Limits are those of the sandbox that the process met, apart from time and memory.
+	Limits []string
 
 	// PID is the process that was called, 0 if none was, and LogStream the name of its log
 	// stream.
@@ -116,6 +120,7 @@ func (f *Function) Call(ctx context.Context, payload []byte) ([]byte, error) {
 //	*TimeoutError           the invocation took longer than Config.Timeout
 //	*NotReadyError          a process did not ask for an invocation in time
 //	*MemoryError            it used more memory than Config.MemoryMB
+//	*LimitError             one of the others, and limits of its sandbox that it has met
 //	*ResponseTooLargeError  the reply was longer than MaxResponseBytes
 //	*PayloadTooLargeError   payload is longer than MaxRequestBytes; not sent
 //	*ThrottledError         all processes stayed busy for Config.QueueTimeout
@@ -256,6 +261,9 @@ func (f *Function) invoke(ctx context.Context, payload []byte, result *Result) e
 	result.Duration = time.Since(inv.sent)
 	result.PID, result.LogStream = p.pid, p.stream
 	result.MaxMemory = p.group.peak()
+	if err != nil || out.err != nil || time.Since(p.looked) >= lookInterval {
+		p.observe()
+	}
 	if limit := f.config.memoryLimit(); err == nil && limit > 0 {
 		if used := max(result.MaxMemory, p.used()); used > limit {
 			err = &MemoryError{Function: f.config.Name, RequestID: inv.id, Used: used, Limit: limit}
@@ -273,6 +281,12 @@ func (f *Function) invoke(ctx context.Context, payload []byte, result *Result) e
 	default:
 		result.Payload, err = out.payload, out.err
 		defer f.putBack(p)
+	}
+	if result.Limits = p.limits(err, out.log, out.payload); len(result.Limits) > 0 {
+		out.log = append(endLine(out.log), "[limit reached: "+strings.Join(result.Limits, ", ")+"]\n"...)
+		if err != nil {
+			err = &LimitError{Limits: result.Limits, Err: err}
+		}
 	}
 	f.describe(p, inv, out.log, err, result)
 	return err
@@ -424,7 +438,7 @@ func (f *Function) wait(ctx context.Context, p *process, phase Phase, limit time
 	overtime := newAlarm(limit)
 	defer overtime.stop()
 	memory := f.config.memoryLimit()
-	look := newPulse(memory > 0)
+	look := newPulse(memory > 0 || p.session != nil)
 	defer look.stop()
 	id := ""
 	if phase == PhaseInvoke {
@@ -450,7 +464,8 @@ func (f *Function) wait(ctx context.Context, p *process, phase Phase, limit time
 				return outcome{}, p.crash(phase, id)
 			}
 		case <-look.c:
-			if used := p.group.memory(); used > memory {
+			p.observe()
+			if used := p.group.memory(); memory > 0 && used > memory {
 				return outcome{}, &MemoryError{Function: f.config.Name, RequestID: id, Used: used, Limit: memory}
 			}
 		case <-overtime.c:

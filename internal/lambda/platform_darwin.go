@@ -91,3 +91,12 @@ func (g *group) debugged() bool {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", g.pid)
 	return err == nil && info.Proc.P_flag&pTraced != 0
 }
+
+// newInsideGroup is nil: there are no sandboxes here.
+func newInsideGroup(int, int) (*group, int) { return nil, 0 }
+
+// describeStatus is for processes in a sandbox.
+func describeStatus(syscall.WaitStatus) string { return "" }
+
+// limits reports none: there are no sandboxes here.
+func (g *group) limits() (processes, files, full bool) { return false, false, false }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 const canDetectDebugger = true
@@ -20,6 +22,70 @@ type group struct {
 	pid    int
 	marker string // NAME=value that only these have in their environment
 	mark   mark   // that only these have
+	first  int    // the first process of the sandbox, whose end is that of all; 0 without a sandbox
+}
+
+// nearLimit is how many processes and threads of a sandbox mean that more were refused: the first
+// process has some as well.
+const nearLimit = sandbox.MaxProcesses - 64
+
+// limits reports which limits of the sandbox have been met.
+func (g *group) limits() (processes, files, full bool) {
+	if info, err := os.Stat("/proc/" + strconv.Itoa(g.pid) + "/fd"); err == nil {
+		files = info.Size() >= sandbox.MaxOpenFiles // the number of files, since Linux 6.2
+	}
+	var disk unix.Statfs_t
+	if unix.Statfs("/proc/"+strconv.Itoa(g.first)+"/root"+sandbox.Tmp, &disk) == nil {
+		full = disk.Bavail == 0 || disk.Ffree == 0
+	}
+	tasks, budget := int64(0), 2*sandbox.MaxProcesses
+	for _, pid := range children(g.first, &budget) {
+		tasks += max((&group{pid: pid}).status("Threads:"), 1)
+	}
+	return tasks >= nearLimit, files, full
+}
+
+// newInsideGroup is the group of a sandbox, whose first process is known by its ID, and the process
+// by that which it has inside. It returns the ID of the process, or that of the first one if the
+// process has already ended.
+func newInsideGroup(first, inside int) (*group, int) {
+	leaders.Store(first, true)
+	g := &group{pid: first, first: first}
+	budget := 1000
+	for _, pid := range directChildren(first, &budget) {
+		if (&group{pid: pid}).insideID() == inside {
+			g.pid = pid
+		}
+	}
+	return g, g.pid
+}
+
+// insideID is the ID that the process has in its own namespace.
+func (g *group) insideID() int {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(g.pid) + "/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), "\nNSpid:")
+	line, _, _ := strings.Cut(rest, "\n")
+	fields := strings.Fields(line)
+	if len(fields) == 0 {
+		return 0
+	}
+	id, _ := strconv.Atoi(fields[len(fields)-1]) // a number
+	return id
+}
+
+// describeStatus is how a process ended, as os.ProcessState has it.
+func describeStatus(status syscall.WaitStatus) string {
+	if status.Signaled() {
+		text := "signal: " + status.Signal().String()
+		if status.CoreDump() {
+			text += " (core dumped)"
+		}
+		return text
+	}
+	return "exit status " + strconv.Itoa(status.ExitStatus())
 }
 
 // prepare makes the process the leader of a group, which the kernel kills when
@@ -33,6 +99,7 @@ func newGroup(cmd *exec.Cmd, marker string, _ int64) (*group, error) {
 	pid := cmd.Process.Pid
 	leaders.Store(pid, true)
 	g := &group{pid: pid, marker: marker}
+	fewFiles(pid)
 	if !cmd.SysProcAttr.Ptrace {
 		g.mark = newMark(pid)
 		return g, nil
@@ -47,24 +114,44 @@ func newGroup(cmd *exec.Cmd, marker string, _ int64) (*group, error) {
 	return g, nil
 }
 
+// fewFiles limits the open files of a process as Lambda does.
+func fewFiles(pid int) {
+	limit := unix.Rlimit{Cur: sandbox.MaxOpenFiles, Max: sandbox.MaxOpenFiles}
+	var now unix.Rlimit
+	if unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &now) == nil && now.Max > limit.Max {
+		_ = unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil) // without it, the handler has more than at Lambda
+	}
+}
+
 // waitExit returns when the process has ended, before its ID can be given to
 // another one.
 func (g *group) waitExit() {
-	for unix.Waitid(unix.P_PID, g.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	for unix.Waitid(unix.P_PID, g.leader(), nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
+}
+
+// leader is the process that this program has started.
+func (g *group) leader() int {
+	if g.first != 0 {
+		return g.first
+	}
+	return g.pid
 }
 
 // ask requests the processes to end. Call it only before the leader is reaped.
 func (g *group) ask() { syscall.Kill(-g.pid, syscall.SIGTERM) }
 
 // kill ends the processes of the group. Call it only before the leader is
-// reaped.
-func (g *group) kill() { syscall.Kill(-g.pid, syscall.SIGKILL) }
+// reaped. With the first process of a sandbox, the kernel ends all of them.
+func (g *group) kill() { syscall.Kill(-g.leader(), syscall.SIGKILL) }
 
 // sweep ends descendants that left the group, found by the marker and the mark, and returns
 // how many there were. One round could miss what forks meanwhile; one that was killed takes a
 // moment to end.
 func (g *group) sweep() int {
+	if g.first != 0 {
+		return 0 // nothing outlives the first process
+	}
 	left := map[int]bool{}
 	for round := range 50 {
 		found, budget := false, 10_000
@@ -98,14 +185,17 @@ func (g *group) sweep() int {
 	return len(left)
 }
 
-func (g *group) close() { leaders.Delete(g.pid) }
+func (g *group) close() { leaders.Delete(g.leader()) }
 
 // memory returns the resident memory of the process and its descendants, in
 // bytes, with those whose own parents have ended.
 func (g *group) memory() int64 {
-	sum := g.status("VmRSS:") << 10
 	budget := 1000 // processes looked at; a fork bomb must not stall us
-	list := children(g.pid, &budget)
+	list := children(g.leader(), &budget)
+	sum := int64(0)
+	if g.first == 0 { // that of a sandbox is none of the handler
+		sum = g.status("VmRSS:") << 10
+	}
 	adopted := g.mark.adopted()
 	for _, child := range adopted {
 		list = append(append(list, child), children(child, &budget)...)

@@ -74,3 +74,12 @@ func (g *group) memory() int64 { return 0 }
 func (g *group) peak() int64 { return 0 }
 
 func (g *group) debugged() bool { return false }
+
+// newInsideGroup is nil: there are no sandboxes here.
+func newInsideGroup(int, int) (*group, int) { return nil, 0 }
+
+// describeStatus is for processes in a sandbox.
+func describeStatus(syscall.WaitStatus) string { return "" }
+
+// limits reports none: there are no sandboxes here.
+func (g *group) limits() (processes, files, full bool) { return false, false, false }

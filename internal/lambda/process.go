@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"runtime"
 	"sync"
@@ -27,7 +29,8 @@ type process struct {
 	pid        int
 	stream     string
 	group      *group
-	folder     *sandbox.Folder
+	folder     *sandbox.Folder  // nil in a sandbox
+	session    *sandbox.Session // nil without a sandbox
 	output     *output
 	pipe       *pipe
 	server     *http.Server
@@ -48,6 +51,7 @@ type process struct {
 	code     int
 
 	attached bool      // a debugger was seen; owned by the holder of the process
+	met      []string  // limits that were met in the invocation; owned by the holder of the process
 	looked   time.Time // when the memory was measured last; owned by the holder of the process
 }
 
@@ -158,19 +162,40 @@ func startProcess(c *Config, s *spawner, tee io.Writer, generation int, ended fu
 }
 
 // spawn starts the command with its output connected.
-func (p *process) spawn(s *spawner, ended func(*process)) (failed error) {
+func (p *process) spawn(s *spawner, ended func(*process)) error {
 	c := p.config
 	pipe, end, err := newPipe(p.output)
 	if err != nil {
 		return fmt.Errorf("function %s: make a pipe: %w", c.Name, err)
 	}
 	defer end.Close()
-	if p.folder, err = sandbox.NewFolder(""); err != nil {
+	start := p.spawnPlain
+	if c.Sandbox.Mode.Active() {
+		start = p.spawnInside
+	}
+	cmd, err := start(s, end)
+	if err != nil {
 		pipe.r.Close()
-		return fmt.Errorf("function %s: %w", c.Name, err)
+		return err
+	}
+	if err := HoldsDescendants(); err != nil {
+		sayOnce.Do(func() { c.Logger.Warn("what a handler starts may outlive it", "reason", err) })
+	}
+	p.pipe = pipe
+	p.output.sync = pipe.sync
+	go pipe.run()
+	go p.reap(cmd, ended)
+	return nil
+}
+
+// spawnPlain starts the command without a sandbox.
+func (p *process) spawnPlain(s *spawner, end *os.File) (started *exec.Cmd, err error) {
+	c := p.config
+	if p.folder, err = sandbox.NewFolder(""); err != nil {
+		return nil, fmt.Errorf("function %s: %w", c.Name, err)
 	}
 	defer func() {
-		if failed != nil {
+		if err != nil {
 			p.removeFolder()
 		}
 	}()
@@ -188,27 +213,67 @@ func (p *process) spawn(s *spawner, ended func(*process)) (failed error) {
 		p.group, uncontrolled = newGroup(cmd, "AWS_LAMBDA_LOG_STREAM_NAME="+p.stream, c.memoryLimit())
 	})
 	if err != nil {
-		pipe.r.Close()
 		if unsupported != nil {
-			return fmt.Errorf("function %s: local processes: %w", c.Name, unsupported)
+			return nil, fmt.Errorf("function %s: local processes: %w", c.Name, unsupported)
 		}
-		return diagnoseStart(c, path, err)
+		return nil, diagnoseStart(c, path, err)
 	}
 	p.pid = cmd.Process.Pid
 	if uncontrolled != nil {
 		cmd.Process.Kill()
 		cmd.Wait()
-		pipe.r.Close()
-		return fmt.Errorf("function %s: control the process: %w", c.Name, uncontrolled)
+		return nil, fmt.Errorf("function %s: control the process: %w", c.Name, uncontrolled)
 	}
-	if err := HoldsDescendants(); err != nil {
-		sayOnce.Do(func() { c.Logger.Warn("what a handler starts may outlive it", "reason", err) })
+	return cmd, nil
+}
+
+// spawnInside starts the command in a sandbox. A program that was written a moment ago can be busy
+// for as long as another process forks: that passes.
+func (p *process) spawnInside(s *spawner, end *os.File) (*exec.Cmd, error) {
+	c := p.config
+	path := c.commandPath()
+	inside := sandbox.Process{
+		Path: path, Args: c.Command, Env: c.environment(p.host, p.stream, sandbox.Environ()), Dir: c.Dir,
+		TmpMB: c.TmpMB, Settings: c.Sandbox, Cache: c.Cache,
 	}
-	p.pipe = pipe
-	p.output.sync = pipe.sync
-	go pipe.run()
-	go p.reap(cmd, ended)
-	return nil
+	for wait := time.Millisecond; ; wait *= 2 {
+		cmd, err := p.enter(s, inside, end)
+		var refused *sandbox.RefusedError
+		switch {
+		case err == nil:
+			return cmd, nil
+		case errors.Is(err, fs.ErrNotExist) && !isFolder(c.Dir):
+			return nil, diagnoseStart(c, path, err)
+		case !errors.As(err, &refused):
+			return nil, fmt.Errorf("function %s: start a sandbox: %w", c.Name, err)
+		case refused.Err != syscall.ETXTBSY || wait > 200*time.Millisecond:
+			return nil, diagnoseStart(c, path, refused.Err)
+		}
+		time.Sleep(wait)
+	}
+}
+
+// enter starts one sandbox and the command in it.
+func (p *process) enter(s *spawner, inside sandbox.Process, end *os.File) (*exec.Cmd, error) {
+	session, err := sandbox.New(inside)
+	if err != nil {
+		return nil, err
+	}
+	cmd, err := s.start(func() *exec.Cmd { return session.Command(end) }, func(*exec.Cmd) {})
+	if err != nil {
+		session.Close()
+		return nil, err
+	}
+	pid, err := session.Begin()
+	if err != nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+		session.Close()
+		return nil, err
+	}
+	p.session = session
+	p.group, p.pid = newInsideGroup(cmd.Process.Pid, pid)
+	return cmd, nil
 }
 
 // reap waits for the end of the process and cleans up after it.
@@ -222,8 +287,15 @@ func (p *process) reap(cmd *exec.Cmd, ended func(*process)) {
 	if state := cmd.ProcessState; state != nil {
 		p.status, p.code = state.String(), state.ExitCode()
 	}
+	left := 0
+	if p.session != nil {
+		if status, n, known := p.session.End(); known {
+			p.status, p.code, left = describeStatus(status), status.ExitStatus(), n
+		}
+		p.session.Close()
+	}
 	p.mu.Unlock()
-	if left := p.group.sweep(); left > 0 {
+	if left += p.group.sweep(); left > 0 {
 		p.config.Logger.Warn("a handler left processes behind; they were ended", "function", p.config.Name, "pid", p.pid, "processes", left)
 	}
 	p.pipe.close()
@@ -237,6 +309,9 @@ func (p *process) reap(cmd *exec.Cmd, ended func(*process)) {
 
 // removeFolder removes the files of a process that has ended.
 func (p *process) removeFolder() {
+	if p.folder == nil {
+		return
+	}
 	if err := p.folder.Remove(); err != nil {
 		p.config.Logger.Warn("the temporary files of a handler cannot be removed", "function", p.config.Name, "error", err)
 	}

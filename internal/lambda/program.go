@@ -32,7 +32,7 @@ func (c *Config) commandPath() string {
 // diagnoseStart explains why the system did not start the program at path.
 func diagnoseStart(c *Config, path string, err error) error {
 	e := &StartError{Function: c.Name, Command: path, Reason: err.Error(), Err: err}
-	if info, dirErr := os.Stat(c.Dir); dirErr != nil || !info.IsDir() {
+	if !isFolder(c.Dir) {
 		e.Reason = fmt.Sprintf("its working folder %s is no folder", c.Dir)
 		return e
 	}
@@ -66,6 +66,11 @@ func diagnoseStart(c *Config, path string, err error) error {
 		e.Reason, e.Hint = wrongFormat(head)
 	}
 	return e
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // wrongFormat describes a file that this machine cannot run.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/sandbox"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -38,15 +39,16 @@ var settingsRules = []Rule{{
 	Good:    `"suppress": [{"id": "lint/TAG015", "pointer": "/tagging", "reason": "the service has no tags"}]`,
 }}
 
-// Settings are a project's choices of rules: the severities that differ from the tables,
-// and findings that are known and accepted. The nil Settings change nothing. Settings are
+// Settings are a project's choices: the severities of rules that differ from the tables,
+// findings that are known and accepted, and the sandbox of its handlers. The nil Settings change nothing. Settings are
 // not changed after [ParseSettings].
 //
 //	{
 //	  "rules": {"lint/TAG*": "off", "lint/PR006": "error", "breaking/PAT003": "error"},
 //	  "suppress": [
 //	    {"id": "lint/ARN002", "pointer": "/properties/*", "type": "Initech::TPS::*", "reason": "…"}
-//	  ]
+//	  ],
+//	  "sandbox": "off", "mounts": ["testdata", "out:rw"]
 //	}
 //
 // A "*" at the end of an id or a type matches any ending, the longest match counts; a "*" in a
@@ -57,6 +59,18 @@ var settingsRules = []Rule{{
 type Settings struct {
 	rules    map[string]diag.Severity // off is severityOff
 	suppress []suppression
+
+	sandbox sandbox.Mode
+	mounts  []string
+}
+
+// Sandbox is whether the handlers of the project run in a sandbox, "" if the file says nothing, and
+// the paths below the folder of the file that they see, as PATH or PATH:rw.
+func (s *Settings) Sandbox() (mode sandbox.Mode, mounts []string) {
+	if s == nil {
+		return "", nil
+	}
+	return s.sandbox, s.mounts
 }
 
 const severityOff diag.Severity = 255
@@ -114,9 +128,13 @@ func ParseSettings(file string, data []byte) (*Settings, diag.List) {
 			p.rules(m.Value)
 		case "suppress":
 			p.suppressions(m.Value)
+		case "sandbox":
+			p.sandbox(m.Value)
+		case "mounts":
+			p.mounts(m.Value)
 		case "$schema", "$comment":
 		default:
-			p.fault(m.KeyAt, document.Pointer{m.Key}, quote(m.Key)+" is not a key of the settings", `known are "rules" and "suppress"`)
+			p.fault(m.KeyAt, document.Pointer{m.Key}, quote(m.Key)+" is not a key of the settings", `known are "rules", "suppress", "sandbox" and "mounts"`)
 		}
 	}
 	p.problems.Sort()
@@ -150,6 +168,37 @@ func (p *settingsParser) rules(v *document.Value) {
 			p.fault(m.KeyAt, at, quote(m.Key)+" cannot be lowered: its findings make the schema unusable", "")
 		default:
 			p.settings.rules[m.Key] = severity
+		}
+	}
+}
+
+func (p *settingsParser) sandbox(v *document.Value) {
+	mode, err := sandbox.ParseMode(textOf(v))
+	if v.Kind != document.String || err != nil {
+		p.fault(v.At, document.Pointer{"sandbox"}, `"sandbox" is on, off or required`, "")
+		return
+	}
+	p.settings.sandbox = mode
+}
+
+// mounts reads paths that stay in the folder: a project that was just cloned must not grant itself
+// anything else.
+func (p *settingsParser) mounts(v *document.Value) {
+	if v.Kind != document.Array {
+		p.fault(v.At, document.Pointer{"mounts"}, `"mounts" is a list of paths`, `it reads like ["testdata", "out:rw"]`)
+		return
+	}
+	for i, item := range v.Items {
+		at := document.Pointer{"mounts", strconv.Itoa(i)}
+		text := textOf(item)
+		path := strings.TrimSuffix(strings.TrimSuffix(text, ":rw"), ":ro")
+		switch {
+		case item.Kind != document.String || text == "":
+			p.fault(item.At, at, "a mount is a path, such as testdata or out:rw", "")
+		case !filepath.IsLocal(filepath.FromSlash(path)):
+			p.fault(item.At, at, quote(path)+" is outside the folder of the settings", "pass it to the commands that run handlers: --mount "+text)
+		default:
+			p.settings.mounts = append(p.settings.mounts, text)
 		}
 	}
 }

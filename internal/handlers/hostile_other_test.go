@@ -1,0 +1,7 @@
+//go:build !linux
+
+package handlers_test
+
+func serveHostile() {}
+
+func serveHostileUntilKilled() {}

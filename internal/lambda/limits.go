@@ -1,0 +1,101 @@
+package lambda
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/sandbox"
+)
+
+// A LimitError reports that a process met limits of its sandbox in an invocation that failed: Err.
+type LimitError struct {
+	Limits []string // such as "1,024 open files"
+	Err    error
+}
+
+func (e *LimitError) Error() string {
+	return "limit reached: " + strings.Join(e.Limits, ", ") + ": " + e.Err.Error()
+}
+
+func (e *LimitError) Unwrap() error { return e.Err }
+
+// The limits of a sandbox, apart from memory and time.
+const (
+	limitFiles     = "1,024 open files"
+	limitProcesses = "1,024 processes and threads"
+)
+
+func (c *Config) limitTmp() string {
+	size := c.TmpMB
+	orDefault(&size, sandbox.DefaultTmpMB)
+	return fmt.Sprintf("%d MB in /tmp and the home folder", size)
+}
+
+// complaints are what programs print when a limit was met: the texts of the C library, Go, Node.js
+// and Java.
+var complaints = []struct{ text, limit string }{
+	{"o space left on device", ""}, {"ENOSPC", ""}, {"Disk quota exceeded", ""},
+	{"oo many open files", limitFiles}, {"EMFILE", limitFiles},
+	{"can't start new thread", limitProcesses}, {"unable to create native thread", limitProcesses}, {"annot fork", limitProcesses},
+	{"fork: retry", limitProcesses}, {"fork/exec", ""}, {"failed to create new OS thread", limitProcesses},
+}
+
+// limitsIn are the limits that texts of a handler complain of.
+func (c *Config) limitsIn(texts ...[]byte) []string {
+	var found []string
+	for _, text := range texts {
+		for _, complaint := range complaints {
+			if !strings.Contains(string(text), complaint.text) {
+				continue
+			}
+			limit := complaint.limit
+			switch {
+			case complaint.text == "fork/exec" && !strings.Contains(string(text), "resource temporarily unavailable"):
+				continue // it has failed for another reason
+			case complaint.text == "fork/exec":
+				limit = limitProcesses
+			case limit == "":
+				limit = c.limitTmp()
+			}
+			if !slices.Contains(found, limit) {
+				found = append(found, limit)
+			}
+		}
+	}
+	return found
+}
+
+// observe measures how near the process is to its limits, and remembers those that it has met in
+// this invocation.
+func (p *process) observe() {
+	if p.session == nil {
+		return
+	}
+	processes, files, full := p.group.limits()
+	for limit, met := range map[string]bool{limitProcesses: processes, limitFiles: files, p.config.limitTmp(): full} {
+		if met && !slices.Contains(p.met, limit) {
+			p.met = append(p.met, limit)
+		}
+	}
+}
+
+// limits returns the limits that the process has met since the last call, by measure or by what it
+// says.
+func (p *process) limits(err error, texts ...[]byte) []string {
+	if p.session == nil {
+		return nil
+	}
+	met := p.met
+	p.met = nil
+	if err != nil {
+		texts = append(texts, []byte(err.Error()))
+	}
+	for _, limit := range p.config.limitsIn(texts...) {
+		if !slices.Contains(met, limit) {
+			met = append(met, limit)
+		}
+	}
+	slices.Sort(met)
+	return met
+}

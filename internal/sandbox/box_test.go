@@ -1,0 +1,149 @@
+//go:build linux
+
+package sandbox_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/sandbox"
+)
+
+// needsSandbox skips a test where there is no sandbox. Nothing hostile runs without one.
+func needsSandbox(t testing.TB) {
+	t.Helper()
+	if err := sandbox.Check(); err != nil {
+		t.Skip("SKIPPED: no sandbox here: ", err)
+	}
+}
+
+// run runs a script of the shell in a sandbox and returns its output and its wait status.
+func run(t testing.TB, p sandbox.Process, script string) (string, int) {
+	t.Helper()
+	needsSandbox(t)
+	runtime.LockOSThread() // the sandbox ends with the thread
+	defer runtime.UnlockOSThread()
+	p.Path, p.Args = "/bin/sh", []string{"sh", "-c", script}
+	if p.Dir == "" {
+		p.Dir = t.TempDir()
+	}
+	if p.Env == nil {
+		p.Env = append(sandbox.Environ(), "PATH=/usr/bin:/bin")
+	}
+	s, err := sandbox.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd := s.Command(in)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	if _, err := s.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	text, err := io.ReadAll(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the status is that of the process
+	status, _, known := s.End()
+	if !known {
+		t.Fatalf("the sandbox was killed: %s", text)
+	}
+	return string(bytes.TrimSpace(text)), status.ExitStatus()
+}
+
+// house makes files below a folder and returns it.
+func house(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(name+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestView(t *testing.T) {
+	dir := house(t, "code/main", "home/.aws/credentials", "home/letter", "data/secret", "data/other/code", "shared/file", "written/file", "lib/module.py", "ca.pem")
+	t.Setenv("HOME", filepath.Join(dir, "home"))
+	p := sandbox.Process{
+		Dir: filepath.Join(dir, "code"), Cache: filepath.Join(dir, "cache"),
+		Env: append(sandbox.Environ(), "PATH=/usr/bin:/bin", "PYTHONPATH="+filepath.Join(dir, "lib"), "SSL_CERT_FILE="+filepath.Join(dir, "ca.pem"), "CLASSPATH="+dir),
+		Settings: sandbox.Settings{
+			Grants: []sandbox.Grant{{Path: filepath.Join(dir, "shared")}, {Path: filepath.Join(dir, "written"), Write: true}, {Path: filepath.Join(dir, "made"), Write: true}},
+			Hide:   []string{filepath.Join(dir, "data")},
+		},
+	}
+	out, _ := run(t, p, "cd "+dir+` && find . -type f | sort; for f in code shared written made cache lib . /tmp "$HOME" /usr; do (echo x > $f/new) 2>/dev/null && echo "writes $f"; done`)
+	want := "./ca.pem\n./code/main\n./lib/module.py\n./shared/file\n./written/file\nwrites written\nwrites made\nwrites cache\nwrites .\nwrites /tmp\nwrites /home/function"
+	if want = strings.Replace(want, "writes .\n", "", 1); !strings.HasPrefix(dir, "/tmp/") { // a folder in /tmp is one in that of the sandbox
+		t.Logf("the folder of the test is %s", dir)
+	}
+	if out = strings.Replace(out, "writes .\n", "", 1); out != want {
+		t.Errorf("sees\n%s\nwant\n%s", out, want)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "made", "new")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSecretsAreHiddenInATaskRoot: a handler in the home folder itself.
+func TestSecretsAreHiddenInATaskRoot(t *testing.T) {
+	home := house(t, "app.py", ".aws/credentials", ".ssh/id", ".netrc", "data/secret", "data/functions/own/code")
+	t.Setenv("HOME", home)
+	own := filepath.Join(home, "data", "functions", "own")
+	p := sandbox.Process{Dir: home, Settings: sandbox.Settings{Hide: []string{filepath.Join(home, "data")}, Grants: []sandbox.Grant{{Path: own}}}}
+	out, _ := run(t, p, "cd "+home+"; find . -type f -size +0 | sort; cat .netrc 2>/dev/null; ls -A data")
+	if want := "./app.py\n./data/functions/own/code\nfunctions"; out != want {
+		t.Errorf("sees\n%s\nwant\n%s", out, want)
+	}
+}
+
+func TestOneProcessEndsAll(t *testing.T) {
+	out, code := run(t, sandbox.Process{}, "setsid sleep 1000 >/dev/null 2>&1 & setsid sleep 1000 >/dev/null 2>&1 & echo started; exit 3")
+	if out != "started" || code != 3 {
+		t.Errorf("%q, exit status %d", out, code)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	needsSandbox(t)
+	for _, dir := range []string{"/tmp", "/home", "/"} {
+		if _, err := sandbox.New(sandbox.Process{Dir: dir}); err == nil || !strings.Contains(err.Error(), "move it to a folder below") {
+			t.Errorf("the task root %s: %v", dir, err)
+		}
+	}
+	if _, err := sandbox.New(sandbox.Process{Dir: filepath.Join(t.TempDir(), "missing")}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing task root: %v", err)
+	}
+}
+
+func BenchmarkSandbox(b *testing.B) {
+	needsSandbox(b)
+	dir := b.TempDir()
+	for b.Loop() {
+		run(b, sandbox.Process{Dir: dir}, "exit 0")
+	}
+}

@@ -1,0 +1,157 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+)
+
+// A Mode is whether processes run in a sandbox.
+type Mode string
+
+// The modes. The zero value is Off.
+const (
+	Off      Mode = "off"
+	On       Mode = "on"       // where the system allows it: see Check
+	Required Mode = "required" // or not at all
+)
+
+// Modes are all modes.
+func Modes() []Mode { return []Mode{On, Off, Required} }
+
+// ParseMode reads a mode.
+func ParseMode(text string) (Mode, error) {
+	for _, m := range Modes() {
+		if text == string(m) {
+			return m, nil
+		}
+	}
+	return "", fmt.Errorf("expected on, off or required but got %q", text)
+}
+
+// forced is what Check reports in a test of what happens without a sandbox.
+var forced atomic.Pointer[UnavailableError]
+
+// Forbid makes Check report that there is no sandbox, until allow is called. It is for tests.
+func Forbid(reason string) (allow func()) {
+	forced.Store(&UnavailableError{Reason: reason})
+	return func() { forced.Store(nil) }
+}
+
+// Check reports why this system has no sandbox, nil if it has. It builds one the first time.
+func Check() error {
+	if err := forced.Load(); err != nil {
+		return err
+	}
+	return check()
+}
+
+// Active reports whether processes run in a sandbox.
+func (m Mode) Active() bool { return m != "" && m != Off && Check() == nil }
+
+// Err reports why no process may be started: the mode is Required and there is no sandbox.
+func (m Mode) Err() error {
+	if m != Required {
+		return nil
+	}
+	if err := Check(); err != nil {
+		return fmt.Errorf("the sandbox is required: %w", err)
+	}
+	return nil
+}
+
+// Missing is a sentence about what the mode does not enforce here, "" if it enforces all.
+func (m Mode) Missing() string {
+	const open = "handlers can read and change the files of this user"
+	switch {
+	case m == "" || m == Off:
+		return "the sandbox of handlers is off: " + open
+	case Check() != nil:
+		return fmt.Sprintf("handlers run without a sandbox: %v; %s", Check(), open)
+	}
+	return ""
+}
+
+// Settings are what a user has decided about the processes of functions.
+type Settings struct {
+	Mode   Mode
+	Grants []Grant
+
+	// Hide are files and folders that no process sees, unless a Grant or its task root is below
+	// them. Credentials in the user's home are hidden in any case.
+	Hide []string
+}
+
+// A Grant lets processes use a file or folder of this machine.
+type Grant struct {
+	Path  string // absolute
+	Write bool
+}
+
+// ParseGrant reads PATH, PATH:ro or PATH:rw. A relative path is one below dir. What is only read
+// must exist; a folder to write to is made when it is first needed.
+func ParseGrant(text, dir string) (Grant, error) {
+	var g Grant
+	path, found := strings.CutSuffix(text, ":rw")
+	if g.Write = found; !found {
+		path = strings.TrimSuffix(path, ":ro")
+	}
+	if path == "" {
+		return g, errors.New("expected PATH or PATH:rw")
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	g.Path = filepath.Clean(path)
+	if _, err := os.Stat(g.Path); err != nil && !g.Write {
+		return g, err
+	}
+	for _, whole := range []string{"/", "/proc", "/dev", "/sys"} {
+		if g.Path == whole {
+			return g, fmt.Errorf("%s cannot be granted: name the file or folder that the handlers need", whole)
+		}
+	}
+	return g, nil
+}
+
+// Limits of the processes of one sandbox, as at Lambda.
+const (
+	DefaultTmpMB = 512
+	MaxProcesses = 1024 // with threads
+	MaxOpenFiles = 1024 // of each process
+)
+
+// Home is the home of processes in a sandbox, and Tmp their folder for temporary files.
+const (
+	Home = "/home/function"
+	Tmp  = "/tmp"
+)
+
+// Environ is the variables that make the folders in a sandbox known to programs, as NAME=value.
+func Environ() []string { return environ(Tmp, Home) }
+
+// A Process is what runs in a sandbox.
+type Process struct {
+	Path      string // of the program, absolute
+	Args, Env []string
+	Dir       string // its task root, absolute; read-only
+	TmpMB     int    // of /tmp and its home together; 0 means DefaultTmpMB
+	Settings  Settings
+	Cache     string // a folder that it may write to; "" for none
+}
+
+// An UnavailableError reports why this system has no sandbox.
+type UnavailableError struct{ Reason string }
+
+func (e *UnavailableError) Error() string { return e.Reason }
+
+// A RefusedError reports that the system did not start the program in the sandbox.
+type RefusedError struct{ Err syscall.Errno }
+
+func (e *RefusedError) Error() string { return e.Err.Error() }
+
+func (e *RefusedError) Unwrap() error { return e.Err }
