@@ -16,30 +16,32 @@ const confined = "internal/files/remove.go"
 // removals are the functions that remove one name each, a file or an empty folder, and why that
 // can only be what it is meant to be. os.Remove follows no link.
 var removals = map[string]string{
-	"internal/awswire/spool.go spoolToFile":         "a file of os.CreateTemp, at once",
-	"internal/awswire/spool.go release":             "the same, where the system does not remove open files",
-	"internal/bundle/contents.go section":           "a file of os.CreateTemp",
-	"internal/cli/crinit.go writeCustom":            "files that this call has written to a folder that it has made, and that folder if it is empty",
-	"internal/cli/doctor.go writable":               "a file of os.CreateTemp",
-	"internal/cli/init.go initialize":               "folders that this call has made, if they are empty",
-	"internal/lambda/runtime.go script":             "a file of os.CreateTemp",
-	"internal/project/write.go apply":               "a file that this call has written, to take it back",
-	"internal/project/write.go mkdir":               "a folder that this call has made, if it is empty",
-	"internal/project/write.go removeEmpty":         "folders of the project that are empty",
-	"internal/sandbox/folder.go close":              "the folder for processes of this user, if it is empty",
-	"internal/seal/seal.go makeKey":                 "a file of os.CreateTemp",
-	"internal/store/blobs_files.go receive":         "a file of os.CreateTemp",
-	"internal/store/blobs_files.go remove":          "a blob, by a hash that the database has",
-	"internal/store/blobs_files.go tidy":            "an entry of the folder for incoming blobs",
-	"internal/store/blobs_postgres.go receive":      "a file of os.CreateTemp",
-	"internal/store/check.go CheckFolder":           "a file of os.CreateTemp",
-	"internal/fixtures/stores.go newCluster":        "for tests only: a folder of os.MkdirTemp",
-	"internal/fixtures/stores.go NewPostgresServer": "for tests only: a folder of os.MkdirTemp",
+	"internal/awswire/spool.go spoolToFile":                  "a file of os.CreateTemp, at once",
+	"internal/awswire/spool.go release":                      "the same, where the system does not remove open files",
+	"internal/bundle/contents.go section":                    "a file of os.CreateTemp",
+	"internal/cli/crinit.go writeCustom":                     "files that this call has written to a folder that it has made, and that folder if it is empty",
+	"internal/cli/doctor.go writable":                        "a file of os.CreateTemp",
+	"internal/cli/init.go initialize":                        "folders that this call has made, if they are empty",
+	"internal/lambda/runtime.go script":                      "a file of os.CreateTemp",
+	"internal/project/write.go apply":                        "a file that this call has written, to take it back",
+	"internal/project/write.go mkdir":                        "a folder that this call has made, if it is empty",
+	"internal/project/write.go removeEmpty":                  "folders of the project that are empty",
+	"internal/sandbox/folder.go close":                       "the folder for processes of this user, if it is empty",
+	"internal/sandbox/inside/inside_linux.go temporaryFiles": "a mount point that this process has made in a root of its own, if it is empty",
+	"internal/sandbox/inside/inside_linux.go closeRoot":      "the same",
+	"internal/seal/seal.go makeKey":                          "a file of os.CreateTemp",
+	"internal/store/blobs_files.go receive":                  "a file of os.CreateTemp",
+	"internal/store/blobs_files.go remove":                   "a blob, by a hash that the database has",
+	"internal/store/blobs_files.go tidy":                     "an entry of the folder for incoming blobs",
+	"internal/store/blobs_postgres.go receive":               "a file of os.CreateTemp",
+	"internal/store/check.go CheckFolder":                    "a file of os.CreateTemp",
+	"internal/fixtures/stores.go newCluster":                 "for tests only: a folder of os.MkdirTemp",
+	"internal/fixtures/stores.go NewPostgresServer":          "for tests only: a folder of os.MkdirTemp",
 }
 
 // trees are the functions of the standard library that remove more than one name, and others that
 // can be made to. Programs that remove are in none of the sources: see TestRemovals.
-var trees = []string{"RemoveAll", "Unlink", "Unlinkat", "Rmdir", "DeleteFile", "RemoveDirectory"}
+var trees = []string{"RemoveAll", "Unlink", "Unlinkat", "DeleteFile", "RemoveDirectory"}
 
 // TestRemovals holds every removal in the product to a function that stays in its folder, or to
 // the list above.
@@ -79,7 +81,7 @@ func TestRemovals(t *testing.T) {
 				}
 				place := path + " " + name
 				switch {
-				case selector.Sel.Name == "Remove", slices.Contains(trees, selector.Sel.Name) && strings.HasPrefix(path, "internal/fixtures/"):
+				case selector.Sel.Name == "Remove", selector.Sel.Name == "Rmdir", slices.Contains(trees, selector.Sel.Name) && strings.HasPrefix(path, "internal/fixtures/"):
 					if found[place] = true; removals[place] == "" {
 						t.Errorf("%s: os.%s needs a line in removals with the reason why it can remove only what it is meant to", place, selector.Sel.Name)
 					}
