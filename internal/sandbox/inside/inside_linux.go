@@ -158,7 +158,7 @@ func report(kind byte, n uint32, text string) {
 
 // number is that of a system error, 0 if it is another one.
 func number(err error) uint32 {
-	if e, ok := err.(syscall.Errno); ok {
+	if e, ok := err.(syscall.Errno); ok { //nolint:errorlint // the plain number of a system call
 		return uint32(e)
 	}
 	return 0
@@ -318,7 +318,7 @@ func mount(m Mount) *problem {
 		return failed(at, unix.Mount("tmpfs", m.Target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=1m,nr_inodes=4096"))
 	}
 	err := mountPoint(source, m.Target)
-	if err == unix.ENOENT && m.Kind == Device {
+	if err == unix.ENOENT && m.Kind == Device { //nolint:errorlint // the plain number of a system call
 		return nil // containers need not have all of them
 	}
 	if err != nil {
@@ -419,12 +419,12 @@ func folder(path string) error {
 		return nil
 	}
 	err := unix.Mkdir(path, 0o755)
-	if err == unix.ENOENT {
+	if err == unix.ENOENT { //nolint:errorlint // the plain number of a system call
 		if err = folder(parent(path)); err == nil {
 			err = unix.Mkdir(path, 0o755)
 		}
 	}
-	if err == unix.EEXIST || err == unix.EROFS && exists(path) {
+	if err == unix.EEXIST || err == unix.EROFS && exists(path) { //nolint:errorlint // the plain number of a system call
 		return nil
 	}
 	return err
@@ -472,7 +472,7 @@ func copyFile(source, target string) error {
 	if err != nil {
 		return nil
 	}
-	defer unix.Close(in)
+	defer func() { _ = unix.Close(in) }() // it was only read
 	if err := folder(parent(target)); err != nil {
 		return err
 	}
@@ -480,7 +480,7 @@ func copyFile(source, target string) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(out)
+	defer func() { _ = unix.Close(out) }() // a file in memory
 	b := make([]byte, 64<<10)
 	for total := 0; total < mostCopied; {
 		n, err := unix.Read(in, b)
