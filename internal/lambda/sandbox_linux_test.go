@@ -50,7 +50,9 @@ func TestInSandbox(t *testing.T) {
 	})
 	t.Run("crash", func(t *testing.T) {
 		_, err := start(t, confined(t, "crash-mid")).Call(t.Context(), []byte(`"crash"`))
-		is(func(e *lambda.CrashError) bool { return e.ExitCode > 0 && e.Status == "exit status "+strconv.Itoa(e.ExitCode) })(t, err)
+		is(func(e *lambda.CrashError) bool {
+			return e.ExitCode > 0 && e.Status == "exit status "+strconv.Itoa(e.ExitCode)
+		})(t, err)
 	})
 	t.Run("signal", func(t *testing.T) {
 		_, err := start(t, confined(t, "signal-mid")).Call(t.Context(), []byte("{}"))
