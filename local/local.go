@@ -221,7 +221,7 @@ func (c *CloudFormation) open(ctx context.Context) error {
 	home := awswire.Place{Account: c.config.Account, Region: c.config.Region}
 	c.console = console.New(console.Config{
 		Registry: c.registry, Stacks: c.stacks, Requests: c.cloudControl, Hooks: c.hooks, StackSets: c.stackSets, Calls: c.handlers, Logs: c.logs, Places: places{c.registry, c.stacks, c.stackSets},
-		Default: home, Version: c.config.Version, Now: c.config.Now, Logger: c.config.Logger,
+		Default: home, Version: c.config.Version, Warning: c.notSandboxed(), Now: c.config.Now, Logger: c.config.Logger,
 		FormKey: seal.Derive(key, "forms of the console"), TimeScale: c.config.TimeScale,
 	})
 	c.atEnd(closing(c.store.StopWork))

@@ -89,6 +89,7 @@ type Config struct {
 	TimeScale float64
 
 	Version string // of the program, for the foot of the pages
+	Warning string // for the foot of the pages: what the person at the console should know; may be ""
 	Now     func() time.Time
 	Random  io.Reader // nil is crypto/rand
 	Logger  *slog.Logger

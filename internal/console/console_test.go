@@ -728,3 +728,13 @@ func TestUnreadableReport(t *testing.T) {
 		}
 	}
 }
+
+// TestWarning: every page says what is not enforced, as text.
+func TestWarning(t *testing.T) {
+	c := newConsole(t, &fakeRegistry{}, nil)
+	recorder := httptest.NewRecorder()
+	c.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:4566"+Prefix+"/", nil))
+	if body := recorder.Body.String(); !strings.Contains(body, "<span>handlers run &lt;without&gt; a sandbox</span>") {
+		t.Errorf("status %d, no warning in %s", recorder.Code, body)
+	}
+}

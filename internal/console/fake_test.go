@@ -571,7 +571,7 @@ func newConsole(t testing.TB, f *fakeRegistry, logs Logs) *Console {
 	}
 	c := New(Config{TimeScale: 4,
 		Registry: f, Logs: logs, Calls: past, Stacks: newFakeStacks(), Requests: newFakeRequests(), Hooks: fakeHooks{}, StackSets: fakeStackSets{}, Places: fixedPlaces{{Account: "000000000000", Region: "eu-central-1"}, {Account: "123456789012", Region: "us-east-1"}},
-		Version: "0.6.0", Now: func() time.Time { return then.Add(13 * time.Minute) }, Poll: 20 * time.Millisecond,
+		Version: "0.6.0", Warning: "handlers run <without> a sandbox", Now: func() time.Time { return then.Add(13 * time.Minute) }, Poll: 20 * time.Millisecond,
 	})
 	t.Cleanup(c.Close)
 	return c

@@ -36,6 +36,7 @@ type page struct {
 	Scheme    string        // "http" or "https"
 	Host      string
 	Version   string
+	Warning   string
 	Notice    string // that something was done
 	Live      bool   // follows changes of the registry
 	Follow    string // address of a stream that the page follows instead
@@ -60,7 +61,7 @@ const placeField = "in"
 // nil, so that an error can be shown.
 func (c *Console) newPage(w http.ResponseWriter, r *http.Request) (*page, error) {
 	p := &page{
-		Place: c.config.Default, Home: c.config.Default, Host: r.Host, Version: c.config.Version,
+		Place: c.config.Default, Home: c.config.Default, Host: r.Host, Version: c.config.Version, Warning: c.config.Warning,
 		Script: c.asset("console.js"), Style: c.asset("console.css"), Icon: c.asset("icon.svg"),
 		Path: strings.TrimPrefix(r.URL.Path, Prefix), query: r.URL.Query(), now: c.config.Now(),
 		requestID: hex.EncodeToString(c.random(8)),
