@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 // A stopped is a command that waits for a service, or for the endpoint of a handler.
@@ -206,11 +208,22 @@ func TestCommandsEndHandlers(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: the handler is a script of sh")
 	}
+	var commands []string
 	for _, command := range []string{"test", "test --in-stack --no-build", "invoke resource READ r.json", "start-lambda --port 0", "hook try t.json --project hook --no-build", "cr test bin/bootstrap --create r.json", "cr invoke bin/bootstrap --create r.json"} {
+		commands = append(commands, command+" --sandbox off")
+		if sandbox.Check() == nil {
+			commands = append(commands, command+" --sandbox required --mount notes:rw")
+		}
+	}
+	for _, command := range commands {
 		t.Run(command, func(t *testing.T) {
 			dir := stopProject(t)
-			pids := filepath.Join(dir, "pids")
-			script := "#!/bin/sh\nsleep 3600 &\necho $$ $! >'" + pids + ".new'\nmv '" + pids + ".new' '" + pids + "'\nwait\n"
+			confined := strings.Contains(command, "required")
+			pids, mark := filepath.Join(dir, "notes", "pids"), "STOP_MARK="+dir
+			if err := os.Mkdir(filepath.Dir(pids), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			script := "#!/bin/sh\nexport '" + mark + "'\nsleep 3600 &\necho $$ $! >'" + pids + ".new'\nmv '" + pids + ".new' '" + pids + "'\nwait\n"
 			for name, text := range map[string]string{
 				"r.json":             `{"desiredResourceState": {}}`,
 				"hook/bin/bootstrap": script, "bin/bootstrap": script,
@@ -243,6 +256,15 @@ func TestCommandsEndHandlers(t *testing.T) {
 			}
 			if want := exitInterrupted; code != want && (code != exitOK || args[0] == "test") {
 				t.Errorf("code %d, stderr %q", code, stderr)
+			}
+			if confined { // the IDs are those in the sandbox
+				environs, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is valid
+				for _, path := range environs {
+					if environ, err := os.ReadFile(path); err == nil && strings.Contains(string(environ), mark+"\x00") {
+						t.Errorf("a process of the handler is left: %s", path)
+					}
+				}
+				return
 			}
 			for field := range strings.FieldsSeq(string(text)) {
 				pid, err := strconv.Atoi(field)
