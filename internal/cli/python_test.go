@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// pythonProject writes a project in Python whose handlers need nothing but a wheel of the test, and
+// returns the environment in which pip finds the wheel without a network.
+func pythonProject(t *testing.T) (dir string, environ []string) {
+	t.Helper()
+	if err := exec.CommandContext(t.Context(), "python3", "-m", "pip", "--version").Run(); err != nil {
+		t.Skip("python3 with pip is not installed")
+	}
+	dir, wheels := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		".rpdk-config":                 `{"artifact_type": "RESOURCE", "typeName": "Acme::Foo::Bar", "language": "python312", "runtime": "python3.12", "entrypoint": "acme_foo_bar.handlers.resource", "testEntrypoint": "acme_foo_bar.handlers.test_entrypoint", "settings": {"protocolVersion": "2.0.0"}}`,
+		"acme-foo-bar.json":            `{"typeName": "Acme::Foo::Bar", "description": "d", "additionalProperties": false, "properties": {"Id": {"type": "string"}}, "handlers": {"read": {"permissions": ["a:b"]}}, "readOnlyProperties": ["/properties/Id"], "primaryIdentifier": ["/properties/Id"], "tagging": {"taggable": false}}`,
+		"request.json":                 `{"desiredResourceState": {"Id": "x"}}`,
+		"requirements.txt":             "greeting==1.0\n",
+		"resource-role.yaml":           "",
+		"src/acme_foo_bar/data.txt":    "data",
+		"src/acme_foo_bar/__init__.py": "",
+		"src/acme_foo_bar/handlers.py": "import greeting\n\n\ndef resource(event, context):\n    if event['action'] == 'LIST':\n        raise RuntimeError('no list')\n    return {'status': 'SUCCESS', 'resourceModel': {'Id': greeting.WORD}}\n\n\ntest_entrypoint = resource\n",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeWheel(t, wheels, "1.0", "hello")
+	writeWheel(t, wheels, "2.0", "good evening")
+	environ = append(os.Environ(), "PIP_NO_INDEX=1", "PIP_FIND_LINKS="+wheels, "PIP_CONFIG_FILE="+os.DevNull, "PYTHONPATH=")
+	return dir, environ
+}
+
+// writeWheel writes a wheel of the package greeting.
+func writeWheel(t *testing.T, dir, version, word string) {
+	t.Helper()
+	file, err := os.Create(filepath.Join(dir, "greeting-"+version+"-py3-none-any.whl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := zip.NewWriter(file)
+	info := "greeting-" + version + ".dist-info/"
+	for _, entry := range [][2]string{
+		{"greeting.py", "WORD = '" + word + "'\n"},
+		{info + "METADATA", "Metadata-Version: 2.1\nName: greeting\nVersion: " + version + "\n"},
+		{info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
+		{info + "RECORD", "greeting.py,,\n" + info + "METADATA,,\n" + info + "WHEEL,,\n" + info + "RECORD,,\n"},
+	} {
+		f, err := w.Create(entry[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write([]byte(entry[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func runIn(ctx context.Context, dir string, environ []string, args ...string) (code int, stdout, stderr string) {
+	var out, errs strings.Builder
+	code = Main(ctx, Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Environ: environ, Dir: dir, Version: "1.2.3"}, args)
+	return code, out.String(), errs.String()
+}
+
+// TestPythonLibraries: the libraries are installed once for each text of requirements.txt.
+func TestPythonLibraries(t *testing.T) {
+	dir, environ := pythonProject(t)
+	read := func(args ...string) (int, string, string) {
+		return runIn(t.Context(), dir, environ, append([]string{"invoke", "resource", "READ", "request.json"}, args...)...)
+	}
+	if code, _, errs := read("--no-build"); code == 0 || !strings.Contains(errs, "the libraries of requirements.txt are not installed") {
+		t.Errorf("without libraries: %d\n%s", code, errs)
+	}
+	if code, out, errs := read(); code != 0 || !strings.Contains(out, "hello") || !strings.Contains(errs, "pip install") {
+		t.Fatalf("the first call: %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs := read(); code != 0 || !strings.Contains(out, "hello") || strings.Contains(errs, "pip install") {
+		t.Errorf("the second call: %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs := read("--function-name", "TestEntrypoint"); code != 0 || !strings.Contains(out, "hello") {
+		t.Errorf("the test entrypoint: %d\n%s%s", code, out, errs)
+	}
+	requirements := filepath.Join(dir, "requirements.txt")
+	writeText(t, requirements, "greeting==2.0\n")
+	if code, out, errs := read(); code != 0 || !strings.Contains(out, "good evening") {
+		t.Errorf("other requirements: %d\n%s%s", code, out, errs)
+	}
+	if old, err := filepath.Glob(filepath.Join(dir, pythonDir, "libraries-*")); err != nil || len(old) != 1 {
+		t.Errorf("libraries: %q, %v", old, err)
+	}
+	writeText(t, requirements, "greeting==3.0\n")
+	if code, _, errs := read(); code != 1 && code != 2 || !strings.Contains(errs, "could not be installed") || !strings.Contains(errs, "hint: check the name and the version") {
+		t.Errorf("a version that does not exist: %d\n%s", code, errs)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, pythonDir, ".cfn-*")); err != nil || len(left) != 0 {
+		t.Errorf("left over: %q, %v", left, err)
+	}
+	writeText(t, requirements, "")
+	if code, _, errs := read(); code == 0 || !strings.Contains(errs, "No module named 'greeting'") {
+		t.Errorf("without the library: %d\n%s", code, errs)
+	}
+}
+
+func writeText(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPythonFailures: what goes wrong names the line, or what to do.
+func TestPythonFailures(t *testing.T) {
+	dir, environ := pythonProject(t)
+	writeText(t, filepath.Join(dir, "list.json"), `{"desiredResourceState": {}}`)
+	if code, out, errs := runIn(t.Context(), dir, environ, "invoke", "resource", "LIST", "list.json"); code == 0 || !strings.Contains(out+errs, `handlers.py", line 6`) {
+		t.Errorf("an exception: %d\n%s%s", code, out, errs)
+	}
+	if code, _, errs := runIn(t.Context(), dir, environ, "invoke", "resource", "READ", "request.json", "--debug"); code == 0 || !strings.Contains(errs, "debugpy") {
+		t.Errorf("--debug: %d\n%s", code, errs)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "src")); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := runIn(t.Context(), dir, environ, "invoke", "resource", "READ", "request.json"); code == 0 || !strings.Contains(errs, "no folder src") {
+		t.Errorf("no sources: %d\n%s", code, errs)
+	}
+	for output, want := range map[string]string{
+		"/usr/bin/python3: No module named pip": "python -m ensurepip",
+		"NewConnectionError: Failed to establish a new connection: [Errno -3] Temporary failure in name resolution": "PIP_INDEX_URL",
+		"error: command 'gcc' failed: No such file or directory":                                                    "C compiler",
+		"ERROR: Package 'x' requires a different Python: 3.11 not in '>=3.13'":                                      "does not support this Python",
+		"ERROR: No matching distribution found for x":                                                               "check the name",
+		"ERROR: Invalid requirement: '=='":                                                                          "correct requirements.txt",
+	} {
+		var hinted *hintedError
+		if err := pipError("python3", io.EOF, output); !errors.As(err, &hinted) || !strings.Contains(hinted.hint, want) {
+			t.Errorf("%s: %v, want the hint %q", output, err, want)
+		}
+	}
+}
+
+// TestPythonPackage: the layout is the official one, and the same sources are the same bytes.
+func TestPythonPackage(t *testing.T) {
+	dir, environ := pythonProject(t)
+	archive := filepath.Join(dir, "acme-foo-bar.zip")
+	var first []byte
+	for range 2 {
+		if code, _, errs := runIn(t.Context(), dir, environ, "package"); code != 0 {
+			t.Fatalf("%d\n%s", code, errs)
+		}
+		data, err := os.ReadFile(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first != nil && !bytes.Equal(first, data) {
+			t.Error("two archives of the same project differ")
+		}
+		first = data
+		if err := os.RemoveAll(filepath.Join(dir, ".formwork")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	outer := unzip(t, first)
+	for _, name := range []string{".rpdk-config", "schema.json", ".cfn_metadata.json", "src/acme_foo_bar/handlers.py", "src/acme_foo_bar/data.txt"} {
+		if outer[name] == nil && name != "src/acme_foo_bar/__init__.py" {
+			t.Errorf("the archive has no %s", name)
+		}
+	}
+	inner := unzip(t, outer["ResourceProvider.zip"])
+	if inner["greeting.py"] == nil || inner["acme_foo_bar/handlers.py"] == nil || inner["acme_foo_bar/data.txt"] == nil {
+		t.Errorf("ResourceProvider.zip has %d files", len(inner))
+	}
+	for name := range inner {
+		if strings.HasSuffix(name, ".pyc") {
+			t.Errorf("%s is packaged", name)
+		}
+	}
+}
+
+func unzip(t *testing.T, data []byte) map[string][]byte {
+	t.Helper()
+	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]byte{}
+	for _, f := range r.File {
+		file, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[f.Name] = append([]byte{}, content...)
+	}
+	return out
+}
+
+// TestPythonExample runs the contract tests against the example, with the library of the official
+// plug-in that FORMWORK_OFFICIAL_PYTHON has.
+func TestPythonExample(t *testing.T) {
+	python := os.Getenv("FORMWORK_OFFICIAL_PYTHON")
+	site, err := exec.CommandContext(t.Context(), python, "-c", "import cloudformation_cli_python_lib as l, os; print(os.path.dirname(os.path.dirname(l.__file__)))").Output()
+	if python == "" || err != nil {
+		t.Skip("FORMWORK_OFFICIAL_PYTHON names no Python with the package cloudformation-cli-python-lib")
+	}
+	dir := filepath.Join(t.TempDir(), "example")
+	if err := os.CopyFS(dir, os.DirFS("../../examples/tps-report-python")); err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, filepath.Join(dir, "requirements.txt"), "")
+	environ := append(os.Environ(), "PYTHONPATH="+strings.TrimSpace(string(site)), "REPORTS_DIR="+t.TempDir())
+	code, out, errs := runIn(t.Context(), dir, environ, "test", "--env", "REPORTS_DIR", "--time-scale", "0")
+	if code != 0 || !strings.Contains(out, " 26 passed, 4 skipped ") {
+		t.Errorf("%d\n%s%s", code, out, errs)
+	}
+	if code, _, errs := runIn(t.Context(), dir, environ, "generate", "--check"); code != 0 {
+		t.Errorf("the generated files of the example are stale: %s", errs)
+	}
+}
