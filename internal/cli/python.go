@@ -67,7 +67,8 @@ func (o *handlerOptions) runPython(ctx context.Context, c *app, p *project.Proje
 	}
 	return lambda.Config{
 		Command: program.Command, Dir: p.Path("src"), Handler: program.Handler,
-		Env: append(program.Env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+p.Path(pythonDir+"/cache"), "PYTHONPATH="+searchPath(libraries, c.Getenv("PYTHONPATH"))),
+		Env:   append(program.Env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+p.Path(pythonDir+"/cache"), "PYTHONPATH="+searchPath(libraries, c.Getenv("PYTHONPATH"))),
+		Cache: p.Path(pythonDir + "/cache"),
 	}, nil
 }
 

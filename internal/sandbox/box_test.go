@@ -9,9 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/formwork-dev/formwork/internal/sandbox"
 )
@@ -125,6 +128,20 @@ func TestOneProcessEndsAll(t *testing.T) {
 	out, code := run(t, sandbox.Process{}, "setsid sleep 1000 >/dev/null 2>&1 & setsid sleep 1000 >/dev/null 2>&1 & echo started; exit 3")
 	if out != "started" || code != 3 {
 		t.Errorf("%q, exit status %d", out, code)
+	}
+}
+
+// TestOpenFiles: neither the pipes to the first process nor what the program has inherited is open
+// in the process.
+func TestOpenFiles(t *testing.T) {
+	folder, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY, 0) // not closed on exec
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(folder) //nolint:errcheck // it was only read
+	out, _ := run(t, sandbox.Process{}, "for fd in 3 4 5 6 7 8 9 10 "+strconv.Itoa(folder)+"; do test -e /proc/$$/fd/$fd && echo open: $fd; done; ulimit -n; ulimit -c")
+	if out != "1024\n0" {
+		t.Errorf("got %s", out)
 	}
 }
 

@@ -28,6 +28,12 @@ type problem struct {
 
 // run is the life of the first process. The result is its exit code.
 func run() int {
+	// Neither the pipes nor what this program has inherited is for the process: a folder of the
+	// machine that is open leads out of any root.
+	if err := unix.CloseRange(ReportFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		report(Failed, number(err), "close files: "+err.Error())
+		return 2
+	}
 	orders, ok := readOrders()
 	if !ok {
 		return 2
