@@ -348,9 +348,7 @@ func litterOf(dir string) []string {
 	var litter []string
 	for _, pattern := range []string{dir + "/blobs/incoming/*", dir + "/handlers/packages/.*", dir + "-tmp/*"} {
 		found, _ := filepath.Glob(pattern)
-		for _, path := range found {
-			litter = append(litter, path)
-		}
+		litter = append(litter, found...)
 	}
 	return litter
 }

@@ -161,7 +161,7 @@ func (c *app) librariesForLambda(ctx context.Context, p *project.Project, noBuil
 		options = append(options, "--platform", platform)
 	}
 	err = c.pipInstall(ctx, p, program.Command[0], p.Path(name), options...)
-	if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "No matching distribution") {
+	if err != nil && ctx.Err() == nil && withoutWheel.MatchString(err.Error()) {
 		// Something has no wheel. What is built here runs there if it is Python only, or if this
 		// machine is like Lambda.
 		c.notef("a package has no wheel for Lambda; building it here\n")
@@ -175,6 +175,9 @@ func (c *app) librariesForLambda(ctx context.Context, p *project.Project, noBuil
 	c.removeOldLibraries(p, filepath.Base(name))
 	return name, nil
 }
+
+// withoutWheel matches what pip prints if a package has no wheel for the platform.
+var withoutWheel = regexp.MustCompile(`No matching distribution|ResolutionImpossible`)
 
 // lambdaPlatforms are the tags of wheels that run in Lambda: Amazon Linux 2 up to Python 3.11, then
 // Amazon Linux 2023.
@@ -233,6 +236,9 @@ func (c *app) removeOldLibraries(p *project.Project, current string) {
 // pipInstall installs requirements.txt into a folder, which appears only if everything is in it.
 func (c *app) pipInstall(ctx context.Context, p *project.Project, python, dir string, options ...string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return fmt.Errorf("install the libraries: %w", err)
+	}
+	if err := files.Write(filepath.Dir(dir), ".gitignore", []byte("*\n"), 0o644); err != nil {
 		return fmt.Errorf("install the libraries: %w", err)
 	}
 	unfinished, err := os.MkdirTemp(filepath.Dir(dir), ".cfn-libraries-")

@@ -138,7 +138,7 @@ func TestOpenFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(folder) //nolint:errcheck // it was only read
+	defer unix.Close(folder)
 	out, _ := run(t, sandbox.Process{}, "for fd in 3 4 5 6 7 8 9 10 "+strconv.Itoa(folder)+"; do test -e /proc/$$/fd/$fd && echo open: $fd; done; ulimit -n; ulimit -c")
 	if out != "1024\n0" {
 		t.Errorf("got %s", out)
