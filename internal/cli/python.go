@@ -209,7 +209,7 @@ func (c *app) checkNative(p *project.Project, name string, same bool) error {
 	if native == "" {
 		return nil
 	}
-	if err := os.RemoveAll(p.Path(name)); err != nil {
+	if err := files.RemoveTemp(p.Path(name)); err != nil {
 		return fmt.Errorf("remove the libraries: %w", err)
 	}
 	return withHint(fmt.Errorf("%s was compiled for this machine and does not run in Lambda (Linux on x86-64, %s)", native, p.Runtime),
@@ -226,7 +226,7 @@ func (c *app) removeOldLibraries(p *project.Project, current string) {
 	for _, entry := range entries {
 		kind, _, _ := strings.Cut(current, "-")
 		if entry.IsDir() && strings.HasPrefix(entry.Name(), kind+"-") && entry.Name() != current {
-			if err := os.RemoveAll(p.Path(pythonDir + "/" + entry.Name())); err != nil {
+			if err := files.RemoveAll(p.Path(pythonDir), entry.Name()); err != nil {
 				c.logger.Debug("Old libraries cannot be removed", "error", err)
 			}
 		}
@@ -245,7 +245,7 @@ func (c *app) pipInstall(ctx context.Context, p *project.Project, python, dir st
 	if err != nil {
 		return fmt.Errorf("install the libraries: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(unfinished) }() // gone if everything went well
+	defer func() { _ = files.RemoveTemp(unfinished) }() // gone if everything went well
 	args := append([]string{
 		"-m", "pip", "install", "--quiet", "--no-input", "--no-color", "--disable-pip-version-check", "--no-compile",
 		"--requirement", requirementsFile, "--target", unfinished,

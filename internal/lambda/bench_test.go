@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 var payload = []byte(`{"action":"READ","requestData":{"resourceProperties":{"Id":"r-1"}}}`)
@@ -25,15 +26,24 @@ func bootstrap(b *testing.B) lambda.Config {
 // BenchmarkCold is the start of a process, one invocation, and its end.
 func BenchmarkCold(b *testing.B) {
 	c := bootstrap(b)
-	for b.Loop() {
-		f, err := lambda.Start(b.Context(), c)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := f.Call(b.Context(), payload); err != nil {
-			b.Fatal(err)
-		}
-		f.Close()
+	for _, mode := range []sandbox.Mode{sandbox.Off, sandbox.Required} {
+		b.Run("sandbox="+string(mode), func(b *testing.B) {
+			if err := mode.Err(); err != nil {
+				b.Skip(err)
+			}
+			c := c
+			c.Sandbox.Mode, c.Dir = mode, b.TempDir()
+			for b.Loop() {
+				f, err := lambda.Start(b.Context(), c)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := f.Call(b.Context(), payload); err != nil {
+					b.Fatal(err)
+				}
+				f.Close()
+			}
+		})
 	}
 }
 
