@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -69,6 +70,8 @@ func (o *handlerOptions) runPython(ctx context.Context, c *app, p *project.Proje
 		Command: program.Command, Dir: p.Path("src"), Handler: program.Handler,
 		Env:   append(program.Env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+p.Path(pythonDir+"/cache"), "PYTHONPATH="+searchPath(libraries, c.Getenv("PYTHONPATH"))),
 		Cache: p.Path(pythonDir + "/cache"),
+		// The first start compiles the libraries. As at Lambda, a slow start goes on in the call.
+		InitTimeout: time.Minute,
 	}, nil
 }
 
