@@ -36,11 +36,11 @@ var tools = []struct {
 	{"go", []string{"version"}, []string{"go"}, "building handlers in Go: cfn test, cfn invoke, cfn start-lambda"},
 	{"make", []string{"--version"}, nil, "the Makefile of projects in Go, which only calls cfn and go"},
 	{"git", []string{"--version"}, nil, "optional: version control"},
-	{"python3", []string{"--version"}, []string{"python36", "python37", "python38", "python39", "python310", "python311", "python312"}, "running handlers in Python"},
+	{"python3", []string{"--version"}, []string{"python36", "python37", "python38", "python39", "python310", "python311", "python312", "python313"}, "running handlers in Python; its pip installs their libraries"},
 	{"node", []string{"--version"}, []string{"typescript"}, "running handlers in TypeScript"},
 	{"java", []string{"-version"}, []string{"java"}, "running handlers in Java"},
 	{"docker", []string{"--version"}, nil, "not used by cfn; sam needs it"},
-	{"sam", []string{"--version"}, nil, "running handlers in languages other than Go (sam local start-lambda)"},
+	{"sam", []string{"--version"}, nil, "running handlers in Java and TypeScript (sam local start-lambda)"},
 	{"psql", []string{"--version"}, nil, "optional: PostgreSQL as the database of cfn serve"},
 }
 

@@ -9,8 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/formwork-dev/formwork/internal/project"
 )
 
 // pythonProject writes a project in Python whose handlers need nothing but a wheel of the test, and
@@ -238,5 +241,19 @@ func TestPythonExample(t *testing.T) {
 	}
 	if code, _, errs := runIn(t.Context(), dir, environ, "generate", "--check"); code != 0 {
 		t.Errorf("the generated files of the example are stale: %s", errs)
+	}
+}
+
+// TestDoctorKnowsPython: every version of the language needs the interpreter.
+func TestDoctorKnowsPython(t *testing.T) {
+	for _, tool := range tools {
+		if tool.name != "python3" {
+			continue
+		}
+		for _, language := range project.Languages() {
+			if strings.HasPrefix(language, "python") != slices.Contains(tool.languages, language) {
+				t.Errorf("%s needs python3: %v", language, !strings.HasPrefix(language, "python"))
+			}
+		}
 	}
 }
