@@ -61,7 +61,7 @@ func TestVendors(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			functions, env := test.functions(t)
-			server := serving(t, local.ServerConfig{Config: local.Config{Functions: functions, HandlerEnv: env}})
+			server := serving(t, local.ServerConfig{Config: local.Config{Functions: functions, HandlerEnv: env, Mounts: []string{os.Getenv(clientsVar)}}})
 			c := newClients(t, server.URL())
 			body := func(properties string) string {
 				return strings.TrimSuffix(thing(", "+properties), "}") + `, "Outputs": {"Address": {"Value": {"Fn::GetAtt": ["Thing", "Address"]}}, "Ref": {"Value": {"Ref": "Thing"}}}}`

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -119,11 +120,11 @@ func searchPath(dirs ...string) string {
 // pythonLibraries installs what requirements.txt lists, unless that has been done for the same text and
 // the same interpreter, and returns the folder; "" without requirements.
 func (c *app) pythonLibraries(ctx context.Context, p *project.Project, python string, noBuild bool) (string, error) {
-	requirements, err := readOptional(p.Path(requirementsFile))
+	requirements, err := c.readRequirements(p, requirementsFile, 0)
 	if err != nil || strings.TrimSpace(string(requirements)) == "" {
 		return "", err
 	}
-	sum := sha256.Sum256(append([]byte(python+"\n"), requirements...))
+	sum := sha256.Sum256(append([]byte(python+"\n"+modified(python)+"\n"), requirements...))
 	name := pythonDir + "/libraries-" + hex.EncodeToString(sum[:8])
 	dir := p.Path(name)
 	if exists(dir) {
@@ -142,7 +143,7 @@ func (c *app) pythonLibraries(ctx context.Context, p *project.Project, python st
 // librariesForLambda installs the libraries for the platform and the Python of Lambda, and returns their
 // folder, seen from the project; "" without requirements.
 func (c *app) librariesForLambda(ctx context.Context, p *project.Project, noBuild bool) (string, error) {
-	requirements, err := readOptional(p.Path(requirementsFile))
+	requirements, err := c.readRequirements(p, requirementsFile, 0)
 	if err != nil || strings.TrimSpace(string(requirements)) == "" {
 		return "", err
 	}
@@ -200,7 +201,7 @@ func (c *app) checkNative(p *project.Project, name string, same bool) error {
 	}
 	var native string
 	err := filepath.WalkDir(p.Path(name), func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".so") || strings.HasSuffix(path, ".pyd") {
+		if err == nil && (strings.HasSuffix(path, ".so") || strings.HasSuffix(path, ".pyd")) {
 			native = entry.Name()
 			return filepath.SkipAll
 		}
@@ -217,6 +218,49 @@ func (c *app) checkNative(p *project.Project, name string, same bool) error {
 	}
 	return withHint(fmt.Errorf("%s was compiled for this machine and does not run in Lambda (Linux on x86-64, %s)", native, p.Runtime),
 		"require a version with a wheel for Linux, or package on Linux with %s", p.Runtime)
+}
+
+// includedFile matches a line of requirements that names another file of requirements.
+var includedFile = regexp.MustCompile(`(?m)^\s*(?:-r|-c|--requirement|--constraint)[ =\t]*(\S+)`)
+
+// localPackage matches a line of requirements that names a file or folder of this machine.
+var localPackage = regexp.MustCompile(`(?m)^\s*(?:(?:-e|--editable)\b.*|\.{0,2}/\S*|file:\S*|\S+\.whl|.*@\s*file:\S*)`)
+
+// readRequirements is a file of requirements with those that it includes. With a package that is a file
+// or folder, which can change without a change here, the text is another one each time.
+func (c *app) readRequirements(p *project.Project, name string, depth int) ([]byte, error) {
+	if depth > 8 {
+		return nil, fmt.Errorf("%s includes itself", name)
+	}
+	text, err := readOptional(p.Path(name))
+	if err != nil {
+		return nil, err
+	}
+	all := text
+	if localPackage.Match(text) {
+		all = fmt.Appendf(all, "\n# %d", c.Now().UnixNano())
+	}
+	for _, m := range includedFile.FindAllSubmatch(text, -1) {
+		if filepath.IsAbs(string(m[1])) || strings.Contains(string(m[1]), "://") {
+			continue
+		}
+		more, err := c.readRequirements(p, path.Join(path.Dir(name), string(m[1])), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(all, '\n'), more...)
+	}
+	return all, nil
+}
+
+// modified is when a program was last changed: with a new version of the interpreter, compiled libraries
+// have to be installed again.
+func modified(program string) string {
+	info, err := os.Stat(program)
+	if err != nil {
+		return ""
+	}
+	return info.ModTime().String()
 }
 
 // removeOldLibraries removes the libraries of former requirements. What cannot be removed is tried again

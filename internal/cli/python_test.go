@@ -111,6 +111,17 @@ func TestPythonLibraries(t *testing.T) {
 	if old, err := filepath.Glob(filepath.Join(dir, pythonDir, "libraries-*")); err != nil || len(old) != 1 {
 		t.Errorf("libraries: %q, %v", old, err)
 	}
+	writeText(t, requirements, "-r base.txt\n")
+	for version, word := range map[string]string{"1.0": "hello", "2.0": "good evening"} {
+		writeText(t, filepath.Join(dir, "base.txt"), "greeting=="+version+"\n")
+		if code, out, errs := read(); code != 0 || !strings.Contains(out, word) {
+			t.Errorf("included requirements %s: %d\n%s%s", version, code, out, errs)
+		}
+	}
+	writeText(t, requirements, "-r requirements.txt\n")
+	if code, _, errs := read(); code == 0 || !strings.Contains(errs, "requirements.txt includes itself") {
+		t.Errorf("a loop: %d\n%s", code, errs)
+	}
 	writeText(t, requirements, "greeting==3.0\n")
 	if code, _, errs := read(); code != 1 && code != 2 || !strings.Contains(errs, "could not be installed") || !strings.Contains(errs, "hint: check the name and the version") {
 		t.Errorf("a version that does not exist: %d\n%s", code, errs)

@@ -99,7 +99,7 @@ func pythonTargets(pkg string, targets []*schema.Schema) []File {
 		typeName := target.TypeName.Value
 		var class strings.Builder
 		for _, part := range strings.Split(typeName, "::") {
-			class.WriteString(part[:1] + strings.ToLower(part[1:]))
+			class.WriteString(strings.ToUpper(part[:1]) + strings.ToLower(part[1:]))
 		}
 		files = append(files, File{Path: folder + PythonPackage(typeName) + ".py", Mode: Generated, Data: pythonModels(newReader(target), "",
 			pythonRoot{schema: target, class: class.String(), doc: "The properties of " + typeName + ".", raw: []string{"Tags"}})})

@@ -88,7 +88,7 @@ func stateOf(dir string, f codegen.File) (State, error) {
 // over: the documentation, the copy of the SDK, the models of a hook's targets, the role.
 func generatedFiles(dir string) ([]string, error) {
 	var names []string
-	places := []string{DocsDir, ".formwork", "resource-role.yaml", "hook-role.yaml"}
+	places := []string{DocsDir, ".formwork/sdk", "resource-role.yaml", "hook-role.yaml"}
 	for _, folder := range codegen.GeneratedFolders() {
 		found, err := fs.Glob(os.DirFS(dir), folder)
 		if err != nil {
