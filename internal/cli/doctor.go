@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/sandbox"
@@ -253,7 +254,7 @@ func (c *app) diagnoseProject(ctx context.Context, d *diagnosis) (language strin
 	d.Project = state
 	if p != nil {
 		state.TypeName, state.Kind, state.Language, state.Runtime = p.TypeName, string(p.Kind), p.Language, p.Runtime
-		inputs, err := filepath.Glob(filepath.Join(p.Path(project.InputsDir), "inputs_*.json"))
+		inputs, err := filepath.Glob(filepath.Join(files.Pattern(p.Path(project.InputsDir)), "inputs_*.json"))
 		if err != nil {
 			return "", err
 		}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/pflag"
@@ -73,9 +72,9 @@ func (c *app) projectSandbox(dir string, s *sandbox.Settings) error {
 	if path == "" {
 		return nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := readSchemaFile(path)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the settings: %w", err)
 	}
 	settings, problems := lint.ParseSettings(c.shown(path), text)
 	for _, p := range problems {

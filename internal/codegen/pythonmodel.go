@@ -181,7 +181,7 @@ func (p *python) class(c *pythonClass) {
 	types := map[string]pythonType{}
 	builtin := ""
 	for _, prop := range c.object.props {
-		if _, hides := map[string]bool{"str": true, "int": true, "float": true, "bool": true}[names[prop.name]]; hides {
+		if slices.Contains(pythonBuiltins, names[prop.name]) {
 			builtin = "_builtins."
 		}
 	}
@@ -222,12 +222,15 @@ func (p *python) class(c *pythonClass) {
 	p.printf("        )\n")
 }
 
+// pythonBuiltins are the names of scalars in annotations.
+var pythonBuiltins = []string{"str", "int", "float", "bool"}
+
 // qualified spells the scalars of an annotation so that attributes with their names do not hide them.
 func qualified(annotation, module string) string {
 	if module == "" {
 		return annotation
 	}
-	for _, name := range []string{"str", "int", "float", "bool"} {
+	for _, name := range pythonBuiltins {
 		if annotation == name {
 			return module + name
 		}

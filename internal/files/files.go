@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 )
@@ -200,3 +201,14 @@ func LinkOut(dir, name string) error {
 	}
 	return nil
 }
+
+// Pattern is the pattern of [filepath.Glob] that matches only the path. Patterns have no escapes on
+// Windows, where names with brackets are rare: there, it is the path itself.
+func Pattern(path string) string {
+	if runtime.GOOS == "windows" {
+		return path
+	}
+	return patternEscapes.Replace(path)
+}
+
+var patternEscapes = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)

@@ -370,7 +370,7 @@ func (g Guard) run(ctx context.Context, program string, input []byte) (*guardRep
 		return nil, guardError(fmt.Sprintf("the report of cfn-guard is larger than %d bytes", maxReport))
 	case err != nil && !errors.As(err, &exit):
 		return nil, guardError("cfn-guard cannot be run: " + err.Error())
-	case cmd.ProcessState.ExitCode() != guardPassed && cmd.ProcessState.ExitCode() != guardFailed || strings.TrimSpace(complaint.String()) != "" && strings.Contains(complaint.String(), "arsing error"):
+	case cmd.ProcessState.ExitCode() != guardPassed && cmd.ProcessState.ExitCode() != guardFailed || strings.Contains(complaint.String(), "arsing error"):
 		return nil, guardError("cfn-guard cannot evaluate the rules: " + line(strings.TrimSpace(complaint.String())))
 	}
 	var reports []guardReport

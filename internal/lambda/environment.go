@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
@@ -101,18 +101,10 @@ func (c *Config) userBase() string {
 		return ""
 	}
 	base := filepath.Join(home, ".local")
-	if found, _ := filepath.Glob(filepath.Join(escapeGlob(base), "lib", "python3*", "site-packages")); len(found) == 0 { // the pattern is valid
+	if found, _ := filepath.Glob(filepath.Join(files.Pattern(base), "lib", "python3*", "site-packages")); len(found) == 0 { // the pattern is valid
 		return ""
 	}
 	return base
-}
-
-// escapeGlob is the pattern that matches only the path.
-func escapeGlob(path string) string {
-	if runtime.GOOS == "windows" { // has no escapes, and brackets in few names
-		return path
-	}
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // setCredentials leaves credentials alone that came by PassEnv as a whole.

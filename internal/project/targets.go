@@ -12,6 +12,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/words"
 )
@@ -126,7 +127,7 @@ func jsonFiles(path string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	return filepath.Glob(filepath.Join(path, "*.json"))
+	return filepath.Glob(filepath.Join(files.Pattern(path), "*.json"))
 }
 
 // addTarget loads the schema of a target. Only what prevents its use is an error: the schema is

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/sandbox/inside"
 )
 
@@ -286,19 +287,16 @@ var signs = []string{"pyvenv.cfg", "lib/python3*", "lib/node_modules", "include/
 
 func isInstallation(dir string) bool {
 	for _, sign := range signs {
-		if found, _ := filepath.Glob(filepath.Join(glob.Replace(dir), sign)); len(found) > 0 { // the pattern is valid
+		if found, _ := filepath.Glob(filepath.Join(files.Pattern(dir), sign)); len(found) > 0 { // the pattern is valid
 			return true
 		}
 	}
 	return false
 }
 
-// glob makes a path the pattern that matches it alone.
-var glob = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
-
 // editable adds the folders of packages that an installation of Python has links to.
 func (v *viewer) editable(prefix string) {
-	links, _ := filepath.Glob(filepath.Join(glob.Replace(prefix), "lib", "python3*", "site-packages", "*.pth")) // the pattern is valid
+	links, _ := filepath.Glob(filepath.Join(files.Pattern(prefix), "lib", "python3*", "site-packages", "*.pth")) // the pattern is valid
 	for _, link := range links {
 		text, err := readSmall(link)
 		if err != nil {
@@ -391,7 +389,7 @@ func (v *viewer) variables() {
 		}
 	}
 	if base := v.env["PYTHONUSERBASE"]; filepath.IsAbs(base) {
-		packages, _ := filepath.Glob(filepath.Join(glob.Replace(base), "lib", "python3*")) // the pattern is valid
+		packages, _ := filepath.Glob(filepath.Join(files.Pattern(base), "lib", "python3*")) // the pattern is valid
 		for _, path := range packages {
 			v.found(path)
 		}
@@ -441,10 +439,7 @@ func isFile(path string) bool {
 
 // firstLine is the command after #! of a script, "" if it is none.
 func firstLine(path string) string {
-	if !isFile(path) {
-		return ""
-	}
-	file, err := os.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return ""
 	}
@@ -464,10 +459,7 @@ func firstLine(path string) string {
 const mostSmall = 64 << 10
 
 func readSmall(path string) (string, error) {
-	if !isFile(path) {
-		return "", fs.ErrNotExist
-	}
-	file, err := os.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return "", err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 )
@@ -43,26 +44,40 @@ func (e *Engine) Sets(ctx context.Context, q Query) ([]Summary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list stack sets: %w", err)
 	}
-	out := make([]Summary, len(rows))
-	for i := range rows {
-		if out[i], err = e.summary(ctx, &rows[i]); err != nil {
-			return nil, err
+	return e.summaries(ctx, rows)
+}
+
+// summaries adds to sets how many instances they have.
+func (e *Engine) summaries(ctx context.Context, sets []setRow) ([]Summary, error) {
+	if len(sets) == 0 {
+		return nil, nil
+	}
+	ids := make([]string, len(sets))
+	for i := range sets {
+		ids[i] = sets[i].ID
+	}
+	var counts []struct {
+		SetID   string `bun:"set_id"`
+		All     int    `bun:"instances"`
+		Current int    `bun:"current_instances"`
+	}
+	err := e.store.Read().NewSelect().Model((*instanceRow)(nil)).
+		ColumnExpr("set_id, COUNT(*) AS instances, SUM(CASE WHEN status = ? THEN 1 ELSE 0 END) AS current_instances", types.StackInstanceStatusCurrent).
+		Where("set_id IN (?)", bun.List(ids)).GroupExpr("set_id").Scan(ctx, &counts)
+	if err != nil {
+		return nil, fmt.Errorf("count the instances of stack sets: %w", err)
+	}
+	out := make([]Summary, len(sets))
+	for i := range sets {
+		s := &sets[i]
+		out[i] = Summary{Name: s.Name, ID: s.id(), ARN: s.arn(), Status: s.status(), Description: s.Description, CreatedAt: s.CreatedAt.Time}
+		for _, c := range counts {
+			if c.SetID == s.ID {
+				out[i].Instances, out[i].Current = c.All, c.Current
+			}
 		}
 	}
 	return out, nil
-}
-
-func (e *Engine) summary(ctx context.Context, s *setRow) (Summary, error) {
-	out := Summary{Name: s.Name, ID: s.id(), ARN: s.arn(), Status: s.status(), Description: s.Description, CreatedAt: s.CreatedAt.Time}
-	var counts struct {
-		All     int `bun:"instances"`
-		Current int `bun:"current_instances"`
-	}
-	err := e.store.Read().NewSelect().Model((*instanceRow)(nil)).
-		ColumnExpr("COUNT(*) AS instances, COALESCE(SUM(CASE WHEN status = ? THEN 1 ELSE 0 END), 0) AS current_instances", types.StackInstanceStatusCurrent).
-		Where("set_id = ?", s.ID).Scan(ctx, &counts)
-	out.Instances, out.Current = counts.All, counts.Current
-	return out, err
 }
 
 // A State is a set with its instances and its latest operations.
@@ -118,9 +133,11 @@ func (e *Engine) Set(ctx context.Context, place awswire.Place, name string) (*St
 		return nil, err
 	}
 	out := &State{}
-	if out.Summary, err = e.summary(ctx, s); err != nil {
+	summaries, err := e.summaries(ctx, []setRow{*s})
+	if err != nil {
 		return nil, err
 	}
+	out.Summary = summaries[0]
 	if err := decode(s.Parameters, &out.Parameters); err != nil {
 		return nil, err
 	}
@@ -144,29 +161,52 @@ func (e *Engine) latestOperations(ctx context.Context, s *setRow) ([]OperationSt
 	if err := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("input").Where("set_id = ?", s.ID).OrderExpr("seq DESC").Limit(maxOperations).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("list the operations of a stack set: %w", err)
 	}
-	out := make([]OperationState, 0, len(rows))
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	var counts []struct {
+		OperationID string                              `bun:"operation_id"`
+		Status      types.StackSetOperationResultStatus `bun:"status"`
+		N           int                                 `bun:"n"`
+	}
+	err := e.store.Read().NewSelect().Model((*resultRow)(nil)).ColumnExpr("operation_id, status, COUNT(*) AS n").
+		Where("set_id = ? AND operation_id IN (?)", s.ID, bun.List(ids)).GroupExpr("operation_id, status").Scan(ctx, &counts)
+	if err != nil {
+		return nil, fmt.Errorf("count the results of operations: %w", err)
+	}
+	out := make([]OperationState, len(rows))
 	for i := range rows {
 		op := &rows[i]
-		state := OperationState{ID: op.ID, Action: op.Action, Status: op.Status, StartedAt: op.CreatedAt.Time, EndedAt: op.EndedAt.Time, Counts: map[types.StackSetOperationResultStatus]int{}}
-		var counts []struct {
-			Status types.StackSetOperationResultStatus `bun:"status"`
-			N      int                                 `bun:"n"`
-		}
-		err := e.store.Read().NewSelect().Model((*resultRow)(nil)).ColumnExpr("status, COUNT(*) AS n").
-			Where("set_id = ? AND operation_id = ?", op.SetID, op.ID).GroupExpr("status").Scan(ctx, &counts)
+		out[i] = OperationState{ID: op.ID, Action: op.Action, Status: op.Status, StartedAt: op.CreatedAt.Time, EndedAt: op.EndedAt.Time, Counts: map[types.StackSetOperationResultStatus]int{}}
 		for _, c := range counts {
-			state.Counts[c.Status] = c.N
+			if c.OperationID == op.ID {
+				out[i].Counts[c.Status] = c.N
+			}
 		}
-		var failed []resultRow
-		failures := e.store.Read().NewSelect().Model(&failed).
-			Where("set_id = ? AND operation_id = ? AND status = ?", op.SetID, op.ID, types.StackSetOperationResultStatusFailed).OrderExpr("position").Limit(maxFailures).Scan(ctx)
-		if err := errors.Join(err, failures); err != nil {
-			return nil, fmt.Errorf("read the results of an operation: %w", err)
+		if out[i].Counts[types.StackSetOperationResultStatusFailed] > 0 {
+			if out[i].Failures, err = e.failureStates(ctx, op); err != nil {
+				return nil, err
+			}
 		}
-		for n := range failed {
-			state.Failures = append(state.Failures, FailureState{failed[n].place(), failed[n].Reason})
-		}
-		out = append(out, state)
+	}
+	return out, nil
+}
+
+// failureStates are the first failures of an operation.
+func (e *Engine) failureStates(ctx context.Context, op *operationRow) ([]FailureState, error) {
+	var rows []resultRow
+	err := e.store.Read().NewSelect().Model(&rows).
+		Where("set_id = ? AND operation_id = ? AND status = ?", op.SetID, op.ID, types.StackSetOperationResultStatusFailed).OrderExpr("position").Limit(maxFailures).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the results of an operation: %w", err)
+	}
+	out := make([]FailureState, len(rows))
+	for i := range rows {
+		out[i] = FailureState{rows[i].place(), rows[i].Reason}
 	}
 	return out, nil
 }
