@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -213,7 +214,7 @@ func (n *normalizer) find(name string) (*pflag.Flag, error) {
 			message: fmt.Sprintf("ambiguous option: --%s could match --%s", name, strings.Join(candidates, ", --")),
 		}
 	}
-	hint := n.foreignHint(name)
+	hint := cmp.Or(n.foreignHint(name), n.earlyHint(name))
 	if hint == "" {
 		hint = helpHint(n.command)
 		if near := schema.Nearest(name, names); near != "" {
@@ -269,6 +270,28 @@ func (n *normalizer) unknownHint(word string, args []string) string {
 		word += " " + args[0]
 	}
 	return fmt.Sprintf("put options of pytest after --: %s -- %s", n.command.CommandPath(), strings.ToValidUTF8(word, "?"))
+}
+
+// earlyHint is where an option of the commands below this one belongs, "" if none has it.
+func (n *normalizer) earlyHint(name string) string {
+	var having []string
+	for _, sub := range n.command.Commands() {
+		if sub.IsAvailableCommand() && hasOption(sub, name) {
+			having = append(having, sub.Name())
+		}
+	}
+	switch len(having) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("put it after the command: %s %s --%s", n.command.CommandPath(), having[0], name)
+	}
+	return fmt.Sprintf("put it after the command: %s COMMAND --%s", n.command.CommandPath(), name)
+}
+
+// hasOption reports whether a command or one below it has an option.
+func hasOption(cmd *cobra.Command, name string) bool {
+	return cmd.Flags().Lookup(name) != nil || slices.ContainsFunc(cmd.Commands(), func(sub *cobra.Command) bool { return hasOption(sub, name) })
 }
 
 func helpHint(cmd *cobra.Command) string {

@@ -52,6 +52,7 @@ func TestNormalize(t *testing.T) {
 		{"unknown", "submit --dryrun", "error: unknown option --dryrun (did you mean --dry-run?)"},
 		{"far from all", "submit --xyz", "error: unknown option --xyz (cfn submit --help lists the options)"},
 		{"of another command", "invoke resource --dry-run", "error: unknown option --dry-run (cfn invoke resource --help lists the options)"},
+		{"before its command", "--dry-run submit", "error: unknown option --dry-run (put it after the command: cfn submit --dry-run)"},
 		{"value that is an option", "submit --region --dry-run", "error: option --region requires a value (--region string: )"},
 		{"no value left", "submit --region", "error: option --region requires a value (--region string: )"},
 		{"empty value", "submit --region=", "submit --region="},

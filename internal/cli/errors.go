@@ -9,6 +9,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/lambda"
 )
 
 // A run function returns one of these, or any other error: that is a failure of the
@@ -135,6 +136,10 @@ func (c *app) show(cmd *cobra.Command, err error, args []string) int {
 		return exitFailure
 	}
 	c.notef("error: %s\n", err)
+	var function *lambda.FunctionError
+	if errors.As(err, &function) && function.Init && len(function.StackTrace) > 0 {
+		c.notef("%s\n", function.Trace())
+	}
 	c.hint(hint)
 	c.showJSON(err, hint, exitFailure)
 	return exitFailure

@@ -152,6 +152,16 @@ func TestPythonFailures(t *testing.T) {
 	if code, _, errs := runIn(t.Context(), dir, environ, "invoke", "resource", "READ", "request.json", "--debug"); code == 0 || !strings.Contains(errs, "debugpy") {
 		t.Errorf("--debug: %d\n%s", code, errs)
 	}
+	handlers, err := filepath.Glob(filepath.Join(dir, "src", "*", "handlers.py"))
+	if err != nil || len(handlers) != 1 {
+		t.Fatal(handlers, err)
+	}
+	for _, text := range []string{"1 / 0", "import nosuchthing", "def f(:"} {
+		writeText(t, handlers[0], "\n"+text+"\n")
+		if code, _, errs := runIn(t.Context(), dir, environ, "invoke", "resource", "READ", "request.json"); code == 0 || !strings.Contains(errs, handlers[0]) || !strings.Contains(errs, "ine 2") {
+			t.Errorf("%s: %d\n%s", text, code, errs)
+		}
+	}
 	if err := os.RemoveAll(filepath.Join(dir, "src")); err != nil {
 		t.Fatal(err)
 	}

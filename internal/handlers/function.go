@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
@@ -137,12 +136,7 @@ func (p *Pool) Probe(ctx context.Context, spec Spec) error {
 	hideOutput(err, e.secrets)
 	var failure *lambda.FunctionError
 	if errors.As(err, &failure) && len(failure.StackTrace) > 0 {
-		const frames = 5 // the innermost are the last in Python, the first in JavaScript
-		trace := failure.StackTrace
-		if strings.HasPrefix(strings.TrimSpace(trace[0]), "File ") {
-			trace = trace[max(0, len(trace)-frames):]
-		}
-		return fmt.Errorf("%w; trace:\n\t%s", err, strings.ReplaceAll(strings.Join(trace[:min(frames, len(trace))], "\n"), "\n", "\n\t"))
+		return fmt.Errorf("%w; trace:\n%s", err, failure.Trace())
 	}
 	if err != nil && p.life.Err() != nil {
 		return ErrClosed

@@ -212,6 +212,19 @@ func (e *FunctionError) Error() string {
 	return text
 }
 
+// Trace is the innermost part of the stack trace, a line each with a tab before it; "" without one.
+func (e *FunctionError) Trace() string {
+	const frames = 5 // the innermost are the last in Python, the first in other languages
+	trace := e.StackTrace
+	if len(trace) == 0 {
+		return ""
+	}
+	if strings.HasPrefix(strings.TrimSpace(trace[0]), "File ") {
+		trace = trace[max(0, len(trace)-frames):]
+	}
+	return "\t" + strings.ReplaceAll(strings.Join(trace[:min(frames, len(trace))], "\n"), "\n", "\n\t")
+}
+
 // newFunctionError reads the error document of a function.
 func newFunctionError(function, requestID string, document []byte) *FunctionError {
 	e := &FunctionError{Function: function, RequestID: requestID, Payload: document}
