@@ -168,6 +168,8 @@ func runDocument(t *testing.T, files []string, path, script string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(temporary) })
+	// What a reader starts in the background and stops at the end stops after a failure, too.
+	script = "trap 'jobs -p > \"$HOME/.jobs\"; kill $(cat \"$HOME/.jobs\") 2>&- || true' EXIT\n" + script
 	sh := exec.Command("sh", "-eux", "-c", script)
 	sh.Dir = clone
 	sh.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+temporary, "PATH="+path, "GOCACHE="+folders[0], "GOMODCACHE="+folders[1], "GOPATH="+folders[2])
