@@ -18,7 +18,7 @@ const module = "github.com/formwork-dev/formwork/"
 // floors lists every package of the module, the lowest floor first. A package imports
 // only from floors below its own. docs/architecture.md says what each one promises.
 var floors = [][]string{
-	{"internal/files", "internal/fixtures", "internal/sandbox/inside", "internal/words"},
+	{"internal/files", "internal/fixtures", "internal/sandbox/inside", "internal/tunnel", "internal/words"},
 	{"internal/awswire", "internal/diag", "internal/httptape", "internal/jsonata", "internal/sandbox", "internal/secret", "internal/store"},
 	{"internal/cfnlog", "internal/document", "internal/lambda", "internal/logs", "internal/s3", "internal/seal"},
 	{"internal/awslite", "internal/schema", "internal/sns", "internal/states", "internal/template"},

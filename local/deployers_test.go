@@ -260,7 +260,8 @@ Outputs:
 func TestOfficialSubmit(t *testing.T) {
 	cfn := installed(t, "cfncli/bin/cfn")
 	t.Parallel()
-	p := place{url: startWith(t, ownReports(t, local.Config{Simulate: simulate.Infrastructure()})), account: "666666666666", dir: t.TempDir()}
+	server := serving(t, local.ServerConfig{Config: ownReports(t, local.Config{Simulate: simulate.Infrastructure()})})
+	p := place{url: server.URL(), account: "000000000000", dir: t.TempDir()}
 	client := cloudformation.NewFromConfig(aws.Config{BaseEndpoint: &p.url, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(p.account, "any", "")})
 	project := filepath.Join(p.dir, "tps-report")
 	if err := os.CopyFS(project, os.DirFS("../examples/tps-report")); err != nil {
@@ -279,5 +280,18 @@ func TestOfficialSubmit(t *testing.T) {
 	out := must[*cloudformation.DescribeTypeOutput](t)(client.DescribeType(t.Context(), &cloudformation.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: reportName}))
 	if role := aws.ToString(out.ExecutionRoleArn); !strings.HasPrefix(role, fmt.Sprintf("arn:aws:iam::%s:role/initech-tps-report-role-stack-ExecutionRole-", p.account)) {
 		t.Errorf("the type has the role %s", role)
+	}
+	// These call STS at its fixed address: the server answers as their proxy.
+	for _, command := range [][]string{
+		{"test", "--endpoint", p.url, "--function-name", "Initech-TPS-Report", "--", "-k", "contract_create_delete or contract_update_read"},
+		{"invoke", "--endpoint", p.url, "--function-name", "Initech-TPS-Report", "resource", "CREATE", "requests/create.json"},
+	} {
+		cmd := p.command(t, append([]string{cfn}, command...)...)
+		variables := must[[]string](t)(server.ProxyEnviron(cmd.Env))
+		cmd.Env = append(cmd.Env, variables...)
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "2 passed") && !strings.Contains(string(out), `"status": "SUCCESS"`) {
+			t.Errorf("cfn %s: %v\n%s", command[0], err, out)
+		}
 	}
 }

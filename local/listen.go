@@ -171,10 +171,12 @@ func (s *Server) Serve(ctx context.Context) error {
 	base, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	servers := make([]*http.Server, len(s.listeners))
+	proxy := s.cloud.newProxy(s.counted(s.cloud))
+	defer proxy.close()
 	for i, listener := range s.listeners {
-		handler := s.counted(s.cloud)
+		handler := http.Handler(proxy)
 		if i == 1 {
-			handler = functionsOnly(handler)
+			handler = functionsOnly(s.counted(s.cloud))
 		}
 		servers[i] = &http.Server{
 			Handler:           handler,
@@ -182,6 +184,7 @@ func (s *Server) Serve(ctx context.Context) error {
 			IdleTimeout:       2 * time.Minute,
 			MaxHeaderBytes:    64 << 10,
 			BaseContext:       func(net.Listener) context.Context { return base },
+			ConnContext:       withConn,
 			ErrorLog:          slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelDebug),
 		}
 		serving.Go(func() {

@@ -114,6 +114,14 @@ type Config struct {
 	// Keys all accounts may.
 	StackSetAdmins []string
 
+	// AllowHosts are the hosts that clients on this machine reach through a Server as their proxy,
+	// beside those of AWS: names, "*.example.com", or "*".
+	AllowHosts []string
+
+	// Endpoints are services of AWS that other programs emulate, as SERVICE=URL, with the name of
+	// the service as in AWS_ENDPOINT_URL_<SERVICE>. Handlers reach them there.
+	Endpoints []string
+
 	Logger *slog.Logger     // nil: nowhere
 	Now    func() time.Time // nil: time.Now
 
@@ -194,6 +202,9 @@ func (c Config) withDefaults() Config {
 }
 
 func (c *CloudFormation) open(ctx context.Context) error {
+	if err := c.config.checkProxy(); err != nil {
+		return err
+	}
 	verifier, err := c.verifier()
 	if err != nil {
 		return err
@@ -263,11 +274,15 @@ func (c *CloudFormation) openTraces(ctx context.Context) (trace.TracerProvider, 
 // newServer puts the engines behind their tables.
 func (c *CloudFormation) newServer(verifier *awswire.Verifier, home awswire.Place, tracer trace.TracerProvider) *server.Server {
 	config := &c.config
+	var authority []byte
+	if config.secure != "" {
+		authority = c.trust.Authority().PEM()
+	}
 	return server.New(server.Config{
 		Registry: c.registry, Services: c.services, Logs: c.logs, S3: c.s3, Stacks: c.stacks, StackSets: c.stackSets, CloudControl: c.cloudControl,
 		Shelf: c.shelf, Types: c.types, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console, Responses: c.custom, Topics: c.topics, States: c.states,
 		TimeScale: config.TimeScale, Simulate: config.Simulate,
-		Verifier: verifier, Lookup: c.services.Key, Default: home, Hosts: config.Hosts, AnyHost: verifier != nil,
+		Authority: authority, Verifier: verifier, Lookup: c.services.Key, Default: home, Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, SpoolDir: filepath.Join(config.Dir, spoolDir), Readers: c.store.Readers(), Healthy: c.healthy,
 		Figures: &server.Figures{Handlers: c.handlers.Running, Registry: c.registry.Busy, WakeUps: c.store.Waiting, StoreSize: c.store.Size},
 		Version: config.Version, Tracer: tracer, Logger: config.Logger, Now: config.Now,
@@ -405,7 +420,7 @@ func (c *CloudFormation) openHandlers() error {
 	c.sessions = c.services.Sessions()
 	c.handlers = handlers.New(handlers.Config{
 		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.logs}, Endpoint: c.url, Environ: config.Environ,
-		Env: config.HandlerEnv, FunctionEnv: c.functionEnv, Deployed: deployed, Functions: named, Sandbox: confined, Credentials: keys{c.sessions}.environment, Logger: config.Logger, Now: config.Now,
+		Env: config.HandlerEnv, ProcessEnv: c.processEnv, Deployed: deployed, Functions: named, Sandbox: confined, Credentials: keys{c.sessions}.environment, Logger: config.Logger, Now: config.Now,
 	})
 	c.atEnd(closing(c.handlers.Close))
 	c.tokens = operation.NewTokens(operation.TokensConfig{Store: c.store, Now: config.Now})
@@ -494,12 +509,24 @@ func (c *CloudFormation) url() string {
 // not served over TLS.
 func (c *CloudFormation) secureURL() string { return c.config.secure }
 
-// functionEnv are the variables with which a function reaches secureURL.
-func (c *CloudFormation) functionEnv(env []string) ([]string, error) {
+// processEnv are the variables with which a process reaches secureURL, and all hosts of AWS there.
+func (c *CloudFormation) processEnv(env []string) ([]string, error) {
 	if c.config.secure == "" {
 		return nil, nil
 	}
-	return c.trust.Environ(c.config.secure, env)
+	own, err := c.trust.Environ(c.config.secure, env)
+	if err != nil {
+		return nil, err
+	}
+	proxied, err := c.trust.ProxyEnviron(c.config.secure, slices.Concat(c.config.Environ, env))
+	if err != nil {
+		return nil, err
+	}
+	endpoints, err := c.config.endpoints()
+	for _, e := range endpoints {
+		proxied = append(proxied, e.environ())
+	}
+	return slices.Concat(own, proxied), err
 }
 
 // healthy looks whether anything can be stored: rows, and files of handlers and bodies.

@@ -72,12 +72,17 @@ the local CloudFormation of cfn serve instead of AWS. Run what it prints:
 The credentials are dummies: the access key is the number of the account to work in. For a
 server that checks signatures, --auth takes them from its key file. While the variables are set,
 cfn refuses to call an AWS endpoint that is not on this machine. cfn env --unset prints what
-removes them again.`
+removes them again.
+
+Some programs ignore AWS_ENDPOINT_URL: older SDKs, and those with fixed addresses. With --proxy, the
+variables also make the server the proxy for HTTPS. It answers for the hosts of AWS, and refuses others
+unless cfn serve was started with --allow-host. Its certificate changes whenever it starts: run cfn
+env --proxy again then.`
 
 func newEnv(c *app) *cobra.Command {
 	var opts struct {
 		endpoint, region, account, shell, auth string
-		unset                                  bool
+		unset, proxy                           bool
 	}
 	cmd := &cobra.Command{
 		Use:   "env",
@@ -114,6 +119,18 @@ func newEnv(c *app) *cobra.Command {
 					return err
 				}
 			}
+			switch {
+			case opts.proxy && opts.unset:
+				for _, name := range proxyNames {
+					variables = append(variables, variable{name, ""})
+				}
+			case opts.proxy:
+				proxied, err := c.proxyVariables(cmd.Context(), endpoint)
+				if err != nil {
+					return err
+				}
+				variables = append(variables, proxied...)
+			}
 			if err := c.printVariables(variables, shell, opts.unset); err != nil {
 				return err
 			}
@@ -129,6 +146,7 @@ func newEnv(c *app) *cobra.Command {
 	flags.StringVar(&opts.account, "account", lambda.DefaultAccountID, "the `NUMBER` of the account to use")
 	flags.StringVar(&opts.auth, "auth", "", "read the credentials from the key `FILE` of the server")
 	flags.StringVar(&opts.shell, "shell", "", "the output format: `NAME` is sh, fish, powershell or dotenv (default: from $SHELL)")
+	flags.BoolVar(&opts.proxy, "proxy", false, "also make clients that ignore AWS_ENDPOINT_URL use the server, as their HTTPS proxy")
 	flags.BoolVar(&opts.unset, "unset", false, "print commands that unset the variables")
 	c.formatFlag(cmd, "text", "json")
 	return cmd

@@ -53,7 +53,8 @@ type serveOptions struct {
 	address, lambdaAddress, data, database, region, account, auth string
 	hosts, handlerEnv, simulate, functions                        []string
 	temporary, infrastructure, runLambda                          bool
-	setAdmins                                                     []string
+	setAdmins, allowHosts, endpoints                              []string
+	proxy                                                         bool
 	timeScale                                                     float64
 
 	sandbox sandboxOptions
@@ -85,13 +86,16 @@ func newServe(c *app) *cobra.Command {
 				return err
 			}
 			if len(command) == 0 {
+				if opts.proxy {
+					return &usageError{message: "option --proxy: only with a COMMAND", hint: "for other programs, cfn env --proxy prints the variables"}
+				}
 				return c.serve(cmd.Context(), config)
 			}
 			account := ""
 			if set("account") {
 				account = opts.account
 			}
-			return c.serveCommand(cmd.Context(), config, account, command)
+			return c.serveCommand(cmd.Context(), config, account, opts.proxy, command)
 		},
 	}
 	flags := cmd.Flags()
@@ -111,6 +115,9 @@ func newServe(c *app) *cobra.Command {
 	flags.BoolVar(&opts.runLambda, "run-lambda", false, "run the functions of templates as local processes: "+strings.Join(builtin.FunctionTypes(), ", "))
 	flags.Float64Var(&opts.timeScale, "time-scale", 1, "divide the callback delays of handlers and the waits between retries by `N`")
 	flags.StringArrayVar(&opts.handlerEnv, "handler-env", nil, "set `NAME[=VALUE]` in the environment of registered handlers (may be repeated)")
+	flags.StringArrayVar(&opts.allowHosts, "allow-host", nil, "let handlers and other clients of the HTTPS proxy reach the host `NAME`, *.NAME, or * for any (may be repeated)")
+	flags.StringArrayVar(&opts.endpoints, "endpoint", nil, "have handlers call the service at another address, `SERVICE=URL`, such as ec2=http://127.0.0.1:5000 (may be repeated)")
+	flags.BoolVar(&opts.proxy, "proxy", false, "set the variables of cfn env --proxy for the COMMAND")
 	opts.sandbox.flags(flags)
 	c.formatFlag(cmd, "text", "json")
 	return cmd
@@ -127,7 +134,7 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 		Address: o.address, LambdaAddress: o.lambdaAddress, LambdaOptional: !set("lambda-address"),
 		Config: local.Config{
 			Database: o.database, Region: o.region, Account: o.account, Hosts: o.hosts, Simulate: o.simulate, TimeScale: o.timeScale, RunLambda: o.runLambda, StackSetAdmins: o.setAdmins,
-			Version: c.Version, Environ: c.Environ, Logger: c.serverLog(),
+			AllowHosts: o.allowHosts, Endpoints: o.endpoints, Version: c.Version, Environ: c.Environ, Logger: c.serverLog(),
 		},
 	}
 	if o.infrastructure {
@@ -264,7 +271,7 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 
 // serveCommand runs a command with the server, as an account; "" means that of
 // the server, or of the first key.
-func (c *app) serveCommand(ctx context.Context, config local.ServerConfig, account string, args []string) error {
+func (c *app) serveCommand(ctx context.Context, config local.ServerConfig, account string, proxied bool, args []string) error {
 	program, err := c.program(args[0])
 	if err != nil {
 		return err
@@ -301,6 +308,14 @@ func (c *app) serveCommand(ctx context.Context, config local.ServerConfig, accou
 		if v.value != "" {
 			command.Env = append(command.Env, v.name+"="+v.value)
 		}
+	}
+	if proxied {
+		own, err := server.ProxyEnviron(c.Environ)
+		if err != nil {
+			end()
+			return errors.Join(err, <-served)
+		}
+		command.Env = append(command.Env, own...)
 	}
 	command.Cancel = func() error {
 		switch {

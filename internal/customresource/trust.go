@@ -3,7 +3,9 @@ package customresource
 import (
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
 	_ "embed"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
@@ -15,15 +17,18 @@ import (
 	"sync"
 	"time"
 
+	pkcs12 "software.sslmate.com/src/go-pkcs12"
+
 	"github.com/formwork-dev/formwork/internal/files"
-	"github.com/formwork-dev/formwork/internal/httptape"
+	"github.com/formwork-dev/formwork/internal/sandbox"
+	"github.com/formwork-dev/formwork/internal/tunnel"
 )
 
 // Trust has response URLs served over TLS, with certificates of an authority of its own whose
 // key is in memory only, and has the processes of functions trust it: many libraries send
 // their responses by https only, and some of them always to port 443.
 type Trust struct {
-	authority *httptape.Authority
+	authority *tunnel.Authority
 	dir       string
 	store     func() error // writes the files once
 }
@@ -35,17 +40,21 @@ const trustLife = 2 * 365 * 24 * time.Hour
 const (
 	fileCertificate = "authority.pem" // the certificate of the authority
 	fileBundle      = "bundle.pem"    // the same with those of the system
-	filePort        = "port443.cjs"   // the module for Node
+	fileJava        = "bundle.p12"    // the bundle for Java
+	fileNode        = "hosts.cjs"     // the module for Node
 )
 
-//go:embed port443.cjs
-var port443 []byte
+// javaPassword is that of fileJava, which has nothing secret: Java insists on one.
+const javaPassword = "changeit"
+
+//go:embed hosts.cjs
+var nodeHosts []byte
 
 // NewTrust makes an authority. Its files are written to a folder, which only the user reads,
 // when the first process needs them. The environment is that which processes are started from:
 // what it trusts is trusted.
 func NewTrust(dir string, environ []string, now time.Time) (*Trust, error) {
-	authority, err := httptape.NewAuthority("cfn, for response URLs on this machine", now, trustLife)
+	authority, err := tunnel.NewAuthority("cfn, for response URLs on this machine", now, trustLife)
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +71,20 @@ func NewTrust(dir string, environ []string, now time.Time) (*Trust, error) {
 	return t, nil
 }
 
+// Authority signs the certificates.
+func (t *Trust) Authority() *tunnel.Authority { return t.authority }
+
 func (t *Trust) write(environ []string) error {
 	if err := os.MkdirAll(t.dir, 0o700); err != nil {
 		return err
 	}
+	bundle := Bundle(t.authority.PEM(), environ)
+	java, err := javaStore(bundle)
+	if err != nil {
+		return err
+	}
 	for name, content := range map[string][]byte{
-		fileCertificate: t.authority.PEM(), fileBundle: append(t.authority.PEM(), systemRoots(environ)...), filePort: port443,
+		fileCertificate: t.authority.PEM(), fileBundle: bundle, fileJava: java, fileNode: nodeHosts,
 	} {
 		if err := files.Write(t.dir, name, content, 0o600); err != nil {
 			return err
@@ -76,10 +93,26 @@ func (t *Trust) write(environ []string) error {
 	return nil
 }
 
+// javaStore writes certificates as Java reads them.
+func javaStore(bundle []byte) ([]byte, error) {
+	var certificates []*x509.Certificate
+	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
+		if certificate, err := x509.ParseCertificate(block.Bytes); err == nil { // Go knows fewer kinds than other programs
+			certificates = append(certificates, certificate)
+		}
+	}
+	return pkcs12.Modern.EncodeTrustStore(certificates, javaPassword)
+}
+
 // rootFiles are where systems keep the certificates that they trust.
 var rootFiles = []string{
 	"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
 	"/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
+}
+
+// Bundle is the certificate of an authority, with those that processes trusted without it.
+func Bundle(authority []byte, environ []string) []byte {
+	return append(bytes.Clone(authority), systemRoots(environ)...)
 }
 
 // maxRoots bounds the file of the certificates of the system.
@@ -121,13 +154,52 @@ func (t *Trust) Environ(address string, environ []string) ([]string, error) {
 	if err != nil || at.Port() == "" {
 		return out, nil
 	}
-	options := "--require " + strconv.Quote(filepath.Join(t.dir, filePort))
+	options := "--require " + strconv.Quote(filepath.Join(t.dir, fileNode))
 	for _, entry := range environ {
 		if own, ok := strings.CutPrefix(entry, "NODE_OPTIONS="); ok {
 			options += " " + own
 		}
 	}
 	return append(out, "NODE_OPTIONS="+options, "FORMWORK_RESPONSE_ADDRESS="+at.Host), nil
+}
+
+// ProxyEnviron are the variables with which a process uses a secure address as the proxy for HTTPS,
+// beside those of Environ. The environment is what the process gets besides.
+func (t *Trust) ProxyEnviron(address string, environ []string) ([]string, error) {
+	if err := t.store(); err != nil {
+		return nil, err
+	}
+	at, err := url.Parse(address)
+	if err != nil || at.Port() == "" {
+		return nil, nil
+	}
+	out := []string{"AWS_CA_BUNDLE=" + filepath.Join(t.dir, fileBundle), "FORMWORK_AWS_ADDRESS=" + at.Host}
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy"} {
+		out = append(out, name+"=http://"+at.Host)
+	}
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		out = append(out, name+"="+WithoutProxy(name, environ))
+	}
+	var java []string
+	for _, property := range [][2]string{
+		{"https.proxyHost", at.Hostname()}, {"https.proxyPort", at.Port()}, {"http.nonProxyHosts", "localhost|127.*|[::1]"},
+		{"javax.net.ssl.trustStore", filepath.Join(t.dir, fileJava)}, {"javax.net.ssl.trustStoreType", "PKCS12"}, {"javax.net.ssl.trustStorePassword", javaPassword},
+	} {
+		java = append(java, sandbox.JavaProperty(property[0], property[1]))
+	}
+	return append(out, sandbox.JavaOptions+"="+strings.Join(java, " ")), nil
+}
+
+// WithoutProxy are the hosts that are reached without a proxy: this machine, and those that a variable
+// of the environment names.
+func WithoutProxy(name string, environ []string) string {
+	hosts := []string{"127.0.0.1", "localhost", "::1"}
+	for _, entry := range environ {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok && value != "" && value != "*" {
+			hosts = append(hosts, value)
+		}
+	}
+	return strings.Join(hosts, ",")
 }
 
 // Listener serves TLS to the clients of a listener that begin with a handshake. All others are
@@ -206,6 +278,12 @@ func (c *bothConn) Read(b []byte) (int, error) {
 		return n, nil
 	}
 	return c.Conn.Read(b)
+}
+
+// Secure reports whether the client of a connection of Listener has begun with a handshake.
+func Secure(conn net.Conn) bool {
+	both, ok := conn.(*bothConn)
+	return ok && both.tls() != nil
 }
 
 func (c *bothConn) isKnown() bool {

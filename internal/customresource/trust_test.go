@@ -54,7 +54,7 @@ func TestTrust(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(bundle), string(pem)) || !strings.Contains(string(bundle), "of the system") {
 		t.Errorf("the bundle has %d bytes, %v", len(bundle), err)
 	}
-	if want := `--require "` + filepath.Join(dir, filePort) + `" --no-warnings`; env["NODE_OPTIONS"] != want || env["FORMWORK_RESPONSE_ADDRESS"] != listener.Addr().String() || env["REQUESTS_CA_BUNDLE"] != env["SSL_CERT_FILE"] {
+	if want := `--require "` + filepath.Join(dir, fileNode) + `" --no-warnings`; env["NODE_OPTIONS"] != want || env["FORMWORK_RESPONSE_ADDRESS"] != listener.Addr().String() || env["REQUESTS_CA_BUNDLE"] != env["SSL_CERT_FILE"] {
 		t.Errorf("the environment is %v", env)
 	}
 	pool := x509.NewCertPool()

@@ -74,9 +74,9 @@ type Config struct {
 
 	// Deployed finds the functions of stacks. Nil: there are none.
 	Deployed Deployed
-	// FunctionEnv are more variables of Functions that run as processes, beside those that all
-	// handlers get. Nil: none.
-	FunctionEnv func(env []string) ([]string, error)
+	// ProcessEnv are more variables of a process, which has those of env. Nil: none.
+	ProcessEnv func(env []string) ([]string, error)
+
 	// Functions are those that are not the handlers of types. Their names differ.
 	Functions []Named
 
@@ -467,10 +467,10 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 		config.Env = slices.Concat(config.Env, deployment.Environment)
 		config.Timeout, config.MemoryMB = deployment.Timeout, max(deployment.MemoryMB, leastMemory)
 	}
-	if spec.isFunction() && p.config.FunctionEnv != nil {
-		more, err := p.config.FunctionEnv(config.Env)
+	if p.config.ProcessEnv != nil {
+		more, err := p.config.ProcessEnv(config.Env)
 		if err != nil {
-			return fmt.Errorf("start function %s: %w", spec.TypeName, err)
+			return fmt.Errorf("start the handler of %s: %w", spec.TypeName, err)
 		}
 		config.Env = slices.Concat(config.Env, more)
 	}

@@ -1,7 +1,6 @@
 package httptape
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/tunnel"
 )
 
 // A Mode defines how calls are answered.
@@ -78,13 +78,13 @@ type Exchange struct {
 // A Proxy is an HTTP proxy on loopback. Make one with [Start], and Close it.
 type Proxy struct {
 	cfg       Config
-	authority *Authority
+	authority *tunnel.Authority
 	scrub     scrubber
 	upstream  http.RoundTripper
 	dir       string   // with the certificate
 	env       []string // of the child
 	servers   []*http.Server
-	inner     *tunnels
+	front     *tunnel.Front
 	ended     sync.WaitGroup
 
 	mu        sync.Mutex
@@ -93,6 +93,9 @@ type Proxy struct {
 	exchanges []*Exchange
 	closed    bool
 }
+
+// lifetime of the certificates: longer than any run, short enough to be harmless.
+const lifetime = 7 * 24 * time.Hour
 
 // maxExchanges bounds what is remembered between two calls of Inject.
 const maxExchanges = 10_000
@@ -105,7 +108,7 @@ func Start(cfg Config) (*Proxy, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	authority, err := NewAuthority("cfn test, valid for one run", cfg.Now(), lifetime)
+	authority, err := tunnel.NewAuthority("cfn test, valid for one run", cfg.Now(), lifetime)
 	if err != nil {
 		return nil, err
 	}
@@ -131,18 +134,12 @@ func (p *Proxy) start() error {
 	if p.upstream = p.cfg.Upstream; p.upstream == nil {
 		p.upstream = &http.Transport{Proxy: p.cfg.UpstreamProxy, TLSClientConfig: &tls.Config{RootCAs: extra}, DisableCompression: true, ResponseHeaderTimeout: 2 * time.Minute, IdleConnTimeout: time.Minute}
 	}
-	p.inner = newTunnels()
-	p.serve(p.inner, http.HandlerFunc(p.inside), func(ctx context.Context, c net.Conn) context.Context {
-		if t, ok := c.(*tunnel); ok {
-			return context.WithValue(ctx, tunnelKey{}, t)
-		}
-		return ctx
-	})
+	p.front = tunnel.New(tunnel.Config{Authority: p.authority, Handler: http.HandlerFunc(p.handle)})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("start the proxy: %w", err)
 	}
-	p.serve(listener, http.HandlerFunc(p.outside), nil)
+	p.serve(listener, p.front)
 	return p.environment("http://"+listener.Addr().String(), certificate)
 }
 
@@ -204,7 +201,7 @@ func (p *Proxy) environment(address, certificate string) error {
 			p.serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				r.URL.Scheme, r.URL.Host = target.Scheme, target.Host
 				p.handle(w, r)
-			}), nil)
+			}))
 		}
 		p.env = append(p.env, name+"="+listeners[base]+strings.TrimSuffix(target.Path, "/"))
 	}
@@ -212,9 +209,9 @@ func (p *Proxy) environment(address, certificate string) error {
 }
 
 // serve runs a server until Close.
-func (p *Proxy) serve(listener net.Listener, handler http.Handler, conn func(context.Context, net.Conn) context.Context) {
+func (p *Proxy) serve(listener net.Listener, handler http.Handler) {
 	server := &http.Server{
-		Handler: handler, ConnContext: conn, ReadHeaderTimeout: time.Minute, IdleTimeout: 5 * time.Minute, MaxHeaderBytes: 256 << 10,
+		Handler: handler, ReadHeaderTimeout: time.Minute, IdleTimeout: 5 * time.Minute, MaxHeaderBytes: 256 << 10,
 		ErrorLog:     slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}, // HTTP/1.1 only
 	}
@@ -236,6 +233,9 @@ func (p *Proxy) Close() error {
 	}
 	for _, server := range p.servers {
 		server.Close()
+	}
+	if p.front != nil {
+		p.front.Close()
 	}
 	p.ended.Wait()
 	if t, ok := p.upstream.(*http.Transport); ok {
@@ -293,68 +293,6 @@ func (p *Proxy) note(e *Exchange, became Exchange) {
 	if p.cfg.Report != nil {
 		p.cfg.Report(became)
 	}
-}
-
-// outside serves requests to the proxy itself: CONNECT, and requests with a whole URL.
-func (p *Proxy) outside(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case r.Method == http.MethodConnect:
-		p.connect(w, r)
-	case r.URL.Scheme == "http" && r.URL.Host != "":
-		p.handle(w, r)
-	default:
-		http.Error(w, "this is a proxy: it takes CONNECT, and requests with an absolute http URL", http.StatusBadRequest)
-	}
-}
-
-// inside serves what comes through a tunnel.
-func (p *Proxy) inside(w http.ResponseWriter, r *http.Request) {
-	t, _ := r.Context().Value(tunnelKey{}).(*tunnel)
-	r.URL.Scheme, r.URL.Host = "http", strings.TrimSuffix(t.to, ":80")
-	if t.secure {
-		r.URL.Scheme, r.URL.Host = "https", strings.TrimSuffix(t.to, ":443")
-	}
-	p.handle(w, r)
-}
-
-// connect opens a tunnel that ends here: the proxy itself answers in it, over TLS if the
-// client starts it.
-func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
-	host, _, err := net.SplitHostPort(r.URL.Host)
-	if err != nil || host == "" {
-		http.Error(w, "CONNECT names HOST:PORT", http.StatusBadRequest)
-		return
-	}
-	conn, buffered, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		http.Error(w, "no tunnel", http.StatusInternalServerError)
-		return
-	}
-	_ = conn.SetDeadline(time.Now().Add(time.Minute)) // of the beginning
-	if _, err := conn.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err != nil {
-		_ = conn.Close()
-		return
-	}
-	first, err := buffered.Reader.Peek(1)
-	if err != nil {
-		_ = conn.Close()
-		return
-	}
-	_ = conn.SetDeadline(time.Time{})
-	inner := net.Conn(&readAhead{Conn: conn, r: buffered.Reader})
-	secure := first[0] == 0x16 // a TLS handshake
-	if secure {
-		inner = tls.Server(inner, &tls.Config{
-			MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
-			GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-				if hello.ServerName != "" {
-					return p.authority.Leaf(hello.ServerName)
-				}
-				return p.authority.Leaf(host)
-			},
-		})
-	}
-	p.inner.add(&tunnel{Conn: inner, to: r.URL.Host, secure: secure})
 }
 
 // handle answers one request, whose URL is whole by now.
@@ -624,56 +562,3 @@ type nowhere struct{ header http.Header }
 func (n nowhere) Header() http.Header         { return n.header }
 func (n nowhere) Write(b []byte) (int, error) { return len(b), nil }
 func (n nowhere) WriteHeader(int)             {}
-
-type tunnelKey struct{}
-
-// A tunnel is a connection within a CONNECT.
-type tunnel struct {
-	net.Conn
-	to     string // host and port
-	secure bool
-}
-
-// readAhead is a connection whose beginning was read already.
-type readAhead struct {
-	net.Conn
-	r *bufio.Reader
-}
-
-func (c *readAhead) Read(b []byte) (int, error) { return c.r.Read(b) }
-
-// tunnels is a listener for the connections within CONNECTs.
-type tunnels struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newTunnels() *tunnels { return &tunnels{conns: make(chan net.Conn), done: make(chan struct{})} }
-
-func (t *tunnels) add(c net.Conn) {
-	select {
-	case t.conns <- c:
-	case <-t.done:
-		_ = c.Close()
-	}
-}
-
-// Accept waits for the next tunnel.
-func (t *tunnels) Accept() (net.Conn, error) {
-	select {
-	case c := <-t.conns:
-		return c, nil
-	case <-t.done:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close makes Accept return.
-func (t *tunnels) Close() error {
-	t.once.Do(func() { close(t.done) })
-	return nil
-}
-
-// Addr is a placeholder that is never dialed.
-func (t *tunnels) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }

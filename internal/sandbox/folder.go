@@ -103,7 +103,7 @@ func (f *Folder) Environ() []string {
 func environ(tmp, home string) []string {
 	list := []string{
 		"TMPDIR=" + tmp, "TMP=" + tmp, "TEMP=" + tmp, "HOME=" + home, "XDG_CACHE_HOME=" + filepath.Join(home, ".cache"),
-		JavaOptions + "=" + javaProperty("java.io.tmpdir", tmp) + " " + javaProperty("user.home", home),
+		JavaOptions + "=" + JavaProperty("java.io.tmpdir", tmp) + " " + JavaProperty("user.home", home),
 	}
 	if runtime.GOOS == "windows" {
 		list = append(list, "USERPROFILE="+home)
@@ -114,9 +114,9 @@ func environ(tmp, home string) []string {
 // JavaOptions is the variable with options that every Java runtime takes.
 const JavaOptions = "JAVA_TOOL_OPTIONS"
 
-// javaProperty is an option of the Java runtime, which splits the variable at spaces that are not
+// JavaProperty is an option of the Java runtime, which splits the variable at spaces that are not
 // quoted.
-func javaProperty(name, value string) string {
+func JavaProperty(name, value string) string {
 	option := "-D" + name + "=" + value
 	if !strings.ContainsAny(option, " \t'\"") {
 		return option

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
@@ -21,7 +23,7 @@ type guard struct {
 // refuse says why a request is not served, nil if it is.
 func (g guard) refuse(r *http.Request) *awswire.Error {
 	host := hostname(r.Host)
-	if !g.any && !g.known(host) {
+	if !g.any && !g.known(host) && !(tunneled(r) && AWSHost(host)) {
 		return awswire.Errorf("AccessDenied", http.StatusForbidden,
 			"host %q is not this machine: use 127.0.0.1 or localhost", r.Host)
 	}
@@ -39,6 +41,19 @@ func (g guard) refuse(r *http.Request) *awswire.Error {
 	}
 	return nil
 }
+
+type tunnelKey struct{}
+
+// Tunneled marks requests that clients have sent to a host of AWS through a proxy, or over TLS: no
+// page of a browser can do that. They are requests of the API, whatever their path.
+func Tunneled(ctx context.Context) context.Context { return context.WithValue(ctx, tunnelKey{}, true) }
+
+func tunneled(r *http.Request) bool { return r.Context().Value(tunnelKey{}) != nil }
+
+var awsHost = regexp.MustCompile(`(?i)^(?:[a-z0-9_-]+\.)+(?:amazonaws\.com(?:\.cn)?|amazonaws\.eu|api\.aws)\.?$`)
+
+// AWSHost reports whether a host, without port, is one of the APIs of AWS.
+func AWSHost(host string) bool { return awsHost.MatchString(host) }
 
 // refuseBrowser says why a request of the API is not served that a browser sends by itself,
 // nil if it is no such one. A page can make a browser send any request that needs no header

@@ -77,6 +77,10 @@ type Config struct {
 	// Responses takes what the providers of custom resources put at response URLs. Nil takes none.
 	Responses customresource.Inbox
 
+	// Authority is the certificate, as PEM, of the authority for clients that use this server as a
+	// proxy. Nil means that it is none.
+	Authority []byte
+
 	// Console answers below /_cfn. It may be nil.
 	Console http.Handler
 
@@ -113,6 +117,9 @@ type Config struct {
 	Now    func() time.Time     // nil: time.Now
 	NewID  func() string        // nil: random UUIDs
 }
+
+// AuthorityPath is the path of Config.Authority.
+const AuthorityPath = "/authority.pem"
 
 // Server answers requests; see New.
 type Server struct {
@@ -198,6 +205,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	answer.Header().Set("Server", "formwork/"+s.config.Version)
 	switch {
+	case tunneled(r):
+		s.api(answer, r, id)
+	case r.URL.Path == AuthorityPath && s.forUs(r) && s.config.Authority != nil:
+		answer.Header().Set("Content-Type", "application/x-pem-file")
+		_, _ = answer.Write(s.config.Authority) // the client may have hung up
 	case r.URL.Path == "/healthz" && s.forUs(r):
 		s.health(answer, r)
 	case r.URL.Path == "/metrics" && s.forUs(r):

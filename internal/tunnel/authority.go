@@ -1,4 +1,4 @@
-package httptape
+package tunnel
 
 import (
 	"crypto/ecdsa"
@@ -28,9 +28,6 @@ type Authority struct {
 
 // maxLeaves bounds the certificates that are kept.
 const maxLeaves = 512
-
-// lifetime of the certificates: longer than any run, short enough to be harmless.
-const lifetime = 7 * 24 * time.Hour
 
 // NewAuthority makes an authority that is valid from now for a time.
 func NewAuthority(name string, now time.Time, life time.Duration) (*Authority, error) {

@@ -1,0 +1,337 @@
+package local
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/formwork-dev/formwork/internal/customresource"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/server"
+	"github.com/formwork-dev/formwork/internal/tunnel"
+)
+
+// A proxy is what a Server is for clients that use it as their HTTPS proxy: it answers requests to
+// the hosts of AWS itself, passes on what the user allows, and refuses the rest by name.
+type proxy struct {
+	front     *tunnel.Front
+	next      http.Handler        // of this server
+	endpoints map[string]*url.URL // by the label of the service in its hosts
+	allowed   []string            // hosts, "*.example.com" and "*"
+	upstream  func(*url.URL) (*url.URL, error)
+	forward   *httputil.ReverseProxy
+	logger    *slog.Logger
+
+	mu      sync.Mutex
+	refused map[string]bool // hosts that the log has
+}
+
+// An endpoint is the address of a service of AWS that another program emulates.
+type endpoint struct {
+	service string // as in AWS_ENDPOINT_URL_<SERVICE>, in lower case with dashes
+	url     *url.URL
+}
+
+var serviceName = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
+
+// parseEndpoint reads SERVICE=URL.
+func parseEndpoint(text string) (endpoint, error) {
+	name, value, found := strings.Cut(text, "=")
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	at, err := url.Parse(value)
+	if !found || !serviceName.MatchString(name) || err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil {
+		return endpoint{}, fmt.Errorf("%q is not of the form SERVICE=URL, such as ec2=http://127.0.0.1:5000", text)
+	}
+	return endpoint{name, at}, nil
+}
+
+// hostLabels are the labels in the hosts of services, where they are not the names that the SDKs
+// have for the services.
+var hostLabels = map[string]string{
+	"application-auto-scaling": "application-autoscaling", "auto-scaling": "autoscaling", "cloudwatch": "monitoring", "cloudwatch-events": "events", "cloudwatch-logs": "logs",
+	"cognito-identity-provider": "cognito-idp", "config-service": "config", "cost-explorer": "ce", "database-migration-service": "dms", "directory-service": "ds",
+	"efs": "elasticfilesystem", "elastic-beanstalk": "elasticbeanstalk", "elastic-load-balancing": "elasticloadbalancing", "elastic-load-balancing-v2": "elasticloadbalancing",
+	"elasticsearch-service": "es", "emr": "elasticmapreduce", "eventbridge": "events", "iot-data-plane": "data-ats", "opensearch": "es",
+	"resource-groups-tagging-api": "tagging", "secrets-manager": "secretsmanager", "service-quotas": "servicequotas", "sesv2": "email", "ses": "email", "sfn": "states",
+	"storage-gateway": "storagegateway", "waf-regional": "waf-regional",
+}
+
+// environ are the variables that lead the SDKs to the endpoints.
+func (e endpoint) environ() string {
+	return "AWS_ENDPOINT_URL_" + strings.ToUpper(strings.ReplaceAll(e.service, "-", "_")) + "=" + e.url.String()
+}
+
+func (c *Config) endpoints() ([]endpoint, error) {
+	out := make([]endpoint, 0, len(c.Endpoints))
+	for _, text := range c.Endpoints {
+		e, err := parseEndpoint(text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+var allowedHost = regexp.MustCompile(`^(?:\*|(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:.]+\]?)$`)
+
+// checkProxy checks AllowHosts and Endpoints.
+func (c *Config) checkProxy() error {
+	for _, host := range c.AllowHosts {
+		if !allowedHost.MatchString(host) {
+			return fmt.Errorf("the allowed host %q is not a host name without port, such as api.example.com, *.example.com or *", host)
+		}
+	}
+	_, err := c.endpoints()
+	return err
+}
+
+// newProxy is the proxy of a server whose handler is next. Close its front.
+func (c *CloudFormation) newProxy(next http.Handler) *proxy {
+	p := &proxy{next: next, endpoints: map[string]*url.URL{}, logger: c.config.Logger, refused: map[string]bool{}}
+	endpoints, _ := c.config.endpoints() // Open has checked them
+	for _, e := range endpoints {
+		label := e.service
+		if other := hostLabels[label]; other != "" {
+			label = other
+		}
+		p.endpoints[label] = e.url
+	}
+	for _, host := range c.config.AllowHosts {
+		p.allowed = append(p.allowed, strings.ToLower(strings.Trim(host, "[]")))
+	}
+	var outer httpproxy.Config
+	for _, entry := range c.config.Environ {
+		name, value, _ := strings.Cut(entry, "=")
+		switch strings.ToUpper(name) {
+		case "HTTP_PROXY":
+			outer.HTTPProxy = value
+		case "HTTPS_PROXY":
+			outer.HTTPSProxy = value
+		case "NO_PROXY":
+			outer.NoProxy = value
+		}
+	}
+	own := strings.TrimPrefix(c.config.secure, "https://")
+	for _, address := range []*string{&outer.HTTPProxy, &outer.HTTPSProxy} {
+		if strings.TrimSuffix(strings.TrimPrefix(*address, "http://"), "/") == own {
+			*address = "" // started with the variables of a former server
+		}
+	}
+	p.upstream = outer.ProxyFunc()
+	p.forward = &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			if to := p.endpointOf(r.In.URL.Hostname()); to != nil {
+				r.SetURL(to)
+			}
+			r.Out.Host = r.In.Host
+		},
+		Transport: &http.Transport{Proxy: func(r *http.Request) (*url.URL, error) { return p.upstream(r.URL) }, DisableCompression: true, ResponseHeaderTimeout: 2 * time.Minute, IdleConnTimeout: time.Minute},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			p.fail(w, http.StatusBadGateway, r, err.Error())
+		},
+		ErrorLog: slog.NewLogLogger(c.config.Logger.Handler(), slog.LevelDebug),
+	}
+	p.front = tunnel.New(tunnel.Config{Authority: c.trust.Authority(), Handler: http.HandlerFunc(p.serve), Dial: p.dial})
+	return p
+}
+
+func (p *proxy) close() {
+	p.front.Close()
+	p.forward.Transport.(*http.Transport).CloseIdleConnections()
+}
+
+// ServeHTTP takes what is for a proxy, and leaves the rest to the server.
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if host := hostname(r.Host); !tunnel.ForProxy(r) && server.AWSHost(host) && overTLS(r) { // as if it was sent to that host
+		r.URL.Scheme, r.URL.Host = "https", host
+		p.serve(w, r)
+		return
+	}
+	if tunnel.ForProxy(r) && !(r.Method != http.MethodConnect && r.URL.Host == r.Host && invoke.Loopback(r.URL.Hostname())) {
+		p.front.ServeHTTP(w, r)
+		return
+	}
+	p.next.ServeHTTP(w, r)
+}
+
+// serve answers a request whose URL has a scheme and a host.
+func (p *proxy) serve(w http.ResponseWriter, r *http.Request) {
+	host := r.URL.Hostname()
+	near := fromHere(r)
+	switch {
+	case server.AWSHost(host) && (!near || p.endpointOf(host) == nil):
+		own := r.Clone(server.Tunneled(r.Context()))
+		own.URL.Scheme, own.URL.Host, own.URL.User = "", "", nil
+		own.RequestURI = own.URL.RequestURI()
+		p.next.ServeHTTP(w, own)
+	case near && (server.AWSHost(host) || p.allows(host)):
+		p.forward.ServeHTTP(w, r)
+	default:
+		p.note(host)
+		p.fail(w, http.StatusForbidden, r, fmt.Sprintf("it is not a host of AWS; start cfn serve with --allow-host %s to let clients reach it", host))
+	}
+}
+
+// dial opens the connection of a tunnel that is passed on, nil for one that ends here.
+func (p *proxy) dial(r *http.Request) (net.Conn, error) {
+	host := r.URL.Hostname()
+	if server.AWSHost(host) || !fromHere(r) || !p.allows(host) {
+		return nil, nil //nolint:nilnil // as Config.Dial has it
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), 30*time.Second)
+	defer cancel()
+	conn, err := p.connect(ctx, r.URL.Host)
+	if err != nil {
+		return nil, fmt.Errorf("cfn serve: connect to %s: %w", r.URL.Host, err)
+	}
+	return conn, nil
+}
+
+// connect dials a host, through the proxy of the environment if that has one for it.
+func (p *proxy) connect(ctx context.Context, address string) (net.Conn, error) {
+	outer, err := p.upstream(&url.URL{Scheme: "https", Host: address})
+	if err != nil {
+		return nil, err
+	}
+	var dialer net.Dialer
+	if outer == nil {
+		return dialer.DialContext(ctx, "tcp", address)
+	}
+	port := cmp.Or(outer.Port(), map[string]string{"https": "443"}[outer.Scheme], "80")
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(outer.Hostname(), port))
+	if err != nil {
+		return nil, err
+	}
+	if outer.Scheme == "https" {
+		conn = tls.Client(conn, &tls.Config{ServerName: outer.Hostname()})
+	}
+	if err := greet(ctx, conn, outer, address); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// greet asks a proxy for a tunnel.
+func greet(ctx context.Context, conn net.Conn, outer *url.URL, address string) error {
+	if until, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(until); err != nil {
+			return err
+		}
+	}
+	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: http.Header{}}
+	if user := outer.User; user != nil {
+		password, _ := user.Password()
+		request.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
+	}
+	if err := request.Write(conn); err != nil {
+		return err
+	}
+	// The peer says nothing else before the client does.
+	response, err := http.ReadResponse(bufio.NewReaderSize(io.LimitReader(conn, 64<<10), 16), request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }() // empty if a tunnel was opened
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the proxy %s answers %s", outer.Host, response.Status)
+	}
+	return conn.SetDeadline(time.Time{})
+}
+
+// endpointOf is where the service of an AWS host is emulated, nil if here.
+func (p *proxy) endpointOf(host string) *url.URL {
+	if !server.AWSHost(host) {
+		return nil
+	}
+	for _, label := range strings.Split(strings.ToLower(host), ".") {
+		if to := p.endpoints[label]; to != nil {
+			return to
+		}
+	}
+	return nil
+}
+
+// allows reports whether the user lets clients reach a host. This machine they reach anyway.
+func (p *proxy) allows(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	return invoke.Loopback(host) || slices.ContainsFunc(p.allowed, func(allowed string) bool {
+		below, open := strings.CutPrefix(allowed, "*")
+		return host == allowed || open && strings.HasSuffix(host, below)
+	})
+}
+
+// maxRefused bounds the hosts that are in the log.
+const maxRefused = 1000
+
+// note writes a refused host to the log, once.
+func (p *proxy) note(host string) {
+	p.mu.Lock()
+	known := p.refused[host] || len(p.refused) >= maxRefused
+	if !known {
+		p.refused[host] = true
+	}
+	p.mu.Unlock()
+	if !known {
+		p.logger.Warn("a call through the proxy was refused: the host is not one of AWS", "host", host, "hint", "--allow-host "+host)
+	}
+}
+
+func (p *proxy) fail(w http.ResponseWriter, status int, r *http.Request, why string) {
+	w.Header().Set("X-Cfn-Proxy", "refused")
+	http.Error(w, fmt.Sprintf("cfn serve: %s was not reached: %s", r.URL.Hostname(), why), status)
+}
+
+// fromHere reports whether a client is on this machine.
+func fromHere(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	return err == nil && invoke.Loopback(host)
+}
+
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return host
+}
+
+type connKey struct{}
+
+// withConn has the requests of a connection know it.
+func withConn(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
+// overTLS reports whether a request came through TLS.
+func overTLS(r *http.Request) bool {
+	conn, ok := r.Context().Value(connKey{}).(net.Conn)
+	return ok && customresource.Secure(conn)
+}
+
+// ProxyEnviron are the variables with which a program uses the server as its proxy for HTTPS. The
+// environment is what the program gets besides, in which these replace others.
+func (s *Server) ProxyEnviron(environ []string) ([]string, error) {
+	own, err := s.cloud.trust.Environ(s.config.secure, environ)
+	if err != nil {
+		return nil, err
+	}
+	proxied, err := s.cloud.trust.ProxyEnviron(s.config.secure, environ)
+	return append(own, proxied...), err
+}
