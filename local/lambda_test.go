@@ -209,7 +209,7 @@ func TestFunctionsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, test := range []struct{ properties, want string }{
-		{`"Runtime": "java21", "Handler": "a.b", "Code": {"ZipFile": "x"}`, `The runtime "java21" is not supported by this server`},
+		{`"Runtime": "ruby3.4", "Handler": "a.b", "Code": {"ZipFile": "x"}`, `The runtime "ruby3.4" is not supported by this server`},
 		{`"Runtime": "provided.al2023", "Code": {"ZipFile": "x"}`, "ZipFile can only be used when Runtime is set to either of nodejs or python."},
 		{`"PackageType": "Image", "Code": {"ImageUri": "x"}`, "container images are not supported"},
 		{`"Runtime": "python3.12", "Code": {"ZipFile": "x"}`, "Runtime and Handler are mandatory"},

@@ -120,7 +120,7 @@ func functionID(c *call) (string, error) {
 }
 
 // runtimes are the beginnings of the runtimes that run here.
-var runtimes = []string{"provided", "python3.", "nodejs"}
+var runtimes = []string{"provided", "python3.", "nodejs", "java"}
 
 func completeFunction(c *call, id string, model map[string]any) (string, error) {
 	runtime, code := c.text("Runtime"), anyMapOf(c.desired["Code"])
@@ -128,7 +128,7 @@ func completeFunction(c *call, id string, model map[string]any) (string, error) 
 	case c.text("PackageType") == "Image" || code["ImageUri"] != nil:
 		return "", invalid("Functions in container images are not supported by this server.")
 	case !slices.ContainsFunc(runtimes, func(prefix string) bool { return strings.HasPrefix(runtime, prefix) }):
-		return "", invalid(fmt.Sprintf("The runtime %q is not supported by this server, which runs provided.*, python3.* and nodejs*.", runtime))
+		return "", invalid(fmt.Sprintf("The runtime %q is not supported by this server, which runs provided.*, python3.*, nodejs* and java*.", runtime))
 	case c.text("Handler") == "" && !strings.HasPrefix(runtime, "provided"):
 		return "", invalid("Runtime and Handler are mandatory parameters for functions created with deployment packages.")
 	}

@@ -11,8 +11,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/lambda"
 )
 
 // Unpack writes the code of the handlers to the folder dir, whose parent must exist: all of
@@ -38,6 +40,9 @@ func (b *Bundle) unpack(ctx context.Context, root *os.Root) error {
 		return err
 	}
 	defer closer()
+	if strings.HasPrefix(b.Settings.Runtime, "java") && path.Ext(b.archive.Name) == ".jar" {
+		return unpackJar(root, path.Base(b.archive.Name), data, size)
+	}
 	z, err := zip.NewReader(data, size)
 	if err != nil {
 		return err
@@ -58,6 +63,29 @@ func (b *Bundle) unpack(ctx context.Context, root *os.Root) error {
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// unpackJar keeps the archive of handlers in Java as one file, where the Java runtime of Lambda finds
+// jars.
+func unpackJar(root *os.Root, name string, jar io.ReaderAt, size int64) error {
+	if err := root.Mkdir("lib", 0o755); err != nil {
+		return err
+	}
+	out, err := root.OpenFile(filepath.Join("lib", name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+	if err != nil {
+		return err
+	}
+	err = lambda.CopyJar(out, jar, size)
+	if err == nil {
+		err = files.Flush(out)
+	}
+	if closed := out.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (c *app) buildForLambda(ctx context.Context, p *project.Project, noBuild bo
 	case p.Kind == schema.Module:
 		return "", nil
 	case p.Language == "java":
-		return "", c.checkJar(p, noBuild)
+		return "", c.buildJava(ctx, p, noBuild)
 	case strings.HasPrefix(p.Language, "python"):
 		return c.librariesForLambda(ctx, p, noBuild)
 	case p.Language != "go":
@@ -191,30 +191,6 @@ func newerSource(dir string, built time.Time) string {
 		return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") || name == "go.mod" || name == "go.sum" ||
 			strings.HasSuffix(name, ".json") && slices.Contains(goes, top) // may be embedded
 	})
-}
-
-// checkJar refuses a jar that is older than its sources.
-func (c *app) checkJar(p *project.Project, noBuild bool) error {
-	jar, err := p.Jar()
-	if err != nil {
-		return nil //nolint:nilerr // the packer reports it
-	}
-	info, err := os.Stat(p.Path(jar))
-	if err != nil {
-		return fmt.Errorf("find the handlers: %w", err)
-	}
-	newer := newerFile(p.Dir, info.ModTime(), func(name, top string) bool {
-		return top == "src" || name == "pom.xml" || name == p.SchemaFile()
-	})
-	switch {
-	case newer == "":
-	case noBuild:
-		c.notef("warning: %s is older than %s; packing it as is\n", p.Name(jar), p.Name(newer))
-	default:
-		return withHint(fmt.Errorf("%s is older than %s, and cfn does not run Maven", p.Name(jar), p.Name(newer)),
-			"build it with: mvn package, or pass --no-build to pack it as is")
-	}
-	return nil
 }
 
 // newerFile returns a file below dir that was changed after a time and that is a source by its

@@ -306,7 +306,7 @@ func (c *app) call(ctx context.Context, opts *invokeOptions, p *project.Project,
 		}
 	}
 	if err != nil {
-		return errors.New(redactor.Text(err.Error()))
+		return errors.New(redactor.Text(err.Error() + javaTrace(err)))
 	}
 	return nil
 }

@@ -50,6 +50,7 @@ func languages() []language {
 			prefix: "python", initFlags: pythonInitFlags, settle: (*app).settlePython, handlers: pythonHandlers,
 			run: (*handlerOptions).runPython, watch: watchPython,
 		},
+		{prefix: "java", run: (*handlerOptions).runJava, watch: watchJava},
 	}
 }
 

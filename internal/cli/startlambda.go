@@ -193,6 +193,11 @@ func listens(ctx context.Context, address string) error {
 
 // config describes a local function of the project, built if need be.
 func (o *handlerOptions) config(ctx context.Context, c *app, p *project.Project, name string) (lambda.Config, error) {
+	if name == testEntrypoint {
+		test := *p
+		test.Entrypoint = cmp.Or(p.TestEntrypoint, p.Entrypoint)
+		p = &test
+	}
 	config, err := runner(p)(o, ctx, c, p)
 	if err != nil {
 		return lambda.Config{}, err
@@ -203,7 +208,6 @@ func (o *handlerOptions) config(ctx context.Context, c *app, p *project.Project,
 	}
 	if name == testEntrypoint {
 		config.Env = append(config.Env, "MODE=Test")
-		config.Handler = cmp.Or(p.TestEntrypoint, p.Entrypoint)
 	}
 	given, err := c.handedOn("--env", o.env)
 	config.Env = append(config.Env, given...)
@@ -244,7 +248,7 @@ func (c *app) startLambda(ctx context.Context, p *project.Project, o *handlerOpt
 		return withHint(&project.UnknownLanguageError{Language: p.Language}, `fix "language" in %s`, p.Name(project.SettingsFile))
 	}
 	if !runsHere(p) {
-		return withHint(fmt.Errorf("cfn cannot start handlers in %s: it runs handlers in Go and Python, and programs for the provided runtimes", p.Language),
+		return withHint(fmt.Errorf("cfn cannot start handlers in %s: it runs handlers in Go, Python and Java, and programs for the provided runtimes", p.Language),
 			"start them yourself, for example with sam local start-lambda; cfn test and cfn invoke then call them at http://%s, or at --endpoint URL", lambda.DefaultAddress)
 	}
 	handler := &lambda.Handler{Functions: map[string]lambda.Invoker{}, Region: o.region, Logger: c.logger}

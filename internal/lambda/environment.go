@@ -57,6 +57,13 @@ func (c *Config) environment(address, stream string, folders []string) []string 
 		name, value, _ := cutEnv(entry)
 		env[name] = value
 	}
+	if isJava(c.Command) {
+		env[sandbox.JavaOptions] += fmt.Sprintf(" -Xmx%dm", javaHeap(c.memorySize()))
+		if env["HOME"] == sandbox.Home {
+			// The official library empties this folder, and /tmp may have folders of the user in it.
+			env[sandbox.JavaOptions] += " -Djava.io.tmpdir=" + sandbox.Home
+		}
+	}
 	env["AWS_REGION"], env["AWS_DEFAULT_REGION"] = c.Region, c.Region
 	env["LAMBDA_TASK_ROOT"] = c.Dir
 	c.setCredentials(env)

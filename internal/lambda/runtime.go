@@ -37,11 +37,13 @@ const PythonCache = "FORMWORK_PYCACHE"
 //	python3.*                    the interpreter of that version, else any Python 3
 //	python3                      the interpreter called python3 or python
 //	nodejs*                      the interpreter called node; nodejs alone is any version
-//	java*, and all the others    none: a *RuntimeError
+//	java*                        the JDK of JAVA_HOME or the PATH, not older than the runtime
+//	all the others               none: a *RuntimeError
 //
 // Interpreters run a small program of this package, which uses the Runtime API and calls the
-// handler as the service does. Nothing is installed or downloaded: the package or the
-// interpreter must provide everything beside the standard library.
+// handler as the service does. Java runs Lambda's own client, which Maven fetches once. Nothing
+// else is installed or downloaded: the package or the interpreter must provide everything beside
+// the standard library.
 type Runtimes struct {
 	// Scripts is a folder that those programs are written to. It is made when needed, and
 	// may be shared with other processes.
@@ -50,8 +52,13 @@ type Runtimes struct {
 	// LookPath finds programs. Nil means exec.LookPath.
 	LookPath func(string) (string, error)
 
+	// Getenv reads the environment. Nil means os.Getenv.
+	Getenv func(string) string
+
 	mu    sync.Mutex
 	found map[string]interpreter
+
+	client sync.Mutex // held while the client for Java is fetched
 }
 
 // A Program is how a function is run: the fields of the same name of Config.
@@ -83,10 +90,7 @@ func (e *RuntimeError) Error() string {
 // An interpreter is a program whose version is known.
 type interpreter struct{ path, version string }
 
-const (
-	java = "handlers in Java need the Java runtime interface client of Lambda, which is no part of this program"
-	away = `run them by other means, such as "sam local start-lambda", and name that with --endpoint`
-)
+const away = `run them by other means, such as "sam local start-lambda", and name that with --endpoint`
 
 // Prepare finds the command for a runtime. dir is the unpacked code of the function,
 // entrypoint its handler. The error is a *RuntimeError, ctx's, or that of the file system.
@@ -106,7 +110,7 @@ func (r *Runtimes) Prepare(ctx context.Context, runtime, entrypoint, dir string)
 	case strings.HasPrefix(runtime, "nodejs"):
 		return r.node(ctx, runtime, entrypoint)
 	case strings.HasPrefix(runtime, "java"):
-		return Program{}, &RuntimeError{Runtime: runtime, Reason: java, Hint: away}
+		return r.java(ctx, runtime, entrypoint)
 	case strings.HasPrefix(runtime, "python2"):
 		return Program{}, &RuntimeError{Runtime: runtime, Reason: "Python 2 is not supported", Hint: "port the handlers to Python 3"}
 	}

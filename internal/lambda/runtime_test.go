@@ -314,12 +314,12 @@ func TestPrepare(t *testing.T) {
 		{"go1.x", "../x", "bin", `the runtime go1.x: the entrypoint "../x" is not a file of the function`},
 		{"python3.12", "app.handler", "bin", "the runtime python3.12: there is no working Python 3 in the PATH; install it"},
 		{"nodejs22.x", "app.handler", "bin", "the runtime nodejs22.x: there is no working Node.js in the PATH; install it"},
-		{"java17", "a.B::c", "bin", "the runtime java17: handlers in Java need the Java runtime interface client of Lambda"},
+		{"java17", "a.B::c", "bin", "the runtime java17: there is no java in the PATH; install a JDK"},
 		{"ruby3.2", "a.b", "bin", "the runtime ruby3.2: functions of this runtime cannot be run here"},
 		{"python2.7", "a.b", "bin", "the runtime python2.7: Python 2 is not supported"},
 		{"", "a.b", "bin", `the runtime "": the settings name none`},
 	} {
-		r := &lambda.Runtimes{Scripts: t.TempDir(), LookPath: nothing}
+		r := &lambda.Runtimes{Scripts: t.TempDir(), LookPath: nothing, Getenv: func(string) string { return "" }}
 		p, err := r.Prepare(t.Context(), test.runtime, test.entrypoint, filepath.Join(dir, test.dir))
 		switch {
 		case test.want == "" && (err != nil || p.Command[0] != filepath.Join(dir, test.dir, "bootstrap")):

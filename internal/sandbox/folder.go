@@ -111,6 +111,12 @@ func environ(tmp, home string) []string {
 	return list
 }
 
+// JavaOptions is the variable, as NAME=value, that makes the folder the one for temporary files of Java
+// runtimes, besides other options. HOME stays: a tool of the user has its settings there.
+func (f *Folder) JavaOptions(others string) string {
+	return JavaOptions + "=" + strings.TrimSpace(others+" "+javaProperty("java.io.tmpdir", f.Tmp))
+}
+
 // JavaOptions is the variable with options that every Java runtime takes.
 const JavaOptions = "JAVA_TOOL_OPTIONS"
 

@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/project"
+)
+
+// javaDir is the folder of a project for the jar that runs and for Lambda's client.
+const javaDir = ".formwork/java"
+
+// javaCode is the task root of handlers in Java. A copy of the jar runs: Maven may write the jar of the
+// project again while it is in use.
+const (
+	javaCode = javaDir + "/code"
+	javaJar  = javaCode + "/lib/handler.jar"
+)
+
+// runJava is how handlers in Java run: Lambda's client loads the jar that Maven has built.
+func (o *handlerOptions) runJava(ctx context.Context, c *app, p *project.Project) (lambda.Config, error) {
+	if o.debug {
+		return lambda.Config{}, withHint(errors.New("--debug is for handlers in Go"),
+			"for Java, pass --env JAVA_TOOL_OPTIONS=-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:5005 and attach your debugger to port 5005")
+	}
+	for _, dir := range []string{project.TargetFolder, javaDir} {
+		if err := files.LinkOut(p.Dir, dir); err != nil {
+			return lambda.Config{}, fmt.Errorf("find the handlers: %w", err)
+		}
+	}
+	program, err := c.javaProgram(ctx, p)
+	if err != nil {
+		return lambda.Config{}, err
+	}
+	if program.Note != "" {
+		c.notef("%s\n", program.Note)
+	}
+	if err := c.buildJava(ctx, p, o.noBuild); err != nil {
+		return lambda.Config{}, err
+	}
+	if err := copyJar(p); err != nil {
+		return lambda.Config{}, err
+	}
+	return lambda.Config{
+		Command: program.Command, Dir: p.Path(javaCode), Handler: program.Handler, Env: program.Env,
+		// The classes of the library and of the AWS SDK take long to load on a busy machine.
+		InitTimeout: time.Minute,
+	}, nil
+}
+
+// javaProgram finds the JDK and Lambda's client.
+func (c *app) javaProgram(ctx context.Context, p *project.Project) (lambda.Program, error) {
+	runtimes := &lambda.Runtimes{Scripts: p.Path(javaDir + "/runtimes"), Getenv: c.Getenv, LookPath: c.lookPath}
+	if exists(p.Path(javaDir + "/runtimes/" + lambda.JavaClient)) {
+		return runtimes.Prepare(ctx, p.Runtime, p.Entrypoint, p.Path(javaCode))
+	}
+	if err := ignoredFolder(p.Path(javaDir)); err != nil {
+		return lambda.Program{}, fmt.Errorf("prepare the handlers: %w", err)
+	}
+	defer c.progress("Fetching the Java runtime interface client of Lambda")()
+	return runtimes.Prepare(ctx, p.Runtime, p.Entrypoint, p.Path(javaCode))
+}
+
+// ignoredFolder makes a folder that git ignores.
+func ignoredFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return files.Write(dir, ".gitignore", []byte("*\n"), 0o644)
+}
+
+// lookPath finds a program in the PATH of the environment of this command.
+func (c *app) lookPath(name string) (string, error) {
+	for _, dir := range filepath.SplitList(c.Getenv("PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+}
+
+// buildJava makes sure that the jar exists and is not older than its sources. With noBuild it only warns.
+func (c *app) buildJava(ctx context.Context, p *project.Project, noBuild bool) error {
+	jar, newer, err := c.javaState(p)
+	var unbuilt *project.BuildError
+	switch {
+	case errors.As(err, &unbuilt) && noBuild:
+		return withHint(err, "%s", unbuilt.Hint)
+	case err != nil && unbuilt == nil:
+		return err
+	case err == nil && newer == "":
+		return nil
+	case err == nil && noBuild:
+		c.notef("warning: %s is older than %s; using it as is\n", p.Name(jar), p.Name(newer))
+		return nil
+	}
+	if !exists(p.Path("pom.xml")) {
+		if err != nil {
+			return withHint(err, "%s", unbuilt.Hint)
+		}
+		return withHint(fmt.Errorf("%s is older than %s, and there is no pom.xml to build it with Maven", p.Name(jar), p.Name(newer)),
+			"build it yourself, or pass --no-build to use it as is")
+	}
+	c.notef("mvn package\n")
+	done := c.progress("Building the handlers with Maven")
+	_, err = c.maven(ctx, p)
+	done()
+	if err != nil {
+		return err
+	}
+	// The jar of a build without changes keeps its time.
+	if jar, err = p.Jar(); err != nil {
+		return err
+	}
+	now := c.Now()
+	_ = os.Chtimes(p.Path(jar), now, now) // otherwise it is built again the next time
+	return nil
+}
+
+// javaState is the jar of a project, and a source that is newer, "" if there is none.
+func (c *app) javaState(p *project.Project) (jar, newer string, err error) {
+	if jar, err = p.Jar(); err != nil {
+		return "", "", err
+	}
+	info, err := os.Stat(p.Path(jar))
+	if err != nil {
+		return "", "", fmt.Errorf("find the handlers: %w", err)
+	}
+	newer = newerFile(p.Dir, info.ModTime(), func(name, top string) bool {
+		return top == "src" || top == project.TargetsDir || slices.Contains([]string{"pom.xml", "lombok.config", p.SchemaFile()}, name) && name == top
+	})
+	return jar, newer, nil
+}
+
+// maven builds the jar. pom.xml calls cfn: that is this program. The tests of the author run in
+// "mvn package", as those of Go do in "go test".
+func (c *app) maven(ctx context.Context, p *project.Project) (output string, err error) {
+	mvn, err := c.lookPath("mvn")
+	if err != nil {
+		return "", withHint(errors.New("the handlers cannot be built: there is no mvn in the PATH"), "%s", lambda.MavenHint)
+	}
+	if err := ignoredFolder(p.Path(javaDir)); err != nil {
+		return "", fmt.Errorf("build the handlers: %w", err)
+	}
+	output, err = lambda.Maven(ctx, mvn, p.Dir, c.withSelf(p), "--quiet", "package", "-Dmaven.test.skip=true", "-Djacoco.skip=true")
+	if ctx.Err() != nil {
+		return output, ctx.Err()
+	}
+	if err != nil {
+		return output, withHint(&downstreamError{fmt.Errorf("the handlers failed to build (%w):\n%s", err, output)}, "%s", lambda.MavenAdvice(output))
+	}
+	return output, nil
+}
+
+// withSelf is the environment in which "cfn" is this program, under whatever name it was started.
+func (c *app) withSelf(p *project.Project) []string {
+	dir := p.Path(javaDir + "/bin")
+	self, err := os.Executable()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err != nil {
+		return c.Environ
+	}
+	link := filepath.Join(dir, "cfn")
+	if there, err := os.Readlink(link); err != nil || there != self {
+		if err == nil {
+			err = files.RemoveTemp(link)
+		}
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = os.Symlink(self, link)
+		}
+		if err != nil {
+			return c.Environ
+		}
+	}
+	return append(slices.Clone(c.Environ), "PATH="+searchPath(dir, c.Getenv("PATH")))
+}
+
+// copyJar puts the jar of the project into the task root. Processes that still run keep the jar of before.
+func copyJar(p *project.Project) error {
+	jar, err := p.Jar()
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(p.Path(jar))
+	if err != nil {
+		return fmt.Errorf("find the handlers: %w", err)
+	}
+	copied := p.Path(javaJar)
+	if old, err := os.Stat(copied); err == nil && old.ModTime().Equal(info.ModTime()) {
+		return nil
+	}
+	from, err := files.Open(p.Path(jar))
+	if err != nil {
+		return fmt.Errorf("find the handlers: %w", err)
+	}
+	defer func() { _ = from.Close() }() // it was only read
+	var data bytes.Buffer
+	if err := lambda.CopyJar(&data, from, info.Size()); err != nil {
+		return withHint(fmt.Errorf("%s: %w", p.Name(jar), err), "build it again: mvn clean package")
+	}
+	if err := os.MkdirAll(filepath.Dir(copied), 0o755); err != nil {
+		return fmt.Errorf("prepare the handlers: %w", err)
+	}
+	if err := files.Write(filepath.Dir(copied), filepath.Base(copied), data.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("prepare the handlers: %w", err)
+	}
+	_ = os.Chtimes(copied, info.ModTime(), info.ModTime()) // otherwise it is copied again the next time
+	return nil
+}
+
+// watchJava builds the jar when a source changes.
+func watchJava(_ *handlerOptions, c *app, p *project.Project) lambda.WatchConfig {
+	return lambda.WatchConfig{
+		Build: []string{"mvn", "package"}, Dir: p.Dir, Dirs: []string{"src"},
+		Run: func(ctx context.Context, _ []string, _ string) ([]byte, error) {
+			output, err := c.maven(ctx, p)
+			if err != nil {
+				return []byte(output), err
+			}
+			return []byte(output), copyJar(p)
+		},
+	}
+}
+
+// javaTrace is where a handler in Java failed, "" for another error. Lambda's client prints it after its
+// answer; the process has ended then.
+func javaTrace(err error) string {
+	var function *lambda.FunctionError
+	if errors.As(err, &function) && strings.Contains(function.Trace(), ".java:") {
+		return "\n" + function.Trace()
+	}
+	return ""
+}

@@ -1,0 +1,98 @@
+package lambda
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/sandbox"
+)
+
+// MavenHint is how to get Maven.
+const MavenHint = "install Maven, for example the package maven of Debian or from https://maven.apache.org/download.cgi, and put mvn into the PATH"
+
+// Maven runs a command of Maven in a folder and returns what it prints, without the marks and repetitions
+// of Maven. It gives up soon if it reaches no repository. Tests of a project run in it, and the official
+// library empties java.io.tmpdir: that is a folder of its own.
+func Maven(ctx context.Context, mvn, dir string, environ []string, args ...string) (output string, err error) {
+	folder, err := sandbox.NewFolder("")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = folder.Remove() }() // the next program removes what is left
+	args = append([]string{
+		"--batch-mode", "--no-transfer-progress", "-Dstyle.color=never",
+		"-Dmaven.wagon.http.retryHandler.count=1", "-Dmaven.wagon.rto=60000", "-Daether.connector.connectTimeout=10000",
+	}, args...)
+	cmd := exec.CommandContext(ctx, mvn, args...)
+	cmd.Dir = dir
+	cmd.Env = append(slices.Clone(environ), folder.JavaOptions(lookupEnv(environ, sandbox.JavaOptions)))
+	EndWithDescendants(cmd)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s: %w", mvn, err)
+	}
+	return mavenLines(string(out)), err
+}
+
+// mavenNoise matches lines of Maven that say nothing about the cause.
+var mavenNoise = regexp.MustCompile(`^(\[\w+\] *)?$|^Picked up JAVA_TOOL_OPTIONS|\[Help 1\]$|^\[ERROR\] (To see the full stack trace|Re-run Maven|For more information|-> \[Help|After correcting the problems)|^\[INFO\] `)
+
+// mavenMark matches what begins the lines of Maven, and the reference that may end one.
+var mavenMark = regexp.MustCompile(`^\[(ERROR|WARNING)\] | -> \[Help \d+\]$`)
+
+// maxMavenLines bounds what is shown of a failure.
+const maxMavenLines = 60
+
+// mavenLines are the lines of Maven's output that say what is wrong. The compiler's come twice.
+func mavenLines(output string) string {
+	var kept []string
+	for line := range strings.Lines(output) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.HasSuffix(line, "[Help 1]") {
+			line = strings.TrimSuffix(line, " -> [Help 1]")
+			if strings.HasPrefix(line, "[ERROR] [Help 1]") {
+				continue
+			}
+		} else if mavenNoise.MatchString(line) {
+			continue
+		}
+		if strings.HasPrefix(line, "[ERROR] [Help 1]") {
+			continue
+		}
+		line = mavenMark.ReplaceAllString(line, "")
+		if !slices.Contains(kept, line) {
+			kept = append(kept, line)
+		}
+	}
+	if more := len(kept) - maxMavenLines; more > 0 {
+		kept = append(kept[:maxMavenLines], fmt.Sprintf("… and %d more lines", more))
+	}
+	return strings.Join(kept, "\n")
+}
+
+// mavenFailures say what to do about failures of Maven, by what it prints.
+var mavenFailures = []struct {
+	pattern *regexp.Regexp
+	hint    string
+}{
+	{regexp.MustCompile(`jitpack\.io`), "a library is only at jitpack.io, which could not be reached: add aws-cloudformation-resource-schema 2.0.10 to dependencyManagement in pom.xml, as cfn init does, and everything is at Maven Central"},
+	{regexp.MustCompile(`(?i)Unknown host|Network is unreachable|Connection refused|connect timed out|in offline mode|Could not transfer artifact|has not been downloaded`), "Maven reached no repository: connect once, or name a mirror in ~/.m2/settings.xml; what it has fetched once works offline"},
+	{regexp.MustCompile(`JAVA_HOME|No compiler is provided|invalid target release|release version \d+ not supported`), "Maven needs a JDK of the version in pom.xml: install it, and name its folder with JAVA_HOME"},
+	{regexp.MustCompile(`Could not find artifact|Could not resolve dependencies`), "correct the dependencies in pom.xml"},
+	{regexp.MustCompile(`Cannot run program "cfn"`), "put cfn into the PATH under this name: pom.xml calls it"},
+	{regexp.MustCompile(`COMPILATION ERROR|Compilation failure`), "correct the sources"},
+}
+
+// MavenAdvice is what to do about a failure of Maven, by its output.
+func MavenAdvice(output string) string {
+	for _, row := range mavenFailures {
+		if row.pattern.MatchString(output) {
+			return row.hint
+		}
+	}
+	return "run mvn package to see everything that Maven prints"
+}
