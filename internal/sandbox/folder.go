@@ -114,7 +114,7 @@ func environ(tmp, home string) []string {
 // JavaOptions is the variable, as NAME=value, that makes the folder the one for temporary files of Java
 // runtimes, besides other options. HOME stays: a tool of the user has its settings there.
 func (f *Folder) JavaOptions(others string) string {
-	return JavaOptions + "=" + strings.TrimSpace(others+" "+javaProperty("java.io.tmpdir", f.Tmp))
+	return JavaOptions + "=" + strings.TrimSpace(others+" "+JavaProperty("java.io.tmpdir", f.Tmp))
 }
 
 // JavaOptions is the variable with options that every Java runtime takes.
