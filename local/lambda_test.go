@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/formwork-dev/formwork/internal/sandbox"
 	"github.com/formwork-dev/formwork/local"
 )
 
@@ -249,5 +251,32 @@ func TestRunProgram(t *testing.T) {
 	}
 	if stack = c.remove(t, stack); stack.StackStatus != "DELETE_COMPLETE" {
 		t.Errorf("%s: %q", stack.StackStatus, c.history(t, stack))
+	}
+}
+
+// TestEphemeralStorage: /tmp of a function, which includes its home, has the size that its template says, 512 MiB without it.
+func TestEphemeralStorage(t *testing.T) {
+	if err := sandbox.Check(); err != nil {
+		t.Skip("SKIPPED: no sandbox here: ", err)
+	}
+	if exec.Command("python3", "--version").Run() != nil {
+		t.Skip("SKIPPED: Python is not installed")
+	}
+	t.Parallel()
+	const code = "import os\ndef handler(event, context):\n    s = os.statvfs(os.environ['HOME'])\n    return s.f_blocks * s.f_frsize >> 20\n"
+	function := func(more string) string {
+		return `{"Type": "AWS::Lambda::Function", "Properties": {"Runtime": "python3.12", "Handler": "index.handler", "Role": "arn:aws:iam::000000000000:role/r", "Code": {"ZipFile": ` + strconv.Quote(code) + `}` + more + `}}`
+	}
+	c := newClients(t, serving(t, local.ServerConfig{Config: local.Config{RunLambda: true}}).URL())
+	body := `{"Resources": {"Small": ` + function("") + `, "Large": ` + function(`, "EphemeralStorage": {"Size": 2048}`) + `}, "Outputs": {"Small": {"Value": {"Ref": "Small"}}, "Large": {"Value": {"Ref": "Large"}}}}`
+	if _, err := c.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(body)}); err != nil {
+		t.Fatal(err)
+	}
+	stack := c.ended(t, "s")
+	for output, want := range map[string]string{"Small": "512", "Large": "2048"} {
+		out, err := c.lambda.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: aws.String(outputsOf(stack)[output])})
+		if err != nil || string(out.Payload) != want {
+			t.Errorf("%s: %v, %s", output, err, out.Payload)
+		}
 	}
 }

@@ -42,6 +42,9 @@ func (f *Functions) Deployed(ctx context.Context, place awswire.Place, name, qua
 	if size := number(found.Model["MemorySize"]); size > 0 {
 		d.MemoryMB = size
 	}
+	if storage, ok := found.Model["EphemeralStorage"].(map[string]any); ok {
+		d.TmpMB = number(storage["Size"])
+	}
 	if logging, ok := found.Model["LoggingConfig"].(map[string]any); ok {
 		d.LogGroup, _ = logging["LogGroup"].(string)
 	}

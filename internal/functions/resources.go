@@ -186,6 +186,7 @@ type Deployment struct {
 	Environment      []string // NAME=VALUE
 	Timeout          time.Duration
 	MemoryMB         int
+	TmpMB            int    // of /tmp; 0 for the default
 	Role             string // ARN
 	LogGroup         string // "" for the usual one
 }

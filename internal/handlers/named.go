@@ -51,6 +51,7 @@ type Deployment struct {
 	Environment      []string // NAME=VALUE
 	Timeout          time.Duration
 	MemoryMB         int
+	TmpMB            int    // 0 for the default
 	Role             string // ARN
 	LogGroup         string // "" for the usual one
 }

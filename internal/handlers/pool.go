@@ -465,7 +465,7 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	config.Credentials = credentials
 	if deployment != nil {
 		config.Env = slices.Concat(config.Env, deployment.Environment)
-		config.Timeout, config.MemoryMB = deployment.Timeout, max(deployment.MemoryMB, leastMemory)
+		config.Timeout, config.MemoryMB, config.TmpMB = deployment.Timeout, max(deployment.MemoryMB, leastMemory), deployment.TmpMB
 	}
 	if p.config.ProcessEnv != nil {
 		more, err := p.config.ProcessEnv(config.Env)
