@@ -229,7 +229,7 @@ func (p *process) spawnPlain(s *spawner, end *os.File) (started *exec.Cmd, err e
 
 // spawnInside starts the command in a sandbox. A program that was written a moment ago can be busy
 // for as long as another process forks: that passes.
-func (p *process) spawnInside(s *spawner, end *os.File) (*exec.Cmd, error) {
+func (p *process) spawnInside(_ *spawner, end *os.File) (*exec.Cmd, error) {
 	c := p.config
 	path := c.commandPath()
 	inside := sandbox.Process{
@@ -237,11 +237,13 @@ func (p *process) spawnInside(s *spawner, end *os.File) (*exec.Cmd, error) {
 		TmpMB: c.TmpMB, Settings: c.Sandbox, Cache: c.Cache,
 	}
 	for wait := time.Millisecond; ; wait *= 2 {
-		cmd, err := p.enter(s, inside, end)
+		session, err := sandbox.Start(inside, end)
 		var refused *sandbox.RefusedError
 		switch {
 		case err == nil:
-			return cmd, nil
+			p.session = session
+			p.group, p.pid = newInsideGroup(session.Command().Process.Pid, session.ID())
+			return session.Command(), nil
 		case errors.Is(err, fs.ErrNotExist) && !isFolder(c.Dir):
 			return nil, diagnoseStart(c, path, err)
 		case !errors.As(err, &refused):
@@ -251,29 +253,6 @@ func (p *process) spawnInside(s *spawner, end *os.File) (*exec.Cmd, error) {
 		}
 		time.Sleep(wait)
 	}
-}
-
-// enter starts one sandbox and the command in it.
-func (p *process) enter(s *spawner, inside sandbox.Process, end *os.File) (*exec.Cmd, error) {
-	session, err := sandbox.New(inside)
-	if err != nil {
-		return nil, err
-	}
-	cmd, err := s.start(func() *exec.Cmd { return session.Command(end) }, func(*exec.Cmd) {})
-	if err != nil {
-		session.Close()
-		return nil, err
-	}
-	pid, err := session.Begin()
-	if err != nil {
-		cmd.Process.Kill()
-		cmd.Wait()
-		session.Close()
-		return nil, err
-	}
-	p.session = session
-	p.group, p.pid = newInsideGroup(cmd.Process.Pid, pid)
-	return cmd, nil
 }
 
 // reap waits for the end of the process and cleans up after it.

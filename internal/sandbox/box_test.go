@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,8 +30,6 @@ func needsSandbox(t testing.TB) {
 func run(t testing.TB, p sandbox.Process, script string) (string, int) {
 	t.Helper()
 	needsSandbox(t)
-	runtime.LockOSThread() // the sandbox ends with the thread
-	defer runtime.UnlockOSThread()
 	p.Path, p.Args = "/bin/sh", []string{"sh", "-c", script}
 	if p.Dir == "" {
 		p.Dir = t.TempDir()
@@ -40,24 +37,18 @@ func run(t testing.TB, p sandbox.Process, script string) (string, int) {
 	if p.Env == nil {
 		p.Env = append(sandbox.Environ(), "PATH=/usr/bin:/bin")
 	}
-	s, err := sandbox.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	cmd := s.Command(in)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s, err := sandbox.Start(p, in)
 	in.Close()
-	if _, err := s.Begin(); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer s.Close()
+	cmd := s.Command()
 	timer := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
 	defer timer.Stop()
 	text, err := io.ReadAll(out)
@@ -148,11 +139,11 @@ func TestOpenFiles(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	needsSandbox(t)
 	for _, dir := range []string{"/tmp", "/home", "/"} {
-		if _, err := sandbox.New(sandbox.Process{Dir: dir}); err == nil || !strings.Contains(err.Error(), "move it to a folder below") {
+		if _, err := sandbox.Start(sandbox.Process{Dir: dir}, os.Stdout); err == nil || !strings.Contains(err.Error(), "move it to a folder below") {
 			t.Errorf("the task root %s: %v", dir, err)
 		}
 	}
-	if _, err := sandbox.New(sandbox.Process{Dir: filepath.Join(t.TempDir(), "missing")}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := sandbox.Start(sandbox.Process{Dir: filepath.Join(t.TempDir(), "missing")}, os.Stdout); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing task root: %v", err)
 	}
 }

@@ -25,6 +25,7 @@ var check = sync.OnceValue(func() error {
 	if err := try(); err != nil {
 		return &UnavailableError{Reason: explain(err)}
 	}
+	go spares.make() // a program will follow
 	return nil
 })
 
@@ -34,23 +35,17 @@ func try() error {
 	if err != nil {
 		return err
 	}
-	s, err := newSession(inside.Orders{Mounts: mounts, Home: Home, TmpBytes: 1 << 20, Processes: MaxProcesses, OpenFiles: MaxOpenFiles, NoProcesses: true})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = null.Close() }() // nothing is written
-	cmd := s.Command(null)
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("create namespaces: %w", err)
+	f, err := newFirst()
+	if err != nil {
+		return err
 	}
-	_, err = s.Begin()
-	_ = cmd.Process.Kill() // it may have ended
-	_ = cmd.Wait()         // by the signal or not
+	defer f.discard()
+	_, err = f.begin(&inside.Orders{Mounts: mounts, Home: Home, TmpBytes: 1 << 20, Processes: MaxProcesses, OpenFiles: MaxOpenFiles, NoProcesses: true}, null)
 	return err
 }
 
@@ -67,59 +62,58 @@ func explain(err error) string {
 	return "this system does not allow it: " + err.Error()
 }
 
-// A Session is one sandbox: its first process, and the pipes to it.
-type Session struct {
-	orders           inside.Orders
-	report, reportIn *os.File // what the first process says, and its end
-	order, orderOut  *os.File // what it is told, and its end
-	ended            chan ending
+// A first is the first process of a sandbox, with the mounts of the system.
+type first struct {
+	cmd    *exec.Cmd
+	report *os.File // what it says
+	order  *os.File // what it is told
 }
 
-type ending struct {
-	status syscall.WaitStatus
-	left   int
-	known  bool
-}
-
-// New prepares a sandbox for a process. Command, Begin, End and Close are called in this order.
-func New(p Process) (*Session, error) {
-	home, _ := os.UserHomeDir() // without one nothing is hidden in it
-	mounts, err := view(p, home)
-	if err != nil {
-		return nil, err
-	}
-	if p.TmpMB == 0 {
-		p.TmpMB = DefaultTmpMB
-	}
-	return newSession(inside.Orders{
-		Path: p.Path, Args: p.Args, Env: p.Env, Dir: p.Dir, Mounts: mounts, Home: Home,
-		TmpBytes: p.TmpMB << 20, Processes: MaxProcesses, OpenFiles: MaxOpenFiles,
-	})
-}
-
-func newSession(orders inside.Orders) (*Session, error) {
-	s := &Session{orders: orders, ended: make(chan ending, 1)}
+// newFirst starts a first process and waits until it is ready.
+func newFirst() (*first, error) {
+	f := &first{}
+	var theirs [2]*os.File
 	var err error
-	if s.report, s.reportIn, err = os.Pipe(); err != nil {
+	if f.report, theirs[0], err = os.Pipe(); err != nil {
 		return nil, err
 	}
-	if s.orderOut, s.order, err = os.Pipe(); err != nil {
-		s.Close()
+	defer func() { _ = theirs[0].Close() }() // the end of the first process
+	sockets, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, errors.Join(err, f.report.Close())
+	}
+	theirs[1] = os.NewFile(uintptr(sockets[1]), "orders")
+	defer func() { _ = theirs[1].Close() }()                  // the end of the first process
+	if err = unix.SetNonblock(sockets[0], true); err == nil { // it has deadlines then
+		f.order = os.NewFile(uintptr(sockets[0]), "orders")
+		f.cmd = command(theirs)
+		err = f.cmd.Start()
+	}
+	if err != nil {
+		f.close()
+		return nil, fmt.Errorf("create namespaces: %w", err)
+	}
+	base := inside.Orders{Mounts: inOrder(systemMounts()), Processes: MaxProcesses}
+	if err := f.send(&base, nil); err != nil {
+		f.discard()
+		return nil, fmt.Errorf("build the sandbox: %w", err)
+	}
+	if _, err := f.await(); err != nil {
+		f.discard()
 		return nil, err
 	}
-	return s, nil
+	return f, nil
 }
 
-// Command is the command of the first process, whose output and that of the others goes to out.
-// The thread that starts it must outlive it.
-func (s *Session) Command(out *os.File) *exec.Cmd {
+// command is that of a first process. It has no output until it starts the program.
+func command(files [2]*os.File) *exec.Cmd {
 	uid, gid := os.Getuid(), os.Getgid()
 	capabilities := []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_RESOURCE, unix.CAP_SETPCAP}
 	return &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{inside.Name}, Env: []string{"GOMAXPROCS=1", "GOGC=off", "GOTRACEBACK=none"}, Dir: "/",
-		Stdout: out, Stderr: out, ExtraFiles: []*os.File{s.reportIn, s.orderOut},
+		ExtraFiles: files[:],
 		SysProcAttr: &syscall.SysProcAttr{
-			Setpgid: true, Pdeathsig: syscall.SIGKILL,
+			Setpgid:     true,
 			Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
@@ -128,46 +122,215 @@ func (s *Session) Command(out *os.File) *exec.Cmd {
 	}
 }
 
-// Begin sends the orders, once the first process was started, and returns the ID that the process
-// has in the sandbox. The error is a *RefusedError if the program cannot be started; the first
-// process has then ended, or will when the session is closed.
-func (s *Session) Begin() (int, error) {
-	_ = s.reportIn.Close() // the ends of the first process
-	_ = s.orderOut.Close()
-	text := s.orders.Encode()
-	sent := make(chan error, 1)
-	_ = s.order.SetWriteDeadline(time.Now().Add(patience)) // pipes have deadlines
-	go func() {
-		_, err := s.order.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...))
-		sent <- err
-	}()
-	_ = s.report.SetReadDeadline(time.Now().Add(patience))
-	kind, number, detail, err := s.read()
+// send sends orders, with a file if it is not nil.
+func (f *first) send(orders *inside.Orders, file *os.File) error {
+	text := orders.Encode()
+	size := binary.BigEndian.AppendUint32(nil, uint32(len(text)))
+	var rights []byte
+	if file != nil {
+		rights = unix.UnixRights(int(file.Fd()))
+	}
+	if err := f.order.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	raw, err := f.order.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Write(func(fd uintptr) bool {
+		failed = unix.Sendmsg(int(fd), size, rights, nil, unix.MSG_NOSIGNAL)
+		return failed != unix.EAGAIN //nolint:errorlint // the plain number of a system call
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	_, err = f.order.Write(text)
+	return err
+}
+
+// begin has the first process start the program of the orders, with a file for its output, and
+// returns the ID that it has in the sandbox. The error is a *RefusedError if it cannot be started.
+func (f *first) begin(orders *inside.Orders, out *os.File) (int, error) {
+	if err := f.send(orders, out); err != nil {
+		return 0, errors.Join(errGone, fmt.Errorf("build the sandbox: %w", err))
+	}
+	return f.await()
+}
+
+// await reads a report of success.
+func (f *first) await() (int, error) {
+	_ = f.report.SetReadDeadline(time.Now().Add(patience)) // pipes have deadlines
+	kind, number, detail, err := f.read()
 	switch {
 	case err != nil:
-		return 0, errors.Join(fmt.Errorf("build the sandbox: %w", err), <-sent)
+		return 0, errors.Join(errGone, fmt.Errorf("build the sandbox: %w", err))
 	case kind == inside.Failed:
 		return 0, fmt.Errorf("build the sandbox: %s", detail)
 	case kind == inside.Refused:
 		return 0, &RefusedError{Err: syscall.Errno(number)}
 	}
-	if err := <-sent; err != nil {
-		return 0, fmt.Errorf("build the sandbox: %w", err)
-	}
-	if kind == inside.Ended {
-		return 0, nil
-	}
-	_ = s.report.SetReadDeadline(time.Time{})
-	go func() {
-		var e ending
-		if kind, number, detail, err := s.read(); err == nil && kind == inside.Ended {
-			left, _ := strconv.Atoi(detail) // digits
-			e = ending{syscall.WaitStatus(number), left, true}
-		}
-		s.ended <- e
-	}()
+	_ = f.report.SetReadDeadline(time.Time{})
 	return int(number), nil
 }
+
+// errGone is among the errors if the first process has ended before it could start the program.
+var errGone = errors.New("the first process has ended")
+
+// read reads one report.
+func (f *first) read() (kind byte, number uint32, detail string, err error) {
+	var head [9]byte
+	if _, err = io.ReadFull(f.report, head[:]); err != nil {
+		return 0, 0, "", err
+	}
+	text := make([]byte, min(binary.BigEndian.Uint32(head[5:]), 64<<10))
+	_, err = io.ReadFull(f.report, text)
+	return head[0], binary.BigEndian.Uint32(head[1:]), string(text), err
+}
+
+// close releases the pipes, which ends the sandbox.
+func (f *first) close() {
+	for _, file := range []*os.File{f.report, f.order} {
+		_ = file.Close() // a nil file is allowed, and one that is closed
+	}
+}
+
+// discard ends a first process that nobody waits for.
+func (f *first) discard() {
+	f.close()
+	go func() {
+		_ = f.cmd.Process.Kill() // it may have ended
+		_ = f.cmd.Wait()         // by the signal or not
+	}()
+}
+
+// spareLife is how long a first process waits for a program: starts come in groups.
+const spareLife = 10 * time.Second
+
+// A spare is a first process that waits, so that the next program starts sooner.
+type spare struct {
+	mu      sync.Mutex
+	waiting *first
+	expires *time.Timer
+	making  bool
+	taken   bool // a program was started before
+}
+
+var spares spare
+
+// take returns a first process. From the second one on, the next one is made meanwhile: a command
+// that starts one program has no use for it.
+func (s *spare) take() (f *first, fresh bool, err error) {
+	s.mu.Lock()
+	if f = s.waiting; f != nil {
+		s.waiting = nil
+		s.expires.Stop()
+	}
+	again := s.taken
+	s.taken = true
+	s.mu.Unlock()
+	if fresh = f == nil; fresh {
+		f, err = newFirst()
+	}
+	if again && err == nil {
+		go s.make()
+	}
+	return f, fresh, err
+}
+
+// make makes a first process for later, if none waits.
+func (s *spare) make() {
+	s.mu.Lock()
+	needed := s.waiting == nil && !s.making
+	s.making = s.making || needed
+	s.mu.Unlock()
+	if !needed {
+		return
+	}
+	f, err := newFirst()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.making = false
+	if err != nil {
+		return // the next start says why
+	}
+	s.waiting = f
+	s.expires = time.AfterFunc(spareLife, func() { s.drop(f) })
+}
+
+// drop ends a first process if it still waits.
+func (s *spare) drop(f *first) {
+	s.mu.Lock()
+	waits := s.waiting == f
+	if waits {
+		s.waiting = nil
+	}
+	s.mu.Unlock()
+	if waits {
+		f.discard()
+	}
+}
+
+// A Session is one sandbox, in which a process runs.
+type Session struct {
+	first *first
+	id    int
+	ended chan ending
+}
+
+type ending struct {
+	status syscall.WaitStatus
+	left   int
+	known  bool
+}
+
+// Start starts a process in a sandbox; what it and those that it starts print goes to out. Wait for
+// Command, then call End and Close. The error is a *RefusedError if the program cannot be started.
+func Start(p Process, out *os.File) (*Session, error) {
+	home, _ := os.UserHomeDir() // without one nothing is hidden in it
+	mounts, err := view(p, home)
+	if err != nil {
+		return nil, err
+	}
+	if p.TmpMB == 0 {
+		p.TmpMB = DefaultTmpMB
+	}
+	orders := &inside.Orders{
+		Path: p.Path, Args: p.Args, Env: p.Env, Dir: p.Dir, Mounts: mounts, Home: Home,
+		TmpBytes: p.TmpMB << 20, Processes: MaxProcesses, OpenFiles: MaxOpenFiles,
+	}
+	for {
+		f, fresh, err := spares.take()
+		if err != nil {
+			return nil, err
+		}
+		s := &Session{first: f, ended: make(chan ending, 1)}
+		if s.id, err = f.begin(orders, out); err == nil {
+			go s.watch()
+			return s, nil
+		}
+		f.discard()
+		if fresh || !errors.Is(err, errGone) {
+			return nil, err
+		}
+	}
+}
+
+// watch waits for the report of the end.
+func (s *Session) watch() {
+	var e ending
+	if kind, number, detail, err := s.first.read(); err == nil && kind == inside.Ended {
+		left, _ := strconv.Atoi(detail) // digits
+		e = ending{syscall.WaitStatus(number), left, true}
+	}
+	s.ended <- e
+}
+
+// Command is the first process, whose end is that of all.
+func (s *Session) Command() *exec.Cmd { return s.first.cmd }
+
+// ID is that of the process in the sandbox.
+func (s *Session) ID() int { return s.id }
 
 // End is how the process ended and how many others it left behind, once the first process has
 // ended. It is unknown if that was killed.
@@ -177,19 +340,4 @@ func (s *Session) End() (status syscall.WaitStatus, left int, known bool) {
 }
 
 // Close releases the pipes, which ends the sandbox.
-func (s *Session) Close() {
-	for _, file := range []*os.File{s.report, s.reportIn, s.order, s.orderOut} {
-		_ = file.Close() // a nil file is allowed, and one that is closed
-	}
-}
-
-// read reads one report.
-func (s *Session) read() (kind byte, number uint32, detail string, err error) {
-	var head [9]byte
-	if _, err = io.ReadFull(s.report, head[:]); err != nil {
-		return 0, 0, "", err
-	}
-	text := make([]byte, min(binary.BigEndian.Uint32(head[5:]), 64<<10))
-	_, err = io.ReadFull(s.report, text)
-	return head[0], binary.BigEndian.Uint32(head[1:]), string(text), err
-}
+func (s *Session) Close() { s.first.close() }

@@ -17,14 +17,14 @@ func check() error {
 // A Session is one sandbox. There is none on this system.
 type Session struct{}
 
-// New fails.
-func New(Process) (*Session, error) { return nil, errors.ErrUnsupported }
+// Start fails.
+func Start(Process, *os.File) (*Session, error) { return nil, errors.ErrUnsupported }
 
 // Command is nil.
-func (s *Session) Command(*os.File) *exec.Cmd { return nil }
+func (s *Session) Command() *exec.Cmd { return nil }
 
-// Begin fails.
-func (s *Session) Begin() (int, error) { return 0, errors.ErrUnsupported }
+// ID is 0.
+func (s *Session) ID() int { return 0 }
 
 // End reports that the end is unknown.
 func (s *Session) End() (status syscall.WaitStatus, left int, known bool) { return status, 0, false }

@@ -53,7 +53,7 @@ type viewer struct {
 	fixed  map[string]bool // targets that nothing replaces
 }
 
-// view is what a process sees. What is missing is left out, except for the task root and grants.
+// view is what a process sees beside the mounts of the system. What is missing is left out, except for the task root and grants.
 func view(p Process, home string) ([]inside.Mount, error) {
 	v := &viewer{home: home, realHome: resolved(home), env: map[string]string{}, mounts: map[string]inside.Mount{}, fixed: map[string]bool{}}
 	for _, entry := range p.Env {
@@ -118,12 +118,14 @@ func view(p Process, home string) ([]inside.Mount, error) {
 		v.fixed[grant.Path] = true
 	}
 	v.mask()
-	list := make([]inside.Mount, 0, len(v.mounts))
-	for _, m := range v.mounts {
-		list = append(list, m)
-	}
-	slices.SortFunc(list, func(a, b inside.Mount) int { return strings.Compare(a.Target, b.Target) })
-	return list, nil
+	known := systemMounts()
+	maps.DeleteFunc(v.mounts, func(target string, m inside.Mount) bool { return known[target] == m })
+	return inOrder(v.mounts), nil
+}
+
+// inOrder are mounts with those below others after them.
+func inOrder(mounts map[string]inside.Mount) []inside.Mount {
+	return slices.SortedFunc(maps.Values(mounts), func(a, b inside.Mount) int { return strings.Compare(a.Target, b.Target) })
 }
 
 // systemMounts are what belongs to the system. They are found once: files are read at each start.

@@ -16,14 +16,19 @@ const Name = "formwork-sandbox"
 const (
 	// ReportFD is where the first process reports what became of the process.
 	ReportFD = 3
-	// OrdersFD is where it reads its orders from; their end is the end of the sandbox.
+	// OrdersFD is the socket where it reads its orders from; its end is the end of the sandbox.
 	OrdersFD = 4
 )
+
+// The first process gets orders twice. The first ones are the same for all processes: the mounts of
+// the system. It reports Ready then, and may wait for long. The second ones are those of the process,
+// and come with the file for its output.
 
 // The reports, each followed by a number of 4 bytes and a text with its length of 4 bytes before
 // it.
 const (
 	Failed  = 'F' // the sandbox cannot be built: an error number, and where
+	Ready   = 'W' // the mounts of the system are there
 	Refused = 'R' // the system did not start the program: an error number
 	Started = 'S' // the program runs: its ID within the sandbox
 	Ended   = 'E' // it has ended: its wait status; the text is how many processes it left, in digits

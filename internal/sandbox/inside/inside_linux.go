@@ -34,15 +34,17 @@ func run() int {
 		report(Failed, number(err), "close files: "+err.Error())
 		return 2
 	}
-	orders, ok := readOrders()
-	if !ok {
-		return 2
-	}
-	steps := []func(*Orders) *problem{newRoot, processFiles, temporaryFiles, devices, mounts, closeRoot, limits, dropPrivileges}
-	for _, step := range steps {
-		if p := step(&orders); p != nil {
-			report(Failed, number(p.err), p.at+": "+p.err.Error())
+	var orders Orders
+	for _, stage := range [][]func(*Orders) *problem{{newRoot, processFiles, devices, mounts, ready}, {temporaryFiles, mounts, closeRoot, limits, dropPrivileges}} {
+		var ok bool
+		if orders, ok = readOrders(); !ok {
 			return 2
+		}
+		for _, step := range stage {
+			if p := step(&orders); p != nil {
+				report(Failed, number(p.err), p.at+": "+p.err.Error())
+				return 2
+			}
 		}
 	}
 	if orders.NoProcesses {
@@ -125,11 +127,43 @@ func zombie(stat []byte) bool {
 	return true
 }
 
+// ready reports that the first orders were carried out.
+func ready(*Orders) *problem {
+	report(Ready, 0, "")
+	return nil
+}
+
+// readOrders reads orders. A file that comes with them becomes the standard output and error.
 func readOrders() (Orders, bool) {
 	var size [4]byte
-	if !readFull(size[:]) {
+	with := make([]byte, unix.CmsgSpace(4))
+	n, withN, _, _, err := unix.Recvmsg(OrdersFD, size[:], with, unix.MSG_CMSG_CLOEXEC)
+	for err == unix.EINTR { //nolint:errorlint // the plain number of a system call
+		n, withN, _, _, err = unix.Recvmsg(OrdersFD, size[:], with, unix.MSG_CMSG_CLOEXEC)
+	}
+	if err != nil || n == 0 || !takeOutput(with[:withN]) || !readFull(size[n:]) {
 		return Orders{}, false
 	}
+	return readText(size)
+}
+
+// takeOutput makes a file of a control message the standard output and error.
+func takeOutput(control []byte) bool {
+	if len(control) == 0 {
+		return true
+	}
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil || len(messages) != 1 {
+		return false
+	}
+	files, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(files) != 1 {
+		return false
+	}
+	return unix.Dup3(files[0], 1, 0) == nil && unix.Dup3(files[0], 2, 0) == nil && unix.Close(files[0]) == nil
+}
+
+func readText(size [4]byte) (Orders, bool) {
 	n := int(size[0])<<24 | int(size[1])<<16 | int(size[2])<<8 | int(size[3])
 	if n > mostOrders {
 		return Orders{}, false
