@@ -38,11 +38,12 @@ var tools = []struct {
 	{"make", []string{"--version"}, nil, "the Makefile of projects in Go, which only calls cfn and go"},
 	{"git", []string{"--version"}, nil, "optional: version control"},
 	{"python3", []string{"--version"}, []string{"python36", "python37", "python38", "python39", "python310", "python311", "python312", "python313"}, "running handlers in Python; its pip installs their libraries"},
-	{"node", []string{"--version"}, []string{"typescript"}, "running handlers in TypeScript"},
+	{"node", []string{"--version"}, []string{"typescript"}, "running and compiling handlers in TypeScript"},
+	{"npm", []string{"--version"}, []string{"typescript"}, "installing the libraries of handlers in TypeScript"},
 	{"java", []string{"-version"}, []string{"java"}, "running handlers in Java"},
 	{"mvn", []string{"--version"}, []string{"java"}, "building handlers in Java, and fetching what runs them"},
 	{"docker", []string{"--version"}, nil, "not used by cfn; sam needs it"},
-	{"sam", []string{"--version"}, nil, "running handlers in TypeScript (sam local start-lambda)"},
+	{"sam", []string{"--version"}, nil, "optional: running handlers in Docker (sam local start-lambda)"},
 	{"psql", []string{"--version"}, nil, "optional: PostgreSQL as the database of cfn serve"},
 }
 

@@ -54,9 +54,9 @@ Without --import-path, the import path is the module path of an existing go.mod.
 cfn smithy convert. If the model has several resources, --type-name selects one; its organization and
 service are used if neither the model nor the settings name any.
 
-Projects can be started in Go and in Python; modules have no language. A project in Python has the files,
-names and settings of the official plugin, so either tool can continue with it. cfn packages it without
-Docker; --use-docker only writes the setting of the official tool.`,
+Projects can be started in Go, Python and TypeScript; modules have no language. A project in Python or
+TypeScript has the files, names and settings of the official plugin, so either tool can continue with it.
+cfn packages it without Docker; --use-docker only writes the setting of the official tool.`,
 		Example: `  cfn init
   cfn init --artifact-type RESOURCE --type-name Acme::Billing::Invoice go --import-path example.com/invoice
   cfn init -a HOOK -t Acme::Billing::Policy python312
@@ -205,7 +205,7 @@ func (c *app) settleLanguage(ctx context.Context, w wizard, opts initOptions, co
 	config.Language = cmp.Or(opts.language, "go")
 	if !project.CanStart(config.Language) {
 		return withHint(fmt.Errorf("cfn cannot start projects in %s yet", opts.language),
-			"use cfn init go or cfn init python312; in a project in %s, cfn generate writes everything except the code", opts.language)
+			"use cfn init go, cfn init python312 or cfn init typescript; in a project in %s, cfn generate writes everything except the code", opts.language)
 	}
 	return languageOf(config.Language).settle(c, ctx, w, opts, config)
 }

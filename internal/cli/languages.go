@@ -37,6 +37,9 @@ type language struct {
 	// watch is what builds the handlers again, from which folders. The report of a good build is
 	// the word built.
 	watch func(o *handlerOptions, c *app, p *project.Project) lambda.WatchConfig
+
+	// pack builds what is packed. Nil means [app.buildForLambda].
+	pack func(c *app, ctx context.Context, p *project.Project, noBuild bool, config *project.ArchiveConfig) error
 }
 
 // languages is a function because the rows refer to functions that refer to it.
@@ -51,6 +54,10 @@ func languages() []language {
 			run: (*handlerOptions).runPython, watch: watchPython,
 		},
 		{prefix: "java", run: (*handlerOptions).runJava, watch: watchJava},
+		{
+			prefix: "typescript", initFlags: pythonInitFlags, settle: (*app).settlePython, handlers: typeScriptHandlers,
+			run: (*handlerOptions).runTypeScript, watch: watchTypeScript, pack: (*app).packTypeScript,
+		},
 	}
 }
 

@@ -60,7 +60,12 @@ func (c *app) archive(ctx context.Context, noBuild bool) (*project.Project, *sch
 		}
 		config.Fragment = f
 	}
-	if config.Libraries, err = c.buildForLambda(ctx, p, noBuild); err != nil {
+	if pack := languageOf(p.Language).pack; pack != nil {
+		err = pack(c, ctx, p, noBuild, &config)
+	} else {
+		config.Libraries, err = c.buildForLambda(ctx, p, noBuild)
+	}
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	done := c.progress("Packing %s", p.TypeName)
@@ -72,7 +77,7 @@ func (c *app) archive(ctx context.Context, noBuild bool) (*project.Project, *sch
 	case errors.As(err, &build):
 		err = withHint(err, "%s", build.Hint)
 	case errors.As(err, &language):
-		err = withHint(err, "cfn packages modules and handlers in Go, Java and Python; to register an archive of another tool, use cfn submit --package")
+		err = withHint(err, "cfn packages modules and handlers in Go, Java, Python and TypeScript; to register an archive of another tool, use cfn submit --package")
 	}
 	return p, s, archive, err
 }

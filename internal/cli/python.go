@@ -266,14 +266,19 @@ func modified(program string) string {
 // removeOldLibraries removes the libraries of former requirements. What cannot be removed is tried again
 // the next time.
 func (c *app) removeOldLibraries(p *project.Project, current string) {
-	entries, err := os.ReadDir(p.Path(pythonDir))
+	c.removeOld(p, pythonDir, current)
+}
+
+// removeOld removes the folders KIND-… beside the current one.
+func (c *app) removeOld(p *project.Project, dir, current string) {
+	entries, err := os.ReadDir(p.Path(dir))
 	if err != nil {
 		return
 	}
 	for _, entry := range entries {
 		kind, _, _ := strings.Cut(current, "-")
 		if entry.IsDir() && strings.HasPrefix(entry.Name(), kind+"-") && entry.Name() != current {
-			if err := files.RemoveAll(p.Path(pythonDir), entry.Name()); err != nil {
+			if err := files.RemoveAll(p.Path(dir), entry.Name()); err != nil {
 				c.logger.Debug("Old libraries cannot be removed", "error", err)
 			}
 		}

@@ -121,21 +121,12 @@ func (o *handlerOptions) checkDocker() error {
 }
 
 // function opens the handlers of a project. Without --endpoint they run as local
-// processes, which close ends; handlers in a language that cfn cannot start are expected
-// where the official tool expects all of them. output, if not nil, receives what local
-// handlers write.
+// processes, which close ends. output, if not nil, receives what local handlers write.
 func (o *handlerOptions) function(ctx context.Context, c *app, p *project.Project, aws *invoke.AWS, output io.Writer) (f invoke.Function, close func(), err error) {
 	url := o.endpoint
 	if url == "" && !project.KnownLanguage(p.Language) {
 		return nil, nil, withHint(&project.UnknownLanguageError{Language: p.Language},
 			`fix "language" in %s, or start your own Lambda endpoint and pass --endpoint URL`, p.Name(project.SettingsFile))
-	}
-	if url == "" && !runsHere(p) {
-		url = "http://" + lambda.DefaultAddress
-		if err := listens(ctx, lambda.DefaultAddress); err != nil {
-			return nil, nil, withHint(fmt.Errorf("cfn cannot start handlers in %s, and cannot connect to %s: %w", p.Language, url, err), "%s", ownEndpoint)
-		}
-		fmt.Fprintf(c.Stderr, "handlers in %s are called at %s\n", p.Language, url)
 	}
 	if url != "" {
 		if err := invoke.CheckLocal(c.Getenv, url); err != nil {
@@ -180,16 +171,6 @@ func onThisMachine(endpoint string) bool {
 
 // ownEndpoint is what there is to do for handlers that cfn cannot start.
 const ownEndpoint = "start them yourself as a Lambda endpoint, for example with sam local start-lambda, and name it if it is elsewhere: --endpoint URL"
-
-// listens reports whether a server is listening at an address.
-func listens(ctx context.Context, address string) error {
-	dialer := net.Dialer{Timeout: 5 * time.Second}
-	connection, err := dialer.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return err
-	}
-	return connection.Close()
-}
 
 // config describes a local function of the project, built if need be.
 func (o *handlerOptions) config(ctx context.Context, c *app, p *project.Project, name string) (lambda.Config, error) {
@@ -248,7 +229,7 @@ func (c *app) startLambda(ctx context.Context, p *project.Project, o *handlerOpt
 		return withHint(&project.UnknownLanguageError{Language: p.Language}, `fix "language" in %s`, p.Name(project.SettingsFile))
 	}
 	if !runsHere(p) {
-		return withHint(fmt.Errorf("cfn cannot start handlers in %s: it runs handlers in Go, Python and Java, and programs for the provided runtimes", p.Language),
+		return withHint(fmt.Errorf("cfn cannot start handlers in %s: it runs handlers in Go, Python, TypeScript and Java, and programs for the provided runtimes", p.Language),
 			"start them yourself, for example with sam local start-lambda; cfn test and cfn invoke then call them at http://%s, or at --endpoint URL", lambda.DefaultAddress)
 	}
 	handler := &lambda.Handler{Functions: map[string]lambda.Invoker{}, Region: o.region, Logger: c.logger}

@@ -30,6 +30,7 @@ func languages() []language {
 	return []language{
 		{prefix: "go", prepare: prepareGo, sources: goSources, folders: []string{"cmd/hook/targets"}},
 		{prefix: "python", prepare: preparePython, sources: pythonProject, folders: []string{"src/*/target_models"}},
+		{prefix: "typescript", prepare: prepareTypeScript, sources: typeScriptProject},
 	}
 }
 

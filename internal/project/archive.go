@@ -35,8 +35,11 @@ type ArchiveConfig struct {
 	Fragment *module.Fragment
 
 	// Libraries is the folder with what handlers in Python import, slash-separated and seen from
-	// the project; "" for none.
+	// the project; "" for none. For TypeScript it contains node_modules.
 	Libraries string
+
+	// Built are the built files of handlers in TypeScript, likewise: those that npm packs.
+	Built []string
 }
 
 // An Archive is a package that RegisterType takes.

@@ -30,10 +30,19 @@ func (p *Project) packPython(a *archiver, config ArchiveConfig) error {
 	if err := inner.tree(sources, name, ""); err != nil {
 		return err
 	}
+	if err := a.provider(inner, "requirements.txt"); err != nil {
+		return err
+	}
+	return a.tree(sources, sources, "")
+}
+
+// provider adds handlers and their libraries as ResourceProvider.zip. list is the file that names
+// the libraries.
+func (a *archiver) provider(inner *archiver, list string) error {
 	if inner.size > maxUnpacked {
 		return &BuildError{
 			fmt.Sprintf("the handlers and their libraries have %d MB, more than the 250 MB of a Lambda function", inner.size>>20),
-			"remove libraries from requirements.txt",
+			"remove libraries from " + list,
 		}
 	}
 	data, err := inner.finish()
@@ -41,7 +50,7 @@ func (p *Project) packPython(a *archiver, config ArchiveConfig) error {
 		return err
 	}
 	a.add("ResourceProvider.zip", data, 0o644)
-	return a.tree(sources, sources, "")
+	return nil
 }
 
 // tree appends the files below a folder of the project under another name, but no compiled files. The

@@ -219,10 +219,10 @@ func TestHandlersThatCannotBePacked(t *testing.T) {
 		})
 	}
 	p, s := goProject(t, schema.Resource, map[string]string{"aa-bb-cc.json": archivedSchema})
-	p.Language = "typescript"
+	p.Language = "cobol"
 	var language *UnsupportedLanguageError
 	if _, err := p.Archive(t.Context(), ArchiveConfig{Schema: s}); !errors.As(err, &language) {
-		t.Errorf("typescript: %v", err)
+		t.Errorf("cobol: %v", err)
 	}
 }
 

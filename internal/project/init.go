@@ -35,7 +35,7 @@ type InitConfig struct {
 	// ImportPath is the path of the module of a project in Go.
 	ImportPath string
 
-	// UseDocker is written to the settings of a project in Python, for the official tool.
+	// UseDocker is written to the settings of a project in Python or TypeScript, for the official tool.
 	UseDocker bool
 
 	// Version is that of this program; see codegen.Input.

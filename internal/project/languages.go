@@ -44,7 +44,12 @@ func languages() []language {
 			retired: []string{"python36", "python37"},
 			start:   startPython, options: pythonOptions, authored: authoredPython, pack: (*Project).packPython,
 		},
-		{names: []string{"typescript"}},
+		{
+			names: []string{"typescript"}, start: startTypeScript, options: pythonOptions, pack: (*Project).packTypeScript,
+			authored: func(*Project) []string {
+				return []string{"src/handlers.ts", "package.json", "tsconfig.json", ".npmrc", "sam-tests/create.json"}
+			},
+		},
 	}
 }
 

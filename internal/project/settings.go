@@ -74,7 +74,7 @@ func ReservedNamespace(name string) string {
 }
 
 // retiredRuntimes are those with which Lambda makes no new functions.
-var retiredRuntimes = []string{"go1.x", "java8", "nodejs10.x", "nodejs12.x", "nodejs14.x", "nodejs16.x", "provided", "python2.7", "python3.6", "python3.7", "python3.8"}
+var retiredRuntimes = []string{"go1.x", "java8", "nodejs10.x", "nodejs12.x", "nodejs14.x", "nodejs16.x", "nodejs18.x", "provided", "python2.7", "python3.6", "python3.7", "python3.8"}
 
 // maxSettings is the official limit of .rpdk-config, counted on the form that Python's
 // json.dumps gives it.

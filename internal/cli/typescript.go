@@ -1,0 +1,409 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/project"
+)
+
+// typeScriptDir is the folder of a project for what cfn notes about its build, and for the
+// libraries that are packaged.
+const typeScriptDir = ".formwork/typescript"
+
+const packageFile = "package.json"
+
+func typeScriptHandlers(project.InitConfig) string { return "src/handlers.ts" }
+
+// runTypeScript is how handlers in TypeScript run: the project is their folder, with the libraries in
+// node_modules and the compiled sources in dist.
+func (o *handlerOptions) runTypeScript(ctx context.Context, c *app, p *project.Project) (lambda.Config, error) {
+	if o.debug {
+		return lambda.Config{}, withHint(errors.New("--debug is for handlers in Go"),
+			"for TypeScript, pass --env NODE_OPTIONS=--inspect-brk=9229 and attach a debugger to the port within a minute")
+	}
+	b, err := c.buildTypeScript(ctx, p, o.noBuild)
+	if err != nil {
+		return lambda.Config{}, err
+	}
+	if b.program.Note != "" {
+		c.notef("%s\n", b.program.Note)
+	}
+	command := slices.Insert(slices.Clone(b.program.Command), 1, "--enable-source-maps") // traces name the sources
+	return lambda.Config{
+		Command: command, Dir: p.Dir, Handler: b.program.Handler,
+		Env: append(b.program.Env, "AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE=1"),
+		// As at Lambda, a slow start goes on in the call.
+		InitTimeout: time.Minute,
+	}, nil
+}
+
+// watchTypeScript compiles the sources when one changes.
+func watchTypeScript(_ *handlerOptions, c *app, p *project.Project) lambda.WatchConfig {
+	return lambda.WatchConfig{
+		Build: []string{"tsc"}, Dir: p.Dir, Dirs: []string{"src"},
+		Run: func(ctx context.Context, _ []string, _ string) ([]byte, error) {
+			_, err := c.buildTypeScript(ctx, p, false)
+			if err != nil {
+				return []byte(err.Error() + "\n"), err
+			}
+			return nil, nil
+		},
+	}
+}
+
+// A typeScriptBuild is a project whose handlers can be started.
+type typeScriptBuild struct {
+	c        *app
+	p        *project.Project
+	program  lambda.Program
+	manifest nodeManifest
+}
+
+// nodeManifest is what matters of package.json.
+type nodeManifest struct {
+	Scripts              map[string]string `json:"scripts"`
+	Dependencies         map[string]string `json:"dependencies"`
+	DevDependencies      map[string]string `json:"devDependencies"`
+	OptionalDependencies map[string]string `json:"optionalDependencies"`
+}
+
+// buildTypeScript installs the libraries and compiles the sources, each unless that has been done.
+func (c *app) buildTypeScript(ctx context.Context, p *project.Project, noBuild bool) (*typeScriptBuild, error) {
+	for _, dir := range []string{"src", typeScriptDir} {
+		if err := files.LinkOut(p.Dir, dir); err != nil {
+			return nil, fmt.Errorf("find the handlers: %w", err)
+		}
+	}
+	b := &typeScriptBuild{c: c, p: p}
+	data, err := document.ReadFile(p.Path(packageFile), 1<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, withHint(fmt.Errorf("the project has no file %s, which names the libraries of its handlers", p.Name(packageFile)), "cfn init %s writes one", p.Language)
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &b.manifest)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", p.Name(packageFile), err)
+	}
+	runtimes := &lambda.Runtimes{Scripts: p.Path(typeScriptDir + "/runtimes")}
+	if b.program, err = runtimes.Prepare(ctx, p.Runtime, p.Entrypoint, p.Dir); err != nil {
+		return nil, err
+	}
+	if err := files.Write(p.Path(typeScriptDir), ".gitignore", []byte("*\n"), 0o644); err != nil {
+		return nil, fmt.Errorf("build the handlers: %w", err)
+	}
+	if err := b.install(ctx, noBuild); err != nil {
+		return nil, err
+	}
+	return b, b.compile(ctx, noBuild)
+}
+
+// noted reports whether a file of typeScriptDir contains a checksum; note writes it.
+func (b *typeScriptBuild) noted(name, sum string) bool {
+	data, err := document.ReadFile(b.p.Path(typeScriptDir+"/"+name), 1<<10)
+	return err == nil && string(data) == sum
+}
+
+func (b *typeScriptBuild) note(name, sum string) error {
+	if err := files.Write(b.p.Path(typeScriptDir), name, []byte(sum), 0o644); err != nil {
+		return fmt.Errorf("build the handlers: %w", err)
+	}
+	return nil
+}
+
+// lockfile is the file with the versions of the libraries that npm keeps to, "" without one.
+func (b *typeScriptBuild) lockfile() string {
+	for _, name := range []string{"npm-shrinkwrap.json", "package-lock.json"} {
+		if exists(b.p.Path(name)) {
+			return name
+		}
+	}
+	return ""
+}
+
+// libraries is the checksum of what decides about the libraries.
+func (b *typeScriptBuild) libraries(more string) (string, error) {
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%s\n", more)
+	for _, name := range []string{packageFile, b.lockfile(), ".npmrc"} {
+		if name == "" || !exists(b.p.Path(name)) {
+			continue
+		}
+		data, err := document.ReadFile(b.p.Path(name), 64<<20)
+		if err != nil {
+			return "", fmt.Errorf("read %s: %w", b.p.Name(name), err)
+		}
+		_, _ = fmt.Fprintf(sum, "%s %d\n%s", name, len(data), data)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
+}
+
+// resolve is the folder of a package as Node.js finds it from the project, "" if it does not.
+func (b *typeScriptBuild) resolve(name string) string {
+	for dir := b.p.Dir; ; dir = filepath.Dir(dir) {
+		if found := filepath.Join(dir, "node_modules", filepath.FromSlash(name)); exists(found) {
+			return found
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
+
+// missing is a library that is not installed, "" if all are.
+func (b *typeScriptBuild) missing() string {
+	for _, list := range []map[string]string{b.manifest.Dependencies, b.manifest.DevDependencies} {
+		for name := range list {
+			if filepath.IsLocal(name) && b.resolve(name) == "" && b.manifest.OptionalDependencies[name] == "" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// install makes sure that node_modules is what package.json and the lockfile say. Libraries that
+// the author, or another program than npm, has installed are taken as they are.
+func (b *typeScriptBuild) install(ctx context.Context, noBuild bool) error {
+	sum, err := b.libraries("")
+	if err != nil {
+		return err
+	}
+	missing := b.missing()
+	if missing == "" && (b.noted("installed", sum) || b.upToDate()) {
+		return nil
+	}
+	switch {
+	case noBuild && missing == "":
+		b.c.notef("warning: %s was changed after its libraries were installed\n", b.p.Name(packageFile))
+		return nil
+	case noBuild:
+		return withHint(fmt.Errorf("the libraries of %s are not installed: %s is missing", b.p.Name(packageFile), missing), "leave out --no-build, and cfn installs them")
+	}
+	for lock, command := range map[string]string{"yarn.lock": "yarn install", "pnpm-lock.yaml": "pnpm install", "bun.lock": "bun install"} {
+		if b.lockfile() == "" && exists(b.p.Path(lock)) {
+			if missing == "" {
+				return nil
+			}
+			return withHint(fmt.Errorf("the libraries of %s are not installed: %s is missing, and %s is not a lockfile of npm", b.p.Name(packageFile), missing, lock), "run %s", command)
+		}
+	}
+	args := []string{"install"}
+	if b.lockfile() != "" {
+		args[0] = "ci" // keeps the lockfile
+	}
+	if err := b.npm(ctx, b.p.Dir, append(args, "--include=dev", "--include=optional")...); err != nil {
+		return err
+	}
+	if sum, err = b.libraries(""); err != nil { // npm install has written a lockfile
+		return err
+	}
+	b.warnOfCopies()
+	return b.note("installed", sum)
+}
+
+// upToDate reports whether npm has installed the libraries after the last change, or another
+// program has installed them.
+func (b *typeScriptBuild) upToDate() bool {
+	installed, err := os.Stat(b.p.Path("node_modules/.package-lock.json"))
+	if err != nil {
+		return true
+	}
+	for _, name := range []string{packageFile, b.lockfile()} {
+		if info, err := os.Stat(b.p.Path(name)); name != "" && err == nil && info.ModTime().After(installed.ModTime()) {
+			return false
+		}
+	}
+	return true
+}
+
+// warnOfCopies warns of two copies of the library that turns requests into models: what one
+// knows about the models, the other does not.
+func (b *typeScriptBuild) warnOfCopies() {
+	second := filepath.Join("node_modules", "@amazon-web-services-cloudformation", "cloudformation-cli-typescript-lib", "node_modules", "class-transformer")
+	if exists(b.p.Path(filepath.ToSlash(second))) {
+		b.c.notef("warning: class-transformer is installed twice, in the version of %s and in that of cloudformation-cli-typescript-lib: models in requests will be empty\n"+
+			"hint: set \"class-transformer\": \"^0.5.1\" for version 1.0.6 of the library, or the library to \"1.0.5\" for 0.3.1, and run npm install\n", b.p.Name(packageFile))
+	}
+}
+
+// npm runs npm in a folder. What it needs is taken from its cache before the network.
+func (b *typeScriptBuild) npm(ctx context.Context, dir string, args ...string) error {
+	b.c.notef("npm %s\n", strings.Join(args, " "))
+	done := b.c.progress("Installing the libraries of %s", b.p.Name(packageFile))
+	_, err := b.runNpm(ctx, dir, append(args, "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error")...)
+	done()
+	return err
+}
+
+// runNpm runs npm and returns what it prints on standard output.
+func (b *typeScriptBuild) runNpm(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return nil, withHint(errors.New("there is no npm in the PATH, which installs the libraries of handlers in TypeScript"),
+			"install Node.js with npm: https://nodejs.org, or the packages nodejs and npm of your system")
+	}
+	cmd := exec.CommandContext(ctx, npm, args...)
+	cmd.Dir = dir
+	// Without a network, npm would try for minutes.
+	cmd.Env = slices.Concat([]string{"npm_config_fetch_retries=1", "npm_config_fetch_retry_mintimeout=1000"}, b.c.Environ, []string{"npm_config_update_notifier=false"})
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	lambda.EndWithDescendants(cmd)
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, npmError(args[0], err, errs.String()+out.String())
+	}
+	return []byte(out.String()), nil
+}
+
+// npmFailures say what to do about failures of npm, by what it prints.
+var npmFailures = []struct {
+	pattern *regexp.Regexp
+	hint    string
+}{
+	{regexp.MustCompile(`can only install (packages )?(when|with)|are in sync`), "package-lock.json does not fit package.json: run npm install, and keep the new package-lock.json"},
+	{regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED|ERR_SOCKET|network`), "npm reached no registry: connect once, or name a mirror with npm_config_registry or in .npmrc"},
+	{regexp.MustCompile(`E401|E403|ENEEDAUTH`), "the registry refuses: log in with npm login, or correct .npmrc"},
+	{regexp.MustCompile(`E404|ETARGET|notarget`), "check the name and the version in package.json"},
+	{regexp.MustCompile(`ERESOLVE`), "the libraries contradict each other: change their versions in package.json, or set legacy-peer-deps=true in .npmrc"},
+	{regexp.MustCompile(`gyp ERR|node-gyp|not found: make`), "a library has to be compiled: install a C++ compiler, make and Python, or use a version that is built for this Node.js"},
+	{regexp.MustCompile(`EBADENGINE|Unsupported engine`), "a library does not support this Node.js: put the one of the runtime into the PATH, or use another version of the library"},
+	{regexp.MustCompile(`EJSONPARSE`), "correct package.json"},
+}
+
+func npmError(command string, err error, output string) error {
+	output = strings.TrimRight(output, "\n")
+	failure := &downstreamError{fmt.Errorf("npm %s failed (%w):\n%s", command, err, output)}
+	for _, row := range npmFailures {
+		if row.pattern.MatchString(output) {
+			return withHint(failure, "%s", row.hint)
+		}
+	}
+	return failure
+}
+
+// sources is the checksum of the names, sizes and times of what the build reads.
+func (b *typeScriptBuild) sources() (string, error) {
+	sum := sha256.New()
+	built, _, _ := strings.Cut(b.p.Entrypoint, "/")
+	err := filepath.WalkDir(b.p.Dir, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // what cannot be read cannot be compiled either; tsc says it better
+		}
+		inside, _ := filepath.Rel(b.p.Dir, file)
+		inside = filepath.ToSlash(inside)
+		if entry.IsDir() {
+			if inside != "." && (notSource(entry.Name()) || inside == built || inside == "build") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		info, err := entry.Info()
+		if err == nil && isTypeScriptSource(inside) {
+			_, _ = fmt.Fprintf(sum, "%q %d %d\n", inside, info.Size(), info.ModTime().UnixNano())
+		}
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("find the sources: %w", err)
+	}
+	libraries, err := b.libraries("")
+	return hex.EncodeToString(sum.Sum(nil)[:16]) + libraries, err
+}
+
+func isTypeScriptSource(name string) bool {
+	return strings.HasPrefix(name, "src/") || strings.HasPrefix(name, "tsconfig") && path.Ext(name) == ".json" ||
+		slices.Contains([]string{".ts", ".tsx", ".mts", ".cts", ".js", ".mjs", ".cjs"}, path.Ext(name))
+}
+
+// module is the built file with the handlers, "" if it does not exist.
+func (b *typeScriptBuild) module() string {
+	base, _, _ := strings.Cut(path.Base(b.p.Entrypoint), ".")
+	for _, extension := range []string{".js", ".mjs", ".cjs"} {
+		if name := path.Join(path.Dir(b.p.Entrypoint), base) + extension; filepath.IsLocal(name) && exists(b.p.Path(name)) {
+			return name
+		}
+	}
+	return ""
+}
+
+// compiles matches scripts that run the compiler only: cfn runs it without npm, with maps of the sources.
+var compiles = regexp.MustCompile(`^\s*((npx|npm exec)\s+)?tsc\s*$`)
+
+// compile builds the handlers if a source has changed.
+func (b *typeScriptBuild) compile(ctx context.Context, noBuild bool) error {
+	sum, err := b.sources()
+	if err != nil {
+		return err
+	}
+	stale := !b.noted("built", sum)
+	module := path.Join(path.Dir(b.p.Entrypoint), strings.Split(path.Base(b.p.Entrypoint), ".")[0]) + ".js"
+	switch {
+	case !stale && b.module() != "":
+		return nil
+	case noBuild && b.module() != "":
+		b.c.notef("warning: a source was changed after the handlers were compiled; using %s as it is\n", b.p.Name(b.module()))
+		return nil
+	case noBuild:
+		return withHint(fmt.Errorf("the handlers are not built: %s does not exist", b.p.Name(module)), "leave out --no-build, and cfn builds them")
+	}
+	if script, custom := b.manifest.Scripts["build"]; custom && !compiles.MatchString(script) {
+		err = b.build(ctx, "npm run build", "npm", "run", "build", "--silent")
+	} else if exists(b.p.Path("tsconfig.json")) {
+		compiler := b.resolve("typescript")
+		if compiler == "" {
+			return withHint(errors.New("the compiler of TypeScript is not installed: the project has no package typescript"), "add it: npm install --save-dev typescript@5")
+		}
+		err = b.build(ctx, "tsc", b.program.Command[0], filepath.Join(compiler, "bin", "tsc"), "--sourceMap", "--pretty", "false")
+	}
+	if err != nil {
+		return err
+	}
+	if b.module() == "" {
+		return withHint(fmt.Errorf("the build has not written %s, in which the handlers are expected", b.p.Name(module)),
+			"let \"rootDir\" and \"outDir\" in tsconfig.json lead there, or change the entrypoint in %s", b.p.Name(project.SettingsFile))
+	}
+	return b.note("built", sum)
+}
+
+// build runs the command that builds the handlers.
+func (b *typeScriptBuild) build(ctx context.Context, shown string, command ...string) error {
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return withHint(fmt.Errorf("build the handlers: there is no %s in the PATH", command[0]), "install Node.js with npm: https://nodejs.org")
+	}
+	b.c.notef("%s\n", shown)
+	done := b.c.progress("Building the handlers")
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.Env = b.p.Dir, b.c.Environ
+	lambda.EndWithDescendants(cmd)
+	output, err := cmd.CombinedOutput()
+	done()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return &downstreamError{fmt.Errorf("the handlers failed to build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
+	}
+	return nil
+}

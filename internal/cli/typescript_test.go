@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// typeScriptProject writes a project whose "compiler" is a package of the test that copies sources,
+// so that neither a network nor TypeScript is needed. Its library is a folder beside the project.
+func typeScriptProject(t *testing.T) (dir string, environ []string) {
+	t.Helper()
+	if err := exec.CommandContext(t.Context(), "npm", "--version").Run(); err != nil {
+		t.Skip("npm is not installed")
+	}
+	dir = t.TempDir()
+	for name, text := range map[string]string{
+		".rpdk-config":      `{"artifact_type": "RESOURCE", "typeName": "Acme::Foo::Bar", "language": "typescript", "runtime": "nodejs14.x", "entrypoint": "dist/handlers.entrypoint", "testEntrypoint": "dist/handlers.testEntrypoint", "settings": {"protocolVersion": "2.0.0"}}`,
+		"acme-foo-bar.json": `{"typeName": "Acme::Foo::Bar", "description": "d", "additionalProperties": false, "properties": {"Id": {"type": "string"}}, "handlers": {"read": {"permissions": ["a:b"]}}, "readOnlyProperties": ["/properties/Id"], "primaryIdentifier": ["/properties/Id"], "tagging": {"taggable": false}}`,
+		"request.json":      `{"desiredResourceState": {"Id": "x"}}`,
+		"list.json":         `{"desiredResourceState": {}}`,
+		"package.json":      `{"name": "acme", "version": "1.0.0", "private": true, "files": ["dist"], "scripts": {"build": "node build.js"}}`,
+		"package-lock.json": `{"name": "acme", "version": "1.0.0", "lockfileVersion": 3, "requires": true, "packages": {"": {"name": "acme", "version": "1.0.0"}}}`,
+		"build.js":          "const fs = require('fs');\nfs.mkdirSync('dist', {recursive: true});\nfor (const f of fs.readdirSync('src')) {\n  const text = fs.readFileSync('src/' + f, 'utf8');\n  if (text.includes('mistake')) { console.error(`src/${f}(1,1): error TS1: a mistake`); process.exit(2); }\n  fs.writeFileSync('dist/' + f.replace('.ts', '.js'), text);\n}\n",
+		"src/handlers.ts":   "exports.entrypoint = async (event) => {\n  if (event.action === 'LIST') throw new Error('no list');\n  return {status: 'SUCCESS', resourceModel: {Id: 'hello'}};\n};\nexports.testEntrypoint = exports.entrypoint;\n",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writeText(t, path, text)
+	}
+	return dir, append(os.Environ(), "npm_config_registry=http://127.0.0.1:1", "npm_config_cache="+t.TempDir(), "npm_config_userconfig="+os.DevNull, "npm_config_fetch_retries=0")
+}
+
+// TestTypeScriptRuns: the handlers are built once for each state of the sources.
+func TestTypeScriptRuns(t *testing.T) {
+	dir, environ := typeScriptProject(t)
+	read := func(args ...string) (int, string, string) {
+		return runIn(t.Context(), dir, environ, append([]string{"invoke", "resource", "READ", "request.json"}, args...)...)
+	}
+	if code, _, errs := read("--no-build"); code == 0 || !strings.Contains(errs, "the handlers are not built: dist/handlers.js does not exist") {
+		t.Errorf("without a build: %d\n%s", code, errs)
+	}
+	code, out, errs := read()
+	if code != 0 || !strings.Contains(out, "hello") || !strings.Contains(errs, "npm run build") {
+		t.Fatalf("the first call: %d\n%s%s", code, out, errs)
+	}
+	if !strings.Contains(errs, "the runtime is nodejs14.x, and is run by Node.js") {
+		t.Errorf("no word about the retired runtime:\n%s", errs)
+	}
+	if code, out, errs := read(); code != 0 || !strings.Contains(out, "hello") || strings.Contains(errs, "npm") {
+		t.Errorf("the second call: %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs := read("--function-name", "TestEntrypoint"); code != 0 || !strings.Contains(out, "hello") {
+		t.Errorf("the test entrypoint: %d\n%s%s", code, out, errs)
+	}
+	handlers := filepath.Join(dir, "src", "handlers.ts")
+	writeText(t, handlers, "exports.entrypoint = async () => ({status: 'SUCCESS', resourceModel: {Id: 'good evening'}});\n")
+	if code, out, errs := read("--no-build"); code != 0 || !strings.Contains(out, "hello") || !strings.Contains(errs, "warning: a source was changed") {
+		t.Errorf("--no-build: %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs := read(); code != 0 || !strings.Contains(out, "good evening") {
+		t.Errorf("other sources: %d\n%s%s", code, out, errs)
+	}
+	for range 2 { // a build that has failed is not taken for a good one
+		writeText(t, handlers, "mistake")
+		if code, _, errs := read(); code == 0 || !strings.Contains(errs, "src/handlers.ts(1,1): error TS1: a mistake") {
+			t.Errorf("a mistake: %d\n%s", code, errs)
+		}
+	}
+	if code, _, errs := read("--debug"); code == 0 || !strings.Contains(errs, "--inspect-brk") {
+		t.Errorf("--debug: %d\n%s", code, errs)
+	}
+}
+
+// TestTypeScriptFailures: what goes wrong names the line, or what to do.
+func TestTypeScriptFailures(t *testing.T) {
+	dir, environ := typeScriptProject(t)
+	run := func(args ...string) (int, string) {
+		code, out, errs := runIn(t.Context(), dir, environ, args...)
+		return code, out + errs
+	}
+	if code, text := run("invoke", "resource", "LIST", "list.json"); code == 0 || !strings.Contains(text, "no list") || !strings.Contains(text, "handlers.js:2") {
+		t.Errorf("an exception: %d\n%s", code, text)
+	}
+	manifest := filepath.Join(dir, "package.json")
+	writeText(t, manifest, `{"name": "acme", "version": "1.0.0", "dependencies": {"no-such-library": "1.0.0"}}`)
+	if code, text := run("invoke", "resource", "READ", "request.json", "--no-build"); code == 0 || !strings.Contains(text, "no-such-library is missing") {
+		t.Errorf("--no-build: %d\n%s", code, text)
+	}
+	if err := os.Remove(filepath.Join(dir, "package-lock.json")); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := run("invoke", "resource", "READ", "request.json"); code == 0 || !strings.Contains(text, "hint: npm reached no registry") {
+		t.Errorf("no network: %d\n%s", code, text)
+	}
+	writeText(t, filepath.Join(dir, "yarn.lock"), "")
+	if code, text := run("invoke", "resource", "READ", "request.json"); code == 0 || !strings.Contains(text, "hint: run yarn install") {
+		t.Errorf("yarn: %d\n%s", code, text)
+	}
+	writeText(t, manifest, `{"name": "acme", "version": "1.0.0"}`)
+	if err := os.RemoveAll(filepath.Join(dir, "dist")); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := run("invoke", "resource", "READ", "request.json"); code == 0 || !strings.Contains(text, "the build has not written dist/handlers.js") {
+		t.Errorf("no build: %d\n%s", code, text)
+	}
+	writeText(t, filepath.Join(dir, "tsconfig.json"), "{}")
+	if code, text := run("invoke", "resource", "READ", "request.json"); code == 0 || !strings.Contains(text, "has no package typescript") {
+		t.Errorf("no compiler: %d\n%s", code, text)
+	}
+	writeText(t, manifest, `{`)
+	if code, text := run("invoke", "resource", "READ", "request.json"); code == 0 || !strings.Contains(text, "read package.json") {
+		t.Errorf("no JSON: %d\n%s", code, text)
+	}
+	if err := os.Remove(manifest); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := run("invoke", "resource", "READ", "request.json"); code == 0 || !strings.Contains(text, "the project has no file package.json") {
+		t.Errorf("no package.json: %d\n%s", code, text)
+	}
+	for output, want := range map[string]string{
+		"npm error `npm ci` can only install packages when your package.json and package-lock.json are in sync": "run npm install",
+		"npm error code ERESOLVE":                                    "legacy-peer-deps",
+		"npm error code ETARGET\nnpm error notarget No matching":     "check the name and the version",
+		"npm error gyp ERR! find Python":                             "C++ compiler",
+		"npm error code EBADENGINE\nnpm error Unsupported engine":    "does not support this Node.js",
+		"npm error code E401":                                        "npm login",
+		"npm error request to https://x failed, reason: ENOTFOUND x": "npm reached no registry",
+	} {
+		var hinted *hintedError
+		if err := npmError("ci", io.EOF, output); !errors.As(err, &hinted) || !strings.Contains(hinted.hint, want) {
+			t.Errorf("%s: %v, want the hint %q", output, err, want)
+		}
+	}
+}
+
+// TestTypeScriptPackage: the layout is the official one, and the same sources are the same bytes.
+func TestTypeScriptPackage(t *testing.T) {
+	dir, environ := typeScriptProject(t)
+	archive := filepath.Join(dir, "acme-foo-bar.zip")
+	var first []byte
+	for range 2 {
+		if code, _, errs := runIn(t.Context(), dir, environ, "package"); code != 0 {
+			t.Fatalf("%d\n%s", code, errs)
+		}
+		data, err := os.ReadFile(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first != nil && !bytes.Equal(first, data) {
+			t.Error("two archives of the same project differ")
+		}
+		first = data
+		for _, built := range []string{".formwork", "dist"} {
+			if err := os.RemoveAll(filepath.Join(dir, built)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	outer := unzip(t, first)
+	for _, name := range []string{".rpdk-config", "schema.json", ".cfn_metadata.json", "src/handlers.ts"} {
+		if outer[name] == nil {
+			t.Errorf("the archive has no %s", name)
+		}
+	}
+	inner := unzip(t, outer["ResourceProvider.zip"])
+	if inner["dist/handlers.js"] == nil || inner["package.json"] == nil || len(inner) != 2 {
+		t.Errorf("ResourceProvider.zip has %d files", len(inner))
+	}
+	manifest := filepath.Join(dir, "package.json")
+	writeText(t, manifest, `{"name": "acme", "version": "1.0.0", "private": true, "files": ["src"], "scripts": {"build": "node build.js"}}`)
+	if code, _, errs := runIn(t.Context(), dir, environ, "package"); code == 0 || !strings.Contains(errs, "the package has no dist/handlers.js") {
+		t.Errorf("without dist: %d\n%s", code, errs)
+	}
+	if code, _, errs := runIn(t.Context(), dir, environ, "package", "--no-build"); code == 0 {
+		t.Errorf("--no-build: %d\n%s", code, errs)
+	}
+}
+
+// TestTypeScriptExample runs the contract tests against the example, with the library of the official
+// plug-in and the compiler that FORMWORK_CLIENTS has.
+func TestTypeScriptExample(t *testing.T) {
+	t.Parallel() // the library waits for a second in each call
+	modules := filepath.Join(os.Getenv("FORMWORK_CLIENTS"), "typescript", "node_modules")
+	if _, err := os.Stat(filepath.Join(modules, ".bin", "tsc")); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("FORMWORK_CLIENTS has no folder typescript: see .ci/run")
+		}
+		t.Skip("FORMWORK_CLIENTS has no folder typescript with the library of the official plug-in")
+	}
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "example")
+	if err := os.CopyFS(dir, os.DirFS("../../examples/tps-report-typescript")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(modules, filepath.Join(parent, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	// The library waits for a second at the end of each call, for logs that are not sent here.
+	hurry := filepath.Join(dir, "hurry.cjs")
+	writeText(t, hurry, "const wait = setTimeout;\nglobalThis.setTimeout = (f, ms, ...args) => wait(f, ms === 1000 ? 0 : ms, ...args);\n")
+	reports := t.TempDir()
+	environ := append(os.Environ(), "REPORTS_DIR="+reports)
+	code, out, errs := runIn(t.Context(), dir, environ, "test", "--env", "REPORTS_DIR", "--env", "NODE_OPTIONS=--require="+hurry, "--mount", reports+":rw", "--mount", modules, "--time-scale", "0")
+	if code != 0 || !strings.Contains(out, " 26 passed, 4 skipped ") {
+		t.Errorf("%d\n%s%s", code, out, errs)
+	}
+	if code, _, errs := runIn(t.Context(), dir, environ, "generate", "--check"); code != 0 {
+		t.Errorf("the generated files of the example are stale: %s", errs)
+	}
+}

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/project"
+)
+
+// packTypeScript builds the handlers, and finds what is packed: the files that npm packs, as SAM
+// does, and the libraries for Lambda.
+func (c *app) packTypeScript(ctx context.Context, p *project.Project, noBuild bool, config *project.ArchiveConfig) error {
+	b, err := c.buildTypeScript(ctx, p, noBuild)
+	if err != nil {
+		return err
+	}
+	output, err := b.runNpm(ctx, p.Dir, "pack", "--dry-run", "--json", "--ignore-scripts", "--loglevel=error")
+	if err != nil {
+		return err
+	}
+	var packed []struct {
+		Files []struct {
+			Path string `json:"path"`
+		} `json:"files"`
+	}
+	if err := json.Unmarshal(output, &packed); err != nil || len(packed) != 1 {
+		return fmt.Errorf("npm pack does not say which files it packs: %.200s", output)
+	}
+	for _, file := range packed[0].Files {
+		if filepath.IsLocal(file.Path) && !strings.HasPrefix(file.Path, "node_modules/") && !strings.HasPrefix(file.Path, ".formwork/") {
+			config.Built = append(config.Built, filepath.ToSlash(file.Path))
+		}
+	}
+	config.Libraries, err = b.librariesForLambda(ctx, noBuild)
+	return err
+}
+
+// ownFolder matches versions that are a file or folder of this machine.
+var ownFolder = regexp.MustCompile(`^(file|link|workspace):|^\.{0,2}/`)
+
+// librariesForLambda installs the libraries without those for development, for the platform of
+// Lambda, and returns the folder of their node_modules, seen from the project.
+func (b *typeScriptBuild) librariesForLambda(ctx context.Context, noBuild bool) (string, error) {
+	sum, err := b.libraries("linux x64")
+	if err != nil {
+		return "", err
+	}
+	name := typeScriptDir + "/package-" + sum
+	if exists(b.p.Path(name)) {
+		return name, nil
+	}
+	if noBuild {
+		return "", withHint(fmt.Errorf("the libraries of %s are not installed for Lambda", b.p.Name(packageFile)), "leave out --no-build, and cfn installs them")
+	}
+	for _, list := range []map[string]string{b.manifest.Dependencies, b.manifest.OptionalDependencies} {
+		for library, version := range list {
+			if ownFolder.MatchString(version) {
+				return "", withHint(fmt.Errorf("%s names %s, a file or folder of this machine, as %s: that is not packaged", b.p.Name(packageFile), version, library),
+					"publish it to a registry, or move its sources to src")
+			}
+		}
+	}
+	work, err := os.MkdirTemp(b.p.Path(typeScriptDir), ".cfn-libraries-")
+	if err != nil {
+		return "", fmt.Errorf("install the libraries: %w", err)
+	}
+	defer func() { _ = files.RemoveTemp(work) }() // tried again by the system, or left over in an ignored folder
+	command, err := b.copyManifest(work)
+	if err != nil {
+		return "", err
+	}
+	if err := b.npm(ctx, work, command, "--omit=dev", "--include=optional", "--os=linux", "--cpu=x64", "--libc=glibc"); err != nil {
+		return "", err
+	}
+	if err := checkNodeNative(work); err != nil {
+		return "", err
+	}
+	result := filepath.Join(work, "result")
+	if err := os.Mkdir(result, 0o755); err != nil {
+		return "", fmt.Errorf("install the libraries: %w", err)
+	}
+	modules := filepath.Join(work, "node_modules")
+	if exists(modules) { // there may be no library at all
+		if err := os.Rename(modules, filepath.Join(result, "node_modules")); err != nil {
+			return "", fmt.Errorf("install the libraries: %w", err)
+		}
+	}
+	if err := os.Rename(result, b.p.Path(name)); err != nil && !exists(b.p.Path(name)) {
+		return "", fmt.Errorf("install the libraries: %w", err)
+	}
+	b.c.removeOld(b.p, typeScriptDir, filepath.Base(name))
+	return name, nil
+}
+
+// copyManifest writes package.json without its scripts, and the lockfile, to a folder, and returns
+// the command of npm that installs them.
+func (b *typeScriptBuild) copyManifest(dir string) (command string, err error) {
+	data, err := document.ReadFile(b.p.Path(packageFile), 1<<20)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", b.p.Name(packageFile), err)
+	}
+	manifest := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &manifest); err != nil {
+		return "", fmt.Errorf("read %s: %w", b.p.Name(packageFile), err)
+	}
+	delete(manifest, "scripts") // of the project, whose sources are elsewhere
+	if data, err = json.Marshal(manifest); err != nil {
+		return "", fmt.Errorf("read %s: %w", b.p.Name(packageFile), err)
+	}
+	copies := map[string][]byte{packageFile: data}
+	command = "install"
+	for _, name := range []string{b.lockfile(), ".npmrc"} {
+		if name == "" {
+			b.c.notef("warning: the project has no package-lock.json; the next package may have other versions of its libraries\n")
+			continue
+		}
+		text, err := document.ReadFile(b.p.Path(name), 64<<20)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("read %s: %w", b.p.Name(name), err)
+		}
+		copies[name] = text
+		if name != ".npmrc" {
+			command = "ci"
+		}
+	}
+	for name, text := range copies {
+		if err := files.Write(dir, name, text, 0o600); err != nil { // .npmrc may contain a token
+			return "", fmt.Errorf("install the libraries: %w", err)
+		}
+	}
+	return command, nil
+}
+
+// checkNodeNative refuses libraries that were compiled on a machine unlike Lambda.
+func checkNodeNative(dir string) error {
+	if runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
+		return nil
+	}
+	var native string
+	err := filepath.WalkDir(filepath.Join(dir, "node_modules"), func(path string, entry os.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".node" && strings.HasSuffix(filepath.ToSlash(filepath.Dir(path)), "/build/Release") {
+			native = entry.Name()
+			return filepath.SkipAll
+		}
+		return nil
+	})
+	if err != nil || native == "" {
+		return err
+	}
+	return withHint(fmt.Errorf("%s was compiled for this machine and does not run in Lambda (Linux on x86-64)", native),
+		"use a version of the library that is built for Linux, or package on Linux")
+}
