@@ -498,4 +498,3 @@ func (t *typeScript) head(out *bytes.Buffer) {
 		}
 	}
 }
-
