@@ -140,7 +140,7 @@ func (f *first) send(orders *inside.Orders, file *os.File) error {
 	var failed error
 	err = raw.Write(func(fd uintptr) bool {
 		failed = unix.Sendmsg(int(fd), size, rights, nil, unix.MSG_NOSIGNAL)
-		return failed != unix.EAGAIN //nolint:errorlint // the plain number of a system call
+		return failed != unix.EAGAIN
 	})
 	if err = errors.Join(err, failed); err != nil {
 		return err

@@ -138,7 +138,7 @@ func readOrders() (Orders, bool) {
 	var size [4]byte
 	with := make([]byte, unix.CmsgSpace(4))
 	n, withN, _, _, err := unix.Recvmsg(OrdersFD, size[:], with, unix.MSG_CMSG_CLOEXEC)
-	for err == unix.EINTR { //nolint:errorlint // the plain number of a system call
+	for err == unix.EINTR {
 		n, withN, _, _, err = unix.Recvmsg(OrdersFD, size[:], with, unix.MSG_CMSG_CLOEXEC)
 	}
 	if err != nil || n == 0 || !takeOutput(with[:withN]) || !readFull(size[n:]) {
