@@ -37,6 +37,14 @@ release-snapshot: ## build a whole release into dist/, without publishing it
 	command -v cyclonedx-gomod >/dev/null || go install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX_VERSION); \
 	GOPROXY=off goreleaser release --snapshot --clean
 
+.PHONY: site
+site: build ## write the documentation as a static site into build/site
+	bin/cfn docs --write build/site
+
+.PHONY: screenshots
+screenshots: ## write pictures of the console and of the documentation into build/screenshots (needs Chromium)
+	FORMWORK_SCREENSHOTS=$(CURDIR)/build/screenshots go test -count=1 -run '^(TestInABrowser|TestDocsInABrowser)$$' ./internal/console ./internal/cli
+
 .PHONY: demo
 demo: build ## build, then take a complete resource type through its whole contract
 	@PATH="$(CURDIR)/bin:$$PATH" sh examples/demo.sh

@@ -19,7 +19,7 @@ const module = "github.com/formwork-dev/formwork/"
 // only from floors below its own. docs/architecture.md says what each one promises.
 var floors = [][]string{
 	{"internal/files", "internal/fixtures", "internal/sandbox/inside", "internal/tunnel", "internal/words"},
-	{"internal/awswire", "internal/diag", "internal/httptape", "internal/jsonata", "internal/sandbox", "internal/secret", "internal/store"},
+	{"internal/awswire", "internal/diag", "internal/docsite", "internal/httptape", "internal/jsonata", "internal/sandbox", "internal/secret", "internal/store"},
 	{"internal/cfnlog", "internal/document", "internal/lambda", "internal/logs", "internal/s3", "internal/seal"},
 	{"internal/awslite", "internal/schema", "internal/sns", "internal/states", "internal/template"},
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/module", "internal/sample", "internal/smithy"},

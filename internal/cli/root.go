@@ -46,6 +46,7 @@ func commands(c *app) []*cobra.Command {
 		newTemplate(c),
 		newModule(c),
 		newDoctor(c),
+		newDocs(c),
 		newVersion(c),
 		newCompletion(c),
 	}

@@ -86,6 +86,7 @@ var stoppedCommands = []stopped{
 var stoppedElsewhere = map[string]string{
 	"serve":        "serve_interrupted.txtar, local TestStopAtWork",
 	"start-lambda": "startlambda_serve.txtar, TestCommandsEndHandlers",
+	"docs":         "TestDocsServes",
 	"lsp":          "TestServersOfStreamsStop",
 	"init":         "TestInterruptedInitLeavesNothing",
 	"package":      "TestInterruptedCommand: the build is a program that gets the signal",

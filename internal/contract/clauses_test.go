@@ -146,7 +146,7 @@ func contractDocument() string {
 		case len(by) == 0:
 			by = []string{"nothing: it asks for nothing"}
 		}
-		line("| %s | %s | %s | %s |", c.ID, c.Level, c.Text, strings.Join(by, "<br>"))
+		line("| <a id=%q></a>%s | %s | %s | %s |", c.ID, c.ID, c.Level, c.Text, strings.Join(by, "<br>"))
 	}
 	for _, suite := range []struct {
 		title string
