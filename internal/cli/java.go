@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/project"
@@ -246,4 +247,11 @@ func javaTrace(err error) string {
 		return "\n" + function.Trace()
 	}
 	return ""
+}
+
+// javaInput reads the package of the handlers, and for which library the sources are.
+func javaInput(p *project.Project, in *codegen.Input) (err error) {
+	in.Namespace = strings.Join(p.Options.Get("namespace").Strings(), ".")
+	in.Pom, err = readOptional(p.Path("pom.xml"))
+	return err
 }

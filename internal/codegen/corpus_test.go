@@ -173,6 +173,7 @@ func gocmd(t testing.TB, dir string, env []string, args ...string) {
 type generator struct {
 	schema *schema.Schema
 	random *rand.Rand
+	int32  bool // no integers outside of 32 bits
 }
 
 func (g *generator) value(node *document.Value, depth int) any {
@@ -209,6 +210,9 @@ func (g *generator) value(node *document.Value, depth int) any {
 	case "string":
 		return []string{"", "a", "<b> & \"c\"", "déjà vu\n", "5", "true", "null"}[g.random.IntN(7)]
 	case "integer":
+		if g.int32 {
+			return []json.Number{"0", "1", "-7", "2147483647", "-2147483648"}[g.random.IntN(5)]
+		}
 		for _, p := range parts {
 			if m := p.Get("maximum"); m != nil && len(m.Text) > 19 && !strings.ContainsAny(m.Text, ".eE") {
 				return json.Number(m.Text) // more than 64 bits

@@ -29,6 +29,7 @@ type language struct {
 func languages() []language {
 	return []language{
 		{prefix: "go", prepare: prepareGo, sources: goSources, folders: []string{"cmd/hook/targets"}},
+		{prefix: "java", prepare: prepareJava, sources: javaProject, folders: []string{javaGenerated, "target/loaded-target-schemas"}},
 		{prefix: "python", prepare: preparePython, sources: pythonProject, folders: []string{"src/*/target_models"}},
 		{prefix: "typescript", prepare: prepareTypeScript, sources: typeScriptProject},
 	}
