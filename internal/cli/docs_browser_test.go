@@ -225,6 +225,18 @@ func testDocsSearch(t *testing.T, browser context.Context, address func(string) 
 	if got := docsAsk[string](t, browser, `document.getElementById("found").textContent`); got != "Nothing found." {
 		t.Errorf("found %s", got)
 	}
+	for _, width := range []int64{390, 1280} {
+		docsDo(t, browser, chromedp.EmulateViewport(width, 900), chromedp.Navigate(address("tutorial.html")))
+		typed(t, browser, "cfn serve")
+		at := fmt.Sprintf("results at %d px", width)
+		checkDocsPage(t, browser, at)
+		const outside = `(() => { const r = document.getElementById("found").getBoundingClientRect(); return r.left < 0 || r.right > innerWidth ? r.left + " to " + r.right : ""; })()`
+		if found := docsAsk[string](t, browser, outside); found != "" {
+			t.Errorf("%s: from %s", at, found)
+		}
+		lookAtDocsPage(t, browser, at, "dark")
+		shootDocs(t, browser, fmt.Sprintf("docs-search-%d.png", width))
+	}
 	typed(t, browser, "lint/PR006")
 	docsAsk[any](t, browser, `document.querySelector("#found a").click()`)
 	docsWait(t, browser, `location.href.endsWith("rules.html#lintpr006") && document.readyState === "complete"`)
