@@ -26,11 +26,14 @@ type initOptions struct {
 	typeName   string
 	language   string
 	importPath string
+	namespace  string // of Java
 	useDocker  bool
 	noDocker   bool
 	targets    string // separated by commas
 	model      string // the Smithy model to start from
 	smithy     smithyOptions
+
+	codegenModel string // of Java
 
 	endpoint, region, profile string
 }
@@ -54,7 +57,7 @@ Without --import-path, the import path is the module path of an existing go.mod.
 cfn smithy convert. If the model has several resources, --type-name selects one; its organization and
 service are used if neither the model nor the settings name any.
 
-Projects can be started in Go, Python and TypeScript; modules have no language. A project in Python or
+Projects can be started in Go, Java, Python and TypeScript; modules have no language. A project in Java, Python or
 TypeScript has the files, names and settings of the official plugin, so either tool can continue with it.
 cfn packages it without Docker; --use-docker only writes the setting of the official tool.`,
 		Example: `  cfn init

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +14,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // javaDir is the folder of a project for the jar that runs and for Lambda's client.
@@ -254,4 +258,35 @@ func javaInput(p *project.Project, in *codegen.Input) (err error) {
 	in.Namespace = strings.Join(p.Options.Get("namespace").Strings(), ".")
 	in.Pom, err = readOptional(p.Path("pom.xml"))
 	return err
+}
+
+func javaInitFlags(cmd *cobra.Command, opts *initOptions) {
+	cmd.Flags().StringVarP(&opts.namespace, "namespace", "n", "", "the Java `PACKAGE` of the handlers (default: from the type's name)")
+	cmd.Flags().StringVarP(&opts.codegenModel, "codegen-model", "c", "default", "the `NAME` of the model of code: default")
+}
+
+// settleJava finds out the package. Without an answer it is the official default.
+func (c *app) settleJava(ctx context.Context, w wizard, opts initOptions, config *project.InitConfig) error {
+	if opts.codegenModel != "" && opts.codegenModel != "default" {
+		return withHint(usagef("option --codegen-model: %q is not supported", opts.codegenModel), "use default; handlers of the model guided_aws work unchanged")
+	}
+	if config.Namespace = opts.namespace; config.Namespace == "" {
+		answer, err := w.namespace(ctx, codegen.JavaNamespace(config.TypeName))
+		var none *noAnswerError
+		if err != nil && !errors.As(err, &none) {
+			return err
+		}
+		config.Namespace = cmp.Or(answer, codegen.JavaNamespace(config.TypeName))
+	}
+	if fault := codegen.JavaNamespaceFault(config.Namespace); fault != "" {
+		return usagef("option --namespace: %q is invalid: %s", config.Namespace, fault)
+	}
+	return nil
+}
+
+func javaHandlers(config project.InitConfig) string {
+	if config.Kind == schema.Hook {
+		return codegen.JavaFolder(config.Namespace) + "/PreCreateHookHandler.java"
+	}
+	return codegen.JavaFolder(config.Namespace) + "/CreateHandler.java"
 }

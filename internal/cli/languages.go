@@ -53,7 +53,10 @@ func languages() []language {
 			prefix: "python", initFlags: pythonInitFlags, settle: (*app).settlePython, handlers: pythonHandlers,
 			run: (*handlerOptions).runPython, watch: watchPython,
 		},
-		{prefix: "java", input: javaInput, run: (*handlerOptions).runJava, watch: watchJava},
+		{
+			prefix: "java", initFlags: javaInitFlags, settle: (*app).settleJava, handlers: javaHandlers,
+			input: javaInput, run: (*handlerOptions).runJava, watch: watchJava,
+		},
 		{
 			prefix: "typescript", initFlags: pythonInitFlags, settle: (*app).settlePython, handlers: typeScriptHandlers,
 			run: (*handlerOptions).runTypeScript, watch: watchTypeScript, pack: (*app).packTypeScript,

@@ -11,6 +11,7 @@ import (
 
 	"charm.land/huh/v2"
 
+	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -22,6 +23,7 @@ type wizard interface {
 	kind(ctx context.Context) (schema.Kind, error)
 	typeName(ctx context.Context, kind schema.Kind) (string, error)
 	importPath(ctx context.Context, suggestion string) (string, error)
+	namespace(ctx context.Context, suggestion string) (string, error)
 }
 
 // newWizard returns a form for a terminal that can show one, else plain questions.
@@ -193,6 +195,17 @@ func (q *questions) importPath(ctx context.Context, _ string) (path string, err 
 	return path, err
 }
 
+// namespace has the words of the official plug-in for Java.
+func (q *questions) namespace(ctx context.Context, suggestion string) (name string, err error) {
+	err = q.ask(ctx, fmt.Sprintf("Enter a package name (empty for default '%s'): ", suggestion), "--namespace PACKAGE", func(answer string) string {
+		if name = answer; name == "" {
+			return ""
+		}
+		return codegen.JavaNamespaceFault(name)
+	})
+	return name, err
+}
+
 // form asks with fields that can be edited.
 type form struct {
 	in  io.Reader
@@ -239,6 +252,17 @@ func (f *form) typeName(ctx context.Context, kind schema.Kind) (name string, err
 	err = f.run(ctx, huh.NewInput().Title(question).Description(form).Value(&name).Validate(func(text string) error {
 		if !project.ValidTypeName(kind, text) {
 			return wrongAnswer(typeNameError(kind))
+		}
+		return nil
+	}))
+	return name, err
+}
+
+func (f *form) namespace(ctx context.Context, suggestion string) (string, error) {
+	name := suggestion
+	err := f.run(ctx, huh.NewInput().Title("What's the Java package of the handlers?").Value(&name).Validate(func(text string) error {
+		if fault := codegen.JavaNamespaceFault(text); fault != "" {
+			return wrongAnswer(fault)
 		}
 		return nil
 	}))

@@ -17,9 +17,10 @@ type javaFrame struct {
 	Marker, Package, TypeName, SchemaFile string
 
 	Class, Parent string // of an entry point
-	Lambda        bool   // whether it is the one for Lambda
-	Configured    bool   // whether there is a type configuration
-	MaxResults    bool   // whether the library passes the size of a page
+	Hook          bool
+	Lambda        bool // whether it is the one for Lambda
+	Configured    bool // whether there is a type configuration
+	MaxResults    bool // whether the library passes the size of a page
 	Handlers      []javaHandler
 	Targets       []javaTargetFrame
 	Operation     javaHandler
@@ -29,8 +30,7 @@ type javaFrame struct {
 
 type javaHandler struct {
 	Name, Action string
-	Targets      string // of a hook: the types, as the arguments of a call
-	Target       string // one of them
+	Target       string // of a hook: the class of a target
 }
 
 type javaTargetFrame struct{ TypeName, File string }
@@ -155,6 +155,55 @@ func javaProject(in Input) ([]File, error) {
 			return nil, err
 		}
 		files = append(files, targets...)
+	}
+	more, err := javaAuthored(in, f)
+	return append(files, more...), err
+}
+
+// JavaFolder is the folder with the handlers of a project in Java.
+func JavaFolder(namespace string) string {
+	return "src/main/java/" + strings.ReplaceAll(namespace, ".", "/")
+}
+
+// javaAuthored are the files that "cfn init" writes for the author.
+func javaAuthored(in Input, f javaFrame) ([]File, error) {
+	f.Group, f.Artifact = in.Namespace, schema.Hyphenated(in.TypeName)+"-handler"
+	f.Entrypoint, f.Runtime = in.Entrypoint, in.Runtime
+	class, _, _ := strings.Cut(in.Entrypoint, "::")
+	f.TestEntrypoint = class + "::testEntrypoint"
+	f.Folder = JavaFolder(in.Namespace)
+	f.Hook = in.Schema.Kind == schema.Hook
+	var files []File
+	add := func(template, path string) error {
+		data, err := renderJava(template, f)
+		files = append(files, File{Path: path, Data: data, Mode: Once})
+		return err
+	}
+	for _, row := range [][2]string{
+		{"gitignore", ".gitignore"}, {"pom.xml", "pom.xml"}, {"lombok.config", "lombok.config"}, {"README.md", "README.md"}, {"template.yml", "template.yml"},
+		{"log4j2.xml", "src/resources/log4j2.xml"}, {"CallbackContext", f.Folder + "/CallbackContext.java"}, {"Configuration", f.Folder + "/Configuration.java"},
+	} {
+		if err := add(row[0], row[1]); err != nil {
+			return nil, err
+		}
+	}
+	template, suffix := "Handler", "Handler.java"
+	if f.Hook {
+		template, suffix = "HookHandler", "HookHandler.java"
+		for _, target := range in.Targets[:min(1, len(in.Targets))] {
+			for _, part := range javaTargetParts(target.TypeName.Value) {
+				f.Operation.Target += javaUpper(part)
+			}
+		}
+	}
+	for _, h := range f.Handlers {
+		f.Operation.Name, f.Operation.Action = h.Name, h.Action
+		if err := add(template, f.Folder+"/"+h.Name+suffix); err != nil {
+			return nil, err
+		}
+	}
+	if !f.Hook {
+		files = append(files, exampleInputs(in.Schema)...)
 	}
 	return files, nil
 }

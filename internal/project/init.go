@@ -35,6 +35,9 @@ type InitConfig struct {
 	// ImportPath is the path of the module of a project in Go.
 	ImportPath string
 
+	// Namespace is the package of a project in Java; empty is the official default.
+	Namespace string
+
 	// UseDocker is written to the settings of a project in Python or TypeScript, for the official tool.
 	UseDocker bool
 
@@ -65,7 +68,7 @@ func Init(ctx context.Context, dir, label string, config InitConfig) ([]Status, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the project: %w", err)
 	}
-	p := &Project{Dir: dir, Label: label, Settings: Settings{Kind: config.Kind, TypeName: config.TypeName}}
+	p := &Project{Dir: dir, Label: label, Settings: Settings{Kind: config.Kind, TypeName: config.TypeName}, namespace: config.Namespace}
 	if p.Kind != schema.Module {
 		p.Language = cmp.Or(config.Language, "go")
 		if err := p.startLanguage(); err != nil {
@@ -135,7 +138,7 @@ func (p *Project) newSources(example codegen.File, config InitConfig) ([]codegen
 	}
 	in := codegen.Input{
 		Schema: s, TypeName: p.TypeName, SchemaFile: p.SchemaFile(), Language: p.Language,
-		ImportPath: config.ImportPath, Entrypoint: p.Entrypoint, Runtime: p.Runtime, Version: config.Version,
+		ImportPath: config.ImportPath, Namespace: config.Namespace, Entrypoint: p.Entrypoint, Runtime: p.Runtime, Version: config.Version,
 	}
 	var files []codegen.File
 	if p.Kind == schema.Hook {
@@ -216,6 +219,9 @@ func (p *Project) newSettings(config InitConfig) ([]byte, error) {
 			pair{"entrypoint", p.Entrypoint}, pair{"testEntrypoint", p.TestEntrypoint})
 	}
 	out = append(out, pair{"settings", merged(options, old.Get("settings"))})
+	if p.ExecutableEntrypoint != "" {
+		out = append(out, pair{"executableEntrypoint", p.ExecutableEntrypoint})
+	}
 	// These belong to the code of another kind or language, which is replaced.
 	replaced := []string{"language", "runtime", "entrypoint", "testEntrypoint", "executableEntrypoint"}
 	return encode(merged(out, old, replaced...)), nil

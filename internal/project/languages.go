@@ -38,7 +38,7 @@ func languages() []language {
 				return []string{"cmd/resource/resource.go", "cmd/hook/hook.go", "go.mod", "Makefile"}
 			},
 		},
-		{names: []string{"java"}, pack: (*Project).packJava},
+		{names: []string{"java"}, start: startJava, options: javaOptions, authored: authoredJava, pack: (*Project).packJava},
 		{
 			names:   []string{"python38", "python39", "python310", "python311", "python312", "python313"},
 			retired: []string{"python36", "python37"},

@@ -47,6 +47,8 @@ type Project struct {
 
 	// Root is .rpdk-config as written.
 	Root *document.Value
+
+	namespace string // of a project in Java that is started; "" is the default
 }
 
 // NotFoundError is the error of [Open] for a folder that is not a project.

@@ -1,0 +1,8 @@
+package {{.Package}};
+
+class Configuration extends Base{{if .Hook}}Hook{{end}}Configuration {
+
+    public Configuration() {
+        super("{{.SchemaFile}}");
+    }
+}
