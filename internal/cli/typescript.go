@@ -387,6 +387,10 @@ func (b *typeScriptBuild) compile(ctx context.Context, noBuild bool) error {
 	return b.note("built", sum)
 }
 
+// withoutSDK matches what tsc prints if the official library does not find the SDK, which it does
+// not require by itself.
+var withoutSDK = regexp.MustCompile(`Cannot find module 'aws-sdk`)
+
 // build runs the command that builds the handlers.
 func (b *typeScriptBuild) build(ctx context.Context, shown string, command ...string) error {
 	if _, err := exec.LookPath(command[0]); err != nil {
@@ -403,7 +407,11 @@ func (b *typeScriptBuild) build(ctx context.Context, shown string, command ...st
 		return ctx.Err()
 	}
 	if err != nil {
-		return &downstreamError{fmt.Errorf("the handlers failed to build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
+		err = &downstreamError{fmt.Errorf("the handlers failed to build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
+		if withoutSDK.Match(output) {
+			return withHint(err, "the official library needs version 2 of aws-sdk: npm install aws-sdk@2")
+		}
+		return err
 	}
 	return nil
 }

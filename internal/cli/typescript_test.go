@@ -74,6 +74,10 @@ func TestTypeScriptRuns(t *testing.T) {
 			t.Errorf("a mistake: %d\n%s", code, errs)
 		}
 	}
+	writeText(t, filepath.Join(dir, "build.js"), "console.log(\"error TS2307: Cannot find module 'aws-sdk/clients/all'\"); process.exit(2);\n")
+	if code, _, errs := read(); code == 0 || !strings.Contains(errs, "hint: the official library needs version 2 of aws-sdk") {
+		t.Errorf("without the SDK: %d\n%s", code, errs)
+	}
 	if code, _, errs := read("--debug"); code == 0 || !strings.Contains(errs, "--inspect-brk") {
 		t.Errorf("--debug: %d\n%s", code, errs)
 	}
