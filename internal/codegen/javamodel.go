@@ -19,7 +19,6 @@ type javaRoot struct {
 	doc    string
 	raw    []string // properties that stay JSON, because handlers of the official plug-in expect that
 	kind   javaKind
-	target *schema.Schema // of a hook's target: where its schema is, "" if unknown
 }
 
 // javaKind is what a class has besides its fields.

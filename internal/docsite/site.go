@@ -1,6 +1,6 @@
 // Package docsite renders a set of Markdown documents as web pages with navigation and search.
 // The pages are the same on a server and as files: all addresses are relative, all pages are in
-// one folder, and nothing is loaded from elsewhere. docs/decisions/0022-one-renderer-for-docs.md
+// one folder, and nothing is loaded from elsewhere. docs/decisions/0023-one-renderer-for-docs.md
 // has the reasons.
 //
 // The documents are those of this program: they are trusted, and are rendered on first use.
