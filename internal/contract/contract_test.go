@@ -275,6 +275,28 @@ func TestWhatCannotBeDeletedIsNamed(t *testing.T) {
 	}
 }
 
+// A handler that is not written yet refuses every call: one line says that something may be left. Where CREATE and
+// DELETE both call the input invalid, nothing is.
+func TestFailedCreatesAreOneLine(t *testing.T) {
+	f := flavour{identifier: []string{"Name"}}
+	for _, code := range []invoke.Code{invoke.InternalFailure, invoke.InvalidRequest} {
+		refuse := functionFunc(func(context.Context, []byte) ([]byte, error) {
+			return fmt.Appendf(nil, `{"status":"FAILED","errorCode":%q,"message":"not written yet"}`, code), nil
+		})
+		summary, err := Run(t.Context(), Config{Schema: f.schema(t), Function: refuse, Inputs: f.inputs(), Selection: Selection{Suite: SuiteAll}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := len(summary.LeftBehind)
+		switch {
+		case code == invoke.InvalidRequest && lines > 0:
+			t.Errorf("refused: %q", summary.LeftBehind)
+		case code == invoke.InternalFailure && (lines != 1 || !strings.HasSuffix(summary.LeftBehind[0], " that ended with FAILED: DELETE answered FAILED InternalFailure")):
+			t.Errorf("not written: %q", summary.LeftBehind)
+		}
+	}
+}
+
 func TestCancelCleansUp(t *testing.T) {
 	f := flavour{identifier: []string{"Id"}, callbacks: 3}
 	report := f.schema(t)

@@ -245,7 +245,8 @@ func firstKey(keys map[string]bool) string {
 func (r *run) discardQuietly(ctx context.Context, model map[string]any) string {
 	quiet := r.newRun(r.inputs)
 	quiet.lenient = true
-	return quiet.discard(ctx, model)
+	reason, _ := quiet.discard(ctx, model)
+	return reason
 }
 
 // known reports whether a resource belongs to a set that is still running.

@@ -15,13 +15,14 @@ type ledger struct {
 }
 
 type ledgerEntry struct {
-	key   int // of the operation
-	model map[string]any
+	key    int // of the operation
+	model  map[string]any
+	failed invoke.Code // of the CREATE, "" if it did not end with FAILED
 }
 
 func (l *ledger) add(model map[string]any) (key int) {
 	l.made++
-	l.entries = append(l.entries, ledgerEntry{l.made, model})
+	l.entries = append(l.entries, ledgerEntry{key: l.made, model: model})
 	return l.made
 }
 
@@ -50,6 +51,11 @@ func (l *ledger) settle(s *schema.Schema, req *invoke.Request, key int, event *i
 			_, known := schema.Identifier(e.model, s.PrimaryIdentifier)
 			return e.key == key && (event.ErrorCode == invoke.AlreadyExists || event.Model == nil && !known)
 		})
+		for i := range l.entries {
+			if l.entries[i].key == key {
+				l.entries[i].failed = event.ErrorCode
+			}
+		}
 	case req.Action == invoke.Update && event.Status == invoke.Success && event.Model != nil:
 		known := slices.ContainsFunc(l.entries, func(e ledgerEntry) bool { return sameIdentifier(s, e.model, event.Model) })
 		if !known {

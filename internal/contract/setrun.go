@@ -3,6 +3,7 @@ package contract
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/drift"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // A suite is one Run. What several sets of inputs may use at the same time is guarded.
@@ -289,14 +291,25 @@ func (l *setRun) sweep() {
 	defer l.alone.RUnlock()
 	r := l.newRun(l.inputs)
 	r.lenient = true
+	unnamed, failed := 0, map[string]int{} // failed: CREATEs, by why what they may have made could not be deleted
 	for _, entry := range slices.Clone(l.live.entries) {
 		if _, known := schema.Identifier(entry.model, l.cfg.Schema.PrimaryIdentifier); !known {
-			l.left = append(l.left, "a CREATE ended without an identifier: what it made, if anything, could not be deleted")
+			unnamed++
 			continue
 		}
-		if reason := r.discard(l.cleaning, entry.model); reason != "" {
+		switch reason, code := r.discard(l.cleaning, entry.model); {
+		case reason == "", entry.failed == invoke.InvalidRequest && code == invoke.InvalidRequest: // an identifier that no resource can have
+		case entry.failed != "":
+			failed[reason]++
+		default:
 			l.left = append(l.left, fmt.Sprintf("%s: %s", r.name(entry.model), reason))
 		}
+	}
+	if unnamed > 0 {
+		l.left = append(l.left, fmt.Sprintf("what %s made, if anything, that ended without an identifier", words.Count(unnamed, "CREATE")))
+	}
+	for _, reason := range slices.Sorted(maps.Keys(failed)) {
+		l.left = append(l.left, fmt.Sprintf("what %s made, if anything, that ended with FAILED: %s", words.Count(failed[reason], "CREATE"), reason))
 	}
 	l.live.entries = nil
 }
@@ -312,7 +325,7 @@ func Discard(ctx context.Context, cfg Config, models []map[string]any) (left []s
 	for _, model := range models {
 		r := l.newRun(l.inputs)
 		r.lenient = true
-		if reason := r.discard(ctx, model); reason != "" {
+		if reason, _ := r.discard(ctx, model); reason != "" {
 			left = append(left, fmt.Sprintf("%s: %s", r.name(model), reason))
 		}
 	}
@@ -338,15 +351,15 @@ func (r *run) tellLiving() {
 	r.cfg.Living(r.number, models)
 }
 
-// discard deletes a resource and returns why it failed, "" after a success.
-func (r *run) discard(ctx context.Context, model map[string]any) string {
+// discard deletes a resource and returns why it failed, "" after a success, with the error code if there is one.
+func (r *run) discard(ctx context.Context, model map[string]any) (reason string, code invoke.Code) {
 	r.begin(nil)
 	event, err := r.operate(ctx, invoke.Request{Action: invoke.Delete, Model: model})
 	switch {
 	case err != nil:
-		return r.redactor.Text(err.Error())
+		return r.redactor.Text(err.Error()), ""
 	case event.Status == invoke.Success || event.ErrorCode == invoke.NotFound:
-		return ""
+		return "", ""
 	}
-	return fmt.Sprintf("DELETE answered %s %s", event.Status, event.ErrorCode)
+	return fmt.Sprintf("DELETE answered %s %s", event.Status, event.ErrorCode), event.ErrorCode
 }
