@@ -19,6 +19,7 @@ var notInCI = map[string]string{
 	"FORMWORK_POSTGRES":    "PostgreSQL is installed and found",
 	"FORMWORK_TIME_SCALE":  "for measurements",
 	"FORMWORK_PAIRS":       "how many, not whether",
+	"FORMWORK_CORPUS":      "how many, not whether",
 	"FORMWORK_SEED":        "which, not whether",
 }
 

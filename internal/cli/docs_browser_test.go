@@ -75,13 +75,19 @@ func docsDo(t *testing.T, browser context.Context, steps ...chromedp.Action[chro
 	}
 }
 
-// docsWait waits until an expression of the page is true.
+// docsWait waits until an expression of the page is true. A page that is being replaced cannot be asked.
 func docsWait(t *testing.T, browser context.Context, expression string) {
 	t.Helper()
-	for deadline := time.Now().Add(browserTimeout); !docsAsk[bool](t, browser, "!!("+expression+")"); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never true: %s", expression)
+	ctx, cancel := context.WithTimeout(browser, browserTimeout)
+	defer cancel()
+	for {
+		switch is, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")")); {
+		case err == nil && is:
+			return
+		case ctx.Err() != nil:
+			t.Fatalf("never true: %s (%v)", expression, err)
 		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

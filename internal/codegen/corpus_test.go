@@ -39,6 +39,25 @@ func corpus(t testing.TB) []*schema.Schema {
 	})
 }
 
+// sample returns about sixty of the schemas.
+func sample(schemas []*schema.Schema) []*schema.Schema {
+	var out []*schema.Schema
+	for i := 0; i < len(schemas); i += len(schemas)/60 + 1 {
+		out = append(out, schemas[i])
+	}
+	return out
+}
+
+// slowCorpus returns a sample of the published schemas, for compilers that take minutes for all of them.
+// FORMWORK_CORPUS=all selects all.
+func slowCorpus(t testing.TB) []*schema.Schema {
+	t.Helper()
+	if os.Getenv("FORMWORK_CORPUS") == "all" {
+		return corpus(t)
+	}
+	return sample(corpus(t))
+}
+
 func load(t testing.TB, files ...string) []*schema.Schema {
 	t.Helper()
 	var out []*schema.Schema
@@ -65,11 +84,7 @@ func TestModelsOfPublishedSchemas(t *testing.T) {
 	schemas := corpus(t)
 	nasty := load(t, "testdata/schemas/names.json", "testdata/schemas/shapes.json")
 	if testing.Short() {
-		var sample []*schema.Schema
-		for i := 0; i < len(schemas); i += len(schemas)/60 + 1 {
-			sample = append(sample, schemas[i])
-		}
-		schemas = sample
+		schemas = sample(schemas)
 	}
 	if !testing.Short() && len(schemas) < 622+70 {
 		t.Errorf("there are %d schemas: some are not found", len(schemas))

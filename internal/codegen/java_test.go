@@ -43,18 +43,11 @@ func inJava(t *testing.T, dir, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestJavaModelsOfPublishedSchemas generates the models of every published schema, compiles them, and sends
+// TestJavaModelsOfPublishedSchemas generates the models of published schemas, compiles them, and sends
 // values made from the schemas through the model of the resource.
 func TestJavaModelsOfPublishedSchemas(t *testing.T) {
 	libraries := javaLibraries(t)
-	schemas := corpus(t)
-	if testing.Short() {
-		var sample []*schema.Schema
-		for i := 0; i < len(schemas); i += len(schemas)/16 + 1 {
-			sample = append(sample, schemas[i])
-		}
-		schemas = sample
-	}
+	schemas := slowCorpus(t)
 	schemas = append(load(t, "testdata/schemas/names.json", "testdata/schemas/shapes.json"), schemas...)
 	dir := t.TempDir()
 	var cases, list bytes.Buffer

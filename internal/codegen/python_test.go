@@ -37,11 +37,7 @@ func TestPythonModelsOfPublishedSchemas(t *testing.T) {
 	python := officialPython(t)
 	schemas := corpus(t)
 	if testing.Short() {
-		var sample []*schema.Schema
-		for i := 0; i < len(schemas); i += len(schemas)/60 + 1 {
-			sample = append(sample, schemas[i])
-		}
-		schemas = sample
+		schemas = sample(schemas)
 	}
 	schemas = append(load(t, "testdata/schemas/names.json", "testdata/schemas/shapes.json"), schemas...)
 	dir := t.TempDir()

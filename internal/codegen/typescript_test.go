@@ -38,14 +38,7 @@ var typeScriptExceptions = map[string]string{}
 // all checks, and sends values made from the schemas through the model of the resource.
 func TestTypeScriptModelsOfPublishedSchemas(t *testing.T) {
 	modules := officialTypeScript(t)
-	schemas := corpus(t)
-	if testing.Short() || os.Getenv("FORMWORK_CORPUS") != "all" {
-		var sample []*schema.Schema
-		for i := 0; i < len(schemas); i += len(schemas)/60 + 1 {
-			sample = append(sample, schemas[i])
-		}
-		schemas = sample
-	}
+	schemas := slowCorpus(t)
 	schemas = append(load(t, "testdata/schemas/names.json", "testdata/schemas/shapes.json"), schemas...)
 	dir := t.TempDir()
 	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
