@@ -103,6 +103,9 @@ func (c *app) tryHook(cmd *cobra.Command, opts *hookTryOptions, file string) err
 	if !slices.Contains(invoke.HookActions, action) {
 		return &usageError{command: cmd, message: fmt.Sprintf("option --action: invalid choice: %q (choose from CREATE, UPDATE, DELETE)", opts.action)}
 	}
+	if err := opts.checkDebug(); err != nil {
+		return err
+	}
 	p, s, err := c.loadProject(ctx)
 	if err != nil {
 		return err
@@ -146,11 +149,12 @@ func (c *app) tryHook(cmd *cobra.Command, opts *hookTryOptions, file string) err
 			}
 			redactors[r.Type] = redactor
 		}
-		runner := invoke.New(invoke.Config{
+		config := invoke.Config{
 			Function: function, Schema: s, Redactor: redactor, Credentials: aws, Region: opts.region, AccountID: aws.AccountID,
 			CallTimeout: hookCallTimeout, Now: c.Now,
-		})
-		event, err := runner.Run(ctx, request)
+		}
+		opts.unlimited(&config)
+		event, err := invoke.New(config).Run(ctx, request)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

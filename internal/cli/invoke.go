@@ -42,9 +42,8 @@ func newInvoke(c *app) *cobra.Command {
 CloudFormation does. Every request and response is printed without secrets: credentials, write-only
 values and type configurations are replaced with <hidden: REASON>.
 
-Without --endpoint, the handlers of the project run as local processes. A Go project is built first if
-bin/bootstrap is missing or older than its sources. Handlers in other languages are called at
-http://127.0.0.1:3001, the address of "sam local start-lambda".
+Without --endpoint, the handlers of the project run as local processes. They are built first if a source
+has changed. With --debug, they wait for a debugger before the first call, and no time limits apply.
 
 Handlers receive the AWS credentials of the environment or of --profile, or dummy credentials if there
 are none. STS is called only with --profile, and only if the profile does not contain the account ID.
@@ -121,8 +120,7 @@ its properties evaluated.`
 	flags.StringVar(&opts.dockerImage, "docker-image", "", "not supported: cfn runs handlers as local processes, not in an `IMAGE`")
 	flags.StringArrayVar(&opts.set, "set", nil, "set a value of the desired state: `/POINTER=VALUE`, where VALUE is JSON or text (may be repeated)")
 	flags.BoolVar(&opts.printRequest, "print-request", false, "print the complete first request without calling the handler")
-	flags.BoolVar(&opts.debug, "debug", false, "disable time limits, print the process ID and wait for a debugger before the first call")
-	annotate(flags, addition, "set", "print-request", "debug")
+	annotate(flags, addition, "set", "print-request")
 	if kind == "resource" {
 		flags.StringVar(&opts.event, "event", "", "read the action and the request from the event `FILE`")
 		annotate(flags, addition, "event")
@@ -154,6 +152,9 @@ func (c *app) checkRequestFile(name string) error {
 func (c *app) invoke(cmd *cobra.Command, opts *invokeOptions, kind string, args []string) error {
 	ctx := cmd.Context()
 	if err := opts.checkDocker(); err != nil {
+		return err
+	}
+	if err := opts.checkDebug(); err != nil {
 		return err
 	}
 	p, s, err := c.loadProject(ctx)
@@ -266,9 +267,7 @@ func (c *app) call(ctx context.Context, opts *invokeOptions, p *project.Project,
 	if request.Action.Hook() {
 		config.CallTimeout = hookCallTimeout
 	}
-	if opts.debug {
-		config.CallTimeout, config.Timeout = -1, -1
-	}
+	opts.unlimited(&config)
 	switch {
 	case opts.maxReinvoke == 0:
 		config.MaxReinvoke = -1

@@ -35,10 +35,6 @@ const (
 
 // runJava is how handlers in Java run: Lambda's client loads the jar that Maven has built.
 func (o *handlerOptions) runJava(ctx context.Context, c *app, p *project.Project) (lambda.Config, error) {
-	if o.debug {
-		return lambda.Config{}, withHint(errors.New("--debug is for handlers in Go"),
-			"for Java, pass --env JAVA_TOOL_OPTIONS=-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:5005 and attach your debugger to port 5005")
-	}
 	for _, dir := range []string{project.TargetFolder, javaDir} {
 		if err := files.LinkOut(p.Dir, dir); err != nil {
 			return lambda.Config{}, fmt.Errorf("find the handlers: %w", err)
@@ -57,8 +53,12 @@ func (o *handlerOptions) runJava(ctx context.Context, c *app, p *project.Project
 	if err := copyJar(p); err != nil {
 		return lambda.Config{}, err
 	}
+	command := program.Command
+	if o.debugger != nil {
+		command = slices.Insert(slices.Clone(command), 1, "-agentlib:jdwp=transport=dt_socket,server=y,suspend=y,address="+o.debugger.Address)
+	}
 	return lambda.Config{
-		Command: program.Command, Dir: p.Path(javaCode), Handler: program.Handler, Env: program.Env,
+		Command: command, Dir: p.Path(javaCode), Handler: program.Handler, Env: program.Env,
 		// The classes of the library and of the AWS SDK take long to load on a busy machine.
 		InitTimeout: time.Minute,
 	}, nil

@@ -149,9 +149,6 @@ func TestJavaRuns(t *testing.T) {
 	if code, out, errs := runIn(t.Context(), dir, os.Environ(), "invoke", "resource", "READ", "request.json"); code != 0 || !strings.Contains(out, "good evening") {
 		t.Errorf("another jar: %d\n%s%s", code, out, errs)
 	}
-	if code, _, errs := runIn(t.Context(), dir, os.Environ(), "invoke", "resource", "READ", "request.json", "--debug"); code == 0 || !strings.Contains(errs, "jdwp") {
-		t.Errorf("--debug: %d\n%s", code, errs)
-	}
 }
 
 // TestJavaFailures: a missing or old tool is one error, which names it and how to get it.

@@ -38,6 +38,9 @@ type language struct {
 	// the word built.
 	watch func(o *handlerOptions, c *app, p *project.Project) lambda.WatchConfig
 
+	// debug is where handlers wait for a debugger. Nil means that one attaches to their process.
+	debug *debugPort
+
 	// pack builds what is packed. Nil means [app.buildForLambda].
 	pack func(c *app, ctx context.Context, p *project.Project, noBuild bool, config *project.ArchiveConfig) error
 }
@@ -51,15 +54,15 @@ func languages() []language {
 		},
 		{
 			prefix: "python", initFlags: pythonInitFlags, settle: (*app).settlePython, handlers: pythonHandlers,
-			run: (*handlerOptions).runPython, watch: watchPython,
+			run: (*handlerOptions).runPython, watch: watchPython, debug: pythonDebugPort,
 		},
 		{
 			prefix: "java", initFlags: javaInitFlags, settle: (*app).settleJava, handlers: javaHandlers,
-			input: javaInput, run: (*handlerOptions).runJava, watch: watchJava,
+			input: javaInput, run: (*handlerOptions).runJava, watch: watchJava, debug: javaDebugPort,
 		},
 		{
 			prefix: "typescript", initFlags: pythonInitFlags, settle: (*app).settlePython, handlers: typeScriptHandlers,
-			run: (*handlerOptions).runTypeScript, watch: watchTypeScript, pack: (*app).packTypeScript,
+			run: (*handlerOptions).runTypeScript, watch: watchTypeScript, debug: nodeDebugPort, pack: (*app).packTypeScript,
 		},
 	}
 }
@@ -113,7 +116,7 @@ func goInput(p *project.Project, in *codegen.Input) error {
 
 func watchGo(o *handlerOptions, c *app, p *project.Project) lambda.WatchConfig {
 	return lambda.WatchConfig{
-		Build: buildCommand(o.program(p), false), Dir: p.Dir, Dirs: sourceDirs(p.Dir),
+		Build: buildCommand(o.program(p), o.debug), Dir: p.Dir, Dirs: sourceDirs(p.Dir),
 		Run: func(ctx context.Context, command []string, dir string) ([]byte, error) {
 			cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 			cmd.Dir = dir

@@ -52,10 +52,6 @@ func pythonHandlers(config project.InitConfig) string {
 // runPython is how handlers in Python run: the interpreter has the sources in src/ and the libraries of
 // requirements.txt, which are installed into a folder of the project.
 func (o *handlerOptions) runPython(ctx context.Context, c *app, p *project.Project) (lambda.Config, error) {
-	if o.debug {
-		return lambda.Config{}, withHint(errors.New("--debug is for handlers in Go"),
-			"for Python, add debugpy to %s and call debugpy.listen and debugpy.wait_for_client in the handler", requirementsFile)
-	}
 	program, err := c.pythonProgram(ctx, p)
 	if err != nil {
 		return lambda.Config{}, err
@@ -67,9 +63,20 @@ func (o *handlerOptions) runPython(ctx context.Context, c *app, p *project.Proje
 	if err != nil {
 		return lambda.Config{}, err
 	}
+	search := searchPath(libraries, c.Getenv("PYTHONPATH"))
+	command, env := program.Command, append(program.Env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+p.Path(pythonDir+"/cache"))
+	if o.debugger != nil {
+		debugger, err := c.debugpy(ctx, p, program.Command[0], search, o.noBuild)
+		if err != nil {
+			return lambda.Config{}, err
+		}
+		search = searchPath(search, debugger)
+		command = slices.Insert(slices.Clone(command), 1, "-Xfrozen_modules=off") // breakpoints are missed in those
+		env = append(env, lambda.PythonDebug+"="+o.debugger.Address)
+	}
 	return lambda.Config{
-		Command: program.Command, Dir: p.Path("src"), Handler: program.Handler,
-		Env:   append(program.Env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+p.Path(pythonDir+"/cache"), "PYTHONPATH="+searchPath(libraries, c.Getenv("PYTHONPATH"))),
+		Command: command, Dir: p.Path("src"), Handler: program.Handler,
+		Env:   append(env, "PYTHONPATH="+search),
 		Cache: p.Path(pythonDir + "/cache"),
 		// The first start compiles the libraries. As at Lambda, a slow start goes on in the call.
 		InitTimeout: time.Minute,
@@ -124,8 +131,7 @@ func (c *app) pythonLibraries(ctx context.Context, p *project.Project, python st
 	if err != nil || strings.TrimSpace(string(requirements)) == "" {
 		return "", err
 	}
-	sum := sha256.Sum256(append([]byte(python+"\n"+modified(python)+"\n"), requirements...))
-	name := pythonDir + "/libraries-" + hex.EncodeToString(sum[:8])
+	name := pythonDir + "/libraries-" + librariesSum(python, string(requirements))
 	dir := p.Path(name)
 	if exists(dir) {
 		return dir, nil
@@ -133,7 +139,7 @@ func (c *app) pythonLibraries(ctx context.Context, p *project.Project, python st
 	if noBuild {
 		return "", withHint(fmt.Errorf("the libraries of %s are not installed", p.Name(requirementsFile)), "leave out --no-build, and cfn installs them")
 	}
-	if err := c.pipInstall(ctx, p, python, dir); err != nil {
+	if err := c.pipInstall(ctx, p, python, dir, requiredWork()); err != nil {
 		return "", err
 	}
 	c.removeOldLibraries(p, filepath.Base(dir))
@@ -164,12 +170,12 @@ func (c *app) librariesForLambda(ctx context.Context, p *project.Project, noBuil
 	for _, platform := range lambdaPlatforms(version) {
 		options = append(options, "--platform", platform)
 	}
-	err = c.pipInstall(ctx, p, program.Command[0], p.Path(name), options...)
+	err = c.pipInstall(ctx, p, program.Command[0], p.Path(name), requiredWork(options...))
 	if err != nil && ctx.Err() == nil && withoutWheel.MatchString(err.Error()) {
 		// Something has no wheel. What is built here runs there if it is Python only, or if this
 		// machine is like Lambda.
 		c.notef("a package has no wheel for Lambda; building it here\n")
-		if err = c.pipInstall(ctx, p, program.Command[0], p.Path(name)); err == nil {
+		if err = c.pipInstall(ctx, p, program.Command[0], p.Path(name), requiredWork()); err == nil {
 			err = c.checkNative(p, name, program.Note == "")
 		}
 	}
@@ -253,6 +259,12 @@ func (c *app) readRequirements(p *project.Project, name string, depth int) ([]by
 	return all, nil
 }
 
+// librariesSum names the libraries that an interpreter has for some requirements.
+func librariesSum(python, requirements string) string {
+	sum := sha256.Sum256([]byte(python + "\n" + modified(python) + "\n" + requirements))
+	return hex.EncodeToString(sum[:8])
+}
+
 // modified is when a program was last changed: with a new version of the interpreter, compiled libraries
 // have to be installed again.
 func modified(program string) string {
@@ -285,8 +297,19 @@ func (c *app) removeOld(p *project.Project, dir, current string) {
 	}
 }
 
-// pipInstall installs requirements.txt into a folder, which appears only if everything is in it.
-func (c *app) pipInstall(ctx context.Context, p *project.Project, python, dir string, options ...string) error {
+// pipWork is what pip installs.
+type pipWork struct {
+	what         []string // the arguments
+	shown, named string   // in the command that is shown, and in messages
+}
+
+// requiredWork installs what the project requires.
+func requiredWork(options ...string) pipWork {
+	return pipWork{append([]string{"--requirement", requirementsFile}, options...), "--requirement " + requirementsFile, "the libraries of " + requirementsFile}
+}
+
+// pipInstall installs packages into a folder, which appears only if everything is in it.
+func (c *app) pipInstall(ctx context.Context, p *project.Project, python, dir string, work pipWork) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fmt.Errorf("install the libraries: %w", err)
 	}
@@ -300,10 +323,10 @@ func (c *app) pipInstall(ctx context.Context, p *project.Project, python, dir st
 	defer func() { _ = files.RemoveTemp(unfinished) }() // gone if everything went well
 	args := append([]string{
 		"-m", "pip", "install", "--quiet", "--no-input", "--no-color", "--disable-pip-version-check", "--no-compile",
-		"--requirement", requirementsFile, "--target", unfinished,
-	}, options...)
-	c.notef("%s -m pip install --requirement %s\n", filepath.Base(python), requirementsFile)
-	done := c.progress("Installing the libraries of %s", p.Name(requirementsFile))
+		"--target", unfinished,
+	}, work.what...)
+	c.notef("%s -m pip install %s\n", filepath.Base(python), work.shown)
+	done := c.progress("Installing %s", strings.TrimSuffix(work.named, ","))
 	cmd := exec.CommandContext(ctx, python, args...)
 	cmd.Dir, cmd.Env = p.Dir, c.Environ
 	lambda.EndWithDescendants(cmd)
@@ -313,7 +336,7 @@ func (c *app) pipInstall(ctx context.Context, p *project.Project, python, dir st
 		return ctx.Err()
 	}
 	if err != nil {
-		return pipError(python, err, string(output))
+		return pipError(work.named, python, err, string(output))
 	}
 	if err := os.Chmod(unfinished, 0o755); err != nil {
 		return fmt.Errorf("install the libraries: %w", err)
@@ -337,9 +360,9 @@ var pipFailures = []struct {
 	{regexp.MustCompile(`Invalid requirement|ResolutionImpossible`), "correct requirements.txt"},
 }
 
-func pipError(python string, err error, output string) error {
+func pipError(named, python string, err error, output string) error {
 	output = strings.TrimRight(output, "\n")
-	failure := &downstreamError{fmt.Errorf("the libraries of %s could not be installed by %s (%w):\n%s", requirementsFile, python, err, output)}
+	failure := &downstreamError{fmt.Errorf("%s could not be installed by %s (%w):\n%s", named, python, err, output)}
 	for _, row := range pipFailures {
 		if row.pattern.MatchString(output) {
 			return withHint(failure, "%s", row.hint)

@@ -9,9 +9,9 @@ import (
 	"net"
 	neturl "net/url"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,8 +45,8 @@ CloudFormation CLI, or cfn test and cfn invoke with --endpoint.
 
 The output of the handlers is written to standard error. Ctrl-C stops the server and all processes.
 
-A Go project is built first if bin/bootstrap is missing or older than its sources, and with --watch
-again whenever a source changes.`,
+The project is built first if a source has changed, and with --watch again whenever one changes. With
+--debug, the processes wait for a debugger before the first call; those of TestEntrypoint at the next port.`,
 		Example: `  cfn start-lambda --watch
   aws lambda invoke --endpoint-url http://127.0.0.1:3001 --no-sign-request \
       --function-name TypeFunction --payload file://event.json out.json`,
@@ -84,18 +84,22 @@ type handlerOptions struct {
 	endpoint, functionName, region, profile string
 	dockerImage                             string
 
-	env     []string // --env
-	noBuild bool
-	debug   bool
-	sandbox sandboxOptions
+	env       []string // --env
+	noBuild   bool
+	debug     bool
+	debugPort int // -1: the usual one of the language
+	sandbox   sandboxOptions
+
+	debugger *lambda.Debug // set while a function is configured, nil without --debug
 }
 
 // flags adds the options that the official tool does not have.
 func (o *handlerOptions) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.env, "env", nil, "pass the environment variable `NAME[=VALUE]` to the handlers (may be repeated)")
-	flags.BoolVar(&o.noBuild, "no-build", false, "run bin/bootstrap as it is, without checking whether it is up to date")
+	flags.BoolVar(&o.noBuild, "no-build", false, "run what was built before, without checking whether it is up to date")
 	o.sandbox.flags(flags)
+	o.debugFlags(flags)
 	annotate(flags, addition, "env", "no-build", "sandbox", "mount")
 }
 
@@ -151,11 +155,6 @@ func (o *handlerOptions) function(ctx context.Context, c *app, p *project.Projec
 	}
 	config.AccountID, config.Output = aws.AccountID, output
 	o.sandbox.note(c, config.Sandbox)
-	if o.debug {
-		config.Debug = &lambda.Debug{WaitForDebugger: runtime.GOOS == "linux" || runtime.GOOS == "darwin", Started: func(pid int) {
-			fmt.Fprintf(c.Stderr, "process %d waits for a debugger: dlv attach %d\n", pid, pid)
-		}}
-	}
 	function, err := lambda.Start(ctx, config)
 	if err != nil {
 		return nil, nil, err
@@ -179,10 +178,17 @@ func (o *handlerOptions) config(ctx context.Context, c *app, p *project.Project,
 		test.Entrypoint = cmp.Or(p.TestEntrypoint, p.Entrypoint)
 		p = &test
 	}
-	config, err := runner(p)(o, ctx, c, p)
+	debugger, err := o.debugged(c, p)
 	if err != nil {
 		return lambda.Config{}, err
 	}
+	own := *o
+	own.debugger = debugger
+	config, err := runner(p)(&own, ctx, c, p)
+	if err != nil {
+		return lambda.Config{}, err
+	}
+	config.Debug = debugger
 	config.Name, config.Region, config.Environ, config.Logger = name, o.region, c.Environ, c.logger
 	if config.Sandbox, err = o.sandbox.settings(c, p.Dir); err != nil {
 		return config, err
@@ -232,15 +238,24 @@ func (c *app) startLambda(ctx context.Context, p *project.Project, o *handlerOpt
 		return withHint(fmt.Errorf("cfn cannot start handlers in %s: it runs handlers in Go, Python, TypeScript and Java, and programs for the provided runtimes", p.Language),
 			"start them yourself, for example with sam local start-lambda; cfn test and cfn invoke then call them at http://%s, or at --endpoint URL", lambda.DefaultAddress)
 	}
+	if err := o.checkDebug(); err != nil {
+		return err
+	}
 	handler := &lambda.Handler{Functions: map[string]lambda.Invoker{}, Region: o.region, Logger: c.logger}
 	var functions []*lambda.Function
+	var waiting sync.WaitGroup
 	defer func() {
 		for _, f := range functions {
 			f.Close()
 		}
+		waiting.Wait()
 	}()
+	options := o
 	for _, name := range []string{typeFunction, testEntrypoint} {
-		function, err := o.config(ctx, c, p, name)
+		if name == testEntrypoint {
+			options = o.beside(p)
+		}
+		function, err := options.config(ctx, c, p, name)
 		if err != nil {
 			return err
 		}
@@ -248,7 +263,7 @@ func (c *app) startLambda(ctx context.Context, p *project.Project, o *handlerOpt
 			o.sandbox.note(c, function.Sandbox)
 		}
 		function.Output = c.Stderr
-		function.Lazy = name == testEntrypoint // rarely called
+		function.Lazy = name == testEntrypoint || o.debug // rarely called; a process that waits for a debugger is not ready
 		f, err := lambda.Start(ctx, function)
 		if err != nil {
 			return err
@@ -262,16 +277,29 @@ func (c *app) startLambda(ctx context.Context, p *project.Project, o *handlerOpt
 		return err
 	}
 	fmt.Fprintf(c.Stdout, "Serving the functions %s and %s at %s (press Ctrl-C to end)\n", typeFunction, testEntrypoint, server.URL())
+	wait := func() {
+		if o.debug { // start a process that a debugger can attach to
+			waiting.Go(func() { c.warm(ctx, functions[0]) })
+		}
+	}
+	wait()
 	watched := make(chan error, 1)
 	watching, stop := context.WithCancel(ctx)
-	go func() { watched <- c.watch(watching, p, o, functions, watch) }()
+	go func() { watched <- c.watch(watching, p, o, functions, watch, wait) }()
 	err = server.Serve(ctx)
 	stop()
 	return errors.Join(err, <-watched)
 }
 
-// watch builds the project again when a source changes.
-func (c *app) watch(ctx context.Context, p *project.Project, o *handlerOptions, functions []*lambda.Function, on bool) error {
+// warm starts a process before the first call. Without one, the first call reports the failure, too.
+func (c *app) warm(ctx context.Context, f *lambda.Function) {
+	if err := f.Warm(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, lambda.ErrClosed) {
+		fmt.Fprintf(c.Stderr, "error: %v\n", err)
+	}
+}
+
+// watch builds the project again when a source changes, and then calls renewed.
+func (c *app) watch(ctx context.Context, p *project.Project, o *handlerOptions, functions []*lambda.Function, on bool, renewed func()) error {
 	if !on {
 		return nil
 	}
@@ -287,6 +315,7 @@ func (c *app) watch(ctx context.Context, p *project.Project, o *handlerOptions, 
 			return
 		}
 		fmt.Fprintf(c.Stderr, "%s changed; built in %s\n", strings.Join(b.Changed, ", "), b.Duration.Round(time.Millisecond))
+		renewed()
 	}
 	return lambda.Watch(ctx, config)
 }

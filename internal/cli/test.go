@@ -73,8 +73,8 @@ for every character that is not a letter or digit), then in the CloudFormation a
 If a test fails with generated inputs, cfn makes them as small as possible and saves them in
 .formwork/failures; pass --replay to rerun the test with them.
 
-Without --endpoint, the handlers of the project run as local processes. A Go project is built first if
-bin/bootstrap is missing or older than its sources.
+Without --endpoint, the handlers of the project run as local processes. They are built first if a source
+has changed. With --debug, they wait for a debugger before the first call, and no time limits apply.
 
 Handlers receive the AWS credentials of the environment or of --profile, or dummy credentials if there
 are none. STS is called only with --role-arn, --log-role-arn, --source-account and --source-arn, and
@@ -135,6 +135,9 @@ func (opts *testOptions) suiteFlags(flags *pflag.FlagSet) {
 
 func (c *app) test(ctx context.Context, opts *testOptions) error {
 	if err := opts.checkDocker(); err != nil {
+		return err
+	}
+	if err := opts.checkDebug(); err != nil {
 		return err
 	}
 	p, s, err := c.loadProject(ctx)
@@ -243,6 +246,9 @@ func (c *app) testConfig(ctx context.Context, opts *testOptions, p *project.Proj
 	}
 	if opts.enforceTimeout <= 0 {
 		return config, usagef("option --enforce-timeout: expected a positive number of seconds but got %d", opts.enforceTimeout)
+	}
+	if opts.debug {
+		config.EnforceTimeout, config.ShrinkTime = -1, -1 // each try would meet the breakpoints
 	}
 	exports, err := c.readExports(ctx, opts)
 	if err != nil {

@@ -46,6 +46,7 @@ func (o *stackOptions) stackFlags(flags *pflag.FlagSet) {
 var notInStacks = []string{
 	"endpoint", "function-name", "role-arn", "log-group-name", "log-role-arn", "docker-image", "source-account", "source-arn", "enforce-timeout",
 	"suite", "wire", "parallel", "shuffle", "cleanup", "replay", "shrink", "faults", "record", "replay-http",
+	"debug", "debug-port",
 }
 
 // notRemote are the options about handlers that run on this machine.

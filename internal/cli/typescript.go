@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -34,10 +35,6 @@ func typeScriptHandlers(project.InitConfig) string { return "src/handlers.ts" }
 // runTypeScript is how handlers in TypeScript run: the project is their folder, with the libraries in
 // node_modules and the compiled sources in dist.
 func (o *handlerOptions) runTypeScript(ctx context.Context, c *app, p *project.Project) (lambda.Config, error) {
-	if o.debug {
-		return lambda.Config{}, withHint(errors.New("--debug is for handlers in Go"),
-			"for TypeScript, pass --env NODE_OPTIONS=--inspect-brk=9229 and attach a debugger to the port within a minute")
-	}
 	b, err := c.buildTypeScript(ctx, p, o.noBuild)
 	if err != nil {
 		return lambda.Config{}, err
@@ -46,12 +43,25 @@ func (o *handlerOptions) runTypeScript(ctx context.Context, c *app, p *project.P
 		c.notef("%s\n", b.program.Note)
 	}
 	command := slices.Insert(slices.Clone(b.program.Command), 1, "--enable-source-maps") // traces name the sources
+	if o.debugger != nil {
+		command = slices.Insert(command, 1, "--inspect-brk="+o.debugger.Address)
+		b.warnOfMap()
+	}
 	return lambda.Config{
 		Command: command, Dir: p.Dir, Handler: b.program.Handler,
 		Env: append(b.program.Env, "AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE=1"),
 		// As at Lambda, a slow start goes on in the call.
 		InitTimeout: time.Minute,
 	}, nil
+}
+
+// warnOfMap warns if debuggers do not find the sources of the handlers.
+func (b *typeScriptBuild) warnOfMap() {
+	module := b.module()
+	if data, err := document.ReadFile(b.p.Path(module), 64<<20); err == nil && !bytes.Contains(data, []byte("//# sourceMappingURL=")) {
+		b.c.notef("warning: %s has no source map: breakpoints in the sources are not met\nhint: set \"sourceMap\": true in tsconfig.json, or pass --sourceMap to tsc in the script build of %s\n",
+			b.p.Name(module), b.p.Name(packageFile))
+	}
 }
 
 // watchTypeScript compiles the sources when one changes.

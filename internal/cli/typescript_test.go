@@ -78,9 +78,6 @@ func TestTypeScriptRuns(t *testing.T) {
 	if code, _, errs := read(); code == 0 || !strings.Contains(errs, "hint: the official library needs version 2 of aws-sdk") {
 		t.Errorf("without the SDK: %d\n%s", code, errs)
 	}
-	if code, _, errs := read("--debug"); code == 0 || !strings.Contains(errs, "--inspect-brk") {
-		t.Errorf("--debug: %d\n%s", code, errs)
-	}
 }
 
 // TestTypeScriptFailures: what goes wrong names the line, or what to do.

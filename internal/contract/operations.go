@@ -75,7 +75,7 @@ func (r *run) operate(ctx context.Context, req invoke.Request) (*invoke.Event, e
 		Function: r.cfg.Function, Schema: s,
 		Credentials: r.cfg.Credentials, LogGroup: r.cfg.LogGroup, LogCredentials: r.cfg.LogCredentials,
 		Region: r.cfg.Region, AccountID: r.cfg.AccountID, Wire: r.wire,
-		CallTimeout: limit, Redactor: r.redactor,
+		CallTimeout: limit, Timeout: min(r.cfg.EnforceTimeout, 0), Redactor: r.redactor,
 		Sleep: clock.sleep, NewToken: r.cfg.NewToken, Now: r.cfg.Now,
 		AfterCall: func(c *invoke.Call) error {
 			r.keep(c)

@@ -67,7 +67,8 @@ type Config struct {
 
 	// EnforceTimeout bounds every call of a read or list handler; create, update and
 	// delete handlers get twice as long. Zero means [DefaultEnforceTimeout], which is the
-	// official tool's and more generous than the contract; a negative value means no bound.
+	// official tool's and more generous than the contract; a negative value means no bound,
+	// neither of calls nor of operations.
 	EnforceTimeout time.Duration
 
 	// CleanupTimeout bounds the deletion of the remaining resources when the context has

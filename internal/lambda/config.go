@@ -174,14 +174,22 @@ type Config struct {
 
 // Debug is how a function meets a debugger.
 type Debug struct {
-	// Started is called with the ID of each process before its first
-	// invocation is delivered. Nil means not to be called.
+	// Started is called with the ID of each process when a debugger can attach to it,
+	// before its first invocation is delivered. Nil means not to be called.
 	Started func(pid int)
 
 	// WaitForDebugger holds the first invocation of each process back until a
 	// debugger is attached to it. Works on Linux and macOS; elsewhere Start
 	// refuses.
 	WaitForDebugger bool
+
+	// Address is where each process itself waits for a debugger before it does anything
+	// else, as its Command says: HOST:PORT. A process is started when the one before has
+	// released the port. Empty means that processes do not listen.
+	Address string
+
+	// Listening is what a process prints when it listens at Address.
+	Listening string
 }
 
 var functionName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)

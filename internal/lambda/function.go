@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -350,6 +351,10 @@ func (f *Function) newProcess(ctx context.Context) (*process, error) {
 	f.ended.Add(1)
 	generation := f.generation
 	f.mu.Unlock()
+	if err := f.awaitPort(ctx); err != nil {
+		f.ended.Done()
+		return nil, err
+	}
 	p, err := startProcess(&f.config, f.spawner, f.tee, generation, f.forget)
 	if err != nil {
 		f.ended.Done()
@@ -361,7 +366,7 @@ func (f *Function) newProcess(ctx context.Context) (*process, error) {
 	}
 	f.mu.Unlock()
 	if d := f.config.Debug; d != nil && d.Started != nil {
-		d.Started(p.pid)
+		p.output.await(d.Listening, func() { d.Started(p.pid) })
 	}
 	if _, err := f.wait(ctx, p, PhaseInit, f.config.InitTimeout, nil, waits{ready: p.ready, failed: p.failed}); err != nil {
 		return nil, f.bury(p, err)
@@ -513,6 +518,33 @@ func (f *Function) awaitDebugger(ctx context.Context, p *process) error {
 	}
 	p.attached = true
 	return nil
+}
+
+// awaitPort waits until nothing listens where the next process waits for a debugger: the process
+// before may be ending.
+func (f *Function) awaitPort(ctx context.Context) error {
+	d := f.config.Debug
+	if d == nil || d.Address == "" {
+		return nil
+	}
+	var config net.ListenConfig
+	end := time.Now().Add(max(f.config.GracePeriod, 0) + burial)
+	for {
+		listener, err := config.Listen(ctx, "tcp", d.Address)
+		if err == nil {
+			return listener.Close()
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("function %s: the process cannot wait for a debugger: %w", f.config.Name, err)
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-f.closing:
+			return fmt.Errorf("function %s: %w", f.config.Name, ErrClosed)
+		case <-ctx.Done():
+			return fmt.Errorf("function %s: %w", f.config.Name, context.Cause(ctx))
+		}
+	}
 }
 
 // deadline is when the next invocation must finish, as sent to the process.

@@ -56,6 +56,9 @@ type output struct {
 	tee  io.Writer
 	log  *logStream // may be nil
 	sync func()     // reads what the process has printed by now; set by the pipe
+
+	awaited []byte
+	printed func() // called when the process has printed awaited, once
 }
 
 func newOutput(limit int, tee io.Writer) *output {
@@ -66,12 +69,29 @@ func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	o.part.Write(p)
 	o.tail.Write(p)
+	o.look()
 	o.mu.Unlock()
 	if o.tee != nil {
 		o.tee.Write(p) // the writer handles its own errors
 	}
 	o.log.write(p, false)
 	return len(p), nil
+}
+
+// await calls printed as soon as the process has printed text, at once if text is empty.
+func (o *output) await(text string, printed func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.awaited, o.printed = []byte(text), printed
+	o.look()
+}
+
+// look calls printed if the end of the output has what is awaited.
+func (o *output) look() {
+	if o.printed != nil && bytes.Contains(o.tail.bytes(), o.awaited) {
+		o.printed()
+		o.printed = nil
+	}
 }
 
 // note writes a line to the log stream, after the output of the process.

@@ -274,7 +274,7 @@ func (p *process) reap(cmd *exec.Cmd, ended func(*process)) {
 		p.session.Close()
 	}
 	p.mu.Unlock()
-	if left += p.group.sweep(); left > 0 {
+	if left += p.group.sweep(); left > 0 && p.config.Debug == nil { // debugpy is among them
 		p.config.Logger.Warn("a handler left processes behind; they were ended", "function", p.config.Name, "pid", p.pid, "processes", left)
 	}
 	p.pipe.close()

@@ -27,6 +27,10 @@ var nodeBootstrap []byte
 // Python. Without it, Python does what it does.
 const PythonCache = "FORMWORK_PYCACHE"
 
+// PythonDebug is the variable that names the address at which a function in Python waits for a debugger,
+// with the package debugpy.
+const PythonDebug = "FORMWORK_DEBUGPY"
+
 // Runtimes turns what a Lambda function is configured with, its runtime and its handler,
 // into a command of this machine. The zero value is ready for use, by several goroutines
 // as well; only Scripts must be set for runtimes that need an interpreter.

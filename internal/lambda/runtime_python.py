@@ -272,7 +272,20 @@ def prepare():
     logging.getLogger().addHandler(logs)
 
 
+def await_debugger(address):
+    """Waits until a debugger has attached and set its breakpoints."""
+    import debugpy
+
+    host, port = address.rsplit(":", 1)
+    debugpy.listen((host, int(port)))
+    sys.stdout.write("Listening for debugpy at %s\n" % address)
+    sys.stdout.flush()
+    debugpy.wait_for_client()
+
+
 def main():
+    if os.environ.get("FORMWORK_DEBUGPY"):
+        await_debugger(os.environ.pop("FORMWORK_DEBUGPY"))
     api = RuntimeAPI(os.environ["AWS_LAMBDA_RUNTIME_API"])
     prepare()
     try:
