@@ -217,11 +217,22 @@ func (n *normalizer) find(name string) (*pflag.Flag, error) {
 	hint := cmp.Or(n.foreignHint(name), n.earlyHint(name))
 	if hint == "" {
 		hint = helpHint(n.command)
-		if near := schema.Nearest(name, names); near != "" {
+		if near := cmp.Or(schema.Nearest(name, names), longer(name, names)); near != "" {
 			hint = fmt.Sprintf("did you mean --%s?", near)
 		}
 	}
 	return nil, &usageError{command: n.command, message: "unknown option --" + name, hint: hint}
+}
+
+// longer is the option whose name begins another one, as data of data-dir, "" without one.
+func longer(name string, names []string) string {
+	for word := name; strings.Contains(word, "-"); {
+		word = word[:strings.LastIndex(word, "-")]
+		if slices.Contains(names, word) {
+			return word
+		}
+	}
+	return ""
 }
 
 // lookup asks the command's own options, then those it inherits.

@@ -50,6 +50,7 @@ func TestNormalize(t *testing.T) {
 		{"ambiguous", "submit --no", "error: ambiguous option: --no could match --no-docker, --no-role"},
 		{"ambiguous with additions left out", "submit --r x", "error: ambiguous option: --r could match --region, --role-arn"},
 		{"unknown", "submit --dryrun", "error: unknown option --dryrun (did you mean --dry-run?)"},
+		{"longer than the option", "submit --region-name x", "error: unknown option --region-name (did you mean --region?)"},
 		{"far from all", "submit --xyz", "error: unknown option --xyz (cfn submit --help lists the options)"},
 		{"of another command", "invoke resource --dry-run", "error: unknown option --dry-run (cfn invoke resource --help lists the options)"},
 		{"before its command", "--dry-run submit", "error: unknown option --dry-run (put it after the command: cfn submit --dry-run)"},
