@@ -20,6 +20,7 @@
 	else print
 	for (i = 1; i <= reasons; i++) printf "    %d skipped: %s\n", count[order[i]], order[i]
 	printf "%s", slow
+	fflush()
 	buffer = slow = ""; reasons = 0; split("", count); split("", order)
 }
 END { printf "%s", buffer; exit code }

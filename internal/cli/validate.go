@@ -29,7 +29,7 @@ nothing is written.
 --lint sets the checks beyond those of the registry. "faults" finds contradictions and mistakes, such as
 a path to a missing property or a minimum above the maximum. "all" adds the style rules of AWS, with
 the IDs of its resource-schema-guard-rail. "auto" is "all" for a PATH and for projects with a
-.formwork.json, otherwise "faults". The file .formwork.json, next to the schema or above it in the
+.formwork.json, otherwise "faults", and shows what two rules report once. The file .formwork.json, next to the schema or above it in the
 repository, sets severities and suppresses findings with a reason:
 
   {"rules": {"lint/ARN002": "off", "lint/PR007": "error"},

@@ -101,13 +101,18 @@ func (l *linting) judge(dir string, s *schema.Schema, problems diag.List) (diag.
 	return append(out, l.finish()...), err
 }
 
-// apply has the settings of a folder change and suppress problems.
+// apply has the settings of a folder change and suppress problems. Unless all rules are demanded, what two of them report
+// is shown once.
 func (l *linting) apply(dir, typeName string, problems diag.List) (diag.List, error) {
 	s, err := l.settingsOf(dir)
 	if err != nil {
 		return nil, err
 	}
-	return s.filter.Apply(problems, typeName), nil
+	problems = s.filter.Apply(problems, typeName)
+	if l.level == "auto" {
+		problems = lint.WithoutTwins(problems)
+	}
+	return problems, nil
 }
 
 // finish returns the problems of the settings themselves. Suppressions without use are

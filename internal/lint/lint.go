@@ -13,6 +13,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,6 +41,9 @@ type Rule struct {
 	// published types often violate.
 	Twin  string
 	Fault bool
+
+	// Covered is a rule of internal/schema that reports some of the faults of this one, may be "".
+	Covered string
 
 	kinds []schema.Kind     // the kinds of document that it judges; all when nil
 	check func(*inspection) // nil for what Settings reports
@@ -77,6 +81,28 @@ func Run(s *schema.Schema, cfg Config) diag.List {
 	}
 	problems.Sort()
 	return problems
+}
+
+// WithoutTwins removes what internal/schema reports at the same place under another name, unless the settings made it more
+// severe than that.
+func WithoutTwins(problems diag.List) diag.List {
+	type place struct {
+		id, file string
+		offset   int
+	}
+	reported := map[place]diag.Severity{}
+	for _, p := range problems {
+		reported[place{p.ID, p.At.File, p.At.Start.Offset}] = p.Severity
+	}
+	twins := map[string]string{}
+	for _, rule := range Rules() {
+		twins[rule.ID] = cmp.Or(rule.Twin, rule.Covered)
+	}
+	return slices.DeleteFunc(slices.Clone(problems), func(p diag.Problem) bool {
+		twin := twins[p.ID]
+		severity, both := reported[place{twin, p.At.File, p.At.Start.Offset}]
+		return twin != "" && both && severity <= p.Severity
+	})
 }
 
 // resources is the kinds of rules that only resource types have.

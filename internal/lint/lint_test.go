@@ -171,6 +171,32 @@ func TestTwins(t *testing.T) {
 	}
 }
 
+// TestWithoutTwins: what both packages report at one place stays under one ID, unless the settings made the rule here more
+// severe.
+func TestWithoutTwins(t *testing.T) {
+	at := func(id string, severity diag.Severity, offset int) diag.Problem {
+		return diag.Problem{ID: id, Severity: severity, At: diag.Range{File: "a.json", Start: diag.Position{Offset: offset}}}
+	}
+	problems := diag.List{
+		at("lint/PID003", diag.Warning, 7), at("schema/identifier-mutable", diag.Warning, 7),
+		at("lint/PID003", diag.Warning, 9), // elsewhere
+		at("lint/TAG002", diag.Error, 1), at("schema/tagging-missing", diag.Warning, 1),
+		at("lint/PR008", diag.Warning, 3), at("schema/write-only-unresolved", diag.Error, 3),
+		at("lint/GN001", diag.Warning, 7), // has no twin
+	}
+	want := []string{"schema/identifier-mutable", "lint/PID003", "lint/TAG002", "schema/tagging-missing", "schema/write-only-unresolved", "lint/GN001"}
+	var got []string
+	for _, p := range WithoutTwins(problems) {
+		got = append(got, p.ID)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("left: %v, want %v", got, want)
+	}
+	if len(problems) != 8 {
+		t.Error("the list itself was changed")
+	}
+}
+
 // guardRailLedger are the verdicts of guard-rail that are not ours, with the reason.
 var guardRailLedger = map[string]string{}
 

@@ -81,7 +81,7 @@ var identifierRules = []Rule{{
 	Good:     `"readOnlyProperties": ["/properties/Id"]`,
 	kinds:    resources, check: named("readOnlyProperties"),
 }, {
-	ID: "lint/PR008", Severity: diag.Warning, Fault: true,
+	ID: "lint/PR008", Severity: diag.Warning, Fault: true, Covered: "schema/write-only-unresolved",
 	Upstream: "guard-rail: PR008",
 	Purpose:  "writeOnlyProperties name properties of the schema, in the notation of the specification.",
 	Why:      "Otherwise, the read handler returns the intended secret, and everyone who can describe the resource can see it.",
