@@ -18,6 +18,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
+	cctypes "github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
@@ -512,6 +513,7 @@ func crossings(t *testing.T, url string, theirs aws.Config, names map[string]str
 			t.Errorf("a URL that another account signed for %s: %s %s", method, response.Status, body)
 		}
 	}
+	disown(t, theirs)
 	c := cloudformation.NewFromConfig(theirs)
 	for what, body := range map[string]string{
 		"an export":      `{"Resources": {"W": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}, "Outputs": {"O": {"Value": {"Fn::ImportValue": "owned-export"}}}}`,
@@ -545,6 +547,27 @@ func crossings(t *testing.T, url string, theirs aws.Config, names map[string]str
 		if status == cfntypes.StackStatusCreateComplete {
 			t.Errorf("another account uses %s", what)
 		}
+	}
+}
+
+// disown deletes what probe may have made for the other account under the same name, once no request of Cloud Control is left
+// that makes it again.
+func disown(t *testing.T, theirs aws.Config) {
+	t.Helper()
+	requests, parameters := cloudcontrol.NewFromConfig(theirs), ssm.NewFromConfig(theirs)
+	eventually(t, time.Minute, "the requests end", func() bool {
+		out, err := requests.ListResourceRequests(t.Context(), &cloudcontrol.ListResourceRequestsInput{
+			ResourceRequestStatusFilter: &cctypes.ResourceRequestStatusFilter{OperationStatuses: []cctypes.OperationStatus{cctypes.OperationStatusPending, cctypes.OperationStatusInProgress}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(out.ResourceRequestStatusSummaries) == 0
+	})
+	_, err := parameters.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("owned")})
+	var none *ssmtypes.ParameterNotFound
+	if err != nil && !errors.As(err, &none) {
+		t.Fatal(err)
 	}
 }
 
