@@ -93,10 +93,11 @@ func (c *app) buildGo(ctx context.Context, p *project.Project, noBuild bool) err
 type buildState struct {
 	missing  bool
 	newer    string // a source that is newer than the program, slash-separated; "" if none is
+	shared   bool   // sources outside of the project may be newer: only the go command knows
 	obstacle string // why it cannot be built; "" if it can be
 }
 
-func (s *buildState) due() bool       { return s.missing || s.newer != "" }
+func (s *buildState) due() bool       { return s.missing || s.newer != "" || s.shared && s.buildable() }
 func (s *buildState) buildable() bool { return s.obstacle == "" }
 
 // buildState compares a program with its sources.
@@ -110,10 +111,17 @@ func (c *app) buildState(p *project.Project, name string) (state buildState, err
 	default:
 		state.newer = newerSource(p.Dir, info.ModTime())
 	}
-	switch _, err := exec.LookPath("go"); {
-	case p.Language != "go":
+	if p.Language != "go" {
 		state.obstacle = "cfn builds only projects in Go"
-	case !exists(p.Path("go.mod")) || !exists(p.Path("cmd/main.go")):
+		return state, nil
+	}
+	module, _, err := p.GoModule()
+	if err != nil {
+		return state, fmt.Errorf("read go.mod: %w", err)
+	}
+	state.shared = module != "" && module != p.Dir
+	switch _, err := exec.LookPath("go"); {
+	case module == "" || !exists(p.Path("cmd/main.go")):
 		state.obstacle = "the project has no go.mod or no cmd/main.go"
 	case err != nil:
 		state.obstacle = "Go is not installed"

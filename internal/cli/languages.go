@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
@@ -105,9 +106,9 @@ func goHandlers(config project.InitConfig) string {
 
 // goInput reads what decides for which library the sources are.
 func goInput(p *project.Project, in *codegen.Input) error {
-	goMod, err := readOptional(p.Path("go.mod"))
+	_, goMod, err := p.GoModule()
 	if err != nil {
-		return err
+		return fmt.Errorf("read go.mod: %w", err)
 	}
 	handlers, err := readOptional(p.Path("cmd/resource/resource.go"))
 	in.GoMod, in.Flavour = goMod, codegen.FlavourOf(goMod, handlers)

@@ -94,7 +94,7 @@ type NotReadyError struct {
 	Function string
 	Phase    Phase // PhaseInit or PhaseIdle
 	Limit    time.Duration
-	Library  string // the version of aws-lambda-go in the program if it does not know the Runtime API, such as "v1.13.2"
+	Library  string // the version of aws-lambda-go in the program if it does not know the Runtime API, such as "v1.13.3"
 	Output   string // last lines that it printed, at most 2 KiB
 }
 

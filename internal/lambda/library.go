@@ -11,7 +11,7 @@ import (
 // the retired runtime go1.x, and never ask the Runtime API for an invocation.
 const (
 	lambdaLibrary   = "github.com/aws/aws-lambda-go"
-	firstRuntimeAPI = "v1.13.3"
+	firstRuntimeAPI = "v1.18.0"
 )
 
 // oldLibrary is the version of AWS's library in the program of the command if that version

@@ -15,8 +15,8 @@ func TestOldLibrary(t *testing.T) {
 	}{
 		"none":                  {nil, ""},
 		"another":               {[]*debug.Module{{Path: "example.com/aws-lambda-go", Version: "v1.0.0"}}, ""},
-		"old":                   {[]*debug.Module{{Path: "example.com/a", Version: "v0.1.0"}, {Path: lambdaLibrary, Version: "v1.13.2"}}, "v1.13.2"},
-		"first":                 {[]*debug.Module{{Path: lambdaLibrary, Version: firstRuntimeAPI}}, ""},
+		"old":                   {[]*debug.Module{{Path: "example.com/a", Version: "v0.1.0"}, {Path: lambdaLibrary, Version: "v1.17.0"}}, "v1.17.0"},
+		"first":                 {[]*debug.Module{{Path: lambdaLibrary, Version: "v1.18.0"}}, ""},
 		"new":                   {[]*debug.Module{{Path: lambdaLibrary, Version: "v1.55.1"}}, ""},
 		"replaced by a new one": {[]*debug.Module{{Path: lambdaLibrary, Version: "v1.0.0", Replace: &debug.Module{Path: lambdaLibrary, Version: "v1.55.1"}}}, ""},
 		"replaced by a folder":  {[]*debug.Module{{Path: lambdaLibrary, Version: "v1.0.0", Replace: &debug.Module{Path: "../x"}}}, ""},
@@ -34,8 +34,8 @@ func TestOldLibrary(t *testing.T) {
 	if got := (&Config{Command: []string{program}}).oldLibrary(); got != "" {
 		t.Errorf("this test contains aws-lambda-go %s", got)
 	}
-	e := &NotReadyError{Function: "f", Limit: time.Second, Library: "v1.13.2"}
-	for _, part := range []string{"aws-lambda-go v1.13.2", "run go get github.com/aws/aws-lambda-go@latest", "v1.13.3"} {
+	e := &NotReadyError{Function: "f", Limit: time.Second, Library: "v1.13.3"}
+	for _, part := range []string{"aws-lambda-go v1.13.3", "run go get github.com/aws/aws-lambda-go@latest", "v1.18.0"} {
 		if !strings.Contains(e.Error(), part) {
 			t.Errorf("%q is missing in: %v", part, e)
 		}

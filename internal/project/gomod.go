@@ -81,24 +81,38 @@ type goModCheck struct {
 	problems diag.List
 }
 
-// find reads the nearest go.mod, that of the project or one above, and returns its folder.
-func (c *goModCheck) find() (dir string, err error) {
-	c.name = goModFile
-	for dir = c.project.Dir; ; c.name = "../" + c.name {
+// GoModule returns the folder and the bytes of the nearest go.mod, that of the project or one
+// above, as the go command finds it; "" and nil if there is none. Several projects often share
+// one.
+func (p *Project) GoModule() (dir string, data []byte, err error) {
+	for dir = p.Dir; ; {
 		data, err := document.ReadFile(filepath.Join(dir, goModFile), maxGoMod)
 		if err == nil {
-			c.parse(data)
-			return dir, nil
+			return dir, data, nil
 		}
 		above := filepath.Dir(dir)
-		if !errors.Is(err, fs.ErrNotExist) || above == dir {
-			if errors.Is(err, fs.ErrNotExist) {
-				err, c.name = nil, goModFile
-			}
-			return "", err
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", nil, err
+		}
+		if above == dir {
+			return "", nil, nil
 		}
 		dir = above
 	}
+}
+
+// find reads the nearest go.mod and returns its folder.
+func (c *goModCheck) find() (dir string, err error) {
+	c.name = goModFile
+	dir, data, err := c.project.GoModule()
+	if dir == "" {
+		return "", err
+	}
+	if inside, err := filepath.Rel(c.project.Dir, filepath.Join(dir, goModFile)); err == nil {
+		c.name = filepath.ToSlash(inside)
+	}
+	c.parse(data)
+	return dir, nil
 }
 
 func (c *goModCheck) parse(data []byte) {
