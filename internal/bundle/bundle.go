@@ -34,7 +34,7 @@ import (
 type Limits struct {
 	Packed   int64 // bytes of the zip file; 256 MiB
 	Unpacked int64 // bytes of all its files, those of the handler archive included; 1 GiB
-	Entries  int   // in the zip file and the handler archive together; 20,000
+	Entries  int   // in the zip file and the handler archive together; 100,000
 	Depth    int   // parts of a name; 32
 
 	// Ratio bounds how many times larger than the zip file its contents are, which is only
@@ -45,7 +45,7 @@ type Limits struct {
 func (l Limits) complete() Limits {
 	orDefault(&l.Packed, 256<<20)
 	orDefault(&l.Unpacked, 1<<30)
-	orDefault(&l.Entries, 20_000)
+	orDefault(&l.Entries, 100_000)
 	orDefault(&l.Depth, 32)
 	orDefault(&l.Ratio, 200)
 	return l

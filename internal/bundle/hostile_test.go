@@ -369,6 +369,20 @@ func TestCode(t *testing.T) {
 	}
 }
 
+// TestReadsManyClasses reads a jar as Maven shades it, with the classes of several SDKs.
+func TestReadsManyClasses(t *testing.T) {
+	java := strings.NewReplacer("provided.al2023", "java17", `"bootstrap"`, `"com.acme.HandlerWrapper::handleRequest"`).Replace(settings)
+	classes := make([]item, 40_000)
+	for i := range classes {
+		classes[i] = item{name: fmt.Sprintf("software/amazon/C%d.class", i), text: "x"}
+	}
+	const jar = "target/acme-test-thing-handler-1.0-SNAPSHOT.jar"
+	data := pack(t, item{name: ".rpdk-config", text: java}, item{name: "schema.json", text: thing}, item{name: jar, text: string(pack(t, classes...))})
+	if b, problems := read(t, data, bundle.Config{}); b == nil || b.Handler.Files != len(classes) {
+		t.Error(problems.Err())
+	}
+}
+
 // TestModules takes exactly one fragment, by the rules of the project's own.
 func TestModules(t *testing.T) {
 	base := []item{

@@ -401,6 +401,22 @@ func (b *typeScriptBuild) compile(ctx context.Context, noBuild bool) error {
 // not require by itself.
 var withoutSDK = regexp.MustCompile(`Cannot find module 'aws-sdk`)
 
+// withoutBase matches what tsc prints if a tsconfig.json above the project, as repositories with several
+// projects have it, extends a package that is not installed there.
+var withoutBase = regexp.MustCompile(`(?m)^((?:\.\./)+)tsconfig[\w.-]*\.json\(\d+,\d+\): error TS6053: File '([^'\n]*)' not found`)
+
+// typeScriptAdvice says what to do about a failure of the compiler, by its output; "" if unknown.
+func typeScriptAdvice(output []byte) string {
+	if found := withoutBase.FindSubmatch(output); found != nil {
+		folder := strings.TrimSuffix(string(found[1]), "/")
+		return fmt.Sprintf("the repository has a package.json of its own, whose packages are not installed: npm install --prefix %s", folder)
+	}
+	if withoutSDK.Match(output) {
+		return "the official library needs version 2 of aws-sdk: npm install aws-sdk@2"
+	}
+	return ""
+}
+
 // build runs the command that builds the handlers.
 func (b *typeScriptBuild) build(ctx context.Context, shown string, command ...string) error {
 	if _, err := exec.LookPath(command[0]); err != nil {
@@ -418,8 +434,8 @@ func (b *typeScriptBuild) build(ctx context.Context, shown string, command ...st
 	}
 	if err != nil {
 		err = &downstreamError{fmt.Errorf("the handlers failed to build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
-		if withoutSDK.Match(output) {
-			return withHint(err, "the official library needs version 2 of aws-sdk: npm install aws-sdk@2")
+		if advice := typeScriptAdvice(output); advice != "" {
+			return withHint(err, "%s", advice)
 		}
 		return err
 	}

@@ -217,3 +217,18 @@ func TestTypeScriptExample(t *testing.T) {
 		t.Errorf("the generated files of the example are stale: %s", errs)
 	}
 }
+
+// TestTypeScriptAdvice: the cause that comes first is named, not what follows from it.
+func TestTypeScriptAdvice(t *testing.T) {
+	sdk := "node_modules/x/dist/proxy.d.ts(2,26): error TS2307: Cannot find module 'aws-sdk' or its corresponding type declarations.\n"
+	for output, want := range map[string]string{
+		"../../tsconfig.json(2,16): error TS6053: File '@tsconfig/node12/tsconfig.json' not found.\n" + sdk: "the repository has a package.json of its own, whose packages are not installed: npm install --prefix ../..",
+		sdk: "the official library needs version 2 of aws-sdk: npm install aws-sdk@2",
+		"tsconfig.json(2,16): error TS6053: File 'x' not found.\n": "",
+		"src/handlers.ts(1,1): error TS1005: ';' expected.\n":      "",
+	} {
+		if got := typeScriptAdvice([]byte(output)); got != want {
+			t.Errorf("%s: %q, want %q", output, got, want)
+		}
+	}
+}

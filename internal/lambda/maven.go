@@ -44,13 +44,16 @@ var mavenNoise = regexp.MustCompile(`^(\[\w+\] *)?$|^Picked up JAVA_TOOL_OPTIONS
 // mavenMark matches what begins the lines of Maven, and the reference that may end one.
 var mavenMark = regexp.MustCompile(`^\[(ERROR|WARNING)\] | -> \[Help \d+\]$`)
 
+// mavenColor matches the colors that Maven also prints where none are wanted.
+var mavenColor = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
 // maxMavenLines bounds what is shown of a failure.
 const maxMavenLines = 60
 
 // mavenLines are the lines of Maven's output that say what is wrong. The compiler's come twice.
 func mavenLines(output string) string {
 	var kept []string
-	for line := range strings.Lines(output) {
+	for line := range strings.Lines(mavenColor.ReplaceAllString(output, "")) {
 		line = strings.TrimRight(line, "\r\n")
 		if strings.HasSuffix(line, "[Help 1]") {
 			line = strings.TrimSuffix(line, " -> [Help 1]")
@@ -79,6 +82,7 @@ var mavenFailures = []struct {
 	pattern *regexp.Regexp
 	hint    string
 }{
+	{regexp.MustCompile(`maven-default-http-blocker`), "Maven fetches nothing from repositories without TLS: change their URL in pom.xml to https://, that of Maven Central to https://repo.maven.apache.org/maven2"},
 	{regexp.MustCompile(`jitpack\.io`), "a library is only at jitpack.io, which could not be reached: add aws-cloudformation-resource-schema 2.0.10 to dependencyManagement in pom.xml, as cfn init does, and everything is at Maven Central"},
 	{regexp.MustCompile(`(?i)Unknown host|Network is unreachable|Connection refused|connect timed out|in offline mode|Could not transfer artifact|has not been downloaded`), "Maven reached no repository: connect once, or name a mirror in ~/.m2/settings.xml; what it has fetched once works offline"},
 	{regexp.MustCompile(`JAVA_HOME|No compiler is provided|invalid target release|release version \d+ not supported`), "Maven needs a JDK of the version in pom.xml: install it, and name its folder with JAVA_HOME"},

@@ -24,6 +24,9 @@ func TestMavenLines(t *testing.T) {
 	if strings.TrimSpace(got) != want {
 		t.Errorf("%q\nwant %q", got, want)
 	}
+	if got := mavenLines("\x1b[0m\x1b[0m[\x1b[1;31mERROR\x1b[m] no such goal\n\x1b[0m\x1b[0m\n"); got != "no such goal" {
+		t.Errorf("with colors: %q", got)
+	}
 	if long := mavenLines(strings.Repeat("x", 3) + strings.Repeat("\ny", 1) + numbered(200)); !strings.HasSuffix(long, "… and 142 more lines") {
 		t.Errorf("%q", long[len(long)-40:])
 	}
@@ -39,7 +42,8 @@ func numbered(n int) string {
 
 func TestMavenAdvice(t *testing.T) {
 	for output, want := range map[string]string{
-		"Could not transfer artifact org.everit:x from/to jitpack.io (https://jitpack.io): Unknown host jitpack.io": "dependencyManagement",
+		"Could not transfer artifact org.everit:x from/to jitpack.io (https://jitpack.io): Unknown host jitpack.io":                                                                   "dependencyManagement",
+		"Could not transfer artifact a:b from/to maven-default-http-blocker (http://0.0.0.0/): Blocked mirror for repositories: [central (http://central.maven.org/maven2, default)]": "change their URL in pom.xml",
 		"Unknown host repo.maven.apache.org":                                        "connect once",
 		"Cannot access central (https://repo.maven.apache.org) in offline mode":     "connect once",
 		"No compiler is provided in this environment. Perhaps you are running on a": "Maven needs a JDK",
