@@ -14,6 +14,19 @@ import (
 // MavenHint is how to get Maven.
 const MavenHint = "install Maven, for example the package maven of Debian or from https://maven.apache.org/download.cgi, and put mvn into the PATH"
 
+// jdkOptions is the variable with options of the java launcher since JDK 9; older ones do not read it.
+const jdkOptions = "JDK_JAVA_OPTIONS"
+
+// openCompiler lets old versions of Lombok, with which most public projects build, use the compiler of a JDK since
+// 16: it keeps its packages closed otherwise.
+func openCompiler(own string) string {
+	options := strings.Fields(own)
+	for _, name := range []string{"api", "code", "comp", "file", "jvm", "main", "model", "parser", "processing", "tree", "util"} {
+		options = append(options, "--add-opens=jdk.compiler/com.sun.tools.javac."+name+"=ALL-UNNAMED")
+	}
+	return jdkOptions + "=" + strings.Join(options, " ")
+}
+
 // Maven runs a command of Maven in a folder and returns what it prints, without the marks and repetitions
 // of Maven. It gives up soon if it reaches no repository. Tests of a project run in it, and the official
 // library empties java.io.tmpdir: that is a folder of its own.
@@ -29,7 +42,7 @@ func Maven(ctx context.Context, mvn, dir string, environ []string, args ...strin
 	}, args...)
 	cmd := exec.CommandContext(ctx, mvn, args...)
 	cmd.Dir = dir
-	cmd.Env = append(slices.Clone(environ), folder.JavaOptions(lookupEnv(environ, sandbox.JavaOptions)))
+	cmd.Env = append(slices.Clone(environ), folder.JavaOptions(lookupEnv(environ, sandbox.JavaOptions)), openCompiler(lookupEnv(environ, jdkOptions)))
 	EndWithDescendants(cmd)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -39,7 +52,7 @@ func Maven(ctx context.Context, mvn, dir string, environ []string, args ...strin
 }
 
 // mavenNoise matches lines of Maven that say nothing about the cause.
-var mavenNoise = regexp.MustCompile(`^(\[\w+\] *)?$|^Picked up JAVA_TOOL_OPTIONS|\[Help 1\]$|^\[ERROR\] (To see the full stack trace|Re-run Maven|For more information|-> \[Help|After correcting the problems)|^\[INFO\] `)
+var mavenNoise = regexp.MustCompile(`^(\[\w+\] *)?$|^(NOTE: )?Picked up (JAVA_TOOL|JDK_JAVA)_OPTIONS|^WARNING: Unknown module: jdk\.compiler |\[Help 1\]$|^\[ERROR\] (To see the full stack trace|Re-run Maven|For more information|-> \[Help|After correcting the problems)|^\[INFO\] `)
 
 // mavenMark matches what begins the lines of Maven, and the reference that may end one.
 var mavenMark = regexp.MustCompile(`^\[(ERROR|WARNING)\] | -> \[Help \d+\]$`)

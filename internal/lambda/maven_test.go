@@ -3,6 +3,9 @@ package lambda
 import (
 	"archive/zip"
 	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -10,6 +13,8 @@ import (
 // TestMavenLines: of what Maven prints, the lines with the cause are shown, once.
 func TestMavenLines(t *testing.T) {
 	got := mavenLines(`Picked up JAVA_TOOL_OPTIONS: -Djava.io.tmpdir=/x
+NOTE: Picked up JDK_JAVA_OPTIONS: --add-opens=x
+WARNING: Unknown module: jdk.compiler specified to --add-opens
 [INFO] Building
 [ERROR] COMPILATION ERROR : 
 [ERROR] /p/src/A.java:[3,1] cannot find symbol
@@ -29,6 +34,21 @@ func TestMavenLines(t *testing.T) {
 	}
 	if long := mavenLines(strings.Repeat("x", 3) + strings.Repeat("\ny", 1) + numbered(200)); !strings.HasSuffix(long, "… and 142 more lines") {
 		t.Errorf("%q", long[len(long)-40:])
+	}
+}
+
+// TestMavenOpensCompiler: Lombok before 1.18.20 uses packages of the compiler that a JDK since 16 keeps closed.
+func TestMavenOpensCompiler(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("mvn is a script for sh here")
+	}
+	mvn := filepath.Join(t.TempDir(), "mvn")
+	if err := os.WriteFile(mvn, []byte("#!/bin/sh\necho \"$JDK_JAVA_OPTIONS\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Maven(t.Context(), mvn, t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "JDK_JAVA_OPTIONS=-Dmine=1"}, "package")
+	if err != nil || !strings.HasPrefix(got, "-Dmine=1 ") || !strings.Contains(got, " --add-opens=jdk.compiler/com.sun.tools.javac.processing=ALL-UNNAMED") {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 
