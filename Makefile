@@ -91,7 +91,7 @@ lint: ## gofmt, go vet and golangci-lint
 .PHONY: generate
 generate: build ## rewrite everything that is generated
 	go generate ./...
-	@set -e; for e in tps-report tps-report-python kinesis-stream wordpress; do bin/cfn generate --project examples/$$e; done
+	@set -e; for e in tps-report tps-report-python tps-report-typescript tps-report-java kinesis-stream wordpress; do bin/cfn generate --project examples/$$e; done
 
 .PHONY: verify
 verify: generate ## fail if "make generate" changes anything

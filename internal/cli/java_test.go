@@ -255,3 +255,30 @@ func TestJavaIsBuilt(t *testing.T) {
 	}
 	build(false, 2)
 }
+
+// TestJavaExample builds the example with Maven and runs the contract tests against it. What Maven needs is in its
+// repository after the first run.
+func TestJavaExample(t *testing.T) {
+	t.Parallel()
+	needsJava(t)
+	home, err := os.UserHomeDir()
+	if _, missing := os.Stat(filepath.Join(home, ".m2", "repository", "org", "apache", "maven", "plugins", "maven-shade-plugin")); (err != nil || missing != nil) && os.Getenv("CI") != "true" {
+		t.Skip("the repository of Maven does not have the plugins that the example needs: build it once")
+	}
+	dir, reports := filepath.Join(t.TempDir(), "example"), t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../examples/tps-report-java")); err != nil {
+		t.Fatal(err)
+	}
+	for _, built := range []string{"target", ".formwork"} {
+		if err := os.RemoveAll(filepath.Join(dir, built)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, errs := runIn(t.Context(), dir, os.Environ(), "test", "--suite", "all", "--env", "REPORTS_DIR="+reports, "--mount", reports+":rw", "--time-scale", "0")
+	if code != 0 || !strings.Contains(out, " 81 passed, 11 skipped ") {
+		t.Errorf("%d\n%s%s", code, out, errs)
+	}
+	if code, _, errs := runIn(t.Context(), dir, os.Environ(), "generate", "--check"); code != 0 {
+		t.Errorf("the generated files of the example are stale: %s", errs)
+	}
+}
