@@ -52,6 +52,20 @@ func TestLogHidesSecrets(t *testing.T) {
 	}
 }
 
+// What everybody knows is no secret: hiding it would make paths and account numbers unreadable.
+func TestRedactorShowsDummyCredentials(t *testing.T) {
+	const line = "github.com/formwork-dev/formwork/sdk test of account 000000000000"
+	for _, c := range []Credentials{{AccessKeyID: "000000000000", SecretAccessKey: "formwork", SessionToken: "test"}, {AccessKeyID: "test", SecretAccessKey: "test", SessionToken: "test"}} {
+		r := newRedactor(nil, []Credentials{c}, nil, nil)
+		if got := r.text(line); got != line {
+			t.Errorf("%v: %s", c, got)
+		}
+	}
+	if got := newRedactor(nil, []Credentials{{AccessKeyID: "000000000000", SecretAccessKey: "another"}}, nil, nil).text(line); got == line {
+		t.Error("the access key of a real secret is shown")
+	}
+}
+
 func TestRedactorPrefersLongSecrets(t *testing.T) {
 	r := newRedactor(nil, []Credentials{{AccessKeyID: "abcd", SecretAccessKey: "abcdefgh"}}, nil, map[string]any{"list": []any{map[string]any{"Password": []any{"pass1", true}}}, "plain": "pl41n"})
 	if got := r.text("abcdefgh abcd pass1 pl41n"); got != "<redacted> <redacted> <redacted> pl41n" {
