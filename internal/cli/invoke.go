@@ -18,6 +18,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // invokeOptions are the options of cfn invoke.
@@ -367,7 +368,7 @@ func (i *invocation) after(call *invoke.Call) error {
 			fmt.Fprintf(i.Stdout, "=== Handler response ===\n%s\n", response)
 		}
 		if log := strings.TrimRight(call.Log(), "\n"); log != "" {
-			fmt.Fprintln(i.Stderr, log)
+			fmt.Fprintln(i.Stderr, words.UnfoldStacks(log))
 		}
 		if call.Delay > 0 && i.Terminal.Stderr {
 			fmt.Fprintf(i.Stderr, "calling again in %s\n", call.Delay)

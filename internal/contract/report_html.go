@@ -161,7 +161,7 @@ func newHTMLTest(r *Result, index int, sets bool) *htmlTest {
 		t.Kept = r.Case.Clause
 	}
 	if t.Open {
-		t.HandlerLog, t.StackHandlerLog = r.Log(), r.HandlerLog
+		t.HandlerLog, t.StackHandlerLog = words.UnfoldStacks(r.Log()), words.UnfoldStacks(r.HandlerLog)
 	}
 	for _, d := range r.Differences {
 		t.Differences = append(t.Differences, htmlDifference{Pointer: orWhole(d.Pointer.String()), Kind: d.Kind, Want: valueText(d.Want), Got: valueText(d.Got)})

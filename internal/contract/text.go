@@ -283,10 +283,10 @@ func (t *Text) failure(r *Result) {
 		}
 	}
 	if log := r.Log(); log != "" {
-		t.printf("  %s:\n    %s\n", r.logTitle(), indent(log, "    "))
+		t.printf("  %s:\n    %s\n", r.logTitle(), indent(words.UnfoldStacks(log), "    "))
 	}
 	if r.HandlerLog != "" {
-		t.printf("  handler log:\n    %s\n", indent(r.HandlerLog, "    "))
+		t.printf("  handler log:\n    %s\n", indent(words.UnfoldStacks(r.HandlerLog), "    "))
 	}
 }
 
