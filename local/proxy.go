@@ -335,3 +335,13 @@ func (s *Server) ProxyEnviron(environ []string) ([]string, error) {
 	proxied, err := s.cloud.trust.ProxyEnviron(s.config.secure, environ)
 	return append(own, proxied...), err
 }
+
+// EndpointEnviron are the variables that lead the SDKs of a program to Config.Endpoints.
+func (s *Server) EndpointEnviron() []string {
+	endpoints, _ := s.cloud.config.endpoints() // Open has checked them
+	out := make([]string, len(endpoints))
+	for i, e := range endpoints {
+		out[i] = e.environ()
+	}
+	return out
+}

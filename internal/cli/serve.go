@@ -116,7 +116,7 @@ func newServe(c *app) *cobra.Command {
 	flags.Float64Var(&opts.timeScale, "time-scale", 1, "divide the callback delays of handlers and the waits between retries by `N`")
 	flags.StringArrayVar(&opts.handlerEnv, "handler-env", nil, "set `NAME[=VALUE]` in the environment of registered handlers (may be repeated)")
 	flags.StringArrayVar(&opts.allowHosts, "allow-host", nil, "let handlers and other clients of the HTTPS proxy reach the host `NAME`, *.NAME, or * for any (may be repeated)")
-	flags.StringArrayVar(&opts.endpoints, "endpoint", nil, "have handlers call the service at another address, `SERVICE=URL`, such as ec2=http://127.0.0.1:5000 (may be repeated)")
+	flags.StringArrayVar(&opts.endpoints, "endpoint", nil, "have handlers and the COMMAND call the service at another address, `SERVICE=URL`, such as ec2=http://127.0.0.1:5000 (may be repeated)")
 	flags.BoolVar(&opts.proxy, "proxy", false, "set the variables of cfn env --proxy for the COMMAND")
 	opts.sandbox.flags(flags)
 	c.formatFlag(cmd, "text", "json")
@@ -309,6 +309,7 @@ func (c *app) serveCommand(ctx context.Context, config local.ServerConfig, accou
 			command.Env = append(command.Env, v.name+"="+v.value)
 		}
 	}
+	command.Env = append(command.Env, server.EndpointEnviron()...)
 	if proxied {
 		own, err := server.ProxyEnviron(c.Environ)
 		if err != nil {
