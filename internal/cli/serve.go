@@ -269,6 +269,18 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 	return nil
 }
 
+// commandEnviron is the environment with variables in place of others; an empty value removes one.
+func (c *app) commandEnviron(variables []variable) []string {
+	environ := slices.Clone(c.Environ)
+	for _, v := range variables {
+		environ = slices.DeleteFunc(environ, func(entry string) bool { return strings.HasPrefix(entry, v.name+"=") })
+		if v.value != "" {
+			environ = append(environ, v.name+"="+v.value)
+		}
+	}
+	return environ
+}
+
 // serveCommand runs a command with the server, as an account; "" means that of
 // the server, or of the first key.
 func (c *app) serveCommand(ctx context.Context, config local.ServerConfig, account string, proxied bool, args []string) error {
@@ -302,14 +314,7 @@ func (c *app) serveCommand(ctx context.Context, config local.ServerConfig, accou
 	command := exec.CommandContext(ctx, program, args[1:]...)
 	command.Args[0] = args[0]
 	command.Dir, command.Stdin, command.Stdout, command.Stderr = c.Dir, c.Stdin, c.screen, c.errScreen
-	command.Env = slices.Clone(c.Environ)
-	for _, v := range withKey(localVariables(c.Environ, server.URL(), config.Region, config.Account), who) {
-		command.Env = slices.DeleteFunc(command.Env, func(entry string) bool { return strings.HasPrefix(entry, v.name+"=") })
-		if v.value != "" {
-			command.Env = append(command.Env, v.name+"="+v.value)
-		}
-	}
-	command.Env = append(command.Env, server.EndpointEnviron()...)
+	command.Env = append(c.commandEnviron(withKey(localVariables(c.Environ, server.URL(), config.Region, config.Account), who)), server.EndpointEnviron()...)
 	if proxied {
 		own, err := server.ProxyEnviron(c.Environ)
 		if err != nil {

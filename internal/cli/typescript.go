@@ -215,11 +215,11 @@ func (b *typeScriptBuild) install(ctx context.Context, noBuild bool) error {
 			return withHint(fmt.Errorf("the libraries of %s are not installed: %s is missing, and %s is not a lockfile of npm", b.p.Name(packageFile), missing, lock), "run %s", command)
 		}
 	}
-	args := []string{"install"}
+	command := "install"
 	if b.lockfile() != "" {
-		args[0] = "ci" // keeps the lockfile
+		command = "ci" // keeps the lockfile
 	}
-	if err := b.npm(ctx, b.p.Dir, append(args, "--include=dev", "--include=optional")...); err != nil {
+	if err := b.npmInstall(ctx, b.p.Dir, command, "--include=dev", "--include=optional"); err != nil {
 		return err
 	}
 	if sum, err = b.libraries(""); err != nil { // npm install has written a lockfile
@@ -252,6 +252,20 @@ func (b *typeScriptBuild) warnOfCopies() {
 		b.c.notef("warning: class-transformer is installed twice, in the version of %s and in that of cloudformation-cli-typescript-lib: models in requests will be empty\n"+
 			"hint: set \"class-transformer\": \"^0.5.1\" for version 1.0.6 of the library, or the library to \"1.0.5\" for 0.3.1, and run npm install\n", b.p.Name(packageFile))
 	}
+}
+
+// unfit matches what npm ci prints if the lockfile does not fit package.json.
+var unfit = regexp.MustCompile(`can only install (packages )?(when|with)|are in sync`)
+
+// npmInstall runs npm ci or npm install in a folder. Lockfiles of many public projects lack libraries, which npm ci
+// refuses; npm install, which SAM uses, takes from such a lockfile what it has.
+func (b *typeScriptBuild) npmInstall(ctx context.Context, dir, command string, args ...string) error {
+	err := b.npm(ctx, dir, append([]string{command}, args...)...)
+	if err == nil || command != "ci" || !unfit.MatchString(err.Error()) {
+		return err
+	}
+	b.c.notef("warning: %s does not fit %s, so not all versions are fixed; run npm install, and keep the new %[1]s\n", b.p.Name(b.lockfile()), b.p.Name(packageFile))
+	return b.npm(ctx, dir, append([]string{"install", "--no-save"}, args...)...)
 }
 
 // npm runs npm in a folder. What it needs is taken from its cache before the network.
@@ -292,7 +306,7 @@ var npmFailures = []struct {
 	pattern *regexp.Regexp
 	hint    string
 }{
-	{regexp.MustCompile(`can only install (packages )?(when|with)|are in sync`), "package-lock.json does not fit package.json: run npm install, and keep the new package-lock.json"},
+	{unfit, "package-lock.json does not fit package.json: run npm install, and keep the new package-lock.json"},
 	{regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED|ERR_SOCKET|network`), "npm reached no registry: connect once, or name a mirror with npm_config_registry or in .npmrc"},
 	{regexp.MustCompile(`E401|E403|ENEEDAUTH`), "the registry refuses: log in with npm login, or correct .npmrc"},
 	{regexp.MustCompile(`E404|ETARGET|notarget`), "check the name and the version in package.json"},
@@ -405,11 +419,17 @@ var withoutSDK = regexp.MustCompile(`Cannot find module 'aws-sdk`)
 // projects have it, extends a package that is not installed there.
 var withoutBase = regexp.MustCompile(`(?m)^((?:\.\./)+)tsconfig[\w.-]*\.json\(\d+,\d+\): error TS6053: File '([^'\n]*)' not found`)
 
+// newLibrary matches what TypeScript 4 prints of the types of the newest official library.
+var newLibrary = regexp.MustCompile(`cloudformation-cli-typescript-lib/dist/interface\.d\.ts\(\d+,\d+\): error TS2430`)
+
 // typeScriptAdvice says what to do about a failure of the compiler, by its output; "" if unknown.
 func typeScriptAdvice(output []byte) string {
 	if found := withoutBase.FindSubmatch(output); found != nil {
 		folder := strings.TrimSuffix(string(found[1]), "/")
 		return fmt.Sprintf("the repository has a package.json of its own, whose packages are not installed: npm install --prefix %s", folder)
+	}
+	if newLibrary.Match(output) {
+		return `version 1.0.6 of the official library does not compile with this version of TypeScript: set it to "1.0.5" in package.json, and run npm install`
 	}
 	if withoutSDK.Match(output) {
 		return "the official library needs version 2 of aws-sdk: npm install aws-sdk@2"

@@ -142,6 +142,30 @@ func TestTypeScriptFailures(t *testing.T) {
 	}
 }
 
+// TestTypeScriptLockfile: a lockfile that lacks a library does not keep the handlers from running, and is not changed.
+func TestTypeScriptLockfile(t *testing.T) {
+	dir, environ := typeScriptProject(t)
+	if err := os.Mkdir(filepath.Join(dir, "greeting"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, filepath.Join(dir, "greeting", "package.json"), `{"name": "greeting", "version": "1.0.0", "main": "index.js"}`)
+	writeText(t, filepath.Join(dir, "greeting", "index.js"), "module.exports = 'salut';\n")
+	writeText(t, filepath.Join(dir, "package.json"), `{"name": "acme", "version": "1.0.0", "private": true, "files": ["dist"], "scripts": {"build": "node build.js"}, "dependencies": {"greeting": "file:greeting"}}`)
+	writeText(t, filepath.Join(dir, "src", "handlers.ts"), "exports.entrypoint = async () => ({status: 'SUCCESS', resourceModel: {Id: require('greeting')}});\n")
+	lockfile := filepath.Join(dir, "package-lock.json")
+	before, err := os.ReadFile(lockfile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := runIn(t.Context(), dir, environ, "invoke", "resource", "READ", "request.json")
+	if code != 0 || !strings.Contains(out, "salut") || !strings.Contains(errs, "warning: package-lock.json does not fit package.json") {
+		t.Errorf("%d\n%s%s", code, out, errs)
+	}
+	if after, err := os.ReadFile(lockfile); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the lockfile is now %s, %v", after, err)
+	}
+}
+
 // TestTypeScriptPackage: the layout is the official one, and the same sources are the same bytes.
 func TestTypeScriptPackage(t *testing.T) {
 	dir, environ := typeScriptProject(t)
@@ -222,7 +246,8 @@ func TestTypeScriptExample(t *testing.T) {
 func TestTypeScriptAdvice(t *testing.T) {
 	sdk := "node_modules/x/dist/proxy.d.ts(2,26): error TS2307: Cannot find module 'aws-sdk' or its corresponding type declarations.\n"
 	for output, want := range map[string]string{
-		"../../tsconfig.json(2,16): error TS6053: File '@tsconfig/node12/tsconfig.json' not found.\n" + sdk: "the repository has a package.json of its own, whose packages are not installed: npm install --prefix ../..",
+		"../../tsconfig.json(2,16): error TS6053: File '@tsconfig/node12/tsconfig.json' not found.\n" + sdk:                                                                                          "the repository has a package.json of its own, whose packages are not installed: npm install --prefix ../..",
+		"node_modules/@amazon-web-services-cloudformation/cloudformation-cli-typescript-lib/dist/interface.d.ts(30,11): error TS2430: Interface 'Integer' incorrectly extends interface 'BigInt'.\n": `version 1.0.6 of the official library does not compile with this version of TypeScript: set it to "1.0.5" in package.json, and run npm install`,
 		sdk: "the official library needs version 2 of aws-sdk: npm install aws-sdk@2",
 		"tsconfig.json(2,16): error TS6053: File 'x' not found.\n": "",
 		"src/handlers.ts(1,1): error TS1005: ';' expected.\n":      "",

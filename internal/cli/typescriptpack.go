@@ -78,7 +78,7 @@ func (b *typeScriptBuild) librariesForLambda(ctx context.Context, noBuild bool) 
 	if err != nil {
 		return "", err
 	}
-	if err := b.npm(ctx, work, command, "--omit=dev", "--include=optional", "--os=linux", "--cpu=x64", "--libc=glibc"); err != nil {
+	if err := b.npmInstall(ctx, work, command, "--omit=dev", "--include=optional", "--os=linux", "--cpu=x64", "--libc=glibc"); err != nil {
 		return "", err
 	}
 	if err := checkNodeNative(work); err != nil {

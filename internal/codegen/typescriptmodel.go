@@ -386,8 +386,8 @@ const read = (name: string, convert: (value: any) => any) => (...given: any[]): 
     }
     try {
         return convert(value);
-    } catch (problem: any) {
-        throw new exceptions.InvalidRequest(` + "`${name} is not ${problem.message}`" + `);
+    } catch (problem) { // TypeScript 3 allows no type here
+        throw new exceptions.InvalidRequest(` + "`${name} is not ${(problem as any).message}`" + `);
     }
 };
 `},
