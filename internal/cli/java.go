@@ -68,13 +68,15 @@ func (o *handlerOptions) runJava(ctx context.Context, c *app, p *project.Project
 func (c *app) javaProgram(ctx context.Context, p *project.Project) (lambda.Program, error) {
 	runtimes := &lambda.Runtimes{Scripts: p.Path(javaDir + "/runtimes"), Getenv: c.Getenv, LookPath: c.lookPath}
 	if exists(p.Path(javaDir + "/runtimes/" + lambda.JavaClient)) {
-		return runtimes.Prepare(ctx, p.Runtime, p.Entrypoint, p.Path(javaCode))
+		program, err := runtimes.Prepare(ctx, p.Runtime, p.Entrypoint, p.Path(javaCode))
+		return program, runtimeHint(err)
 	}
 	if err := ignoredFolder(p.Path(javaDir)); err != nil {
 		return lambda.Program{}, fmt.Errorf("prepare the handlers: %w", err)
 	}
 	defer c.progress("Fetching the Java runtime interface client of Lambda")()
-	return runtimes.Prepare(ctx, p.Runtime, p.Entrypoint, p.Path(javaCode))
+	program, err := runtimes.Prepare(ctx, p.Runtime, p.Entrypoint, p.Path(javaCode))
+	return program, runtimeHint(err)
 }
 
 // ignoredFolder makes a folder that git ignores.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -88,6 +89,15 @@ func runner(p *project.Project) func(*handlerOptions, context.Context, *app, *pr
 		return (*handlerOptions).runProgram
 	}
 	return nil
+}
+
+// runtimeHint is the error of a runtime that cannot be used, with its hint in the place of hints.
+func runtimeHint(err error) error {
+	var missing *lambda.RuntimeError
+	if !errors.As(err, &missing) || missing.Hint == "" {
+		return err
+	}
+	return withHint(&lambda.RuntimeError{Runtime: missing.Runtime, Reason: strings.TrimRight(missing.Reason, "\n")}, "%s", missing.Hint)
 }
 
 // runsHere reports whether cfn can start the handlers of a project.

@@ -93,8 +93,9 @@ func (c *app) pythonProgram(ctx context.Context, p *project.Project) (lambda.Pro
 	if !exists(p.Path("src")) {
 		return lambda.Program{}, withHint(fmt.Errorf("the project has no folder %s with its handlers", p.Name("src")), "cfn init %s writes one", p.Language)
 	}
-	runtimes := &lambda.Runtimes{Scripts: p.Path(pythonDir + "/runtimes")}
-	return runtimes.Prepare(ctx, p.Runtime, p.Entrypoint, p.Path("src"))
+	runtimes := &lambda.Runtimes{Scripts: p.Path(pythonDir + "/runtimes"), Getenv: c.Getenv, LookPath: c.lookPath}
+	program, err := runtimes.Prepare(ctx, p.Runtime, p.Entrypoint, p.Path("src"))
+	return program, runtimeHint(err)
 }
 
 // watchPython compiles the sources when one changes, to find mistakes before the handlers restart.
@@ -328,7 +329,7 @@ func (c *app) pipInstall(ctx context.Context, p *project.Project, python, dir st
 	c.notef("%s -m pip install %s\n", filepath.Base(python), work.shown)
 	done := c.progress("Installing %s", strings.TrimSuffix(work.named, ","))
 	cmd := exec.CommandContext(ctx, python, args...)
-	cmd.Dir, cmd.Env = p.Dir, c.Environ
+	cmd.Dir, cmd.Env = p.Dir, append(c.pipLimits(), c.Environ...)
 	lambda.EndWithDescendants(cmd)
 	output, err := cmd.CombinedOutput()
 	done()
@@ -347,13 +348,38 @@ func (c *app) pipInstall(ctx context.Context, p *project.Project, python, dir st
 	return nil
 }
 
+// pipLimits are what pip is told about an unstable network, unless the user has set it: by itself, it would try
+// for minutes.
+func (c *app) pipLimits() []string {
+	home := c.home()
+	return unset([]string{
+		c.Getenv("PIP_CONFIG_FILE"), "/etc/pip.conf", filepath.Join(c.Getenv("XDG_CONFIG_HOME"), "pip", "pip.conf"),
+		filepath.Join(home, ".config", "pip", "pip.conf"), filepath.Join(home, ".pip", "pip.conf"),
+	}, "retries", "PIP_RETRIES=1")
+}
+
+// pipRetry matches the warning of pip that it tries again, with the reason and the page.
+var pipRetry = regexp.MustCompile(`(?m)^WARNING: Retrying .* after connection broken by '\w+\(['"]?(?:<[^>]*>: )?(.*?)['"]?\)': (\S+)$`)
+
+// pipLines are the lines of pip's output, each once, with short warnings.
+func pipLines(output string) string {
+	var kept []string
+	for line := range strings.Lines(pipRetry.ReplaceAllString(output, "no connection for $2: $1")) {
+		if line = strings.TrimRight(line, "\r\n"); !slices.Contains(kept, line) {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "\n")
+}
+
 // pipFailures say what to do about failures of pip, by what it prints.
 var pipFailures = []struct {
 	pattern *regexp.Regexp
 	hint    string
 }{
 	{regexp.MustCompile(`No module named pip`), "install pip for this Python: python -m ensurepip, or the package python3-pip of your system"},
-	{regexp.MustCompile(`(?i)failed to establish a new connection|name resolution|network is unreachable|connection refused|Read timed out|ProxyError`), "pip reached no package index: connect once, or name a mirror or a folder of wheels with PIP_INDEX_URL or PIP_FIND_LINKS"},
+	{regexp.MustCompile(`(?i)failed to establish a new connection|name resolution|network is unreachable|connection refused|timed out|ProxyError`), "pip reached no package index: connect once, or name a mirror or a folder of wheels with PIP_INDEX_URL or PIP_FIND_LINKS"},
+	{regexp.MustCompile(`SSLError|CERTIFICATE_VERIFY_FAILED`), "pip does not trust the certificate of the package index: name the certificates of your organization with PIP_CERT"},
 	{regexp.MustCompile(`(?i)gcc|cc1|compiler|Microsoft Visual C\+\+|Python\.h`), "a package has to be compiled: install a C compiler and the headers of Python, or require a version that has a wheel for this Python"},
 	{regexp.MustCompile(`requires a different Python|Requires-Python`), "a package does not support this Python: put the Python of the runtime into the PATH, or require another version"},
 	{regexp.MustCompile(`No matching distribution found`), "check the name and the version; a package without a wheel for the platform has to be built as a wheel first: pip wheel"},
@@ -362,7 +388,7 @@ var pipFailures = []struct {
 
 func pipError(named, python string, err error, output string) error {
 	output = strings.TrimRight(output, "\n")
-	failure := &downstreamError{fmt.Errorf("%s could not be installed by %s (%w):\n%s", named, python, err, output)}
+	failure := &downstreamError{fmt.Errorf("%s could not be installed by %s (%w):\n%s", named, python, err, pipLines(output))}
 	for _, row := range pipFailures {
 		if row.pattern.MatchString(output) {
 			return withHint(failure, "%s", row.hint)

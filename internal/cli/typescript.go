@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path"
@@ -112,9 +114,9 @@ func (c *app) buildTypeScript(ctx context.Context, p *project.Project, noBuild b
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", p.Name(packageFile), err)
 	}
-	runtimes := &lambda.Runtimes{Scripts: p.Path(typeScriptDir + "/runtimes")}
+	runtimes := &lambda.Runtimes{Scripts: p.Path(typeScriptDir + "/runtimes"), Getenv: c.Getenv, LookPath: c.lookPath}
 	if b.program, err = runtimes.Prepare(ctx, p.Runtime, p.Entrypoint, p.Dir); err != nil {
-		return nil, err
+		return nil, runtimeHint(err)
 	}
 	if err := files.Write(p.Path(typeScriptDir), ".gitignore", []byte("*\n"), 0o644); err != nil {
 		return nil, fmt.Errorf("build the handlers: %w", err)
@@ -272,22 +274,61 @@ func (b *typeScriptBuild) npmInstall(ctx context.Context, dir, command string, a
 func (b *typeScriptBuild) npm(ctx context.Context, dir string, args ...string) error {
 	b.c.notef("npm %s\n", strings.Join(args, " "))
 	done := b.c.progress("Installing the libraries of %s", b.p.Name(packageFile))
-	_, err := b.runNpm(ctx, dir, append(args, "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error")...)
-	done()
+	defer done()
+	source := "--prefer-offline"
+	if b.silentRegistry(ctx, dir) {
+		source = "--offline"
+	}
+	_, err := b.runNpm(ctx, dir, append(args, source, "--no-audit", "--no-fund", "--loglevel=error")...)
 	return err
+}
+
+// registryPatience is how long a registry may take to answer anything at all. Tests change it.
+var registryPatience = 15 * time.Second
+
+// silentRegistry reports whether the registry does not answer at all. npm would wait for each package,
+// one after the other; a registry that cannot be reached, or that refuses, is reported by npm at once.
+func (b *typeScriptBuild) silentRegistry(ctx context.Context, dir string) bool {
+	out, err := b.runNpm(ctx, dir, "config", "get", "registry", "https-proxy", "proxy")
+	if err != nil {
+		return false // npm says why in its own words
+	}
+	set := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		set[name] = strings.TrimSpace(value)
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	for _, name := range []string{"proxy", "https-proxy"} {
+		proxy, err := url.Parse(set[name])
+		if err == nil && proxy.Host != "" && (name == "proxy" || strings.HasPrefix(set["registry"], "https:")) {
+			transport.Proxy = http.ProxyURL(proxy)
+		}
+	}
+	bounded, cancel := context.WithTimeout(ctx, registryPatience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(bounded, http.MethodHead, set["registry"], nil)
+	if err != nil {
+		return false
+	}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err == nil {
+		_ = response.Body.Close() // it has none
+	}
+	return errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 }
 
 // runNpm runs npm and returns what it prints on standard output.
 func (b *typeScriptBuild) runNpm(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	npm, err := exec.LookPath("npm")
+	npm, err := b.c.lookPath("npm")
 	if err != nil {
 		return nil, withHint(errors.New("there is no npm in the PATH, which installs the libraries of handlers in TypeScript"),
 			"install Node.js with npm: https://nodejs.org, or the packages nodejs and npm of your system")
 	}
 	cmd := exec.CommandContext(ctx, npm, args...)
 	cmd.Dir = dir
-	// Without a network, npm would try for minutes.
-	cmd.Env = slices.Concat([]string{"npm_config_fetch_retries=1", "npm_config_fetch_retry_mintimeout=1000"}, b.c.Environ, []string{"npm_config_update_notifier=false"})
+	cmd.Env = slices.Concat(b.npmLimits(), b.c.Environ, []string{"npm_config_update_notifier=false"})
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	lambda.EndWithDescendants(cmd)
@@ -301,13 +342,36 @@ func (b *typeScriptBuild) runNpm(ctx context.Context, dir string, args ...string
 	return []byte(out.String()), nil
 }
 
+// npmLimits are what npm is told about an unstable network, unless the author has set it: by itself, it would
+// try for minutes.
+func (b *typeScriptBuild) npmLimits() []string {
+	files := []string{b.p.Path(".npmrc"), b.c.Getenv("npm_config_userconfig"), filepath.Join(b.c.home(), ".npmrc")}
+	return unset(files, "fetch-retries", "npm_config_fetch_retries=1", "fetch-retry-mintimeout", "npm_config_fetch_retry_mintimeout=1000", "fetch-timeout", "npm_config_fetch_timeout=30000")
+}
+
+// unset returns the variables whose settings are in none of the files: settings and variables alternate.
+func unset(files []string, settings ...string) (variables []string) {
+	var text []byte
+	for _, name := range files {
+		if data, err := document.ReadFile(name, 1<<20); err == nil {
+			text = append(append(text, '\n'), data...)
+		}
+	}
+	for i := 0; i < len(settings); i += 2 {
+		if !regexp.MustCompile(`(?m)^\s*` + regexp.QuoteMeta(settings[i]) + `\s*[=:]`).Match(text) {
+			variables = append(variables, settings[i+1])
+		}
+	}
+	return variables
+}
+
 // npmFailures say what to do about failures of npm, by what it prints.
 var npmFailures = []struct {
 	pattern *regexp.Regexp
 	hint    string
 }{
 	{unfit, "package-lock.json does not fit package.json: run npm install, and keep the new package-lock.json"},
-	{regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED|ERR_SOCKET|network`), "npm reached no registry: connect once, or name a mirror with npm_config_registry or in .npmrc"},
+	{regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED|ERR_SOCKET|FETCH_ERROR|network`), "npm reached no registry: connect once, or name a mirror with npm_config_registry or in .npmrc"},
 	{regexp.MustCompile(`E401|E403|ENEEDAUTH`), "the registry refuses: log in with npm login, or correct .npmrc"},
 	{regexp.MustCompile(`E404|ETARGET|notarget`), "check the name and the version in package.json"},
 	{regexp.MustCompile(`ERESOLVE`), "the libraries contradict each other: change their versions in package.json, or set legacy-peer-deps=true in .npmrc"},
@@ -439,12 +503,16 @@ func typeScriptAdvice(output []byte) string {
 
 // build runs the command that builds the handlers.
 func (b *typeScriptBuild) build(ctx context.Context, shown string, command ...string) error {
-	if _, err := exec.LookPath(command[0]); err != nil {
+	program, err := b.c.lookPath(command[0])
+	if filepath.IsAbs(command[0]) {
+		program, err = command[0], nil
+	}
+	if err != nil {
 		return withHint(fmt.Errorf("build the handlers: there is no %s in the PATH", command[0]), "install Node.js with npm: https://nodejs.org")
 	}
 	b.c.notef("%s\n", shown)
 	done := b.c.progress("Building the handlers")
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd := exec.CommandContext(ctx, program, command[1:]...)
 	cmd.Dir, cmd.Env = b.p.Dir, b.c.Environ
 	lambda.EndWithDescendants(cmd)
 	output, err := cmd.CombinedOutput()

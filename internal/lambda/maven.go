@@ -38,7 +38,7 @@ func Maven(ctx context.Context, mvn, dir string, environ []string, args ...strin
 	defer func() { _ = folder.Remove() }() // the next program removes what is left
 	args = append([]string{
 		"--batch-mode", "--no-transfer-progress", "-Dstyle.color=never",
-		"-Dmaven.wagon.http.retryHandler.count=1", "-Dmaven.wagon.rto=60000", "-Daether.connector.connectTimeout=10000",
+		"-Dmaven.wagon.http.retryHandler.count=1", "-Dmaven.wagon.rto=30000", "-Daether.connector.connectTimeout=10000",
 	}, args...)
 	cmd := exec.CommandContext(ctx, mvn, args...)
 	cmd.Dir = dir

@@ -192,7 +192,7 @@ func orMissing(err error, runtime, what string) error {
 	if err != nil {
 		return err
 	}
-	return &RuntimeError{Runtime: runtime, Reason: fmt.Sprintf("there is no working %s in the PATH", what), Hint: "install it, or " + away}
+	return &RuntimeError{Runtime: runtime, Reason: fmt.Sprintf("there is no working %s in the PATH", what), Hint: "install it and put it into the PATH, or " + away}
 }
 
 // first returns the first of several programs that exists, works and has a supported version.
