@@ -664,7 +664,14 @@ func TestNothingLeaks(t *testing.T) {
 		if err != nil {
 			t.Skip("skipped: the files of a process are counted in /proc")
 		}
-		return len(entries)
+		count := 0
+		for _, entry := range entries {
+			// How many connections the store keeps depends on how many were in use at once.
+			if path, err := os.Readlink("/proc/self/fd/" + entry.Name()); err == nil && !strings.Contains(path, ".db") {
+				count++
+			}
+		}
+		return count
 	}
 	// The first time, what is made once is made, and the store's own work comes to rest.
 	x.misbehave(100)
