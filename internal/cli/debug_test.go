@@ -218,7 +218,7 @@ func (c *dapClient) stops(function, file string, line int) {
 	if at := stack.StackFrames[0]; stopped.Reason != "breakpoint" || at.Name != function || at.Source.Path != file || at.Line != line {
 		c.t.Errorf("stopped by a %s in %+v", stopped.Reason, at)
 	}
-	c.request("continue", fmt.Sprintf(`{"threadId": %d}`, stopped.ThreadID), nil)
+	c.send("continue", fmt.Sprintf(`{"threadId": %d}`, stopped.ThreadID)) // the process may end before it answers
 }
 
 // TestDebugPython attaches to handlers in Python, in a sandbox and without, and meets a breakpoint.
