@@ -183,19 +183,27 @@ func (c *app) withSelf(p *project.Project) []string {
 	if err != nil {
 		return c.Environ
 	}
-	link := filepath.Join(dir, "cfn")
-	if there, err := os.Readlink(link); err != nil || there != self {
-		if err == nil {
-			err = files.RemoveTemp(link)
-		}
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			err = os.Symlink(self, link)
-		}
-		if err != nil {
+	for _, name := range []string{"cfn", "cfn-cli"} { // the official tool has both names, and pom.xml calls either
+		if err := linkSelf(self, filepath.Join(dir, name)); err != nil {
 			return c.Environ
 		}
 	}
 	return append(slices.Clone(c.Environ), "PATH="+searchPath(dir, c.Getenv("PATH")))
+}
+
+// linkSelf makes a file a link to this program.
+func linkSelf(self, link string) error {
+	there, err := os.Readlink(link)
+	if err == nil && there == self {
+		return nil
+	}
+	if err == nil {
+		err = files.RemoveTemp(link)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Symlink(self, link)
 }
 
 // copyJar puts the jar of the project into the task root. Processes that still run keep the jar of before.

@@ -205,8 +205,8 @@ func TestJavaFailures(t *testing.T) {
 	writeText(t, filepath.Join(dir, "pom.xml"), "<project/>")
 	program("mvn", "echo '[ERROR] COMPILATION ERROR : '; echo '[ERROR] /src/A.java:[3,1] cannot find symbol'; echo '[INFO] 1 error'; exit 1\n")
 	fails(environ, "/src/A.java:[3,1] cannot find symbol", "correct the sources")
-	program("mvn", "case \"$JAVA_TOOL_OPTIONS\" in -Djava.io.tmpdir=*/tmp) ;; *) echo NOT SAFE;; esac; command -v cfn; exit 1\n")
-	fails(environ, filepath.Join(dir, javaDir, "bin", "cfn"))
+	program("mvn", "case \"$JAVA_TOOL_OPTIONS\" in -Djava.io.tmpdir=*/tmp) ;; *) echo NOT SAFE;; esac; command -v cfn; command -v cfn-cli; exit 1\n")
+	fails(environ, filepath.Join(dir, javaDir, "bin", "cfn")+"\n", filepath.Join(dir, javaDir, "bin", "cfn-cli"))
 	if _, _, errs := runIn(t.Context(), dir, append(environ, "HOME="+tools), "invoke", "resource", "READ", "request.json"); strings.Contains(errs, "NOT SAFE") {
 		t.Error("Maven has the folder for temporary files of the machine")
 	}

@@ -100,7 +100,7 @@ var mavenFailures = []struct {
 	{regexp.MustCompile(`(?i)Unknown host|Network is unreachable|Connection refused|connect timed out|in offline mode|Could not transfer artifact|has not been downloaded`), "Maven reached no repository: connect once, or name a mirror in ~/.m2/settings.xml; what it has fetched once works offline"},
 	{regexp.MustCompile(`JAVA_HOME|No compiler is provided|invalid target release|release version \d+ not supported`), "Maven needs a JDK of the version in pom.xml: install it, and name its folder with JAVA_HOME"},
 	{regexp.MustCompile(`Could not find artifact|Could not resolve dependencies`), "correct the dependencies in pom.xml"},
-	{regexp.MustCompile(`Cannot run program "cfn"`), "put cfn into the PATH under this name: pom.xml calls it"},
+	{regexp.MustCompile(`Cannot run program "cfn(-cli)?"`), "put cfn into the PATH under this name: pom.xml calls it"},
 	{regexp.MustCompile(`COMPILATION ERROR|Compilation failure`), "correct the sources"},
 }
 

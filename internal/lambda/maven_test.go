@@ -70,6 +70,7 @@ func TestMavenAdvice(t *testing.T) {
 		"Fatal error compiling: error: invalid target release: 21":                  "Maven needs a JDK",
 		"Could not find artifact a:b:jar:9 in central":                              "correct the dependencies",
 		`Cannot run program "cfn" (in directory "/p"): error=2`:                     "put cfn into the PATH",
+		`Cannot run program "cfn-cli" (in directory "/p"): error=2`:                 "put cfn into the PATH",
 		"COMPILATION ERROR :": "correct the sources",
 		"something else":      "run mvn package",
 	} {
