@@ -67,12 +67,12 @@ func (c *Config) environment(address, stream string, folders []string) []string 
 	env["AWS_REGION"], env["AWS_DEFAULT_REGION"] = c.Region, c.Region
 	env["LAMBDA_TASK_ROOT"] = c.Dir
 	c.setCredentials(env)
-	for _, entry := range c.Env {
+	for _, entry := range slices.Concat(c.proxied(), c.Env) {
 		name, value, ok := cutEnv(entry)
 		if !ok {
 			continue
 		}
-		if name == sandbox.JavaOptions && env[name] != "" {
+		if (name == sandbox.JavaOptions || name == nodeOptions) && env[name] != "" && env[name] != value {
 			value = env[name] + " " + value // the last of two that contradict each other counts
 		}
 		env[name] = value
@@ -99,6 +99,25 @@ func (c *Config) environment(address, stream string, folders []string) []string 
 	}
 	return list
 }
+
+const nodeOptions = "NODE_OPTIONS"
+
+// proxied are the variables of "cfn serve --proxy" that lead Node.js and Java, which do not use HTTPS_PROXY, to its
+// proxy; none in another environment, whose options are not those of handlers.
+func (c *Config) proxied() (entries []string) {
+	if lookupEnv(c.Environ, proxyAddress) == "" {
+		return nil
+	}
+	for _, name := range []string{proxyAddress, "FORMWORK_RESPONSE_ADDRESS", nodeOptions, sandbox.JavaOptions} {
+		if value := lookupEnv(c.Environ, name); value != "" {
+			entries = append(entries, name+"="+value)
+		}
+	}
+	return entries
+}
+
+// proxyAddress is the variable with the address for connections of Node.js to hosts of AWS.
+const proxyAddress = "FORMWORK_AWS_ADDRESS"
 
 // userBase is where "pip install --user" has put packages of Python, "" if nowhere: Python looks
 // below HOME, which is another folder for the process.

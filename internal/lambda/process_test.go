@@ -106,7 +106,7 @@ func TestEnvironment(t *testing.T) {
 		"HTTP_PROXY=http://proxy", "NO_PROXY=example.com", "AWS_REGION=eu-west-1",
 		"AWS_ACCESS_KEY_ID=AKIAREAL", "AWS_SECRET_ACCESS_KEY=real", "AWS_SESSION_TOKEN=real", "AWS_PROFILE=prod", "GITHUB_TOKEN=real",
 		"AWS_WEB_IDENTITY_TOKEN_FILE=/token", "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://x", "AWS_LAMBDA_RUNTIME_API=elsewhere:1",
-		"AWS_LAMBDA_MAX_CONCURRENCY=4", "_LAMBDA_SERVER_PORT=1", "TABLE_NAME=mine",
+		"AWS_LAMBDA_MAX_CONCURRENCY=4", "_LAMBDA_SERVER_PORT=1", "TABLE_NAME=mine", "NODE_OPTIONS=--no-warnings",
 	}
 	tests := []struct {
 		name   string
@@ -139,7 +139,16 @@ func TestEnvironment(t *testing.T) {
 			c.Env = append(c.Env, "TABLE_NAME=other", "TZ=Europe/Berlin", "AWS_LAMBDA_RUNTIME_API=evil:1", "_HANDLER=x", "AWS_REGION=us-west-2")
 			c.Region, c.Handler, c.MemoryMB = "ap-south-1", "main", 512
 		},
-		map[string]string{"TABLE_NAME": "other", "TZ": "Europe/Berlin", "_HANDLER": "main", "AWS_REGION": "us-west-2", "AWS_DEFAULT_REGION": "ap-south-1", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512"},
+		map[string]string{"TABLE_NAME": "other", "NODE_OPTIONS": "", "TZ": "Europe/Berlin", "_HANDLER": "main", "AWS_REGION": "us-west-2", "AWS_DEFAULT_REGION": "ap-south-1", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512"},
+	}, {
+		"in cfn serve --proxy", func(c *lambda.Config) {
+			c.Environ = append(slices.Clone(c.Environ), "FORMWORK_AWS_ADDRESS=127.0.0.1:4566", "FORMWORK_RESPONSE_ADDRESS=127.0.0.1:4566")
+			c.Env = append(c.Env, "NODE_OPTIONS=--inspect")
+		},
+		map[string]string{
+			"FORMWORK_AWS_ADDRESS": "127.0.0.1:4566", "FORMWORK_RESPONSE_ADDRESS": "127.0.0.1:4566", "NODE_OPTIONS": "--no-warnings --inspect",
+			"TABLE_NAME": "", "GITHUB_TOKEN": "",
+		},
 	}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -168,6 +177,9 @@ func TestEnvironment(t *testing.T) {
 				if value := got[name]; !strings.HasPrefix(value, sandbox.Base()) {
 					t.Errorf("%s=%q is not a folder of the process", name, value)
 				}
+			}
+			if strings.HasSuffix(got["JAVA_TOOL_OPTIONS"], " -Xmx1g") != (got["FORMWORK_AWS_ADDRESS"] != "") && test.name != "everything" {
+				t.Errorf("JAVA_TOOL_OPTIONS=%q", got["JAVA_TOOL_OPTIONS"])
 			}
 			if !strings.HasPrefix(got["JAVA_TOOL_OPTIONS"], "-Djava.io.tmpdir="+got["TMPDIR"]) {
 				t.Errorf("JAVA_TOOL_OPTIONS=%q", got["JAVA_TOOL_OPTIONS"])
