@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,6 +23,24 @@ const (
 )
 
 var typeNameMember = regexp.MustCompile(`"typeName"\s*:\s*"([A-Za-z0-9:]{1,204})"`)
+
+// typeNameOf is the type of a schema if it is one of those that are wanted, "" otherwise. Schemas have
+// other members of the same name: those of a relationshipRef.
+func typeNameOf(text []byte, wanted map[string][]byte) string {
+	for _, member := range typeNameMember.FindAllSubmatch(text, -1) {
+		if _, ok := wanted[string(member[1])]; !ok {
+			continue
+		}
+		var top struct {
+			TypeName string `json:"typeName"`
+		}
+		if json.Unmarshal(text, &top) != nil {
+			return ""
+		}
+		return top.TypeName
+	}
+	return ""
+}
 
 // FindTargets looks in a folder of published schemas, such as that of an installed cfn-lint, for
 // resource types by name, and returns a file for [TargetsDir] for each that it finds; the
@@ -60,12 +79,9 @@ func FindTargets(ctx context.Context, dir string, names []string) ([]codegen.Fil
 		if count, total = count+1, total+len(text); count > maxSchemaFiles || total > maxSchemaBytes {
 			return fmt.Errorf("%s contains more than %d files or %d MiB", dir, maxSchemaFiles, maxSchemaBytes>>20)
 		}
-		member := typeNameMember.FindSubmatch(text)
-		if member == nil {
-			return nil
-		}
-		if longest, wanted := texts[string(member[1])]; wanted && len(longest) < len(text) {
-			texts[string(member[1])] = text
+		typeName := typeNameOf(text, texts)
+		if longest, wanted := texts[typeName]; wanted && len(longest) < len(text) {
+			texts[typeName] = text
 		}
 		return nil
 	})
