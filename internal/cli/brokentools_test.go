@@ -171,6 +171,27 @@ func TestTypeScriptBrokenTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.works("offline with a cache")
+	// npm ci empties the folder that node_modules leads to.
+	shared := filepath.Join(t.TempDir(), "shared")
+	if err := os.Rename(filepath.Join(dir, "node_modules"), shared); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(shared, filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	manifest := filepath.Join(dir, "package.json")
+	text, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, manifest, strings.Replace(string(text), "1.0.0", "1.0.1", 1))
+	b.works("with a link")
+	writeText(t, manifest, strings.Replace(string(text), `"dependencies": {`, `"dependencies": {"other": "1.0.0", `, 1))
+	b.fails("a link without a library", nil, "other is missing, and node_modules is a link", "hint: install them where the link leads")
+	if _, err := os.Stat(filepath.Join(shared, "greeting", "index.js")); err != nil {
+		t.Error(err)
+	}
+	writeText(t, manifest, string(text))
 	writeText(t, filepath.Join(dir, "src", "handlers.ts"), "mistake")
 	code, _, errs := runIn(t.Context(), dir, b.environ, "invoke", "resource", "READ", "request.json")
 	if code == 0 || strings.Count(errs, "src/handlers.ts(1,1): error TS1: a mistake") != 1 {

@@ -217,6 +217,13 @@ func (b *typeScriptBuild) install(ctx context.Context, noBuild bool) error {
 			return withHint(fmt.Errorf("the libraries of %s are not installed: %s is missing, and %s is not a lockfile of npm", b.p.Name(packageFile), missing, lock), "run %s", command)
 		}
 	}
+	if info, err := os.Lstat(b.p.Path("node_modules")); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if missing == "" {
+			return nil
+		}
+		return withHint(fmt.Errorf("the libraries of %s are not installed: %s is missing, and node_modules is a link: npm would remove what others use", b.p.Name(packageFile), missing),
+			"install them where the link leads, or remove the link")
+	}
 	command := "install"
 	if b.lockfile() != "" {
 		command = "ci" // keeps the lockfile
@@ -463,7 +470,11 @@ func (b *typeScriptBuild) compile(ctx context.Context, noBuild bool) error {
 		if compiler == "" {
 			return withHint(errors.New("the compiler of TypeScript is not installed: the project has no package typescript"), "add it: npm install --save-dev typescript@5")
 		}
-		err = b.build(ctx, "tsc", b.program.Command[0], filepath.Join(compiler, "bin", "tsc"), "--sourceMap", "--pretty", "false")
+		command := []string{b.program.Command[0], filepath.Join(compiler, "bin", "tsc"), "--sourceMap", "--pretty", "false"}
+		if err = b.build(ctx, "tsc", command...); err != nil && onlyInLibraries(err.Error()) {
+			b.c.notef("warning: only declarations of libraries have errors; compiling without checking them\nhint: set \"skipLibCheck\": true in tsconfig.json\n")
+			err = b.build(ctx, "tsc --skipLibCheck", append(command, "--skipLibCheck")...)
+		}
 	}
 	if err != nil {
 		return err
@@ -499,6 +510,17 @@ func typeScriptAdvice(output []byte) string {
 		return "the official library needs version 2 of aws-sdk: npm install aws-sdk@2"
 	}
 	return ""
+}
+
+// compileError matches the first line of each error of tsc, with its file.
+var compileError = regexp.MustCompile(`(?m)^(\S[^(\n]*)\(\d+,\d+\): error TS\d+`)
+
+// onlyInLibraries reports whether the errors of tsc are all in declarations of libraries, as in version 1.0.6 of
+// the official library for the compiler that the official plugin installs. The handlers compile then.
+func onlyInLibraries(output string) bool {
+	errs := compileError.FindAllStringSubmatch(output, -1)
+	return len(errs) > 0 && !withoutSDK.MatchString(output) &&
+		!slices.ContainsFunc(errs, func(e []string) bool { return !slices.Contains(strings.Split(e[1], "/"), "node_modules") })
 }
 
 // build runs the command that builds the handlers.

@@ -257,3 +257,25 @@ func TestTypeScriptAdvice(t *testing.T) {
 		}
 	}
 }
+
+// TestTypeScriptLibraryErrors: errors in the declarations of libraries do not keep handlers from running, those of
+// the handlers do.
+func TestTypeScriptLibraryErrors(t *testing.T) {
+	dir, environ := debugTypeScriptProject(t)
+	library := filepath.Join(dir, "node_modules", "broken")
+	if err := os.Mkdir(library, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, filepath.Join(library, "index.d.ts"), "export interface Wrong extends Missing {}\n")
+	writeText(t, filepath.Join(library, "index.js"), "")
+	handlers := filepath.Join(dir, "src", "handlers.ts")
+	writeText(t, handlers, "import { Wrong } from 'broken';\n"+debugTypeScript+"export type Unused = Wrong;\n")
+	code, out, errs := runIn(t.Context(), dir, environ, "invoke", "resource", "READ", "request.json")
+	if code != 0 || !strings.Contains(out, "hello") || strings.Count(errs, "warning: only declarations of libraries have errors") != 1 || strings.Contains(errs, "error TS") {
+		t.Errorf("%d\n%s%s", code, out, errs)
+	}
+	writeText(t, handlers, "import { Wrong } from 'broken';\n"+debugTypeScript+"export const mistake: number = 'x';\nexport type Unused = Wrong;\n")
+	if code, _, errs := runIn(t.Context(), dir, environ, "invoke", "resource", "READ", "request.json"); code == 0 || !strings.Contains(errs, "src/handlers.ts(15,14): error TS2322") || strings.Contains(errs, "only declarations") {
+		t.Errorf("%d\n%s", code, errs)
+	}
+}

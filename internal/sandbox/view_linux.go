@@ -319,6 +319,9 @@ func (v *viewer) nodeModules(dir string) {
 		modules := filepath.Join(at, "node_modules")
 		if info, err := os.Stat(modules); err == nil && info.IsDir() {
 			v.found(modules)
+			if real := resolved(modules); real != modules {
+				v.found(real) // where the link leads
+			}
 			v.linked(modules, true)
 		}
 		if at == filepath.Dir(at) {
