@@ -24,7 +24,8 @@ cfn submit --dry-run.
 The handlers of a Go project are built first if bin/bootstrap is missing or older than its sources. If
 they cannot be rebuilt, the command fails; pass --no-build to package them as they are.
 
-Handlers in Java are packaged from target/ after mvn package.
+Handlers in Java are built with mvn package in the same cases. For handlers in Python and TypeScript,
+the libraries are installed for Lambda.
 
 The archive is reproducible: the same files give the same bytes. Either the whole archive is written or
 nothing.`,

@@ -182,7 +182,9 @@ func (t *Trust) ProxyEnviron(address string, environ []string) ([]string, error)
 	}
 	var java []string
 	for _, property := range [][2]string{
-		{"https.proxyHost", at.Hostname()}, {"https.proxyPort", at.Port()}, {"http.nonProxyHosts", "localhost|127.*|[::1]"},
+		{"https.proxyHost", at.Hostname()}, {"https.proxyPort", at.Port()},
+		{"http.proxyHost", at.Hostname()}, {"http.proxyPort", at.Port()}, // AWS's SDK before 2.21 takes these for HTTPS, too
+		{"http.nonProxyHosts", "localhost|127.*|[::1]"},
 		{"javax.net.ssl.trustStore", filepath.Join(t.dir, fileJava)}, {"javax.net.ssl.trustStoreType", "PKCS12"}, {"javax.net.ssl.trustStorePassword", javaPassword},
 	} {
 		java = append(java, sandbox.JavaProperty(property[0], property[1]))

@@ -67,7 +67,14 @@ func (c *Config) environment(address, stream string, folders []string) []string 
 	env["AWS_REGION"], env["AWS_DEFAULT_REGION"] = c.Region, c.Region
 	env["LAMBDA_TASK_ROOT"] = c.Dir
 	c.setCredentials(env)
-	for _, entry := range slices.Concat(c.proxied(), c.Env) {
+	for _, entry := range c.proxied() {
+		name, value, _ := cutEnv(entry)
+		if (name == sandbox.JavaOptions || name == nodeOptions) && env[name] != "" && env[name] != value {
+			value += " " + env[name] // the own folders come last, and count
+		}
+		env[name] = value
+	}
+	for _, entry := range c.Env {
 		name, value, ok := cutEnv(entry)
 		if !ok {
 			continue
