@@ -274,7 +274,7 @@ func (e *noGeneratorError) Error() string {
 func (c *app) codegenInput(p *project.Project, s *schema.Schema) (codegen.Input, error) {
 	in := codegen.Input{
 		Schema: s, TypeName: p.TypeName, SchemaFile: p.SchemaFile(), Language: p.Language,
-		ImportPath: p.Option("import_path"), Entrypoint: p.Entrypoint, Runtime: p.Runtime, Version: c.Version,
+		ImportPath: p.ImportPath(), Entrypoint: p.Entrypoint, Runtime: p.Runtime, Version: c.Version,
 	}
 	if input := languageOf(p.Language).input; input != nil {
 		return in, input(p, &in)

@@ -56,7 +56,7 @@ func (p *Project) CheckGoMod(flavour codegen.Flavour) (diag.List, error) {
 	}
 	if c.file == nil {
 		if len(c.problems) == 0 {
-			c.add(nil, "go.mod does not exist: the sources cannot be built", "run go mod init "+p.importPath()+", then cfn generate")
+			c.add(nil, "go.mod does not exist: the sources cannot be built", "run go mod init "+p.ImportPath()+", then cfn generate")
 		}
 		return c.problems, nil
 	}
@@ -70,8 +70,26 @@ func (p *Project) CheckGoMod(flavour codegen.Flavour) (diag.List, error) {
 	return c.problems, c.sdk(dir)
 }
 
-// importPath is the setting as the generator takes it.
-func (p *Project) importPath() string { return strings.TrimRight(p.Option("import_path"), "/") }
+// ImportPath is the import path of the project: the setting, or where it is missing, as in the settings of the first
+// official plugins for Go, what the nearest go.mod says; "" if there is none.
+func (p *Project) ImportPath() string {
+	if set := strings.TrimRight(p.Option("import_path"), "/"); set != "" {
+		return set
+	}
+	dir, data, err := p.GoModule()
+	if err != nil || dir == "" {
+		return ""
+	}
+	inside, err := filepath.Rel(dir, p.Dir)
+	if err != nil {
+		return ""
+	}
+	module := modfile.ModulePath(data)
+	if module == "" {
+		return ""
+	}
+	return path.Join(module, filepath.ToSlash(inside))
+}
 
 type goModCheck struct {
 	project  *Project
@@ -148,7 +166,7 @@ func (c *goModCheck) add(line *modfile.Line, message, hint string) {
 
 // module compares the module path with the import path of the settings.
 func (c *goModCheck) module(dir string) {
-	want := c.project.importPath()
+	want := c.project.ImportPath()
 	if c.file.Module == nil {
 		c.add(nil, "go.mod has no module path", "run go mod edit -module "+want)
 		return

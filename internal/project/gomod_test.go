@@ -73,3 +73,36 @@ func TestCheckGoMod(t *testing.T) {
 		})
 	}
 }
+
+// TestImportPath: the settings of the first official plugins for Go have no import_path.
+func TestImportPath(t *testing.T) {
+	for _, test := range []struct {
+		name, option string
+		files        map[string]string
+		want         string
+	}{
+		{"set", `, "import_path": "example.com/set/"`, map[string]string{"go.mod": "module example.com/bar\n"}, "example.com/set"},
+		{"go.mod", "", map[string]string{"go.mod": "module example.com/bar\n"}, "example.com/bar"},
+		{"go.mod above", "", map[string]string{"../go.mod": "module example.com/all\n"}, "example.com/all/bar"},
+		{"no module path", "", map[string]string{"go.mod": "go 1.22\n"}, ""},
+		{"nothing", "", nil, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "bar")
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, SettingsFile, `{"typeName": "Aa::Bb::Cc", "language": "go", "runtime": "go1.x", "entrypoint": "handler", "settings": {"protocolVersion": "2.0.0", "importpath": "example.com/old"`+test.option+`}}`)
+			for name, text := range test.files {
+				write(t, dir, name, text)
+			}
+			p, _, err := Open(dir, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := p.ImportPath(); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
