@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -86,26 +89,23 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 	if err != nil {
 		return err
 	}
-	if !opts.check {
-		if err := writeTargets(p, found); err != nil {
+	if opts.check {
+		var remove func()
+		if opts.targets, remove, err = setAside(found, opts.targets); err != nil {
 			return err
 		}
+		defer remove()
+	} else if err := writeTargets(p, found); err != nil {
+		return err
 	}
 	files, err := c.generated(p, in, opts.targets)
 	if err != nil {
 		return err
 	}
 	if opts.canary {
-		canaries, problems, err := p.Canaries()
-		if err == nil {
-			err = problems.Err()
-		}
+		canaries, err := c.canaries(p)
 		if err != nil {
 			return err
-		}
-		_ = diag.Print(c.Stderr, problems, "text") // warnings; see notef
-		if len(canaries) == 0 {
-			c.logger.Info("Skipping Canary Auto-Generation")
 		}
 		files = append(files, canaries...)
 	}
@@ -133,6 +133,22 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 		statuses = append(statuses, project.Status{Name: "go.mod", State: project.Stale})
 	}
 	return c.reportGenerated(p, statuses, opts.check)
+}
+
+// canaries are the templates of canaries.
+func (c *app) canaries(p *project.Project) ([]codegen.File, error) {
+	canaries, problems, err := p.Canaries()
+	if err == nil {
+		err = problems.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	_ = diag.Print(c.Stderr, problems, "text") // warnings; see notef
+	if len(canaries) == 0 {
+		c.logger.Info("Skipping Canary Auto-Generation")
+	}
+	return canaries, nil
 }
 
 // checkGoMod warns if the go.mod of a project in Go keeps its sources from being built.
@@ -256,6 +272,9 @@ func (c *app) generated(p *project.Project, in codegen.Input, extra []string) ([
 		if err != nil {
 			return nil, err
 		}
+		problems = slices.DeleteFunc(problems, func(p diag.Problem) bool {
+			return strings.HasPrefix(filepath.Base(filepath.Dir(p.At.File)), asideFolder)
+		})
 		_ = diag.Print(c.Stderr, problems, "text") // warnings; see notef
 		c.noteMissing(missing)
 		in.Targets = project.TargetSchemas(targets)

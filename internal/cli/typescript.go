@@ -124,6 +124,7 @@ func (c *app) buildTypeScript(ctx context.Context, p *project.Project, noBuild b
 	if err := b.install(ctx, noBuild); err != nil {
 		return nil, err
 	}
+	b.warnOfCopies()
 	return b, b.compile(ctx, noBuild)
 }
 
@@ -234,7 +235,6 @@ func (b *typeScriptBuild) install(ctx context.Context, noBuild bool) error {
 	if sum, err = b.libraries(""); err != nil { // npm install has written a lockfile
 		return err
 	}
-	b.warnOfCopies()
 	return b.note("installed", sum)
 }
 
