@@ -204,6 +204,10 @@ func TestJavaBrokenTools(t *testing.T) {
 	needsJava(t)
 	dir, home := javaProject(t, "hello"), t.TempDir()
 	writeText(t, filepath.Join(dir, "pom.xml"), "<project/>")
+	built := time.Now().Add(time.Minute) // after pom.xml
+	if err := os.Chtimes(filepath.Join(dir, "target", "acme-foo-bar-handler-1.0-SNAPSHOT.jar"), built, built); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Mkdir(filepath.Join(home, ".m2"), 0o755); err != nil {
 		t.Fatal(err)
 	}
