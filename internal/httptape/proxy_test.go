@@ -45,7 +45,7 @@ func child() int {
 	if err == nil {
 		var out *sts.GetCallerIdentityOutput
 		if out, err = sts.NewFromConfig(cfg).GetCallerIdentity(ctx, nil); err == nil {
-			fmt.Fprint(os.Stderr, "sts ", aws.ToString(out.Account), "\n")
+			fmt.Fprint(os.Stdout, "sts ", aws.ToString(out.Account), "\n")
 		}
 	}
 	if err != nil {
@@ -59,7 +59,7 @@ func child() int {
 	}
 	defer response.Body.Close()
 	body, _ := io.ReadAll(response.Body)
-	fmt.Fprint(os.Stderr, "memo ", response.Status, " ", string(body), "\n")
+	fmt.Fprint(os.Stdout, "memo ", response.Status, " ", string(body), "\n")
 	return 0
 }
 
