@@ -16,9 +16,10 @@ import (
 const maxTogether = 64
 
 // A queue contains the functions of Write that wait for the SQLite connection that writes. The
-// first one leads: it runs all waiting functions in one transaction, one after the other, each
-// behind a savepoint, so that many share the most expensive part, the sync of the log. A
-// function that fails rolls back only its own changes. If the transaction as a whole fails,
+// first one leads: it runs all waiting functions in one transaction, one after the other, so that
+// many share the most expensive part, the sync of the log. If one of them fails, which is rare,
+// the transaction is rolled back and all run again in another one, each behind a savepoint: a
+// function that fails then rolls back only its own changes. If that transaction fails as a whole,
 // each function runs again in a separate one.
 type queue struct {
 	mu    sync.Mutex
@@ -136,14 +137,22 @@ func (s *Store) lead(own *turn) {
 		own.err = s.transact(own.ctx, conn, &sql.TxOptions{}, own.f)
 		return
 	}
+	if !s.share(own.ctx, conn, taken, false) {
+		s.share(own.ctx, conn, taken, true)
+	}
+}
+
+// share runs functions in one transaction, with savepoints or in the expectation that none of
+// them fails, and sets their errors. It reports whether the transaction was committed; if not,
+// the errors are errAlone.
+func (s *Store) share(ctx context.Context, conn beginner, taken []*turn, savepoints bool) (committed bool) {
 	for _, t := range taken {
-		t.err = errAlone // unless the commit succeeds
+		t.err, t.panicked = errAlone, nil
 	}
-	begun, err := conn.BeginTx(context.WithoutCancel(own.ctx), nil)
+	begun, err := conn.BeginTx(context.WithoutCancel(ctx), nil)
 	if err != nil {
-		return
+		return false
 	}
-	committed := false
 	defer func() {
 		if !committed {
 			_ = begun.Rollback() // what made that necessary matters more
@@ -151,17 +160,22 @@ func (s *Store) lead(own *turn) {
 	}()
 	errs := make([]error, len(taken))
 	for i, t := range taken {
-		if errs[i] = s.runTurn(begun, t); errors.Is(errs[i], errAlone) {
-			return
+		if savepoints {
+			errs[i] = s.runTurn(begun, t)
+		} else if errs[i] = s.runFirst(begun, t); errs[i] != nil {
+			return false
+		}
+		if errors.Is(errs[i], errAlone) {
+			return false
 		}
 	}
 	if err := begun.Commit(); err != nil {
-		return
+		return false
 	}
-	committed = true
 	for i, t := range taken {
 		t.err = errs[i]
 	}
+	return true
 }
 
 // dismiss removes a turn from the queue.
@@ -173,8 +187,17 @@ func (q *queue) dismiss(t *turn) {
 	}
 }
 
-// runTurn runs one of several functions. The error is errAlone if the transaction is lost.
-func (s *Store) runTurn(begun bun.Tx, t *turn) (err error) {
+// runFirst runs one of several functions of which none is expected to fail.
+func (s *Store) runFirst(begun bun.Tx, t *turn) error {
+	if err := t.ctx.Err(); err != nil {
+		return err
+	}
+	return s.run(begun, t)
+}
+
+// runTurn runs one of several functions behind a savepoint. The error is errAlone if the
+// transaction is lost.
+func (s *Store) runTurn(begun bun.Tx, t *turn) error {
 	if t.ctx.Err() != nil {
 		return fmt.Errorf("begin: %w", s.explain(t.ctx.Err()))
 	}
@@ -182,16 +205,8 @@ func (s *Store) runTurn(begun bun.Tx, t *turn) (err error) {
 	if _, err := begun.ExecContext(background, "SAVEPOINT turn"); err != nil {
 		return errAlone
 	}
-	tx := &Tx{Tx: begun, store: s}
-	err = func() error {
-		defer func() {
-			if t.panicked = recover(); t.panicked != nil {
-				err = errAlone // visible to no other goroutine
-			}
-		}()
-		return t.f(t.ctx, tx)
-	}()
-	if err != nil || t.panicked != nil {
+	err := s.run(begun, t)
+	if err != nil {
 		if _, err := begun.ExecContext(background, "ROLLBACK TO turn"); err != nil {
 			return errAlone
 		}
@@ -199,6 +214,19 @@ func (s *Store) runTurn(begun bun.Tx, t *turn) (err error) {
 	if _, err := begun.ExecContext(background, "RELEASE turn"); err != nil {
 		return errAlone
 	}
-	t.woken = tx.woken
 	return s.explain(err)
+}
+
+// run runs a function in the transaction. The error of one that panics is errAlone, which no
+// other goroutine sees.
+func (s *Store) run(begun bun.Tx, t *turn) (err error) {
+	defer func() {
+		if t.panicked = recover(); t.panicked != nil {
+			err = errAlone
+		}
+	}()
+	tx := &Tx{Tx: begun, store: s}
+	err = t.f(t.ctx, tx)
+	t.woken = tx.woken
+	return err
 }
