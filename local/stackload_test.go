@@ -26,8 +26,8 @@ const waiterType = "Acme::Load::Waiter"
 // waiterDelays is how long the handler of waiterType waits during a create or an update.
 const waiterDelays = 3 * time.Second
 
-// waiterPackage builds the package of waiterType.
-func waiterPackage(b *testing.B) []byte {
+// waiterProgram builds testdata/waiter.
+func waiterProgram(b *testing.B) []byte {
 	b.Helper()
 	if runtime.GOOS == "windows" {
 		b.Skip("skipped: a package of a program for Linux")
@@ -42,28 +42,39 @@ func waiterPackage(b *testing.B) []byte {
 	if err != nil {
 		b.Fatal(err)
 	}
+	return data
+}
+
+// waiterPackage builds the package of waiterType.
+func waiterPackage(b *testing.B) []byte {
+	b.Helper()
 	return zipped(b,
 		entry{name: ".rpdk-config", data: []byte(`{"artifact_type": "RESOURCE", "typeName": "` + waiterType + `", "runtime": "provided.al2023", "entrypoint": "bootstrap", "settings": {"protocolVersion": "2.0.0"}}`)},
 		entry{name: "schema.json", data: []byte(`{"typeName": "` + waiterType + `", "description": "Takes three seconds.", "additionalProperties": false,
 			"properties": {"Id": {"type": "string"}, "Name": {"type": "string"}, "After": {"type": "string"}}, "required": ["Name"],
 			"primaryIdentifier": ["/properties/Id"], "readOnlyProperties": ["/properties/Id"], "createOnlyProperties": ["/properties/Name"], "tagging": {"taggable": false},
 			"handlers": {"create": {"permissions": []}, "read": {"permissions": []}, "update": {"permissions": []}, "delete": {"permissions": []}}}`)},
-		entry{name: "ResourceProvider.zip", data: zipped(b, entry{name: "bootstrap", data: data})},
+		entry{name: "ResourceProvider.zip", data: zipped(b, entry{name: "bootstrap", data: waiterProgram(b)})},
 	)
 }
 
 // registerWaiter registers waiterType.
 func registerWaiter(b *testing.B, c clients) {
 	b.Helper()
-	data := waiterPackage(b)
 	if _, err := c.s3.CreateBucket(b.Context(), &s3.CreateBucketInput{Bucket: aws.String(shelf), CreateBucketConfiguration: here}); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := c.s3.PutObject(b.Context(), &s3.PutObjectInput{Bucket: aws.String(shelf), Key: aws.String("waiter.zip"), Body: bytes.NewReader(data)}); err != nil {
+	registerPackage(b, c, types.RegistryTypeResource, waiterType, waiterPackage(b))
+}
+
+// registerPackage registers a package by way of the bucket.
+func registerPackage(b *testing.B, c clients, kind types.RegistryType, name string, data []byte) {
+	b.Helper()
+	if _, err := c.s3.PutObject(b.Context(), &s3.PutObjectInput{Bucket: aws.String(shelf), Key: aws.String("package.zip"), Body: bytes.NewReader(data)}); err != nil {
 		b.Fatal(err)
 	}
 	out, err := c.RegisterType(b.Context(), &cloudformation.RegisterTypeInput{
-		Type: types.RegistryTypeResource, TypeName: aws.String(waiterType), SchemaHandlerPackage: aws.String("s3://" + shelf + "/waiter.zip"),
+		Type: kind, TypeName: &name, SchemaHandlerPackage: aws.String("s3://" + shelf + "/package.zip"),
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -103,18 +103,13 @@ type callback struct {
 
 // Call implements [operation.Provider]: it makes one call of a hook.
 func (e *Engine) Call(ctx context.Context, request operation.Request) (operation.Progress, error) {
-	result, err := find[Result](ctx, e.store.Read(), request.Token)
-	if err != nil {
+	row, err := find[evaluationRow](ctx, e.store.Read(), "id = (SELECT evaluation_id FROM hook_results WHERE id = ?)", request.Token)
+	switch {
+	case err != nil:
 		return operation.Progress{}, err
-	}
-	if result == nil {
+	case row == nil:
 		return verdict{Status: types.HookStatusHookFailed, Message: "The evaluation does not exist any more."}.progress()
-	}
-	row, err := find[evaluationRow](ctx, e.store.Read(), result.EvaluationID)
-	if err != nil {
-		return operation.Progress{}, err
-	}
-	if row == nil || row.State != running {
+	case row.State != running:
 		return verdict{Status: types.HookStatusHookFailed, Message: "The evaluation was cancelled."}.progress()
 	}
 	about, err := row.unpack()

@@ -200,7 +200,7 @@ func (v *Evaluation) invocation(h *Hook, id string) operation.Spec {
 // Cancel ends an evaluation early, if the transaction commits: its owner hears no more of it.
 // Calls that are being made are waited for. It reports whether the evaluation was still running.
 func (e *Engine) Cancel(ctx context.Context, tx *store.Tx, id string) (bool, error) {
-	row, err := find[evaluationRow](ctx, tx, id)
+	row, err := find[evaluationRow](ctx, tx, byID, id)
 	if err != nil || row == nil || row.State != running {
 		return false, err
 	}
@@ -224,8 +224,12 @@ func (e *Engine) Cancel(ctx context.Context, tx *store.Tx, id string) (bool, err
 
 // ResultsOf are the results of an evaluation, by the names of their hooks.
 func (e *Engine) ResultsOf(ctx context.Context, tx *store.Tx, evaluation string) ([]Result, error) {
+	return e.results(ctx, tx, "evaluation_id = ?", evaluation)
+}
+
+func (e *Engine) results(ctx context.Context, tx *store.Tx, where, id string) ([]Result, error) {
 	var rows []Result
-	if err := tx.NewSelect().Model(&rows).Where("evaluation_id = ?", evaluation).OrderExpr("type_name, id").Scan(ctx); err != nil {
+	if err := tx.NewSelect().Model(&rows).Where(where, id).OrderExpr("type_name, id").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read the results of hooks: %w", err)
 	}
 	return rows, nil
@@ -240,26 +244,27 @@ func (e *Engine) Progressed(ctx context.Context, tx *store.Tx, state operation.S
 	if !state.Progress.Terminal() {
 		return nil
 	}
-	result, err := find[Result](ctx, tx, state.Key)
-	if err != nil || result == nil || result.Ended() {
+	results, err := e.results(ctx, tx, "evaluation_id = (SELECT evaluation_id FROM hook_results WHERE id = ?)", state.Key)
+	if err != nil {
 		return err
 	}
-	verdictOf(state).apply(result)
-	result.EndedAt = store.At(e.config.Now())
-	if _, err := tx.NewUpdate().Model(result).WherePK().Exec(ctx); err != nil {
+	i := slices.IndexFunc(results, func(r Result) bool { return r.ID == state.Key })
+	if i < 0 || results[i].Ended() {
+		return nil
+	}
+	before := results[i]
+	verdictOf(state).apply(&results[i])
+	results[i].EndedAt = store.At(e.config.Now())
+	if err := store.Update(ctx, tx, &before, &results[i]); err != nil {
 		return fmt.Errorf("write the result of a hook: %w", err)
 	}
-	return e.advance(ctx, tx, result)
+	return e.advance(ctx, tx, &results[i], results)
 }
 
-// advance notifies the owner of a result.
-func (e *Engine) advance(ctx context.Context, tx *store.Tx, result *Result) error {
-	row, err := find[evaluationRow](ctx, tx, result.EvaluationID)
+// advance notifies the owner of one of the results of an evaluation.
+func (e *Engine) advance(ctx context.Context, tx *store.Tx, result *Result, results []Result) error {
+	row, err := find[evaluationRow](ctx, tx, byID, result.EvaluationID)
 	if err != nil || row == nil || row.State != running {
-		return err
-	}
-	results, err := e.ResultsOf(ctx, tx, row.ID)
-	if err != nil {
 		return err
 	}
 	outcome := Outcome{ID: row.ID, Key: row.OwnerKey, Result: *result, Ended: true}
@@ -280,7 +285,7 @@ func (e *Engine) advance(ctx context.Context, tx *store.Tx, result *Result) erro
 		if len(outcome.Failed) > 0 {
 			row.State = failed
 		}
-		if err := store.Swap(ctx, tx, row, &row.RowVersion); err != nil {
+		if err := store.Swap(ctx, tx, row, &row.RowVersion, "state", "details", "ended_at"); err != nil {
 			return err
 		}
 	}
@@ -295,11 +300,11 @@ func (e *Engine) advance(ctx context.Context, tx *store.Tx, result *Result) erro
 // Committed implements [operation.Supplier]: what the last hook of a target could fetch is
 // withdrawn.
 func (e *Engine) Committed(ctx context.Context, state operation.State) {
-	result, err := find[Result](ctx, e.store.Read(), state.Key)
+	result, err := find[Result](ctx, e.store.Read(), byID, state.Key)
 	if err != nil || result == nil || e.config.Payloads == nil || result.TargetKind != Stack && result.TargetKind != ChangeSet {
 		return
 	}
-	row, err := find[evaluationRow](ctx, e.store.Read(), result.EvaluationID)
+	row, err := find[evaluationRow](ctx, e.store.Read(), byID, result.EvaluationID)
 	if err != nil || row == nil || row.State == running {
 		return
 	}

@@ -108,10 +108,13 @@ func (r *Result) Notes() ([]types.Annotation, error) {
 // place are the account and region of the result.
 func (r *Result) place() awswire.Place { return awswire.Place{Account: r.Account, Region: r.Region} }
 
-// find reads a row by its id, nil if it does not exist.
-func find[T any](ctx context.Context, db bun.IDB, id string) (*T, error) {
+// byID is the condition of the row with an id.
+const byID = "id = ?"
+
+// find reads the row that satisfies a condition on an id, nil if it does not exist.
+func find[T any](ctx context.Context, db bun.IDB, where, id string) (*T, error) {
 	row := new(T)
-	err := db.NewSelect().Model(row).Where("id = ?", id).Limit(1).Scan(ctx)
+	err := db.NewSelect().Model(row).Where(where, id).Limit(1).Scan(ctx)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil

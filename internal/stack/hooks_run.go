@@ -2,7 +2,7 @@ package stack
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -191,7 +191,7 @@ func (e *Engine) Hooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome)
 	if err != nil || op == nil {
 		return false, err
 	}
-	p := &progress{engine: e, step: s, op: op, now: e.now()}
+	p := &progress{engine: e, step: s, before: *s, op: op, now: e.now()}
 	if err := p.read(ctx, tx); err != nil || p.resource == nil {
 		return false, err
 	}
@@ -204,10 +204,10 @@ func (e *Engine) Hooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome)
 	p.now = store.At(p.now.Add(time.Millisecond))
 	if len(outcome.Failed) > 0 {
 		p.failHooks(hook.FailedReason(outcome.Failed))
-	} else {
-		p.event(eventRow{ID: s.LogicalID + "-" + e.newID(), Status: string(x.Status), Reason: hooksComplete[s.Action]}, "")
+		return false, errors.Join(p.write(ctx, tx), e.wakeStack(ctx, tx, op.StackID))
 	}
-	return len(outcome.Failed) == 0, p.write(ctx, tx)
+	p.event(eventRow{ID: s.LogicalID + "-" + e.newID(), Status: string(x.Status), Reason: hooksComplete[s.Action]}, "")
+	return true, p.write(ctx, tx) // the step goes on: there is nothing for the stack to do
 }
 
 // hooksComplete are the reasons of rows that all hooks have let pass.
@@ -275,8 +275,5 @@ func (e *Engine) stackHooked(ctx context.Context, tx *store.Tx, outcome hook.Out
 	if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {
 		return false, err
 	}
-	if err := tx.Wake(ctx, wakeKind, s.ID, time.Time{}); err != nil {
-		return false, fmt.Errorf("wake the stack: %w", err)
-	}
-	return false, nil
+	return false, e.wakeStack(ctx, tx, s.ID)
 }

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,7 +24,7 @@ func (e *Engine) Progressed(ctx context.Context, tx *store.Tx, state operation.S
 	if err != nil || op == nil {
 		return err
 	}
-	p := &progress{engine: e, step: s, op: op, state: state, now: e.now()}
+	p := &progress{engine: e, step: s, before: *s, op: op, state: state, now: e.now()}
 	if !p.now.After(s.StartedAt.Add(time.Millisecond)) {
 		p.now = store.At(s.StartedAt.Add(time.Millisecond)) // the ids of events have their time
 	}
@@ -31,15 +32,25 @@ func (e *Engine) Progressed(ctx context.Context, tx *store.Tx, state operation.S
 		return err
 	}
 	p.note()
-	return p.write(ctx, tx)
+	return errors.Join(p.write(ctx, tx), e.wakeStack(ctx, tx, op.StackID))
+}
+
+// wakeStack has the stack look at its steps.
+func (e *Engine) wakeStack(ctx context.Context, tx *store.Tx, id string) error {
+	if err := tx.Wake(ctx, wakeKind, id, time.Time{}); err != nil {
+		return fmt.Errorf("wake the stack: %w", err)
+	}
+	return nil
 }
 
 // A progress is what a report changes.
 type progress struct {
 	engine   *Engine
 	step     *stepRow
+	before   stepRow // step as it was read
 	op       *operationRow
 	resource *resourceRow // nil for a cleanup
+	original resourceRow  // resource as it was read
 	cleanup  *cleanupRow
 	state    operation.State
 	now      store.Time
@@ -56,6 +67,9 @@ func (p *progress) read(ctx context.Context, tx *store.Tx) (err error) {
 		return err
 	}
 	p.resource, err = oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", p.op.StackID, p.step.LogicalID)
+	if p.resource != nil {
+		p.original = *p.resource
+	}
 	return err
 }
 
@@ -401,7 +415,7 @@ func (p *progress) noteCleanup() {
 }
 
 func (p *progress) write(ctx context.Context, tx *store.Tx) error {
-	if err := upsert(ctx, tx, []*stepRow{p.step}, "(id)", stepColumns); err != nil {
+	if err := store.Update(ctx, tx, &p.before, p.step); err != nil {
 		return err
 	}
 	switch {
@@ -411,7 +425,7 @@ func (p *progress) write(ctx context.Context, tx *store.Tx) error {
 		}
 	case p.resource != nil:
 		p.resource.UpdatedAt = p.now
-		if err := upsert(ctx, tx, []*resourceRow{p.resource}, "(stack_id, logical_id)", resourceColumns); err != nil {
+		if err := store.Update(ctx, tx, &p.original, p.resource); err != nil {
 			return err
 		}
 	}
@@ -428,8 +442,5 @@ func (p *progress) write(ctx context.Context, tx *store.Tx) error {
 	if err := upsert(ctx, tx, p.left, "(id)", cleanupColumns); err != nil {
 		return err
 	}
-	if err := insertEvents(ctx, tx, p.events); err != nil {
-		return err
-	}
-	return tx.Wake(ctx, wakeKind, p.op.StackID, time.Time{})
+	return insertEvents(ctx, tx, p.events)
 }

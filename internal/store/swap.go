@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // ErrStale reports that another transaction changed a row first. The caller must read the row
@@ -26,6 +27,29 @@ func Swap(ctx context.Context, tx *Tx, row any, rowVersion *int64, columns ...st
 		query = query.Column(columns...).Column("row_version")
 	}
 	result, err := query.Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("write a changed row: %w", err)
+	}
+	return RequireOneRow(result)
+}
+
+// Update writes the columns in which a row differs from before, as it was read in the
+// transaction, by its primary key. If there are none, it writes nothing.
+func Update[T comparable](ctx context.Context, tx *Tx, before, row *T) error {
+	if *before == *row {
+		return nil
+	}
+	from, to := reflect.ValueOf(before).Elem(), reflect.ValueOf(row).Elem()
+	var columns []string
+	for _, field := range tx.Dialect().Tables().Get(reflect.TypeFor[T]()).DataFields {
+		if !field.Value(from).Equal(field.Value(to)) {
+			columns = append(columns, field.Name)
+		}
+	}
+	if len(columns) == 0 {
+		return nil
+	}
+	result, err := tx.NewUpdate().Model(row).Column(columns...).WherePK().Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("write a changed row: %w", err)
 	}

@@ -1,7 +1,8 @@
 // Waiter is the handler of the type Acme::Load::Waiter, for benchmarks: a create or update
 // ends at the fourth call, and asks for a wait of a second before each of the others. It keeps
 // nothing: the identifier of a resource has its name. A READ of one whose name begins with
-// "slow" takes a tenth of a second.
+// "slow" takes a tenth of a second. The program is also that of a hook, which lets everything
+// pass after ten milliseconds.
 package main
 
 import (
@@ -17,12 +18,19 @@ const (
 )
 
 type event struct {
-	Action          string
+	Action                string
+	ActionInvocationPoint string // of a hook
+	ClientRequestToken    string
+
 	CallbackContext struct{ Called int }
 	RequestData     struct{ ResourceProperties map[string]any }
 }
 
 func handle(e event) (map[string]any, error) {
+	if e.ActionInvocationPoint != "" {
+		time.Sleep(10 * time.Millisecond)
+		return map[string]any{"hookStatus": "SUCCESS", "clientRequestToken": e.ClientRequestToken}, nil
+	}
 	model := e.RequestData.ResourceProperties
 	if name, ok := model["Name"].(string); ok {
 		model["Id"] = prefix + name
