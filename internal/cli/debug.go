@@ -73,10 +73,7 @@ func (o *handlerOptions) debugged(c *app, p *project.Project) (*lambda.Debug, er
 			fmt.Fprintf(c.Stderr, "process %d waits for a debugger: dlv attach %d\n", pid, pid)
 		}}, nil
 	}
-	number := o.debugPort
-	if number < 0 {
-		number = port.usual
-	}
+	number := o.portOf(port)
 	address, err := freeAddress(number)
 	if err != nil {
 		return nil, withHint(fmt.Errorf("the handlers cannot wait for a debugger at port %d: %w", number, err), "pass another port, or 0 for a free one: --debug-port N")
@@ -84,6 +81,14 @@ func (o *handlerOptions) debugged(c *app, p *project.Project) (*lambda.Debug, er
 	return &lambda.Debug{Address: address, Listening: port.listening, Started: func(pid int) {
 		fmt.Fprintf(c.Stderr, "process %d waits for a debugger: %s\n", pid, fmt.Sprintf(port.attach, address))
 	}}, nil
+}
+
+// portOf is the port at which handlers wait, 0 for any free one.
+func (o *handlerOptions) portOf(port *debugPort) int {
+	if o.debugPort < 0 {
+		return port.usual
+	}
+	return o.debugPort
 }
 
 // freeAddress is an address of this machine at which nothing listens.
@@ -99,10 +104,7 @@ func freeAddress(port int) (string, error) {
 func (o *handlerOptions) beside(p *project.Project) *handlerOptions {
 	other := *o
 	if port := languageOf(p.Language).debug; port != nil && o.debug && o.debugPort != 0 {
-		other.debugPort = max(o.debugPort, 0) + 1
-		if o.debugPort < 0 {
-			other.debugPort = port.usual + 1
-		}
+		other.debugPort = o.portOf(port) + 1
 		if _, err := freeAddress(other.debugPort); err != nil {
 			other.debugPort = 0
 		}

@@ -2,9 +2,6 @@ package cli
 
 import (
 	"context"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -89,16 +86,14 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 	if err != nil {
 		return err
 	}
-	if opts.check {
-		var remove func()
-		if opts.targets, remove, err = setAside(found, opts.targets); err != nil {
+	inMemory := found
+	if !opts.check {
+		if err := writeTargets(p, found); err != nil {
 			return err
 		}
-		defer remove()
-	} else if err := writeTargets(p, found); err != nil {
-		return err
+		inMemory = nil
 	}
-	files, err := c.generated(p, in, opts.targets)
+	files, err := c.generated(p, in, opts.targets, inMemory)
 	if err != nil {
 		return err
 	}
@@ -262,19 +257,17 @@ func (c *app) printStatuses(p *project.Project, statuses []project.Status) error
 	return c.printJSON(out)
 }
 
-// generated returns the files that follow from the schema of a resource type or a hook.
-func (c *app) generated(p *project.Project, in codegen.Input, extra []string) ([]codegen.File, error) {
+// generated returns the files that follow from the schema of a resource type or a hook, and from
+// those of its targets in the project, in files and folders, and in memory.
+func (c *app) generated(p *project.Project, in codegen.Input, extra []string, found []codegen.File) ([]codegen.File, error) {
 	if p.Kind == schema.Hook {
-		targets, missing, problems, err := p.Targets(in.Schema, extra)
+		targets, missing, problems, err := p.Targets(in.Schema, extra, found...)
 		if err == nil {
 			err = problems.Err()
 		}
 		if err != nil {
 			return nil, err
 		}
-		problems = slices.DeleteFunc(problems, func(p diag.Problem) bool {
-			return strings.HasPrefix(filepath.Base(filepath.Dir(p.At.File)), asideFolder)
-		})
 		_ = diag.Print(c.Stderr, problems, "text") // warnings; see notef
 		c.noteMissing(missing)
 		in.Targets = project.TargetSchemas(targets)

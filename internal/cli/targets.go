@@ -3,9 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,32 +78,6 @@ func writeTargets(p *project.Project, found []codegen.File) error {
 		}
 	}
 	return nil
-}
-
-// asideFolder begins the names of temporary folders with schemas of targets. What is to be said about those is said
-// when they are written into the project.
-const asideFolder = "cfn-targets-"
-
-// setAside writes the schemas that were found into a temporary folder, for a command that changes nothing in the
-// project, and returns their files after others.
-func setAside(found []codegen.File, others []string) (all []string, remove func(), err error) {
-	if len(found) == 0 {
-		return others, func() {}, nil
-	}
-	dir, err := os.MkdirTemp("", asideFolder)
-	if err != nil {
-		return nil, nil, fmt.Errorf("write the schema of a target: %w", err)
-	}
-	remove = func() { _ = files.RemoveTemp(dir) } // the system removes what is left
-	for _, file := range found {
-		name := path.Base(file.Path)
-		if err := files.Write(dir, name, file.Data, 0o600); err != nil {
-			remove()
-			return nil, nil, fmt.Errorf("write the schema of a target: %w", err)
-		}
-		others = append(others, filepath.Join(dir, name))
-	}
-	return others, remove, nil
 }
 
 // locateSchemas prints the folder with the schemas of cfn-lint without importing it.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/files"
@@ -25,14 +26,20 @@ type Target struct {
 }
 
 // Targets collects the resource types that the hook's handlers name and that the project has
-// schemas of: in target-schemas/, in the files and folders given as extra (absolute), and in
-// target-info.json. Names with * or ? match all known types. The targets are sorted by name;
+// schemas of: in target-schemas/, in the files and folders given as extra (absolute), in
+// target-info.json, and in the files that [FindTargets] has found. Names with * or ? match all known types. The targets are sorted by name;
 // missing are the unknown names without wildcards, and the wildcards that match nothing.
 //
 // STACK and CHANGE_SET are no resource types and are left out.
-func (p *Project) Targets(s *schema.Schema, extra []string) (targets []Target, missing []string, problems diag.List, err error) {
+func (p *Project) Targets(s *schema.Schema, extra []string, found ...codegen.File) (targets []Target, missing []string, problems diag.List, err error) {
 	known := map[string]*Target{}
 	problems, err = p.readTargets(known, extra)
+	for _, file := range found {
+		// FindTargets has returned its warnings.
+		if faults := addTarget(known, p.Name(file.Path), file.Data); faults.HasErrors() {
+			problems = append(problems, faults...)
+		}
+	}
 	if err != nil || problems.HasErrors() {
 		return nil, nil, problems, err
 	}
