@@ -67,23 +67,10 @@ func (c *Config) environment(address, stream string, folders []string) []string 
 	env["AWS_REGION"], env["AWS_DEFAULT_REGION"] = c.Region, c.Region
 	env["LAMBDA_TASK_ROOT"] = c.Dir
 	c.setCredentials(env)
-	for _, entry := range c.proxied() {
-		name, value, _ := cutEnv(entry)
-		if (name == sandbox.JavaOptions || name == nodeOptions) && env[name] != "" && env[name] != value {
-			value += " " + env[name] // the own folders come last, and count
-		}
-		env[name] = value
-	}
-	for _, entry := range c.Env {
-		name, value, ok := cutEnv(entry)
-		if !ok {
-			continue
-		}
-		if (name == sandbox.JavaOptions || name == nodeOptions) && env[name] != "" && env[name] != value {
-			value = env[name] + " " + value // the last of two that contradict each other counts
-		}
-		env[name] = value
-	}
+	// Of options that contradict each other the last one counts: the own folders before those of the
+	// proxy, and what the function was given before all.
+	setOptions(env, c.proxied(), func(before, value string) string { return value + " " + before })
+	setOptions(env, c.Env, func(before, value string) string { return before + " " + value })
 	keepOffProxy(env)
 	delete(env, "_LAMBDA_SERVER_PORT")        // the older protocol of Go functions
 	delete(env, "AWS_LAMBDA_MAX_CONCURRENCY") // several invocations at once
@@ -108,6 +95,21 @@ func (c *Config) environment(address, stream string, folders []string) []string 
 }
 
 const nodeOptions = "NODE_OPTIONS"
+
+// setOptions sets variables. Those with the options of Java and Node.js are joined with what they
+// had before.
+func setOptions(env map[string]string, entries []string, join func(before, value string) string) {
+	for _, entry := range entries {
+		name, value, ok := cutEnv(entry)
+		if !ok {
+			continue
+		}
+		if before := env[name]; (name == sandbox.JavaOptions || name == nodeOptions) && before != "" && before != value {
+			value = join(before, value)
+		}
+		env[name] = value
+	}
+}
 
 // proxied are the variables of "cfn serve --proxy" that lead Node.js and Java, which do not use HTTPS_PROXY, to its
 // proxy; none in another environment, whose options are not those of handlers.

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -94,16 +95,22 @@ func WithoutTwins(problems diag.List) diag.List {
 	for _, p := range problems {
 		reported[place{p.ID, p.At.File, p.At.Start.Offset}] = p.Severity
 	}
-	twins := map[string]string{}
-	for _, rule := range Rules() {
-		twins[rule.ID] = cmp.Or(rule.Twin, rule.Covered)
-	}
 	return slices.DeleteFunc(slices.Clone(problems), func(p diag.Problem) bool {
-		twin := twins[p.ID]
+		twin := twins()[p.ID]
 		severity, both := reported[place{twin, p.At.File, p.At.Start.Offset}]
 		return twin != "" && both && severity <= p.Severity
 	})
 }
+
+// twins are the rules of internal/schema that report the same as rules of this package, by the IDs
+// of those.
+var twins = sync.OnceValue(func() map[string]string {
+	found := map[string]string{}
+	for _, rule := range Rules() {
+		found[rule.ID] = cmp.Or(rule.Twin, rule.Covered)
+	}
+	return found
+})
 
 // resources is the kinds of rules that only resource types have.
 var resources = []schema.Kind{schema.Resource}
