@@ -22,6 +22,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -49,6 +50,20 @@ func (o hookOwner) Progressed(ctx context.Context, tx *store.Tx, state operation
 
 func (o hookOwner) Committed(ctx context.Context, state operation.State) {
 	o.c.hooks.Committed(ctx, state)
+}
+
+// registeredHooks are the Lambda Hooks and Guard Hooks as the registry shows them. They are opened
+// after the registry.
+type registeredHooks struct{ c *CloudFormation }
+
+// ManagedHooks implements [registry.ManagedHooks].
+func (h registeredHooks) ManagedHooks(ctx context.Context, place awswire.Place) ([]registry.ManagedHook, error) {
+	rows, err := h.c.managedHooks.All(ctx, place)
+	out := make([]registry.ManagedHook, len(rows))
+	for i := range rows {
+		out[i] = registry.ManagedHook{Alias: rows[i].Alias, Original: rows[i].Kind, Created: rows[i].CreatedAt.Time}
+	}
+	return out, err
 }
 
 // managedHooks are the Lambda Hooks and Guard Hooks as resources of templates.

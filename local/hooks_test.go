@@ -76,6 +76,8 @@ func TestLambdaHook(t *testing.T) {
 	if hook.StackStatus != cfntypes.StackStatusCreateComplete {
 		t.Fatalf("%s %s", hook.StackStatus, aws.ToString(hook.StackStatusReason))
 	}
+	describedHook(t, c, "Private::Lambda::Check", "AWS::Hooks::LambdaHook", *hook.Outputs[0].OutputValue)
+	ofStack(t, c, "Private::Lambda::Check")
 	parameter := func(value string) string {
 		return `{"Resources": {"P": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": "` + value + `"}}}}`
 	}
@@ -112,6 +114,65 @@ func TestLambdaHook(t *testing.T) {
 	}
 }
 
+// describedHook looks for an activated hook of the service itself in what the registry shows.
+func describedHook(t *testing.T, c clients, alias, original, arn string) {
+	t.Helper()
+	for _, in := range []cloudformation.DescribeTypeInput{
+		{Type: cfntypes.RegistryTypeHook, TypeName: &alias}, {Arn: &arn}, {Arn: aws.String(arn + "/00000001")},
+	} {
+		out, err := c.DescribeType(t.Context(), &in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *out.Arn != arn+"/00000001" || *out.TypeName != alias || aws.ToString(out.OriginalTypeName) != original || out.Type != cfntypes.RegistryTypeHook ||
+			aws.ToString(out.PublisherId) != "aws-hooks" || !aws.ToBool(out.IsActivated) || out.Visibility != cfntypes.VisibilityPublic ||
+			aws.ToString(out.OriginalTypeArn) != "arn:aws:cloudformation:"+region+"::type/hook/aws-hooks/"+strings.ReplaceAll(original, "::", "-") {
+			t.Errorf("%+v", out)
+		}
+	}
+	for name, in := range map[string]cloudformation.DescribeTypeInput{
+		"another version":   {Type: cfntypes.RegistryTypeHook, TypeName: &alias, VersionId: aws.String("00000002")},
+		"another kind":      {Type: cfntypes.RegistryTypeResource, TypeName: &alias},
+		"another name":      {Type: cfntypes.RegistryTypeHook, TypeName: aws.String(alias + "s")},
+		"another publisher": {Type: cfntypes.RegistryTypeHook, TypeName: &alias, PublisherId: aws.String("000000000000000000000000000000000000dead")},
+	} {
+		if out, err := c.DescribeType(t.Context(), &in); err == nil {
+			t.Errorf("%s is described: %+v", name, out)
+		}
+	}
+	versions, err := c.ListTypeVersions(t.Context(), &cloudformation.ListTypeVersionsInput{Type: cfntypes.RegistryTypeHook, TypeName: &alias})
+	if err != nil || len(versions.TypeVersionSummaries) != 1 || *versions.TypeVersionSummaries[0].Arn != arn+"/00000001" {
+		t.Errorf("%+v, %v", versions, err)
+	}
+	for filters, want := range map[*cfntypes.TypeFilters]int{
+		nil: 1, {Category: cfntypes.CategoryActivated}: 1, {Category: cfntypes.CategoryRegistered}: 0,
+		{TypeNamePrefix: aws.String(alias[:len(alias)-2])}: 1, {TypeNamePrefix: aws.String("Private::Other")}: 0,
+	} {
+		list, err := c.ListTypes(t.Context(), &cloudformation.ListTypesInput{Type: cfntypes.RegistryTypeHook, Filters: filters})
+		if err != nil || len(list.TypeSummaries) != want {
+			t.Errorf("%+v: %+v, %v", filters, list, err)
+			continue
+		}
+		if want > 0 && (*list.TypeSummaries[0].TypeName != alias || !aws.ToBool(list.TypeSummaries[0].IsActivated) || *list.TypeSummaries[0].TypeArn != arn) {
+			t.Errorf("%+v: %+v", filters, list.TypeSummaries[0])
+		}
+	}
+}
+
+// ofStack checks that an activated hook of the service itself is changed only by its stack.
+func ofStack(t *testing.T, c clients, alias string) {
+	t.Helper()
+	_, deactivated := c.DeactivateType(t.Context(), &cloudformation.DeactivateTypeInput{Type: cfntypes.ThirdPartyTypeHook, TypeName: &alias})
+	_, configured := c.SetTypeConfiguration(t.Context(), &cloudformation.SetTypeConfigurationInput{
+		Type: cfntypes.ThirdPartyTypeHook, TypeName: &alias, Configuration: aws.String(`{}`),
+	})
+	for _, err := range []error{deactivated, configured} {
+		if err == nil || !strings.Contains(err.Error(), "The hook '"+alias+"' is a resource of a stack: change or delete it in the template of the stack.") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 // TestGuardHook runs rules of Guard on resources and templates, or says how to get cfn-guard.
 func TestGuardHook(t *testing.T) {
 	const rules = `
@@ -120,7 +181,7 @@ rule TYPED when Resources.*[ Type == 'AWS::SSM::Parameter' ] !empty {
 }`
 	hook := `{"Resources": {"G": {"Type": "AWS::CloudFormation::GuardHook", "Properties": {"Alias": "Private::Guard::Check", "RuleLocation": {"Uri": "s3://rules/all.guard"},
 		"ExecutionRole": "arn:aws:iam::123456789012:role/hook", "FailureMode": "FAIL", "HookStatus": "ENABLED", "TargetOperations": ["RESOURCE", "STACK"],
-		"TargetFilters": {"TargetNames": ["AWS::SSM::Parameter"], "Actions": ["CREATE"]}}}}}`
+		"TargetFilters": {"TargetNames": ["AWS::SSM::Parameter"], "Actions": ["CREATE"]}}}}, "Outputs": {"Arn": {"Value": {"Ref": "G"}}}}`
 	c := newClients(t, serving(t, local.ServerConfig{Config: local.Config{Environ: []string{"PATH=/nowhere"}}}).URL())
 	stack := c.create(t, "guard", hook)
 	if history := strings.Join(c.history(t, stack), "\n"); stack.StackStatus != cfntypes.StackStatusRollbackComplete || !strings.Contains(history, "cargo install cfn-guard") {
@@ -135,6 +196,8 @@ rule TYPED when Resources.*[ Type == 'AWS::SSM::Parameter' ] !empty {
 	if stack = c.create(t, "guard", hook); stack.StackStatus != cfntypes.StackStatusCreateComplete {
 		t.Fatalf("%s: %q", stack.StackStatus, c.history(t, stack))
 	}
+	describedHook(t, c, "Private::Guard::Check", "AWS::Hooks::GuardHook", *stack.Outputs[0].OutputValue)
+	ofStack(t, c, "Private::Guard::Check")
 	const refused = "HOOK_COMPLETE_FAILED Hook failed with message: Template failed validation, the following rule(s) failed: TYPED."
 	for value, want := range map[string]struct {
 		status cfntypes.StackStatus

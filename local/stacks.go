@@ -38,7 +38,7 @@ func (c *CloudFormation) openEngines() error {
 	})
 	c.registry = registry.New(registry.Config{
 		Store: c.store, Packages: packages{c.s3}, Functions: registered{c.handlers}, References: references{c.services},
-		Credentials: keys{c.sessions}, Deliveries: deliveries{c.s3}, Imported: imported{c}, Operations: c.operations, Logger: config.Logger, Now: config.Now,
+		Credentials: keys{c.sessions}, Deliveries: deliveries{c.s3}, Imported: imported{c}, ManagedHooks: registeredHooks{c}, Operations: c.operations, Logger: config.Logger, Now: config.Now,
 	})
 	c.functions = &handlers.Directory{Pool: c.handlers, Versions: versions{c.registry}, Tokens: c.tokens, Logger: config.Logger}
 	c.managedHooks = &hook.ManagedHooks{

@@ -3,13 +3,16 @@ package console
 import (
 	"context"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/hook"
+	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -79,4 +82,44 @@ func TestHookPages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestManagedHook: a Lambda Hook has the pages of what is known of it.
+func TestManagedHook(t *testing.T) {
+	s, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := New(Config{Registry: registry.New(registry.Config{Store: s, ManagedHooks: lambdaHooks{}}), Now: time.Now})
+	defer c.Close()
+	const path = "/types/HOOK/Private::Lambda::Check"
+	for _, test := range []struct {
+		path   string
+		status int
+		want   string
+		not    []string
+	}{
+		{"/?kind=HOOK", 200, "Private::<wbr>Lambda::<wbr>Check", nil},
+		{path, 200, "AWS::<wbr>Hooks::<wbr>LambdaHook", []string{"Deactivate", path + "/schema", path + "/calls", path + "/logs", "lambda/"}},
+		{path + "/schema", 404, "The schema of AWS::Hooks::LambdaHook is not published.", nil},
+		{path + "/schema.json", 404, "The schema of AWS::Hooks::LambdaHook is not published.", nil},
+	} {
+		w := get(t, c, test.path)
+		page := regexp.MustCompile(`(?s)<main.*</main>`).FindString(w.Body.String())
+		if w.Code != test.status || !strings.Contains(page, test.want) {
+			t.Errorf("%s: %d\n%s", test.path, w.Code, page)
+		}
+		for _, not := range test.not {
+			if strings.Contains(page, not) {
+				t.Errorf("%s: has %q\n%s", test.path, not, page)
+			}
+		}
+	}
+}
+
+type lambdaHooks struct{}
+
+func (lambdaHooks) ManagedHooks(context.Context, awswire.Place) ([]registry.ManagedHook, error) {
+	return []registry.ManagedHook{{Alias: "Private::Lambda::Check", Original: "AWS::Hooks::LambdaHook", Created: then}}, nil
 }

@@ -45,9 +45,20 @@ type crumb struct{ Name, Link string }
 // maxRaw is the maximum size of a schema that a page displays. Larger ones can be downloaded.
 const maxRaw = 256 << 10
 
+// published is an error for the hooks of AWS itself, whose schemas are not published.
+func (h *typeHead) published() error {
+	if h.Managed() {
+		return &fault{Status: http.StatusNotFound, Title: "No schema", Message: "The schema of " + value(h.OriginalTypeName) + " is not published."}
+	}
+	return nil
+}
+
 func (c *Console) showSchema(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	h, err := c.head(r, p, "schema")
 	if err != nil {
+		return nil, err
+	}
+	if err := h.published(); err != nil {
 		return nil, err
 	}
 	p.Title = h.Name + " schema"
@@ -125,6 +136,9 @@ func (c *Console) versionIDs(r *http.Request, p *page, h *typeHead) ([]string, e
 func (c *Console) sendSchema(w http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	h, err := c.head(r, p, "")
 	if err != nil {
+		return nil, err
+	}
+	if err := h.published(); err != nil {
 		return nil, err
 	}
 	name := schema.Hyphenated(h.Name)

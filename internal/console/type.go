@@ -89,6 +89,10 @@ func (h *typeHead) Registered() bool {
 // Activated reports whether the type is a public one that the account has taken.
 func (h *typeHead) Activated() bool { return value(h.IsActivated) }
 
+// Managed reports whether the type is a Lambda Hook or Guard Hook, which a resource of a stack
+// activates and deactivates.
+func (h *typeHead) Managed() bool { return value(h.PublisherId) == registry.ManagedPublisher }
+
 // CanActivate reports whether the type is a public one that the account may take.
 func (h *typeHead) CanActivate() bool {
 	return h.Visibility == types.VisibilityPublic && h.PublisherId != nil && !h.Activated()
@@ -103,7 +107,7 @@ func (h *typeHead) schemaName() string { return cmp.Or(value(h.OriginalTypeName)
 // logGroup is where the type's handlers write to, "" for types that have none here.
 func (h *typeHead) logGroup() string {
 	switch {
-	case h.Kind == "MODULE" || h.Publisher != "":
+	case h.Kind == "MODULE" || h.Publisher != "" || h.Managed():
 		return ""
 	case h.LoggingConfig != nil && value(h.LoggingConfig.LogGroupName) != "":
 		return value(h.LoggingConfig.LogGroupName)

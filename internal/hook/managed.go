@@ -65,10 +65,9 @@ func ManagedARN(place awswire.Place, alias string) string {
 
 // Hooks implements [Source].
 func (l *ManagedHooks) Hooks(ctx context.Context, caller awswire.Caller) ([]Hook, error) {
-	var rows []Managed
-	err := l.Store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ?", caller.Account, caller.Region).Order("alias").Scan(ctx)
+	rows, err := l.All(ctx, caller.Place)
 	if err != nil {
-		return nil, fmt.Errorf("list hooks: %w", err)
+		return nil, err
 	}
 	out := make([]Hook, 0, len(rows))
 	for _, row := range rows {
@@ -200,6 +199,16 @@ func (l *ManagedHooks) Get(ctx context.Context, place awswire.Place, alias strin
 		return nil, noHook(alias)
 	}
 	return &rows[0], nil
+}
+
+// All returns the hooks of an account in a region, in the order of their aliases.
+func (l *ManagedHooks) All(ctx context.Context, place awswire.Place) ([]Managed, error) {
+	var rows []Managed
+	err := l.Store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ?", place.Account, place.Region).Order("alias").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list hooks: %w", err)
+	}
+	return rows, nil
 }
 
 // List returns up to limit aliases of a kind that follow after, in order.

@@ -313,7 +313,8 @@ func missingFor(ctx context.Context, db bun.IDB, caller awswire.Caller, version 
 }
 
 // DeactivateType deactivates an extension and deletes its configuration. If it is not
-// activated, the error is TypeNotFoundException.
+// activated, the error is TypeNotFoundException; a Lambda Hook or Guard Hook, which only its stack
+// deactivates, is CFNRegistryException.
 func (r *Registry) DeactivateType(ctx context.Context, caller awswire.Caller, in *cloudformation.DeactivateTypeInput) (*cloudformation.DeactivateTypeOutput, error) {
 	name, err := named(caller, in.Arn, types.RegistryType(in.Type), in.TypeName, nil)
 	if err == nil {
@@ -336,7 +337,7 @@ func (r *Registry) DeactivateType(ctx context.Context, caller awswire.Caller, in
 		return removeConfigurations(ctx, tx, caller, row.arn())
 	})
 	if err != nil {
-		return nil, err
+		return nil, r.notManaged(ctx, caller, name, err)
 	}
 	r.announce(caller, name.Kind, name.TypeName, "", Deactivated)
 	return &cloudformation.DeactivateTypeOutput{}, nil

@@ -38,7 +38,8 @@ const (
 // text.
 //
 // A missing type is TypeNotFoundException. An invalid configuration is CFNRegistryException,
-// with all violations and without values.
+// with all violations and without values; so is a Lambda Hook or Guard Hook, whose stack has its
+// configuration.
 func (r *Registry) SetTypeConfiguration(ctx context.Context, caller awswire.Caller, in *cloudformation.SetTypeConfigurationInput) (*cloudformation.SetTypeConfigurationOutput, error) {
 	arn, err := named(caller, in.TypeArn, types.RegistryType(in.Type), in.TypeName, nil)
 	if err != nil {
@@ -53,7 +54,7 @@ func (r *Registry) SetTypeConfiguration(ctx context.Context, caller awswire.Call
 	alias := aliasOf(in.ConfigurationAlias)
 	v, err := r.Resolve(ctx, caller, arn.Kind, arn.TypeName, "")
 	if err != nil {
-		return nil, err
+		return nil, r.notManaged(ctx, caller, arn, err)
 	}
 	text := aws.ToString(in.Configuration)
 	if err := checkConfiguration(v, text); err != nil {

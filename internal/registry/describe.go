@@ -56,13 +56,16 @@ func (r *Registry) describeStage(row *registrationRow) string {
 // DescribeType describes a version of a type, by default the default one: a private type of
 // the account, an activated one, or a public one. Types and versions that do not exist are
 // TypeNotFoundException, as are those of other accounts. A deregistered type is still
-// described. If the type is none of these, it may be imported.
+// described. If the type is none of these, it may be a Lambda Hook or Guard Hook, or imported.
 func (r *Registry) DescribeType(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeTypeInput) (*cloudformation.DescribeTypeOutput, error) {
 	out, err := r.describeType(ctx, caller, in)
-	if err != nil {
-		return r.describeImported(ctx, caller, in, err)
+	if !isTypeNotFound(err) {
+		return out, err
 	}
-	return out, nil
+	if managed, lookup := r.describeManaged(ctx, caller, in); managed != nil || lookup != nil {
+		return managed, lookup
+	}
+	return r.describeImported(ctx, caller, in, err)
 }
 
 func (r *Registry) describeType(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeTypeInput) (*cloudformation.DescribeTypeOutput, error) {

@@ -170,7 +170,11 @@ func (r *Registry) summaries(ctx context.Context, caller awswire.Caller, in *clo
 		if err != nil {
 			return nil, err
 		}
-		summaries = append(summaries, activated...)
+		managed, err := r.managedSummaries(ctx, caller, q)
+		if err != nil {
+			return nil, err
+		}
+		summaries = slices.Concat(summaries, activated, managed)
 	}
 	return summaries, nil
 }
@@ -256,10 +260,12 @@ func (r *Registry) versionSummaries(ctx context.Context, caller awswire.Caller, 
 		}
 	}
 	all, err := r.publicVersions(ctx, caller, in)
-	if isTypeNotFound(err) && in.PublisherId == nil {
-		imported, lookup := r.importedVersions(ctx, caller, in)
-		if lookup != nil || imported != nil {
-			all, err = imported, lookup
+	for _, find := range []func(context.Context, awswire.Caller, *cloudformation.ListTypeVersionsInput) ([]types.TypeVersionSummary, error){r.managedVersions, r.importedVersions} {
+		if !isTypeNotFound(err) || in.PublisherId != nil {
+			break
+		}
+		if found, lookup := find(ctx, caller, in); lookup != nil || found != nil {
+			all, err = found, lookup
 		}
 	}
 	if err != nil {

@@ -73,6 +73,9 @@ type Config struct {
 	// Imported are further public types. nil means none.
 	Imported Imported
 
+	// ManagedHooks are the Lambda Hooks and Guard Hooks. nil means none.
+	ManagedHooks ManagedHooks
+
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil is time.Now
 	NewID  func() string    // nil generates random UUIDs
