@@ -174,7 +174,7 @@ func (r *Registry) summaries(ctx context.Context, caller awswire.Caller, in *clo
 		if err != nil {
 			return nil, err
 		}
-		summaries = slices.Concat(summaries, activated, managed)
+		summaries = append(append(summaries, activated...), managed...)
 	}
 	return summaries, nil
 }
