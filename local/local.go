@@ -518,7 +518,7 @@ func (c *CloudFormation) processEnv(env []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	proxied, err := c.trust.ProxyEnviron(c.config.secure, slices.Concat(c.config.Environ, env))
+	proxied, err := c.trust.ProxyEnviron(c.config.secure, slices.Concat(c.config.Environ, env), c.config.endpointHosts())
 	if err != nil {
 		return nil, err
 	}

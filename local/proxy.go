@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/customresource"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/server"
@@ -160,7 +161,7 @@ func (p *proxy) close() {
 
 // ServeHTTP takes what is for a proxy, and leaves the rest to the server.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if host := hostname(r.Host); !tunnel.ForProxy(r) && server.AWSHost(host) && overTLS(r) { // as if it was sent to that host
+	if host := hostname(r.Host); !tunnel.ForProxy(r) && awswire.AWSHost(host) && overTLS(r) { // as if it was sent to that host
 		r.URL.Scheme, r.URL.Host = "https", host
 		p.serve(w, r)
 		return
@@ -177,12 +178,12 @@ func (p *proxy) serve(w http.ResponseWriter, r *http.Request) {
 	host := r.URL.Hostname()
 	near := fromHere(r)
 	switch {
-	case server.AWSHost(host) && (!near || p.endpointOf(host) == nil):
+	case awswire.AWSHost(host) && (!near || p.endpointOf(host) == nil):
 		own := r.Clone(server.Tunneled(r.Context()))
 		own.URL.Scheme, own.URL.Host, own.URL.User = "", "", nil
 		own.RequestURI = own.URL.RequestURI()
 		p.next.ServeHTTP(w, own)
-	case near && (server.AWSHost(host) || p.allows(host)):
+	case near && (awswire.AWSHost(host) || p.allows(host)):
 		p.forward.ServeHTTP(w, r)
 	default:
 		p.note(host)
@@ -193,7 +194,7 @@ func (p *proxy) serve(w http.ResponseWriter, r *http.Request) {
 // dial opens the connection of a tunnel that is passed on, nil for one that ends here.
 func (p *proxy) dial(r *http.Request) (net.Conn, error) {
 	host := r.URL.Hostname()
-	if server.AWSHost(host) || !fromHere(r) || !p.allows(host) {
+	if awswire.AWSHost(host) || !fromHere(r) || !p.allows(host) {
 		return nil, nil //nolint:nilnil // as Config.Dial has it
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), 30*time.Second)
@@ -258,7 +259,7 @@ func greet(ctx context.Context, conn net.Conn, outer *url.URL, address string) e
 
 // endpointOf is where the service of an AWS host is emulated, nil if here.
 func (p *proxy) endpointOf(host string) *url.URL {
-	if !server.AWSHost(host) {
+	if !awswire.AWSHost(host) {
 		return nil
 	}
 	for _, label := range strings.Split(strings.ToLower(host), ".") {
@@ -332,8 +333,18 @@ func (s *Server) ProxyEnviron(environ []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	proxied, err := s.cloud.trust.ProxyEnviron(s.config.secure, environ)
+	proxied, err := s.cloud.trust.ProxyEnviron(s.config.secure, environ, s.cloud.config.endpointHosts())
 	return append(own, proxied...), err
+}
+
+// endpointHosts are the hosts of Endpoints: the SDKs call them without the proxy.
+func (c *Config) endpointHosts() []string {
+	endpoints, _ := c.endpoints() // Open has checked them
+	hosts := make([]string, len(endpoints))
+	for i, e := range endpoints {
+		hosts[i] = e.url.Hostname()
+	}
+	return hosts
 }
 
 // EndpointEnviron are the variables that lead the SDKs of a program to Config.Endpoints.

@@ -208,7 +208,7 @@ func TestProxyForOtherMachines(t *testing.T) {
 func TestProxyOfProcesses(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"py/lambda_function.py": "import os, urllib.request\ndef handler(event, context):\n    os.environ.pop('AWS_ENDPOINT_URL', None)\n    return urllib.request.urlopen('https://sts.amazonaws.com/?Action=GetCallerIdentity&Version=2011-06-15').read().decode()\n",
+		"py/lambda_function.py": "import os, urllib.request\ndef handler(event, context):\n    os.environ.pop('AWS_ENDPOINT_URL', None)\n    assert 'moto.invalid' in os.environ['NO_PROXY'] and '|moto.invalid|' in os.environ['JAVA_TOOL_OPTIONS']\n    return urllib.request.urlopen('https://sts.amazonaws.com/?Action=GetCallerIdentity&Version=2011-06-15').read().decode()\n",
 		"js/index.js":           "const https = require('https');\nexports.handler = () => new Promise((ok, no) => https.get('https://sts.us-east-1.amazonaws.com/?Action=GetCallerIdentity&Version=2011-06-15', (r) => { let t = ''; r.on('data', (d) => t += d); r.on('end', () => ok(t)); }).on('error', no));\n",
 	} {
 		path := filepath.Join(dir, name)
@@ -228,13 +228,87 @@ func TestProxyOfProcesses(t *testing.T) {
 	if len(functions) == 0 {
 		t.Skip("SKIPPED: neither Python nor Node.js is installed")
 	}
-	server := serving(t, local.ServerConfig{Config: local.Config{Functions: functions}})
+	server := serving(t, local.ServerConfig{Config: local.Config{Functions: functions, Endpoints: []string{"ec2=http://moto.invalid:5000"}}})
 	invoker := lambda.NewFromConfig(aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("000000000000", "x", ""), BaseEndpoint: aws.String(server.URL())})
 	for _, function := range functions {
 		name, _, _ := strings.Cut(function, "=")
 		out, err := invoker.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: aws.String(name), Payload: []byte("{}")})
 		if err != nil || !strings.Contains(string(out.Payload), "<Account>000000000000") {
 			t.Errorf("%s: %v, %s", name, err, out.Payload)
+		}
+	}
+}
+
+const javaDirect = `import java.net.*;
+
+public class Direct {
+    public static void main(String[] args) throws Exception {
+        for (String address : args) {
+            URI uri = URI.create(address);
+            String how = ProxySelector.getDefault().select(uri).get(0).type().toString();
+            if (uri.getHost().endsWith(".invalid")) { // nothing answers there
+                System.out.println(address + " " + how);
+                continue;
+            }
+            HttpURLConnection connection = (HttpURLConnection) uri.toURL().openConnection();
+            int status = connection.getResponseCode();
+            try (var in = status < 400 ? connection.getInputStream() : connection.getErrorStream()) {
+                System.out.println(address + " " + how + " " + status + " " + new String(in.readAllBytes()).split(";")[0]);
+            }
+        }
+    }
+}
+`
+
+// TestProxyOfJava: a Java runtime reaches this machine, the hosts of NO_PROXY and those of endpoints without the proxy.
+func TestProxyOfJava(t *testing.T) {
+	if _, err := exec.LookPath("javac"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("SKIPPED: javac is not installed")
+	}
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "plain") }))
+	defer plain.Close()
+	server := serving(t, local.ServerConfig{Config: local.Config{Endpoints: []string{"ec2=http://moto.invalid:5000"}}})
+	dir := t.TempDir()
+	source := filepath.Join(dir, "Direct.java")
+	if err := os.WriteFile(source, []byte(javaDirect), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(plain.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		plain.URL + "/ DIRECT 200 plain",
+		"http://localhost:" + port + "/ DIRECT 200 plain",
+		"http://moto.invalid:5000/ DIRECT",
+		"https://api.corp.invalid/ DIRECT",
+		"https://sts.amazonaws.com.invalid/ HTTP",
+		"https://sts.eu-west-1.amazonaws.com/?Action=GetCallerIdentity&Version=2011-06-15 HTTP 200 <GetCallerIdentityResponse",
+		"http://example.org/ HTTP 403 cfn serve: example.org",
+	}
+	args := []string{source}
+	for _, line := range want {
+		address, _, _ := strings.Cut(line, " ")
+		args = append(args, address)
+	}
+	environ := append(os.Environ(), "NO_PROXY=.corp.invalid,.amazonaws.com,10.0.0.0/8", "no_proxy=")
+	proxied, err := server.ProxyEnviron(environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "java", args...)
+	cmd.Env = append(environ, proxied...)
+	out, err := cmd.Output()
+	got := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if err != nil || len(got) != len(want) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for i, line := range got {
+		if !strings.HasPrefix(line, want[i]) {
+			t.Errorf("got %s, want %s", line, want[i])
 		}
 	}
 }

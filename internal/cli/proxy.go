@@ -52,7 +52,7 @@ func (c *app) proxyVariables(ctx context.Context, endpoint string) ([]variable, 
 	bundle, only := filepath.Join(dir, name+".pem"), filepath.Join(dir, name+"-only.pem")
 	out := []variable{{"HTTPS_PROXY", "http://" + u.Host}, {"https_proxy", "http://" + u.Host}}
 	for _, variableName := range []string{"NO_PROXY", "no_proxy"} {
-		out = append(out, variable{variableName, customresource.WithoutProxy(variableName, c.Environ)})
+		out = append(out, variable{variableName, customresource.WithoutProxy(variableName, c.Environ, nil)})
 	}
 	for _, variableName := range []string{"AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE"} {
 		out = append(out, variable{variableName, bundle})

@@ -164,8 +164,9 @@ func (t *Trust) Environ(address string, environ []string) ([]string, error) {
 }
 
 // ProxyEnviron are the variables with which a process uses a secure address as the proxy for HTTPS,
-// beside those of Environ. The environment is what the process gets besides.
-func (t *Trust) ProxyEnviron(address string, environ []string) ([]string, error) {
+// beside those of Environ. The environment is what the process gets besides. It reaches the direct hosts, and
+// those that the environment names, without the proxy.
+func (t *Trust) ProxyEnviron(address string, environ, direct []string) ([]string, error) {
 	if err := t.store(); err != nil {
 		return nil, err
 	}
@@ -178,30 +179,18 @@ func (t *Trust) ProxyEnviron(address string, environ []string) ([]string, error)
 		out = append(out, name+"=http://"+at.Host)
 	}
 	for _, name := range []string{"NO_PROXY", "no_proxy"} {
-		out = append(out, name+"="+WithoutProxy(name, environ))
+		out = append(out, name+"="+WithoutProxy(name, environ, direct))
 	}
 	var java []string
 	for _, property := range [][2]string{
 		{"https.proxyHost", at.Hostname()}, {"https.proxyPort", at.Port()},
 		{"http.proxyHost", at.Hostname()}, {"http.proxyPort", at.Port()}, // AWS's SDK before 2.21 takes these for HTTPS, too
-		{"http.nonProxyHosts", "localhost|127.*|[::1]"},
+		{"http.nonProxyHosts", javaHosts(environ, direct)},
 		{"javax.net.ssl.trustStore", filepath.Join(t.dir, fileJava)}, {"javax.net.ssl.trustStoreType", "PKCS12"}, {"javax.net.ssl.trustStorePassword", javaPassword},
 	} {
 		java = append(java, sandbox.JavaProperty(property[0], property[1]))
 	}
 	return append(out, sandbox.JavaOptions+"="+strings.Join(java, " ")), nil
-}
-
-// WithoutProxy are the hosts that are reached without a proxy: this machine, and those that a variable
-// of the environment names.
-func WithoutProxy(name string, environ []string) string {
-	hosts := []string{"127.0.0.1", "localhost", "::1"}
-	for _, entry := range environ {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok && value != "" && value != "*" {
-			hosts = append(hosts, value)
-		}
-	}
-	return strings.Join(hosts, ",")
 }
 
 // Listener serves TLS to the clients of a listener that begin with a handshake. All others are

@@ -57,7 +57,7 @@ func TestTrust(t *testing.T) {
 	if want := `--require "` + filepath.Join(dir, fileNode) + `" --no-warnings`; env["NODE_OPTIONS"] != want || env["FORMWORK_RESPONSE_ADDRESS"] != listener.Addr().String() || env["REQUESTS_CA_BUNDLE"] != env["SSL_CERT_FILE"] {
 		t.Errorf("the environment is %v", env)
 	}
-	proxied, err := trust.ProxyEnviron("https://127.0.0.1:4566", nil)
+	proxied, err := trust.ProxyEnviron("https://127.0.0.1:4566", nil, nil)
 	if java := strings.Join(proxied, "\n"); err != nil || !strings.Contains(java, "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=4566 -Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=4566 ") {
 		t.Errorf("the variables of the proxy are %s, %v", java, err) // both: old SDKs look at the second pair for HTTPS, too
 	}

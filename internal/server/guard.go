@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
@@ -23,7 +22,7 @@ type guard struct {
 // refuse says why a request is not served, nil if it is.
 func (g guard) refuse(r *http.Request) *awswire.Error {
 	host := hostname(r.Host)
-	if !g.any && !g.known(host) && !(tunneled(r) && AWSHost(host)) {
+	if !g.any && !g.known(host) && !(tunneled(r) && awswire.AWSHost(host)) {
 		return awswire.Errorf("AccessDenied", http.StatusForbidden,
 			"host %q is not this machine: use 127.0.0.1 or localhost", r.Host)
 	}
@@ -49,11 +48,6 @@ type tunnelKey struct{}
 func Tunneled(ctx context.Context) context.Context { return context.WithValue(ctx, tunnelKey{}, true) }
 
 func tunneled(r *http.Request) bool { return r.Context().Value(tunnelKey{}) != nil }
-
-var awsHost = regexp.MustCompile(`(?i)^(?:[a-z0-9_-]+\.)+(?:amazonaws\.com(?:\.cn)?|amazonaws\.eu|api\.aws)\.?$`)
-
-// AWSHost reports whether a host, without port, is one of the APIs of AWS.
-func AWSHost(host string) bool { return awsHost.MatchString(host) }
 
 // refuseBrowser says why a request of the API is not served that a browser sends by itself,
 // nil if it is no such one. A page can make a browser send any request that needs no header
