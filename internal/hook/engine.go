@@ -300,6 +300,9 @@ func (e *Engine) advance(ctx context.Context, tx *store.Tx, result *Result, resu
 // Committed implements [operation.Supplier]: what the last hook of a target could fetch is
 // withdrawn.
 func (e *Engine) Committed(ctx context.Context, state operation.State) {
+	if state.Request.Desired != nil || state.Request.Previous != nil {
+		return // a resource, which is part of the request
+	}
 	result, err := find[Result](ctx, e.store.Read(), byID, state.Key)
 	if err != nil || result == nil || e.config.Payloads == nil || result.TargetKind != Stack && result.TargetKind != ChangeSet {
 		return

@@ -166,6 +166,16 @@ func (r *runs) take(stackID string) *run {
 	return found
 }
 
+// prepared is what a kept run was prepared with, nil for none.
+func (r *runs) prepared(stackID string) *prepared {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if kept := r.kept[stackID]; kept != nil {
+		return kept.prepared
+	}
+	return nil
+}
+
 func (r *runs) put(stackID string, kept *run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -32,7 +31,16 @@ func (e *Engine) Progressed(ctx context.Context, tx *store.Tx, state operation.S
 		return err
 	}
 	p.note()
-	return errors.Join(p.write(ctx, tx), e.wakeStack(ctx, tx, op.StackID))
+	if err := p.write(ctx, tx); err != nil || !p.moved() {
+		return err
+	}
+	return e.wakeStack(ctx, tx, op.StackID)
+}
+
+// moved reports whether the stack has to look at the step. What else changed, such as the
+// identifier of the resource, it reads when it looks the next time.
+func (p *progress) moved() bool {
+	return p.step.State != p.before.State || p.step.Action != p.before.Action
 }
 
 // wakeStack has the stack look at its steps.
@@ -423,7 +431,7 @@ func (p *progress) write(ctx context.Context, tx *store.Tx) error {
 		if _, err := tx.NewDelete().Model(p.resource).WherePK().Exec(ctx); err != nil {
 			return fmt.Errorf("forget a resource: %w", err)
 		}
-	case p.resource != nil:
+	case p.resource != nil && *p.resource != p.original:
 		p.resource.UpdatedAt = p.now
 		if err := store.Update(ctx, tx, &p.original, p.resource); err != nil {
 			return err

@@ -32,6 +32,22 @@ type prepared struct {
 	problem     string             // what is wrong with the parameters, "" for nothing
 	conflicts   []validationProblem
 	hooks       hook.Set
+
+	// references are those to parameters of SSM, by the id of the deployment.
+	references map[string][]template.DynamicReference
+
+	// stale marks what was read earlier. It is good for taking note of steps, not for starting any.
+	stale bool
+}
+
+// again is what is prepared, for another look at the operation. It returns nil for nil.
+func (p *prepared) again() *prepared {
+	if p == nil {
+		return nil
+	}
+	old := *p
+	old.stale = true
+	return &old
 }
 
 type typeKey struct{ name, version string }
@@ -39,8 +55,9 @@ type typeKey struct{ name, version string }
 // errUnprepared reports that a transaction needs data that was not prepared.
 var errUnprepared = errors.New("the operation changed while it was prepared")
 
-// prepare reads what the current operation of a stack needs. It returns nil if none runs.
-func (e *Engine) prepare(ctx context.Context, stackID string, kept *prepared) (*prepared, error) {
+// prepare reads what the current operation of a stack needs. It returns nil if none runs. What never
+// changes is taken from known, which may be nil.
+func (e *Engine) prepare(ctx context.Context, stackID string, known *prepared) (*prepared, error) {
 	var s stackRow
 	err := e.store.Read().NewSelect().Model(&s).Where("id = ?", stackID).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && s.OperationID == "" {
@@ -49,15 +66,19 @@ func (e *Engine) prepare(ctx context.Context, stackID string, kept *prepared) (*
 	if err != nil {
 		return nil, fmt.Errorf("read the stack: %w", err)
 	}
-	if kept != nil && kept.operationID == s.OperationID && kept.has(s.DeploymentID) && kept.has(s.StableDeploymentID) {
-		return kept, nil
-	}
 	p := &prepared{
 		operationID: s.OperationID, deployments: map[string]*Deployment{}, rows: map[string]*deploymentRow{},
-		types: map[typeKey]*operation.Type{}, unknown: map[typeKey]string{}, dynamic: map[string]string{},
+		types: map[typeKey]*operation.Type{}, unknown: map[typeKey]string{}, dynamic: map[string]string{}, references: map[string][]template.DynamicReference{},
 	}
 	for _, id := range []string{s.DeploymentID, s.StableDeploymentID} {
 		if id == "" || p.has(id) {
+			continue
+		}
+		if known != nil && known.deployments[id] != nil {
+			p.rows[id], p.deployments[id] = known.rows[id], known.deployments[id]
+			if references, ok := known.references[id]; ok {
+				p.references[id] = references
+			}
 			continue
 		}
 		if p.rows[id], p.deployments[id], err = e.loadDeployment(ctx, e.store.Read(), &s, id); err != nil {
@@ -71,7 +92,7 @@ func (e *Engine) prepare(ctx context.Context, stackID string, kept *prepared) (*
 		return nil, err
 	}
 	if d := p.deployments[s.DeploymentID]; d != nil {
-		e.prepareDynamic(ctx, s.caller(), d, p)
+		e.prepareDynamic(ctx, s.caller(), s.DeploymentID, p)
 		if err := e.prepareValidation(ctx, &s, p); err != nil {
 			return nil, fmt.Errorf("look up what the operation names: %w", err)
 		}
@@ -133,28 +154,43 @@ func (e *Engine) prepareType(ctx context.Context, caller awswire.Caller, key typ
 
 // prepareDynamic resolves the references to SSM parameters, to find out whether their values
 // changed. What cannot be resolved fails later, with its resource.
-func (e *Engine) prepareDynamic(ctx context.Context, caller awswire.Caller, d *Deployment, p *prepared) {
+func (e *Engine) prepareDynamic(ctx context.Context, caller awswire.Caller, deployment string, p *prepared) {
 	if e.config.References == nil {
 		return
 	}
+	references, known := p.references[deployment]
+	if !known {
+		references = parameterReferences(p.deployments[deployment])
+		p.references[deployment] = references
+	}
+	for _, ref := range references {
+		if p.dynamic[ref.Text] != "" {
+			continue
+		}
+		name := ref.Name
+		if ref.Version != "" {
+			name += ":" + ref.Version
+		}
+		if value, err := e.config.References.Resolve(ctx, caller, ref.Service, name); err == nil {
+			p.dynamic[ref.Text] = value
+		}
+	}
+}
+
+// parameterReferences are the references to SSM parameters in the properties of a deployment.
+func parameterReferences(d *Deployment) (references []template.DynamicReference) {
 	for _, r := range d.Template.Resources {
 		value, err := d.Scope.Properties(r, template.NoReferences{})
 		if err != nil {
 			continue
 		}
 		for _, ref := range template.DynamicReferences(value) {
-			if ref.Service != "ssm" || p.dynamic[ref.Text] != "" {
-				continue
-			}
-			name := ref.Name
-			if ref.Version != "" {
-				name += ":" + ref.Version
-			}
-			if value, err := e.config.References.Resolve(ctx, caller, ref.Service, name); err == nil {
-				p.dynamic[ref.Text] = value
+			if ref.Service == "ssm" {
+				references = append(references, ref)
 			}
 		}
 	}
+	return references
 }
 
 // referencesHash is a fingerprint of the values of the SSM references in properties.

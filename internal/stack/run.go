@@ -46,7 +46,9 @@ type run struct {
 type writes struct {
 	stack     bool
 	steps     map[string]bool // by key
+	seen      map[string]bool // ids of steps: whatever else they have is written
 	resources map[string]bool
+	settled   map[string]bool // logical ids of resources: their last stable state is this one
 	cleanup   map[string]bool
 	gone      []string // logical ids of resources to delete
 	cleaned   []string // ids of cleanup rows to delete
@@ -62,31 +64,23 @@ type writes struct {
 
 // advance is the worker of stacks: it advances the operation of a stack as far as possible.
 func (e *Engine) advance(ctx context.Context, stackID string) (time.Time, error) {
-	var kept *prepared
+	known := e.runs.prepared(stackID)
+	p := known.again()
 	for {
-		p, err := e.prepare(ctx, stackID, kept)
-		if err != nil || p == nil {
-			return time.Time{}, err
+		if p == nil {
+			var err error
+			if p, err = e.prepare(ctx, stackID, known); err != nil || p == nil {
+				return time.Time{}, err
+			}
+			known = p
 		}
-		var next *run
-		var again time.Time
-		err = e.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-			r, err := e.load(ctx, tx, stackID, p)
-			if err != nil || r == nil {
-				return err
-			}
-			if again, err = r.proceed(ctx, tx); err != nil {
-				return err
-			}
-			next = r
-			return r.flush(ctx, tx)
-		})
+		next, again, err := e.advanceWith(ctx, stackID, p)
 		switch {
 		case errors.Is(err, errUnprepared), errors.Is(err, store.ErrStale):
 			if ctx.Err() != nil {
 				return time.Time{}, ctx.Err()
 			}
-			kept = nil
+			p = nil
 			continue
 		case err != nil:
 			return time.Time{}, fmt.Errorf("advance the stack %s: %w", stackID, err)
@@ -95,12 +89,38 @@ func (e *Engine) advance(ctx context.Context, stackID string) (time.Time, error)
 			return time.Time{}, nil
 		}
 		e.runs.put(stackID, next)
-		if next.op.ID != p.operationID { // a rollback started: it needs no other template
-			kept = nil
+		if next.op.ID != p.operationID { // a rollback started
+			p = nil
 			continue
 		}
 		return again, nil
 	}
+}
+
+// advanceWith advances the operation of a stack in one transaction. It returns no run if there is
+// no operation, and errUnprepared if the operation needs more than is prepared.
+func (e *Engine) advanceWith(ctx context.Context, stackID string, p *prepared) (next *run, again time.Time, err error) {
+	outdated := false
+	err = e.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		next, again, outdated = nil, time.Time{}, false
+		r, err := e.load(ctx, tx, stackID, p)
+		if err != nil || r == nil {
+			return err
+		}
+		if outdated = p.stale && r.decides(); outdated {
+			e.runs.put(stackID, r) // nothing was changed: an error would undo what shares the transaction
+			return nil
+		}
+		if again, err = r.proceed(ctx, tx); err != nil {
+			return err
+		}
+		next = r
+		return r.flush(ctx, tx)
+	})
+	if err == nil && outdated {
+		err = errUnprepared
+	}
+	return next, again, err
 }
 
 // load reads the operation of a stack, or what is kept of it and has changed since.
@@ -130,7 +150,9 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, stackID string, p *prep
 		return nil, err
 	}
 	r.prepared, r.stack, r.op, r.now, r.imports = p, s, op, e.now(), nil
-	r.writes = writes{steps: map[string]bool{}, resources: map[string]bool{}, cleanup: map[string]bool{}}
+	r.writes = writes{
+		steps: map[string]bool{}, seen: map[string]bool{}, resources: map[string]bool{}, settled: map[string]bool{}, cleanup: map[string]bool{},
+	}
 	r.options, r.settings = operationOptions{}, stackSettings{}
 	if err := errors.Join(decode(op.Options, &r.options), decode(s.Settings, &r.settings)); err != nil {
 		return nil, err
@@ -310,7 +332,27 @@ const batch = 100
 
 func (r *run) flushResources(ctx context.Context, tx *store.Tx) error {
 	w := &r.writes
-	if err := upsert(ctx, tx, picked(w.steps, r.steps), "(id)", stepColumns); err != nil {
+	steps := picked(w.steps, r.steps)
+	if err := upsert(ctx, tx, steps, "(id)", stepColumns); err != nil {
+		return err
+	}
+	for _, s := range steps {
+		delete(w.seen, s.ID)
+	}
+	if err := flushFew(ctx, tx, w.seen, func(ids []string) *bun.UpdateQuery {
+		return tx.NewUpdate().Model((*stepRow)(nil)).Set("seen = ?", true).Where("id IN (?)", bun.List(ids))
+	}); err != nil {
+		return err
+	}
+	for id := range w.settled {
+		if w.resources[id] || r.resources[id] == nil {
+			delete(w.settled, id)
+		}
+	}
+	if err := flushFew(ctx, tx, w.settled, func(ids []string) *bun.UpdateQuery {
+		return tx.NewUpdate().Model((*resourceRow)(nil)).Set("origin = ''").Set("updated_at = ?", r.now).
+			Where("stack_id = ? AND logical_id IN (?)", r.stack.ID, bun.List(ids))
+	}); err != nil {
 		return err
 	}
 	if err := upsert(ctx, tx, picked(w.resources, r.resources), "(stack_id, logical_id)", resourceColumns); err != nil {
@@ -327,6 +369,16 @@ func (r *run) flushResources(ctx context.Context, tx *store.Tx) error {
 	for part := range slices.Chunk(w.cleaned, batch) {
 		if _, err := tx.NewDelete().Model((*cleanupRow)(nil)).Where("id IN (?)", bun.List(part)).Exec(ctx); err != nil {
 			return fmt.Errorf("forget resources that were cleaned up: %w", err)
+		}
+	}
+	return nil
+}
+
+// flushFew writes the same into rows: it costs less than to write all that they have.
+func flushFew(ctx context.Context, tx *store.Tx, keys map[string]bool, update func(keys []string) *bun.UpdateQuery) error {
+	for part := range slices.Chunk(slices.Sorted(maps.Keys(keys)), batch) {
+		if _, err := update(part).Exec(ctx); err != nil {
+			return fmt.Errorf("write what changed in rows: %w", err)
 		}
 	}
 	return nil

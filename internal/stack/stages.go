@@ -39,7 +39,7 @@ func (r *run) proceed(ctx context.Context, tx *store.Tx) (time.Time, error) {
 			return time.Time{}, err
 		}
 		r.cancelWaits()
-		late := !r.op.Deadline.IsZero() && !r.now.Before(r.op.Deadline.Time) && r.op.Phase == phaseMain
+		late := r.late()
 		v := decide(r.nodes(), r.brake(late))
 		for _, key := range v.Start {
 			if err := r.start(ctx, tx, r.steps[key]); err != nil {
@@ -62,12 +62,32 @@ func (r *run) proceed(ctx context.Context, tx *store.Tx) (time.Time, error) {
 	return waits, nil
 }
 
+// decides reports whether there may be more to do than to take note of steps that moved: steps start
+// or wait for signals, or the stage ends.
+func (r *run) decides() bool {
+	if r.op.Cancelled || r.op.Phase == phaseValidate || r.op.Phase == phaseHooks || r.op.Phase == phaseHooked {
+		return true
+	}
+	for _, s := range r.steps {
+		if s.Action == actionSignal && s.State == stepRunning {
+			return true
+		}
+	}
+	v := decide(r.nodes(), r.brake(r.late()))
+	return len(v.Start) > 0 || v.Ended
+}
+
+// late reports whether the time of the operation is up.
+func (r *run) late() bool {
+	return !r.op.Deadline.IsZero() && !r.now.Before(r.op.Deadline.Time) && r.op.Phase == phaseMain
+}
+
 // note takes note of the steps that moved.
 func (r *run) note() {
 	for _, step := range r.steps {
 		if !step.Seen {
 			step.Seen = true
-			r.touchStep(step)
+			r.writes.seen[step.ID] = true
 		}
 	}
 }
@@ -298,8 +318,8 @@ func (r *run) settle() {
 				r.discard(x.LogicalID, old, x.UpdateReplacePolicy)
 			}
 		}
-		x.Origin = ""
-		r.touchResource(x)
+		x.Origin, x.UpdatedAt = "", r.now
+		r.writes.settled[id] = true
 	}
 }
 
@@ -390,7 +410,7 @@ func (r *run) forgetSteps(ctx context.Context, tx *store.Tx) error {
 			return nil // a cancelled one still has its operation: preserved stacks
 		}
 	}
-	r.writes.steps = map[string]bool{}
+	r.writes.steps, r.writes.seen = map[string]bool{}, map[string]bool{}
 	_, err := tx.NewDelete().Model((*stepRow)(nil)).Where("operation_id = ?", r.op.ID).Exec(ctx)
 	return err
 }
@@ -446,7 +466,7 @@ func (r *run) keepStopping(ctx context.Context, tx *store.Tx) ([]*stepRow, error
 			stopping = append(stopping, s)
 		}
 	}
-	r.writes.steps = map[string]bool{}
+	r.writes.steps, r.writes.seen = map[string]bool{}, map[string]bool{}
 	ids := make([]string, len(stopping))
 	for i, s := range stopping {
 		ids[i] = s.ID
