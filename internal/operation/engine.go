@@ -64,6 +64,7 @@ type Engine struct {
 	config Config
 	store  *store.Store
 	types  keptTypes
+	rows   keptRows
 	turns  map[string]*turns // by owner
 
 	mu   sync.Mutex

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,10 +46,16 @@ type row struct {
 
 	Event   string `bun:"event" seal:"operations.event"`     // an event
 	Request string `bun:"request" seal:"operations.request"` // details; "" once it has ended
+
+	unpacked *details // Request decoded, nil if that was not done
 }
 
-// moving are the columns that a transition writes.
-var moving = []string{"status", "phase", "calls", "attempts", "next_at", "ended_at", "event", "request"}
+// moving are the columns that a transition writes, and ending those of one that changes the request,
+// too: it is the largest and seldom changes.
+var (
+	moving = []string{"status", "phase", "calls", "attempts", "next_at", "ended_at", "event"}
+	ending = append(slices.Clone(moving), "request")
+)
 
 // details are the immutable data of an operation in progress.
 type details struct {
@@ -101,13 +108,24 @@ func encode(value any) (string, error) {
 
 // unpack reads what a row keeps.
 func (r *row) unpack() (*details, *event, error) {
-	d, v := &details{}, &event{}
-	if r.Request != "" {
-		if err := decode(r.Request, d); err != nil {
-			return nil, nil, err
+	if r.unpacked == nil {
+		d := &details{}
+		if r.Request != "" {
+			if err := decode(r.Request, d); err != nil {
+				return nil, nil, err
+			}
 		}
+		r.unpacked = d
 	}
-	return d, v, decode(r.Event, v)
+	v := &event{}
+	return r.unpacked.clone(), v, decode(r.Event, v)
+}
+
+// wait is the time until the next call when the row was written.
+func (r *row) wait() (time.Duration, error) {
+	var v struct{ Wait time.Duration }
+	err := decode(r.Event, &v)
+	return v.Wait, err
 }
 
 func decode(text string, value any) error {

@@ -38,18 +38,18 @@ func (e *Engine) run(ctx context.Context, id string) (time.Time, error) {
 	for range burst {
 		var err error
 		if row == nil {
-			row, err = find(ctx, e.store.Read(), id)
+			row, err = e.current(ctx, id)
 		}
 		if err != nil || row == nil || row.ended() {
 			e.ended(ctx, id)
 			return time.Time{}, err
 		}
 		if wait := row.NextAt.Sub(e.config.Now()); wait > 0 && !row.Cancelled {
-			_, event, err := row.unpack()
+			planned, err := row.wait()
 			if err != nil {
 				return time.Time{}, err
 			}
-			if wait <= event.Wait+clockTolerance {
+			if wait <= planned+clockTolerance {
 				return e.config.Now().Add(wait), nil
 			}
 			// The clock has gone back since the row was written: the wait is longer than
@@ -350,6 +350,9 @@ func (m *move) commit(ctx context.Context, owner Owner) (*row, error) {
 		written, state, err := m.write(within, owner)
 		if err == nil || errors.Is(err, store.ErrStale) {
 			m.engine.inTime(m.row.ID)
+			if written != nil && !written.ended() {
+				m.engine.rows.put(written)
+			}
 			if supplier, ok := owner.(Supplier); ok && state != nil {
 				supplier.Committed(within, *state)
 			}
@@ -371,8 +374,9 @@ func (m *move) write(ctx context.Context, owner Owner) (written *row, told *Stat
 		row, event := m.row, m.event // the function may run more than once
 		written, told = nil, nil
 		state := row.state(m.details, &event)
+		columns := moving
 		if row.ended() {
-			row.Request, event.Model = "", nil
+			row.Request, event.Model, columns = "", nil, ending
 		}
 		var err error
 		if row.Event, err = encode(event); err != nil {
@@ -382,8 +386,9 @@ func (m *move) write(ctx context.Context, owner Owner) (written *row, told *Stat
 			if row.Request, err = encode(m.details); err != nil {
 				return err
 			}
+			row.unpacked, columns = nil, ending
 		}
-		if err := store.Swap(ctx, tx, &row, &row.RowVersion, moving...); err != nil {
+		if err := store.Swap(ctx, tx, &row, &row.RowVersion, columns...); err != nil {
 			return err
 		}
 		if row.ended() {

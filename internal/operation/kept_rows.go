@@ -1,0 +1,119 @@
+package operation
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+)
+
+// maxRows bounds the rows that are kept, by the length of their texts.
+const maxRows = 4 << 20
+
+// keptRows are rows of operations that wait for their next call on this node, as they were written
+// last. One is only used if the row has not changed since; then the request, which is most of
+// it, need not be read, decrypted and decoded again.
+type keptRows struct {
+	mu   sync.Mutex
+	rows map[string]*row
+	size int
+}
+
+func (k *keptRows) put(r *row) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.drop(r.ID)
+	if r.size() > maxRows/16 {
+		return // a few of these would leave no room for others
+	}
+	for id := range k.rows { // any
+		if k.size+r.size() <= maxRows {
+			break
+		}
+		k.drop(id)
+	}
+	if k.rows == nil {
+		k.rows = map[string]*row{}
+	}
+	k.rows[r.ID] = r
+	k.size += r.size()
+}
+
+// take removes a row, nil if it is not kept.
+func (k *keptRows) take(id string) *row {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.drop(id)
+}
+
+// drop removes a row. The caller holds mu.
+func (k *keptRows) drop(id string) *row {
+	found := k.rows[id]
+	if found != nil {
+		delete(k.rows, id)
+		k.size -= found.size()
+	}
+	return found
+}
+
+func (r *row) size() int { return len(r.Request) + len(r.Event) + 256 }
+
+// current reads the row of an operation, nil if there is none.
+func (e *Engine) current(ctx context.Context, id string) (*row, error) {
+	kept := e.rows.take(id)
+	if kept == nil {
+		return find(ctx, e.store.Read(), id)
+	}
+	head := &row{}
+	err := e.store.Read().NewSelect().Model(head).Column("cancelled", "row_version").Where("id = ?", id).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look up operation %s: %w", id, err)
+	case head.RowVersion != kept.RowVersion:
+		return find(ctx, e.store.Read(), id)
+	}
+	found := *kept
+	found.Cancelled = head.Cancelled // without a new version
+	return &found, nil
+}
+
+// clone is a copy for one call: providers may change the models that they are given.
+func (d *details) clone() *details {
+	out := *d
+	r := &out.Request
+	r.Desired, r.Previous = cloneModel(r.Desired), cloneModel(r.Previous)
+	r.StackTags, r.PreviousStackTags = maps.Clone(r.StackTags), maps.Clone(r.PreviousStackTags)
+	r.SystemTags, r.PreviousSystemTags = maps.Clone(r.SystemTags), maps.Clone(r.PreviousSystemTags)
+	r.Secrets = maps.Clone(r.Secrets)
+	return &out
+}
+
+func cloneModel(model map[string]any) map[string]any {
+	if model == nil {
+		return nil
+	}
+	return cloneValue(model).(map[string]any)
+}
+
+// cloneValue copies a value of encoding/json.
+func cloneValue(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		for key, member := range value {
+			out[key] = cloneValue(member)
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, item := range value {
+			out[i] = cloneValue(item)
+		}
+		return out
+	}
+	return value
+}
