@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -23,6 +25,42 @@ type group struct {
 	marker string // NAME=value that only these have in their environment
 	mark   mark   // that only these have
 	first  int    // the first process of the sandbox, whose end is that of all; 0 without a sandbox
+
+	statusFile keptFile
+
+	// What descendants found last; owned by the holder of the process.
+	found  []int
+	walked time.Time
+}
+
+// A keptFile is /proc/PID/status of one process, which is read after every invocation.
+type keptFile struct {
+	mu     sync.Mutex
+	file   *os.File
+	closed bool
+}
+
+// read reads the file into a buffer and returns what there is of it.
+func (k *keptFile) read(pid int, buffer []byte) []byte {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.file == nil && !k.closed {
+		k.file, _ = os.Open("/proc/" + strconv.Itoa(pid) + "/status") // it has ended: there is nothing to read
+	}
+	if k.file == nil {
+		return nil
+	}
+	n, _ := k.file.ReadAt(buffer, 0) // fewer bytes than the buffer are an error, too
+	return buffer[:n]
+}
+
+func (k *keptFile) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.file != nil {
+		_ = k.file.Close() // it was only read
+	}
+	k.file, k.closed = nil, true
 }
 
 // nearLimit is how many processes and threads of a sandbox mean that more were refused: the first
@@ -38,8 +76,8 @@ func (g *group) limits() (processes, files, full bool) {
 	if unix.Statfs("/proc/"+strconv.Itoa(g.first)+"/root"+sandbox.Tmp, &disk) == nil {
 		full = disk.Bavail == 0 || disk.Ffree == 0
 	}
-	tasks, budget := int64(0), 2*sandbox.MaxProcesses
-	for _, pid := range children(g.first, &budget) {
+	tasks := int64(0)
+	for _, pid := range g.descendants() {
 		tasks += max((&group{pid: pid}).status("Threads:"), 1)
 	}
 	return tasks >= nearLimit, files, full
@@ -185,13 +223,33 @@ func (g *group) sweep() int {
 	return len(left)
 }
 
-func (g *group) close() { leaders.Delete(g.leader()) }
+func (g *group) close() {
+	leaders.Delete(g.leader())
+	g.statusFile.close()
+}
+
+// oneLook is how long descendants are not looked for again: the limits and the memory of a process are
+// measured one after the other.
+const oneLook = 5 * time.Millisecond
+
+// descendants are those of the process that this program has started. Only so many are looked at: a
+// fork bomb must not stall us.
+func (g *group) descendants() []int {
+	if now := time.Now(); now.Sub(g.walked) > oneLook {
+		budget := 1000
+		if g.first != 0 {
+			budget = 2 * sandbox.MaxProcesses
+		}
+		g.found, g.walked = children(g.leader(), &budget), now
+	}
+	return g.found
+}
 
 // memory returns the resident memory of the process and its descendants, in
 // bytes, with those whose own parents have ended.
 func (g *group) memory() int64 {
-	budget := 1000 // processes looked at; a fork bomb must not stall us
-	list := children(g.leader(), &budget)
+	budget := 1000 // processes looked at among those without their parents
+	list := slices.Clone(g.descendants())
 	sum := int64(0)
 	if g.first == 0 { // that of a sandbox is none of the handler
 		sum = g.status("VmRSS:") << 10
@@ -209,7 +267,10 @@ func (g *group) memory() int64 {
 
 // peak returns the most resident memory that the process itself ever had, in
 // bytes.
-func (g *group) peak() int64 { return g.status("VmHWM:") << 10 }
+func (g *group) peak() int64 {
+	var buffer [4096]byte
+	return statusNumber(g.statusFile.read(g.pid, buffer[:]), "VmHWM:") << 10
+}
 
 // children lists the descendants of a process that the kernel reports.
 func children(pid int, budget *int) []int {
@@ -254,6 +315,10 @@ func (g *group) status(name string) int64 {
 	if err != nil {
 		return 0
 	}
+	return statusNumber(text, name)
+}
+
+func statusNumber(text []byte, name string) int64 {
 	_, rest, _ := bytes.Cut(text, []byte("\n"+name))
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
 	number, _, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
