@@ -282,6 +282,9 @@ func scalarsHidden(v *document.Value, why secret.Reason) *document.Value {
 
 // learn remembers the secrets of a request.
 func (r *Redactor) learn(payload []byte) {
+	if !r.mayTeach(payload) {
+		return
+	}
 	doc, _ := document.ParseJSON("", payload, document.Limits{Bytes: len(payload), Depth: 1000})
 	if doc == nil {
 		return
@@ -328,6 +331,16 @@ func (r *Redactor) learnIn(v *document.Value, key, target string) {
 			r.learnIn(item, "", target)
 		}
 	}
+}
+
+// teaching are ends of the names of members that may have secrets, whatever the schema.
+var teaching = [][]byte{[]byte(`redentials"`), []byte(`typeConfiguration"`), []byte(`hookModel"`), []byte(`targetModel"`)}
+
+// mayTeach reports whether a document may have secrets: it has the name of such a member, or an escape
+// that a name may be written with. Most replies of handlers need not be read for that.
+func (r *Redactor) mayTeach(document []byte) bool {
+	return len(r.writeOnly) > 0 || bytes.IndexByte(document, '\\') >= 0 ||
+		slices.ContainsFunc(teaching, func(name []byte) bool { return bytes.Contains(document, name) })
 }
 
 // learnAt remembers what the paths name.

@@ -208,3 +208,23 @@ func TestDummyCredentialsAreShown(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestLearnFromReplies checks which replies are read for secrets: those with the name of a member that
+// may have them, however it is written.
+func TestLearnFromReplies(t *testing.T) {
+	const value = "correct-horse-battery"
+	for reply, hidden := range map[string]bool{
+		`{"callbackContext": {"credentials": {"secretAccessKey": "` + value + `"}}}`:              true,
+		`{"callbackContext": {"\u0063redentials" : {"secretAccessKey": "` + value + `"}}}`:        true,
+		`{"callbackContext": {"typeConfiguration": {"A": "` + value + `"}}}`:                      true,
+		`{"resourceModels": [{"targetModel": {"resourceProperties": {"A": "` + value + `"}}}]}`:   false, // a model
+		`{"callbackContext": {"targetModel": {"resourceProperties": {"A": "` + value + `"}}}}`:    true,
+		`{"status": "SUCCESS", "resourceModel": {"Name": "` + value + `"}, "callbackContext": 1}`: false,
+	} {
+		r := NewRedactor(nil)
+		r.Observe([]byte(reply))
+		if got := !strings.Contains(r.Text("it is "+value), value); got != hidden {
+			t.Errorf("%s: hidden is %t", reply, got)
+		}
+	}
+}
