@@ -146,6 +146,7 @@ type CloudFormation struct {
 	operations   *operation.Engine
 	stacks       *stack.Engine
 	stackSets    *stackset.Engine
+	setTable     *awswire.Table // of stackSets
 	custom       *customresource.Provider
 	trust        *customresource.Trust
 	hooks        *hook.Engine

@@ -56,7 +56,7 @@ func (c *CloudFormation) openEngines() error {
 	var err error
 	if c.served, err = builtin.New(builtin.Config{
 		Tables: append(c.services.Tables(), c.logs.Table(), server.Registry(c.registry)), S3: c.s3.Serve, Macros: macros, ManagedHooks: managedHooks{c.managedHooks}, Registry: c.registry,
-		Functions: allowed, Objects: c.codeObject, StateMachines: c.states,
+		Functions: allowed, Objects: c.codeObject, StateMachines: c.states, StackSets: stackSetCalls{c},
 	}); err != nil {
 		return err
 	}
@@ -79,6 +79,7 @@ func (c *CloudFormation) openEngines() error {
 		},
 	})
 	c.stackSets = stackset.New(stackset.Config{Store: c.store, Stacks: c.stacks, Reaches: c.reaches, Logger: config.Logger, Now: config.Now})
+	c.setTable = server.StackSets(c.stackSets)
 	c.types.Stacks = c.stacks.OwnTypes()
 	c.hooks.Own(stack.HooksOnResource, c.stacks)
 	c.hooks.Own(stack.HooksOnStack, c.stacks.OnStacks())
@@ -99,6 +100,14 @@ func (c *CloudFormation) codeObject(ctx context.Context, caller awswire.Caller, 
 // keys, whoever connects acts for every account.
 func (c *CloudFormation) reaches(admin, _ string) bool {
 	return c.config.Keys == nil || slices.Contains(c.config.StackSetAdmins, admin)
+}
+
+// stackSetCalls makes calls of the engine of stack sets, which is made after the types that call it.
+type stackSetCalls struct{ c *CloudFormation }
+
+// Call implements [builtin.Service].
+func (s stackSetCalls) Call(ctx context.Context, caller awswire.Caller, name string, in any) (any, error) {
+	return s.c.setTable.Call(ctx, caller, name, in)
 }
 
 // holdAnswers is long enough for a small stack of quick resources.

@@ -32,6 +32,18 @@ func TestStackSetClients(t *testing.T) {
 	}
 }
 
+// TestStackSetResource deploys stack sets as resources of templates with the AWS CLI and boto3.
+func TestStackSetResource(t *testing.T) {
+	program(t, "python3", "-c", "import boto3")
+	program(t, "aws", "--version")
+	t.Parallel()
+	p := place{url: startWith(t, local.Config{}), account: "444444444445", dir: t.TempDir()}
+	writeFile(t, filepath.Join(p.dir, "stackset_resource.py"), readFile(t, filepath.Join("testdata", "stackset_resource.py")))
+	if out := p.output(t, "python3", "stackset_resource.py"); !strings.HasSuffix(out, "\ndone\n") {
+		t.Errorf("the script does not come to its end:\n%s", out)
+	}
+}
+
 // setEnds waits for the end of an operation on a stack set.
 func setEnds(t *testing.T, c *cloudformation.Client, set, operation string) *cfntypes.StackSetOperation {
 	t.Helper()

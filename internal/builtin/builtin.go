@@ -49,12 +49,20 @@ type Config struct {
 
 	// StateMachines are those of templates. With nil their type does not exist.
 	StateMachines StateMachines
+
+	// StackSets makes the calls of the operations on stack sets. With nil their type does not exist.
+	StackSets Service
+}
+
+// A Service makes calls of operations by their names. *[awswire.Table] is one.
+type Service interface {
+	Call(ctx context.Context, caller awswire.Caller, name string, in any) (out any, err error)
 }
 
 // Types are the types of this server itself.
 type Types struct {
 	config Config
-	tables map[string]*awswire.Table
+	tables map[string]Service
 	types  map[string]*operation.Type
 	texts  map[string]string // the schemas
 	kinds  map[string]reader
@@ -77,6 +85,7 @@ var kinds = map[string]reader{
 	"AWS::CloudFormation::Publisher":              publishers{},
 	"AWS::CloudFormation::ResourceDefaultVersion": defaultVersions{cfn.RegistryTypeResource},
 	"AWS::CloudFormation::ResourceVersion":        versions{cfn.RegistryTypeResource, "TypeName", "SchemaHandlerPackage"},
+	"AWS::CloudFormation::StackSet":               stackSets{},
 	"AWS::CloudFormation::TypeActivation":         activations{},
 
 	"AWS::Logs::LogGroup":         logGroups{},
@@ -122,9 +131,12 @@ type stepped interface {
 
 // New returns the types over the services.
 func New(config Config) (*Types, error) {
-	t := &Types{config: config, tables: map[string]*awswire.Table{}, types: map[string]*operation.Type{}, texts: map[string]string{}}
+	t := &Types{config: config, tables: map[string]Service{}, types: map[string]*operation.Type{}, texts: map[string]string{}}
 	for _, table := range config.Tables {
 		t.tables[table.Service] = table
+	}
+	if config.StackSets != nil {
+		t.tables[stackSetService] = config.StackSets
 	}
 	t.kinds = maps.Clone(kinds)
 	if config.Functions != nil {
@@ -132,6 +144,10 @@ func New(config Config) (*Types, error) {
 	}
 	for name, k := range t.kinds {
 		switch k.(type) {
+		case stackSets:
+			if config.StackSets == nil {
+				continue
+			}
 		case stepped:
 			if config.Registry == nil {
 				continue

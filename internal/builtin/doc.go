@@ -1,5 +1,5 @@
 // Package builtin provisions the resource types that this server has the services for:
-// parameters, buckets, secrets, log groups and log streams, macros, and what the registry has:
+// parameters, buckets, secrets, log groups and log streams, macros, stack sets, and what the registry has:
 // versions of extensions, publishers, activations. What a template declares exists afterwards in
 // the service, where every client finds it.
 //

@@ -29,6 +29,11 @@ func stackSetOperations(e *stackset.Engine) []awswire.Operation {
 	}
 }
 
+// StackSets is the table of stack sets alone, for calls in this process.
+func StackSets(e *stackset.Engine) *awswire.Table {
+	return &awswire.Table{Service: "cloudformation", Protocol: awswire.Query, Operations: stackSetOperations(e), Constraints: stackSetConstraints}
+}
+
 // The patterns of the API's shapes about stack sets.
 const (
 	patternSetName = `[a-zA-Z][-a-zA-Z0-9]*`
