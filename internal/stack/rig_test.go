@@ -139,7 +139,13 @@ func (w *world) script(call string, behaviors ...behavior) {
 }
 
 func (w *world) Type(ctx context.Context, caller awswire.Caller, name, version string) (*operation.Type, error) {
-	if typ := w.types[name]; typ != nil {
+	w.mu.Lock()
+	typ := w.types[name+" "+version] // one that is not the current one
+	if typ == nil {
+		typ = w.types[name]
+	}
+	w.mu.Unlock()
+	if typ != nil {
 		return typ, nil
 	}
 	if w.own != nil {
