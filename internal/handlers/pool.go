@@ -502,6 +502,7 @@ func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hi
 		Name:         functionName(spec),
 		Environ:      withoutEndpoints(p.config.Environ),
 		Command:      program.Command,
+		Note:         program.Note,
 		Dir:          code.Dir,
 		Env:          env,
 		Handler:      program.Handler,

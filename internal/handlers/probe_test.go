@@ -30,6 +30,7 @@ func TestProbe(t *testing.T) {
 		"ends":        {"python3.11", py("import sys\nprint('bye now')\nsys.exit(4)"), []string{"exit status 4", "before it asked for an invocation", "bye now"}},
 		"node":        {"nodejs20.x", map[string]string{"app.js": "throw new RangeError('too far')"}, []string{"failed to start: RangeError: too far; trace:", "app.js"}},
 		"no module":   {"python3.11", map[string]string{"other.py": ""}, []string{"Runtime.ImportModuleError: Unable to import module 'app': No module named 'app'"}},
+		"version":     {"python3.99", map[string]string{"other.py": ""}, []string{"No module named 'app' (the runtime is python3.99, and is run by Python 3.", "there is no python3.99 in the PATH)"}},
 		"program":     {"provided.al2023", map[string]string{"bootstrap": "MZ" + strings.Repeat("\x00", 100)}, []string{"it is a program for windows, this machine is"}},
 		"interpreter": {"provided.al2023", map[string]string{"bootstrap": "#!/no/such/program\n"}, []string{"its first line names an interpreter that is not there"}},
 	} {

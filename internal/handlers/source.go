@@ -91,5 +91,5 @@ func (s Source) Config(ctx context.Context, scratch string) (lambda.Config, erro
 	}
 	cache := filepath.Join(scratch, "python")
 	env := append(program.Env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+cache)
-	return lambda.Config{Command: program.Command, Dir: s.Dir, Env: env, Handler: program.Handler, Cache: cache}, nil
+	return lambda.Config{Command: program.Command, Note: program.Note, Dir: s.Dir, Env: env, Handler: program.Handler, Cache: cache}, nil
 }

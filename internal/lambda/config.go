@@ -47,6 +47,9 @@ type Config struct {
 	// looked up in the PATH; a relative path is taken from Dir.
 	Command []string
 
+	// Note is the Note of a Program: the error of a function that fails to start has it.
+	Note string
+
 	// Dir is the working folder of the processes, which they also get as LAMBDA_TASK_ROOT.
 	// Empty means the current one.
 	Dir string

@@ -191,6 +191,7 @@ type FunctionError struct {
 	Type       string // errorType, "" if absent
 	Message    string // errorMessage, "" if absent
 	StackTrace []string
+	Note       string // of Config, if Init: what differs from the service
 	Payload    []byte // the whole document as sent, at most 256 KiB of it
 }
 
@@ -208,6 +209,9 @@ func (e *FunctionError) Error() string {
 	}
 	if e.Type == "" && e.Message == "" {
 		text += " without saying why"
+	}
+	if e.Note != "" {
+		text += " (" + e.Note + ")"
 	}
 	return text
 }

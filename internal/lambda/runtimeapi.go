@@ -147,7 +147,7 @@ func (p *process) serveInitError(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "InvalidStateTransition", "reported a failed start after asking for an invocation")
 		return
 	}
-	failure.Init = true
+	failure.Init, failure.Note = true, p.config.Note
 	select {
 	case p.failed <- failure:
 	default: // the first report counts
