@@ -3,11 +3,9 @@ export CGO_ENABLED := 0
 
 VERSION  ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null | sed -n 's/^v\([0-9]*\.[0-9]*\.[0-9]*\)$$/\1/p')
 LDFLAGS  := -s -w $(if $(VERSION),-X main.version=$(VERSION))
-# Without the pages of golang.org/x/net/trace, which nothing serves: docs/decisions/0021-no-methods-by-name.md.
-TAGS     := grpcnotrace
-# One set of flags for all targets, so that each dependency is compiled once: "go build", "go vet",
-# "go test" and the linter share the build cache.
-export GOFLAGS := -trimpath -tags=$(TAGS)
+# One flag for all targets, so that each dependency is compiled once: "go build", "go vet", "go test" and the
+# linter share the build cache.
+export GOFLAGS := -trimpath
 # Modules of their own: what they need never reaches the binary.
 NESTED   := sdk sdk/awscreds examples/tps-report examples/kinesis-stream examples/wordpress release
 LINT     := golangci-lint
@@ -23,13 +21,13 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/cfn, one static binary
-	go build -ldflags="$(LDFLAGS)" -o bin/cfn ./cmd/cfn
+	go build -trimpath -ldflags="$(LDFLAGS)" -o bin/cfn ./cmd/cfn
 
 .PHONY: release-files
 release-files: ## write what a release has besides the binaries into build/release
 	rm -rf build/release
 	@set -e; for arch in amd64 arm64; do \
-		GOOS=linux GOARCH=$$arch go build -ldflags="-s -w -buildid= -X main.version=$(VERSION)" -o build/release/$$arch/cfn ./cmd/cfn; done
+		GOOS=linux GOARCH=$$arch go build -trimpath -ldflags="-s -w -buildid= -X main.version=$(VERSION)" -o build/release/$$arch/cfn ./cmd/cfn; done
 	cd release && go run . manual ../build/release "$(VERSION)" && go run . licenses ../build/release/licenses
 	cd release && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) go run . image ../build/release/cfn_image.tar "$(VERSION)" ../build/release/amd64/cfn ../build/release/arm64/cfn
 

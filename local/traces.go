@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -19,9 +19,9 @@ import (
 const lastTraces = 2 * time.Second
 
 // traces starts sending traces over OTLP/HTTP if the environment requests it: with an
-// endpoint, and without OTEL_SDK_DISABLED or OTEL_TRACES_EXPORTER=none. Headers, time limits,
-// certificates, sampling and attributes of the resource are set by the variables of the
-// OpenTelemetry specification in the environment of the process.
+// endpoint, and without OTEL_SDK_DISABLED or OTEL_TRACES_EXPORTER=none. Headers, compression, time limits and
+// certificates are set by the variables of the OpenTelemetry specification, too; sampling and attributes of
+// the resource by those in the environment of the process.
 func traces(ctx context.Context, environ []string, version string, logger *slog.Logger) (trace.TracerProvider, func(context.Context) error, error) {
 	env := map[string]string{}
 	for _, entry := range environ {
@@ -46,7 +46,11 @@ func traces(ctx context.Context, environ []string, version string, logger *slog.
 			logger.Warn("traces are sent as http/protobuf", name, protocol)
 		}
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint))
+	uploader, err := newTraceUploader(endpoint, env, logger)
+	if err != nil {
+		return nil, nil, fmt.Errorf("start sending traces: %w", err)
+	}
+	exporter, err := otlptrace.New(ctx, uploader)
 	if err != nil {
 		return nil, nil, fmt.Errorf("start sending traces: %w", err)
 	}

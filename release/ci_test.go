@@ -42,7 +42,7 @@ func newRunner(t *testing.T) *runner {
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
 		"GOMODCACHE="+goEnv(t, "GOMODCACHE"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOPATH="+goEnv(t, "GOPATH"))
 	release := t.TempDir()
-	r.sh("..", fmt.Sprintf("go build -tags=grpcnotrace -o %[1]s/cfn ./cmd/cfn && tar -czf %[1]s/cfn_%[2]s_%[3]s.tar.gz -C %[1]s cfn", release, runtime.GOOS, runtime.GOARCH))
+	r.sh("..", fmt.Sprintf("go build -o %[1]s/cfn ./cmd/cfn && tar -czf %[1]s/cfn_%[2]s_%[3]s.tar.gz -C %[1]s cfn", release, runtime.GOOS, runtime.GOARCH))
 	name := fmt.Sprintf("cfn_%s_%s.tar.gz", runtime.GOOS, runtime.GOARCH)
 	archive, err := os.ReadFile(filepath.Join(release, name))
 	if err != nil {

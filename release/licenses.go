@@ -25,7 +25,7 @@ type module struct {
 // licenses copies the license files of every module with a package in the binary, and of Go itself,
 // to dir. A module without one is an error.
 func licenses(dir, source string) error {
-	cmd := exec.Command("go", "list", "-deps", "-tags=grpcnotrace", "-json=Module", "./cmd/cfn")
+	cmd := exec.Command("go", "list", "-deps", "-json=Module", "./cmd/cfn")
 	cmd.Dir, cmd.Stderr = source, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
