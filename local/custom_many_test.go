@@ -161,7 +161,7 @@ func BenchmarkCustomMemory(b *testing.B) {
 			}
 			client.settle(b, *out.StackId, cfntypes.StackStatusDeleteComplete)
 			if round < 2 || round == rounds-1 {
-				b.ReportMetric(memoryOf(b, server), fmt.Sprintf("rss-MB-after-%d", round+1))
+				b.ReportMetric(memoryOf(b, server, "VmRSS"), fmt.Sprintf("rss-MB-after-%d", round+1))
 			}
 		}
 		_ = client.conn.Close()

@@ -276,6 +276,9 @@ func (s *Server) trimWhenQuiet() (end func()) {
 			now := s.requests.Load()
 			if now == seen && now != trimmed {
 				debug.FreeOSMemory()
+				if err := releaseProgram(); err != nil {
+					s.config.Logger.Debug("the pages of the program stay in memory", "error", err)
+				}
 				trimmed = now
 			}
 			seen = now

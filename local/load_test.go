@@ -174,7 +174,7 @@ func BenchmarkLoad(b *testing.B) {
 	own, its := cpuOf(b, "self")-ownCPU, cpuOf(b, strconv.Itoa(server.cmd.Process.Pid))-serverCPU
 	b.ReportMetric(100*own.Seconds()/(own+its).Seconds(), "client-cpu-%")
 	b.ReportMetric(float64(its.Microseconds())/float64(len(all)), "server-cpu-µs/op")
-	b.ReportMetric(memoryOf(b, server), "rss-MB")
+	b.ReportMetric(memoryOf(b, server, "VmRSS"), "rss-MB")
 }
 
 // registerOn registers versions one after the other: mostly of a module, which costs the
@@ -265,7 +265,7 @@ func BenchmarkReady(b *testing.B) {
 				}
 				server := mustStart(b, serverOptions{Dir: dir})
 				took = append(took, server.took)
-				memory = memoryOf(b, server)
+				memory = memoryOf(b, server, "VmRSS")
 				server.terminate(b)
 			}
 			slices.Sort(took)
@@ -275,10 +275,49 @@ func BenchmarkReady(b *testing.B) {
 	}
 }
 
-// memoryOf is VmRSS of a server in MB, 0 where /proc does not tell.
-func memoryOf(b *testing.B, p *process) float64 {
+// BenchmarkIdle submits a resource type and its handler 20 times, lists types 3,000 times, and looks how
+// much memory the server has after the last request and when it has been quiet for a while: all of it,
+// and what it allocated. The rest are pages of the program, which the system has to keep only once.
+//
+//	go test -run '^$' -bench Idle -benchtime 1x ./local
+func BenchmarkIdle(b *testing.B) {
+	const submits, lists = 20, 3000
+	const quiet = 100 * time.Second // the server looks every 30 s, and at its connections once a minute
+	server := mustStart(b, serverOptions{Dir: filepath.Join(b.TempDir(), "data")})
+	c := newClients(b, server.url)
+	b.ReportMetric(memoryOf(b, server, "VmRSS"), "started-MB")
+	registerWaiter(b, c)
+	data := waiterPackage(b)
+	watch, err := newCaller(server.url)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer watch.conn.Close()
+	for b.Loop() {
+		for range submits {
+			registerPackage(b, c, types.RegistryTypeResource, waiterType, data)
+		}
+		for range lists {
+			if err := watch.call("Version=2010-05-15&Action=ListTypes&Visibility=PRIVATE&MaxResults=50"); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(memoryOf(b, server, "VmRSS"), "busy-MB")
+		time.Sleep(quiet)
+		b.ReportMetric(memoryOf(b, server, "VmRSS"), "idle-MB")
+		b.ReportMetric(memoryOf(b, server, "RssAnon"), "idle-allocated-MB")
+		started := time.Now()
+		if err := watch.call("Version=2010-05-15&Action=ListTypes&Visibility=PRIVATE&MaxResults=50"); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(time.Since(started).Microseconds())/1000, "first-ms")
+	}
+}
+
+// memoryOf is a line of /proc/PID/status in MB, 0 where /proc does not tell.
+func memoryOf(b *testing.B, p *process, line string) float64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	_, rest, _ := strings.Cut(string(status), line+":")
 	fields := strings.Fields(rest)
 	if len(fields) == 0 {
 		return 0

@@ -209,9 +209,9 @@ func BenchmarkStackMemory(b *testing.B) {
 			})
 		}
 		busy.Wait()
-		b.ReportMetric(memoryOf(b, server), "busy-rss-MB")
+		b.ReportMetric(memoryOf(b, server, "VmRSS"), "busy-rss-MB")
 		time.Sleep(idle)
-		b.ReportMetric(memoryOf(b, server), "idle-rss-MB")
+		b.ReportMetric(memoryOf(b, server, "VmRSS"), "idle-rss-MB")
 		server.terminate(b)
 	}
 }
