@@ -97,6 +97,7 @@ var mavenFailures = []struct {
 }{
 	{regexp.MustCompile(`maven-default-http-blocker`), "Maven fetches nothing from repositories without TLS: change their URL in pom.xml to https://, that of Maven Central to https://repo.maven.apache.org/maven2"},
 	{regexp.MustCompile(`jitpack\.io`), "a library is only at jitpack.io, which could not be reached: add aws-cloudformation-resource-schema 2.0.10 to dependencyManagement in pom.xml, as cfn init does, and everything is at Maven Central"},
+	{regexp.MustCompile(`status: 403|authorization failed for`), "a repository or a proxy refused the request: below cfn serve --proxy, start cfn serve with --allow-host repo.maven.apache.org; otherwise name a mirror or credentials in ~/.m2/settings.xml"},
 	{regexp.MustCompile(`(?i)Unknown host|Network is unreachable|Connection refused|connect timed out|in offline mode|Could not transfer artifact|has not been downloaded`), "Maven reached no repository: connect once, or name a mirror in ~/.m2/settings.xml; what it has fetched once works offline"},
 	{regexp.MustCompile(`JAVA_HOME|No compiler is provided|invalid target release|release version \d+ not supported`), "Maven needs a JDK of the version in pom.xml: install it, and name its folder with JAVA_HOME"},
 	{regexp.MustCompile(`Could not find artifact|Could not resolve dependencies`), "correct the dependencies in pom.xml"},
