@@ -9,6 +9,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 type generateOptions struct {
@@ -38,7 +39,9 @@ cfn init writes go.mod, and cfn never changes it again. If it prevents a build, 
 another module or does not require the handler library, cfn prints a warning; --check reports it as
 stale.
 
-Exit code of --check: 0 if everything is up to date, 1 if a file is missing, stale or left over.`,
+Exit code of --check: 0 if everything is up to date, 1 if a file is missing, stale or left over. Files
+of the official cfn are equivalent if they declare the same for the handlers: their wording is another
+one, and cfn generate replaces them. They do not change the exit code.`,
 		Example: `  cfn generate
   cfn generate --check
   cfn generate --target-schemas ../schemas/aws-s3-bucket.json ../schemas/aws-sqs-queue.json`,
@@ -215,11 +218,13 @@ func notOnce(statuses []project.Status, files []codegen.File) []project.Status {
 }
 
 // reportCheck prints what "generate" would do. Files that cfn did not generate are never
-// stale.
+// stale, and those that differ from ours only in wording need not be replaced.
 func (c *app) reportCheck(p *project.Project, statuses []project.Status) error {
-	stale, ours := 0, 0
+	stale, ours, equivalent := 0, 0, 0
 	for _, status := range statuses {
 		switch status.State {
+		case project.Equivalent:
+			equivalent++
 		case project.Missing, project.Stale, project.Leftover:
 			stale++
 			if status.Name != "go.mod" {
@@ -229,6 +234,9 @@ func (c *app) reportCheck(p *project.Project, statuses []project.Status) error {
 				c.printf("%s: %s\n", status.State, p.Name(status.Name))
 			}
 		}
+	}
+	if c.format == "text" && equivalent > 0 {
+		c.printf("only the wording differs in %s of the official cfn\n", words.Count(equivalent, "file"))
 	}
 	if stale > 0 {
 		if ours > 0 {

@@ -364,7 +364,7 @@ func initialized(state project.State, overwrite bool) string {
 		return "removed"
 	case state == project.Current:
 		return "unchanged"
-	case overwrite || state == project.Stale:
+	case overwrite || state == project.Stale || state == project.Equivalent:
 		return "overwritten"
 	}
 	return "kept"

@@ -119,16 +119,21 @@ func javaProject(in Input) ([]File, error) {
 	hook := in.Schema.Kind == schema.Hook
 	class := JavaEntryClass(in.Schema.Kind)
 	base, rows := "", []string{"BaseConfiguration", "BaseHandler"}
-	root := javaRoot{schema: in.Schema, class: "ResourceModel", doc: "The properties of " + in.TypeName + ".", kind: javaResource}
+	roots := []javaRoot{
+		{schema: in.Schema, class: "ResourceModel", doc: "The properties of " + in.TypeName + ".", kind: javaResource},
+		{schema: in.Schema.TypeConfiguration, class: "TypeConfigurationModel", doc: "What is set once for " + in.TypeName + " in an account and region."},
+	}
 	if hook {
 		base, rows = "Hook", []string{"BaseHookConfiguration", "BaseHookHandler"}
-		root = javaRoot{schema: in.Schema, class: "HookInputModel", kind: javaHook}
+		roots[0] = javaRoot{schema: in.Schema, class: "HookInputModel", kind: javaHook}
+		if in.Schema.Root.Get("properties") == nil {
+			roots = roots[1:] // as in the official models
+		}
 		for _, target := range in.Targets {
 			f.Targets = append(f.Targets, javaTargetFrame{target.TypeName.Value, javaTargetFile(target.TypeName.Value)})
 		}
 	}
-	files := javaModels(in.Namespace, newReader(in.Schema), root,
-		javaRoot{schema: in.Schema.TypeConfiguration, class: "TypeConfigurationModel", doc: "What is set once for " + in.TypeName + " in an account and region."})
+	files := javaModels(in.Namespace, newReader(in.Schema), roots...)
 	add := func(template, name string, f javaFrame) error {
 		data, err := renderJava(template, f)
 		files = append(files, File{Path: javaPath(f.Package, name), Data: data, Mode: Generated})

@@ -67,8 +67,11 @@ func pythonProject(in Input) ([]File, error) {
 		{Path: "requirements.txt", Data: []byte(pythonRequirement + "\n"), Mode: Once},
 	}
 	if kind == "hook" {
-		files = append(files, File{Path: "src/" + pkg + "/models.py", Mode: Generated,
-			Data: pythonModels(r, pythonHookRequest, pythonRoot{schema: in.Schema, class: "HookInputModel"}, configuration)})
+		roots := []pythonRoot{configuration}
+		if in.Schema.Root.Get("properties") != nil { // as in the official models
+			roots = []pythonRoot{{schema: in.Schema, class: "HookInputModel"}, configuration}
+		}
+		files = append(files, File{Path: "src/" + pkg + "/models.py", Mode: Generated, Data: pythonModels(r, pythonHookRequest, roots...)})
 		files = append(files, pythonTargets(pkg, in.Targets)...)
 	} else {
 		files = append(files, File{Path: "src/" + pkg + "/models.py", Mode: Generated,
