@@ -53,20 +53,22 @@ func (o *handlerOptions) build(ctx context.Context, c *app, p *project.Project) 
 
 // buildForLambda makes sure that the program that is packed is not older than its
 // sources. It builds the program for Lambda's platform if that is needed and possible,
-// and refuses a program that is out of date. With noBuild it only warns. libraries is the
+// and refuses a program that is out of date. With --no-build it only warns. libraries is the
 // folder of [project.ArchiveConfig].
-func (c *app) buildForLambda(ctx context.Context, p *project.Project, noBuild bool) (libraries string, err error) {
+func (c *app) buildForLambda(ctx context.Context, p *project.Project, o archiveOptions) (libraries string, err error) {
 	switch {
 	case p.Kind == schema.Module:
 		return "", nil
 	case p.Language == "java":
-		return "", c.buildJava(ctx, p, noBuild)
+		return "", c.buildJava(ctx, p, o.noBuild)
 	case strings.HasPrefix(p.Language, "python"):
-		return c.librariesForLambda(ctx, p, noBuild)
+		return c.librariesForLambda(ctx, p, o)
 	case p.Language != "go":
 		return "", nil // refused later
+	case o.arch != x86:
+		return "", withHint(errors.New("handlers in Go are packaged for Lambda on x86-64 only"), "leave out --arch")
 	}
-	return "", c.buildGo(ctx, p, noBuild)
+	return "", c.buildGo(ctx, p, o.noBuild)
 }
 
 func (c *app) buildGo(ctx context.Context, p *project.Project, noBuild bool) error {

@@ -44,7 +44,7 @@ type language struct {
 	debug *debugPort
 
 	// pack builds what is packed. Nil means [app.buildForLambda].
-	pack func(c *app, ctx context.Context, p *project.Project, noBuild bool, config *project.ArchiveConfig) error
+	pack func(c *app, ctx context.Context, p *project.Project, o archiveOptions, config *project.ArchiveConfig) error
 }
 
 // languages is a function because the rows refer to functions that refer to it.

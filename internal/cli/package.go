@@ -13,7 +13,7 @@ import (
 )
 
 func newPackage(c *app) *cobra.Command {
-	var noBuild bool
+	var o archiveOptions
 	cmd := &cobra.Command{
 		Use:   "package",
 		Short: "Package the project for the registry",
@@ -25,27 +25,34 @@ The handlers of a Go project are built first if bin/bootstrap is missing or olde
 they cannot be rebuilt, the command fails; pass --no-build to package them as they are.
 
 Handlers in Java are built with mvn package in the same cases. For handlers in Python and TypeScript,
-the libraries are installed for Lambda.
+the libraries are installed for Lambda, on x86-64 or with --arch arm64 on arm64.
 
 The archive is reproducible: the same files give the same bytes. Either the whole archive is written or
 nothing.`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.pack(cmd.Context(), noBuild) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.pack(cmd.Context(), o) },
 	}
-	noBuildFlag(cmd.Flags(), &noBuild)
+	o.flags(cmd.Flags())
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
 
-// noBuildFlag adds the option of the commands that pack a project.
-func noBuildFlag(flags *pflag.FlagSet, noBuild *bool) {
-	flags.BoolVar(noBuild, "no-build", false, "package the built handlers as they are, even if a source is newer")
-	annotate(flags, addition, "no-build")
+// archiveOptions are the options of the commands that pack a project.
+type archiveOptions struct {
+	noBuild bool
+	arch    lambdaArch
+}
+
+func (o *archiveOptions) flags(flags *pflag.FlagSet) {
+	o.arch = x86
+	flags.BoolVar(&o.noBuild, "no-build", false, "package the built handlers as they are, even if a source is newer")
+	flags.Var(&o.arch, "arch", "the architecture of Lambda that the libraries are for: x86_64 or arm64")
+	annotate(flags, addition, "no-build", "arch")
 }
 
 // archive checks the project, builds its handlers if they are out of date, and packs it.
 // The schema is nil for modules.
-func (c *app) archive(ctx context.Context, noBuild bool) (*project.Project, *schema.Schema, *project.Archive, error) {
+func (c *app) archive(ctx context.Context, o archiveOptions) (*project.Project, *schema.Schema, *project.Archive, error) {
 	p, s, err := c.loadProject(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -62,9 +69,9 @@ func (c *app) archive(ctx context.Context, noBuild bool) (*project.Project, *sch
 		config.Fragment = f
 	}
 	if pack := languageOf(p.Language).pack; pack != nil {
-		err = pack(c, ctx, p, noBuild, &config)
+		err = pack(c, ctx, p, o, &config)
 	} else {
-		config.Libraries, err = c.buildForLambda(ctx, p, noBuild)
+		config.Libraries, err = c.buildForLambda(ctx, p, o)
 	}
 	if err != nil {
 		return nil, nil, nil, err
@@ -84,8 +91,8 @@ func (c *app) archive(ctx context.Context, noBuild bool) (*project.Project, *sch
 }
 
 // pack writes the archive of the project into the working folder.
-func (c *app) pack(ctx context.Context, noBuild bool) error {
-	p, _, archive, err := c.archive(ctx, noBuild)
+func (c *app) pack(ctx context.Context, o archiveOptions) error {
+	p, _, archive, err := c.archive(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -140,7 +139,12 @@ func (c *app) pythonLibraries(ctx context.Context, p *project.Project, python st
 	if noBuild {
 		return "", withHint(fmt.Errorf("the libraries of %s are not installed", p.Name(requirementsFile)), "leave out --no-build, and cfn installs them")
 	}
-	if err := c.pipInstall(ctx, p, python, dir, requiredWork()); err != nil {
+	if err := c.pipInstall(ctx, p, python, dir, requiredWork(nil)); err != nil {
+		if ctx.Err() == nil && notInstallable.MatchString(err.Error()) {
+			if installed, ok := c.installedLibraries(ctx, p, python, string(requirements)); ok {
+				return installed, nil
+			}
+		}
 		return "", err
 	}
 	c.removeOldLibraries(p, filepath.Base(dir))
@@ -149,7 +153,7 @@ func (c *app) pythonLibraries(ctx context.Context, p *project.Project, python st
 
 // librariesForLambda installs the libraries for the platform and the Python of Lambda, and returns their
 // folder, seen from the project; "" without requirements.
-func (c *app) librariesForLambda(ctx context.Context, p *project.Project, noBuild bool) (string, error) {
+func (c *app) librariesForLambda(ctx context.Context, p *project.Project, o archiveOptions) (string, error) {
 	requirements, err := c.readRequirements(p, requirementsFile, 0)
 	if err != nil || strings.TrimSpace(string(requirements)) == "" {
 		return "", err
@@ -158,26 +162,22 @@ func (c *app) librariesForLambda(ctx context.Context, p *project.Project, noBuil
 	if err != nil {
 		return "", err
 	}
-	version := strings.TrimPrefix(p.Runtime, "python")
-	sum := sha256.Sum256(append([]byte(version+"\n"), requirements...))
+	target := pythonTarget{strings.TrimPrefix(p.Runtime, "python"), o.arch}
+	sum := sha256.Sum256(append([]byte(target.version+" "+o.arch.name+"\n"), requirements...))
 	name := pythonDir + "/package-" + hex.EncodeToString(sum[:8])
 	if exists(p.Path(name)) {
 		return name, nil
 	}
-	if noBuild {
+	if o.noBuild {
 		return "", withHint(fmt.Errorf("the libraries of %s are not installed for Lambda", p.Name(requirementsFile)), "leave out --no-build, and cfn installs them")
 	}
-	options := []string{"--only-binary=:all:", "--implementation", "cp", "--python-version", version}
-	for _, platform := range lambdaPlatforms(version) {
-		options = append(options, "--platform", platform)
-	}
-	err = c.pipInstall(ctx, p, program.Command[0], p.Path(name), requiredWork(options...))
+	err = c.pipInstall(ctx, p, program.Command[0], p.Path(name), requiredWork(&target))
 	if err != nil && ctx.Err() == nil && withoutWheel.MatchString(err.Error()) {
 		// Something has no wheel. What is built here runs there if it is Python only, or if this
 		// machine is like Lambda.
-		c.notef("a package has no wheel for Lambda; building it here\n")
-		if err = c.pipInstall(ctx, p, program.Command[0], p.Path(name), requiredWork()); err == nil {
-			err = c.checkNative(p, name, program.Note == "")
+		c.notef("a package has no wheel for Lambda on %s; building it here\n", o.arch.title)
+		if err = c.pipInstall(ctx, p, program.Command[0], p.Path(name), requiredWork(nil)); err == nil {
+			err = c.checkNative(p, name, o.arch, program.Note == "")
 		}
 	}
 	if err != nil {
@@ -187,23 +187,13 @@ func (c *app) librariesForLambda(ctx context.Context, p *project.Project, noBuil
 	return name, nil
 }
 
-// withoutWheel matches what pip prints if a package has no wheel for the platform.
-var withoutWheel = regexp.MustCompile(`No matching distribution|ResolutionImpossible`)
-
-// lambdaPlatforms are the tags of wheels that run in Lambda: Amazon Linux 2 up to Python 3.11, then
-// Amazon Linux 2023.
-func lambdaPlatforms(version string) []string {
-	platforms := []string{"manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_5_x86_64", "manylinux1_x86_64"}
-	if _, minor, _ := strings.Cut(version, "."); len(minor) == 2 && minor >= "12" {
-		platforms = append(platforms, "manylinux_2_34_x86_64", "manylinux_2_28_x86_64")
-	}
-	return platforms
-}
+// withoutWheel matches what pip and uv print if a package has no wheel for the platform.
+var withoutWheel = regexp.MustCompile(`No matching distribution|ResolutionImpossible|no usable wheels|no wheels with a matching|has no wheels|no matching (?:platform|Python)`)
 
 // checkNative refuses libraries that were compiled on a machine unlike Lambda. same says that the version
 // of Python is that of the runtime.
-func (c *app) checkNative(p *project.Project, name string, same bool) error {
-	if same && runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
+func (c *app) checkNative(p *project.Project, name string, arch lambdaArch, same bool) error {
+	if same && arch.here() {
 		return nil
 	}
 	var native string
@@ -223,8 +213,8 @@ func (c *app) checkNative(p *project.Project, name string, same bool) error {
 	if err := files.RemoveTemp(p.Path(name)); err != nil {
 		return fmt.Errorf("remove the libraries: %w", err)
 	}
-	return withHint(fmt.Errorf("%s was compiled for this machine and does not run in Lambda (Linux on x86-64, %s)", native, p.Runtime),
-		"require a version with a wheel for Linux, or package on Linux with %s", p.Runtime)
+	return withHint(fmt.Errorf("%s was compiled for this machine and does not run in Lambda (Linux on %s, %s)", native, arch.title, p.Runtime),
+		"require a version with a wheel for Linux on %s, or package on such a machine with %s", arch.title, p.Runtime)
 }
 
 // includedFile matches a line of requirements that names another file of requirements.
@@ -302,11 +292,12 @@ func (c *app) removeOld(p *project.Project, dir, current string) {
 type pipWork struct {
 	what         []string // the arguments
 	shown, named string   // in the command that is shown, and in messages
+	target       *pythonTarget
 }
 
-// requiredWork installs what the project requires.
-func requiredWork(options ...string) pipWork {
-	return pipWork{append([]string{"--requirement", requirementsFile}, options...), "--requirement " + requirementsFile, "the libraries of " + requirementsFile}
+// requiredWork installs what the project requires, for this machine or for a Lambda.
+func requiredWork(target *pythonTarget) pipWork {
+	return pipWork{[]string{"--requirement", requirementsFile}, "--requirement " + requirementsFile, "the libraries of " + requirementsFile, target}
 }
 
 // pipInstall installs packages into a folder, which appears only if everything is in it.
@@ -322,13 +313,10 @@ func (c *app) pipInstall(ctx context.Context, p *project.Project, python, dir st
 		return fmt.Errorf("install the libraries: %w", err)
 	}
 	defer func() { _ = files.RemoveTemp(unfinished) }() // gone if everything went well
-	args := append([]string{
-		"-m", "pip", "install", "--quiet", "--no-input", "--no-color", "--disable-pip-version-check", "--no-compile",
-		"--target", unfinished,
-	}, work.what...)
-	c.notef("%s -m pip install %s\n", filepath.Base(python), work.shown)
+	command, shown := c.pipCommand(ctx, p, python, unfinished, work)
+	c.notef("%s\n", shown)
 	done := c.progress("Installing %s", strings.TrimSuffix(work.named, ","))
-	cmd := exec.CommandContext(ctx, python, args...)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env = p.Dir, append(c.pipLimits(), c.Environ...)
 	lambda.EndWithDescendants(cmd)
 	output, err := cmd.CombinedOutput()
@@ -337,7 +325,7 @@ func (c *app) pipInstall(ctx context.Context, p *project.Project, python, dir st
 		return ctx.Err()
 	}
 	if err != nil {
-		return pipError(work.named, python, err, string(output))
+		return pipError(work.named, command[0], err, string(output))
 	}
 	if err := os.Chmod(unfinished, 0o755); err != nil {
 		return fmt.Errorf("install the libraries: %w", err)
@@ -372,13 +360,18 @@ func pipLines(output string) string {
 	return strings.Join(kept, "\n")
 }
 
-// pipFailures say what to do about failures of pip, by what it prints.
+var (
+	noPip   = regexp.MustCompile(`No module named pip`)
+	noIndex = regexp.MustCompile(`(?i)failed to establish a new connection|name resolution|network is unreachable|connection refused|timed out|ProxyError|error sending request|client error \(Connect\)`)
+)
+
+// pipFailures say what to do about failures of pip and uv, by what they print.
 var pipFailures = []struct {
 	pattern *regexp.Regexp
 	hint    string
 }{
-	{regexp.MustCompile(`No module named pip`), "install pip for this Python: python -m ensurepip, or the package python3-pip of your system"},
-	{regexp.MustCompile(`(?i)failed to establish a new connection|name resolution|network is unreachable|connection refused|timed out|ProxyError`), "pip reached no package index: connect once, or name a mirror or a folder of wheels with PIP_INDEX_URL or PIP_FIND_LINKS"},
+	{noPip, "install pip for this Python: python -m ensurepip, or the package python3-pip of your system; or install uv"},
+	{noIndex, "pip reached no package index, and cannot use its cache without one: connect once, name a mirror with PIP_INDEX_URL, or download the wheels elsewhere with pip download -r requirements.txt -d wheels, and set PIP_NO_INDEX=1 and PIP_FIND_LINKS=wheels"},
 	{regexp.MustCompile(`SSLError|CERTIFICATE_VERIFY_FAILED`), "pip does not trust the certificate of the package index: name the certificates of your organization with PIP_CERT"},
 	{regexp.MustCompile(`(?i)gcc|cc1|compiler|Microsoft Visual C\+\+|Python\.h`), "a package has to be compiled: install a C compiler and the headers of Python, or require a version that has a wheel for this Python"},
 	{regexp.MustCompile(`requires a different Python|Requires-Python`), "a package does not support this Python: put the Python of the runtime into the PATH, or require another version"},

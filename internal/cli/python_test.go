@@ -57,7 +57,13 @@ func writeWheel(t *testing.T, dir, version, word string) {
 // writePackage writes a wheel of a package with one module.
 func writePackage(t *testing.T, dir, name, version, module string) {
 	t.Helper()
-	file, err := os.Create(filepath.Join(dir, name+"-"+version+"-py3-none-any.whl"))
+	writeTagged(t, dir, name, version, "py3-none-any", module)
+}
+
+// writeTagged writes a wheel for one platform.
+func writeTagged(t *testing.T, dir, name, version, tag, module string) {
+	t.Helper()
+	file, err := os.Create(filepath.Join(dir, name+"-"+version+"-"+tag+".whl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +72,7 @@ func writePackage(t *testing.T, dir, name, version, module string) {
 	for _, entry := range [][2]string{
 		{name + ".py", module},
 		{info + "METADATA", "Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\n"},
-		{info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
+		{info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: " + tag + "\n"},
 		{info + "RECORD", name + ".py,,\n" + info + "METADATA,,\n" + info + "WHEEL,,\n" + info + "RECORD,,\n"},
 	} {
 		f, err := w.Create(entry[0])

@@ -33,7 +33,8 @@ type submitOptions struct {
 // packageOptions select what is registered, and where; cfn publish has them, too.
 type packageOptions struct {
 	role, archive, bucket, regions string
-	noRole, noBuild                bool
+	noRole                         bool
+	build                          archiveOptions
 	timeout                        time.Duration
 }
 
@@ -71,7 +72,7 @@ service returned an error, a registration failed, or the wait timed out.`,
 				return err
 			}
 			if opts.dryRun && opts.archive == "" {
-				return c.pack(cmd.Context(), opts.noBuild)
+				return c.pack(cmd.Context(), opts.build)
 			}
 			return c.submit(cmd.Context(), opts)
 		},
@@ -97,7 +98,7 @@ func (o *packageOptions) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.bucket, "s3-bucket", "", "upload to the bucket `NAME` instead of the bucket of the managed upload stack")
 	flags.DurationVar(&o.timeout, "timeout", submit.DefaultTimeout, "stop waiting after `DURATION`, such as 90s or 2h")
 	flags.StringVar(&o.regions, "regions", "", "register in each of the regions `A,B,…`")
-	noBuildFlag(flags, &o.noBuild)
+	o.build.flags(flags)
 	annotate(flags, addition, "package", "s3-bucket", "timeout", "regions")
 }
 
@@ -200,7 +201,7 @@ func (o *packageOptions) extension(ctx context.Context, c *app) (q *submit.Reque
 		}
 		return q, noRole, nil
 	}
-	p, s, archive, err := c.archive(ctx, o.noBuild)
+	p, s, archive, err := c.archive(ctx, o.build)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -179,7 +179,7 @@ func (c *app) ownCloudFormation(ctx context.Context, opts *testOptions, configur
 	if err := opts.sandbox.serve(c, c.projectDir(), &config.Config); err != nil {
 		return nil, nil, err
 	}
-	what := packageOptions{noRole: true, noBuild: opts.noBuild, timeout: opts.timeout}
+	what := packageOptions{noRole: true, build: archiveOptions{noBuild: opts.noBuild, arch: x86}, timeout: opts.timeout}
 	request, _, err := what.extension(ctx, c)
 	if err != nil {
 		return nil, nil, err

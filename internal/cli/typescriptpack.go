@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/document"
@@ -18,8 +17,8 @@ import (
 
 // packTypeScript builds the handlers, and finds what is packed: the files that npm packs, as SAM
 // does, and the libraries for Lambda.
-func (c *app) packTypeScript(ctx context.Context, p *project.Project, noBuild bool, config *project.ArchiveConfig) error {
-	b, err := c.buildTypeScript(ctx, p, noBuild)
+func (c *app) packTypeScript(ctx context.Context, p *project.Project, o archiveOptions, config *project.ArchiveConfig) error {
+	b, err := c.buildTypeScript(ctx, p, o.noBuild)
 	if err != nil {
 		return err
 	}
@@ -40,7 +39,7 @@ func (c *app) packTypeScript(ctx context.Context, p *project.Project, noBuild bo
 			config.Built = append(config.Built, filepath.ToSlash(file.Path))
 		}
 	}
-	config.Libraries, err = b.librariesForLambda(ctx, noBuild)
+	config.Libraries, err = b.librariesForLambda(ctx, o)
 	return err
 }
 
@@ -49,8 +48,8 @@ var ownFolder = regexp.MustCompile(`^(file|link|workspace):|^\.{0,2}/`)
 
 // librariesForLambda installs the libraries without those for development, for the platform of
 // Lambda, and returns the folder of their node_modules, seen from the project.
-func (b *typeScriptBuild) librariesForLambda(ctx context.Context, noBuild bool) (string, error) {
-	sum, err := b.libraries("linux x64")
+func (b *typeScriptBuild) librariesForLambda(ctx context.Context, o archiveOptions) (string, error) {
+	sum, err := b.libraries("linux " + o.arch.node)
 	if err != nil {
 		return "", err
 	}
@@ -58,7 +57,7 @@ func (b *typeScriptBuild) librariesForLambda(ctx context.Context, noBuild bool) 
 	if exists(b.p.Path(name)) {
 		return name, nil
 	}
-	if noBuild {
+	if o.noBuild {
 		return "", withHint(fmt.Errorf("the libraries of %s are not installed for Lambda", b.p.Name(packageFile)), "leave out --no-build, and cfn installs them")
 	}
 	for _, list := range []map[string]string{b.manifest.Dependencies, b.manifest.OptionalDependencies} {
@@ -78,10 +77,10 @@ func (b *typeScriptBuild) librariesForLambda(ctx context.Context, noBuild bool) 
 	if err != nil {
 		return "", err
 	}
-	if err := b.npmInstall(ctx, work, command, "--omit=dev", "--include=optional", "--os=linux", "--cpu=x64", "--libc=glibc"); err != nil {
+	if err := b.npmInstall(ctx, work, command, "--omit=dev", "--include=optional", "--os=linux", "--cpu="+o.arch.node, "--libc=glibc"); err != nil {
 		return "", err
 	}
-	if err := checkNodeNative(work); err != nil {
+	if err := checkNodeNative(work, o.arch); err != nil {
 		return "", err
 	}
 	result := filepath.Join(work, "result")
@@ -144,8 +143,8 @@ func (b *typeScriptBuild) copyManifest(dir string) (command string, err error) {
 }
 
 // checkNodeNative refuses libraries that were compiled on a machine unlike Lambda.
-func checkNodeNative(dir string) error {
-	if runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
+func checkNodeNative(dir string, arch lambdaArch) error {
+	if arch.here() {
 		return nil
 	}
 	var native string
@@ -159,6 +158,6 @@ func checkNodeNative(dir string) error {
 	if err != nil || native == "" {
 		return err
 	}
-	return withHint(fmt.Errorf("%s was compiled for this machine and does not run in Lambda (Linux on x86-64)", native),
+	return withHint(fmt.Errorf("%s was compiled for this machine and does not run in Lambda (Linux on %s)", native, arch.title),
 		"use a version of the library that is built for Linux, or package on Linux")
 }
