@@ -131,7 +131,8 @@ type Config struct {
 	// sandbox. Zero means sandbox.DefaultTmpMB.
 	TmpMB int
 
-	// Cache is a folder that the processes may write to, which outlives them. Empty means none.
+	// Cache is a folder that the processes may read, for what their runtime has compiled, which is stored through
+	// the Runtime API and limited in size. Empty means none.
 	Cache string
 
 	// LogBytes bounds the output kept of one invocation; the oldest output is dropped. Zero

@@ -23,8 +23,8 @@ var pythonBootstrap []byte
 //go:embed runtime_node.mjs
 var nodeBootstrap []byte
 
-// PythonCache is the variable that names a folder for the compiled modules of a function in
-// Python. Without it, Python does what it does.
+// PythonCache is the variable that names a folder with the compiled modules of a function in
+// Python, which is Config.Cache. Without it, Python does what it does.
 const PythonCache = "FORMWORK_PYCACHE"
 
 // PythonDebug is the variable that names the address at which a function in Python waits for a debugger,

@@ -23,6 +23,7 @@ func TestPythonCache(t *testing.T) {
 		t.Skip("skipped: bash sets the limit of the size of files")
 	}
 	cache := filepath.Join(t.TempDir(), "cache")
+	config.Cache = cache
 	config.Env = append(config.Env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+cache)
 	answers := func(when string, command ...string) {
 		t.Helper()

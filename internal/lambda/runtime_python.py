@@ -6,15 +6,34 @@ Python from 3.6 on. The handler is _HANDLER in LAMBDA_TASK_ROOT.
 import importlib
 import importlib.machinery
 import importlib.util
+import marshal
 import os
 import sys
 
 
-def keep_compiled(folder):
-    """Keeps compiled modules in a folder: each whole or not at all, and a broken one is made again.
+class Compiled(object):
+    """The compiled modules that are to be kept, as RuntimeAPI.keep sends them."""
 
-    Python itself takes what a full disk has left of a file for the whole of it, and then never
-    starts again. Programs that the handler starts keep nothing.
+    MOST = 64 << 20  # bytes
+    entries = []
+    size = 0
+
+    @classmethod
+    def add(cls, name, data):
+        if cls.size + len(data) <= cls.MOST:
+            cls.entries.append(b"%d %d\n%s%s" % (len(name), len(data), name, data))
+            cls.size += len(data)
+
+    @classmethod
+    def take(cls):
+        body = b"".join(cls.entries)
+        cls.entries, cls.size = [], 0
+        return body
+
+
+def keep_compiled(folder):
+    """Uses the compiled modules in a folder, which it only reads: those that are missing or broken are made, and
+    sent to the Runtime API, which keeps them. Programs that the handler starts keep nothing.
     """
     sys.pycache_prefix = folder
     sys.dont_write_bytecode = False
@@ -27,27 +46,23 @@ def keep_compiled(folder):
         except SyntaxError:
             raise
         except (EOFError, ValueError, TypeError):
-            cached = importlib.util.cache_from_source(self.get_filename(name))
+            source = self.get_filename(name)
+            cached = importlib.util.cache_from_source(source)
             if not os.path.exists(cached):
                 raise
-            os.remove(cached)
-            return get_code(self, name)
+            code = self.source_to_code(self.get_data(source), source)
+            stats = self.path_stats(source)
+            head = [importlib.util.MAGIC_NUMBER]  # as Python writes it, of the time of the source
+            for number in (0, int(stats["mtime"]), stats["size"]):
+                head.append((number & 0xFFFFFFFF).to_bytes(4, "little"))
+            keep(self, cached, b"".join(head) + marshal.dumps(code))
+            return code
 
-    def set_whole(self, path, data, **_):
-        temporary = "%s.%d" % (path, os.getpid())
-        try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(temporary, "xb") as file:
-                file.write(data)  # buffered: all of it, or an error
-            os.replace(temporary, path)
-        except OSError:
-            try:
-                os.remove(temporary)
-            except OSError:
-                pass
+    def keep(self, path, data, **_):
+        Compiled.add(os.fsencode(os.path.relpath(path, folder)), data)
 
     loader.get_code = get_whole
-    loader.set_data = set_whole
+    loader.set_data = keep
 
 
 if os.environ.get("FORMWORK_PYCACHE") and sys.version_info >= (3, 8):
@@ -61,6 +76,7 @@ import time
 import traceback
 
 API = "/2018-06-01/runtime/"
+COMPILED = "/formwork/compiled"
 
 
 class CognitoIdentity(object):
@@ -157,13 +173,22 @@ class RuntimeAPI(object):
         self.address = address
         self.connection = None
 
+    def keep(self):
+        """Sends the modules that were compiled since the last call. What cannot be kept is compiled again."""
+        body = Compiled.take()
+        if body:
+            try:
+                self.call("POST", COMPILED, body)
+            except (http.client.HTTPException, OSError):
+                pass
+
     def call(self, method, path, body=None, headers=None):
         for attempt in (1, 2):
             if self.connection is None:
                 self.connection = http.client.HTTPConnection(self.address)
                 attempt = 2
             try:
-                self.connection.request(method, API + path, body, headers or {})
+                self.connection.request(method, path if path == COMPILED else API + path, body, headers or {})
                 response = self.connection.getresponse()
                 return response, response.read()
             except (http.client.HTTPException, OSError):
@@ -173,6 +198,7 @@ class RuntimeAPI(object):
                     raise
 
     def next(self):
+        self.keep()
         response, body = self.call("GET", "invocation/next")
         if response.status != 200:
             raise RuntimeError("the runtime API answered %d: %s" % (response.status, body.decode("utf-8", "replace")))

@@ -96,7 +96,7 @@ func view(p Process, home string) ([]inside.Mount, error) {
 		if err := os.MkdirAll(p.Cache, 0o755); err != nil {
 			return nil, err
 		}
-		if err := v.add(p.Cache, inside.BindRW); err != nil {
+		if err := v.add(p.Cache, inside.BindRO); err != nil {
 			return nil, err
 		}
 		v.fixed[p.Cache] = true
