@@ -175,6 +175,9 @@ func (h *house) agent(t *testing.T, language string) handlers.Spec {
 		}
 		return h.put(t, pack(t, "provided.al2023", "bootstrap", map[string]string{"bootstrap": "#!/bin/sh\n" + roleVar + "=hostile exec '" + self + "'\n"}))
 	}
+	if language == "java" {
+		return h.put(t, pack(t, "provided.al2023", "bootstrap", compileJava(t, javaDeeds)))
+	}
 	a := hostile[language]
 	needs(t, a.program)
 	return h.put(t, pack(t, a.runtime, a.entrypoint, map[string]string{a.file: a.text}))
@@ -230,7 +233,7 @@ func (h *house) snapshot(t *testing.T) map[string]string {
 
 // TestHostileHandlers has handlers in several languages do what they must not be able to.
 func TestHostileHandlers(t *testing.T) {
-	for _, language := range []string{"go", "python", "node"} {
+	for _, language := range []string{"go", "python", "node", "java"} {
 		t.Run(language, func(t *testing.T) {
 			h := newHouse(t)
 			other := h.put(t, pack(t, "provided.al2023", "bootstrap", map[string]string{"bootstrap": "#!/bin/sh\nexit 1\n", "secret.txt": "of another function"}))
@@ -315,23 +318,8 @@ func TestHostileHandlers(t *testing.T) {
 
 // TestHostileJava is the official library for Java in small: it empties java.io.tmpdir.
 func TestHostileJava(t *testing.T) {
-	needs(t, "javac")
 	h := newHouse(t)
-	dir := t.TempDir()
-	source := filepath.Join(dir, "Main.java")
-	if err := os.WriteFile(source, []byte(javaHandler), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("javac", "-d", dir, source).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	class, err := os.ReadFile(filepath.Join(dir, "Main.class"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := h.function(t, h.put(t, pack(t, "provided.al2023", "bootstrap", map[string]string{
-		"bootstrap": "#!/bin/sh\nexec java -cp \"$LAMBDA_TASK_ROOT\" Main\n", "Main.class": string(class),
-	})))
+	f := h.function(t, h.put(t, pack(t, "provided.al2023", "bootstrap", compileJava(t, javaHandler))))
 	if _, _, err := h.do(t, f, deed{}); err != nil {
 		t.Fatal(err)
 	}

@@ -46,6 +46,8 @@ func TestMain(m *testing.M) {
 		serveHostile()
 	case "hostile server":
 		serveHostileUntilKilled()
+	case "refused":
+		serveRefused()
 	default:
 		// The clock of the patterns in schemas ends by itself, some time after the last of them.
 		goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/dlclark/regexp2/v2.runClock"))
