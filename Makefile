@@ -60,6 +60,10 @@ test: ## run every test; what a test lacks on this machine is said in a line
 	@$(GOTEST)
 	@set -e; for m in $(NESTED); do echo "== $$m"; (cd $$m && go vet ./... && $(GOTEST)); done
 
+.PHONY: vm
+vm: ## the tests of the sandbox in a virtual machine with delegated control groups: KERNEL=PATH, see CONTRIBUTING.md
+	internal/sandbox/testdata/vm.sh $(KERNEL)
+
 MINUTES ?= 15
 KILLS   ?= 40
 .PHONY: torture

@@ -161,6 +161,9 @@ func (s *Server) LambdaURL() string {
 // Notes are what the person who started the server should know.
 func (s *Server) Notes() []string { return s.notes }
 
+// Limits is a sentence about how memory, processes and temporary files of handlers are limited.
+func (s *Server) Limits() string { return s.cloud.limits() }
+
 // Serve answers requests until ctx ends, lets those under way finish for the GracePeriod and
 // cancels the others, ends the handlers and closes the store. What must be durable resumes
 // with the next start. It returns nil after an orderly end. Call it once.

@@ -233,7 +233,7 @@ func (c *CloudFormation) open(ctx context.Context) error {
 	home := awswire.Place{Account: c.config.Account, Region: c.config.Region}
 	c.console = console.New(console.Config{
 		Registry: c.registry, Stacks: c.stacks, Requests: c.cloudControl, Hooks: c.hooks, StackSets: c.stackSets, Calls: c.handlers, Logs: c.logs, Places: places{c.registry, c.stacks, c.stackSets},
-		Default: home, Version: c.config.Version, Warning: c.notSandboxed(), Now: c.config.Now, Logger: c.config.Logger,
+		Default: home, Version: c.config.Version, Warning: c.warning(), Now: c.config.Now, Logger: c.config.Logger,
 		FormKey: seal.Derive(key, "forms of the console"), TimeScale: c.config.TimeScale,
 	})
 	c.atEnd(closing(c.store.StopWork))
@@ -435,6 +435,20 @@ func (c *CloudFormation) notSandboxed() string {
 		return "" // Open has failed
 	}
 	return settings.Mode.Missing()
+}
+
+// limits is a sentence about how the limits of handlers are enforced.
+func (c *CloudFormation) limits() string {
+	settings, _ := c.config.sandbox() // Open has checked them
+	return settings.Mode.Limits()
+}
+
+// warning is what the person at the console should know about handlers.
+func (c *CloudFormation) warning() string {
+	if missing := c.notSandboxed(); missing != "" {
+		return missing + "; " + c.limits()
+	}
+	return c.limits()
 }
 
 // alwaysMounted is what handlers see beside Config.Mounts. Tests set it.

@@ -90,6 +90,7 @@ type localState struct {
 type sandboxState struct {
 	Available bool   `json:"available"`
 	Reason    string `json:"reason"` // why not, "" if they can
+	Limits    string `json:"limits"` // how memory, processes and temporary files are limited
 }
 
 type projectState struct {
@@ -208,9 +209,9 @@ func (c *app) localState(ctx context.Context) localState {
 // diagnoseSandbox builds a sandbox to see whether that is possible.
 func (c *app) diagnoseSandbox() sandboxState {
 	if err := sandbox.Check(); err != nil {
-		return sandboxState{Reason: err.Error()}
+		return sandboxState{Reason: err.Error(), Limits: sandbox.On.Limits()}
 	}
-	return sandboxState{Available: true}
+	return sandboxState{Available: true, Limits: sandbox.On.Limits()}
 }
 
 // awsState looks where the AWS SDKs would look, without reading a secret.
@@ -329,6 +330,7 @@ func (c *app) printDiagnosis(d *diagnosis) error {
 		enforced = "not available: " + d.Sandbox.Reason + "; handlers can read and change the files of this user"
 	}
 	fmt.Fprintf(&w, "sandbox\t%s\n", enforced)
+	fmt.Fprintf(&w, "\t%s\n", d.Sandbox.Limits)
 	fmt.Fprintln(&w)
 	for _, tool := range d.Tools {
 		version := "not found"

@@ -235,7 +235,8 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 
 			TimeScale float64  `json:"timeScale"` // delays are divided by it
 			Simulate  []string `json:"simulate"`  // patterns of types; may be null
-		}{server.URL(), server.URL() + "/_cfn/", server.LambdaURL(), config.Region, config.Account, config.Dir, os.Getpid(), config.TimeScale, config.Simulate})
+			Limits    string   `json:"limits"`    // how those of handlers are enforced
+		}{server.URL(), server.URL() + "/_cfn/", server.LambdaURL(), config.Region, config.Account, config.Dir, os.Getpid(), config.TimeScale, config.Simulate, server.Limits()})
 		if err != nil {
 			return errors.Join(err, server.Close())
 		}
@@ -247,6 +248,7 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 			c.printf("  functions %s\n", server.LambdaURL())
 		}
 		c.printf("  data      %s\n", kept)
+		c.printf("  limits    %s\n", server.Limits())
 		if config.TimeScale > 1 {
 			c.printf("  delays    divided by %g\n", config.TimeScale)
 		}

@@ -27,9 +27,14 @@ const (
 )
 
 func (c *Config) limitTmp() string {
+	return fmt.Sprintf("%d MB in /tmp and the home folder", c.tmpBytes()>>20)
+}
+
+// tmpBytes is the size of the temporary files of a process, in bytes.
+func (c *Config) tmpBytes() int64 {
 	size := c.TmpMB
 	orDefault(&size, sandbox.DefaultTmpMB)
-	return fmt.Sprintf("%d MB in /tmp and the home folder", size)
+	return int64(size) << 20
 }
 
 // complaints are what programs print when a limit was met: the texts of the C library, Go, Node.js

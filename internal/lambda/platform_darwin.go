@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 const canDetectDebugger = true
@@ -23,7 +25,7 @@ func prepare(cmd *exec.Cmd) error {
 	return nil
 }
 
-func newGroup(cmd *exec.Cmd, _ string, _ int64) (*group, error) {
+func newGroup(cmd *exec.Cmd, _ string, _ int64, _ *sandbox.Control) (*group, error) {
 	return &group{pid: cmd.Process.Pid}, nil
 }
 
@@ -93,7 +95,7 @@ func (g *group) debugged() bool {
 }
 
 // newInsideGroup is nil: there are no sandboxes here.
-func newInsideGroup(int, int) (*group, int) { return nil, 0 }
+func newInsideGroup(int, int, *sandbox.Control) (*group, int) { return nil, 0 }
 
 // describeStatus is for processes in a sandbox.
 func describeStatus(syscall.WaitStatus) string { return "" }

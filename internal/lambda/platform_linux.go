@@ -26,6 +26,8 @@ type group struct {
 	mark   mark   // that only these have
 	first  int    // the first process of the sandbox, whose end is that of all; 0 without a sandbox
 
+	control *sandbox.Control // nil without control groups
+
 	statusFile keptFile
 
 	// What descendants found last; owned by the holder of the process.
@@ -73,8 +75,12 @@ func (g *group) limits() (processes, files, full bool) {
 		files = info.Size() >= sandbox.MaxOpenFiles // the number of files, since Linux 6.2
 	}
 	var disk unix.Statfs_t
-	if unix.Statfs("/proc/"+strconv.Itoa(g.first)+"/root"+sandbox.Tmp, &disk) == nil {
+	if g.disk(&disk) == nil {
 		full = disk.Bavail == 0 || disk.Ffree == 0
+	}
+	if g.control != nil {
+		n, refused := g.control.Processes()
+		return refused || n >= nearLimit, files, full
 	}
 	tasks := int64(0)
 	for _, pid := range g.descendants() {
@@ -83,12 +89,17 @@ func (g *group) limits() (processes, files, full bool) {
 	return tasks >= nearLimit, files, full
 }
 
+// disk reads the state of the temporary files of a sandbox.
+func (g *group) disk(state *unix.Statfs_t) error {
+	return unix.Statfs("/proc/"+strconv.Itoa(g.first)+"/root"+sandbox.Tmp, state)
+}
+
 // newInsideGroup is the group of a sandbox, whose first process is known by its ID, and the process
 // by that which it has inside. It returns the ID of the process, or that of the first one if the
 // process has already ended.
-func newInsideGroup(first, inside int) (*group, int) {
+func newInsideGroup(first, inside int, control *sandbox.Control) (*group, int) {
 	leaders.Store(first, true)
-	g := &group{pid: first, first: first}
+	g := &group{pid: first, first: first, control: control}
 	budget := 1000
 	for _, pid := range directChildren(first, &budget) {
 		if (&group{pid: pid}).insideID() == inside {
@@ -133,10 +144,10 @@ func prepare(cmd *exec.Cmd) error {
 	return nil
 }
 
-func newGroup(cmd *exec.Cmd, marker string, _ int64) (*group, error) {
+func newGroup(cmd *exec.Cmd, marker string, _ int64, control *sandbox.Control) (*group, error) {
 	pid := cmd.Process.Pid
 	leaders.Store(pid, true)
-	g := &group{pid: pid, marker: marker}
+	g := &group{pid: pid, marker: marker, control: control}
 	fewFiles(pid)
 	if !cmd.SysProcAttr.Ptrace {
 		g.mark = newMark(pid)
@@ -245,9 +256,16 @@ func (g *group) descendants() []int {
 	return g.found
 }
 
-// memory returns the resident memory of the process and its descendants, in
-// bytes, with those whose own parents have ended.
+// memory returns the memory that the process and its descendants use, in bytes: that of their control
+// group, or else their resident memory, with those whose own parents have ended.
 func (g *group) memory() int64 {
+	if g.control != nil {
+		var disk unix.Statfs_t
+		if g.first == 0 || g.disk(&disk) != nil {
+			return g.control.Memory(0)
+		}
+		return g.control.Memory(int64(disk.Blocks-disk.Bfree) * disk.Bsize)
+	}
 	budget := 1000 // processes looked at among those without their parents
 	list := slices.Clone(g.descendants())
 	sum := int64(0)

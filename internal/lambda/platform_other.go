@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os/exec"
 	"syscall"
+
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 const canDetectDebugger = false
@@ -17,7 +19,9 @@ type group struct{}
 // not be started.
 func prepare(*exec.Cmd) error { return errors.ErrUnsupported }
 
-func newGroup(*exec.Cmd, string, int64) (*group, error) { return nil, errors.ErrUnsupported }
+func newGroup(*exec.Cmd, string, int64, *sandbox.Control) (*group, error) {
+	return nil, errors.ErrUnsupported
+}
 
 func (g *group) waitExit()      {}
 func (g *group) ask()           {}
@@ -29,7 +33,7 @@ func (g *group) peak() int64    { return 0 }
 func (g *group) debugged() bool { return false }
 
 // newInsideGroup is nil: there are no sandboxes here.
-func newInsideGroup(int, int) (*group, int) { return nil, 0 }
+func newInsideGroup(int, int, *sandbox.Control) (*group, int) { return nil, 0 }
 
 // describeStatus is for processes in a sandbox.
 func describeStatus(syscall.WaitStatus) string { return "" }

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/windows"
+
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 const canDetectDebugger = false
@@ -23,7 +25,7 @@ func prepare(cmd *exec.Cmd) error {
 
 // newGroup puts the process into a job that ends with the last handle to it, so
 // also with this program, and that keeps the limit on memory.
-func newGroup(cmd *exec.Cmd, _ string, memory int64) (*group, error) {
+func newGroup(cmd *exec.Cmd, _ string, memory int64, _ *sandbox.Control) (*group, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return nil, err
@@ -76,7 +78,7 @@ func (g *group) peak() int64 { return 0 }
 func (g *group) debugged() bool { return false }
 
 // newInsideGroup is nil: there are no sandboxes here.
-func newInsideGroup(int, int) (*group, int) { return nil, 0 }
+func newInsideGroup(int, int, *sandbox.Control) (*group, int) { return nil, 0 }
 
 // describeStatus is for processes in a sandbox.
 func describeStatus(syscall.WaitStatus) string { return "" }

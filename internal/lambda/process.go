@@ -31,6 +31,7 @@ type process struct {
 	group      *group
 	folder     *sandbox.Folder  // nil in a sandbox
 	session    *sandbox.Session // nil without a sandbox
+	control    *sandbox.Control // nil without control groups
 	output     *output
 	pipe       *pipe
 	server     *http.Server
@@ -47,6 +48,7 @@ type process struct {
 	asked    bool          // ready is closed
 	initTime time.Duration // from start to first request; 0 once reported
 	reaped   bool          // the ID may have been reused
+	starved  bool          // the system ended it, because it used too much memory
 	status   string
 	code     int
 
@@ -97,15 +99,15 @@ func newSpawner() *spawner {
 
 // start runs cmd.Start, and then the function then in the same thread. A program that was written a
 // moment ago can be busy for as long as another process forks: that passes.
-func (s *spawner) start(cmd func() *exec.Cmd, then func(*exec.Cmd)) (*exec.Cmd, error) {
+func (s *spawner) start(cmd func() *exec.Cmd, then func(*exec.Cmd, *sandbox.Control)) (*exec.Cmd, error) {
 	var started *exec.Cmd
 	for wait := time.Millisecond; ; wait *= 2 {
 		result := make(chan error)
 		s.work <- func() {
-			started = cmd()
-			err := started.Start()
-			if err == nil {
-				then(started)
+			var control *sandbox.Control
+			var err error
+			if started, control, err = sandbox.StartControlled(cmd); err == nil {
+				then(started, control)
 			}
 			result <- err
 		}
@@ -209,8 +211,11 @@ func (p *process) spawnPlain(s *spawner, end *os.File) (started *exec.Cmd, err e
 			cmd.Err = unsupported
 		}
 		return cmd
-	}, func(cmd *exec.Cmd) {
-		p.group, uncontrolled = newGroup(cmd, "AWS_LAMBDA_LOG_STREAM_NAME="+p.stream, c.memoryLimit())
+	}, func(cmd *exec.Cmd, control *sandbox.Control) {
+		p.control = control
+		limited := control.Limit(c.memoryLimit(), c.tmpBytes(), sandbox.MaxProcesses)
+		p.group, uncontrolled = newGroup(cmd, "AWS_LAMBDA_LOG_STREAM_NAME="+p.stream, c.memoryLimit(), control)
+		uncontrolled = errors.Join(limited, uncontrolled)
 	})
 	if err != nil {
 		if unsupported != nil {
@@ -222,6 +227,7 @@ func (p *process) spawnPlain(s *spawner, end *os.File) (started *exec.Cmd, err e
 	if uncontrolled != nil {
 		cmd.Process.Kill()
 		cmd.Wait()
+		p.control.Close()
 		return nil, fmt.Errorf("function %s: control the process: %w", c.Name, uncontrolled)
 	}
 	return cmd, nil
@@ -234,15 +240,15 @@ func (p *process) spawnInside(_ *spawner, end *os.File) (*exec.Cmd, error) {
 	path := c.commandPath()
 	inside := sandbox.Process{
 		Path: path, Args: c.Command, Env: c.environment(p.host, p.stream, sandbox.Environ()), Dir: c.Dir,
-		TmpMB: c.TmpMB, Settings: c.Sandbox, Cache: c.Cache,
+		TmpMB: c.TmpMB, Memory: c.memoryLimit(), Settings: c.Sandbox, Cache: c.Cache,
 	}
 	for wait := time.Millisecond; ; wait *= 2 {
 		session, err := sandbox.Start(inside, end)
 		var refused *sandbox.RefusedError
 		switch {
 		case err == nil:
-			p.session = session
-			p.group, p.pid = newInsideGroup(session.Command().Process.Pid, session.ID())
+			p.session, p.control = session, session.Control()
+			p.group, p.pid = newInsideGroup(session.Command().Process.Pid, session.ID(), p.control)
 			return session.Command(), nil
 		case errors.Is(err, fs.ErrNotExist) && !isFolder(c.Dir):
 			return nil, diagnoseStart(c, path, err)
@@ -267,6 +273,7 @@ func (p *process) reap(cmd *exec.Cmd, ended func(*process)) {
 		p.status, p.code = state.String(), state.ExitCode()
 	}
 	left := 0
+	p.starved = p.control.OutOfMemory()
 	if p.session != nil {
 		if status, n, known := p.session.End(); known {
 			p.status, p.code, left = describeStatus(status), status.ExitStatus(), n
@@ -276,6 +283,9 @@ func (p *process) reap(cmd *exec.Cmd, ended func(*process)) {
 	p.mu.Unlock()
 	if left += p.group.sweep(); left > 0 && p.config.Debug == nil { // debugpy is among them
 		p.config.Logger.Warn("a handler left processes behind; they were ended", "function", p.config.Name, "pid", p.pid, "processes", left)
+	}
+	if p.session == nil {
+		p.control.Close()
 	}
 	p.pipe.close()
 	p.output.note("") // ends the last line
@@ -333,8 +343,13 @@ func (p *process) gone() bool {
 	}
 }
 
-// crash is the error for a process that has ended. Call it only after exited.
-func (p *process) crash(phase Phase, requestID string) *CrashError {
+// crash is the error for a process that has ended. Call it only after exited. One that had nothing to do
+// has failed in no invocation, whatever has ended it.
+func (p *process) crash(phase Phase, requestID string) error {
+	if p.starved && phase != PhaseIdle {
+		limit := p.config.memoryLimit()
+		return &MemoryError{Function: p.config.Name, RequestID: requestID, Used: limit + 1, Limit: limit, Ended: true}
+	}
 	return &CrashError{
 		Function: p.config.Name, RequestID: requestID, PID: p.pid, Phase: phase,
 		ExitCode: p.code, Status: p.status, Output: p.output.lastLines(),

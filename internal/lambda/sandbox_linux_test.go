@@ -109,6 +109,28 @@ func TestInSandbox(t *testing.T) {
 	})
 }
 
+// TestControlGroups holds that a process that takes memory faster than it is measured is ended by the system,
+// and the result says so, with a sandbox and without one.
+func TestControlGroups(t *testing.T) {
+	if err := sandbox.ControlGroups(); err != nil {
+		t.Skip("SKIPPED: no control groups here: ", err)
+	}
+	for _, mode := range []sandbox.Mode{sandbox.On, sandbox.Off} {
+		c := config(t, "memory-peak")
+		c.Sandbox.Mode, c.MemoryMB, c.TmpMB = mode, 128, 16
+		f := start(t, c)
+		result, err := f.Invoke(t.Context(), []byte("1500"))
+		is(func(e *lambda.MemoryError) bool { return e.Used > e.Limit && e.RequestID == result.RequestID })(t, err)
+		checkDocument(t, result, "Runtime.OutOfMemory")
+		if text := err.Error(); !strings.Contains(text, "the limit is 128 MB") {
+			t.Errorf("sandbox=%s: %s", mode, text)
+		}
+		if _, err := f.Invoke(t.Context(), []byte("1")); err != nil {
+			t.Errorf("sandbox=%s: the next call: %v", mode, err)
+		}
+	}
+}
+
 // TestWithoutSandbox pretends that the system has none.
 func TestWithoutSandbox(t *testing.T) {
 	defer sandbox.Forbid("this is a container")()

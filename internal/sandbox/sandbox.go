@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -76,6 +77,24 @@ func (m Mode) Missing() string {
 	return ""
 }
 
+// Limits is a sentence about how the limits of processes are enforced here.
+func (m Mode) Limits() string {
+	groups, inside := ControlGroups(), m.Active()
+	switch {
+	case runtime.GOOS == "windows":
+		return "memory of handlers is limited by the system; processes and temporary files are not limited"
+	case groups == nil && inside:
+		return "memory, processes and temporary files of handlers are limited by the kernel"
+	case groups == nil:
+		return "memory and processes of handlers are limited by the kernel; temporary files are not limited"
+	case !inside:
+		return fmt.Sprintf("memory of handlers is measured (%v); processes and temporary files are not limited", groups)
+	case !limitsProcesses():
+		return fmt.Sprintf("temporary files of handlers are limited by the kernel, memory is measured (%v), processes of root are not limited before Linux 6.14", groups)
+	}
+	return fmt.Sprintf("processes and temporary files of handlers are limited by the kernel, memory is measured (%v)", groups)
+}
+
 // Settings are what a user has decided about the processes of functions.
 type Settings struct {
 	Mode   Mode
@@ -140,8 +159,9 @@ type Process struct {
 	Args, Env []string
 	Dir       string // its task root, absolute; read-only
 	TmpMB     int    // of /tmp and its home together; 0 means DefaultTmpMB
+	Memory    int64  // in bytes, without /tmp and its home; kept where there are control groups; 0 means any
 	Settings  Settings
-	Cache     string // a folder that it may write to; "" for none
+	Cache     string // a folder that it may read, made if it does not exist; "" for none
 }
 
 // An UnavailableError reports why this system has no sandbox.

@@ -49,6 +49,10 @@ func try() error {
 	return err
 }
 
+// limitsProcesses reports whether a sandbox limits the number of processes without a control group: the
+// limit of a user does not bind root.
+func limitsProcesses() bool { return os.Getuid() != 0 || inside.ProcessesOfNamespace() }
+
 // explain is why there is no sandbox, for people.
 func explain(err error) string {
 	for path, value := range map[string]string{
@@ -64,9 +68,10 @@ func explain(err error) string {
 
 // A first is the first process of a sandbox, with the mounts of the system.
 type first struct {
-	cmd    *exec.Cmd
-	report *os.File // what it says
-	order  *os.File // what it is told
+	cmd     *exec.Cmd
+	report  *os.File // what it says
+	order   *os.File // what it is told
+	control *Control // nil without control groups
 }
 
 // newFirst starts a first process and waits until it is ready.
@@ -86,8 +91,7 @@ func newFirst() (*first, error) {
 	defer func() { _ = theirs[1].Close() }()                  // the end of the first process
 	if err = unix.SetNonblock(sockets[0], true); err == nil { // it has deadlines then
 		f.order = os.NewFile(uintptr(sockets[0]), "orders")
-		f.cmd = command(theirs)
-		err = f.cmd.Start()
+		f.cmd, f.control, err = StartControlled(func() *exec.Cmd { return command(theirs) })
 	}
 	if err != nil {
 		f.close()
@@ -201,6 +205,7 @@ func (f *first) discard() {
 	go func() {
 		_ = f.cmd.Process.Kill() // it may have ended
 		_ = f.cmd.Wait()         // by the signal or not
+		f.control.Close()
 	}()
 }
 
@@ -305,7 +310,10 @@ func Start(p Process, out *os.File) (*Session, error) {
 			return nil, err
 		}
 		s := &Session{first: f, ended: make(chan ending, 1)}
-		if s.id, err = f.begin(orders, out); err == nil {
+		if err = f.control.Limit(p.Memory, int64(orders.TmpBytes), MaxProcesses); err == nil {
+			s.id, err = f.begin(orders, out)
+		}
+		if err == nil {
 			go s.watch()
 			return s, nil
 		}
@@ -339,5 +347,11 @@ func (s *Session) End() (status syscall.WaitStatus, left int, known bool) {
 	return e.status, e.left, e.known
 }
 
-// Close releases the pipes, which ends the sandbox.
-func (s *Session) Close() { s.first.close() }
+// Control is the control group of the sandbox, nil if there is none.
+func (s *Session) Control() *Control { return s.first.control }
+
+// Close releases the pipes, which ends the sandbox, and removes its control group.
+func (s *Session) Close() {
+	s.first.close()
+	s.first.control.Close()
+}

@@ -14,6 +14,8 @@ func check() error {
 	return &UnavailableError{Reason: "only Linux has what it is made of, and this is " + runtime.GOOS}
 }
 
+func limitsProcesses() bool { return false }
+
 // A Session is one sandbox. There is none on this system.
 type Session struct{}
 
@@ -29,5 +31,31 @@ func (s *Session) ID() int { return 0 }
 // End reports that the end is unknown.
 func (s *Session) End() (status syscall.WaitStatus, left int, known bool) { return status, 0, false }
 
+// Control is nil.
+func (s *Session) Control() *Control { return nil }
+
 // Close does nothing.
 func (s *Session) Close() {}
+
+// A Control is the control group of a process. There is none on this system.
+type Control struct{}
+
+// StartControlled starts a process without a control group.
+func StartControlled(command func() *exec.Cmd) (*exec.Cmd, *Control, error) {
+	cmd := command()
+	return cmd, nil, cmd.Start()
+}
+
+// Limit does nothing.
+func (c *Control) Limit(memory, temporary int64, processes int) error { return nil }
+
+// OutOfMemory is false.
+func (c *Control) OutOfMemory() bool { return false }
+
+// Close does nothing.
+func (c *Control) Close() {}
+
+// ControlGroups reports that there are none.
+func ControlGroups() error {
+	return &UnavailableError{Reason: "only Linux has control groups, and this is " + runtime.GOOS}
+}

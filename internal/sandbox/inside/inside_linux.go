@@ -244,7 +244,7 @@ func processFiles(o *Orders) *problem {
 	if err := write("/proc/sys/user/max_user_namespaces", "0"); err != nil {
 		return failed("forbid more namespaces", err)
 	}
-	if o.Processes > 0 && processesOfNamespace() {
+	if o.Processes > 0 && ProcessesOfNamespace() {
 		// Beside the limit of the user, which does not bind root. The first process has threads,
 		// and the kernel does not use the lowest numbers twice.
 		const unused, own = 300, 64
@@ -253,9 +253,9 @@ func processFiles(o *Orders) *problem {
 	return readOnly("/proc", 0)
 }
 
-// processesOfNamespace reports whether the highest number of a process belongs to the namespace,
+// ProcessesOfNamespace reports whether the highest number of a process belongs to the namespace,
 // since Linux 6.14. Before, it is that of the machine.
-func processesOfNamespace() bool {
+func ProcessesOfNamespace() bool {
 	var name unix.Utsname
 	if unix.Uname(&name) != nil {
 		return false
