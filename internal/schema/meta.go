@@ -3,24 +3,22 @@ package schema
 import (
 	"cmp"
 	"embed"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/dlclark/regexp2/v2"
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-//go:embed meta/*.json
+//go:embed meta/*.json draft-07.json
 var metaFiles embed.FS
+
+// draft07 is the address of draft-07 itself, which "contains" refers to.
+const draft07 = "http://json-schema.org/draft-07/schema"
 
 // metaBase is the address under which the documents of the folder meta refer to each
 // other. Nothing is ever fetched from it.
@@ -31,10 +29,11 @@ var metaNames = map[Kind]string{
 	Resource: "resource.json", Hook: "hook.json", Module: "module.json", TypeConfiguration: "configuration-file.json",
 }
 
-// A metaSchema is a compiled document of the folder meta.
+// A metaSchema is the compiled documents of the folder meta.
 type metaSchema struct {
-	compiled map[Kind]*jsonschema.Schema
+	compiled map[Kind]*metaRule
 	parsed   map[string]*document.Value // by address, for what they say about failures
+	draft07  *document.Value
 }
 
 // loadMeta compiles the meta-schemas, once per process: they never change.
@@ -47,34 +46,30 @@ var loadMeta = sync.OnceValue(func() *metaSchema {
 })
 
 func compileMeta() (*metaSchema, error) {
-	m := &metaSchema{compiled: map[Kind]*jsonschema.Schema{}, parsed: map[string]*document.Value{}}
-	compiler := jsonschema.NewCompiler()
-	// "contains" may hold any schema of draft-07, whose own formats are not asserted; that
-	// of patterns is asserted by the engine, so the engine never refuses one.
-	compiler.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) { return newMetaPattern(text), nil })
-	for _, format := range []string{"uri", "uri-reference"} {
-		compiler.RegisterFormat(&jsonschema.Format{Name: format, Validate: func(any) error { return nil }})
+	m := &metaSchema{compiled: map[Kind]*metaRule{}, parsed: map[string]*document.Value{}}
+	parse := func(name string) (*document.Value, error) {
+		data, err := metaFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		root, problems := document.ParseJSON(name, data, document.Limits{})
+		return root, problems.Err()
 	}
 	entries, err := metaFiles.ReadDir("meta")
 	if err != nil {
 		return nil, err
 	}
 	for _, entry := range entries {
-		data, err := metaFiles.ReadFile("meta/" + entry.Name())
-		if err != nil {
-			return nil, err
-		}
-		root, problems := document.ParseJSON(entry.Name(), data, document.Limits{})
-		if err := problems.Err(); err != nil {
-			return nil, err
-		}
-		m.parsed[metaBase+entry.Name()] = root
-		if err := compiler.AddResource(metaBase+entry.Name(), root.Any()); err != nil {
+		if m.parsed[metaBase+entry.Name()], err = parse("meta/" + entry.Name()); err != nil {
 			return nil, err
 		}
 	}
+	if m.draft07, err = parse("draft-07.json"); err != nil {
+		return nil, err
+	}
+	compiler := metaCompiler{meta: m, rules: map[*document.Value]*metaRule{}}
 	for k, name := range metaNames {
-		if m.compiled[k], err = compiler.Compile(metaBase + name); err != nil {
+		if m.compiled[k], err = compiler.compile(m.parsed[metaBase+name], name); err != nil {
 			return nil, err
 		}
 	}
@@ -95,55 +90,17 @@ func newMetaPattern(text string) metaPattern {
 }
 
 func (p metaPattern) MatchString(text string) bool { return p.match(text) == matches }
-func (p metaPattern) String() string               { return p.text }
 
 // checkStructure validates a document against the meta-schema of its kind.
 func checkStructure(root *document.Value, k Kind) diag.List {
-	m := loadMeta()
-	err := m.compiled[k].Validate(plain(root))
-	var failed *jsonschema.ValidationError
-	if !errors.As(err, &failed) {
-		return nil
-	}
-	report := &structureReport{meta: m, root: root, of: k}
-	report.add(failed)
+	report := &structureReport{root: root, of: k}
+	checker := metaChecker{report: report.add}
+	checker.valid(loadMeta().compiled[k], root)
 	return report.problems
 }
 
-// plain is [document.Value.Any] with numbers that the validator can take: it multiplies
-// exponents out and fails on very large ones.
-func plain(v *document.Value) any {
-	switch v.Kind {
-	case document.Number:
-		if d, ok := parseDecimal(v.Text); ok && (d.exponent > 400 || d.exponent < -400) {
-			text := "1e400"
-			if d.exponent < 0 {
-				text = "1e-400"
-			}
-			if d.negative {
-				text = "-" + text
-			}
-			return json.Number(text)
-		}
-	case document.Array:
-		out := make([]any, len(v.Items))
-		for i, item := range v.Items {
-			out[i] = plain(item)
-		}
-		return out
-	case document.Object:
-		out := make(map[string]any, len(v.Members))
-		for _, member := range v.Members {
-			out[member.Key] = plain(member.Value)
-		}
-		return out
-	}
-	return v.Any()
-}
-
-// A structureReport turns the failures of the validator into problems.
+// A structureReport turns failures into problems.
 type structureReport struct {
-	meta     *metaSchema
 	root     *document.Value
 	of       Kind
 	problems diag.List
@@ -161,80 +118,65 @@ type failure struct {
 	keyword string
 	key     string // the key that is meant, where it is one
 	problem diag.Problem
+
+	want   []string          // the keys, the types or the pattern of the keyword
+	got    types             // where the type is wrong
+	values []*document.Value // the values of const and enum, the limit of a number
+	items  [2]int            // which are equal
+	limit  int               // of characters
+	count  int
 }
 
-func (r *structureReport) add(e *jsonschema.ValidationError) {
-	f := failure{pointer: document.Pointer(e.InstanceLocation), value: r.root.Lookup(e.InstanceLocation), rule: r.rule(e.SchemaURL)}
-	if path := e.ErrorKind.KeywordPath(); len(path) > 0 {
-		f.keyword = path[0]
-	}
-	switch k := e.ErrorKind.(type) {
-	case *kind.Schema, *kind.Group, *kind.Reference:
-		for _, cause := range e.Causes {
-			r.add(cause)
-		}
-	case *kind.AdditionalProperties:
-		slices.Sort(k.Properties)
-		for _, key := range k.Properties {
+func (r *structureReport) add(f failure) {
+	switch f.keyword {
+	case "additionalProperties":
+		for _, key := range f.want {
 			f.key = key
 			r.unknownKey(f)
 		}
-	case *kind.Required:
-		for _, key := range k.Missing {
+	case "required":
+		for _, key := range f.want {
 			f.key = key
 			r.missingKey(f)
 		}
-	case *kind.Dependency:
-		f.keyword, f.key = "dependencies", k.Prop
+	case "dependencies":
 		r.report(f, "schema/needs-type", "{key} requires another key that is missing")
-	case *kind.Not:
-		f.keyword = "not"
+	case "not":
 		r.report(f, "schema/not-allowed", "{name} is not allowed here")
-	case *kind.Type:
-		f.problem.Hint = typeHint(f, k)
-		r.report(f, "schema/wrong-type", "{name} must be "+oneOf(k.Want)+", found {got}")
-	case *kind.Const:
-		r.report(f, "schema/not-allowed", "{name} must be "+jsonText(k.Want)+", found {value}")
-	case *kind.Enum:
-		f.problem.Hint = didYouMean(stringOf(f.value), texts(k.Want))
+	case "type":
+		f.problem.Hint = typeHint(f)
+		r.report(f, "schema/wrong-type", "{name} must be "+oneOf(f.want)+", found {got}")
+	case "const":
+		r.report(f, "schema/not-allowed", "{name} must be "+jsonText(f.values[0].Any())+", found {value}")
+	case "enum":
+		allowed := make([]string, len(f.values))
+		for i, v := range f.values {
+			allowed[i] = v.Text
+		}
+		f.problem.Hint = didYouMean(stringOf(f.value), allowed)
 		if f.problem.Hint == "" {
-			f.problem.Hint = "allowed are " + strings.Join(texts(k.Want), ", ")
+			f.problem.Hint = "allowed are " + strings.Join(allowed, ", ")
 		}
 		r.report(f, "schema/not-allowed", "{name} does not allow {value}")
-	case *kind.Pattern:
-		r.report(f, "schema/malformed", "{name} has not the form "+k.Want)
-	case *kind.MinItems, *kind.MinProperties:
+	case "pattern":
+		r.report(f, "schema/malformed", "{name} has not the form "+f.want[0])
+	case "minItems", "minProperties":
 		f.problem.Hint = "leave the key out if there is nothing to say"
 		r.report(f, "schema/empty", "{name} is empty")
-	case *kind.UniqueItems:
-		f.problem.Hint = fmt.Sprintf("leave one of the items %d and %d out", k.Duplicates[0]+1, k.Duplicates[1]+1)
+	case "uniqueItems":
+		f.problem.Hint = fmt.Sprintf("leave one of the items %d and %d out", f.items[0]+1, f.items[1]+1)
 		r.report(f, "schema/repeated", "{name} has a duplicate item")
-	case *kind.Minimum:
-		r.report(f, "schema/out-of-range", fmt.Sprintf("{name} is {value}; the minimum is %s", k.Want.RatString()))
-	case *kind.Maximum:
-		r.report(f, "schema/out-of-range", fmt.Sprintf("{name} is {value}; the maximum is %s", k.Want.RatString()))
-	case *kind.ExclusiveMinimum:
-		r.report(f, "schema/out-of-range", fmt.Sprintf("{name} is {value}; it must be greater than %s", k.Want.RatString()))
-	case *kind.MaxLength:
-		r.report(f, "schema/too-long", fmt.Sprintf("{name} has %d characters; the maximum is %d", k.Got, k.Want))
+	case "minimum":
+		r.report(f, "schema/out-of-range", "{name} is {value}; the minimum is "+f.values[0].Text)
+	case "maximum":
+		r.report(f, "schema/out-of-range", "{name} is {value}; the maximum is "+f.values[0].Text)
+	case "exclusiveMinimum":
+		r.report(f, "schema/out-of-range", "{name} is {value}; it must be greater than "+f.values[0].Text)
+	case "maxLength":
+		r.report(f, "schema/too-long", fmt.Sprintf("{name} has %d characters; the maximum is %d", f.count, f.limit))
 	default: // inside "contains", where all of draft-07 is allowed
 		r.report(f, "schema/not-allowed", "{name} is not a valid schema of draft-07")
 	}
-}
-
-// rule finds the schema in our meta-schemas for an address of the validator.
-func (r *structureReport) rule(address string) *document.Value {
-	location, fragment, _ := strings.Cut(address, "#")
-	decoded, err := url.PathUnescape(fragment)
-	if err != nil {
-		return nil
-	}
-	pointer, _ := document.ParsePointer(decoded)
-	root := r.meta.parsed[location]
-	if root == nil {
-		return nil
-	}
-	return root.Lookup(pointer)
 }
 
 // report adds the problem of a failure. A text of our meta-schema for the keyword replaces the
@@ -359,19 +301,20 @@ var missingHints = map[string]string{
 }
 
 // typeHint helps where a wrong type is a common mistake.
-func typeHint(f failure, k *kind.Type) string {
+func typeHint(f failure) string {
 	last := ""
 	if len(f.pointer) > 0 {
 		last = f.pointer[len(f.pointer)-1]
 	}
+	got := func(t types) bool { return f.got&t != 0 }
 	switch {
-	case k.Got == "boolean" && slices.Contains(k.Want, "object"):
+	case got(typeBoolean) && slices.Contains(f.want, "object"):
 		return "an empty object, {}, allows every value"
-	case last == "items" && k.Got == "array":
+	case last == "items" && got(typeArray):
 		return "items takes one schema for all items; describe a tuple as an object with named properties"
-	case len(k.Want) == 1 && k.Want[0] == "array" && k.Got == "string":
+	case len(f.want) == 1 && f.want[0] == "array" && got(typeString):
 		return "put it into brackets: [" + shortText(f.value) + "]"
-	case (k.Got == "string") && len(k.Want) == 1 && (k.Want[0] == "boolean" || k.Want[0] == "integer" || k.Want[0] == "number"):
+	case got(typeString) && len(f.want) == 1 && slices.Contains([]string{"boolean", "integer", "number"}, f.want[0]):
 		return "write it without quotes"
 	}
 	return ""

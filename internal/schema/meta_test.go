@@ -18,6 +18,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/fixtures"
 )
 
+// String makes it a pattern of the library, the oracle of these tests.
+func (p metaPattern) String() string { return p.text }
+
 // official compiles the official meta-schemas, the oracle of these tests, without formats.
 func official(t testing.TB) map[Kind]*jsonschema.Schema {
 	t.Helper()
