@@ -13,14 +13,13 @@ var variableOfTests = regexp.MustCompile(`(?:Getenv|LookupEnv|number)\((?:t, )?"
 
 // notInCI are variables that CI leaves alone, with the reason.
 var notInCI = map[string]string{
-	"FORMWORK_OWNER":       "marks processes; tests set it themselves",
-	"FORMWORK_SHARED":      "../shared unless set",
-	"FORMWORK_SCREENSHOTS": "saves pictures, tests nothing",
-	"FORMWORK_POSTGRES":    "PostgreSQL is installed and found",
-	"FORMWORK_TIME_SCALE":  "for measurements",
-	"FORMWORK_PAIRS":       "how many, not whether",
-	"FORMWORK_CORPUS":      "how many, not whether",
-	"FORMWORK_SEED":        "which, not whether",
+	"FORMWORK_OWNER":      "marks processes; tests set it themselves",
+	"FORMWORK_SHARED":     "../shared unless set",
+	"FORMWORK_POSTGRES":   "PostgreSQL is installed and found",
+	"FORMWORK_TIME_SCALE": "for measurements",
+	"FORMWORK_PAIRS":      "how many, not whether",
+	"FORMWORK_CORPUS":     "how many, not whether",
+	"FORMWORK_SEED":       "which, not whether",
 }
 
 // TestCISetsVariablesOfTests: a test that needs a program which a variable names runs in CI. A
