@@ -104,7 +104,7 @@ func TestControlGroupsLimit(t *testing.T) {
 			}
 		})
 		t.Run(fmt.Sprintf("processes/sandbox=%v", inside), func(t *testing.T) {
-			cmd, control, out := begin(t, inside, 0, "i=0; while [ $i -lt 1500 ]; do sleep 60 >/dev/null 2>&1 & i=$((i+1)); done; echo started all")
+			cmd, control, out := begin(t, inside, 0, "i=0; while [ $i -lt 1500 ]; do sleep 1000 >/dev/null 2>&1 & i=$((i+1)); done; echo started all")
 			text, _ := io.ReadAll(out)
 			_, refused := control.Processes()
 			_ = cmd.Wait() // by itself
@@ -130,8 +130,8 @@ func TestControlGroupsLimit(t *testing.T) {
 				}
 			}
 			used, all := control.Memory(tmp), control.Memory(0)
-			_ = cmd.Wait() // its input is empty
-			if !strings.Contains(text, fmt.Sprint(tmp)) || control.OutOfMemory() || used > memory || all < tmp {
+			_ = cmd.Wait()                                                                                             // its input is empty
+			if !strings.Contains(text, fmt.Sprint(tmp)) || control.OutOfMemory() || used > memory || all < tmp-tmp/4 { // the kernel counts in batches
 				t.Errorf("it printed %q; used %d without and %d with files, out of memory: %v", text, used, all, control.OutOfMemory())
 			}
 		})
