@@ -27,7 +27,7 @@ var removals = map[string]string{
 	"internal/project/write.go mkdir":                        "a folder that this call has made, if it is empty",
 	"internal/project/write.go removeEmpty":                  "folders of the project that are empty",
 	"internal/sandbox/folder.go close":                       "the folder for processes of this user, if it is empty",
-	"internal/sandbox/groups_linux.go findHierarchy":          "control groups of this program, or of one that has ended, if they have no processes",
+	"internal/sandbox/groups_linux.go findHierarchy":         "control groups of this program, or of one that has ended, if they have no processes",
 	"internal/sandbox/inside/inside_linux.go temporaryFiles": "a mount point that this process has made in a root of its own, if it is empty",
 	"internal/sandbox/inside/inside_linux.go closeRoot":      "the same",
 	"internal/seal/seal.go makeKey":                          "a file of os.CreateTemp",
