@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -188,8 +189,8 @@ func TestMetaCheckerAgreesWithLibrary(t *testing.T) {
 				}
 				ours := spellOurs(root, k)
 				var theirs []string
-				if err, ok := library[k].Validate(doc).(*jsonschema.ValidationError); ok {
-					theirs = spellLibrary(err)
+				if invalid := (*jsonschema.ValidationError)(nil); errors.As(library[k].Validate(doc), &invalid) {
+					theirs = spellLibrary(invalid)
 				}
 				checked++
 				for _, line := range ours {

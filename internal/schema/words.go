@@ -49,14 +49,6 @@ func shortText(v *document.Value) string {
 	return diag.Cut(string(v.AppendJSON(nil)))
 }
 
-func texts(values []any) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = fmt.Sprint(v)
-	}
-	return out
-}
-
 // oneOf joins names of types: "a string or an array".
 func oneOf(names []string) string {
 	out := make([]string, len(names))
