@@ -221,6 +221,35 @@ func (c *dapClient) stops(function, file string, line int) {
 	c.send("continue", fmt.Sprintf(`{"threadId": %d}`, stopped.ThreadID)) // the process may end before it answers
 }
 
+// TestDebugGo attaches Delve to a handler in Go, in the sandbox and without it: it stops in a breakpoint and
+// responds when Delve has detached.
+func TestDebugGo(t *testing.T) {
+	delve, err := exec.LookPath("dlv")
+	if err != nil {
+		t.Skip("skipped: dlv, the debugger of Go, is not installed")
+	}
+	root := t.TempDir()
+	dir := filepath.Join(root, "examples", "tps-report")
+	for from, to := range map[string]string{"../../examples/tps-report": dir, "../../sdk": filepath.Join(root, "sdk")} {
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, sandbox := range []string{"on", "off"} {
+		r := startDebug(t, dir, os.Environ(), "invoke", "resource", "CREATE", "requests/create.json", "--debug", "--sandbox="+sandbox)
+		pid := r.prints(`waits for a debugger: dlv attach (\d+)\n`, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), debugPatience)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, delve, "attach", pid, "--allow-non-terminal-interactive=true")
+		cmd.Stdin = strings.NewReader("break resource.Create\ncontinue\nclearall\nquit\nn\n")
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "Create() ") || !strings.Contains(string(out), "resource.go:") {
+			t.Fatalf("--sandbox=%s: %v\n%s", sandbox, err, out)
+		}
+		r.succeeds("SUCCESS")
+	}
+}
+
 // TestDebugPython attaches to handlers in Python, in a sandbox and without, and meets a breakpoint.
 func TestDebugPython(t *testing.T) {
 	dir, environ := pythonProject(t)

@@ -496,8 +496,12 @@ func (p *process) used() int64 {
 	return 0
 }
 
+// partlyAttached is how often a process is looked at, ten times a second, whose debugger has not attached to
+// all of its threads. Tracers of single threads never do.
+const partlyAttached = 20
+
 // awaitDebugger holds the first invocation of a process back until a debugger is
-// attached to it, if the function is set up so.
+// attached to it and its threads, if the function is set up so.
 func (f *Function) awaitDebugger(ctx context.Context, p *process) error {
 	d := f.config.Debug
 	if d == nil || !d.WaitForDebugger || p.attached {
@@ -505,7 +509,14 @@ func (f *Function) awaitDebugger(ctx context.Context, p *process) error {
 	}
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
-	for !p.group.debugged() {
+	for partly := 0; ; {
+		process, threads := p.group.debugged()
+		if threads || process && partly >= partlyAttached {
+			break
+		}
+		if process {
+			partly++
+		}
 		select {
 		case <-ticker.C:
 		case <-p.exited:

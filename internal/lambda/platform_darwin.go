@@ -87,11 +87,12 @@ func residentMemory(pid int) int64 {
 	return int64(binary.NativeEndian.Uint64(info[8:16]))
 }
 
-// debugged reports whether a debugger is attached to the process.
-func (g *group) debugged() bool {
+// debugged reports whether a debugger is attached to the process, which has all threads then.
+func (g *group) debugged() (process, threads bool) {
 	const pTraced = 0x800 // P_TRACED of sys/proc.h
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", g.pid)
-	return err == nil && info.Proc.P_flag&pTraced != 0
+	traced := err == nil && info.Proc.P_flag&pTraced != 0
+	return traced, traced
 }
 
 // newInsideGroup is nil: there are no sandboxes here.

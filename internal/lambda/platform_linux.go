@@ -323,8 +323,25 @@ func directChildren(pid int, budget *int) []int {
 	return list
 }
 
-// debugged reports whether a debugger is attached to the process.
-func (g *group) debugged() bool { return g.status("TracerPid:") > 0 }
+// debugged reports whether a debugger is attached to the process, and to all of its threads: it attaches
+// to one after the other, and those that it has not reached still run.
+func (g *group) debugged() (process, threads bool) {
+	if g.status("TracerPid:") <= 0 {
+		return false, false
+	}
+	dir := "/proc/" + strconv.Itoa(g.pid) + "/task"
+	tasks, err := os.ReadDir(dir)
+	if err != nil {
+		return true, false
+	}
+	for _, task := range tasks {
+		text, err := os.ReadFile(dir + "/" + task.Name() + "/status")
+		if err == nil && statusNumber(text, "TracerPid:") <= 0 {
+			return true, false
+		}
+	}
+	return true, true
+}
 
 // status reads the number of a line "Name:  123 kB" of /proc/<pid>/status, 0 if the line is
 // missing.

@@ -23,14 +23,14 @@ func newGroup(*exec.Cmd, string, int64, *sandbox.Control) (*group, error) {
 	return nil, errors.ErrUnsupported
 }
 
-func (g *group) waitExit()      {}
-func (g *group) ask()           {}
-func (g *group) kill()          {}
-func (g *group) sweep() int     { return 0 }
-func (g *group) close()         {}
-func (g *group) memory() int64  { return 0 }
-func (g *group) peak() int64    { return 0 }
-func (g *group) debugged() bool { return false }
+func (g *group) waitExit()                         {}
+func (g *group) ask()                              {}
+func (g *group) kill()                             {}
+func (g *group) sweep() int                        { return 0 }
+func (g *group) close()                            {}
+func (g *group) memory() int64                     { return 0 }
+func (g *group) peak() int64                       { return 0 }
+func (g *group) debugged() (process, threads bool) { return false, false }
 
 // newInsideGroup is nil: there are no sandboxes here.
 func newInsideGroup(int, int, *sandbox.Control) (*group, int) { return nil, 0 }

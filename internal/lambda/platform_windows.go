@@ -75,7 +75,7 @@ func (g *group) memory() int64 { return 0 }
 
 func (g *group) peak() int64 { return 0 }
 
-func (g *group) debugged() bool { return false }
+func (g *group) debugged() (process, threads bool) { return false, false }
 
 // newInsideGroup is nil: there are no sandboxes here.
 func newInsideGroup(int, int, *sandbox.Control) (*group, int) { return nil, 0 }

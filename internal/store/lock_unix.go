@@ -54,4 +54,8 @@ func (l *folderLock) sign() error {
 	return err
 }
 
-func (l *folderLock) release() error { return l.file.Close() }
+// release unlocks before it closes: a process that is being started has a copy of the file until it
+// runs its program, and the lock would last as long.
+func (l *folderLock) release() error {
+	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
+}
