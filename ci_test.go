@@ -20,9 +20,9 @@ var notInCI = map[string]string{
 
 	"FORMWORK_EXPECT_CONTROL_GROUPS": "set by make vm, where the kernel has them",
 
-	"FORMWORK_PAIRS":      "how many, not whether",
-	"FORMWORK_CORPUS":     "how many, not whether",
-	"FORMWORK_SEED":       "which, not whether",
+	"FORMWORK_PAIRS":  "how many, not whether",
+	"FORMWORK_CORPUS": "how many, not whether",
+	"FORMWORK_SEED":   "which, not whether",
 }
 
 // TestCISetsVariablesOfTests: a test that needs a program which a variable names runs in CI. A
