@@ -1,6 +1,7 @@
 package formwork_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -18,7 +19,7 @@ const module = "github.com/formwork-dev/formwork/"
 // floors lists every package of the module, the lowest floor first. A package imports
 // only from floors below its own. docs/architecture.md says what each one promises.
 var floors = [][]string{
-	{"internal/files", "internal/fixtures", "internal/sandbox/inside", "internal/tunnel", "internal/words"},
+	{"cmd/cfn/collect", "internal/files", "internal/fixtures", "internal/lazyregexp", "internal/sandbox/inside", "internal/tunnel", "internal/words"},
 	{"internal/awswire", "internal/diag", "internal/docsite", "internal/httptape", "internal/jsonata", "internal/sandbox", "internal/secret", "internal/store"},
 	{"internal/cfnlog", "internal/document", "internal/lambda", "internal/logs", "internal/s3", "internal/seal"},
 	{"internal/awslite", "internal/schema", "internal/sns", "internal/states", "internal/template"},
@@ -101,6 +102,39 @@ func TestImportsRunDownwards(t *testing.T) {
 			t.Errorf("floors lists %s, which does not exist", name)
 		}
 	}
+}
+
+// TestRegexpsAreLazy keeps the start of every command free of expressions that it does not need.
+func TestRegexpsAreLazy(t *testing.T) {
+	eachGoFile(t, func(path string, source []byte) {
+		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "fixtures/") {
+			return
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, path, source, parser.SkipObjectResolution)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for _, decl := range file.Decls {
+			if _, isFunc := decl.(*ast.FuncDecl); isFunc {
+				continue
+			}
+			ast.Inspect(decl, func(n ast.Node) bool {
+				if _, isFunc := n.(*ast.FuncLit); isFunc {
+					return false
+				}
+				call, isCall := n.(*ast.SelectorExpr)
+				if !isCall || call.Sel.Name != "MustCompile" {
+					return true
+				}
+				if from, isName := call.X.(*ast.Ident); isName && from.Name == "regexp" {
+					t.Errorf("%s: compiled at the start of every command: use lazyregexp.New", fset.Position(n.Pos()))
+				}
+				return true
+			})
+		}
+	})
 }
 
 var floorRow = regexp.MustCompile("(?m)^\\| *([0-9]+) \\| `([^`]+)` \\|")

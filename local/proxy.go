@@ -14,11 +14,12 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"golang.org/x/net/http/httpproxy"
 
@@ -50,7 +51,7 @@ type endpoint struct {
 	url     *url.URL
 }
 
-var serviceName = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
+var serviceName = lazyregexp.New(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
 
 // parseEndpoint reads SERVICE=URL.
 func parseEndpoint(text string) (endpoint, error) {
@@ -91,7 +92,7 @@ func (c *Config) endpoints() ([]endpoint, error) {
 	return out, nil
 }
 
-var allowedHost = regexp.MustCompile(`^(?:\*|(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:.]+\]?)$`)
+var allowedHost = lazyregexp.New(`^(?:\*|(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:.]+\]?)$`)
 
 // checkProxy checks AllowHosts and Endpoints.
 func (c *Config) checkProxy() error {

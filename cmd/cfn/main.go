@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	_ "github.com/formwork-dev/formwork/cmd/cfn/collect"
 	"github.com/formwork-dev/formwork/internal/cli"
 )
 

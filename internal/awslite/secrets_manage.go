@@ -7,20 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
+
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	smtypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
+	"github.com/uptrace/bun"
+
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/words"
-	"github.com/uptrace/bun"
 )
 
-var secretName = regexp.MustCompile(`^[A-Za-z0-9/_+=.@-]+$`)
+var secretName = lazyregexp.New(`^[A-Za-z0-9/_+=.@-]+$`)
 
 func (s *Services) createSecret(ctx context.Context, caller awswire.Caller, in *secretsmanager.CreateSecretInput) (*secretsmanager.CreateSecretOutput, error) {
 	n := newSecretValue{in.SecretString, in.SecretBinary, in.ClientRequestToken, []string{stageCurrent}}

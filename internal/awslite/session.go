@@ -5,9 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -56,7 +57,7 @@ func (s *Services) Session(ctx context.Context, of SessionRequest) (aws.Credenti
 	}, nil
 }
 
-var notInSession = regexp.MustCompile(`[^\w+=,.@-]`)
+var notInSession = lazyregexp.New(`[^\w+=,.@-]`)
 
 // roleID is the unique id of a role: the same each time, as on AWS.
 func roleID(account, role string) string {

@@ -7,19 +7,21 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
+
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/dlclark/regexp2/v2"
+	"github.com/uptrace/bun"
+
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/words"
-	"github.com/uptrace/bun"
 )
 
 const (
@@ -140,8 +142,8 @@ func ssmInvalid(format string, args ...any) error {
 }
 
 var (
-	parameterName = regexp.MustCompile(`^[a-zA-Z0-9_.\-/]+$`)
-	reservedStart = regexp.MustCompile(`(?i)^/?(aws|ssm)`)
+	parameterName = lazyregexp.New(`^[a-zA-Z0-9_.\-/]+$`)
+	reservedStart = lazyregexp.New(`(?i)^/?(aws|ssm)`)
 )
 
 // checkParameterName holds the name of a new parameter to the rules of the Parameter Store.

@@ -7,16 +7,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
+
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"github.com/uptrace/bun"
+
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/words"
-	"github.com/uptrace/bun"
 )
 
 func (s *Services) getParameter(ctx context.Context, caller awswire.Caller, in *ssm.GetParameterInput) (*ssm.GetParameterOutput, error) {
@@ -354,8 +356,8 @@ func (s *Services) getParameterHistory(ctx context.Context, caller awswire.Calle
 }
 
 var (
-	labelForm     = regexp.MustCompile(`^[a-zA-Z_.\-][a-zA-Z0-9_.\-]{0,99}$`)
-	labelReserved = regexp.MustCompile(`(?i)^(aws|ssm)`)
+	labelForm     = lazyregexp.New(`^[a-zA-Z_.\-][a-zA-Z0-9_.\-]{0,99}$`)
+	labelReserved = lazyregexp.New(`(?i)^(aws|ssm)`)
 )
 
 const maxLabels = 10 // of a version

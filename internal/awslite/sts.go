@@ -10,16 +10,18 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
+
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	ststypes "github.com/aws/aws-sdk-go-v2/service/sts/types"
+	"github.com/uptrace/bun"
+
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/words"
-	"github.com/uptrace/bun"
 )
 
 // stsTable is STS. Roles are not stored, so any role can be assumed, in any account unless
@@ -138,7 +140,7 @@ func forgetSessions(ctx context.Context, tx *store.Tx, now time.Time) error {
 	return nil
 }
 
-var roleARN = regexp.MustCompile(`^arn:(aws(?:-[a-z]+)*):iam::(\d{12}):role/(?:[\x21-\x7e]+/)?([\w+=,.@-]{1,64})$`)
+var roleARN = lazyregexp.New(`^arn:(aws(?:-[a-z]+)*):iam::(\d{12}):role/(?:[\x21-\x7e]+/)?([\w+=,.@-]{1,64})$`)
 
 func (s *Services) assumeRole(ctx context.Context, caller awswire.Caller, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
 	m := roleARN.FindStringSubmatch(*in.RoleArn)
@@ -204,7 +206,7 @@ func identity(caller awswire.Caller) *sts.GetCallerIdentityOutput {
 	return &sts.GetCallerIdentityOutput{Account: &caller.Account, Arn: &arn, UserId: &caller.Account}
 }
 
-var twelveDigits = regexp.MustCompile(`^\d{12}$`)
+var twelveDigits = lazyregexp.New(`^\d{12}$`)
 
 // getAccessKeyInfo returns the account that requests with a key are those of.
 func (s *Services) getAccessKeyInfo(ctx context.Context, _ awswire.Caller, in *sts.GetAccessKeyInfoInput) (*sts.GetAccessKeyInfoOutput, error) {

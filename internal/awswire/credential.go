@@ -3,8 +3,9 @@ package awswire
 import (
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // algorithms of signatures, as requests write them.
@@ -15,8 +16,8 @@ const (
 
 // What the elements of a credential are made of: the key's id, and the others.
 var (
-	scopeKey  = regexp.MustCompile(`^[A-Za-z0-9_.+=@/-]{1,128}$`)
-	scopePart = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	scopeKey  = lazyregexp.New(`^[A-Za-z0-9_.+=@/-]{1,128}$`)
+	scopePart = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 )
 
 // maxAuthorization bounds the Authorization header and the credential of a presigned URL.

@@ -4,9 +4,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // A Target is what a request is for and which key it names, as the request itself says. It
@@ -59,8 +60,8 @@ var (
 		"2010-05-08": "iam",
 		"2016-11-15": "ec2",
 	}
-	lambdaPath = regexp.MustCompile(`^/20\d\d-\d\d-\d\d/(functions|layers|event-source-mappings|tags|account-settings|code-signing-configs)(/|$)`)
-	twelve     = regexp.MustCompile(`^[0-9]{12}$`)
+	lambdaPath = lazyregexp.New(`^/20\d\d-\d\d-\d\d/(functions|layers|event-source-mappings|tags|account-settings|code-signing-configs)(/|$)`)
+	twelve     = lazyregexp.New(`^[0-9]{12}$`)
 )
 
 // Read reads the target of a request. The service is that of the credential scope in the

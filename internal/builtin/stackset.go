@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -268,7 +269,7 @@ func (stackSets) failed(c *call, set, id string) (operation.Progress, error) {
 }
 
 // instanceName is the name of the stack of an instance.
-var instanceName = regexp.MustCompile(`^StackSet-.*[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+var instanceName = lazyregexp.New(`^StackSet-.*[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // create makes the set. The same call again finds it by its token.
 func (stackSets) create(c *call, s *stackSet) (operation.Progress, error) {

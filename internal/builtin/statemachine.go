@@ -5,8 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/states"
@@ -52,7 +53,7 @@ func (stateMachines) machine(c *call, identifier string) (states.Machine, error)
 	return states.Machine{Name: name, Definition: text, RoleARN: c.text("RoleArn"), Model: string(kept)}, err
 }
 
-var substitution = regexp.MustCompile(`\$\{[A-Za-z0-9_]+\}`)
+var substitution = lazyregexp.New(`\$\{[A-Za-z0-9_]+\}`)
 
 // definitionOf is the definition that a template gives as a text or as an object.
 func definitionOf(c *call) (string, error) {

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/secret"
 )
@@ -15,10 +16,10 @@ import (
 // secretMember finds a JSON member with the name of a secret and a string as its value. The
 // backslashes let it find the members of JSON inside a JSON string, such as the credentials of
 // a hook's request.
-var secretMember = regexp.MustCompile(`(?i)(\\*"(?:[a-z0-9_.-]*(?:secret|password|passwd|credential|apikey|api_key|private_?key)[a-z0-9_.-]*|access_?key_?id|session_?token|security_?token|auth_?token|bearer_?token|authorization)\\*"\s*:\s*)(?:"(?:[^"\\]|\\.)*"|\\+"(?:[^"\\]|\\[^"\\]|\\\\\\+")*\\+")`)
+var secretMember = lazyregexp.New(`(?i)(\\*"(?:[a-z0-9_.-]*(?:secret|password|passwd|credential|apikey|api_key|private_?key)[a-z0-9_.-]*|access_?key_?id|session_?token|security_?token|auth_?token|bearer_?token|authorization)\\*"\s*:\s*)(?:"(?:[^"\\]|\\.)*"|\\+"(?:[^"\\]|\\[^"\\]|\\\\\\+")*\\+")`)
 
 // accessKey finds the ids of AWS access keys everywhere.
-var accessKey = regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)
+var accessKey = lazyregexp.New(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)
 
 // secretWords make an attribute secret when its key contains one of them, letter case
 // and punctuation aside. "token" alone is not among them: paging tokens are not secret.

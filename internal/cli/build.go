@@ -9,11 +9,12 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/files"
@@ -155,7 +156,7 @@ func buildCommand(program string, debug bool) []string {
 }
 
 // untidy matches what the go command prints if go.mod or go.sum lacks a module.
-var untidy = regexp.MustCompile(`missing go\.sum entry|no required module provides package|updates to go\.mod needed`)
+var untidy = lazyregexp.New(`missing go\.sum entry|no required module provides package|updates to go\.mod needed`)
 
 // runBuild runs a build command in the folder of a project.
 func (c *app) runBuild(ctx context.Context, dir string, command []string, environ ...string) error {

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -152,7 +154,7 @@ func (o *deployOptions) request(c *app, file string) (*deployment, error) {
 	return d, nil
 }
 
-var stackNamePattern = regexp.MustCompile(`^[a-zA-Z][-a-zA-Z0-9]{0,127}$`)
+var stackNamePattern = lazyregexp.New(`^[a-zA-Z][-a-zA-Z0-9]{0,127}$`)
 
 // stackNameOf makes the name of a stack from that of its template.
 func stackNameOf(file string) string {

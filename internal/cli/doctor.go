@@ -9,12 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/spf13/cobra"
 
@@ -167,7 +168,7 @@ func (c *app) diagnose(ctx context.Context) (*diagnosis, error) {
 }
 
 // versionNumber is the first thing in a tool's answer that looks like a version.
-var versionNumber = regexp.MustCompile(`[0-9]+(\.[0-9]+)+[-+.\w]*`)
+var versionNumber = lazyregexp.New(`[0-9]+(\.[0-9]+)+[-+.\w]*`)
 
 func (c *app) findTool(ctx context.Context, state *toolState, args []string) {
 	path, err := exec.LookPath(state.Name)

@@ -7,11 +7,12 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/spf13/cobra"
 
@@ -152,7 +153,7 @@ func newEnv(c *app) *cobra.Command {
 	return cmd
 }
 
-var accountNumber = regexp.MustCompile(`^[0-9]{12}$`)
+var accountNumber = lazyregexp.New(`^[0-9]{12}$`)
 
 // printVariables prints what sets or removes them.
 func (c *app) printVariables(variables []variable, shell shell, unset bool) error {

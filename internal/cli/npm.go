@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
+
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/lambda"
 )
@@ -132,7 +134,7 @@ func (b *typeScriptBuild) warnOfCopies() {
 }
 
 // unfit matches what npm ci prints if the lockfile does not fit package.json.
-var unfit = regexp.MustCompile(`can only install (packages )?(when|with)|are in sync`)
+var unfit = lazyregexp.New(`can only install (packages )?(when|with)|are in sync`)
 
 // npmInstall runs npm ci or npm install in a folder. Lockfiles of many public projects lack libraries, which npm ci
 // refuses; npm install, which SAM uses, takes from such a lockfile what it has.
@@ -242,17 +244,17 @@ func unset(files []string, settings ...string) (variables []string) {
 
 // npmFailures say what to do about failures of npm, by what it prints.
 var npmFailures = []struct {
-	pattern *regexp.Regexp
+	pattern *lazyregexp.Regexp
 	hint    string
 }{
 	{unfit, "package-lock.json does not fit package.json: run npm install, and keep the new package-lock.json"},
-	{regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED|ERR_SOCKET|FETCH_ERROR|network`), "npm reached no registry: connect once, or name a mirror with npm_config_registry or in .npmrc"},
-	{regexp.MustCompile(`E401|E403|ENEEDAUTH`), "the registry refuses: log in with npm login, or correct .npmrc"},
-	{regexp.MustCompile(`E404|ETARGET|notarget`), "check the name and the version in package.json"},
-	{regexp.MustCompile(`ERESOLVE`), "the libraries contradict each other: change their versions in package.json, or set legacy-peer-deps=true in .npmrc"},
-	{regexp.MustCompile(`gyp ERR|node-gyp|not found: make`), "a library has to be compiled: install a C++ compiler, make and Python, or use a version that is built for this Node.js"},
-	{regexp.MustCompile(`EBADENGINE|Unsupported engine`), "a library does not support this Node.js: put the one of the runtime into the PATH, or use another version of the library"},
-	{regexp.MustCompile(`EJSONPARSE`), "correct package.json"},
+	{lazyregexp.New(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED|ERR_SOCKET|FETCH_ERROR|network`), "npm reached no registry: connect once, or name a mirror with npm_config_registry or in .npmrc"},
+	{lazyregexp.New(`E401|E403|ENEEDAUTH`), "the registry refuses: log in with npm login, or correct .npmrc"},
+	{lazyregexp.New(`E404|ETARGET|notarget`), "check the name and the version in package.json"},
+	{lazyregexp.New(`ERESOLVE`), "the libraries contradict each other: change their versions in package.json, or set legacy-peer-deps=true in .npmrc"},
+	{lazyregexp.New(`gyp ERR|node-gyp|not found: make`), "a library has to be compiled: install a C++ compiler, make and Python, or use a version that is built for this Node.js"},
+	{lazyregexp.New(`EBADENGINE|Unsupported engine`), "a library does not support this Node.js: put the one of the runtime into the PATH, or use another version of the library"},
+	{lazyregexp.New(`EJSONPARSE`), "correct package.json"},
 }
 
 func npmError(command string, err error, output string) error {

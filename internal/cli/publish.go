@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/spf13/cobra"
 
@@ -72,7 +73,7 @@ timed out.`,
 	return cmd
 }
 
-var publicVersionPattern = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.[^\s]+$`)
+var publicVersionPattern = lazyregexp.New(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.[^\s]+$`)
 
 func (o *publishOptions) check() error {
 	switch {

@@ -11,10 +11,11 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/spf13/cobra"
 
@@ -188,7 +189,7 @@ func (c *app) librariesForLambda(ctx context.Context, p *project.Project, o arch
 }
 
 // withoutWheel matches what pip and uv print if a package has no wheel for the platform.
-var withoutWheel = regexp.MustCompile(`No matching distribution|ResolutionImpossible|no usable wheels|no wheels with a matching|has no wheels|no matching (?:platform|Python)`)
+var withoutWheel = lazyregexp.New(`No matching distribution|ResolutionImpossible|no usable wheels|no wheels with a matching|has no wheels|no matching (?:platform|Python)`)
 
 // checkNative refuses libraries that were compiled on a machine unlike Lambda. same says that the version
 // of Python is that of the runtime.
@@ -218,10 +219,10 @@ func (c *app) checkNative(p *project.Project, name string, arch lambdaArch, same
 }
 
 // includedFile matches a line of requirements that names another file of requirements.
-var includedFile = regexp.MustCompile(`(?m)^\s*(?:-r|-c|--requirement|--constraint)[ =\t]*(\S+)`)
+var includedFile = lazyregexp.New(`(?m)^\s*(?:-r|-c|--requirement|--constraint)[ =\t]*(\S+)`)
 
 // localPackage matches a line of requirements that names a file or folder of this machine.
-var localPackage = regexp.MustCompile(`(?m)^\s*(?:(?:-e|--editable)\b.*|\.{0,2}/\S*|file:\S*|\S+\.whl|.*@\s*file:\S*)`)
+var localPackage = lazyregexp.New(`(?m)^\s*(?:(?:-e|--editable)\b.*|\.{0,2}/\S*|file:\S*|\S+\.whl|.*@\s*file:\S*)`)
 
 // readRequirements is a file of requirements with those that it includes. With a package that is a file
 // or folder, which can change without a change here, the text is another one each time.
@@ -347,7 +348,7 @@ func (c *app) pipLimits() []string {
 }
 
 // pipRetry matches the warning of pip that it tries again, with the reason and the page.
-var pipRetry = regexp.MustCompile(`(?m)^WARNING: Retrying .* after connection broken by '\w+\(['"]?(?:<[^>]*>: )?(.*?)['"]?\)': (\S+)$`)
+var pipRetry = lazyregexp.New(`(?m)^WARNING: Retrying .* after connection broken by '\w+\(['"]?(?:<[^>]*>: )?(.*?)['"]?\)': (\S+)$`)
 
 // pipLines are the lines of pip's output, each once, with short warnings.
 func pipLines(output string) string {
@@ -361,22 +362,22 @@ func pipLines(output string) string {
 }
 
 var (
-	noPip   = regexp.MustCompile(`No module named pip`)
-	noIndex = regexp.MustCompile(`(?i)failed to establish a new connection|name resolution|network is unreachable|connection refused|timed out|ProxyError|error sending request|client error \(Connect\)`)
+	noPip   = lazyregexp.New(`No module named pip`)
+	noIndex = lazyregexp.New(`(?i)failed to establish a new connection|name resolution|network is unreachable|connection refused|timed out|ProxyError|error sending request|client error \(Connect\)`)
 )
 
 // pipFailures say what to do about failures of pip and uv, by what they print.
 var pipFailures = []struct {
-	pattern *regexp.Regexp
+	pattern *lazyregexp.Regexp
 	hint    string
 }{
 	{noPip, "install pip for this Python: python -m ensurepip, or the package python3-pip of your system; or install uv"},
 	{noIndex, "pip reached no package index, and cannot use its cache without one: connect once, name a mirror with PIP_INDEX_URL, or download the wheels elsewhere with pip download -r requirements.txt -d wheels, and set PIP_NO_INDEX=1 and PIP_FIND_LINKS=wheels"},
-	{regexp.MustCompile(`SSLError|CERTIFICATE_VERIFY_FAILED`), "pip does not trust the certificate of the package index: name the certificates of your organization with PIP_CERT"},
-	{regexp.MustCompile(`(?i)gcc|cc1|compiler|Microsoft Visual C\+\+|Python\.h`), "a package has to be compiled: install a C compiler and the headers of Python, or require a version that has a wheel for this Python"},
-	{regexp.MustCompile(`requires a different Python|Requires-Python`), "a package does not support this Python: put the Python of the runtime into the PATH, or require another version"},
-	{regexp.MustCompile(`No matching distribution found`), "check the name and the version; a package without a wheel for the platform has to be built as a wheel first: pip wheel"},
-	{regexp.MustCompile(`Invalid requirement|ResolutionImpossible`), "correct requirements.txt"},
+	{lazyregexp.New(`SSLError|CERTIFICATE_VERIFY_FAILED`), "pip does not trust the certificate of the package index: name the certificates of your organization with PIP_CERT"},
+	{lazyregexp.New(`(?i)gcc|cc1|compiler|Microsoft Visual C\+\+|Python\.h`), "a package has to be compiled: install a C compiler and the headers of Python, or require a version that has a wheel for this Python"},
+	{lazyregexp.New(`requires a different Python|Requires-Python`), "a package does not support this Python: put the Python of the runtime into the PATH, or require another version"},
+	{lazyregexp.New(`No matching distribution found`), "check the name and the version; a package without a wheel for the platform has to be built as a wheel first: pip wheel"},
+	{lazyregexp.New(`Invalid requirement|ResolutionImpossible`), "correct requirements.txt"},
 }
 
 func pipError(named, python string, err error, output string) error {

@@ -6,11 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/project"
@@ -94,7 +95,7 @@ func (c *app) askPython(ctx context.Context, p *project.Project, python, search,
 
 // notInstallable matches the errors of pip and uv after which libraries that are there already are used:
 // no index was reached, or there is no installer.
-var notInstallable = regexp.MustCompile(noPip.String() + "|" + noIndex.String())
+var notInstallable = lazyregexp.New(noPip.String() + "|" + noIndex.String())
 
 // haveRequirements exits with 0 if the requirements on its standard input are installed, in versions that
 // fit. The rules for versions are those of packaging, which pip contains, too.

@@ -3,10 +3,11 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -135,7 +136,7 @@ type rootCause struct {
 }
 
 // handlerMessage is the reason of a resource whose handler failed.
-var handlerMessage = regexp.MustCompile(`(?s)^Resource handler returned message: "(.*)" \(RequestToken: [^,)]*(?:, HandlerErrorCode: ([A-Za-z]+))?\)\.?$`)
+var handlerMessage = lazyregexp.New(`(?s)^Resource handler returned message: "(.*)" \(RequestToken: [^,)]*(?:, HandlerErrorCode: ([A-Za-z]+))?\)\.?$`)
 
 // findRootCause returns the first failure in the events of an operation, the oldest event
 // first, that is not the consequence of another one; nil if nothing failed.

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -126,7 +127,7 @@ func (o *packageOptions) check(region string) error {
 	return err
 }
 
-var regionName = regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-[0-9]+$`)
+var regionName = lazyregexp.New(`^[a-z]{2,}(-[a-z]+)+-[0-9]+$`)
 
 // regionList are the regions of --regions, each once; none if it was not given.
 func (o *packageOptions) regionList() ([]string, error) {

@@ -12,10 +12,11 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/files"
@@ -196,7 +197,7 @@ func (b *typeScriptBuild) module() string {
 }
 
 // compiles matches scripts that run the compiler only: cfn runs it without npm, with maps of the sources.
-var compiles = regexp.MustCompile(`^\s*((npx|npm exec)\s+)?tsc\s*$`)
+var compiles = lazyregexp.New(`^\s*((npx|npm exec)\s+)?tsc\s*$`)
 
 // compile builds the handlers if a source has changed.
 func (b *typeScriptBuild) compile(ctx context.Context, noBuild bool) error {
@@ -240,14 +241,14 @@ func (b *typeScriptBuild) compile(ctx context.Context, noBuild bool) error {
 
 // withoutSDK matches what tsc prints if the official library does not find the SDK, which it does
 // not require by itself.
-var withoutSDK = regexp.MustCompile(`Cannot find module 'aws-sdk`)
+var withoutSDK = lazyregexp.New(`Cannot find module 'aws-sdk`)
 
 // withoutBase matches what tsc prints if a tsconfig.json above the project, as repositories with several
 // projects have it, extends a package that is not installed there.
-var withoutBase = regexp.MustCompile(`(?m)^((?:\.\./)+)tsconfig[\w.-]*\.json\(\d+,\d+\): error TS6053: File '([^'\n]*)' not found`)
+var withoutBase = lazyregexp.New(`(?m)^((?:\.\./)+)tsconfig[\w.-]*\.json\(\d+,\d+\): error TS6053: File '([^'\n]*)' not found`)
 
 // newLibrary matches what TypeScript 4 prints of the types of the newest official library.
-var newLibrary = regexp.MustCompile(`cloudformation-cli-typescript-lib/dist/interface\.d\.ts\(\d+,\d+\): error TS2430`)
+var newLibrary = lazyregexp.New(`cloudformation-cli-typescript-lib/dist/interface\.d\.ts\(\d+,\d+\): error TS2430`)
 
 // typeScriptAdvice says what to do about a failure of the compiler, by its output; "" if unknown.
 func typeScriptAdvice(output []byte) string {
@@ -265,7 +266,7 @@ func typeScriptAdvice(output []byte) string {
 }
 
 // compileError matches the first line of each error of tsc, with its file.
-var compileError = regexp.MustCompile(`(?m)^(\S[^(\n]*)\(\d+,\d+\): error TS\d+`)
+var compileError = lazyregexp.New(`(?m)^(\S[^(\n]*)\(\d+,\d+\): error TS\d+`)
 
 // onlyInLibraries reports whether the errors of tsc are all in declarations of libraries, as in version 1.0.6 of
 // the official library for the compiler that the official plugin installs. The handlers compile then.

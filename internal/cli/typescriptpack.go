@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/files"
@@ -44,7 +45,7 @@ func (c *app) packTypeScript(ctx context.Context, p *project.Project, o archiveO
 }
 
 // ownFolder matches versions that are a file or folder of this machine.
-var ownFolder = regexp.MustCompile(`^(file|link|workspace):|^\.{0,2}/`)
+var ownFolder = lazyregexp.New(`^(file|link|workspace):|^\.{0,2}/`)
 
 // librariesForLambda installs the libraries without those for development, for the platform of
 // Lambda, and returns the folder of their node_modules, seen from the project.

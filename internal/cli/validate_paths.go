@@ -8,11 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -234,7 +235,7 @@ func isDocument(name string) bool {
 }
 
 // typeNameLine matches the start of a member of the outermost mapping of YAML.
-var typeNameLine = regexp.MustCompile(`(?m)^["']?typeName["']?[ \t]*:`)
+var typeNameLine = lazyregexp.New(`(?m)^["']?typeName["']?[ \t]*:`)
 
 // looksLikeSchema reports whether a document has a typeName at its top level: a typeName
 // further inside, as in a template, does not count. Documents with syntax errors count, so

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"charm.land/huh/v2"
 
@@ -72,7 +73,7 @@ func parseKind(word string) (schema.Kind, bool) {
 
 // importPath is the form of a Go module path, without the rules that only matter to
 // module proxies.
-var importPath = regexp.MustCompile(`^[A-Za-z0-9_~-][A-Za-z0-9._~-]*(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
+var importPath = lazyregexp.New(`^[A-Za-z0-9_~-][A-Za-z0-9._~-]*(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
 
 func validImportPath(path string) bool {
 	return importPath.MatchString(path) && !strings.Contains(path, "..") && len(path) <= 200

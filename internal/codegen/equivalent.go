@@ -9,9 +9,10 @@ import (
 	"html"
 	"path"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // Equivalent reports whether a generated file of the official tool declares what ours declares: then
@@ -36,16 +37,16 @@ func Equivalent(file string, theirs, ours []byte) bool {
 
 // surfaces are what handlers see of a generated file, as a list to compare.
 var surfaces = []struct {
-	pattern *regexp.Regexp
+	pattern *lazyregexp.Regexp
 	of      func(text string) []string
 }{
-	{regexp.MustCompile(`\.go$`), goSurface},
-	{regexp.MustCompile(`\.py$`), pythonSurface},
-	{regexp.MustCompile(`\.ts$`), typeScriptSurface},
-	{regexp.MustCompile(`\.java$`), javaSurface},
-	{regexp.MustCompile(`\.json$`), jsonSurface},
-	{regexp.MustCompile(`\.yaml$`), scriptSurface},
-	{regexp.MustCompile(`^makebuild$`), func(text string) []string {
+	{lazyregexp.New(`\.go$`), goSurface},
+	{lazyregexp.New(`\.py$`), pythonSurface},
+	{lazyregexp.New(`\.ts$`), typeScriptSurface},
+	{lazyregexp.New(`\.java$`), javaSurface},
+	{lazyregexp.New(`\.json$`), jsonSurface},
+	{lazyregexp.New(`\.yaml$`), scriptSurface},
+	{lazyregexp.New(`^makebuild$`), func(text string) []string {
 		return scriptSurface(strings.ReplaceAll(text, "env CGO_ENABLED=0 ", "env "))
 	}},
 }
@@ -134,12 +135,12 @@ func goSpelling(e ast.Expr) string {
 }
 
 var (
-	pythonClassLine = regexp.MustCompile(`^class (\w+)`)
-	pythonFieldLine = regexp.MustCompile(`^    (\w+): ([^#]*?)(?: = None)?\s*$`)
+	pythonClassLine = lazyregexp.New(`^class (\w+)`)
+	pythonFieldLine = lazyregexp.New(`^    (\w+): ([^#]*?)(?: = None)?\s*$`)
 	// Each class has an alias with an underscore.
 	pythonSame = strings.NewReplacer("_typing.", "", "_builtins.", "", `"_`, `"`)
 	// Sets of objects fail in the official models, because those cannot be hashed: ours are lists.
-	pythonObjects = regexp.MustCompile(`AbstractSet\["`)
+	pythonObjects = lazyregexp.New(`AbstractSet\["`)
 )
 
 // pythonSurface are the classes with their attributes. Classes whose name starts with an underscore are
@@ -168,9 +169,9 @@ func pythonSurface(text string) []string {
 }
 
 var (
-	typeScriptHead   = regexp.MustCompile(`(?m)^export class (\w+) extends (\w+)`)
-	typeScriptMember = regexp.MustCompile(`@Expose\(\{ name: '((?:[^'\\]|\\.)*)' \}\)|(?m)^    (\w+\??: [^;]+);`)
-	typeScriptStatic = regexp.MustCompile(`(?m)^    (?:public|protected) (?:static )?readonly \w+: string = '[^']*'`)
+	typeScriptHead   = lazyregexp.New(`(?m)^export class (\w+) extends (\w+)`)
+	typeScriptMember = lazyregexp.New(`@Expose\(\{ name: '((?:[^'\\]|\\.)*)' \}\)|(?m)^    (\w+\??: [^;]+);`)
+	typeScriptStatic = lazyregexp.New(`(?m)^    (?:public|protected) (?:static )?readonly \w+: string = '[^']*'`)
 )
 
 // typeScriptSurface are the classes with their properties, the names of these in JSON, and the constants.
@@ -201,14 +202,14 @@ func typeScriptSurface(text string) []string {
 }
 
 var (
-	javaComment = regexp.MustCompile(`(?s:/\*.*?\*/)|(?m:\s//[^"\n]*$)|(?m:^//.*$)`)
-	javaType    = regexp.MustCompile(`\b(?:class|interface|enum) \w+[^{]*`)
+	javaComment = lazyregexp.New(`(?s:/\*.*?\*/)|(?m:\s//[^"\n]*$)|(?m:^//.*$)`)
+	javaType    = lazyregexp.New(`\b(?:class|interface|enum) \w+[^{]*`)
 	// A field, with the annotations before it, and a method that others may call or override.
-	javaField  = regexp.MustCompile(`((?:@\w+(?:\([^)]*\))? )*)private ((?:[\w.]+(?: ?<[^;={]*>)?(?:\[\])?) \w+) ?;`)
-	javaMethod = regexp.MustCompile(`(?:public|protected) (?:abstract |static |final )*[\w.<>\[\], ?]+\([^)]*\)`)
-	javaPublic = regexp.MustCompile(`public (?:static final|final static) [\w.]+ \w+ ?= ?[^;]*;`)
-	javaTable  = regexp.MustCompile(`(?:handlers|targetSchemaPaths)\.put\([^;]*;`)
-	javaBefore = regexp.MustCompile(`(@[A-Z]\w+(?:\((?:[^()"]|"[^"]*")*\))?)\s`)
+	javaField  = lazyregexp.New(`((?:@\w+(?:\([^)]*\))? )*)private ((?:[\w.]+(?: ?<[^;={]*>)?(?:\[\])?) \w+) ?;`)
+	javaMethod = lazyregexp.New(`(?:public|protected) (?:abstract |static |final )*[\w.<>\[\], ?]+\([^)]*\)`)
+	javaPublic = lazyregexp.New(`public (?:static final|final static) [\w.]+ \w+ ?= ?[^;]*;`)
+	javaTable  = lazyregexp.New(`(?:handlers|targetSchemaPaths)\.put\([^;]*;`)
+	javaBefore = lazyregexp.New(`(@[A-Z]\w+(?:\((?:[^()"]|"[^"]*")*\))?)\s`)
 )
 
 // javaSurface are the class with its annotations, its fields, constants and methods, and which handlers
@@ -237,7 +238,7 @@ func javaSurface(text string) []string {
 		}
 	}
 	out = append(out, fields)
-	for _, pattern := range []*regexp.Regexp{javaMethod, javaPublic, javaTable} {
+	for _, pattern := range []*lazyregexp.Regexp{javaMethod, javaPublic, javaTable} {
 		for _, m := range pattern.FindAllString(body, -1) {
 			out = append(out, strings.NewReplacer("( ", "(", ", ", ",", "final ", "").Replace(m))
 		}
@@ -283,7 +284,7 @@ var pageWording = strings.NewReplacer(
 	`":  <a href="#footnote-1">`, `": `, `": <a href="#footnote-1">`, `": `, `"</a>`, `"`,
 )
 
-var pageFootnote = regexp.MustCompile(`(?s)<p id="footnote-1">.*?</p>`)
+var pageFootnote = lazyregexp.New(`(?s)<p id="footnote-1">.*?</p>`)
 
 // equivalentPages reports whether all that a page of the official tool says is in ours, in its order. Ours
 // has more descriptions, but no other properties, types and constraints.
@@ -299,7 +300,7 @@ func equivalentPages(theirs, ours string) bool {
 	return len(a) == 0
 }
 
-var pageSpace = regexp.MustCompile(`\s+(,|$)`)
+var pageSpace = lazyregexp.New(`\s+(,|$)`)
 
 func pageLines(text string) []string {
 	var out []string

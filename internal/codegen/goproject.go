@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"go/format"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -139,7 +140,7 @@ func render(name string, f frame) ([]byte, error) {
 	return source, nil
 }
 
-var releasedVersion = regexp.MustCompile(`^v?([0-9]+\.[0-9]+\.[0-9]+)$`)
+var releasedVersion = lazyregexp.New(`^v?([0-9]+\.[0-9]+\.[0-9]+)$`)
 
 // released is the version of the SDK that belongs to a version of the program, and
 // whether it can be had from the module proxy.

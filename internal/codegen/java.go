@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -57,7 +58,7 @@ func javaSafe(part string) string {
 	return javaWord(part)
 }
 
-var javaNamespacePattern = regexp.MustCompile(`^[_a-z][_a-z0-9]*(\.[_a-z][_a-z0-9]*)*$`)
+var javaNamespacePattern = lazyregexp.New(`^[_a-z][_a-z0-9]*(\.[_a-z][_a-z0-9]*)*$`)
 
 // JavaNamespaceFault describes why a text cannot be a package, "" if it can.
 func JavaNamespaceFault(namespace string) string {
@@ -93,7 +94,7 @@ func JavaEntryClass(kind schema.Kind) string {
 }
 
 // javaLibrary finds the version of the official library in pom.xml.
-var javaLibrary = regexp.MustCompile(`<artifactId>\s*aws-cloudformation-rpdk-java-plugin\s*</artifactId>\s*<version>\s*([0-9]+)\.([0-9]+)\.([0-9]+)\s*</version>`)
+var javaLibrary = lazyregexp.New(`<artifactId>\s*aws-cloudformation-rpdk-java-plugin\s*</artifactId>\s*<version>\s*([0-9]+)\.([0-9]+)\.([0-9]+)\s*</version>`)
 
 // libraryHas reports whether pom.xml takes a version of the library from which on it has something. A range
 // has, and so has a version that a variable names.

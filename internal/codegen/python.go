@@ -3,8 +3,9 @@ package codegen
 import (
 	_ "embed"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -110,7 +111,7 @@ func pythonTargets(pkg string, targets []*schema.Schema) []File {
 	return files
 }
 
-var pythonEntrypoint = regexp.MustCompile(`^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+$`)
+var pythonEntrypoint = lazyregexp.New(`^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+$`)
 
 // preparePython has the official defaults of projects in Python.
 func preparePython(in *Input) error {

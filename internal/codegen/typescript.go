@@ -2,8 +2,9 @@ package codegen
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -17,7 +18,7 @@ const (
 	TypeScriptTestEntrypoint = "dist/handlers.testEntrypoint"
 )
 
-var typeScriptEntrypoint = regexp.MustCompile(`^[A-Za-z0-9_/-]+(\.[A-Za-z0-9_$]+)+$`)
+var typeScriptEntrypoint = lazyregexp.New(`^[A-Za-z0-9_/-]+(\.[A-Za-z0-9_$]+)+$`)
 
 // prepareTypeScript has the official defaults of projects in TypeScript.
 func prepareTypeScript(in *Input) error {

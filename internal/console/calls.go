@@ -5,11 +5,12 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/a-h/templ"
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -74,7 +75,7 @@ func operationOf(call *handlerCall) string {
 const shownCalls = 50
 
 // typeName matches names that need no quoting in a command.
-var typeName = regexp.MustCompile(`^[A-Za-z0-9]+(::[A-Za-z0-9]+)+$`)
+var typeName = lazyregexp.New(`^[A-Za-z0-9]+(::[A-Za-z0-9]+)+$`)
 
 // The actions that handlers are called for.
 var (

@@ -3,8 +3,9 @@ package console
 import (
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // web reports whether a text is the address of something on the web.
@@ -31,7 +32,7 @@ func (p *page) outside(link string) bool {
 
 // hostName is what a host may be written with. Browsers take more, and fold it: "ｌocalhost"
 // is localhost. Punycode is the spelling that hides nothing.
-var hostName = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?$`)
+var hostName = lazyregexp.New(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?$`)
 
 func plainHost(host string) string { return strings.TrimSuffix(strings.ToLower(host), ".") }
 

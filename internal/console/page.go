@@ -10,13 +10,14 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/a-h/templ"
 
@@ -51,8 +52,8 @@ type page struct {
 }
 
 var (
-	accountPattern = regexp.MustCompile(`^[0-9]{12}$`)
-	regionPattern  = regexp.MustCompile(`^[a-z]{2,8}(-[a-z]{1,12}){1,3}-[0-9]{1,2}$`)
+	accountPattern = lazyregexp.New(`^[0-9]{12}$`)
+	regionPattern  = lazyregexp.New(`^[a-z]{2,8}(-[a-z]{1,12}){1,3}-[0-9]{1,2}$`)
 )
 
 const placeField = "in"
@@ -380,7 +381,7 @@ func (p *page) envCommand() string {
 	return `eval "$(cfn env --endpoint ` + p.Scheme + "://" + p.Host + `)"`
 }
 
-var hostPattern = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
+var hostPattern = lazyregexp.New(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
 
 // about is the type that an address is about, "" for none.
 func (p *page) about() (kind, name string) {

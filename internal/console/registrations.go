@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/a-h/templ"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -89,7 +90,7 @@ func describeRegistration(r *registry.Registration) registration {
 }
 
 // stagePattern matches the beginning of the description of a registration.
-var stagePattern = regexp.MustCompile(`^Deployment is currently in ([A-Z_]+) of status [A-Z_]+;\s*`)
+var stagePattern = lazyregexp.New(`^Deployment is currently in ([A-Z_]+) of status [A-Z_]+;\s*`)
 
 // stages describe the stages of a registration.
 var stages = map[string]string{"FETCH_STAGE": "fetching the package", "VALIDATION_STAGE": "validating the package", "DEPLOY_STAGE": "starting the handler"}

@@ -1,9 +1,10 @@
 package contract
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/document"
 )
@@ -54,7 +55,7 @@ func causeKey(r *Result) string {
 
 // values are the parts of a message that differ from run to run: quoted texts, values of
 // identifiers, and words with a digit in them.
-var values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|(/[^\s=]+)=[^\s,;]+|[\pL\pN_.:+-]*\pN[\pL\pN_.:+-]*`)
+var values = lazyregexp.New(`"(?:[^"\\]|\\.)*"|(/[^\s=]+)=[^\s,;]+|[\pL\pN_.:+-]*\pN[\pL\pN_.:+-]*`)
 
 // withoutValues is a message with an ellipsis in the place of each value.
 func withoutValues(message string) string {

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -84,7 +85,7 @@ type Inputs struct {
 // maxInput bounds an input file.
 const maxInput = 1 << 20
 
-var inputFile = regexp.MustCompile(`^inputs_(0|[1-9][0-9]*)_(.+?)(?:__([A-Za-z0-9_]+))?\.json$`)
+var inputFile = lazyregexp.New(`^inputs_(0|[1-9][0-9]*)_(.+?)(?:__([A-Za-z0-9_]+))?\.json$`)
 
 // kinds are the kinds of input files in the order in which the official tool looks for
 // their names within a file name.

@@ -3,8 +3,9 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/invoke"
@@ -12,7 +13,7 @@ import (
 
 // mark matches a placeholder. The name of an export follows the official pattern: names with
 // other characters stay text.
-var mark = regexp.MustCompile(`\{\{(\s*env:[A-Za-z_][A-Za-z0-9_]*\s*|[-A-Za-z0-9:\s]+?)\}\}`)
+var mark = lazyregexp.New(`\{\{(\s*env:[A-Za-z_][A-Za-z0-9_]*\s*|[-A-Za-z0-9:\s]+?)\}\}`)
 
 // substitute replaces marks by values: {{uuid}} is a random text that is the same in all files
 // of a set, {{env:NAME}} a variable of the environment, {{Name}} an export. Inside a string a

@@ -3,10 +3,11 @@ package customresource
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/template"
 )
@@ -51,7 +52,7 @@ const TypePrefix = "Custom::"
 // IsType reports whether resources of a type are custom resources. The name may be invalid.
 func IsType(name string) bool { return name == TypeName || strings.HasPrefix(name, TypePrefix) }
 
-var typeForm = regexp.MustCompile(`^Custom::[A-Za-z0-9_@-]+$`)
+var typeForm = lazyregexp.New(`^Custom::[A-Za-z0-9_@-]+$`)
 
 // maxTypeName is the longest name of a type, with its prefix.
 const maxTypeName = 60

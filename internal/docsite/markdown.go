@@ -6,9 +6,10 @@ import (
 	"html"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -37,7 +38,7 @@ func (s *slugs) Generate(value []byte, _ ast.NodeKind) []byte {
 
 func (s *slugs) Put(value []byte) { s.used[string(value)] = 1 }
 
-var markup = regexp.MustCompile("\\[([^\\]]*)\\]\\([^)]*\\)|<[^>]*>|`")
+var markup = lazyregexp.New("\\[([^\\]]*)\\]\\([^)]*\\)|<[^>]*>|`")
 
 // slug is the anchor of a heading: letters, digits, - and _ in lower case, spaces as -.
 func slug(heading string) string {
@@ -231,7 +232,7 @@ func (r *rendering) codeBlock(w util.BufWriter, source []byte, node ast.Node, en
 }
 
 // rawTag is the HTML that documents may contain: line breaks and anchors. Anything else is text.
-var rawTag = regexp.MustCompile(`^(<br>|<br/>|<a id="[a-z0-9.-]+">|</a>)$`)
+var rawTag = lazyregexp.New(`^(<br>|<br/>|<a id="[a-z0-9.-]+">|</a>)$`)
 
 func (r *rendering) rawHTML(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
@@ -313,7 +314,7 @@ func Links(source []byte) []string {
 	return out
 }
 
-var anchorTag = regexp.MustCompile(`<a id="([^"]+)">`)
+var anchorTag = lazyregexp.New(`<a id="([^"]+)">`)
 
 // Anchors lists the anchors of a document: its headings, as GitHub names them, and explicit ones.
 func Anchors(source []byte) []string {

@@ -12,10 +12,11 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/yuin/goldmark/ast"
 )
@@ -114,7 +115,7 @@ func (s *Site) name(file string) string {
 	return strings.ToLower(strings.ReplaceAll(name, "/", "-"))
 }
 
-var firstTitle = regexp.MustCompile(`(?m)^# +(.+?) *$`)
+var firstTitle = lazyregexp.New(`(?m)^# +(.+?) *$`)
 
 // title is the first heading of a document as plain text, "" without one.
 func title(text []byte) string {

@@ -3,10 +3,11 @@ package document
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"go.yaml.in/yaml/v4"
 
@@ -94,7 +95,7 @@ func (t *yamlText) isolate() {
 }
 
 // versionDirective finds the 2 of %YAML 1.2 among the directives and comments at the top.
-var versionDirective = regexp.MustCompile(`\A(?:[%#][^\r\n]*[\r\n]+|[\r\n]+)*?%YAML[ \t]+1\.(2)(?:[ \t\r\n]|\z)`)
+var versionDirective = lazyregexp.New(`\A(?:[%#][^\r\n]*[\r\n]+|[\r\n]+)*?%YAML[ \t]+1\.(2)(?:[ \t\r\n]|\z)`)
 
 // restore undoes isolate in a text that comes from the library.
 func (t *yamlText) restore(text string) string {

@@ -49,7 +49,7 @@ const (
 const mostList = 64 << 20
 
 var (
-	hashForm   = regexp.MustCompile(`^[0-9a-f]{32,128}$`)
+	hashForm   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{32,128}$`) })
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 	errDamaged = errors.New("the files are not what was written")
 )
@@ -57,7 +57,7 @@ var (
 // Folder returns the folder for a hash. If it is missing or damaged, fill writes it. The
 // error is that of fill, ctx's, or that of the file system.
 func (c *Cache) Folder(ctx context.Context, hash string, fill func(context.Context, *os.Root) error) (string, error) {
-	if !hashForm.MatchString(hash) {
+	if !hashForm().MatchString(hash) {
 		return "", fmt.Errorf("%q is not a hash", hash)
 	}
 	release, err := c.acquire(ctx, hash)
@@ -363,7 +363,7 @@ func (c *Cache) Sweep(ctx context.Context, now time.Time, unused time.Duration, 
 			return removed, context.Cause(ctx)
 		}
 		name := entry.Name()
-		complete := hashForm.MatchString(name)
+		complete := hashForm().MatchString(name)
 		if !complete && !strings.HasPrefix(name, newPrefix) && !strings.HasPrefix(name, oldPrefix) {
 			continue // not ours
 		}

@@ -11,10 +11,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/bundle"
@@ -67,7 +68,7 @@ type Named struct {
 // String is the text that ParseNamed reads.
 func (n Named) String() string { return n.Name + "=" + n.Path + n.URL }
 
-var namedForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var namedForm = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 // IsFunctionName reports whether a function may have the name.
 func IsFunctionName(name string) bool { return namedForm.MatchString(name) }
@@ -120,7 +121,7 @@ func ParseNamed(text, dir string) (Named, error) {
 }
 
 // remotePath is the path of a URL that names the function itself.
-var remotePath = regexp.MustCompile(`/2015-03-31/functions/([^/]+)/invocations/?$`)
+var remotePath = lazyregexp.New(`/2015-03-31/functions/([^/]+)/invocations/?$`)
 
 // endpoint is the address of the Invoke API, and the name that the function has there.
 func (n Named) endpoint() (address, function string) {
@@ -138,15 +139,15 @@ type namedCode struct {
 // languages are the sources that a function may have, by extension.
 var languages = map[string]struct {
 	runtime, handler string
-	exports          *regexp.Regexp // the names of functions that may be the handler
+	exports          *lazyregexp.Regexp // the names of functions that may be the handler
 }{
-	".py":  {"python3", "lambda_handler", regexp.MustCompile(`(?m)^(?:async )?(?:def )?(lambda_handler|handler)\s*[(=]`)},
+	".py":  {"python3", "lambda_handler", lazyregexp.New(`(?m)^(?:async )?(?:def )?(lambda_handler|handler)\s*[(=]`)},
 	".js":  {"nodejs", "handler", scriptExports},
 	".cjs": {"nodejs", "handler", scriptExports},
 	".mjs": {"nodejs", "handler", scriptExports},
 }
 
-var scriptExports = regexp.MustCompile(`(?m)(?:exports\.|^export\s+(?:const|let|var|function|async\s+function)\s+|\bexport\s*\{[^}]*?)(handler|lambdaHandler)\b`)
+var scriptExports = lazyregexp.New(`(?m)(?:exports\.|^export\s+(?:const|let|var|function|async\s+function)\s+|\bexport\s*\{[^}]*?)(handler|lambdaHandler)\b`)
 
 // modules are the usual names of the source with the handler, the first ones first.
 var modules = []string{"lambda_function", "index", "app", "handler", "main", "macro"}

@@ -7,8 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/lambda"
 )
@@ -21,7 +22,7 @@ type Source struct {
 	Dir, Runtime, Entrypoint string // "" for functions at a URL
 }
 
-var sourceFunction = regexp.MustCompile(`^(.+):([A-Za-z_$][A-Za-z0-9_$]*)$`)
+var sourceFunction = lazyregexp.New(`^(.+):([A-Za-z_$][A-Za-z0-9_$]*)$`)
 
 // FindSource reads DIR, BINARY, FILE, FILE:FUNCTION or URL. A relative path is one below dir.
 func FindSource(text, dir string) (Source, error) {

@@ -8,9 +8,10 @@ import (
 	"html"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // Hidden replaces a secret.
@@ -232,7 +233,7 @@ func hideAll(v any) any {
 }
 
 // element is a leaf of an XML document: <Name attributes>text</.
-var element = regexp.MustCompile(`<([A-Za-z_][\w:.-]*)((?:\s[^<>]*)?)>([^<]+)</`)
+var element = lazyregexp.New(`<([A-Za-z_][\w:.-]*)((?:\s[^<>]*)?)>([^<]+)</`)
 
 // xml hides secrets in the leaves of a document.
 func (s scrubber) xml(text string) string {

@@ -9,11 +9,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // Bounds of a tape.
@@ -271,7 +272,7 @@ func (t *Tape) Unplayed() []string {
 	return names
 }
 
-var asks = regexp.MustCompile(`^(Get|Describe|List|Head|BatchGet|Query|Scan|Search|Lookup)`)
+var asks = lazyregexp.New(`^(Get|Describe|List|Head|BatchGet|Query|Scan|Search|Lookup)`)
 
 // onlyAsks reports whether a request changes nothing.
 func onlyAsks(e *Entry) bool {
@@ -289,10 +290,10 @@ func onlyAsks(e *Entry) bool {
 
 // What differs from run to run and takes no part in matching.
 var (
-	moments = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?|\d{8}T\d{6}Z|(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT`)
-	chunks  = regexp.MustCompile(`;chunk-signature=[0-9a-f]{64}|x-amz-trailer-signature:[0-9a-f]{64}`)
-	leaf    = regexp.MustCompile(`<([A-Za-z][\w.-]*)>[^<]*</`)
-	border  = regexp.MustCompile(`boundary="?([^";]+)"?`)
+	moments = lazyregexp.New(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?|\d{8}T\d{6}Z|(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT`)
+	chunks  = lazyregexp.New(`;chunk-signature=[0-9a-f]{64}|x-amz-trailer-signature:[0-9a-f]{64}`)
+	leaf    = lazyregexp.New(`<([A-Za-z][\w.-]*)>[^<]*</`)
+	border  = lazyregexp.New(`boundary="?([^";]+)"?`)
 )
 
 // passing are names of parameters and members whose values are made anew for each

@@ -2,9 +2,10 @@ package jsonata
 
 import (
 	"math"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // A timePicture is the format of an instant: the pictures of XPath 3.1's format-dateTime,
@@ -353,7 +354,7 @@ func fnNow(c *call, args []any) (any, error) {
 func fnMillis(c *call, _ []any) (any, error) { return float64(c.started().UnixMilli()), nil }
 
 // isoTime is the form of ISO 8601 that $toMillis takes.
-var isoTime = regexp.MustCompile(`^(\d{4})(?:-([01]\d))?(?:-([0-3]\d))?(?:T([0-2]\d):([0-5]\d):([0-5]\d))?(\.\d+)?([+-][0-2]\d:?[0-5]\d|Z)?$`)
+var isoTime = lazyregexp.New(`^(\d{4})(?:-([01]\d))?(?:-([0-3]\d))?(?:T([0-2]\d):([0-5]\d):([0-5]\d))?(\.\d+)?([+-][0-2]\d:?[0-5]\d|Z)?$`)
 
 func fnToMillis(c *call, args []any) (any, error) {
 	text, ok := argument(args, 0).(string)

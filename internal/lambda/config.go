@@ -7,8 +7,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/uuid"
@@ -196,7 +197,7 @@ type Debug struct {
 	Listening string
 }
 
-var functionName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var functionName = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 // complete checks c and fills in the defaults.
 func (c Config) complete() (Config, error) {

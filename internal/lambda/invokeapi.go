@@ -10,10 +10,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/google/uuid"
 )
@@ -57,7 +58,7 @@ type Handler struct {
 	stop   context.CancelCauseFunc
 }
 
-var invokePath = regexp.MustCompile(`^/2015-03-31/functions/([^/]+)/invocations/?$`)
+var invokePath = lazyregexp.New(`^/2015-03-31/functions/([^/]+)/invocations/?$`)
 
 // A Lookup finds functions. qualifier is "" if the request has none; ctx is that of the
 // request. A nil Invoker without an error means that there is no such function; of an
@@ -344,7 +345,7 @@ func (e apiError) write(w http.ResponseWriter) {
 	w.Write(text)
 }
 
-var qualifierForm = regexp.MustCompile(`^(|\$LATEST|[A-Za-z0-9_-]{1,128})$`)
+var qualifierForm = lazyregexp.New(`^(|\$LATEST|[A-Za-z0-9_-]{1,128})$`)
 
 // ParseReference reads the ways to name a function: "name",
 // "account:function:name" and "arn:aws:lambda:region:account:function:name",

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/sandbox"
 )
@@ -52,13 +53,13 @@ func Maven(ctx context.Context, mvn, dir string, environ []string, args ...strin
 }
 
 // mavenNoise matches lines of Maven that say nothing about the cause.
-var mavenNoise = regexp.MustCompile(`^(\[\w+\] *)?$|^(NOTE: )?Picked up (JAVA_TOOL|JDK_JAVA)_OPTIONS|^WARNING: Unknown module: jdk\.compiler |\[Help 1\]$|^\[ERROR\] (To see the full stack trace|Re-run Maven|For more information|-> \[Help|After correcting the problems)|^\[INFO\] `)
+var mavenNoise = lazyregexp.New(`^(\[\w+\] *)?$|^(NOTE: )?Picked up (JAVA_TOOL|JDK_JAVA)_OPTIONS|^WARNING: Unknown module: jdk\.compiler |\[Help 1\]$|^\[ERROR\] (To see the full stack trace|Re-run Maven|For more information|-> \[Help|After correcting the problems)|^\[INFO\] `)
 
 // mavenMark matches what begins the lines of Maven, and the reference that may end one.
-var mavenMark = regexp.MustCompile(`^\[(ERROR|WARNING)\] | -> \[Help \d+\]$`)
+var mavenMark = lazyregexp.New(`^\[(ERROR|WARNING)\] | -> \[Help \d+\]$`)
 
 // mavenColor matches the colors that Maven also prints where none are wanted.
-var mavenColor = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+var mavenColor = lazyregexp.New(`\x1b\[[0-9;]*m`)
 
 // maxMavenLines bounds what is shown of a failure.
 const maxMavenLines = 60
@@ -92,17 +93,17 @@ func mavenLines(output string) string {
 
 // mavenFailures say what to do about failures of Maven, by what it prints.
 var mavenFailures = []struct {
-	pattern *regexp.Regexp
+	pattern *lazyregexp.Regexp
 	hint    string
 }{
-	{regexp.MustCompile(`maven-default-http-blocker`), "Maven fetches nothing from repositories without TLS: change their URL in pom.xml to https://, that of Maven Central to https://repo.maven.apache.org/maven2"},
-	{regexp.MustCompile(`jitpack\.io`), "a library is only at jitpack.io, which could not be reached: add aws-cloudformation-resource-schema 2.0.10 to dependencyManagement in pom.xml, as cfn init does, and everything is at Maven Central"},
-	{regexp.MustCompile(`status: 403|authorization failed for`), "a repository or a proxy refused the request: below cfn serve --proxy, start cfn serve with --allow-host repo.maven.apache.org; otherwise name a mirror or credentials in ~/.m2/settings.xml"},
-	{regexp.MustCompile(`(?i)Unknown host|Network is unreachable|Connection refused|connect timed out|in offline mode|Could not transfer artifact|has not been downloaded`), "Maven reached no repository: connect once, or name a mirror in ~/.m2/settings.xml; what it has fetched once works offline"},
-	{regexp.MustCompile(`JAVA_HOME|No compiler is provided|invalid target release|release version \d+ not supported`), "Maven needs a JDK of the version in pom.xml: install it, and name its folder with JAVA_HOME"},
-	{regexp.MustCompile(`Could not find artifact|Could not resolve dependencies`), "correct the dependencies in pom.xml"},
-	{regexp.MustCompile(`Cannot run program "cfn(-cli)?"`), "put cfn into the PATH under this name: pom.xml calls it"},
-	{regexp.MustCompile(`COMPILATION ERROR|Compilation failure`), "correct the sources"},
+	{lazyregexp.New(`maven-default-http-blocker`), "Maven fetches nothing from repositories without TLS: change their URL in pom.xml to https://, that of Maven Central to https://repo.maven.apache.org/maven2"},
+	{lazyregexp.New(`jitpack\.io`), "a library is only at jitpack.io, which could not be reached: add aws-cloudformation-resource-schema 2.0.10 to dependencyManagement in pom.xml, as cfn init does, and everything is at Maven Central"},
+	{lazyregexp.New(`status: 403|authorization failed for`), "a repository or a proxy refused the request: below cfn serve --proxy, start cfn serve with --allow-host repo.maven.apache.org; otherwise name a mirror or credentials in ~/.m2/settings.xml"},
+	{lazyregexp.New(`(?i)Unknown host|Network is unreachable|Connection refused|connect timed out|in offline mode|Could not transfer artifact|has not been downloaded`), "Maven reached no repository: connect once, or name a mirror in ~/.m2/settings.xml; what it has fetched once works offline"},
+	{lazyregexp.New(`JAVA_HOME|No compiler is provided|invalid target release|release version \d+ not supported`), "Maven needs a JDK of the version in pom.xml: install it, and name its folder with JAVA_HOME"},
+	{lazyregexp.New(`Could not find artifact|Could not resolve dependencies`), "correct the dependencies in pom.xml"},
+	{lazyregexp.New(`Cannot run program "cfn(-cli)?"`), "put cfn into the PATH under this name: pom.xml calls it"},
+	{lazyregexp.New(`COMPILATION ERROR|Compilation failure`), "correct the sources"},
 }
 
 // MavenAdvice is what to do about a failure of Maven, by its output.

@@ -10,11 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/files"
 )
@@ -152,7 +153,7 @@ func (r *Runtimes) findJava(ctx context.Context, name string) (interpreter, erro
 	return found, err
 }
 
-var javaRelease = regexp.MustCompile(`(?m)^JAVA_VERSION="([^"]+)"`)
+var javaRelease = lazyregexp.New(`(?m)^JAVA_VERSION="([^"]+)"`)
 
 // askJava is the program itself and its version: from the file "release" of its folder, or, where java is
 // a wrapper of the system or of a manager of versions, by running it.
@@ -276,7 +277,7 @@ func unpackLibrary(jar, library, dir string) error {
 
 // signature matches the files of a signed jar that Java verifies. A jar that was made of several has
 // those of its parts, which do not fit it.
-var signature = regexp.MustCompile(`(?i)^META-INF/[^/]*\.(SF|RSA|DSA|EC)$`)
+var signature = lazyregexp.New(`(?i)^META-INF/[^/]*\.(SF|RSA|DSA|EC)$`)
 
 // CopyJar writes a jar without its signatures. Lambda unpacks the jar of a function, so that Java verifies
 // nothing; tens of thousands of small files are not needed for that.

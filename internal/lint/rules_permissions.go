@@ -2,8 +2,9 @@ package lint
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -142,7 +143,7 @@ func handlerExists(action, hint string) func(*inspection) {
 // wildcard is what guard-rail considers a wildcard: a whole service, or a prefix of letters
 // and digits. It accepts a bare "*" and "s3:*Tagging"; schema/wildcard-permission reports
 // them.
-var wildcard = regexp.MustCompile(`^[a-z0-9-]{0,20}:[a-zA-Z0-9]*\*$`)
+var wildcard = lazyregexp.New(`^[a-z0-9-]{0,20}:[a-zA-Z0-9]*\*$`)
 
 // permissionsGiven checks the permissions of an existing handler: another rule reports missing
 // handlers.
@@ -180,7 +181,7 @@ func (in *inspection) eachPermission(f func(action string, item *document.Value,
 	}
 }
 
-var permissionForm = regexp.MustCompile(`^(\*|[a-zA-Z0-9*-]+:[a-zA-Z0-9*?.]+)$`)
+var permissionForm = lazyregexp.New(`^(\*|[a-zA-Z0-9*-]+:[a-zA-Z0-9*?.]+)$`)
 
 func permissionsWellFormed(in *inspection) {
 	in.eachPermission(func(_ string, item *document.Value, pointer document.Pointer) {

@@ -11,21 +11,23 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"log/slog"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
-	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // Config sets up the service. Store must be set.
@@ -144,7 +146,7 @@ func (s *Service) Table() *awswire.Table {
 	}
 }
 
-var logName = regexp.MustCompile(`^[.\-_/#A-Za-z0-9]+$`)
+var logName = lazyregexp.New(`^[.\-_/#A-Za-z0-9]+$`)
 
 func validLogName(name string, most int) bool { return len(name) <= most && logName.MatchString(name) }
 

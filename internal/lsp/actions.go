@@ -2,10 +2,11 @@ package lsp
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -47,9 +48,9 @@ type fix struct {
 // The forms of hints that say exactly what to do.
 var (
 	quotedWord  = `"(?:[^"\\]|\\.)*"`
-	replaceHint = regexp.MustCompile(`^(?:did you mean|write) (` + quotedWord + `(?: or ` + quotedWord + `)*)\??$|^(` + quotedWord + `) would be one$`)
-	word        = regexp.MustCompile(quotedWord)
-	addHint     = regexp.MustCompile(`^add (` + quotedWord + `: .+)$`)
+	replaceHint = lazyregexp.New(`^(?:did you mean|write) (` + quotedWord + `(?: or ` + quotedWord + `)*)\??$|^(` + quotedWord + `) would be one$`)
+	word        = lazyregexp.New(quotedWord)
+	addHint     = lazyregexp.New(`^add (` + quotedWord + `: .+)$`)
 )
 
 // fixesOf turns the hint of a problem into edits, each of which repairs it.

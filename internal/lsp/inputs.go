@@ -8,10 +8,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -58,7 +59,7 @@ func (s *server) inputProblems(d *snapshot) diag.List {
 }
 
 // exportMark is what an input holds in the place of an export of a stack.
-var exportMark = regexp.MustCompile(`\{\{[-A-Za-z0-9:\s]+?\}\}`)
+var exportMark = lazyregexp.New(`\{\{[-A-Za-z0-9:\s]+?\}\}`)
 
 // marks are the parts of a text that are replaced by exports.
 type marks [][]int

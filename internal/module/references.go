@@ -2,8 +2,9 @@ package module
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -130,7 +131,7 @@ func (r *referenceCheck) getAtt(v *document.Value, at document.Pointer) {
 }
 
 // substituted finds the names in a text of Fn::Sub; ${!Name} is a literal.
-var substituted = regexp.MustCompile(`\$\{([^!}][^}]*)\}`)
+var substituted = lazyregexp.New(`\$\{([^!}][^}]*)\}`)
 
 func (r *referenceCheck) sub(v *document.Value, at document.Pointer) {
 	names := append(r.parameters[:len(r.parameters):len(r.parameters)], r.resources...)

@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"go.yaml.in/yaml/v4"
 
@@ -155,7 +156,7 @@ type templateWriter struct{ seed string }
 
 // oldYAML finds texts that YAML 1.1, which CloudFormation reads, takes for something else:
 // switches, numbers to the base of sixty, the default key. The library knows YAML 1.2.
-var oldYAML = regexp.MustCompile(`^(?i:y|yes|n|no|on|off|=|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)$`)
+var oldYAML = lazyregexp.New(`^(?i:y|yes|n|no|on|off|=|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)$`)
 
 func (w *templateWriter) text(s string) *yaml.Node {
 	n := &yaml.Node{}
@@ -207,7 +208,7 @@ func (w *templateWriter) node(v *document.Value, at document.Pointer) *yaml.Node
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 }
 
-var canaryMark = regexp.MustCompile(`\{\{(.*?)\}\}`)
+var canaryMark = lazyregexp.New(`\{\{(.*?)\}\}`)
 
 // stackValues are the marks for properties of the stack.
 var stackValues = map[string]string{"region": "${AWS::Region}", "partition": "${AWS::Partition}", "account": "${AWS::AccountId}"}

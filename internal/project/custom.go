@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 //go:embed all:custom
@@ -39,7 +40,7 @@ func CustomNames(folder string) (typeName, function string) {
 	return "Custom::" + camel.String(), strings.Join(words, "-")
 }
 
-var customWord = regexp.MustCompile(`[A-Za-z0-9]+`)
+var customWord = lazyregexp.New(`[A-Za-z0-9]+`)
 
 // CustomResource returns the files of a handler in a language, with examples of properties and a
 // template that uses it. The handler follows the protocol as it is.

@@ -8,7 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/diag"
@@ -22,7 +23,7 @@ const (
 	maxSchemaBytes = 512 << 20
 )
 
-var typeNameMember = regexp.MustCompile(`"typeName"\s*:\s*"([A-Za-z0-9:]{1,204})"`)
+var typeNameMember = lazyregexp.New(`"typeName"\s*:\s*"([A-Za-z0-9:]{1,204})"`)
 
 // typeNameOf is the type of a schema if it is one of those that are wanted, "" otherwise. Schemas have
 // other members of the same name: those of a relationshipRef.

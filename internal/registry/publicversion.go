@@ -3,8 +3,9 @@ package registry
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strconv"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // A publicVersion is the number of a public version: MAJOR.MINOR.PATCH of Semantic
@@ -17,7 +18,7 @@ type publicVersion struct {
 // maxMajor is the greatest major version that ActivateType accepts.
 const maxMajor = 100_000
 
-var publicVersionForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})$`)
+var publicVersionForm = lazyregexp.New(`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})$`)
 
 // parsePublicVersion reads a public version number. It returns false if the text is invalid.
 func parsePublicVersion(text string) (publicVersion, bool) {

@@ -7,8 +7,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -34,7 +35,7 @@ type publisherRow struct {
 // identity provider; offline the account has to do.
 func (p *publisherRow) name() string { return p.Account }
 
-var connectionARN = regexp.MustCompile(`\Aarn:aws(?:-[\w]+)*:(?:codestar-connections|codeconnections):[a-z0-9-]+:([0-9]{12}):(.+)\z`)
+var connectionARN = lazyregexp.New(`\Aarn:aws(?:-[\w]+)*:(?:codestar-connections|codeconnections):[a-z0-9-]+:([0-9]{12}):(.+)\z`)
 
 // RegisterPublisher makes the caller's account a publisher, in all regions. The identity
 // counts as verified, because there is no service to verify it. A registered account keeps its

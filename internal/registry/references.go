@@ -4,23 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
 // dynamicReference finds dynamic references in a text: {{resolve:service:reference}}.
-var dynamicReference = regexp.MustCompile(`\{\{resolve:([^:{}]*)(?::([^{}]*))?\}\}`)
+var dynamicReference = lazyregexp.New(`\{\{resolve:([^:{}]*)(?::([^{}]*))?\}\}`)
 
 // referencePatterns are the services of dynamic references and the patterns of their
 // parameters (user guide of CloudFormation, "dynamic references").
-var referencePatterns = map[string]*regexp.Regexp{
-	"ssm":        regexp.MustCompile(`\A[a-zA-Z0-9_.\-/]+(:[0-9]+)?\z`),
-	"ssm-secure": regexp.MustCompile(`\A[a-zA-Z0-9_.\-/]+(:[0-9]+)?\z`),
+var referencePatterns = map[string]*lazyregexp.Regexp{
+	"ssm":        lazyregexp.New(`\A[a-zA-Z0-9_.\-/]+(:[0-9]+)?\z`),
+	"ssm-secure": lazyregexp.New(`\A[a-zA-Z0-9_.\-/]+(:[0-9]+)?\z`),
 	// secret-id, which may be an ARN, then :secret-string:json-key:version-stage:version-id
-	"secretsmanager": regexp.MustCompile(`\A[^:\s]+(:[^\s]*)?\z`),
+	"secretsmanager": lazyregexp.New(`\A[^:\s]+(:[^\s]*)?\z`),
 }
 
 // checkReferences returns the errors in the dynamic references of a text. A reference is not a

@@ -2,12 +2,13 @@ package s3
 
 import (
 	"fmt"
-	"github.com/formwork-dev/formwork/internal/store"
-	"github.com/formwork-dev/formwork/internal/words"
 	"net"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // defaultHosts are the host names below which a label is a bucket, where Config.S3Hosts is
@@ -17,7 +18,7 @@ var defaultHosts = []string{"localhost", "s3.localhost", "127.0.0.1.nip.io", "s3
 
 // awsHost is a host of AWS's S3: the bucket if there is one, and the name of the service,
 // with or without region, dual stack, FIPS.
-var awsHost = regexp.MustCompile(`^(?:(.+)\.)?s3(?:[.-](?:accelerate|fips|dualstack|[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}))*\.(?:amazonaws\.com(?:\.cn)?|amazonaws\.eu|api\.aws)$`)
+var awsHost = lazyregexp.New(`^(?:(.+)\.)?s3(?:[.-](?:accelerate|fips|dualstack|[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}))*\.(?:amazonaws\.com(?:\.cn)?|amazonaws\.eu|api\.aws)$`)
 
 // A Location is the place of an object. Key is empty where a bucket is meant, Version where
 // the newest version is.
@@ -93,8 +94,8 @@ func (s *Service) BucketOfHost(host string) string {
 }
 
 var (
-	bucketName  = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
-	bucketIPv4  = regexp.MustCompile(`^\d+\.\d+\.\d+\.\d+$`)
+	bucketName  = lazyregexp.New(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+	bucketIPv4  = lazyregexp.New(`^\d+\.\d+\.\d+\.\d+$`)
 	bucketStart = []string{"xn--", "sthree-", "amzn-s3-demo-"}
 	bucketEnd   = []string{"-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3"}
 )

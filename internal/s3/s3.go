@@ -16,14 +16,16 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
+
+	"github.com/google/uuid"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/words"
-	"github.com/google/uuid"
 )
 
 // Config sets up the service. Store must be set.
@@ -79,7 +81,7 @@ func (s *Service) versionID() string { return strings.ReplaceAll(s.newID(), "-",
 func (s *Service) uploadID() string  { return strings.ReplaceAll(s.newID(), "-", "") }
 
 // regionName is the form of a region's name.
-var regionName = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$`)
+var regionName = lazyregexp.New(`^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$`)
 
 // A s3Request is a request in progress: its target, and the response writer.
 type s3Request struct {

@@ -6,12 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/files"
 )
@@ -44,7 +45,7 @@ const unlocked = time.Hour
 var (
 	shelves   = map[string]*shelf{} // by base
 	shelvesMu sync.Mutex
-	shelfName = regexp.MustCompile(`^` + shelfPrefix + `[0-9]+$`)
+	shelfName = lazyregexp.New(`^` + shelfPrefix + `[0-9]+$`)
 )
 
 // Base is where folders of processes are by default: below the folder for temporary files, and

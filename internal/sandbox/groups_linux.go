@@ -6,12 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,7 +32,7 @@ type hierarchy struct {
 }
 
 // groupName is the name of the group of a program, below one that is delegated to it.
-var groupName = regexp.MustCompile(`^formwork-[0-9]+-[0-9]+$`)
+var groupName = lazyregexp.New(`^formwork-[0-9]+-[0-9]+$`)
 
 // selfName is the group of the program itself below its group, if it had to move.
 const selfName = "self"

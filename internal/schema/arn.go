@@ -2,8 +2,9 @@ package schema
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // A TypeARN names a type of the registry, one version of it, or its configuration under an
@@ -52,7 +53,7 @@ func (a TypeARN) text(what string) string {
 	return b.String()
 }
 
-var typeARN = regexp.MustCompile(`\Aarn:(aws[A-Za-z0-9-]{0,64}):cloudformation:([A-Za-z0-9-]{1,64}):([0-9]{12})?:(type|type-configuration)/(resource|module|hook)/` +
+var typeARN = lazyregexp.New(`\Aarn:(aws[A-Za-z0-9-]{0,64}):cloudformation:([A-Za-z0-9-]{1,64}):([0-9]{12})?:(type|type-configuration)/(resource|module|hook)/` +
 	`(?:([0-9a-zA-Z]{12,40})/)?([A-Za-z0-9]{2,64}-[A-Za-z0-9]{2,64}-[A-Za-z0-9]{2,64}(?:-MODULE)?)(?:/([!-.0-~]+))?\z`)
 
 // maxARN is how long an ARN may be, in bytes.

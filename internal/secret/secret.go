@@ -10,12 +10,13 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // Hidden replaces a secret, unless the reason for hiding it is known; see [Mark].
@@ -52,7 +53,7 @@ func (r Reason) Mark() string {
 	return "<hidden: " + text[:min(len(text), longest)] + ">"
 }
 
-var marks = regexp.MustCompile(`<hidden: [^<>]*>`)
+var marks = lazyregexp.New(`<hidden: [^<>]*>`)
 
 // WithoutReasons replaces the marks in a text with [Hidden]: for what is compared or kept
 // for programs.

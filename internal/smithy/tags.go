@@ -1,16 +1,17 @@
 package smithy
 
 import (
-	"regexp"
 	"slices"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // The names of members for tags, ARNs and tag keys.
 var (
-	tagsName    = regexp.MustCompile(`^[T|t]ag(s|s?[M|m]ap|[L|l]ist)$`)
-	tagKeysName = regexp.MustCompile(`^[T|t]ag[K|k]eys$`)
-	arnPrefix   = regexp.MustCompile(`^[R|r]esource`)
-	arnSuffix   = regexp.MustCompile(`[A|a]rn|ARN$`)
+	tagsName    = lazyregexp.New(`^[T|t]ag(s|s?[M|m]ap|[L|l]ist)$`)
+	tagKeysName = lazyregexp.New(`^[T|t]ag[K|k]eys$`)
+	arnPrefix   = lazyregexp.New(`^[R|r]esource`)
+	arnSuffix   = lazyregexp.New(`[A|a]rn|ARN$`)
 )
 
 // A tagOperation is one of the three operations by which tags are changed and read.

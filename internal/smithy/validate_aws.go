@@ -1,9 +1,10 @@
 package smithy
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 var awsRules = []rule{
@@ -71,8 +72,8 @@ func checkARNs(c *check) {
 }
 
 var (
-	arnLabel      = regexp.MustCompile(`\{([^}]*)\}`)
-	arnExpression = regexp.MustCompile(`^[!|+]?[a-zA-Z_][a-zA-Z0-9_]*$`)
+	arnLabel      = lazyregexp.New(`\{([^}]*)\}`)
+	arnExpression = lazyregexp.New(`^[!|+]?[a-zA-Z_][a-zA-Z0-9_]*$`)
 )
 
 func checkARNTemplates(c *check) {
@@ -292,7 +293,7 @@ func checkTagType(c *check) {
 }
 
 var (
-	sdkID = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9]*( [a-zA-Z0-9]+)*$`)
+	sdkID = lazyregexp.New(`^[a-zA-Z][a-zA-Z0-9]*( [a-zA-Z0-9]+)*$`)
 
 	// releasedSDKIDs break the rules and were there before them.
 	releasedSDKIDs = []string{

@@ -1,8 +1,9 @@
 package smithy
 
 import (
-	"regexp"
 	"slices"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/document"
 )
@@ -12,7 +13,7 @@ var enumRules = []rule{
 	{"EnumTrait", further, checkEnumTraits},
 }
 
-var enumName = regexp.MustCompile(`^[A-Z]+[A-Z_0-9]*$`)
+var enumName = lazyregexp.New(`^[A-Z]+[A-Z_0-9]*$`)
 
 const enumNameText = "The name `%s` does not match the recommended enum name format of beginning with an uppercase letter, " +
 	"followed by any number of uppercase letters, numbers, or underscores."

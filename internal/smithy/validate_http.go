@@ -2,9 +2,10 @@ package smithy
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/document"
 )
@@ -114,7 +115,7 @@ func checkMissingBindings(c *check) {
 }
 
 var (
-	headerName = regexp.MustCompile("^[!#$%&'*+\\-.^_`|~0-9A-Za-z]*$")
+	headerName = lazyregexp.New("^[!#$%&'*+\\-.^_`|~0-9A-Za-z]*$")
 
 	reservedHeaders = []string{
 		"authorization", "connection", "content-length", "expect", "host", "max-forwards", "proxy-authenticate", "server", "te", "trailer",
@@ -531,7 +532,7 @@ func checkGreedyLabels(c *check) {
 	}
 }
 
-var expandedHost = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}(?:\.[a-zA-Z0-9-]{1,63})*\.?$`)
+var expandedHost = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}(?:\.[a-zA-Z0-9-]{1,63})*\.?$`)
 
 func checkHostLabels(c *check) {
 	for _, s := range c.shapesWith(traitEndpoint, Operation) {

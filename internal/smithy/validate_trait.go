@@ -2,9 +2,10 @@ package smithy
 
 import (
 	"encoding/base64"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/document"
 )
@@ -57,7 +58,7 @@ func definitionOf(trait *Shape) *document.Value {
 	return nil
 }
 
-var lineBreaks = regexp.MustCompile(`\n\s*`)
+var lineBreaks = lazyregexp.New(`\n\s*`)
 
 func checkTraitTargets(c *check) {
 	for _, trait := range c.usedTraits() {

@@ -3,8 +3,9 @@ package sns
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lambda"
@@ -68,7 +69,7 @@ func (s *Service) Table() *awswire.Table {
 	}
 }
 
-var topicName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+var topicName = lazyregexp.New(`^[A-Za-z0-9_-]{1,256}$`)
 
 func invalidParameter(format string, args ...any) error {
 	return awswire.Errorf("InvalidParameter", 400, "Invalid parameter: "+format, args...)

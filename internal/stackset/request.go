@@ -5,10 +5,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -19,9 +20,9 @@ import (
 )
 
 var (
-	accountForm   = regexp.MustCompile(`^[0-9]{12}$`)
-	regionForm    = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$`)
-	operationForm = regexp.MustCompile(`^[a-zA-Z0-9][-a-zA-Z0-9]{0,127}$`)
+	accountForm   = lazyregexp.New(`^[0-9]{12}$`)
+	regionForm    = lazyregexp.New(`^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$`)
+	operationForm = lazyregexp.New(`^[a-zA-Z0-9][-a-zA-Z0-9]{0,127}$`)
 )
 
 // maxTargets bounds the instances of one request.

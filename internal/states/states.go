@@ -13,9 +13,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 
 	"github.com/uptrace/bun"
 
@@ -82,8 +83,8 @@ func (r *machineRow) machine() *Machine {
 }
 
 var (
-	machineName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
-	executionName = regexp.MustCompile(`^[A-Za-z0-9_.:@+=,-]{1,80}$`)
+	machineName   = lazyregexp.New(`^[A-Za-z0-9_-]{1,80}$`)
+	executionName = lazyregexp.New(`^[A-Za-z0-9_.:@+=,-]{1,80}$`)
 )
 
 // MachineARN is the ARN of a state machine of a place.
