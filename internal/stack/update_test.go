@@ -35,6 +35,20 @@ func TestUpdates(t *testing.T) {
 				"s UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "s UPDATE_COMPLETE",
 			}, status: types.StackStatusUpdateComplete, left: []string{"a-1"},
 		},
+		"an UpdatePolicy changes with the properties": {
+			before: []string{before}, after: []string{"A: {Properties: {Name: a, Note: 2}, UpdatePolicy: {AutoScalingRollingUpdate: {MaxBatchSize: !Ref 'AWS::NoValue', PauseTime: PT5M}}}"},
+			story: []string{
+				"s UPDATE_IN_PROGRESS (User Initiated)", "A UPDATE_IN_PROGRESS a-1", "A UPDATE_COMPLETE a-1",
+				"s UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "s UPDATE_COMPLETE",
+			}, status: types.StackStatusUpdateComplete, left: []string{"a-1"},
+		},
+		"an UpdatePolicy alone": {
+			before: []string{before}, after: []string{"A: {Properties: {Name: a, Note: 1}, UpdatePolicy: {UseOnlineResharding: true}}"},
+			story: []string{
+				"s UPDATE_IN_PROGRESS (User Initiated)",
+				"s UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "s UPDATE_COMPLETE",
+			}, status: types.StackStatusUpdateComplete, left: []string{"a-1"},
+		},
 		"what does not change": {
 			before: []string{before, "B: {Properties: {Note: !GetAtt A.Name}}"}, after: []string{"A: {Properties: {Name: a, Note: 2}}", "B: {Properties: {Note: !GetAtt A.Name}}"},
 			story: []string{
