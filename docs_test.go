@@ -52,7 +52,7 @@ func TestCommandsOfDocuments(t *testing.T) {
 	}
 	files := tracked(t)
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(bin, "cfn"), "./cmd/cfn")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(bin, "cfn"), "./cmd/cfn")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build cfn: %v\n%s", err, out)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -235,7 +236,7 @@ const wide = `document.documentElement.scrollWidth <= innerWidth ? "" : [...docu
 	e.getBoundingClientRect().right > innerWidth + 1).slice(0, 8).map((e) => e.tagName + "." + e.className + " " + Math.round(e.getBoundingClientRect().right)).join("\n")`
 
 // testLook looks at every page as people do: on a phone and on a desk, in the
-// light and in the dark. FORMWORK_SCREENSHOTS names a folder for pictures.
+// light and in the dark. FORMWORK_SCREENSHOTS names a folder for pictures, of the light: taking one takes longer than the checks.
 func testLook(t *testing.T, browser context.Context) {
 	f, logs := world(t)
 	c := newConsole(t, f, logs)
@@ -323,7 +324,7 @@ func testLook(t *testing.T, browser context.Context) {
 						v.mu.Unlock()
 					}
 					v.quiet()
-					if shots != "" {
+					if shots != "" && scheme == "light" {
 						shoot(v, filepath.Join(shots, fmt.Sprintf("%s-%d-%s.png", p.name, width, scheme)))
 					}
 				})
@@ -335,12 +336,13 @@ func testLook(t *testing.T, browser context.Context) {
 
 func shoot(v *reader, file string) {
 	v.t.Helper()
-	ctx, cancel := context.WithTimeout(v.ctx, patience)
-	defer cancel()
-	shot, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	var shot []byte
+	v.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		whole := true
+		captured, err := cdp.Call(ctx, target, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{CaptureBeyondViewport: &whole, OptimizeForSpeed: &whole})
+		shot = captured.Data
+		return err
+	}))
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		v.t.Fatal(err)
 	}
