@@ -165,11 +165,15 @@ func (c *app) runBuild(ctx context.Context, dir string, command []string, enviro
 			return fmt.Errorf("build the handlers: %w", err)
 		}
 	}
+	own, err := c.buildEnviron()
+	if err != nil {
+		return err
+	}
 	c.notef("%s\n", strings.Join(append(slices.Clone(environ), command...), " "))
 	done := c.progress("Building the handlers")
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(append(slices.Clone(c.Environ), "CGO_ENABLED=0"), environ...)
+	cmd.Env = slices.Concat(own, []string{"CGO_ENABLED=0"}, environ)
 	lambda.EndWithDescendants(cmd)
 	output, err := cmd.CombinedOutput()
 	done()
@@ -187,6 +191,16 @@ func (c *app) runBuild(ctx context.Context, dir string, command []string, enviro
 		return err
 	}
 	return nil
+}
+
+// buildEnviron is the environment of programs that build and install: that of this command, without the proxy of
+// "cfn serve --proxy", which refuses the hosts that libraries come from.
+func (c *app) buildEnviron() ([]string, error) {
+	environ, err := lambda.BuildEnviron(c.Environ)
+	if err != nil {
+		return nil, withHint(err, "%s", lambda.BeforeProxyHint)
+	}
+	return environ, nil
 }
 
 func exists(path string) bool {

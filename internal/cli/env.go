@@ -120,11 +120,14 @@ func newEnv(c *app) *cobra.Command {
 					return err
 				}
 			}
+			if opts.unset {
+				for i := range variables {
+					variables[i].value = ""
+				}
+			}
 			switch {
 			case opts.proxy && opts.unset:
-				for _, name := range proxyNames {
-					variables = append(variables, variable{name, ""})
-				}
+				variables = append(variables, c.withoutProxy()...)
 			case opts.proxy:
 				proxied, err := c.proxyVariables(cmd.Context(), endpoint)
 				if err != nil {
@@ -170,7 +173,7 @@ func (c *app) printVariables(variables []variable, shell shell, unset bool) erro
 		return c.printJSON(object)
 	}
 	for _, v := range variables {
-		if unset || v.value == "" {
+		if v.value == "" {
 			c.printf("%s\n", shell.unset(v))
 		} else {
 			c.printf("%s\n", shell.set(v))

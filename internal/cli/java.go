@@ -163,7 +163,11 @@ func (c *app) maven(ctx context.Context, p *project.Project) (output string, err
 	if err := ignoredFolder(p.Path(javaDir)); err != nil {
 		return "", fmt.Errorf("build the handlers: %w", err)
 	}
-	output, err = lambda.Maven(ctx, mvn, p.Dir, c.withSelf(p), "--quiet", "package", "-Dmaven.test.skip=true", "-Djacoco.skip=true")
+	own, err := c.buildEnviron()
+	if err != nil {
+		return "", err
+	}
+	output, err = lambda.Maven(ctx, mvn, p.Dir, withSelf(p, own, c.Getenv("PATH")), "--quiet", "package", "-Dmaven.test.skip=true", "-Djacoco.skip=true")
 	if ctx.Err() != nil {
 		return output, ctx.Err()
 	}
@@ -173,22 +177,22 @@ func (c *app) maven(ctx context.Context, p *project.Project) (output string, err
 	return output, nil
 }
 
-// withSelf is the environment in which "cfn" is this program, under whatever name it was started.
-func (c *app) withSelf(p *project.Project) []string {
+// withSelf is an environment with a search path in which "cfn" is this program, under whatever name it was started.
+func withSelf(p *project.Project, environ []string, search string) []string {
 	dir := p.Path(javaDir + "/bin")
 	self, err := os.Executable()
 	if err == nil {
 		err = os.MkdirAll(dir, 0o755)
 	}
 	if err != nil {
-		return c.Environ
+		return environ
 	}
 	for _, name := range []string{"cfn", "cfn-cli"} { // the official tool has both names, and pom.xml calls either
 		if err := linkSelf(self, filepath.Join(dir, name)); err != nil {
-			return c.Environ
+			return environ
 		}
 	}
-	return append(slices.Clone(c.Environ), "PATH="+searchPath(dir, c.Getenv("PATH")))
+	return append(slices.Clone(environ), "PATH="+searchPath(dir, search))
 }
 
 // linkSelf makes a file a link to this program.

@@ -129,9 +129,13 @@ func watchGo(o *handlerOptions, c *app, p *project.Project) lambda.WatchConfig {
 	return lambda.WatchConfig{
 		Build: buildCommand(o.program(p), o.debug), Dir: p.Dir, Dirs: sourceDirs(p.Dir),
 		Run: func(ctx context.Context, command []string, dir string) ([]byte, error) {
+			own, err := c.buildEnviron()
+			if err != nil {
+				return nil, err
+			}
 			cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 			cmd.Dir = dir
-			cmd.Env = append(slices.Clone(c.Environ), "CGO_ENABLED=0")
+			cmd.Env = append(slices.Clone(own), "CGO_ENABLED=0")
 			lambda.EndWithDescendants(cmd)
 			return cmd.CombinedOutput()
 		},

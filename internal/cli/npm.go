@@ -203,9 +203,13 @@ func (b *typeScriptBuild) runNpm(ctx context.Context, dir string, args ...string
 		return nil, withHint(errors.New("there is no npm in the PATH, which installs the libraries of handlers in TypeScript"),
 			"install Node.js with npm: https://nodejs.org, or the packages nodejs and npm of your system")
 	}
+	own, err := b.c.buildEnviron()
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.CommandContext(ctx, npm, args...)
 	cmd.Dir = dir
-	cmd.Env = slices.Concat(b.npmLimits(), b.c.Environ, []string{"npm_config_update_notifier=false"})
+	cmd.Env = slices.Concat(b.npmLimits(), own, []string{"npm_config_update_notifier=false"})
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	lambda.EndWithDescendants(cmd)

@@ -5,15 +5,16 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/customresource"
-	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/sandbox"
 	"github.com/formwork-dev/formwork/internal/server"
 )
 
@@ -25,11 +26,14 @@ const proxiesDir = "proxies"
 const maxAuthority = 64 << 10
 
 // proxyVariables make programs use a server as their proxy for HTTPS, and trust its certificate,
-// which is stored in a file.
+// which is stored in a folder.
 func (c *app) proxyVariables(ctx context.Context, endpoint string) ([]variable, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return nil, err
+	}
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	}
 	authority, err := askAuthority(ctx, endpoint)
 	if err != nil {
@@ -39,29 +43,62 @@ func (c *app) proxyVariables(ctx context.Context, endpoint string) ([]variable, 
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(data, proxiesDir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	name := strings.ReplaceAll(u.Host, ":", "-")
-	for file, content := range map[string][]byte{name + ".pem": customresource.Bundle(authority, c.Environ), name + "-only.pem": authority} {
-		if err := files.Write(dir, file, content, 0o600); err != nil {
-			return nil, fmt.Errorf("store the certificate of the server: %w", err)
+	entries, err := c.proxied(func(environ []string) ([]string, error) {
+		clients, err := customresource.NewClients(filepath.Join(data, proxiesDir, strings.ReplaceAll(u.Host, ":", "-")), authority, environ)
+		if err != nil {
+			return nil, err
 		}
+		own, err := clients.Environ("https://"+u.Host, environ)
+		if err != nil {
+			return nil, err
+		}
+		proxied, err := clients.ProxyEnviron("https://"+u.Host, environ, nil)
+		return append(own, proxied...), err
+	})
+	variables := make([]variable, len(entries))
+	for i, entry := range entries {
+		variables[i].name, variables[i].value, _ = strings.Cut(entry, "=")
 	}
-	bundle, only := filepath.Join(dir, name+".pem"), filepath.Join(dir, name+"-only.pem")
-	out := []variable{{"HTTPS_PROXY", "http://" + u.Host}, {"https_proxy", "http://" + u.Host}}
-	for _, variableName := range []string{"NO_PROXY", "no_proxy"} {
-		out = append(out, variable{variableName, customresource.WithoutProxy(variableName, c.Environ, nil)})
-	}
-	for _, variableName := range []string{"AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE"} {
-		out = append(out, variable{variableName, bundle})
-	}
-	return append(out, variable{"NODE_EXTRA_CA_CERTS", only}), nil
+	return variables, err
 }
 
-// proxyNames are the variables that proxyVariables sets.
-var proxyNames = []string{"HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"}
+// proxied are the variables that lead programs to a proxy, and the one with what they replace. The environment that
+// variables gets is that of this command without the proxy of another server.
+func (c *app) proxied(variables func(environ []string) ([]string, error)) ([]string, error) {
+	environ, err := c.buildEnviron()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := variables(environ)
+	if err != nil {
+		return nil, err
+	}
+	before := Env{Environ: environ}
+	for i, entry := range entries {
+		if own := before.Getenv(sandbox.JavaOptions); own != "" && strings.HasPrefix(entry, sandbox.JavaOptions+"=") {
+			entries[i] = entry + " " + own // the last one counts
+		}
+	}
+	replaced, err := lambda.Replacing(environ, entries)
+	return append(entries, replaced), err
+}
+
+// withoutProxy are the variables that proxyVariables has set, with their values of before. If those are not known, the
+// options of Node.js and Java stay: they may be the user's own.
+func (c *app) withoutProxy() (variables []variable) {
+	environ, err := lambda.BuildEnviron(c.Environ)
+	before := Env{Environ: environ}
+	known := err == nil && c.Getenv(lambda.BeforeProxy) != ""
+	for _, name := range lambda.ProxyVariables {
+		switch {
+		case known && before.Getenv(name) != c.Getenv(name):
+			variables = append(variables, variable{name, before.Getenv(name)})
+		case !known && name != sandbox.JavaOptions && name != "NODE_OPTIONS":
+			variables = append(variables, variable{name, ""})
+		}
+	}
+	return append(variables, variable{lambda.BeforeProxy, ""})
+}
 
 // askAuthority downloads the certificate of a server.
 func askAuthority(ctx context.Context, endpoint string) ([]byte, error) {

@@ -314,11 +314,15 @@ func (c *app) pipInstall(ctx context.Context, p *project.Project, python, dir st
 		return fmt.Errorf("install the libraries: %w", err)
 	}
 	defer func() { _ = files.RemoveTemp(unfinished) }() // gone if everything went well
+	own, err := c.buildEnviron()
+	if err != nil {
+		return err
+	}
 	command, shown := c.pipCommand(ctx, p, python, unfinished, work)
 	c.notef("%s\n", shown)
 	done := c.progress("Installing %s", strings.TrimSuffix(work.named, ","))
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Dir, cmd.Env = p.Dir, append(c.pipLimits(), c.Environ...)
+	cmd.Dir, cmd.Env = p.Dir, append(c.pipLimits(), own...)
 	lambda.EndWithDescendants(cmd)
 	output, err := cmd.CombinedOutput()
 	done()

@@ -318,7 +318,7 @@ func (c *app) serveCommand(ctx context.Context, config local.ServerConfig, accou
 	command.Dir, command.Stdin, command.Stdout, command.Stderr = c.Dir, c.Stdin, c.screen, c.errScreen
 	command.Env = append(c.commandEnviron(withKey(localVariables(c.Environ, server.URL(), config.Region, config.Account), who)), server.EndpointEnviron()...)
 	if proxied {
-		own, err := server.ProxyEnviron(c.Environ)
+		own, err := c.proxied(server.ProxyEnviron)
 		if err != nil {
 			end()
 			return errors.Join(err, <-served)

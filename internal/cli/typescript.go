@@ -285,10 +285,14 @@ func (b *typeScriptBuild) build(ctx context.Context, shown string, command ...st
 	if err != nil {
 		return withHint(fmt.Errorf("build the handlers: there is no %s in the PATH", command[0]), "install Node.js with npm: https://nodejs.org")
 	}
+	own, err := b.c.buildEnviron()
+	if err != nil {
+		return err
+	}
 	b.c.notef("%s\n", shown)
 	done := b.c.progress("Building the handlers")
 	cmd := exec.CommandContext(ctx, program, command[1:]...)
-	cmd.Dir, cmd.Env = b.p.Dir, b.c.Environ
+	cmd.Dir, cmd.Env = b.p.Dir, own
 	lambda.EndWithDescendants(cmd)
 	output, err := cmd.CombinedOutput()
 	done()

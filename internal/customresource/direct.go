@@ -9,10 +9,10 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 )
 
-// WithoutProxy is the value of a variable such as NO_PROXY: the hosts that are reached without the proxy. These are
+// withoutProxy is the value of a variable such as NO_PROXY: the hosts that are reached without the proxy. These are
 // this machine, others, and those that the variable of the environment names. Hosts of AWS are never among them:
 // clients would call AWS.
-func WithoutProxy(name string, environ, others []string) string {
+func withoutProxy(name string, environ, others []string) string {
 	return strings.Join(append([]string{"127.0.0.1", "localhost", "::1"}, directHosts(name, environ, others)...), ",")
 }
 

@@ -23,7 +23,7 @@ func TestDirectHosts(t *testing.T) {
 		"AWS":                {[]string{"NO_PROXY=amazonaws.com,.amazonaws.com.cn,*.eu-west-1.amazonaws.com,STS.amazonaws.com:443,api.aws,notamazonaws.com"}, []string{"s3.amazonaws.com"}, here + ",notamazonaws.com", java + "|notamazonaws.com|*.notamazonaws.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := WithoutProxy("NO_PROXY", test.environ, test.direct); got != test.want {
+			if got := withoutProxy("NO_PROXY", test.environ, test.direct); got != test.want {
 				t.Errorf("NO_PROXY=%s, want %s", got, test.want)
 			}
 			if got := javaHosts(test.environ, test.direct); got != test.wantJava {

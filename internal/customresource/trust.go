@@ -29,8 +29,13 @@ import (
 // their responses by https only, and some of them always to port 443.
 type Trust struct {
 	authority *tunnel.Authority
-	dir       string
-	store     func() error // writes the files once
+	*Clients
+}
+
+// Clients are processes that trust an authority and use its server. Its files are written to a folder.
+type Clients struct {
+	dir   string
+	store func() error // writes the files once
 }
 
 // trustLife is how long the certificates are valid: longer than any process runs.
@@ -58,35 +63,42 @@ func NewTrust(dir string, environ []string, now time.Time) (*Trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
+	clients, err := NewClients(dir, authority.PEM(), environ)
+	return &Trust{authority, clients}, err
+}
+
+// NewClients is for the clients of a server whose certificate, in PEM, is known. The files are written to a folder, as
+// those of [NewTrust].
+func NewClients(dir string, authority []byte, environ []string) (*Clients, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
 		return nil, err
 	}
-	t := &Trust{authority: authority, dir: dir}
-	t.store = sync.OnceValue(func() error {
-		if err := t.write(environ); err != nil {
-			return fmt.Errorf("store the certificate for response URLs: %w", err)
+	return &Clients{dir, sync.OnceValue(func() error {
+		if err := writeTrusted(dir, authority, environ); err != nil {
+			return fmt.Errorf("store the certificate of the server: %w", err)
 		}
 		return nil
-	})
-	return t, nil
+	})}, nil
 }
 
 // Authority signs the certificates.
 func (t *Trust) Authority() *tunnel.Authority { return t.authority }
 
-func (t *Trust) write(environ []string) error {
-	if err := os.MkdirAll(t.dir, 0o700); err != nil {
+// writeTrusted writes the files of an authority.
+func writeTrusted(dir string, authority []byte, environ []string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	bundle := Bundle(t.authority.PEM(), environ)
+	bundle := append(bytes.Clone(authority), systemRoots(environ)...)
 	java, err := javaStore(bundle)
 	if err != nil {
 		return err
 	}
 	for name, content := range map[string][]byte{
-		fileCertificate: t.authority.PEM(), fileBundle: bundle, fileJava: java, fileNode: nodeHosts,
+		fileCertificate: authority, fileBundle: bundle, fileJava: java, fileNode: nodeHosts,
 	} {
-		if err := files.Write(t.dir, name, content, 0o600); err != nil {
+		if err := files.Write(dir, name, content, 0o600); err != nil {
 			return err
 		}
 	}
@@ -110,15 +122,10 @@ var rootFiles = []string{
 	"/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
 }
 
-// Bundle is the certificate of an authority, with those that processes trusted without it.
-func Bundle(authority []byte, environ []string) []byte {
-	return append(bytes.Clone(authority), systemRoots(environ)...)
-}
-
 // maxRoots bounds the file of the certificates of the system.
 const maxRoots = 4 << 20
 
-// systemRoots are the certificates that processes trusted without a Trust.
+// systemRoots are the certificates that processes trust without others.
 func systemRoots(environ []string) []byte {
 	candidates := rootFiles
 	for _, entry := range environ {
@@ -141,11 +148,11 @@ func systemRoots(environ []string) []byte {
 // Environ are the variables with which the processes of functions reach a secure address,
 // "https://127.0.0.1:4566". The environment is what they get besides, in which later entries
 // count: the options of Node in it are kept. The error is that of storing the certificate.
-func (t *Trust) Environ(address string, environ []string) ([]string, error) {
-	if err := t.store(); err != nil {
+func (c *Clients) Environ(address string, environ []string) ([]string, error) {
+	if err := c.store(); err != nil {
 		return nil, err
 	}
-	certificate, bundle := filepath.Join(t.dir, fileCertificate), filepath.Join(t.dir, fileBundle)
+	certificate, bundle := filepath.Join(c.dir, fileCertificate), filepath.Join(c.dir, fileBundle)
 	out := []string{"NODE_EXTRA_CA_CERTS=" + certificate}
 	for _, name := range []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"} {
 		out = append(out, name+"="+bundle)
@@ -154,7 +161,7 @@ func (t *Trust) Environ(address string, environ []string) ([]string, error) {
 	if err != nil || at.Port() == "" {
 		return out, nil
 	}
-	options := "--require " + strconv.Quote(filepath.Join(t.dir, fileNode))
+	options := "--require " + strconv.Quote(filepath.Join(c.dir, fileNode))
 	for _, entry := range environ {
 		if own, ok := strings.CutPrefix(entry, "NODE_OPTIONS="); ok {
 			options += " " + own
@@ -166,27 +173,27 @@ func (t *Trust) Environ(address string, environ []string) ([]string, error) {
 // ProxyEnviron are the variables with which a process uses a secure address as the proxy for HTTPS,
 // beside those of Environ. The environment is what the process gets besides. It reaches the direct hosts, and
 // those that the environment names, without the proxy.
-func (t *Trust) ProxyEnviron(address string, environ, direct []string) ([]string, error) {
-	if err := t.store(); err != nil {
+func (c *Clients) ProxyEnviron(address string, environ, direct []string) ([]string, error) {
+	if err := c.store(); err != nil {
 		return nil, err
 	}
 	at, err := url.Parse(address)
 	if err != nil || at.Port() == "" {
 		return nil, nil
 	}
-	out := []string{"AWS_CA_BUNDLE=" + filepath.Join(t.dir, fileBundle), "FORMWORK_AWS_ADDRESS=" + at.Host}
+	out := []string{"AWS_CA_BUNDLE=" + filepath.Join(c.dir, fileBundle), "FORMWORK_AWS_ADDRESS=" + at.Host}
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy"} {
 		out = append(out, name+"=http://"+at.Host)
 	}
 	for _, name := range []string{"NO_PROXY", "no_proxy"} {
-		out = append(out, name+"="+WithoutProxy(name, environ, direct))
+		out = append(out, name+"="+withoutProxy(name, environ, direct))
 	}
 	var java []string
 	for _, property := range [][2]string{
 		{"https.proxyHost", at.Hostname()}, {"https.proxyPort", at.Port()},
 		{"http.proxyHost", at.Hostname()}, {"http.proxyPort", at.Port()}, // AWS's SDK before 2.21 takes these for HTTPS, too
 		{"http.nonProxyHosts", javaHosts(environ, direct)},
-		{"javax.net.ssl.trustStore", filepath.Join(t.dir, fileJava)}, {"javax.net.ssl.trustStoreType", "PKCS12"}, {"javax.net.ssl.trustStorePassword", javaPassword},
+		{"javax.net.ssl.trustStore", filepath.Join(c.dir, fileJava)}, {"javax.net.ssl.trustStoreType", "PKCS12"}, {"javax.net.ssl.trustStorePassword", javaPassword},
 	} {
 		java = append(java, sandbox.JavaProperty(property[0], property[1]))
 	}

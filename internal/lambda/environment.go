@@ -117,7 +117,7 @@ func (c *Config) proxied() (entries []string) {
 	if lookupEnv(c.Environ, proxyAddress) == "" {
 		return nil
 	}
-	for _, name := range []string{proxyAddress, "FORMWORK_RESPONSE_ADDRESS", nodeOptions, sandbox.JavaOptions} {
+	for _, name := range []string{proxyAddress, responseAddress, nodeOptions, sandbox.JavaOptions} {
 		if value := lookupEnv(c.Environ, name); value != "" {
 			entries = append(entries, name+"="+value)
 		}
@@ -125,8 +125,11 @@ func (c *Config) proxied() (entries []string) {
 	return entries
 }
 
-// proxyAddress is the variable with the address for connections of Node.js to hosts of AWS.
-const proxyAddress = "FORMWORK_AWS_ADDRESS"
+// The variables with the addresses for connections of Node.js to hosts of AWS, and to response URLs.
+const (
+	proxyAddress    = "FORMWORK_AWS_ADDRESS"
+	responseAddress = "FORMWORK_RESPONSE_ADDRESS"
+)
 
 // userBase is where "pip install --user" has put packages of Python, "" if nowhere: Python looks
 // below HOME, which is another folder for the process.

@@ -29,9 +29,12 @@ func openCompiler(own string) string {
 }
 
 // Maven runs a command of Maven in a folder and returns what it prints, without the marks and repetitions
-// of Maven. It gives up soon if it reaches no repository. Tests of a project run in it, and the official
-// library empties java.io.tmpdir: that is a folder of its own.
+// of Maven. It gives up soon if it reaches no repository, and does not use the proxy of "cfn serve --proxy".
+// Tests of a project run in it, and the official library empties java.io.tmpdir: that is a folder of its own.
 func Maven(ctx context.Context, mvn, dir string, environ []string, args ...string) (output string, err error) {
+	if environ, err = BuildEnviron(environ); err != nil {
+		return "", err
+	}
 	folder, err := sandbox.NewFolder("")
 	if err != nil {
 		return "", err
@@ -98,7 +101,7 @@ var mavenFailures = []struct {
 }{
 	{lazyregexp.New(`maven-default-http-blocker`), "Maven fetches nothing from repositories without TLS: change their URL in pom.xml to https://, that of Maven Central to https://repo.maven.apache.org/maven2"},
 	{lazyregexp.New(`jitpack\.io`), "a library is only at jitpack.io, which could not be reached: add aws-cloudformation-resource-schema 2.0.10 to dependencyManagement in pom.xml, as cfn init does, and everything is at Maven Central"},
-	{lazyregexp.New(`status: 403|authorization failed for`), "a repository or a proxy refused the request: below cfn serve --proxy, start cfn serve with --allow-host repo.maven.apache.org; otherwise name a mirror or credentials in ~/.m2/settings.xml"},
+	{lazyregexp.New(`status: 403|authorization failed for`), "a repository or a proxy refused the request: name a mirror or credentials in ~/.m2/settings.xml"},
 	{lazyregexp.New(`(?i)Unknown host|Network is unreachable|Connection refused|connect timed out|in offline mode|Could not transfer artifact|has not been downloaded`), "Maven reached no repository: connect once, or name a mirror in ~/.m2/settings.xml; what it has fetched once works offline"},
 	{lazyregexp.New(`JAVA_HOME|No compiler is provided|invalid target release|release version \d+ not supported`), "Maven needs a JDK of the version in pom.xml: install it, and name its folder with JAVA_HOME"},
 	{lazyregexp.New(`Could not find artifact|Could not resolve dependencies`), "correct the dependencies in pom.xml"},

@@ -64,7 +64,7 @@ func TestMavenAdvice(t *testing.T) {
 	for output, want := range map[string]string{
 		"Could not transfer artifact org.everit:x from/to jitpack.io (https://jitpack.io): Unknown host jitpack.io":                                                                                  "dependencyManagement",
 		"Could not transfer artifact a:b from/to maven-default-http-blocker (http://0.0.0.0/): Blocked mirror for repositories: [central (http://central.maven.org/maven2, default)]":                "change their URL in pom.xml",
-		"Could not transfer artifact a:b:pom:1 from/to central (https://repo.maven.apache.org/maven2): authorization failed for https://repo.maven.apache.org/maven2/a/b.pom, status: 403 Forbidden": "--allow-host repo.maven.apache.org",
+		"Could not transfer artifact a:b:pom:1 from/to central (https://repo.maven.apache.org/maven2): authorization failed for https://repo.maven.apache.org/maven2/a/b.pom, status: 403 Forbidden": "name a mirror or credentials in ~/.m2/settings.xml",
 		"Unknown host repo.maven.apache.org":                                        "connect once",
 		"Cannot access central (https://repo.maven.apache.org) in offline mode":     "connect once",
 		"No compiler is provided in this environment. Perhaps you are running on a": "Maven needs a JDK",

@@ -2,6 +2,7 @@ package lambda
 
 import (
 	"archive/zip"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -229,11 +230,16 @@ func (r *Runtimes) javaClient(ctx context.Context, name, library string) (string
 	if err := os.WriteFile(filepath.Join(unfinished, "pom.xml"), []byte(javaClientProject), 0o644); err != nil {
 		return "", fmt.Errorf("fetch the Java client: %w", err)
 	}
-	output, err := Maven(ctx, mvn, unfinished, os.Environ(), "--quiet", javaClientGoal, "-DoutputDirectory="+unfinished, "-DincludeScope=runtime")
+	environ, err := BuildEnviron(os.Environ())
+	if err != nil {
+		return "", &RuntimeError{Runtime: name, Reason: err.Error(), Hint: BeforeProxyHint}
+	}
+	output, err := Maven(ctx, mvn, unfinished, environ, "--quiet", javaClientGoal, "-DoutputDirectory="+unfinished, "-DincludeScope=runtime")
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	if err != nil {
+		output = cmp.Or(output, err.Error())
 		return "", &RuntimeError{Runtime: name, Reason: fmt.Sprintf("Maven could not fetch Lambda's runtime interface client:\n%s\n", output), Hint: MavenAdvice(output)}
 	}
 	if err := unpackLibrary(filepath.Join(unfinished, javaClientJar), library, unfinished); err != nil {
