@@ -125,11 +125,8 @@ func newEnv(c *app) *cobra.Command {
 					variables[i].value = ""
 				}
 			}
-			switch {
-			case opts.proxy && opts.unset:
-				variables = append(variables, c.withoutProxy()...)
-			case opts.proxy:
-				proxied, err := c.proxyVariables(cmd.Context(), endpoint)
+			if opts.proxy {
+				proxied, err := c.proxyVariables(cmd.Context(), endpoint, opts.unset)
 				if err != nil {
 					return err
 				}

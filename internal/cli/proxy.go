@@ -26,8 +26,11 @@ const proxiesDir = "proxies"
 const maxAuthority = 64 << 10
 
 // proxyVariables make programs use a server as their proxy for HTTPS, and trust its certificate,
-// which is stored in a folder.
-func (c *app) proxyVariables(ctx context.Context, endpoint string) ([]variable, error) {
+// which is stored in a folder. With unset, they have their values of before.
+func (c *app) proxyVariables(ctx context.Context, endpoint string, unset bool) ([]variable, error) {
+	if unset {
+		return c.withoutProxy(), nil
+	}
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return nil, err
