@@ -19,12 +19,20 @@ func benchHandlers(b *testing.B) []benchHandler {
 	}
 	return []benchHandler{
 		{"binary", "provided.al2023", "sh", "bootstrap", "#!/bin/sh\n" + roleVar + "=handler exec '" + self + "'\n"},
+		{"java", "java17", "java", "Bench", "package acme;\n\npublic class Bench {\n    public java.util.Map<String, Object> handleRequest(java.util.Map<String, Object> event) {\n        return java.util.Map.of(\"status\", \"SUCCESS\");\n    }\n}\n"},
 		{"python", "python3.11", "python3", "app.py", "def handler(e, c): return {'status': 'SUCCESS', 'resourceModel': {'Name': 'x'}}"},
 		{"node", "nodejs20.x", "node", "app.js", "exports.handler = async () => ({ status: 'SUCCESS', resourceModel: { Name: 'x' } })"},
 	}
 }
 
 type benchHandler struct{ name, runtime, program, file, text string }
+
+func (h benchHandler) pack(b *testing.B) []byte {
+	if h.name == "java" {
+		return javaPackage(b, h.file, h.text)
+	}
+	return pack(b, h.runtime, "app.handler", map[string]string{h.file: h.text})
+}
 
 // eachHandler runs a benchmark for each handler, without a sandbox and in one.
 func eachHandler(b *testing.B, run func(*testing.B, *bench, benchHandler)) {
@@ -53,7 +61,7 @@ func BenchmarkInvoke(b *testing.B) {
 	payload := []byte(`{"action":"CREATE","bearerToken":"11111111-2222-3333-4444-555555555555","awsAccountId":"111122223333","region":"eu-central-1","resourceType":"Acme::Test::Thing",` +
 		`"requestData":{"callerCredentials":{"accessKeyId":"AKIAIOSFODNN7EXAMPLE","secretAccessKey":"wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY","sessionToken":"token"},"resourceProperties":{"Name":"x","Password":"correct horse"},"logicalResourceId":"x"}}`)
 	eachHandler(b, func(b *testing.B, pool *bench, handler benchHandler) {
-		f := pool.function(b, pool.put(b, pack(b, handler.runtime, "app.handler", map[string]string{handler.file: handler.text})))
+		f := pool.function(b, pool.put(b, handler.pack(b)))
 		call := func() {
 			if _, err := f.Call(context.Background(), payload); err != nil {
 				b.Fatal(err)
@@ -70,7 +78,7 @@ func BenchmarkInvoke(b *testing.B) {
 // BenchmarkColdStart starts a handler anew for each call, from its unpacked package.
 func BenchmarkColdStart(b *testing.B) {
 	eachHandler(b, func(b *testing.B, pool *bench, handler benchHandler) {
-		spec := pool.put(b, pack(b, handler.runtime, "app.handler", map[string]string{handler.file: handler.text}))
+		spec := pool.put(b, handler.pack(b))
 		f := pool.function(b, spec)
 		for b.Loop() {
 			if _, err := f.Call(context.Background(), []byte("{}")); err != nil {

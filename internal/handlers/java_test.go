@@ -28,35 +28,8 @@ public class Reply {
 // TestJava runs a package with a jar that Maven would have built: it stays a jar, and its signature, which
 // does not fit any more, is ignored as at Lambda.
 func TestJava(t *testing.T) {
-	for _, program := range []string{"javac", "mvn"} {
-		if _, err := exec.LookPath(program); err != nil || runtime.GOOS != "linux" {
-			if os.Getenv("CI") == "true" {
-				t.Fatalf("%s is not installed", program)
-			}
-			t.Skipf("%s is not installed, or this is not Linux", program)
-		}
-	}
+	archive := javaPackage(t, "Reply", javaReply)
 	t.Parallel()
-	dir := t.TempDir()
-	source := filepath.Join(dir, "Reply.java")
-	if err := os.WriteFile(source, []byte(javaReply), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "javac", "--release", "17", "-d", dir, source)
-	cmd.Env = append(os.Environ(), "JAVA_TOOL_OPTIONS=-Djava.io.tmpdir="+dir)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	class, err := os.ReadFile(filepath.Join(dir, "acme", "Reply.class"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := `{"artifact_type": "RESOURCE", "typeName": "` + typeName + `", "runtime": "java17", "entrypoint": "acme.Reply::handleRequest", "settings": {"protocolVersion": "2.0.0"}}`
-	jar := zipped(t, map[string]string{
-		"META-INF/MANIFEST.MF": "Manifest-Version: 1.0\r\n\r\n", "META-INF/A.SF": "Signature-Version: 1.0\r\nSHA-256-Digest-Manifest-Main-Attributes: AAAA\r\n\r\n",
-		"META-INF/A.RSA": "x", "acme/Reply.class": string(class),
-	})
-	archive := zipped(t, map[string]string{".rpdk-config": settings, "schema.json": thingSchema, "target/thing-1.0-SNAPSHOT.jar": string(jar)})
 	for name, test := range map[string]struct {
 		env  []string
 		want string
@@ -83,4 +56,38 @@ func TestJava(t *testing.T) {
 			}
 		})
 	}
+}
+
+// javaPackage is a package with the method handleRequest of a class in the package acme, in a jar that Maven would have
+// built.
+func javaPackage(t testing.TB, class, text string) []byte {
+	t.Helper()
+	for _, program := range []string{"javac", "mvn"} {
+		if _, err := exec.LookPath(program); err != nil || runtime.GOOS != "linux" {
+			if os.Getenv("CI") == "true" {
+				t.Fatalf("%s is not installed", program)
+			}
+			t.Skipf("%s is not installed, or this is not Linux", program)
+		}
+	}
+	dir := t.TempDir()
+	source := filepath.Join(dir, class+".java")
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "javac", "--release", "17", "-d", dir, source)
+	cmd.Env = append(os.Environ(), "JAVA_TOOL_OPTIONS=-Djava.io.tmpdir="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	compiled, err := os.ReadFile(filepath.Join(dir, "acme", class+".class"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := `{"artifact_type": "RESOURCE", "typeName": "` + typeName + `", "runtime": "java17", "entrypoint": "acme.` + class + `::handleRequest", "settings": {"protocolVersion": "2.0.0"}}`
+	jar := zipped(t, map[string]string{
+		"META-INF/MANIFEST.MF": "Manifest-Version: 1.0\r\n\r\n", "META-INF/A.SF": "Signature-Version: 1.0\r\nSHA-256-Digest-Manifest-Main-Attributes: AAAA\r\n\r\n",
+		"META-INF/A.RSA": "x", "acme/" + class + ".class": string(compiled),
+	})
+	return zipped(t, map[string]string{".rpdk-config": settings, "schema.json": thingSchema, "target/thing-1.0-SNAPSHOT.jar": string(jar)})
 }
