@@ -60,9 +60,9 @@ type Input struct {
 	// "provided.al2023".
 	Entrypoint, Runtime string
 
-	// Version is that of the running program. A released one, such as "1.4.0", is
-	// required from the module proxy; any other makes the project use the copy of the
-	// SDK that the program carries, so that it builds without a network.
+	// Version is that of the running program. A new project requires a released one, such
+	// as "1.4.0", of the SDK, but builds with the copy that the program carries: it needs no
+	// network, and no go.sum.
 	Version string
 
 	// Targets are the schemas of the resource types that a hook evaluates, if known. Each gets

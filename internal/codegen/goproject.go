@@ -96,7 +96,7 @@ func goProject(in Input) ([]File, error) {
 	} else {
 		files = append(files, exampleInputs(in.Schema)...)
 	}
-	if in.GoMod == nil && !f.Released || bytes.Contains(in.GoMod, []byte("./.formwork/sdk")) {
+	if in.GoMod == nil || bytes.Contains(in.GoMod, []byte("./.formwork/sdk")) {
 		files = append(files, sdkCopy()...)
 	}
 	return files, nil
@@ -143,7 +143,7 @@ func render(name string, f frame) ([]byte, error) {
 var releasedVersion = lazyregexp.New(`^v?([0-9]+\.[0-9]+\.[0-9]+)$`)
 
 // released is the version of the SDK that belongs to a version of the program, and
-// whether it can be had from the module proxy.
+// whether the module proxy has it.
 func released(version string) (string, bool) {
 	if m := releasedVersion.FindStringSubmatch(version); m != nil && m[1] != "0.0.0" {
 		return "v" + m[1], true
