@@ -38,6 +38,10 @@ release-snapshot: ## build a whole release into dist/, without publishing it
 	command -v cyclonedx-gomod >/dev/null || go install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX_VERSION); \
 	GOPROXY=off goreleaser release --snapshot --clean
 
+.PHONY: release-host
+release-host: ## build the archive and the Debian package for this machine into dist/, without GoReleaser
+	cd release && go run . host ../dist "$(VERSION)"
+
 .PHONY: site
 site: build ## write the documentation as a static site into build/site
 	bin/cfn docs --write build/site

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -26,12 +24,9 @@ type runner struct {
 }
 
 // newRunner makes a repository with a project on the branch main and on a branch "change",
-// which is checked out, and serves a release with the binary of this repository.
+// which is checked out, and serves a release of this repository.
 func newRunner(t *testing.T) *runner {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds the binary")
-	}
 	for _, tool := range []string{"git", "bash", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("%s is not installed", tool)
@@ -41,24 +36,12 @@ func newRunner(t *testing.T) *runner {
 	r.env = append(os.Environ(), "HOME="+r.temp, "RUNNER_TEMP="+r.temp, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
 		"GOMODCACHE="+goEnv(t, "GOMODCACHE"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOPATH="+goEnv(t, "GOPATH"))
-	release := t.TempDir()
-	r.sh("..", fmt.Sprintf("go build -o %[1]s/cfn ./cmd/cfn && tar -czf %[1]s/cfn_%[2]s_%[3]s.tar.gz -C %[1]s cfn", release, runtime.GOOS, runtime.GOARCH))
-	name := fmt.Sprintf("cfn_%s_%s.tar.gz", runtime.GOOS, runtime.GOARCH)
-	archive, err := os.ReadFile(filepath.Join(release, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.write(filepath.Join(release, "checksums.txt"), fmt.Sprintf("%x  %s\n", sha256.Sum256(archive), name))
-	installer, err := os.ReadFile("../install.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.write(filepath.Join(release, "install.sh"), string(installer))
+	release := hostRelease(t)
 	server := httptest.NewServer(http.FileServer(http.Dir(release)))
 	t.Cleanup(server.Close)
 	r.env = append(r.env, "RELEASE="+server.URL)
 	origin := filepath.Join(r.temp, "origin")
-	r.sh(r.temp, "git init -q -b main origin && "+filepath.Join(release, "cfn")+" init --project origin/site --type-name Acme::Web::Site --artifact-type RESOURCE go --import-path example.com/site >/dev/null")
+	r.sh(r.temp, "git init -q -b main origin && tar -xzf "+release+"/cfn_linux_*.tar.gz cfn && ./cfn init --project origin/site --type-name Acme::Web::Site --artifact-type RESOURCE go --import-path example.com/site >/dev/null")
 	r.sh(origin, "git add -A && git commit -qm main")
 	r.sh(r.temp, "git clone -q "+origin+" "+r.dir)
 	r.sh(r.dir, "git checkout -q -b change")

@@ -1,9 +1,10 @@
 // Command release makes what a release has besides the binaries: manual pages, completion scripts,
-// the licenses of dependencies, and the container image. .goreleaser.yaml and "make release-snapshot"
-// call it.
+// the licenses of dependencies, and the container image; and the archive and the package for one
+// machine. .goreleaser.yaml, "make release-snapshot" and "make release-host" call it.
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -12,7 +13,8 @@ import (
 const usage = `usage: release manual DIR VERSION     write manual pages and completion scripts
        release licenses DIR           write the licenses of all modules in the binary
        release image FILE VERSION BINARY_AMD64 BINARY_ARM64
-                                      write a container image for two platforms, as an OCI archive`
+                                      write a container image for two platforms, as an OCI archive
+       release host DIR VERSION       write the archive and the Debian package for this machine`
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -30,6 +32,10 @@ func run(args []string) error {
 	case "licenses":
 		if len(args) == 2 {
 			return licenses(args[1], "..")
+		}
+	case "host":
+		if len(args) == 3 {
+			return host(args[1], "..", cmp.Or(args[2], "0.0.1-snapshot"))
 		}
 	case "image":
 		if len(args) == 5 {
