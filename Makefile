@@ -25,7 +25,7 @@ build: ## build bin/cfn, one static binary
 
 .PHONY: release-files
 release-files: ## write what a release has besides the binaries into build/release
-	rm -rf build/release
+	cd release && go run . clear build/release
 	@set -e; for arch in amd64 arm64; do \
 		GOOS=linux GOARCH=$$arch go build -trimpath -ldflags="-s -w -buildid= -X main.version=$(VERSION)" -o build/release/$$arch/cfn ./cmd/cfn; done
 	cd release && go run . manual ../build/release "$(VERSION)" && go run . licenses ../build/release/licenses

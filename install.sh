@@ -68,9 +68,13 @@ else
 fi
 
 archive=cfn_${os}_${arch}.tar.gz
-work=$(mktemp -d)
+work=$(mktemp -d) || fail "cannot make a temporary folder" "set TMPDIR to a folder that you can write to"
+case $work in
+/*) ;;
+*) work=$PWD/$work ;;
+esac
 new=
-trap 'rm -rf "$work"; [ -z "$new" ] || rm -f "$new"' EXIT
+trap 'rm -rf -- "$work"; [ -z "$new" ] || rm -f -- "$new"' EXIT
 trap 'exit 130' INT TERM
 
 get "$from/checksums.txt" "$work/checksums.txt" || fail "cannot download $from/checksums.txt" "check the version and the network"
@@ -82,12 +86,14 @@ have=$(sum "$work/$archive" | cut -d ' ' -f 1)
 
 tar -xzf "$work/$archive" -C "$work" cfn
 mkdir -p "$to" || fail "cannot make the folder $to" "pass --to DIR with a folder that you can write to"
-new=$to/.cfn.$$
-cp "$work/cfn" "$new" 2>/dev/null || fail "cannot write to $to" "pass --to DIR with a folder that you can write to"
+[ ! -d "$to/cfn" ] || fail "$to/cfn is a folder" "pass --to DIR with another folder, or remove it"
+new=$(mktemp "$to/.cfn.XXXXXX" 2>/dev/null) || fail "cannot write to $to" "pass --to DIR with a folder that you can write to"
+cp "$work/cfn" "$new" || fail "cannot write to $to" "there may be no space left; pass --to DIR with another folder"
 chmod 755 "$new"
 mv -f "$new" "$to/cfn" # in one step: a cfn that runs goes on
 new=
-echo "Installed $("$to/cfn" --version) as $to/cfn"
+version=$("$to/cfn" --version) || fail "$to/cfn was installed, but does not run on this machine"
+echo "Installed $version as $to/cfn"
 case :$PATH: in
 *:"$to":*) ;;
 *) echo "Put it on your PATH: export PATH=\"$to:\$PATH\"" ;;

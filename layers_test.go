@@ -201,14 +201,20 @@ func uses(code, what string) bool {
 // eachGoFile calls f with every Go file of this module; nested modules have their own.
 func eachGoFile(t *testing.T, f func(path string, source []byte)) {
 	t.Helper()
-	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+	eachGoFileBelow(t, ".", f)
+}
+
+// eachGoFileBelow is eachGoFile for one module in the repository.
+func eachGoFileBelow(t *testing.T, root string, f func(path string, source []byte)) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if entry.IsDir() {
-			hidden := strings.HasPrefix(entry.Name(), ".") && path != "."
+			hidden := strings.HasPrefix(entry.Name(), ".") && path != root
 			_, nested := os.Stat(filepath.Join(path, "go.mod"))
-			if hidden || entry.Name() == "testdata" || path != "." && nested == nil {
+			if hidden || entry.Name() == "testdata" || path != root && nested == nil {
 				return filepath.SkipDir
 			}
 			return nil

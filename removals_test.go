@@ -4,6 +4,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -48,7 +51,7 @@ var trees = []string{"RemoveAll", "Unlink", "Unlinkat", "DeleteFile", "RemoveDir
 // the list above.
 func TestRemovals(t *testing.T) {
 	found := map[string]bool{}
-	eachGoFile(t, func(path string, source []byte) {
+	check := func(path string, source []byte) {
 		if strings.HasSuffix(path, "_test.go") || path == confined {
 			return
 		}
@@ -95,10 +98,65 @@ func TestRemovals(t *testing.T) {
 		if !strings.HasPrefix(path, "internal/fixtures/") && (strings.Contains(string(source), `"rm"`) || strings.Contains(string(source), "rm -r")) {
 			t.Errorf("%s runs a program that removes", path)
 		}
-	})
+	}
+	eachGoFile(t, check)
+	eachGoFileBelow(t, "release", check)
 	for place := range removals {
 		if !found[place] {
 			t.Errorf("removals lists %s, which removes nothing", place)
 		}
+	}
+}
+
+// TestMakeClean: "make clean" of a project removes what is built, and follows no link.
+func TestMakeClean(t *testing.T) {
+	needPrograms(t, "make")
+	makefiles, err := filepath.Glob("examples/*/Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, makefile := range append(makefiles, "internal/codegen/templates/Makefile") {
+		text, err := os.ReadFile(makefile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "\nclean:") {
+			continue
+		}
+		for _, bin := range []string{"../kept", "kept", ""} {
+			top := filepath.Join(t.TempDir(), "a project -rf")
+			for _, name := range []string{"project/kept/a", "kept/a", "project/handlers.go"} {
+				writeText(t, filepath.Join(top, name), name)
+			}
+			writeText(t, filepath.Join(top, "project/Makefile"), string(text))
+			if bin == "" {
+				writeText(t, filepath.Join(top, "project/bin/bootstrap"), "built")
+			} else if err := os.Symlink(bin, filepath.Join(top, "project/bin")); err != nil {
+				t.Fatal(err)
+			}
+			clean := exec.CommandContext(t.Context(), "make", "clean")
+			clean.Dir = filepath.Join(top, "project")
+			if out, err := clean.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", makefile, err, out)
+			}
+			if _, err := os.Lstat(filepath.Join(top, "project/bin")); !os.IsNotExist(err) {
+				t.Errorf("%s: bin was not removed: %v", makefile, err)
+			}
+			for _, name := range []string{"project/kept/a", "kept/a", "project/handlers.go"} {
+				if _, err := os.Stat(filepath.Join(top, name)); err != nil {
+					t.Errorf("%s: %v", makefile, err)
+				}
+			}
+		}
+	}
+}
+
+func writeText(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -18,7 +18,9 @@ import (
 
 	"github.com/goreleaser/nfpm/v2"
 	_ "github.com/goreleaser/nfpm/v2/deb" // registers the packager
-	"github.com/goreleaser/nfpm/v2/files"
+	nfpmfiles "github.com/goreleaser/nfpm/v2/files"
+
+	"github.com/formwork-dev/formwork/internal/files"
 )
 
 // host writes the archive and the Debian package for Linux on this machine's architecture into dir, as
@@ -33,7 +35,7 @@ func host(dir, root, version string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, os.RemoveAll(made)) }() // a temporary folder
+	defer func() { err = cmp.Or(err, files.RemoveTemp(made)) }()
 	if err := manual(made, version); err != nil {
 		return err
 	}
@@ -169,8 +171,8 @@ func writeDeb(to io.Writer, from sources, version string, config *releaseConfig)
 		content.Source = from.path(content.Source)
 		info.Contents = append(info.Contents, &content)
 	}
-	info.Contents = append(info.Contents, &files.Content{
-		Source: filepath.Join(from.made, binary), Destination: "/usr/bin/" + binary, FileInfo: &files.ContentFileInfo{Mode: 0o755, MTime: settings.MTime},
+	info.Contents = append(info.Contents, &nfpmfiles.Content{
+		Source: filepath.Join(from.made, binary), Destination: "/usr/bin/" + binary, FileInfo: &nfpmfiles.ContentFileInfo{Mode: 0o755, MTime: settings.MTime},
 	})
 	if err := nfpm.PrepareForPackager(info, "deb"); err != nil {
 		return err

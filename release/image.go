@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -16,11 +17,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/formwork-dev/formwork/internal/files"
 )
 
 // image writes an OCI archive with an index of one image for each architecture. The images have the
 // binary, /tmp and nothing else; they run as a user without a name.
-func image(file, version string, binaries map[string]string) error {
+func image(file, version string, binaries map[string]string) (err error) {
 	date, err := sourceDate()
 	if err != nil {
 		return err
@@ -40,7 +43,7 @@ func image(file, version string, binaries map[string]string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
+	defer func() { err = cmp.Or(err, files.RemoveTemp(dir)) }()
 	if _, err := layout.Write(dir, index); err != nil {
 		return err
 	}

@@ -40,10 +40,12 @@ func archiveOf(t *testing.T, script string) []byte {
 func TestInstall(t *testing.T) {
 	name := fmt.Sprintf("cfn_%s_%s.tar.gz", runtime.GOOS, runtime.GOARCH)
 	archive := archiveOf(t, "#!/bin/sh\necho cfn 1.2.3\n")
+	broken := archiveOf(t, "#!/bin/sh\nexit 1\n")
 	sums := fmt.Sprintf("%x  %s\n", sha256.Sum256(archive), name)
 	files := map[string][]byte{
 		"/good/" + name: archive, "/good/checksums.txt": []byte(sums),
 		"/changed/" + name: archiveOf(t, "#!/bin/sh\ntouch harm\n"), "/changed/checksums.txt": []byte(sums),
+		"/broken/" + name: broken, "/broken/checksums.txt": fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(broken), name),
 		"/other/checksums.txt": []byte("00  cfn_plan9_mips.tar.gz\n"), "/cut/checksums.txt": []byte(sums),
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,6 +65,7 @@ func TestInstall(t *testing.T) {
 		{"a download that was changed", "--from " + server.URL + "/changed/", "nothing was installed"},
 		{"another platform", "--from " + server.URL + "/other", "does not list " + name},
 		{"half a release", "--from " + server.URL + "/cut", "cannot download " + server.URL + "/cut/" + name},
+		{"a cfn that does not run", "--from " + server.URL + "/broken", "does not run on this machine"},
 		{"no release", "--from " + server.URL + "/none", "cannot download " + server.URL + "/none/checksums.txt"},
 		{"no folder", "--to " + blocked + "/bin --from " + server.URL + "/good", "cannot make the folder"},
 		{"unknown option", "--dir x", "unknown option --dir"},
@@ -79,7 +82,7 @@ func TestInstall(t *testing.T) {
 				t.Errorf("%v\n%swant %q", err, out, test.want)
 			}
 			_, missing := os.Stat(filepath.Join(home, ".local/bin/cfn"))
-			if good := test.name == "a release"; good != (err == nil) || good != (missing == nil) {
+			if good := test.name == "a release"; good != (err == nil) || good != (missing == nil) && !strings.HasPrefix(test.want, "does not run") {
 				t.Errorf("%v, installed: %v", err, missing)
 			}
 			if left, _ := filepath.Glob(filepath.Join(home, "tmp*")); len(left) > 0 {

@@ -14,6 +14,7 @@ const usage = `usage: release manual DIR VERSION     write manual pages and comp
        release licenses DIR           write the licenses of all modules in the binary
        release image FILE VERSION BINARY_AMD64 BINARY_ARM64
                                       write a container image for two platforms, as an OCI archive
+       release clear DIR              remove a folder of an earlier release in this repository
        release host DIR VERSION       write the archive and the Debian package for this machine`
 
 func main() {
@@ -32,6 +33,10 @@ func run(args []string) error {
 	case "licenses":
 		if len(args) == 2 {
 			return licenses(args[1], "..")
+		}
+	case "clear":
+		if len(args) == 2 {
+			return removeMade("..", args[1])
 		}
 	case "host":
 		if len(args) == 3 {
