@@ -290,16 +290,16 @@ func TestHostileHandlers(t *testing.T) {
 				}
 			})
 			t.Run("fills the disk", func(t *testing.T) {
-				r, result, err := h.do(t, f, deed{Shell: "head -c 700000000 /dev/zero > /tmp/full; echo more > ~/more; wc -c < /tmp/full; rm /tmp/full"})
-				if err != nil || strings.Contains(r.Output, "700000000") || !strings.Contains(fmt.Sprint(result.Limits), "512 MB in /tmp") {
+				r, result, err := h.do(t, f, deed{Shell: "dd if=/dev/zero of=/tmp/full bs=1M count=700; echo more > ~/more; wc -c < /tmp/full; rm /tmp/full"})
+				if err != nil || strings.Contains(r.Output, "734003200") || !strings.Contains(fmt.Sprint(result.Limits), "512 MB in /tmp") {
 					t.Errorf("%+v, %q, %v", r, result.Limits, err)
 				}
 			})
 			t.Run("forks", func(t *testing.T) {
 				// At most so many, in case that the limit fails.
-				_, result, _ := h.do(t, f, deed{Shell: "i=0; while [ $i -lt 1800 ]; do sleep 60 >/dev/null 2>&1 & i=$((i+1)); done"})
+				r, result, err := h.do(t, f, deed{Shell: "i=0; while [ $i -lt 1800 ]; do sleep 60 >/dev/null 2>&1 & i=$((i+1)); done"})
 				if !slices.Contains(result.Limits, "1,024 processes and threads") {
-					t.Errorf("limits: %q\n%s", result.Limits, result.Log)
+					t.Errorf("limits: %q, %+v, %v\n%s", result.Limits, r, err, result.Log)
 				}
 				h.Remove(spec)
 			})
