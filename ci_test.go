@@ -18,6 +18,8 @@ var notInCI = map[string]string{
 	"FORMWORK_POSTGRES":   "PostgreSQL is installed and found",
 	"FORMWORK_TIME_SCALE": "for measurements",
 
+	"FORMWORK_BENCH_PACKAGES": "for measurements",
+
 	"FORMWORK_EXPECT_CONTROL_GROUPS": "set by make vm, where the kernel has them",
 
 	"FORMWORK_PAIRS":  "how many, not whether",
