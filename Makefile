@@ -68,6 +68,10 @@ test: ## run every test; what a test lacks on this machine is said in a line
 vm: ## the tests of the sandbox in a virtual machine with delegated control groups: KERNEL=PATH, see CONTRIBUTING.md
 	internal/sandbox/testdata/vm.sh $(KERNEL)
 
+.PHONY: wine
+wine: ## the binary for Windows under Wine 9 or later, see docs/install.md
+	release/wine.sh
+
 MINUTES ?= 15
 KILLS   ?= 40
 .PHONY: torture

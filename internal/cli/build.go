@@ -135,11 +135,17 @@ func (c *app) buildState(p *project.Project, name string) (state buildState, err
 // program is the name of the handlers' program. The program for Lambda cannot run on every
 // machine; others get a separate program beside it, which is not packed.
 func (o *handlerOptions) program(p *project.Project) string {
-	file := path.Base(p.Program())
+	return programOn(runtime.GOOS, runtime.GOARCH, path.Base(p.Program()), p.Language == "go", o.debug)
+}
+
+func programOn(system, arch, file string, isGo, debug bool) string {
+	if isGo && system == "windows" {
+		file += ".exe" // the system starts no program without an extension
+	}
 	switch {
-	case o.debug && p.Language == "go":
+	case debug && isGo:
 		return "bin/debug/" + file
-	case p.Language == "go" && (runtime.GOOS != "linux" || runtime.GOARCH != "amd64"):
+	case isGo && (system != "linux" || arch != "amd64"):
 		return "bin/local/" + file
 	}
 	return "bin/" + file

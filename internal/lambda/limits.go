@@ -37,12 +37,12 @@ func (c *Config) tmpBytes() int64 {
 	return int64(size) << 20
 }
 
-// complaints are what programs print when a limit was met: the texts of the C library, Go, Node.js
-// and Java.
+// complaints are what programs print when a limit was met: the texts of the C library, Go, Node.js,
+// Java and busybox.
 var complaints = []struct{ text, limit string }{
 	{"o space left on device", ""}, {"ENOSPC", ""}, {"Disk quota exceeded", ""},
 	{"oo many open files", limitFiles}, {"EMFILE", limitFiles},
-	{"can't start new thread", limitProcesses}, {"unable to create native thread", limitProcesses}, {"annot fork", limitProcesses},
+	{"can't start new thread", limitProcesses}, {"unable to create native thread", limitProcesses}, {"annot fork", limitProcesses}, {"can't fork", limitProcesses},
 	{"fork: retry", limitProcesses}, {"fork/exec", ""}, {"failed to create new OS thread", limitProcesses},
 }
 

@@ -160,7 +160,7 @@ func newShelf(base string) (*shelf, error) {
 // lockShelf creates the lock, which others see only when it is locked.
 func lockShelf(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
-	file, err := os.OpenFile(path+".new", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := createRenamable(path + ".new")
 	if err != nil {
 		return nil, err
 	}
