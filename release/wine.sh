@@ -6,6 +6,7 @@
 #
 # Wine is not Windows: this finds faults in what the program asks of the system, not those of the system.
 set -eu
+command -v wine >/dev/null || { echo "wine.sh: wine is not installed" >&2 && exit 1; }
 dir=$(cd "$(dirname "$0")/.." && pwd)/build/wine
 if [ "${1:-}" = run ]; then
 	dir=${2:?the folder}
@@ -63,6 +64,9 @@ stops() { # as Ctrl-C does
 	server=
 	[ "$code" = 0 ] || [ "$code" = 130 ] || { cat server && echo "wine.sh: after Ctrl-C, the exit code is $code" && exit 1; }
 }
+if cfn --version 2>&1 </dev/null | grep -qF 'bcryptprimitives.dll not found'; then
+	echo "wine.sh: this is $(wine --version); programs in Go need Wine 9 or later" >&2 && exit 1
+fi
 says 'cfn 0.0.1-wine' --version
 says 'windows/amd64' version
 says 'Initialized a new project' init --project site --type-name Acme::Web::Site --artifact-type RESOURCE go --import-path example.com/site
