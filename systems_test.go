@@ -1,6 +1,9 @@
 package formwork_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"strings"
 	"testing"
@@ -20,7 +23,10 @@ func TestOtherSystems(t *testing.T) {
 			found, err := packages.Load(&packages.Config{
 				Context: t.Context(),
 				Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
-					packages.NeedDeps | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes,
+					packages.NeedDeps | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesSizes,
+				ParseFile: func(fset *token.FileSet, name string, source []byte) (*ast.File, error) {
+					return parser.ParseFile(fset, name, source, parser.AllErrors|parser.SkipObjectResolution)
+				},
 				Env: append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch),
 			}, "./cmd/...", "./internal/...", "./local/...")
 			if err != nil {
