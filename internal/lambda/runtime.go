@@ -12,14 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/mod/semver"
-
-	"github.com/formwork-dev/formwork/internal/files"
 )
 
 //go:embed runtime_python.py
@@ -214,36 +209,15 @@ func (r *Runtimes) first(ctx context.Context, names []string, flag, question str
 		if err != nil {
 			continue
 		}
-		for _, program := range append([]string{path}, behindShim(path)...) {
-			found, err := r.ask(ctx, program, flag, question)
-			if err != nil {
-				return interpreter{}, err
-			}
-			if found.path != "" && fits(found.version) {
-				return found, nil
-			}
+		found, err := r.ask(ctx, path, flag, question)
+		if err != nil {
+			return interpreter{}, err
+		}
+		if found.path != "" && fits(found.version) {
+			return found, nil
 		}
 	}
 	return interpreter{}, nil
-}
-
-// maxShimmed bounds the programs that are tried for one shim.
-const maxShimmed = 8
-
-// behindShim are the programs that a shim of pyenv or asdf stands for, the newest first. A shim itself works only for
-// versions that are active in the working folder.
-func behindShim(path string) []string {
-	dir, name := filepath.Split(path)
-	if filepath.Base(dir) != "shims" {
-		return nil
-	}
-	root := files.Pattern(filepath.Dir(filepath.Clean(dir)))
-	found, _ := filepath.Glob(filepath.Join(root, "versions", "*", "bin", files.Pattern(name))) // the patterns are valid
-	more, _ := filepath.Glob(filepath.Join(root, "installs", "*", "*", "bin", files.Pattern(name)))
-	found = append(found, more...)
-	version := func(program string) string { return "v" + filepath.Base(filepath.Dir(filepath.Dir(program))) }
-	slices.SortFunc(found, func(a, b string) int { return semver.Compare(version(b), version(a)) })
-	return found[:min(len(found), maxShimmed)]
 }
 
 // ask runs a program to learn its own path and its version, and remembers what works.

@@ -368,38 +368,3 @@ func TestPrepareChooses(t *testing.T) {
 		t.Errorf("canceled: %v", err)
 	}
 }
-
-// TestPrepareBehindShims: the shim of a version that is installed, but not active, leads to its program.
-func TestPrepareBehindShims(t *testing.T) {
-	const inactive = "#!/bin/sh\necho 'pyenv: command not found' >&2; exit 127\n"
-	answers := func(path, version string) string { return "#!/bin/sh\necho /real/" + path + "; echo " + version + "\n" }
-	root := code(t, map[string]string{
-		"shims/python3.9":                 inactive,
-		"shims/python3.12":                inactive,
-		"shims/python3.13":                inactive,
-		"shims/node":                      inactive,
-		"shims/python3":                   answers("active", "3.11"),
-		"versions/3.9.9/bin/python3.9":    answers("3.9.9", "3.9"),
-		"versions/3.9.18/bin/python3.9":   answers("3.9.18", "3.9"),
-		"versions/conda-3/bin/python3.9":  answers("conda", "3.9"),
-		"versions/3.12.1/bin/python3.12":  inactive,
-		"installs/nodejs/20.1.0/bin/node": answers("20.1.0", "20.1.0"),
-		"other/python3.9":                 inactive,
-		"other/python3":                   answers("other", "3.11"),
-	})
-	in := func(dir string) *lambda.Runtimes {
-		return &lambda.Runtimes{Scripts: t.TempDir(), LookPath: func(name string) (string, error) { return exec.LookPath(filepath.Join(root, dir, name)) }}
-	}
-	for _, test := range []struct{ dir, runtime, program string }{
-		{"shims", "python3.9", "/real/3.9.18"},
-		{"shims", "python3.12", "/real/active"}, // what is installed does not work
-		{"shims", "python3.13", "/real/active"}, // not installed
-		{"shims", "nodejs20.x", "/real/20.1.0"},
-		{"other", "python3.9", "/real/other"}, // not a folder of shims
-	} {
-		p, err := in(test.dir).Prepare(t.Context(), test.runtime, "app.handler", root)
-		if err != nil || p.Command[0] != test.program {
-			t.Errorf("%s in %s: %q %v, want %s", test.runtime, test.dir, p.Command, err, test.program)
-		}
-	}
-}
