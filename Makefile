@@ -55,15 +55,14 @@ demo: build ## build, then take a complete resource type through its whole contr
 	@PATH="$(CURDIR)/bin:$$PATH" sh examples/demo.sh
 
 # -v, for the reasons of skipped tests, which a plain "go test" keeps to itself. "go vet" has run before, and
-# binaries without debug information are linked in two thirds of the time. The packages that take longest begin
-# first, and three run at once: tests of local wait more than they work.
-gotest = { go test -v -vet=off -ldflags='-s -w' -p 3 -parallel 4 -timeout 30m $(1) ./... 2>&1; echo "exit $$?"; } | awk -f $(CURDIR)/.ci/summary.awk
+# binaries without debug information are linked in two thirds of the time.
+GOTEST = { go test -v -vet=off -ldflags='-s -w' -parallel 4 -timeout 30m ./... 2>&1; echo "exit $$?"; } | awk -f $(CURDIR)/.ci/summary.awk
 
 .PHONY: test
 test: ## run every test; what a test lacks on this machine is said in a line
 	go vet ./...
-	@$(call gotest,./local ./internal/cli)
-	@set -e; for m in $(NESTED); do echo "== $$m"; (cd $$m && go vet ./... && $(call gotest)); done
+	@$(GOTEST)
+	@set -e; for m in $(NESTED); do echo "== $$m"; (cd $$m && go vet ./... && $(GOTEST)); done
 
 .PHONY: vm
 vm: ## the tests of the sandbox in a virtual machine with delegated control groups: KERNEL=PATH, see CONTRIBUTING.md
