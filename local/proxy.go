@@ -19,13 +19,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/customresource"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/server"
 	"github.com/formwork-dev/formwork/internal/tunnel"
 )

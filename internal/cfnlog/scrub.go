@@ -9,7 +9,6 @@ import (
 	"unicode"
 
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/formwork-dev/formwork/internal/secret"
 )
 

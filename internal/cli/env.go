@@ -12,12 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/submit"
 )
 

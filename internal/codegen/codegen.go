@@ -19,9 +19,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 

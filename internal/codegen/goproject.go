@@ -9,9 +9,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 

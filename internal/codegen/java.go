@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 

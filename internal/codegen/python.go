@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 

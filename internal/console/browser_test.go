@@ -236,7 +236,7 @@ const wide = `document.documentElement.scrollWidth <= innerWidth ? "" : [...docu
 	e.getBoundingClientRect().right > innerWidth + 1).slice(0, 8).map((e) => e.tagName + "." + e.className + " " + Math.round(e.getBoundingClientRect().right)).join("\n")`
 
 // testLook looks at every page as people do: on a phone and on a desk, in the
-// light and in the dark. FORMWORK_SCREENSHOTS names a folder for pictures, of the light: taking one takes longer than the checks.
+// light and in the dark. FORMWORK_SCREENSHOTS names a folder for pictures.
 func testLook(t *testing.T, browser context.Context) {
 	f, logs := world(t)
 	c := newConsole(t, f, logs)
@@ -324,7 +324,7 @@ func testLook(t *testing.T, browser context.Context) {
 						v.mu.Unlock()
 					}
 					v.quiet()
-					if shots != "" && scheme == "light" {
+					if shots != "" {
 						shoot(v, filepath.Join(shots, fmt.Sprintf("%s-%d-%s.png", p.name, width, scheme)))
 					}
 				})

@@ -17,12 +17,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/a-h/templ"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	wording "github.com/formwork-dev/formwork/internal/words"
 )
 

@@ -6,12 +6,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/a-h/templ"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/registry"
 )
 

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // mark matches a placeholder. The name of an export follows the official pattern: names with

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/formwork-dev/formwork/internal/template"
 )
 

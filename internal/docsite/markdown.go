@@ -9,8 +9,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -18,6 +16,8 @@ import (
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // slugs gives headings the anchors that GitHub gives them.

@@ -16,9 +16,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/yuin/goldmark/ast"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 //go:generate go run github.com/a-h/templ/cmd/templ@v0.3.977 generate -path .

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"go.yaml.in/yaml/v4"
 
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // A yamlText is the text of a YAML document. It converts the places of the YAML library, which

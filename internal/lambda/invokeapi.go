@@ -14,9 +14,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/google/uuid"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // An Invoker is a function as the Invoke API offers it. *Function is one.

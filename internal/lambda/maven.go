@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 

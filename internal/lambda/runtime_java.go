@@ -16,9 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // JavaClient is the name of the folder in Runtimes.Scripts with Lambda's runtime interface client for

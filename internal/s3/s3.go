@@ -19,11 +19,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/google/uuid"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/words"
 )

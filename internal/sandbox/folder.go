@@ -12,9 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // A Folder is where one process keeps its temporary files and its home. No other process has it.

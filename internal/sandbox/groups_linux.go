@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"golang.org/x/sys/unix"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // controllers are what processes of functions are limited with.

@@ -3,9 +3,8 @@ package smithy
 import (
 	"slices"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 var enumRules = []rule{

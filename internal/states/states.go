@@ -16,12 +16,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
