@@ -28,12 +28,9 @@ func openCompiler(own string) string {
 }
 
 // Maven runs a command of Maven in a folder and returns what it prints, without the marks and repetitions
-// of Maven. It gives up soon if it reaches no repository, and does not use the proxy of "cfn serve --proxy".
-// Tests of a project run in it, and the official library empties java.io.tmpdir: that is a folder of its own.
+// of Maven. It gives up soon if it reaches no repository. The environment is that of [BuildEnviron]. Tests of a
+// project run in it, and the official library empties java.io.tmpdir: that is a folder of its own.
 func Maven(ctx context.Context, mvn, dir string, environ []string, args ...string) (output string, err error) {
-	if environ, err = BuildEnviron(environ); err != nil {
-		return "", err
-	}
 	folder, err := sandbox.NewFolder("")
 	if err != nil {
 		return "", err
