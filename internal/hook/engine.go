@@ -162,10 +162,8 @@ func (e *Engine) Begin(ctx context.Context, tx *store.Tx, evaluations ...*Evalua
 }
 
 func insert[T any](ctx context.Context, tx *store.Tx, rows []*T) error {
-	for part := range slices.Chunk(rows, 100) {
-		if _, err := tx.NewInsert().Model(&part).Exec(ctx); err != nil {
-			return fmt.Errorf("begin %d evaluations of hooks: %w", len(rows), err)
-		}
+	if err := store.Insert(ctx, tx, rows); err != nil {
+		return fmt.Errorf("begin %d evaluations of hooks: %w", len(rows), err)
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -188,10 +187,8 @@ func (s *Service) addEvents(ctx context.Context, tx *store.Tx, g *logGroup, stre
 	if err := keepGroup(ctx, tx, g); err != nil {
 		return err
 	}
-	for batch := range slices.Chunk(events, 500) {
-		if _, err := tx.NewInsert().Model(&batch).Exec(ctx); err != nil {
-			return fmt.Errorf("keeping log events: %w", err)
-		}
+	if err := store.Insert(ctx, tx, events); err != nil {
+		return fmt.Errorf("keeping log events: %w", err)
 	}
 	for _, t := range streams {
 		if _, err := tx.NewUpdate().Model(t).WherePK().Exec(ctx); err != nil {

@@ -393,14 +393,15 @@ var (
 )
 
 func upsert[T any](ctx context.Context, tx *store.Tx, rows []*T, key string, columns []string) error {
-	for part := range slices.Chunk(rows, batch) {
-		query := tx.NewInsert().Model(&part).On("CONFLICT " + key + " DO UPDATE")
+	err := store.InsertWith(ctx, tx, rows, func(query *bun.InsertQuery) *bun.InsertQuery {
+		query = query.On("CONFLICT " + key + " DO UPDATE")
 		for _, column := range columns {
 			query = query.Set("? = EXCLUDED.?", bun.Ident(column), bun.Ident(column))
 		}
-		if _, err := query.Exec(ctx); err != nil {
-			return fmt.Errorf("write %T: %w", part, err)
-		}
+		return query
+	})
+	if err != nil {
+		return fmt.Errorf("write %T: %w", rows, err)
 	}
 	return nil
 }
@@ -417,10 +418,8 @@ func picked[T any](keys map[string]bool, from map[string]*T) []*T {
 }
 
 func insertEvents(ctx context.Context, tx *store.Tx, events []eventRow) error {
-	for part := range slices.Chunk(events, batch) {
-		if _, err := tx.NewInsert().Model(&part).Returning("NULL").Exec(ctx); err != nil {
-			return fmt.Errorf("append events: %w", err)
-		}
+	if err := store.Insert(ctx, tx, events); err != nil {
+		return fmt.Errorf("append events: %w", err)
 	}
 	return nil
 }

@@ -185,34 +185,57 @@ func (r *statementRows) ColumnTypeScanType(index int) reflect.Type {
 }
 
 // longNumber is the minimum number of digits of a number that is replaced by a parameter:
-// shorter ones are counts and column numbers, which have few values.
+// shorter ones are counts and column numbers, which have few values. Among the values of an
+// INSERT all are replaced.
 const longNumber = 4
 
 // withoutLiterals replaces the texts and long numbers of a statement with parameters. ok is
 // false for a statement that is not cached. It keeps empty texts, which conditions of indexes
 // name, blobs, and short numbers.
 func withoutLiterals(query string) (text string, values []driver.NamedValue, ok bool) {
-	if !keeps(query) {
+	kind, ok := keeps(query)
+	if !ok {
 		return "", nil, false
 	}
 	var out strings.Builder
 	out.Grow(len(query))
-	add := func(value driver.Value) {
+	written := 0 // what out has of the query
+	replace := func(from, to int, value driver.Value) {
 		values = append(values, driver.NamedValue{Ordinal: len(values) + 1, Value: value})
+		out.WriteString(query[written:from])
 		out.WriteByte('?')
+		written = to
+	}
+	digits := longNumber
+	if strings.EqualFold(kind, "INSERT") {
+		digits = 1
 	}
 	for i := 0; i < len(query); {
 		c := query[i]
 		switch {
+		case c == ' ' || c == ',' || c == '(' || c == ')' || c == '=' || c == '.':
+			i++
+		case isWord(c):
+			from, number := i, true
+			for i < len(query) && (isWord(query[i]) || query[i] == '.') {
+				number = number && '0' <= query[i] && query[i] <= '9'
+				i++
+			}
+			switch word := query[from:i]; {
+			case number && len(word) >= digits:
+				if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+					replace(from, i, n)
+				}
+			case word == "ON" || word == "SELECT": // what follows are no values
+				digits = longNumber
+			}
 		case c == '\'':
 			literal, next := quoted(query, i)
-			switch {
-			case next < 0:
+			if next < 0 {
 				return "", nil, false
-			case literal == "" || i > 0 && isWord(query[i-1]): // '' or X'…'
-				out.WriteString(query[i:next])
-			default:
-				add(literal)
+			}
+			if literal != "" && (i == 0 || !isWord(query[i-1])) { // not '' or X'…'
+				replace(i, next, literal)
 			}
 			i = next
 		case c == '"' || c == '`':
@@ -220,41 +243,28 @@ func withoutLiterals(query string) (text string, values []driver.NamedValue, ok 
 			if end < 0 {
 				return "", nil, false
 			}
-			out.WriteString(query[i : i+end+2])
 			i += end + 2
 		case c == '?' || c == ';' || c == '[' || c == '@' || c == '$', strings.HasPrefix(query[i:], "--"), strings.HasPrefix(query[i:], "/*"):
 			return "", nil, false
-		case isWord(c):
-			end := i + 1
-			for end < len(query) && (isWord(query[end]) || query[end] == '.') {
-				end++
-			}
-			word := query[i:end]
-			if n, err := strconv.ParseInt(word, 10, 64); err == nil && len(word) >= longNumber {
-				add(n)
-			} else {
-				out.WriteString(word)
-			}
-			i = end
 		default:
-			out.WriteByte(c)
 			i++
 		}
 		if len(values) > maxLiterals {
 			return "", nil, false
 		}
 	}
+	out.WriteString(query[written:])
 	return out.String(), values, true
 }
 
-// keeps reports whether statements of this kind are kept.
-func keeps(query string) bool {
-	word, _, _ := strings.Cut(strings.TrimLeft(query, " \t\r\n"), " ")
-	switch strings.ToUpper(word) {
+// keeps returns the first word of a statement, and whether statements of this kind are kept.
+func keeps(query string) (kind string, ok bool) {
+	kind, _, _ = strings.Cut(strings.TrimLeft(query, " \t\r\n"), " ")
+	switch strings.ToUpper(kind) {
 	case "SELECT", "INSERT", "UPDATE", "DELETE":
-		return true
+		return kind, true
 	}
-	return false
+	return kind, false
 }
 
 // quoted reads the text that starts at a quote, and returns where it ends: -1 if it does not.
@@ -273,6 +283,12 @@ func quoted(query string, at int) (text string, next int) {
 	}
 }
 
-func isWord(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
-}
+func isWord(c byte) bool { return wordBytes[c] }
+
+// wordBytes are the bytes of names, keywords and numbers.
+var wordBytes = func() (is [256]bool) {
+	for c := range is {
+		is[c] = c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
+	}
+	return is
+}()

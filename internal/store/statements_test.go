@@ -18,6 +18,8 @@ func TestWithoutLiterals(t *testing.T) {
 		{`SELECT a1 FROM t WHERE node = '' AND due <= 1700000000000000`, `SELECT a1 FROM t WHERE node = '' AND due <= ?`, []any{int64(1700000000000000)}},
 		{`UPDATE t SET a = -12345, b = X'4142', c = NULL, d = 1234.5`, `UPDATE t SET a = -?, b = X'4142', c = NULL, d = 1234.5`, []any{int64(12345)}},
 		{`INSERT INTO "a'b" VALUES ('--?;', 'ä')`, `INSERT INTO "a'b" VALUES (?, ?)`, []any{"--?;", "ä"}},
+		{`INSERT INTO t VALUES (1, -2, 3.5, TRUE) ON CONFLICT (a) WHERE b > 7 DO UPDATE SET c = 8`, `INSERT INTO t VALUES (?, -?, 3.5, TRUE) ON CONFLICT (a) WHERE b > 7 DO UPDATE SET c = 8`, []any{int64(1), int64(2)}},
+		{`INSERT INTO t SELECT 1, 23456 FROM u LIMIT 64`, `INSERT INTO t SELECT 1, ? FROM u LIMIT 64`, []any{int64(23456)}},
 		{"\n  delete FROM t WHERE \"x\"\"9999\" = 99999999999999999999", "\n  delete FROM t WHERE \"x\"\"9999\" = 99999999999999999999", nil},
 		{query: `PRAGMA busy_timeout = 4500`},
 		{query: `CREATE INDEX i ON t (a) WHERE a = 'x'`},

@@ -39,6 +39,7 @@ type turn struct {
 	err      error
 	panicked any
 	woken    bool
+	after    []func()
 }
 
 // errAlone reports that a transaction of several functions failed, and that this function must
@@ -173,7 +174,9 @@ func (s *Store) share(ctx context.Context, conn beginner, taken []*turn, savepoi
 		return false
 	}
 	for i, t := range taken {
-		t.err = errs[i]
+		if t.err = errs[i]; t.err == nil {
+			runAll(t.after)
+		}
 	}
 	return true
 }
@@ -227,6 +230,6 @@ func (s *Store) run(begun bun.Tx, t *turn) (err error) {
 	}()
 	tx := &Tx{Tx: begun, store: s}
 	err = t.f(t.ctx, tx)
-	t.woken = tx.woken
+	t.woken, t.after = tx.woken, tx.after
 	return err
 }

@@ -17,6 +17,18 @@ type Tx struct {
 	bun.Tx
 	store *Store
 	woken bool // there are new wake-ups: the clock must check them after the commit
+	after []func()
+}
+
+// After has f called when the transaction is committed, before Write returns. f must not wait
+// for anything.
+func (tx *Tx) After(f func()) { tx.after = append(tx.after, f) }
+
+// runAll calls what waits for a commit.
+func runAll(after []func()) {
+	for _, f := range after {
+		f()
+	}
 }
 
 // insideWrite marks the context of a function that Write runs.
@@ -99,6 +111,7 @@ func (s *Store) transact(ctx context.Context, conn beginner, options *sql.TxOpti
 	if err := begun.Commit(); err != nil {
 		return fmt.Errorf("commit: %w", s.explain(err))
 	}
+	runAll(tx.after)
 	if tx.woken {
 		s.ring()
 	}

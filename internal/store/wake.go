@@ -43,7 +43,11 @@ func (tx *Tx) WakeAll(ctx context.Context, kind string, ids []string, at time.Ti
 	if at.IsZero() {
 		due = now
 	}
-	for part := range slices.Chunk(ids, 100) {
+	size := insertAtOnce
+	if !tx.store.IsPostgres() {
+		size = maxLiterals / 4
+	}
+	for part := range slices.Chunk(ids, size) {
 		var values strings.Builder
 		args := make([]any, 0, 4*len(part))
 		for i, id := range part {
