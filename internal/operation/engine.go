@@ -63,7 +63,7 @@ type Retries struct {
 type Engine struct {
 	config Config
 	store  *store.Store
-	types  keptTypes
+	types  Recent[VersionKey, *Type]
 	rows   keptRows
 	turns  map[string]*turns // by owner
 
@@ -127,9 +127,12 @@ func (e *Engine) Begin(ctx context.Context, tx *store.Tx, specs ...Spec) ([]stri
 		}
 		rows[i], ids[i] = row, row.ID
 	}
-	for part := range slices.Chunk(rows, 100) {
-		if _, err := tx.NewInsert().Model(&part).Exec(ctx); err != nil {
-			return nil, fmt.Errorf("begin %d operations: %w", len(specs), err)
+	if err := store.Insert(ctx, tx, rows); err != nil {
+		return nil, fmt.Errorf("begin %d operations: %w", len(specs), err)
+	}
+	if !e.store.IsPostgres() {
+		for _, row := range rows {
+			e.rows.put(row) // nobody asks for it before the commit
 		}
 	}
 	return ids, tx.WakeAll(ctx, workOperation, ids, now.Time)
@@ -179,15 +182,24 @@ func actionsOf(owner Owner) []invoke.Action {
 // this call is repeated with its token if its answer was lost. Cancelling an operation that
 // has ended, or does not exist, does nothing.
 func (e *Engine) Cancel(ctx context.Context, tx *store.Tx, id string) error {
+	e.changing(id)
 	result, err := tx.NewUpdate().Model((*row)(nil)).Set("cancelled = ?", true).
 		Where("id = ? AND status = ?", id, string(cfn.OperationStatusInProgress)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("cancel operation %s: %w", id, err)
 	}
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		e.rows.forget(id)
 		return err
 	}
 	return tx.Wake(ctx, workOperation, id, time.Time{})
+}
+
+// changing is called before something else than its calls changes the row of an operation.
+func (e *Engine) changing(id string) {
+	if !e.store.IsPostgres() { // there the row is compared before each call
+		e.rows.change(id)
+	}
 }
 
 // Get returns an operation, nil if it does not exist. Models and properties are only set while

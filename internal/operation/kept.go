@@ -8,27 +8,49 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 )
 
-// typeLife is for how long a version of a type that was found is not looked for again. A
-// wave of calls looks for it once.
-const typeLife = time.Second
+// recentLife is for how long what was found is not looked for again.
+const recentLife = time.Second
 
-// maxTypes bounds how many versions of types are kept.
-const maxTypes = 256
+// maxRecent bounds how much is kept.
+const maxRecent = 256
 
-// keptTypes are versions of types that were found lately.
-type keptTypes struct {
+// Recent keeps what was looked up lately, for a second: a wave of calls looks it up once. The
+// zero value is ready for use.
+type Recent[K comparable, V any] struct {
 	mu    sync.Mutex
-	found map[typeKey]keptType
+	found map[K]recent[V]
 }
 
-type typeKey struct {
-	awswire.Place
-	name, version string
-}
-
-type keptType struct {
-	typ   *Type
+type recent[V any] struct {
+	value V
 	until time.Time
+}
+
+// Get returns what was found for a key, or looks for it. Errors are not kept.
+func (r *Recent[K, V]) Get(now time.Time, key K, look func() (V, error)) (V, error) {
+	r.mu.Lock()
+	kept, ok := r.found[key]
+	r.mu.Unlock()
+	if ok && now.Before(kept.until) {
+		return kept.value, nil
+	}
+	value, err := look()
+	if err != nil {
+		return value, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.found == nil || len(r.found) >= maxRecent {
+		r.found = map[K]recent[V]{}
+	}
+	r.found[key] = recent[V]{value, now.Add(recentLife)}
+	return value, nil
+}
+
+// A VersionKey names a version of a type in an account and region.
+type VersionKey struct {
+	awswire.Place
+	Name, Version string
 }
 
 // typeOf is Types.Type. Only a lookup that names its version may be answered by what was found
@@ -37,22 +59,7 @@ func (e *Engine) typeOf(ctx context.Context, caller awswire.Caller, name, versio
 	if version == "" {
 		return e.config.Types.Type(ctx, caller, name, version)
 	}
-	k, key, now := &e.types, typeKey{caller.Place, name, version}, e.config.Now()
-	k.mu.Lock()
-	kept, ok := k.found[key]
-	k.mu.Unlock()
-	if ok && now.Before(kept.until) {
-		return kept.typ, nil
-	}
-	typ, err := e.config.Types.Type(ctx, caller, name, version)
-	if err != nil {
-		return nil, err
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.found == nil || len(k.found) >= maxTypes {
-		k.found = map[typeKey]keptType{}
-	}
-	k.found[key] = keptType{typ, now.Add(typeLife)}
-	return typ, nil
+	return e.types.Get(e.config.Now(), VersionKey{caller.Place, name, version}, func() (*Type, error) {
+		return e.config.Types.Type(ctx, caller, name, version)
+	})
 }

@@ -16,16 +16,17 @@ const maxRows = 4 << 20
 // last. One is only used if the row has not changed since; then the request, which is most of
 // it, need not be read, decrypted and decoded again.
 type keptRows struct {
-	mu   sync.Mutex
-	rows map[string]*row
-	size int
+	mu      sync.Mutex
+	rows    map[string]*row
+	size    int
+	changed map[string]bool // by more than the calls of the operation: not kept until it ends
 }
 
 func (k *keptRows) put(r *row) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.drop(r.ID)
-	if r.size() > maxRows/16 {
+	if k.changed[r.ID] || r.size() > maxRows/16 {
 		return // a few of these would leave no room for others
 	}
 	for id := range k.rows { // any
@@ -48,6 +49,25 @@ func (k *keptRows) take(id string) *row {
 	return k.drop(id)
 }
 
+// change has the row of an operation read before each of its calls.
+func (k *keptRows) change(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.drop(id)
+	if k.changed == nil {
+		k.changed = map[string]bool{}
+	}
+	k.changed[id] = true
+}
+
+// forget removes all that is known of an operation that has ended.
+func (k *keptRows) forget(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.drop(id)
+	delete(k.changed, id)
+}
+
 // drop removes a row. The caller holds mu.
 func (k *keptRows) drop(id string) *row {
 	found := k.rows[id]
@@ -60,11 +80,15 @@ func (k *keptRows) drop(id string) *row {
 
 func (r *row) size() int { return len(r.Request) + len(r.Event) + 256 }
 
-// current reads the row of an operation, nil if there is none.
+// current reads the row of an operation, nil if there is none. In SQLite's database only this
+// process writes, and a row that something else than the calls has changed is not kept.
 func (e *Engine) current(ctx context.Context, id string) (*row, error) {
 	kept := e.rows.take(id)
-	if kept == nil {
+	switch {
+	case kept == nil:
 		return find(ctx, e.store.Read(), id)
+	case !e.store.IsPostgres():
+		return kept, nil
 	}
 	head := &row{}
 	err := e.store.Read().NewSelect().Model(head).Column("cancelled", "row_version").Where("id = ?", id).Scan(ctx)

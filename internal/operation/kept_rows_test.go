@@ -31,6 +31,29 @@ func TestKeptRows(t *testing.T) {
 	}
 }
 
+// TestChangedRows keeps no row of an operation that something else changes, until it has ended.
+func TestChangedRows(t *testing.T) {
+	var k keptRows
+	k.put(&row{ID: "a", Request: "before"})
+	k.change("a")
+	if k.take("a") != nil {
+		t.Error("a row that has changed is kept")
+	}
+	k.put(&row{ID: "a", Request: "of a call that was under way"})
+	if k.take("a") != nil {
+		t.Error("a row is kept that was written without the change")
+	}
+	k.put(&row{ID: "b"})
+	k.forget("a")
+	k.put(&row{ID: "a"})
+	if k.take("a") == nil || k.take("b") == nil {
+		t.Error("rows are not kept")
+	}
+	if len(k.rows) > 0 || len(k.changed) > 0 || k.size != 0 {
+		t.Errorf("%d rows, %d changes, %d bytes are left", len(k.rows), len(k.changed), k.size)
+	}
+}
+
 // TestUnpackedRequest changes what a call was given: the next call gets what was written.
 func TestUnpackedRequest(t *testing.T) {
 	text := `{"Request": {"Desired": {"A": {"B": [1, {"C": "d"}]}}, "Previous": null, "StackTags": {"k": "v"}}}`

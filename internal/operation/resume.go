@@ -21,6 +21,7 @@ func (e *Engine) Resume(ctx context.Context, tx *store.Tx, token string) error {
 	if err != nil || id == "" {
 		return err
 	}
+	e.changing(id)
 	_, err = tx.NewUpdate().Model((*row)(nil)).Set("next_at = ?", store.At(e.config.Now())).Set("row_version = row_version + 1").
 		Where("id = ? AND status = ?", id, string(cfn.OperationStatusInProgress)).Exec(ctx)
 	if err != nil {

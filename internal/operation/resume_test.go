@@ -35,28 +35,32 @@ func TestResume(t *testing.T) {
 				resume(r.Token)
 				return busy(5*time.Minute, `1`), nil
 			},
-			busy(5*time.Minute, `2`), done(),
+			busy(5*time.Minute, `2`), busy(5*time.Minute, `3`), done(),
 		}
 		id := g.begin(Spec{Request: Request{Action: invoke.Create, Token: "token-1"}})
 		if wait := g.turn(id); wait.Round(time.Second) != 5*time.Minute || len(g.calls) != 2 || g.calls[1].Callback != nil {
+			t.Fatalf("it waits %s after %d calls", wait, len(g.calls))
+		}
+		resume("token-1") // its row is kept as the last call wrote it
+		if wait := g.turn(id); wait.Round(time.Second) != 5*time.Minute || len(g.calls) != 3 || string(g.calls[2].Callback) != "2" {
 			t.Fatalf("it waits %s after %d calls", wait, len(g.calls))
 		}
 		if !inProgress("token-1") || inProgress("token-2") {
 			t.Error("what is in progress is not known")
 		}
 		resume("token-2")
-		if wait := g.turn(id); wait <= 0 || len(g.calls) != 2 {
+		if wait := g.turn(id); wait <= 0 || len(g.calls) != 3 {
 			t.Errorf("it was resumed by another token: %s", wait)
 		}
 		resume("token-1")
-		if wait := g.turn(id); wait != -1 || string(g.calls[2].Callback) != "2" {
+		if wait := g.turn(id); wait != -1 || string(g.calls[3].Callback) != "3" {
 			t.Errorf("it waits %s after it was resumed", wait)
 		}
 		if inProgress("token-1") {
 			t.Error("it is in progress after its end")
 		}
 		resume("token-1")
-		if wait := g.turn(id); wait != -1 || len(g.calls) != 3 {
+		if wait := g.turn(id); wait != -1 || len(g.calls) != 4 {
 			t.Errorf("it was resumed after its end: %s, %d calls", wait, len(g.calls))
 		}
 

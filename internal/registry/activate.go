@@ -334,7 +334,7 @@ func (r *Registry) DeactivateType(ctx context.Context, caller awswire.Caller, in
 		if _, err := tx.NewDelete().Model(row).WherePK().Exec(ctx); err != nil {
 			return fmt.Errorf("deactivate %s: %w", name.TypeName, err)
 		}
-		return removeConfigurations(ctx, tx, caller, row.arn())
+		return r.removeConfigurations(ctx, tx, caller, row.arn())
 	})
 	if err != nil {
 		return nil, r.notManaged(ctx, caller, name, err)

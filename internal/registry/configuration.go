@@ -75,6 +75,7 @@ func (r *Registry) SetTypeConfiguration(ctx context.Context, caller awswire.Call
 		if err != nil {
 			return fmt.Errorf("store the configuration of %s: %w", arn.TypeName, err)
 		}
+		tx.After(r.configurations.forget)
 		return nil
 	})
 	if err != nil {
@@ -97,12 +98,13 @@ func (r *Registry) usable(ctx context.Context, db bun.IDB, caller awswire.Caller
 }
 
 // removeConfigurations deletes the configurations of a type that is no longer used.
-func removeConfigurations(ctx context.Context, tx *store.Tx, caller awswire.Caller, arn schema.TypeARN) error {
+func (r *Registry) removeConfigurations(ctx context.Context, tx *store.Tx, caller awswire.Caller, arn schema.TypeARN) error {
 	_, err := tx.NewDelete().Model((*configurationRow)(nil)).
 		Where("account = ?", caller.Account).Where("region = ?", caller.Region).Where("type_arn = ?", arn.String()).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("remove the configurations of %s: %w", arn.TypeName, err)
 	}
+	tx.After(r.configurations.forget)
 	return nil
 }
 
@@ -252,7 +254,17 @@ func (r *Registry) Configuration(ctx context.Context, caller awswire.Caller, v *
 	return text, nil
 }
 
+// findConfiguration returns a configuration, nil if there is none.
 func (r *Registry) findConfiguration(ctx context.Context, caller awswire.Caller, arn, alias string) (*configurationRow, error) {
+	if r.store.IsPostgres() { // other nodes change them, too
+		return r.readConfiguration(ctx, caller, arn, alias)
+	}
+	return r.configurations.get(configurationKey{caller.Place, arn, alias}, func() (*configurationRow, error) {
+		return r.readConfiguration(ctx, caller, arn, alias)
+	})
+}
+
+func (r *Registry) readConfiguration(ctx context.Context, caller awswire.Caller, arn, alias string) (*configurationRow, error) {
 	row := &configurationRow{}
 	err := r.store.Read().NewSelect().Model(row).
 		Where("account = ?", caller.Account).Where("region = ?", caller.Region).

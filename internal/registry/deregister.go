@@ -76,7 +76,7 @@ func (r *Registry) deregisterType(ctx context.Context, tx *store.Tx, caller awsw
 	if err := r.deprecate(ctx, tx, v); err != nil {
 		return err
 	}
-	return removeConfigurations(ctx, tx, caller, privateARN(caller, kindOf(typ), typ.TypeName))
+	return r.removeConfigurations(ctx, tx, caller, privateARN(caller, kindOf(typ), typ.TypeName))
 }
 
 func (r *Registry) deprecate(ctx context.Context, tx *store.Tx, v *versionRow) error {

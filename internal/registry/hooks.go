@@ -8,6 +8,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -51,10 +52,7 @@ func (r *Registry) Hooks(ctx context.Context, caller awswire.Caller) ([]hook.Hoo
 
 // Ready implements hook.Source.
 func (r *Registry) Ready(ctx context.Context, caller awswire.Caller, name, version string) (*hook.Ready, bool, error) {
-	v, err := r.Resolve(ctx, caller, schema.Hook, name, version)
-	if notFound(err) && version != "" {
-		v, err = r.Resolve(ctx, caller, schema.Hook, name, "")
-	}
+	v, err := r.hookVersion(ctx, caller, name, version)
 	switch {
 	case notFound(err):
 		return nil, false, nil
@@ -96,4 +94,18 @@ func (r *Registry) Ready(ctx context.Context, caller awswire.Caller, name, versi
 		out.Config.Credentials = r.config.Credentials.For(caller, v.ExecutionRole)
 	}
 	return out, true, nil
+}
+
+// hookVersion finds a version of a hook, or the one in use if that is gone. Only a lookup that
+// names its version may be answered by what was found lately.
+func (r *Registry) hookVersion(ctx context.Context, caller awswire.Caller, name, version string) (*Version, error) {
+	if version != "" {
+		v, err := r.readyHooks.Get(r.config.Now(), operation.VersionKey{Place: caller.Place, Name: name, Version: version}, func() (*Version, error) {
+			return r.Resolve(ctx, caller, schema.Hook, name, version)
+		})
+		if !notFound(err) {
+			return v, err
+		}
+	}
+	return r.Resolve(ctx, caller, schema.Hook, name, "")
 }

@@ -135,7 +135,9 @@ type Registry struct {
 	changes *broadcast
 	schemas schemas
 
-	fragments fragments
+	fragments      fragments
+	configurations configurations
+	readyHooks     operation.Recent[operation.VersionKey, *Version]
 
 	tokens *operation.Tokens // of the handlers under test
 }
