@@ -6,6 +6,9 @@ LDFLAGS  := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 # One flag for all targets, so that each dependency is compiled once: "go build", "go vet", "go test" and the
 # linter share the build cache.
 export GOFLAGS := -trimpath
+# The compiler collects its garbage less often, which saves a quarter of its time and takes half as much memory
+# again. "go test", whose programs would inherit that, finds most packages compiled by "go vet".
+COMPILER := GOGC=400
 # Modules of their own: what they need never reaches the binary.
 NESTED   := sdk sdk/awscreds examples/tps-report examples/kinesis-stream examples/wordpress release
 LINT     := golangci-lint
@@ -21,7 +24,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/cfn, one static binary
-	go build -trimpath -ldflags="$(LDFLAGS)" -o bin/cfn ./cmd/cfn
+	$(COMPILER) go build -trimpath -ldflags="$(LDFLAGS)" -o bin/cfn ./cmd/cfn
 
 .PHONY: release-files
 release-files: ## write what a release has besides the binaries into build/release
@@ -60,9 +63,9 @@ GOTEST = { go test -v -vet=off -ldflags='-s -w' -parallel 4 -timeout 30m ./... 2
 
 .PHONY: test
 test: ## run every test; what a test lacks on this machine is said in a line
-	go vet ./...
+	$(COMPILER) go vet ./...
 	@$(GOTEST)
-	@set -e; for m in $(NESTED); do echo "== $$m"; (cd $$m && go vet ./... && $(GOTEST)); done
+	@set -e; for m in $(NESTED); do echo "== $$m"; (cd $$m && $(COMPILER) go vet ./... && $(GOTEST)); done
 
 .PHONY: vm
 vm: ## the tests of the sandbox in a virtual machine with delegated control groups: KERNEL=PATH, see CONTRIBUTING.md
@@ -98,8 +101,8 @@ bench: build ## the benchmarks behind docs/performance.md
 .PHONY: lint
 lint: ## gofmt, go vet and golangci-lint
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -d $$(git ls-files '*.go'); exit 1; }
-	go vet ./...
-	@PATH="$$(go env GOPATH)/bin:$$PATH"; command -v $(LINT) >/dev/null || go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION); \
+	$(COMPILER) go vet ./...
+	@export $(COMPILER); PATH="$$(go env GOPATH)/bin:$$PATH"; command -v $(LINT) >/dev/null || go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION); \
 	$(LINT) run ./... && for m in sdk release; do (cd $$m && $(LINT) run -c ../.golangci.yml ./...) || exit 1; done
 
 .PHONY: generate

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -136,15 +137,24 @@ func startWith(t *testing.T, config local.Config) string {
 // program skips the test where a program does not work, which is a failure under CI=true.
 func program(t *testing.T, check ...string) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), check[0], check[1:]...).CombinedOutput()
-	switch {
+	command := strings.Join(check, " ")
+	found, _ := checkedPrograms.LoadOrStore(command, sync.OnceValue(func() error {
+		if out, err := exec.Command(check[0], check[1:]...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	}))
+	switch err := found.(func() error)(); {
 	case err == nil:
 	case os.Getenv("CI") == "true":
-		t.Fatalf("%s: %v: %s", strings.Join(check, " "), err, out)
+		t.Fatalf("%s: %v", command, err)
 	default:
-		t.Skipf("skipped: %s does not work here: %v", strings.Join(check, " "), err)
+		t.Skipf("skipped: %s does not work here: %v", command, err)
 	}
 }
+
+// checkedPrograms has a func() error for each command that program was given: each runs once.
+var checkedPrograms sync.Map
 
 // An errorCase is a call that is refused, in the state that the clients bring the registry
 // into: two live versions of Initech::TPS::Report, nothing tested, published or activated.

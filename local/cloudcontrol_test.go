@@ -103,7 +103,7 @@ func TestCloudControlTypes(t *testing.T) {
 func TestCloudControlClients(t *testing.T) {
 	url := startWith(t, local.Config{Dir: t.TempDir()})
 	t.Run("aws", func(t *testing.T) {
-		tool(t, "aws", "--version")
+		program(t, "aws", "--version")
 		var begun struct{ ProgressEvent struct{ RequestToken string } }
 		text := runAt(t, url, t.TempDir(), "aws", "cloudcontrol", "create-resource", "--type-name", "AWS::SSM::Parameter", "--desired-state", `{"Name": "cli", "Type": "String", "Value": "v"}`)
 		if err := json.Unmarshal([]byte(text), &begun); err != nil {
@@ -115,7 +115,7 @@ func TestCloudControlClients(t *testing.T) {
 		}
 	})
 	t.Run("boto3", func(t *testing.T) {
-		tool(t, "python3", "-c", "import boto3")
+		program(t, "python3", "-c", "import boto3")
 		dir := t.TempDir()
 		if err := os.WriteFile(dir+"/control.py", []byte(controlScript), 0o600); err != nil {
 			t.Fatal(err)

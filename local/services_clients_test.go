@@ -18,18 +18,6 @@ import (
 	"github.com/formwork-dev/formwork/local"
 )
 
-// tool is the path of a program that a test needs. Without it the test is skipped, and
-// fails under CI=true.
-func tool(t *testing.T, check ...string) {
-	t.Helper()
-	if out, err := exec.Command(check[0], check[1:]...).CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s: %v: %s", strings.Join(check, " "), err, out)
-		}
-		t.Skipf("skipped: %s does not work here: %v", strings.Join(check, " "), err)
-	}
-}
-
 // run runs a program with the services as its AWS, and gives its output.
 func runAt(t *testing.T, url, dir string, args ...string) string {
 	t.Helper()
@@ -46,8 +34,8 @@ func runAt(t *testing.T, url, dir string, args ...string) string {
 
 // TestAWSCLI goes through what people type.
 func TestAWSCLI(t *testing.T) {
-	tool(t, "aws", "--version")
-	tool(t, "curl", "--version")
+	program(t, "aws", "--version")
+	program(t, "curl", "--version")
 	t.Parallel()
 	url, dir := serving(t, local.ServerConfig{}).URL(), t.TempDir()
 	big := make([]byte, 30<<20)
@@ -82,7 +70,7 @@ aws ssm put-parameter --name /cdk-bootstrap/hnb659fds/version --type String --va
 
 // TestBoto3 is the same for Python: the managed transfer, paginators and waiters.
 func TestBoto3(t *testing.T) {
-	tool(t, "python3", "-c", "import boto3")
+	program(t, "python3", "-c", "import boto3")
 	t.Parallel()
 	url, dir := serving(t, local.ServerConfig{}).URL(), t.TempDir()
 	c := newClients(t, url)
