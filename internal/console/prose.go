@@ -1,9 +1,9 @@
 package console
 
 import (
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // A block is a paragraph, or an item of a list, of a description.
@@ -20,11 +20,8 @@ type span struct {
 }
 
 // inline finds the markup of a description: code between backticks, a link in Markdown, a
-// plain address. It is compiled on first use: that takes a millisecond, and every command of
-// the program would wait for it.
-var inline = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("`([^`\n]+)`" + `|\[([^\]\n]{1,300})\]\((https?://[^\s()<>"]{1,500})\)|https?://[^\s<>"()\[\]` + "`" + `]{1,500}`)
-})
+// plain address.
+var inline = lazyregexp.New("`([^`\n]+)`" + `|\[([^\]\n]{1,300})\]\((https?://[^\s()<>"]{1,500})\)|https?://[^\s<>"()\[\]` + "`" + `]{1,500}`)
 
 const maxBlocks = 60
 
@@ -74,7 +71,7 @@ func spans(text string) []span {
 		return out
 	}
 	for text != "" {
-		at := inline().FindStringSubmatchIndex(text)
+		at := inline.FindStringSubmatchIndex(text)
 		if at == nil {
 			plain(text)
 			break

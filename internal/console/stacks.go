@@ -4,16 +4,15 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/a-h/templ"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/stack"
 )
 
@@ -409,10 +408,8 @@ func stackTone(status string) string {
 
 // yamlLine finds the key and the value of a line, and yamlMark a short form or a comment.
 var (
-	yamlLine = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(\s*(?:- +)*)([^\s#'"{\[!&*|>][^:#]*|"[^"]*"|'[^']*')(:(?:\s|$))`)
-	})
-	yamlMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^|\s)#.*$|![A-Za-z]\w*`) })
+	yamlLine = lazyregexp.New(`^(\s*(?:- +)*)([^\s#'"{\[!&*|>][^:#]*|"[^"]*"|'[^']*')(:(?:\s|$))`)
+	yamlMark = lazyregexp.New(`(?:^|\s)#.*$|![A-Za-z]\w*`)
 )
 
 // highlightTemplate colours a template, which is JSON or YAML.
@@ -424,12 +421,12 @@ func highlightTemplate(text string) [][]token {
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		line = bounded(strings.TrimSuffix(line, "\r"), 20<<10)
 		var out []token
-		if at := yamlLine().FindStringSubmatchIndex(line); at != nil {
+		if at := yamlLine.FindStringSubmatchIndex(line); at != nil {
 			out = append(out, token{"", line[:at[4]]}, token{"k", line[at[4]:at[5]]})
 			line = line[at[5]:]
 		}
 		for line != "" {
-			at := yamlMark().FindStringIndex(line)
+			at := yamlMark.FindStringIndex(line)
 			if at == nil {
 				out = append(out, token{"", line})
 				break
