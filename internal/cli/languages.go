@@ -40,6 +40,9 @@ type language struct {
 	// the word built.
 	watch func(o *handlerOptions, c *app, p *project.Project) lambda.WatchConfig
 
+	// session is whether the library refuses credentials without a session token.
+	session bool
+
 	// debug is where handlers wait for a debugger. Nil means that one attaches to their process.
 	debug *debugPort
 
@@ -60,7 +63,7 @@ func languages() []language {
 		},
 		{
 			prefix: "java", initFlags: javaInitFlags, settle: (*app).settleJava, handlers: javaHandlers,
-			input: javaInput, run: (*handlerOptions).runJava, watch: watchJava, debug: javaDebugPort,
+			input: javaInput, run: (*handlerOptions).runJava, watch: watchJava, debug: javaDebugPort, session: true,
 		},
 		{
 			prefix: "typescript", initFlags: pythonInitFlags, settle: (*app).settlePython, handlers: typeScriptHandlers,

@@ -412,7 +412,8 @@ func (c *app) listExports(ctx context.Context, opts *testOptions) (map[string]st
 // runTests starts the handlers, runs the tests and writes the reports.
 func (c *app) runTests(ctx context.Context, opts *testOptions, p *project.Project, config contract.Config) error {
 	settings := invoke.AWSConfig{
-		Profile: opts.profile, Region: opts.region, RoleARN: opts.roleARN, SourceAccount: opts.sourceAccount, SourceARN: opts.sourceARN, Getenv: c.Getenv, Now: c.Now,
+		Profile: opts.profile, Region: opts.region, RoleARN: opts.roleARN, SourceAccount: opts.sourceAccount, SourceARN: opts.sourceARN,
+		Session: languageOf(p.Language).session, Getenv: c.Getenv, Now: c.Now,
 	}
 	aws, err := invoke.LoadAWS(ctx, settings)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -206,6 +208,86 @@ func TestTypeScriptPackage(t *testing.T) {
 	}
 	if code, _, errs := runIn(t.Context(), dir, environ, "package", "--no-build"); code == 0 {
 		t.Errorf("--no-build: %d\n%s", code, errs)
+	}
+}
+
+// TestTypeScriptArchitectures: npm installs the native modules of Lambda's platform, whatever this machine is. What is
+// compiled here is packed only if it runs there.
+func TestTypeScriptArchitectures(t *testing.T) {
+	dir, environ := typeScriptProject(t)
+	libraries := map[string]string{ // the key in a lockfile for the platform of each
+		"native-linux-x64":   `"os": ["linux"], "cpu": ["x64"], "libc": ["glibc"]`,
+		"native-linux-arm64": `"os": ["linux"], "cpu": ["arm64"], "libc": ["glibc"]`,
+		"native-musl-x64":    `"os": ["linux"], "cpu": ["x64"], "libc": ["musl"]`,
+		"native-musl-arm64":  `"os": ["linux"], "cpu": ["arm64"], "libc": ["musl"]`,
+		"native-darwin":      `"os": ["darwin"], "cpu": ["x64", "arm64"]`,
+		"native-win32":       `"os": ["win32"], "cpu": ["x64", "arm64"]`,
+	}
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/"), ".tgz")
+		files := [][2]string{{"package/package.json", `{"name": "` + name + `", "version": "1.0.0"}`}}
+		switch {
+		case name == "compiled":
+			files = append(files, [2]string{"package/build/Release/addon.node", "machine code"})
+		case libraries[name] == "":
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write(tarball(t, files...)) // npm reports what it does not get
+	}))
+	defer registry.Close()
+	environ = append(environ, "npm_config_registry="+registry.URL)
+	// require writes package.json and its lockfile with optional libraries.
+	require := func(packages map[string]string) {
+		var wanted, locked []string
+		for name, platform := range packages {
+			wanted = append(wanted, `"`+name+`": "1.0.0"`)
+			if platform != "" {
+				platform = ", " + platform
+			}
+			locked = append(locked, `"node_modules/`+name+`": {"version": "1.0.0", "resolved": "`+registry.URL+"/"+name+`.tgz", "optional": true`+platform+`}`)
+		}
+		optional := `"optionalDependencies": {` + strings.Join(wanted, ", ") + `}`
+		writeText(t, filepath.Join(dir, "package.json"), `{"name": "acme", "version": "1.0.0", "private": true, "files": ["dist"], "scripts": {"build": "node build.js"}, `+optional+`}`)
+		writeText(t, filepath.Join(dir, "package-lock.json"), `{"name": "acme", "version": "1.0.0", "lockfileVersion": 3, "requires": true, "packages": {"": {"name": "acme", "version": "1.0.0", `+optional+`}, `+strings.Join(locked, ", ")+`}}`)
+	}
+	require(libraries)
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "native-linux-x64"}, {[]string{"--arch", "arm64"}, "native-linux-arm64"}, {[]string{"--arch", "arm64", "--no-build"}, "native-linux-arm64"},
+		{[]string{"--arch", "x86_64"}, "native-linux-x64"},
+	} {
+		if code, _, errs := runIn(t.Context(), dir, environ, append([]string{"package"}, test.args...)...); code != 0 {
+			t.Fatalf("%s: %d\n%s", test.args, code, errs)
+		}
+		data, err := os.ReadFile(filepath.Join(dir, "acme-foo-bar.zip"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var packed []string
+		for name := range unzip(t, unzip(t, data)["ResourceProvider.zip"]) {
+			if library, ok := strings.CutPrefix(name, "node_modules/"); ok {
+				packed = append(packed, strings.TrimSuffix(library, "/package.json"))
+			}
+		}
+		if strings.Join(packed, " ") != test.want {
+			t.Errorf("%s: packaged %s, want %s", test.args, packed, test.want)
+		}
+	}
+
+	require(map[string]string{"compiled": ""})
+	foreign, own := arm, x86
+	if arm.here() {
+		foreign, own = own, foreign
+	}
+	if code, _, errs := runIn(t.Context(), dir, environ, "package", "--arch", foreign.name); code == 0 ||
+		!strings.Contains(errs, "addon.node was compiled for this machine and does not run in Lambda (Linux on "+foreign.title+")") {
+		t.Errorf("compiled here: %d\n%s", code, errs)
+	}
+	if code, _, errs := runIn(t.Context(), dir, environ, "package", "--arch", own.name); (code == 0) != own.here() {
+		t.Errorf("compiled here for %s: %d\n%s", own.name, code, errs)
 	}
 }
 

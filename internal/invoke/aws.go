@@ -33,6 +33,10 @@ type AWSConfig struct {
 	// RoleARN they request a session of the credentials that were found.
 	SourceAccount, SourceARN string
 
+	// Session requests a session of long-term keys that were found, for handlers whose library
+	// refuses credentials without a session token. Dummies have a token anyway.
+	Session bool
+
 	// Getenv reads the environment. It must be set.
 	Getenv func(string) string
 
@@ -61,8 +65,9 @@ const sessionLength = 15 * time.Minute
 
 // LoadAWS finds credentials as the AWS SDKs do: the environment, the shared files, SSO,
 // processes and web identities; not the metadata service of EC2, which takes seconds to time
-// out elsewhere. STS is called only for a role, a source or an account: with RoleARN, with
-// SourceAccount and SourceARN, and for the account id of a Profile that does not contain it.
+// out elsewhere. STS is called only for a role, a source, a session or an account: with RoleARN,
+// with SourceAccount and SourceARN, with Session, and for the account id of a Profile that does not
+// contain it.
 // It obeys AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_STS and endpoint_url, and [LocalVariable].
 //
 // An error means that explicitly requested credentials are not available.
@@ -114,7 +119,7 @@ func LoadAWS(ctx context.Context, cfg AWSConfig) (*AWS, error) {
 		if parts := strings.Split(cfg.RoleARN, ":"); len(parts) > 5 && parts[4] != "" {
 			out.AccountID = parts[4]
 		}
-	case cfg.SourceARN != "" && found.SessionToken == "":
+	case found.SessionToken == "" && (cfg.SourceARN != "" || cfg.Session && !IsDummy(found.SecretAccessKey)):
 		out.Source = &session{now: cfg.Now, renew: getSession(client)}
 	}
 	if out.AccountID == "" && asked {

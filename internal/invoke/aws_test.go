@@ -133,6 +133,39 @@ func TestAWSRole(t *testing.T) {
 	}
 }
 
+// TestAWSSession: only long-term keys that are not dummies are exchanged.
+func TestAWSSession(t *testing.T) {
+	isolate(t, map[string]string{"credentials": "[keys]\naws_access_key_id = FOUND\naws_secret_access_key = s\n" +
+		"[session]\naws_access_key_id = FOUND\naws_secret_access_key = s\naws_session_token = own\n" +
+		"[dummies]\naws_access_key_id = FOUND\naws_secret_access_key = test\n"})
+	fake := &fakeSTS{expires: 15 * time.Minute}
+	server := httptest.NewServer(fake)
+	defer server.Close()
+	t.Setenv("AWS_ENDPOINT_URL", server.URL)
+	t.Setenv("AWS_ACCOUNT_ID", "777788889999")
+	for _, test := range []struct {
+		profile string
+		session bool
+		want    Credentials
+	}{
+		{"session", true, Credentials{"FOUND", "s", "own"}},
+		{"dummies", true, Credentials{"FOUND", "test", "test"}},
+		{"keys", false, Credentials{"FOUND", "s", ""}},
+		{"keys", true, Credentials{"ROLE1", "s", "t"}},
+	} {
+		a, err := LoadAWS(t.Context(), AWSConfig{Getenv: os.Getenv, Profile: test.profile, Session: test.session})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := a.Credentials(t.Context()); err != nil || c != test.want {
+			t.Errorf("%s, session %t: %+v, %v", test.profile, test.session, c, err)
+		}
+	}
+	if want := []string{"GetSessionToken  900  "}; fmt.Sprint(fake.requests) != fmt.Sprint(want) {
+		t.Errorf("requests %q", fake.requests)
+	}
+}
+
 func TestAWSSourceAndProfile(t *testing.T) {
 	isolate(t, map[string]string{"credentials": "[p]\naws_access_key_id = FOUND\naws_secret_access_key = s\n"})
 	fake := &fakeSTS{expires: 15 * time.Minute}
