@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -267,6 +268,25 @@ func typeScriptAdvice(output []byte) string {
 // compileError matches the first line of each error of tsc, with its file.
 var compileError = lazyregexp.New(`(?m)^(\S[^(\n]*)\(\d+,\d+\): error TS\d+`)
 
+// withoutPackage matches what tsc prints if sources beside the project, which it compiles as well, import a package
+// that is not installed there.
+var withoutPackage = lazyregexp.New(`(?m)^(\.\./[^(\n]+)\(\d+,\d+\): error TS2307: Cannot find module '[^.'\n]`)
+
+// sharedAdvice says what to do if a folder beside the project has sources and a package.json of its own, and its
+// packages are not installed; "" otherwise.
+func (b *typeScriptBuild) sharedAdvice(output []byte) string {
+	found := withoutPackage.FindSubmatch(output)
+	if found == nil {
+		return ""
+	}
+	for dir := path.Dir(string(found[1])); path.Base(dir) != ".." && dir != "."; dir = path.Dir(dir) {
+		if exists(b.p.Path(dir + "/" + packageFile)) {
+			return fmt.Sprintf("the project compiles sources of %s, whose packages are not installed: npm install --prefix %s", b.p.Name(dir), b.p.Name(dir))
+		}
+	}
+	return ""
+}
+
 // onlyInLibraries reports whether the errors of tsc are all in declarations of libraries, as in version 1.0.6 of
 // the official library for the compiler that the official plugin installs. The handlers compile then.
 func onlyInLibraries(output string) bool {
@@ -300,7 +320,7 @@ func (b *typeScriptBuild) build(ctx context.Context, shown string, command ...st
 	}
 	if err != nil {
 		err = &downstreamError{fmt.Errorf("the handlers failed to build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
-		if advice := typeScriptAdvice(output); advice != "" {
+		if advice := cmp.Or(b.sharedAdvice(output), typeScriptAdvice(output)); advice != "" {
 			return withHint(err, "%s", advice)
 		}
 		return err

@@ -82,6 +82,23 @@ func TestTypeScriptRuns(t *testing.T) {
 	}
 }
 
+// TestTypeScriptShared: sources of a folder beside the project are compiled with it, and need their own packages.
+func TestTypeScriptShared(t *testing.T) {
+	dir, environ := typeScriptProject(t)
+	parent := filepath.Dir(dir)
+	writeText(t, filepath.Join(dir, "build.js"), "console.log(\"../common/src/base.ts(6,26): error TS2307: Cannot find module 'axios' or its corresponding type declarations.\"); process.exit(2);\n")
+	if code, _, errs := runIn(t.Context(), dir, environ, "invoke", "resource", "READ", "request.json"); code == 0 || strings.Contains(errs, "hint:") {
+		t.Errorf("a folder without package.json: %d\n%s", code, errs)
+	}
+	if err := os.MkdirAll(filepath.Join(parent, "common", "src"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, filepath.Join(parent, "common", "package.json"), `{"name": "common", "version": "1.0.0"}`)
+	if code, _, errs := runIn(t.Context(), dir, environ, "invoke", "resource", "READ", "request.json"); code == 0 || !strings.Contains(errs, "hint: the project compiles sources of ../common, whose packages are not installed: npm install --prefix ../common\n") {
+		t.Errorf("a folder with package.json: %d\n%s", code, errs)
+	}
+}
+
 // TestTypeScriptFailures: what goes wrong names the line, or what to do.
 func TestTypeScriptFailures(t *testing.T) {
 	dir, environ := typeScriptProject(t)
