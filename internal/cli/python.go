@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/codegen"
+	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
@@ -177,7 +178,7 @@ func (c *app) librariesForLambda(ctx context.Context, p *project.Project, o arch
 		// machine is like Lambda.
 		c.notef("a package has no wheel for Lambda on %s; building it here\n", o.arch.title)
 		if err = c.pipInstall(ctx, p, program.Command[0], p.Path(name), requiredWork(nil)); err == nil {
-			err = c.checkNative(p, name, o.arch, program.Note == "")
+			err = c.checkNative(p, name, o.arch, !program.OtherVersion)
 		}
 	}
 	if err != nil {
@@ -190,30 +191,44 @@ func (c *app) librariesForLambda(ctx context.Context, p *project.Project, o arch
 // withoutWheel matches what pip and uv print if a package has no wheel for the platform.
 var withoutWheel = lazyregexp.New(`No matching distribution|ResolutionImpossible|no usable wheels|no wheels with a matching|has no wheels|no matching (?:platform|Python)`)
 
+// platformTag matches the tag of a wheel that is for one platform.
+var platformTag = lazyregexp.New(`(?m)^Tag:[ \t]*[^\s-]+-[^\s-]+-(?:linux|manylinux|musllinux|macosx|win)`)
+
 // checkNative refuses libraries that were compiled on a machine unlike Lambda. same says that the version
 // of Python is that of the runtime.
 func (c *app) checkNative(p *project.Project, name string, arch lambdaArch, same bool) error {
 	if same && arch.here() {
 		return nil
 	}
-	var native string
+	var reason string
 	err := filepath.WalkDir(p.Path(name), func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && (strings.HasSuffix(path, ".so") || strings.HasSuffix(path, ".pyd")) {
-			native = entry.Name()
+		switch {
+		case err != nil:
+			return err
+		case strings.HasSuffix(path, ".so"), strings.HasSuffix(path, ".pyd"):
+			reason = fmt.Sprintf("%s was compiled for this machine and does not run in Lambda (Linux on %s, %s)", entry.Name(), arch.title, p.Runtime)
+			return filepath.SkipAll
+		case entry.Name() == "WHEEL" && strings.HasSuffix(filepath.Dir(path), ".dist-info") && !arch.here():
+			text, err := document.ReadFile(path, 1<<20)
+			if err != nil || !platformTag.Match(text) {
+				return err
+			}
+			library, _, _ := strings.Cut(filepath.Base(filepath.Dir(path)), "-") // which may be a program without modules
+			reason = fmt.Sprintf("%s has no wheel for Lambda on %s", library, arch.title)
 			return filepath.SkipAll
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("check the libraries: %w", err)
 	}
-	if native == "" {
+	if reason == "" {
 		return nil
 	}
 	if err := files.RemoveTemp(p.Path(name)); err != nil {
 		return fmt.Errorf("remove the libraries: %w", err)
 	}
-	return withHint(fmt.Errorf("%s was compiled for this machine and does not run in Lambda (Linux on %s, %s)", native, arch.title, p.Runtime),
+	return withHint(errors.New(reason),
 		"require a version with a wheel for Linux on %s, or package on such a machine with %s", arch.title, p.Runtime)
 }
 

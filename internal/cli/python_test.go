@@ -44,7 +44,8 @@ func pythonProject(t *testing.T) (dir string, environ []string) {
 	}
 	writeWheel(t, wheels, "1.0", "hello")
 	writeWheel(t, wheels, "2.0", "good evening")
-	environ = append(os.Environ(), "PIP_NO_INDEX=1", "PIP_FIND_LINKS="+wheels, "PIP_CONFIG_FILE="+os.DevNull, "PYTHONPATH=")
+	environ = append(os.Environ(), "PIP_NO_INDEX=1", "PIP_FIND_LINKS="+wheels, "PIP_CONFIG_FILE="+os.DevNull, "PYTHONPATH=",
+		"PYENV_ROOT="+t.TempDir()) // the interpreter is that of the PATH
 	return dir, environ
 }
 

@@ -458,7 +458,7 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	if err != nil {
 		return fmt.Errorf("start the handler of %s: %w", spec.TypeName, err)
 	}
-	if program.Note != "" {
+	if program.OtherVersion {
 		p.config.Logger.Warn("the handler runs with another version of its runtime", "type", spec.TypeName, "version", spec.Version, "difference", program.Note)
 	}
 	config := p.function(spec, code, program, e.secrets)

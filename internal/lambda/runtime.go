@@ -38,7 +38,7 @@ const PythonDebug = "FORMWORK_DEBUGPY"
 //	runtime                      command
 //	provided, provided.al2…      the program bootstrap of the function
 //	go1.x                        the program that the handler names
-//	python3.*                    the interpreter of that version, else any Python 3
+//	python3.*                    the interpreter of that version in the PATH or of pyenv, else any Python 3
 //	python3                      the interpreter called python3 or python
 //	nodejs*                      the interpreter called node; nodejs alone is any version
 //	java*                        the JDK of JAVA_HOME or the PATH, not older than the runtime
@@ -71,9 +71,11 @@ type Program struct {
 	Env     []string
 	Handler string
 
-	// Note describes the difference from the service, "" if there is no difference: the
-	// version of the interpreter.
+	// Note describes the interpreter if it is not what the PATH has for the runtime, "" if it is.
 	Note string
+
+	// OtherVersion is whether the version of the interpreter is not that of the runtime.
+	OtherVersion bool
 }
 
 // A RuntimeError reports that functions of a runtime cannot run on this machine.
@@ -110,7 +112,7 @@ func (r *Runtimes) Prepare(ctx context.Context, runtime, entrypoint, dir string)
 		}
 		return r.binary(runtime, entrypoint, entrypoint, dir)
 	case runtime == "python3", strings.HasPrefix(runtime, "python3."):
-		return r.python(ctx, runtime, entrypoint)
+		return r.python(ctx, runtime, entrypoint, dir)
 	case strings.HasPrefix(runtime, "nodejs"):
 		return r.node(ctx, runtime, entrypoint)
 	case strings.HasPrefix(runtime, "java"):
@@ -138,11 +140,20 @@ func (r *Runtimes) binary(runtime, name, entrypoint, dir string) (Program, error
 	return Program{Command: []string{path}, Handler: entrypoint}, nil
 }
 
+// pythonQuestion is the program that learns path and version of an interpreter.
+const pythonQuestion = "import sys; print(sys.executable); print('%d.%d' % sys.version_info[:2])"
+
 // python runs functions in Python.
-func (r *Runtimes) python(ctx context.Context, runtime, entrypoint string) (Program, error) {
+func (r *Runtimes) python(ctx context.Context, runtime, entrypoint, dir string) (Program, error) {
 	version := strings.TrimPrefix(runtime, "python")
-	const question = "import sys; print(sys.executable); print('%d.%d' % sys.version_info[:2])"
-	found, err := r.first(ctx, []string{"python" + version, "python3", "python"}, "-c", question, func(v string) bool { return strings.HasPrefix(v, "3.") })
+	found, err := r.first(ctx, []string{"python" + version, "python3", "python"}, "-c", pythonQuestion, func(v string) bool { return strings.HasPrefix(v, "3.") })
+	pyenv := false
+	if err == nil && version != "3" && found.version != version {
+		var installed interpreter
+		if installed, err = r.pyenv(ctx, version, dir, found); installed.path != "" {
+			found, pyenv = installed, true
+		}
+	}
 	if err != nil || found.path == "" {
 		return Program{}, orMissing(err, runtime, "Python 3")
 	}
@@ -155,9 +166,13 @@ func (r *Runtimes) python(ctx context.Context, runtime, entrypoint string) (Prog
 		Env:     []string{"AWS_EXECUTION_ENV=AWS_Lambda_" + runtime},
 		Handler: entrypoint,
 	}
-	if version == "3" {
+	switch {
+	case version == "3":
 		p.Env = []string{"AWS_EXECUTION_ENV=AWS_Lambda_python" + found.version}
-	} else if found.version != version {
+	case pyenv:
+		p.Note = fmt.Sprintf("the runtime is %s, and is run by %s of pyenv: there is no working python%s in the PATH", runtime, found.path, version)
+	case found.version != version:
+		p.OtherVersion = true
 		p.Note = fmt.Sprintf("the runtime is %s, and is run by Python %s: there is no python%s in the PATH", runtime, found.version, version)
 	}
 	return p, nil
@@ -183,6 +198,7 @@ func (r *Runtimes) node(ctx context.Context, runtime, entrypoint string) (Progra
 	if want == "" {
 		p.Env = []string{"AWS_EXECUTION_ENV=AWS_Lambda_nodejs" + major + ".x"}
 	} else if major != want {
+		p.OtherVersion = true
 		p.Note = fmt.Sprintf("the runtime is %s, and is run by Node.js %s, the one in the PATH", runtime, found.version)
 	}
 	return p, nil

@@ -86,6 +86,7 @@ func (r *Runtimes) java(ctx context.Context, name, entrypoint string) (Program, 
 		Handler: entrypoint,
 	}
 	if have != want {
+		p.OtherVersion = true
 		p.Note = fmt.Sprintf("the runtime is %s, and is run by Java %s", name, jdk.version)
 	}
 	return p, nil

@@ -341,7 +341,10 @@ func TestPrepareChooses(t *testing.T) {
 		"old/python3": "#!/bin/sh\necho /real/python2; echo 2.7\n",
 	})
 	in := func(dir string) *lambda.Runtimes {
-		return &lambda.Runtimes{Scripts: t.TempDir(), LookPath: func(name string) (string, error) { return exec.LookPath(filepath.Join(dir, name)) }}
+		return &lambda.Runtimes{
+			Scripts: t.TempDir(), LookPath: func(name string) (string, error) { return exec.LookPath(filepath.Join(dir, name)) },
+			Getenv: func(string) string { return "" }, // versions that pyenv has installed here are not for this test
+		}
 	}
 	for _, test := range []struct{ runtime, program, note string }{
 		{"python3.9", "/real/python3", "the runtime is python3.9, and is run by Python 3.11: there is no python3.9 in the PATH"},
