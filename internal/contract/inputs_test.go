@@ -106,7 +106,7 @@ func TestInputProblems(t *testing.T) {
 		{"overrides of a list", map[string]string{"overrides.json": `{"CREATE": []}`}, "error: the overrides of CREATE must be an object but are a JSON array"},
 		{"override of nothing", map[string]string{"overrides.json": `{"CREATE": {"/Nope": 1}}`}, "overrides.json:1:13: error: the schema has no property /Nope [overrides/pointer]"},
 		{"override of read-only", map[string]string{"overrides.json": `{"CREATE": {"/Id": 1}}`}, "/Id is read-only"},
-		{"override of create-only", map[string]string{"overrides.json": `{"UPDATE": {"/Name": "abc"}}`}, "/Name is create-only"},
+		{"override of create-only", map[string]string{"overrides.json": `{"UPDATE": {"/Name": "abc"}}`}, "overrides.json:1:13: warning: /Name is create-only and cannot be changed by an update: the override is ignored"},
 		{"bad pointer", map[string]string{"overrides.json": `{"CREATE": {"/~2": 1}}`}, `"/~2" is not a JSON pointer`},
 	}
 	for _, test := range tests {

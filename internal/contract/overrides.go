@@ -71,7 +71,8 @@ func (l *loader) overridePointer(entry document.Member, kind string) document.Po
 		l.report(diag.Error, "overrides/pointer", entry.KeyAt, fmt.Sprintf("%s is read-only and not allowed in inputs", pointer), "")
 		return nil
 	case kind == "UPDATE" && s.IsCreateOnly(pointer):
-		l.report(diag.Error, "overrides/pointer", entry.KeyAt, fmt.Sprintf("%s is create-only and cannot be changed by an update", pointer), "")
+		// Many public projects have these. The official tool ignores them as well.
+		l.report(diag.Warning, "overrides/pointer", entry.KeyAt, fmt.Sprintf("%s is create-only and cannot be changed by an update: the override is ignored", pointer), "remove it from UPDATE")
 		return nil
 	}
 	return pointer
