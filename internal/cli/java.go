@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -172,9 +173,21 @@ func (c *app) maven(ctx context.Context, p *project.Project) (output string, err
 		return output, ctx.Err()
 	}
 	if err != nil {
-		return output, withHint(&downstreamError{fmt.Errorf("the handlers failed to build (%w):\n%s", err, output)}, "%s", lambda.MavenAdvice(output))
+		return output, withHint(&downstreamError{fmt.Errorf("the handlers failed to build (%w):\n%s", err, output)}, "%s", cmp.Or(siblingAdvice(p, output), lambda.MavenAdvice(output)))
 	}
 	return output, nil
+}
+
+// missingArtifact matches the name of an artifact that Maven does not find.
+var missingArtifact = lazyregexp.New(`(?:Could not find artifact|artifacts could not be resolved:) [^:\s]+:([\w.-]+):`)
+
+// siblingAdvice says what to do if the project needs a module beside it that is not installed; "" otherwise.
+func siblingAdvice(p *project.Project, output string) string {
+	found := missingArtifact.FindStringSubmatch(output)
+	if found == nil || !exists(p.Path("../"+found[1]+"/pom.xml")) {
+		return ""
+	}
+	return fmt.Sprintf("%s is a module of this repository that is not installed: mvn install -DskipTests -f %s", found[1], p.Name("../"+found[1]))
 }
 
 // withSelf is an environment with a search path in which "cfn" is this program, under whatever name it was started.

@@ -205,6 +205,14 @@ func TestJavaFailures(t *testing.T) {
 	writeText(t, filepath.Join(dir, "pom.xml"), "<project/>")
 	program("mvn", "echo '[ERROR] COMPILATION ERROR : '; echo '[ERROR] /src/A.java:[3,1] cannot find symbol'; echo '[INFO] 1 error'; exit 1\n")
 	fails(environ, "/src/A.java:[3,1] cannot find symbol", "correct the sources")
+	program("mvn", "echo '[ERROR] Failed to execute goal on project x: Could not resolve dependencies for project a:x:jar:1: Could not find artifact a:common-utils:jar:1-SNAPSHOT -> [Help 1]'; exit 1\n")
+	fails(environ, "Could not find artifact a:common-utils", "hint: correct the dependencies in pom.xml")
+	common := filepath.Join(filepath.Dir(dir), "common-utils")
+	if err := os.Mkdir(common, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, filepath.Join(common, "pom.xml"), "<project/>")
+	fails(environ, "Could not find artifact a:common-utils", "hint: common-utils is a module of this repository that is not installed: mvn install -DskipTests -f ../common-utils\n")
 	program("mvn", "case \"$JAVA_TOOL_OPTIONS\" in -Djava.io.tmpdir=*/tmp) ;; *) echo NOT SAFE;; esac; command -v cfn; command -v cfn-cli; exit 1\n")
 	fails(environ, filepath.Join(dir, javaDir, "bin", "cfn")+"\n", filepath.Join(dir, javaDir, "bin", "cfn-cli"))
 	if _, _, errs := runIn(t.Context(), dir, append(environ, "HOME="+tools), "invoke", "resource", "READ", "request.json"); strings.Contains(errs, "NOT SAFE") {
