@@ -67,21 +67,25 @@ func (c *Cache) Folder(ctx context.Context, hash string, fill func(context.Conte
 	defer release()
 	c.Touch(hash) // before looking: Sweep must see that it is in use
 	dir := c.entry(hash)
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return "", err
+	}
 	for {
 		before, _ := os.Stat(dir) // nil if it is missing
 		err := c.check(ctx, hash)
 		if err == nil || ctx.Err() != nil {
 			return dir, err
 		}
-		if now, _ := os.Stat(dir); os.SameFile(before, now) || before == nil && now == nil {
+		if before == nil {
+			break // what another process places meanwhile stays
+		}
+		err = c.retire(hash, func(now fs.FileInfo) bool { return !os.SameFile(before, now) })
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			break
+		}
+		if !errors.Is(err, errInUse) {
+			return "", err
 		} // otherwise another process has written it meanwhile
-	}
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
-		return "", err
-	}
-	if err := c.retire(hash, c.now(), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
 	}
 	err = Place(dir, func(root *os.Root) error {
 		if err := fill(ctx, root); err != nil {
@@ -385,7 +389,7 @@ func (c *Cache) Sweep(ctx context.Context, now time.Time, unused time.Duration, 
 		}
 		if !complete {
 			err = RemoveAll(c.Dir, name)
-		} else if err = c.retire(name, now, unused); err == nil {
+		} else if err = c.retire(name, func(info fs.FileInfo) bool { return now.Sub(info.ModTime()) < unused }); err == nil {
 			removed++
 		}
 		if err != nil && !errors.Is(err, errInUse) && !errors.Is(err, fs.ErrNotExist) {
@@ -397,13 +401,13 @@ func (c *Cache) Sweep(ctx context.Context, now time.Time, unused time.Duration, 
 
 var errInUse = errors.New("in use")
 
-// retire removes an unused folder. If its use has started meanwhile, the folder is restored.
-func (c *Cache) retire(hash string, now time.Time, unused time.Duration) error {
+// retire removes a folder, unless it is used: then the folder is restored, and the error is errInUse.
+func (c *Cache) retire(hash string, used func(fs.FileInfo) bool) error {
 	old := filepath.Join(c.Dir, oldPrefix+rand.Text())
 	if err := os.Rename(c.entry(hash), old); err != nil {
 		return err
 	}
-	if info, err := os.Stat(old); err == nil && now.Sub(info.ModTime()) < unused {
+	if info, err := os.Stat(old); err == nil && used(info) {
 		if os.Rename(old, c.entry(hash)) == nil {
 			return errInUse
 		}

@@ -127,25 +127,27 @@ func TestFolderIsFilledOnce(t *testing.T) {
 
 // TestFolderOfManyProcesses: the same with what separate processes know of each other.
 func TestFolderOfManyProcesses(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "cache")
-	var fills atomic.Int64
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			folder, err := (&files.Cache{Dir: dir}).Folder(t.Context(), someHash, fillWith("x", &fills))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if text, err := os.ReadFile(filepath.Join(folder, "code", "app.py")); err != nil || string(text) != "x" {
-				t.Errorf("%q, %v", text, err)
-			}
-		})
-	}
-	all.Wait()
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 1 {
-		t.Errorf("left: %v, %v", entries, err)
+	for range 20 { // the moments in which they meet differ
+		dir := filepath.Join(t.TempDir(), "cache")
+		var fills atomic.Int64
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				folder, err := (&files.Cache{Dir: dir}).Folder(t.Context(), someHash, fillWith("x", &fills))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if text, err := os.ReadFile(filepath.Join(folder, "code", "app.py")); err != nil || string(text) != "x" {
+					t.Errorf("%q, %v", text, err)
+				}
+			})
+		}
+		all.Wait()
+		entries, err := os.ReadDir(dir)
+		if err != nil || len(entries) != 1 {
+			t.Errorf("left: %v, %v", entries, err)
+		}
 	}
 }
 
