@@ -18,7 +18,7 @@ import (
 	"github.com/formwork-dev/formwork/local"
 )
 
-// run runs a program with the services as its AWS, and gives its output.
+// runAt runs a program with the services as its AWS, and gives its output.
 func runAt(t *testing.T, url, dir string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), args[0], args[1:]...)

@@ -125,7 +125,7 @@ func (c *app) tryHook(cmd *cobra.Command, opts *hookTryOptions, file string) err
 	if err != nil {
 		return err
 	}
-	aws, err := invoke.LoadAWS(ctx, invoke.AWSConfig{Profile: opts.profile, Region: opts.region, Session: languageOf(p.Language).session, Getenv: c.Getenv, Now: c.Now})
+	aws, err := invoke.LoadAWS(ctx, c.awsOfHandlers(p, opts.profile, opts.region))
 	if err != nil {
 		return err
 	}

@@ -183,7 +183,7 @@ func (c *app) invoke(cmd *cobra.Command, opts *invokeOptions, kind string, args 
 	for _, at := range invoke.Undeclared(s, event.Request.Model) {
 		fmt.Fprintf(c.Stderr, "warning: the schema has no property %s: it is not sent\n", at)
 	}
-	aws, err := invoke.LoadAWS(ctx, invoke.AWSConfig{Profile: opts.profile, Region: opts.region, Session: languageOf(p.Language).session, Getenv: c.Getenv, Now: c.Now})
+	aws, err := invoke.LoadAWS(ctx, c.awsOfHandlers(p, opts.profile, opts.region))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/codegen"
+	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -143,4 +144,9 @@ func watchGo(o *handlerOptions, c *app, p *project.Project) lambda.WatchConfig {
 			return cmd.CombinedOutput()
 		},
 	}
+}
+
+// awsOfHandlers is what the credentials of a project's handlers are found with.
+func (c *app) awsOfHandlers(p *project.Project, profile, region string) invoke.AWSConfig {
+	return invoke.AWSConfig{Profile: profile, Region: region, Session: languageOf(p.Language).session, Getenv: c.Getenv, Now: c.Now}
 }

@@ -411,10 +411,8 @@ func (c *app) listExports(ctx context.Context, opts *testOptions) (map[string]st
 
 // runTests starts the handlers, runs the tests and writes the reports.
 func (c *app) runTests(ctx context.Context, opts *testOptions, p *project.Project, config contract.Config) error {
-	settings := invoke.AWSConfig{
-		Profile: opts.profile, Region: opts.region, RoleARN: opts.roleARN, SourceAccount: opts.sourceAccount, SourceARN: opts.sourceARN,
-		Session: languageOf(p.Language).session, Getenv: c.Getenv, Now: c.Now,
-	}
+	settings := c.awsOfHandlers(p, opts.profile, opts.region)
+	settings.RoleARN, settings.SourceAccount, settings.SourceARN = opts.roleARN, opts.sourceAccount, opts.sourceARN
 	aws, err := invoke.LoadAWS(ctx, settings)
 	if err != nil {
 		return err

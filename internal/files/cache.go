@@ -67,9 +67,6 @@ func (c *Cache) Folder(ctx context.Context, hash string, fill func(context.Conte
 	defer release()
 	c.Touch(hash) // before looking: Sweep must see that it is in use
 	dir := c.entry(hash)
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
-		return "", err
-	}
 	for {
 		before, _ := os.Stat(dir) // nil if it is missing
 		err := c.check(ctx, hash)
@@ -86,6 +83,9 @@ func (c *Cache) Folder(ctx context.Context, hash string, fill func(context.Conte
 		if !errors.Is(err, errInUse) {
 			return "", err
 		} // otherwise another process has written it meanwhile
+	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return "", err
 	}
 	err = Place(dir, func(root *os.Root) error {
 		if err := fill(ctx, root); err != nil {

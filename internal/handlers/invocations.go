@@ -306,7 +306,7 @@ func (r *recorder) flush() {
 			rows[i] = c.row()
 		}
 		err := r.store.Write(r.life, func(ctx context.Context, tx *store.Tx) error {
-			return store.InsertWith(ctx, tx, rows, func(query *bun.InsertQuery) *bun.InsertQuery { return query.On("CONFLICT (id) DO NOTHING") })
+			return store.Insert(ctx, tx, rows, func(query *bun.InsertQuery) *bun.InsertQuery { return query.On("CONFLICT (id) DO NOTHING") })
 		})
 		if err != nil {
 			r.logger.Warn("calls of handlers cannot be recorded", "calls", n, "error", err)

@@ -128,15 +128,12 @@ func javaLibrary(name string) (string, error) {
 
 // findJava finds the program java in JAVA_HOME, or else in the PATH, and its version.
 func (r *Runtimes) findJava(ctx context.Context, name string) (interpreter, error) {
-	getenv, lookPath := r.Getenv, r.LookPath
-	if getenv == nil {
-		getenv = os.Getenv
-	}
+	lookPath := r.LookPath
 	if lookPath == nil {
 		lookPath = exec.LookPath
 	}
 	const hint = "install a JDK, for example the package default-jdk-headless of Debian or Temurin of https://adoptium.net, and put it into the PATH or name its folder with JAVA_HOME"
-	if home := getenv("JAVA_HOME"); home != "" {
+	if home := r.getenv("JAVA_HOME"); home != "" {
 		found, err := r.askJava(ctx, filepath.Join(home, "bin", "java"))
 		if err == nil && found.path == "" {
 			err = &RuntimeError{Runtime: name, Reason: fmt.Sprintf("JAVA_HOME is %s, where no bin/java works", home), Hint: "correct JAVA_HOME, or unset it to use the java in the PATH"}

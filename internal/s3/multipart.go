@@ -293,11 +293,8 @@ func (s *Service) complete(ctx context.Context, tx *store.Tx, q *s3Request, b *b
 	if err := s.keep(ctx, tx, b, o); err != nil {
 		return nil, err
 	}
-	for first := 0; first < len(segments); first += 500 {
-		batch := segments[first:min(first+500, len(segments))]
-		if _, err := tx.NewInsert().Model(&batch).Exec(ctx); err != nil {
-			return nil, fmt.Errorf("keeping the parts: %w", err)
-		}
+	if err := store.Insert(ctx, tx, segments); err != nil {
+		return nil, fmt.Errorf("keeping the parts: %w", err)
 	}
 	return o, dropUploads(ctx, tx, u.ID)
 }

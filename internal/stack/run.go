@@ -393,7 +393,7 @@ var (
 )
 
 func upsert[T any](ctx context.Context, tx *store.Tx, rows []*T, key string, columns []string) error {
-	err := store.InsertWith(ctx, tx, rows, func(query *bun.InsertQuery) *bun.InsertQuery {
+	err := store.Insert(ctx, tx, rows, func(query *bun.InsertQuery) *bun.InsertQuery {
 		query = query.On("CONFLICT " + key + " DO UPDATE")
 		for _, column := range columns {
 			query = query.Set("? = EXCLUDED.?", bun.Ident(column), bun.Ident(column))

@@ -30,7 +30,7 @@ func TestInsert(t *testing.T) {
 			}
 			err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
 				err := Insert(ctx, tx, rows)
-				return errors.Join(err, InsertWith(ctx, tx, pointers, func(query *bun.InsertQuery) *bun.InsertQuery {
+				return errors.Join(err, Insert(ctx, tx, pointers, func(query *bun.InsertQuery) *bun.InsertQuery {
 					return query.On("CONFLICT (name) DO UPDATE").Set("row_version = EXCLUDED.row_version + 7")
 				}))
 			})

@@ -43,11 +43,7 @@ func (tx *Tx) WakeAll(ctx context.Context, kind string, ids []string, at time.Ti
 	if at.IsZero() {
 		due = now
 	}
-	size := insertAtOnce
-	if !tx.store.IsPostgres() {
-		size = maxLiterals / 4
-	}
-	for part := range slices.Chunk(ids, size) {
+	for part := range slices.Chunk(ids, tx.atOnce(4)) {
 		var values strings.Builder
 		args := make([]any, 0, 4*len(part))
 		for i, id := range part {
