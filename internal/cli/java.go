@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -184,10 +185,39 @@ var missingArtifact = lazyregexp.New(`(?:Could not find artifact|artifacts could
 // siblingAdvice says what to do if the project needs a module beside it that is not installed; "" otherwise.
 func siblingAdvice(p *project.Project, output string) string {
 	found := missingArtifact.FindStringSubmatch(output)
-	if found == nil || !exists(p.Path("../"+found[1]+"/pom.xml")) {
+	if found == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s is a module of this repository that is not installed: mvn install -DskipTests -f %s", found[1], p.Name("../"+found[1]))
+	folder := siblingModule(p, found[1])
+	if folder == "" {
+		return ""
+	}
+	command := "-f " + p.Name("../"+folder)
+	if exists(p.Path("../pom.xml")) { // the module's parent has to be installed, too
+		command = fmt.Sprintf("-f %s -pl %s -am", p.Name("../pom.xml"), folder)
+	}
+	return fmt.Sprintf("%s is a module of this repository that is not installed: mvn install -DskipTests %s", found[1], command)
+}
+
+// siblingModule is the folder beside the project whose pom.xml builds an artifact; "" if there is none.
+func siblingModule(p *project.Project, artifact string) string {
+	if exists(p.Path("../" + artifact + "/pom.xml")) {
+		return artifact
+	}
+	found, err := filepath.Glob(filepath.Join(files.Pattern(p.Path("..")), "*", "pom.xml"))
+	if err != nil {
+		return ""
+	}
+	for _, name := range found {
+		var pom struct {
+			ArtifactID string `xml:"artifactId"`
+		}
+		data, err := readOptional(name)
+		if err == nil && xml.Unmarshal(data, &pom) == nil && pom.ArtifactID == artifact {
+			return filepath.Base(filepath.Dir(name))
+		}
+	}
+	return ""
 }
 
 // withSelf is an environment with a search path in which "cfn" is this program, under whatever name it was started.
@@ -284,6 +314,9 @@ func javaTrace(err error) string {
 func javaInput(p *project.Project, in *codegen.Input) (err error) {
 	in.Namespace = strings.Join(p.Options.Get("namespace").Strings(), ".")
 	in.Pom, err = readOptional(p.Path("pom.xml"))
+	if fault := codegen.JavaLibraryFault(p.Name("pom.xml"), in.Pom); err == nil && fault != "" {
+		return withHint(errors.New(fault), "raise its version to 2.0.0 or later: no code can be generated for older ones")
+	}
 	return err
 }
 

@@ -177,6 +177,15 @@ func TestJavaFailures(t *testing.T) {
 		}
 	}
 	environ := []string{"PATH=" + tools}
+	pom := filepath.Join(dir, "pom.xml")
+	writeText(t, pom, "<project>\n<artifactId>aws-cloudformation-rpdk-java-plugin</artifactId><version>1.0</version></project>")
+	code, out, errs := runIn(t.Context(), dir, environ, "generate")
+	if want := "error: pom.xml:2: aws-cloudformation-rpdk-java-plugin 1.0 is too old\nhint: raise its version to 2.0.0 or later"; code != 1 || !strings.Contains(errs, want) || exists(filepath.Join(dir, "target")) {
+		t.Errorf("%d\n%s%s", code, out, errs)
+	}
+	if err := os.Remove(pom); err != nil {
+		t.Fatal(err)
+	}
 	fails(environ, "there is no java in the PATH", "install a JDK")
 	fails(append(environ, "JAVA_HOME="+tools), "JAVA_HOME is "+tools, "correct JAVA_HOME")
 	program("java", "exit 1\n")
@@ -213,6 +222,13 @@ func TestJavaFailures(t *testing.T) {
 	}
 	writeText(t, filepath.Join(common, "pom.xml"), "<project/>")
 	fails(environ, "Could not find artifact a:common-utils", "hint: common-utils is a module of this repository that is not installed: mvn install -DskipTests -f ../common-utils\n")
+	// The folder may have another name than what it builds, and a parent that is installed with it.
+	if err := os.Rename(common, filepath.Join(filepath.Dir(dir), "common")); err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, filepath.Join(filepath.Dir(dir), "common", "pom.xml"), "<project><parent><artifactId>all</artifactId></parent><artifactId>common-utils</artifactId></project>")
+	writeText(t, filepath.Join(filepath.Dir(dir), "pom.xml"), "<project/>")
+	fails(environ, "Could not find artifact a:common-utils", "hint: common-utils is a module of this repository that is not installed: mvn install -DskipTests -f ../pom.xml -pl common -am\n")
 	program("mvn", "case \"$JAVA_TOOL_OPTIONS\" in -Djava.io.tmpdir=*/tmp) ;; *) echo NOT SAFE;; esac; command -v cfn; command -v cfn-cli; exit 1\n")
 	fails(environ, filepath.Join(dir, javaDir, "bin", "cfn")+"\n", filepath.Join(dir, javaDir, "bin", "cfn-cli"))
 	if _, _, errs := runIn(t.Context(), dir, append(environ, "HOME="+tools), "invoke", "resource", "READ", "request.json"); strings.Contains(errs, "NOT SAFE") {

@@ -93,7 +93,7 @@ func JavaEntryClass(kind schema.Kind) string {
 }
 
 // javaLibrary finds the version of the official library in pom.xml.
-var javaLibrary = lazyregexp.New(`<artifactId>\s*aws-cloudformation-rpdk-java-plugin\s*</artifactId>\s*<version>\s*([0-9]+)\.([0-9]+)\.([0-9]+)\s*</version>`)
+var javaLibrary = lazyregexp.New(`<artifactId>\s*aws-cloudformation-rpdk-java-plugin\s*</artifactId>\s*<version>\s*(([0-9]+)\.([0-9]+)(?:\.([0-9]+))?)\s*</version>`)
 
 // libraryHas reports whether pom.xml takes a version of the library from which on it has something. A range
 // has, and so has a version that a variable names.
@@ -104,9 +104,19 @@ func libraryHas(pom []byte, major, minor, patch int) bool {
 	}
 	var have [3]int
 	for i := range have {
-		have[i], _ = strconv.Atoi(string(m[i+1])) // the pattern has digits only
+		have[i], _ = strconv.Atoi(string(m[i+2])) // digits, or nothing for zero
 	}
 	return slices.Compare(have[:], []int{major, minor, patch}) >= 0
+}
+
+// JavaLibraryFault describes why no sources can be generated for the library that pom.xml, by its name, takes, "" if they can:
+// the official plug-in refuses versions before 2.0.0, too.
+func JavaLibraryFault(name string, pom []byte) string {
+	if libraryHas(pom, 2, 0, 0) {
+		return ""
+	}
+	at := javaLibrary.FindSubmatchIndex(pom)
+	return fmt.Sprintf("%s:%d: aws-cloudformation-rpdk-java-plugin %s is too old", name, 1+bytes.Count(pom[:at[2]], []byte("\n")), pom[at[2]:at[3]])
 }
 
 // javaProject writes a project for the library of the official Java plug-in, with its files and names:

@@ -236,5 +236,17 @@ func TestJavaLibraryVersions(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %v, want %v", version, got, want)
 		}
+		if fault := JavaLibraryFault("pom.xml", pom); fault != "" {
+			t.Errorf("%s: %s", version, fault)
+		}
+	}
+	for _, version := range []string{"1.0", "1.9.9"} {
+		pom := []byte("<project>\n<dependency><artifactId>aws-cloudformation-rpdk-java-plugin</artifactId>\n<version>" + version + "</version>")
+		if got, want := JavaLibraryFault("pom.xml", pom), "pom.xml:3: aws-cloudformation-rpdk-java-plugin "+version+" is too old"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if fault := JavaLibraryFault("pom.xml", nil); fault != "" {
+		t.Errorf("without pom.xml: %s", fault)
 	}
 }

@@ -102,6 +102,7 @@ var mavenFailures = []struct {
 	{lazyregexp.New(`JAVA_HOME|No compiler is provided|invalid target release|release version \d+ not supported`), "Maven needs a JDK of the version in pom.xml: install it, and name its folder with JAVA_HOME"},
 	{lazyregexp.New(`Could not find artifact|Could not resolve dependencies`), "correct the dependencies in pom.xml"},
 	{lazyregexp.New(`Cannot run program "cfn(-cli)?"`), "put cfn into the PATH under this name: pom.xml calls it"},
+	{lazyregexp.New(`An unknown compilation problem occurred`), "the compiler ended without a message, as it does with a Lombok that is older than the JDK: raise the version of lombok in pom.xml, or name the folder of an older JDK with JAVA_HOME"},
 	{lazyregexp.New(`COMPILATION ERROR|Compilation failure`), "correct the sources"},
 }
 
