@@ -19,9 +19,8 @@ const confined = "internal/files/remove.go"
 // removals are the functions that remove one name each, a file or an empty folder, and why that
 // can only be what it is meant to be. os.Remove follows no link.
 var removals = map[string]string{
-	"internal/awswire/spool.go spoolToFile":                  "a file of os.CreateTemp, at once",
-	"internal/awswire/spool.go release":                      "the same, where the system does not remove open files",
-	"internal/bundle/contents.go section":                    "a file of os.CreateTemp",
+	"internal/files/temporary.go OpenTemporary":              "a file of os.CreateTemp, at once",
+	"internal/files/temporary.go Close":                      "the same, where the system does not remove open files",
 	"internal/cli/crinit.go writeCustom":                     "files that this call has written to a folder that it has made, and that folder if it is empty",
 	"internal/cli/doctor.go writable":                        "a file of os.CreateTemp",
 	"internal/cli/init.go initialize":                        "folders that this call has made, if they are empty",
@@ -37,8 +36,6 @@ var removals = map[string]string{
 	"internal/store/blobs_files.go receive":                  "a file of os.CreateTemp",
 	"internal/store/blobs_files.go remove":                   "a blob, by a hash that the database has",
 	"internal/store/blobs_files.go tidy":                     "an entry of the folder for incoming blobs",
-	"internal/store/blobs_postgres.go openSpool":             "a file of os.CreateTemp",
-	"internal/store/blobs_postgres.go close":                 "a file of os.CreateTemp",
 	"internal/store/check.go CheckFolder":                    "a file of os.CreateTemp",
 	"internal/fixtures/stores.go newCluster":                 "for tests only: a folder of os.MkdirTemp",
 	"internal/fixtures/stores.go NewPostgresServer":          "for tests only: a folder of os.MkdirTemp",

@@ -11,11 +11,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/formwork-dev/formwork/internal/files"
 )
 
 // Bodies bounds what the bodies of all requests together take. A body that is read whole is
@@ -84,7 +85,7 @@ type heldBody struct {
 	size    int64
 	sum     [sha256.Size]byte
 	content []byte // nil while it is only in the file
-	file    *os.File
+	file    *files.Temporary
 	key     []byte // of the file
 	reader  io.Reader
 
@@ -157,12 +158,11 @@ func (h *heldBody) spoolToFile(ctx context.Context, source io.Reader, max int64)
 		return err
 	}
 	h.onDisk = room
-	file, err := os.CreateTemp(h.bodies.Dir, "body-*")
+	file, err := files.OpenTemporary(h.bodies.Dir, "body-*")
 	if err != nil {
 		return unavailable(err)
 	}
 	h.file = file
-	_ = os.Remove(file.Name()) // Windows removes it at the end
 	// A body may have secrets in it, and disks forget nothing.
 	h.key = make([]byte, 32)
 	rand.Read(h.key)
@@ -236,8 +236,7 @@ func (h *heldBody) bytes(ctx context.Context, max int64) ([]byte, error) {
 
 func (h *heldBody) release() {
 	if h.file != nil {
-		h.file.Close()
-		_ = os.Remove(h.file.Name())
+		_ = h.file.Close()
 	}
 	if h.onDisk > 0 {
 		h.bodies.disk.Release(min(h.onDisk, h.bodies.Disk))

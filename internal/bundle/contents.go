@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/module"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -376,14 +376,11 @@ func section(ctx context.Context, file *zip.File) (io.ReaderAt, int64, func(), e
 		}
 		return strings.NewReader(buffer.String()), size, func() {}, nil
 	}
-	temp, err := os.CreateTemp("", "cfn-package-*")
+	temp, err := files.OpenTemporary("", "cfn-package-*")
 	if err != nil {
 		return nil, 0, nil, fmt.Errorf("unpack the handlers' archive: %w", err)
 	}
-	closer := func() {
-		_ = temp.Close() // it was written for us alone
-		_ = os.Remove(temp.Name())
-	}
+	closer := func() { _ = temp.Close() } // it was written for us alone
 	if err := copyEntry(ctx, temp, file); err != nil {
 		closer()
 		return nil, 0, nil, err

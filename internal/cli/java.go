@@ -201,9 +201,6 @@ func siblingAdvice(p *project.Project, output string) string {
 
 // siblingModule is the folder beside the project whose pom.xml builds an artifact; "" if there is none.
 func siblingModule(p *project.Project, artifact string) string {
-	if exists(p.Path("../" + artifact + "/pom.xml")) {
-		return artifact
-	}
 	found, err := filepath.Glob(filepath.Join(files.Pattern(p.Path("..")), "*", "pom.xml"))
 	if err != nil {
 		return ""
@@ -313,11 +310,13 @@ func javaTrace(err error) string {
 // javaInput reads the package of the handlers, and for which library the sources are.
 func javaInput(p *project.Project, in *codegen.Input) (err error) {
 	in.Namespace = strings.Join(p.Options.Get("namespace").Strings(), ".")
-	in.Pom, err = readOptional(p.Path("pom.xml"))
-	if fault := codegen.JavaLibraryFault(p.Name("pom.xml"), in.Pom); err == nil && fault != "" {
+	if in.Pom, err = readOptional(p.Path("pom.xml")); err != nil {
+		return err
+	}
+	if fault := codegen.JavaLibraryFault(p.Name("pom.xml"), in.Pom); fault != "" {
 		return withHint(errors.New(fault), "raise its version to 2.0.0 or later: no code can be generated for older ones")
 	}
-	return err
+	return nil
 }
 
 func javaInitFlags(cmd *cobra.Command, opts *initOptions) {

@@ -220,13 +220,12 @@ func TestJavaFailures(t *testing.T) {
 	if err := os.Mkdir(common, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	writeText(t, filepath.Join(common, "pom.xml"), "<project/>")
+	writeText(t, filepath.Join(common, "pom.xml"), "<project><parent><artifactId>all</artifactId></parent><artifactId>common-utils</artifactId></project>")
 	fails(environ, "Could not find artifact a:common-utils", "hint: common-utils is a module of this repository that is not installed: mvn install -DskipTests -f ../common-utils\n")
 	// The folder may have another name than what it builds, and a parent that is installed with it.
 	if err := os.Rename(common, filepath.Join(filepath.Dir(dir), "common")); err != nil {
 		t.Fatal(err)
 	}
-	writeText(t, filepath.Join(filepath.Dir(dir), "common", "pom.xml"), "<project><parent><artifactId>all</artifactId></parent><artifactId>common-utils</artifactId></project>")
 	writeText(t, filepath.Join(filepath.Dir(dir), "pom.xml"), "<project/>")
 	fails(environ, "Could not find artifact a:common-utils", "hint: common-utils is a module of this repository that is not installed: mvn install -DskipTests -f ../pom.xml -pl common -am\n")
 	program("mvn", "case \"$JAVA_TOOL_OPTIONS\" in -Djava.io.tmpdir=*/tmp) ;; *) echo NOT SAFE;; esac; command -v cfn; command -v cfn-cli; exit 1\n")

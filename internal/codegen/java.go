@@ -109,8 +109,8 @@ func libraryHas(pom []byte, major, minor, patch int) bool {
 	return slices.Compare(have[:], []int{major, minor, patch}) >= 0
 }
 
-// JavaLibraryFault describes why no sources can be generated for the library that pom.xml, by its name, takes, "" if they can:
-// the official plug-in refuses versions before 2.0.0, too.
+// JavaLibraryFault describes why no sources can be generated for the library in a pom.xml, with its name and line;
+// "" if they can. The official plug-in refuses versions before 2.0.0, too.
 func JavaLibraryFault(name string, pom []byte) string {
 	if libraryHas(pom, 2, 0, 0) {
 		return ""

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -43,42 +42,16 @@ func newTableBlobs(s *Store) *Blobs { return &Blobs{&tableBlobs{s}} }
 // receive spools to a file first: no transaction waits for a slow sender, and the hash is
 // known before the first row is written.
 func (b *tableBlobs) receive(ctx context.Context, fill func(io.Writer) (Blob, error)) (Blob, error) {
-	spool, err := openSpool()
+	spool, err := files.OpenTemporary("", "formwork-blob-")
 	if err != nil {
 		return Blob{}, err
 	}
-	defer spool.close()
+	defer func() { _ = spool.Close() }()
 	blob, err := fill(spool)
 	if err != nil {
 		return Blob{}, err
 	}
 	return blob, b.publish(ctx, blob, spool)
-}
-
-// A spool is a temporary file that is removed with the process, however that ends. Windows cannot remove the
-// name of an open file.
-type spool struct {
-	*os.File
-
-	named bool
-}
-
-func openSpool() (*spool, error) {
-	if file := files.Nameless(); file != nil {
-		return &spool{File: file}, nil
-	}
-	file, err := os.CreateTemp("", "formwork-blob-")
-	if err != nil {
-		return nil, err
-	}
-	return &spool{file, os.Remove(file.Name()) != nil}, nil
-}
-
-func (s *spool) close() {
-	_ = s.Close()
-	if s.named {
-		_ = os.Remove(s.Name())
-	}
 }
 
 func (b *tableBlobs) publish(ctx context.Context, blob Blob, content io.ReaderAt) error {
