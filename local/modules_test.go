@@ -120,21 +120,11 @@ func TestModulesWithTheCDK(t *testing.T) {
 	for _, name := range []string{"bottom-1", "middle", "top"} {
 		register(name)
 	}
-	if err := os.Symlink(filepath.Join(filepath.Dir(cdk), "..", ".."), filepath.Join(p.dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, filepath.Join(p.dir, "app.js"), readFile(t, filepath.Join("testdata", "cdk-modules.js")))
-	writeFile(t, filepath.Join(p.dir, "cdk.json"), []byte(`{"app": "node app.js"}`))
+	p.cdkApp(t, cdk, filepath.Join("testdata", "cdk-modules.js"))
 	writeFile(t, filepath.Join(p.dir, "included.yaml"), []byte("Resources:\n  Low: {Type: 'Acme::Deep::Bottom::MODULE', Properties: {Name: /included/note, Value: from a template}}\n"))
 	run := func(value string, args ...string) string {
 		t.Helper()
-		cmd := p.command(t, append([]string{"node", cdk, "--no-color", "--ci"}, args...)...)
-		cmd.Env = append(cmd.Env, "VALUE="+value, "CDK_DISABLE_CLI_TELEMETRY=true", "NODE_NO_WARNINGS=1", "HOME="+p.dir)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("cdk %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-		return string(out)
+		return p.mustCDK(t, cdk, []string{"VALUE=" + value}, args...)
 	}
 	parameter := func(name, want string) {
 		t.Helper()

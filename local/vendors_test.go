@@ -112,23 +112,16 @@ func TestCDKProvider(t *testing.T) {
 			server := serving(t, local.ServerConfig{Config: local.Config{RunLambda: true, HandlerEnv: []string{"NODE_PATH=" + sdk}, TimeScale: 20}})
 			p := place{url: server.URL(), account: account, dir: t.TempDir()}
 			client := cloudformation.NewFromConfig(aws.Config{BaseEndpoint: &p.url, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(account, "any", "")})
-			if err := os.Symlink(filepath.Join(filepath.Dir(cdk), "..", ".."), filepath.Join(p.dir, "node_modules")); err != nil {
-				t.Fatal(err)
-			}
+			p.cdkApp(t, cdk, filepath.Join("testdata", "vendors", "cdk", "app.js"))
 			if err := os.Mkdir(filepath.Join(p.dir, "user"), 0o700); err != nil {
 				t.Fatal(err)
 			}
 			writeFile(t, filepath.Join(p.dir, "user", "index.js"), readFile(t, filepath.Join("testdata", "vendors", "onevent", "index.js")))
-			writeFile(t, filepath.Join(p.dir, "app.js"), readFile(t, filepath.Join("testdata", "vendors", "cdk", "app.js")))
-			writeFile(t, filepath.Join(p.dir, "cdk.json"), []byte(`{"app": "node app.js"}`))
 			store := s3.NewFromConfig(aws.Config{BaseEndpoint: &p.url, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(account, "any", "")}, func(o *s3.Options) { o.UsePathStyle = true })
 			must[*s3.CreateBucketOutput](t)(store.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("assets")}))
 			run := func(size, mode string, args ...string) (string, error) {
 				t.Helper()
-				cmd := p.command(t, append([]string{"node", cdk, "--no-color", "--ci", "--no-notices"}, args...)...)
-				cmd.Env = append(cmd.Env, "SIZE="+size, "MODE="+mode, "WAIT="+test.wait, "CDK_DISABLE_CLI_TELEMETRY=true", "NODE_NO_WARNINGS=1", "HOME="+p.dir)
-				out, err := cmd.CombinedOutput()
-				return string(out), err
+				return p.cdk(t, cdk, []string{"SIZE=" + size, "MODE=" + mode, "WAIT=" + test.wait}, args...)
 			}
 			for _, size := range []string{"1", "2"} {
 				out, err := run(size, "", "deploy", "--require-approval", "never")
