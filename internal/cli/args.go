@@ -43,8 +43,8 @@ func annotate(flags *pflag.FlagSet, mark string, names ...string) {
 // The words of the command come first in the result, options keep their order, and arguments
 // after "--" are not changed. The error is a *usageError.
 func normalize(root *cobra.Command, args []string) ([]string, error) {
-	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
-		return args, nil // the shell asks what could be completed
+	if completing(args) {
+		return args, nil
 	}
 	n := normalizer{command: root}
 	for len(args) > 0 {
@@ -70,6 +70,11 @@ func normalize(root *cobra.Command, args []string) ([]string, error) {
 		}
 	}
 	return append(n.path, n.rest...), nil
+}
+
+// completing says whether the shell asks what could be completed.
+func completing(args []string) bool {
+	return len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)
 }
 
 type normalizer struct {

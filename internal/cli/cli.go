@@ -84,6 +84,9 @@ func Main(ctx context.Context, env Env, args []string) (code int) {
 		}
 	}()
 	root := newRoot(c)
+	if completing(args) {
+		eachCommand(root, completeValues)
+	}
 	commandLine, err := normalize(root, args)
 	if err != nil {
 		return c.report(root, err, args)

@@ -89,7 +89,6 @@ Long options can be abbreviated if the abbreviation is unambiguous: --dry for --
 		cmd.SetFlagErrorFunc(flagError)
 		cmd.Flags().SortFlags = false
 		cmd.Flags().BoolP("help", "h", false, "show this help and exit")
-		completeValues(cmd)
 		if run := cmd.RunE; run != nil {
 			cmd.RunE = func(cmd *cobra.Command, args []string) error {
 				if err := c.start(cmd); err != nil {
