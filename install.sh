@@ -82,7 +82,7 @@ want=$(awk -v name="$archive" '$2 == name { print $1 }' "$work/checksums.txt")
 [ -n "$want" ] || fail "checksums.txt does not list $archive" "the release may be older than this platform"
 get "$from/$archive" "$work/$archive" || fail "cannot download $from/$archive"
 have=$(sum "$work/$archive" | cut -d ' ' -f 1)
-[ "$have" = "$want" ] || fail "the checksum of $archive is $have, want $want: nothing was installed" "download again; if it stays, report it"
+[ "$have" = "$want" ] || fail "the checksum of $archive is $have, want $want: nothing was installed" "download again; if the error persists, report it"
 
 tar -xzf "$work/$archive" -C "$work" cfn
 mkdir -p "$to" || fail "cannot make the folder $to" "pass --to DIR with a folder that you can write to"

@@ -41,7 +41,7 @@ func annotate(flags *pflag.FlagSet, mark string, names ...string) {
 //   - the value of an option never begins with "-", unless it is "-" or a negative number
 //
 // The words of the command come first in the result, options keep their order, and arguments
-// after "--" are not changed. The error is a *usageError.
+// after "--" are not changed. It is never nil, for which the library would take those of the process. The error is a *usageError.
 func normalize(root *cobra.Command, args []string) ([]string, error) {
 	if completing(args) {
 		return args, nil
@@ -69,7 +69,7 @@ func normalize(root *cobra.Command, args []string) ([]string, error) {
 			return []string{"--version"}, nil
 		}
 	}
-	return append(n.path, n.rest...), nil
+	return append(append([]string{}, n.path...), n.rest...), nil
 }
 
 // completing says whether the shell asks what could be completed.
