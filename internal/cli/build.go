@@ -33,6 +33,7 @@ func (o *handlerOptions) build(ctx context.Context, c *app, p *project.Project) 
 	}
 	command := buildCommand(name, o.debug)
 	if state.due() && state.buildable() && !o.noBuild {
+		c.noteMakefile(p)
 		return path, c.runBuild(ctx, p.Dir, command)
 	}
 	if !state.missing {
@@ -83,12 +84,33 @@ func (c *app) buildGo(ctx context.Context, p *project.Project, noBuild bool) err
 	case noBuild, state.missing && !state.buildable():
 		// The packer reports that it is missing.
 	case state.buildable():
+		c.noteMakefile(p)
 		return c.runBuild(ctx, p.Dir, buildCommand(name, false), "GOOS=linux", "GOARCH=amd64")
 	default:
 		return withHint(fmt.Errorf("%s is older than %s and cannot be rebuilt: %s", p.Name(name), p.Name(state.newer), state.obstacle),
 			"build it yourself, or pass --no-build to pack it as is")
 	}
 	return nil
+}
+
+// noteMakefile says that cfn builds without make, if the project's own rule does more than cfn.
+func (c *app) noteMakefile(p *project.Project) {
+	text, err := readOptional(p.Path("Makefile"))
+	if err != nil {
+		return
+	}
+	_, rule, _ := strings.Cut("\n"+string(text), "\nbuild:")
+	_, recipe, _ := strings.Cut(rule, "\n")
+	for line := range strings.Lines(recipe) {
+		if !strings.HasPrefix(line, "\t") {
+			return
+		}
+		known := slices.ContainsFunc([]string{"cfn generate", "go build", "make -f makebuild"}, func(part string) bool { return strings.Contains(line, part) })
+		if !known {
+			c.notef("warning: cfn does not run make: %q of %s has no effect\nhint: run make, and pass --no-build to use what it builds\n", strings.TrimSpace(line), p.Name("Makefile"))
+			return
+		}
+	}
 }
 
 // A buildState is whether a project's program has to be built, and whether it can be.

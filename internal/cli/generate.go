@@ -107,7 +107,7 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 		}
 		files = append(files, canaries...)
 	}
-	if err := p.RefreshExamples(in, files); err != nil {
+	if files, err = p.RefreshExamples(s, files); err != nil {
 		return err
 	}
 	var statuses []project.Status
@@ -206,11 +206,11 @@ func (c *app) reportGenerated(p *project.Project, statuses []project.Status, che
 	return nil
 }
 
-// notOnce leaves out the files that are written once; the statuses of leftovers stay.
+// notOnce leaves out the files that only cfn init writes; the statuses of leftovers stay.
 func notOnce(statuses []project.Status, files []codegen.File) []project.Status {
 	var out []project.Status
 	for i, status := range statuses {
-		if i >= len(files) || files[i].Mode != codegen.Once {
+		if i >= len(files) || files[i].Mode == codegen.Generated || files[i].Mode == codegen.Refreshed && status.State != project.Missing {
 			out = append(out, status)
 		}
 	}

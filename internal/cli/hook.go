@@ -129,7 +129,7 @@ func (c *app) tryHook(cmd *cobra.Command, opts *hookTryOptions, file string) err
 	if err != nil {
 		return err
 	}
-	function, stop, err := opts.function(ctx, c, p, aws, nil)
+	function, stop, err := opts.function(ctx, c, p, s, aws, nil)
 	if err != nil {
 		return err
 	}

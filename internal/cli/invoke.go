@@ -283,7 +283,7 @@ func (c *app) call(ctx context.Context, opts *invokeOptions, p *project.Project,
 		fmt.Fprintf(c.Stdout, "%s\n", redactor.JSON(payload))
 		return nil
 	}
-	function, stop, err := opts.function(ctx, c, p, aws, nil)
+	function, stop, err := opts.function(ctx, c, p, s, aws, nil)
 	if err != nil {
 		return err
 	}

@@ -68,6 +68,9 @@ func (c *app) archive(ctx context.Context, o archiveOptions) (*project.Project, 
 		}
 		config.Fragment = f
 	}
+	if err := c.updateSources(ctx, p, s, o.noBuild); err != nil {
+		return nil, nil, nil, err
+	}
 	if pack := languageOf(p.Language).pack; pack != nil {
 		err = pack(c, ctx, p, o, &config)
 	} else {

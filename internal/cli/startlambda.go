@@ -57,12 +57,15 @@ The project is built first if a source has changed, and with --watch again whene
 				return withHint(fmt.Errorf("--host %s: other machines could run the functions without authentication", opts.host),
 					"listen on 127.0.0.1, or pass --allow-remote to allow this")
 			}
-			p, _, err := c.loadProject(cmd.Context())
+			p, s, err := c.loadProject(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if p.Kind == schema.Module {
 				return errors.New("a module has no handlers")
+			}
+			if err := c.updateSources(cmd.Context(), p, s, local.noBuild); err != nil {
+				return err
 			}
 			return c.startLambda(cmd.Context(), p, local, lambda.ServerConfig{
 				Address: net.JoinHostPort(opts.host, strconv.Itoa(opts.port)), AllowRemote: opts.allowRemote, Logger: c.logger,
@@ -126,7 +129,7 @@ func (o *handlerOptions) checkDocker() error {
 
 // function opens the handlers of a project. Without --endpoint they run as local
 // processes, which close ends. output, if not nil, receives what local handlers write.
-func (o *handlerOptions) function(ctx context.Context, c *app, p *project.Project, aws *invoke.AWS, output io.Writer) (f invoke.Function, close func(), err error) {
+func (o *handlerOptions) function(ctx context.Context, c *app, p *project.Project, s *schema.Schema, aws *invoke.AWS, output io.Writer) (f invoke.Function, close func(), err error) {
 	url := o.endpoint
 	if url == "" && !project.KnownLanguage(p.Language) {
 		return nil, nil, withHint(&project.UnknownLanguageError{Language: p.Language},
@@ -148,6 +151,9 @@ func (o *handlerOptions) function(ctx context.Context, c *app, p *project.Projec
 	if o.functionName != typeFunction && o.functionName != testEntrypoint {
 		return nil, nil, withHint(fmt.Errorf("unknown function %q: the project has %s and %s", o.functionName, typeFunction, testEntrypoint),
 			"pass --endpoint URL with the Lambda endpoint of the function")
+	}
+	if err := c.updateSources(ctx, p, s, o.noBuild); err != nil {
+		return nil, nil, err
 	}
 	config, err := o.config(ctx, c, p, o.functionName)
 	if err != nil {

@@ -430,7 +430,7 @@ func (c *app) runTests(ctx context.Context, opts *testOptions, p *project.Projec
 		return err
 	}
 	defer closeProxy()
-	function, stop, err := opts.function(ctx, c, p, aws, nil)
+	function, stop, err := opts.function(ctx, c, p, config.Schema, aws, nil)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,12 @@
 package project
 
 import (
-	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/codegen"
@@ -23,53 +24,43 @@ const (
 	exampleWrong  = examplesDir + "/inputs_1_invalid.json"
 )
 
-// generatedSchema is the schema that the sources were last generated from.
-const generatedSchema = "cmd/resource/schema_gen.json"
+// exampleRecord has the checksums of the example inputs as they were generated: those that still match were not edited.
+const exampleRecord = examplesDir + "/.generated.json"
 
-// RefreshExamples changes the mode of unedited example inputs in files to [codegen.Refreshed]:
-// their text on disk is what the schema of the previous "cfn generate", which is in the
-// project, generates. in is what files were generated from.
-func (p *Project) RefreshExamples(in codegen.Input, files []codegen.File) error {
+// RefreshExamples completes the example inputs in files, which the schema s generates, and adds the record of them. The
+// mode of those that nobody has edited since the previous "cfn generate" becomes [codegen.Refreshed].
+func (p *Project) RefreshExamples(s *schema.Schema, files []codegen.File) ([]codegen.File, error) {
 	if p.Kind != schema.Resource {
-		return nil
+		return files, nil
 	}
-	old, err := document.ReadFile(p.Path(generatedSchema), maxDocument)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // never generated
-	}
-	if err != nil {
-		return fmt.Errorf("read the schema of the previous run: %w", err)
-	}
-	for _, f := range files {
-		if f.Path == generatedSchema && bytes.Equal(f.Data, old) {
-			return nil // the examples are made of the same schema
-		}
-	}
-	s, problems := schema.Load(generatedSchema, old, schema.Config{Kind: p.Kind})
-	if problems.HasErrors() {
-		return nil // edited, or written by another program
-	}
-	in.Schema, s = s, in.Schema
-	before, err := codegen.Generate(in)
-	if err != nil {
-		return nil //nolint:nilerr // the previous schema cannot be generated from: nothing is known to be unedited
-	}
-	fillInputs(before, in.Schema)
 	fillInputs(files, s)
-	made := map[string][]byte{}
-	for _, f := range before {
-		made[f.Path] = f.Data
+	text, err := document.ReadFile(p.Path(exampleRecord), maxDocument)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the checksums of the example inputs: %w", err)
 	}
+	var written map[string]string // nil: every file counts as edited
+	_ = json.Unmarshal(text, &written)
+	record := object{{"$comment", "checksums of the example inputs as cfn generate wrote them: it updates those that still match"}}
 	for i, f := range files {
-		if path.Dir(f.Path) != examplesDir {
+		name, found := strings.CutPrefix(f.Path, examplesDir+"/")
+		if !found {
 			continue
 		}
-		data, err := document.ReadHead(p.Path(f.Path), int64(len(made[f.Path])+1))
-		if err == nil && bytes.Equal(data, made[f.Path]) {
+		record = append(record, pair{name, checksum(f.Data)})
+		data, err := document.ReadFile(p.Path(f.Path), maxDocument)
+		if err == nil && checksum(data) == written[name] {
 			files[i].Mode = codegen.Refreshed
 		}
 	}
-	return nil
+	if len(record) == 1 { // a language without example inputs
+		return files, nil
+	}
+	return append(files, codegen.File{Path: exampleRecord, Data: encode(record), Mode: codegen.Refreshed}), nil
+}
+
+func checksum(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // fillInputs replaces placeholders of the generator that the schema rejects with valid values

@@ -168,8 +168,8 @@ func (p *Project) newSources(example codegen.File, config InitConfig) ([]codegen
 	if err != nil {
 		return nil, problems, fmt.Errorf("generate: %w", err)
 	}
-	if p.Kind == schema.Resource {
-		fillInputs(generated, s)
+	if generated, err = p.RefreshExamples(s, generated); err != nil {
+		return nil, problems, err
 	}
 	return append(generated, files...), problems, nil
 }
