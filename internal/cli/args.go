@@ -21,6 +21,9 @@ const multiValue = "cfn-multi-value"
 // option of the official tool ambiguous: --pro is --profile, though there is --project.
 const addition = "cfn-addition"
 
+// impliedBy is the annotation of a sub-command with the first arguments that select it without its name.
+const impliedBy = "cfn-implied-by"
+
 // annotate marks flags.
 func annotate(flags *pflag.FlagSet, mark string, names ...string) {
 	for _, name := range names {
@@ -37,6 +40,7 @@ func annotate(flags *pflag.FlagSet, mark string, names ...string) {
 //     options that the official tool does not have never make one ambiguous
 //   - options of a command may be before its sub-command: init -t A::B::C go
 //   - an option marked multiValue takes all the words up to the next option
+//   - the kind of "cfn invoke" may be left out: invoke CREATE file is invoke resource CREATE file
 //   - --version before a command is all that counts
 //   - the value of an option never begins with "-", unless it is "-" or a negative number
 //
@@ -96,6 +100,14 @@ func (n *normalizer) word(word string) error {
 		if sub.Name() == word || sub.HasAlias(word) {
 			n.command = sub
 			n.path = append(n.path, word)
+			return nil
+		}
+	}
+	for _, sub := range n.command.Commands() {
+		if slices.Contains(strings.Fields(sub.Annotations[impliedBy]), word) {
+			n.command, n.plain = sub, true
+			n.path = append(n.path, sub.Name())
+			n.rest = append(n.rest, word)
 			return nil
 		}
 	}

@@ -43,6 +43,8 @@ func newInvoke(c *app) *cobra.Command {
 CloudFormation does. Every request and response is printed without secrets: credentials, write-only
 values and type configurations are replaced with <hidden: REASON>.
 
+The action alone says which kind is meant: cfn invoke CREATE FILE is cfn invoke resource CREATE FILE.
+
 Without --endpoint, the handlers of the project run as local processes. They are built first if a source
 has changed. With --debug, they wait for a debugger before the first call, and no time limits apply.
 
@@ -89,11 +91,12 @@ its properties evaluated.`
   cfn invoke hook CREATE_PRE_PROVISION --template stack.yaml --logical-id Bucket`
 	}
 	cmd := &cobra.Command{
-		Use:       fmt.Sprintf("%s {%s} REQUEST", kind, strings.Join(words, ",")),
-		Short:     fmt.Sprintf("Call a handler of a %s", map[string]string{"resource": "resource type", "hook": "hook"}[kind]),
-		Long:      long,
-		Example:   example,
-		ValidArgs: words,
+		Use:         fmt.Sprintf("%s {%s} REQUEST", kind, strings.Join(words, ",")),
+		Short:       fmt.Sprintf("Call a handler of a %s", map[string]string{"resource": "resource type", "hook": "hook"}[kind]),
+		Long:        long,
+		Example:     example,
+		ValidArgs:   words,
+		Annotations: map[string]string{impliedBy: strings.Join(words, " ")},
 		Args: func(_ *cobra.Command, args []string) error {
 			args, err := opts.withoutRequest(what, args)
 			if err != nil {

@@ -35,3 +35,13 @@ func TestGivenVariables(t *testing.T) {
 		t.Errorf("secret are %q, want %q", secretValues(given), want)
 	}
 }
+
+// What the user sets for all handlers counts, also against the variables of the proxy; those that join both stay.
+func TestGivenVariablesCount(t *testing.T) {
+	p := &Pool{config: Config{Env: []string{"HTTPS_PROXY=http://user:secret@proxy", "NO_PROXY=own", "NODE_OPTIONS=--inspect"}}}
+	got := p.notGiven([]string{"HTTPS_PROXY=http://127.0.0.1:4566", "https_proxy=http://127.0.0.1:4566", "NO_PROXY=own,127.0.0.1", "NODE_OPTIONS=--require x --inspect"})
+	want := []string{"https_proxy=http://127.0.0.1:4566", "NO_PROXY=own,127.0.0.1", "NODE_OPTIONS=--require x --inspect"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -472,7 +472,7 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 		if err != nil {
 			return fmt.Errorf("start the handler of %s: %w", spec.TypeName, err)
 		}
-		config.Env = slices.Concat(config.Env, more)
+		config.Env = slices.Concat(config.Env, p.notGiven(more))
 	}
 	function, err := lambda.Start(ctx, config)
 	if err != nil {
@@ -480,6 +480,18 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	}
 	e.function = function
 	return nil
+}
+
+// combined are the variables of a process that contain what it was given.
+var combined = []string{"NODE_OPTIONS", sandbox.JavaOptions, "NO_PROXY", "no_proxy"}
+
+// notGiven are the variables that the user has not set for all handlers: those of the user count.
+func (p *Pool) notGiven(environ []string) []string {
+	return slices.DeleteFunc(environ, func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		given := slices.ContainsFunc(p.config.Env, func(own string) bool { return strings.HasPrefix(own, name+"=") })
+		return given && !slices.Contains(combined, name)
+	})
 }
 
 // leastMemory bounds the memory of a process at least, in MiB: an interpreter of this machine

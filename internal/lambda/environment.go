@@ -71,6 +71,14 @@ func (c *Config) environment(address, stream string, folders []string) []string 
 	// proxy, and what the function was given before all.
 	setOptions(env, c.proxied(), func(before, value string) string { return value + " " + before })
 	setOptions(env, c.Env, func(before, value string) string { return before + " " + value })
+	if isJava(c.Command) && env[proxyAddress] != "" {
+		// Java has the proxy in its options. Version 1 of the SDK fails at a URL without a user.
+		for _, name := range []string{"HTTPS_PROXY", "https_proxy"} {
+			if env[name] == "http://"+env[proxyAddress] {
+				delete(env, name)
+			}
+		}
+	}
 	keepOffProxy(env)
 	delete(env, "_LAMBDA_SERVER_PORT")        // the older protocol of Go functions
 	delete(env, "AWS_LAMBDA_MAX_CONCURRENCY") // several invocations at once

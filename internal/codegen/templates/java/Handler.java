@@ -1,7 +1,9 @@
 package {{.Package}};
 
 import software.amazon.cloudformation.proxy.AmazonWebServicesClientProxy;
+{{- if ne .Operation.Action "READ"}}
 import software.amazon.cloudformation.proxy.HandlerErrorCode;
+{{- end}}
 import software.amazon.cloudformation.proxy.Logger;
 import software.amazon.cloudformation.proxy.ProgressEvent;
 import software.amazon.cloudformation.proxy.ResourceHandlerRequest;
@@ -25,7 +27,12 @@ public class {{.Operation.Name}}Handler extends BaseHandler<CallbackContext{{if 
 {{- else}}
         //     ProgressEvent.defaultSuccessHandler(model)
 {{- end}}
+{{- if eq .Operation.Action "READ"}}
+        logger.log("READ of {{.TypeName}} is not written yet and returns the requested model: see ReadHandler.java");
+        return ProgressEvent.defaultSuccessHandler(request.getDesiredResourceState());
+{{- else}}
         return ProgressEvent.failed(null, null, HandlerErrorCode.InternalFailure,
             "{{.Operation.Action}} of {{.TypeName}} is not written yet: see {{.Operation.Name}}Handler.java");
+{{- end}}
     }
 }

@@ -66,8 +66,13 @@ def {{.Function}}(
     #
     #     return ProgressEvent(status=OperationStatus.SUCCESS, resourceModels=[], nextToken=None)
 {{- end}}
+{{- if eq .Action "READ"}}
+    LOG.warning("READ of %s is not written yet and returns the requested model: see {{.Function}} in src/{{$.Package}}/handlers.py", TYPE_NAME)
+    return ProgressEvent(status=OperationStatus.SUCCESS, resourceModel=request.desiredResourceState)
+{{- else}}
     return ProgressEvent.failed(
         HandlerErrorCode.InternalFailure,
         "{{.Action}} of {{$.TypeName}} is not written yet: see {{.Function}} in src/{{$.Package}}/handlers.py",
     )
+{{- end}}
 {{end -}}

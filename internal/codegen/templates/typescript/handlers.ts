@@ -57,10 +57,15 @@ class Resource extends BaseResource<ResourceModel> {
         logger: LoggerProxy,
         typeConfiguration: TypeConfigurationModel
     ): Promise<Progress> {
+{{- if eq .Action "Read"}}
+        logger.log('read of {{$.TypeName}} is not written yet and returns the requested model: see src/handlers.ts');
+        return ProgressEvent.success<Progress>(new ResourceModel(request.desiredResourceState));
+{{- else}}
         return ProgressEvent.failed<Progress>(
             HandlerErrorCode.InternalFailure,
             '{{.Function}} of {{$.TypeName}} is not written yet: see src/handlers.ts'
         );
+{{- end}}
     }
 {{- end}}
 }
