@@ -95,3 +95,24 @@ func TestPythonModelsOfPublishedSchemas(t *testing.T) {
 		}
 	}
 }
+
+// The objects in a map are dicts whose values have the types of the schema, as with the official plugin.
+func TestPythonMapOfObjects(t *testing.T) {
+	python := officialPython(t)
+	s := parse(t, `{"typeName": "Acme::Net::Zone", "description": "A zone.", "definitions": {"Dns": {"type": "object", "properties": {"Port": {"type": "integer"}, "Names": {"type": "array", "items": {"type": "string"}}}, "additionalProperties": false}},
+		"properties": {"Id": {"type": "string"}, "Records": {"type": "object", "patternProperties": {".*": {"$ref": "#/definitions/Dns"}}, "additionalProperties": false}},
+		"additionalProperties": false, "primaryIdentifier": ["/properties/Id"], "readOnlyProperties": ["/properties/Id"]}`)
+	dir := t.TempDir()
+	models := string(pythonModels(newReader(s), pythonResourceRequest, pythonRoot{schema: s, class: "ResourceModel"}, pythonRoot{schema: s.TypeConfiguration, class: "TypeConfigurationModel"}))
+	if want := `Records: _typing.Optional[_typing.MutableMapping[str, "_Dns"]] = None`; !strings.Contains(models, want) {
+		t.Errorf("the models lack %s:\n%s", want, models)
+	}
+	write(t, dir, "models.py", models)
+	run := exec.CommandContext(t.Context(), python, "-c", `import models; m = models.ResourceModel._deserialize({"Records": {"a": {"Port": "5", "Names": ["x"]}, "b": {}}}); print(m.Records, m._serialize())`)
+	run.Dir = dir
+	out, err := run.CombinedOutput()
+	want := "{'a': {'Port': 5, 'Names': ['x']}, 'b': {}} {'Records': {'a': {'Port': 5, 'Names': ['x']}, 'b': {}}}\n"
+	if err != nil || string(out) != want {
+		t.Errorf("got %s, want %s (%v)", out, want, err)
+	}
+}

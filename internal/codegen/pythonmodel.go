@@ -26,7 +26,7 @@ type pythonRoot struct {
 //	object with properties             a dataclass
 //	array                              a list, nested as the schema nests
 //	array, unique and unordered        a set, if its items are scalars; else a list
-//	patternProperties                  a dict; objects in it stay dicts
+//	patternProperties                  a dict; objects in it stay dicts, with values of their types
 //	other objects, several types       as in the JSON
 //
 // An attribute without a value is None. What was decoded is encoded again as it was; the official
@@ -147,10 +147,14 @@ func (p *python) typeOf(schemas []*document.Value) pythonType {
 		if len(f.values) > 0 {
 			item = p.typeOf(f.values)
 		}
-		if !item.scalar {
+		if item.convert == "" {
 			return pythonType{annotation: "_typing.MutableMapping[str, _typing.Any]"}
 		}
-		return pythonType{annotation: fmt.Sprintf("_typing.MutableMapping[str, %s]", item.annotation), convert: fmt.Sprintf("_map(%s)", item.convert)}
+		convert := item.convert
+		if !item.scalar {
+			convert = fmt.Sprintf("_dict(%s)", convert)
+		}
+		return pythonType{annotation: fmt.Sprintf("_typing.MutableMapping[str, %s]", item.annotation), convert: fmt.Sprintf("_map(%s)", convert)}
 	case kList:
 		item := pythonAny
 		if len(f.items) > 0 {

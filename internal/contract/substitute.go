@@ -62,7 +62,7 @@ func (l *loader) value(mark string, set int, at diag.Range) (string, bool) {
 		}
 	}
 	l.report(diag.Error, "inputs/export", at, fmt.Sprintf("unknown export %q", mark),
-		fmt.Sprintf("set %s in the environment, or pass --exports FILE with {%q: \"…\"}", ExportVariable(mark), mark))
+		fmt.Sprintf("pass --cloudformation-endpoint-url URL to read the exports of stacks, --exports FILE with {%q: \"…\"}, or set %s in the environment", mark, ExportVariable(mark)))
 	return "", false
 }
 

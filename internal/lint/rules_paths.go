@@ -3,11 +3,13 @@ package lint
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -19,6 +21,13 @@ var pathRules = []Rule{{
 	Bad:     `"deprecatedProperties": ["/properties/Colour"]`,
 	Good:    `"deprecatedProperties": ["/properties/Color"]`,
 	check:   pathsResolve,
+}, {
+	ID: "lint/replacement-unused", Severity: diag.Warning, Fault: true,
+	Purpose: "replacementStrategy is set only for a type whose updates can replace a resource: it has create-only properties, or no update handler.",
+	Why:     "The specification calls it not valid for a type that never needs a replacement; it has no effect there.",
+	Bad:     `"replacementStrategy": "delete_then_create", "createOnlyProperties": [], "primaryIdentifier": ["/properties/Id"]`,
+	Good:    `"replacementStrategy": "delete_then_create", "createOnlyProperties": ["/properties/Name"]`,
+	kinds:   resources, check: replacementUsed,
 }, {
 	ID: "lint/path-notation", Severity: diag.Warning, Fault: true,
 	Purpose: `Paths use the notation of the specification: they start with /properties, use "*" for items of arrays and maps, and leave out inner "properties" and "items".`,
@@ -93,9 +102,31 @@ func pathsResolve(in *inspection) {
 	in.checkLink()
 }
 
-// checkLink looks at the mappings of resourceLink, whose values are paths.
+func replacementUsed(in *inspection) {
+	strategy := in.Root.Member("replacementStrategy")
+	replaceable := in.Root.Get("handlers").Get("update") == nil || len(itemsOf(in.Root.Get("createOnlyProperties")))+len(itemsOf(in.Root.Get("conditionalCreateOnlyProperties"))) > 0
+	if strategy != nil && !replaceable {
+		in.report(strategy.KeyAt, document.Pointer{"replacementStrategy"}, "replacementStrategy has no effect: no update of this type replaces a resource", "remove it, or list the properties whose change needs a replacement in createOnlyProperties")
+	}
+}
+
+// linkVariable matches a variable of templateUri, and linkConstants are those that the service sets.
+var (
+	linkVariable  = lazyregexp.New(`\$\{([^{}]+)\}`)
+	linkConstants = []string{"awsPartition", "awsRegion", "awsAccountId"}
+)
+
+// checkLink looks at the variables of resourceLink and their mappings, whose values are paths.
 func (in *inspection) checkLink() {
-	for _, m := range membersOf(in.Root.Get("resourceLink").Get("mappings")) {
+	link := in.Root.Get("resourceLink")
+	if uri := link.Get("templateUri"); uri != nil && uri.Kind == document.String {
+		for _, variable := range linkVariable.FindAllStringSubmatch(uri.Text, -1) {
+			if name := variable[1]; link.Get("mappings").Member(name) == nil && !slices.Contains(linkConstants, name) {
+				in.report(uri.At, document.Pointer{"resourceLink", "templateUri"}, fmt.Sprintf("the variable %s has no mapping", quote("${"+name+"}")), fmt.Sprintf("add %s to mappings with the path of a property", quote(name)))
+			}
+		}
+	}
+	for _, m := range membersOf(link.Get("mappings")) {
 		tokens, ok := document.ParsePointer(textOf(m.Value))
 		if m.Value.Kind != document.String {
 			continue

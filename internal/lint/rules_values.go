@@ -85,6 +85,20 @@ var valueRules = []Rule{{
 	Bad:     `"propertyTransform": {"/properties/Name": "$lowercase(Name"}`,
 	Good:    `"propertyTransform": {"/properties/Name": "$lowercase(Name) $OR $uppercase(Name)"}`,
 	kinds:   resources, check: transformsParse,
+}, {
+	ID: "lint/transform-function", Severity: diag.Warning, Fault: true,
+	Purpose: "A propertyTransform calls functions that JSONata has or the expression defines.",
+	Why:     "A call of an unknown function fails when the transform is applied, so values that the service converts are reported as drift.",
+	Bad:     `"propertyTransform": {"/properties/Name": "$lowercse(Name)"}`,
+	Good:    `"propertyTransform": {"/properties/Name": "$lowercase(Name)"}`,
+	kinds:   resources, check: transformFunctions,
+}, {
+	ID: "lint/type-null", Severity: diag.Warning, Fault: true,
+	Purpose: "No property has the type null alone.",
+	Why:     "A property that is null counts as absent, so such a property can never be set.",
+	Bad:     `"properties": {"Color": {"type": "null"}}`,
+	Good:    `"properties": {"Color": {"type": "string"}}`,
+	check:   typesNotNull,
 }}
 
 // The pairs of keywords that bound one value.
@@ -95,6 +109,14 @@ var boundPairs = []struct {
 	{"minLength", "maxLength", false}, {"minItems", "maxItems", false}, {"minProperties", "maxProperties", false},
 	{"minimum", "maximum", false}, {"minimum", "exclusiveMaximum", true},
 	{"exclusiveMinimum", "maximum", true}, {"exclusiveMinimum", "exclusiveMaximum", true},
+}
+
+func typesNotNull(in *inspection) {
+	for _, site := range in.sites {
+		if m := site.Node.Member("type"); m != nil && m.Value.Kind == document.String && m.Value.Text == "null" {
+			in.report(m.Value.At, site.Pointer.Append("type"), "a value of type null can never be set", "name the type of the value, or remove the property")
+		}
+	}
 }
 
 func boundsInOrder(in *inspection) {
@@ -125,6 +147,21 @@ func requiredKnown(in *inspection) {
 		for i, item := range required.Items {
 			if item.Kind == document.String && !known[item.Text] && !in.full() {
 				in.report(item.At, site.Pointer.Append("required", strconv.Itoa(i)), fmt.Sprintf("%s is required, but is not a property", quote(item.Text)), in.near(item.Text, slices.Sorted(maps.Keys(known))))
+			}
+		}
+	}
+}
+
+// transformFunctions reports functions that are called and do not exist.
+func transformFunctions(in *inspection) {
+	for _, t := range in.PropertyTransform {
+		for _, alternative := range t.Alternatives() {
+			expression, err := jsonata.Compile(alternative, jsonata.Config{})
+			if err != nil {
+				continue // lint/transform-syntax
+			}
+			for _, name := range expression.UnknownFunctions() {
+				in.report(t.Expression.At, document.Pointer{"propertyTransform", t.Path.Text}, fmt.Sprintf("the transform calls the unknown function %s", quote("$"+name)), in.near(name, jsonata.Functions()))
 			}
 		}
 	}

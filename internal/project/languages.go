@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +20,9 @@ type language struct {
 	// cannot start projects in the language.
 	start func(p *Project) error
 
+	// current is the runtime to change to from a retired one.
+	current string
+
 	// options are the language's settings of a new project.
 	options func(config InitConfig) object
 
@@ -33,16 +37,16 @@ type language struct {
 func languages() []language {
 	return []language{
 		{
-			names: []string{"go"}, start: startGo, options: goOptions, pack: (*Project).packGo,
+			names: []string{"go"}, current: "provided.al2023, with the entrypoint bootstrap", start: startGo, options: goOptions, pack: (*Project).packGo,
 			authored: func(*Project) []string {
 				return []string{"cmd/resource/resource.go", "cmd/hook/hook.go", "go.mod", "Makefile"}
 			},
 		},
-		{names: []string{"java"}, start: startJava, options: javaOptions, authored: authoredJava, pack: (*Project).packJava},
+		{names: []string{"java"}, current: "java21", start: startJava, options: javaOptions, authored: authoredJava, pack: (*Project).packJava},
 		{
 			names:   []string{"python38", "python39", "python310", "python311", "python312", "python313"},
 			retired: []string{"python36", "python37"},
-			start:   startPython, options: pythonOptions, authored: authoredPython, pack: (*Project).packPython,
+			current: "python3.13", start: startPython, options: pythonOptions, authored: authoredPython, pack: (*Project).packPython,
 		},
 		{
 			names: []string{"typescript"}, start: startTypeScript, options: pythonOptions, pack: (*Project).packTypeScript,
@@ -61,6 +65,12 @@ func languageOf(name string) (language, bool) {
 		}
 	}
 	return language{}, false
+}
+
+// currentRuntime is the runtime that projects in a language change to from a retired one.
+func currentRuntime(name string) string {
+	l, _ := languageOf(name)
+	return cmp.Or(l.current, "a current runtime")
 }
 
 // Languages are those of the official tool's plug-ins.

@@ -32,14 +32,6 @@ var errorRules = []Rule{{
 	Example:  `wrong: "$id": ""` + "\n" + `right: "$id": "https://example.com/initech-tps-report.json"`,
 	check:    idIsURI,
 }, {
-	ID:       "schema/write-only-unresolved",
-	Upstream: "guard-rail: PR008",
-	Purpose:  "The members of writeOnlyProperties refer to properties of the schema.",
-	Why:      "Otherwise, the intended property is not write-only, and its value, often a secret, is returned, logged and shown.",
-	Example:  `wrong: "writeOnlyProperties": ["/properties/Pasword"]` + "\n" + `right: "writeOnlyProperties": ["/properties/Password"]`,
-	kinds:    []Kind{Resource},
-	check:    writeOnlyResolves,
-}, {
 	ID:       "schema/array-type",
 	Upstream: "cfn validate",
 	Purpose:  "arrayType is set on properties of type array only.",
@@ -175,19 +167,6 @@ func idIsURI(in *inspection) {
 	}
 	if _, err := url.Parse(id.Text); err != nil || id.Text == "" {
 		in.report(id.At, document.Pointer{"$id"}, fmt.Sprintf("$id is not a URI: %q", diag.Cut(id.Text)), "remove it, or use the URL where the schema is published")
-	}
-}
-
-// writeOnlyResolves ignores texts that are not paths, which other tools accept.
-func writeOnlyResolves(in *inspection) {
-	for _, p := range in.list("writeOnlyProperties") {
-		if p.Text != "" && in.leadsNowhere(p.Path) {
-			hint := in.nearestProperty(p.Path)
-			if hint == "" {
-				hint = "name a property of the schema, or remove the path"
-			}
-			in.report(p.At, p.pointer, fmt.Sprintf("%q is not a property, so it has no effect", diag.Cut(p.Text)), hint)
-		}
 	}
 }
 

@@ -20,6 +20,14 @@ var warningRules = []Rule{{
 	kinds:    []Kind{Resource},
 	check:    identifiersResolve,
 }, {
+	ID: "schema/write-only-unresolved", Severity: diag.Warning,
+	Upstream: "guard-rail: PR008",
+	Purpose:  "The members of writeOnlyProperties refer to properties of the schema.",
+	Why:      "Otherwise, the intended property is not write-only, and its value, often a secret, is returned, logged and shown. This is a warning, because the official tool accepts it and schemas of AWS, such as AWS::EC2::Instance, contain it.",
+	Example:  `wrong: "writeOnlyProperties": ["/properties/Pasword"]` + "\n" + `right: "writeOnlyProperties": ["/properties/Password"]`,
+	kinds:    []Kind{Resource},
+	check:    writeOnlyResolves,
+}, {
 	ID: "schema/handler-missing", Severity: diag.Warning,
 	Upstream: "guard-rail: PER003, PER008",
 	Purpose:  "A type with a create handler has read and delete handlers.",
@@ -140,6 +148,19 @@ var warningRules = []Rule{{
 	check:    notLarge,
 }}
 
+// writeOnlyResolves ignores texts that are not paths, which other tools accept.
+func writeOnlyResolves(in *inspection) {
+	for _, p := range in.list("writeOnlyProperties") {
+		if p.Text != "" && in.leadsNowhere(p.Path) {
+			hint := in.nearestProperty(p.Path)
+			if hint == "" {
+				hint = "name a property of the schema, or remove the path"
+			}
+			in.report(p.At, p.pointer, fmt.Sprintf("%q is not a property, so it has no effect", diag.Cut(p.Text)), hint)
+		}
+	}
+}
+
 func identifiersResolve(in *inspection) {
 	check := func(p listed) {
 		if in.leadsNowhere(p.Path) {
@@ -215,12 +236,12 @@ func insertionOrderExplicit(in *inspection) {
 	}
 }
 
-// keywordsOf are the keywords of draft-07 that constrain one type of value only.
+// keywordsOf are the keywords that concern one type of value only.
 var keywordsOf = map[string][]string{
 	"number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
 	"string": {"minLength", "maxLength", "pattern"},
 	"object": {"minProperties", "maxProperties", "additionalProperties", "patternProperties"},
-	"array":  {"minItems", "maxItems", "additionalItems", "uniqueItems"},
+	"array":  {"minItems", "maxItems", "additionalItems", "uniqueItems", "insertionOrder"},
 }
 
 func keywordsFitTypes(in *inspection) {

@@ -307,6 +307,9 @@ func (w *schemaWriter) enumOneOf(s *Shape) *document.Value {
 	list := &document.Value{Kind: document.Array}
 	for _, member := range s.Members {
 		entry := object()
+		if w.settings.Modern { // the meta-schema allows const only beside a type
+			put(entry, "type", stringValue("string"))
+		}
 		if t := member.Trait(traitEnumValue); t != nil {
 			put(entry, "const", t.Value)
 		}

@@ -250,3 +250,13 @@ func TestReadSources(t *testing.T) {
 		}
 	}
 }
+
+// CloudFormation's meta-schema allows const only beside a type, which the official converter does not write.
+func TestModernEnumOneOf(t *testing.T) {
+	m := mustLoad(t, base+settingsModel)
+	s := Settings{Service: "a#S", OrganizationName: "Acme", EnumStrategy: "oneOf", Modern: true}
+	got := string(convertOne(t, m, s).Schema.Lookup(document.Pointer{"definitions", "Shade", "oneOf"}).AppendJSON(nil))
+	if want := `[{"type":"string","const":"dark","description":"No light."},{"type":"string","const":"light"}]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

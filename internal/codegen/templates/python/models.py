@@ -106,3 +106,12 @@ def _map(convert: _typing.Callable[[_typing.Any], _typing.Any]) -> _typing.Calla
         return {key: None if item is None else convert(item) for key, item in value.items()}
 
     return converted
+
+
+# As with the official plugin, the objects in a map are dicts.
+def _dict(convert: _typing.Callable[[_typing.Any], _typing.Any]) -> _typing.Callable[[_typing.Any], _typing.Any]:
+    def converted(value: _typing.Any) -> _typing.Any:
+        typed = _plain(convert(value))
+        return {**value, **typed} if isinstance(value, dict) and isinstance(typed, dict) else typed
+
+    return converted
