@@ -34,10 +34,10 @@ const subject = "AWS CloudFormation custom resource request"
 
 // Workers returns what the store is to run, by kind.
 func (p *Provider) Workers() map[string]store.Worker {
-	return map[string]store.Worker{workKind: p.send}
+	return map[string]store.Worker{workKind: {Run: p.send, Fail: p.giveUp}}
 }
 
-// send is a store.Worker: it makes the invocation of a request. If the process is killed, the
+// send is a store.Run: it makes the invocation of a request. If the process is killed, the
 // next one makes it again, unless the response has come.
 func (p *Provider) send(ctx context.Context, token string) (time.Time, error) {
 	found, err := find(ctx, p.config.Store.Read(), "token = ?", token)
@@ -66,6 +66,21 @@ func (p *Provider) invoke(ctx context.Context, token string) (time.Time, error) 
 		return time.Time{}, fmt.Errorf("invoke the function of %s: %w", o.Request.LogicalResourceID, cmp.Or(context.Cause(ctx), err))
 	}
 	return p.finish(ctx, token, o, err)
+}
+
+// giveUp fails a request that can never be sent.
+func (p *Provider) giveUp(ctx context.Context, token, reason string) error {
+	return p.config.Store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		found, err := find(ctx, tx, "token = ?", token)
+		if err != nil || found == nil || found.Status != waiting {
+			return err
+		}
+		found.Status, found.Invocation, found.Response = gaveUp, over, reason
+		if err := store.Swap(ctx, tx, found, &found.RowVersion, "status", "invocation", "response"); err != nil {
+			return err
+		}
+		return p.config.Operations.Resume(ctx, tx, token)
+	})
 }
 
 // start notes that an invocation begins. It returns nil if none is to be made any more.

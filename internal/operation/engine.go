@@ -109,7 +109,7 @@ func New(config Config) *Engine {
 
 // Workers returns what the store is to run, by kind.
 func (e *Engine) Workers() map[string]store.Worker {
-	return map[string]store.Worker{workOperation: e.run}
+	return map[string]store.Worker{workOperation: {Run: e.run, Fail: e.giveUp}}
 }
 
 // Begin begins operations, if the transaction commits. Their first calls are made at once,

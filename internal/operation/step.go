@@ -30,7 +30,7 @@ const (
 	lateWrite = 3 * time.Second
 )
 
-// run is a store.Worker: it makes the due calls of an operation. The wake-up lasts until the
+// run is a store.Run: it makes the due calls of an operation. The wake-up lasts until the
 // operation has ended, so that it is taken over after a crash; the row contains the time of
 // the next call.
 func (e *Engine) run(ctx context.Context, id string) (time.Time, error) {
@@ -212,6 +212,9 @@ func (m *move) call(ctx context.Context, typ *Type) error {
 	case err != nil && !e.config.Now().Before(m.deadline):
 		m.timeOut()
 		return nil
+	case store.Permanent(err):
+		m.fail(invoke.InternalFailure, store.Reason(err))
+		return nil
 	case err != nil:
 		return err
 	}
@@ -236,11 +239,20 @@ func (m *move) call(ctx context.Context, typ *Type) error {
 func (m *move) note(typ *Type, p Progress) {
 	v := &m.event
 	// A READ returns the state of a resource, not its identity.
-	if p.Identifier != "" && (v.Identifier == "" || m.row.Phase != reading) {
-		m.notable = m.notable || v.Identifier != p.Identifier
-		v.Identifier = storable(p.Identifier)
+	if identifier := keptIdentifier(p.Identifier); identifier != "" && (v.Identifier == "" || m.row.Phase != reading) {
+		m.notable = m.notable || v.Identifier != identifier
+		v.Identifier = identifier
+	}
+	fault := ""
+	if p.Status != cfn.OperationStatusFailed {
+		fault = unfit(p)
 	}
 	switch {
+	case fault != "":
+		if p.Model != nil {
+			v.Model = p.Model // has the identifier that the deletion needs
+		}
+		m.fail(invoke.InternalFailure, fmt.Sprintf("The %s handler of %s %s.", m.request().Action.Handler(), m.row.TypeName, fault))
 	case p.Status == cfn.OperationStatusInProgress:
 		m.row.Attempts = 0
 		v.Callback = compact(p.Callback)
@@ -358,7 +370,7 @@ func (m *move) commit(ctx context.Context, owner Owner) (*row, error) {
 			}
 			return written, nil // what is stale was moved by another node, after this one lost its lease
 		}
-		if within.Err() != nil || ctx.Err() != nil {
+		if within.Err() != nil || ctx.Err() != nil || store.Permanent(err) {
 			return nil, err
 		}
 		m.engine.config.Logger.WarnContext(ctx, "outcome of a call cannot be written; trying again", "operation", m.row.ID, "error", err)
@@ -366,6 +378,25 @@ func (m *move) commit(ctx context.Context, owner Owner) (*row, error) {
 			return nil, err
 		}
 	}
+}
+
+// giveUp ends an operation that can never succeed, and notifies its owner.
+func (e *Engine) giveUp(ctx context.Context, id, reason string) error {
+	e.rows.take(id)
+	row, err := find(ctx, e.store.Read(), id)
+	if err != nil || row == nil || row.ended() {
+		return err
+	}
+	m := &move{engine: e, row: *row, details: &details{}}
+	if details, event, err := row.unpack(); err == nil { // what cannot be read ends without it
+		m.details, m.event = details, *event
+	}
+	m.fail(invoke.InternalFailure, reason)
+	owner := e.config.Owners[row.Owner]
+	m.notable = owner != nil
+	_, err = m.commit(ctx, owner)
+	e.ended(ctx, id)
+	return err
 }
 
 // write returns the row as it was written, and the state if the owner was notified.
@@ -409,6 +440,29 @@ func (m *move) write(ctx context.Context, owner Owner) (written *row, told *Stat
 		return nil, nil, err
 	}
 	return written, told, nil
+}
+
+// MaxIdentifier bounds the identifier of a resource in bytes: Cloud Control allows 1,024
+// characters at AWS, and an index of PostgreSQL takes some 2,700 bytes.
+const MaxIdentifier = 2048
+
+// keptIdentifier is an identifier as rows keep it.
+func keptIdentifier(identifier string) string {
+	return strings.ToValidUTF8(storable(identifier[:min(len(identifier), MaxIdentifier)]), "")
+}
+
+// unfit says what is wrong with what a call returned if it cannot be kept, and "" if it can.
+func unfit(p Progress) string {
+	if len(p.Identifier) > MaxIdentifier {
+		return fmt.Sprintf("returned an identifier of %d bytes; at most %d are allowed", len(p.Identifier), MaxIdentifier)
+	}
+	if !store.Storable(p.Identifier) {
+		return "returned an identifier with the character U+0000"
+	}
+	if at, ok := store.FindUnstorable(p.Model); ok {
+		return "returned the character U+0000 at " + at
+	}
+	return ""
 }
 
 // storable is a text from outside, without what no database can hold.

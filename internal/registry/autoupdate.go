@@ -15,7 +15,7 @@ const updateBatch = 100
 
 // autoUpdate moves the activations of a public extension, which the ARN names, on to the
 // latest version of the major version that they are at, where they want that. It is a
-// store.Worker, woken when a version is published.
+// store.Run, woken when a version is published.
 //
 // A module is not updated if its new version requires extensions that the account has not
 // activated: the update would break it. ActivateType with VersionBump reports what is missing.

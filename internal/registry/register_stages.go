@@ -48,7 +48,7 @@ var stages = map[string]func(*Registry, context.Context, *registrationRow) error
 	stageDeploy:   (*Registry).deploy,
 }
 
-// register moves a registration on until it has ended. It is a store.Worker.
+// register moves a registration on until it has ended. It is a store.Run.
 func (r *Registry) register(ctx context.Context, token string) (time.Time, error) {
 	for {
 		row, err := r.readRegistration(ctx, token)
@@ -68,6 +68,18 @@ func (r *Registry) register(ctx context.Context, token string) (time.Time, error
 			return time.Time{}, err
 		}
 	}
+}
+
+// giveUp fails a registration that can never end otherwise.
+func (r *Registry) giveUp(ctx context.Context, token, reason string) error {
+	row, err := r.readRegistration(ctx, token)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil || row.Status != string(types.RegistrationStatusInProgress):
+		return err
+	}
+	return r.fail(ctx, row, reason)
 }
 
 // settle handles the error of a stage: nil continues, a failure ends the registration, and

@@ -183,7 +183,7 @@ const (
 
 // Workers returns what the store is to run, by kind.
 func (r *Registry) Workers() map[string]store.Worker {
-	workers := map[string]store.Worker{workRegistration: r.register}
+	workers := map[string]store.Worker{workRegistration: {Run: r.register, Fail: r.giveUp}}
 	for kind, work := range r.publishingWorkers() {
 		workers[kind] = work
 	}

@@ -187,7 +187,7 @@ func (t *Tests) Committed(ctx context.Context, state operation.State) {
 }
 
 // resume begins the operation of a run that was begun by an earlier version of this program,
-// which woke the run itself. It is a store.Worker.
+// which woke the run itself. It is a store.Run.
 func (r *Registry) resume(ctx context.Context, id string) (time.Time, error) {
 	known, err := r.config.Operations.Get(ctx, id)
 	if err != nil || known != nil {
@@ -202,6 +202,12 @@ func (r *Registry) resume(ctx context.Context, id string) (time.Time, error) {
 		return err
 	})
 	return time.Time{}, err
+}
+
+// giveUpTest fails a run that cannot be begun.
+func (r *Registry) giveUpTest(ctx context.Context, id, reason string) error {
+	state := operation.State{Key: id, Progress: operation.Progress{Status: cfn.OperationStatusFailed, Message: reason}}
+	return r.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error { return r.Tests().Progressed(ctx, tx, state) })
 }
 
 // toModel and fromModel carry a verdict through an operation.

@@ -141,7 +141,10 @@ const Owner = "stack"
 
 // Workers are the workers of the engine, by the kind of wake-up.
 func (e *Engine) Workers() map[string]store.Worker {
-	return map[string]store.Worker{wakeKind: e.advance, changeSetKind: e.planSet, driftKind: e.detect, refactorKind: e.refactor}
+	return map[string]store.Worker{
+		wakeKind: {Run: e.advance, Fail: e.giveUp}, changeSetKind: {Run: e.planSet, Fail: e.giveUpSet},
+		driftKind: {Run: e.detect, Fail: e.giveUpDetection}, refactorKind: {Run: e.refactor, Fail: e.giveUpRefactor},
+	}
 }
 
 func (e *Engine) now() store.Time { return store.At(e.config.Now()) }

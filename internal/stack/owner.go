@@ -251,6 +251,9 @@ func (p *progress) fail() {
 	switch s.Action {
 	case actionCreate:
 		status = types.ResourceStatusCreateFailed
+		if p.state.Progress.Model != nil {
+			x.Model = encode(p.state.Progress.Model) // the deletion needs what it says
+		}
 	case actionImport:
 		status = types.ResourceStatusImportFailed
 		x.PhysicalID = ""

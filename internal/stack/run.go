@@ -62,6 +62,12 @@ type writes struct {
 	after     []func(ctx context.Context, tx *store.Tx) error
 }
 
+func newWrites() writes {
+	return writes{
+		steps: map[string]bool{}, seen: map[string]bool{}, resources: map[string]bool{}, settled: map[string]bool{}, cleanup: map[string]bool{},
+	}
+}
+
 // advance is the worker of stacks: it advances the operation of a stack as far as possible.
 func (e *Engine) advance(ctx context.Context, stackID string) (time.Time, error) {
 	known := e.runs.prepared(stackID)
@@ -150,9 +156,7 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, stackID string, p *prep
 		return nil, err
 	}
 	r.prepared, r.stack, r.op, r.now, r.imports = p, s, op, e.now(), nil
-	r.writes = writes{
-		steps: map[string]bool{}, seen: map[string]bool{}, resources: map[string]bool{}, settled: map[string]bool{}, cleanup: map[string]bool{},
-	}
+	r.writes = newWrites()
 	r.options, r.settings = operationOptions{}, stackSettings{}
 	if err := errors.Join(decode(op.Options, &r.options), decode(s.Settings, &r.settings)); err != nil {
 		return nil, err

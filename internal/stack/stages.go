@@ -149,15 +149,21 @@ func (r *run) endStage(ctx context.Context, tx *store.Tx, v verdict, late bool) 
 		}
 	}
 	if r.op.Phase == phaseMain && how == failed {
-		switch {
-		case r.op.Cancelled && r.op.Kind == types.OperationTypeUpdateStack: // rolls back whatever the options are
-		case r.options.OnFailure == types.OnFailureDoNothing:
-			how = preserved
-		case r.options.OnFailure == types.OnFailureDelete:
-			how = deleting
-		}
+		how = r.failing()
 	}
 	return r.follow(ctx, tx, how, reason)
+}
+
+// failing is the outcome of a deployment that failed.
+func (r *run) failing() outcome {
+	switch {
+	case r.op.Cancelled && r.op.Kind == types.OperationTypeUpdateStack: // rolls back whatever the options are
+	case r.options.OnFailure == types.OnFailureDoNothing:
+		return preserved
+	case r.options.OnFailure == types.OnFailureDelete:
+		return deleting
+	}
+	return failed
 }
 
 // stoppedReason is why a canceled operation rolls back.

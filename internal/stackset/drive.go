@@ -48,8 +48,11 @@ func (e *Engine) drive(ctx context.Context, r *run, i *instanceRow, result *resu
 	}
 	o, err := e.step(ctx, r, i, result)
 	var refused *awswire.Error
-	if errors.As(err, &refused) {
+	switch {
+	case errors.As(err, &refused):
 		return outcome{over: true, reason: refused.Message}, nil
+	case store.Permanent(err):
+		return outcome{over: true, reason: store.Reason(err)}, nil
 	}
 	return o, err
 }

@@ -71,7 +71,7 @@ const wakeKind = "stack set operation"
 
 // Workers are the workers of the engine, by the kind of wake-up.
 func (e *Engine) Workers() map[string]store.Worker {
-	return map[string]store.Worker{wakeKind: e.advance}
+	return map[string]store.Worker{wakeKind: {Run: e.advance, Fail: e.giveUp}}
 }
 
 func (e *Engine) now() store.Time { return store.At(e.config.Now()) }

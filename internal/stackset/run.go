@@ -40,7 +40,7 @@ func (r *run) instance(result *resultRow) *instanceRow {
 // an operation on a stack wakes it earlier.
 const again = 5 * time.Second
 
-// advance is a store.Worker: it takes an operation as far as it goes without waiting.
+// advance is a store.Run: it takes an operation as far as it goes without waiting.
 func (e *Engine) advance(ctx context.Context, id string) (time.Time, error) {
 	setID, operationID, _ := strings.Cut(id, "/")
 	for {
@@ -223,7 +223,7 @@ func (e *Engine) write(ctx context.Context, r *run, over bool) error {
 	}
 	return e.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		op := *r.op
-		if err := store.Swap(ctx, tx, &op, &op.RowVersion, "status", "ended_at", "drift"); err != nil {
+		if err := store.Swap(ctx, tx, &op, &op.RowVersion, "status", "reason", "ended_at", "drift"); err != nil {
 			return err
 		}
 		for n := range r.results {
@@ -261,6 +261,27 @@ func writeInstance(ctx context.Context, tx *store.Tx, i *instanceRow) error {
 	}
 	_, err := tx.NewUpdate().Model(i).Column("stack_arn", "status", "detailed_status", "reason", "drift_status", "drift_at").WherePK().Exec(ctx)
 	return err
+}
+
+// giveUp ends an operation that can never succeed: what has not ended of it failed.
+func (e *Engine) giveUp(ctx context.Context, id, reason string) error {
+	setID, operationID, _ := strings.Cut(id, "/")
+	r, err := e.load(ctx, e.store.Read(), setID, operationID)
+	if err != nil || r == nil || !r.op.EndedAt.IsZero() {
+		return err
+	}
+	for n := range r.results {
+		result := &r.results[n]
+		if result.Status != types.StackSetOperationResultStatusPending && result.Status != types.StackSetOperationResultStatusRunning {
+			continue
+		}
+		if i := r.instance(result); i != nil {
+			r.settle(result, i, outcome{over: true, reason: reason})
+		}
+		result.Status, result.Reason = types.StackSetOperationResultStatusFailed, reason
+	}
+	r.op.Status, r.op.Reason, r.op.EndedAt = types.StackSetOperationStatusFailed, reason, e.now()
+	return e.write(ctx, r, true)
 }
 
 // beginNext begins the operation of a set that waited longest.

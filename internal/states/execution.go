@@ -131,10 +131,10 @@ func (s *Service) after(wait time.Duration) store.Time {
 
 // Workers are those of the wake-ups of executions.
 func (s *Service) Workers() map[string]store.Worker {
-	return map[string]store.Worker{workKind: s.run}
+	return map[string]store.Worker{workKind: {Run: s.run, Fail: s.giveUp}}
 }
 
-// run is a store.Worker: it takes an execution from state to state until it has to wait.
+// run is a store.Run: it takes an execution from state to state until it has to wait.
 func (s *Service) run(ctx context.Context, arn string) (again time.Time, err error) {
 	for {
 		row, err := executionIn(ctx, s.config.Store.Read(), arn)
@@ -157,6 +157,18 @@ func (s *Service) run(ctx context.Context, arn string) (again time.Time, err err
 			s.config.Logger.WarnContext(ctx, "the execution of a state machine failed", "execution", row.ARN, "state", row.State, "error", row.Error)
 		}
 	}
+}
+
+// giveUp fails an execution that can never go on.
+func (s *Service) giveUp(ctx context.Context, arn, reason string) error {
+	return s.config.Store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		row, err := executionIn(ctx, tx, arn)
+		if err != nil || row == nil || row.Status != running {
+			return err
+		}
+		s.end(row, failed, badRuntime, reason)
+		return store.Swap(ctx, tx, row, &row.RowVersion)
+	})
 }
 
 // step runs the current state and changes the row. With an error the state is run again.

@@ -122,10 +122,10 @@ func BenchmarkWake(b *testing.B) {
 	eachBench(b, func(b *testing.B, config Config) {
 		s := open(b, config)
 		ran := make(chan string, 100)
-		if err := s.Work(b.Context(), map[string]Worker{"k": func(_ context.Context, id string) (time.Time, error) {
+		if err := s.Work(b.Context(), runs(map[string]Run{"k": func(_ context.Context, id string) (time.Time, error) {
 			ran <- id
 			return time.Time{}, nil
-		}}); err != nil {
+		}})); err != nil {
 			b.Fatal(err)
 		}
 		b.Run("one", func(b *testing.B) {
@@ -166,7 +166,7 @@ func BenchmarkOpen(b *testing.B) {
 	start := func(b *testing.B, config Config) {
 		s, err := Open(b.Context(), config)
 		if err == nil {
-			err = s.Work(b.Context(), map[string]Worker{"k": func(context.Context, string) (time.Time, error) { return time.Time{}, nil }})
+			err = s.Work(b.Context(), runs(map[string]Run{"k": func(context.Context, string) (time.Time, error) { return time.Time{}, nil }}))
 		}
 		b.StopTimer()
 		if err == nil {
@@ -214,7 +214,7 @@ func BenchmarkIdle(b *testing.B) {
 		before := heap()
 		s, err := Open(b.Context(), Config{Dir: b.TempDir()})
 		if err == nil {
-			err = s.Work(b.Context(), map[string]Worker{"k": func(context.Context, string) (time.Time, error) { return time.Time{}, nil }})
+			err = s.Work(b.Context(), runs(map[string]Run{"k": func(context.Context, string) (time.Time, error) { return time.Time{}, nil }}))
 		}
 		if err != nil {
 			b.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -55,6 +57,31 @@ func Successor(prefix string) (string, bool) {
 		}
 		if r <= utf8.MaxRune {
 			return prefix + string(r), true
+		}
+	}
+	return "", false
+}
+
+// FindUnstorable returns the JSON Pointer of a text in a value of encoding/json that no database
+// can keep, the first in the order of the keys. It reports false if there is none.
+func FindUnstorable(value any) (pointer string, found bool) {
+	switch value := value.(type) {
+	case string:
+		return "", !Storable(value)
+	case []any:
+		for i, item := range value {
+			if at, found := FindUnstorable(item); found {
+				return fmt.Sprintf("/%d%s", i, at), true
+			}
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			if !Storable(key) {
+				return "/" + strings.ToValidUTF8(strings.ReplaceAll(key, "\x00", ""), ""), true
+			}
+			if at, found := FindUnstorable(value[key]); found {
+				return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key) + at, true
+			}
 		}
 	}
 	return "", false

@@ -17,7 +17,7 @@ func TestLostClaim(t *testing.T) {
 		config.Poll = 5 * time.Millisecond
 		s := open(t, config)
 		var r recorder
-		work(t, s, map[string]Worker{"k": r.work})
+		work(t, s, map[string]Run{"k": r.work})
 		if _, err := s.writer.ExecContext(t.Context(), "INSERT INTO wakeups (kind, id, due, node) VALUES ('k', 'id', NULL, ?)", s.dispatch.lease.tenure().node); err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestRunsOfOneIDNeverOverlap(t *testing.T) {
 	s := open(t, config)
 	entered, proceed := make(chan int, 10), make(chan struct{})
 	run := 0
-	work(t, s, map[string]Worker{"k": func(context.Context, string) (time.Time, error) {
+	work(t, s, map[string]Run{"k": func(context.Context, string) (time.Time, error) {
 		run++ // the race detector has an eye on it
 		entered <- run
 		if run == 1 {
@@ -161,7 +161,7 @@ func TestClockGoesBack(t *testing.T) {
 		s := open(t, config)
 		var r recorder
 		again := clock.now().Add(time.Hour)
-		work(t, s, map[string]Worker{"k": r.work, "again": func(context.Context, string) (time.Time, error) { return again, nil }})
+		work(t, s, map[string]Run{"k": r.work, "again": func(context.Context, string) (time.Time, error) { return again, nil }})
 		wake(t, s, "again", "id", time.Time{}) // waits for the time that it asked for
 		wake(t, s, "k", "soon", clock.now().Add(time.Minute))
 		wake(t, s, "k", "tomorrow", clock.now().Add(24*time.Hour))
@@ -181,7 +181,7 @@ func TestClockGoesBack(t *testing.T) {
 		}
 		clock.advance(-time.Hour)
 		s = open(t, config)
-		work(t, s, map[string]Worker{"k": r.work})
+		work(t, s, map[string]Run{"k": r.work})
 		await(t, "what waited when the store was closed is looked at", func() bool { return slices.Contains(r.seen(), "later") })
 	})
 }
@@ -199,6 +199,6 @@ func TestClockOfTheDatabaseGoesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r recorder
-	work(t, s, map[string]Worker{"k": r.work})
+	work(t, s, map[string]Run{"k": r.work})
 	await(t, "the work of the dead node is taken over", func() bool { return slices.Equal(r.seen(), []string{"id"}) })
 }

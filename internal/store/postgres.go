@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -24,7 +25,7 @@ func openPostgresPool(dsn string, conns int, sealer Sealer) (*bun.DB, error) {
 	// bun writes the arguments into the text of its queries. Preparing each of those texts,
 	// as pgx does by default, costs a round trip and is never of use again.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
-	db := stdlib.OpenDB(*config)
+	db := sql.OpenDB(checking{stdlib.GetConnector(*config)})
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	db.SetConnMaxIdleTime(5 * time.Minute)

@@ -147,7 +147,7 @@ func TestFolderIsLocked(t *testing.T) {
 // worker counts every effect by compare-and-set.
 func churn(s *Store, name string) error {
 	go untilParentEndsThenExit()
-	if err := s.Work(context.Background(), map[string]Worker{"effect": effect(s, name)}); err != nil {
+	if err := s.Work(context.Background(), runs(map[string]Run{"effect": effect(s, name)})); err != nil {
 		return err
 	}
 	for i := range 200 { // as many as a test waits for at most, and some
@@ -172,7 +172,7 @@ func untilParentEndsThenExit() {
 }
 
 // effect is a worker that moves a row from 0 to 1, and notices when it did not.
-func effect(s *Store, name string) Worker {
+func effect(s *Store, name string) Run {
 	return func(ctx context.Context, id string) (time.Time, error) {
 		var done int
 		if err := s.Read().NewRaw("SELECT done FROM effects WHERE id = ?", id).Scan(ctx, &done); err != nil {
@@ -224,7 +224,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			}
 		}
 		t.Logf("%d effects, %d acknowledged, %d unfinished", len(ids), len(acknowledged), len(waiting(t, s)))
-		work(t, s, map[string]Worker{"effect": effect(s, "last")})
+		work(t, s, map[string]Run{"effect": effect(s, "last")})
 		idle(t, s)
 		var wrong []string
 		if err := s.Read().NewRaw("SELECT id FROM effects WHERE done <> 1").Scan(t.Context(), &wrong); err != nil {
@@ -242,7 +242,7 @@ func share(s *Store, name string) error {
 		time.Sleep(2 * time.Millisecond)
 		return effect(s, name)(ctx, id)
 	}
-	if err := s.Work(context.Background(), map[string]Worker{"effect": slow}); err != nil {
+	if err := s.Work(context.Background(), runs(map[string]Run{"effect": slow})); err != nil {
 		return err
 	}
 	fmt.Println("ready")
@@ -288,10 +288,10 @@ func TestNodesShareTheWork(t *testing.T) {
 
 // runLong has a worker that runs until the process ends.
 func runLong(s *Store, _ string) error {
-	if err := s.Work(context.Background(), map[string]Worker{"long": func(_ context.Context, id string) (time.Time, error) {
+	if err := s.Work(context.Background(), runs(map[string]Run{"long": func(_ context.Context, id string) (time.Time, error) {
 		fmt.Println(id)
 		select {}
-	}}); err != nil {
+	}})); err != nil {
 		return err
 	}
 	untilParentEnds()
@@ -310,7 +310,7 @@ func TestLongWorkIsTakenOverFromTheDead(t *testing.T) {
 		t.Fatalf("the node runs %q", line)
 	}
 	var r recorder
-	work(t, s, map[string]Worker{"long": r.work})
+	work(t, s, map[string]Run{"long": r.work})
 	time.Sleep(3 * testLease) // what must not happen would have happened by now
 	if got := r.seen(); len(got) != 0 {
 		t.Fatalf("%q was taken from a node that lives", got)
@@ -330,7 +330,7 @@ func TestSilentNodeStops(t *testing.T) {
 	s := open(t, config)
 	var runs atomic.Int32
 	causes := make(chan error, 1)
-	work(t, s, map[string]Worker{"k": func(ctx context.Context, _ string) (time.Time, error) {
+	work(t, s, map[string]Run{"k": func(ctx context.Context, _ string) (time.Time, error) {
 		if runs.Add(1) == 1 {
 			<-ctx.Done()
 			causes <- context.Cause(ctx)
@@ -358,7 +358,7 @@ func TestConnectionsAreLost(t *testing.T) {
 	config.Lease = testLease
 	s := open(t, config)
 	var r recorder
-	work(t, s, map[string]Worker{"k": r.work})
+	work(t, s, map[string]Run{"k": r.work})
 	for i := range 5 {
 		await(t, "all other connections are cut", func() bool {
 			_, err := s.writer.ExecContext(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")

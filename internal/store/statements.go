@@ -69,6 +69,9 @@ type statement struct {
 
 // ExecContext implements [driver.ExecerContext].
 func (c *preparingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := wellFormed(query); err != nil {
+		return nil, err
+	}
 	s, values, err := c.statement(ctx, query, args)
 	if err != nil || s == nil {
 		return c.sqliteConn.ExecContext(ctx, query, args) // which has the better error
@@ -82,6 +85,9 @@ func (c *preparingConn) ExecContext(ctx context.Context, query string, args []dr
 
 // QueryContext implements [driver.QueryerContext].
 func (c *preparingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if err := wellFormed(query); err != nil {
+		return nil, err
+	}
 	s, values, err := c.statement(ctx, query, args)
 	if err != nil || s == nil {
 		return c.sqliteConn.QueryContext(ctx, query, args)

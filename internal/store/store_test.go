@@ -379,7 +379,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	ignore := goleak.IgnoreCurrent()
 	s := open(t, Config{Dir: t.TempDir()})
 	var r recorder
-	work(t, s, map[string]Worker{"k": r.work})
+	work(t, s, map[string]Run{"k": r.work})
 	wake(t, s, "k", "id", time.Time{})
 	idle(t, s)
 	if err := s.Close(); err != nil {

@@ -76,7 +76,7 @@ func TestWakeAll(t *testing.T) {
 		if err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error { return tx.WakeAll(ctx, "k", []string{"a", ""}, time.Time{}) }); err == nil {
 			t.Error("an empty id was accepted")
 		}
-		work(t, s, map[string]Worker{"k": r.work})
+		work(t, s, map[string]Run{"k": r.work})
 		idle(t, s)
 		if got := len(r.seen()); got != len(ids) {
 			t.Errorf("%d workers ran, want %d", got, len(ids))

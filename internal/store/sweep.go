@@ -35,11 +35,11 @@ func (s *Store) SweepHourly(ctx context.Context, sweep Sweep) (map[string]Worker
 	if err != nil {
 		return nil, fmt.Errorf("schedule the sweep of blobs: %w", err)
 	}
-	worker := func(ctx context.Context, _ string) (time.Time, error) {
+	run := func(ctx context.Context, _ string) (time.Time, error) {
 		err := s.sweep(ctx, sweep)
 		return s.config.Now().Add(nextSweep), err
 	}
-	return map[string]Worker{workSweep: worker}, nil
+	return map[string]Worker{workSweep: {Run: run}}, nil
 }
 
 func (s *Store) sweep(ctx context.Context, sweep Sweep) error {

@@ -38,10 +38,11 @@ type insideWrite struct{}
 // rows. The waits between sum up to about six seconds.
 const maxAttempts = 60
 
-// maxDuplicates bounds how often a transaction is run again because of a duplicate key.
-// PostgreSQL reports a duplicate key, and not a conflict, to a transaction that inserted a row
-// without looking for it first; the next attempt finds the row that another transaction
-// inserted. A faulty transaction fails with the same error at every attempt.
+// maxDuplicates bounds how often a transaction is run again because of a duplicate key, or
+// because it went on after a statement that failed. PostgreSQL reports a duplicate key, and not
+// a conflict, to a transaction that inserted a row without looking for it first; the next
+// attempt finds the row that another transaction inserted. What went on may have taken a
+// conflict for something else. A faulty transaction fails with the same error at every attempt.
 const maxDuplicates = 3
 
 // Write runs f in one transaction, which commits when f returns nil.
@@ -155,10 +156,11 @@ func isConflict(err error) bool {
 	return pg.Code == "40001" || pg.Code == "40P01" // serialization failure, deadlock
 }
 
-// isDuplicate reports whether PostgreSQL rejected a duplicate key.
+// isDuplicate reports whether PostgreSQL rejected a duplicate key, or a statement after one that
+// failed.
 func isDuplicate(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "23505"
+	return errors.As(err, &pg) && (pg.Code == "23505" || pg.Code == "25P02")
 }
 
 // pause waits a random while, longer with each attempt, so that two transactions do not

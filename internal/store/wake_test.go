@@ -33,11 +33,20 @@ func unwake(t testing.TB, s *Store, kind, id string) {
 	}
 }
 
-func work(t testing.TB, s *Store, workers map[string]Worker) {
+func work(t testing.TB, s *Store, workers map[string]Run) {
 	t.Helper()
-	if err := s.Work(t.Context(), workers); err != nil {
+	if err := s.Work(t.Context(), runs(workers)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// runs are workers that are never given up.
+func runs(workers map[string]Run) map[string]Worker {
+	out := map[string]Worker{}
+	for kind, run := range workers {
+		out[kind] = Worker{Run: run}
+	}
+	return out
 }
 
 // idle waits until nothing waits and nothing runs.
@@ -88,7 +97,7 @@ func TestWakeIsPartOfItsTransaction(t *testing.T) {
 	eachStore(t, func(t *testing.T, config Config) {
 		s := open(t, config)
 		var r recorder
-		work(t, s, map[string]Worker{"k": r.work})
+		work(t, s, map[string]Run{"k": r.work})
 		failure := errors.New("changed my mind")
 		err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
 			if err := tx.Wake(ctx, "k", "undone", time.Time{}); err != nil {
@@ -139,7 +148,7 @@ func TestOneWakeUpWaits(t *testing.T) {
 		wake(t, s, "k", "two", time.Time{})
 		wake(t, s, "other", "one", time.Time{})
 		var r, other recorder
-		work(t, s, map[string]Worker{"k": r.work, "other": other.work})
+		work(t, s, map[string]Run{"k": r.work, "other": other.work})
 		idle(t, s)
 		if got := r.seen(); !slices.Equal(got, []string{"one", "two"}) {
 			t.Errorf("ran %q", got)
@@ -154,7 +163,7 @@ func TestEarlierTimeWins(t *testing.T) {
 	eachStore(t, func(t *testing.T, config Config) {
 		s := open(t, config)
 		var r recorder
-		work(t, s, map[string]Worker{"k": r.work})
+		work(t, s, map[string]Run{"k": r.work})
 		start := time.Now()
 		wake(t, s, "k", "a", start.Add(time.Hour))
 		wake(t, s, "k", "a", start.Add(soon))
@@ -175,7 +184,7 @@ func TestWakeWhileRunning(t *testing.T) {
 		s := open(t, config)
 		entered, proceed := make(chan int), make(chan struct{})
 		var running, runs atomic.Int32
-		work(t, s, map[string]Worker{"k": func(context.Context, string) (time.Time, error) {
+		work(t, s, map[string]Run{"k": func(context.Context, string) (time.Time, error) {
 			if running.Add(1) > 1 {
 				t.Error("two workers run for one id")
 			}
@@ -205,7 +214,7 @@ func TestUnwake(t *testing.T) {
 	eachStore(t, func(t *testing.T, config Config) {
 		s := open(t, config)
 		entered, proceed := make(chan string), make(chan struct{})
-		work(t, s, map[string]Worker{"k": func(_ context.Context, id string) (time.Time, error) {
+		work(t, s, map[string]Run{"k": func(_ context.Context, id string) (time.Time, error) {
 			entered <- id
 			<-proceed
 			return time.Time{}, nil
@@ -235,7 +244,7 @@ func TestAgain(t *testing.T) {
 		s := open(t, config)
 		var runs atomic.Int32
 		var next time.Time
-		work(t, s, map[string]Worker{"k": func(context.Context, string) (time.Time, error) {
+		work(t, s, map[string]Run{"k": func(context.Context, string) (time.Time, error) {
 			if time.Now().Before(next) {
 				t.Errorf("ran %s early", time.Until(next))
 			}
@@ -274,7 +283,7 @@ func TestFailuresBackOff(t *testing.T) {
 		s := open(t, config)
 		ran := make(chan time.Time)
 		fail := true
-		work(t, s, map[string]Worker{"k": func(context.Context, string) (time.Time, error) {
+		work(t, s, map[string]Run{"k": func(context.Context, string) (time.Time, error) {
 			ran <- clock.now()
 			switch {
 			case !fail:
@@ -344,7 +353,7 @@ func TestUnknownKindWaitsForItsWorker(t *testing.T) {
 		config.Now, config.Poll = clock.now, 5*time.Millisecond
 		s := open(t, config)
 		var old recorder
-		work(t, s, map[string]Worker{"old": old.work})
+		work(t, s, map[string]Run{"old": old.work})
 		wake(t, s, "new", "id", time.Time{})
 		await(t, "it was tried", func() bool {
 			n, err := s.Read().NewSelect().TableExpr("wakeups").Where("attempts > 0 AND node = ''").Count(t.Context())
@@ -356,7 +365,7 @@ func TestUnknownKindWaitsForItsWorker(t *testing.T) {
 		clock.advance(time.Minute)
 		s = open(t, config)
 		var r recorder
-		work(t, s, map[string]Worker{"new": r.work})
+		work(t, s, map[string]Run{"new": r.work})
 		idle(t, s)
 		if got := r.seen(); !slices.Equal(got, []string{"id"}) {
 			t.Errorf("ran %q", got)
@@ -368,7 +377,7 @@ func TestCloseWaits(t *testing.T) {
 	eachStore(t, func(t *testing.T, config Config) {
 		s := open(t, config)
 		entered, proceed := make(chan struct{}), make(chan struct{})
-		work(t, s, map[string]Worker{"k": func(ctx context.Context, _ string) (time.Time, error) {
+		work(t, s, map[string]Run{"k": func(ctx context.Context, _ string) (time.Time, error) {
 			close(entered)
 			<-proceed
 			return time.Time{}, ctx.Err()
@@ -392,7 +401,7 @@ func TestCloseCutsShort(t *testing.T) {
 		config.StopTimeout = time.Second
 		s := open(t, config)
 		entered := make(chan struct{})
-		work(t, s, map[string]Worker{"k": func(ctx context.Context, _ string) (time.Time, error) {
+		work(t, s, map[string]Run{"k": func(ctx context.Context, _ string) (time.Time, error) {
 			close(entered)
 			<-ctx.Done()
 			return time.Time{}, ctx.Err()
@@ -404,7 +413,7 @@ func TestCloseCutsShort(t *testing.T) {
 		}
 		s = open(t, config)
 		var r recorder
-		work(t, s, map[string]Worker{"k": r.work})
+		work(t, s, map[string]Run{"k": r.work})
 		idle(t, s)
 		if got := r.seen(); !slices.Equal(got, []string{"id"}) {
 			t.Errorf("the next store ran %q, want what was cut short", got)
@@ -420,7 +429,7 @@ func TestCloseReportsAStuckWorker(t *testing.T) {
 	}
 	entered, never := make(chan struct{}), make(chan struct{})
 	t.Cleanup(func() { close(never) })
-	work(t, s, map[string]Worker{"k": func(context.Context, string) (time.Time, error) {
+	work(t, s, map[string]Run{"k": func(context.Context, string) (time.Time, error) {
 		close(entered)
 		<-never
 		return time.Time{}, nil
@@ -435,7 +444,7 @@ func TestCloseReportsAStuckWorker(t *testing.T) {
 
 func TestWorkOnce(t *testing.T) {
 	s := open(t, Config{Dir: t.TempDir()})
-	work(t, s, map[string]Worker{})
+	work(t, s, map[string]Run{})
 	if err := s.Work(t.Context(), nil); err == nil {
 		t.Error("two sets of workers")
 	}
@@ -455,7 +464,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 		config.Concurrency = 3
 		s := open(t, config)
 		var running, most atomic.Int32
-		work(t, s, map[string]Worker{"k": func(context.Context, string) (time.Time, error) {
+		work(t, s, map[string]Run{"k": func(context.Context, string) (time.Time, error) {
 			most.Store(max(most.Load(), running.Add(1)))
 			time.Sleep(time.Millisecond)
 			running.Add(-1)
@@ -478,7 +487,7 @@ func TestManyWriters(t *testing.T) {
 		s := open(t, config)
 		const ids, writers, rounds = 7, 8, 20
 		var asked, answered, running [ids]atomic.Int64
-		work(t, s, map[string]Worker{"k": func(_ context.Context, id string) (time.Time, error) {
+		work(t, s, map[string]Run{"k": func(_ context.Context, id string) (time.Time, error) {
 			var i int
 			if _, err := fmt.Sscan(id, &i); err != nil {
 				return time.Time{}, err

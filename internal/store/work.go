@@ -11,24 +11,40 @@ import (
 	"time"
 )
 
-// A Worker handles a wake-up of its kind, for one id.
-//
-//	again    err   meaning
-//	zero     nil   done, until it is woken again
-//	set      nil   run again at that time, or earlier if woken
-//	ignored  set   failed: run again after a while, 1 s at first and at most 1 min
+// A Worker handles wake-ups of its kind.
+type Worker struct {
+	// Run handles the wake-up for one id.
+	//
+	//	again    err   meaning
+	//	zero     nil   done, until it is woken again
+	//	set      nil   run again at that time, or earlier if woken
+	//	ignored  set   failed: run again after a while, 1 s at first and at most 1 min,
+	//	               or given up if that is pointless
+	Run Run
+
+	// Fail ends the work of an id that is given up: Run has met a permanent error, or has failed
+	// too often. It writes the reason where the owner of the work looks, so that the work can be
+	// deleted and begun anew. It does no more than it must: what made Run fail may make it fail,
+	// too, and then both are repeated. Nil is for work that nobody waits for, which is never
+	// given up.
+	Fail func(ctx context.Context, id, reason string) error
+}
+
+// A Run is the function of a [Worker].
 //
 // No two run at a time for the same id, unless the node of one was silent for longer
 // than its lease. A worker runs at least once for a wake-up and may run twice, or stop
 // half way with the process: it moves the state of record by compare-and-set. It may run
 // for as long as it needs; its context ends when the store closes and the time for that
 // is up, or when the node has lost its lease. A panic counts as an error.
-type Worker func(ctx context.Context, id string) (again time.Time, err error)
+type Run func(ctx context.Context, id string) (again time.Time, err error)
 
 const (
 	// firstRetry and lastRetry bound the wait after a worker failed.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
+	// transientRetry is the wait after a transient error, which does not count as a failure.
+	transientRetry = 5 * time.Second
 	// sharedPoll is how often a node of a shared database looks for wake-ups that others
 	// made and have no worker free for.
 	sharedPoll = 250 * time.Millisecond
@@ -272,14 +288,43 @@ func (d *dispatcher) run(ctx context.Context, row wakeup) (again Time, attempts 
 	s := d.store
 	when, err := d.call(ctx, row.Kind, row.ID)
 	switch {
-	case err != nil && ctx.Err() != nil: // cut short, which is not its fault
+	case err == nil:
+		return At(when), 0
+	case ctx.Err() != nil: // cut short, which is not its fault
 		return s.Now(), row.Attempts
-	case err != nil:
-		wait := retryAfter(row.Attempts)
-		s.logger.WarnContext(ctx, "worker failed; it will run again", "kind", row.Kind, "id", row.ID, "attempt", row.Attempts+1, "in", wait, "error", err)
-		return At(s.config.Now().Add(wait)), row.Attempts + 1
 	}
-	return At(when), 0
+	span, _ := spanOf(err)
+	wait, attempts := retryAfter(row.Attempts), row.Attempts+1
+	switch {
+	case span == transient:
+		wait, attempts = transientRetry, row.Attempts
+	case d.workers[row.Kind].Fail == nil:
+	case span == permanent, attempts >= maxFailures:
+		failure := d.giveUp(ctx, row, err)
+		if failure == nil {
+			return Time{}, 0
+		}
+		err = errors.Join(err, failure)
+	}
+	s.logger.WarnContext(ctx, "worker failed; it will run again", "kind", row.Kind, "id", row.ID, "attempt", attempts, "in", wait, "error", err)
+	return At(s.config.Now().Add(wait)), attempts
+}
+
+// giveUp has a worker end what can never succeed.
+func (d *dispatcher) giveUp(ctx context.Context, row wakeup, cause error) (err error) {
+	defer recovered(&err)
+	if err = d.workers[row.Kind].Fail(ctx, row.ID, Reason(cause)); err != nil {
+		return fmt.Errorf("give up: %w", err)
+	}
+	d.store.logger.ErrorContext(ctx, "work is given up", "kind", row.Kind, "id", row.ID, "attempts", row.Attempts+1, "error", cause)
+	return nil
+}
+
+// recovered makes an error of a panic.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+	}
 }
 
 // retryAfter is the wait after a failure that came after so many others.
@@ -295,10 +340,6 @@ func (d *dispatcher) call(ctx context.Context, kind, id string) (again time.Time
 	if !ok {
 		return again, fmt.Errorf("no worker for %q; known workers: %q", kind, slices.Sorted(maps.Keys(d.workers)))
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return worker(ctx, id)
+	defer recovered(&err)
+	return worker.Run(ctx, id)
 }

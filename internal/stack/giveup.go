@@ -1,0 +1,202 @@
+package stack
+
+import (
+	"context"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// giveUp ends the stage of an operation on a stack that can never succeed, as if a resource had
+// failed: the operation rolls back. If that cannot begin either, the operation ends where it is.
+func (e *Engine) giveUp(ctx context.Context, stackID, reason string) error {
+	e.runs.take(stackID)
+	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		reason := reason
+		r, err := e.abandoned(ctx, tx, stackID)
+		if err != nil || r == nil {
+			return err
+		}
+		if refactored, err := r.op.refactored(); refactored || err != nil {
+			return err
+		}
+		r.op.Phase = r.firstPhase()
+		r.stopSteps()
+		how := failed
+		if r.op.Phase == phaseMain {
+			how, reason = r.failing(), strings.TrimSuffix(reason, ".")+r.requestedEarly()
+		}
+		if err := r.follow(ctx, tx, how, reason); err != nil {
+			return err
+		}
+		if err := r.flush(ctx, tx); err != nil || r.stack.OperationID == "" {
+			return err
+		}
+		return e.wakeStack(ctx, tx, stackID)
+	})
+	if !store.Permanent(err) {
+		return err
+	}
+	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error { return e.endAt(ctx, tx, stackID, reason) })
+}
+
+// abandoned reads the operation of a stack without what it needs to go on, nil if there is none.
+func (e *Engine) abandoned(ctx context.Context, tx *store.Tx, stackID string) (*run, error) {
+	s, err := oneRow[stackRow](ctx, tx, "id = ?", stackID)
+	if err != nil || s == nil || s.OperationID == "" {
+		return nil, err
+	}
+	op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
+	if err != nil || op == nil {
+		return nil, err
+	}
+	r := &run{engine: e, prepared: &prepared{}, stack: s, op: op, now: e.now(), writes: newWrites()}
+	if err := decode(op.Options, &r.options); err != nil {
+		return nil, err
+	}
+	if err := decode(s.Settings, &r.settings); err != nil {
+		return nil, err
+	}
+	return r, r.readAll(ctx, tx, op)
+}
+
+// firstPhase is the stage of an operation; before the first, that is the one which fails.
+func (r *run) firstPhase() phase {
+	switch r.op.Phase {
+	case phaseHooks:
+		r.writes.unhook = append(r.writes.unhook, stackEvaluation(r.op))
+	case phaseValidate, phaseHooked:
+	default:
+		return r.op.Phase
+	}
+	switch {
+	case r.op.Kind == types.OperationTypeDeleteStack:
+		return phaseDelete
+	case (r.op.Kind == types.OperationTypeRollback || r.op.Kind == types.OperationTypeContinueRollback) && !r.options.Backward:
+		return phaseRollback
+	}
+	return phaseMain
+}
+
+// stopSteps cancels the steps that run. Only those of a deployment have failed by that.
+func (r *run) stopSteps() {
+	for _, key := range r.order {
+		s := r.steps[key]
+		switch {
+		case s.State != stepRunning && s.State != stepConfigured:
+		case r.op.Phase == phaseMain:
+			r.cancelStep(s)
+		case s.CallID != "":
+			s.State = stepCancelled
+			r.writes.cancel = append(r.writes.cancel, s.CallID)
+			r.touchStep(s)
+		}
+	}
+}
+
+// endsAt are the statuses of stacks whose operation ends where it is, by the status before.
+var endsAt = map[types.StackStatus]types.StackStatus{
+	types.StackStatusCreateInProgress:                        types.StackStatusCreateFailed,
+	types.StackStatusRollbackInProgress:                      types.StackStatusRollbackFailed,
+	types.StackStatusDeleteInProgress:                        types.StackStatusDeleteFailed,
+	types.StackStatusUpdateInProgress:                        types.StackStatusUpdateFailed,
+	types.StackStatusUpdateCompleteCleanupInProgress:         types.StackStatusUpdateComplete,
+	types.StackStatusUpdateRollbackInProgress:                types.StackStatusUpdateRollbackFailed,
+	types.StackStatusUpdateRollbackCompleteCleanupInProgress: types.StackStatusUpdateRollbackComplete,
+	types.StackStatusImportInProgress:                        types.StackStatusImportRollbackFailed,
+	types.StackStatusImportRollbackInProgress:                types.StackStatusImportRollbackFailed,
+}
+
+// endAt ends the operation of a stack and leaves its resources as they are: the stack can be
+// deleted. It writes the rows of the stack and of the operation, and one event.
+func (e *Engine) endAt(ctx context.Context, tx *store.Tx, stackID, reason string) error {
+	s, err := oneRow[stackRow](ctx, tx, "id = ?", stackID)
+	if err != nil || s == nil || s.OperationID == "" {
+		return err
+	}
+	op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
+	if err != nil {
+		return err
+	}
+	status, ok := endsAt[s.Status]
+	if !ok {
+		status = s.Status
+	}
+	event := eventRow{
+		ID: e.newID(), StackID: s.ID, OperationID: s.OperationID, Kind: eventProgress, LogicalID: s.Name, PhysicalID: s.ARN, Type: stackType,
+		Status: string(status), Reason: reason, At: e.now(),
+	}
+	s.Status, s.DetailedStatus, s.Reason, s.OperationID = status, "", reason, ""
+	if err := store.Swap(ctx, tx, s, &s.RowVersion); err != nil {
+		return err
+	}
+	if op != nil {
+		event.ClientToken = op.ClientToken
+		op.Status, op.EndedAt, op.Phase = string(opFailed), e.now(), phaseEnd
+		if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {
+			return err
+		}
+	}
+	if err := insertEvents(ctx, tx, []eventRow{event}); err != nil || e.config.Ended == nil {
+		return err
+	}
+	return e.config.Ended(ctx, tx, s.ARN)
+}
+
+// giveUpSet fails a change set whose plan cannot be made.
+func (e *Engine) giveUpSet(ctx context.Context, id, reason string) error {
+	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		c, err := oneRow[changeSetRow](ctx, tx, "id = ?", id)
+		if err != nil || c == nil {
+			return err
+		}
+		s, err := oneRow[stackRow](ctx, tx, "id = ?", c.StackID)
+		if err != nil || s == nil {
+			return err
+		}
+		return e.finishSet(ctx, tx, s, id, &setResult{failed: reason}, nil)
+	})
+}
+
+// giveUpDetection fails a drift detection.
+func (e *Engine) giveUpDetection(ctx context.Context, id, reason string) error {
+	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		d, err := oneRow[detectionRow](ctx, tx, "id = ?", id)
+		if err != nil || d == nil || !d.EndedAt.IsZero() {
+			return err
+		}
+		d.EndedAt, d.Status, d.Reason, d.StackStatus = e.now(), types.StackDriftDetectionStatusDetectionFailed, reason, types.StackDriftStatusUnknown
+		return store.Swap(ctx, tx, d, &d.RowVersion)
+	})
+}
+
+// giveUpRefactor fails the creation of a stack refactor, or has its execution rolled back. A
+// rollback ends with the stacks where they are: no resource was moved.
+func (e *Engine) giveUpRefactor(ctx context.Context, id, reason string) error {
+	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
+		row, err := oneRow[refactorRow](ctx, tx, "id = ?", id)
+		switch {
+		case err != nil || row == nil:
+			return err
+		case row.creating():
+			return e.finishRefactor(ctx, tx, id, &refactoring{}, reason)
+		case row.ExecutionStatus == types.StackRefactorExecutionStatusExecuteInProgress:
+			return e.beginRefactorRollback(ctx, tx, row, reason)
+		case row.ExecutionStatus != types.StackRefactorExecutionStatusRollbackInProgress:
+			return nil
+		}
+		stacks, err := stacksOfRefactor(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		for i := range stacks {
+			if err := e.endAt(ctx, tx, stacks[i].StackID, reason); err != nil {
+				return err
+			}
+		}
+		row.ExecutionStatus, row.ExecutionReason = types.StackRefactorExecutionStatusRollbackFailed, reason
+		return store.Swap(ctx, tx, row, &row.RowVersion)
+	})
+}
