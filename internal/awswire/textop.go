@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
 )
 
@@ -11,43 +12,51 @@ import (
 // database keeps in a text, is refused.
 func TextOp[I, O any](name string, f func(context.Context, Caller, *I) (*O, error)) Operation {
 	return Op(name, func(ctx context.Context, caller Caller, in *I) (*O, error) {
-		if holdsNUL(reflect.ValueOf(in)) {
-			return nil, Errorf("ValidationException", 0, "A string of the request contains the character U+0000.")
+		if at, found := findNUL(reflect.ValueOf(in), ""); found {
+			return nil, Errorf("ValidationException", 0, "A string of the request contains the character U+0000, at %s.", shorten(at))
 		}
 		return f(ctx, caller, in)
 	})
 }
 
-// holdsNUL reports whether a text in an input has a NUL. Bytes are not text.
-func holdsNUL(v reflect.Value) bool {
+// findNUL returns the path of a text in an input that has a NUL. Bytes are not text.
+func findNUL(v reflect.Value, path string) (at string, found bool) {
 	switch v.Kind() {
-	case reflect.Pointer:
-		return !v.IsNil() && holdsNUL(v.Elem())
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return "", false
+		}
+		return findNUL(v.Elem(), path)
 	case reflect.String:
-		return strings.ContainsRune(v.String(), 0)
+		return path, strings.ContainsRune(v.String(), 0)
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return false
+			return "", false
 		}
 		for i := range v.Len() {
-			if holdsNUL(v.Index(i)) {
-				return true
+			if at, found := findNUL(v.Index(i), join(path, strconv.Itoa(i+1))); found {
+				return at, true
 			}
 		}
 	case reflect.Map:
 		for entries := v.MapRange(); entries.Next(); {
-			if holdsNUL(entries.Key()) || holdsNUL(entries.Value()) {
-				return true
+			if _, found := findNUL(entries.Key(), path); found {
+				return path, true
+			}
+			if at, found := findNUL(entries.Value(), join(path, entries.Key().String())); found {
+				return at, true
 			}
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() && holdsNUL(v.Field(i)) {
-				return true
+			if field := v.Type().Field(i); field.IsExported() {
+				if at, found := findNUL(v.Field(i), join(path, field.Name)); found {
+					return at, true
+				}
 			}
 		}
 	}
-	return false
+	return "", false
 }
 
 // NotOffered refuses an input that would change what a service does and is not done here.

@@ -1,6 +1,7 @@
 package cloudcontrol
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // parse reads JSON. member is what the text is called in messages.
@@ -20,7 +22,11 @@ func parse(member, text string) (any, error) {
 		start := problems[0].At.Start
 		return nil, invalid("%s is not valid JSON: line %d, column %d: %s", member, start.Line, start.Column, problems[0].Message)
 	}
-	return value.Any(), nil
+	plain := value.Any()
+	if at, found := store.FindUnstorable(plain); found {
+		return nil, invalid("%s contains the character U+0000 at %s", member, cmp.Or(at, "/"))
+	}
+	return plain, nil
 }
 
 // object reads a JSON object.
@@ -110,6 +116,9 @@ type identity struct {
 // identify reads an identifier: the values of the primary identifier joined with "|", or a
 // JSON object with the properties of the primary or an additional identifier, and no others.
 func identify(s *schema.Schema, identifier string) (identity, error) {
+	if len(identifier) > store.MaxKey {
+		return identity{}, invalid("Identifier has %d bytes; at most %d are allowed", len(identifier), store.MaxKey)
+	}
 	paths := s.PrimaryIdentifier
 	if strings.HasPrefix(strings.TrimSpace(identifier), "{") {
 		model, err := object("Identifier", identifier)

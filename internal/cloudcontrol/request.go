@@ -12,10 +12,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
+	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -188,7 +190,7 @@ func (e *Engine) begin(ctx context.Context, caller awswire.Caller, a asked, typ 
 		}
 		request.Caller, request.Type, request.Version, request.Token = caller, typ.Name, typ.Version, row.Token
 		row.OperationID = e.config.NewID()
-		spec := operation.Spec{ID: row.OperationID, Owner: Owner, Key: row.Token, Request: request}
+		spec := operation.Spec{ID: row.OperationID, Owner: Owner, Key: row.Token, Request: request, NoteCalls: request.Action == invoke.Delete}
 		if len(hooks) > 0 {
 			row.HooksToken = e.config.NewID()
 			_, err = e.config.Hooks.Begin(ctx, tx, row.evaluation(caller, target, hooks, spec, previous))
@@ -255,6 +257,9 @@ func (e *Engine) Progressed(ctx context.Context, tx *store.Tx, state operation.S
 	}
 	p, now := state.Progress, store.At(e.config.Now())
 	row.EventAt = now
+	if row.Operation == types.OperationDelete && state.Repeated && p.ErrorCode == string(invoke.NotFound) {
+		state.Progress.Status = cfn.OperationStatusSuccess // the call whose answer was lost has deleted it
+	}
 	if p.Identifier != "" {
 		row.Identifier = p.Identifier
 	}

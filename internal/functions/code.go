@@ -17,6 +17,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // The limits of code, which are those of Lambda.
@@ -75,6 +76,10 @@ func refused(format string, args ...any) error {
 // one that cannot be unpacked.
 func (f *Functions) Store(ctx context.Context, code io.Reader) (hash string, err error) {
 	blob, err := f.config.Store.Blobs().Put(ctx, code, maxZip)
+	var large *store.TooLargeError
+	if errors.As(err, &large) {
+		return "", refused("Zipped size must be smaller than %d bytes.", large.Max)
+	}
 	if err != nil {
 		return "", err
 	}

@@ -161,7 +161,7 @@ func (e *Engine) begun(spec Spec, now store.Time) (*row, error) {
 		Status: string(cfn.OperationStatusInProgress), Phase: calling, NextAt: now, CreatedAt: now, RowVersion: 1,
 	}
 	var err error
-	if begun.Request, err = encode(details{Request: request, ReadAfter: spec.ReadAfter, NoRetries: spec.NoRetries, AwaitInputs: spec.AwaitInputs}); err == nil {
+	if begun.Request, err = encode(details{Request: request, ReadAfter: spec.ReadAfter, NoRetries: spec.NoRetries, AwaitInputs: spec.AwaitInputs, NoteCalls: spec.NoteCalls}); err == nil {
 		begun.Event, err = encode(event{Identifier: request.Identifier})
 	}
 	return begun, err

@@ -22,6 +22,9 @@ type Spec struct {
 	// NoRetries has the operation fail at once with codes that are retried otherwise.
 	NoRetries bool
 
+	// NoteCalls has State.Repeated known, for one write more before each call.
+	NoteCalls bool
+
 	// AwaitInputs retries NotFound and NotStabilized, too: what the resource refers to may not
 	// be ready yet.
 	AwaitInputs bool
@@ -34,6 +37,10 @@ type State struct {
 	Progress       Progress // the latest
 	Calls          int      // calls that were answered
 	Reading        bool     // the operation succeeded, and the resource is being read
+
+	// Repeated reports that the last call may have been made before: its answer was lost with the
+	// process, or nothing was known afterwards. Only Spec.NoteCalls finds that out.
+	Repeated bool
 
 	// Cancelled marks an operation that ended because of Engine.Cancel. Its Progress is
 	// FAILED without a code, with the identifier if the resource may exist.

@@ -63,6 +63,7 @@ type details struct {
 	ReadAfter   bool
 	NoRetries   bool
 	AwaitInputs bool `json:",omitempty"`
+	NoteCalls   bool `json:",omitempty"`
 }
 
 // An event is the state of an operation after its latest events.
@@ -75,6 +76,8 @@ type event struct {
 	Message    string          `json:",omitempty"`
 	Own        bool            `json:",omitempty"`
 
+	// Started is the number of the last call that was begun, if calls are noted.
+	Started int64 `json:",omitempty"`
 	// Lost is how long calls were overdue, see overdue.
 	Lost time.Duration `json:",omitempty"`
 	// Wait is the time until the next call when the event was written.

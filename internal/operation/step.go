@@ -82,6 +82,7 @@ func (e *Engine) step(ctx context.Context, row *row) (*row, error) {
 		return nil, err
 	}
 	m := &move{engine: e, row: *row, details: details, event: *event}
+	stored := *event
 	if row.Cancelled && !m.mayHaveCreated(e.config.Now()) {
 		m.cancel()
 		return m.commit(ctx, owner)
@@ -106,10 +107,42 @@ func (e *Engine) step(ctx context.Context, row *row) (*row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the type: %w", err)
 	}
+	if err := m.noteCall(ctx, stored); err != nil {
+		return nil, err
+	}
 	if err := m.call(ctx, typ); err != nil {
 		return nil, err
 	}
 	return m.commit(ctx, owner)
+}
+
+// noteCall writes that the next call begins, and finds out whether it was begun before. stored is
+// the event as it was read.
+func (m *move) noteCall(ctx context.Context, stored event) error {
+	if !m.details.NoteCalls {
+		return nil
+	}
+	if m.event.Started > m.row.Calls {
+		m.repeated = true
+		return nil
+	}
+	m.event.Started = m.row.Calls + 1
+	stored.Started = m.event.Started
+	text, err := encode(stored)
+	if err != nil {
+		return err
+	}
+	var noted row
+	err = m.engine.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		noted = m.row // the function may run more than once
+		noted.Event = text
+		return store.Swap(ctx, tx, &noted, &noted.RowVersion, "event")
+	})
+	if err != nil {
+		return fmt.Errorf("note a call: %w", err)
+	}
+	m.row.RowVersion = noted.RowVersion
+	return nil
 }
 
 // typeFor finds the type that an operation is on.
@@ -159,6 +192,7 @@ type move struct {
 	deadline time.Time
 	notable  bool // the owner hears of it
 	pinned   bool // details have changed
+	repeated bool // the call may have been made before
 }
 
 // pin keeps the version that an operation starts with, even if the default changes meanwhile.
@@ -405,6 +439,7 @@ func (m *move) write(ctx context.Context, owner Owner) (written *row, told *Stat
 		row, event := m.row, m.event // the function may run more than once
 		written, told = nil, nil
 		state := row.state(m.details, &event)
+		state.Repeated = m.repeated
 		columns := moving
 		if row.ended() {
 			row.Request, event.Model, columns = "", nil, ending
@@ -442,19 +477,15 @@ func (m *move) write(ctx context.Context, owner Owner) (written *row, told *Stat
 	return written, told, nil
 }
 
-// MaxIdentifier bounds the identifier of a resource in bytes: Cloud Control allows 1,024
-// characters at AWS, and an index of PostgreSQL takes some 2,700 bytes.
-const MaxIdentifier = 2048
-
 // keptIdentifier is an identifier as rows keep it.
 func keptIdentifier(identifier string) string {
-	return strings.ToValidUTF8(storable(identifier[:min(len(identifier), MaxIdentifier)]), "")
+	return strings.ToValidUTF8(storable(identifier[:min(len(identifier), store.MaxKey)]), "")
 }
 
 // unfit says what is wrong with what a call returned if it cannot be kept, and "" if it can.
 func unfit(p Progress) string {
-	if len(p.Identifier) > MaxIdentifier {
-		return fmt.Sprintf("returned an identifier of %d bytes; at most %d are allowed", len(p.Identifier), MaxIdentifier)
+	if len(p.Identifier) > store.MaxKey {
+		return fmt.Sprintf("returned an identifier of %d bytes; at most %d are allowed", len(p.Identifier), store.MaxKey)
 	}
 	if !store.Storable(p.Identifier) {
 		return "returned an identifier with the character U+0000"

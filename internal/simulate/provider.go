@@ -77,6 +77,9 @@ func (s *Shelf) create(ctx context.Context, tx *store.Tx, typ *schema.Schema, re
 	if !ok {
 		return failed("InvalidRequest", "The primary identifier of %s is not complete.", request.Type), nil
 	}
+	if fault := unfit(identifier); fault != "" {
+		return failed("InvalidRequest", "The primary identifier of %s %s.", request.Type, fault), nil
+	}
 	mine, err := find(ctx, tx, request, identifier)
 	switch {
 	case err != nil:
@@ -85,6 +88,9 @@ func (s *Shelf) create(ctx context.Context, tx *store.Tx, typ *schema.Schema, re
 		return succeeded(identifier, mine.model()), nil
 	case mine != nil:
 		return failed("AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", request.Type, identifier), nil
+	}
+	if fault := unfitKeys(typ, model); fault != "" {
+		return failed("InvalidRequest", "An additional identifier of %s %s.", request.Type, fault), nil
 	}
 	if taken, err := s.claim(ctx, tx, typ, request, identifier, model); err != nil || taken != "" {
 		return failed("AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", request.Type, taken), err
@@ -98,6 +104,27 @@ func (s *Shelf) create(ctx context.Context, tx *store.Tx, typ *schema.Schema, re
 		return operation.Progress{}, fmt.Errorf("create a simulated %s: %w", request.Type, err)
 	}
 	return succeeded(identifier, readable(typ, model)), nil
+}
+
+// unfit says why an identifier cannot be kept, "" if it can.
+func unfit(identifier string) string {
+	switch {
+	case len(identifier) > store.MaxKey:
+		return fmt.Sprintf("has %d bytes; at most %d are allowed", len(identifier), store.MaxKey)
+	case !store.Storable(identifier):
+		return "contains the character U+0000"
+	}
+	return ""
+}
+
+// unfitKeys is unfit for the additional identifiers of a model.
+func unfitKeys(typ *schema.Schema, model map[string]any) string {
+	for _, paths := range typ.AdditionalIdentifiers {
+		if values, ok := identify(model, paths); ok && unfit(values) != "" {
+			return unfit(values)
+		}
+	}
+	return ""
 }
 
 func (s *Shelf) read(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request) (operation.Progress, error) {
@@ -167,6 +194,9 @@ func (s *Shelf) update(ctx context.Context, tx *store.Tx, typ *schema.Schema, re
 		return failed("NotUpdatable", "The property %s of '%s' can only be set when the resource is created.", changed, request.Type), nil
 	}
 	model := updated(typ, before, request)
+	if fault := unfitKeys(typ, model); fault != "" {
+		return failed("InvalidRequest", "An additional identifier of %s %s.", request.Type, fault), nil
+	}
 	if taken, err := s.claim(ctx, tx, typ, request, row.Identifier, model); err != nil || taken != "" {
 		return failed("AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", request.Type, taken), err
 	}

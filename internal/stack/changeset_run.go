@@ -21,8 +21,14 @@ func (e *Engine) ExecuteChangeSet(ctx context.Context, caller awswire.Caller, in
 	token, hash := aws.ToString(in.ClientRequestToken), requestHash(in)
 	var stackID string
 	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		c, err := e.requireSet(ctx, tx, caller, in.ChangeSetName, in.StackName)
+		c, err := e.findSet(ctx, tx, caller, in.ChangeSetName, in.StackName)
 		if err != nil {
+			return err
+		}
+		if c == nil { // one that was executed has lost its name
+			if stackID, err = executedByName(ctx, tx, caller, in, token, hash); stackID == "" && err == nil {
+				err = refuse("change-set-missing", aws.ToString(in.ChangeSetName))
+			}
 			return err
 		}
 		s, err := oneRow[stackRow](ctx, tx, "id = ?", c.StackID)
@@ -88,6 +94,29 @@ func executedBefore(ctx context.Context, tx *store.Tx, c *changeSetRow, token, h
 		return false, refuse("token", token)
 	}
 	return true, nil
+}
+
+// executedByName returns the id of the stack on which the same request has executed a change set,
+// "" for none.
+func executedByName(ctx context.Context, tx *store.Tx, caller awswire.Caller, in *cloudformation.ExecuteChangeSetInput, token, hash string) (stackID string, err error) {
+	s, err := findStack(ctx, tx, caller, aws.ToString(in.StackName))
+	if err != nil || s == nil {
+		return "", err
+	}
+	op, err := begunBefore(ctx, tx, s, token, hash, "change_set_id <> '' AND kind <> ?", types.OperationTypeCreateChangeset)
+	if err != nil || op == nil {
+		return "", err
+	}
+	return s.ID, nil
+}
+
+// begunBefore returns the operation on a stack that began with the same request and token, nil for
+// none. The condition selects the kinds of operations that the request begins.
+func begunBefore(ctx context.Context, tx *store.Tx, s *stackRow, token, hash, condition string, args ...any) (*operationRow, error) {
+	if token == "" {
+		return nil, nil
+	}
+	return oneRow[operationRow](ctx, tx, "stack_id = ? AND client_token = ? AND request_hash = ? AND "+condition, append([]any{s.ID, token, hash}, args...)...)
 }
 
 // executeSet starts the operation and deletes the other change sets of the stack.

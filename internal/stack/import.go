@@ -154,7 +154,8 @@ func (r importRequest) identifier(s *schema.Schema) (string, bool) {
 			return "", false
 		}
 	}
-	return strings.Join(parts, "|"), len(r.Identifier) == len(names)
+	joined := strings.Join(parts, "|")
+	return joined, len(r.Identifier) == len(names) && len(joined) <= store.MaxKey
 }
 
 // checkImportRequest refuses an IMPORT change set at the call, as far as its template is
@@ -371,7 +372,7 @@ func (e *Engine) existingOf(ctx context.Context, s *stackRow, input PlanInput, r
 		if identifier = cmpOr(identifier, progress.Identifier); identifier == "" {
 			identifier = identifierText(progress.Model, typ.Schema.PrimaryIdentifier)
 		}
-		if identifier == "" {
+		if identifier == "" || len(identifier) > store.MaxKey {
 			continue
 		}
 		retained := r.DeletionPolicy == "Retain" || r.DeletionPolicy == "RetainExceptOnCreate"

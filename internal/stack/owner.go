@@ -328,8 +328,16 @@ func (p *progress) leftover() {
 	}
 	p.left = append(p.left, &cleanupRow{
 		ID: p.engine.newID(), StackID: p.op.StackID, LogicalID: p.step.LogicalID, Type: made.Type, TypeVersion: made.TypeVersion,
-		PhysicalID: s.PhysicalID, Properties: made.Properties, DependsOn: made.DependsOn, Module: encodeModule(moduleOf(made.Metadata)), UpdatedAt: p.now,
+		PhysicalID: s.PhysicalID, Properties: made.Properties, Model: encodeModel(p.state.Progress.Model), DependsOn: made.DependsOn, Module: encodeModule(moduleOf(made.Metadata)), UpdatedAt: p.now,
 	})
+}
+
+// encodeModel is a model as rows keep it, "" for none.
+func encodeModel(model map[string]any) string {
+	if model == nil {
+		return ""
+	}
+	return encode(model)
 }
 
 // reason is that of a failed operation.

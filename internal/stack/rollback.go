@@ -63,8 +63,13 @@ func (e *Engine) ContinueUpdateRollback(ctx context.Context, caller awswire.Call
 		if err != nil {
 			return err
 		}
+		token, hash := aws.ToString(in.ClientRequestToken), requestHash(in)
 		if s.Status != types.StackStatusUpdateRollbackFailed {
-			return refuse("continue", s.ARN, s.Status)
+			again, err := begunBefore(ctx, tx, s, token, hash, "kind = ?", types.OperationTypeContinueRollback)
+			if again == nil && err == nil {
+				err = refuse("continue", s.ARN, s.Status)
+			}
+			return err
 		}
 		if err := e.checkSkipped(ctx, tx, s, in.ResourcesToSkip); err != nil {
 			return err
@@ -72,7 +77,7 @@ func (e *Engine) ContinueUpdateRollback(ctx context.Context, caller awswire.Call
 		_, err = e.begin(ctx, tx, s, beginInput{
 			kind: types.OperationTypeContinueRollback, status: types.StackStatusUpdateRollbackInProgress,
 			options: operationOptions{SkipResources: in.ResourcesToSkip, ForceRollback: force},
-			token:   aws.ToString(in.ClientRequestToken), hash: requestHash(in), caller: caller,
+			token:   token, hash: hash, caller: caller,
 		})
 		return err
 	})
@@ -133,13 +138,22 @@ func (e *Engine) RollbackStack(ctx context.Context, caller awswire.Caller, in *c
 		if s.ParentID != "" {
 			return refuse("rollback-child")
 		}
+		token, hash := aws.ToString(in.ClientRequestToken), requestHash(in)
 		status := types.StackStatusUpdateRollbackInProgress
 		switch s.Status {
 		case types.StackStatusUpdateFailed:
 		case types.StackStatusCreateFailed:
 			status = types.StackStatusRollbackInProgress
 		default:
-			return refuse("rollback", s.ARN, s.Status)
+			again, err := begunBefore(ctx, tx, s, token, hash, "kind = ?", types.OperationTypeRollback)
+			if err != nil {
+				return err
+			}
+			if again == nil {
+				return refuse("rollback", s.ARN, s.Status)
+			}
+			out.StackId, out.OperationId = aws.String(s.ARN), aws.String(again.ID)
+			return nil
 		}
 		if s.StableDeploymentID == "" {
 			status = types.StackStatusRollbackInProgress
@@ -147,7 +161,7 @@ func (e *Engine) RollbackStack(ctx context.Context, caller awswire.Caller, in *c
 		options := operationOptions{OnFailure: types.OnFailureRollback, RetainExceptOnCreate: aws.ToBool(in.RetainExceptOnCreate), Mode: modeOf(in.DeploymentConfig)}
 		id, err := e.begin(ctx, tx, s, beginInput{
 			kind: types.OperationTypeRollback, status: status, options: options,
-			token: aws.ToString(in.ClientRequestToken), hash: requestHash(in), caller: caller,
+			token: token, hash: hash, caller: caller,
 		})
 		out.StackId, out.OperationId = aws.String(s.ARN), aws.String(id)
 		return err

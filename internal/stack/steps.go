@@ -138,8 +138,8 @@ func (r *run) evaluate(ctx context.Context, tx *store.Tx, s *stepRow) (t *target
 	}
 	decided, err := Decide(in)
 	if err != nil {
-		if ctx.Err() != nil {
-			return t, "", ctx.Err()
+		if failure := unevaluated(ctx, err); failure != nil {
+			return t, "", failure
 		}
 		return t, evaluationProblem(err), nil
 	}
@@ -162,6 +162,9 @@ func (r *run) evaluate(ctx context.Context, tx *store.Tx, s *stepRow) (t *target
 // invalidProperties is the reason for properties that break the schema of their type, ""
 // if they do not. The validation before a deployment could not know all of them.
 func invalidProperties(t *target, logicalID string) string {
+	if at, found := store.FindUnstorable(anyMap(t.properties)); found {
+		return "Properties validation failed for resource " + logicalID + " with message:\n#" + at + ": the character U+0000 is not allowed"
+	}
 	if t.verb == DoNothing || t.typ.Schema == nil || t.typ.LateValidation || unvalidated(t.res.Type) {
 		return ""
 	}

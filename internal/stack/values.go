@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -76,7 +77,7 @@ func (v values) ImportValue(name string) (string, bool, error) {
 	row, err := oneRow[exportRow](v.ctx, v.tx, "account = ? AND region = ? AND name = ?", s.Account, s.Region, name)
 	switch {
 	case err != nil:
-		return "", false, err
+		return "", false, &lookupError{err}
 	case row == nil || row.StackID == s.ID:
 		return "", false, template.ServiceError(fmt.Sprintf(reasonNoExport, name))
 	}
@@ -89,7 +90,32 @@ func (v values) ImportValue(name string) (string, bool, error) {
 
 // StackOutput implements [template.References].
 func (v values) StackOutput(ref template.StackOutputRef) (string, bool, error) {
-	return stackOutputOf(v.ctx, v.tx, v.run.stack, ref)
+	value, known, err := stackOutputOf(v.ctx, v.tx, v.run.stack, ref)
+	var missing template.ServiceError
+	if err != nil && !errors.As(err, &missing) {
+		err = &lookupError{err}
+	}
+	return value, known, err
+}
+
+// A lookupError reports that the store failed while a value was computed: it says nothing about
+// the template.
+type lookupError struct{ err error }
+
+func (e *lookupError) Error() string { return e.err.Error() }
+func (e *lookupError) Unwrap() error { return e.err }
+
+// unevaluated returns the error of the store or of the context because of which a value could
+// not be computed, nil if the template is at fault.
+func unevaluated(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var lookup *lookupError
+	if errors.As(err, &lookup) {
+		return lookup.err
+	}
+	return nil
 }
 
 // stackOutputOf reads an output of another stack.
@@ -131,8 +157,8 @@ func (r *run) commitOutputs(ctx context.Context, tx *store.Tx) (problem string, 
 		}
 		value, err := r.next.Scope.Output(o, concealed{v, r.known()})
 		if err != nil {
-			if ctx.Err() != nil {
-				return "", ctx.Err()
+			if failure := unevaluated(ctx, err); failure != nil {
+				return "", failure
 			}
 			return evaluationProblem(err), nil
 		}
@@ -161,6 +187,9 @@ func (r *run) commitExports(ctx context.Context, tx *store.Tx, outputs []stackOu
 	}
 	after := map[string]string{}
 	for _, o := range outputs {
+		if len(o.Export) > store.MaxKey {
+			return fmt.Sprintf("The name of the export of output %s has %d bytes; at most %d are allowed", o.Key, len(o.Export), store.MaxKey), nil
+		}
 		if o.Export != "" {
 			after[o.Export] = o.Value
 		}

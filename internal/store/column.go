@@ -87,5 +87,9 @@ func FindUnstorable(value any) (pointer string, found bool) {
 	return "", false
 }
 
+// MaxKey bounds a text in an index, in bytes. An entry of an index of PostgreSQL takes some 2,700
+// bytes, of which an account, a region and the name of a type take others.
+const MaxKey = 2048
+
 // Storable reports whether a text can be kept in a database, or looked for in one.
 func Storable(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }

@@ -359,6 +359,9 @@ func evalImportValue(e *evaluator, f call) (any, error) {
 	if err != nil || !known {
 		return Unknown, err
 	}
+	if strings.ContainsRune(name, 0) {
+		return nil, e.refuse("character", f.at, e.path.String())
+	}
 	value, known, err := e.refs.ImportValue(name)
 	return e.answer(value, known, err, f.at)
 }
@@ -389,6 +392,9 @@ func evalStackOutput(e *evaluator, f call) (any, error) {
 	}
 	if ref.StackName == "" || ref.OutputName == "" {
 		return nil, e.refuse("get-stack-output", f.at)
+	}
+	if strings.ContainsRune(ref.StackName+ref.OutputName+ref.Region+ref.RoleARN, 0) {
+		return nil, e.refuse("character", f.at, e.path.String())
 	}
 	value, known, err := e.refs.StackOutput(ref)
 	return e.answer(value, known, err, f.at)

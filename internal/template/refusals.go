@@ -16,6 +16,7 @@ var refusals = map[string]refusal{
 	"alias":                 {text: "Template error: YAML aliases are not allowed in CloudFormation templates", hint: "repeat the value of the alias"},
 	"structure":             {text: "Template format error: unsupported structure.", hint: "a template is an object with the key Resources"},
 	"null":                  {text: "[%s] 'null' values are not allowed in templates", hint: "remove the key, or set a value"},
+	"character":             {text: "[%s] the character U+0000 is not allowed in templates", hint: "remove the character"},
 	"unknown-section":       {text: "Invalid template property or properties %s"},
 	"version":               {text: "Template format error: unsupported value for AWSTemplateFormatVersion.  No such version.", hint: `the only version is "2010-09-09"`},
 	"description":           {text: "Template format error: Description must be a string of at most 1024 bytes."},

@@ -17,6 +17,7 @@ var sections = []string{
 // build fills the template from its document, in the order in which the service checks.
 func (t *Template) build(r *report) {
 	t.index()
+	characters(t.root, nil, r)
 	t.buildTransforms(r)
 	pending := t.HasTransforms()
 	if !pending {
@@ -42,6 +43,27 @@ func (t *Template) index() {
 }
 
 // nulls refuses null anywhere.
+// characters refuses U+0000, which no database stores, but for the properties of resources: it
+// fails the resource if a value has it when it is created.
+func characters(v *document.Value, at document.Pointer, r *report) {
+	if strings.ContainsRune(v.Text, 0) {
+		r.add("character", v.At, at, at.String())
+	}
+	for i, item := range v.Items {
+		characters(item, append(at, itoa(i)), r)
+	}
+	for _, m := range v.Members {
+		if strings.ContainsRune(m.Key, 0) {
+			r.add("character", m.KeyAt, at, at.Append(strings.ReplaceAll(m.Key, "\x00", "")).String())
+			continue
+		}
+		if len(at) == 2 && at[0] == "Resources" && m.Key == "Properties" {
+			continue
+		}
+		characters(m.Value, append(at, m.Key), r)
+	}
+}
+
 func nulls(v *document.Value, at document.Pointer, r *report) {
 	switch v.Kind {
 	case document.Null:
