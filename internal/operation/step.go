@@ -107,7 +107,9 @@ func (e *Engine) step(ctx context.Context, row *row) (*row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the type: %w", err)
 	}
-	if err := m.noteCall(ctx, stored); err != nil {
+	if err := m.noteCall(ctx, stored); errors.Is(err, store.ErrStale) {
+		return nil, nil // it is read again
+	} else if err != nil {
 		return nil, err
 	}
 	if err := m.call(ctx, typ); err != nil {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,6 +25,9 @@ func (s *Store) Check(ctx context.Context) error {
 	})
 	if err != nil || s.IsPostgres() {
 		return err
+	}
+	if s.damaged.Load() { // elsewhere than on the pages that the transaction wrote
+		return &StorageError{Path: s.file, What: "is damaged", Advice: adviceDamaged, Err: errors.New("a statement failed because of it")}
 	}
 	return s.explainFile(CheckFolder(filepath.Join(s.config.Dir, "blobs", incoming)))
 }

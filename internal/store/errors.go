@@ -79,8 +79,8 @@ func (s *Store) explain(err error) error {
 	}
 	switch lite.Code() & 0xff { // without the extension, which reports where it happened
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return fault("is damaged or not a database",
-			"restore it from a backup, or move it away together with its -wal and -shm files to start with an empty database")
+		s.damaged.Store(true)
+		return fault("is damaged or not a database", adviceDamaged)
 	case sqlite3.SQLITE_FULL:
 		return fault("cannot grow", adviceFull)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN:
@@ -90,6 +90,10 @@ func (s *Store) explain(err error) error {
 	}
 	return err
 }
+
+const adviceLost = "restore it from a backup, or move its folder away to start with an empty database"
+
+const adviceDamaged = "stop the server and restore the file from a backup, or move its folder away to start with an empty database"
 
 const adviceFull = "the disk is full; make room and try again"
 

@@ -6,10 +6,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -65,12 +67,13 @@ type Store struct {
 	logger *slog.Logger
 	file   string // of an SQLite database
 
-	writer *bun.DB // SQLite: one connection; PostgreSQL: the pool
-	reader *bun.DB // PostgreSQL: the same pool
-	lock   *folderLock
-	blobs  *Blobs
-	locks  lockWatch
-	queue  queue // SQLite: of Write
+	writer  *bun.DB // SQLite: one connection; PostgreSQL: the pool
+	reader  *bun.DB // PostgreSQL: the same pool
+	lock    *folderLock
+	blobs   *Blobs
+	locks   lockWatch
+	damaged atomic.Bool // SQLite: a statement has found that the file is
+	queue   queue       // SQLite: of Write
 
 	mu       sync.Mutex
 	dispatch *dispatcher
@@ -201,6 +204,9 @@ func (s *Store) openSQLite(ctx context.Context) error {
 	}
 	s.file = filepath.Join(dir, "formwork.db")
 	blobs := filepath.Join(dir, "blobs")
+	if err := s.requireDatabase(blobs); err != nil {
+		return err
+	}
 	if err := s.makePrivate(s.file, blobs); err != nil {
 		return err
 	}
@@ -214,6 +220,22 @@ func (s *Store) openSQLite(ctx context.Context) error {
 		return err
 	}
 	s.blobs, err = newFileBlobs(s, blobs)
+	return err
+}
+
+// requireDatabase refuses a folder whose database is gone: its folder for incoming blobs is made
+// after the database.
+func (s *Store) requireDatabase(blobs string) error {
+	if _, err := os.Stat(filepath.Join(blobs, incoming)); err != nil {
+		return nil //nolint:nilerr // there was no database, or what is wrong shows next
+	}
+	info, err := os.Stat(s.file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &StorageError{Path: s.file, What: "is missing", Advice: adviceLost, Err: errors.New("the folder has the blobs of a database")}
+	case err == nil && info.Size() == 0:
+		return &StorageError{Path: s.file, What: "is empty", Advice: adviceLost, Err: errors.New("the folder has the blobs of a database")}
+	}
 	return err
 }
 

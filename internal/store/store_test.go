@@ -267,7 +267,7 @@ func TestOpenTellsWhatIsWrong(t *testing.T) {
 		{"no database", func(t *testing.T, dir string) string {
 			writeFile(t, filepath.Join(dir, "formwork.db"), strings.Repeat("no database ", 1000))
 			return dir
-		}, "move it away"},
+		}, "move its folder away"},
 		{"a page is damaged", func(t *testing.T, dir string) string {
 			s := open(t, Config{Dir: dir})
 			if err := s.Close(); err != nil {
@@ -282,7 +282,7 @@ func TestOpenTellsWhatIsWrong(t *testing.T) {
 				t.Fatal(err)
 			}
 			return dir
-		}, "move it away"},
+		}, "move its folder away"},
 		{"a file is in the way", func(t *testing.T, dir string) string {
 			writeFile(t, filepath.Join(dir, "file"), "")
 			return filepath.Join(dir, "file", "store")
