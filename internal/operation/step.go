@@ -481,7 +481,7 @@ func (m *move) write(ctx context.Context, owner Owner) (written *row, told *Stat
 
 // keptIdentifier is an identifier as rows keep it.
 func keptIdentifier(identifier string) string {
-	return strings.ToValidUTF8(storable(identifier[:min(len(identifier), store.MaxKey)]), "")
+	return storable(strings.ToValidUTF8(identifier[:min(len(identifier), store.MaxKey)], ""))
 }
 
 // unfit says what is wrong with what a call returned if it cannot be kept, and "" if it can.
