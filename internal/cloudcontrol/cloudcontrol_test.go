@@ -60,6 +60,7 @@ type rig struct {
 	clock   time.Time
 	hold    chan struct{} // not nil: changes are IN_PROGRESS until it is closed
 	fail    *operation.Progress
+	lose    int  // answers of the next calls, which do what they should
 	gone    bool // the type is unknown
 	listing []operation.ListRequest
 	hooks   hookWorld
@@ -165,6 +166,9 @@ func (g handler) Call(_ context.Context, r operation.Request) (operation.Progres
 		return failed("NotFound", "there is no such site")
 	case r.Action == invoke.Delete:
 		delete(g.sites, id)
+		if g.lose--; g.lose >= 0 {
+			return operation.Progress{}, errors.New("the answer is lost")
+		}
 		return operation.Progress{Status: cfn.OperationStatusSuccess, Identifier: id}, nil
 	case r.Action != invoke.Read:
 		model, _ = schema.Without(r.Desired, nil).(map[string]any)
@@ -348,6 +352,8 @@ func TestRefused(t *testing.T) {
 		}, "TypeNotFoundException: The type 'Acme::Web::Nothing' cannot be found. (register it)"},
 		{"not JSON", create(`{"Zone"`), "ValidationException: DesiredState is not valid JSON: line 1, column 8: "},
 		{"not an object", create(`[]`), "ValidationException: DesiredState must be a JSON object"},
+		{"NUL", create(`{"Zone": "a", "Name": "b", "Tags": ["\u0000"]}`), "ValidationException: DesiredState contains the character U+0000 at /Tags/0"},
+		{"long identifier", read("a|" + strings.Repeat("b", 2047)), "ValidationException: Identifier has 2049 bytes; at most 2048 are allowed"},
 		{"two objects", create(`{} {}`), "ValidationException: DesiredState is not valid JSON: "},
 		{"extraneous", create(`{"Zone": "a", "Name": "b", "X": 1}`), "ValidationException: Model validation failed (#: extraneous key [X] is not permitted)"},
 		{"type", create(`{"Zone": "a", "Name": true}`), "ValidationException: Model validation failed (#/Name: expected type: String, found: Boolean)"},
@@ -651,4 +657,21 @@ func equalJSON(t *testing.T, what, want, got string) {
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("%s: %s", what, diff)
 	}
+}
+
+// TestRepeatedDelete has the answer to a deletion lost: the call that follows finds nothing, because
+// the one before has deleted the resource.
+func TestRepeatedDelete(t *testing.T) {
+	eachStore(t, func(t *testing.T, g *rig) {
+		g.ended(g.create(home))
+		g.mu.Lock()
+		g.lose = 1
+		g.mu.Unlock()
+		if e := g.ended(g.remove("a|home")); e.OperationStatus != types.OperationStatusSuccess || e.ErrorCode != "" || e.StatusMessage != nil {
+			t.Errorf("the repeated deletion is %s %s %s", e.OperationStatus, e.ErrorCode, aws.ToString(e.StatusMessage))
+		}
+		if e := g.ended(g.remove("a|home")); e.OperationStatus != types.OperationStatusFailed || e.ErrorCode != "NotFound" {
+			t.Errorf("the deletion of what does not exist is %s %s", e.OperationStatus, e.ErrorCode)
+		}
+	})
 }

@@ -321,3 +321,20 @@ func TestSlots(t *testing.T) {
 		t.Errorf("the next one is %q, %d are free", next, s.free)
 	}
 }
+
+func TestGiveUp(t *testing.T) {
+	eachStore(t, func(t *testing.T, g *rig) {
+		request := g.request("t")
+		g.call(request)
+		if err := g.Workers()[workKind].Fail(t.Context(), "t", "why"); err != nil {
+			t.Fatal(err)
+		}
+		p := g.call(request)
+		if p.Status != types.OperationStatusFailed || p.Message != "why" || p.Identifier != "s-Thing-X" || g.resumed != 1 {
+			t.Errorf("%+v, resumed %d times", p, g.resumed)
+		}
+		if g.turn("t") != -1 || len(g.calls) > 0 {
+			t.Error("it is still sent")
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -176,9 +177,21 @@ func TestCodeIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	var refusal *awswire.Error
+	if _, err := f.Store(t.Context(), io.LimitReader(zeros{}, maxZip+1)); !errors.As(err, &refusal) || refusal.Message != "Zipped size must be smaller than 262144000 bytes." {
+		t.Errorf("too large: %v", err)
+	}
 	for runtime, source := range map[string]string{"go1.x": "x", "": "x", "python3.12": strings.Repeat("x", maxInline+1)} {
 		if _, err := Inline(runtime, source); err == nil {
 			t.Errorf("inline code of %q was taken", runtime)
 		}
 	}
+}
+
+// zeros never end.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
 }

@@ -655,3 +655,21 @@ func TestProvisioning(t *testing.T) {
 		}
 	}
 }
+
+// TestGiveUp fails a registration whose work can never succeed.
+func TestGiveUp(t *testing.T) {
+	eachStore(t, func(t *testing.T, g *rig) {
+		token := g.request(owner, schema.Resource, "Acme::Give::Up", "s3://b/k")
+		for range 2 { // the second time it has ended
+			if err := g.Workers()[workRegistration].Fail(t.Context(), token, "why"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out := g.wait(owner, token); out.ProgressStatus != types.RegistrationStatusFailed || !strings.HasSuffix(*out.Description, "; why") {
+			t.Errorf("%s %s", out.ProgressStatus, *out.Description)
+		}
+		if err := g.Workers()[workRegistration].Fail(t.Context(), "unknown", "why"); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -394,3 +394,29 @@ func TestCarriedTypes(t *testing.T) {
 		t.Errorf("a carried schema: %+v, %v", found, err)
 	}
 }
+
+// TestIdentifiersThatCannotBeKept is the same on both databases, of which one could keep them.
+func TestIdentifiersThatCannotBeKept(t *testing.T) {
+	long := strings.Repeat("x", store.MaxKey+1)
+	for _, place := range fixtures.Stores(t) {
+		t.Run(place.Name, func(t *testing.T) {
+			_, typ := imported(t, place)
+			for want, desired := range map[string]map[string]any{
+				"The primary identifier of Acme::Mail::Queue has 2049 bytes; at most 2048 are allowed.":   {"QueueName": long},
+				"The primary identifier of Acme::Mail::Queue contains the character U+0000.":              {"QueueName": "a\x00"},
+				"An additional identifier of Acme::Mail::Queue has 2049 bytes; at most 2048 are allowed.": {"Alias": long},
+			} {
+				if p := call(t, typ, request(invoke.Create, "t", "", desired)); p.ErrorCode != "InvalidRequest" || p.Message != want {
+					t.Errorf("got %s %s, want %s", p.ErrorCode, p.Message, want)
+				}
+			}
+			made := call(t, typ, request(invoke.Create, "t", "", map[string]any{"QueueName": long[1:], "Alias": long[3:]}))
+			if made.Status != types.OperationStatusSuccess {
+				t.Errorf("the longest: %+v", made)
+			}
+			if p := call(t, typ, request(invoke.Update, "u", made.Identifier, map[string]any{"Alias": long})); p.ErrorCode != "InvalidRequest" {
+				t.Errorf("the update: %+v", p)
+			}
+		})
+	}
+}

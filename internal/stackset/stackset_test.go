@@ -35,8 +35,9 @@ type stacks struct {
 	all    []*fakeStack
 	calls  []string
 	// fails is the reason why an operation fails, "" if it does not.
-	fails func(place awswire.Place, action string) string
-	drift types.StackDriftStatus
+	fails  func(place awswire.Place, action string) string
+	drift  types.StackDriftStatus
+	broken error // of the creation of stacks
 }
 
 func (s *stacks) find(place awswire.Place, name string) *fakeStack {
@@ -75,6 +76,9 @@ func (s *stacks) CreateStack(_ context.Context, caller awswire.Caller, in *cloud
 			return &cloudformation.CreateStackOutput{StackId: &f.ARN}, nil
 		}
 		return nil, awswire.Errorf("AlreadyExistsException", 400, "Stack [%s] already exists", *in.StackName)
+	}
+	if s.broken != nil {
+		return nil, s.broken
 	}
 	s.note(caller, "create", text(in.Parameters))
 	f := &fakeStack{name: *in.StackName, template: *in.TemplateBody, parameters: text(in.Parameters), tokens: map[string]string{}}
@@ -746,4 +750,44 @@ func TestRefusals(t *testing.T) {
 	}
 	_, err = r.CreateStackInstances(ctx, admin, &cloudformation.CreateStackInstancesInput{StackSetName: name, Accounts: threeAccounts, Regions: fiveRegions, OperationId: id})
 	refusedWith(t, err, "OperationIdAlreadyExistsException", "mine")
+}
+
+// TestGiveUp has operations on stack sets meet what never succeeds. The set can be used again, and
+// deleted.
+func TestGiveUp(t *testing.T) {
+	const reason = "Internal failure: the content is larger than 7 bytes"
+	each(t, func(t *testing.T, r *rig) {
+		r.set(true)
+		r.broken = &store.TooLargeError{Max: 7}
+		first := r.create(nil, threeAccounts[:1], fiveRegions[:1])
+		r.run(first)
+		if got := r.state(first); got != "FAILED FAILED:1" {
+			t.Errorf("an instance whose stack cannot be created: %s", got)
+		}
+		r.broken = nil
+		second := r.create(nil, threeAccounts[1:], fiveRegions[:2])
+		r.pass(second)
+		third := r.create(nil, threeAccounts[:1], fiveRegions[4:])
+		var id string
+		if err := r.config.Store.Read().NewSelect().Model((*operationRow)(nil)).Column("set_id").Where("id = ?", second).Scan(t.Context(), &id); err != nil {
+			t.Fatal(err)
+		}
+		fail := r.Workers()[wakeKind].Fail
+		for range 2 { // the second time it has ended
+			if err := fail(t.Context(), id+"/"+second, reason); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := r.state(second); got != "FAILED FAILED:4" {
+			t.Errorf("an operation that was given up: %s", got)
+		}
+		op, err := r.DescribeStackSetOperation(t.Context(), admin, &cloudformation.DescribeStackSetOperationInput{StackSetName: aws.String("s"), OperationId: &second})
+		if err != nil || aws.ToString(op.StackSetOperation.StatusReason) != reason {
+			t.Errorf("its reason is %q, %v", aws.ToString(op.StackSetOperation.StatusReason), err)
+		}
+		r.run(third)
+		if got := r.state(third); got != "SUCCEEDED SUCCEEDED:1" {
+			t.Errorf("the operation after it: %s", got)
+		}
+	})
 }

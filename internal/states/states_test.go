@@ -334,3 +334,27 @@ func FuzzDefinition(f *testing.F) {
 		}
 	})
 }
+
+func TestGiveUp(t *testing.T) {
+	for _, at := range fixtures.Stores(t) {
+		t.Run(at.Name, func(t *testing.T) {
+			r := newRig(t, at)
+			definition := machine(`"A": {"Type": "Wait", "Seconds": 60, "End": true}`)
+			if err := r.Create(t.Context(), caller.Place, Machine{Name: "m", Definition: definition, RoleARN: "arn:aws:iam::123456789012:role/r", Model: "{}"}); err != nil {
+				t.Fatal(err)
+			}
+			arn := MachineARN(caller.Place, "m")
+			started, err := r.startExecution(t.Context(), caller, &startExecutionInput{StateMachineArn: &arn})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Workers()[workKind].Fail(t.Context(), *started.ExecutionArn, "why"); err != nil {
+				t.Fatal(err)
+			}
+			row, err := executionIn(t.Context(), r.config.Store.Read(), *started.ExecutionArn)
+			if err != nil || row.Status != failed || row.Error != badRuntime || row.Cause != "why" || row.StoppedAt.IsZero() {
+				t.Errorf("%+v, %v", row, err)
+			}
+		})
+	}
+}
