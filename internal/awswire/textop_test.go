@@ -28,8 +28,8 @@ func TestTextOp(t *testing.T) {
 		in any
 		at string
 	}{
-		"CreateResource":       {&cloudcontrol.CreateResourceInput{TypeName: aws.String("a"), DesiredState: aws.String("\x00")}, "DesiredState"},
-		"PutParameter":         {&ssm.PutParameterInput{Name: aws.String("n"), Tags: []ssmtypes.Tag{{Key: aws.String("k"), Value: aws.String("v")}, {Key: aws.String("l"), Value: aws.String("a\x00b")}}}, "Tags.2.Value"},
+		"CreateResource": {&cloudcontrol.CreateResourceInput{TypeName: aws.String("a"), DesiredState: aws.String("\x00")}, "DesiredState"},
+		"PutParameter":   {&ssm.PutParameterInput{Name: aws.String("n"), Tags: []ssmtypes.Tag{{Key: aws.String("k"), Value: aws.String("v")}, {Key: aws.String("l"), Value: aws.String("a\x00b")}}}, "Tags.2.Value"},
 	} {
 		_, err := create.Call(t.Context(), awswire.Caller{}, name, c.in)
 		if want := "ValidationException: A string of the request contains the character U+0000, at " + c.at + "."; err == nil || err.Error() != want {

@@ -187,9 +187,6 @@ func (r *run) commitExports(ctx context.Context, tx *store.Tx, outputs []stackOu
 	}
 	after := map[string]string{}
 	for _, o := range outputs {
-		if len(o.Export) > store.MaxKey {
-			return fmt.Sprintf("The name of the export of output %s has %d bytes; at most %d are allowed", o.Key, len(o.Export), store.MaxKey), nil
-		}
 		if o.Export != "" {
 			after[o.Export] = o.Value
 		}

@@ -17,7 +17,6 @@ var sections = []string{
 // build fills the template from its document, in the order in which the service checks.
 func (t *Template) build(r *report) {
 	t.index()
-	characters(t.root, nil, r)
 	t.buildTransforms(r)
 	pending := t.HasTransforms()
 	if !pending {
@@ -26,6 +25,7 @@ func (t *Template) build(r *report) {
 	}
 	t.buildHead(r)
 	t.buildParameters(r)
+	defer characters(t.root, nil, r) // what the service has words for comes first
 	if pending {
 		return // what the other sections hold is known after the transforms
 	}
