@@ -84,6 +84,26 @@ func TestPermanentErrors(t *testing.T) {
 	}
 }
 
+// TestPlaceholderOfWhatIsGivenUp has what a lost creation may have made deleted.
+func TestPlaceholderOfWhatIsGivenUp(t *testing.T) {
+	eachStore(t, func(t *testing.T, g *rig) {
+		for action, want := range map[invoke.Action]string{invoke.Create: "FAILED p InternalFailure why", invoke.Delete: "FAILED i InternalFailure why"} {
+			request := Request{Action: action, Placeholder: "p"}
+			if action == invoke.Delete {
+				request.Identifier = "i"
+			}
+			g.heard = nil
+			id := g.begin(Spec{Request: request})
+			for range 2 { // the second time it has ended
+				if err := g.Workers()[workOperation].Fail(t.Context(), id, "why"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			g.expectStory(want)
+		}
+	})
+}
+
 // TestPermanentErrorOfTheOwner has an owner refuse the result of a call, but not that the operation
 // failed.
 func TestPermanentErrorOfTheOwner(t *testing.T) {

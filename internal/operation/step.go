@@ -427,6 +427,9 @@ func (e *Engine) giveUp(ctx context.Context, id, reason string) error {
 	if details, event, err := row.unpack(); err == nil { // what cannot be read ends without it
 		m.details, m.event = details, *event
 	}
+	if row.Action == string(invoke.Create) && m.event.Identifier == "" {
+		m.event.Identifier = m.details.Request.Placeholder // something may have been made
+	}
 	m.fail(invoke.InternalFailure, reason)
 	owner := e.config.Owners[row.Owner]
 	m.notable = owner != nil
