@@ -112,7 +112,7 @@ func (c *Case) Markers() []string {
 
 // applies reports whether the schema has all handlers that the case is about.
 func (c *Case) applies(s *schema.Schema) bool {
-	return !slices.ContainsFunc(c.Needs, func(handler string) bool { return s.Handler(handler) == nil })
+	return len(c.missing(s)) == 0
 }
 
 // Cases are all tests in the order in which they run: the hook tests and the resource

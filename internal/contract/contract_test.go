@@ -266,7 +266,7 @@ func TestEverythingIsCleanedUp(t *testing.T) {
 func TestWhatCannotBeDeletedIsNamed(t *testing.T) {
 	f := flavours[0]
 	summary := try(t, newStub(f, "delete refuses"), Config{Inputs: f.inputs()})
-	if len(summary.LeftBehind) == 0 || !strings.Contains(summary.LeftBehind[0], "/Id=id-1: DELETE answered FAILED GeneralServiceException") {
+	if len(summary.LeftBehind) == 0 || summary.LeftBehind[0] != "/Id=id-1, /Id=id-2, /Id=id-3, /Id=id-4: DELETE answered FAILED GeneralServiceException" {
 		t.Errorf("told: %q", summary.LeftBehind)
 	}
 	summary = try(t, newStub(f, "hang"), Config{Inputs: f.inputs()})
@@ -291,7 +291,7 @@ func TestFailedCreatesAreOneLine(t *testing.T) {
 		switch {
 		case code == invoke.InvalidRequest && lines > 0:
 			t.Errorf("refused: %q", summary.LeftBehind)
-		case code == invoke.InternalFailure && (lines != 1 || !strings.HasSuffix(summary.LeftBehind[0], " that ended with FAILED: DELETE answered FAILED InternalFailure")):
+		case code == invoke.InternalFailure && (lines != 1 || !strings.HasPrefix(summary.LeftBehind[0], "CREATE failed, and DELETE answered FAILED InternalFailure: a resource may be left (")):
 			t.Errorf("not written: %q", summary.LeftBehind)
 		}
 	}

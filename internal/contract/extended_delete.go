@@ -187,10 +187,10 @@ func nothingLeft(ctx context.Context, r *run) error {
 				line += "; deleted now"
 			} else {
 				line += "; " + reason
-				r.left = append(r.left, r.name(model)+": "+reason)
+				r.left.add(reason, r.name(model))
 			}
 		} else {
-			r.left = append(r.left, line+" (--cleanup deletes it)")
+			r.left.add(how+" (--cleanup deletes it)", r.name(model))
 		}
 		left = append(left, line)
 	}
@@ -218,11 +218,14 @@ func nothingLeft(ctx context.Context, r *run) error {
 		return err
 	}
 	if now != nil && r.before != nil {
+		unreported := 0
 		for _, item := range items {
 			if key := r.key(item); !r.before[key] && !r.known(key) {
 				leak(item, "it was not there before, and no event reported it", asked[key])
+				unreported++
 			}
 		}
+		r.left.found(unreported)
 	}
 	if len(left) == 0 {
 		return nil

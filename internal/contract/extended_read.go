@@ -13,7 +13,39 @@ import (
 )
 
 func readComplete(ctx context.Context, r *run) error {
-	return r.complete(ctx, r.shared.model, "CREATE", "create.read-only")
+	if err := r.complete(ctx, r.shared.model, "CREATE", "create.read-only"); err != nil {
+		return err
+	}
+	return r.everyReadOnly()
+}
+
+// everyReadOnly looks for read-only scalars that no model of the run has had. Objects and arrays may
+// be empty, and are left out then; another set of inputs may give a property its value.
+func (r *run) everyReadOnly() error {
+	s := r.cfg.Schema
+	if r.number < len(r.setRuns)-1 {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, path := range s.ReadOnly {
+		node := s.Property(path.Tokens)
+		if len(path.Tokens) != 1 || r.returned[path.Tokens[0]] || s.IsDeprecated(path.Tokens) || node == nil || !isScalar(s, node) {
+			continue
+		}
+		return r.violation(clauseText("create.read-only"), "no model of CREATE, READ or UPDATE has %s, which is read-only; if it has a value with other inputs only, add a set of those", path.Tokens)
+	}
+	return nil
+}
+
+// isScalar reports whether a schema allows texts, numbers or booleans only.
+func isScalar(s *schema.Schema, node *document.Value) bool {
+	resolved, err := s.Resolve(node)
+	if err != nil {
+		return false
+	}
+	kind := resolved.Get("type")
+	return kind != nil && slices.Contains([]string{"string", "integer", "number", "boolean"}, kind.Text)
 }
 
 // complete reads a resource and compares which properties it and an earlier model have.
@@ -37,7 +69,7 @@ func (r *run) lacks(model, other map[string]any) document.Pointer {
 	s := r.cfg.Schema
 	for _, key := range slices.Sorted(maps.Keys(other)) {
 		at := document.Pointer{key}
-		if value := other[key]; value == nil || isEmpty(value) || s.IsWriteOnly(at) {
+		if value := other[key]; value == nil || isEmpty(value) || s.IsWriteOnly(at) || s.IsDeprecated(at) {
 			continue // an empty collection may be left out
 		}
 		if _, has := model[key]; !has {
@@ -45,6 +77,9 @@ func (r *run) lacks(model, other map[string]any) document.Pointer {
 		}
 	}
 	for _, path := range s.ReadOnly {
+		if s.IsDeprecated(path.Tokens) {
+			continue
+		}
 		paths := []schema.Path{path}
 		if len(schema.Present(other, paths)) > 0 && len(schema.Present(model, paths)) == 0 {
 			return path.Tokens
@@ -138,49 +173,119 @@ func listReadable(ctx context.Context, r *run) error {
 
 func listPages(ctx context.Context, r *run) error {
 	models := []map[string]any{r.shared.model}
-	if input, err := r.another(r.shared.input); err == nil {
-		second, err := r.create(ctx, input)
-		if err != nil {
-			return err
-		}
+	second, err := r.second(ctx)
+	if err != nil {
+		return err
+	}
+	if second != nil {
 		models = append(models, second)
 	}
 	found := r.pages(ctx, models)
-	for _, model := range models[1:] {
-		found = first(found, r.delete(ctx, model))
+	if second != nil {
+		found = first(found, r.delete(ctx, second))
 	}
 	return found
 }
 
-// pages lists with the shortest pages and looks for the models.
+// maxVaried bounds how many properties are changed, one by one, to create a second resource.
+const maxVaried = 8
+
+// second creates another resource next to the shared one, nil if that is not possible. Where the
+// input of the shared one is refused with AlreadyExists, one of its texts may have to be unique
+// although it is not an identifier: each of them is changed in turn. What is made up need not be
+// valid for the service, and a service may allow a single resource: no other refusal is a fault.
+func (r *run) second(ctx context.Context) (map[string]any, error) {
+	input, err := r.another(r.shared.input)
+	if err != nil {
+		return nil, nil //nolint:nilerr // one resource is enough
+	}
+	for _, candidate := range append([]map[string]any{input}, r.varied(input)...) {
+		event, err := r.operate(ctx, invoke.Request{Action: invoke.Create, Model: candidate})
+		if err != nil {
+			return nil, err
+		}
+		if event.Status == invoke.Success {
+			return event.Model, nil
+		}
+		if event.ErrorCode != invoke.AlreadyExists {
+			break
+		}
+	}
+	return nil, nil
+}
+
+// varied are inputs that differ from one in a single text each, those that are called a name first.
+func (r *run) varied(input map[string]any) []map[string]any {
+	s := r.cfg.Schema
+	var names, others []map[string]any
+	for _, key := range slices.Sorted(maps.Keys(input)) {
+		at := document.Pointer{key}
+		if _, text := input[key].(string); !text || s.IsReadOnly(at) {
+			continue
+		}
+		candidate := cloneModel(input)
+		if candidate[key] = r.otherValue(at, input[key]); candidate[key] == nil || len(s.Check(candidate, schema.CheckConfig{})) > len(s.Check(input, schema.CheckConfig{})) {
+			continue
+		}
+		if strings.Contains(strings.ToLower(key), "name") {
+			names = append(names, candidate)
+		} else {
+			others = append(others, candidate)
+		}
+	}
+	out := slices.Concat(names, others)
+	return out[:min(len(out), maxVaried)]
+}
+
+// pages lists the models in pages of the handler's own size, and in the shortest that it can make:
+// maxResults is only a hint, and not every handler takes it.
 func (r *run) pages(ctx context.Context, models []map[string]any) error {
+	request := invoke.Request{Action: invoke.List, Model: r.listModel(models[0])}
+	paged, err := r.eachOnce(ctx, request, models)
+	if err != nil {
+		return err
+	}
+	request.MaxResults = 1
+	hinted, err := r.operate(ctx, request)
+	if err != nil {
+		return err
+	}
+	if hinted.Status == invoke.Success {
+		short, err := r.eachOnce(ctx, request, models)
+		if err != nil {
+			return err
+		}
+		paged = paged || short
+	}
+	if !paged {
+		r.untested("list.pages", "LIST returned everything on one page")
+	}
+	return nil
+}
+
+// eachOnce lists, and looks for models that are in the list not once. It reports whether there
+// was more than one page.
+func (r *run) eachOnce(ctx context.Context, request invoke.Request, models []map[string]any) (paged bool, err error) {
 	clause := clauseText("list.pages")
-	const size = 1
-	event, err := r.succeeded(ctx, invoke.Request{Action: invoke.List, Model: r.listModel(models[0]), MaxResults: size}, clauseList)
+	before := len(r.calls)
+	items, err := r.list(ctx, request)
 	if err != nil {
-		return err
-	}
-	if len(event.Models) > size && event.NextToken == "" {
-		return r.violation(clause, "LIST was asked for pages of %d (maxResults) and returned %d models on one page, without a nextToken", size, len(event.Models))
-	}
-	items, err := r.list(ctx, invoke.Request{Model: r.listModel(models[0]), MaxResults: size})
-	if err != nil {
-		return err
+		return false, err
 	}
 	seen := map[string]bool{}
 	for _, item := range items {
 		if key := r.key(item); seen[key] {
-			return r.violation(clause, "LIST returned %s on two pages", r.name(item))
+			return false, r.violation(clause, "LIST returned %s twice", r.name(item))
 		} else {
 			seen[key] = true
 		}
 	}
 	for _, model := range models {
 		if !seen[r.key(model)] {
-			return r.violation(clause, "%s is on none of the pages of LIST", r.name(model))
+			return false, r.violation(clause, "%s is on none of the pages of LIST", r.name(model))
 		}
 	}
-	return nil
+	return len(r.calls) > before+1, nil
 }
 
 // key is the primary identifier of a model as a text, "" if it has none.
@@ -232,6 +337,12 @@ func listFilter(ctx context.Context, r *run) error {
 		if !found {
 			used = append(used, f)
 		}
+	}
+	switch len(used) {
+	case 0:
+		r.untested("list.filter", "the handler filters by none of the properties")
+	case 1:
+		r.untested("list.filter", "the handler filters by one property only")
 	}
 	for i, own := range used {
 		other := used[(i+1)%len(used)]

@@ -75,6 +75,8 @@ var serviceMutants = []serviceMutant{
 	{name: "slow LIST", clause: "list.time", message: "LIST took longer than the 30s"},
 	{name: "bad enum", clause: "shape.any", message: "/State: is not one of"},
 	{name: "bad type", clause: "shape.any", message: "/History: must be"},
+	{name: "number for a text", clause: "shape.any", message: "/Filed: must be a string but is a number"},
+	{name: "boolean in a map", clause: "shape.any", message: "/Stamps/abc: must be a string but is a boolean"},
 	{name: "bad number", clause: "shape.numbers", message: "/Size: is less than 0"},
 	{name: "bad string", clause: "shape.strings", message: "/Link: does not match"},
 	{name: "bad array", clause: "shape.arrays", message: "/History: has 3 items"},
@@ -101,6 +103,7 @@ var serviceMutants = []serviceMutant{
 	{name: "CREATE lacks defaults", clause: "create.defaults", id: "extended_create.py::contract_create_defaults", message: "CREATE lacks a default value: /Copies"},
 	{name: "READ lacks defaults", clause: "read.complete", id: "extended_create.py::contract_create_defaults", message: "READ lacks a default value: /Copies"},
 	{name: "CREATE lacks read-only", clause: "create.read-only", id: "extended_read.py::contract_read_complete", message: "the model of CREATE lacks /Size"},
+	{name: "no size", clause: "create.read-only", id: "extended_read.py::contract_read_complete", message: "no model of CREATE, READ or UPDATE has /Size"},
 	{name: "READ lacks read-only", clause: "read.complete", id: "extended_read.py::contract_read_complete", message: "the model of READ lacks /Size"},
 	{name: "UPDATE lacks read-only", clause: "update.read-only", id: "extended_update.py::contract_update_complete", message: "the model of UPDATE lacks /Size"},
 	{name: "UPDATE lacks defaults", clause: "update.defaults", id: "extended_update.py::contract_update_complete", message: "the model of UPDATE lacks /Copies", ready: true},
@@ -108,6 +111,9 @@ var serviceMutants = []serviceMutant{
 	{name: "read is stale", clause: "stable.consistent", id: "extended_create.py::contract_create_consistent", message: "CREATE is not done yet"},
 	{name: "update is stale", clause: "stable.consistent", id: "extended_update.py::contract_update_consistent", message: "UPDATE is not done yet"},
 	{name: "token ignored", clause: "create.idempotent", id: "extended_create.py::contract_create_same_token", message: "CREATE with the same token made"},
+	{name: "token exists", clause: "create.idempotent", id: "extended_create.py::contract_create_same_token", message: "CREATE with the same token ended with FAILED AlreadyExists"},
+	{name: "alias shared", clause: "create.exists", id: "extended_create.py::contract_create_additional_identifiers", message: "with the same /Alias: CREATE ended with SUCCESS; expected FAILED AlreadyExists", kind: kind{identifier: []string{"Id"}, alias: true}},
+	{name: "alias shared", clause: "create.exists", id: "extended_create.py::contract_create_additional_identifiers", message: "with the same /Alias: CREATE ended with SUCCESS", kind: kind{identifier: []string{"Name"}, alias: true}, ready: true},
 	{name: "token makes a hidden one", clause: "create.idempotent", id: "extended_create.py::contract_create_same_token", message: "which no event reported"},
 	{name: "tags dropped beside stack tags", clause: "tags.create", id: "extended_create.py::contract_create_tags", message: "was requested and not returned"},
 	{name: "system tags applied", clause: "tags.system", id: "extended_create.py::contract_create_tags", message: `the tag "aws:cloudformation:`},
@@ -121,9 +127,11 @@ var serviceMutants = []serviceMutant{
 	{name: "read invents", clause: "read.not-found", id: "extended_read.py::contract_read_without_create", message: "READ ended with SUCCESS"},
 	{name: "delete of nothing", clause: "delete.not-found", id: "extended_delete.py::contract_delete_without_create", message: "DELETE ended with SUCCESS"},
 	{name: "list invents", clause: "list.readable", id: "extended_read.py::contract_list_readable", message: "READ of it ended with FAILED NotFound"},
-	{name: "pages overlap", clause: "list.pages", id: "extended_read.py::contract_list_pages", message: "on two pages"},
+	{name: "pages overlap", clause: "list.pages", id: "extended_read.py::contract_list_pages", message: "LIST returned"},
 	{name: "pages lose", clause: "list.pages", id: "extended_read.py::contract_list_pages", message: "is on none of the pages"},
-	{name: "list ignores paging", clause: "list.pages", id: "extended_read.py::contract_list_pages", message: "asked for pages of 1 (maxResults) and returned 2 models"},
+	{name: "pages overlap", clause: "list.pages", id: "extended_read.py::contract_list_pages", message: "LIST returned", kind: kind{identifier: []string{"Id"}, ownPages: true, page: 1}},
+	{name: "pages lose", clause: "list.pages", id: "extended_read.py::contract_list_pages", message: "is on none of the pages", kind: kind{identifier: []string{"Id"}, ownPages: true, page: 1}},
+	{name: "no token", clause: "list.pages", id: "extended_read.py::contract_list_pages", message: "is on none of the pages"},
 	{name: "filter by any", clause: "list.filter", id: "extended_read.py::contract_list_filter", message: "leaves the resource out", kind: kind{identifier: []string{"Id"}, filters: true}},
 	{name: "create-only changes", clause: "update.create-only", id: "extended_update.py::contract_update_create_only", message: "which is create-only, ended with SUCCESS"},
 	{name: "create-only invalid", clause: "update.create-only", id: "extended_update.py::contract_update_create_only", message: "FAILED InvalidRequest"},
@@ -148,9 +156,94 @@ var coreClauses = map[string]string{
 	"create.failed": clauseMessage, "update.failed": clauseMessage, "delete.failed": clauseMessage,
 }
 
+// TestSeedsSkipNothing: whatever the seed, generated inputs exercise collections and create-only
+// properties, also where few values are possible.
+func TestSeedsSkipNothing(t *testing.T) {
+	k := kind{identifier: []string{"Id"}, twoValued: true, sparse: true}
+	for seed := range uint64(10) {
+		for _, id := range []string{"extended_update.py::contract_update_collections", "extended_update.py::contract_update_create_only"} {
+			for mutant, want := range map[string]Outcome{"": Passed, "create-only changes": Failed} {
+				if mutant != "" && strings.HasSuffix(id, "collections") {
+					continue
+				}
+				summary := tryAll(t, newService(t, k, mutant), Config{Seed: seed, Selection: Selection{Suite: SuiteAll, IDs: []string{id}}})
+				if got := summary.Results[0]; got.Outcome != want {
+					t.Errorf("seed %d, %q: %s %s: %s", seed, mutant, id, got.Outcome, got.Message)
+				}
+			}
+		}
+	}
+}
+
+// TestUntestedClausesAreNamed: a report says which clauses no test has exercised, and why.
+func TestUntestedClausesAreNamed(t *testing.T) {
+	for _, test := range []struct {
+		k         kind
+		selection Selection
+		want      map[string]string
+		not       []string
+	}{
+		{k: kindsOfService[0], want: map[string]string{"list.filter": "the handler filters by none of the properties"}, not: []string{"list.pages", "create.read", "tags.create"}},
+		{k: kind{identifier: []string{"Id"}, ownPages: true}, want: map[string]string{"list.pages": "LIST returned everything on one page"}},
+		{k: kind{identifier: []string{"Id"}, plain: true}, want: map[string]string{
+			"list.readable": "the schema has no list handler", "create.defaults": "No property has a default value", "tags.update": "Resource is not tagUpdatable",
+		}},
+		{k: kind{identifier: []string{"Id"}, plain: true}, selection: Selection{Suite: SuiteCore}, want: map[string]string{"create.list": "the schema has no list handler"}, not: []string{"list.readable", "create.defaults"}},
+		{k: kind{identifier: []string{"Id"}, plain: true}, selection: Selection{Suite: SuiteAll, IDs: []string{"extended_create.py::contract_create_defaults"}}, want: map[string]string{"create.defaults": "No property has a default value"}, not: []string{"list.readable"}},
+	} {
+		summary := tryAll(t, newService(t, test.k, ""), Config{Inputs: test.k.inputs(), Selection: test.selection})
+		got := map[string]string{}
+		for _, u := range summary.Untested {
+			got[u.Clause] = u.Why
+		}
+		for clause, why := range test.want {
+			if got[clause] != why {
+				t.Errorf("%s: %q, want %q", clause, got[clause], why)
+			}
+		}
+		for _, clause := range test.not {
+			if got[clause] != "" {
+				t.Errorf("%s is named: %s", clause, got[clause])
+			}
+		}
+		var text, page, doc, junit strings.Builder
+		(&Text{W: &text}).Report(Event{Kind: Ended, Summary: summary})
+		for name, err := range map[string]error{"html": WriteHTML(&page, summary), "json": WriteJSON(&doc, summary), "junit": WriteJUnit(&junit, summary)} {
+			if err != nil {
+				t.Fatal(name, err)
+			}
+		}
+		for clause, why := range test.want {
+			for name, report := range map[string]string{"text": text.String(), "html": page.String(), "json": doc.String(), "junit": junit.String()} {
+				if !strings.Contains(report, clause) || !strings.Contains(report, why) {
+					t.Errorf("the %s report does not have %s: %s", name, clause, why)
+				}
+			}
+		}
+	}
+}
+
+// TestExtendedDoesWithoutTheOfficialComparison: what only the official suite takes for a difference
+// fails the core tests alone.
+func TestExtendedDoesWithoutTheOfficialComparison(t *testing.T) {
+	f := flavours[0]
+	for suite, want := range map[Suite]bool{SuiteCore: false, SuiteAll: false, SuiteExtended: true} {
+		summary := try(t, newStub(f, "labels grow"), Config{Inputs: f.inputs(), Selection: Selection{Suite: suite}})
+		said := strings.Contains(failures(summary), "nothing may be added to an item")
+		if said == want {
+			t.Errorf("%s:\n%s", suite, failures(summary))
+		}
+		for _, r := range summary.Results {
+			if r.Case.suite() == SuiteExtended && strings.Contains(r.Message, "official suite") {
+				t.Errorf("%s: %s", r.ID(), r.Message)
+			}
+		}
+	}
+}
+
 func TestServiceMutantsAreRejected(t *testing.T) {
 	for _, m := range serviceMutants {
-		t.Run(m.name, func(t *testing.T) {
+		t.Run(m.name+"/"+m.kind.name, func(t *testing.T) {
 			k := m.kind
 			if k.identifier == nil {
 				k.identifier = []string{"Id"}

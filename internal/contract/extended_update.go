@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,27 +120,18 @@ func drifted(ctx context.Context, r *run) error {
 
 // updateCollections takes one member out of every collection that has two.
 func updateCollections(ctx context.Context, r *run) error {
-	update, err := r.updateInput(r.shared.model)
+	update, err := r.updateInputWith(r.shared.model, func(model map[string]any) bool {
+		shorter, _ := r.shortened(model)
+		return shorter != nil
+	})
 	if err != nil {
 		return err
 	}
 	if _, err := r.change(ctx, update, invoke.Request{}); err != nil {
 		return err
 	}
-	shorter := r.again()
-	var gone []document.Pointer // keys of maps
-	shortened := false
-	for _, at := range r.collections(shorter, nil) {
-		candidate, key := shorten(shorter, at)
-		if len(r.cfg.Schema.Check(candidate, schema.CheckConfig{})) > len(r.cfg.Schema.Check(shorter, schema.CheckConfig{})) {
-			continue
-		}
-		shorter, shortened = candidate, true
-		if key != nil {
-			gone = append(gone, key)
-		}
-	}
-	if !shortened {
+	shorter, gone := r.shortened(r.again())
+	if shorter == nil {
 		return skipped("No collection of the input has a member that can be left out. Skipping test.")
 	}
 	model, err := r.change(ctx, shorter, invoke.Request{})
@@ -165,22 +157,74 @@ func updateCollections(ctx context.Context, r *run) error {
 	return nil
 }
 
+// updateInputWith is an update input that fits, if one of several generated ones does.
+func (r *run) updateInputWith(created map[string]any, fits func(map[string]any) bool) (map[string]any, error) {
+	before := len(r.drawn)
+	update, err := r.updateInput(created)
+	if err != nil || !r.generated() || fits(update) {
+		return update, err
+	}
+	drawn := r.drawn
+	for range otherTries {
+		if update, err = r.updateInput(created); err == nil && fits(update) {
+			r.drawn = append(r.drawn[:before:before], r.drawn[len(r.drawn)-1])
+			return update, nil
+		}
+	}
+	r.drawn = drawn[:before]
+	return r.updateInput(created)
+}
+
+// shortened is a model without the last member of each collection that can do without it, and the
+// places of the members of maps. It is nil if there is no such collection.
+func (r *run) shortened(model map[string]any) (shorter map[string]any, gone []document.Pointer) {
+	s := r.cfg.Schema
+	for _, at := range r.collections(model, nil) {
+		candidate, key := shorten(model, at)
+		if len(s.Check(candidate, schema.CheckConfig{})) > len(s.Check(model, schema.CheckConfig{})) {
+			continue
+		}
+		shorter, model = candidate, candidate
+		if key != nil {
+			gone = append(gone, key)
+		}
+	}
+	return shorter, gone
+}
+
+// changeable reports whether an update may change or remove a property with all that is in it.
+func (r *run) changeable(at document.Pointer) bool {
+	s := r.cfg.Schema
+	fixed := slices.Concat(s.CreateOnly, s.ConditionalCreateOnly, s.PrimaryIdentifier, slices.Concat(s.AdditionalIdentifiers...))
+	if s.Tagging.Declared && !s.Tagging.TagUpdatable {
+		fixed = append(fixed, s.Tagging.Property)
+	}
+	return !s.IsReadOnly(at) && !s.IsWriteOnly(at) && !s.IsDeprecated(at) && !slices.ContainsFunc(fixed, func(p schema.Path) bool {
+		for i := range min(len(p.Tokens), len(at)) {
+			if p.Tokens[i] != "*" && p.Tokens[i] != at[i] {
+				return false
+			}
+		}
+		return len(p.Tokens) > 0
+	})
+}
+
 // collections finds the arrays and maps of a model with two members or more, that an
-// update may change.
+// update may change. An attribute that is left out may keep its value, which may be its default.
 func (r *run) collections(v any, at document.Pointer) []document.Pointer {
 	s := r.cfg.Schema
-	if len(at) > 0 && (s.IsReadOnly(at) || s.IsWriteOnly(at) || s.IsCreateOnly(at)) {
-		return nil
-	}
 	var out []document.Pointer
 	switch v := v.(type) {
 	case []any:
-		if len(v) > 1 {
+		if len(v) > 1 && r.changeable(at) && !s.IsAttributeList(at) {
 			return []document.Pointer{at}
 		}
 	case map[string]any:
 		if len(at) > 0 && len(v) > 1 && isMap(s.Property(at)) {
-			return []document.Pointer{at}
+			if r.changeable(at) {
+				return []document.Pointer{at}
+			}
+			return nil
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			out = append(out, r.collections(v[key], at.Append(key))...)
@@ -258,14 +302,32 @@ func updateCreateOnly(ctx context.Context, r *run) error {
 	return nil
 }
 
-// otherValue draws another value for a property, nil if none was found.
+// otherTries is how often another value of a property is looked for.
+const otherTries = 20
+
+// otherValue makes another value for a property, nil if the schema has none or none was found.
 func (r *run) otherValue(at document.Pointer, value any) any {
-	for range 5 {
-		model, err := r.draw()
-		if err != nil {
+	s := r.cfg.Schema
+	node := s.Property(at)
+	if node == nil {
+		return nil
+	}
+	if resolved, err := s.Resolve(node); err == nil {
+		if choices := resolved.Get("enum"); choices != nil {
+			for _, choice := range choices.Items {
+				if other := choice.Any(); !reflect.DeepEqual(other, value) {
+					return other
+				}
+			}
 			return nil
 		}
-		if other := valueAt(model, at); other != nil && fmt.Sprint(other) != fmt.Sprint(value) {
+	}
+	if was, isBool := value.(bool); isBool {
+		return !was
+	}
+	for n := range otherTries {
+		other, err := newSource(s, r.cfg.Seed, "other "+r.current.ID+" "+at.String(), n).Value(node)
+		if err == nil && fmt.Sprint(other) != fmt.Sprint(value) {
 			return other
 		}
 	}
@@ -342,7 +404,7 @@ func updateRemoves(ctx context.Context, r *run) error {
 	for _, key := range slices.Sorted(maps.Keys(r.shared.input)) {
 		at := document.Pointer{key}
 		candidate := without(shorter, at)
-		if s.IsReadOnly(at) || s.IsCreateOnly(at) || s.IsWriteOnly(at) || len(s.Check(candidate, schema.CheckConfig{})) > len(s.Check(shorter, schema.CheckConfig{})) {
+		if !r.changeable(at) || len(s.Check(candidate, schema.CheckConfig{})) > len(s.Check(shorter, schema.CheckConfig{})) {
 			continue
 		}
 		shorter, gone = candidate, true

@@ -15,7 +15,10 @@ func (r *run) prepare(ctx context.Context, fixture func(*run, context.Context) e
 		r.broken = fixture(r, ctx)
 		r.making, r.calls = r.calls, nil
 		r.made, r.drawn = r.drawn, nil
-		r.ready = true
+		r.ready, r.madeUnsure = true, r.unsure
+		if r.broken != nil {
+			r.teardown = nil // the resource is deleted after the case
+		}
 	}
 	return r.broken
 }

@@ -60,6 +60,9 @@ func withoutHandlers(t *testing.T, of *schema.Schema, handlers ...string) *schem
 func TestCorrectTypesPassInStacks(t *testing.T) {
 	ran := map[string]bool{}
 	for i, k := range kindsOfService {
+		if k.single {
+			continue // its replacement would have to delete first
+		}
 		for _, from := range []string{"inputs", "generated"} {
 			for _, lacks := range [][]string{nil, {"update"}, {"list"}, {"read", "list"}, {"update", "list"}} {
 				if lacks != nil && (from == "generated" || i > 2) {

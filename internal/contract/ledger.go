@@ -18,6 +18,7 @@ type ledgerEntry struct {
 	key    int // of the operation
 	model  map[string]any
 	failed invoke.Code // of the CREATE, "" if it did not end with FAILED
+	tried  bool        // its deletion failed before
 }
 
 func (l *ledger) add(model map[string]any) (key int) {
@@ -40,10 +41,31 @@ func (l *ledger) forget(s *schema.Schema, model map[string]any) {
 	l.entries = slices.DeleteFunc(l.entries, func(e ledgerEntry) bool { return sameIdentifier(s, e.model, model) })
 }
 
-// settle strikes out what an operation has shown not to exist.
-func (l *ledger) settle(s *schema.Schema, req *invoke.Request, key int, event *invoke.Event) {
+// remove strikes out what an operation has made.
+func (l *ledger) remove(key int) {
+	l.entries = slices.DeleteFunc(l.entries, func(e ledgerEntry) bool { return e.key == key })
+}
+
+// retry leaves the deletion of what an operation has made to the end of the set.
+func (l *ledger) retry(key int) {
+	for i := range l.entries {
+		if l.entries[i].key == key {
+			l.entries[i].tried = true
+		}
+	}
+}
+
+// settle strikes out what an operation has shown not to exist. It reports whether a CREATE ended
+// without an identifier, so that nothing can be known about what it has made.
+func (l *ledger) settle(s *schema.Schema, req *invoke.Request, key int, event *invoke.Event) (unsure bool) {
+	if req.Action == invoke.Create && (event == nil || event.ErrorCode != invoke.AlreadyExists) {
+		unsure = slices.ContainsFunc(l.entries, func(e ledgerEntry) bool {
+			_, known := schema.Identifier(e.model, s.PrimaryIdentifier)
+			return e.key == key && !known
+		})
+	}
 	if event == nil || !event.Terminal() {
-		return
+		return unsure
 	}
 	switch {
 	case req.Action == invoke.Create && event.Status == invoke.Failed:
@@ -65,4 +87,5 @@ func (l *ledger) settle(s *schema.Schema, req *invoke.Request, key int, event *i
 	case req.Action == invoke.Delete && (event.Status == invoke.Success || event.ErrorCode == invoke.NotFound):
 		l.forget(s, req.Model)
 	}
+	return unsure
 }

@@ -69,6 +69,7 @@ func (w *watch) call(c *invoke.Call) {
 	if e == nil {
 		return
 	}
+	w.remember(e)
 	w.identifier(e, handler)
 	w.shape(e, handler)
 	w.writeOnly(e)
@@ -77,6 +78,18 @@ func (w *watch) call(c *invoke.Call) {
 		w.note("delete.no-model", "DELETE answered SUCCESS with a resourceModel")
 	case e.Status == invoke.InProgress && w.req.Action == invoke.Create:
 		w.progress(e)
+	}
+}
+
+// remember records which top-level properties models have had.
+func (w *watch) remember(e *invoke.Event) {
+	r := w.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, value := range e.Model {
+		if value != nil && e.Status == invoke.Success {
+			r.returned[key] = true
+		}
 	}
 }
 

@@ -36,6 +36,11 @@ type run struct {
 	observed []*Violation
 	note     string // of the case, see Result
 	lenient  bool   // only the end of an operation matters, not the rules for its events
+
+	notExercised []Untested // of the case
+
+	// unsure and madeUnsure report whether the case and the fixture may have left a resource.
+	unsure, madeUnsure bool
 }
 
 // shared is the resource of a fixture.
@@ -47,7 +52,12 @@ type shared struct {
 // begin clears the records of the previous case.
 func (r *run) begin(c *Case) {
 	r.start, r.current = r.cfg.Now(), c
-	r.calls, r.drawn, r.observed, r.note = nil, nil, nil, ""
+	r.calls, r.drawn, r.observed, r.note, r.unsure, r.notExercised = nil, nil, nil, "", false, nil
+}
+
+// untested records that the case cannot exercise a clause.
+func (r *run) untested(clause, why string) {
+	r.notExercised = append(r.notExercised, Untested{clause, why})
 }
 
 func (r *run) violation(clause, format string, args ...any) error {
@@ -79,6 +89,9 @@ func (r *run) operate(ctx context.Context, req invoke.Request) (*invoke.Event, e
 		Sleep: clock.sleep, NewToken: r.cfg.NewToken, Now: r.cfg.Now,
 		AfterCall: func(c *invoke.Call) error {
 			r.keep(c)
+			if c.Event != nil {
+				keepTexts(c.Event)
+			}
 			watch.call(c)
 			if c.Event == nil {
 				return nil
@@ -95,10 +108,45 @@ func (r *run) operate(ctx context.Context, req invoke.Request) (*invoke.Event, e
 	})
 	event, err := runner.Run(ctx, req)
 	if !req.Action.Hook() {
-		r.live.settle(s, &req, key, event)
+		if r.live.settle(s, &req, key, event) {
+			r.unsure = true
+		}
 		r.tellLiving()
 	}
 	return event, r.blame(err)
+}
+
+// keepTexts takes back what was converted for strings in the models of an event: handlers may
+// return strings for numbers and booleans, but not the reverse.
+func keepTexts(e *invoke.Event) {
+	if e.Model != nil {
+		e.Model, _ = keptTexts(e.RawModel, e.Model).(map[string]any)
+	}
+	for i := range e.Models {
+		e.Models[i], _ = keptTexts(e.RawModels[i], e.Models[i]).(map[string]any)
+	}
+}
+
+func keptTexts(raw, converted any) any {
+	switch v := converted.(type) {
+	case map[string]any:
+		before, _ := raw.(map[string]any)
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			out[key] = keptTexts(before[key], value)
+		}
+		return out
+	case []any:
+		before, _ := raw.([]any)
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = keptTexts(before[i], item)
+		}
+		return out
+	case string:
+		return raw
+	}
+	return converted
 }
 
 // newToken makes the client request token of an operation that the ledger must know.

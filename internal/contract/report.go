@@ -102,6 +102,9 @@ type Result struct {
 	// nothing to do with what it is about.
 	More []*Violation
 
+	// Untested are clauses of the case that it could not exercise, with the reasons.
+	Untested []Untested
+
 	// Rules are the IDs of the rules that were violated, where the suite has rules with IDs.
 	Rules []string
 
@@ -232,7 +235,10 @@ type Summary struct {
 	// with a progress event: the other cases would have failed the same way.
 	Silent bool
 
-	// LeftBehind names resources that the run created and could not delete.
+	// Untested are the clauses that no test of the run has exercised.
+	Untested []Untested
+
+	// LeftBehind names resources that the run created and could not delete, in one line for each cause.
 	LeftBehind []string
 }
 
@@ -262,7 +268,7 @@ func (s skipped) Error() string { return string(s) }
 // result describes how a case ended.
 func (r *run) result(c *Case, phase Phase, err error) *Result {
 	result := &Result{
-		Case: c, Set: r.inputs.Number, Wire: r.setRun.inputs.Wire, Phase: phase, Outcome: Passed, Note: r.note, Calls: r.calls, Duration: max(0, r.cfg.Now().Sub(r.start)), More: r.observed,
+		Case: c, Set: r.inputs.Number, Wire: r.setRun.inputs.Wire, Phase: phase, Outcome: Passed, Note: r.note, Untested: r.notExercised, Calls: r.calls, Duration: max(0, r.cfg.Now().Sub(r.start)), More: r.observed,
 	}
 	var (
 		reason skipped

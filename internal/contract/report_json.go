@@ -19,6 +19,13 @@ type jsonReport struct {
 	Tests      []jsonTest `json:"tests"`
 	Silent     bool       `json:"silent,omitempty"` // ended early: no call was answered
 	LeftBehind []string   `json:"leftBehind"`
+
+	NotExercised []jsonUntested `json:"notExercised"` // clauses that no test of the run exercised
+}
+
+type jsonUntested struct {
+	Clause string `json:"clause"` // ID, in docs/contract.md
+	Reason string `json:"reason"`
 }
 
 type jsonTest struct {
@@ -73,11 +80,15 @@ type jsonCall struct {
 // WriteJSON writes a summary as one JSON document:
 // {"typeName","seed","passed","failed","skipped","errors","seconds","tests":[{"id","suite",
 // "set","wire","outcome","phase","seconds","message","clause","clauses","rules","cause","more",
-// "differences","calls","log","handlerLog"}],"leftBehind"}. Tests with the same cause failed for the same.
+// "differences","calls","log","handlerLog"}],"leftBehind","notExercised":[{"clause","reason"}]}. Tests with the same cause failed for the same.
 func WriteJSON(w io.Writer, s *Summary) error {
 	out := jsonReport{
 		TypeName: s.TypeName, Seed: s.Seed, Passed: s.Passed, Failed: s.Failed, Skipped: s.Skipped, Errors: s.Errors,
 		Seconds: round(s.Duration), Silent: s.Silent, Tests: []jsonTest{}, LeftBehind: append([]string{}, s.LeftBehind...),
+		NotExercised: []jsonUntested{},
+	}
+	for _, u := range s.Untested {
+		out.NotExercised = append(out.NotExercised, jsonUntested{u.Clause, u.Why})
 	}
 	causes := map[*Result]int{}
 	for i, cause := range s.Causes() {

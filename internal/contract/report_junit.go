@@ -20,7 +20,18 @@ type junitSuite struct {
 	Skipped  int         `xml:"skipped,attr"`
 	Tests    int         `xml:"tests,attr"`
 	Time     string      `xml:"time,attr"`
-	Cases    []junitCase `xml:"testcase"`
+
+	Properties *junitProperties `xml:"properties"` // the clauses that were not exercised
+	Cases      []junitCase      `xml:"testcase"`
+}
+
+type junitProperties struct {
+	List []junitProperty `xml:"property"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
 }
 
 type junitCase struct {
@@ -51,6 +62,12 @@ func WriteJUnit(w io.Writer, s *Summary) error {
 			out.Suites = append(out.Suites, junitSuite{Name: strings.TrimSpace(s.TypeName + " " + set)})
 		}
 		out.Suites[index].add(r)
+	}
+	if len(s.Untested) > 0 && len(out.Suites) > 0 {
+		out.Suites[0].Properties = &junitProperties{}
+		for _, u := range s.Untested {
+			out.Suites[0].Properties.List = append(out.Suites[0].Properties.List, junitProperty{"not exercised: " + u.Clause, u.Why})
+		}
 	}
 	for i := range out.Suites {
 		var total float64

@@ -129,7 +129,7 @@ func Run(ctx context.Context, cfg Config) (*Summary, error) {
 	cases, deselected := cfg.selected()
 	slices.SortStableFunc(cases, func(a, b Case) int { return order(a) - order(b) })
 	sets := cfg.sets()
-	s := &suite{cfg: cfg, summary: &Summary{TypeName: cfg.Schema.TypeName.Value}, start: cfg.Now(), redactor: cfg.Redactor, shrinking: shrinkBudget{limit: cfg.ShrinkTime}}
+	s := &suite{cfg: cfg, summary: &Summary{TypeName: cfg.Schema.TypeName.Value}, start: cfg.Now(), redactor: cfg.Redactor, shrinking: shrinkBudget{limit: cfg.ShrinkTime}, returned: map[string]bool{}}
 	s.drift, _ = drift.New(cfg.Schema, drift.Config{}) // transforms that cannot be compiled are for cfn validate
 	if sets[0].Number == 0 || cfg.Selection.Shuffle {
 		s.summary.Seed, s.summary.Shuffled = &cfg.Seed, cfg.Selection.Shuffle
@@ -138,6 +138,7 @@ func Run(ctx context.Context, cfg Config) (*Summary, error) {
 	s.order.report(0, Event{Kind: Planned, Plan: &Plan{Cases: cases, Deselected: deselected, Sets: sets, TypeName: s.summary.TypeName, Seed: s.summary.Seed, Suite: cfg.Selection.Suite}})
 	s.runSets(ctx, sets, cases)
 	s.summary.Duration = cfg.Now().Sub(s.start)
+	s.summary.Untested = untested(cfg.Schema, cfg.Selection, s.summary.Results)
 	s.order.report(len(sets)-1, Event{Kind: Ended, Summary: s.summary})
 	return s.summary, ctx.Err()
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,17 @@ type kind struct {
 	exempt      bool // models break what the contract exempts: required, dependencies, propertyNames, combiners
 	plain       bool // no tags, defaults, additional identifiers, create-only properties and list handler
 	nested      bool // the identifier is inside of an object
+
+	ownPages    bool // LIST does not take maxResults
+	unique      bool // no two reports have one Name, which identifies none
+	single      bool // there is one report at a time
+	alias       bool // the user chooses an additional identifier
+	deprecated  bool // a deprecated property is accepted and never returned
+	fixedTags   bool // an update cannot change tags
+	conditional bool // an update cannot change what is create-only under conditions
+	attributes  bool // the service adds the defaults to a list of attributes, and sorts it
+	twoValued   bool // the create-only property has two values
+	sparse      bool // the only collection is an array
 }
 
 var kindsOfService = []kind{
@@ -47,6 +59,17 @@ var kindsOfService = []kind{
 	{name: "exempt keywords", identifier: []string{"Id"}, exempt: true},
 	{name: "plain", identifier: []string{"Id"}, plain: true},
 	{name: "nested identifier", identifier: []string{"Id"}, nested: true},
+	{name: "one page", identifier: []string{"Id"}, ownPages: true},
+	{name: "pages of its own size", identifier: []string{"Name"}, ownPages: true, page: 3},
+	{name: "unique name", identifier: []string{"Id"}, unique: true},
+	{name: "single", identifier: []string{"Id"}, single: true},
+	{name: "alias", identifier: []string{"Id"}, alias: true},
+	{name: "alias and chosen identifier", identifier: []string{"Name"}, alias: true},
+	{name: "deprecated", identifier: []string{"Id"}, deprecated: true},
+	{name: "tags that cannot change", identifier: []string{"Id"}, fixedTags: true},
+	{name: "create-only under conditions", identifier: []string{"Id"}, conditional: true},
+	{name: "attributes", identifier: []string{"Id"}, attributes: true},
+	{name: "two values", identifier: []string{"Id"}, twoValued: true, sparse: true},
 }
 
 // idPath is where the identifier that the handler makes is in models.
@@ -74,9 +97,10 @@ func (k kind) schema(t testing.TB) *schema.Schema {
 			"Margin": map[string]any{"type": "integer"}, "Paper": map[string]any{"type": "string", "default": "A4"},
 		}},
 		"State": map[string]any{"type": "string", "enum": []string{"FILED"}}, "Size": map[string]any{"type": "integer", "minimum": 0},
+		"Filed": map[string]any{"type": "string"}, "Stamps": map[string]any{"type": "object", "additionalProperties": false, "patternProperties": map[string]any{"^[a-z]+$": map[string]any{"type": "string"}}},
 		"Link": map[string]any{"type": "string", "pattern": "^tps:"}, "History": map[string]any{"type": "array", "maxItems": 2, "items": map[string]any{"type": "string"}},
 	}
-	readOnly := []string{k.idPath(), "/properties/State", "/properties/Size", "/properties/Link", "/properties/History"}
+	readOnly := []string{k.idPath(), "/properties/State", "/properties/Size", "/properties/Link", "/properties/History", "/properties/Filed", "/properties/Stamps"}
 	if k.nested {
 		properties["Filing"] = map[string]any{"type": "object", "additionalProperties": false, "properties": map[string]any{"Id": map[string]any{"type": "string", "pattern": "^id-[0-9]+$"}}}
 	} else {
@@ -101,6 +125,7 @@ func (k kind) schema(t testing.TB) *schema.Schema {
 		"tagging":           map[string]any{"taggable": true, "tagOnCreate": true, "tagUpdatable": true, "tagProperty": "/properties/Labels"},
 		"typeConfiguration": map[string]any{"additionalProperties": false, "properties": map[string]any{"Cover": map[string]any{"type": "boolean"}}},
 	}
+	k.vary(document, properties)
 	switch {
 	case k.plain:
 		delete(handlers, "list")
@@ -129,6 +154,34 @@ func (k kind) schema(t testing.TB) *schema.Schema {
 	return s
 }
 
+// vary changes the schema by the newer members of a kind.
+func (k kind) vary(document, properties map[string]any) {
+	text := map[string]any{"type": "string", "pattern": "^[a-z]{8}$"}
+	switch {
+	case k.alias:
+		properties["Alias"] = text
+		document["additionalIdentifiers"] = [][]string{{"/properties/Link"}, {"/properties/Alias"}}
+	case k.deprecated:
+		properties["Owner"] = text
+		properties["Sender"] = map[string]any{"type": "object", "additionalProperties": false, "properties": map[string]any{"Name": text}}
+		document["deprecatedProperties"] = []string{"/properties/Owner", "/properties/Sender/Name"}
+	case k.fixedTags:
+		document["tagging"].(map[string]any)["tagUpdatable"] = false
+	case k.conditional:
+		document["conditionalCreateOnlyProperties"] = []string{"/properties/Pages", "/properties/Layout/Margin"}
+	case k.attributes:
+		properties["Attributes"] = map[string]any{"type": "array", "arrayType": "AttributeList", "items": map[string]any{"$ref": "#/definitions/Label"}}
+	}
+	if k.twoValued {
+		properties["Series"] = map[string]any{"type": "string", "enum": []string{"QUARTR", "YEARLY"}}
+	}
+	if k.sparse {
+		properties["Labels"] = map[string]any{"type": "array", "insertionOrder": false, "maxItems": 0, "items": map[string]any{"$ref": "#/definitions/Label"}}
+		properties["Notes"] = map[string]any{"type": "object", "additionalProperties": false}
+		delete(document, "tagging")
+	}
+}
+
 func (k kind) inputs() Inputs {
 	label := func(key, value string) any { return map[string]any{"Key": key, "Value": value} }
 	create := map[string]any{
@@ -138,6 +191,25 @@ func (k kind) inputs() Inputs {
 	}
 	update := maps.Clone(create)
 	update["Title"], update["Pages"], update["Labels"] = "second", json.Number("8"), []any{label("two", "bb"), label("four", "d"), label("five", "e")}
+	if k.fixedTags {
+		update["Labels"] = create["Labels"]
+	}
+	if k.conditional {
+		update["Pages"] = create["Pages"]
+	}
+	for _, model := range []map[string]any{create, update} {
+		switch {
+		case k.alias:
+			model["Alias"] = "reportal"
+		case k.deprecated:
+			model["Owner"], model["Sender"] = "lumbergh", map[string]any{"Name": "lumbergh"}
+		case k.attributes:
+			model["Attributes"] = []any{label("paper", "thick"), label("color", "blue")}
+		case k.sparse:
+			delete(model, "Labels")
+			delete(model, "Notes")
+		}
+	}
 	if k.plain {
 		for _, model := range []map[string]any{create, update} {
 			for _, name := range []string{"Copies", "Layout"} {
@@ -232,7 +304,8 @@ func (s *service) spoil(action string, event map[string]any) {
 	for mutant, change := range map[string]func(){
 		"bad enum": func() { model["State"] = "ODD" }, "bad type": func() { model["History"] = map[string]any{} }, "bad number": func() { model["Size"] = -1 },
 		"bad string": func() { model["Link"] = "http:" + fmt.Sprint(model["Link"]) }, "bad array": func() { model["History"] = []any{"a", "b", "c"} },
-		"bad object": func() { model["Extra"] = "x" }, "null in " + action: func() { model["Layout"] = map[string]any{"Margin": nil} },
+		"bad object": func() { model["Extra"] = "x" }, "number for a text": func() { model["Filed"] = 20261126 }, "boolean in a map": func() { model["Stamps"] = map[string]any{"abc": true} },
+		"no size": func() { delete(model, "Size") }, "null in " + action: func() { model["Layout"] = map[string]any{"Margin": nil} },
 	} {
 		if s.is(mutant) {
 			change()
@@ -318,6 +391,13 @@ func (s *service) find(action string, model map[string]any) string {
 		}
 		return ""
 	}
+	if alias := model["Alias"]; alias != nil && s.alias {
+		for key, report := range s.reports {
+			if report["Alias"] == alias {
+				return key
+			}
+		}
+	}
 	if link := model["Link"]; link != nil && !s.is("no additional "+action) {
 		for key, report := range s.reports {
 			if report["Link"] == link {
@@ -331,8 +411,11 @@ func (s *service) find(action string, model map[string]any) string {
 func (s *service) create(c *serviceCall, model map[string]any, round int) (map[string]any, error) {
 	if round == 0 && s.reports[s.tokens[c.BearerToken]] == nil || s.is("token ignored") && round == 0 {
 		model = maps.Clone(model)
-		for _, name := range []string{"Link", "State", "Size", "History"} {
+		for _, name := range []string{"Link", "State", "Size", "History", "Filed", "Stamps"} {
 			delete(model, name)
+		}
+		if err := s.taken(model); err != nil {
+			return nil, err
 		}
 		if s.key(model) != "" && s.reports[s.key(model)] != nil {
 			return nil, &refusal{"AlreadyExists", "the report exists"}
@@ -361,9 +444,26 @@ func (s *service) create(c *serviceCall, model map[string]any, round int) (map[s
 		}
 	} else if s.is("token makes a hidden one") && round == 0 {
 		s.store(model, nil)
+	} else if s.is("token exists") && round == 0 {
+		return nil, &refusal{"AlreadyExists", "the report exists"}
 	}
 	key := s.tokens[c.BearerToken]
 	return s.finish("CREATE", key, s.reports[key], round)
+}
+
+// taken refuses what another report has.
+func (s *service) taken(model map[string]any) error {
+	for _, report := range s.reports {
+		switch {
+		case s.single:
+			return &refusal{"ServiceLimitExceeded", "there is a report"}
+		case s.unique && report["Name"] == model["Name"]:
+			return &refusal{"AlreadyExists", "the name is taken"}
+		case s.alias && report["Alias"] == model["Alias"] && model["Alias"] != nil && !s.is("alias shared"):
+			return &refusal{"AlreadyExists", "the alias is taken"}
+		}
+	}
+	return nil
 }
 
 // store files a new report.
@@ -388,6 +488,7 @@ func (s *service) store(model map[string]any, systemTags map[string]string) stri
 // preset fills in what the user does not say.
 func (s *service) preset(model map[string]any) {
 	model["State"], model["Size"], model["Link"], model["History"] = "FILED", json.Number("3"), fmt.Sprintf("tps:%v", s.id(model)), []any{"filed"}
+	model["Filed"], model["Stamps"] = "20261126", map[string]any{"abc": "7"}
 	if s.plain {
 		return
 	}
@@ -422,6 +523,9 @@ func (s *service) finish(action, key string, model map[string]any, round int) (m
 	event := map[string]any{"status": "SUCCESS"}
 	if action != "DELETE" || s.is("delete returns model") {
 		shown := s.shown(model)
+		if s.is(action + " returns the secret") {
+			shown["Password"] = model["Password"]
+		}
 		if s.is(action + " lacks read-only") {
 			delete(shown, "Size")
 		}
@@ -435,7 +539,13 @@ func (s *service) finish(action, key string, model map[string]any, round int) (m
 
 func (s *service) shown(model map[string]any) map[string]any {
 	model = maps.Clone(model)
-	delete(model, "Password")
+	for _, name := range []string{"Password", "Owner", "Sender"} {
+		delete(model, name)
+	}
+	if attributes, ok := model["Attributes"].([]any); ok {
+		model["Attributes"] = slices.Concat([]any{map[string]any{"Key": "fold", "Value": "no"}}, attributes)
+		slices.Reverse(model["Attributes"].([]any))
+	}
 	if labels, ok := model["Labels"].([]any); ok && s.shuffled {
 		labels = slices.Clone(labels)
 		slices.Reverse(labels)
@@ -514,6 +624,12 @@ func (s *service) update(c *serviceCall, model map[string]any, round int) (map[s
 			}
 			return nil, &refusal{"NotUpdatable", name + " is create-only"}
 		}
+	}
+	if s.fixedTags && !reflect.DeepEqual(model["Labels"], old["Labels"]) {
+		return nil, &refusal{"NotUpdatable", "Labels cannot be changed"}
+	}
+	if layout, _ := model["Layout"].(map[string]any); s.conditional && (!reflect.DeepEqual(model["Pages"], old["Pages"]) || old["Layout"] != nil && !reflect.DeepEqual(layout["Margin"], old["Layout"].(map[string]any)["Margin"])) {
+		return nil, &refusal{"NotUpdatable", "Pages and Margin cannot be changed now"}
 	}
 	model = maps.Clone(model)
 	for _, name := range frozen {
@@ -605,7 +721,7 @@ func (s *service) list(c *serviceCall, filter map[string]any) (map[string]any, e
 		all = append(all, map[string]any{"Title": "lost"})
 	}
 	size := s.page
-	if c.MaxResults > 0 && !s.is("list ignores paging") {
+	if c.MaxResults > 0 && !s.ownPages {
 		size = c.MaxResults
 	}
 	if size == 0 {
@@ -621,7 +737,7 @@ func (s *service) list(c *serviceCall, filter map[string]any) (map[string]any, e
 		page = []any{}
 	}
 	event := map[string]any{"status": "SUCCESS", "resourceModels": page}
-	if last < len(all) {
+	if last < len(all) && !s.is("no token") {
 		event["nextToken"] = strconv.Itoa(last)
 	}
 	return event, nil

@@ -3,7 +3,6 @@ package contract
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,7 +11,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/drift"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
-	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // A suite is one Run. What several sets of inputs may use at the same time is guarded.
@@ -35,8 +33,9 @@ type suite struct {
 	// other cases.
 	alone sync.RWMutex
 
-	mu      sync.Mutex
-	setRuns []*setRun
+	mu       sync.Mutex
+	setRuns  []*setRun
+	returned map[string]bool // top-level properties that models of SUCCESS have had
 }
 
 // A setRun is the run of one set of inputs.
@@ -45,8 +44,13 @@ type setRun struct {
 	number  int // from 0
 	inputs  *InputSet
 	live    ledger
+	sharing *run   // of the cases of the current file
 	results []*Result
-	left    []string
+	left    leftovers
+
+	undeleted bool // what was created could not be deleted
+	stuck     bool // because DELETE gave no answer
+
 	quiet   bool   // of trials, which are not reported
 	replay  []Draw // inputs to use instead of new ones
 
@@ -131,11 +135,10 @@ func (s *suite) runSets(ctx context.Context, sets []InputSet, cases []Case) {
 		for _, r := range l.results {
 			s.summary.Add(r)
 		}
-		s.summary.LeftBehind = append(s.summary.LeftBehind, l.left...)
+		s.summary.LeftBehind = append(s.summary.LeftBehind, l.left.lines()...)
 	}
 }
 
-// count adds a result.
 // stop reports whether no further case is to be run.
 func (s *suite) stop(ctx context.Context) bool {
 	limit := s.cfg.Selection.MaxFailures
@@ -191,6 +194,7 @@ func (l *setRun) newRun(inputs *InputSet) *run {
 
 func (l *setRun) runFile(ctx context.Context, cases []Case) {
 	shared := l.newRun(l.inputs)
+	l.sharing = shared
 	var last *Case
 	for i := range cases {
 		if l.stop(ctx) {
@@ -201,14 +205,17 @@ func (l *setRun) runFile(ctx context.Context, cases []Case) {
 			r := l.newRun(own)
 			l.record(l.runCase(ctx, r, c))
 			l.tearDown(r, c)
+			l.clearAway(ctx)
 			continue
 		}
 		last = c
 		result := l.runCase(ctx, shared, c)
-		l.shrink(ctx, c, result)
+		l.clearAway(ctx)
+		l.shrink(ctx, shared, result)
 		l.record(result)
 	}
 	l.tearDown(shared, last)
+	l.sharing = nil
 }
 
 // of is the set with the inputs that a case has for itself, nil if it has none.
@@ -279,39 +286,6 @@ func (l *setRun) record(result *Result) {
 	}
 	l.results = append(l.results, result)
 	l.report(Event{Kind: Finished, Result: result})
-}
-
-// sweep deletes what a set has left behind: resources of failed cases, and those that a
-// handler created where it should have refused to.
-func (l *setRun) sweep() {
-	if len(l.live.entries) == 0 {
-		return
-	}
-	l.alone.RLock()
-	defer l.alone.RUnlock()
-	r := l.newRun(l.inputs)
-	r.lenient = true
-	unnamed, failed := 0, map[string]int{} // failed: CREATEs, by why what they may have made could not be deleted
-	for _, entry := range slices.Clone(l.live.entries) {
-		if _, known := schema.Identifier(entry.model, l.cfg.Schema.PrimaryIdentifier); !known {
-			unnamed++
-			continue
-		}
-		switch reason, code := r.discard(l.cleaning, entry.model); {
-		case reason == "", entry.failed == invoke.InvalidRequest && code == invoke.InvalidRequest: // an identifier that no resource can have
-		case entry.failed != "":
-			failed[reason]++
-		default:
-			l.left = append(l.left, fmt.Sprintf("%s: %s", r.name(entry.model), reason))
-		}
-	}
-	if unnamed > 0 {
-		l.left = append(l.left, fmt.Sprintf("what %s made, if anything, that ended without an identifier", words.Count(unnamed, "CREATE")))
-	}
-	for _, reason := range slices.Sorted(maps.Keys(failed)) {
-		l.left = append(l.left, fmt.Sprintf("what %s made, if anything, that ended with FAILED: %s", words.Count(failed[reason], "CREATE"), reason))
-	}
-	l.live.entries = nil
 }
 
 // Discard deletes the resources that a run with the same Config has left behind, by the models

@@ -48,8 +48,13 @@ func (s *suite) cost(calls []Call) (total, waiting time.Duration) {
 // shrink shrinks the generated inputs of a failed case, as long as the case fails for the same
 // clause with them. Each try runs the case alone, with a separate resource, which is deleted
 // again. Tries end when ShrinkTime is used up; there are none if the handlers request long
-// delays, or after ctx has ended.
-func (l *setRun) shrink(ctx context.Context, c *Case, result *Result) {
+// delays, or after ctx has ended. Nothing is run again after a try, or the case itself, that may
+// have left a resource: a CREATE ended without an identifier, or what it made was not deleted.
+func (l *setRun) shrink(ctx context.Context, r *run, result *Result) {
+	c := result.Case
+	if l.undeleted || r.unsure || c.fixture != nil && r.madeUnsure {
+		return
+	}
 	if result.Example == nil || l.cfg.ShrinkTries < 0 || c.last || l.cfg.Replay != nil || !l.answered.Load() {
 		return
 	}
@@ -70,8 +75,11 @@ func (l *setRun) shrink(ctx context.Context, c *Case, result *Result) {
 			return false
 		}
 		start := l.cfg.Now()
-		again := l.try(ctx, c, inputs)
+		again, unsure := l.try(ctx, c, inputs)
 		l.shrinking.spend(l.cfg.Now().Sub(start))
+		if unsure {
+			stop()
+		}
 		return again.Outcome == result.Outcome && again.Clause == result.Clause && again.Phase == result.Phase
 	}
 	best := result.Example.Inputs
@@ -88,8 +96,9 @@ func (l *setRun) shrink(ctx context.Context, c *Case, result *Result) {
 	}
 }
 
-// try runs a case alone with given inputs, and reports nothing.
-func (l *setRun) try(ctx context.Context, c *Case, inputs []Draw) *Result {
+// try runs a case alone with given inputs, and reports nothing. It returns whether a resource may
+// be left.
+func (l *setRun) try(ctx context.Context, c *Case, inputs []Draw) (result *Result, unsure bool) {
 	trial := &setRun{suite: l.suite, number: l.number, inputs: l.inputs, told: map[string]bool{}, quiet: true, replay: inputs, before: l.before}
 	l.mu.Lock() // so that other sets do not take what it makes for leaks
 	l.setRuns = append(l.setRuns, trial)
@@ -100,9 +109,11 @@ func (l *setRun) try(ctx context.Context, c *Case, inputs []Draw) *Result {
 		l.setRuns = slices.DeleteFunc(l.setRuns, func(other *setRun) bool { return other == trial })
 	}()
 	r := trial.newRun(trial.inputs)
-	result := trial.runCase(ctx, r, c)
+	result = trial.runCase(ctx, r, c)
+	unsure = r.unsure || r.madeUnsure
 	trial.tearDown(r, c)
 	trial.sweep()
-	l.left = append(l.left, trial.left...)
-	return result
+	l.left.merge(trial.left)
+	l.undeleted = l.undeleted || len(trial.left) > 0
+	return result, unsure || l.undeleted
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -126,4 +127,80 @@ func TestShrinkingEndsWithTheContext(t *testing.T) {
 			t.Errorf("left behind: %v", w.reports)
 		}
 	})
+}
+
+// TestNothingIsRepeatedThatMayLeaveSomething: inputs are not made smaller where a CREATE ended without an
+// identifier, or its resource was not deleted, and what is left is one line.
+func TestNothingIsRepeatedThatMayLeaveSomething(t *testing.T) {
+	for _, test := range []struct {
+		name, create, delete string // replies, "" for those of the stub
+		again                bool
+	}{
+		{name: "failed", create: `{"status":"FAILED","errorCode":"GeneralServiceException","message":"no capacity"}`},
+		{name: "failed with the input", create: `{"status":"FAILED","errorCode":"InternalFailure","message":"m","resourceModel":{"Title":"x"}}`},
+		{name: "in progress without identifier", create: `{"status":"IN_PROGRESS","callbackDelaySeconds":0,"resourceModel":{"Title":"x"}}`},
+		{name: "without identifier", create: `{"status":"SUCCESS","resourceModel":{"Title":"x"}}`},
+		{name: "not deleted", delete: `{"status":"FAILED","errorCode":"GeneralServiceException","message":"busy"}`},
+		{name: "already there", create: `{"status":"FAILED","errorCode":"AlreadyExists","message":"m"}`, again: true},
+	} {
+		creates := func(tries int) (count int, summary *Summary) {
+			s := newStub(flavours[0], "")
+			function := functionFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
+				var request struct{ Action string }
+				if err := json.Unmarshal(payload, &request); err != nil {
+					return nil, err
+				}
+				reply, err := s.Call(ctx, payload)
+				if request.Action == "CREATE" {
+					count++
+				}
+				if override := map[string]string{"CREATE": test.create, "DELETE": test.delete}[request.Action]; override != "" {
+					return []byte(override), nil
+				}
+				return reply, err
+			})
+			summary, err := Run(t.Context(), Config{Schema: s.schema(t), Function: function, Seed: 7, ShrinkTries: tries, Selection: Selection{Suite: SuiteAll}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return count, summary
+		}
+		once, _ := creates(-1)
+		count, summary := creates(0)
+		if (count > once) != test.again {
+			t.Errorf("%s: %d calls of CREATE, %d without smaller inputs", test.name, count, once)
+		}
+		if len(summary.LeftBehind) > 1 {
+			t.Errorf("%s: left behind: %q", test.name, summary.LeftBehind)
+		}
+	}
+}
+
+// TestOneFaultIsOneCause: a resource whose CREATE breaks a rule is deleted at once, so that the next
+// tests fail for the rule, and not because the resource exists.
+func TestOneFaultIsOneCause(t *testing.T) {
+	check := func(name string, summary *Summary, left int) {
+		if strings.Contains(failures(summary), "AlreadyExists") {
+			t.Errorf("%s: the cascade is shown:\n%s", name, failures(summary))
+		}
+		causes := summary.Causes()
+		for _, c := range causes[1:] {
+			if len(c.Results) > len(causes[0].Results) {
+				t.Errorf("%s: the largest group is %d of %q, not %d of %q", name, len(c.Results), c.First().Message, len(causes[0].Results), causes[0].First().Message)
+			}
+		}
+		if left > 0 || len(summary.LeftBehind) > 0 {
+			t.Errorf("%s: left behind: %d, %v", name, left, summary.LeftBehind)
+		}
+	}
+	for _, mutant := range []string{"write-only returned", "progress with code", "success with delay", "null code", "null in create"} {
+		f := flavour{identifier: []string{"Name"}}
+		s := newStub(f, mutant)
+		check(mutant, try(t, s, Config{Inputs: f.inputs()}), len(s.reports))
+	}
+	for _, mutant := range []string{"CREATE returns the secret", "null in CREATE"} {
+		k := kind{identifier: []string{"Name"}}
+		s := newService(t, k, mutant)
+		check(mutant+" in all suites", tryAll(t, s, Config{Inputs: k.inputs()}), len(s.reports))
+	}
 }

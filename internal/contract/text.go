@@ -196,6 +196,12 @@ func (t *Text) summary(s *Summary) {
 			t.printf("  %s\n", line)
 		}
 	}
+	if len(s.Untested) > 0 {
+		t.printf("\nclauses of the contract that were not exercised:\n")
+		for _, line := range s.untestedByReason() {
+			t.printf("  %s\n", line)
+		}
+	}
 	if !s.OK() && s.Seed != nil && s.Shuffled {
 		t.printf("\nthe tests were shuffled; to repeat this order, pass --shuffle --seed %d\n", *s.Seed)
 	} else if !s.OK() && s.Seed != nil {

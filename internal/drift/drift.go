@@ -8,7 +8,8 @@
 //
 // Properties that the template sets; others have defaults that the service fills in, and
 // are no drift. Read-only and write-only properties are left out on both sides: the one
-// cannot be asked for, the other is never returned. Numbers and booleans that were written
+// cannot be asked for, the other is never returned. A deprecated property may be missing, and
+// an array of the arrayType AttributeList may have more items than the template. Numbers and booleans that were written
 // as texts are recast by the schema. Lists whose order the schema calls unimportant are
 // compared as sets or multisets, at any depth (see [schema.Schema.Compare]).
 //

@@ -403,3 +403,24 @@ func BenchmarkCompare(b *testing.B) {
 		}
 	}
 }
+
+// TestWhatAServiceMayReturnIsNoDrift: deprecated properties that are missing, and attributes that the service adds.
+func TestWhatAServiceMayReturnIsNoDrift(t *testing.T) {
+	s, problems := schema.Load("group.json", []byte(`{"typeName":"Acme::Jobs::Group","description":"A group.","additionalProperties":false,"primaryIdentifier":["/properties/Id"],"readOnlyProperties":["/properties/Id"],
+"properties":{"Id":{"type":"string"},"Old":{"type":"string"},"Attributes":{"type":"array","arrayType":"AttributeList","items":{"type":"object","properties":{"Key":{"type":"string"},"Value":{"type":"string"}}}}},
+"deprecatedProperties":["/properties/Old"]}`), schema.Config{})
+	if problems.HasErrors() {
+		t.Fatal(problems)
+	}
+	for _, test := range []struct{ expected, actual, status string }{
+		{`{"Old":"abc"}`, `{"Id":"1"}`, drift.InSync},
+		{`{"Old":"abc"}`, `{"Id":"1","Old":"def"}`, drift.Modified},
+		{`{"Attributes":[{"Key":"a","Value":"1"}]}`, `{"Attributes":[{"Key":"b","Value":"0"},{"Key":"a","Value":"1"}]}`, drift.InSync},
+		{`{"Attributes":[{"Key":"a","Value":"1"}]}`, `{"Attributes":[{"Key":"b","Value":"0"},{"Key":"a","Value":"2"}]}`, drift.Modified},
+	} {
+		result, err := drift.Compare(t.Context(), s, model(t, test.expected), model(t, test.actual), drift.Config{})
+		if err != nil || result.Status != test.status {
+			t.Errorf("%s and %s: %s, %v; want %s", test.expected, test.actual, result.Status, err, test.status)
+		}
+	}
+}

@@ -230,6 +230,29 @@ func TestUpdate(t *testing.T) {
 
 // TestUpdateWithinACombiner: a create-only property decides for a branch, and the others
 // stay within it.
+// TestUpdateKeepsTags: tags stay where an update cannot change them, or the type has none.
+func TestUpdateKeepsTags(t *testing.T) {
+	for tagging, changes := range map[string]bool{
+		`"tagging": {"taggable": true, "tagUpdatable": false, "tagProperty": "/properties/Labels"}`: false,
+		`"tagging": {"taggable": true, "tagUpdatable": true, "tagProperty": "/properties/Labels"}`:  true,
+		`"tagging": {"taggable": false, "tagProperty": "/properties/Labels"}`:                        false,
+	} {
+		s := load(t, `"Labels": {"type": "array", "minItems": 1, "items": {"type": "string"}}, "Size": {"type": "integer"}`, tagging)
+		g := sample.New(s, sample.Config{Seed: 1, Profile: sample.Full})
+		created, err := g.Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		updated, err := g.Update(created)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changed := jsonOf(t, updated["Labels"]) != jsonOf(t, created["Labels"]); changed != changes {
+			t.Errorf("%s: %v became %v", tagging, created["Labels"], updated["Labels"])
+		}
+	}
+}
+
 func TestUpdateWithinACombiner(t *testing.T) {
 	s := load(t, `"Kind": {"enum": ["a", "b"]}, "Value": {"type": ["string", "integer"]}`,
 		`"createOnlyProperties": ["/properties/Kind"], "required": ["Kind", "Value"], "oneOf": [

@@ -13,11 +13,11 @@ import (
 const changeTries = 8
 
 // Update makes the input of an update from a created model: what the create was given,
-// together with what it returned. Identifiers, read-only and create-only properties keep
-// their values, or their absence; each other property gets a value that differs, where the
-// schema allows one, and optional ones that are absent may be added (all of them by the
-// profile Full, none by Minimal). Create-only properties inside of arrays keep their items:
-// such an array keeps its length.
+// together with what it returned. Identifiers, read-only and create-only properties, and tags
+// that an update cannot change, keep their values, or their absence; each other property gets a
+// value that differs, where the schema allows one, and optional ones that are absent may be
+// added (all of them by the profile Full, none by Minimal). Create-only properties inside of
+// arrays keep their items: such an array keeps its length.
 //
 // A change that would break the schema together with what must stay is not made, so that
 // the result breaks no rule that the created model did not break. Required properties that
@@ -29,6 +29,9 @@ func (g *Generator) Update(created map[string]any) (map[string]any, error) {
 	u.fixed = slices.Concat(g.schema.ReadOnly, g.schema.CreateOnly, g.schema.ConditionalCreateOnly, g.schema.PrimaryIdentifier)
 	for _, paths := range g.schema.AdditionalIdentifiers {
 		u.fixed = append(u.fixed, paths...)
+	}
+	if g.schema.Tagging.Declared && !g.schema.Tagging.TagUpdatable {
+		u.fixed = append(u.fixed, g.schema.Tagging.Property)
 	}
 	u.complete()
 	u.breaks = u.violations()

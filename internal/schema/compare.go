@@ -34,8 +34,10 @@ func (d Difference) String() string {
 
 // CompareConfig defines what counts as a difference. The zero CompareConfig requires equality.
 type CompareConfig struct {
-	// AllowExtra lets objects of the second model, at any depth, have keys that the first
-	// has not: a service fills in defaults. Extra items of arrays are always differences.
+	// AllowExtra compares what was requested with what a service returns. Objects of the second
+	// model, at any depth, may have keys that the first has not: a service fills in defaults. So
+	// may arrays of the arrayType AttributeList have more items, which are compared in any order;
+	// extra items of other arrays are differences. Deprecated properties may be missing.
 	AllowExtra bool
 
 	// Alike, if set, is called for the places of the first model where the models differ, the
@@ -77,6 +79,7 @@ const compareBudget = 1 << 20
 type scope struct {
 	nodes             []*document.Value
 	unordered, unique bool
+	attributes        bool // an array of the arrayType AttributeList
 
 	known map[string]*scope
 }
@@ -104,6 +107,7 @@ func (s *Schema) below(in *scope, token string) *scope {
 	for _, node := range slices.Concat(raw, out.nodes) { // next to a $ref too: it is not a validation
 		out.unordered = out.unordered || isBool(node.Get("insertionOrder"), false)
 		out.unique = out.unique || isBool(node.Get("uniqueItems"), true)
+		out.attributes = out.attributes || isAttributeList(node)
 	}
 	if in.known == nil {
 		in.known = map[string]*scope{}
@@ -127,6 +131,11 @@ func agree(want map[string]any, found []Difference, depth int) bool {
 	return len(differ) < len(want)
 }
 
+func isAttributeList(node *document.Value) bool {
+	kind := node.Get("arrayType")
+	return kind != nil && kind.Kind == document.String && kind.Text == "AttributeList"
+}
+
 func isBool(v *document.Value, want bool) bool {
 	return v != nil && v.Kind == document.Bool && v.Bool == want
 }
@@ -147,7 +156,7 @@ func (c *comparison) ask(place Difference, found []Difference, in *scope) []Diff
 	plain := &comparison{schema: c.schema, extra: c.extra}
 	alike, whole := c.alike(place.Pointer, place.Got, func(want any) bool {
 		plain.spent = c.spent
-		differs := place.Got == nil || len(plain.compare(c.schema.recast(want, in), place.Got, in, nil)) > 0
+		differs := place.Got == nil || len(plain.compare(c.schema.recast(want, in), place.Got, in, place.Pointer)) > 0
 		c.spent = plain.spent
 		return !differs
 	})
@@ -168,7 +177,7 @@ func (c *comparison) compareValues(want, got any, in *scope, at document.Pointer
 			return c.compareObjects(w, g, in, at)
 		}
 	case []any:
-		if g, ok := got.([]any); ok && in.unordered {
+		if g, ok := got.([]any); ok && (in.unordered || c.extra && in.attributes) {
 			return c.compareSets(w, g, in, at)
 		} else if ok {
 			return c.compareLists(w, g, in, at)
@@ -206,6 +215,9 @@ func (c *comparison) compareObjects(want, got map[string]any, in *scope, at docu
 			continue
 		}
 		if got[key] == nil {
+			if c.extra && c.deprecated(want[key], at.Append(key)) {
+				continue
+			}
 			missing := Difference{Pointer: at.Append(key), Kind: "missing", Want: want[key]}
 			out = append(out, c.ask(missing, []Difference{missing}, c.schema.below(in, key))...)
 			continue
@@ -221,6 +233,20 @@ func (c *comparison) compareObjects(want, got map[string]any, in *scope, at docu
 		}
 	}
 	return out
+}
+
+// deprecated reports whether a value is deprecated, or an object in which everything is.
+func (c *comparison) deprecated(v any, at document.Pointer) bool {
+	if c.schema.IsDeprecated(at) {
+		return true
+	}
+	object, _ := v.(map[string]any)
+	for key, value := range object {
+		if !c.deprecated(value, at.Append(key)) {
+			return false
+		}
+	}
+	return len(object) > 0
 }
 
 func (c *comparison) compareLists(want, got []any, in *scope, at document.Pointer) []Difference {
@@ -248,7 +274,11 @@ func (c *comparison) compareSets(want, got []any, in *scope, at document.Pointer
 	if c.extra && len(wanted) > 0 && len(found) > 0 {
 		wanted, found = c.pairFitting(want, got, wanted, found, items, at)
 	}
-	return c.describe(want, got, wanted, found, items, at)
+	out := c.describe(want, got, wanted, found, items, at)
+	if c.extra && in.attributes {
+		out = slices.DeleteFunc(out, func(d Difference) bool { return d.Kind == "extra" && len(d.Pointer) == len(at)+1 })
+	}
+	return out
 }
 
 // pairEqual takes equal items away and returns the indexes of the others.

@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -340,5 +341,50 @@ func TestCompare(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCompareWhatAServiceReturns: deprecated properties may be missing, and attributes may be added, but only
+// in what a service returns.
+func TestCompareWhatAServiceReturns(t *testing.T) {
+	s := loadText(t, `{
+	  "typeName": "Initech::TPS::Report", "description": "A report.", "additionalProperties": false, "primaryIdentifier": ["/properties/Id"],
+	  "definitions": {"Pair": {"type": "object", "additionalProperties": false, "properties": {"Key": {"type": "string"}, "Value": {"type": "string"}}},
+	    "Pairs": {"type": "array", "arrayType": "AttributeList", "items": {"$ref": "#/definitions/Pair"}}},
+	  "properties": {"Id": {"type": "string"}, "Old": {"type": "string"},
+	    "Sender": {"type": "object", "properties": {"Name": {"type": "string"}, "Mail": {"type": "string"}}},
+	    "Attributes": {"$ref": "#/definitions/Pairs"}, "Groups": {"type": "array", "items": {"type": "object", "properties": {"Attributes": {"$ref": "#/definitions/Pairs"}}}},
+	    "Plain": {"type": "array", "items": {"$ref": "#/definitions/Pair"}}},
+	  "deprecatedProperties": ["/properties/Old", "/properties/Sender/Name"]}`)
+	for _, test := range []struct {
+		want, got string
+		extra     []string // differences with AllowExtra
+		exact     int      // and without
+	}{
+		{`{"Old":"a","Id":"1"}`, `{"Id":"1"}`, nil, 1},
+		{`{"Old":"a"}`, `{"Old":"b"}`, []string{"/Old changed"}, 1},
+		{`{"Sender":{"Name":"a"}}`, `{}`, nil, 1},
+		{`{"Sender":{"Name":"a","Mail":"m"}}`, `{"Sender":{"Mail":"m"}}`, nil, 1},
+		{`{"Sender":{"Name":"a","Mail":"m"}}`, `{}`, []string{"/Sender missing"}, 1},
+		{`{"Attributes":[{"Key":"a","Value":"1"}]}`, `{"Attributes":[{"Key":"b","Value":"2"},{"Key":"a","Value":"1"}]}`, nil, 3},
+		{`{"Groups":[{"Attributes":[{"Key":"a","Value":"1"}]}]}`, `{"Groups":[{"Attributes":[{"Key":"b","Value":"2"},{"Key":"a","Value":"1"}]}]}`, nil, 3},
+		{`{"Attributes":[{"Key":"a","Value":"1"}]}`, `{"Attributes":[{"Key":"a","Value":"2"},{"Key":"b","Value":"2"}]}`, []string{"/Attributes/0/Value changed"}, 2},
+		{`{"Attributes":[{"Key":"a","Value":"1"}]}`, `{"Attributes":[{"Key":"b","Value":"2"}]}`, []string{"/Attributes/0 missing"}, 2},
+		{`{"Plain":[{"Key":"a"}]}`, `{"Plain":[{"Key":"a"},{"Key":"b"}]}`, []string{"/Plain/1 extra"}, 1},
+	} {
+		var want, got any
+		if err := errors.Join(json.Unmarshal([]byte(test.want), &want), json.Unmarshal([]byte(test.got), &got)); err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, d := range s.Compare(want, got, schema.CompareConfig{AllowExtra: true}) {
+			found = append(found, d.Pointer.String()+" "+d.Kind)
+		}
+		if !reflect.DeepEqual(found, test.extra) {
+			t.Errorf("%s and %s: %q, want %q", test.want, test.got, found, test.extra)
+		}
+		if exact := s.Compare(want, got, schema.CompareConfig{}); len(exact) != test.exact {
+			t.Errorf("%s and %s: %v, want %d differences", test.want, test.got, exact, test.exact)
+		}
 	}
 }

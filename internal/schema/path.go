@@ -256,6 +256,18 @@ func (s *Schema) IsWriteOnly(tokens document.Pointer) bool { return covers(s.Wri
 // IsCreateOnly is [Schema.IsReadOnly] for create-only properties.
 func (s *Schema) IsCreateOnly(tokens document.Pointer) bool { return covers(s.CreateOnly, tokens) }
 
+// IsDeprecated is [Schema.IsReadOnly] for deprecated properties.
+func (s *Schema) IsDeprecated(tokens document.Pointer) bool { return covers(s.Deprecated, tokens) }
+
+// IsAttributeList reports whether a property is an array of the arrayType AttributeList.
+func (s *Schema) IsAttributeList(tokens document.Pointer) bool {
+	in := s.scope()
+	for _, token := range tokens {
+		in = s.below(in, token)
+	}
+	return in.attributes
+}
+
 func covers(paths []Path, tokens document.Pointer) bool {
 	for _, p := range paths {
 		if len(p.Tokens) == 0 || len(p.Tokens) > len(tokens) {
