@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/invoke"
@@ -302,11 +303,22 @@ func typeConfiguration(_ context.Context, r *run) error {
 		}
 		configuration = map[string]any{}
 	}
-	violations := s.Check(configuration, schema.CheckConfig{})
+	violations := slices.DeleteFunc(s.Check(configuration, schema.CheckConfig{}), func(v schema.Violation) bool { return ofReference(s, v) })
 	if len(violations) == 0 {
 		return nil
 	}
 	return r.violation(clauseText("configuration.schema"), "the type configuration breaks its schema: %s", violations[0])
+}
+
+// ofReference reports whether a configuration violates what its schema asks of a dynamic reference:
+// handlers get the value that it stands for.
+func ofReference(s *schema.Schema, v schema.Violation) bool {
+	node, err := s.Resolve(s.Property(v.Pointer))
+	if err != nil || !slices.Contains([]string{"pattern", "minLength", "maxLength"}, v.Keyword) {
+		return false
+	}
+	pattern := node.Get("pattern")
+	return pattern != nil && strings.Contains(pattern.Text, "resolve:")
 }
 
 // identity is a model with only an identifier.

@@ -267,6 +267,28 @@ func TestTypeConfigurationOfATest(t *testing.T) {
 	}
 }
 
+// TestResolvedTypeConfiguration: a pattern that describes a dynamic reference is not one of the value that the
+// reference stands for.
+func TestResolvedTypeConfiguration(t *testing.T) {
+	s := schemaOf(t, `"Name":{"type":"string"}`, `,"definitions":{"Ref":{"type":"string","pattern":"{{resolve:.*:[a-zA-Z0-9_.-/]+}}","minLength":14}},
+		"typeConfiguration":{"type":"object","additionalProperties":false,"properties":{"Credentials":{"type":"object","properties":{"ApiKey":{"$ref":"#/definitions/Ref"}}},"Site":{"type":"string","pattern":"^https:"}}}`)
+	for _, test := range []struct {
+		configuration map[string]any
+		wrong         string
+	}{
+		{map[string]any{"Credentials": map[string]any{"ApiKey": "s3cret"}, "Site": "https://a"}, ""},
+		{map[string]any{"Credentials": map[string]any{"ApiKey": "{{resolve:ssm-secure:/app/key}}"}}, ""},
+		{map[string]any{"Credentials": map[string]any{"ApiKey": json.Number("5")}}, "/Credentials/ApiKey: must be a string"},
+		{map[string]any{"Site": "ftp://a"}, "/Site: does not match"},
+	} {
+		r := &run{cfg: &Config{Schema: s, TypeConfiguration: test.configuration}}
+		err := typeConfiguration(t.Context(), r)
+		if (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
+			t.Errorf("%v: %v, want %q", test.configuration, err, test.wrong)
+		}
+	}
+}
+
 func TestSuites(t *testing.T) {
 	s := newService(t, kind{identifier: []string{"Id"}}, "").schema
 	for suite, want := range map[Suite]int{"": len(resourceCases), SuiteCore: len(resourceCases), SuiteExtended: len(extendedCases), SuiteAll: len(resourceCases) + len(extendedCases)} {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/formwork-dev/formwork/sdk/internal/pause"
 )
 
 // A Chain runs the steps of one operation over as many calls as it takes. A
@@ -19,6 +21,11 @@ import (
 //	chain.Stabilize("stream-active", streamIsActive)    // until true
 //	chain.Do("add-tags", addTags)                       // once
 //	return chain.Done(func(ctx context.Context) Event { return req.Success(model) })
+//
+// As long as the model of a CREATE lacks the primary identifier of the schema,
+// an IN_PROGRESS event would break the contract: the chain then waits inside the
+// call, as far as its deadline allows. A first step that is still refused at the
+// end, by throttling for example, fails the operation with the code of the error.
 //
 // After a step that waits or fails, all further steps do nothing and Done
 // returns the event, so the steps can be written one after the other. What
@@ -58,12 +65,14 @@ type Policy struct {
 type chainEvents[E any] struct {
 	wait    func(delay time.Duration) E
 	fail    func(err error, begun bool) E
-	subject string // "Resource of type 'T'"
+	unnamed func() bool // reports whether an event in progress would lack the primary identifier
+	subject string      // "Resource of type 'T'"
 }
 
 type chainState[E any] struct {
 	chainEvents[E]
 	ctx     context.Context // of this call only; chains do not outlive it
+	started time.Time
 	memory  *Memory
 	seen    map[string]bool
 	stopped bool
@@ -74,7 +83,7 @@ func newChain[E any](ctx context.Context, memory *Memory, events chainEvents[E])
 	if memory == nil {
 		memory = NewMemory()
 	}
-	return &Chain[E]{chainState: &chainState[E]{chainEvents: events, ctx: ctx, memory: memory, seen: map[string]bool{}}}
+	return &Chain[E]{chainState: &chainState[E]{chainEvents: events, ctx: ctx, started: time.Now(), memory: memory, seen: map[string]bool{}}}
 }
 
 // With is the same chain with another policy, for the steps called on it.
@@ -173,7 +182,7 @@ func (c *Chain[E]) enter(name string) (known step, ok bool) {
 func (c *Chain[E]) try(name string, run func(context.Context) (bool, error), result func() (json.RawMessage, error)) bool {
 	for {
 		done, err := run(c.ctx)
-		if err != nil && !c.retries(err) {
+		if err != nil && !c.policy.retries(err) {
 			if c.policy.HandleError != nil {
 				err = c.policy.HandleError(err)
 			}
@@ -200,8 +209,8 @@ func (c *Chain[E]) try(name string, run func(context.Context) (bool, error), res
 }
 
 // retries reports whether an error is worth another try.
-func (c *Chain[E]) retries(err error) bool {
-	if c.policy.Retry != nil && c.policy.Retry(err) {
+func (p Policy) retries(err error) bool {
+	if p.Retry != nil && p.Retry(err) {
 		return true
 	}
 	if FromError(err).Code == CodeThrottling {
@@ -236,33 +245,50 @@ func (c *Chain[E]) pause(name string, cause error) bool {
 		return false
 	}
 	c.memory.steps[name] = step{Attempts: attempt}
-	if c.waitsHere(delay) {
-		timer := time.NewTimer(delay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			return true
-		case <-c.ctx.Done():
-		}
+	unnamed := c.unnamed != nil && c.unnamed()
+	if c.waitsHere(delay, unnamed) && pause.For(c.ctx, delay) == nil {
+		return true
+	}
+	if unnamed && cause != nil && !c.begun() {
+		c.failStep(cause)
+		return false
 	}
 	c.stopped, c.event = true, c.wait(delay)
 	return false
 }
 
-func (c *Chain[E]) waitsHere(delay time.Duration) bool {
-	if delay > c.policy.WaitLocally {
-		return false
+func (c *Chain[E]) waitsHere(delay time.Duration, unnamed bool) bool {
+	if _, bounded := c.ctx.Deadline(); unnamed && !bounded {
+		return time.Since(c.started)+delay < maxUnnamed
 	}
-	deadline, ok := c.ctx.Deadline()
-	return !ok || time.Until(deadline) > 2*delay+time.Second
+	if unnamed {
+		return fits(c.ctx, delay)
+	}
+	return delay <= c.policy.WaitLocally && fits(c.ctx, 2*delay)
+}
+
+// maxUnnamed bounds the waits of a call that has no deadline and whose model
+// lacks the identifier: it is what the handler contract grants a call.
+const maxUnnamed = time.Minute
+
+// fits reports whether the deadline of a call leaves a time, and a second on top.
+func fits(ctx context.Context, wait time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) > wait+time.Second
+}
+
+// begun reports whether a step is done, so that something may exist.
+func (c *Chain[E]) begun() bool {
+	for _, known := range c.memory.steps {
+		if known.Done {
+			return true
+		}
+	}
+	return false
 }
 
 // failStep stops the chain. Once a step is done something may exist, and the
 // event carries the model so that the caller can clean it up.
 func (c *Chain[E]) failStep(err error) {
-	begun := false
-	for _, known := range c.memory.steps {
-		begun = begun || known.Done
-	}
-	c.stopped, c.event = true, c.fail(err, begun)
+	c.stopped, c.event = true, c.fail(err, c.begun())
 }

@@ -200,6 +200,7 @@ func TestChainKeepsTheAuthorsContext(t *testing.T) {
 		if err := req.Memory.Set("mine", n+1); err != nil {
 			return req.Fail(err)
 		}
+		req.Desired.ID = ptr("w-1")
 		chain := req.Chain(ctx, &req.Desired)
 		chain.Stabilize("wait", func(context.Context) (bool, error) { return n == 2, nil })
 		return chain.Done(func(context.Context) widgetEvent { return req.Success(req.Desired) })
@@ -214,6 +215,7 @@ func TestChainKeepsTheAuthorsContext(t *testing.T) {
 func TestMemoryInsideStabilize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		event, contexts := operate(t, func(ctx context.Context, req widgetRequest) widgetEvent {
+			req.Desired.ID = ptr("w-1")
 			chain := req.Chain(ctx, &req.Desired).With(Policy{WaitLocally: time.Second, Backoff: Blended(Constant(time.Second, time.Second), Constant(time.Minute, time.Minute))})
 			chain.Stabilize("wait", func(context.Context) (bool, error) {
 				asked := 0
@@ -326,4 +328,117 @@ func TestChainOfHook(t *testing.T) {
 	wantEvent(t, first, `{"clientRequestToken":"t","hookStatus":"IN_PROGRESS","callbackContext":{"$steps":{"wait":{"attempts":1}}},"callbackDelaySeconds":1}`)
 	last := call(t, f, `{"actionInvocationPoint":"CREATE_PRE_PROVISION","requestContext":{"callbackContext":{"$steps":{"wait":{"attempts":1}}}}}`)
 	wantEvent(t, last, `{"hookStatus":"FAILED","errorCode":"NotStabilized","message":"Hook of type 'Initech::TPS::Hook' did not stabilize. Step \"wait\" was not finished after 2 attempts.","callbackDelaySeconds":0}`)
+}
+
+// TestChainWaitsForTheIdentifier: as long as the model of a CREATE lacks the identifier, waits are spent inside
+// the call, and a first step that does not succeed by its deadline fails the operation.
+func TestChainWaitsForTheIdentifier(t *testing.T) {
+	const limit = time.Minute
+	for _, test := range []struct {
+		name     string
+		action   string
+		refusals int           // of the first step
+		model    string        // of the request
+		inside   time.Duration // that the call takes
+		want     string
+	}{
+		{"throttled for a while", "CREATE", 3, `{"Name":"ab"}`, 15 * time.Second, `{"status":"SUCCESS","callbackDelaySeconds":0,"resourceModel":{"Id":"w-1","Name":"ab"}}`},
+		{"throttled until the deadline", "CREATE", 100, `{"Name":"ab"}`, 55 * time.Second, `{"status":"FAILED","errorCode":"Throttling","message":"slow down (ThrottlingException)","callbackDelaySeconds":0}`},
+		{"an update has the identifier", "UPDATE", 100, `{"Id":"w-1","Name":"ab"}`, 0, `{"status":"IN_PROGRESS","callbackContext":{"$steps":{"create":{"attempts":1}}},"callbackDelaySeconds":5,"resourceModel":{"Id":"w-1","Name":"ab"}}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				calls := 0
+				f, err := New(one(func(ctx context.Context, req widgetRequest) widgetEvent {
+					m := req.Desired
+					chain := req.Chain(ctx, &m)
+					if id, ok := Call(chain, "create", func(context.Context) (string, error) {
+						if calls++; calls <= test.refusals {
+							return "", throttled{}
+						}
+						return "w-1", nil
+					}); ok {
+						m.ID = &id
+					}
+					return chain.Done(func(context.Context) widgetEvent { return req.Success(m) })
+				}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				reply, err := f.Call(ctx, []byte(`{"action":"`+test.action+`","requestData":{"resourceProperties":`+test.model+`}}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var event map[string]any
+				if err := json.Unmarshal(reply, &event); err != nil {
+					t.Fatal(err)
+				}
+				wantEvent(t, event, test.want)
+				if waited := time.Since(start); waited != test.inside {
+					t.Errorf("waited %v inside, want %v", waited, test.inside)
+				}
+			})
+		})
+	}
+}
+
+// TestChainKeepsWhatItBegan: once a step is done, a model without the identifier does not fail the operation,
+// which would lose what the step has made.
+func TestChainKeepsWhatItBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		f, err := New(one(func(ctx context.Context, req widgetRequest) widgetEvent {
+			chain := req.Chain(ctx, &req.Desired)
+			chain.Do("begin", func(context.Context) error { return nil })
+			chain.Do("name", func(context.Context) error { return throttled{} })
+			return chain.Done(nil)
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply, err := f.Call(ctx, []byte(`{"action":"CREATE","requestData":{"resourceProperties":{"Name":"ab"}}}`))
+		if err != nil || !strings.Contains(string(reply), `"status":"IN_PROGRESS"`) {
+			t.Errorf("%s, %v", reply, err)
+		}
+	})
+}
+
+func TestRetry(t *testing.T) {
+	busy := errors.New("busy")
+	for _, test := range []struct {
+		name     string
+		policy   Policy
+		left     time.Duration // until the deadline
+		failures []error
+		want     string
+		waited   time.Duration
+	}{
+		{"throttling", Policy{}, 30 * time.Second, []error{throttled{}, statusErr(503), statusErr(429)}, "<nil>", 1750 * time.Millisecond},
+		{"anything else", Policy{}, 30 * time.Second, []error{busy}, "busy", 0},
+		{"what the filter picks", Policy{Retry: func(err error) bool { return errors.Is(err, busy) }}, 30 * time.Second, []error{busy}, "<nil>", 250 * time.Millisecond},
+		{"until the deadline comes near", Policy{}, 3 * time.Second, []error{throttled{}, throttled{}, throttled{}, throttled{}, throttled{}}, "operation error Kinesis", 1750 * time.Millisecond},
+		{"until the backoff gives up", Policy{Backoff: Constant(time.Second, 2*time.Second)}, 30 * time.Second, []error{throttled{}, throttled{}, throttled{}}, "operation error Kinesis", 2 * time.Second},
+		{"the error handler sees the last error", Policy{HandleError: func(err error) error { return fmt.Errorf("find: %w", err) }}, 30 * time.Second, []error{throttled{}, busy}, "find: busy", 250 * time.Millisecond},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), test.left)
+				defer cancel()
+				start, calls := time.Now(), 0
+				got, err := Retry(ctx, test.policy, func(context.Context) (int, error) {
+					if calls++; calls <= len(test.failures) {
+						return 0, test.failures[calls-1]
+					}
+					return 7, nil
+				})
+				if fmt.Sprint(err) != test.want || time.Since(start) != test.waited || err == nil && got != 7 {
+					t.Errorf("%d, %v after %v; want %s after %v", got, err, time.Since(start), test.want, test.waited)
+				}
+			})
+		})
+	}
 }

@@ -127,6 +127,29 @@ func Remove(ctx context.Context, req handler.Request[Model, TypeConfiguration]) 
 	return chain.Done(func(context.Context) handler.Event[Model] { return req.Deleted() })
 }
 
+func List(ctx context.Context, req handler.Request[Model, TypeConfiguration]) handler.Event[Model] {
+	desk, err := handler.Retry(ctx, handler.Policy{}, func(ctx context.Context) (Model, error) {
+		return desks.Find(ctx, "arn:office:desk/milton")
+	})
+	if err != nil {
+		return req.Fail(err)
+	}
+	return req.SuccessList([]Model{desk}, "")
+}
+
+// A READ or LIST must end in one call, and tries again inside of it.
+func ExampleRetry() {
+	f, err := handler.New(handler.Resource[Model, TypeConfiguration]{
+		TypeName: TypeName, Schema: Schema, List: List, LogHandler: slog.DiscardHandler,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	show(f, `{"action": "LIST"}`)
+	// Output: {"status":"SUCCESS","callbackDelaySeconds":0,"resourceModels":[{"Arn":"arn:office:desk/milton","Name":"milton"}]} <nil>
+}
+
 // show runs a request and prints the answer.
 func show(f *handler.Function, request string) {
 	answer, err := f.Call(context.Background(), []byte(request))

@@ -110,7 +110,8 @@ type Request[M, C any] struct {
 	// requests made by hand, in tests, see handlertest.NewRequest.
 	Logger *slog.Logger
 
-	ctx context.Context // of this call, for Fail; nil in requests made by hand
+	ctx    context.Context // of this call, for Fail; nil in requests made by hand
+	schema *schema         // nil without one, and in requests made by hand
 }
 
 // Success ends CREATE, READ and UPDATE, with the resource as it is now.
@@ -182,6 +183,13 @@ func (r Request[M, C]) Chain(ctx context.Context, model *M) *Chain[Event[M]] {
 				event.Model = &copied
 			}
 			return event
+		},
+		unnamed: func() bool {
+			if r.Action != ActionCreate || r.schema == nil || len(r.schema.identifier) == 0 {
+				return false
+			}
+			tree, err := encodeTree(model)
+			return err == nil && !hasPaths(tree, r.schema.identifier)
 		},
 		subject: "Resource of type '" + r.TypeName + "'",
 	})

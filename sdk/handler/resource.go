@@ -56,7 +56,8 @@ type Resource[M, C any] struct {
 
 	// SkipValidation passes on what the schema does not allow. By default the
 	// first call of a CREATE or UPDATE answers InvalidRequest for it, and
-	// InvalidTypeConfiguration for a type configuration that breaks its schema.
+	// InvalidTypeConfiguration for a type configuration that breaks its schema,
+	// apart from patterns and lengths: see the README.
 	SkipValidation bool
 
 	// LogHandler takes the log records, secrets already removed. Nil writes
@@ -128,7 +129,6 @@ func (f *resourceFunction[M, C]) answer(ctx context.Context, payload []byte) (an
 	}
 	var reply resourceReply
 	if err == nil {
-		in.req.Token = top.text("bearerToken")
 		err = f.read(top, in)
 	}
 	if err == nil {
@@ -146,9 +146,11 @@ func failedReply(err error) resourceReply {
 
 // read fills in the request. Its errors are *Error.
 func (f *resourceFunction[M, C]) read(top fields, in *incoming[M, C]) error {
+	top.adaptTestEvent()
 	req, data := &in.req, top.object("requestData")
+	req.schema = f.schema
 	req.Action = Action(top.text("action"))
-	req.TypeName = f.TypeName
+	req.TypeName, req.Token = f.TypeName, top.text("bearerToken")
 	req.Region, req.AccountID, req.StackID = top.text("region"), top.text("awsAccountId"), top.text("stackId")
 	req.Partition = partitionOf(req.Region)
 	req.NextToken, req.MaxResults = top.text("nextToken"), top.count("maxResults")
@@ -202,7 +204,7 @@ func (f *resourceFunction[M, C]) configure(tree any, req *Request[M, C]) error {
 		schema = f.schema.typeConfiguration
 	}
 	if f.validates(req) {
-		if found := validate(recast(tree, schema, false), schema, nil); len(found) > 0 {
+		if found := validateResolved(recast(tree, schema, false), schema); len(found) > 0 {
 			return InvalidTypeConfiguration(f.TypeName, validationMessage(found))
 		}
 	}

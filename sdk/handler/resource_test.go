@@ -154,7 +154,7 @@ func TestRequestReachesHandler(t *testing.T) {
 	if ok, err := got.Memory.Get("n", &n); !ok || err != nil || n != 3 {
 		t.Errorf("memory: %v %v %v", ok, err, n)
 	}
-	got.Memory, got.Logger, got.ctx = nil, nil, nil
+	got.Memory, got.Logger, got.ctx, got.schema = nil, nil, nil, nil
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -517,4 +517,51 @@ func BenchmarkWarmInvocation(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// TestConfigurationIsResolved: the pattern and the lengths of the schema are those of a dynamic reference, and not
+// of the secret that comes to the handler.
+func TestConfigurationIsResolved(t *testing.T) {
+	e := one(func(_ context.Context, req widgetRequest) widgetEvent {
+		model := req.Desired
+		model.ID = req.TypeConfiguration.APIKey
+		return req.Success(model)
+	})
+	e.Schema = []byte(strings.Replace(widgetSchema, `"ApiKey": {"type": "string"}`, `"ApiKey": {"type": "string", "pattern": "{{resolve:.*:[a-zA-Z0-9_.-/]+}}", "minLength": 14}`, 1))
+	if string(e.Schema) == widgetSchema {
+		t.Fatal("the schema has no ApiKey")
+	}
+	wantEvent(t, invoke(t, e, `{"action":"CREATE","requestData":{"resourceProperties":{"Name":"ab"},"typeConfiguration":{"ApiKey":"s3cret"}}}`),
+		`{"status":"SUCCESS","callbackDelaySeconds":0,"resourceModel":{"Id":"s3cret","Name":"ab"}}`)
+	event := invoke(t, e, `{"action":"CREATE","requestData":{"resourceProperties":{"Name":"ab"},"typeConfiguration":{"ApiKey":{}}}}`)
+	if event["errorCode"] != "InvalidTypeConfiguration" {
+		t.Errorf("a configuration of the wrong type: %v", event)
+	}
+}
+
+// TestTestEvents: the events of sam-tests in the user guide come to the handlers as those of the service.
+func TestTestEvents(t *testing.T) {
+	var got widgetRequest
+	e := one(func(_ context.Context, req widgetRequest) widgetEvent {
+		got = req
+		model := req.Desired
+		model.ID = ptr("w-1")
+		return req.Success(model)
+	})
+	wantEvent(t, invoke(t, e, `{"credentials":{"accessKeyId":"AKID","secretAccessKey":"secret","sessionToken":"session"},"action":"CREATE","request":{
+		"clientRequestToken":"4b90a7e4","desiredResourceState":{"Name":"blog","Count":"5"},"logicalResourceIdentifier":"MyBlog","region":"eu-west-1","awsAccountId":"123456789012",
+		"desiredResourceTags":{"a":"b"},"typeConfiguration":{"Retries":"3"}},"callbackContext":null}`),
+		`{"status":"SUCCESS","bearerToken":"4b90a7e4","callbackDelaySeconds":0,"resourceModel":{"Id":"w-1","Name":"blog","Count":5}}`)
+	if got.Token != "4b90a7e4" || got.LogicalID != "MyBlog" || got.Region != "eu-west-1" || got.AccountID != "123456789012" || got.StackTags["a"] != "b" ||
+		*got.TypeConfiguration.Retries != 3 || got.Credentials.AccessKeyID != "AKID" || !got.FirstCall {
+		t.Errorf("got %+v", got)
+	}
+	invoke(t, e, `{"action":"UPDATE","request":{"desiredResourceState":{"Id":"w-1","Name":"new"},"previousResourceState":{"Id":"w-1","Name":"old"}},"callbackContext":{"mine":1}}`)
+	if got.Previous == nil || *got.Previous.Name != "old" || got.FirstCall {
+		t.Errorf("got %+v", got)
+	}
+	wantEvent(t, invoke(t, e, `{"action":"CREATE","request":{"desiredResourceState":5}}`),
+		`{"status":"FAILED","errorCode":"InvalidRequest","message":"Invalid request provided: requestData.resourceProperties must be an object","callbackDelaySeconds":0}`)
+	wantEvent(t, invoke(t, e, `{"action":"CREATE","request":[]}`),
+		`{"status":"FAILED","errorCode":"InvalidRequest","message":"Invalid request provided: request must be an object","callbackDelaySeconds":0}`)
 }

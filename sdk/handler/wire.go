@@ -113,6 +113,32 @@ func inflate(packed json.RawMessage, method string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// adaptTestEvent turns the event of the function TestEntrypoint, as the user guide
+// has it in sam-tests, into that of the service.
+func (f fields) adaptTestEvent() {
+	if f.raw("request") == nil || f.raw("requestData") != nil {
+		return
+	}
+	request := f.object("request")
+	data := map[string]json.RawMessage{"callerCredentials": f.raw("credentials")}
+	for name, as := range map[string]string{
+		"desiredResourceState": "resourceProperties", "previousResourceState": "previousResourceProperties", "logicalResourceIdentifier": "logicalResourceId",
+		"desiredResourceTags": "stackTags", "previousResourceTags": "previousStackTags", "systemTags": "systemTags", "previousSystemTags": "previousSystemTags",
+		"typeConfiguration": "typeConfiguration",
+	} {
+		data[as] = request.raw(name)
+	}
+	for name, as := range map[string]string{
+		"clientRequestToken": "bearerToken", "region": "region", "awsAccountId": "awsAccountId", "stackId": "stackId", "nextToken": "nextToken",
+		"snapshotRequested": "snapshotRequested", "rollback": "rollback", "driftable": "driftable",
+	} {
+		if value := request.raw(name); value != nil {
+			f.values[as] = value
+		}
+	}
+	f.values["requestData"], _ = json.Marshal(data) // of JSON, which always has a JSON form
+}
+
 // raw gives a field, and nil when it is absent or null.
 func (f fields) raw(name string) json.RawMessage {
 	value := f.values[name]

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/sdk/handler"
+	"github.com/formwork-dev/formwork/sdk/internal/pause"
 )
 
 // A Tester runs the operations of one resource type. The fields are what each
@@ -54,7 +55,8 @@ type Tester[M, C any] struct {
 	// as CloudFormation has long done.
 	Stringified bool
 
-	// Clock, unless nil, is moved on by every delay.
+	// Clock, unless nil, is moved on by every delay, and by the waits of chains
+	// and retries inside of a call.
 	Clock *Clock
 
 	// MaxCalls ends an operation that makes no end. Zero means 1000.
@@ -212,7 +214,12 @@ func (x *Tester[M, C]) request(action handler.Action, desired M, previous *M) ma
 
 func (x *Tester[M, C]) call(action handler.Action, request map[string]any, result *Result[M]) reply {
 	x.t.Helper()
-	text, err := x.function.Call(x.t.Context(), x.encode(request))
+	ctx := pause.With(x.t.Context(), func(delay time.Duration) {
+		if x.Clock != nil {
+			x.Clock.Advance(delay)
+		}
+	})
+	text, err := x.function.Call(ctx, x.encode(request))
 	if err != nil {
 		x.t.Fatalf("%s: %v", action, err)
 	}

@@ -226,3 +226,29 @@ func TestHook(t *testing.T) {
 		t.Errorf("%+v", result)
 	}
 }
+
+// TestWaitsInsideACallAreNotWaitedFor: they move the clock on.
+func TestWaitsInsideACallAreNotWaitedFor(t *testing.T) {
+	refused := 0
+	r := resource(func(ctx context.Context, req request) event {
+		m := req.Desired
+		chain := req.Chain(ctx, &m)
+		if id, ok := handler.Call(chain, "order", func(context.Context) (string, error) {
+			if refused++; refused < 40 {
+				return "", handler.Throttling("Order")
+			}
+			return "a", nil
+		}); ok {
+			m.ID = &id
+		}
+		return chain.Done(func(context.Context) event { return req.Success(m) })
+	})
+	r.Schema = []byte(`{"properties": {"Id": {"type": "string"}, "Count": {"type": "integer"}}, "readOnlyProperties": ["/properties/Id"], "primaryIdentifier": ["/properties/Id"]}`)
+	tester := handlertest.New(t, r)
+	tester.Clock = handlertest.NewClock()
+	start := tester.Clock.Now()
+	result := tester.Create(model{Count: ptr[int64](3)})
+	if result.WantSuccess(); result.Calls != 1 || tester.Clock.Now().Sub(start) != 39*5*time.Second {
+		t.Errorf("%d calls, the clock moved by %v", result.Calls, tester.Clock.Now().Sub(start))
+	}
+}
