@@ -14,12 +14,12 @@ type junitReport struct {
 }
 
 type junitSuite struct {
-	Name     string      `xml:"name,attr"`
-	Errors   int         `xml:"errors,attr"`
-	Failures int         `xml:"failures,attr"`
-	Skipped  int         `xml:"skipped,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Time     string      `xml:"time,attr"`
+	Name     string `xml:"name,attr"`
+	Errors   int    `xml:"errors,attr"`
+	Failures int    `xml:"failures,attr"`
+	Skipped  int    `xml:"skipped,attr"`
+	Tests    int    `xml:"tests,attr"`
+	Time     string `xml:"time,attr"`
 
 	Properties *junitProperties `xml:"properties"` // the clauses that were not exercised
 	Cases      []junitCase      `xml:"testcase"`

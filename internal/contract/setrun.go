@@ -44,15 +44,15 @@ type setRun struct {
 	number  int // from 0
 	inputs  *InputSet
 	live    ledger
-	sharing *run   // of the cases of the current file
+	sharing *run // of the cases of the current file
 	results []*Result
 	left    leftovers
 
 	undeleted bool // what was created could not be deleted
 	stuck     bool // because DELETE gave no answer
 
-	quiet   bool   // of trials, which are not reported
-	replay  []Draw // inputs to use instead of new ones
+	quiet  bool   // of trials, which are not reported
+	replay []Draw // inputs to use instead of new ones
 
 	lastUpdated map[string]any // identifiers of the resource that was last updated with the set's inputs
 

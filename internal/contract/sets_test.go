@@ -271,7 +271,7 @@ func TestTypeConfigurationOfATest(t *testing.T) {
 // reference stands for.
 func TestResolvedTypeConfiguration(t *testing.T) {
 	s := schemaOf(t, `"Name":{"type":"string"}`, `,"definitions":{"Ref":{"type":"string","pattern":"{{resolve:.*:[a-zA-Z0-9_.-/]+}}","minLength":14}},
-		"typeConfiguration":{"type":"object","additionalProperties":false,"properties":{"Credentials":{"type":"object","properties":{"ApiKey":{"$ref":"#/definitions/Ref"}}},"Site":{"type":"string","pattern":"^https:"}}}`)
+		"typeConfiguration":{"additionalProperties":false,"properties":{"Credentials":{"type":"object","properties":{"ApiKey":{"$ref":"#/definitions/Ref"}}},"Site":{"type":"string","pattern":"^https:"}}}`)
 	for _, test := range []struct {
 		configuration map[string]any
 		wrong         string

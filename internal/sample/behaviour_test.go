@@ -235,7 +235,7 @@ func TestUpdateKeepsTags(t *testing.T) {
 	for tagging, changes := range map[string]bool{
 		`"tagging": {"taggable": true, "tagUpdatable": false, "tagProperty": "/properties/Labels"}`: false,
 		`"tagging": {"taggable": true, "tagUpdatable": true, "tagProperty": "/properties/Labels"}`:  true,
-		`"tagging": {"taggable": false, "tagProperty": "/properties/Labels"}`:                        false,
+		`"tagging": {"taggable": false, "tagProperty": "/properties/Labels"}`:                       false,
 	} {
 		s := load(t, `"Labels": {"type": "array", "minItems": 1, "items": {"type": "string"}}, "Size": {"type": "integer"}`, tagging)
 		g := sample.New(s, sample.Config{Seed: 1, Profile: sample.Full})
