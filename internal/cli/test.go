@@ -71,7 +71,8 @@ for every character that is not a letter or digit), then in the CloudFormation a
 --cloudformation-endpoint-url.
 
 If a test fails with generated inputs, cfn makes them as small as possible and saves them in
-.formwork/failures; pass --replay to rerun the test with them.
+.formwork/failures; pass --replay to rerun the test with them. A test that may have left a resource is not
+repeated to make its inputs smaller.
 
 Without --endpoint, the handlers of the project run as local processes. They are built first if a source
 has changed. With --debug, they wait for a debugger before the first call, and no time limits apply.
