@@ -126,8 +126,7 @@ func (k kind) schema(t testing.TB) *schema.Schema {
 		"typeConfiguration": map[string]any{"additionalProperties": false, "properties": map[string]any{"Cover": map[string]any{"type": "boolean"}}},
 	}
 	k.vary(document, properties)
-	switch {
-	case k.plain:
+	if k.plain {
 		delete(handlers, "list")
 		delete(document, "additionalIdentifiers")
 		delete(document, "typeConfiguration")
@@ -136,12 +135,6 @@ func (k kind) schema(t testing.TB) *schema.Schema {
 		for _, name := range []string{"Copies", "Layout"} {
 			delete(properties, name)
 		}
-	case k.transformed:
-		document["propertyTransform"] = map[string]any{"/properties/Title": "$uppercase(Title)"}
-	case k.exempt:
-		document["oneOf"] = []any{map[string]any{"required": []string{"Title"}, "not": map[string]any{"required": []string{"State"}}}, map[string]any{"required": []string{"Link", "Nothing"}}}
-		document["dependencies"] = map[string]any{"State": []string{"Password"}}
-		document["propertyNames"] = map[string]any{"not": map[string]any{"const": "State"}}
 	}
 	data, err := json.Marshal(document)
 	if err != nil {
@@ -169,6 +162,12 @@ func (k kind) vary(document, properties map[string]any) {
 		document["tagging"].(map[string]any)["tagUpdatable"] = false
 	case k.conditional:
 		document["conditionalCreateOnlyProperties"] = []string{"/properties/Pages", "/properties/Layout/Margin"}
+	case k.transformed:
+		document["propertyTransform"] = map[string]any{"/properties/Title": "$uppercase(Title)"}
+	case k.exempt:
+		document["oneOf"] = []any{map[string]any{"required": []string{"Title"}, "not": map[string]any{"required": []string{"State"}}}, map[string]any{"required": []string{"Link", "Nothing"}}}
+		document["dependencies"] = map[string]any{"State": []string{"Password"}}
+		document["propertyNames"] = map[string]any{"not": map[string]any{"const": "State"}}
 	case k.attributes:
 		properties["Attributes"] = map[string]any{"type": "array", "arrayType": "AttributeList", "items": map[string]any{"$ref": "#/definitions/Label"}}
 	}
