@@ -161,6 +161,9 @@ func (s *Server) LambdaURL() string {
 // Notes are what the person who started the server should know.
 func (s *Server) Notes() []string { return s.notes }
 
+// Shown are sentences about what functions see whose files were named.
+func (s *Server) Shown() []string { return s.cloud.shown }
+
 // Limits is a sentence about how memory, processes and temporary files of handlers are limited.
 func (s *Server) Limits() string { return s.cloud.limits() }
 

@@ -140,6 +140,7 @@ type CloudFormation struct {
 	s3           *s3.Service
 	sealer       *seal.Sealer
 	handlers     *handlers.Pool
+	shown        []string // what named functions see, for the person who starts the server
 	functions    *handlers.Directory
 	registry     *registry.Registry
 	tokens       *operation.Tokens
@@ -410,6 +411,14 @@ func (c *CloudFormation) openHandlers() error {
 	if err != nil {
 		return err
 	}
+	for _, n := range named {
+		if err := n.CheckCode(confined); err != nil {
+			return err
+		}
+		if shows := n.Shows(); shows != "" && confined.Mode.Active() {
+			c.shown = append(c.shown, shows)
+		}
+	}
 	if c.trust, err = customresource.NewTrust(filepath.Join(config.Dir, "tls"), config.Environ, config.Now()); err != nil {
 		return err
 	}
@@ -421,7 +430,7 @@ func (c *CloudFormation) openHandlers() error {
 	c.sessions = c.services.Sessions()
 	c.handlers = handlers.New(handlers.Config{
 		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.logs}, Endpoint: c.url, Environ: config.Environ,
-		Env: config.HandlerEnv, ProcessEnv: c.processEnv, Deployed: deployed, Functions: named, Sandbox: confined, Credentials: keys{c.sessions}.environment, Logger: config.Logger, Now: config.Now,
+		Env: config.HandlerEnv, ProcessEnv: c.processEnv, Deployed: deployed, Functions: named, Sandbox: confined, Files: c.trust.Files(), Credentials: keys{c.sessions}.environment, Logger: config.Logger, Now: config.Now,
 	})
 	c.atEnd(closing(c.handlers.Close))
 	c.tokens = operation.NewTokens(operation.TokensConfig{Store: c.store, Now: config.Now})

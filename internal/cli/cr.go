@@ -248,12 +248,16 @@ func (c *app) startHandler(ctx context.Context, o *customOptions, h *customHandl
 	if config.Sandbox, err = o.sandbox.settings(c, c.Dir); err != nil {
 		return nil, err
 	}
+	if err := config.Sandbox.CheckCode(config.Dir); err != nil {
+		return nil, err
+	}
 	o.sandbox.note(c, config.Sandbox)
 	given, err := c.handedOn("--env", o.env)
 	if err != nil {
 		return nil, err
 	}
-	config.Env = append(config.Env, given...)
+	config.Env, config.Sandbox.Environ = append(config.Env, given...), given
+	config.Runtime.Files = append(config.Runtime.Files, h.receiver.Files()...)
 	trusted, err := h.receiver.Environ(config.Env)
 	if err != nil {
 		return nil, err

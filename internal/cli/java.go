@@ -60,7 +60,7 @@ func (o *handlerOptions) runJava(ctx context.Context, c *app, p *project.Project
 		command = slices.Insert(slices.Clone(command), 1, "-agentlib:jdwp=transport=dt_socket,server=y,suspend=y,address="+o.debugger.Address)
 	}
 	return lambda.Config{
-		Command: command, Dir: p.Path(javaCode), Handler: program.Handler, Env: program.Env,
+		Command: command, Dir: p.Path(javaCode), Handler: program.Handler, Env: program.Env, Runtime: program.Runtime,
 		// The classes of the library and of the AWS SDK take long to load on a busy machine.
 		InitTimeout: time.Minute,
 	}, nil

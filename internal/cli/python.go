@@ -65,17 +65,23 @@ func (o *handlerOptions) runPython(ctx context.Context, c *app, p *project.Proje
 	}
 	search := searchPath(libraries, c.Getenv("PYTHONPATH"))
 	command, env := program.Command, append(program.Env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+p.Path(pythonDir+"/cache"))
+	var debugger string
 	if o.debugger != nil {
-		debugger, err := c.debugpy(ctx, p, program.Command[0], search, o.noBuild)
-		if err != nil {
+		if debugger, err = c.debugpy(ctx, p, program.Command[0], search, o.noBuild); err != nil {
 			return lambda.Config{}, err
 		}
 		search = searchPath(search, debugger)
 		command = slices.Insert(slices.Clone(command), 1, "-Xfrozen_modules=off") // breakpoints are missed in those
 		env = append(env, lambda.PythonDebug+"="+o.debugger.Address)
 	}
+	runtime := program.Runtime
+	for _, dir := range []string{libraries, debugger} {
+		if dir != "" {
+			runtime.Files = append(runtime.Files, dir)
+		}
+	}
 	return lambda.Config{
-		Command: command, Dir: p.Path("src"), Handler: program.Handler,
+		Command: command, Runtime: runtime, Dir: p.Path("src"), Handler: program.Handler,
 		Env:   append(env, "PYTHONPATH="+search),
 		Cache: p.Path(pythonDir + "/cache"),
 		// The first start compiles the libraries. As at Lambda, a slow start goes on in the call.

@@ -49,7 +49,7 @@ func (o *sandboxOptions) settings(c *app, dir string) (sandbox.Settings, error) 
 	if err := s.Mode.Err(); err != nil {
 		return s, withHint(err, "pass --sandbox=on to run handlers without one here")
 	}
-	return s, nil
+	return s, s.Check()
 }
 
 // serve sets the options of a local CloudFormation.

@@ -215,6 +215,9 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 	for _, note := range server.Notes() {
 		fmt.Fprintf(c.Stderr, "warning: %s\n", note)
 	}
+	for _, shown := range server.Shown() {
+		c.notef("note: %s\n", shown)
+	}
 	kept := config.Dir
 	switch {
 	case config.Database != "":

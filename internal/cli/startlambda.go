@@ -203,7 +203,7 @@ func (o *handlerOptions) config(ctx context.Context, c *app, p *project.Project,
 		config.Env = append(config.Env, "MODE=Test")
 	}
 	given, err := c.handedOn("--env", o.env)
-	config.Env = append(config.Env, given...)
+	config.Env, config.Sandbox.Environ = append(config.Env, given...), given
 	return config, err
 }
 

@@ -47,8 +47,10 @@ func (o *handlerOptions) runTypeScript(ctx context.Context, c *app, p *project.P
 		command = slices.Insert(command, 1, "--inspect-brk="+o.debugger.Address)
 		b.warnOfMap()
 	}
+	runtime := b.program.Runtime
+	runtime.Files = append(runtime.Files, sandbox.NodeModules(p.Dir)...)
 	return lambda.Config{
-		Command: command, Dir: p.Dir, Handler: b.program.Handler,
+		Command: command, Runtime: runtime, Dir: p.Dir, Handler: b.program.Handler,
 		Env: append(b.program.Env, "AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE=1"),
 		// As at Lambda, a slow start goes on in the call.
 		InitTimeout: time.Minute,

@@ -145,6 +145,14 @@ func systemRoots(environ []string) []byte {
 	return nil
 }
 
+// Files are those that the variables of Environ and ProxyEnviron name, once they are written.
+func (c *Clients) Files() (paths []string) {
+	for _, name := range []string{fileCertificate, fileBundle, fileJava, fileNode} {
+		paths = append(paths, filepath.Join(c.dir, name))
+	}
+	return paths
+}
+
 // Environ are the variables with which the processes of functions reach a secure address,
 // "https://127.0.0.1:4566". The environment is what they get besides, in which later entries
 // count: the options of Node in it are kept. The error is that of storing the certificate.

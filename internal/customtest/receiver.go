@@ -76,6 +76,14 @@ func Listen(ctx context.Context, c ReceiverConfig) (*Receiver, error) {
 	return r, nil
 }
 
+// Files are those that the variables of Environ name.
+func (r *Receiver) Files() []string {
+	if r.trust == nil {
+		return nil
+	}
+	return r.trust.Files()
+}
+
 // Environ are the variables with which processes that are started from an environment reach
 // the response URLs.
 func (r *Receiver) Environ(environ []string) ([]string, error) {

@@ -2,8 +2,6 @@ package handlers
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +17,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/sandbox"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -122,6 +121,33 @@ func ParseNamed(text, dir string) (Named, error) {
 // remotePath is the path of a URL that names the function itself.
 var remotePath = lazyregexp.New(`/2015-03-31/functions/([^/]+)/invocations/?$`)
 
+// CheckCode reports why handlers with these settings cannot see the folder of the function.
+func (n Named) CheckCode(settings sandbox.Settings) error {
+	if n.URL != "" {
+		return nil
+	}
+	if err := settings.CheckCode(n.folderOf()); err != nil {
+		return fmt.Errorf("function %s: %w", n.Name, err)
+	}
+	return nil
+}
+
+// Shows is a sentence about the folder that a function sees whose file was named, "" for other functions.
+func (n Named) Shows() string {
+	if dir := n.folderOf(); n.URL == "" && dir != n.Path {
+		return fmt.Sprintf("function %s sees all files in %s, the folder of %s", n.Name, dir, filepath.Base(n.Path))
+	}
+	return ""
+}
+
+// folderOf is the folder of a function on this machine, of which it sees all files.
+func (n Named) folderOf() string {
+	if info, err := os.Stat(n.Path); err == nil && !info.IsDir() {
+		return filepath.Dir(n.Path)
+	}
+	return n.Path
+}
+
 // endpoint is the address of the Invoke API, and the name that the function has there.
 func (n Named) endpoint() (address, function string) {
 	if m := remotePath.FindStringSubmatchIndex(n.URL); m != nil {
@@ -152,7 +178,7 @@ var scriptExports = lazyregexp.New(`(?m)(?:exports\.|^export\s+(?:const|let|var|
 var modules = []string{"lambda_function", "index", "app", "handler", "main", "macro"}
 
 const (
-	maxSources = 1000    // files of a folder that are looked at
+	maxSources = 5000    // files of a folder that are looked at
 	maxSource  = 1 << 20 // bytes of a source that is searched for its handler
 )
 
@@ -244,36 +270,6 @@ func (n Named) source(dir, file string) (namedCode, error) {
 	return namedCode{filepath.Clean(dir), language.runtime, strings.TrimSuffix(file, extension) + "." + string(match[1])}, nil
 }
 
-// passedOver are folders whose contents are no sources of the user.
-var passedOver = []string{"node_modules", "__pycache__", ".git", ".venv", "venv"}
-
-// fingerprint changes when the code does: processes of older code are not used again.
-func (n Named) fingerprint(ctx context.Context, code namedCode) string {
-	sum := sha256.New()
-	fmt.Fprintf(sum, "%s\n%+v\n", n, code)
-	seen := 0
-	// Unreadable parts are skipped: the function itself will report the error.
-	_ = filepath.WalkDir(code.dir, func(path string, entry fs.DirEntry, err error) error {
-		if seen++; seen > maxSources || ctx.Err() != nil {
-			return filepath.SkipAll
-		}
-		switch {
-		case err != nil:
-			return nil
-		case entry.IsDir() && slices.Contains(passedOver, entry.Name()):
-			return filepath.SkipDir
-		case entry.Type().IsRegular() && (code.runtime != "go1.x" || entry.Name() == code.entrypoint):
-			if info, err := entry.Info(); err == nil {
-				fmt.Fprintf(sum, "%s %d %d\n", path, info.Size(), info.ModTime().UnixNano())
-			}
-		case entry.IsDir() && code.runtime == "go1.x" && path != code.dir:
-			return filepath.SkipDir
-		}
-		return nil
-	})
-	return hex.EncodeToString(sum.Sum(nil))
-}
-
 // named is the spec of a named function in a place, and false if it does not exist.
 func (p *Pool) named(ctx context.Context, spec Spec) (Spec, bool, error) {
 	n, found := p.functions[spec.TypeName]
@@ -339,12 +335,7 @@ func (p *Pool) deployment(ctx context.Context, spec Spec) (d *Deployment, dir st
 // code is the unpacked code of a spec.
 func (p *Pool) code(ctx context.Context, spec Spec) (*bundle.Code, error) {
 	if spec.Kind == FunctionKind {
-		n := p.functions[spec.TypeName]
-		dir := n.Path
-		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-			dir = filepath.Dir(dir)
-		}
-		return &bundle.Code{Dir: dir, Scratch: filepath.Join(p.config.Dir, "functions", spec.TypeName)}, nil
+		return &bundle.Code{Dir: p.functions[spec.TypeName].folderOf(), Scratch: filepath.Join(p.config.Dir, "functions", spec.TypeName)}, nil
 	}
 	code, err := p.cache.Get(ctx, spec.Package, func(ctx context.Context) (*bundle.Bundle, func(), error) {
 		return p.open(ctx, spec)

@@ -53,6 +53,9 @@ type Config struct {
 	// Sandbox is what handlers see of this machine. The zero value is no sandbox.
 	Sandbox sandbox.Settings
 
+	// Files are what all handlers may read besides, such as certificates; missing ones are left out.
+	Files []string
+
 	// IdleTimeout is how long a handler without work keeps its processes. Zero means
 	// 10 minutes. One that was only probed keeps them for half a minute at most.
 	IdleTimeout time.Duration
@@ -108,6 +111,7 @@ func (c Config) complete() Config {
 	if c.KeepInvocations == 0 {
 		c.KeepInvocations = 10_000
 	}
+	c.Sandbox.Environ = c.Env
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -510,6 +514,11 @@ func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hi
 			env = append(env, "AWS_ENDPOINT_URL="+url)
 		}
 	}
+	runtime := program.Runtime
+	runtime.Files = slices.Concat(runtime.Files, p.config.Files)
+	if spec.Kind == FunctionKind { // the user has named the folder
+		runtime.Files = append(runtime.Files, sandbox.NodeModules(code.Dir)...)
+	}
 	return lambda.Config{
 		Name:         functionName(spec),
 		Environ:      withoutEndpoints(p.config.Environ),
@@ -519,6 +528,7 @@ func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hi
 		Env:          env,
 		Handler:      program.Handler,
 		Sandbox:      p.config.Sandbox,
+		Runtime:      runtime,
 		Cache:        cache,
 		Region:       spec.Region,
 		AccountID:    spec.Account,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 // A Source is a function that a command line names: a folder, a program, a source in Python or
@@ -91,5 +92,9 @@ func (s Source) Config(ctx context.Context, scratch string) (lambda.Config, erro
 	}
 	cache := filepath.Join(scratch, "python")
 	env := append(program.Env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+cache)
-	return lambda.Config{Command: program.Command, Note: program.Note, Dir: s.Dir, Env: env, Handler: program.Handler, Cache: cache}, nil
+	runtime := program.Runtime
+	runtime.Files = append(runtime.Files, sandbox.NodeModules(s.Dir)...)
+	return lambda.Config{
+		Command: program.Command, Note: program.Note, Dir: s.Dir, Env: env, Handler: program.Handler, Cache: cache, Runtime: runtime,
+	}, nil
 }

@@ -135,6 +135,9 @@ type Config struct {
 	// the Runtime API and limited in size. Empty means none.
 	Cache string
 
+	// Runtime is what the processes need beside Dir, for the sandbox.
+	Runtime sandbox.Runtime
+
 	// LogBytes bounds the output kept of one invocation; the oldest output is dropped. Zero
 	// means DefaultLogBytes.
 	LogBytes int

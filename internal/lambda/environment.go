@@ -186,6 +186,46 @@ func keepOffProxy(env map[string]string) {
 	}
 }
 
+// confined is the process of a program in a sandbox. What it sees depends on the environment of the user, never on its own.
+func (c *Config) confined(path string, env []string) sandbox.Process {
+	settings, runtime := c.Sandbox, c.Runtime
+	settings.Environ = slices.Concat(c.Environ, settings.Environ)
+	runtime.Files = slices.Concat(runtime.Files, c.proxyFiles())
+	if c.Cache != "" {
+		runtime.Files = append(runtime.Files, c.Cache)
+	}
+	return sandbox.Process{
+		Path: path, Args: c.Command, Env: env, Dir: c.Dir, Runtime: runtime,
+		TmpMB: c.TmpMB, Memory: c.memoryLimit(), Settings: settings,
+	}
+}
+
+// noteUnseen logs what the function may need and does not see, and adds it to Note.
+func (c *Config) noteUnseen() {
+	for _, note := range sandbox.Unseen(c.confined(c.commandPath(), nil)) {
+		c.Logger.Warn(note, "function", c.Name)
+		if c.Note != "" {
+			c.Note += "; "
+		}
+		c.Note += note
+	}
+}
+
+// proxyFiles are what the variables of "cfn serve --proxy" name: certificates, and the module for Node.js.
+func (c *Config) proxyFiles() (paths []string) {
+	if lookupEnv(c.Environ, proxyAddress) == "" {
+		return nil
+	}
+	for _, name := range []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", nodeOptions, sandbox.JavaOptions} {
+		for _, word := range strings.FieldsFunc(lookupEnv(c.Environ, name), func(r rune) bool { return strings.ContainsRune(" \t\"'=", r) }) {
+			if filepath.IsAbs(word) && isFile(word) {
+				paths = append(paths, word)
+			}
+		}
+	}
+	return paths
+}
+
 // newLogStream names the log stream of one process as Lambda does. Being unique
 // and inherited, the name also marks every descendant of the process.
 func newLogStream(now time.Time) string {

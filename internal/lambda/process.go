@@ -238,10 +238,7 @@ func (p *process) spawnPlain(s *spawner, end *os.File) (started *exec.Cmd, err e
 func (p *process) spawnInside(_ *spawner, end *os.File) (*exec.Cmd, error) {
 	c := p.config
 	path := c.commandPath()
-	inside := sandbox.Process{
-		Path: path, Args: c.Command, Env: c.environment(p.host, p.stream, sandbox.Environ()), Dir: c.Dir,
-		TmpMB: c.TmpMB, Memory: c.memoryLimit(), Settings: c.Sandbox, Cache: c.Cache,
-	}
+	inside := c.confined(path, c.environment(p.host, p.stream, sandbox.Environ()))
 	for wait := time.Millisecond; ; wait *= 2 {
 		session, err := sandbox.Start(inside, end)
 		var refused *sandbox.RefusedError

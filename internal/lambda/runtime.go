@@ -12,9 +12,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 //go:embed runtime_python.py
@@ -71,6 +75,9 @@ type Program struct {
 	Env     []string
 	Handler string
 
+	// Runtime is what the program needs in a sandbox.
+	Runtime sandbox.Runtime
+
 	// Note describes the interpreter if it is not what the PATH has for the runtime, "" if it is.
 	Note string
 
@@ -94,7 +101,10 @@ func (e *RuntimeError) Error() string {
 }
 
 // An interpreter is a program whose version is known.
-type interpreter struct{ path, version string }
+type interpreter struct {
+	path, version string
+	roots         []string // where it is installed
+}
 
 const away = `run them by other means, such as "sam local start-lambda", and name that with --endpoint`
 
@@ -140,8 +150,11 @@ func (r *Runtimes) binary(runtime, name, entrypoint, dir string) (Program, error
 	return Program{Command: []string{path}, Handler: entrypoint}, nil
 }
 
-// pythonQuestion is the program that learns path and version of an interpreter.
-const pythonQuestion = "import sys; print(sys.executable); print('%d.%d' % sys.version_info[:2])"
+// pythonQuestion is the program that learns path and version of an interpreter, and where it is installed.
+const pythonQuestion = "import sys; print(sys.executable); print('%d.%d' % sys.version_info[:2]); print(sys.prefix); print(sys.base_prefix)"
+
+// nodeQuestion is the same for Node.js.
+const nodeQuestion = "console.log(process.execPath); console.log(process.versions.node); console.log(require('path').dirname(require('path').dirname(process.execPath)))"
 
 // python runs functions in Python.
 func (r *Runtimes) python(ctx context.Context, runtime, entrypoint, dir string) (Program, error) {
@@ -163,6 +176,7 @@ func (r *Runtimes) python(ctx context.Context, runtime, entrypoint, dir string) 
 	}
 	p := Program{
 		Command: []string{found.path, "-u", script},
+		Runtime: sandbox.Runtime{Roots: found.roots, Files: []string{script}},
 		Env:     []string{"AWS_EXECUTION_ENV=AWS_Lambda_" + runtime},
 		Handler: entrypoint,
 	}
@@ -180,7 +194,7 @@ func (r *Runtimes) python(ctx context.Context, runtime, entrypoint, dir string) 
 
 // node runs functions in JavaScript.
 func (r *Runtimes) node(ctx context.Context, runtime, entrypoint string) (Program, error) {
-	found, err := r.first(ctx, []string{"node", "nodejs"}, "-e", "console.log(process.execPath); console.log(process.versions.node)", func(string) bool { return true })
+	found, err := r.first(ctx, []string{"node", "nodejs"}, "-e", nodeQuestion, func(string) bool { return true })
 	if err != nil || found.path == "" {
 		return Program{}, orMissing(err, runtime, "Node.js")
 	}
@@ -190,6 +204,7 @@ func (r *Runtimes) node(ctx context.Context, runtime, entrypoint string) (Progra
 	}
 	p := Program{
 		Command: []string{found.path, script},
+		Runtime: sandbox.Runtime{Roots: found.roots, Files: []string{script}},
 		Env:     []string{"AWS_EXECUTION_ENV=AWS_Lambda_" + runtime},
 		Handler: entrypoint,
 	}
@@ -256,11 +271,27 @@ func (r *Runtimes) ask(ctx context.Context, path, flag, question string) (interp
 		return interpreter{}, nil
 	}
 	found := interpreter{path: lines[0], version: lines[1]}
+	for _, root := range lines[2:] {
+		if filepath.IsAbs(root) && isInstallation(root) {
+			found.roots = append(found.roots, root)
+		}
+	}
 	if r.found == nil {
 		r.found = map[string]interpreter{}
 	}
 	r.found[path] = found
 	return found, nil
+}
+
+// signs are what the folders of interpreters have, and others do not: a link to a program may be anywhere.
+var signs = []string{"pyvenv.cfg", "lib/python3*", "lib/node_modules", "include/node", "conda-meta", "lib/modules", "jre/lib"}
+
+// isInstallation reports whether an interpreter is installed in a folder.
+func isInstallation(dir string) bool {
+	return slices.ContainsFunc(signs, func(sign string) bool {
+		found, _ := filepath.Glob(filepath.Join(files.Pattern(dir), sign)) // the pattern is valid
+		return len(found) > 0
+	})
 }
 
 // script writes one of the programs of this package to a file named by its contents, so that

@@ -18,6 +18,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 // JavaClient is the name of the folder in Runtimes.Scripts with Lambda's runtime interface client for
@@ -81,8 +82,8 @@ func (r *Runtimes) java(ctx context.Context, name, entrypoint string) (Program, 
 			jdk.path, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
 			"-D" + javaClientLibrary + "=" + filepath.Join(client, library), javaClientMain, entrypoint,
 		},
-		// The folder itself makes it visible in a sandbox.
-		Env:     []string{"AWS_EXECUTION_ENV=AWS_Lambda_" + name, "CLASSPATH=" + client + string(os.PathListSeparator) + filepath.Join(client, "*")},
+		Env:     []string{"AWS_EXECUTION_ENV=AWS_Lambda_" + name, "CLASSPATH=" + filepath.Join(client, "*")},
+		Runtime: sandbox.Runtime{Roots: jdk.roots, Files: []string{client}},
 		Handler: entrypoint,
 	}
 	if have != want {
@@ -159,7 +160,7 @@ func (r *Runtimes) askJava(ctx context.Context, path string) (interpreter, error
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		release, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(real)), "release"))
 		if m := javaRelease.FindSubmatch(release); err == nil && m != nil {
-			return interpreter{path: real, version: string(m[1])}, nil
+			return interpreter{path: real, version: string(m[1]), roots: javaRoots(real)}, nil
 		}
 	}
 	r.mu.Lock()
@@ -179,12 +180,20 @@ func (r *Runtimes) askJava(ctx context.Context, path string) (interpreter, error
 	if err != nil || !filepath.IsAbs(home) || version == "" {
 		return interpreter{}, nil
 	}
-	found := interpreter{path: filepath.Join(home, "bin", "java"), version: version}
+	found := interpreter{path: filepath.Join(home, "bin", "java"), version: version, roots: javaRoots(filepath.Join(home, "bin", "java"))}
 	if r.found == nil {
 		r.found = map[string]interpreter{}
 	}
 	r.found[path] = found
 	return found, nil
+}
+
+// javaRoots is the folder of a JDK, by its program.
+func javaRoots(java string) []string {
+	if root := filepath.Dir(filepath.Dir(java)); isInstallation(root) {
+		return []string{root}
+	}
+	return nil
 }
 
 func javaSetting(text []byte, name string) string {

@@ -80,18 +80,19 @@ func house(t *testing.T, names ...string) string {
 }
 
 func TestView(t *testing.T) {
-	dir := house(t, "code/main", "home/.aws/credentials", "home/letter", "data/secret", "data/other/code", "shared/file", "written/file", "lib/module.py", "ca.pem")
+	dir := house(t, "code/main", "home/.aws/credentials", "home/letter", "data/secret", "data/other/code", "cache/module", "shared/file", "written/file", "lib/module.py", "ca.pem")
 	t.Setenv("HOME", filepath.Join(dir, "home"))
 	p := sandbox.Process{
-		Dir: filepath.Join(dir, "code"), Cache: filepath.Join(dir, "cache"),
-		Env: append(sandbox.Environ(), "PATH=/usr/bin:/bin", "PYTHONPATH="+filepath.Join(dir, "lib"), "SSL_CERT_FILE="+filepath.Join(dir, "ca.pem"), "CLASSPATH="+dir),
+		Dir: filepath.Join(dir, "code"), Runtime: sandbox.Runtime{Files: []string{filepath.Join(dir, "cache")}},
+		Env: append(sandbox.Environ(), "PATH=/usr/bin:/bin", "PYTHONPATH="+dir+"/data:"+dir+"/home", "GOCOVERDIR="+filepath.Join(dir, "home"), "SSL_CERT_FILE="+filepath.Join(dir, "home", "letter")),
 		Settings: sandbox.Settings{
+			Environ: []string{"PYTHONPATH=" + filepath.Join(dir, "lib"), "SSL_CERT_FILE=" + filepath.Join(dir, "ca.pem"), "CLASSPATH=" + dir, "NODE_PATH=" + filepath.Join(dir, "data")},
 			Grants: []sandbox.Grant{{Path: filepath.Join(dir, "shared")}, {Path: filepath.Join(dir, "written"), Write: true}, {Path: filepath.Join(dir, "made"), Write: true}},
 			Hide:   []string{filepath.Join(dir, "data")},
 		},
 	}
 	out, _ := run(t, p, "cd "+dir+` && find . -type f | sort; for f in code shared written made cache lib . /tmp "$HOME" /usr; do (echo x > $f/new) 2>/dev/null && echo "writes $f"; done`)
-	want := "./ca.pem\n./code/main\n./lib/module.py\n./shared/file\n./written/file\nwrites written\nwrites made\nwrites .\nwrites /tmp\nwrites /home/function"
+	want := "./ca.pem\n./cache/module\n./code/main\n./lib/module.py\n./shared/file\n./written/file\nwrites written\nwrites made\nwrites .\nwrites /tmp\nwrites /home/function"
 	if want = strings.Replace(want, "writes .\n", "", 1); !strings.HasPrefix(dir, "/tmp/") { // a folder in /tmp is one in that of the sandbox
 		t.Logf("the folder of the test is %s", dir)
 	}

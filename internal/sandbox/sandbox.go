@@ -100,9 +100,20 @@ type Settings struct {
 	Mode   Mode
 	Grants []Grant
 
-	// Hide are files and folders that no process sees, unless a Grant or its task root is below
-	// them. Credentials in the user's home are hidden in any case.
+	// Hide are files and folders that no process sees, unless a Grant names one or something below it.
+	// Credentials in the user's home are hidden in any case.
 	Hide []string
+
+	// Environ are variables of the user, as NAME=value; later ones count. What some of them name, such as
+	// PYTHONPATH, can be read. Nothing that a function, its package or its template says belongs here.
+	Environ []string
+}
+
+// A Runtime is what a process needs beside its code. This program finds it by itself: nothing in the code, its
+// package or its template has a say.
+type Runtime struct {
+	Roots []string // folders in which the interpreter is installed
+	Files []string // files and folders of this program; one that is a link is left out
 }
 
 // A Grant lets processes use a file or folder of this machine.
@@ -158,11 +169,12 @@ type Process struct {
 	Path      string // of the program, absolute
 	Args, Env []string
 	Dir       string // its task root, absolute; read-only
+	Runtime   Runtime
 	TmpMB     int    // of /tmp and its home together; 0 means DefaultTmpMB
 	Memory    int64  // in bytes, without /tmp and its home; kept where there are control groups; 0 means any
 	Settings  Settings
-	Cache     string // a folder that it may read, made if it does not exist; "" for none
 }
+
 
 // An UnavailableError reports why this system has no sandbox.
 type UnavailableError struct{ Reason string }

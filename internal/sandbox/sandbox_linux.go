@@ -31,7 +31,7 @@ var check = sync.OnceValue(func() error {
 
 // try builds a sandbox without a program.
 func try() error {
-	mounts, err := view(Process{}, "")
+	seen, err := plan(policy{}, "", "", Runtime{})
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func try() error {
 		return err
 	}
 	defer f.discard()
-	_, err = f.begin(&inside.Orders{Mounts: mounts, Home: Home, TmpBytes: 1 << 20, Processes: MaxProcesses, OpenFiles: MaxOpenFiles, NoProcesses: true}, null)
+	_, err = f.begin(&inside.Orders{Mounts: seen.mounts, Home: Home, TmpBytes: 1 << 20, Processes: MaxProcesses, OpenFiles: MaxOpenFiles, NoProcesses: true}, null)
 	return err
 }
 
@@ -292,8 +292,10 @@ type ending struct {
 // Start starts a process in a sandbox; what it and those that it starts print goes to out. Wait for
 // Command, then call End and Close. The error is a *RefusedError if the program cannot be started.
 func Start(p Process, out *os.File) (*Session, error) {
-	home, _ := os.UserHomeDir() // without one nothing is hidden in it
-	mounts, err := view(p, home)
+	if err := makeWritten(p.Settings.Grants); err != nil {
+		return nil, err
+	}
+	seen, err := p.view(newPolicy(p.Settings, userHomes()))
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +303,7 @@ func Start(p Process, out *os.File) (*Session, error) {
 		p.TmpMB = DefaultTmpMB
 	}
 	orders := &inside.Orders{
-		Path: p.Path, Args: p.Args, Env: p.Env, Dir: p.Dir, Mounts: mounts, Home: Home,
+		Path: p.Path, Args: p.Args, Env: p.Env, Dir: p.Dir, Mounts: seen.mounts, Home: Home,
 		TmpBytes: p.TmpMB << 20, Processes: MaxProcesses, OpenFiles: MaxOpenFiles,
 	}
 	for {

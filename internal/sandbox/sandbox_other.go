@@ -22,6 +22,9 @@ type Session struct{}
 // Start fails.
 func Start(Process, *os.File) (*Session, error) { return nil, errors.ErrUnsupported }
 
+// Unseen is nothing: processes see all of the machine.
+func Unseen(Process) []string { return nil }
+
 // Command is nil.
 func (s *Session) Command() *exec.Cmd { return nil }
 

@@ -39,7 +39,9 @@ const (
 	BindRO   = "ro"     // what is at Source, read-only
 	BindRW   = "rw"     // what is at Source
 	Device   = "device" // the device at Source
-	Empty    = "empty"  // an empty folder
+	Empty    = "empty"  // an empty folder, for mounts below it
+	Masked   = "masked" // an empty folder that cannot be entered
+	Blank    = "blank"  // an empty file
 	Link     = "link"   // a symbolic link to Source
 	Contents = "file"   // a copy of the file at Source
 )

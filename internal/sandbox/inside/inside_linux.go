@@ -241,16 +241,16 @@ func processFiles(o *Orders) *problem {
 		return failed("mount /proc", err)
 	}
 	// With another user namespace, a process would have privileges again, though only there.
-	if err := write("/proc/sys/user/max_user_namespaces", "0"); err != nil {
+	if err := write("/proc/sys/user/max_user_namespaces", "0", 0); err != nil {
 		return failed("forbid more namespaces", err)
 	}
 	if o.Processes > 0 && ProcessesOfNamespace() {
 		// Beside the limit of the user, which does not bind root. The first process has threads,
 		// and the kernel does not use the lowest numbers twice.
 		const unused, own = 300, 64
-		_ = write("/proc/sys/kernel/pid_max", itoa(o.Processes+unused+own)) // the limit of the user remains
+		_ = write("/proc/sys/kernel/pid_max", itoa(o.Processes+unused+own), 0) // the limit of the user remains
 	}
-	return readOnly("/proc", 0)
+	return readOnly("/proc")
 }
 
 // ProcessesOfNamespace reports whether the highest number of a process belongs to the namespace,
@@ -313,13 +313,18 @@ func temporaryFiles(o *Orders) *problem {
 
 // devices makes /dev with what every program may use.
 func devices(*Orders) *problem {
+	machine, root, p := roots()
+	if p != nil {
+		return p
+	}
+	defer func() { _, _ = unix.Close(machine), unix.Close(root) }() // nothing was written
 	for _, dir := range []string{"/dev", "/dev/shm"} {
 		if err := folder(dir); err != nil {
 			return failed("make "+dir, err)
 		}
 	}
 	for _, name := range []string{"null", "zero", "random", "urandom"} {
-		if p := mount(Mount{Device, "/dev/" + name, "/dev/" + name}); p != nil {
+		if p := mount(machine, root, Mount{Device, "/dev/" + name, "/dev/" + name}); p != nil {
 			return p
 		}
 	}
@@ -332,17 +337,37 @@ func devices(*Orders) *problem {
 }
 
 func mounts(o *Orders) *problem {
+	machine, root, p := roots()
+	if p != nil {
+		return p
+	}
+	defer func() { _, _ = unix.Close(machine), unix.Close(root) }() // nothing was written
 	for _, m := range o.Mounts {
-		if p := mount(m); p != nil {
+		if p := mount(machine, root, m); p != nil {
 			return p
 		}
 	}
 	return nil
 }
 
-// mount adds one part to the view.
-func mount(m Mount) *problem {
-	source, at := hostRoot+m.Source, "mount "+m.Target
+// roots opens the roots of the machine and of the sandbox.
+func roots() (machine, root int, p *problem) {
+	machine, err := unix.Open(hostRoot, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, 0, failed("open the machine's files", err)
+	}
+	root, err = unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		_ = unix.Close(machine) // nothing was written
+		return 0, 0, failed("open the root", err)
+	}
+	return machine, root, nil
+}
+
+// mount adds one part to the view. Paths are opened once, without links, and everything else is
+// done with the descriptors: what is at a path later does not matter.
+func mount(machine, root int, m Mount) *problem {
+	at := "mount " + m.Target
 	switch m.Kind {
 	case Link:
 		if err := folder(parent(m.Target)); err != nil {
@@ -350,39 +375,104 @@ func mount(m Mount) *problem {
 		}
 		return failed(at, unix.Symlink(m.Source, m.Target))
 	case Contents:
-		return failed(at, copyFile(source, m.Target))
-	case Empty:
-		if err := folder(m.Target); err != nil {
+		return failed(at, copyFile(machine, m.Source, m.Target))
+	case Empty, Masked:
+		return failed(at, mountEmpty(root, m))
+	case Blank:
+		if err := write(blank, "", unix.O_CREAT); err != nil {
 			return failed(at, err)
 		}
-		return failed(at, unix.Mount("tmpfs", m.Target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=1m,nr_inodes=4096"))
+		return failed(at, bind(root, root, Mount{BindRO, blank, m.Target}))
 	}
-	err := mountPoint(source, m.Target)
+	err := bind(machine, root, m)
 	if err == unix.ENOENT && m.Kind == Device { //nolint:errorlint // the plain number of a system call
 		return nil // containers need not have all of them
 	}
+	if err == unix.ELOOP { //nolint:errorlint // the plain number of a system call
+		at += ": a symbolic link has replaced it or a folder above it"
+	}
+	return failed(at, err)
+}
+
+// blank is an empty file in the root that hides others, until the root is closed.
+const blank = "/.blank"
+
+// bind mounts what is at the source of a mount, beneath the root from.
+func bind(from, root int, m Mount) error {
+	source, err := beneath(from, m.Source, unix.O_PATH)
 	if err != nil {
-		return failed(at, err)
+		return err
 	}
-	if err := unix.Mount(source, m.Target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-		return failed(at, err)
+	defer func() { _ = unix.Close(source) }() // nothing was written
+	var info unix.Stat_t
+	if err := unix.Fstat(source, &info); err != nil {
+		return err
 	}
-	switch m.Kind {
-	case BindRO:
-		return readOnly(m.Target, unix.AT_RECURSIVE)
-	case BindRW:
-		return failed(at, setAttributes(m.Target, unix.AT_RECURSIVE, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV))
+	if err := mountPoint(info.Mode&unix.S_IFMT == unix.S_IFDIR, m.Target); err != nil {
+		return err
 	}
-	// A device can be written to on a read-only mount, but its permissions cannot be changed.
-	return failed(at, setAttributes(m.Target, 0, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID))
+	tree, err := unix.OpenTree(source, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(tree) }() // it is mounted
+	attributes := uint64(unix.MOUNT_ATTR_NOSUID)
+	if m.Kind != BindRW { // a device can be written to on a read-only mount, but its permissions cannot be changed
+		attributes |= unix.MOUNT_ATTR_RDONLY
+	}
+	if m.Kind != Device {
+		attributes |= unix.MOUNT_ATTR_NODEV
+	}
+	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attributes}); err != nil {
+		return err
+	}
+	target, err := beneath(root, m.Target, unix.O_PATH)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(target) }() // nothing was written
+	return unix.MoveMount(tree, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-func readOnly(path string, flags uint) *problem {
-	return failed("make "+path+" read-only", setAttributes(path, flags, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV))
+// mountEmpty mounts an empty folder. A masked one cannot be entered; in the other one, mounts follow.
+func mountEmpty(root int, m Mount) error {
+	if err := mountPoint(true, m.Target); err != nil {
+		return err
+	}
+	target, err := beneath(root, m.Target, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(target) }() // nothing was written
+	flags, options := uintptr(unix.MS_NOSUID|unix.MS_NODEV), "mode=0755,size=1m,nr_inodes=4096"
+	if m.Kind == Masked {
+		flags, options = flags|unix.MS_RDONLY, "mode=0,size=4k,nr_inodes=2"
+	}
+	return unix.Mount("tmpfs", "/proc/self/fd/"+itoa(target), "tmpfs", flags, options)
 }
 
-func setAttributes(path string, flags uint, attributes uint64) error {
-	return unix.MountSetattr(unix.AT_FDCWD, path, flags, &unix.MountAttr{Attr_set: attributes})
+// beneath opens a path below a folder, in which no part may be a link.
+func beneath(root int, path string, flags uint64) (int, error) {
+	for len(path) > 0 && path[0] == '/' {
+		path = path[1:]
+	}
+	if path == "" {
+		path = "."
+	}
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
+	const attempts = 100 // while others rename folders of the path
+	for try := 1; ; try++ {
+		fd, err := unix.Openat2(root, path, &how)
+		if (err == unix.EAGAIN || err == unix.EINTR) && try < attempts { //nolint:errorlint // the plain number of a system call
+			continue
+		}
+		return fd, err
+	}
+}
+
+func readOnly(path string) *problem {
+	const attributes = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	return failed("make "+path+" read-only", unix.MountSetattr(unix.AT_FDCWD, path, 0, &unix.MountAttr{Attr_set: attributes}))
 }
 
 // closeRoot takes the machine's files out of reach, and makes the root read-only.
@@ -391,14 +481,15 @@ func closeRoot(o *Orders) *problem {
 		return failed("leave the machine's files", err)
 	}
 	_ = unix.Rmdir(hostRoot) // empty
+	_ = unix.Unlink(blank)   // what it hides stays hidden
 	for _, m := range o.Mounts {
 		if m.Kind == Empty {
-			if p := readOnly(m.Target, 0); p != nil {
+			if p := readOnly(m.Target); p != nil {
 				return p
 			}
 		}
 	}
-	return readOnly("/", 0)
+	return readOnly("/")
 }
 
 // limits sets those that all processes inherit.
@@ -481,13 +572,9 @@ func parent(path string) string {
 	return "/"
 }
 
-// mountPoint makes a folder or a file to mount a source on.
-func mountPoint(source, target string) error {
-	var info unix.Stat_t
-	if err := unix.Lstat(source, &info); err != nil {
-		return err
-	}
-	if info.Mode&unix.S_IFMT == unix.S_IFDIR {
+// mountPoint makes a folder or a file to mount something on, if there is none.
+func mountPoint(isFolder bool, target string) error {
+	if isFolder {
 		return folder(target)
 	}
 	if err := folder(parent(target)); err != nil {
@@ -496,19 +583,15 @@ func mountPoint(source, target string) error {
 	if exists(target) {
 		return nil
 	}
-	fd, err := unix.Open(target, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
-	if err != nil {
-		return err
-	}
-	return unix.Close(fd)
+	return write(target, "", unix.O_CREAT|unix.O_EXCL)
 }
 
 // mostCopied bounds files that are copied: settings of the system.
 const mostCopied = 2 << 20
 
 // copyFile copies a small file of the machine. One that this user cannot read is left out.
-func copyFile(source, target string) error {
-	in, err := unix.Open(source, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+func copyFile(machine int, source, target string) error {
+	in, err := beneath(machine, source, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return nil
 	}
@@ -535,13 +618,15 @@ func copyFile(source, target string) error {
 	return nil
 }
 
-// write writes to a file of the system.
-func write(path, text string) error {
-	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+// write writes to a file of the system, or makes one.
+func write(path, text string, flags int) error {
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC|flags, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = unix.Write(fd, []byte(text))
+	if text != "" {
+		_, err = unix.Write(fd, []byte(text))
+	}
 	if closed := unix.Close(fd); err == nil {
 		err = closed
 	}
