@@ -22,6 +22,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 // typeScriptDir is the folder of a project for what cfn notes about its build, and for the

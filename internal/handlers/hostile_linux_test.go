@@ -133,7 +133,7 @@ type house struct {
 }
 
 // newHouse builds one, in which handlers must be in a sandbox.
-func newHouse(t *testing.T) *house {
+func newHouse(t *testing.T, configure ...func(*house, *handlers.Config)) *house {
 	t.Helper()
 	if err := sandbox.Check(); err != nil {
 		t.Skip("SKIPPED: no sandbox here: ", err) // nothing hostile runs without one
@@ -161,6 +161,9 @@ func newHouse(t *testing.T) *house {
 		c.Dir = filepath.Join(h.data, "handlers")
 		c.Sandbox = sandbox.Settings{Mode: sandbox.Required, Grants: []sandbox.Grant{{Path: self}}, Hide: []string{h.data}}
 		c.Environ = append(os.Environ(), "HOME="+h.home)
+		for _, f := range configure {
+			f(h, c)
+		}
 	})
 	return h
 }
@@ -168,19 +171,26 @@ func newHouse(t *testing.T) *house {
 // agent is a hostile handler in a language.
 func (h *house) agent(t *testing.T, language string) handlers.Spec {
 	t.Helper()
+	runtime, entrypoint, code := agentCode(t, language)
+	return h.put(t, pack(t, runtime, entrypoint, code))
+}
+
+// agentCode is the runtime, the handler and the files of a hostile handler.
+func agentCode(t *testing.T, language string) (runtime, entrypoint string, code map[string]string) {
+	t.Helper()
 	if language == "go" {
 		self, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return h.put(t, pack(t, "provided.al2023", "bootstrap", map[string]string{"bootstrap": "#!/bin/sh\n" + roleVar + "=hostile exec '" + self + "'\n"}))
+		return "provided.al2023", "bootstrap", map[string]string{"bootstrap": "#!/bin/sh\n" + roleVar + "=hostile exec '" + self + "'\n"}
 	}
 	if language == "java" {
-		return h.put(t, pack(t, "provided.al2023", "bootstrap", compileJava(t, javaDeeds)))
+		return "provided.al2023", "bootstrap", compileJava(t, javaDeeds)
 	}
 	a := hostile[language]
 	needs(t, a.program)
-	return h.put(t, pack(t, a.runtime, a.entrypoint, map[string]string{a.file: a.text}))
+	return a.runtime, a.entrypoint, map[string]string{a.file: a.text}
 }
 
 // do has an agent do a deed, and compares the house afterwards.

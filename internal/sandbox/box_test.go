@@ -87,8 +87,8 @@ func TestView(t *testing.T) {
 		Env: append(sandbox.Environ(), "PATH=/usr/bin:/bin", "PYTHONPATH="+dir+"/data:"+dir+"/home", "GOCOVERDIR="+filepath.Join(dir, "home"), "SSL_CERT_FILE="+filepath.Join(dir, "home", "letter")),
 		Settings: sandbox.Settings{
 			Environ: []string{"PYTHONPATH=" + filepath.Join(dir, "lib"), "SSL_CERT_FILE=" + filepath.Join(dir, "ca.pem"), "CLASSPATH=" + dir, "NODE_PATH=" + filepath.Join(dir, "data")},
-			Grants: []sandbox.Grant{{Path: filepath.Join(dir, "shared")}, {Path: filepath.Join(dir, "written"), Write: true}, {Path: filepath.Join(dir, "made"), Write: true}},
-			Hide:   []string{filepath.Join(dir, "data")},
+			Grants:  []sandbox.Grant{{Path: filepath.Join(dir, "shared")}, {Path: filepath.Join(dir, "written"), Write: true}, {Path: filepath.Join(dir, "made"), Write: true}},
+			Hide:    []string{filepath.Join(dir, "data")},
 		},
 	}
 	out, _ := run(t, p, "cd "+dir+` && find . -type f | sort; for f in code shared written made cache lib . /tmp "$HOME" /usr; do (echo x > $f/new) 2>/dev/null && echo "writes $f"; done`)
@@ -101,18 +101,6 @@ func TestView(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "made", "new")); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestSecretsAreHiddenInATaskRoot: a handler in the home folder itself.
-func TestSecretsAreHiddenInATaskRoot(t *testing.T) {
-	home := house(t, "app.py", ".aws/credentials", ".ssh/id", ".netrc", "data/secret", "data/functions/own/code")
-	t.Setenv("HOME", home)
-	own := filepath.Join(home, "data", "functions", "own")
-	p := sandbox.Process{Dir: home, Settings: sandbox.Settings{Hide: []string{filepath.Join(home, "data")}, Grants: []sandbox.Grant{{Path: own}}}}
-	out, _ := run(t, p, "cd "+home+"; find . -type f -size +0 | sort; cat .netrc 2>/dev/null; ls -A data")
-	if want := "./app.py\n./data/functions/own/code\nfunctions"; out != want {
-		t.Errorf("sees\n%s\nwant\n%s", out, want)
 	}
 }
 

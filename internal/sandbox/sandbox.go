@@ -170,11 +170,10 @@ type Process struct {
 	Args, Env []string
 	Dir       string // its task root, absolute; read-only
 	Runtime   Runtime
-	TmpMB     int    // of /tmp and its home together; 0 means DefaultTmpMB
-	Memory    int64  // in bytes, without /tmp and its home; kept where there are control groups; 0 means any
+	TmpMB     int   // of /tmp and its home together; 0 means DefaultTmpMB
+	Memory    int64 // in bytes, without /tmp and its home; kept where there are control groups; 0 means any
 	Settings  Settings
 }
-
 
 // An UnavailableError reports why this system has no sandbox.
 type UnavailableError struct{ Reason string }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -299,13 +300,7 @@ func Start(p Process, out *os.File) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.TmpMB == 0 {
-		p.TmpMB = DefaultTmpMB
-	}
-	orders := &inside.Orders{
-		Path: p.Path, Args: p.Args, Env: p.Env, Dir: p.Dir, Mounts: seen.mounts, Home: Home,
-		TmpBytes: p.TmpMB << 20, Processes: MaxProcesses, OpenFiles: MaxOpenFiles,
-	}
+	orders := p.orders(seen.mounts)
 	for {
 		f, fresh, err := spares.take()
 		if err != nil {
@@ -323,6 +318,14 @@ func Start(p Process, out *os.File) (*Session, error) {
 		if fresh || !errors.Is(err, errGone) {
 			return nil, err
 		}
+	}
+}
+
+// orders are those of a process that sees mounts.
+func (p *Process) orders(mounts []inside.Mount) *inside.Orders {
+	return &inside.Orders{
+		Path: p.Path, Args: p.Args, Env: p.Env, Dir: p.Dir, Mounts: mounts, Home: Home,
+		TmpBytes: cmp.Or(p.TmpMB, DefaultTmpMB) << 20, Processes: MaxProcesses, OpenFiles: MaxOpenFiles,
 	}
 }
 
