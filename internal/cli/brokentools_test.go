@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 // unreachable is an address at which nothing listens.
@@ -185,7 +187,14 @@ func TestTypeScriptBrokenTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeText(t, manifest, strings.Replace(string(text), "1.0.0", "1.0.1", 1))
-	b.works("with a link")
+	code, _, errs := runIn(b.t.Context(), b.dir, b.environ, "invoke", "resource", "READ", "request.json")
+	modules := filepath.Join(dir, "node_modules")
+	if want := "warning: " + modules + " leads to " + shared + ", which handlers do not see; pass --mount " + modules + " if they may read it\n"; sandbox.On.Active() && (code == 0 || strings.Count(errs, want) != 1) {
+		t.Errorf("a link: %d\n%s\nwant %s", code, errs, want)
+	}
+	if code, out, errs := runIn(b.t.Context(), b.dir, b.environ, "invoke", "resource", "READ", "request.json", "--mount", modules); code != 0 || !strings.Contains(out, "hello") {
+		t.Errorf("a link that is mounted: %d\n%s%s", code, out, errs)
+	}
 	writeText(t, manifest, strings.Replace(string(text), `"dependencies": {`, `"dependencies": {"other": "1.0.0", `, 1))
 	b.fails("a link without a library", nil, "other is missing, and node_modules is a link", "hint: install them where the link leads")
 	if _, err := os.Stat(filepath.Join(shared, "greeting", "index.js")); err != nil {
@@ -193,7 +202,7 @@ func TestTypeScriptBrokenTools(t *testing.T) {
 	}
 	writeText(t, manifest, string(text))
 	writeText(t, filepath.Join(dir, "src", "handlers.ts"), "mistake")
-	code, _, errs := runIn(t.Context(), dir, b.environ, "invoke", "resource", "READ", "request.json")
+	code, _, errs = runIn(t.Context(), dir, b.environ, "invoke", "resource", "READ", "request.json")
 	if code == 0 || strings.Count(errs, "src/handlers.ts(1,1): error TS1: a mistake") != 1 {
 		t.Errorf("a mistake: %d\n%s", code, errs)
 	}

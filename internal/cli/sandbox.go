@@ -8,6 +8,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/lint"
 	"github.com/formwork-dev/formwork/internal/sandbox"
 	"github.com/formwork-dev/formwork/local"
@@ -21,7 +22,7 @@ type sandboxOptions struct {
 
 func (o *sandboxOptions) flags(flags *pflag.FlagSet) {
 	flags.Var(&enum{&o.mode, wordsOf(sandbox.Modes())}, "sandbox", "whether handlers run in a sandbox, `MODE` on (where the system allows it, the default), off or required")
-	flags.StringArrayVar(&o.mounts, "mount", nil, "let handlers read the file or folder `PATH[:rw]` outside of their code, or write to it (may be repeated)")
+	flags.StringArrayVar(&o.mounts, "mount", nil, "let handlers read the file or folder `PATH[:rw]` outside of their code, or write to it; hidden files, such as ~/.aws, only if it names them (may be repeated)")
 }
 
 // settings are what the options say, and where they say nothing, the settings of the project in a
@@ -49,7 +50,7 @@ func (o *sandboxOptions) settings(c *app, dir string) (sandbox.Settings, error) 
 	if err := s.Mode.Err(); err != nil {
 		return s, withHint(err, "pass --sandbox=on to run handlers without one here")
 	}
-	return s, s.Check()
+	return s, nil
 }
 
 // serve sets the options of a local CloudFormation.
@@ -100,6 +101,13 @@ func (c *app) projectSandbox(dir string, s *sandbox.Settings) error {
 		s.Grants = append(s.Grants, grant)
 	}
 	return nil
+}
+
+// warnUnseen prints what a function may need and does not see.
+func (c *app) warnUnseen(config *lambda.Config) {
+	for _, note := range config.Unseen() {
+		c.notef("warning: %s\n", note)
+	}
 }
 
 // note prints what no sandbox keeps handlers from, if there is none and the command line does not

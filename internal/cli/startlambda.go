@@ -161,6 +161,7 @@ func (o *handlerOptions) function(ctx context.Context, c *app, p *project.Projec
 	}
 	config.AccountID, config.Output = aws.AccountID, output
 	o.sandbox.note(c, config.Sandbox)
+	c.warnUnseen(&config)
 	function, err := lambda.Start(ctx, config)
 	if err != nil {
 		return nil, nil, err
@@ -267,6 +268,7 @@ func (c *app) startLambda(ctx context.Context, p *project.Project, o *handlerOpt
 		}
 		if len(functions) == 0 {
 			o.sandbox.note(c, function.Sandbox)
+			c.warnUnseen(&function)
 		}
 		function.Output = c.Stderr
 		function.Lazy = name == testEntrypoint || o.debug // rarely called; a process that waits for a debugger is not ready

@@ -200,9 +200,17 @@ func (c *Config) confined(path string, env []string) sandbox.Process {
 	}
 }
 
-// noteUnseen logs what the function may need and does not see, and adds it to Note.
+// Unseen are sentences about what the function may need and does not see in the sandbox.
+func (c *Config) Unseen() []string {
+	if !c.Sandbox.Mode.Active() {
+		return nil
+	}
+	return sandbox.Unseen(c.confined(c.commandPath(), nil))
+}
+
+// noteUnseen logs Unseen, and adds it to Note.
 func (c *Config) noteUnseen() {
-	for _, note := range sandbox.Unseen(c.confined(c.commandPath(), nil)) {
+	for _, note := range c.Unseen() {
 		c.Logger.Warn(note, "function", c.Name)
 		if c.Note != "" {
 			c.Note += "; "

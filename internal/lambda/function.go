@@ -83,9 +83,7 @@ func Start(ctx context.Context, c Config) (*Function, error) {
 		closing: make(chan struct{}),
 		all:     map[*process]struct{}{},
 	}
-	if c.Sandbox.Mode.Active() {
-		f.config.noteUnseen()
-	}
+	f.config.noteUnseen()
 	if c.Output != nil {
 		f.tee = &lockedWriter{w: c.Output}
 	}

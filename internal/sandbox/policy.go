@@ -1,8 +1,8 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	osuser "os/user"
 	"path/filepath"
@@ -206,24 +206,6 @@ func (p *policy) checkCode(dir string) error {
 	return nil
 }
 
-// checkWritten reports why a folder cannot be written to: processes could move what is hidden in it.
-func (p *policy) checkWritten(path string) error {
-	const how = "name the folder below it that handlers write to"
-	for _, path := range []string{filepath.Clean(path), resolved(path)} {
-		for _, home := range p.homes {
-			if within(home, path) {
-				return fmt.Errorf("mount %s: handlers could change all of the home folder %s: %s", path, home, how)
-			}
-		}
-		for _, h := range p.hide {
-			if h.exists && (h.path != path && within(h.path, path) || h.real != path && within(h.real, path)) {
-				return fmt.Errorf("mount %s: it contains %s, which is hidden from handlers, and they could move it: %s", path, h.path, how)
-			}
-		}
-	}
-	return nil
-}
-
 // CheckCode reports why a folder that the user names cannot be the task root of a process. What this program
 // keeps cannot be below it either.
 func (s Settings) CheckCode(dir string) error {
@@ -239,28 +221,13 @@ func (s Settings) CheckCode(dir string) error {
 	return p.checkCode(dir)
 }
 
-// Check reports what is wrong with the grants.
-func (s Settings) Check() error {
-	if !s.Mode.Active() {
-		return nil
-	}
-	p := newPolicy(s, userHomes())
-	var errs []error
-	for _, grant := range s.Grants {
-		if grant.Write {
-			errs = append(errs, p.checkWritten(grant.Path))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // NodeModules are the folders node_modules in the folders above one that the user has named, where Node.js
-// looks for packages. One that is a link is left out, and so is what is in a home or above.
+// looks for packages, up to its home. Those that are links are not mounted; Unseen names them.
 func NodeModules(dir string) (list []string) {
 	p := policy{homes: userHomes()}
 	for at := filepath.Dir(filepath.Clean(dir)); at != "/" && !p.above(at); at = filepath.Dir(at) {
 		modules := filepath.Join(at, "node_modules")
-		if info, err := os.Lstat(modules); err == nil && info.IsDir() {
+		if info, err := os.Lstat(modules); err == nil && (info.IsDir() || info.Mode()&fs.ModeSymlink != 0) {
 			list = append(list, modules)
 		}
 		if at == filepath.Dir(at) {

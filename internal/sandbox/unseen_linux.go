@@ -40,7 +40,7 @@ func Unseen(p Process) []string {
 		case v.hidden(real, false) || v.above(real) || own(real): // no option is offered that a project would like
 			notes = append(notes, fmt.Sprintf("%s leads to %s, which handlers do not see", shown(link.at), shown(link.target)))
 		case !shows(real):
-			notes = append(notes, fmt.Sprintf("%s leads to %s, which handlers do not see; pass --mount %[2]s if they may read it", shown(link.at), shown(link.target)))
+			notes = append(notes, fmt.Sprintf("%s leads to %s, which handlers do not see; pass --mount %s if they may read it", shown(link.at), shown(link.target), shown(link.mount)))
 		}
 	}
 	const most = 5
@@ -58,8 +58,8 @@ func shown(path string) string {
 	return path
 }
 
-// A packageLink leads to where a package is.
-type packageLink struct{ at, target string }
+// A packageLink leads to where packages are. What is to be mounted is one of both.
+type packageLink struct{ at, target, mount string }
 
 // mostPackages bounds the packages of a folder that are looked at.
 const mostPackages = 10_000
@@ -74,7 +74,7 @@ func packageLinks(code string, others []string) (list []packageLink) {
 			continue
 		}
 		if info, err := os.Lstat(modules); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			list = append(list, packageLink{modules, resolved(modules)})
+			list = append(list, packageLink{modules, resolved(modules), modules})
 			continue
 		}
 		list = append(list, linksOut(modules, code)...)
@@ -97,7 +97,7 @@ func linksOut(dir, code string) (list []packageLink) {
 	for _, entry := range entries {
 		if path := filepath.Join(dir, entry.Name()); entry.Type()&fs.ModeSymlink != 0 {
 			if real, err := filepath.EvalSymlinks(path); err == nil && !within(real, resolved(code)) {
-				list = append(list, packageLink{path, real})
+				list = append(list, packageLink{path, real, real})
 			}
 		}
 	}
@@ -121,7 +121,8 @@ func editable(roots []string) (list []packageLink) {
 				continue
 			}
 			if at, err := url.Parse(direct.URL); err == nil && at.Scheme == "file" && filepath.IsAbs(at.Path) {
-				list = append(list, packageLink{"the editable package " + strings.TrimSuffix(filepath.Base(filepath.Dir(record)), ".dist-info"), at.Path})
+				name := strings.TrimSuffix(filepath.Base(filepath.Dir(record)), ".dist-info")
+				list = append(list, packageLink{"the editable package " + name, at.Path, at.Path})
 			}
 		}
 	}

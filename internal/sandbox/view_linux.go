@@ -58,11 +58,7 @@ func plan(p policy, code, program string, r Runtime) (view, error) {
 			return view{}, err
 		}
 	}
-	wants, err := v.wants(code, program, r)
-	if err != nil {
-		return view{}, err
-	}
-	for _, w := range wants {
+	for _, w := range v.wants(code, program, r) {
 		if err := v.place(w); err != nil {
 			return view{}, err
 		}
@@ -94,7 +90,7 @@ type want struct {
 
 // wants are the files and folders that a process should see, in the order of their paths. Of those with the same
 // path, the last one counts.
-func (v *planner) wants(code, program string, r Runtime) ([]want, error) {
+func (v *planner) wants(code, program string, r Runtime) []want {
 	var list []want
 	for _, n := range v.named {
 		list = append(list, want{path: n.path, write: n.write, by: n.variable})
@@ -112,11 +108,6 @@ func (v *planner) wants(code, program string, r Runtime) ([]want, error) {
 		list = append(list, want{path: code, explicit: true, required: true})
 	}
 	for _, grant := range v.grants {
-		if grant.Write {
-			if err := v.checkWritten(grant.Path); err != nil {
-				return nil, err
-			}
-		}
 		list = append(list, want{path: grant.Path, write: grant.Write, explicit: true, required: true, by: "mount"})
 	}
 	list = slices.DeleteFunc(list, func(w want) bool { return !filepath.IsAbs(w.path) })
@@ -124,7 +115,7 @@ func (v *planner) wants(code, program string, r Runtime) ([]want, error) {
 		list[i].path = filepath.Clean(list[i].path)
 	}
 	slices.SortStableFunc(list, func(a, b want) int { return strings.Compare(a.path, b.path) })
-	return list, nil
+	return list
 }
 
 // mostLinks bounds links that lead to one another.
@@ -241,12 +232,26 @@ func (v *planner) mask() {
 				kind = inside.Blank
 			}
 			v.mounts[target] = inside.Mount{Kind: kind, Target: target}
+			v.pin(m, target)
 		}
 	}
 	for target, m := range v.mounts {
 		if m.Kind == inside.Masked && v.opened(target) {
 			m.Kind = inside.Empty
 			v.mounts[target] = m
+		}
+	}
+}
+
+// pin makes mounts of the folders between one that can be written to and what is hidden in it: no process can move
+// them, and what is hidden with them, to where the next process would see it.
+func (v *planner) pin(m inside.Mount, target string) {
+	if m.Kind != inside.BindRW || target == m.Target {
+		return
+	}
+	for at := filepath.Dir(target); at != m.Target; at = filepath.Dir(at) {
+		if _, found := v.mounts[at]; !found {
+			v.mounts[at] = inside.Mount{Kind: inside.BindRW, Source: through(m, at), Target: at}
 		}
 	}
 }

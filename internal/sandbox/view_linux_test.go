@@ -136,6 +136,10 @@ func TestPlan(t *testing.T) {
 			"ro:home masked:home/.aws masked:home/.config masked:home/.local/share blank:home/.netrc masked:home/.ssh masked:home/work/data",
 		},
 		{
+			"the folder above, to write to", keeping(Settings{Grants: []Grant{{Path: p.dir, Write: true}}}, "home/work/data"), "", "", Runtime{},
+			"rw:. rw:home masked:home/.aws masked:home/.config rw:home/.local masked:home/.local/share blank:home/.netrc masked:home/.ssh rw:home/work masked:home/work/data",
+		},
+		{
 			"hidden in hidden", keeping(read("home/.local/share"), "home/.local/share/keep"), "", "", Runtime{},
 			"ro:home/.local/share masked:home/.local/share/keep",
 		},
@@ -193,10 +197,6 @@ func TestPlanRefuses(t *testing.T) {
 		{"home/.config/app", Grant{}, "is hidden from handlers: move it to another folder, or pass --mount @home/.config/app"},
 		{"home/.config/app", Grant{Path: p.in("home/.config")}, ""},
 		{"home/.config/app", Grant{Path: p.in("home")}, "pass --mount @home/.config/app"},
-		{"home/work/project", Grant{Path: p.in("home"), Write: true}, "handlers could change all of the home folder @home: name the folder below it"},
-		{"home/work/project", Grant{Path: p.in("home/work"), Write: true}, "it contains @home/work/data, which is hidden from handlers"},
-		{"home/work/project", Grant{Path: p.in("home/.local"), Write: true}, "it contains @home/.local/share, which is hidden"},
-		{"home/work/project", Grant{Path: p.in("home/.local/share"), Write: true}, ""},
 		{"home/work/project", Grant{Path: p.in("missing")}, "mount @missing: "},
 	} {
 		settings := Settings{Hide: []string{p.in("home/work/data")}}
@@ -301,13 +301,27 @@ func (p place) hostileEnviron(random *rand.Rand, code string) (environ []string)
 	return environ
 }
 
-// TestNodeModules holds that the folders above one are found up to the home, and none that is a link.
+// TestNodeModules holds that the folders above one are found up to the home, and that none is mounted that is a link.
 func TestNodeModules(t *testing.T) {
 	p := newPlace(t, "home/node_modules/x", "home/work/node_modules/x", "home/work/a/b/c/node_modules/x", "node_modules/x")
 	t.Setenv("HOME", p.in("home"))
 	p.link(p.in("home/node_modules"), "home/work/a/node_modules")
-	if got := NodeModules(p.in("home/work/a/b/c")); !slices.Equal(got, []string{p.in("home/work/node_modules")}) {
-		t.Errorf("got %q", got)
+	found := NodeModules(p.in("home/work/a/b/c"))
+	if !slices.Equal(found, []string{p.in("home/work/a/node_modules"), p.in("home/work/node_modules")}) {
+		t.Errorf("found %q", found)
+	}
+	process := Process{Path: "/bin/sh", Dir: p.in("home/work/a/b/c"), Runtime: Runtime{Files: found}}
+	seen, err := process.view(p.policy(Settings{}))
+	if got := p.shown(seen.mounts); err != nil || got != "ro:home/work/a/b/c ro:home/work/node_modules" {
+		t.Errorf("%v, %s", err, got)
+	}
+	link := p.in("home/work/a/node_modules")
+	if got, want := Unseen(process), link+" leads to "+p.in("home/node_modules")+", which handlers do not see; pass --mount "+link+" if they may read it"; len(got) != 1 || got[0] != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	process.Settings.Grants = []Grant{{Path: link}} // as it says
+	if seen, err = process.view(p.policy(process.Settings)); err != nil || !strings.Contains(p.shown(seen.mounts), "ro:home/work/a/node_modules<home/node_modules") || len(Unseen(process)) > 0 {
+		t.Errorf("%v, %s, %q", err, p.shown(seen.mounts), Unseen(process))
 	}
 }
 
