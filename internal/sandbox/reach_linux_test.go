@@ -145,7 +145,7 @@ func TestPinned(t *testing.T) {
 	p := house(t)
 	t.Setenv("HOME", p.in("home"))
 	process := Process{Dir: p.in("home/work/project/code"), Settings: Settings{Grants: []Grant{{Path: p.dir, Write: true}}, Hide: []string{p.in("home/work/data")}}}
-	out, err := inSandbox(t, process, "cd "+p.dir+"; for f in home home/work home/work/data home/.local home/.local/share home/.netrc elsewhere; do mv $f moved 2>/dev/null && echo moved $f; done; cat moved/*")
+	out, err := inSandbox(t, process, "cd "+p.dir+"; for f in home home/work home/work/data home/.local home/.local/share home/.netrc elsewhere; do mv $f $f.moved 2>/dev/null && echo moved $f; done; cat elsewhere.moved/*")
 	if err != nil || out != "moved elsewhere\nelsewhere/module.py" {
 		t.Errorf("%v, %q", err, out)
 	}
