@@ -481,7 +481,7 @@ func closeRoot(o *Orders) *problem {
 		return failed("leave the machine's files", err)
 	}
 	_ = unix.Rmdir(hostRoot) // empty
-	_ = unix.Unlink(blank)   // what it hides stays hidden
+	_ = os.Remove(blank)     // what it hides stays hidden
 	for _, m := range o.Mounts {
 		if m.Kind == Empty {
 			if p := readOnly(m.Target); p != nil {
