@@ -237,6 +237,11 @@ func NodeModules(dir string) (list []string) {
 	return list
 }
 
+// own reports whether a path of the machine would hide what the sandbox has of its own.
+func own(path string) bool {
+	return within(Tmp, path) || within(Home, path) || within("/dev", path) || within("/proc", path)
+}
+
 // within reports whether a path is a folder or below it.
 func within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)

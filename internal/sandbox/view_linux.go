@@ -313,11 +313,6 @@ var systemMounts = sync.OnceValue(func() map[string]inside.Mount {
 	return mounts
 })
 
-// own reports whether a path of the machine would hide what the sandbox has of its own.
-func own(path string) bool {
-	return within(Tmp, path) || within(Home, path) || within("/dev", path) || within("/proc", path)
-}
-
 // makeWritten makes the folders of grants to write to that do not exist.
 func makeWritten(grants []Grant) error {
 	for _, grant := range grants {
