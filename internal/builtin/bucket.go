@@ -80,11 +80,7 @@ var bucketUnsupported = []string{
 
 func (buckets) identifier(c *call) (string, error) {
 	if c.text("BucketName") == "" {
-		name := strings.ToLower(c.generated(c.stackName(), upperDigits))
-		if len(name) > 63 {
-			name = name[:50] + name[len(name)-13:]
-		}
-		c.desired["BucketName"] = name
+		c.desired["BucketName"] = strings.ToLower(c.generated(c.stackName(63), upperDigits))
 	}
 	return c.text("BucketName"), c.unsupportedBucket()
 }

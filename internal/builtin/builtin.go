@@ -461,7 +461,7 @@ func (c *call) unsupported(names ...string) error {
 func (c *call) generated(prefix, alphabet string) string {
 	sum := sha256.Sum256([]byte(c.request.Token + "\x00name"))
 	source := rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:8]), binary.BigEndian.Uint64(sum[8:16]))) // not a secret
-	suffix := make([]byte, 12)
+	suffix := make([]byte, suffixLength)
 	for i := range suffix {
 		suffix[i] = alphabet[source.IntN(len(alphabet))]
 	}
@@ -473,10 +473,15 @@ const (
 	mixedCase   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 )
 
-// stackName is "Stack-LogicalID", the prefix of generated names.
-func (c *call) stackName() string {
-	return strings.Trim(c.request.StackName+"-"+c.request.LogicalID, "-")
+// stackName is "Stack-LogicalID", the prefix of generated names of at most limit bytes.
+func (c *call) stackName(limit int) string {
+	return operation.NamePrefix(c.request.StackName, c.request.LogicalID, limit-1-suffixLength)
 }
+
+const (
+	suffixLength = 12
+	maxGenerated = 512 // of generated names whose service has no shorter limit
+)
 
 // tags are those of the property Tags, a list or a map, and those of the stack.
 func (c *call) tags() map[string]string {

@@ -106,17 +106,8 @@ func (d deployed) remove(c *call) error {
 	return c.types.config.Functions.Delete(c.ctx, d.place(c), c.request.Type, d.key(c.request.Identifier))
 }
 
-// limitedName is a name of at most so many characters; the end, which makes it unique, stays.
-func limitedName(name string, most int) string {
-	const unique = 13
-	if len(name) <= most {
-		return name
-	}
-	return name[:most-unique] + name[len(name)-unique:]
-}
-
 func functionID(c *call) (string, error) {
-	return cmp.Or(c.text("FunctionName"), limitedName(c.generated(c.stackName(), mixedCase), 64)), nil
+	return cmp.Or(c.text("FunctionName"), c.generated(c.stackName(64), mixedCase)), nil
 }
 
 // runtimes are the beginnings of the runtimes that run here.
@@ -243,7 +234,7 @@ func completeAlias(c *call, id string, model map[string]any) (string, error) {
 }
 
 func permissionID(c *call) (string, error) {
-	return c.text("FunctionName") + "|" + c.generated(c.stackName(), mixedCase), nil
+	return c.text("FunctionName") + "|" + c.generated(c.stackName(maxGenerated), mixedCase), nil
 }
 
 func completePermission(_ *call, id string, model map[string]any) (string, error) {
@@ -252,7 +243,7 @@ func completePermission(_ *call, id string, model map[string]any) (string, error
 }
 
 func roleID(c *call) (string, error) {
-	return cmp.Or(c.text("RoleName"), limitedName(c.generated(c.stackName(), mixedCase), 64)), nil
+	return cmp.Or(c.text("RoleName"), c.generated(c.stackName(64), mixedCase)), nil
 }
 
 // iamARN is the ARN of what belongs to an account.
@@ -273,7 +264,7 @@ func completeRole(c *call, id string, model map[string]any) (string, error) {
 	return "", nil
 }
 
-func policyID(c *call) (string, error) { return c.generated(c.stackName(), mixedCase), nil }
+func policyID(c *call) (string, error) { return c.generated(c.stackName(maxGenerated), mixedCase), nil }
 
 func completePolicy(_ *call, id string, model map[string]any) (string, error) {
 	model["Id"] = id
@@ -281,7 +272,7 @@ func completePolicy(_ *call, id string, model map[string]any) (string, error) {
 }
 
 func managedPolicyID(c *call) (string, error) {
-	return iamARN(c, "policy", cmp.Or(c.text("ManagedPolicyName"), limitedName(c.generated(c.stackName(), mixedCase), 128))), nil
+	return iamARN(c, "policy", cmp.Or(c.text("ManagedPolicyName"), c.generated(c.stackName(128), mixedCase))), nil
 }
 
 func completeManagedPolicy(_ *call, id string, model map[string]any) (string, error) {

@@ -16,7 +16,7 @@ type logGroups struct{}
 
 func (logGroups) identifier(c *call) (string, error) {
 	if c.text("LogGroupName") == "" {
-		c.desired["LogGroupName"] = c.generated(c.stackName(), mixedCase)
+		c.desired["LogGroupName"] = c.generated(c.stackName(maxGenerated), mixedCase)
 	}
 	return c.text("LogGroupName"), c.unsupported("DataProtectionPolicy", "FieldIndexPolicies", "ResourcePolicyDocument", "DeletionProtectionEnabled", "BearerTokenAuthenticationEnabled")
 }
@@ -124,7 +124,7 @@ type logStreams struct{}
 
 func (logStreams) identifier(c *call) (string, error) {
 	if c.text("LogStreamName") == "" {
-		c.desired["LogStreamName"] = c.generated(c.stackName(), mixedCase)
+		c.desired["LogStreamName"] = c.generated(c.stackName(maxGenerated), mixedCase)
 	}
 	return c.text("LogGroupName") + "|" + c.text("LogStreamName"), nil
 }

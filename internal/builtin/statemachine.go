@@ -25,7 +25,7 @@ type StateMachines interface {
 type stateMachines struct{}
 
 func (stateMachines) identifier(c *call) (string, error) {
-	name := cmp.Or(c.text("StateMachineName"), limitedName(c.generated(c.stackName(), mixedCase), 80))
+	name := cmp.Or(c.text("StateMachineName"), c.generated(c.stackName(80), mixedCase))
 	if t := c.text("StateMachineType"); t != "" && t != "STANDARD" {
 		return "", invalid(fmt.Sprintf("State machines of type %s are not supported by this server.", t))
 	}

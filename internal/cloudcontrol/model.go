@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sort"
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -53,7 +54,7 @@ func validate(s *schema.Schema, model map[string]any) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	return invalid("Model validation failed (%s)", strings.Join(faults, ", "))
+	return invalid("Model validation failed (%s)", strings.Join(faults, "\n"))
 }
 
 // patched applies a JSON patch (RFC 6902) to a model.
@@ -69,16 +70,60 @@ func patched(model map[string]any, patch string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := operations.ApplyWithOptions(before, &jsonpatch.ApplyOptions{AccumulatedCopySizeLimit: maxProperties})
+	for _, o := range operations {
+		if path, empty := emptyName(o); empty {
+			return nil, noSuchPath(o, path)
+		}
+	}
+	options := &jsonpatch.ApplyOptions{AccumulatedCopySizeLimit: maxProperties}
+	after, err := operations.ApplyWithOptions(before, options)
 	switch {
 	case errors.Is(err, jsonpatch.ErrTestFailed):
 		return nil, invalid("[TEST Operation] value mismatch")
+	case errors.Is(err, jsonpatch.ErrMissing), errors.Is(err, jsonpatch.ErrInvalidIndex):
+		failed := operations[sort.Search(len(operations)-1, func(i int) bool {
+			_, err := operations[:i+1].ApplyWithOptions(before, options)
+			return err != nil
+		})]
+		path, _ := failed.Path()
+		if from, fromErr := failed.From(); fromErr == nil && !found(before, from) {
+			path = from
+		}
+		return nil, noSuchPath(failed, path)
 	case err != nil:
-		return nil, invalid("Invalid patch update: a path of the patch does not exist in the resource, or cannot be changed")
+		return nil, invalid("Invalid patch update: a value of the resource cannot be changed as the patch asks")
 	case len(after) > maxProperties:
 		return nil, invalid("Invalid patch update: the model would have more than %d bytes", maxProperties)
 	}
 	return object("The patched model", string(after))
+}
+
+// noSuchPath refuses an operation of a patch, in the words of the service.
+func noSuchPath(o jsonpatch.Operation, path string) error {
+	return invalid("[%s Operation] noSuchPath in source, path provided : /%s", strings.ToUpper(o.Kind()), path)
+}
+
+// found reports whether a document has a value at a path.
+func found(document []byte, path string) bool {
+	reads := jsonpatch.Patch{{"op": raw("copy"), "from": raw(path), "path": raw(path)}}
+	_, err := reads.Apply(document)
+	return err == nil
+}
+
+func raw(text string) *json.RawMessage {
+	out, _ := json.Marshal(text) // of text, it does not fail
+	return (*json.RawMessage)(&out)
+}
+
+// emptyName returns the path of an operation that has an empty name in it. No property is called so, and the
+// library takes it for the object around.
+func emptyName(o jsonpatch.Operation) (string, bool) {
+	for _, member := range []func() (string, error){o.Path, o.From} {
+		if path, err := member(); err == nil && path != "" && strings.Contains(path+"/", "//") {
+			return path, true
+		}
+	}
+	return "", false
 }
 
 // maxProperties is the most bytes that a model may have.

@@ -27,7 +27,7 @@ func Handler(inbox Inbox, failed func(error)) http.Handler {
 			refuse(w, status, code, "The request body could not be read.")
 			return
 		}
-		outcome, violations, err := inbox.Deliver(r.Context(), Signature(r.URL.Query()), body)
+		outcome, violations, err := inbox.Deliver(r.Context(), AddressOf(r.URL), body)
 		switch {
 		case err != nil:
 			if failed != nil {

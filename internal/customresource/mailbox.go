@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -38,9 +39,18 @@ func NewSignature() string {
 	return hex.EncodeToString(b[:])
 }
 
-// SignatureHash is what is stored of a signature.
-func SignatureHash(signature string) string {
-	sum := sha256.Sum256([]byte(signature))
+// An Address is what a response URL names: the object of the request, and the signature for it.
+type Address struct{ Object, Signature string }
+
+// AddressOf returns the address in a URL that a response is put at.
+func AddressOf(at *url.URL) Address {
+	_, object, _ := strings.Cut(at.Path, URLPath)
+	return Address{object, Signature(at.Query())}
+}
+
+// Hash is what is stored of an address.
+func (a Address) Hash() string {
+	sum := sha256.Sum256([]byte(a.Object + "\x00" + a.Signature))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -61,7 +71,7 @@ func Signature(query url.Values) string { return query.Get(urlSignature) }
 type Inbox interface {
 	// Deliver takes a body, which may be cut one byte after MaxResponse. The violations are
 	// those of the body if a request has the URL.
-	Deliver(ctx context.Context, signature string, body []byte) (Outcome, Violations, error)
+	Deliver(ctx context.Context, at Address, body []byte) (Outcome, Violations, error)
 }
 
 // A Mailbox is an Inbox in memory, for requests outside of stacks. The zero value is ready.
@@ -73,7 +83,7 @@ type Mailbox struct {
 	NewSignature func() string
 
 	mu    sync.Mutex
-	slots map[string]*Slot // by the hash of the signature
+	slots map[string]*Slot // by the hash of the address
 }
 
 // A Slot is a request whose response a Mailbox takes.
@@ -113,7 +123,7 @@ func (m *Mailbox) Open(base string, request *Request, life time.Duration) *Slot 
 	}
 	secret, now := signature(), m.now()
 	request.ResponseURL = ResponseURL(base, request, secret, now, life)
-	s := &Slot{request: *request, expires: now.Add(life), taken: make(chan struct{}), box: m, hash: SignatureHash(secret)}
+	s := &Slot{request: *request, expires: now.Add(life), taken: make(chan struct{}), box: m, hash: Address{request.Object(), secret}.Hash()}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.slots == nil {
@@ -127,10 +137,10 @@ func (m *Mailbox) Open(base string, request *Request, life time.Duration) *Slot 
 const maxDeliveries = 100
 
 // Deliver implements [Inbox].
-func (m *Mailbox) Deliver(_ context.Context, signature string, body []byte) (Outcome, Violations, error) {
+func (m *Mailbox) Deliver(_ context.Context, at Address, body []byte) (Outcome, Violations, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.slots[SignatureHash(signature)]
+	s := m.slots[at.Hash()]
 	if s == nil {
 		return UnknownURL, nil, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -249,6 +250,8 @@ func TestMailbox(t *testing.T) {
 	guessed := strings.Replace(r.ResponseURL, secret[:64], NewSignature(), 1)
 	status, answer := put(t, "PUT", guessed, body(r, nil))
 	expect("guessed", 403, "<Code>SignatureDoesNotMatch</Code>", status, answer)
+	status, answer = put(t, "PUT", strings.Replace(r.ResponseURL, "%7CThing%7C", "%7COther%7C", 1), body(r, nil))
+	expect("another logical ID", 403, "<Code>SignatureDoesNotMatch</Code>", status, answer)
 	status, answer = put(t, "PUT", server.URL+URLPath, body(r, nil))
 	expect("without signature", 403, "<Code>SignatureDoesNotMatch</Code>", status, answer)
 	status, answer = put(t, "POST", r.ResponseURL, body(r, nil))
@@ -298,14 +301,17 @@ func TestMailbox(t *testing.T) {
 func TestFirstResponseWins(t *testing.T) {
 	box, r := &Mailbox{}, request(Create)
 	slot := box.Open("http://h", r, time.Hour)
-	_, query, _ := strings.Cut(r.ResponseURL, urlSignature+"=")
-	signature := query[:64]
+	parsed, err := url.Parse(r.ResponseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := AddressOf(parsed)
 	taken := make([]string, 50)
 	var all sync.WaitGroup
 	for i := range taken {
 		all.Go(func() {
 			id := fmt.Sprint("p-", i)
-			if outcome, _, err := box.Deliver(t.Context(), signature, body(r, map[string]any{"PhysicalResourceId": id})); err == nil && outcome == Taken {
+			if outcome, _, err := box.Deliver(t.Context(), at, body(r, map[string]any{"PhysicalResourceId": id})); err == nil && outcome == Taken {
 				taken[i] = id
 			}
 		})
@@ -323,7 +329,7 @@ func TestSignaturesDiffer(t *testing.T) {
 	for range 100 {
 		s := NewSignature()
 		seen[s] = true
-		if len(s) != 64 || SignatureHash(s) == s {
+		if len(s) != 64 || (Address{"o", s}).Hash() == s {
 			t.Errorf("signature %s", s)
 		}
 	}

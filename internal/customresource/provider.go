@@ -159,7 +159,7 @@ func (p *Provider) begin(ctx context.Context, request operation.Request) (operat
 		return operation.Progress{}, fmt.Errorf("store the request of a custom resource: %w", err)
 	}
 	begun := &row{
-		Token: request.Token, SignatureHash: SignatureHash(made.Signature), Account: request.Caller.Account, Region: request.Caller.Region,
+		Token: request.Token, SignatureHash: Address{made.Request.Object(), made.Signature}.Hash(), Account: request.Caller.Account, Region: request.Caller.Region,
 		Status: waiting, Invocation: queued, NextAt: store.At(now), DeadlineAt: store.At(now.Add(made.Timeout)), CreatedAt: store.At(now), RowVersion: 1,
 		Request: string(text),
 	}
@@ -407,9 +407,9 @@ func MissingAttribute(model map[string]any, attribute string) string {
 }
 
 // Deliver implements [Inbox] for the URLs of stacks.
-func (p *Provider) Deliver(ctx context.Context, signature string, body []byte) (result Outcome, violations Violations, err error) {
+func (p *Provider) Deliver(ctx context.Context, at Address, body []byte) (result Outcome, violations Violations, err error) {
 	err = p.config.Store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		found, err := find(ctx, tx, "signature_hash = ?", SignatureHash(signature))
+		found, err := find(ctx, tx, "signature_hash = ?", at.Hash())
 		if err != nil {
 			return err
 		}

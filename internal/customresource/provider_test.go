@@ -129,21 +129,21 @@ func (g *rig) turn(token string) time.Duration {
 }
 
 // last is the latest request that the function got.
-func (g *rig) last() (r Request, signature string) {
+func (g *rig) last() (r Request, at Address) {
 	g.t.Helper()
 	if err := json.Unmarshal(g.calls[len(g.calls)-1], &r); err != nil {
 		g.t.Fatal(err)
 	}
-	at, err := url.Parse(r.ResponseURL)
+	parsed, err := url.Parse(r.ResponseURL)
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	return r, Signature(at.Query())
+	return r, AddressOf(parsed)
 }
 
-func (g *rig) deliver(signature string, body []byte) Outcome {
+func (g *rig) deliver(at Address, body []byte) Outcome {
 	g.t.Helper()
-	outcome, _, err := g.Deliver(g.t.Context(), signature, body)
+	outcome, _, err := g.Deliver(g.t.Context(), at, body)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -160,8 +160,8 @@ func TestProvider(t *testing.T) {
 		if wait := g.turn("t-1"); wait != -1 || len(g.calls) != 1 {
 			t.Fatalf("it waits %s after %d calls", wait, len(g.calls))
 		}
-		sent, signature := g.last()
-		if !strings.HasPrefix(sent.ResponseURL, "https://secure/cfn-response/") || sent.Properties["Password"] != "hunter22" || fmt.Sprint(g.secrets) != fmt.Sprint([]string{signature, "hunter22"}) {
+		sent, at := g.last()
+		if !strings.HasPrefix(sent.ResponseURL, "https://secure/cfn-response/") || sent.Properties["Password"] != "hunter22" || fmt.Sprint(g.secrets) != fmt.Sprint([]string{at.Signature, "hunter22"}) {
 			t.Errorf("the request is %+v with the secrets %q", sent, g.secrets)
 		}
 		if g.turn("t-1") != -1 || len(g.calls) != 1 {
@@ -171,17 +171,20 @@ func TestProvider(t *testing.T) {
 		if p := g.call(r); p.Status != types.OperationStatusInProgress || p.Delay != time.Second {
 			t.Errorf("%+v", p)
 		}
-		if got := g.deliver(NewSignature(), body(&sent, nil)); got != UnknownURL {
+		if got := g.deliver(Address{at.Object, NewSignature()}, body(&sent, nil)); got != UnknownURL {
 			t.Errorf("a guessed URL: %s", got)
 		}
-		if got := g.deliver(signature, body(&sent, map[string]any{"StackId": "other"})); got != NotTheAnswer || g.resumed != 0 {
+		if got := g.deliver(Address{strings.Replace(at.Object, "Thing", "Other", 1), at.Signature}, body(&sent, nil)); got != UnknownURL || g.resumed != 0 {
+			t.Errorf("a URL with another logical ID: %s", got)
+		}
+		if got := g.deliver(at, body(&sent, map[string]any{"StackId": "other"})); got != NotTheAnswer || g.resumed != 0 {
 			t.Errorf("the response to another request: %s", got)
 		}
 		g.restart(true)
-		if got := g.deliver(signature, body(&sent, map[string]any{"Data": map[string]any{"A": 1}, "NoEcho": true})); got != Taken || g.resumed != 1 {
+		if got := g.deliver(at, body(&sent, map[string]any{"Data": map[string]any{"A": 1}, "NoEcho": true})); got != Taken || g.resumed != 1 {
 			t.Errorf("the response: %s, %d", got, g.resumed)
 		}
-		if got := g.deliver(signature, body(&sent, nil)); got != Used || g.resumed != 1 {
+		if got := g.deliver(at, body(&sent, nil)); got != Used || g.resumed != 1 {
 			t.Errorf("a second response: %s, %d", got, g.resumed)
 		}
 		for range 2 { // a call is repeated if its result was lost
@@ -193,7 +196,7 @@ func TestProvider(t *testing.T) {
 		if err := g.Expire(t.Context(), g.now().Add(keepRequests+time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		if got := g.deliver(signature, body(&sent, nil)); got != UnknownURL {
+		if got := g.deliver(at, body(&sent, nil)); got != UnknownURL {
 			t.Errorf("after two days: %s", got)
 		}
 	})
@@ -205,8 +208,8 @@ func TestSecretsOfReasons(t *testing.T) {
 		r := g.request("t-1")
 		g.call(r)
 		g.turn("t-1")
-		sent, signature := g.last()
-		g.deliver(signature, body(&sent, map[string]any{"Status": "FAILED", "Reason": "hunter22 is too short"}))
+		sent, at := g.last()
+		g.deliver(at, body(&sent, map[string]any{"Status": "FAILED", "Reason": "hunter22 is too short"}))
 		if p := g.call(r); p.Status != types.OperationStatusFailed || strings.Contains(p.Message, "hunter22") || !strings.Contains(p.Message, "is too short") || p.Identifier != "p-1" {
 			t.Errorf("%+v", p)
 		}
@@ -272,8 +275,8 @@ func TestFailuresOfFunctions(t *testing.T) {
 		if p := g.call(r); p.Status != types.OperationStatusFailed || !strings.HasPrefix(p.Message, "CloudFormation did not receive a response") || p.Identifier != "s-Thing-X" || g.resumed != 1 {
 			t.Errorf("%+v, resumed %d times", p, g.resumed)
 		}
-		_, signature := g.last()
-		if got := g.deliver(signature, []byte("{}")); got != Expired {
+		_, at := g.last()
+		if got := g.deliver(at, []byte("{}")); got != Expired {
 			t.Errorf("a response after the end: %s", got)
 		}
 
@@ -282,8 +285,8 @@ func TestFailuresOfFunctions(t *testing.T) {
 		r = g.request("t-2")
 		g.call(r)
 		g.answer = func(context.Context) error {
-			sent, signature := g.last()
-			g.deliver(signature, body(&sent, nil))
+			sent, at := g.last()
+			g.deliver(at, body(&sent, nil))
 			return errors.New("the process ended")
 		}
 		if wait := g.turn("t-2"); wait != -1 {

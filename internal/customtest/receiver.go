@@ -139,10 +139,10 @@ func (r *Receiver) count(inner http.Handler) http.Handler {
 
 // Deliver implements customresource.Inbox. A second response gets the answer of S3, which
 // stores whatever comes.
-func (r *Receiver) Deliver(ctx context.Context, signature string, body []byte) (customresource.Outcome, customresource.Violations, error) {
+func (r *Receiver) Deliver(ctx context.Context, to customresource.Address, body []byte) (customresource.Outcome, customresource.Violations, error) {
 	at, _ := ctx.Value(pathKey{}).(*url.URL)
 	r.mu.Lock()
-	want := r.urls[signature]
+	want := r.urls[to.Signature]
 	r.mu.Unlock()
 	if want == nil || at == nil || at.Path != want.Path || at.Query().Encode() != want.Query().Encode() {
 		path := "/"
@@ -152,7 +152,7 @@ func (r *Receiver) Deliver(ctx context.Context, signature string, body []byte) (
 		r.note(stray{http.MethodPut, path})
 		return customresource.UnknownURL, nil, nil
 	}
-	outcome, violations, err := r.box.Deliver(ctx, signature, body)
+	outcome, violations, err := r.box.Deliver(ctx, to, body)
 	r.notify()
 	r.mu.Lock()
 	holding := r.holding

@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -43,6 +44,25 @@ type Type struct {
 	// Simulated marks a type without handlers that is driven by its schema. It is shown
 	// wherever its resources are shown, but not through the API.
 	Simulated bool
+}
+
+// Provisionable reports whether resources of the type can be in a stack: a registered type needs handlers for
+// CREATE, READ and DELETE.
+func (t *Type) Provisionable() bool {
+	if t.Version == "" || t.Simulated || t.Schema == nil {
+		return true
+	}
+	return t.Schema.Handler("create") != nil && t.Schema.Handler("read") != nil && t.Schema.Handler("delete") != nil
+}
+
+// NamePrefix is "STACK-LOGICALID", with which the service begins the names that it generates, of at most limit
+// bytes. Of long names it keeps the beginnings of both parts, half of each; what one part does not need, the other
+// one has.
+func NamePrefix(stackName, logicalID string, limit int) string {
+	room := max(limit-1, 0)
+	first := max((room+1)/2, room-len(logicalID))
+	first = min(first, len(stackName))
+	return strings.Trim(stackName[:first]+"-"+logicalID[:min(len(logicalID), room-first)], "-")
 }
 
 // Types finds resource types.

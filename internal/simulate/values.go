@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -101,20 +102,13 @@ func (m *maker) names() {
 func (m *maker) name(node *document.Value, property string) string {
 	const length = 12
 	suffix := m.random("name "+property, length, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
-	parts := []string{m.request.StackName, m.request.LogicalID}
-	if m.request.StackName == "" {
-		parts = []string{"simulated"}
-	}
 	limit := 255
 	if max := node.Get("maxLength"); max != nil {
 		if n, ok := integer(max); ok {
 			limit = n
 		}
 	}
-	name := strings.Trim(strings.Join(parts, "-"), "-")
-	if room := limit - length - 1; len(name) > room {
-		name = strings.TrimRight(name[:max(room, 0)], "-")
-	}
+	name := operation.NamePrefix(cmp.Or(m.request.StackName, "simulated"), m.request.LogicalID, limit-length-1)
 	name = strings.TrimLeft(name+"-"+suffix, "-")
 	if len(name) > limit {
 		name = name[:limit]

@@ -135,6 +135,8 @@ func unsupportedSet(in *cloudformation.CreateChangeSetInput) error {
 		return refuse("import-none")
 	case len(in.ResourcesToImport) > 0 && in.ChangeSetType != types.ChangeSetTypeImport:
 		return refuse("import-kind")
+	case in.ChangeSetType == types.ChangeSetTypeCreate && slices.ContainsFunc(in.Parameters, func(p types.Parameter) bool { return aws.ToBool(p.UsePreviousValue) }):
+		return refuse("previous-create")
 	case in.DeploymentMode == "":
 	case !slices.Contains(in.DeploymentMode.Values(), in.DeploymentMode):
 		return refuse("change-set-mode", in.DeploymentMode)
@@ -177,8 +179,9 @@ func (c *changeSetRow) fits(s *stackRow, same *changeSetRow) error {
 	switch review := s.Status == types.StackStatusReviewInProgress; {
 	case c.Kind == types.ChangeSetTypeCreate && !review && s.Live:
 		return refuse("change-set-again", s.Name, c.Name)
+	case c.Kind == types.ChangeSetTypeCreate && !review:
+		return refuse("change-set-again", s.ARN, c.Name)
 	case c.Kind == types.ChangeSetTypeUpdate && !slices.Contains(updatable, s.Status) && !slices.Contains(preservable, s.Status),
-		c.Kind == types.ChangeSetTypeCreate && !review,
 		c.Kind == types.ChangeSetTypeImport && !review && !slices.Contains(updatable, s.Status):
 		return refuse("state", s.ARN, s.Status)
 	case same != nil && same.ClientToken != c.ClientToken && c.ClientToken != "":
@@ -236,11 +239,12 @@ func (e *Engine) writeReview(ctx context.Context, tx *store.Tx, caller awswire.C
 	}})
 }
 
-// findSet finds a change set by its ARN, or by its name and stack. It returns nil if it does
+// findSet finds a change set by its ARN, or by its name and stack. One that was executed is found only by its
+// ARN, and as long as its stack lives. It returns nil if it does
 // not exist, and an error if the stack does not exist.
 func (e *Engine) findSet(ctx context.Context, db selecting, caller awswire.Caller, name, stack *string) (*changeSetRow, error) {
 	if strings.HasPrefix(aws.ToString(name), "arn:") {
-		return oneRow[changeSetRow](ctx, db, "account = ? AND region = ? AND arn = ? AND (live OR execution_status = ?)",
+		return oneRow[changeSetRow](ctx, db, "account = ? AND region = ? AND arn = ? AND (live OR execution_status = ? AND stack_id IN (SELECT id FROM stacks WHERE live))",
 			caller.Account, caller.Region, *name, types.ExecutionStatusExecuteInProgress)
 	}
 	if aws.ToString(stack) == "" {

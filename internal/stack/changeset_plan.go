@@ -118,8 +118,8 @@ func setProblems(in PlanInput) []validationProblem {
 	return out
 }
 
-// incomplete is the reason of a change set that imports what there is not yet, "" if it is
-// complete.
+// incomplete is the warning of a change set with resources that import what there is not yet, or that
+// join what is split only after the execution; "" if it is complete.
 func incomplete(in PlanInput) string {
 	var missing []string
 	for _, r := range in.Next.Scope.ActiveResources() {
@@ -128,13 +128,16 @@ func incomplete(in PlanInput) string {
 			continue
 		}
 		for _, name := range lookup.missing {
-			missing = append(missing, fmt.Sprintf(reasonImportMissing, r.LogicalID, name))
+			missing = append(missing, fmt.Sprintf(reasonSetResource, r.LogicalID, fmt.Sprintf(reasonImportMissing, name)))
+		}
+		if err := in.Next.Scope.UnknownSplit(r, lookup.References); err != nil {
+			missing = append(missing, fmt.Sprintf(reasonSetResource, r.LogicalID, err))
 		}
 	}
 	if missing == nil {
 		return ""
 	}
-	return fmt.Sprintf(reasonIncomplete, strings.Join(missing, ", "))
+	return incompletePrefix + strings.Join(missing, ", ")
 }
 
 // An importLookup records missing exports.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -30,7 +31,7 @@ func (e *Engine) DescribeChangeSet(ctx context.Context, caller awswire.Caller, i
 	}
 	out := &cloudformation.DescribeChangeSetOutput{
 		ChangeSetId: aws.String(c.ARN), ChangeSetName: aws.String(c.Name), StackId: aws.String(s.ARN), StackName: aws.String(s.Name),
-		CreationTime: timePtr(c.CreatedAt), Status: c.Status, Description: optional(c.Description), StatusReason: optional(c.Reason),
+		CreationTime: timePtr(c.CreatedAt), Status: c.Status, Description: optional(c.Description), StatusReason: optional(c.shownReason(aws.ToBool(in.IncludePropertyValues))),
 		RollbackConfiguration: &types.RollbackConfiguration{}, Changes: []types.Change{},
 		ParentChangeSetId: optional(c.ParentID), RootChangeSetId: optional(c.RootID),
 	}
@@ -49,6 +50,14 @@ func (e *Engine) DescribeChangeSet(ctx context.Context, caller awswire.Caller, i
 	}
 	out.Changes, out.NextToken, err = pageOf(plan.Shown(aws.ToBool(in.IncludePropertyValues)), in.NextToken)
 	return out, err
+}
+
+// shownReason is the reason of the status. A warning about the values of properties is shown with them only.
+func (c *changeSetRow) shownReason(values bool) string {
+	if !values && strings.HasPrefix(c.Reason, incompletePrefix) {
+		return ""
+	}
+	return c.Reason
 }
 
 // describeRequest fills in what the change set was made with.
@@ -94,7 +103,7 @@ func (e *Engine) ListChangeSets(ctx context.Context, caller awswire.Caller, in *
 		}
 		all = append(all, types.ChangeSetSummary{
 			ChangeSetId: aws.String(c.ARN), ChangeSetName: aws.String(c.Name), StackId: aws.String(s.ARN), StackName: aws.String(s.Name),
-			CreationTime: timePtr(c.CreatedAt), Status: c.Status, ExecutionStatus: c.ExecutionStatus, StatusReason: optional(c.Reason),
+			CreationTime: timePtr(c.CreatedAt), Status: c.Status, ExecutionStatus: c.ExecutionStatus, StatusReason: optional(c.shownReason(false)),
 			Description: optional(c.Description), IncludeNestedStacks: aws.Bool(options.Nested),
 			ParentChangeSetId: optional(c.ParentID), RootChangeSetId: optional(c.RootID),
 		})

@@ -395,9 +395,10 @@ func TestChangeSetFailures(t *testing.T) {
 	}
 	missing := g.create("import", types.ChangeSetTypeCreate, things("A: {Properties: {Note: !ImportValue none}}"))
 	want := "[WARN] --include-property-values option can return incomplete ChangeSet data because: ChangeSet creation failed for resource [A] because: No export named none"
-	if missing.Status != types.ChangeSetStatusCreateComplete || aws.ToString(missing.StatusReason) != want {
-		t.Errorf("an export that is not there: %s", jsonText(missing))
-	}
+	g.warns("an export that does not exist", missing, want)
+	split := things("A: {Properties: {Note: a-b}}", "B: {Properties: {Note: !Join [_, !Split ['-', !GetAtt A.Id]]}}")
+	g.warns("a text that is split later", g.create("split", types.ChangeSetTypeCreate, split), "[WARN] --include-property-values option can return incomplete ChangeSet data because: ChangeSet creation failed for resource [B] because: "+
+		"Template error: every Fn::Join object requires two parameters, (1) a string delimiter and (2) a list of strings to be joined or a function that returns a list of strings (such as Fn::GetAZs) to be joined.")
 	secret := "Parameters: {P: {Type: String, NoEcho: true}}\n" + things("A: {Properties: {Secret: !Ref P}}")
 	masked := g.create("secret", types.ChangeSetTypeCreate, secret, func(in *cloudformation.CreateChangeSetInput) {
 		in.Parameters = []types.Parameter{{ParameterKey: aws.String("P"), ParameterValue: aws.String("hunter2")}}
@@ -405,6 +406,19 @@ func TestChangeSetFailures(t *testing.T) {
 	row, err := oneRow[changeSetRow](t.Context(), g.store.Read(), "arn = ?", *masked.ChangeSetId)
 	if err != nil || strings.Contains(row.Plan+row.Options+jsonText(masked), "hunter2") {
 		t.Errorf("a NoEcho value is in the change set: %s, %v", row.Plan, err)
+	}
+}
+
+// warns compares the warning of a change set about the values of properties, which is shown only with them.
+func (g *setRig) warns(what string, set *cloudformation.DescribeChangeSetOutput, want string) {
+	g.t.Helper()
+	valued, err := g.DescribeChangeSet(g.t.Context(), g.caller, &cloudformation.DescribeChangeSetInput{ChangeSetName: set.ChangeSetId, IncludePropertyValues: aws.Bool(true)})
+	if err != nil || set.Status != types.ChangeSetStatusCreateComplete || set.StatusReason != nil || aws.ToString(valued.StatusReason) != want {
+		g.t.Errorf("%s: %s with the reason %q, with values %q, %v", what, set.Status, aws.ToString(set.StatusReason), aws.ToString(valued.StatusReason), err)
+	}
+	list, err := g.ListChangeSets(g.t.Context(), g.caller, &cloudformation.ListChangeSetsInput{StackName: set.StackName})
+	if err != nil || strings.Contains(jsonText(list), "[WARN]") {
+		g.t.Errorf("%s: %s, %v", what, jsonText(list), err)
 	}
 }
 

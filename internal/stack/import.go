@@ -92,7 +92,7 @@ func checkImported(asked map[string]bool, next *Deployment, in PlanInput) error 
 			owned = append(owned, r.LogicalID)
 		case !exists && !asked[r.LogicalID]:
 			missing = append(missing, r.LogicalID)
-		case !exists && r.DeletionPolicy == "":
+		case !exists && r.Value.Get("DeletionPolicy") == nil:
 			unprotected = append(unprotected, r.LogicalID)
 		}
 	}
@@ -375,7 +375,11 @@ func (e *Engine) existingOf(ctx context.Context, s *stackRow, input PlanInput, r
 		if identifier == "" || len(identifier) > store.MaxKey {
 			continue
 		}
-		retained := r.DeletionPolicy == "Retain" || r.DeletionPolicy == "RetainExceptOnCreate"
+		policy, err := input.Next.Scope.DeletionPolicy(r)
+		if err != nil {
+			return nil, refusedTemplate(err)
+		}
+		retained := policy == "Retain" || policy == "RetainExceptOnCreate"
 		return &existing{r.LogicalID, identifier, named, retained}, nil
 	}
 	return nil, nil

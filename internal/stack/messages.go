@@ -33,8 +33,9 @@ const (
 	reasonNoExport          = "No export named %s found"
 	reasonDeleteRequested   = "Delete requested by user."
 	reasonNoChanges         = "The submitted information didn't contain changes. Submit different information to create a change set."
-	reasonIncomplete        = "[WARN] --include-property-values option can return incomplete ChangeSet data because: %s"
-	reasonImportMissing     = "ChangeSet creation failed for resource [%s] because: No export named %s"
+	incompletePrefix        = "[WARN] --include-property-values option can return incomplete ChangeSet data because: "
+	reasonSetResource       = "ChangeSet creation failed for resource [%s] because: %s"
+	reasonImportMissing     = "No export named %s"
 	reasonNestedSet         = "Nested change set %s was not successfully created: Currently in FAILED."
 	reasonEarlyValidation   = "The following hook(s)/validation failed: %s. To troubleshoot Early Validation errors, use the DescribeEvents API for detailed failure information."
 	hookProperties          = "AWS::EarlyValidation::PropertyValidation"
@@ -97,6 +98,7 @@ var refusals = map[string]struct {
 	"skip-nested":         {"", "The nested stack %s cannot be skipped in status %s: it must be in one of DELETE_IN_PROGRESS, DELETE_COMPLETE or DELETE_FAILED."},
 	"skip-force":          {"", "ResourcesToSkip and ForceRollback cannot be specified together."},
 	"rollback":            {"", "Stack:%s is in %s state and can not be rolled back."},
+	"continue-child":      {"", "RollbackUpdatedStack cannot be invoked on child stacks"},
 	"rollback-child":      {"", "Failed to rollback: RollbackUpdatedStack cannot be invoked on child stacks"},
 	"tags":                {"", "Tags must have unique keys. Duplicate key: %s"},
 	"tags-many":           {"", "The number of tags, %d, is greater than maximum allowed, 50"},
@@ -109,6 +111,7 @@ var refusals = map[string]struct {
 	"both-names":          {"", "Cannot specify both StackName and PhysicalResourceId"},
 	"change-set-name":     {"", "StackName must be specified if ChangeSetName is not specified as an ARN."},
 	"change-set-missing":  {"ChangeSetNotFoundException", "ChangeSet [%s] does not exist"},
+	"previous-create":     {"", "Cannot specify UsePreviousValue on Parameters when ChangeSetType is CREATE"},
 	"change-set-again":    {"", "Stack [%s] already exists and cannot be created again with the changeSet [%s]."},
 	"change-set-token":    {"AlreadyExistsException", "ChangeSet cannot be created due to a mismatch with existing attribute ClientToken"},
 	"change-set-exists":   {"AlreadyExistsException", "ChangeSet [%s] already exists"},

@@ -195,8 +195,7 @@ func (e *Engine) stopNested(ctx context.Context, s *stackRow) (operation.Progres
 func nestedName(request operation.Request) string {
 	sum := sha256.Sum256([]byte(request.Token))
 	suffix := strings.ToUpper(base32.StdEncoding.EncodeToString(sum[:]))[:12]
-	prefix := request.StackName + "-" + request.LogicalID
-	return prefix[:min(len(prefix), 128-1-len(suffix))] + "-" + suffix
+	return operation.NamePrefix(request.StackName, request.LogicalID, 128-1-len(suffix)) + "-" + suffix
 }
 
 // nestedInput is the deployment from the properties of a nested stack.

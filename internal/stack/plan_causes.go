@@ -77,9 +77,8 @@ func (d *Deployment) causesOf(r *template.Resource) causes {
 	return out
 }
 
-// parameterChanged reports whether the request changes the value of a parameter. A default
-// that was edited in the template is an edit of the template, and so is a changed value in the
-// parameter store.
+// parameterChanged reports whether a parameter has another value than before: that of the request or
+// of the default. A changed value in the parameter store is none.
 func parameterChanged(previous, next *Deployment, name string) bool {
 	is, has := next.Parameters.Get(name)
 	if !has {
@@ -92,10 +91,5 @@ func parameterChanged(previous, next *Deployment, name string) bool {
 	if !had {
 		return true
 	}
-	return is.Unknown || was.Value != is.Value && !(isDefault(previous.Template, was) && isDefault(next.Template, is))
-}
-
-func isDefault(t *template.Template, b template.Bound) bool {
-	p := t.Parameter(b.Key)
-	return p != nil && p.Default != nil && *p.Default == b.Value
+	return is.Unknown || was.Value != is.Value
 }

@@ -149,7 +149,7 @@ func attributeDetail(attribute types.ResourceAttribute, before, after any) Detai
 func (d *detailer) attributes() []Detail {
 	var out []Detail
 	policy := func(attribute types.ResourceAttribute, before, after string) {
-		if orDelete(before) != orDelete(after) {
+		if before != after {
 			out = append(out, attributeDetail(attribute, before, after))
 		}
 	}
@@ -171,13 +171,6 @@ func (d *detailer) attributes() []Detail {
 		}
 	}
 	return out
-}
-
-func orDelete(policy string) string {
-	if policy == "" {
-		return "Delete"
-	}
-	return policy
 }
 
 // automatic is the reason for which a nested stack changes with every update.

@@ -256,8 +256,11 @@ type desired struct {
 
 // desired evaluates a resource with the known values.
 func (d *Deployment) desired(r *template.Resource, known template.References) (desired, error) {
-	out := desired{DeletionPolicy: r.DeletionPolicy}
+	var out desired
 	var err error
+	if out.DeletionPolicy, err = d.Scope.DeletionPolicy(r); err != nil {
+		return out, err
+	}
 	if out.UpdateReplacePolicy, err = d.Scope.UpdateReplacePolicy(r); err != nil {
 		return out, err
 	}
@@ -284,10 +287,13 @@ func errUnknownProperties(id string) error {
 	return awswire.ValidationErrorf("[/Resources/%s/Properties] properties must not depend on other resources as a whole", id)
 }
 
-// properties returns the properties to show.
+// properties returns the properties to show, none as an empty map.
 func (d desired) properties() map[string]any {
-	if d.masked != nil {
+	switch {
+	case d.masked != nil:
 		return d.masked
+	case d.Properties == nil:
+		return map[string]any{}
 	}
 	return d.Properties
 }
@@ -295,9 +301,7 @@ func (d desired) properties() map[string]any {
 // context is the resource as a change set shows it.
 func (d desired) context() json.RawMessage {
 	out := map[string]any{}
-	if d.Properties != nil {
-		out["Properties"] = shown(d.properties())
-	}
+	out["Properties"] = shown(d.properties())
 	if d.Metadata != nil {
 		out["Metadata"] = shown(d.Metadata)
 	}

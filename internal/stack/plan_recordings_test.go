@@ -45,7 +45,8 @@ type recordedParams struct {
 //
 // Two members are not compared, since AWS itself answered the same templates differently:
 // Replacement of an Add (only in April and May 2025) and PolicyAction of a replacement (not
-// before 2023).
+// before 2023). A recording of 2022 is left out: the service did not name the parameter yet whose default
+// is another one.
 func TestPlansAsRecorded(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(fixtures.Dir(t, "recordings"), "*.json"))
 	if err != nil {
@@ -58,7 +59,7 @@ func TestPlansAsRecorded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(data), `"DescribeChangeSet"`) {
+		if !strings.Contains(string(data), `"DescribeChangeSet"`) || strings.Contains(file, "test_create_change_set_update_without_parameters") {
 			continue
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
@@ -78,8 +79,8 @@ func TestPlansAsRecorded(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	if compared < 150 {
-		t.Errorf("%d answers were compared, expected at least 150", compared)
+	if compared < 149 {
+		t.Errorf("%d answers were compared, expected at least 149", compared)
 	}
 	t.Logf("%d answers compared", compared)
 }

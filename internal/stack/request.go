@@ -158,9 +158,12 @@ func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s 
 	}
 	if in.UsePrevious && in.Previous.processed() != "" {
 		row.Processed = in.Previous.Processed
-	} else if !parsed.NeedsExpansion() {
+		return row, nil
+	}
+	row.transforms = parsed.HasTransforms()
+	if !parsed.NeedsExpansion() {
 		_, err = e.processDeployment(ctx, caller, s, row, in.ResourceTypes)
-	} else if !parsed.HasTransforms() {
+	} else if !row.transforms {
 		err = refusedTemplate(parsed.UnknownTypes(knownTypes{ctx, e, caller, map[string]bool{}}))
 	}
 	return row, err
@@ -314,9 +317,9 @@ func (k knownTypes) HasType(name string) bool {
 		return k.known[name]
 	}
 	if !ok {
-		_, err := k.engine.findType(k.ctx, k.caller, typeKey{name, ""})
+		typ, err := k.engine.findType(k.ctx, k.caller, typeKey{name, ""})
 		var unknown *operation.UnknownTypeError
-		known = !errors.As(err, &unknown)
+		known = !errors.As(err, &unknown) && (typ == nil || typ.Provisionable())
 		k.known[name] = known
 	}
 	return known

@@ -63,6 +63,9 @@ func (e *Engine) ContinueUpdateRollback(ctx context.Context, caller awswire.Call
 		if err != nil {
 			return err
 		}
+		if s.ParentID != "" {
+			return refuse("continue-child")
+		}
 		token, hash := aws.ToString(in.ClientRequestToken), requestHash(in)
 		if s.Status != types.StackStatusUpdateRollbackFailed {
 			again, err := begunBefore(ctx, tx, s, token, hash, "kind = ?", types.OperationTypeContinueRollback)

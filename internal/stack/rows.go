@@ -91,6 +91,8 @@ type deploymentRow struct {
 	Description      string     `bun:"description"`
 	Modules          string     `bun:"modules"` // types.ModuleInfo by logical ID, "" for none
 	CreatedAt        store.Time `bun:"created_at"`
+
+	transforms bool // run on the template for this deployment
 }
 
 // An operationRow is one operation on a stack.

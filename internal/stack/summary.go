@@ -19,10 +19,15 @@ func (e *Engine) ValidateTemplate(ctx context.Context, caller awswire.Caller, in
 	if err != nil {
 		return nil, err
 	}
-	if !t.NeedsExpansion() {
-		if err := t.Check(ctx, nil); err != nil {
-			return nil, refusedTemplate(err)
-		}
+	known := knownTypes{ctx, e, caller, map[string]bool{}}
+	switch {
+	case !t.NeedsExpansion():
+		err = t.Check(ctx, known)
+	case !t.HasTransforms():
+		err = t.UnknownTypes(known)
+	}
+	if err != nil {
+		return nil, refusedTemplate(err)
 	}
 	s := t.Summary()
 	out := &cloudformation.ValidateTemplateOutput{

@@ -66,7 +66,7 @@ func (e *Engine) UpdateStack(ctx context.Context, caller awswire.Caller, in *clo
 		return nil, err
 	}
 	options.Problem = problem
-	changes := problem != ""
+	changes := problem != "" || row.transforms // what they make is known only afterwards: the service updates
 	if !changes {
 		if changes, err = e.changes(ctx, s, previous, row, next); err != nil {
 			return nil, err

@@ -344,6 +344,8 @@ func (t *Template) fetch(ctx context.Context, store ParameterStore, out *Paramet
 		}
 		stored, ok := found[b.Value]
 		switch {
+		case !ok && t.parameters[b.Key].Default == nil:
+			r.add("parameter-ssm-value", t.at(b.Key), nil, b.Key)
 		case !ok:
 			missing = appendNew(missing, b.Value)
 		case stored.Type == "SecureString":

@@ -160,8 +160,10 @@ func (c *checker) resources(ctx context.Context) {
 				c.child(part.name, part.value)
 			}
 		}
-		if policy := r.Value.Get("UpdateReplacePolicy"); policy != nil && !c.literalPolicy(policy) {
-			c.child("UpdateReplacePolicy", policy)
+		for _, name := range []string{deletionPolicy, replacePolicy} {
+			if policy := r.Value.Get(name); policy != nil && !c.literalPolicy(policy) {
+				c.child(name, policy)
+			}
 		}
 	}
 	c.end("unresolved", "Resources")
@@ -187,7 +189,12 @@ func (c *checker) outputs() {
 		if o.Condition != "" && c.t.conditions[o.Condition] == nil {
 			c.add("output-condition", o.At, c.path.Append("Condition"), o.Condition)
 		}
-		if _, isCall := callOf(o.Value, false); !isCall && (o.Value.Kind == document.Object || o.Value.Kind == document.Array) {
+		f, isCall := callOf(o.Value, false)
+		if isCall && isLogic(f.name) {
+			c.add("output-logic", o.Value.At, c.path.Append("Value"))
+			continue
+		}
+		if !isCall && (o.Value.Kind == document.Object || o.Value.Kind == document.Array) {
 			kind := "Map"
 			if o.Value.Kind == document.Array {
 				kind = "List"

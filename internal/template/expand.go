@@ -91,8 +91,10 @@ func (t *Template) UsedTransforms() []string {
 		}
 		for _, m := range v.Members {
 			if m.Key == "Fn::Transform" {
-				if name := m.Value.Get("Name"); name != nil && name.Kind == document.String {
-					out = appendNew(out, name.Text)
+				for _, transform := range embeddedTransforms(m.Value) {
+					if name := transform.Get("Name"); name != nil && name.Kind == document.String {
+						out = appendNew(out, name.Text)
+					}
 				}
 			}
 			walk(m.Value)
@@ -100,6 +102,14 @@ func (t *Template) UsedTransforms() []string {
 	}
 	walk(t.root)
 	return out
+}
+
+// embeddedTransforms are the definitions in the value of Fn::Transform: one, or a list of them.
+func embeddedTransforms(v *document.Value) []*document.Value {
+	if v.Kind == document.Array {
+		return v.Items
+	}
+	return []*document.Value{v}
 }
 
 func (t *Template) buildTransforms(r *report) {
@@ -263,19 +273,27 @@ func (x *expansion) embedded(ctx context.Context, v *document.Value, nested int)
 	return x.here(ctx, &out, own.Value, nested)
 }
 
-// here runs the Fn::Transform of one object, which is given without it.
-func (x *expansion) here(ctx context.Context, rest, arg *document.Value, nested int) (*document.Value, error) {
-	name := arg.Get("Name")
-	if name == nil || name.Kind != document.String || name.Text == "" {
+// here runs the Fn::Transform of one object, which is given without it. Those of a list run one after
+// the other, each on what the one before has made.
+func (x *expansion) here(ctx context.Context, result, arg *document.Value, nested int) (*document.Value, error) {
+	definitions := embeddedTransforms(arg)
+	if len(definitions) == 0 {
 		return nil, refuse("transform-name", arg.At, nil)
 	}
-	transform := Transform{Name: name.Text, Parameters: arg.Get("Parameters"), At: arg.At}
-	result, err := x.run(ctx, transform, rest)
-	if err != nil {
-		return nil, err
-	}
-	if transform.Name == Include {
-		result = merged(rest, result)
+	for _, definition := range definitions {
+		name := definition.Get("Name")
+		if name == nil || name.Kind != document.String || name.Text == "" {
+			return nil, refuse("transform-name", definition.At, nil)
+		}
+		transform := Transform{Name: name.Text, Parameters: definition.Get("Parameters"), At: definition.At}
+		made, err := x.run(ctx, transform, result)
+		if err != nil {
+			return nil, err
+		}
+		if transform.Name == Include {
+			made = merged(result, made)
+		}
+		result = made
 	}
 	return x.embedded(ctx, result, nested+1)
 }

@@ -22,7 +22,7 @@ func (f *folder) section(name string, v *document.Value) (*document.Value, error
 	out.Members = slices.Clone(v.Members)
 	for i, m := range out.Members {
 		resource := m.Value
-		for _, policy := range []string{"DeletionPolicy", "UpdateReplacePolicy"} {
+		for _, policy := range []string{deletionPolicy, replacePolicy} {
 			value := resource.Get(policy)
 			if value == nil || value.Kind == document.String {
 				continue

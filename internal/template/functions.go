@@ -1,6 +1,7 @@
 package template
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"strconv"
@@ -343,15 +344,19 @@ func evalGetAZs(e *evaluator, f call) (any, error) {
 	if region == "" {
 		region = e.s.in.Pseudo.Region
 	}
-	zones := []string{region + "a", region + "b", region + "c"}
-	if e.s.in.AvailabilityZones != nil {
-		zones = e.s.in.AvailabilityZones(region)
-	}
+	zones := cmp.Or(zonesOf[region], "abc")
 	out := make([]any, len(zones))
-	for i, zone := range zones {
-		out[i] = zone
+	for i, letter := range zones {
+		out[i] = region + string(letter)
 	}
 	return out, nil
+}
+
+// zonesOf are the letters of the availability zones of the regions that do not have a, b and c. Which
+// letters an account sees may differ in some of them; these are the usual ones.
+var zonesOf = map[string]string{
+	"us-east-1": "abcdef", "us-west-1": "bc", "us-west-2": "abcd",
+	"ca-central-1": "abd", "ap-northeast-1": "acd", "ap-northeast-2": "abcd", "cn-north-1": "abd",
 }
 
 func evalImportValue(e *evaluator, f call) (any, error) {

@@ -48,7 +48,7 @@ func read(name string, body []byte, r *report) (*document.Value, diag.List) {
 		case p.ID == "document/alias":
 			r.add("alias", p.At, nil)
 		case json:
-			r.add("json", p.At, nil, p.At.Start.Line, p.At.Start.Column)
+			r.add("json", p.At, nil, p.At.Start.Line, p.At.Start.Column+consumed(p, body))
 		default:
 			r.add("yaml", p.At, nil, p.At.Start.Line, p.At.Start.Column)
 		}
@@ -61,6 +61,15 @@ func read(name string, body []byte, r *report) (*document.Value, diag.List) {
 		return nil, warnings
 	}
 	return root, warnings
+}
+
+// consumed is how many columns the service counts beyond the place of an error in JSON: it has read
+// the character that does not fit, unless the text ends there.
+func consumed(p diag.Problem, body []byte) int {
+	if p.At.Start.Offset < len(body) {
+		return 1
+	}
+	return 0
 }
 
 // ReadDocument reads a template as a tree: JSON if it starts with a bracket, else YAML with

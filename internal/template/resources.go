@@ -63,8 +63,8 @@ func (t *Template) buildResource(m document.Member, r *report) {
 		resource.Condition = conditionName(condition)
 	}
 	resource.DependsOn = dependsOn(v.Get("DependsOn"), at.Append("DependsOn"), r)
-	resource.DeletionPolicy = t.policy("DeletionPolicy", resource, at, r)
-	resource.UpdateReplacePolicy = t.policy("UpdateReplacePolicy", resource, at, r)
+	resource.DeletionPolicy = t.policy(deletionPolicy, resource, at, r)
+	resource.UpdateReplacePolicy = t.policy(replacePolicy, resource, at, r)
 	t.Resources = append(t.Resources, resource)
 	t.resources[m.Key] = resource
 }
@@ -98,9 +98,18 @@ func dependsOn(v *document.Value, at document.Pointer, r *report) []string {
 	return names
 }
 
+// The attributes that are policies.
+const (
+	deletionPolicy = "DeletionPolicy"
+	replacePolicy  = "UpdateReplacePolicy"
+)
+
 var (
-	deletionPolicies = []string{"Delete", "Retain", "RetainExceptOnCreate", "Snapshot"}
-	replacePolicies  = []string{"Delete", "Retain", "Snapshot"}
+	// policies are the values of the policies.
+	policies = map[string][]string{
+		deletionPolicy: {"Delete", "Retain", "RetainExceptOnCreate", "Snapshot"},
+		replacePolicy:  {"Delete", "Retain", "Snapshot"},
+	}
 
 	// snapshotTypes are those that the service makes snapshots of.
 	snapshotTypes = []string{
@@ -116,17 +125,13 @@ func (t *Template) policy(name string, resource *Resource, at document.Pointer, 
 	}
 	at = at.Append(name)
 	if v.Kind != document.String {
-		if _, isCall := callOf(v, false); !isCall || name != "UpdateReplacePolicy" {
+		if f, isCall := callOf(v, false); !isCall || name == deletionPolicy && f.name != "Fn::If" {
 			r.add("policy-string", v.At, at, name)
 		}
-		return "" // Scope.UpdateReplacePolicy evaluates it
-	}
-	allowed := deletionPolicies
-	if name == "UpdateReplacePolicy" {
-		allowed = replacePolicies
+		return "" // the scope evaluates it
 	}
 	switch {
-	case !slices.Contains(allowed, v.Text):
+	case !slices.Contains(policies[name], v.Text):
 		r.add("deletion-policy", v.At, at, name, v.Text, resource.LogicalID)
 		return ""
 	case v.Text == "Snapshot" && !slices.Contains(snapshotTypes, resource.Type):

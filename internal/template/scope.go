@@ -24,9 +24,6 @@ type Pseudo struct {
 type ScopeInput struct {
 	Parameters *Parameters
 	Pseudo     Pseudo
-
-	// AvailabilityZones is the result of Fn::GetAZs; nil means REGIONa, REGIONb and REGIONc.
-	AvailabilityZones func(region string) []string
 }
 
 // A Scope evaluates one template with one set of parameters. It is not changed after it was
@@ -242,26 +239,67 @@ func (s *Scope) Properties(r *Resource, refs References) (any, error) {
 	return s.Evaluate(r.Properties, refs, "Resources", r.LogicalID, "Properties")
 }
 
+// DeletionPolicy returns the policy of a resource, "" if it has none. The service accepts Fn::If
+// here even without AWS::LanguageExtensions.
+func (s *Scope) DeletionPolicy(r *Resource) (string, error) {
+	return s.policy(r, deletionPolicy, r.DeletionPolicy)
+}
+
 // UpdateReplacePolicy returns the policy of a resource, "" if it has none. The service accepts
 // functions here even without AWS::LanguageExtensions.
 func (s *Scope) UpdateReplacePolicy(r *Resource) (string, error) {
-	v := r.Value.Get("UpdateReplacePolicy")
+	return s.policy(r, replacePolicy, r.UpdateReplacePolicy)
+}
+
+// policy evaluates a policy that is not written out.
+func (s *Scope) policy(r *Resource, name, written string) (string, error) {
+	v := r.Value.Get(name)
 	if v == nil || v.Kind == document.String {
-		return r.UpdateReplacePolicy, nil
+		return written, nil
 	}
-	value, err := s.Evaluate(v, NoReferences{}, "Resources", r.LogicalID, "UpdateReplacePolicy")
+	value, err := s.Evaluate(v, NoReferences{}, "Resources", r.LogicalID, name)
 	if err != nil {
 		return "", err
 	}
 	policy, ok := toText(value)
-	at := document.Pointer{"Resources", r.LogicalID, "UpdateReplacePolicy"}
+	at := document.Pointer{"Resources", r.LogicalID, name}
 	switch {
 	case !ok:
-		return "", refuse("policy-string", v.At, at, "UpdateReplacePolicy")
-	case !slices.Contains(replacePolicies, policy):
-		return "", refuse("deletion-policy", v.At, at, "UpdateReplacePolicy", policy, r.LogicalID)
+		return "", refuse("policy-string", v.At, at, name)
+	case !slices.Contains(policies[name], policy):
+		return "", refuse("deletion-policy", v.At, at, name, policy, r.LogicalID)
+	case policy == "Snapshot" && !slices.Contains(snapshotTypes, r.Type):
+		return "", refuse("snapshot", v.At, at, r.Type)
 	}
 	return policy, nil
+}
+
+// UnknownSplit returns the refusal of the first Fn::Join in the properties of a resource whose list is an
+// Fn::Split of a text that is not known yet: the service joins a placeholder then. It is nil if there is none.
+func (s *Scope) UnknownSplit(r *Resource, refs References) error {
+	var found error
+	var walk func(v *document.Value)
+	walk = func(v *document.Value) {
+		if v == nil || found != nil {
+			return
+		}
+		if f, ok := callOf(v, false); ok && f.name == "Fn::Join" && len(f.arg.Items) == 2 {
+			if list, ok := callOf(f.arg.Items[1], false); ok && list.name == "Fn::Split" {
+				if value, err := s.Evaluate(list.at, refs); err == nil && value == Unknown {
+					found = refuse("join", v.At, nil)
+					return
+				}
+			}
+		}
+		for _, item := range v.Items {
+			walk(item)
+		}
+		for _, m := range v.Members {
+			walk(m.Value)
+		}
+	}
+	walk(r.Properties)
+	return found
 }
 
 // Metadata evaluates the metadata of a resource, nil if it has none.
@@ -293,9 +331,11 @@ func (s *Scope) Check(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		_, err := s.UpdateReplacePolicy(resource)
-		if err := r.join(err); err != nil {
-			return err
+		for _, policy := range []func(*Resource) (string, error){s.DeletionPolicy, s.UpdateReplacePolicy} {
+			_, err := policy(resource)
+			if err := r.join(err); err != nil {
+				return err
+			}
 		}
 		for _, part := range resource.parts() {
 			value, err := s.Evaluate(part.value, NoReferences{}, "Resources", resource.LogicalID, part.name)

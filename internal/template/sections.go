@@ -122,6 +122,9 @@ func (t *Template) section(name string, r *report) []document.Member {
 	switch {
 	case v == nil || v.Kind == document.Null:
 		return nil
+	case v.Kind != document.Object && name == "Resources":
+		r.add("resource-object", v.At, document.Pointer{name})
+		return nil
 	case v.Kind != document.Object:
 		r.add("section-type", v.At, document.Pointer{name}, name, name)
 		return nil

@@ -142,7 +142,8 @@ func shapeSelect(c *checker, f call) {
 	if !isText {
 		return
 	}
-	if _, err := strconv.Atoi(index); err != nil {
+	position, err := strconv.Atoi(index)
+	if err != nil || args[1].Kind == document.Array && (position < 0 || position >= len(args[1].Items)) {
 		c.refuse("select", f.at)
 	}
 }

@@ -65,8 +65,8 @@ type Resource struct {
 
 	Condition           string // may be ""
 	DependsOn           []string
-	DeletionPolicy      string // may be ""
-	UpdateReplacePolicy string // may be "", or a function: see [Scope.UpdateReplacePolicy]
+	DeletionPolicy      string // may be "", also for a function: see [Scope.DeletionPolicy]
+	UpdateReplacePolicy string // as DeletionPolicy: see [Scope.UpdateReplacePolicy]
 
 	Value *document.Value // all of it, as written
 }
