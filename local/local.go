@@ -27,6 +27,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/console"
 	"github.com/formwork-dev/formwork/internal/customresource"
+	"github.com/formwork-dev/formwork/internal/events"
 	"github.com/formwork-dev/formwork/internal/functions"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/hook"
@@ -153,6 +154,7 @@ type CloudFormation struct {
 	hooks        *hook.Engine
 	managedHooks *hook.ManagedHooks
 	topics       *sns.Service
+	rules        *events.Service
 	states       *states.Service
 	deployed     *functions.Functions
 	types        *operation.Catalog
@@ -282,7 +284,7 @@ func (c *CloudFormation) newServer(verifier *awswire.Verifier, home awswire.Plac
 	}
 	return server.New(server.Config{
 		Registry: c.registry, Services: c.services, Logs: c.logs, S3: c.s3, Stacks: c.stacks, StackSets: c.stackSets, CloudControl: c.cloudControl,
-		Shelf: c.shelf, Types: c.types, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console, Responses: c.custom, Topics: c.topics, States: c.states,
+		Shelf: c.shelf, Types: c.types, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console, Responses: c.custom, Topics: c.topics, Rules: c.rules, States: c.states,
 		TimeScale: config.TimeScale, Simulate: config.Simulate,
 		Authority: authority, Verifier: verifier, Lookup: c.services.Key, Default: home, Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, SpoolDir: filepath.Join(config.Dir, spoolDir), Readers: c.store.Readers(), Healthy: c.healthy,
@@ -393,6 +395,7 @@ func (c *CloudFormation) openServices(verifier *awswire.Verifier) (err error) {
 	c.logs = logs.New(logs.Config{Store: c.store, Logger: c.config.Logger})
 	c.atEnd(closing(c.logs.Close))
 	c.topics = sns.New(sns.Config{Store: c.store, Logger: c.config.Logger, Now: c.config.Now})
+	c.rules = events.New(events.Config{Store: c.store, TimeScale: c.config.TimeScale, Logger: c.config.Logger, Now: c.config.Now})
 	c.states = states.New(states.Config{Store: c.store, TimeScale: c.config.TimeScale, Logger: c.config.Logger, Now: c.config.Now})
 	return nil
 }

@@ -63,6 +63,7 @@ func (c *CloudFormation) openEngines() error {
 	c.shelf = simulate.New(simulate.Config{Store: c.store, Patterns: config.Simulate, Served: c.served.Has, Now: config.Now})
 	c.topics.Use(c.functions)
 	c.states.Use(c.functions)
+	c.rules.Use(c.functions)
 	c.atEnd(closing(c.topics.Close))
 	c.custom = customresource.New(customresource.Config{
 		Store: c.store, Operations: c.operations, Functions: c.functions, Topics: c.topics, Endpoint: c.url, SecureEndpoint: c.secureURL,

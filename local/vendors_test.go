@@ -143,3 +143,54 @@ func TestCDKProvider(t *testing.T) {
 		})
 	}
 }
+
+// TestPolling takes a custom resource through its life whose provider polls: crhelper has EventBridge call
+// the function again, and removes its rule at the end.
+func TestPolling(t *testing.T) {
+	library := filepath.Dir(installed(t, "vendors/python/crhelper"))
+	program(t, "python3", "-c", "import boto3")
+	t.Parallel()
+	source, err := filepath.Abs("testdata/vendors/polling")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := serving(t, local.ServerConfig{Config: local.Config{
+		Functions: []string{"vendor=" + source}, HandlerEnv: []string{"PYTHONPATH=" + library}, Mounts: []string{os.Getenv(clientsVar)}, TimeScale: 60,
+	}})
+	c := newClients(t, server.URL())
+	body := func(properties string) string {
+		return strings.TrimSuffix(thing(`, "ServiceTimeout": 3600, `+properties), "}") + `, "Outputs": {"Address": {"Value": {"Fn::GetAtt": ["Thing", "Address"]}}, "Ref": {"Value": {"Ref": "Thing"}}}}`
+	}
+	for _, step := range []struct{ properties, status, address, reason string }{
+		{`"Size": 1`, "CREATE_COMPLETE", "at-1", ""},
+		{`"Size": 2`, "UPDATE_COMPLETE", "at-2", ""},
+		{`"Size": 3, "Mode": "fail"`, "UPDATE_ROLLBACK_COMPLETE", "at-2", "Message returned: failed on purpose"},
+		{`"Size": 4, "Mode": "refuse"`, "UPDATE_ROLLBACK_COMPLETE", "at-2", "Message returned: refused on purpose"},
+	} {
+		make := c.update
+		if step.status == "CREATE_COMPLETE" {
+			make = c.create
+		}
+		stack := make(t, "life", body(step.properties))
+		outputs := map[string]string{}
+		for _, o := range stack.Outputs {
+			outputs[*o.OutputKey] = *o.OutputValue
+		}
+		history := c.history(t, stack)
+		if string(stack.StackStatus) != step.status || outputs["Address"] != step.address || outputs["Ref"] != "polled-thing" {
+			t.Fatalf("%s: %s with %s; events %q", step.properties, stack.StackStatus, outputs, history)
+		}
+		if step.reason != "" && !slices.ContainsFunc(history, func(e string) bool { return strings.Contains(e, step.reason) }) {
+			t.Errorf("%s: no event with %q: %q", step.properties, step.reason, history)
+		}
+	}
+	stack := c.create(t, "other", body(`"Size": 5`))
+	if removed := c.remove(t, stack); removed.StackStatus != "DELETE_COMPLETE" {
+		t.Errorf("%s; events %q", removed.StackStatus, c.history(t, removed))
+	}
+	p := place{url: server.URL(), account: account, dir: t.TempDir()}
+	out, err := p.command(t, "python3", "-c", "import boto3, sys; print(boto3.client('events', endpoint_url=sys.argv[1], region_name='us-east-1').list_rules()['Rules'])", p.url).CombinedOutput()
+	if err != nil || strings.TrimSpace(string(out)) != "[]" {
+		t.Errorf("rules are left: %v\n%s", err, out)
+	}
+}

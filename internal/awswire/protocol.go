@@ -29,7 +29,7 @@ func ProtocolOf(service string) Protocol {
 		return RESTJSON
 	case "cloudcontrolapi", "states":
 		return JSON10
-	case "ssm", "secretsmanager", "logs":
+	case "ssm", "secretsmanager", "logs", "events":
 		return JSON11
 	default:
 		return Query

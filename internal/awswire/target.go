@@ -52,6 +52,7 @@ var (
 		"AmazonSSM":       "ssm",
 		"secretsmanager":  "secretsmanager",
 		"Logs_20140328":   "logs",
+		"AWSEvents":       "events",
 	}
 	versions = map[string]string{
 		"2010-05-15": "cloudformation",

@@ -200,6 +200,7 @@ func (o *handlerOptions) config(ctx context.Context, c *app, p *project.Project,
 	if config.Sandbox, err = o.sandbox.settings(c, p.Dir); err != nil {
 		return config, err
 	}
+	config.Env = append(config.Env, "AWS_SAM_LOCAL=true") // as in sam local start-lambda, in which the official tool has handlers run
 	if name == testEntrypoint {
 		config.Env = append(config.Env, "MODE=Test")
 	}

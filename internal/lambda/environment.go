@@ -40,9 +40,10 @@ var inherited = []string{
 // stream, address that of its Runtime API, folders are the variables that name its own folders.
 func (c *Config) environment(address, stream string, folders []string) []string {
 	env := map[string]string{
-		"LANG":          "en_US.UTF-8",
-		"TZ":            ":UTC",
-		"AWS_SAM_LOCAL": "true",
+		"LANG": "en_US.UTF-8",
+		"TZ":   ":UTC",
+
+		"AWS_XRAY_CONTEXT_MISSING": "LOG_ERROR", // without it, libraries for X-Ray fail where nothing traces
 	}
 	for _, entry := range c.Environ {
 		name, value, ok := cutEnv(entry)

@@ -26,7 +26,8 @@ type Invoker interface {
 }
 
 // A Handler serves functions with the Lambda Invoke API: POST
-// /2015-03-31/functions/{name}/invocations, where name may also be a partial or full ARN.
+// /2015-03-31/functions/{name}/invocations, where name may also be a partial or full ARN. It also
+// answers AddPermission and RemovePermission, which have no effect.
 // Requests need no signature, and a signature is not checked. All qualifiers select the same
 // code, except for functions that the Lookup of Serve finds.
 //
@@ -72,6 +73,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.Serve(w,
 // Serve answers a call of the Invoke API. lookup, if not nil, finds the functions that
 // Functions does not have, for the sender of this request.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, lookup Lookup) {
+	policy := policyPath.FindStringSubmatch(r.URL.Path)
+	if policy != nil && (policy[2] == "" && r.Method == http.MethodPost || policy[2] != "" && r.Method == http.MethodDelete) {
+		h.servePolicy(w, r, policy[1], policy[2], lookup)
+		return
+	}
 	match := invokePath.FindStringSubmatch(r.URL.Path)
 	if match == nil || r.Method != http.MethodPost {
 		apiError{http.StatusNotFound, "UnknownOperationException", "this address offers POST /2015-03-31/functions/{name}/invocations only"}.write(w)
@@ -101,8 +107,8 @@ type call struct {
 	payload []byte
 }
 
-// read checks a request in the order in which AWS does.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request, reference string, lookup Lookup) (call, *apiError) {
+// find finds the function that a request names.
+func (h *Handler) find(w http.ResponseWriter, r *http.Request, reference string, lookup Lookup) (call, *apiError) {
 	name, qualifier, ok := ParseReference(reference)
 	if q := r.URL.Query().Get("Qualifier"); q != "" {
 		if qualifier != "" && q != qualifier {
@@ -115,7 +121,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, reference string,
 		return call{}, &apiError{http.StatusBadRequest, "ValidationException",
 			fmt.Sprintf("%q with qualifier %q is no name, partial ARN or ARN of a function", reference, qualifier)}
 	}
-	c := call{name: name, target: h.Functions[name], kind: r.Header.Get("X-Amz-Invocation-Type")}
+	c := call{name: name, target: h.Functions[name]}
 	if c.target == nil && lookup != nil {
 		target, err := lookup(r.Context(), name, qualifier)
 		if err != nil {
@@ -127,6 +133,16 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, reference string,
 	if c.target == nil {
 		return c, &apiError{http.StatusNotFound, "ResourceNotFoundException", "Function not found: " + h.arn(name)}
 	}
+	return c, nil
+}
+
+// read checks a request in the order in which AWS does.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, reference string, lookup Lookup) (call, *apiError) {
+	c, failure := h.find(w, r, reference, lookup)
+	if failure != nil {
+		return c, failure
+	}
+	c.kind = r.Header.Get("X-Amz-Invocation-Type")
 	orDefault(&c.kind, "RequestResponse")
 	limit := int64(MaxRequestBytes)
 	switch c.kind {

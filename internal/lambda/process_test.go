@@ -116,12 +116,12 @@ func TestEnvironment(t *testing.T) {
 		"plain", func(*lambda.Config) {}, map[string]string{
 			"PATH": "/bin", "AWS_ENDPOINT_URL": "http://127.0.0.1:4566", "AWS_ENDPOINT_URL_S3": "http://s3", "SSL_CERT_FILE": "/ca.pem",
 			"HTTP_PROXY": "http://proxy", "NO_PROXY": "example.com,127.0.0.1,localhost",
-			"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1", "AWS_SAM_LOCAL": "true", "TZ": ":UTC", "_HANDLER": "bootstrap",
+			"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1", "TZ": ":UTC", "AWS_XRAY_CONTEXT_MISSING": "LOG_ERROR", "_HANDLER": "bootstrap",
 			"AWS_LAMBDA_FUNCTION_NAME": "TypeFunction", "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "2048",
 			"AWS_LAMBDA_LOG_GROUP_NAME": "/aws/lambda/TypeFunction",
 			"AWS_ACCESS_KEY_ID":         "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_SESSION_TOKEN": "test",
 			"AWS_PROFILE": "", "GITHUB_TOKEN": "", "AWS_WEB_IDENTITY_TOKEN_FILE": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "",
-			"AWS_LAMBDA_MAX_CONCURRENCY": "", "_LAMBDA_SERVER_PORT": "", "TABLE_NAME": "",
+			"AWS_LAMBDA_MAX_CONCURRENCY": "", "_LAMBDA_SERVER_PORT": "", "TABLE_NAME": "", "AWS_SAM_LOCAL": "",
 		},
 	}, {
 		"given credentials", func(c *lambda.Config) { c.Credentials = aws.Credentials{AccessKeyID: "AKIA1", SecretAccessKey: "s"} },

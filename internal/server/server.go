@@ -25,6 +25,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/customresource"
+	"github.com/formwork-dev/formwork/internal/events"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -67,6 +68,9 @@ type Config struct {
 	Functions func(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error)
 
 	Topics *sns.Service
+
+	// Rules are the rules of EventBridge.
+	Rules *events.Service
 
 	// StackSets answers the operations on stack sets.
 	StackSets *stackset.Engine
@@ -176,7 +180,7 @@ func New(config Config) *Server {
 	s.payloads.Memory = 128 << 20
 	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
 	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.S3.BucketOfHost, MustSign: config.Verifier != nil}
-	for _, table := range append(config.Services.Tables(), config.Logs.Table(), config.Topics.Table(), config.States.Table(), cloudFormation(config.Registry, config.Stacks, config.StackSets, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types)) {
+	for _, table := range append(config.Services.Tables(), config.Logs.Table(), config.Topics.Table(), config.Rules.Table(), config.States.Table(), cloudFormation(config.Registry, config.Stacks, config.StackSets, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types)) {
 		table.Logger = config.Logger
 		s.tables[table.Service] = table
 	}
@@ -323,7 +327,7 @@ func (s *Server) logCause(r *http.Request, service, id string, err error) {
 }
 
 // offered lists the services in the error for an unknown one.
-const offered = "cloudformation, cloudcontrolapi, lambda (Invoke), s3, sns, states, sts, ssm, secretsmanager and logs"
+const offered = "cloudformation, cloudcontrolapi, lambda (Invoke), s3, sns, events, states, sts, ssm, secretsmanager and logs"
 
 // recover answers for a handler that panicked, if it has not answered yet.
 func (s *Server) recover(w *answer, r *http.Request, id string) {

@@ -37,7 +37,8 @@ func importRequests(in []types.ResourceToImport) []importRequest {
 // importable reports whether resources of a type can be imported: they are identified and
 // can be read.
 func importable(typ *operation.Type) bool {
-	return typ != nil && typ.Schema != nil && len(typ.Schema.PrimaryIdentifier) > 0 && typ.Schema.Handler("read") != nil
+	s := importSchema(typ)
+	return s != nil && len(s.PrimaryIdentifier) > 0 && s.Handler("read") != nil
 }
 
 // checkImport refuses the resources of an IMPORT change set that the service refuses, in its
@@ -60,8 +61,9 @@ func checkImport(requests []importRequest, next *Deployment, in PlanInput, find 
 		if !importable(typ) {
 			return refuse("import-type", r.Type)
 		}
-		if _, ok := r.identifier(typ.Schema); !ok {
-			return refuse("import-identifier", r.Type, bracketed(identifierNames(typ.Schema)))
+		s := importSchema(typ)
+		if _, ok := r.identifier(s); !ok {
+			return refuse("import-identifier", r.Type, bracketed(identifierNames(s)))
 		}
 	}
 	seen := map[string]bool{}
@@ -194,7 +196,7 @@ func (e *Engine) planImport(ctx context.Context, s *stackRow, input PlanInput, o
 	}
 	input.Import = map[string]string{}
 	for _, r := range options.Import {
-		input.Import[r.LogicalID], _ = r.identifier(input.Types[r.Type].Schema)
+		input.Import[r.LogicalID], _ = r.identifier(importSchema(input.Types[r.Type]))
 	}
 	plan, err := NewPlan(input)
 	if err != nil {
@@ -239,15 +241,18 @@ func each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 
 func (e *Engine) lookUpImport(ctx context.Context, s *stackRow, input PlanInput, c *Change) (problem string, err error) {
 	typ := input.Types[c.Type]
-	if problem := mismatched(c, input, typ.Schema); problem != "" {
+	if problem := mismatched(c, input, importSchema(typ)); problem != "" {
 		return problem, nil
 	}
-	progress, err := e.config.Operations.Read(ctx, readRequest(s, c.LogicalID, typ, c.PhysicalID, identifierModel(typ.Schema, c.PhysicalID)))
+	progress, err := e.config.Operations.Read(ctx, readRequest(s, c.LogicalID, typ, c.PhysicalID, identifierModel(importSchema(typ), c.PhysicalID)))
 	if err != nil {
 		return "", err
 	}
 	if progress.Status != types.OperationStatusSuccess {
 		return cmpOr(progress.Message, fmt.Sprintf("Resource of type '%s' with identifier '%s' was not found.", c.Type, c.PhysicalID)), nil
+	}
+	if c.Type == nestedStack {
+		return e.stackToNest(ctx, s, input, c)
 	}
 	return ownedElsewhere(ctx, e.store.Read(), s, c.Type, c.PhysicalID)
 }
@@ -353,8 +358,9 @@ func (e *Engine) existingOf(ctx context.Context, s *stackRow, input PlanInput, r
 	if err != nil || template.HasUnknown(properties) && properties == template.Unknown {
 		return nil, nil // NewPlan reports the error
 	}
-	for i, paths := range append([][]schema.Path{typ.Schema.PrimaryIdentifier}, typ.Schema.AdditionalIdentifiers...) {
-		named, model, ok := namedBy(paths, typ.Schema, properties)
+	known := importSchema(typ)
+	for i, paths := range append([][]schema.Path{known.PrimaryIdentifier}, known.AdditionalIdentifiers...) {
+		named, model, ok := namedBy(paths, known, properties)
 		if !ok {
 			continue
 		}
@@ -370,7 +376,7 @@ func (e *Engine) existingOf(ctx context.Context, s *stackRow, input PlanInput, r
 			continue // errors are reported when it is created
 		}
 		if identifier = cmpOr(identifier, progress.Identifier); identifier == "" {
-			identifier = identifierText(progress.Model, typ.Schema.PrimaryIdentifier)
+			identifier = identifierText(progress.Model, known.PrimaryIdentifier)
 		}
 		if identifier == "" || len(identifier) > store.MaxKey {
 			continue
@@ -446,7 +452,12 @@ func (r *run) startImport(ctx context.Context, tx *store.Tx, t *target, identifi
 		t.step.State, t.step.Reason, t.step.EndedAt = stepFailed, problem, r.now
 		return nil
 	}
-	r.call(t.step, t.typ, operation.Request{Action: invoke.Read, Identifier: identifier, Desired: identifierModel(t.typ.Schema, identifier)})
+	if t.res.Type == nestedStack {
+		if err := nest(ctx, tx, identifier, r.stack); err != nil {
+			return err
+		}
+	}
+	r.call(t.step, t.typ, operation.Request{Action: invoke.Read, Identifier: identifier, Desired: identifierModel(importSchema(t.typ), identifier)})
 	return nil
 }
 
@@ -480,17 +491,23 @@ func (r *run) startTag(s *stepRow) error {
 }
 
 // release removes a resource from its stack, without deleting it, when its import is rolled back.
-func (r *run) release(s *stepRow) {
+func (r *run) release(ctx context.Context, tx *store.Tx, s *stepRow) error {
 	x := r.resources[s.LogicalID]
 	if x == nil {
 		r.done(s)
-		return
+		return nil
+	}
+	if x.Type == nestedStack {
+		if err := nest(ctx, tx, x.PhysicalID, nil); err != nil {
+			return err
+		}
 	}
 	for _, status := range []types.ResourceStatus{types.ResourceStatusImportRollbackInProgress, types.ResourceStatusImportRollbackComplete} {
 		r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(status), Properties: s.Properties})
 	}
 	r.drop(x)
 	r.done(s)
+	return nil
 }
 
 // drop removes a resource from the stack.

@@ -35,8 +35,7 @@ func (r *run) start(ctx context.Context, tx *store.Tx, s *stepRow) error {
 	case actionTag:
 		return r.startTag(s)
 	case actionRelease:
-		r.release(s)
-		return nil
+		return r.release(ctx, tx, s)
 	case actionRevert:
 		return r.startRevert(s)
 	}

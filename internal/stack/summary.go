@@ -96,11 +96,12 @@ func (e *Engine) GetTemplateSummary(ctx context.Context, caller awswire.Caller, 
 	for _, of := range s.Types {
 		out.ResourceTypes = append(out.ResourceTypes, of.Type)
 		typ, err := e.findType(ctx, caller, typeKey{of.Type, ""})
-		if err != nil || typ.Schema == nil || len(typ.Schema.PrimaryIdentifier) == 0 {
+		s := importSchema(typ)
+		if err != nil || s == nil || len(s.PrimaryIdentifier) == 0 {
 			continue
 		}
 		out.ResourceIdentifierSummaries = append(out.ResourceIdentifierSummaries, types.ResourceIdentifierSummary{
-			ResourceType: aws.String(of.Type), LogicalResourceIds: of.LogicalIDs, ResourceIdentifiers: identifierNames(typ.Schema),
+			ResourceType: aws.String(of.Type), LogicalResourceIds: of.LogicalIDs, ResourceIdentifiers: identifierNames(s),
 		})
 	}
 	return out, nil
