@@ -229,7 +229,10 @@ def find(reference):
     try:
         module = importlib.import_module(name.replace("/", "."))
     except ImportError as error:
-        raise Failure("Runtime.ImportModuleError", "Unable to import module '%s': %s" % (name, error), frames(error))
+        message = "Unable to import module '%s': %s" % (name, error)
+        if error.name in ("boto3", "botocore"):
+            message += "; Lambda provides it, here it must be installed: %s -m pip install boto3" % sys.executable
+        raise Failure("Runtime.ImportModuleError", message, frames(error))
     except SyntaxError as error:
         trace = ["  File \"%s\" Line %s\n    %s" % (error.filename, error.lineno, error.text)]
         raise Failure("Runtime.UserCodeSyntaxError", "Syntax error in module '%s': %s" % (name, error), trace)

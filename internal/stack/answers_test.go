@@ -54,6 +54,22 @@ func TestChangeSetsOfOthers(t *testing.T) {
 	refusedWith(t, err, "ValidationError", "Stack ["+*s.StackId+"] already exists and cannot be created again with the changeSet [again].")
 }
 
+// TestReorderedList takes a list in another order for another value, also one whose order does not count for drift.
+func TestReorderedList(t *testing.T) {
+	typ := typeOf(t, `{"typeName": "Acme::Test::Set", "description": "d", "additionalProperties": false,
+		"properties": {"Id": {"type": "string"}, "Zones": {"type": "array", "insertionOrder": false, "uniqueItems": true, "items": {"type": "string"}}},
+		"primaryIdentifier": ["/properties/Id"], "readOnlyProperties": ["/properties/Id"], "createOnlyProperties": ["/properties/Zones"],
+		"handlers": {"create": {"permissions": []}, "read": {"permissions": []}, "update": {"permissions": []}, "delete": {"permissions": []}}}`)
+	list := func(items ...any) map[string]any { return map[string]any{"Zones": items} }
+	found := differences(list("a", "b"), list("b", "a"), typ)
+	if len(found) != 1 || found[0].recreation != types.RequiresRecreationAlways {
+		t.Errorf("%+v", found)
+	}
+	if found := differences(list("a", "b"), list("a", "b"), typ); found != nil {
+		t.Errorf("unchanged: %+v", found)
+	}
+}
+
 // TestValidateTemplateTypes refuses types that do not exist, as the other operations do.
 func TestValidateTemplateTypes(t *testing.T) {
 	g := onSQLite(t)

@@ -164,6 +164,30 @@ Resources: {R: {Type: T, Properties: {Fn::Transform: {Name: Outer, Parameters: {
 	}
 }
 
+// TestTransformsInList runs the transforms of a list one after the other.
+func TestTransformsInList(t *testing.T) {
+	r := &recorder{answers: map[string]string{"One": `{"made": "one"}`, "Two": `{"made": "two"}`}}
+	out, err := expand(t, "Resources: {R: {Type: T, Properties: {x: 1, Fn::Transform: [{Name: One, Parameters: {k: v}}, {Name: Two}]}}}\n", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{`1::One {"x":1} {"k":"v"} map[]`, `1::Two {"made":"one"} {} map[]`}; !slices.Equal(r.calls, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(r.calls, "\n"), strings.Join(want, "\n"))
+	}
+	if got := string(out.ProcessedJSON()); got != `{"Resources":{"R":{"Type":"T","Properties":{"made":"two"}}}}` {
+		t.Errorf("got %s", got)
+	}
+	for _, list := range []string{"[]", "[One]"} {
+		if _, err := expand(t, "Resources: {R: {Type: T, Properties: {Fn::Transform: "+list+"}}}\n", r); err == nil || err.Error() != "Key Name of transform definition must be a string." {
+			t.Errorf("%s: %v", list, err)
+		}
+	}
+	parsed, err := Parse("t.yaml", []byte("Resources: {R: {Type: T, Properties: {Fn::Transform: [{Name: One}, {Name: AWS::Include}]}}}\n"), ParseOptions{})
+	if err != nil || fmt.Sprint(parsed.UsedTransforms()) != "[One AWS::Include]" || fmt.Sprint(parsed.Summary().Capabilities) != "[CAPABILITY_AUTO_EXPAND]" {
+		t.Errorf("%v, %v", parsed.UsedTransforms(), err)
+	}
+}
+
 func TestInclude(t *testing.T) {
 	r := &recorder{answers: map[string]string{
 		"s3://b/resources": "P:\n  Type: T2\nQ:\n  Type: !Sub T\n", "s3://b/top": `{"Outputs": {"O": {"Value": "x"}}, "Resources": {"Z": {"Type": "T"}}}`, "s3://b/text": `"just text"`,
