@@ -24,7 +24,7 @@ func (h *Handler) servePolicy(w http.ResponseWriter, r *http.Request, reference,
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	var in struct{ StatementId, Action, Principal, SourceArn, SourceAccount string }
+	var in struct{ StatementId, Action, Principal string }
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxStatement))
 	if err != nil || json.Unmarshal(body, &in) != nil || in.StatementId == "" || in.Action == "" || in.Principal == "" {
 		apiError{http.StatusBadRequest, "InvalidParameterValueException", "a permission needs StatementId, Action and Principal"}.write(w)
