@@ -127,13 +127,31 @@ func interval(schedule string) (time.Duration, bool) {
 const wakeKind = "eventrule"
 
 // Workers are those of the wake-ups of rules.
-func (s *Service) Workers() map[string]store.Worker { return map[string]store.Worker{wakeKind: s.run} }
+func (s *Service) Workers() map[string]store.Worker {
+	return map[string]store.Worker{wakeKind: {Run: s.run, Fail: s.giveUp}}
+}
+
+// giveUp turns off a rule that can never run.
+func (s *Service) giveUp(ctx context.Context, arn, reason string) error {
+	place, name := placed(arn)
+	s.config.Logger.ErrorContext(ctx, "a rule is turned off", "rule", name, "error", reason)
+	return s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		row := &ruleRow{Account: place.Account, Region: place.Region, Name: name, State: disabled}
+		_, err := tx.NewUpdate().Model(row).Column("state").WherePK().Exec(ctx)
+		return err
+	})
+}
+
+// placed reads the ARN of a rule.
+func placed(arn string) (awswire.Place, string) {
+	parts := strings.SplitN(arn, ":", 6) // of ruleARN
+	return awswire.Place{Account: parts[4], Region: parts[3]}, strings.TrimPrefix(parts[5], "rule/")
+}
 
 // run invokes the targets of a rule that is due.
 func (s *Service) run(ctx context.Context, arn string) (time.Time, error) {
-	parts := strings.SplitN(arn, ":", 6)
-	place := awswire.Place{Account: parts[4], Region: parts[3]}
-	row, err := s.find(ctx, s.config.Store.Read(), place, strings.TrimPrefix(parts[5], "rule/"))
+	place, name := placed(arn)
+	row, err := s.find(ctx, s.config.Store.Read(), place, name)
 	if err != nil || row == nil || !row.runs() {
 		return time.Time{}, err
 	}
@@ -156,8 +174,7 @@ func (s *Service) run(ctx context.Context, arn string) (time.Time, error) {
 	}
 	targets, err := row.targets()
 	if err != nil {
-		s.config.Logger.ErrorContext(ctx, "a rule has ended", "rule", row.Name, "error", err)
-		return time.Time{}, nil
+		return time.Time{}, err
 	}
 	caller := awswire.Caller{Place: place, AccessKeyID: row.AccessKey}
 	for _, t := range targets {

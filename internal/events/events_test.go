@@ -143,6 +143,20 @@ func TestRules(t *testing.T) {
 	})
 }
 
+// TestGivenUp turns off a rule whose run fails for ever.
+func TestGivenUp(t *testing.T) {
+	eachStore(t, func(t *testing.T, r *rig) {
+		r.put(t, "rate(1 minute)", "")
+		if err := r.giveUp(t.Context(), arn, "no"); err != nil {
+			t.Fatal(err)
+		}
+		shown, err := r.describeRule(t.Context(), caller, &ruleInput{Name: aws.String("r")})
+		if err != nil || *shown.State != disabled || *shown.ScheduleExpression != "rate(1 minute)" {
+			t.Errorf("%v, %v", shown, err)
+		}
+	})
+}
+
 // TestScheduledEvent is what a target without an input gets.
 func TestScheduledEvent(t *testing.T) {
 	row := &ruleRow{Account: "123456789012", Region: "eu-west-1", Name: "r"}

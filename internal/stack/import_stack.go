@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -102,4 +101,3 @@ func nest(ctx context.Context, tx *store.Tx, arn string, parent *stackRow) error
 	}
 	return store.Swap(ctx, tx, child, &child.RowVersion)
 }
-
