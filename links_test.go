@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -98,6 +99,30 @@ func TestBrokenLink(t *testing.T) {
 	} {
 		if got := brokenLink("docs/a.md", destination, files, anchors); got != want {
 			t.Errorf("%s: %q, want %q", destination, got, want)
+		}
+	}
+}
+
+// TestPromises: every test that docs/security.md names for a promise exists where the page says.
+func TestPromises(t *testing.T) {
+	page, err := os.ReadFile("docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`\[((?:Test|Fuzz)\w+)\]\(\.\./([^)]+_test\.go)\)`).FindAllStringSubmatch(string(page), -1)
+	if len(named) < 30 {
+		t.Errorf("the page names %d tests", len(named))
+	}
+	for _, m := range named {
+		source, err := os.ReadFile(filepath.FromSlash(m[2]))
+		if err != nil || !strings.Contains(string(source), "\nfunc "+m[1]+"(") {
+			t.Errorf("%s has no %s (%v)", m[2], m[1], err)
+		}
+	}
+	for line := range strings.Lines(string(page)) {
+		promise := strings.HasPrefix(line, "| ") && strings.Count(line, "|") == 3 && !strings.HasPrefix(line, "| promise") && !strings.Contains(line, "namespaces |") && strings.HasSuffix(strings.TrimSpace(line), ") |")
+		if promise && !strings.Contains(line, "_test.go)") {
+			t.Errorf("this promise has no test: %s", line)
 		}
 	}
 }
