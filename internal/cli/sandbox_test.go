@@ -35,15 +35,16 @@ func TestSandboxSettings(t *testing.T) {
 		err            string
 	}{
 		{name: "nothing", mode: sandbox.On},
-		{name: "the project", settings: `{"sandbox": "off", "mounts": ["data", "data:rw"]}`, mode: sandbox.Off, grants: "data data:rw"},
-		{name: "options first", settings: `{"sandbox": "off"}`, options: sandboxOptions{mode: "on", mounts: []string{"data:rw", "new:rw"}}, mode: sandbox.On, grants: "data:rw new:rw"},
-		{name: "a wrong mode", settings: `{"sandbox": "of"}`, err: `"sandbox" is on, off or required`},
+		{name: "the project", settings: `{"sandbox": "on", "mounts": ["data", "data:rw"]}`, mode: sandbox.On, grants: "data data:rw"},
+		{name: "options first", settings: `{"sandbox": "on"}`, options: sandboxOptions{mode: "off", mounts: []string{"data:rw", "new:rw"}}, mode: sandbox.Off, grants: "data:rw new:rw"},
+		{name: "a wrong mode", settings: `{"sandbox": "of"}`, err: `"sandbox" is on or required`},
+		{name: "a project does not open it", settings: `{"sandbox": "off"}`, err: `"sandbox" is on or required`},
 		{name: "a mount elsewhere", settings: `{"mounts": ["../other"]}`, err: `"../other" is outside the folder of the settings`},
 		{name: "an absolute mount", settings: `{"mounts": ["/etc"]}`, err: `"/etc" is outside the folder of the settings`},
 		{name: "a link elsewhere", settings: `{"mounts": ["link"]}`, err: "leads out of the project"},
 		{name: "a missing mount", options: sandboxOptions{mounts: []string{"missing"}}, err: "no such file"},
 		{name: "too much", options: sandboxOptions{mounts: []string{"/:rw"}}, err: "/ cannot be granted"},
-		{name: "other settings may be wrong", settings: `{"rules": {"nothing": "off"}, "sandbox": "off"}`, mode: sandbox.Off},
+		{name: "other settings may be wrong", settings: `{"rules": {"nothing": "off"}, "sandbox": "on"}`, mode: sandbox.On},
 		{name: "no settings", settings: `[`, err: "settings"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -48,7 +48,7 @@ var settingsRules = []Rule{{
 //	  "suppress": [
 //	    {"id": "lint/ARN002", "pointer": "/properties/*", "type": "Initech::TPS::*", "reason": "…"}
 //	  ],
-//	  "sandbox": "off", "mounts": ["testdata", "out:rw"]
+//	  "sandbox": "required", "mounts": ["testdata", "out:rw"]
 //	}
 //
 // A "*" at the end of an id or a type matches any ending, the longest match counts; a "*" in a
@@ -174,8 +174,8 @@ func (p *settingsParser) rules(v *document.Value) {
 
 func (p *settingsParser) sandbox(v *document.Value) {
 	mode, err := sandbox.ParseMode(textOf(v))
-	if v.Kind != document.String || err != nil {
-		p.fault(v.At, document.Pointer{"sandbox"}, `"sandbox" is on, off or required`, "")
+	if v.Kind != document.String || err != nil || mode == sandbox.Off {
+		p.fault(v.At, document.Pointer{"sandbox"}, `"sandbox" is on or required`, "only --sandbox=off turns the sandbox off, since a project may come from anybody")
 		return
 	}
 	p.settings.sandbox = mode
