@@ -150,6 +150,9 @@ func reachable(address net.Addr) string {
 // URL is the address as clients configure it.
 func (s *Server) URL() string { return s.config.URL }
 
+// ConsoleURL is the address of the console, with the token of CloudFormation.ConsolePath.
+func (s *Server) ConsoleURL() string { return s.URL() + s.cloud.ConsolePath() }
+
 // LambdaURL is the second address, may be "".
 func (s *Server) LambdaURL() string {
 	if len(s.listeners) < 2 {

@@ -237,7 +237,7 @@ func (c *CloudFormation) open(ctx context.Context) error {
 	c.console = console.New(console.Config{
 		Registry: c.registry, Stacks: c.stacks, Requests: c.cloudControl, Hooks: c.hooks, StackSets: c.stackSets, Calls: c.handlers, Logs: c.logs, Places: places{c.registry, c.stacks, c.stackSets},
 		Default: home, Version: c.config.Version, Warning: c.warning(), Now: c.config.Now, Logger: c.config.Logger,
-		FormKey: seal.Derive(key, "forms of the console"), TimeScale: c.config.TimeScale,
+		FormKey: seal.Derive(key, "forms of the console"), SignIn: verifier != nil, TimeScale: c.config.TimeScale,
 	})
 	c.atEnd(closing(c.store.StopWork))
 	c.server = c.newServer(verifier, home, tracer)
@@ -284,7 +284,7 @@ func (c *CloudFormation) newServer(verifier *awswire.Verifier, home awswire.Plac
 	}
 	return server.New(server.Config{
 		Registry: c.registry, Services: c.services, Logs: c.logs, S3: c.s3, Stacks: c.stacks, StackSets: c.stackSets, CloudControl: c.cloudControl,
-		Shelf: c.shelf, Types: c.types, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console, Responses: c.custom, Topics: c.topics, Rules: c.rules, States: c.states,
+		Shelf: c.shelf, Types: c.types, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console, ConsoleToken: c.console.TokenFor, Responses: c.custom, Topics: c.topics, Rules: c.rules, States: c.states,
 		TimeScale: config.TimeScale, Simulate: config.Simulate,
 		Authority: authority, Verifier: verifier, Lookup: c.services.Key, Default: home, Hosts: config.Hosts, AnyHost: verifier != nil,
 		BodyTimeout: config.BodyTimeout, SpoolDir: filepath.Join(config.Dir, spoolDir), Readers: c.store.Readers(), Healthy: c.healthy,
@@ -520,6 +520,16 @@ func (c *CloudFormation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.mu.Unlock()
 	}
 	c.server.ServeHTTP(w, r)
+}
+
+// ConsolePath is the path of the console. With Keys it has the token with which a browser signs in, to
+// see all accounts: it is for the one who started the server, and not for logs.
+func (c *CloudFormation) ConsolePath() string {
+	path := console.Prefix + "/"
+	if token := c.console.Token(); token != "" {
+		path += "?token=" + token
+	}
+	return path
 }
 
 // url is the address of this CloudFormation for handlers, "" until it is known.

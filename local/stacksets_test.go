@@ -111,7 +111,7 @@ func TestStackSetPublishes(t *testing.T) {
 
 	const other = "555555555555"
 	for _, region := range regions {
-		r, err := submit.Open(t.Context(), submit.Config{Region: region, Endpoint: url, Account: other, Getenv: func(string) string { return "" }})
+		r, err := submit.Open(t.Context(), submit.Config{Region: region, Endpoint: url, Key: aws.Credentials{AccessKeyID: other, SecretAccessKey: secret}, Getenv: func(string) string { return "" }})
 		if err != nil {
 			t.Fatal(err)
 		}

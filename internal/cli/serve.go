@@ -45,7 +45,8 @@ With a COMMAND, the server runs until the command exits, by default on a free po
 any state. The COMMAND runs with the variables of cfn env, and cfn serve exits with its exit code. Use
 this for tests in CI.
 
-The console is at http://` + defaultServeAddress + `/_cfn, metrics for Prometheus are at /metrics. If
+The console is at http://` + defaultServeAddress + `/_cfn; with --auth, the printed URL has a token that signs a
+browser in, and cfn console prints a URL for one account. Metrics for Prometheus are at /metrics. If
 OTEL_EXPORTER_OTLP_ENDPOINT is set, traces are sent to it.`
 
 // serveOptions are the options of cfn serve.
@@ -229,7 +230,7 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 		// One line, for scripts that wait for it.
 		ready, err := json.Marshal(struct {
 			Endpoint string `json:"endpoint"`
-			Console  string `json:"console"`
+			Console  string `json:"console"` // with the token to sign in, if there is one
 			Lambda   string `json:"lambda"` // may be ""
 			Region   string `json:"region"`
 			Account  string `json:"account"`
@@ -239,14 +240,14 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 			TimeScale float64  `json:"timeScale"` // delays are divided by it
 			Simulate  []string `json:"simulate"`  // patterns of types; may be null
 			Limits    string   `json:"limits"`    // how those of handlers are enforced
-		}{server.URL(), server.URL() + "/_cfn/", server.LambdaURL(), config.Region, config.Account, config.Dir, os.Getpid(), config.TimeScale, config.Simulate, server.Limits()})
+		}{server.URL(), server.ConsoleURL(), server.LambdaURL(), config.Region, config.Account, config.Dir, os.Getpid(), config.TimeScale, config.Simulate, server.Limits()})
 		if err != nil {
 			return errors.Join(err, server.Close())
 		}
 		c.printf("%s\n", ready)
 	} else {
 		c.printf("Local CloudFormation at %s, region %s, account %s\n", server.URL(), config.Region, config.Account)
-		c.printf("  console   %s/_cfn/\n", server.URL())
+		c.printf("  console   %s\n", server.ConsoleURL())
 		if server.LambdaURL() != "" {
 			c.printf("  functions %s\n", server.LambdaURL())
 		}

@@ -210,7 +210,7 @@ func (c *app) ownCloudFormation(ctx context.Context, opts *testOptions, configur
 // registerOwn registers the type at a local CloudFormation of this process.
 func (c *app) registerOwn(ctx context.Context, url string, config *local.ServerConfig, request *submit.Request, configuration any, timeout time.Duration) (*submit.Remote, error) {
 	remote, err := submit.Open(ctx, submit.Config{
-		Region: config.Region, Endpoint: url, Account: config.Account, Getenv: c.Getenv, Now: c.Now, Logger: c.logger, Pause: 20 * time.Millisecond,
+		Region: config.Region, Endpoint: url, Key: aws.Credentials{AccessKeyID: config.Account, SecretAccessKey: dummySecret}, Getenv: c.Getenv, Now: c.Now, Logger: c.logger, Pause: 20 * time.Millisecond,
 	})
 	if err != nil {
 		return nil, c.serviceError(err)

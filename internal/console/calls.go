@@ -200,7 +200,7 @@ func callsSeen(list []handlerCall) string {
 // followCalls notifies a page of a list of new calls.
 func (c *Console) followCalls(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	place, err := readPlace(q.Get(placeField), c.config.Default)
+	place, err := c.place(r)
 	if err != nil || c.config.Calls == nil {
 		http.Error(w, "not found", http.StatusNotFound)
 		return

@@ -9,8 +9,9 @@
 //
 // Text from a schema, a handler or a caller is untrusted: it is escaped, bounded in length,
 // and its links are limited to http and https. A GET never changes anything. Changes need a
-// POST from a page of the same origin with a token that only that page knows. The server
-// around it decides which host names are served.
+// POST from a page of the same origin with a token that only that page knows. With
+// Config.SignIn, a browser sees only what its session is for. The server around it decides which
+// host names are served.
 package console
 
 import (
@@ -68,6 +69,9 @@ type Config struct {
 	// Default is the first account and region. Zero is account 000000000000 in us-east-1.
 	Default awswire.Place
 
+	// SignIn has browsers sign in, with Token or TokenFor.
+	SignIn bool
+
 	// FormKey signs the forms of the pages. Servers that share an address need the
 	// same one; nil makes one up, with which forms last until the server ends.
 	FormKey []byte
@@ -101,6 +105,7 @@ type Console struct {
 	routes   *http.ServeMux
 	log      *slog.Logger
 	key      []byte
+	door     *door             // nil if nobody has to sign in
 	versions map[string]string // of the assets, for their addresses
 	schemas  schemaCache
 	streams  chan struct{} // holds one for each stream that is open
@@ -137,6 +142,9 @@ func New(config Config) *Console {
 	if c.key == nil {
 		c.key = c.random(32)
 	}
+	if config.SignIn {
+		c.door = &door{token: c.newToken(), now: config.Now}
+	}
 	c.done, c.close = context.WithCancel(context.Background())
 	c.versions = assetVersions()
 	c.route()
@@ -162,11 +170,26 @@ func (c *Console) random(n int) []byte {
 
 // route maps requests to handlers.
 func (c *Console) route() {
+	for _, r := range c.table() {
+		c.routes.HandleFunc(r.pattern(), r.serve)
+	}
+	c.routes.Handle(Prefix, http.RedirectHandler(Prefix+"/", http.StatusFound))
+}
+
+// A route is a method with a path below the prefix, and what serves it.
+type route struct {
+	address string
+	serve   func(http.ResponseWriter, *http.Request)
+}
+
+func (r route) pattern() string {
+	method, path, _ := strings.Cut(r.address, " ")
+	return method + " " + Prefix + path
+}
+
+func (c *Console) table() []route {
 	const kindName = "/types/{kind}/{name}"
-	for _, r := range []struct {
-		pattern string
-		serve   func(http.ResponseWriter, *http.Request)
-	}{
+	return []route{
 		{"GET /{$}", c.page(c.listTypes)},
 		{"GET " + kindName, c.page(c.showType)},
 		{"GET " + kindName + "/schema", c.page(c.showSchema)},
@@ -212,11 +235,7 @@ func (c *Console) route() {
 		{"GET /contract", c.page(c.showContract)},
 		{"GET /assets/{file}", c.sendAsset},
 		{"GET /", c.page(c.notFound)},
-	} {
-		method, path, _ := strings.Cut(r.pattern, " ")
-		c.routes.HandleFunc(method+" "+Prefix+path, r.serve)
 	}
-	c.routes.Handle(Prefix, http.RedirectHandler(Prefix+"/", http.StatusFound))
 }
 
 // ServeHTTP answers what is under Prefix.
@@ -226,7 +245,9 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, why, http.StatusForbidden)
 		return
 	}
-	c.routes.ServeHTTP(w, r)
+	if r = c.admit(w, r); r != nil {
+		c.routes.ServeHTTP(w, r)
+	}
 }
 
 // A screen builds the page for a request. A *fault or an *awswire.Error is displayed, any

@@ -292,7 +292,7 @@ func TestHostileText(t *testing.T) {
 func submit(t *testing.T, c http.Handler, path string, form url.Values, change func(*http.Request)) *httptest.ResponseRecorder {
 	t.Helper()
 	page := get(t, c, clusterPath)
-	token := regexp.MustCompile(`name="token" value="([0-9a-f]+)"`).FindStringSubmatch(page.Body.String())
+	token := tokenInput.FindStringSubmatch(page.Body.String())
 	if token == nil {
 		t.Fatal("the page has no form")
 	}
@@ -406,7 +406,7 @@ func TestForgedForms(t *testing.T) {
 	}
 	// A page of another server, or of this one before it was started anew.
 	page := get(t, other, clusterPath)
-	token := regexp.MustCompile(`name="token" value="([0-9a-f]+)"`).FindStringSubmatch(page.Body.String())[1]
+	token := tokenInput.FindStringSubmatch(page.Body.String())[1]
 	w := submit(t, c, clusterPath+"/default", url.Values{"token": {token}}, set("Cookie", page.Result().Cookies()[0].String()))
 	if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "reload the page") {
 		t.Errorf("a form of another server: %d", w.Code)

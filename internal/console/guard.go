@@ -55,9 +55,12 @@ const (
 	maxForm    = 64 << 10
 )
 
-// visitor is the random value that a browser is known by, "" if it has none yet. It means
-// nothing but that two requests come from the same browser.
+// visitor is the random value that a browser is known by, "" if it has none yet: its session, or
+// where nobody signs in, a value that means nothing but that two requests come from the same browser.
 func visitor(r *http.Request) string {
+	if s := sessionOf(r); s.id != "" {
+		return s.id
+	}
 	cookie, err := r.Cookie(cookieName)
 	if err != nil || len(cookie.Value) != 32 || strings.Trim(cookie.Value, "0123456789abcdef") != "" {
 		return ""

@@ -177,7 +177,7 @@ func level(text string) string {
 // Last-Event-ID.
 func (c *Console) followLogs(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	place, err := readPlace(q.Get(placeField), c.config.Default)
+	place, err := c.place(r)
 	group := q.Get("group")
 	if err != nil || c.config.Logs == nil || group == "" {
 		http.Error(w, "not found", http.StatusNotFound)

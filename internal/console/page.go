@@ -44,6 +44,7 @@ type page struct {
 	Style     string
 	Icon      string
 	Token     string // of forms
+	SignedOut bool   // the page is for signing in, and has no navigation
 	Path      string // of the request, without the prefix
 	query     url.Values
 	now       time.Time
@@ -57,11 +58,11 @@ var (
 
 const placeField = "in"
 
-// newPage reads what every request says: for which place, and by whom. Its page is never
-// nil, so that an error can be shown.
-func (c *Console) newPage(w http.ResponseWriter, r *http.Request) (*page, error) {
+// barePage is a page with what does not depend on who looks at it.
+func (c *Console) barePage(r *http.Request) *page {
+	home := c.home(r)
 	p := &page{
-		Place: c.config.Default, Home: c.config.Default, Host: r.Host, Version: c.config.Version, Warning: c.config.Warning,
+		Place: home, Home: home, Host: r.Host, Version: c.config.Version,
 		Script: c.asset("console.js"), Style: c.asset("console.css"), Icon: c.asset("icon.svg"),
 		Path: strings.TrimPrefix(r.URL.Path, Prefix), query: r.URL.Query(), now: c.config.Now(),
 		requestID: hex.EncodeToString(c.random(8)),
@@ -69,9 +70,16 @@ func (c *Console) newPage(w http.ResponseWriter, r *http.Request) (*page, error)
 	if p.Scheme = "http"; r.TLS != nil {
 		p.Scheme = "https"
 	}
-	p.Token = c.sign(c.introduce(w, r))
+	return p
+}
+
+// newPage reads what every request says: for which place, and by whom. Its page is never
+// nil, so that an error can be shown.
+func (c *Console) newPage(w http.ResponseWriter, r *http.Request) (*page, error) {
+	p := c.barePage(r)
+	p.Warning, p.Token = c.config.Warning, c.sign(c.introduce(w, r))
 	p.Notice = notices[p.query.Get("done")]
-	place, err := readPlace(p.query.Get(placeField), c.config.Default)
+	place, err := c.place(r)
 	if err != nil {
 		return p, err
 	}
@@ -81,14 +89,32 @@ func (c *Console) newPage(w http.ResponseWriter, r *http.Request) (*page, error)
 		if err != nil {
 			return p, fmt.Errorf("list accounts and regions: %w", err)
 		}
-		p.Places = places
+		p.Places = slices.DeleteFunc(slices.Clone(places), func(place awswire.Place) bool { return !sessionOf(r).sees(place) })
 	}
-	p.Places = append(slices.Clone(p.Places), p.Place, p.Home)
+	p.Places = append(p.Places, p.Place, p.Home)
 	slices.SortFunc(p.Places, func(a, b awswire.Place) int {
 		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Region, b.Region))
 	})
 	p.Places = slices.Compact(p.Places)
 	return p, nil
+}
+
+// home is the place of requests that name none.
+func (c *Console) home(r *http.Request) awswire.Place {
+	home := c.config.Default
+	home.Account = cmp.Or(sessionOf(r).account, home.Account)
+	return home
+}
+
+// place is the account and region that a request is about. Everything that a page shows or changes
+// is looked up there.
+func (c *Console) place(r *http.Request) (awswire.Place, error) {
+	home := c.home(r)
+	place, err := readPlace(r.URL.Query().Get(placeField), home)
+	if err == nil && !sessionOf(r).sees(place) {
+		return home, &fault{Status: http.StatusForbidden, Title: "Another account", Message: "You have signed in to the account " + home.Account + " only."}
+	}
+	return place, err
 }
 
 // readPlace reads "account/region"; "" is the place given.
@@ -374,10 +400,15 @@ func current(yes bool) string {
 // envCommand configures a shell for this server. cfn knows its default address; another one is
 // passed, unless it needs quoting in a shell.
 func (p *page) envCommand() string {
-	if p.Host == "127.0.0.1:4566" || p.Host == "localhost:4566" || !hostPattern.MatchString(p.Host) {
+	if p.atDefault() {
 		return `eval "$(cfn env)"`
 	}
 	return `eval "$(cfn env --endpoint ` + p.Scheme + "://" + p.Host + `)"`
+}
+
+// atDefault reports whether commands find the server without its address, or cannot be passed it.
+func (p *page) atDefault() bool {
+	return p.Host == "127.0.0.1:4566" || p.Host == "localhost:4566" || !hostPattern.MatchString(p.Host)
 }
 
 var hostPattern = lazyregexp.New(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)

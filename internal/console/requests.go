@@ -61,7 +61,7 @@ func (c *Console) followRequests(w http.ResponseWriter, r *http.Request) {
 
 // followMark notifies a page whenever the mark of its place changes.
 func (c *Console) followMark(w http.ResponseWriter, r *http.Request, markOf func(ctx context.Context, place awswire.Place) (int64, error)) {
-	place, err := readPlace(r.URL.Query().Get(placeField), c.config.Default)
+	place, err := c.place(r)
 	if err != nil {
 		http.Error(w, "not found", http.StatusNotFound)
 		return

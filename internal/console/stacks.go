@@ -243,7 +243,7 @@ func (h *stackHead) failure(id string) string {
 // followStacks notifies a page of changes: of one stack, or of the list.
 func (c *Console) followStacks(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	place, err := readPlace(q.Get(placeField), c.config.Default)
+	place, err := c.place(r)
 	if err != nil || c.config.Stacks == nil {
 		http.Error(w, "not found", http.StatusNotFound)
 		return

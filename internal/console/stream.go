@@ -92,7 +92,7 @@ func (s *stream) write(text string) error {
 
 // followChanges notifies a page that its content may have changed.
 func (c *Console) followChanges(w http.ResponseWriter, r *http.Request) {
-	place, err := readPlace(r.URL.Query().Get(placeField), c.config.Default)
+	place, err := c.place(r)
 	if err != nil {
 		http.Error(w, "not found", http.StatusNotFound)
 		return

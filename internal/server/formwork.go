@@ -14,7 +14,7 @@ import (
 
 // formwork is the table of what AWS has no operations for. Requests are signed and checked
 // like those of every other service.
-func formwork(shelf *simulate.Shelf, types operation.Types) *awswire.Table {
+func formwork(shelf *simulate.Shelf, types operation.Types, tokenFor func(account string) string) *awswire.Table {
 	return &awswire.Table{
 		Service:      "formwork",
 		Protocol:     awswire.JSON10,
@@ -26,12 +26,24 @@ func formwork(shelf *simulate.Shelf, types operation.Types) *awswire.Table {
 			awswire.Op("ListSimulated", func(ctx context.Context, caller awswire.Caller, in *ListSimulatedInput) (*ListSimulatedOutput, error) {
 				return listSimulated(ctx, types, caller, in)
 			}).Reading(),
+			awswire.Op("GetConsoleToken", func(_ context.Context, caller awswire.Caller, _ *GetConsoleTokenInput) (*GetConsoleTokenOutput, error) {
+				return &GetConsoleTokenOutput{Token: tokenFor(caller.Account)}, nil
+			}),
 		},
 		Constraints: map[string][]awswire.Constraint{
 			"ImportTypes":   {{Member: "Schemas", Required: true, MinLength: 1, MaxLength: 500}},
 			"ListSimulated": {{Member: "TypeNames", Required: true, MinLength: 1, MaxLength: 500}},
 		},
 	}
+}
+
+// GetConsoleTokenInput asks for a token for the console.
+type GetConsoleTokenInput struct{}
+
+// GetConsoleTokenOutput has a token with which one browser signs in to the account of the caller, once.
+// It is "" if nobody has to sign in.
+type GetConsoleTokenOutput struct {
+	Token string
 }
 
 // ImportTypesInput imports published schemas into the server.

@@ -69,8 +69,8 @@ func signed(r *http.Request) bool {
 	return r.Header.Get("Authorization") != "" || query.Has("X-Amz-Credential") || query.Has("AWSAccessKeyId")
 }
 
-// refusePage returns why a page of the console is not shown, nil if it is. The console has no
-// sign-in, so it is for this machine only, also where requests of the API are checked.
+// refusePage returns why a page of the console is not shown, nil if it is. The console is for
+// this machine only, also where browsers sign in: its cookies are as safe as the network.
 func (g guard) refusePage(r *http.Request) *awswire.Error {
 	ip := net.ParseIP(hostname(r.RemoteAddr))
 	// A proxy on this machine passes on what comes from others, and says so.

@@ -38,7 +38,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/states"
 )
 
-// Config sets up a server. Registry, Services, Logs, S3, Stacks, CloudControl, Shelf, Tokens and Functions must be set.
+// Config sets up a server. Registry, Services, Logs, S3, Stacks, CloudControl, Shelf, Tokens, Functions and ConsoleToken must be set.
 type Config struct {
 	Registry *registry.Registry
 	Services *awslite.Services
@@ -85,8 +85,10 @@ type Config struct {
 	// proxy. Nil means that it is none.
 	Authority []byte
 
-	// Console answers below /_cfn. It may be nil.
-	Console http.Handler
+	// Console answers below /_cfn. It may be nil. ConsoleToken is a token with which a browser
+	// signs in to an account there, "" if nobody has to.
+	Console      http.Handler
+	ConsoleToken func(account string) string
 
 	// Verifier checks signatures, Lookup finds temporary keys, and Default is the place of
 	// requests that name none; see awswire.CallerFinder.
@@ -180,7 +182,7 @@ func New(config Config) *Server {
 	s.payloads.Memory = 128 << 20
 	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
 	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.S3.BucketOfHost, MustSign: config.Verifier != nil}
-	for _, table := range append(config.Services.Tables(), config.Logs.Table(), config.Topics.Table(), config.Rules.Table(), config.States.Table(), cloudFormation(config.Registry, config.Stacks, config.StackSets, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types)) {
+	for _, table := range append(config.Services.Tables(), config.Logs.Table(), config.Topics.Table(), config.Rules.Table(), config.States.Table(), cloudFormation(config.Registry, config.Stacks, config.StackSets, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types, config.ConsoleToken)) {
 		table.Logger = config.Logger
 		s.tables[table.Service] = table
 	}

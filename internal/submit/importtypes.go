@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
@@ -49,7 +51,9 @@ func (r *Remote) ImportTypes(ctx context.Context, schemas []TypeSchema, progress
 }
 
 func (r *Remote) importTypes(ctx context.Context, schemas []TypeSchema) ([]string, error) {
-	return r.formwork(ctx, "ImportTypes", map[string]any{"Schemas": schemas})
+	var out namedTypes
+	err := r.formwork(ctx, "ImportTypes", map[string]any{"Schemas": schemas}, &out)
+	return out.TypeNames, err
 }
 
 // Simulated returns which of some resource types a local server simulates. At AWS none is.
@@ -59,55 +63,77 @@ func (r *Remote) Simulated(ctx context.Context, typeNames []string) ([]string, e
 	}
 	var out []string
 	for part := range slices.Chunk(typeNames, 500) {
-		found, err := r.formwork(ctx, "ListSimulated", map[string]any{"TypeNames": part})
-		if err != nil {
+		var found namedTypes
+		if err := r.formwork(ctx, "ListSimulated", map[string]any{"TypeNames": part}, &found); err != nil {
 			return nil, err
 		}
-		out = append(out, found...)
+		out = append(out, found.TypeNames...)
 	}
 	return out, nil
 }
 
-// formwork calls an operation of a local server that AWS does not have. Its answer is a list
-// of type names.
-func (r *Remote) formwork(ctx context.Context, operation string, in any) ([]string, error) {
+// ConsoleURL is a URL that opens the console of a local server for the account of the caller. If the
+// server checks signatures, it works only once, within a minute. What is not a local server is a
+// *[ForeignError].
+func (r *Remote) ConsoleURL(ctx context.Context) (address string, once bool, err error) {
+	if !r.Local {
+		return "", false, &ForeignError{r.Endpoint}
+	}
+	var out struct {
+		Token string `json:"Token"`
+	}
+	if err := r.formwork(ctx, "GetConsoleToken", struct{}{}, &out); err != nil {
+		return "", false, err
+	}
+	address = strings.TrimSuffix(r.Endpoint, "/") + "/_cfn/"
+	if out.Token != "" {
+		address += "?token=" + url.QueryEscape(out.Token)
+	}
+	return address, out.Token != "", nil
+}
+
+type namedTypes struct {
+	TypeNames []string `json:"TypeNames"`
+}
+
+// formwork calls an operation of a local server that AWS does not have.
+func (r *Remote) formwork(ctx context.Context, operation string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Endpoint, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
 	request.Header.Set("X-Amz-Target", "Formwork."+operation)
 	credentials, err := r.sdk.Credentials.Retrieve(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	sum := sha256.Sum256(body)
 	if err := v4.NewSigner().SignHTTP(ctx, credentials, request, hex.EncodeToString(sum[:]), "formwork", r.Region, r.config.Now()); err != nil {
-		return nil, fmt.Errorf("sign the request: %w", err)
+		return fmt.Errorf("sign the request: %w", err)
 	}
 	response, err := r.sdk.HTTPClient.Do(request)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = response.Body.Close() }() // it was only read
 	answer, err := document.ReadAll(response.Body, 8<<20)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out struct {
-		TypeNames []string `json:"TypeNames"`
-		Message   string   `json:"message"`
-		Upper     string   `json:"Message"`
+	var failed struct {
+		Message string `json:"message"`
+		Upper   string `json:"Message"`
 	}
-	if err := json.Unmarshal(answer, &out); err != nil {
-		return nil, fmt.Errorf("the server returned %s without JSON", response.Status)
+	if json.Unmarshal(answer, &failed) != nil || json.Unmarshal(answer, out) != nil {
+		return fmt.Errorf("the server returned %s without JSON", response.Status)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server rejected %s: %s", operation, out.Message+out.Upper)
+		return fmt.Errorf("the server rejected %s: %s", operation, failed.Message+failed.Upper)
 	}
-	return out.TypeNames, nil
+	return nil
 }

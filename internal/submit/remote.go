@@ -35,9 +35,9 @@ type Config struct {
 	// AWS_ENDPOINT_URL or endpoint_url of the profile, else AWS.
 	Endpoint string
 
-	// Account is set for a server of this very process: its number is the access key, and
-	// neither shared files nor credentials of the environment are used.
-	Account string
+	// Key is for a local server: neither shared files nor credentials of the environment are
+	// used then. Region may be empty.
+	Key aws.Credentials
 
 	// Getenv reads the environment.
 	Getenv func(string) string
@@ -108,8 +108,8 @@ func Open(ctx context.Context, cfg Config) (*Remote, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Account != "" {
-		return openOwn(ctx, cfg)
+	if cfg.Key.AccessKeyID != "" {
+		return openWithKey(ctx, cfg)
 	}
 	client := invoke.LocalClient(cfg.Getenv)
 	options := []func(*config.LoadOptions) error{config.WithHTTPClient(client), config.WithAppID("cfn"), config.WithLogger(sdkLog{cfg.Logger})}
@@ -143,15 +143,19 @@ func Open(ctx context.Context, cfg Config) (*Remote, error) {
 	return r, nil
 }
 
-// openOwn opens a local server of this process.
-func openOwn(ctx context.Context, cfg Config) (*Remote, error) {
+// openWithKey opens a local server with the key of a Config.
+func openWithKey(ctx context.Context, cfg Config) (*Remote, error) {
 	sdk := aws.Config{
 		Region: cfg.Region, HTTPClient: invoke.LocalClient(cfg.Getenv), Logger: sdkLog{cfg.Logger},
-		Credentials: credentials.NewStaticCredentialsProvider(cfg.Account, "test", ""),
+		Credentials: credentials.StaticCredentialsProvider{Value: cfg.Key},
 	}
 	r := &Remote{Region: cfg.Region, Endpoint: cfg.Endpoint, config: cfg, pause: cfg.Pause, sdk: sdk}
-	if _, err := r.identify(ctx, sdk.HTTPClient); err != nil {
+	server, err := r.identify(ctx, sdk.HTTPClient)
+	if err != nil {
 		return nil, err
+	}
+	if r.Region == "" && r.Local {
+		r.Region, r.sdk.Region = server.Region, server.Region
 	}
 	r.connect()
 	return r, nil

@@ -108,9 +108,16 @@
       source.onopen = () => state("live");
       source.onerror = () => {
         state("lost");
-        if (source && source.readyState === EventSource.CLOSED) again = setTimeout(open, 5000);
+        if (source && source.readyState === EventSource.CLOSED) again = setTimeout(reopen, 5000);
       };
       for (const [name, handle] of Object.entries(handlers)) source.addEventListener(name, handle);
+    };
+    // A stream does not say why it was refused; the page does. One whose session has ended is
+    // loaded once more, and has no stream then.
+    const reopen = async () => {
+      const page = await fetch(location.href, { method: "HEAD", cache: "no-store" }).catch(() => undefined);
+      if (page && page.status === 401) location.reload();
+      else if (!document.hidden) open();
     };
     const close = () => {
       clearTimeout(again);
@@ -133,7 +140,10 @@
     asking = true;
     try {
       // Without an answer the server is gone, which the stream reports too.
-      const text = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" }).then((answer) => (answer.ok ? answer.text() : "")).catch(() => "");
+      const text = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" }).then((answer) => {
+        if (answer.status === 401) location.reload(); // the session has ended
+        return answer.ok ? answer.text() : "";
+      }).catch(() => "");
       const fresh = new DOMParser().parseFromString(text, "text/html");
       for (const old of all("[data-live]")) {
         const part = fresh.getElementById(old.id);
