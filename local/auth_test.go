@@ -555,9 +555,9 @@ func TestExposed(t *testing.T) {
 		url, host, forwarded string
 		want                 int
 	}{
-		{server.URL(), "", "", 200},
-		{server.URL(), "localhost:" + port, "", 200},
-		{server.URL(), "cfn.example", "", 200},
+		{server.URL(), "", "", 401},
+		{server.URL(), "localhost:" + port, "", 401},
+		{server.URL(), "cfn.example", "", 401},
 		{server.URL(), "evil.example", "", 403},
 		{server.URL(), "", "203.0.113.9", 403},
 		{far, "", "", 403},

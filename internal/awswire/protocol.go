@@ -27,7 +27,7 @@ func ProtocolOf(service string) Protocol {
 		return RESTXML
 	case "lambda":
 		return RESTJSON
-	case "cloudcontrolapi", "states":
+	case "cloudcontrolapi", "states", "formwork":
 		return JSON10
 	case "ssm", "secretsmanager", "logs", "events":
 		return JSON11

@@ -72,7 +72,7 @@ func newConsole(c *app) *cobra.Command {
 			switch {
 			case errors.As(err, &foreign):
 				return withHint(err, "pass the URL printed by cfn serve: --endpoint-url URL")
-			case err != nil && opts.auth == "":
+			case err != nil && opts.auth == "" && ctx.Err() == nil:
 				return withHint(c.serviceError(err), "pass the key file of the server: --auth FILE")
 			case err != nil:
 				return c.serviceError(err)

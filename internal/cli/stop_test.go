@@ -59,6 +59,7 @@ var stoppedCommands = []stopped{
 	{"resource update Acme::Foo::Bar x --patch patch.json", exitInterrupted},
 	{"resource delete Acme::Foo::Bar x --yes", exitInterrupted},
 	{"resource requests", exitInterrupted},
+	{"console", exitInterrupted},
 	{"types list", exitInterrupted},
 	{"types describe Acme::Foo::Bar", exitInterrupted},
 	{"types versions Acme::Foo::Bar", exitInterrupted},

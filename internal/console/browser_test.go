@@ -62,7 +62,7 @@ func TestInABrowser(t *testing.T) {
 		name string
 		test func(*testing.T, context.Context)
 	}{
-		{"pages", testLook}, {"checks", testChecks}, {"walk", testWalk}, {"keyboard", testKeyboard}, {"live", testLivePages}, {"live stack", testLiveStack}, {"logs", testLiveLogs}, {"without script", testWithoutScript},
+		{"pages", testLook}, {"checks", testChecks}, {"walk", testWalk}, {"keyboard", testKeyboard}, {"live", testLivePages}, {"live stack", testLiveStack}, {"logs", testLiveLogs}, {"without script", testWithoutScript}, {"signing in", testSignIn},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.test(t, ctx) })
 	}
@@ -603,6 +603,43 @@ func testChecks(t *testing.T, browser context.Context) {
 }
 
 // testWithoutScript: everything can be read and done where scripts are off.
+// testSignIn signs in with the token, by typing it and by its URL, and loses the session: the page that
+// follows changes becomes the page to sign in, which follows nothing.
+func testSignIn(t *testing.T, browser context.Context) {
+	now := then
+	locked, f := lockedConsole(t, &now)
+	c := locked.c
+	v := visit(t, browser, c)
+	v.look(390, "light")
+	v.open("/stacks?deleted=1")
+	v.is("the page is for signing in", `document.querySelector("#signin") === document.activeElement && document.title.startsWith("Sign in")`)
+	for _, check := range []string{faint, wide, unnamed} {
+		if found := ask[string](v, check); found != "" {
+			t.Error(found)
+		}
+	}
+	v.do(chromedp.SendKeys(chromedp.CSS("#signin"), "wrong"+kb.Enter))
+	v.is("the token is wrong", `document.querySelector("[role=alert]").textContent.startsWith("The token is wrong")`)
+	v.do(chromedp.SendKeys(chromedp.CSS("#signin"), c.Token()+kb.Enter))
+	v.is("the page is shown", `location.pathname + location.search === "/_cfn/stacks?deleted=1" && document.querySelector("h1").textContent === "Stacks"`)
+	v.open("/?token=" + c.TokenFor(home.Account))
+	v.is("the address has no token", `location.search === "" && document.body.dataset.following === "live"`)
+	v.mu.Lock()
+	v.complaints = nil // the answers 401 above
+	v.mu.Unlock()
+
+	c.door.mu.Lock()
+	c.door.sessions = nil
+	c.door.mu.Unlock()
+	f.change(func() { f.types = nil })
+	v.is("the page is for signing in again", `document.querySelector("#signin") && !document.body.dataset.following`)
+	v.open("/?token=" + c.Token())
+	v.is("the session begins again", `document.querySelector("h1").textContent === "No types yet"`)
+	v.mu.Lock()
+	v.complaints = nil // as above
+	v.mu.Unlock()
+}
+
 func testWithoutScript(t *testing.T, browser context.Context) {
 	f, logs := world(t)
 	v := visit(t, browser, newConsole(t, f, logs))

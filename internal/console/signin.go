@@ -219,8 +219,6 @@ func (c *Console) admit(w http.ResponseWriter, r *http.Request) (admitted *http.
 // signIn begins a session for the right token and goes on to a page. The browser of a session that has
 // another token keeps the session: a URL that was used before is in its history.
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request, current session, token, to string) {
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Referrer-Policy", "no-referrer") // the address has the token
 	account, valid := c.door.redeem(token)
 	switch {
 	case valid:
@@ -233,6 +231,8 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request, current session
 		c.refuseToken(w, r, to)
 		return
 	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Referrer-Policy", "no-referrer") // the address has the token
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 

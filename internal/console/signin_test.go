@@ -227,7 +227,7 @@ func TestSignInPage(t *testing.T) {
 		}
 	}
 	w := v.send(http.MethodPost, signInPath, url.Values{"token": {"wrong"}, "to": {"/_cfn/calls"}})
-	if page := w.Body.String(); w.Code != http.StatusUnauthorized || !strings.Contains(page, "The token is wrong") || !strings.Contains(page, `value="/_cfn/calls"`) || strings.Contains(page, `value="wrong"`) {
+	if page := w.Body.String(); w.Code != http.StatusUnauthorized || !strings.Contains(page, "The token is wrong") || !strings.Contains(page, `value="/_cfn/calls"`) || strings.Contains(page, `value="wrong"`) || w.Header().Get("Referrer-Policy") != "same-origin" {
 		t.Errorf("a wrong token: %d %s", w.Code, page)
 	}
 	if page := v.send(http.MethodPost, Prefix+"/stacks/shop/drift", url.Values{}).Body.String(); !strings.Contains(page, `name="to" value="/_cfn/"`) {
