@@ -231,7 +231,7 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 		ready, err := json.Marshal(struct {
 			Endpoint string `json:"endpoint"`
 			Console  string `json:"console"` // with the token to sign in, if there is one
-			Lambda   string `json:"lambda"` // may be ""
+			Lambda   string `json:"lambda"`  // may be ""
 			Region   string `json:"region"`
 			Account  string `json:"account"`
 			Data     string `json:"data"` // "" if nothing is kept

@@ -7,7 +7,6 @@
 package secret
 
 import (
-	"encoding/binary"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -85,6 +84,7 @@ type Set struct {
 	mu     sync.RWMutex
 	values map[uint64]bool // by hash, those that were added and the parts of them
 	whys   []Reason        // by number
+	starts []uint64        // a bit for the hash of the first 4 bytes of every spelling: most of a text stops there
 	long   index           // of spellings with at least 8 bytes, by their first 8
 	little index           // of the others, by their first 4
 	size   int
@@ -102,11 +102,13 @@ type Set struct {
 //   - escaped up to three times, such as for a URL in JSON in a string of JSON
 //   - in base64, of both alphabets, with and without padding, and within the base64 of
 //     something longer such as "user:secret" or a JSON object
+//   - in hexadecimal of either case, with and without separators between the bytes, and within
+//     the hexadecimal of something longer
 //   - for a value of several lines, all this for each line of at least eight characters
 //
 // Values under four bytes are left alone, and those under eight characters are hidden only
-// as whole words. Not covered are encodings beyond these: hexadecimal, compressed,
-// encrypted or hashed text, base64 that is broken into lines, a part of a value alone.
+// as whole words. Not covered are encodings beyond these: compressed, encrypted or hashed text,
+// base64 and dumps that are broken into lines, numbers of bytes in decimal, a part of a value alone.
 //
 // A Set that was taught more than it can hold hides every text as a whole from then on.
 func (s *Set) Add(values ...string) { s.AddFor("", values...) }
@@ -153,7 +155,7 @@ func (s *Set) reason(why Reason) uint16 {
 func (s *Set) unknown(value string) bool {
 	if s.values == nil {
 		s.values = map[uint64]bool{}
-		s.long, s.little = newIndex(), newIndex()
+		s.starts, s.long, s.little = make([]uint64, 1<<filterBits/64), index{}, index{}
 	}
 	hash := maphash.String(seed, value)
 	if s.values[hash] {
@@ -172,11 +174,15 @@ func (s *Set) Size() int {
 
 // insert remembers one spelling.
 func (s *Set) insert(text string, e entry) {
+	if len(text) < shortest {
+		return
+	}
+	word, bit := filterAt(prefix4(text, 0))
+	s.starts[word] |= bit
 	added := false
-	switch {
-	case len(text) >= 8:
+	if len(text) >= 8 {
 		added = s.long.insert(prefix8(text, 0), text, e)
-	case len(text) >= shortest:
+	} else {
 		added = s.little.insert(prefix4(text, 0), text, e)
 	}
 	if added {
@@ -200,6 +206,11 @@ func (s *Set) Hide(text string) string {
 	decodings(text, func(decoded string, at []int32) {
 		for _, d := range s.spans(decoded) {
 			found = append(found, span{int(at[d.from]), int(at[d.to]), d.why})
+		}
+	})
+	s.hexadecimals(text, func(decoded string, at []int32) {
+		for _, d := range s.spans(decoded) {
+			found = append(found, span{int(at[d.from]), int(at[d.to-1]) + 2, d.why})
 		}
 	})
 	if len(found) == 0 {
@@ -237,6 +248,9 @@ func (s *Set) spans(text string) (found []span) {
 	var first uint16
 	sums := sums{text: text}
 	for i := 0; i+shortest <= len(text); i++ {
+		if word, bit := filterAt(prefix4(text, i)); s.starts[word]&bit == 0 {
+			continue
+		}
 		n, why := s.at(&sums, i, end-i)
 		if n == 0 {
 			continue
@@ -267,18 +281,16 @@ func (s *Set) at(text *sums, i, least int) (n int, why uint16) {
 }
 
 func prefix8(text string, i int) uint64 {
-	return binary.LittleEndian.Uint64([]byte(text[i : i+8]))
+	return prefix4(text, i) | prefix4(text, i+4)<<32
 }
 
 func prefix4(text string, i int) uint64 {
-	return uint64(binary.LittleEndian.Uint32([]byte(text[i : i+4])))
+	b := text[i : i+4]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
 }
 
 // An index finds texts by their first bytes.
-type index struct {
-	filter  []uint64 // a bit for the hash of every prefix: most of a text stops here
-	buckets map[uint64]*bucket
-}
+type index map[uint64]*bucket
 
 // A bucket has the texts with one prefix, by length, the longest first. So the time to look
 // one up does not grow with the number of texts with the same prefix. It stores only hashes of
@@ -300,22 +312,16 @@ const filterBits = 20
 // seed is that of the hashes of values.
 var seed = maphash.MakeSeed()
 
-func newIndex() index {
-	return index{filter: make([]uint64, 1<<filterBits/64), buckets: map[uint64]*bucket{}}
-}
-
 func filterAt(prefix uint64) (word, bit uint64) {
 	hash := prefix * 0x9E3779B97F4A7C15 >> (64 - filterBits)
 	return hash / 64, 1 << (hash % 64)
 }
 
-func (x *index) insert(prefix uint64, text string, e entry) (added bool) {
-	word, bit := filterAt(prefix)
-	x.filter[word] |= bit
-	b := x.buckets[prefix]
+func (x index) insert(prefix uint64, text string, e entry) (added bool) {
+	b := x[prefix]
 	if b == nil {
 		b = &bucket{texts: map[uint64]entry{}}
-		x.buckets[prefix] = b
+		x[prefix] = b
 	}
 	hash := sum(text)
 	before, known := b.texts[hash]
@@ -329,12 +335,8 @@ func (x *index) insert(prefix uint64, text string, e entry) (added bool) {
 	return !known
 }
 
-func (x *index) find(prefix uint64, text *sums, i, least int) (n int, why uint16) {
-	word, bit := filterAt(prefix)
-	if x.filter[word]&bit == 0 {
-		return 0, 0
-	}
-	b := x.buckets[prefix]
+func (x index) find(prefix uint64, text *sums, i, least int) (n int, why uint16) {
+	b := x[prefix]
 	if b == nil {
 		return 0, 0
 	}

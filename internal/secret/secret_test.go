@@ -8,6 +8,7 @@ import (
 	"html"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,7 +49,28 @@ var encodings = map[string]func(string) string{
 	"base64 URL -=": func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) },
 	"basic auth":    func(s string) string { return base64.StdEncoding.EncodeToString([]byte("me:" + s)) },
 	"basic auth 2":  func(s string) string { return base64.StdEncoding.EncodeToString([]byte("you:" + s)) },
+	"hex":           func(s string) string { return fmt.Sprintf("%x", s) },
+	"upper hex":     func(s string) string { return fmt.Sprintf("%X", s) },
+	"mixed hex":     func(s string) string { return strings.ReplaceAll(fmt.Sprintf("%x", s), "a", "A") },
+	"hex of more":   func(s string) string { return fmt.Sprintf("%x", `{"a": "`+s+`"}`) },
+	"hex in a word": func(s string) string { return "id=a" + fmt.Sprintf("%x", s) },
+	"% x":           func(s string) string { return fmt.Sprintf("[% x]", s) },
+	"%# x":          func(s string) string { return fmt.Sprintf("%# x", s) },
+	"%#v of bytes":  func(s string) string { return fmt.Sprintf("%#v", []byte(s)) },
+	"colons":        func(s string) string { return strings.ReplaceAll(fmt.Sprintf("% X", s), " ", ":") },
+	"hex in JSON":   func(s string) string { return mustJSON(map[string]any{"key": fmt.Sprintf("%x", s)}) },
+	"xxd":           func(s string) string { return inGroups(fmt.Sprintf("%x", s), 4, " ") },
+	"xxd -p":        func(s string) string { return inGroups(fmt.Sprintf("%x", s), 60, "\n") },
 	"base64 JSON":   func(s string) string { return base64.StdEncoding.EncodeToString([]byte(`{"a":` + mustJSON(s) + `}`)) },
+}
+
+// inGroups is a text with a separator after each n characters.
+func inGroups(text string, n int, separator string) string {
+	var groups []string
+	for part := range slices.Chunk([]byte(text), n) {
+		groups = append(groups, string(part))
+	}
+	return strings.Join(groups, separator)
 }
 
 func mustJSON(v any) string {
@@ -108,6 +130,12 @@ func TestSpellingsOfOtherLanguages(t *testing.T) {
 		{"Gson", "it's=<k>&more", `{"k":"it\u0027s\u003d\u003ck\u003e\u0026more"}`, `{"k":"<hidden>"}`},
 		{"a shell", "it's a key", `mysql -p'it'\''s a key'`, `mysql -p'<hidden>'`},
 		{"junit", `a"b<c>'d e`, `<f message="a&#34;b&lt;c&gt;&#39;d e"/>`, `<f message="<hidden>"/>`},
+		{"bytes.hex of Python", "pa/ss=wo+rd", "key 70612f73733d776f2b7264.", "key <hidden>."},
+		{"bytes.hex with a separator", "pa/ss=wo+rd", "70:61:2f:73:73:3d:77:6f:2b:72:64, 00:01", "<hidden>, 00:01"},
+		{"hexdump", "pa/ss=wo+rd", "00000000  70 61 2f 73 73 3d 77 6f  2b 72 64  |...", "00000000  <hidden>  |..."},
+		{"a digit before", "pa/ss=wo+rd", "f70612F73733D776F2B7264f", "f<hidden>f"},
+		{"a short one", "hunt22", "68756e743232; 68756e74323278", "<hidden>; 68756e74323278"},
+		{"another hexadecimal", "pa/ss=wo+rd", "70612f73733d776f2b72", "70612f73733d776f2b72"},
 		{"one line of many", "first line is long\nsecond one too\nshort", "  second one too\n short", "  <hidden>\n short"},
 		{"without its line end", "a key of a file\n", "key=a key of a file.", "key=<hidden>."},
 	}
