@@ -39,7 +39,7 @@ release-snapshot: ## build a whole release into dist/, without publishing it
 	@PATH="$$(go env GOPATH)/bin:$$PATH"; \
 	command -v goreleaser >/dev/null || go install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION); \
 	command -v cyclonedx-gomod >/dev/null || go install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX_VERSION); \
-	GOPROXY=off goreleaser release --snapshot --clean
+	GOPROXY=off goreleaser release --snapshot --clean $(if $(MINISIGN_KEY),,--skip=sign)
 
 .PHONY: release-host
 release-host: ## build the archive and the Debian package for this machine into dist/, without GoReleaser

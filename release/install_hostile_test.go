@@ -56,7 +56,7 @@ func TestInstallRemovesNothingElse(t *testing.T) {
 			if test.prepare != nil {
 				test.prepare(t, top)
 			}
-			stub(t, filepath.Join(top, "stubs/curl"), `for file; do :; done; name=${file##*/}; shift 4; dir=${1%/*}; case $name in cfn*) `+test.during+`
+			stub(t, filepath.Join(top, "stubs/curl"), `for file; do :; done; name=${file##*/}; [ "$1 $2 $3 $4" = "--proto =http --proto-redir =https" ] || exit 9; shift 8; dir=${1%/*}; case $name in cfn*) `+test.during+`
 ;; esac; cp -- "$FILES/$name" "$1"`)
 			if test.temp == "" { // where mktemp would use /tmp, which others use as well
 				stub(t, filepath.Join(top, "stubs/mktemp"), `[ -z "${TMPDIR+x}" ] && [ "$1" = -d ] && { mkdir "$TOP/system/made" && echo "$TOP/system/made"; exit; }; exec /usr/bin/mktemp "$@"`)
