@@ -223,10 +223,11 @@ func (c *app) resourcesOf(cmd *cobra.Command, file string, o templateOptions, re
 	if err != nil {
 		return nil, err
 	}
-	if t, err = t.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: pseudo}); err != nil {
+	budget := template.NewBudget()
+	if t, err = t.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: pseudo, Budget: budget}); err != nil {
 		return nil, err
 	}
-	scope, err := t.NewScope(template.ScopeInput{Parameters: bound, Pseudo: pseudo})
+	scope, err := t.NewScope(template.ScopeInput{Parameters: bound, Pseudo: pseudo, Budget: budget})
 	if err != nil {
 		return nil, err
 	}

@@ -169,8 +169,8 @@ func (c *app) expandModules(ctx context.Context, file string, opts moduleOptions
 }
 
 // Expand implements [template.Modules].
-func (t *expandedTemplate) Expand(ctx context.Context, root *document.Value) (*document.Value, error) {
-	expansion, err := module.Expand(ctx, root, t.modules)
+func (t *expandedTemplate) Expand(ctx context.Context, root *document.Value, budget *template.Budget) (*document.Value, error) {
+	expansion, err := module.Expand(ctx, root, t.modules, budget)
 	if err != nil {
 		return nil, err
 	}

@@ -38,11 +38,12 @@ func readTemplateGraph(ctx context.Context, name string, body []byte, options te
 	if err != nil {
 		return g
 	}
-	t, err := written.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: in.Pseudo})
+	budget := template.NewBudget()
+	t, err := written.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: in.Pseudo, Budget: budget})
 	if err != nil || t.Check(ctx, nil) != nil {
 		return g
 	}
-	scope, err := t.NewScope(template.ScopeInput{Parameters: bound, Pseudo: in.Pseudo})
+	scope, err := t.NewScope(template.ScopeInput{Parameters: bound, Pseudo: in.Pseudo, Budget: budget})
 	if err != nil {
 		return g
 	}

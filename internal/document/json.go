@@ -14,8 +14,8 @@ type Limits struct {
 	Bytes int // the size of the document; 0 means 8 MiB
 	Depth int // how deep arrays and objects nest; 0 means 512
 
-	// Values is the maximum number of values of a YAML document with its aliases expanded; 0
-	// means 131,072. JSON is bounded by its size alone.
+	// Values is the maximum number of values. 0 means 131,072 for a YAML document with its aliases
+	// expanded, and no limit but the size for JSON.
 	Values int
 }
 
@@ -40,7 +40,9 @@ func (l Limits) withDefaults() Limits {
 // document could not be read to its end; with error-severity problems it is of use for
 // further messages only.
 func ParseJSON(file string, data []byte, limits Limits) (*Value, diag.List) {
+	values := limits.Values
 	limits = limits.withDefaults()
+	limits.Values = values
 	p := &parser{file: file, data: data, line: 1, limits: limits}
 	if len(data) > limits.Bytes {
 		p.report("document/too-large", diag.Position{}, diag.Position{},
@@ -74,6 +76,7 @@ type parser struct {
 	line      int
 	lineStart int
 	limits    Limits
+	made      int // values
 	problems  diag.List
 }
 
@@ -137,6 +140,10 @@ func (p *parser) peek() byte {
 // value reads one value; false means that the text cannot be read further.
 func (p *parser) value(depth int) (*Value, bool) {
 	start := p.here()
+	if p.made++; p.limits.Values > 0 && p.made > p.limits.Values {
+		p.report("document/too-large", start, start, fmt.Sprintf("the document has more than %d values here", p.limits.Values), "")
+		return nil, false
+	}
 	switch c := p.peek(); {
 	case c == '{' || c == '[':
 		if depth >= p.limits.Depth {

@@ -111,6 +111,7 @@ func (a attributes) apply(resource *document.Value) *document.Value {
 		return resource
 	}
 	var all []*document.Value
+	named := map[string]bool{}
 	switch own := resource.Get("DependsOn"); {
 	case own == nil:
 	case own.Kind == document.Array:
@@ -118,8 +119,12 @@ func (a attributes) apply(resource *document.Value) *document.Value {
 	default:
 		all = []*document.Value{own}
 	}
+	for _, d := range all {
+		named[d.Text] = true
+	}
 	for _, d := range a.dependsOn {
-		if !slices.ContainsFunc(all, func(other *document.Value) bool { return other.Text == d.Text }) {
+		if !named[d.Text] {
+			named[d.Text] = true
 			all = append(all, d)
 		}
 	}

@@ -14,11 +14,8 @@ import (
 // MaxDepth is how many levels of child modules a module has at most.
 const MaxDepth = 3
 
-// The bounds of an expansion. What they cut off is larger than a template may be.
-const (
-	maxWork   = 16 << 20 // bytes of names and texts that are copied
-	maxValues = 128      // how deep lists and objects of the result nest
-)
+// maxValues is how deep lists and objects of the result nest.
+const maxValues = 128
 
 // Fragments finds the fragments of modules.
 type Fragments interface {
@@ -45,10 +42,10 @@ type Instance struct {
 }
 
 // Expand replaces the modules of a template. Functions must be written long, as
-// [template.ReadDocument] does; transforms must have run. The error is [template.Errors], that of
-// fragments, or that of the context.
-func Expand(ctx context.Context, root *document.Value, fragments Fragments) (*Expansion, error) {
-	e := &expander{ctx: ctx, fragments: fragments, units: map[string]*unit{}, sizes: map[*document.Value]int{}}
+// [template.ReadDocument] does; transforms must have run. What is made is taken from the budget. The
+// error is [template.Errors], that of fragments, or that of the context.
+func Expand(ctx context.Context, root *document.Value, fragments Fragments, budget *template.Budget) (*Expansion, error) {
+	e := &expander{ctx: ctx, fragments: fragments, budget: budget, units: map[string]*unit{}, sizes: map[*document.Value]int{}}
 	u, err := e.expand(root, "")
 	if err != nil {
 		return nil, err
@@ -81,7 +78,8 @@ type expander struct {
 	units     map[string]*unit // of fragments, by type
 	active    []string         // types that are being expanded, the outermost first
 	sizes     map[*document.Value]int
-	work      int
+	budget    *template.Budget
+	exceeded  error // the refusal of what exceeded the budget
 }
 
 // module returns the unit of a type that a resource names.
@@ -105,6 +103,9 @@ func (e *expander) module(typeName string, m document.Member) (*unit, error) {
 	}
 	if f == nil {
 		return nil, template.Refuse("unknown-types", at, pointer(m), "["+typeName+"]")
+	}
+	if e.spend(template.Cost(f.Root), at); e.exceeded != nil {
+		return nil, e.exceeded
 	}
 	e.active = append(e.active, typeName)
 	u, err := e.expand(f.Root, typeName)
@@ -141,6 +142,9 @@ func (e *expander) expand(root *document.Value, typeName string) (*unit, error) 
 			return nil, err
 		}
 		children[m.Key] = child
+		if e.spend(child.cost(m.Key), m.KeyAt); e.exceeded != nil {
+			return nil, e.exceeded
+		}
 		u.add(m, child)
 	}
 	if len(children) == 0 {
@@ -166,6 +170,18 @@ func permitted(m document.Member) error {
 		}
 	}
 	return nil
+}
+
+// nameCost is about how many bytes the records of one resource of a module take.
+const nameCost = 256
+
+// cost is how many bytes [unit.add] takes for a use of the unit.
+func (u *unit) cost(id string) int {
+	n := len(u.resources) + len(u.instances) + 1
+	for _, ids := range u.groups {
+		n += len(ids)
+	}
+	return n * (nameCost + len(id))
 }
 
 // add records what a child module will consist of, before it is instantiated: references to it
@@ -217,7 +233,7 @@ func (e *expander) assemble(u *unit, resources, outputs []document.Member, child
 				return nil, template.Refuse("too-many-resources", m.KeyAt, document.Pointer{"Resources"}, len(out))
 			}
 		}
-		return out, w.err
+		return out, e.exceeded
 	}
 	// Outputs of modules are appended by instantiate, after those of the template.
 	for _, m := range outputs {
@@ -238,7 +254,7 @@ func (e *expander) instantiate(u *unit, m document.Member, call *document.Value,
 	}
 	w := &rewriter{e: e, prefix: m.Key, parameters: parameters, mappings: names(child.mappings)}
 	for _, c := range child.mappings {
-		e.spend(len(c.Key) + e.size(c.Value))
+		e.spend(len(c.Key)+e.size(c.Value), c.KeyAt)
 		u.mappings = append(u.mappings, w.prefixed(c, c.Value))
 	}
 	for _, c := range child.conditions {
@@ -260,12 +276,12 @@ func (e *expander) instantiate(u *unit, m document.Member, call *document.Value,
 		}
 		value := u.conditioned(w.entry(r.Value), attributes.condition)
 		out = append(out, w.prefixed(r, attributes.apply(value)))
-		e.spend(len(m.Key) + attributes.cost)
+		e.spend(len(m.Key)+attributes.cost, r.KeyAt)
 	}
-	if w.err == nil && e.work > maxWork {
-		return nil, template.Refuse("too-large", m.KeyAt, nil)
+	if e.exceeded != nil {
+		return nil, e.exceeded
 	}
-	return out, w.err
+	return out, nil
 }
 
 func hasCall(v *document.Value, name string) bool {
@@ -406,7 +422,12 @@ func IsModule(resource *document.Value) bool {
 	return typ != nil && typ.Kind == document.String && template.IsModuleType(typ.Text)
 }
 
-func (e *expander) spend(n int) { e.work += n }
+// spend takes bytes from the budget. Of what exceeds it e.exceeded keeps the first.
+func (e *expander) spend(bytes int, at diag.Range) {
+	if err := e.budget.Spend(bytes, at, nil); err != nil && e.exceeded == nil {
+		e.exceeded = err
+	}
+}
 
 // size is the length of the texts in a value; it is not computed further than matters.
 func (e *expander) size(v *document.Value) int {
@@ -420,7 +441,7 @@ func (e *expander) size(v *document.Value) int {
 	for _, m := range v.Members {
 		n += len(m.Key) + e.size(m.Value)
 	}
-	n = min(n, maxWork+1)
+	n = min(n, template.MaxMade+1)
 	if v.Kind == document.Array || v.Kind == document.Object {
 		e.sizes[v] = n
 	}

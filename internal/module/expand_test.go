@@ -199,7 +199,7 @@ Outputs:
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			out, err := Expand(t.Context(), read(t, test.template), test.modules)
+			out, err := Expand(t.Context(), read(t, test.template), test.modules, template.NewBudget())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -214,7 +214,7 @@ func TestOrigins(t *testing.T) {
 	out, err := Expand(t.Context(), read(t, "Resources:\n  R: {Type: T}\n"+use("M", "X", "")), shelf{
 		"X": "Resources:\n  A: {Type: T, Metadata: {K: V}}\n" + use("C", "Y", ""),
 		"Y": "Resources:\n  B: {Type: T}\n",
-	})
+	}, template.NewBudget())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestExpandRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := Expand(t.Context(), read(t, test.template), test.modules)
+			_, err := Expand(t.Context(), read(t, test.template), test.modules, template.NewBudget())
 			refused := template.Refused(err)
 			if len(refused) != 1 {
 				t.Fatalf("got %v", err)
@@ -285,25 +285,29 @@ func TestExpandIsBounded(t *testing.T) {
 	}
 	var twice strings.Builder
 	twice.WriteString("Parameters: {P: {Type: String}}\nResources:\n  B: {Type: T, Properties: {A: [")
-	for range 200 {
+	for range 400 {
 		twice.WriteString("!Ref P, ")
 	}
 	twice.WriteString("x]}}\n")
 	list := "[" + strings.Repeat("abcdefghij, ", 9000) + "x]"
 	nested := strings.Repeat("[", 100) + strings.Repeat("]", 100)
+	const tooMuch = "Template error: the values of the template exceed 33554432 bytes"
 	tests := []struct {
 		name, template string
 		modules        shelf
 		want           string
 	}{
 		{"resources", "Resources:\n" + use("M", "A", ""), shelf{"A": many("B", 400), "B": many("C", 400), "C": "Resources: {B: {Type: T}, D: {Type: T}}"}, "Template format error: Number of resources, 502, is greater than maximum allowed, 500"},
-		{"values", "Resources:\n" + use("M", "A", "    Properties: {P: "+list+"}\n"), shelf{"A": twice.String()}, "Template may not exceed 1000000 bytes in size."},
+		{"values", "Resources:\n" + use("M", "A", "    Properties: {P: "+list+"}\n"), shelf{"A": twice.String()}, tooMuch + " (line 3, column 2398)"},
+		{"texts", "Resources:\n" + use("M", "A", "    Properties: {P: "+strings.Repeat("x", 10_000)+"}\n"),
+			shelf{"A": "Parameters: {P: {Type: String}}\nResources:\n  B: {Type: T, Properties: {A: !Sub '" + strings.Repeat("${P}", 10_000) + "'}}\n"}, tooMuch + " (line 3, column 37)"},
+		{"uses", many("A", 5000), shelf{"A": many("B", 400), "B": "Resources: {B: {Type: T}}"}, tooMuch + " (line 214, column 3)"},
 		{"depth", "Resources:\n" + use("M", "A", "    Properties: {P: "+nested+"}\n"), shelf{"A": "Parameters: {P: {Type: String}}\nResources:\n  B: {Type: T, Properties: {A: " + strings.Repeat("[", 60) + "!Ref P" + strings.Repeat("]", 60) + "}}\n"},
 			"Template error: the values of the modules nest deeper than 128 levels"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := Expand(t.Context(), read(t, test.template), test.modules)
+			_, err := Expand(t.Context(), read(t, test.template), test.modules, template.NewBudget())
 			if refused := template.Refused(err); len(refused) != 1 || refused[0].Message != test.want {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
@@ -314,7 +318,7 @@ func TestExpandIsBounded(t *testing.T) {
 func TestExpandStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Expand(ctx, read(t, "Resources:\n"+use("M", "X", "")), shelf{"X": "Resources: {B: {Type: T}}"}); !errors.Is(err, context.Canceled) {
+	if _, err := Expand(ctx, read(t, "Resources:\n"+use("M", "X", "")), shelf{"X": "Resources: {B: {Type: T}}"}, template.NewBudget()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -330,7 +334,7 @@ func FuzzExpand(f *testing.F) {
 		if root == nil || problems.HasErrors() || root.Kind != document.Object {
 			return
 		}
-		out, err := Expand(t.Context(), root, shelf{"X": fragment})
+		out, err := Expand(t.Context(), root, shelf{"X": fragment}, template.NewBudget())
 		if err != nil {
 			return
 		}

@@ -372,7 +372,7 @@ func TestExpandLikeByHand(t *testing.T) {
 			modules[name] = string(must(t, p.fragment(types)))
 		}
 		written := must(t, main.fragment(types))
-		out, err := Expand(t.Context(), read(t, string(written)), modules)
+		out, err := Expand(t.Context(), read(t, string(written)), modules, template.NewBudget())
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s\n%v", seed, err, written, modules)
 		}

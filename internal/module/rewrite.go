@@ -21,8 +21,6 @@ type rewriter struct {
 	prefix     string
 	parameters map[string]*document.Value
 	mappings   map[string]bool // of the fragment
-
-	err error // the first one
 }
 
 // prefixed is a member under the prefix.
@@ -56,7 +54,7 @@ func (w *rewriter) named(v *document.Value) *document.Value {
 	if v.Kind != document.String || w.prefix == "" {
 		return v
 	}
-	w.e.spend(len(w.prefix))
+	w.e.spend(template.ShallowCost(v)+len(w.prefix)+len(v.Text), v.At)
 	return textAt(w.prefix+v.Text, v.At)
 }
 
@@ -90,7 +88,7 @@ func (w *rewriter) group(v *document.Value) []*document.Value {
 	if v.Kind != document.String {
 		return []*document.Value{v}
 	}
-	w.e.spend(len(v.Text) + len(w.prefix) + 2)
+	w.e.spend(template.ShallowCost(v)+len(v.Text)+len(w.prefix), v.At)
 	if w.u == nil {
 		return []*document.Value{textAt(w.prefix+v.Text, v.At)}
 	}
@@ -101,7 +99,7 @@ func (w *rewriter) group(v *document.Value) []*document.Value {
 	}
 	out := make([]*document.Value, 0, len(ids))
 	for _, id := range ids {
-		w.e.spend(len(id) + 2)
+		w.e.spend(template.ShallowCost(v)+len(id), v.At)
 		out = append(out, textAt(id, v.At))
 	}
 	return out
@@ -128,11 +126,7 @@ func (u *unit) resolve(name string, whole bool) (id, attribute string) {
 
 // walk rewrites a value. Condition is a function only in the section Conditions.
 func (w *rewriter) walk(v *document.Value, conditions bool) *document.Value {
-	w.e.spend(len(v.Text) + 2)
-	if w.err == nil && w.e.work > maxWork {
-		w.err = template.Refuse("too-large", v.At, nil)
-	}
-	if w.err != nil {
+	if w.e.spend(template.ShallowCost(v)+len(v.Text), v.At); w.e.exceeded != nil {
 		return v
 	}
 	switch v.Kind {
@@ -149,7 +143,7 @@ func (w *rewriter) walk(v *document.Value, conditions bool) *document.Value {
 	}
 	out := &document.Value{Kind: document.Object, At: v.At, Members: make([]document.Member, 0, len(v.Members))}
 	for _, m := range v.Distinct() {
-		w.e.spend(len(m.Key))
+		w.e.spend(len(m.Key), m.KeyAt)
 		m.Value = w.walk(m.Value, conditions)
 		out.Members = append(out.Members, m)
 	}
@@ -173,7 +167,7 @@ func (w *rewriter) call(v *document.Value, m document.Member, conditions bool) *
 	switch {
 	case m.Key == "Ref" && arg.Kind == document.String:
 		if value := w.parameters[arg.Text]; value != nil {
-			w.e.spend(w.e.size(value))
+			w.e.spend(w.e.size(value), arg.At)
 			return value
 		}
 		return same(textAt(w.id(arg.Text), arg.At))
@@ -237,7 +231,7 @@ func (w *rewriter) getAtt(arg *document.Value, conditions bool) *document.Value 
 		texts = append(texts, item.Text)
 	}
 	id, attribute := w.attribute(strings.Join(texts, "."))
-	w.e.spend(len(id) + len(attribute))
+	w.e.spend(len(id)+len(attribute), arg.At)
 	out := &document.Value{Kind: document.Array, At: arg.At, Items: []*document.Value{textAt(id, arg.Items[0].At)}}
 	if attribute != "" {
 		out.Items = append(out.Items, textAt(attribute, arg.Items[len(arg.Items)-1].At))
@@ -279,14 +273,19 @@ func (s *substitution) run(arg, text *document.Value) *document.Value {
 		s.keys[m.Key] = m.Key
 	}
 	// Names of variables are chosen when all names in the text are known.
+	size := template.ShallowCost(arg) + len(text.Text)
 	eachVariable(text.Text, func(name string) string {
 		if _, variable := s.keys[name]; !variable {
 			if inline, ok := s.inline(name, text.At); ok {
 				s.taken[inline] = true
+				size += len(inline)
 			}
 		}
 		return ""
 	})
+	if s.w.e.spend(size, text.At); s.w.e.exceeded != nil {
+		return arg
+	}
 	replaced := eachVariable(text.Text, func(name string) string {
 		if key, ok := s.keys[name]; ok {
 			return "${" + key + "}"
@@ -296,7 +295,6 @@ func (s *substitution) run(arg, text *document.Value) *document.Value {
 		}
 		return "${" + s.variable(name, text.At) + "}"
 	})
-	s.w.e.spend(len(replaced))
 	out := textAt(replaced, text.At)
 	if len(s.variables) == 0 {
 		return out
@@ -359,7 +357,7 @@ func (s *substitution) variable(name string, at diag.Range) string {
 	if value == nil {
 		value = call("Ref", textAt(s.w.id(name), at))
 	}
-	s.w.e.spend(s.w.e.size(value))
+	s.w.e.spend(s.w.e.size(value), at)
 	key := name
 	for n := 2; s.isVariable("${"+key+"}") || s.taken["${"+key+"}"]; n++ {
 		key = fmt.Sprintf("%s%d", name, n)

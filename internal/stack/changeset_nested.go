@@ -33,7 +33,8 @@ type setPlanner struct {
 	set       *changeSetRow
 	options   changeSetOptions
 	depth     int
-	resources *int // of all stacks
+	resources *int             // of all stacks
+	budget    *template.Budget // for the templates and plans of the nested stacks, which are kept until all are made
 }
 
 // plan plans a deployment. result.failed is why there is no plan, or why it cannot be
@@ -126,6 +127,7 @@ func (p setPlanner) nested(ctx context.Context, input PlanInput, plan *Plan, res
 			continue
 		case child.result.failed == reasonNoChanges && change.incidental():
 			input.Unchanged[id] = true
+			input.Next.Scope.Renew() // the plan before is dropped
 			if plan, err = NewPlan(input); err != nil {
 				return nil, refusedTemplate(err)
 			}
@@ -217,10 +219,16 @@ func (p setPlanner) fill(ctx context.Context, child *childSet, request operation
 	if err != nil {
 		return err
 	}
+	if err := p.budget.Spend(len(row.Original)+len(row.Processed), next.Template.Root().At, nil); err != nil {
+		return refusedTemplate(err)
+	}
 	options := p.options
 	options.Import = nil
-	below := setPlanner{engine: e, stack: child.stack, set: child.set, options: options, depth: p.depth + 1, resources: p.resources}
-	return below.plan(ctx, next, child.result)
+	below := setPlanner{engine: e, stack: child.stack, set: child.set, options: options, depth: p.depth + 1, resources: p.resources, budget: p.budget}
+	if err := below.plan(ctx, next, child.result); err != nil {
+		return err
+	}
+	return refusedTemplate(p.budget.Spend(len(child.result.plan), next.Template.Root().At, nil))
 }
 
 // known answers for the resources of a stack with what is certain before the plan is done.

@@ -66,7 +66,7 @@ func (e *Engine) makePlan(ctx context.Context, s *stackRow, c *changeSetRow) (*s
 	if err != nil {
 		return nil, err
 	}
-	return result, setPlanner{engine: e, stack: s, set: c, options: options, resources: new(int)}.plan(ctx, next, result)
+	return result, setPlanner{engine: e, stack: s, set: c, options: options, resources: new(int), budget: template.NewBudget()}.plan(ctx, next, result)
 }
 
 // planOf creates the plan of a change set. It looks up the resources to import: result.failed

@@ -39,7 +39,7 @@ func (e *Engine) driftsOf(ctx context.Context, s *stackRow, only []string) ([]dr
 	})
 	f := driftFinder{engine: e, stack: s}
 	if s.DeploymentID != "" {
-		if _, f.deployment, err = e.loadDeployment(ctx, e.store.Read(), s, s.DeploymentID); err != nil {
+		if _, f.deployment, err = e.loadDeployment(ctx, e.store.Read(), s, s.DeploymentID, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -311,7 +311,7 @@ func (f driftFinder) nested(ctx context.Context, x *resourceRow, expected map[st
 		return nil, nil, err
 	}
 	if child != nil && child.DeploymentID != "" {
-		_, d, err := f.engine.loadDeployment(ctx, f.engine.store.Read(), child, child.DeploymentID)
+		_, d, err := f.engine.loadDeployment(ctx, f.engine.store.Read(), child, child.DeploymentID, nil)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -169,7 +169,7 @@ func (e *Engine) checkImportRequest(ctx context.Context, s *stackRow, row *deplo
 	if row.Processed == "" {
 		return nil
 	}
-	next, err := deploymentOf(s, row)
+	next, err := deploymentOf(s, row, nil)
 	if err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ type callerModules struct {
 func (e *Engine) modules(caller awswire.Caller) template.Modules { return callerModules{e, caller} }
 
 // Expand implements [template.Modules].
-func (m callerModules) Expand(ctx context.Context, root *document.Value) (*document.Value, error) {
-	expansion, err := module.Expand(ctx, root, m)
+func (m callerModules) Expand(ctx context.Context, root *document.Value, budget *template.Budget) (*document.Value, error) {
+	expansion, err := module.Expand(ctx, root, m, budget)
 	if err != nil {
 		return nil, err
 	}

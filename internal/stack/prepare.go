@@ -81,7 +81,7 @@ func (e *Engine) prepare(ctx context.Context, stackID string, known *prepared) (
 			}
 			continue
 		}
-		if p.rows[id], p.deployments[id], err = e.loadDeployment(ctx, e.store.Read(), &s, id); err != nil {
+		if p.rows[id], p.deployments[id], err = e.loadDeployment(ctx, e.store.Read(), &s, id, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -222,21 +222,21 @@ func (p *prepared) typeOf(name, version string) (*operation.Type, string) {
 	return nil, p.unknown[typeKey{name, ""}]
 }
 
-// loadDeployment reads a deployment and makes what evaluates it.
-func (e *Engine) loadDeployment(ctx context.Context, db bun.IDB, s *stackRow, id string) (*deploymentRow, *Deployment, error) {
+// loadDeployment reads a deployment and makes what evaluates it. Nil is a budget of its own.
+func (e *Engine) loadDeployment(ctx context.Context, db bun.IDB, s *stackRow, id string, budget *template.Budget) (*deploymentRow, *Deployment, error) {
 	row := &deploymentRow{}
 	if err := db.NewSelect().Model(row).Where("id = ?", id).Scan(ctx); err != nil {
 		return nil, nil, fmt.Errorf("read the deployment: %w", err)
 	}
-	d, err := deploymentOf(s, row)
+	d, err := deploymentOf(s, row, budget)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the template of %s: %w", s.ARN, err)
 	}
 	return row, d, nil
 }
 
-// deploymentOf makes what evaluates a deployment.
-func deploymentOf(s *stackRow, row *deploymentRow) (*Deployment, error) {
+// deploymentOf makes what evaluates a deployment. Nil is a budget of its own.
+func deploymentOf(s *stackRow, row *deploymentRow, budget *template.Budget) (*Deployment, error) {
 	parsed, err := template.Parse("", []byte(row.Processed), template.ParseOptions{Processed: true})
 	if err != nil {
 		return nil, err
@@ -250,7 +250,7 @@ func deploymentOf(s *stackRow, row *deploymentRow) (*Deployment, error) {
 	for _, t := range tags {
 		d.Tags[*t.Key] = *t.Value
 	}
-	d.Scope, err = parsed.NewScope(template.ScopeInput{Parameters: d.Parameters, Pseudo: s.pseudo(arns)})
+	d.Scope, err = parsed.NewScope(template.ScopeInput{Parameters: d.Parameters, Pseudo: s.pseudo(arns), Budget: budget})
 	return d, err
 }
 

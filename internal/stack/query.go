@@ -432,7 +432,7 @@ func (e *Engine) Timeline(ctx context.Context, place awswire.Place, name, operat
 	if err != nil || row == nil || row.processed() == "" {
 		return out, err
 	}
-	d, err := deploymentOf(s, row)
+	d, err := deploymentOf(s, row, nil)
 	if err == nil {
 		out.Needs = d.graph()
 	}

@@ -173,7 +173,7 @@ func (e *Engine) readRefactored(ctx context.Context, s *refactoredStack, stored,
 		row.Capabilities = previous.Capabilities
 	}
 	s.deployment = row
-	s.next, err = deploymentOf(s.row, row)
+	s.next, err = deploymentOf(s.row, row, nil)
 	return err
 }
 
@@ -325,7 +325,7 @@ func (e *Engine) loadRefactored(ctx context.Context, s *refactoredStack) (proble
 	if s.row == nil {
 		return fmt.Sprintf("Stack [%s] does not exist", s.Name), nil
 	}
-	s.deployment, s.next, err = e.loadDeployment(ctx, e.store.Read(), s.row, s.DeploymentID)
+	s.deployment, s.next, err = e.loadDeployment(ctx, e.store.Read(), s.row, s.DeploymentID, nil)
 	return "", err
 }
 

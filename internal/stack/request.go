@@ -170,9 +170,10 @@ func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s 
 }
 
 // processDeployment runs the transforms of a deployment that was accepted, and checks the
-// result.
+// result. All that is made for it is taken from one budget, also by a plan of it.
 func (e *Engine) processDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, row *deploymentRow, resourceTypes []string) (*Deployment, error) {
-	processed, err := e.expand(ctx, caller, s, row)
+	budget := template.NewBudget()
+	processed, err := e.expand(ctx, caller, s, row, budget)
 	if err == nil {
 		err = processed.Check(ctx, knownTypes{ctx, e, caller, map[string]bool{}})
 	}
@@ -183,7 +184,7 @@ func (e *Engine) processDeployment(ctx context.Context, caller awswire.Caller, s
 		return nil, err
 	}
 	row.Processed, row.Description, row.Modules = string(processed.ProcessedJSON()), processed.Description, modulesOf(processed)
-	d, err := deploymentOf(s, row)
+	d, err := deploymentOf(s, row, budget)
 	if err == nil {
 		err = d.Scope.Check(ctx)
 	}
@@ -191,7 +192,7 @@ func (e *Engine) processDeployment(ctx context.Context, caller awswire.Caller, s
 }
 
 // expand runs the transforms of a template, unless it is processed already.
-func (e *Engine) expand(ctx context.Context, caller awswire.Caller, s *stackRow, row *deploymentRow) (*template.Template, error) {
+func (e *Engine) expand(ctx context.Context, caller awswire.Caller, s *stackRow, row *deploymentRow, budget *template.Budget) (*template.Template, error) {
 	if row.Processed != "" {
 		return template.Parse("", []byte(row.Processed), template.ParseOptions{Processed: true})
 	}
@@ -208,7 +209,7 @@ func (e *Engine) expand(ctx context.Context, caller awswire.Caller, s *stackRow,
 	if e.config.Macros != nil {
 		macros = e.config.Macros(caller)
 	}
-	return parsed.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: s.pseudo(arns), Macros: macros, Modules: e.modules(caller)})
+	return parsed.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: s.pseudo(arns), Macros: macros, Modules: e.modules(caller), Budget: budget})
 }
 
 // parse reads the template that a request names. A stack that is updated with its previous

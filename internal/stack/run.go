@@ -162,6 +162,11 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, stackID string, p *prep
 		return nil, err
 	}
 	r.next, r.stable = p.deployments[s.DeploymentID], p.deployments[s.StableDeploymentID]
+	for _, d := range []*Deployment{r.next, r.stable} {
+		if d != nil {
+			d.Scope.Renew() // each look at the operation is a request of its own
+		}
+	}
 	return r, nil
 }
 

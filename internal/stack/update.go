@@ -173,7 +173,7 @@ func (e *Engine) planInput(ctx context.Context, s *stackRow, next *Deployment) (
 	input := PlanInput{Next: next, Types: map[string]*operation.Type{}, References: outside{ctx, e, s}}
 	deployments := []*Deployment{next}
 	if s.DeploymentID != "" {
-		_, before, err := e.loadDeployment(ctx, e.store.Read(), s, s.DeploymentID)
+		_, before, err := e.loadDeployment(ctx, e.store.Read(), s, s.DeploymentID, next.Scope.Budget())
 		if err != nil {
 			return input, err
 		}

@@ -107,10 +107,9 @@ func splitList(s string) []any {
 	if s == "" {
 		return []any{}
 	}
-	parts := strings.Split(s, ",")
-	out := make([]any, len(parts))
-	for i, part := range parts {
-		out[i] = strings.TrimSpace(part)
+	out := make([]any, 0, strings.Count(s, ",")+1)
+	for part := range strings.SplitSeq(s, ",") {
+		out = append(out, strings.TrimSpace(part))
 	}
 	return out
 }

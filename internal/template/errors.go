@@ -134,7 +134,8 @@ func (r *report) err() error {
 	return r.errs
 }
 
-// join adds the refusals in an error; another kind of error is returned.
+// join adds the refusals in an error. It returns an error if the work ends: another kind of error, or
+// all refusals if the budget is exceeded.
 func (r *report) join(err error) error {
 	if err == nil {
 		return nil
@@ -144,6 +145,9 @@ func (r *report) join(err error) error {
 		return err
 	}
 	r.errs = append(r.errs, refused...)
+	if isExceeded(refused) {
+		return r.err()
+	}
 	return nil
 }
 

@@ -15,7 +15,7 @@ type evaluator struct {
 	masked    bool
 	condition bool // in the section Conditions
 	rule      bool // in the section Rules
-	budget    int  // bytes that may still be made; 0 is maxValue
+	budget    *Budget
 }
 
 // A call is a function with its argument.
@@ -45,15 +45,14 @@ func (e *evaluator) refuse(id string, v *document.Value, args ...any) error {
 }
 
 // spend takes bytes from the budget.
-func (e *evaluator) spend(n int, v *document.Value) error {
-	if e.budget == 0 {
-		e.budget = maxValue
-	}
-	if e.budget -= n; e.budget <= 0 {
-		e.budget = -1
-		return e.refuse("value-too-large", v, maxValue)
-	}
-	return nil
+func (e *evaluator) spend(bytes int, v *document.Value) error {
+	return e.budget.Spend(bytes, v.At, e.path)
+}
+
+// allow refuses what the budget has no room for, before it is made: [evaluator.call] takes the bytes
+// of each result.
+func (e *evaluator) allow(bytes int, v *document.Value) error {
+	return e.budget.allow(bytes, v.At, e.path)
 }
 
 func (e *evaluator) eval(v *document.Value) (any, error) {
@@ -61,9 +60,9 @@ func (e *evaluator) eval(v *document.Value) (any, error) {
 	case document.Bool:
 		return v.Bool, nil
 	case document.Number:
-		return json.Number(v.Text), nil
+		return json.Number(v.Text), e.spend(scalarCost, v)
 	case document.String:
-		return v.Text, e.spend(len(v.Text)+1, v)
+		return v.Text, e.spend(scalarCost, v)
 	case document.Array:
 		return e.items(v)
 	case document.Object:
@@ -76,6 +75,9 @@ func (e *evaluator) eval(v *document.Value) (any, error) {
 }
 
 func (e *evaluator) items(v *document.Value) (any, error) {
+	if err := e.spend(slotCost*len(v.Items), v); err != nil {
+		return nil, err
+	}
 	out := make([]any, 0, len(v.Items))
 	for i, item := range v.Items {
 		value, err := e.child(itoa(i), item)
@@ -90,6 +92,9 @@ func (e *evaluator) items(v *document.Value) (any, error) {
 }
 
 func (e *evaluator) members(v *document.Value) (any, error) {
+	if err := e.spend(entryCost*(1+len(v.Members)), v); err != nil {
+		return nil, err
+	}
 	out := make(map[string]any, len(v.Members))
 	for _, m := range v.Distinct() {
 		value, err := e.child(m.Key, m.Value)
@@ -119,9 +124,7 @@ func (e *evaluator) call(c call) (any, error) {
 	e.path = append(e.path, c.name)
 	value, err := f.eval(e, c)
 	if err == nil {
-		if s, ok := value.(string); ok {
-			err = e.spend(len(s)+1, c.at)
-		}
+		err = e.spend(costOf(value), c.at)
 	}
 	e.path = e.path[:len(e.path)-1]
 	return value, err

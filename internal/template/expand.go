@@ -19,13 +19,16 @@ type ExpandInput struct {
 
 	// Modules expand the modules of the template. nil leaves them in it.
 	Modules Modules
+
+	// Budget is that of the request. Nil means a new one.
+	Budget *Budget
 }
 
 // Modules know the modules of an account.
 type Modules interface {
-	// Expand returns the template without modules. Functions are written long. The error is
-	// [Errors] for refusals.
-	Expand(ctx context.Context, root *document.Value) (*document.Value, error)
+	// Expand returns the template without modules, made from the budget. Functions are written
+	// long. The error is [Errors] for refusals.
+	Expand(ctx context.Context, root *document.Value, budget *Budget) (*document.Value, error)
 }
 
 // Macros run the transforms that need functions, S3 or the translator.
@@ -146,7 +149,10 @@ func (t *Template) Expand(ctx context.Context, in ExpandInput) (*Template, error
 	if !t.NeedsExpansion() {
 		return t, nil
 	}
-	x := &expansion{t: t, in: in, extended: t.processed}
+	x := &expansion{t: t, in: in, extended: t.processed, budget: in.Budget}
+	if x.budget == nil {
+		x.budget = NewBudget()
+	}
 	root, err := x.embedded(ctx, t.root, 0)
 	if err != nil {
 		return nil, err
@@ -158,7 +164,8 @@ func (t *Template) Expand(ctx context.Context, in ExpandInput) (*Template, error
 		return nil, err
 	}
 	var r report
-	if size := len(root.AppendJSON(nil)); size > MaxBytes {
+	// The JSON of what weighs more than twice as much is not written: it is longer than half of the weight.
+	if weight(root) > 2*MaxBytes || len(root.AppendJSON(nil)) > MaxBytes {
 		r.add("too-large", t.root.At, nil)
 		return nil, r.err()
 	}
@@ -172,6 +179,8 @@ type expansion struct {
 	in       ExpandInput
 	extended bool // AWS::LanguageExtensions ran
 	ran      int  // number of transforms
+	budget   *Budget
+	bound    map[string]any // the parameters as a macro sees them; nil until the first one runs
 }
 
 // declared runs the transforms of the section Transform, also those that a macro adds.
@@ -246,8 +255,11 @@ func (x *expansion) embedded(ctx context.Context, v *document.Value, nested int)
 	if nested > maxNested {
 		return nil, refuse("transform-nested", v.At, nil, maxNested)
 	}
+	if err := x.budget.Spend(ShallowCost(v), v.At, nil); err != nil {
+		return nil, err
+	}
 	out := *v
-	out.Items, out.Members = nil, nil
+	out.Items, out.Members = make([]*document.Value, 0, len(v.Items)), make([]document.Member, 0, len(v.Members))
 	for _, item := range v.Items {
 		item, err := x.embedded(ctx, item, nested)
 		if err != nil {
@@ -355,9 +367,16 @@ func (x *expansion) run(ctx context.Context, transform Transform, fragment *docu
 	if transform.Parameters != nil {
 		params = transform.Parameters.AppendJSON(nil)
 	}
+	values, err := x.values(transform)
+	if err == nil {
+		err = x.budget.Spend(weight(fragment), transform.At, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
 	response, err := x.in.Macros.Transform(ctx, MacroCall{
 		Name: transform.Name, TransformID: x.id(transform.Name), Fragment: without(fragment, "Transform").AppendJSON(nil),
-		Params: params, Values: x.values(), Secrets: x.secrets(),
+		Params: params, Values: values, Secrets: x.secrets(),
 	})
 	switch {
 	case errors.Is(err, ErrNoMacro):
@@ -383,14 +402,21 @@ func (x *expansion) id(name string) string {
 }
 
 // values are the parameters as a macro sees them.
-func (x *expansion) values() map[string]any {
+func (x *expansion) values(transform Transform) (map[string]any, error) {
+	if x.bound != nil {
+		return x.bound, nil
+	}
 	out := map[string]any{}
 	if x.in.Parameters != nil {
 		for _, b := range x.in.Parameters.Bound {
+			if err := x.budget.Spend(b.cost(), transform.At, nil); err != nil {
+				return nil, err
+			}
 			out[b.Key] = b.any()
 		}
 	}
-	return out
+	x.bound = out
+	return out, nil
 }
 
 // secrets are the values of parameters with NoEcho.
@@ -409,7 +435,11 @@ func (x *expansion) secrets() (out []string) {
 // response reads what the function of a macro answered.
 func (x *expansion) response(transform Transform, response []byte) (*document.Value, error) {
 	name := x.id(transform.Name)
-	root, problems := document.ParseJSON(name, response, document.Limits{Bytes: 6 << 20, Depth: limits.Depth})
+	bounds := x.limits(6 << 20)
+	root, problems := document.ParseJSON(name, response, bounds)
+	if err := x.read(transform, root, len(response) <= bounds.Bytes && tooMany(problems)); err != nil {
+		return nil, err
+	}
 	if problems.HasErrors() || root == nil || root.Kind != document.Object {
 		return nil, refuse("transform-malformed", transform.At, nil, name)
 	}
@@ -451,7 +481,11 @@ func (x *expansion) include(ctx context.Context, transform Transform) (*document
 	case err != nil:
 		return nil, fail("%v", err)
 	}
-	root, problems := ReadDocument(location, body)
+	bounds := x.limits(MaxBytes)
+	root, problems := readDocument(location, body, bounds)
+	if err := x.read(transform, root, len(body) <= bounds.Bytes && tooMany(problems)); err != nil {
+		return nil, err
+	}
 	if problems.HasErrors() || root == nil {
 		return nil, fail("The specified S3 object's content should be valid Yaml/JSON")
 	}
@@ -466,7 +500,20 @@ func (x *expansion) scope(root *document.Value) *Scope {
 	known.Parameters, known.parameters = x.t.Parameters, x.t.parameters
 	known.buildMappings(&report{})
 	known.buildConditions(&report{})
-	return newScope(known, ScopeInput{Parameters: x.in.Parameters, Pseudo: x.in.Pseudo})
+	return newScope(known, ScopeInput{Parameters: x.in.Parameters, Pseudo: x.in.Pseudo, Budget: x.budget})
+}
+
+// limits are those of what a transform answers: no more than the budget has room for.
+func (x *expansion) limits(bytes int) document.Limits {
+	return document.Limits{Bytes: bytes, Depth: limits.Depth, Values: min(limits.Values, 1+x.budget.left()/valueCost)}
+}
+
+// read takes what a transform answered from the budget. tooMany means that it was not read to its end.
+func (x *expansion) read(transform Transform, root *document.Value, tooMany bool) error {
+	if tooMany {
+		return exceeded(transform.At, nil)
+	}
+	return x.budget.Spend(Cost(root), transform.At, nil)
 }
 
 // extendError is the refusal of AWS::LanguageExtensions.

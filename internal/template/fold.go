@@ -11,12 +11,19 @@ import (
 // processed template.
 type folder struct{ scope *Scope }
 
+func (f *folder) spend(bytes int, v *document.Value) error {
+	return f.scope.budget.Spend(bytes, v.At, nil)
+}
+
 // foldable are the functions that are computed.
 var foldable = []string{"Fn::Join", "Fn::Sub", "Fn::Split", "Fn::Select", "Fn::FindInMap", "Fn::Base64", "Fn::Length", "Fn::ToJsonString"}
 
 func (f *folder) section(name string, v *document.Value) (*document.Value, error) {
 	if name != "Resources" {
 		return f.fold(v)
+	}
+	if err := f.spend(ShallowCost(v), v); err != nil {
+		return nil, err
 	}
 	out := *v
 	out.Members = slices.Clone(v.Members)
@@ -44,8 +51,12 @@ func (f *folder) section(name string, v *document.Value) (*document.Value, error
 
 // policy computes a DeletionPolicy or UpdateReplacePolicy that is a function.
 func (f *folder) policy(name string, v *document.Value) (*document.Value, error) {
-	e := &evaluator{s: f.scope, refs: NoReferences{}, condition: true, path: document.Pointer{name}}
+	e := f.scope.evaluator(NoReferences{}, name)
+	e.condition = true
 	value, err := e.eval(v)
+	if isExceeded(err) {
+		return nil, err
+	}
 	if _, none := value.(noValue); none {
 		return nil, extendError(v.At, "AWS::NoValue is not supported for DeletionPolicy or UpdateReplacePolicy")
 	}
@@ -59,32 +70,40 @@ func (f *folder) policy(name string, v *document.Value) (*document.Value, error)
 // fold computes what can be computed in a value. What does not change is shared.
 func (f *folder) fold(v *document.Value) (*document.Value, error) {
 	out := v
-	change := func() {
-		if out == v {
-			clone := *v
-			clone.Items, clone.Members = slices.Clone(v.Items), slices.Clone(v.Members)
-			out = &clone
+	change := func() error {
+		if out != v {
+			return nil
 		}
+		clone := *v
+		clone.Items, clone.Members = slices.Clone(v.Items), slices.Clone(v.Members)
+		out = &clone
+		return f.spend(ShallowCost(v), v)
 	}
 	for i, item := range v.Items {
 		made, err := f.fold(item)
 		if err != nil {
 			return nil, err
 		}
-		if made != item {
-			change()
-			out.Items[i] = made
+		if made == item {
+			continue
 		}
+		if err := change(); err != nil {
+			return nil, err
+		}
+		out.Items[i] = made
 	}
 	for i, m := range v.Members {
 		made, err := f.fold(m.Value)
 		if err != nil {
 			return nil, err
 		}
-		if made != m.Value {
-			change()
-			out.Members[i].Value = made
+		if made == m.Value {
+			continue
 		}
+		if err := change(); err != nil {
+			return nil, err
+		}
+		out.Members[i].Value = made
 	}
 	c, ok := callOf(out, false)
 	if !ok || !slices.Contains(foldable, c.name) || !f.computable(c) {
@@ -122,15 +141,10 @@ func hasAnyCall(v *document.Value) bool {
 }
 
 func (f *folder) compute(c call) (*document.Value, error) {
-	e := &evaluator{s: f.scope, refs: NoReferences{}}
-	if c.name == "Fn::ToJsonString" {
-		value, err := evalToJSONString(e, c)
-		if err != nil {
-			return nil, extendError(c.at.At, "%s layout is incorrect", c.name)
-		}
-		return scalar(value, c.at.At), nil
+	value, err := f.scope.evaluator(NoReferences{}).call(c)
+	if err == nil {
+		err = f.spend(nodesOf(value), c.at)
 	}
-	value, err := e.call(c)
 	if err != nil {
 		return nil, foldError(c, err)
 	}
@@ -142,6 +156,9 @@ func foldError(c call, err error) error {
 	at := c.at.At
 	refused := Refused(err)
 	if refused == nil {
+		return err
+	}
+	if isExceeded(err) {
 		return err
 	}
 	switch refused[0].ID {

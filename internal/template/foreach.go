@@ -17,7 +17,7 @@ const (
 // extend runs AWS::LanguageExtensions: loops first, then the functions that can be computed
 // from literals and parameters. What depends on resources stays, for later.
 func (x *expansion) extend(ctx context.Context, root *document.Value) (*document.Value, error) {
-	l := &loops{x: x, ctx: ctx, scope: x.scope(root), names: map[string]bool{}}
+	l := &loops{x: x, ctx: ctx, scope: x.scope(root)}
 	out := *root
 	out.Members = nil
 	for _, m := range root.Distinct() {
@@ -54,7 +54,6 @@ type loops struct {
 	x          *expansion
 	ctx        context.Context
 	scope      *Scope
-	names      map[string]bool // of loops
 	iterations int
 	bytes      int // of the result
 }
@@ -72,6 +71,9 @@ func (l *loops) section(name string, v *document.Value) (*document.Value, error)
 		}
 		inner, err := l.deep(properties.Value)
 		if err != nil {
+			return nil, err
+		}
+		if err := l.spend(ShallowCost(m.Value), m.Value); err != nil {
 			return nil, err
 		}
 		out.Members[i].Value = replace(m.Value, "Properties", inner)
@@ -108,6 +110,9 @@ func (l *loops) deep(v *document.Value) (*document.Value, error) {
 	if !hasLoop(v) {
 		return v, nil
 	}
+	if err := l.spend(ShallowCost(v), v); err != nil {
+		return nil, err
+	}
 	out := *v
 	if v.Kind == document.Object {
 		expanded, err := l.object(v, nil, false)
@@ -135,6 +140,9 @@ func (l *loops) deep(v *document.Value) (*document.Value, error) {
 
 // object expands the loops among the keys of an object. outer are the identifiers around.
 func (l *loops) object(v *document.Value, outer []string, named bool) (*document.Value, error) {
+	if err := l.spend(ShallowCost(v), v); err != nil {
+		return nil, err
+	}
 	out := *v
 	out.Members = make([]document.Member, 0, len(v.Members))
 	taken := make(map[string]bool, len(v.Members))
@@ -171,7 +179,10 @@ func (l *loops) loop(m document.Member, outer []string, named bool, add func(doc
 		if err := l.iterate(m); err != nil {
 			return err
 		}
-		made := substitute(body, id, item, alphanumerics(item))
+		made, err := l.substitute(body, substitution{id, item, alphanumerics(item)})
+		if err != nil {
+			return err
+		}
 		if hasLoopKey(made) {
 			if made, err = l.object(made, inner, named); err != nil {
 				return err
@@ -182,6 +193,9 @@ func (l *loops) loop(m document.Member, outer []string, named bool, add func(doc
 				if l.bytes += len(member.Key) + weight(member.Value); l.bytes > 2*MaxBytes {
 					return refuse("too-large", m.KeyAt, nil)
 				}
+			}
+			if err := l.spend(memberCost, member.Value); err != nil {
+				return err
 			}
 			if err := add(member); err != nil {
 				return err
@@ -232,6 +246,9 @@ func (l *loops) layout(m document.Member, outer []string) (id string, items []st
 		}
 	}
 	value, evalErr := l.scope.Evaluate(args[1], NoReferences{}, "Fn::ForEach")
+	if isExceeded(evalErr) {
+		return "", nil, nil, evalErr
+	}
 	list, ok := value.([]any)
 	if evalErr != nil || !ok {
 		return "", nil, nil, incorrect
@@ -256,57 +273,84 @@ func alphanumerics(s string) string {
 	}, s)
 }
 
-// substitute replaces ${id}, &{id} and Ref: id in a value. What does not change is shared.
-func substitute(v *document.Value, id, value, letters string) *document.Value {
+// A substitution replaces ${id} and Ref: id by a value, and &{id} by its letters.
+type substitution struct{ id, value, letters string }
+
+// substitute returns a value after a substitution. What does not change is shared.
+func (l *loops) substitute(v *document.Value, s substitution) (*document.Value, error) {
 	switch v.Kind {
 	case document.String:
-		if s := substituteText(v.Text, id, value, letters); s != v.Text {
-			return text(s, v.At)
+		made, err := l.replaceText(v.Text, v, s)
+		if err != nil || made == v.Text {
+			return v, err
 		}
-	case document.Array:
-		var items []*document.Value
-		for i, item := range v.Items {
-			if made := substitute(item, id, value, letters); made != item {
-				if items == nil {
-					items = slices.Clone(v.Items)
-				}
-				items[i] = made
+		return text(made, v.At), l.spend(valueCost, v)
+	case document.Array, document.Object:
+	default:
+		return v, nil
+	}
+	if len(v.Members) == 1 && v.Members[0].Key == "Ref" && v.Members[0].Value.Kind == document.String && v.Members[0].Value.Text == s.id {
+		return text(s.value, v.At), l.spend(valueCost, v)
+	}
+	out := v
+	change := func() error {
+		if out != v {
+			return nil
+		}
+		clone := *v
+		clone.Items, clone.Members = slices.Clone(v.Items), slices.Clone(v.Members)
+		out = &clone
+		return l.spend(ShallowCost(v), v)
+	}
+	for i, item := range v.Items {
+		made, err := l.substitute(item, s)
+		if err == nil && made != item {
+			if err = change(); err == nil {
+				out.Items[i] = made
 			}
 		}
-		if items != nil {
-			out := *v
-			out.Items = items
-			return &out
-		}
-	case document.Object:
-		if len(v.Members) == 1 && v.Members[0].Key == "Ref" && v.Members[0].Value.Kind == document.String && v.Members[0].Value.Text == id {
-			return text(value, v.At)
-		}
-		var members []document.Member
-		for i, m := range v.Members {
-			key, made := substituteText(m.Key, id, value, letters), substitute(m.Value, id, value, letters)
-			if key != m.Key || made != m.Value {
-				if members == nil {
-					members = slices.Clone(v.Members)
-				}
-				members[i].Key, members[i].Value = key, made
-			}
-		}
-		if members != nil {
-			out := *v
-			out.Members = members
-			return &out
+		if err != nil {
+			return nil, err
 		}
 	}
-	return v
+	for i, m := range v.Members {
+		key, err := l.replaceText(m.Key, v, s)
+		if err != nil {
+			return nil, err
+		}
+		made, err := l.substitute(m.Value, s)
+		if err == nil && (key != m.Key || made != m.Value) {
+			if err = change(); err == nil {
+				out.Members[i].Key, out.Members[i].Value = key, made
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
-func substituteText(s, id, value, letters string) string {
-	if !strings.Contains(s, "{") {
-		return s
+// replaceText replaces the identifier in a text, which is in a value.
+func (l *loops) replaceText(text string, in *document.Value, s substitution) (string, error) {
+	if !strings.Contains(text, "{") {
+		return text, nil
 	}
-	s = strings.ReplaceAll(s, "${"+id+"}", value)
-	return strings.ReplaceAll(s, "&{"+id+"}", letters)
+	for _, r := range []struct{ from, to string }{{"${" + s.id + "}", s.value}, {"&{" + s.id + "}", s.letters}} {
+		n := strings.Count(text, r.from)
+		if n == 0 {
+			continue
+		}
+		if err := l.spend(len(text)+n*len(r.to), in); err != nil {
+			return "", err
+		}
+		text = strings.ReplaceAll(text, r.from, r.to)
+	}
+	return text, nil
+}
+
+func (l *loops) spend(bytes int, v *document.Value) error {
+	return l.x.budget.Spend(bytes, v.At, nil)
 }
 
 // weight is about how many bytes a value has as JSON.

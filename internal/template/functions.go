@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
@@ -75,6 +76,9 @@ func evalRef(e *evaluator, f call) (any, error) {
 	if b, ok := e.s.values[name]; ok {
 		if e.masked && b.NoEcho {
 			return maskedValue(b), nil
+		}
+		if err := e.allow(b.cost(), f.at); err != nil {
+			return nil, err
 		}
 		if e.conditional() {
 			return b.any(), nil
@@ -216,7 +220,7 @@ func evalJoin(e *evaluator, f call) (any, error) {
 		}
 		size += len(parts[i]) + len(delimiter)
 	}
-	if err := e.spend(size, f.at); err != nil {
+	if err := e.allow(size, f.at); err != nil {
 		return nil, err
 	}
 	if !known {
@@ -244,13 +248,12 @@ func evalSplit(e *evaluator, f call) (any, error) {
 	if delimiter == "" {
 		return nil, e.refuse("split", f.at)
 	}
-	if err := e.spend(16*strings.Count(source, delimiter), f.at); err != nil {
+	if err := e.allow((slotCost+scalarCost)*(strings.Count(source, delimiter)+1), f.at); err != nil {
 		return nil, err
 	}
-	parts := strings.Split(source, delimiter)
-	out := make([]any, len(parts))
-	for i, part := range parts {
-		out[i] = part
+	out := make([]any, 0, strings.Count(source, delimiter)+1)
+	for part := range strings.SplitSeq(source, delimiter) {
+		out = append(out, part)
 	}
 	return out, nil
 }
@@ -332,6 +335,9 @@ func evalBase64(e *evaluator, f call) (any, error) {
 	s, known, err := e.text(f.arg, "base64")
 	if err != nil || !known {
 		return Unknown, err
+	}
+	if err := e.allow(base64.StdEncoding.EncodedLen(len(s)), f.at); err != nil {
+		return nil, err
 	}
 	return base64.StdEncoding.EncodeToString([]byte(s)), nil
 }
@@ -444,53 +450,135 @@ func evalToJSONString(e *evaluator, f call) (any, error) {
 	if f.arg.Kind != document.Array && f.arg.Kind != document.Object {
 		return nil, e.refuse("to-json-string", f.at)
 	}
-	ordered, err := e.ordered(f.arg)
-	if err != nil {
-		return nil, err
+	out, state, err := e.appendJSON(nil, f.arg)
+	if err != nil || state == unknownJSON {
+		return Unknown, err
 	}
-	if ordered == nil {
-		return Unknown, nil
-	}
-	return string(ordered.AppendJSON(nil)), nil
+	return string(out), nil
 }
 
-// ordered evaluates to a document, so that members keep their order. It is nil if a part is
-// not known yet.
-func (e *evaluator) ordered(v *document.Value) (*document.Value, error) {
-	out := &document.Value{Kind: v.Kind, At: v.At}
-	_, isCall := callOf(v, e.conditional())
-	switch {
-	case v.Kind == document.Object && !isCall:
-		for _, m := range v.Distinct() {
-			member, err := e.ordered(m.Value)
-			if err != nil || member == nil {
-				return nil, err
-			}
-			if member != removed {
-				out.Members = append(out.Members, document.Member{Key: m.Key, KeyAt: m.KeyAt, Value: member})
-			}
+// What appendJSON found.
+type jsonState uint8
+
+const (
+	writtenJSON jsonState = iota
+	removedJSON           // AWS::NoValue
+	unknownJSON           // a part is not known yet
+)
+
+// appendJSON evaluates a value and appends it as JSON whose members have the order of the template.
+func (e *evaluator) appendJSON(b []byte, v *document.Value) ([]byte, jsonState, error) {
+	if _, isCall := callOf(v, e.conditional()); isCall || v.Kind != document.Object && v.Kind != document.Array {
+		value, err := e.eval(v)
+		if err != nil || HasUnknown(value) {
+			return b, unknownJSON, err
 		}
-		return out, nil
-	case v.Kind == document.Array:
-		for _, item := range v.Items {
-			item, err := e.ordered(item)
-			if err != nil || item == nil {
-				return nil, err
-			}
-			if item != removed {
-				out.Items = append(out.Items, item)
-			}
+		if _, none := value.(noValue); none {
+			return b, removedJSON, nil
 		}
-		return out, nil
+		if err := e.allow(len(b)+jsonLength(value), v); err != nil {
+			return b, unknownJSON, err
+		}
+		return appendValue(b, value), writtenJSON, nil
 	}
-	value, err := e.eval(v)
-	if err != nil || HasUnknown(value) {
-		return nil, err
+	open, end := byte('['), byte(']')
+	if v.Kind == document.Object {
+		open, end = '{', '}'
 	}
-	if _, none := value.(noValue); none {
-		return removed, nil
+	b = append(b, open)
+	first := len(b)
+	// add appends an item or a member, or nothing for AWS::NoValue.
+	add := func(key string, item *document.Value) (jsonState, error) {
+		before := len(b)
+		if before > first {
+			b = append(b, ',')
+		}
+		if v.Kind == document.Object {
+			b = append(appendText(b, key), ':')
+		}
+		out, state, err := e.appendJSON(b, item)
+		if b = out; state == removedJSON {
+			b = b[:before]
+		}
+		return state, err
 	}
-	return fromAny(value, v.At), nil
+	for _, item := range v.Items {
+		if state, err := add("", item); err != nil || state == unknownJSON {
+			return b, unknownJSON, err
+		}
+	}
+	for _, m := range v.Distinct() {
+		if state, err := add(m.Key, m.Value); err != nil || state == unknownJSON {
+			return b, unknownJSON, err
+		}
+	}
+	return append(b, end), writtenJSON, nil
 }
 
-var removed = &document.Value{}
+func appendText(b []byte, s string) []byte {
+	return (&document.Value{Kind: document.String, Text: s}).AppendJSON(b)
+}
+
+// appendValue appends an evaluated value as JSON with sorted keys.
+func appendValue(b []byte, value any) []byte {
+	switch v := value.(type) {
+	case []any:
+		b = append(b, '[')
+		for i, item := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendValue(b, item)
+		}
+		return append(b, ']')
+	case map[string]any:
+		b = append(b, '{')
+		for i, key := range sortedKeys(v) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendValue(append(appendText(b, key), ':'), v[key])
+		}
+		return append(b, '}')
+	}
+	return scalar(value, diag.Range{}).AppendJSON(b)
+}
+
+// jsonLength is at most how many bytes an evaluated value has as JSON.
+func jsonLength(value any) int {
+	switch v := value.(type) {
+	case string:
+		return textLength(v)
+	case []any:
+		n := 2
+		for _, item := range v {
+			n += 1 + jsonLength(item)
+		}
+		return n
+	case map[string]any:
+		n := 2
+		for key, item := range v {
+			n += 2 + textLength(key) + jsonLength(item)
+		}
+		return n
+	case json.Number:
+		return len(v)
+	}
+	return len("false")
+}
+
+// textLength is at most how many bytes a text has as JSON.
+func textLength(s string) int {
+	n := len(s) + 2
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			n++
+		case c < ' ':
+			n += len(`\u0000`) - 1
+		case c >= 0x80: // which need not be UTF-8
+			n += len("\uFFFD") - 1
+		}
+	}
+	return n
+}

@@ -31,27 +31,31 @@ func scalar(value any, at diag.Range) *document.Value {
 	return out
 }
 
-// canonical is a text that two values share if the service takes them for equal: scalars by
-// their text, lists and maps by their items.
-func canonical(value any) string {
-	if s, ok := toText(value); ok {
-		return "s" + strconv.Quote(s)
-	}
-	switch v := value.(type) {
+// equal reports whether the service takes two values for equal: scalars by their text, lists and
+// maps by their items.
+func equal(a, b any) bool {
+	switch a := a.(type) {
 	case []any:
-		parts := make([]string, len(v))
-		for i, item := range v {
-			parts[i] = canonical(item)
-		}
-		return "[" + strings.Join(parts, ",") + "]"
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, equal)
 	case map[string]any:
-		parts := make([]string, 0, len(v))
-		for _, key := range sortedKeys(v) {
-			parts = append(parts, strconv.Quote(key)+":"+canonical(v[key]))
-		}
-		return "{" + strings.Join(parts, ",") + "}"
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, equal)
 	}
-	return "null"
+	text, isText := toText(a)
+	other, otherIsText := toText(b)
+	if isText || otherIsText {
+		return isText == otherIsText && text == other
+	}
+	return !isContainer(b)
+}
+
+func isContainer(value any) bool {
+	switch value.(type) {
+	case []any, map[string]any:
+		return true
+	}
+	return false
 }
 
 func evalCondition(e *evaluator, f call) (any, error) {
@@ -80,7 +84,7 @@ func evalEquals(e *evaluator, f call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return canonical(a) == canonical(b), nil
+	return equal(a, b), nil
 }
 
 // evalAnd evaluates all arguments: a fault in one is found whatever the others are.
@@ -138,7 +142,15 @@ func (e *evaluator) texts(v *document.Value) ([]string, error) {
 	if !ok {
 		items = []any{value}
 	}
-	var out []string
+	n := 0
+	for _, item := range items {
+		nested, _ := item.([]any)
+		n += max(1, len(nested))
+	}
+	if err := e.spend(slotCost*n, v); err != nil {
+		return nil, err
+	}
+	out := make([]string, 0, n)
 	for _, item := range items {
 		if nested, ok := item.([]any); ok { // a list of lists of parameters
 			for _, inner := range nested {
@@ -177,18 +189,16 @@ func evalEachIn(e *evaluator, f call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return !slices.ContainsFunc(values, func(v string) bool { return !slices.Contains(options, v) }), nil
+	allowed := make(map[string]bool, len(options))
+	for _, option := range options {
+		allowed[option] = true
+	}
+	return !slices.ContainsFunc(values, func(v string) bool { return !allowed[v] }), nil
 }
 
 // evalRefAll returns the values of all parameters of a type.
 func evalRefAll(e *evaluator, f call) (any, error) {
-	out := []any{}
-	for _, p := range e.s.t.Parameters {
-		if b, ok := e.s.values[p.Name]; ok && p.Type == f.arg.Text {
-			out = append(out, b.any())
-		}
-	}
-	return out, nil
+	return e.parameters(f, func(p *Parameter) bool { return p.Type == f.arg.Text })
 }
 
 // evalValueOf evaluates Fn::ValueOf and Fn::ValueOfAll. Attributes of parameters are those of
@@ -200,19 +210,32 @@ func evalValueOf(e *evaluator, f call) (any, error) {
 		return nil, e.refuse("rule-function", f.at, f.name, "a list of two arguments")
 	}
 	name, attribute := args[0].Text, args[1].Text
-	out := []any{}
-	for _, p := range e.s.t.Parameters {
-		b, bound := e.s.values[p.Name]
+	out, err := e.parameters(f, func(p *Parameter) bool {
 		matches := p.Name == name
 		if f.name == "Fn::ValueOfAll" {
 			matches = p.Type == name
 		}
-		if bound && matches && strings.HasSuffix(strings.TrimSuffix(p.Type, ">"), "::"+attribute) {
-			out = append(out, b.any())
-		}
-	}
-	if f.name == "Fn::ValueOf" && len(out) == 1 {
+		return matches && strings.HasSuffix(strings.TrimSuffix(p.Type, ">"), "::"+attribute)
+	})
+	if err == nil && f.name == "Fn::ValueOf" && len(out) == 1 {
 		return out[0], nil
+	}
+	return out, err
+}
+
+// parameters returns the values of those parameters that are bound and match.
+func (e *evaluator) parameters(f call, matches func(p *Parameter) bool) ([]any, error) {
+	out, size := []any{}, 0
+	for _, p := range e.s.t.Parameters {
+		b, bound := e.s.values[p.Name]
+		if !bound || !matches(p) {
+			continue
+		}
+		size += b.cost()
+		if err := e.allow(size, f.at); err != nil {
+			return nil, err
+		}
+		out = append(out, b.any())
 	}
 	return out, nil
 }
@@ -230,7 +253,8 @@ func (s *Scope) CheckRules() error {
 }
 
 func (s *Scope) checkRule(rule *Rule, r *report) error {
-	e := &evaluator{s: s, refs: NoReferences{}, rule: true, path: document.Pointer{"Rules", rule.Name}}
+	e := s.evaluator(NoReferences{}, "Rules", rule.Name)
+	e.rule = true
 	if rule.Condition != nil {
 		holds, err := e.boolean(rule.Condition)
 		if err != nil || !holds {

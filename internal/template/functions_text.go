@@ -18,7 +18,7 @@ type piece struct {
 // subPieces splits the text of Fn::Sub. ${!Literal} is the literal ${Literal}. It reports
 // false for a name with other signs than the service accepts.
 func subPieces(s string) ([]piece, bool) {
-	var out []piece
+	out := make([]piece, 0, 2*strings.Count(s, "${")+1)
 	valid := true
 	for {
 		start := strings.Index(s, "${")
@@ -76,32 +76,39 @@ func evalSub(e *evaluator, f call) (any, error) {
 	if !ok {
 		return nil, e.refuse("sub-name", text)
 	}
-	var b strings.Builder
-	unknown := false
-	for _, p := range pieces {
-		b.WriteString(p.literal)
+	unknown, size := false, len(text.Text)
+	values := map[string]any{} // each variable is evaluated once
+	for i, p := range pieces {
 		if p.variable == "" {
 			continue
 		}
-		value, err := e.variable(p.variable, variables, f.at)
-		if err != nil {
-			return nil, err
+		value, done := values[p.variable]
+		if !done {
+			var err error
+			if value, err = e.variable(p.variable, variables, f.at); err != nil {
+				return nil, err
+			}
+			values[p.variable] = value
 		}
 		if value == Unknown {
 			unknown = true
 			continue
 		}
-		s, ok := toText(value)
-		if !ok {
+		if pieces[i].literal, ok = toText(value); !ok {
 			return nil, e.refuse("sub-value", f.at)
 		}
-		if err := e.spend(len(s), f.at); err != nil {
-			return nil, err
-		}
-		b.WriteString(s)
+		size += len(pieces[i].literal)
+	}
+	if err := e.allow(size, f.at); err != nil {
+		return nil, err
 	}
 	if unknown {
 		return Unknown, nil
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for _, p := range pieces {
+		b.WriteString(p.literal)
 	}
 	return b.String(), nil
 }

@@ -93,7 +93,8 @@ func (t *Template) inspect(ctx context.Context, bound *Parameters, faulty bool, 
 	if modules := t.Modules(); modules != nil {
 		return t.notRun(fmt.Sprintf("the template is not checked further: it uses the modules %s; cfn module expand checks it with them", strings.Join(modules, ", "))), ctx.Err()
 	}
-	processed, err := t.Expand(ctx, ExpandInput{Parameters: bound, Pseudo: pseudo})
+	budget := NewBudget()
+	processed, err := t.Expand(ctx, ExpandInput{Parameters: bound, Pseudo: pseudo, Budget: budget})
 	refused := Refused(err)
 	if err != nil && refused == nil {
 		return nil, err
@@ -110,7 +111,7 @@ func (t *Template) inspect(ctx context.Context, bound *Parameters, faulty bool, 
 	if bound == nil || faulty || out.HasErrors() {
 		return out, nil
 	}
-	scope, err := processed.NewScope(ScopeInput{Parameters: bound, Pseudo: pseudo})
+	scope, err := processed.NewScope(ScopeInput{Parameters: bound, Pseudo: pseudo, Budget: budget})
 	if err == nil {
 		err = scope.Check(ctx)
 	}

@@ -53,5 +53,5 @@ func (x *expansion) modules(ctx context.Context, root *document.Value) (*documen
 	if x.in.Modules == nil || t.Modules() == nil {
 		return root, nil
 	}
-	return x.in.Modules.Expand(ctx, root)
+	return x.in.Modules.Expand(ctx, root, x.budget)
 }

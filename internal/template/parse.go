@@ -2,6 +2,7 @@ package template
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -30,7 +31,7 @@ func Parse(name string, body []byte, opts ParseOptions) (*Template, error) {
 	return t, r.err()
 }
 
-// limits of a document. The values bound what a YAML reader may take.
+// limits of a document. The values bound what a tree may take, which is more than its text.
 var limits = document.Limits{Bytes: MaxBytes, Depth: 128, Values: 1 << 18}
 
 func read(name string, body []byte, r *report) (*document.Value, diag.List) {
@@ -45,6 +46,8 @@ func read(name string, body []byte, r *report) (*document.Value, diag.List) {
 		switch {
 		case p.Severity != diag.Error:
 			warnings.Add(p)
+		case p.ID == "document/too-large":
+			r.add("too-large", p.At, nil)
 		case p.ID == "document/alias":
 			r.add("alias", p.At, nil)
 		case json:
@@ -76,10 +79,19 @@ func consumed(p diag.Problem, body []byte) int {
 // the short forms of functions, which are replaced by the long ones. The problems are those of
 // the package document.
 func ReadDocument(name string, body []byte) (*document.Value, diag.List) {
+	return readDocument(name, body, limits)
+}
+
+func readDocument(name string, body []byte, limits document.Limits) (*document.Value, diag.List) {
 	if isJSON(body) {
 		return document.ParseJSON(name, body, limits)
 	}
 	return ReadYAML(name, body, limits)
+}
+
+// tooMany reports whether a document was not read to its end because it has too many values.
+func tooMany(problems diag.List) bool {
+	return slices.ContainsFunc(problems, func(p diag.Problem) bool { return p.ID == "document/too-large" })
 }
 
 // ReadYAML is [ReadDocument] for text that is YAML whatever it starts with.

@@ -133,7 +133,7 @@ var refusals = map[string]refusal{
 	"length":                {text: "Fn::Length resolve value type mismatch"},
 	"to-json-string":        {text: "Fn::ToJsonString layout is incorrect"},
 	"rule-function":         {text: "Template error: every %s object requires %s"},
-	"value-too-large":       {text: "Template error: the values of the template exceed %d bytes"},
+	"value-too-large":       {text: "Template error: the values of the template exceed %d bytes (%s)", hint: "repeat fewer texts, or split the template into nested stacks"},
 	"transform-nested":      {text: "Template error: transforms nest deeper than %d levels"},
 	"transform-failed":      {text: "Transform %s failed with: %s"},
 	"transform-silent":      {text: "Transform %s failed without an error message."},

@@ -239,7 +239,7 @@ func refusalCases() []refusalCase {
 		{id: "import-value", body: property("!ImportValue [x]"), want: "Template error: the attribute in Fn::ImportValue must be a string or a function that returns a string"},
 		{id: "length", body: extended(property("{Fn::Length: !GetAZs ''}") + "Outputs: {O: {Value: {Fn::Length: !If [C, a, b]}}}\nConditions: {C: !Equals [a, b]}"), want: "Fn::Length resolve value type mismatch"},
 		{id: "to-json-string", body: extended(property("{Fn::ToJsonString: !Ref Q}") + "Outputs: {O: {Value: {Fn::ToJsonString: x}}}"), want: "Transform AWS::LanguageExtensions failed with: Fn::ToJsonString layout is incorrect"},
-		{id: "value-too-large", body: property("!Join ['" + strings.Repeat("x", 100_000) + "', !Split [a, '" + strings.Repeat("a", 1000) + "']]"), want: "Template error: the values of the template exceed 16777216 bytes"},
+		{id: "value-too-large", body: property("!Join ['" + strings.Repeat("x", 100_000) + "', !Split [a, '" + strings.Repeat("a", 1000) + "']]"), want: "Template error: the values of the template exceed 33554432 bytes (/Resources/R/Properties/P)"},
 
 		{id: "transform-unavailable", body: "Transform: M\n" + simple, want: "No transform named 1::M found."},
 		{id: "transform-failed", body: "Transform: M\n" + simple, macro: "down", want: "Transform 1::M failed with: the function is down"},

@@ -24,6 +24,9 @@ type Pseudo struct {
 type ScopeInput struct {
 	Parameters *Parameters
 	Pseudo     Pseudo
+
+	// Budget is that of the request. Nil means a new one.
+	Budget *Budget
 }
 
 // A Scope evaluates one template with one set of parameters. It is not changed after it was
@@ -35,6 +38,7 @@ type Scope struct {
 	conditions map[string]bool
 	secret     map[string]bool // conditions that depend on a NoEcho parameter
 	deciding   map[string]bool // conditions that are being computed; empty afterwards
+	budget     *Budget
 }
 
 // References resolve values outside of a template. Each method reports whether the value is
@@ -90,7 +94,10 @@ func newScope(t *Template, in ScopeInput) *Scope {
 	in.Pseudo = in.Pseudo.complete()
 	s := &Scope{
 		t: t, in: in, values: map[string]Bound{},
-		conditions: map[string]bool{}, secret: map[string]bool{}, deciding: map[string]bool{},
+		conditions: map[string]bool{}, secret: map[string]bool{}, deciding: map[string]bool{}, budget: in.Budget,
+	}
+	if s.budget == nil {
+		s.budget = NewBudget()
 	}
 	if in.Parameters != nil {
 		for _, b := range in.Parameters.Bound {
@@ -162,6 +169,16 @@ func (s *Scope) Parameters() *Parameters { return s.in.Parameters }
 // Pseudo returns the values of the pseudo parameters.
 func (s *Scope) Pseudo() Pseudo { return s.in.Pseudo }
 
+// Budget returns what the values of the scope are taken from.
+func (s *Scope) Budget() *Budget { return s.budget }
+
+// Renew begins another request: what was made before does not count.
+func (s *Scope) Renew() { s.budget.made.Store(0) }
+
+func (s *Scope) evaluator(refs References, pointer ...string) *evaluator {
+	return &evaluator{s: s, refs: refs, path: pointer, budget: s.budget}
+}
+
 // Holds reports whether a condition is true.
 func (s *Scope) Holds(condition string) bool { return s.conditions[condition] }
 
@@ -197,7 +214,8 @@ func (s *Scope) decide(name string) error {
 	}
 	s.deciding[name] = true
 	defer delete(s.deciding, name)
-	e := &evaluator{s: s, refs: NoReferences{}, path: document.Pointer{"Conditions", name}, condition: true}
+	e := s.evaluator(NoReferences{}, "Conditions", name)
+	e.condition = true
 	v, err := e.boolean(c.Value)
 	if err != nil {
 		return err
@@ -312,8 +330,7 @@ func (s *Scope) Evaluate(v *document.Value, refs References, pointer ...string) 
 	if v == nil {
 		return nil, nil
 	}
-	e := &evaluator{s: s, refs: refs, path: pointer, budget: maxValue}
-	value, err := e.eval(v)
+	value, err := s.evaluator(refs, pointer...).eval(v)
 	if _, none := value.(noValue); none {
 		return nil, err
 	}
@@ -373,7 +390,8 @@ func (s *Scope) Masked(r *Resource, refs References) (any, error) {
 	if r.Properties == nil {
 		return nil, nil
 	}
-	e := &evaluator{s: s, refs: refs, path: document.Pointer{"Resources", r.LogicalID, "Properties"}, budget: maxValue, masked: true}
+	e := s.evaluator(refs, "Resources", r.LogicalID, "Properties")
+	e.masked = true
 	value, err := e.eval(r.Properties)
 	if errors.Is(err, errHidden) {
 		return map[string]any{Mask: Mask}, nil
@@ -488,9 +506,5 @@ func HasUnknown(value any) bool {
 
 // noValue is the value of Ref: AWS::NoValue: the member or item that has it is removed.
 type noValue struct{}
-
-// maxValue bounds the bytes of one evaluated value: a template of a few bytes can repeat a
-// long text.
-const maxValue = 16 << 20
 
 var errHidden = errors.New("a NoEcho parameter decides the structure")
