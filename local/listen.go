@@ -105,6 +105,7 @@ func Listen(ctx context.Context, config ServerConfig) (*Server, error) {
 	if s.config.URL == "" {
 		s.config.URL = reachable(s.listeners[0].Addr())
 	}
+	s.config.lambdaURL = s.LambdaURL()
 	s.config.secure = "https" + strings.TrimPrefix(reachable(s.listeners[0].Addr()), "http")
 	cloud, err := Open(ctx, s.config.Config)
 	if err != nil {
@@ -205,6 +206,8 @@ func (s *Server) Serve(ctx context.Context) error {
 			}
 		})
 	}
+	s.cloud.processes.serve(proxy, functionsOnly(s.counted(s.cloud)))
+	servers = append(servers, s.cloud.processes.main, s.cloud.processes.functions)
 	quiet := s.trimWhenQuiet()
 	var err error
 	select {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +32,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/functions"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/hook"
+	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/s3"
@@ -89,6 +91,16 @@ type Config struct {
 	Sandbox string
 	Mounts  []string
 
+	// Network is what handlers in a sandbox reach: "open", other machines and what is named of this one; "named", what
+	// is named; or "host", all that this machine reaches. Empty means "open", and "named" with Keys. Named are this
+	// server, Endpoints, and the addresses of Reach, as HOST:PORT.
+	Network string
+	Reach   []string
+
+	// TrustHandlers has handlers run with Keys of several accounts where nothing keeps the code of one account from
+	// the calls of another: without a sandbox, and with the network "host".
+	TrustHandlers bool
+
 	// BodyTimeout bounds the wait for more of a request's body, however long that is. Zero
 	// means 30 s.
 	BodyTimeout time.Duration
@@ -126,7 +138,8 @@ type Config struct {
 	Logger *slog.Logger     // nil: nowhere
 	Now    func() time.Time // nil: time.Now
 
-	secure string // the address over TLS; "" if no Server listens
+	secure    string // the address over TLS; "" if no Server listens
+	lambdaURL string // of LambdaAddress, "" for none
 }
 
 // A CloudFormation answers the requests of AWS clients. Make one with Open, and Close it.
@@ -163,6 +176,8 @@ type CloudFormation struct {
 	cloudControl *cloudcontrol.Engine
 	console      *console.Console
 	server       *server.Server
+	processes    *processes
+	accounts     int // with keys
 
 	ends []func(context.Context) error // what Close does, in reverse
 
@@ -329,6 +344,11 @@ func (c *CloudFormation) verifier() (*awswire.Verifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.config.KeysName, err)
 	}
+	accounts := map[string]bool{}
+	for _, key := range keys {
+		accounts[key.Account] = true
+	}
+	c.accounts = len(accounts)
 	lookup := func(ctx context.Context, accessKeyID string) (awswire.Key, bool, error) {
 		return c.services.Key(ctx, accessKeyID)
 	}
@@ -422,6 +442,15 @@ func (c *CloudFormation) openHandlers() error {
 			c.shown = append(c.shown, shows)
 		}
 	}
+	refusal := c.mixed(&confined)
+	if refusal != "" && (confined.Mode == sandbox.Off || confined.Network == sandbox.Host) {
+		return errors.New(refusal)
+	}
+	c.processes = newProcesses(config.Logger)
+	c.atEnd(closing(c.processes.Close))
+	if config.secure == "" {
+		c.processes.serve(c, c)
+	}
 	if c.trust, err = customresource.NewTrust(filepath.Join(config.Dir, "tls"), config.Environ, config.Now()); err != nil {
 		return err
 	}
@@ -433,7 +462,7 @@ func (c *CloudFormation) openHandlers() error {
 	c.sessions = c.services.Sessions()
 	c.handlers = handlers.New(handlers.Config{
 		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.logs}, Endpoint: c.url, Environ: config.Environ,
-		Env: config.HandlerEnv, ProcessEnv: c.processEnv, Deployed: deployed, Functions: named, Sandbox: confined, Files: c.trust.Files(), Credentials: keys{c.sessions}.environment, Logger: config.Logger, Now: config.Now,
+		Env: config.HandlerEnv, Refusal: refusal, Network: c.network, ProcessEnv: c.processEnv, Deployed: deployed, Functions: named, Sandbox: confined, Files: c.trust.Files(), Credentials: keys{c.sessions}.environment, Logger: config.Logger, Now: config.Now,
 	})
 	c.atEnd(closing(c.handlers.Close))
 	c.tokens = operation.NewTokens(operation.TokensConfig{Store: c.store, Now: config.Now})
@@ -446,7 +475,7 @@ func (c *CloudFormation) notSandboxed() string {
 	if err != nil {
 		return "" // Open has failed
 	}
-	return settings.Mode.Missing()
+	return strings.Join(slices.DeleteFunc([]string{c.mixed(&settings), settings.Mode.Missing(), settings.MissingNetwork()}, func(s string) bool { return s == "" }), "; ")
 }
 
 // limits is a sentence about how the limits of handlers are enforced.
@@ -480,6 +509,19 @@ func (c *Config) sandbox() (sandbox.Settings, error) {
 		return sandbox.Settings{}, err
 	}
 	settings := sandbox.Settings{Mode: mode, Hide: []string{dir}}
+	usual := sandbox.Open
+	if c.Keys != nil {
+		usual = sandbox.Named
+	}
+	if settings.Network, err = sandbox.ParseNetwork(cmp.Or(c.Network, string(usual))); err != nil {
+		return settings, fmt.Errorf("the network of handlers: %w", err)
+	}
+	settings.Reach = c.reached(settings.Outbound())
+	for _, address := range settings.Reach {
+		if _, _, err := lambda.ParseReach(address); err != nil {
+			return settings, fmt.Errorf("what handlers reach: %w", err)
+		}
+	}
 	for _, mount := range slices.Concat(c.Mounts, alwaysMounted) {
 		grant, err := sandbox.ParseGrant(mount, "")
 		if err != nil {
@@ -514,7 +556,7 @@ func (e *OtherKeyError) Unwrap() error { return e.Err }
 
 // ServeHTTP answers one request.
 func (c *CloudFormation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if c.config.URL == "" && c.server.Own(r.Host) {
+	if _, inside := server.ProcessOf(r.Context()); !inside && c.config.URL == "" && c.server.Own(r.Host) {
 		c.mu.Lock()
 		c.seen = "http://" + r.Host
 		c.mu.Unlock()

@@ -25,6 +25,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/customresource"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/reach"
 	"github.com/formwork-dev/formwork/internal/server"
 	"github.com/formwork-dev/formwork/internal/tunnel"
 )
@@ -37,7 +38,9 @@ type proxy struct {
 	endpoints map[string]*url.URL // by the label of the service in its hosts
 	allowed   []string            // hosts, "*.example.com" and "*"
 	upstream  func(*url.URL) (*url.URL, error)
+	upstreams []string // HOST:PORT
 	forward   *httputil.ReverseProxy
+	confined  *httputil.ReverseProxy // that of processes: it does not reach this machine
 	logger    *slog.Logger
 
 	mu      sync.Mutex
@@ -137,26 +140,55 @@ func (c *CloudFormation) newProxy(next http.Handler) *proxy {
 		}
 	}
 	p.upstream = outer.ProxyFunc()
-	p.forward = &httputil.ReverseProxy{
+	for _, address := range []string{outer.HTTPProxy, outer.HTTPSProxy} {
+		if at, err := url.Parse(address); err == nil && at.Host != "" {
+			p.upstreams = append(p.upstreams, proxyAddress(at))
+		}
+	}
+	p.forward, p.confined = p.forwarding((&net.Dialer{}).DialContext, c.config.Logger), p.forwarding(p.dialOut, c.config.Logger)
+	p.front = tunnel.New(tunnel.Config{Authority: c.trust.Authority(), Handler: http.HandlerFunc(p.serve), Dial: p.dial, Context: func(request, connect context.Context) context.Context {
+		if process, ok := server.ProcessOf(connect); ok {
+			return server.OfProcess(request, process)
+		}
+		return request
+	}})
+	return p
+}
+
+// forwarding passes requests on.
+func (p *proxy) forwarding(dial func(ctx context.Context, network, address string) (net.Conn, error), logger *slog.Logger) *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			if to := p.endpointOf(r.In.URL.Hostname()); to != nil {
 				r.SetURL(to)
 			}
 			r.Out.Host = r.In.Host
 		},
-		Transport: &http.Transport{Proxy: func(r *http.Request) (*url.URL, error) { return p.upstream(r.URL) }, DisableCompression: true, ResponseHeaderTimeout: 2 * time.Minute, IdleConnTimeout: time.Minute},
+		Transport: &http.Transport{Proxy: func(r *http.Request) (*url.URL, error) { return p.upstream(r.URL) }, DialContext: dial, DisableCompression: true, ResponseHeaderTimeout: 2 * time.Minute, IdleConnTimeout: time.Minute},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			p.fail(w, http.StatusBadGateway, r, err.Error())
 		},
-		ErrorLog: slog.NewLogLogger(c.config.Logger.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
-	p.front = tunnel.New(tunnel.Config{Authority: c.trust.Authority(), Handler: http.HandlerFunc(p.serve), Dial: p.dial})
-	return p
+}
+
+// dialOut connects for a process: to another machine, or to the proxy of the environment.
+func (p *proxy) dialOut(ctx context.Context, network, address string) (net.Conn, error) {
+	if p.isUpstream(address) {
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	return reach.Dial(ctx, network, address)
+}
+
+// isUpstream reports whether an address is that of the proxy of the environment.
+func (p *proxy) isUpstream(address string) bool {
+	return slices.Contains(p.upstreams, address)
 }
 
 func (p *proxy) close() {
 	p.front.Close()
 	p.forward.Transport.(*http.Transport).CloseIdleConnections()
+	p.confined.Transport.(*http.Transport).CloseIdleConnections()
 }
 
 // ServeHTTP takes what is for a proxy, and leaves the rest to the server.
@@ -177,13 +209,22 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *proxy) serve(w http.ResponseWriter, r *http.Request) {
 	host := r.URL.Hostname()
 	near := fromHere(r)
+	_, confined := server.ProcessOf(r.Context())
 	switch {
 	case awswire.AWSHost(host) && (!near || p.endpointOf(host) == nil):
 		own := r.Clone(server.Tunneled(r.Context()))
 		own.URL.Scheme, own.URL.Host, own.URL.User = "", "", nil
 		own.RequestURI = own.URL.RequestURI()
 		p.next.ServeHTTP(w, own)
-	case near && (awswire.AWSHost(host) || p.allows(host)):
+	case near && awswire.AWSHost(host):
+		p.forward.ServeHTTP(w, r)
+	case confined && p.allows(host):
+		if err := reach.CheckHost(host); err != nil {
+			p.fail(w, http.StatusForbidden, r, err.Error())
+			return
+		}
+		p.confined.ServeHTTP(w, r)
+	case near && !confined && (invoke.Loopback(host) || p.allows(host)):
 		p.forward.ServeHTTP(w, r)
 	default:
 		p.note(host)
@@ -194,12 +235,18 @@ func (p *proxy) serve(w http.ResponseWriter, r *http.Request) {
 // dial opens the connection of a tunnel that is passed on, nil for one that ends here.
 func (p *proxy) dial(r *http.Request) (net.Conn, error) {
 	host := r.URL.Hostname()
-	if awswire.AWSHost(host) || !fromHere(r) || !p.allows(host) {
+	_, confined := server.ProcessOf(r.Context())
+	allowed := p.allows(host) && (!confined || reach.CheckHost(host) == nil) || !confined && invoke.Loopback(host)
+	if awswire.AWSHost(host) || !fromHere(r) || !allowed {
 		return nil, nil //nolint:nilnil // as Config.Dial has it
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), 30*time.Second)
 	defer cancel()
-	conn, err := p.connect(ctx, r.URL.Host)
+	dial := (&net.Dialer{}).DialContext
+	if confined {
+		dial = p.dialOut
+	}
+	conn, err := p.connect(ctx, dial, r.URL.Host)
 	if err != nil {
 		return nil, fmt.Errorf("cfn serve: connect to %s: %w", r.URL.Host, err)
 	}
@@ -207,17 +254,15 @@ func (p *proxy) dial(r *http.Request) (net.Conn, error) {
 }
 
 // connect dials a host, through the proxy of the environment if that has one for it.
-func (p *proxy) connect(ctx context.Context, address string) (net.Conn, error) {
+func (p *proxy) connect(ctx context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error), address string) (net.Conn, error) {
 	outer, err := p.upstream(&url.URL{Scheme: "https", Host: address})
 	if err != nil {
 		return nil, err
 	}
-	var dialer net.Dialer
 	if outer == nil {
-		return dialer.DialContext(ctx, "tcp", address)
+		return dial(ctx, "tcp", address)
 	}
-	port := cmp.Or(outer.Port(), map[string]string{"https": "443"}[outer.Scheme], "80")
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(outer.Hostname(), port))
+	conn, err := dial(ctx, "tcp", proxyAddress(outer))
 	if err != nil {
 		return nil, err
 	}
@@ -228,6 +273,11 @@ func (p *proxy) connect(ctx context.Context, address string) (net.Conn, error) {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
+}
+
+// proxyAddress is that of a proxy, HOST:PORT.
+func proxyAddress(at *url.URL) string {
+	return net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), map[string]string{"https": "443"}[at.Scheme], "80"))
 }
 
 // greet asks a proxy for a tunnel.
@@ -270,10 +320,10 @@ func (p *proxy) endpointOf(host string) *url.URL {
 	return nil
 }
 
-// allows reports whether the user lets clients reach a host. This machine they reach anyway.
+// allows reports whether the user lets clients reach a host. Others than handlers reach this machine anyway.
 func (p *proxy) allows(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	return invoke.Loopback(host) || slices.ContainsFunc(p.allowed, func(allowed string) bool {
+	return slices.ContainsFunc(p.allowed, func(allowed string) bool {
 		below, open := strings.CutPrefix(allowed, "*")
 		return host == allowed || open && strings.HasSuffix(host, below)
 	})

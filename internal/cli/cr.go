@@ -258,6 +258,7 @@ func (c *app) startHandler(ctx context.Context, o *customOptions, h *customHandl
 	}
 	config.Env, config.Sandbox.Environ = append(config.Env, given...), given
 	config.Runtime.Files = append(config.Runtime.Files, h.receiver.Files()...)
+	config.Sandbox.Reach = append(config.Sandbox.Reach, h.receiver.Address())
 	trusted, err := h.receiver.Environ(config.Env)
 	if err != nil {
 		return nil, err

@@ -16,19 +16,21 @@ import (
 
 // sandboxOptions are the options of all commands that start handlers.
 type sandboxOptions struct {
-	mode   string // "" if it is not given
-	mounts []string
+	mode, network string // "" if it is not given
+	mounts, reach []string
 }
 
 func (o *sandboxOptions) flags(flags *pflag.FlagSet) {
 	flags.Var(&enum{&o.mode, wordsOf(sandbox.Modes())}, "sandbox", "whether handlers run in a sandbox, `MODE` on (where the system allows it, the default), off or required")
+	flags.Var(&enum{&o.network, wordsOf(sandbox.Networks())}, "network", "what handlers in a sandbox reach, `MODE` open (other machines), named (what --reach and --endpoint name) or host (all that listens on this machine, too)")
+	flags.StringArrayVar(&o.reach, "reach", nil, "let handlers reach the address `HOST:PORT`, such as that of a database on this machine (may be repeated)")
 	flags.StringArrayVar(&o.mounts, "mount", nil, "let handlers read the file or folder `PATH[:rw]` outside of their code, or write to it; hidden files, such as ~/.aws, only if it names them (may be repeated)")
 }
 
 // settings are what the options say, and where they say nothing, the settings of the project in a
 // folder; "" is none.
 func (o *sandboxOptions) settings(c *app, dir string) (sandbox.Settings, error) {
-	s := sandbox.Settings{Mode: sandbox.On}
+	s := sandbox.Settings{Mode: sandbox.On, Network: sandbox.Open, Reach: o.reach}
 	if dir != "" {
 		if err := c.projectSandbox(dir, &s); err != nil {
 			return s, err
@@ -36,6 +38,14 @@ func (o *sandboxOptions) settings(c *app, dir string) (sandbox.Settings, error) 
 	}
 	if o.mode != "" {
 		s.Mode = sandbox.Mode(o.mode)
+	}
+	if o.network != "" {
+		s.Network = sandbox.Network(o.network)
+	}
+	for _, address := range o.reach {
+		if _, _, err := lambda.ParseReach(address); err != nil {
+			return s, usagef("option --reach: %v", err)
+		}
 	}
 	for _, mount := range o.mounts {
 		grant, err := sandbox.ParseGrant(mount, c.Dir)
@@ -56,7 +66,7 @@ func (o *sandboxOptions) settings(c *app, dir string) (sandbox.Settings, error) 
 // serve sets the options of a local CloudFormation.
 func (o *sandboxOptions) serve(c *app, dir string, config *local.Config) error {
 	s, err := o.settings(c, dir)
-	config.Sandbox = string(s.Mode)
+	config.Sandbox, config.Network, config.Reach = string(s.Mode), o.network, o.reach
 	for _, grant := range s.Grants {
 		mount := grant.Path + ":ro"
 		if grant.Write {
@@ -114,6 +124,9 @@ func (c *app) warnUnseen(config *lambda.Config) {
 // say so itself.
 func (o *sandboxOptions) note(c *app, s sandbox.Settings) {
 	if missing := s.Mode.Missing(); missing != "" && o.mode != string(sandbox.Off) {
+		c.notef("warning: %s\n", missing)
+	}
+	if missing := s.MissingNetwork(); missing != "" && o.network != string(sandbox.Host) {
 		c.notef("warning: %s\n", missing)
 	}
 }

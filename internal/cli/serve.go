@@ -58,7 +58,8 @@ type serveOptions struct {
 	proxy                                                         bool
 	timeScale                                                     float64
 
-	sandbox sandboxOptions
+	sandbox       sandboxOptions
+	trustHandlers bool
 }
 
 func newServe(c *app) *cobra.Command {
@@ -119,6 +120,7 @@ func newServe(c *app) *cobra.Command {
 	flags.StringArrayVar(&opts.allowHosts, "allow-host", nil, "let handlers and other clients of the HTTPS proxy reach the host `NAME`, *.NAME, or * for any (may be repeated)")
 	flags.StringArrayVar(&opts.endpoints, "endpoint", nil, "have handlers and the COMMAND call the service at another address, `SERVICE=URL`, such as ec2=http://127.0.0.1:5000 (may be repeated)")
 	flags.BoolVar(&opts.proxy, "proxy", false, "set the variables of cfn env --proxy for the COMMAND")
+	flags.BoolVar(&opts.trustHandlers, "trust-handlers", false, "with --auth, run the handlers of several accounts even if nothing keeps their code from each other's calls")
 	opts.sandbox.flags(flags)
 	c.formatFlag(cmd, "text", "json")
 	return cmd
@@ -181,6 +183,10 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 		if config.Dir, err = c.dataFolder(o.data); err != nil {
 			return config, err
 		}
+	}
+	config.TrustHandlers = o.trustHandlers
+	if o.trustHandlers && o.auth == "" {
+		return config, usagef("option --trust-handlers: only with --auth")
 	}
 	if o.auth != "" {
 		config.KeysName = o.auth

@@ -9,6 +9,7 @@ import (
 	"net"
 	neturl "net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -103,7 +104,7 @@ func (o *handlerOptions) flags(cmd *cobra.Command) {
 	flags.BoolVar(&o.noBuild, "no-build", false, "run what was built before, without checking whether it is up to date")
 	o.sandbox.flags(flags)
 	o.debugFlags(flags)
-	annotate(flags, addition, "env", "no-build", "sandbox", "mount")
+	annotate(flags, addition, "env", "no-build", "sandbox", "mount", "network", "reach")
 }
 
 // official adds the options that cfn invoke and cfn test share with the official tool.
@@ -250,6 +251,15 @@ func (c *app) startLambda(ctx context.Context, p *project.Project, o *handlerOpt
 		return err
 	}
 	handler := &lambda.Handler{Functions: map[string]lambda.Invoker{}, Region: o.region, Logger: c.logger}
+	config.Handler = handler
+	server, err := lambda.Listen(config)
+	if err != nil {
+		return err
+	}
+	defer server.Close()                                              // closed already if it has served
+	if _, port, err := net.SplitHostPort(server.Addr()); err == nil { // the handlers may call each other
+		o.sandbox.reach = append(o.sandbox.reach, net.JoinHostPort("127.0.0.1", port))
+	}
 	var functions []*lambda.Function
 	var waiting sync.WaitGroup
 	defer func() {
@@ -279,11 +289,6 @@ func (c *app) startLambda(ctx context.Context, p *project.Project, o *handlerOpt
 		}
 		functions = append(functions, f)
 		handler.Functions[name] = f
-	}
-	config.Handler = handler
-	server, err := lambda.Listen(config)
-	if err != nil {
-		return err
 	}
 	fmt.Fprintf(c.Stdout, "Serving the functions %s and %s at %s (press Ctrl-C to end)\n", typeFunction, testEntrypoint, server.URL())
 	wait := func() {

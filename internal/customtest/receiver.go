@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -82,6 +83,12 @@ func (r *Receiver) Files() []string {
 		return nil
 	}
 	return r.trust.Files()
+}
+
+// Address is where it listens, HOST:PORT.
+func (r *Receiver) Address() string {
+	_, address, _ := strings.Cut(r.base, "://")
+	return address
 }
 
 // Environ are the variables with which processes that are started from an environment reach

@@ -56,6 +56,12 @@ type Config struct {
 	// Files are what all handlers may read besides, such as certificates; missing ones are left out.
 	Files []string
 
+	// Network is what a handler finds in a network of its own. Nil means nothing.
+	Network func(Spec) lambda.Network
+
+	// Refusal is why no process is started. Empty means that they are.
+	Refusal string
+
 	// IdleTimeout is how long a handler without work keeps its processes. Zero means
 	// 10 minutes. One that was only probed keeps them for half a minute at most.
 	IdleTimeout time.Duration
@@ -458,6 +464,9 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 		e.function = p.remote(n, spec, e.secrets, credentials)
 		return nil
 	}
+	if p.config.Refusal != "" {
+		return fmt.Errorf("start the handler of %s: %s", spec.TypeName, p.config.Refusal)
+	}
 	program, err := p.runtimes.Prepare(ctx, runtime, entrypoint, code.Dir)
 	if err != nil {
 		return fmt.Errorf("start the handler of %s: %w", spec.TypeName, err)
@@ -519,8 +528,13 @@ func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hi
 	if spec.Kind == FunctionKind { // the user has named the folder
 		runtime.Files = append(runtime.Files, sandbox.NodeModules(code.Dir)...)
 	}
+	var network lambda.Network
+	if p.config.Network != nil {
+		network = p.config.Network(spec)
+	}
 	return lambda.Config{
 		Name:         functionName(spec),
+		Network:      network,
 		Environ:      withoutEndpoints(p.config.Environ),
 		Command:      program.Command,
 		Note:         program.Note,

@@ -127,6 +127,10 @@ type Config struct {
 	// alone has sandboxes; see sandbox.Mode.
 	Sandbox sandbox.Settings
 
+	// Network is what the processes reach at loopback, beside their Runtime API, where the sandbox gives them a
+	// network of their own.
+	Network Network
+
 	// TmpMB is the size of /tmp and the home of a process together, in MiB, where there is a
 	// sandbox. Zero means sandbox.DefaultTmpMB.
 	TmpMB int
@@ -177,6 +181,7 @@ type Config struct {
 	Now func() time.Time
 
 	owner string // see KillOrphans
+	plan  *plan  // nil without a network of its own
 }
 
 // Debug is how a function meets a debugger.
@@ -229,6 +234,9 @@ func (c Config) complete() (Config, error) {
 	c.owner = owner()
 	if c.Environ == nil {
 		c.Environ = os.Environ()
+	}
+	if c.plan, err = newPlan(&c); err != nil {
+		return c, fmt.Errorf("function %s: %w", c.Name, err)
 	}
 	orDefault(&c.MaxProcesses, DefaultMaxProcesses)
 	orDefault(&c.Timeout, DefaultTimeout)

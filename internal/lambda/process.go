@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/reach"
 	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
@@ -35,7 +36,9 @@ type process struct {
 	output     *output
 	pipe       *pipe
 	server     *http.Server
-	host       string // of the Runtime API, as the process must name it
+	listener   net.Listener   // of the Runtime API
+	network    *reach.Network // of its own; nil if it has that of the machine
+	host       string         // of the Runtime API, as the process must name it
 	started    time.Time
 
 	jobs   chan *invocation // taken by the process's request for the next one
@@ -134,15 +137,10 @@ var sayOnce sync.Once
 // startProcess starts the command and returns at once. When the process is gone,
 // ended is called, which must close exited.
 func startProcess(c *Config, s *spawner, tee io.Writer, generation int, ended func(*process)) (*process, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("function %s: listen for the process: %w", c.Name, err)
-	}
 	p := &process{
 		config:     c,
 		generation: generation,
 		stream:     newLogStream(c.Now()),
-		host:       listener.Addr().String(),
 		jobs:       make(chan *invocation),
 		ready:      make(chan struct{}),
 		failed:     make(chan *FunctionError, 1),
@@ -154,13 +152,33 @@ func startProcess(c *Config, s *spawner, tee io.Writer, generation int, ended fu
 		p.output.log = &logStream{w: c.Stream(p.stream)}
 	}
 	p.server = &http.Server{Handler: p.runtimeAPI(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug)}
-	if err := p.spawn(s, ended); err != nil {
-		listener.Close()
+	if err := p.listen(); err != nil {
 		return nil, err
 	}
-	go p.server.Serve(listener) // closes the listener, even if the process has already ended
+	if err := p.spawn(s, ended); err != nil {
+		if p.listener != nil {
+			p.listener.Close()
+		}
+		return nil, err
+	}
+	go p.server.Serve(p.listener) // closes the listener, even if the process has already ended
 	c.Logger.Debug("process started", "function", c.Name, "pid", p.pid)
 	return p, nil
+}
+
+// listen opens the Runtime API. In a network of its own, it is at a fixed address that exists there only, and is
+// opened with the network.
+func (p *process) listen() (err error) {
+	if plan := p.config.plan; plan != nil {
+		p.host = plan.runtimeAPI
+		return nil
+	}
+	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return fmt.Errorf("function %s: listen for the process: %w", p.config.Name, err)
+	}
+	p.host = p.listener.Addr().String()
+	p.server.ConnContext = withPeer
+	return nil
 }
 
 // spawn starts the command with its output connected.
@@ -239,6 +257,9 @@ func (p *process) spawnInside(_ *spawner, end *os.File) (*exec.Cmd, error) {
 	c := p.config
 	path := c.commandPath()
 	inside := c.confined(path, c.environment(p.host, p.stream, sandbox.Environ()))
+	if c.plan != nil {
+		inside.Sockets, inside.Names = c.plan.sockets(), c.plan.names
+	}
 	for wait := time.Millisecond; ; wait *= 2 {
 		session, err := sandbox.Start(inside, end)
 		var refused *sandbox.RefusedError
@@ -246,6 +267,13 @@ func (p *process) spawnInside(_ *spawner, end *os.File) (*exec.Cmd, error) {
 		case err == nil:
 			p.session, p.control = session, session.Control()
 			p.group, p.pid = newInsideGroup(session.Command().Process.Pid, session.ID(), p.control)
+			if err := p.connect(session); err != nil {
+				p.group.close()
+				session.Command().Process.Kill()
+				session.Command().Wait()
+				session.Close()
+				return nil, fmt.Errorf("function %s: connect the sandbox: %w", c.Name, err)
+			}
 			return session.Command(), nil
 		case errors.Is(err, fs.ErrNotExist) && !isFolder(c.Dir):
 			return nil, diagnoseStart(c, path, err)
@@ -289,6 +317,9 @@ func (p *process) reap(cmd *exec.Cmd, ended func(*process)) {
 	p.group.close()
 	p.removeFolder()
 	p.server.Close()
+	if p.network != nil {
+		p.network.Close()
+	}
 	p.config.Logger.Debug("process ended", "function", p.config.Name, "pid", p.pid, "status", p.status)
 	ended(p)
 }

@@ -37,6 +37,11 @@ func (p *process) runtimeAPI() http.Handler {
 			refuse(w, http.StatusForbidden, "Forbidden", "this address belongs to a process of the function "+p.config.Name)
 			return
 		}
+		if err := p.checkPeer(r); err != nil {
+			p.config.Logger.Warn("a request to the Runtime API was refused", "function", p.config.Name, "error", err)
+			refuse(w, http.StatusForbidden, "Forbidden", err.Error())
+			return
+		}
 		mux.ServeHTTP(w, r)
 	})
 }

@@ -100,6 +100,11 @@ type Settings struct {
 	Mode   Mode
 	Grants []Grant
 
+	// Network is what processes in a sandbox reach, and Reach are addresses, HOST:PORT, that they
+	// reach in addition if they have a network of their own.
+	Network Network
+	Reach   []string
+
 	// Hide are files and folders that no process sees, unless a Grant names one or something below it.
 	// Credentials in the user's home are hidden in any case.
 	Hide []string
@@ -173,6 +178,11 @@ type Process struct {
 	TmpMB     int   // of /tmp and its home together; 0 means DefaultTmpMB
 	Memory    int64 // in bytes, without /tmp and its home; kept where there are control groups; 0 means any
 	Settings  Settings
+
+	// Sockets are made in its network, unless that is the machine's. Names are host names of
+	// addresses there, as lines of /etc/hosts.
+	Sockets []Socket
+	Names   []string
 }
 
 // An UnavailableError reports why this system has no sandbox.

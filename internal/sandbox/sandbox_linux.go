@@ -26,7 +26,7 @@ var check = sync.OnceValue(func() error {
 	if err := try(); err != nil {
 		return &UnavailableError{Reason: explain(err)}
 	}
-	go spares.make() // a program will follow
+	go spares.make(true) // a program will follow
 	return nil
 })
 
@@ -41,7 +41,7 @@ func try() error {
 		return err
 	}
 	defer func() { _ = null.Close() }() // nothing is written
-	f, err := newFirst()
+	f, err := newFirst(true)
 	if err != nil {
 		return err
 	}
@@ -73,11 +73,12 @@ type first struct {
 	report  *os.File // what it says
 	order   *os.File // what it is told
 	control *Control // nil without control groups
+	network bool     // it has one of its own
 }
 
-// newFirst starts a first process and waits until it is ready.
-func newFirst() (*first, error) {
-	f := &first{}
+// newFirst starts a first process, with a network of its own or not, and waits until it is ready.
+func newFirst(network bool) (*first, error) {
+	f := &first{network: network}
 	var theirs [2]*os.File
 	var err error
 	if f.report, theirs[0], err = os.Pipe(); err != nil {
@@ -92,13 +93,13 @@ func newFirst() (*first, error) {
 	defer func() { _ = theirs[1].Close() }()                  // the end of the first process
 	if err = unix.SetNonblock(sockets[0], true); err == nil { // it has deadlines then
 		f.order = os.NewFile(uintptr(sockets[0]), "orders")
-		f.cmd, f.control, err = StartControlled(func() *exec.Cmd { return command(theirs) })
+		f.cmd, f.control, err = StartControlled(func() *exec.Cmd { return command(theirs, network) })
 	}
 	if err != nil {
 		f.close()
 		return nil, fmt.Errorf("create namespaces: %w", err)
 	}
-	base := inside.Orders{Mounts: inOrder(systemMounts()), Processes: MaxProcesses}
+	base := inside.Orders{Mounts: inOrder(systemMounts()), Processes: MaxProcesses, Network: network}
 	if err := f.send(&base, nil); err != nil {
 		f.discard()
 		return nil, fmt.Errorf("build the sandbox: %w", err)
@@ -111,15 +112,20 @@ func newFirst() (*first, error) {
 }
 
 // command is that of a first process. It has no output until it starts the program.
-func command(files [2]*os.File) *exec.Cmd {
+func command(files [2]*os.File, network bool) *exec.Cmd {
 	uid, gid := os.Getuid(), os.Getgid()
 	capabilities := []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_RESOURCE, unix.CAP_SETPCAP}
+	namespaces := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC)
+	if network {
+		capabilities = append(capabilities, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE)
+		namespaces |= unix.CLONE_NEWNET
+	}
 	return &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{inside.Name}, Env: []string{"GOMAXPROCS=1", "GOGC=off", "GOTRACEBACK=none"}, Dir: "/",
 		ExtraFiles: files[:],
 		SysProcAttr: &syscall.SysProcAttr{
 			Setpgid:     true,
-			Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
+			Cloneflags:  namespaces,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
 			AmbientCaps: capabilities,
@@ -226,26 +232,26 @@ var spares spare
 
 // take returns a first process. From the second one on, the next one is made meanwhile: a command
 // that starts one program has no use for it.
-func (s *spare) take() (f *first, fresh bool, err error) {
+func (s *spare) take(network bool) (f *first, fresh bool, err error) {
 	s.mu.Lock()
-	if f = s.waiting; f != nil {
-		s.waiting = nil
+	if s.waiting != nil && s.waiting.network == network {
+		f, s.waiting = s.waiting, nil
 		s.expires.Stop()
 	}
 	again := s.taken
 	s.taken = true
 	s.mu.Unlock()
 	if fresh = f == nil; fresh {
-		f, err = newFirst()
+		f, err = newFirst(network)
 	}
 	if again && err == nil {
-		go s.make()
+		go s.make(network)
 	}
 	return f, fresh, err
 }
 
 // make makes a first process for later, if none waits.
-func (s *spare) make() {
+func (s *spare) make(network bool) {
 	s.mu.Lock()
 	needed := s.waiting == nil && !s.making
 	s.making = s.making || needed
@@ -253,7 +259,7 @@ func (s *spare) make() {
 	if !needed {
 		return
 	}
-	f, err := newFirst()
+	f, err := newFirst(network)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.making = false
@@ -279,9 +285,12 @@ func (s *spare) drop(f *first) {
 
 // A Session is one sandbox, in which a process runs.
 type Session struct {
-	first *first
-	id    int
-	ended chan ending
+	first   *first
+	id      int
+	ended   chan ending
+	sockets []*os.File
+
+	dialing sync.Mutex
 }
 
 type ending struct {
@@ -301,14 +310,21 @@ func Start(p Process, out *os.File) (*Session, error) {
 		return nil, err
 	}
 	orders := p.orders(seen.mounts)
+	network := p.Settings.Network != Host
+	if network {
+		orders.Sockets, orders.Texts = p.Sockets, p.names()
+	}
 	for {
-		f, fresh, err := spares.take()
+		f, fresh, err := spares.take(network)
 		if err != nil {
 			return nil, err
 		}
 		s := &Session{first: f, ended: make(chan ending, 1)}
 		if err = f.control.Limit(p.Memory, int64(orders.TmpBytes), MaxProcesses); err == nil {
 			s.id, err = f.begin(orders, out)
+		}
+		if err == nil && len(orders.Sockets) > 0 {
+			s.sockets, err = f.receive(len(orders.Sockets)) // they were sent before the program was started
 		}
 		if err == nil {
 			go s.watch()
@@ -354,6 +370,9 @@ func (s *Session) End() (status syscall.WaitStatus, left int, known bool) {
 
 // Control is the control group of the sandbox, nil if there is none.
 func (s *Session) Control() *Control { return s.first.control }
+
+// Sockets are those of Process, nil for one that is missing. The caller closes them.
+func (s *Session) Sockets() []*os.File { return s.sockets }
 
 // Close releases the pipes, which ends the sandbox, and removes its control group.
 func (s *Session) Close() {

@@ -3,7 +3,9 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -15,6 +17,10 @@ func check() error {
 }
 
 func limitsProcesses() bool { return false }
+
+const tunDevice = "device for it"
+
+func hasTun() bool { return false }
 
 // A Session is one sandbox. There is none on this system.
 type Session struct{}
@@ -33,6 +39,12 @@ func (s *Session) ID() int { return 0 }
 
 // End reports that the end is unknown.
 func (s *Session) End() (status syscall.WaitStatus, left int, known bool) { return status, 0, false }
+
+// Sockets is nil.
+func (s *Session) Sockets() []*os.File { return nil }
+
+// Dial fails.
+func (s *Session) Dial(context.Context, int) (net.Conn, error) { return nil, errors.ErrUnsupported }
 
 // Control is nil.
 func (s *Session) Control() *Control { return nil }

@@ -12,7 +12,7 @@ import (
 func waiting(t *testing.T) *first {
 	t.Helper()
 	for range 1000 { // another one may be under way
-		spares.make()
+		spares.make(true)
 		spares.mu.Lock()
 		f := spares.waiting
 		spares.mu.Unlock()

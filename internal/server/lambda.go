@@ -10,6 +10,10 @@ import (
 
 // serveFunction answers a call of the Invoke API, at the path that was read and signed.
 func (s *Server) serveFunction(w http.ResponseWriter, r *http.Request, target awswire.Target, caller awswire.Caller) {
+	if p, ok := ProcessOf(r.Context()); ok && p.Account != caller.Account {
+		awswire.WriteError(w, r, awswire.RESTJSON, caller.RequestID, awswire.Errorf("AccessDeniedException", http.StatusForbidden, "functions of account %s cannot invoke those of account %s", p.Account, caller.Account))
+		return
+	}
 	at := *r.URL
 	at.Path, at.RawPath = target.Path, ""
 	r = r.WithContext(r.Context())

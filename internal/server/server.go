@@ -213,6 +213,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case tunneled(r):
 		s.api(answer, r, id)
+	case s.forPeople(r):
+		refuseForPeople(answer, r, id)
 	case r.URL.Path == AuthorityPath && s.forUs(r) && s.config.Authority != nil:
 		answer.Header().Set("Content-Type", "application/x-pem-file")
 		_, _ = answer.Write(s.config.Authority) // the client may have hung up
@@ -262,7 +264,7 @@ func (s *Server) api(w *answer, r *http.Request, id string) {
 	}
 	caller := awswire.Caller{RequestID: id}
 	if err == nil {
-		caller, err = s.callers.Find(r, target, id)
+		caller, err = s.callersOf(r).Find(r, target, id)
 	}
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, span := s.tracer.Start(ctx, service, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(

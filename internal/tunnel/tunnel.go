@@ -27,6 +27,10 @@ type Config struct {
 	// certificate of the Authority. Nil, or a nil connection without an error, means that the
 	// Handler answers.
 	Dial func(r *http.Request) (net.Conn, error)
+
+	// Context adds to the context of a request in a tunnel what that of the CONNECT knows, which has ended. Nil
+	// adds nothing.
+	Context func(request, connect context.Context) context.Context
 }
 
 // A Front is what an HTTP proxy looks like to its clients: it takes CONNECT, and requests with an
@@ -96,6 +100,9 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (f *Front) inside(w http.ResponseWriter, r *http.Request) {
 	t, _ := r.Context().Value(tunnelKey{}).(*tunnel)
 	r.RemoteAddr = t.from
+	if f.config.Context != nil {
+		r = r.WithContext(f.config.Context(r.Context(), t.opened))
+	}
 	r.URL.Scheme, r.URL.Host = "http", strings.TrimSuffix(t.to, ":80")
 	if t.secure {
 		r.URL.Scheme, r.URL.Host = "https", strings.TrimSuffix(t.to, ":443")
@@ -155,7 +162,7 @@ func (f *Front) connect(w http.ResponseWriter, r *http.Request) {
 			},
 		})
 	}
-	f.inner.add(&tunnel{Conn: inner, to: r.URL.Host, from: r.RemoteAddr, secure: secure})
+	f.inner.add(&tunnel{Conn: inner, to: r.URL.Host, from: r.RemoteAddr, opened: r.Context(), secure: secure})
 }
 
 func closeAll(conns ...net.Conn) {
@@ -211,6 +218,7 @@ type tunnel struct {
 	net.Conn
 	to     string // host and port
 	from   string // the address of the client
+	opened context.Context
 	secure bool
 }
 

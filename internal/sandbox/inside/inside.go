@@ -1,5 +1,5 @@
 // Package inside is the part of package sandbox that runs within: as the first process of a new
-// user, mount, process and IPC namespace, it builds the view of the machine that a process of a
+// user, mount, process, IPC and network namespace, it builds the view of the machine that a process of a
 // function has, starts the process, and ends with it.
 //
 // That first process is this same program, which is why the package has an init function: a
@@ -46,6 +46,39 @@ const (
 	Contents = "file"   // a copy of the file at Source
 )
 
+// Kinds of sockets.
+const (
+	TCP4 = "tcp4" // listens at an IPv4 address
+	TCP6 = "tcp6" // listens at ::1
+	UDP4 = "udp4" // receives at an IPv4 address
+	Tun  = "tun"  // the other end of the only interface beside loopback
+)
+
+// A Socket is made in the network of the sandbox, and passed out to the program that gave the orders.
+type Socket struct {
+	Kind string
+	IP   string // an IPv4 address with dots, for TCP4 and UDP4
+	Port int
+}
+
+// DialRequest is what that program sends, after the orders, for one more socket that is not
+// connected. The answer is as that to the orders: a byte for each socket, Made or Missing, with
+// those that were made.
+const (
+	DialRequest = 'D'
+	Made        = '1'
+	Missing     = '0'
+)
+
+// TunMTU is the size of the largest packet of the interface.
+const TunMTU = 16 << 10
+
+// MaxSockets bounds the sockets of one sandbox: a message has at most 253 files.
+const MaxSockets = 200
+
+// A Text is a file that is written in the view, in place of another one.
+type Text struct{ Path, Content string }
+
 // A Mount is one part of the view. Those below others come after them.
 type Mount struct {
 	Kind   string
@@ -64,6 +97,9 @@ type Orders struct {
 	Processes   int    // most processes and threads
 	OpenFiles   int    // of each process
 	NoProcesses bool   // only build the view, and report Ended
+	Network     bool   // it has a network of its own
+	Sockets     []Socket
+	Texts       []Text
 }
 
 // Encode writes orders as texts that each end with a zero byte.
@@ -90,7 +126,20 @@ func (o *Orders) Encode() []byte {
 	for _, n := range []int{o.TmpBytes, o.Processes, o.OpenFiles} {
 		text(itoa(n))
 	}
-	text(map[bool]string{true: "1", false: "0"}[o.NoProcesses])
+	for _, b := range []bool{o.NoProcesses, o.Network} {
+		text(map[bool]string{true: "1", false: "0"}[b])
+	}
+	text(itoa(len(o.Sockets)))
+	for _, s := range o.Sockets {
+		text(s.Kind)
+		text(s.IP)
+		text(itoa(s.Port))
+	}
+	text(itoa(len(o.Texts)))
+	for _, t := range o.Texts {
+		text(t.Path)
+		text(t.Content)
+	}
 	text("end")
 	return b
 }
@@ -123,7 +172,13 @@ func decode(b []byte) (o Orders, ok bool) {
 	}
 	o.Home = text()
 	o.TmpBytes, o.Processes, o.OpenFiles = atoi(text()), atoi(text()), atoi(text())
-	o.NoProcesses = text() == "1"
+	o.NoProcesses, o.Network = text() == "1", text() == "1"
+	for range min(atoi(text()), len(b)) {
+		o.Sockets = append(o.Sockets, Socket{text(), text(), atoi(text())})
+	}
+	for range min(atoi(text()), len(b)) {
+		o.Texts = append(o.Texts, Text{text(), text()})
+	}
 	return o, text() == "end"
 }
 

@@ -35,7 +35,7 @@ func run() int {
 		return 2
 	}
 	var orders Orders
-	for _, stage := range [][]func(*Orders) *problem{{newRoot, processFiles, devices, mounts, ready}, {temporaryFiles, mounts, closeRoot, limits, dropPrivileges}} {
+	for _, stage := range [][]func(*Orders) *problem{{loopback, newRoot, processFiles, devices, mounts, ready}, {temporaryFiles, mounts, texts, sockets, closeRoot, limits, dropPrivileges}} {
 		var ok bool
 		if orders, ok = readOrders(); !ok {
 			return 2
@@ -62,17 +62,22 @@ func run() int {
 	for fd := range 3 { // the end of the output is that of the process
 		_ = syscall.Close(fd)
 	}
-	go endWithOrders()
+	go followOrders()
 	return wait(pid)
 }
 
-// endWithOrders ends the sandbox with the program that gave the orders. The kernel does that as
-// well, when the thread ends that started this process.
-func endWithOrders() {
+// followOrders makes the sockets that the program asks for that gave the orders, and ends the
+// sandbox with it. The kernel does that as well, when the thread ends that started this process.
+func followOrders() {
 	var b [1]byte
 	for {
-		if n, err := syscall.Read(OrdersFD, b[:]); n == 0 && err != syscall.EINTR {
+		n, err := syscall.Read(OrdersFD, b[:])
+		switch {
+		case n == 0 && err != syscall.EINTR:
 			syscall.Exit(128 + int(syscall.SIGKILL))
+		case n == 1 && b[0] == DialRequest:
+			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+			_ = pass([]int{fd}, []error{err}) // the program that asked may be gone: then this process ends soon
 		}
 	}
 }

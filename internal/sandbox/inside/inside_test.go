@@ -11,6 +11,7 @@ func TestOrdersSurviveTheirEncoding(t *testing.T) {
 		Path: "/bin/sh", Args: []string{"sh", "", "a b\n"}, Env: []string{"A=", "B=x=y"}, Dir: "/dir",
 		Mounts: []Mount{{BindRO, "/usr", "/usr"}, {Empty, "", "/data"}},
 		Home:   "/home/handler", TmpBytes: 512 << 20, Processes: 1024, OpenFiles: 1000, NoProcesses: true,
+		Network: true, Sockets: []Socket{{TCP4, "127.0.0.1", 9001}, {Tun, "", 0}}, Texts: []Text{{"/etc/hosts", "127.0.0.1 localhost\n"}},
 	}
 	encoded := want.Encode()
 	got, ok := decode(encoded)
