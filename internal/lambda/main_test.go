@@ -116,6 +116,10 @@ var handlers = map[string]func(){
 	"half-reply":  func() { serve(func(string, []byte) { halfReply(); os.Exit(7) }) },
 	"env":         func() { serve(func(string, []byte) { b, _ := json.Marshal(os.Environ()); reply(b) }) },
 	"nest":        nest,
+	"ask":         func() { serve(ask) },
+	"by-child":    byChild,
+	"one-round":   func() { reply(take().payload) },
+	"debugger":    waitForDebugger,
 	"version":     func() { serve(func(string, []byte) { reply([]byte(strconv.Quote(os.Args[1]))) }) },
 }
 

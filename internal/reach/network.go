@@ -14,6 +14,7 @@ import (
 // them is open, the kernel keeps the network of the sandbox, so Close closes all.
 type Network struct {
 	logger *slog.Logger
+	dial   func(ctx context.Context, network, address string) (net.Conn, error) // Dial, except in tests
 	life   context.Context
 	end    context.CancelFunc
 	work   sync.WaitGroup
@@ -26,7 +27,7 @@ type Network struct {
 // New makes a Network. Close it.
 func New(logger *slog.Logger) *Network {
 	life, end := context.WithCancel(context.Background())
-	return &Network{logger: logger, life: life, end: end, open: map[io.Closer]bool{}}
+	return &Network{logger: logger, dial: Dial, life: life, end: end, open: map[io.Closer]bool{}}
 }
 
 // Close closes everything, and waits for relays.

@@ -3,10 +3,14 @@ package reach
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
+	"sync"
+	"time"
 
 	"gvisor.dev/gvisor/pkg/buffer"
+	messages "gvisor.dev/gvisor/pkg/log"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
@@ -21,19 +25,21 @@ import (
 const (
 	device      = 1
 	packetQueue = 512
-	maxOpening  = 128 // connections that are not open yet
+	maxOpening  = 128             // connections that are not open yet
+	lastPackets = 5 * time.Second // how long a connection that has ended is known
 )
 
 // Outbound takes the packets of an interface of the sandbox, from the file of its other end, and makes the
 // connections of TCP that they ask for, to addresses that Check allows. The file is closed with the Network.
 func (n *Network) Outbound(file *os.File, mtu uint32) error {
+	quiet()
 	s := stack.New(stack.Options{
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol},
 		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol},
 	})
 	link := channel.New(packetQueue, mtu, "")
 	if err := s.CreateNIC(device, link); err != nil {
-		s.Destroy()
+		s.Close()
 		return fmt.Errorf("make a network for the sandbox: %s", err)
 	}
 	// It answers for all addresses.
@@ -62,15 +68,19 @@ func (n *Network) Outbound(file *os.File, mtu uint32) error {
 		}
 	})
 	s.SetTransportProtocolHandler(tcp.ProtocolNumber, forward.HandlePacket)
+	wait, linger := tcpip.TCPTimeWaitTimeoutOption(lastPackets), tcpip.TCPLingerTimeoutOption(lastPackets)
+	s.SetTransportProtocolOption(tcp.ProtocolNumber, &wait)
+	s.SetTransportProtocolOption(tcp.ProtocolNumber, &linger)
 	if !n.keep(file) {
-		s.Destroy()
+		s.Close()
 		return net.ErrClosed
 	}
 	n.work.Go(func() { // out of the sandbox
 		for buffer := make([]byte, mtu+1); ; {
 			size, err := file.Read(buffer)
 			if err != nil {
-				s.Destroy() // it is closed
+				s.Close() // it is closed; to wait for connections would take until lastPackets
+				s.RemoveNIC(device)
 				return
 			}
 			deliver(link, buffer[:size])
@@ -94,6 +104,9 @@ func (n *Network) Outbound(file *os.File, mtu uint32) error {
 	return nil
 }
 
+// quiet keeps the library from writing to the standard error output.
+var quiet = sync.OnceFunc(func() { messages.SetTarget(&messages.Writer{Next: io.Discard}) })
+
 // deliver passes a packet to the stack. It knows IPv4 alone.
 func deliver(link *channel.Endpoint, data []byte) {
 	if len(data) == 0 || header.IPVersion(data) != header.IPv4Version {
@@ -109,7 +122,7 @@ func (n *Network) connect(r *tcp.ForwarderRequest) {
 	id := r.ID()
 	address := net.JoinHostPort(id.LocalAddress.String(), fmt.Sprint(id.LocalPort))
 	ctx, cancel := context.WithTimeout(n.life, dialTimeout)
-	to, err := Dial(ctx, "tcp4", address)
+	to, err := n.dial(ctx, "tcp4", address)
 	cancel()
 	if err != nil {
 		n.logger.Debug("a connection from a sandbox was refused", "address", address, "error", err)

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The interface beside loopback. Its address is one that documentation uses, and nobody has.
+// The interface beside loopback. Its address is one of the networks for measurements, which no machine should have.
 const (
 	tunName    = "tun0"
-	tunAddress = "192.0.2.1"
+	tunAddress = "198.18.37.1"
 )
 
 // loopback makes the network of this machine alone available, if it is its own.
