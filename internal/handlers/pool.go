@@ -465,7 +465,7 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 		return nil
 	}
 	if p.config.Refusal != "" {
-		return fmt.Errorf("start the handler of %s: %s", spec.TypeName, p.config.Refusal)
+		return fmt.Errorf("start the handler of %s: %w", spec.TypeName, &lambda.StartError{Function: functionName(spec), Command: entrypoint, Reason: p.config.Refusal})
 	}
 	program, err := p.runtimes.Prepare(ctx, runtime, entrypoint, code.Dir)
 	if err != nil {
