@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -465,7 +466,7 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 		return nil
 	}
 	if p.config.Refusal != "" {
-		return fmt.Errorf("start the handler of %s: %w", spec.TypeName, &lambda.StartError{Function: functionName(spec), Command: entrypoint, Reason: p.config.Refusal})
+		return fmt.Errorf("start the handler of %s: %w", spec.TypeName, &lambda.RefusedError{Status: http.StatusForbidden, Code: "AccessDeniedException", Message: p.config.Refusal})
 	}
 	program, err := p.runtimes.Prepare(ctx, runtime, entrypoint, code.Dir)
 	if err != nil {
