@@ -9,7 +9,6 @@ import (
 	"net"
 	neturl "net/url"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"

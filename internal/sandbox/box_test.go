@@ -104,6 +104,23 @@ func TestView(t *testing.T) {
 	}
 }
 
+// TestNamesLeaveTheMachineAlone: a handler has its own files about names, also where the user grants those of the machine.
+func TestNamesLeaveTheMachineAlone(t *testing.T) {
+	needsSandbox(t)
+	before, err := os.ReadFile("/etc/hosts")
+	if err != nil {
+		t.Skip("SKIPPED: no /etc/hosts here")
+	}
+	p := sandbox.Process{Names: []string{"127.0.0.1 cfn.example"}, Settings: sandbox.Settings{Grants: []sandbox.Grant{{Path: "/etc/hosts", Write: true}}}}
+	out, _ := run(t, p, "grep -c cfn.example /etc/hosts; grep nameserver /etc/resolv.conf; (echo x >/etc/hosts) 2>/dev/null && echo writes")
+	if out != "1\nnameserver 127.0.0.53" {
+		t.Errorf("sees %s", out)
+	}
+	if after, err := os.ReadFile("/etc/hosts"); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the file of the machine is now %q, %v", after, err)
+	}
+}
+
 func TestOneProcessEndsAll(t *testing.T) {
 	out, code := run(t, sandbox.Process{}, "setsid sleep 1000 >/dev/null 2>&1 & setsid sleep 1000 >/dev/null 2>&1 & echo started; exit 3")
 	if out != "started" || code != 3 {
