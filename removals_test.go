@@ -32,6 +32,7 @@ var removals = map[string]string{
 	"internal/sandbox/groups_linux.go findHierarchy":         "control groups of this program, or of one that has ended, if they have no processes",
 	"internal/sandbox/inside/inside_linux.go temporaryFiles": "a mount point that this process has made in a root of its own, if it is empty",
 	"internal/sandbox/inside/inside_linux.go closeRoot":      "the same, and an empty file there",
+	"internal/sandbox/inside/network_linux.go replace":       "a file that this process has made in a root of its own",
 	"internal/seal/seal.go makeKey":                          "a file of os.CreateTemp",
 	"internal/store/blobs_files.go receive":                  "a file of os.CreateTemp",
 	"internal/store/blobs_files.go remove":                   "a blob, by a hash that the database has",

@@ -214,7 +214,7 @@ func TestLinkInPath(t *testing.T) {
 			seen.mounts[i].Source = p.in("home/work/link")
 		}
 	}
-	f, err := newFirst()
+	f, err := newFirst(true)
 	if err != nil {
 		t.Fatal(err)
 	}

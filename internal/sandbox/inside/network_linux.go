@@ -91,6 +91,9 @@ func replace(path, content string) error {
 	if err == nil {
 		err = unix.MountSetattr(unix.AT_FDCWD, path, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV})
 	}
+	if err == nil {
+		err = unix.Unlink(source) // the mount keeps it
+	}
 	return err
 }
 
