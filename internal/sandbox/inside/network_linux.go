@@ -1,6 +1,7 @@
 package inside
 
 import (
+	"os"
 	"syscall"
 	"unsafe"
 
@@ -92,7 +93,7 @@ func replace(path, content string) error {
 		err = unix.MountSetattr(unix.AT_FDCWD, path, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV})
 	}
 	if err == nil {
-		err = unix.Unlink(source) // the mount keeps it
+		err = os.Remove(source) // the mount keeps it
 	}
 	return err
 }
