@@ -39,7 +39,6 @@ func (c *Cache) Sweep(ctx context.Context, unused time.Duration) (int, error) {
 type Code struct {
 	Hash     string
 	Dir      string // with the code
-	Scratch  string // for what interpreters want to keep, such as compiled code
 	Settings project.Settings
 	Schema   *schema.Schema
 	Targets  []*schema.Schema // of a hook
@@ -47,8 +46,7 @@ type Code struct {
 
 // The names within an entry.
 const (
-	codeDir    = "code"
-	scratchDir = "scratch"
+	codeDir = "code"
 )
 
 // Get returns the handlers of a package. If they are not unpacked, or damaged, it calls read
@@ -79,7 +77,7 @@ func (b *Bundle) unpackAll(ctx context.Context, root *os.Root) error {
 	for _, target := range b.TargetSchemas {
 		documents[project.TargetsDir+"/"+path.Base(target.File)] = target.Root.AppendJSON(nil)
 	}
-	for _, dir := range []string{codeDir, scratchDir, project.TargetsDir} {
+	for _, dir := range []string{codeDir, project.TargetsDir} {
 		if err := root.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
@@ -102,7 +100,7 @@ func (b *Bundle) unpackAll(ctx context.Context, root *os.Root) error {
 
 // load reads an entry.
 func load(dir, hash string) (*Code, error) {
-	code := &Code{Hash: hash, Dir: filepath.Join(dir, codeDir), Scratch: filepath.Join(dir, scratchDir)}
+	code := &Code{Hash: hash, Dir: filepath.Join(dir, codeDir)}
 	settings, err := document.ReadFile(filepath.Join(dir, project.SettingsFile), mostSettings)
 	if err != nil {
 		return nil, err

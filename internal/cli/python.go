@@ -25,7 +25,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/project"
 )
 
-// pythonDir is the folder of a project for libraries and compiled files of handlers in Python.
+// pythonDir is the folder of a project for libraries of handlers in Python.
 const pythonDir = ".formwork/python"
 
 const requirementsFile = "requirements.txt"
@@ -64,7 +64,7 @@ func (o *handlerOptions) runPython(ctx context.Context, c *app, p *project.Proje
 		return lambda.Config{}, err
 	}
 	search := searchPath(libraries, c.Getenv("PYTHONPATH"))
-	command, env := program.Command, append(program.Env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+p.Path(pythonDir+"/cache"))
+	command, env := program.Command, append(program.Env, "PYTHONDONTWRITEBYTECODE=1")
 	var debugger string
 	if o.debugger != nil {
 		if debugger, err = c.debugpy(ctx, p, program.Command[0], search, o.noBuild); err != nil {
@@ -82,8 +82,7 @@ func (o *handlerOptions) runPython(ctx context.Context, c *app, p *project.Proje
 	}
 	return lambda.Config{
 		Command: command, Runtime: runtime, Dir: p.Path("src"), Handler: program.Handler,
-		Env:   append(env, "PYTHONPATH="+search),
-		Cache: p.Path(pythonDir + "/cache"),
+		Env: append(env, "PYTHONPATH="+search),
 		// The first start compiles the libraries. As at Lambda, a slow start goes on in the call.
 		InitTimeout: time.Minute,
 	}, nil

@@ -68,14 +68,16 @@ func (c *app) pipCommand(ctx context.Context, p *project.Project, python, dir st
 		command = []string{uv, "pip", "install", "--quiet", "--no-progress", "--color", "never", "--python", python, "--target", dir}
 		if work.target != nil {
 			command = append(command, work.target.uvOptions()...)
+		} else {
+			command = append(command, "--compile-bytecode") // they run here
 		}
 		return append(command, work.what...), "uv pip install " + work.shown
 	}
 	command = []string{
-		python, "-m", "pip", "install", "--quiet", "--no-input", "--no-color", "--disable-pip-version-check", "--no-compile", "--target", dir,
+		python, "-m", "pip", "install", "--quiet", "--no-input", "--no-color", "--disable-pip-version-check", "--target", dir,
 	}
 	if work.target != nil {
-		command = append(command, work.target.pipOptions()...)
+		command = append(append(command, "--no-compile"), work.target.pipOptions()...)
 	}
 	return append(command, work.what...), filepath.Base(python) + " -m pip install " + work.shown
 }

@@ -25,7 +25,7 @@ func TestGivenVariables(t *testing.T) {
 	p := &Pool{config: Config{Env: given, Environ: []string{"PATH=/bin"}}.complete()}
 	p.logs = newLogs(nil, p.config.Logger, p.config.Now)
 	defer p.logs.close()
-	config := p.function(Spec{TypeName: "A::B::C"}, &bundle.Code{Scratch: "/s"}, lambda.Program{}, nil)
+	config := p.function(Spec{TypeName: "A::B::C"}, &bundle.Code{}, lambda.Program{}, nil)
 	for _, entry := range given {
 		if !slices.Contains(config.Env, entry) {
 			t.Errorf("%s is not in %q", entry, config.Env)

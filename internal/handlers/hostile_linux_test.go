@@ -228,7 +228,7 @@ func (h *house) snapshot(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	err := filepath.WalkDir(h.root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() || strings.Contains(path, "formwork.db") || strings.Contains(path, "/scratch/") {
+		if err != nil || !entry.Type().IsRegular() || strings.Contains(path, "formwork.db") {
 			return err
 		}
 		text, err := os.ReadFile(path)

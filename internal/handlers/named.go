@@ -335,7 +335,7 @@ func (p *Pool) deployment(ctx context.Context, spec Spec) (d *Deployment, dir st
 // code is the unpacked code of a spec.
 func (p *Pool) code(ctx context.Context, spec Spec) (*bundle.Code, error) {
 	if spec.Kind == FunctionKind {
-		return &bundle.Code{Dir: p.functions[spec.TypeName].folderOf(), Scratch: filepath.Join(p.config.Dir, "functions", spec.TypeName)}, nil
+		return &bundle.Code{Dir: p.functions[spec.TypeName].folderOf()}, nil
 	}
 	code, err := p.cache.Get(ctx, spec.Package, func(ctx context.Context) (*bundle.Bundle, func(), error) {
 		return p.open(ctx, spec)

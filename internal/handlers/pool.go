@@ -157,6 +157,7 @@ type Pool struct {
 	runtimes *lambda.Runtimes
 	logs     *logs
 	recorder *recorder
+	modules  *compiledModules
 
 	functions map[string]Named // by name
 
@@ -210,6 +211,7 @@ func New(config Config) *Pool {
 		runtimes: &lambda.Runtimes{Scripts: filepath.Join(config.Dir, "runtimes")},
 		logs:     newLogs(config.Logs, config.Logger, config.Now),
 		recorder: newRecorder(config),
+		modules:  newCompiled(config),
 		life:     life,
 		end:      end,
 		entries:  map[Spec]*entry{},
@@ -434,7 +436,7 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	if spec.Kind == DeployedKind {
 		var dir string
 		if deployment, dir, err = p.deployment(ctx, spec); err == nil {
-			code = &bundle.Code{Dir: dir, Scratch: filepath.Join(p.config.Dir, "functions", spec.TypeName)}
+			code = &bundle.Code{Hash: deployment.CodeHash, Dir: dir}
 		}
 	} else {
 		code, err = p.code(ctx, spec)
@@ -515,10 +517,7 @@ const leastMemory = 512
 // function describes a handler to package lambda.
 func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hide *secrets) lambda.Config {
 	env := slices.Concat(program.Env, p.config.Env)
-	// Compiled code of Python does not go where the code is, which is as read-only as at
-	// Lambda, and yet need not be made at every start.
-	cache := filepath.Join(code.Scratch, "python")
-	env = append(env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+cache)
+	env = append(env, "PYTHONDONTWRITEBYTECODE=1") // the code is as read-only as at Lambda
 	if p.config.Endpoint != nil {
 		if url := p.config.Endpoint(); url != "" {
 			env = append(env, "AWS_ENDPOINT_URL="+url)
@@ -544,7 +543,7 @@ func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hi
 		Handler:      program.Handler,
 		Sandbox:      p.config.Sandbox,
 		Runtime:      runtime,
-		Cache:        cache,
+		Compiled:     p.compiled(spec, code, program.Compiler),
 		Region:       spec.Region,
 		AccountID:    spec.Account,
 		MaxProcesses: p.config.MaxProcesses,
@@ -636,5 +635,8 @@ func (p *Pool) sweep() {
 	}
 	if _, err := p.cache.Sweep(p.life, p.config.KeepPackages); err != nil && p.life.Err() == nil {
 		p.config.Logger.Warn("unpacked packages cannot be removed", "error", err)
+	}
+	if _, err := p.modules.folders.Sweep(p.life, p.config.Now(), p.config.KeepPackages, nil); err != nil && p.life.Err() == nil {
+		p.config.Logger.Warn("compiled modules cannot be removed", "error", err)
 	}
 }

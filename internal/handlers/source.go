@@ -90,11 +90,9 @@ func (s Source) Config(ctx context.Context, scratch string) (lambda.Config, erro
 	if err != nil {
 		return lambda.Config{}, err
 	}
-	cache := filepath.Join(scratch, "python")
-	env := append(program.Env, "PYTHONDONTWRITEBYTECODE=1", lambda.PythonCache+"="+cache)
 	runtime := program.Runtime
 	runtime.Files = append(runtime.Files, sandbox.NodeModules(s.Dir)...)
 	return lambda.Config{
-		Command: program.Command, Note: program.Note, Dir: s.Dir, Env: env, Handler: program.Handler, Cache: cache, Runtime: runtime,
+		Command: program.Command, Note: program.Note, Dir: s.Dir, Env: append(program.Env, "PYTHONDONTWRITEBYTECODE=1"), Handler: program.Handler, Runtime: runtime,
 	}, nil
 }

@@ -135,9 +135,9 @@ type Config struct {
 	// sandbox. Zero means sandbox.DefaultTmpMB.
 	TmpMB int
 
-	// Cache is a folder that the processes may read, for what their runtime has compiled, which is stored through
-	// the Runtime API and limited in size. Empty means none.
-	Cache string
+	// Compiled returns the folder with the compiled modules of a function in Python, "" if there is none. It is called at
+	// the start of each process, which may read the folder. Nil means none.
+	Compiled func() string
 
 	// Runtime is what the processes need beside Dir, for the sandbox.
 	Runtime sandbox.Runtime

@@ -37,8 +37,9 @@ var inherited = []string{
 }
 
 // environment is what a process of the function sees. stream is its log
-// stream, address that of its Runtime API, folders are the variables that name its own folders.
-func (c *Config) environment(address, stream string, folders []string) []string {
+// stream, address that of its Runtime API, compiled the folder with its compiled modules or "", folders are the
+// variables that name its own folders.
+func (c *Config) environment(address, stream, compiled string, folders []string) []string {
 	env := map[string]string{
 		"LANG": "en_US.UTF-8",
 		"TZ":   ":UTC",
@@ -92,6 +93,10 @@ func (c *Config) environment(address, stream string, folders []string) []string 
 	env["AWS_LAMBDA_LOG_GROUP_NAME"] = c.LogGroup
 	env["AWS_LAMBDA_LOG_STREAM_NAME"] = stream
 	env["_HANDLER"] = c.Handler
+	delete(env, pythonCompiled)
+	if compiled != "" {
+		env[pythonCompiled] = compiled
+	}
 	if c.owner != "" {
 		env[ownerVar] = c.owner
 	}
@@ -188,12 +193,12 @@ func keepOffProxy(env map[string]string) {
 }
 
 // confined is the process of a program in a sandbox. What it sees depends on the environment of the user, never on its own.
-func (c *Config) confined(path string, env []string) sandbox.Process {
+func (c *Config) confined(path, compiled string, env []string) sandbox.Process {
 	settings, runtime := c.Sandbox, c.Runtime
 	settings.Environ = slices.Concat(c.Environ, settings.Environ)
 	runtime.Files = slices.Concat(runtime.Files, c.proxyFiles())
-	if c.Cache != "" {
-		runtime.Files = append(runtime.Files, c.Cache)
+	if compiled != "" {
+		runtime.Files = append(runtime.Files, compiled)
 	}
 	return sandbox.Process{
 		Path: path, Args: c.Command, Env: env, Dir: c.Dir, Runtime: runtime,
@@ -206,7 +211,7 @@ func (c *Config) Unseen() []string {
 	if !c.Sandbox.Mode.Active() {
 		return nil
 	}
-	return sandbox.Unseen(c.confined(c.commandPath(), nil))
+	return sandbox.Unseen(c.confined(c.commandPath(), "", nil))
 }
 
 // noteUnseen logs Unseen, and adds it to Note.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -219,7 +220,7 @@ func (p *process) spawnPlain(s *spawner, end *os.File) (started *exec.Cmd, err e
 			p.removeFolder()
 		}
 	}()
-	environment := c.environment(p.host, p.stream, p.folder.Environ())
+	environment := c.environment(p.host, p.stream, c.compiled(), p.folder.Environ())
 	path := c.commandPath()
 	var unsupported, uncontrolled error
 	cmd, err := s.start(func() *exec.Cmd {
@@ -255,8 +256,8 @@ func (p *process) spawnPlain(s *spawner, end *os.File) (started *exec.Cmd, err e
 // for as long as another process forks: that passes.
 func (p *process) spawnInside(_ *spawner, end *os.File) (*exec.Cmd, error) {
 	c := p.config
-	path := c.commandPath()
-	inside := c.confined(path, c.environment(p.host, p.stream, sandbox.Environ()))
+	path, compiled := c.commandPath(), c.compiled()
+	inside := c.confined(path, compiled, c.environment(p.host, p.stream, compiled, sandbox.Environ()))
 	if c.plan != nil {
 		inside.Sockets, inside.Names = c.plan.sockets(), c.plan.names
 	}

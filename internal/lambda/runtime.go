@@ -27,10 +27,6 @@ var pythonBootstrap []byte
 //go:embed runtime_node.mjs
 var nodeBootstrap []byte
 
-// PythonCache is the variable that names a folder with the compiled modules of a function in
-// Python, which is Config.Cache. Without it, Python does what it does.
-const PythonCache = "FORMWORK_PYCACHE"
-
 // PythonDebug is the variable that names the address at which a function in Python waits for a debugger,
 // with the package debugpy.
 const PythonDebug = "FORMWORK_DEBUGPY"
@@ -83,6 +79,9 @@ type Program struct {
 
 	// OtherVersion is whether the version of the interpreter is not that of the runtime.
 	OtherVersion bool
+
+	// Compiler compiles the modules of a function in Python, nil for others.
+	Compiler *Compiler
 }
 
 // A RuntimeError reports that functions of a runtime cannot run on this machine.
@@ -104,6 +103,7 @@ func (e *RuntimeError) Error() string {
 type interpreter struct {
 	path, version string
 	roots         []string // where it is installed
+	magic         string   // of the modules that it compiles, for Python
 }
 
 const away = `run them by other means, such as "sam local start-lambda", and name that with --endpoint`
@@ -150,8 +150,9 @@ func (r *Runtimes) binary(runtime, name, entrypoint, dir string) (Program, error
 	return Program{Command: []string{path}, Handler: entrypoint}, nil
 }
 
-// pythonQuestion is the program that learns path and version of an interpreter, and where it is installed.
-const pythonQuestion = "import sys; print(sys.executable); print('%d.%d' % sys.version_info[:2]); print(sys.prefix); print(sys.base_prefix)"
+// pythonQuestion is the program that learns path and version of an interpreter, where it is installed, and the magic number of
+// its modules.
+const pythonQuestion = "import sys, importlib.util; print(sys.executable); print('%d.%d' % sys.version_info[:2]); print(sys.prefix); print(sys.base_prefix); print(importlib.util.MAGIC_NUMBER.hex())"
 
 // nodeQuestion is the same for Node.js.
 const nodeQuestion = "console.log(process.execPath); console.log(process.versions.node); console.log(require('path').dirname(require('path').dirname(process.execPath)))"
@@ -178,7 +179,7 @@ func (r *Runtimes) python(ctx context.Context, runtime, entrypoint, dir string) 
 		Command: []string{found.path, "-u", script},
 		Runtime: sandbox.Runtime{Roots: found.roots, Files: []string{script}},
 		Env:     []string{"AWS_EXECUTION_ENV=AWS_Lambda_" + runtime},
-		Handler: entrypoint,
+		Handler: entrypoint, Compiler: &Compiler{python: found.path, magic: found.magic, roots: found.roots, environ: r.linking()},
 	}
 	switch {
 	case version == "3":
@@ -190,6 +191,16 @@ func (r *Runtimes) python(ctx context.Context, runtime, entrypoint, dir string) 
 		p.Note = fmt.Sprintf("the runtime is %s, and is run by Python %s: there is no python%s in the PATH", runtime, found.version, version)
 	}
 	return p, nil
+}
+
+// linking are the variables that an interpreter may need to start.
+func (r *Runtimes) linking() (environ []string) {
+	for _, name := range []string{"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "SystemRoot"} {
+		if value := r.getenv(name); value != "" {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return environ
 }
 
 // node runs functions in JavaScript.
@@ -275,6 +286,9 @@ func (r *Runtimes) ask(ctx context.Context, path, flag, question string) (interp
 		if filepath.IsAbs(root) && isInstallation(root) {
 			found.roots = append(found.roots, root)
 		}
+	}
+	if len(lines) > 4 {
+		found.magic = lines[4]
 	}
 	if r.found == nil {
 		r.found = map[string]interpreter{}

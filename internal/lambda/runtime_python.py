@@ -3,80 +3,17 @@
 It does what the service's own runtime does, with the standard library alone, for every
 Python from 3.6 on. The handler is _HANDLER in LAMBDA_TASK_ROOT.
 """
-import importlib
-import importlib.machinery
-import importlib.util
-import marshal
-import os
-import sys
-
-
-class Compiled(object):
-    """The compiled modules that are to be kept, as RuntimeAPI.keep sends them."""
-
-    MOST = 64 << 20  # bytes
-    entries = []
-    size = 0
-
-    @classmethod
-    def add(cls, name, data):
-        if cls.size + len(data) <= cls.MOST:
-            cls.entries.append(b"%d %d\n%s%s" % (len(name), len(data), name, data))
-            cls.size += len(data)
-
-    @classmethod
-    def take(cls):
-        body = b"".join(cls.entries)
-        cls.entries, cls.size = [], 0
-        return body
-
-
-def keep_compiled(folder):
-    """Uses the compiled modules in a folder, which it only reads: those that are missing or broken are made, and
-    sent to the Runtime API, which keeps them. Programs that the handler starts keep nothing.
-    """
-    sys.pycache_prefix = folder
-    sys.dont_write_bytecode = False
-    loader = importlib.machinery.SourceFileLoader
-    get_code = loader.get_code
-
-    def get_whole(self, name):
-        try:
-            return get_code(self, name)
-        except SyntaxError:
-            raise
-        except (EOFError, ValueError, TypeError):
-            source = self.get_filename(name)
-            cached = importlib.util.cache_from_source(source)
-            if not os.path.exists(cached):
-                raise
-            code = self.source_to_code(self.get_data(source), source)
-            stats = self.path_stats(source)
-            head = [importlib.util.MAGIC_NUMBER]  # as Python writes it, of the time of the source
-            for number in (0, int(stats["mtime"]), stats["size"]):
-                head.append((number & 0xFFFFFFFF).to_bytes(4, "little"))
-            keep(self, cached, b"".join(head) + marshal.dumps(code))
-            return code
-
-    def keep(self, path, data, **_):
-        Compiled.add(os.fsencode(os.path.relpath(path, folder)), data)
-
-    loader.get_code = get_whole
-    loader.set_data = keep
-
-
-if os.environ.get("FORMWORK_PYCACHE") and sys.version_info >= (3, 8):
-    keep_compiled(os.environ.pop("FORMWORK_PYCACHE"))
-
 import decimal
 import http.client
+import importlib
 import json
 import logging
+import os
+import sys
 import time
 import traceback
 
 API = "/2018-06-01/runtime/"
-COMPILED = "/formwork/compiled"
 
 
 class CognitoIdentity(object):
@@ -173,22 +110,13 @@ class RuntimeAPI(object):
         self.address = address
         self.connection = None
 
-    def keep(self):
-        """Sends the modules that were compiled since the last call. What cannot be kept is compiled again."""
-        body = Compiled.take()
-        if body:
-            try:
-                self.call("POST", COMPILED, body)
-            except (http.client.HTTPException, OSError):
-                pass
-
     def call(self, method, path, body=None, headers=None):
         for attempt in (1, 2):
             if self.connection is None:
                 self.connection = http.client.HTTPConnection(self.address)
                 attempt = 2
             try:
-                self.connection.request(method, path if path == COMPILED else API + path, body, headers or {})
+                self.connection.request(method, API + path, body, headers or {})
                 response = self.connection.getresponse()
                 return response, response.read()
             except (http.client.HTTPException, OSError):
@@ -198,7 +126,6 @@ class RuntimeAPI(object):
                     raise
 
     def next(self):
-        self.keep()
         response, body = self.call("GET", "invocation/next")
         if response.status != 200:
             raise RuntimeError("the runtime API answered %d: %s" % (response.status, body.decode("utf-8", "replace")))
@@ -301,6 +228,22 @@ def prepare():
     logging.getLogger().addHandler(logs)
 
 
+def use_compiled(root, folder):
+    """Uses the compiled modules in a folder for the sources below another one. Where none is, Python does what it does."""
+    machinery = importlib._bootstrap_external
+    usual = machinery.cache_from_source
+    prefix = os.path.join(root, "")
+
+    def cache_from_source(path, *args, **options):
+        if path.startswith(prefix):
+            compiled = os.path.join(folder, path[len(prefix) :] + "c")
+            if os.path.exists(compiled):
+                return compiled
+        return usual(path, *args, **options)
+
+    machinery.cache_from_source = cache_from_source
+
+
 def await_debugger(address):
     """Waits until a debugger has attached and set its breakpoints."""
     import debugpy
@@ -317,6 +260,9 @@ def main():
         await_debugger(os.environ.pop("FORMWORK_DEBUGPY"))
     api = RuntimeAPI(os.environ["AWS_LAMBDA_RUNTIME_API"])
     prepare()
+    compiled = os.environ.pop("FORMWORK_COMPILED", None)
+    if compiled and not sys.flags.optimize:
+        use_compiled(os.environ["LAMBDA_TASK_ROOT"], compiled)
     try:
         handler = find(os.environ["_HANDLER"])
     except Failure as failure:

@@ -24,9 +24,6 @@ func (p *process) runtimeAPI() http.Handler {
 	mux.HandleFunc("POST "+invocationPath+"{id}/response", p.serveResponse)
 	mux.HandleFunc("POST "+invocationPath+"{id}/error", p.serveError)
 	mux.HandleFunc("POST "+runtimePath+"init/error", p.serveInitError)
-	if p.config.Cache != "" {
-		mux.HandleFunc("POST "+compiledPath, p.serveCompiled)
-	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "NotFound", "the runtime API has no "+r.Method+" "+r.URL.Path)
 	})
