@@ -17,6 +17,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/files"
 )
 
 // An archive is a zip file whose entries all have been looked at.
@@ -175,8 +176,8 @@ func judgeName(rec *record, depth int) (id, message, hint string) {
 	name := strings.TrimSuffix(rec.name, "/")
 	const forward = "names are paths from the top of the archive, with forward slashes"
 	switch {
-	case name == "" || len(name) > 4096:
-		return "package/name", "the name of the entry is empty or too long", ""
+	case name == "":
+		return "package/name", "the name of the entry is empty", ""
 	case !utf8.ValidString(name):
 		return "package/name", "the name of the entry is not in UTF-8", "pack it with a program that writes names in UTF-8"
 	case strings.ContainsFunc(name, unicode.IsControl):
@@ -190,10 +191,8 @@ func judgeName(rec *record, depth int) (id, message, hint string) {
 	case strings.Count(name, "/")+1 > depth:
 		return "package/name", fmt.Sprintf("the entry lies more than %d folders deep", depth), ""
 	}
-	for part := range strings.SplitSeq(name, "/") {
-		if len(part) > 255 {
-			return "package/name", "the name of the entry has a part of more than 255 bytes", "no usual file system takes it"
-		}
+	if fault := files.NameFault(name); fault != "" {
+		return "package/name", "the name of the entry " + fault, "no usual file system takes it"
 	}
 	return "", "", ""
 }

@@ -162,7 +162,9 @@ func TestRefuses(t *testing.T) {
 		"nul":           {with(t, item{name: "schema.json\x00.txt", text: "x"}), bundle.Config{}, `package.zip!/"schema.json\x00.txt" package/name`},
 		"not UTF-8":     {with(t, item{name: "caf\x82", text: "x"}), bundle.Config{}, `package.zip!/"caf\x82" package/name the name of the entry is not in UTF-8`},
 		"deep":          {with(t, item{name: long, text: "x"}), bundle.Config{}, "package.zip!/" + long + " package/name the entry lies more than 32 folders deep"},
-		"long part":     {with(t, item{name: strings.Repeat("n", 256), text: "x"}), bundle.Config{}, "package.zip!/" + strings.Repeat("n", 256) + " package/name the name of the entry has a part"},
+		"long part":     {with(t, item{name: strings.Repeat("n", 256), text: "x"}), bundle.Config{}, "package.zip!/" + strings.Repeat("n", 256) + " package/name the name of the entry has a part of 256 bytes"},
+		"long name":     {with(t, item{name: strings.Repeat(strings.Repeat("n", 100)+"/", 31) + "x", text: "x"}), bundle.Config{}, `package.zip!/"` + strings.Repeat("n", 80) + `…" package/name the name of the entry has 3132 bytes, more than the limit of 3072`},
+		"no name":       {with(t, item{name: "", text: "x"}), bundle.Config{}, "package.zip!/ package/name the name of the entry is empty"},
 		"nested parent": {with(t, code(item{name: "../x", text: "x"})), bundle.Config{}, "package.zip!/ResourceProvider.zip!/../x package/name"},
 
 		"twice":            {pack(t, append(whole(t), whole(t)[1])...), bundle.Config{}, `package.zip!/schema.json package/duplicate the archive has this file twice: the other one is "schema.json"`},
@@ -563,7 +565,6 @@ func TestCache(t *testing.T) {
 		"schema.json":                  func(file string) error { return os.Truncate(file, 10) },
 		".rpdk-config":                 func(file string) error { return os.WriteFile(file, []byte("{"), 0o644) },
 		"contents":                     func(file string) error { return os.Truncate(file, 3) },
-		"scratch":                      os.RemoveAll,
 		"code/bootstrap with its size": func(file string) error { return keepSize(strings.TrimSuffix(file, " with its size")) },
 	} {
 		before := reads

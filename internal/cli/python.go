@@ -83,7 +83,7 @@ func (o *handlerOptions) runPython(ctx context.Context, c *app, p *project.Proje
 	return lambda.Config{
 		Command: command, Runtime: runtime, Dir: p.Path("src"), Handler: program.Handler,
 		Env: append(env, "PYTHONPATH="+search),
-		// The first start compiles the libraries. As at Lambda, a slow start goes on in the call.
+		// As at Lambda, a slow start goes on in the call.
 		InitTimeout: time.Minute,
 	}, nil
 }

@@ -110,6 +110,9 @@ func TestPythonLibraries(t *testing.T) {
 	if code, out, errs := read(); code != 0 || !strings.Contains(out, "hello") || !strings.Contains(errs, "pip install") {
 		t.Fatalf("the first call: %d\n%s%s", code, out, errs)
 	}
+	if found, err := filepath.Glob(filepath.Join(dir, ".formwork", "python", "libraries-*", "__pycache__", "*.pyc")); err != nil || len(found) == 0 {
+		t.Errorf("the libraries are compiled at each start: %q, %v", found, err)
+	}
 	if code, out, errs := read(); code != 0 || !strings.Contains(out, "hello") || strings.Contains(errs, "pip install") {
 		t.Errorf("the second call: %d\n%s%s", code, out, errs)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // The limits of code, which are those of Lambda.
@@ -100,13 +101,23 @@ func entries(r io.ReaderAt, size int64) ([]*zip.File, error) {
 	}
 	var out []*zip.File
 	var total uint64
+	taken := map[string]bool{} // by name: whether it is a folder, as the name of a file says
 	for _, file := range archive.File {
-		name := path.Clean(strings.ReplaceAll(file.Name, `\`, "/"))
-		switch {
-		case file.Mode().IsDir() || file.Mode()&fs.ModeType != 0:
+		name := strings.ReplaceAll(file.Name, `\`, "/")
+		if file.Mode()&fs.ModeType != 0 || strings.HasSuffix(name, "/") {
 			continue
-		case !filepath.IsLocal(filepath.FromSlash(name)):
+		}
+		name = path.Clean(name)
+		fault := files.NameFault(name)
+		switch {
+		case fault != "":
+			return nil, refused("The code has a file whose name %s: %q.", fault, words.Cut(file.Name, 100))
+		case name == "." || !filepath.IsLocal(filepath.FromSlash(name)):
 			return nil, refused("The code has a file outside of its folder: %q.", file.Name)
+		case !take(taken, name):
+			return nil, refused("The code has a file and a folder of the same name: %q.", file.Name)
+		case file.Flags&encrypted != 0 || file.Method != zip.Store && file.Method != zip.Deflate:
+			return nil, refused("The code has a file that is encrypted or compressed with an unsupported method: %q.", file.Name)
 		case file.UncompressedSize64 > maxUnpacked:
 			total = maxUnpacked
 		}
@@ -117,6 +128,26 @@ func entries(r io.ReaderAt, size int64) ([]*zip.File, error) {
 		}
 	}
 	return out, nil
+}
+
+// encrypted is the flag of an encrypted file.
+const encrypted = 1
+
+// take records the name of a file and of the folders that it is in, and reports whether no other file is one of these
+// folders, or the other way round.
+func take(taken map[string]bool, name string) bool {
+	if taken[name] {
+		return false
+	}
+	taken[name] = false
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		folder, known := taken[dir]
+		if known {
+			return folder
+		}
+		taken[dir] = true
+	}
+	return true
 }
 
 // codeDir is the folder with the code in that of a hash.

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -163,14 +164,40 @@ func TestDamagedCode(t *testing.T) {
 	}
 }
 
+// packed is a zip file with one file, whose header was changed.
+func packed(t *testing.T, change func(*zip.FileHeader)) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	header := &zip.FileHeader{Name: "index.py", CompressedSize64: 1, UncompressedSize64: 1, CRC32: crc32.ChecksumIEEE([]byte("x"))}
+	change(header)
+	w, err := z.CreateRaw(header)
+	if err == nil {
+		_, err = w.Write([]byte("x"))
+	}
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 func TestCodeIsRefused(t *testing.T) {
 	f := open(t, fixtures.Place{Dir: t.TempDir()})
 	for name, code := range map[string][]byte{
-		"not a zip file": []byte("PK nothing"),
-		"outside":        zipped(t, map[string]string{"../../x": "x"}),
-		"absolute":       zipped(t, map[string]string{"/etc/x": "x"}),
-		"backslashes":    zipped(t, map[string]string{`..\x`: "x"}),
-		"bomb":           zipped(t, map[string]string{"a": strings.Repeat("\x00", maxUnpacked/2+1), "b": strings.Repeat("\x00", maxUnpacked/2+1)}),
+		"not a zip file":  []byte("PK nothing"),
+		"outside":         zipped(t, map[string]string{"../../x": "x"}),
+		"absolute":        zipped(t, map[string]string{"/etc/x": "x"}),
+		"backslashes":     zipped(t, map[string]string{`..\x`: "x"}),
+		"null byte":       zipped(t, map[string]string{"a\x00b.py": "x"}),
+		"long":            zipped(t, map[string]string{strings.Repeat("n", 3000): "x"}),
+		"long part":       zipped(t, map[string]string{"a/" + strings.Repeat("n", 256) + "/b.py": "x"}),
+		"long path":       zipped(t, map[string]string{strings.Repeat("a/", 2000) + "b.py": "x"}),
+		"no name":         zipped(t, map[string]string{"./": "", ".": "x"}),
+		"file and folder": zipped(t, map[string]string{"a": "x", "a/b": "x"}),
+		"deep in a file":  zipped(t, map[string]string{"a": "x", "a/b/c": "x"}),
+		"method":          packed(t, func(h *zip.FileHeader) { h.Method = 12 }),
+		"encrypted":       packed(t, func(h *zip.FileHeader) { h.Flags |= 1 }),
+		"bomb":            zipped(t, map[string]string{"a": strings.Repeat("\x00", maxUnpacked/2+1), "b": strings.Repeat("\x00", maxUnpacked/2+1)}),
 	} {
 		var refusal *awswire.Error
 		if _, err := f.Store(t.Context(), bytes.NewReader(code)); !errors.As(err, &refusal) {
