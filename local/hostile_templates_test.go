@@ -267,6 +267,20 @@ func TestTemplateURLs(t *testing.T) {
 			refusedWith(t, err, want)
 		})
 	}
+	_, port, err := net.SplitHostPort(elsewhere.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{ // other spellings of the same place
+		"localhost", "LOCALHOST", "127.1", "127.0.0.1.", "2130706433", "0x7f000001", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "user@127.0.0.1",
+		"s3.amazonaws.com@127.0.0.1", "s3.amazonaws.com#@127.0.0.1", "127.0.0.1%2f.s3.amazonaws.com", "127.0.0.1\\.s3.amazonaws.com", "①②⑦.⓪.⓪.①", "hostile.s3.amazonaws.com.127.0.0.1.nip.io",
+	} {
+		for _, scheme := range []string{"http", "https", "HTTP", "gopher"} {
+			if _, err := c.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("hostile"), TemplateURL: aws.String(scheme + "://" + host + ":" + port + "/template")}); err == nil {
+				t.Errorf("a stack from %s://%s", scheme, host)
+			}
+		}
+	}
 	select {
 	case <-asked:
 		t.Error("the server asked another one")

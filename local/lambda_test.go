@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -210,7 +211,20 @@ func TestFunctionsAreRefused(t *testing.T) {
 	if _, err := c.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("code"), Key: aws.String("not.zip"), Body: strings.NewReader("PK nothing")}); err != nil {
 		t.Fatal(err)
 	}
+	for key, name := range map[string]string{"long.zip": strings.Repeat("n", 3000), "null.zip": "a\x00.py"} {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		_, err := z.Create(name)
+		if err = errors.Join(err, z.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("code"), Key: &key, Body: bytes.NewReader(b.Bytes())}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for i, test := range []struct{ properties, want string }{
+		{`"Runtime": "python3.12", "Handler": "a.b", "Code": {"S3Bucket": "code", "S3Key": "long.zip"}`, "The code has a file whose name has a part of 3000 bytes, more than the limit of 255"},
+		{`"Runtime": "python3.12", "Handler": "a.b", "Code": {"S3Bucket": "code", "S3Key": "null.zip"}`, "The code has a file whose name has a null byte"},
 		{`"Runtime": "ruby3.4", "Handler": "a.b", "Code": {"ZipFile": "x"}`, `The runtime "ruby3.4" is not supported by this server`},
 		{`"Runtime": "provided.al2023", "Code": {"ZipFile": "x"}`, "ZipFile can only be used when Runtime is set to either of nodejs or python."},
 		{`"PackageType": "Image", "Code": {"ImageUri": "x"}`, "container images are not supported"},

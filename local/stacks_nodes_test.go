@@ -16,6 +16,15 @@ import (
 // asks for must hold here, too, and the work of the dead must go on within 30 s. A fifth of
 // FORMWORK_KILLS die, one at least.
 func TestNodesStacks(t *testing.T) {
+	nodesStacks(t, func(p *process) (alive bool) {
+		p.kill()
+		return false
+	})
+}
+
+// nodesStacks has nodes fall out, which strike does and reports whether they come back.
+func nodesStacks(t *testing.T, strike func(*process) (alive bool)) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("skipped: -short leaves out what waits for leases to end")
 	}
@@ -59,26 +68,37 @@ func TestNodesStacks(t *testing.T) {
 		urls := slices.Sorted(maps.Keys(nodes))
 		dead := nodes[urls[chances.IntN(len(urls))]]
 		m.down(dead)
-		dead.kill()
+		alive := strike(dead)
 		death := kill{at: time.Now(), started: time.Now(), node: dead.url}
 		delete(nodes, dead.url)
 		start()
 		work.finish()
 		death.next = time.Now()
-		deaths = append(deaths, death)
+		if alive {
+			nodes[dead.url] = dead
+			m.up(dead)
+		} else {
+			deaths = append(deaths, death)
+		}
 		settled = append(settled, death.next.Sub(death.at))
 		if t.Failed() {
 			break
 		}
 	}
 	world.checkTwice(t)
+	m.checkNodes(t, nodes, database, deaths, settled)
+}
+
+// checkNodes ends the nodes and checks what they have done.
+func (m *torment) checkNodes(t *testing.T, nodes map[string]*process, database string, deaths []kill, settled []time.Duration) {
+	t.Helper()
 	t.Logf("%d operations, nodes of one stack: %v", m.settled, m.share())
 	for _, p := range nodes {
 		p.terminate(t)
 	}
 	checkRows(t, serverOptions{Database: database})
 	resumed := m.recoveries(deaths)
-	t.Logf("%d nodes killed, %d calls that ended; work taken up after %s, all stacks at the end of their scripts after %s", len(deaths), m.calls(), spread(resumed), spread(settled))
+	t.Logf("%d nodes fell out, %d calls that ended; work taken up after %s, all stacks at the end of their scripts after %s", len(settled), m.calls(), spread(resumed), spread(settled))
 	if len(resumed) > 0 && percentile(resumed, 100) > takeover {
 		t.Errorf("the work of a dead node was taken up after %s, want %s", percentile(resumed, 100), takeover)
 	}

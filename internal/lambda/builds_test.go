@@ -55,7 +55,7 @@ func TestBuildEnvironRefuses(t *testing.T) {
 func TestProxyOfJava(t *testing.T) {
 	for command, want := range map[string]string{"/usr/bin/java": "", "/usr/bin/node": "http://127.0.0.1:4566"} {
 		c := &Config{Command: []string{command}, Env: []string{"FORMWORK_AWS_ADDRESS=127.0.0.1:4566", "HTTPS_PROXY=http://127.0.0.1:4566", "https_proxy=http://other:1"}}
-		env := c.environment("127.0.0.1:1", "stream", nil)
+		env := c.environment("127.0.0.1:1", "stream", "", nil)
 		if got := lookupEnv(env, "HTTPS_PROXY"); got != want {
 			t.Errorf("%s: HTTPS_PROXY is %q, want %q", command, got, want)
 		}
