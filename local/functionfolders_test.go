@@ -34,10 +34,11 @@ func TestFunctionFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"f.py":               "function f: the code is in " + home + ", and handlers would see all of the home folder",
+		"f.py":               "",
 		".":                  "function f: the code is in " + home + ", and handlers would see all of the home folder",
 		"work/link":          "handlers would see all of the home folder",
-		"work/f.py":          "function f: the code is in " + home + "/work, and so is " + data + ", which handlers must not see: move the code to a folder of its own",
+		"work/f.py":          "",
+		"work":               "function f: the code is in " + home + "/work, and so is " + data + ", which handlers must not see: move the code to a folder of its own",
 		"work/data/handlers": "which belongs to cfn: move it to another folder",
 		".aws":               "is hidden from handlers: move it to another folder, or pass --mount " + home + "/.aws",
 		"work/f":             "",
@@ -55,8 +56,11 @@ func TestFunctionFolders(t *testing.T) {
 			continue
 		}
 		var shown []string
-		if path == "work/f/f.py" {
+		switch path {
+		case "work/f/f.py":
 			shown = []string{"function f sees all files in " + home + "/work/f, the folder of f.py"}
+		case "f.py", "work/f.py":
+			shown = []string{"function f sees only f.py of " + filepath.Dir(filepath.Join(home, path)) + ", since handlers must not see the rest: move it to a folder of its own to add files"}
 		}
 		if !slices.Equal(server.Shown(), shown) {
 			t.Errorf("%s: shown %q", path, server.Shown())

@@ -434,10 +434,11 @@ func (c *CloudFormation) openHandlers() error {
 	if err != nil {
 		return err
 	}
-	for _, n := range named {
-		if err := n.CheckCode(confined); err != nil {
+	for i, n := range named {
+		if n, err = n.Confined(confined); err != nil {
 			return err
 		}
+		named[i] = n
 		if shows := n.Shows(); shows != "" && confined.Mode.Active() {
 			c.shown = append(c.shown, shows)
 		}

@@ -103,7 +103,7 @@ func TestRules(t *testing.T) {
 		}
 		for range 2 {
 			r.now = r.now.Add(firstRun)
-			if again := r.turn(t); r.now == begin.Add(firstRun) && again != time.Minute {
+			if again := r.turn(t); r.now.Equal(begin.Add(firstRun)) && again != time.Minute {
 				t.Errorf("it runs again in %s", again)
 			}
 		}

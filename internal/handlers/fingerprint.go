@@ -19,10 +19,12 @@ func (n Named) fingerprint(ctx context.Context, code namedCode) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\n%+v\n", n, code)
 	s := &stamps{ctx: ctx, sum: sum}
-	switch code.runtime {
-	case "remote":
-	case "go1.x":
+	switch {
+	case code.runtime == "remote":
+	case code.runtime == "go1.x":
 		s.add(filepath.Join(code.dir, code.entrypoint))
+	case n.Alone:
+		s.add(n.Path)
 	default:
 		s.walk(code.dir)
 	}

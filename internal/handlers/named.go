@@ -15,6 +15,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/bundle"
+	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/sandbox"
@@ -61,6 +62,9 @@ type Named struct {
 	Name string
 	Path string // a folder or a program; "" if it is at URL
 	URL  string // of a Lambda Invoke API
+
+	// Alone is set if the function sees a copy of its file only: the folder has more than handlers may see.
+	Alone bool
 }
 
 // String is the text that ParseNamed reads.
@@ -121,23 +125,34 @@ func ParseNamed(text, dir string) (Named, error) {
 // remotePath is the path of a URL that names the function itself.
 var remotePath = lazyregexp.New(`/2015-03-31/functions/([^/]+)/invocations/?$`)
 
-// CheckCode reports why handlers with these settings cannot see the folder of the function.
-func (n Named) CheckCode(settings sandbox.Settings) error {
+// Confined is the function as processes with these settings see it. A folder with more than handlers may see is an error,
+// and of a file in it, they see a copy.
+func (n Named) Confined(settings sandbox.Settings) (Named, error) {
 	if n.URL != "" {
-		return nil
+		return n, nil
 	}
-	if err := settings.CheckCode(n.folderOf()); err != nil {
-		return fmt.Errorf("function %s: %w", n.Name, err)
+	err := settings.CheckCode(n.folderOf())
+	if err == nil {
+		return n, nil
 	}
-	return nil
+	var much *sandbox.TooMuchError
+	if n.folderOf() == n.Path || !errors.As(err, &much) {
+		return n, fmt.Errorf("function %s: %w", n.Name, err)
+	}
+	n.Alone = true
+	return n, nil
 }
 
-// Shows is a sentence about the folder that a function sees whose file was named, "" for other functions.
+// Shows is a sentence about what a function sees whose file was named, "" for other functions.
 func (n Named) Shows() string {
-	if dir := n.folderOf(); n.URL == "" && dir != n.Path {
-		return fmt.Sprintf("function %s sees all files in %s, the folder of %s", n.Name, dir, filepath.Base(n.Path))
+	dir := n.folderOf()
+	switch {
+	case n.URL != "" || dir == n.Path:
+		return ""
+	case n.Alone:
+		return fmt.Sprintf("function %s sees only %s of %s, since handlers must not see the rest: move it to a folder of its own to add files", n.Name, filepath.Base(n.Path), dir)
 	}
-	return ""
+	return fmt.Sprintf("function %s sees all files in %s, the folder of %s", n.Name, dir, filepath.Base(n.Path))
 }
 
 // folderOf is the folder of a function on this machine, of which it sees all files.
@@ -335,7 +350,8 @@ func (p *Pool) deployment(ctx context.Context, spec Spec) (d *Deployment, dir st
 // code is the unpacked code of a spec.
 func (p *Pool) code(ctx context.Context, spec Spec) (*bundle.Code, error) {
 	if spec.Kind == FunctionKind {
-		return &bundle.Code{Dir: p.functions[spec.TypeName].folderOf()}, nil
+		dir, err := p.folderOf(p.functions[spec.TypeName])
+		return &bundle.Code{Dir: dir}, err
 	}
 	code, err := p.cache.Get(ctx, spec.Package, func(ctx context.Context) (*bundle.Bundle, func(), error) {
 		return p.open(ctx, spec)
@@ -344,4 +360,26 @@ func (p *Pool) code(ctx context.Context, spec Spec) (*bundle.Code, error) {
 		return nil, fmt.Errorf("unpack the handler of %s: %w", spec.TypeName, err)
 	}
 	return code, nil
+}
+
+// maxAlone bounds the file of a function that is copied.
+const maxAlone = 250 << 20
+
+// folderOf is the folder that processes of a named function see: its own, or one with a copy of its file.
+func (p *Pool) folderOf(n Named) (string, error) {
+	if !n.Alone {
+		return n.folderOf(), nil
+	}
+	data, err := document.ReadFile(n.Path, maxAlone)
+	if err != nil {
+		return "", fmt.Errorf("function %s: %w", n.Name, err)
+	}
+	dir := filepath.Join(p.config.Dir, "alone", n.Name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("function %s: copy its file: %w", n.Name, err)
+	}
+	if err := files.Put(dir, filepath.Join(dir, filepath.Base(n.Path)), data, 0o755); err != nil {
+		return "", fmt.Errorf("function %s: copy its file: %w", n.Name, err)
+	}
+	return dir, nil
 }

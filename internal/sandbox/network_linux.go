@@ -124,7 +124,7 @@ func connect(ctx context.Context, file *os.File, port int) error {
 		if !begun {
 			begun = true
 			failed = unix.Connect(int(fd), &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
-			return failed != unix.EINPROGRESS && failed != unix.EINTR
+			return failed != unix.EINPROGRESS && failed != unix.EINTR //nolint:errorlint // the plain number of a system call
 		}
 		var number int
 		if number, failed = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR); failed == nil && number != 0 {

@@ -177,6 +177,11 @@ func (p *policy) above(path string) bool {
 		slices.ContainsFunc(p.hide, func(h hidden) bool { return h.exists && (within(h.path, path) || within(h.real, path)) })
 }
 
+// A TooMuchError reports that a task root has more in it than processes may see.
+type TooMuchError struct{ reason string }
+
+func (e *TooMuchError) Error() string { return e.reason }
+
 // checkCode reports why a folder cannot be the task root of a process.
 func (p *policy) checkCode(dir string) error {
 	if own(dir) {
@@ -189,13 +194,13 @@ func (p *policy) checkCode(dir string) error {
 	for _, path := range []string{filepath.Clean(dir), real} {
 		for _, home := range p.homes {
 			if within(home, path) {
-				return fmt.Errorf("the code is in %s, and handlers would see all of the home folder %s: move the code to a folder of its own", dir, home)
+				return &TooMuchError{fmt.Sprintf("the code is in %s, and handlers would see all of the home folder %s: move the code to a folder of its own", dir, home)}
 			}
 		}
 		kept := false // by this program, such as code that it has unpacked
 		for _, h := range p.hide {
 			if !h.credential && (within(h.path, path) || within(h.real, path)) {
-				return fmt.Errorf("the code is in %s, and so is %s, which handlers must not see: move the code to a folder of its own", dir, h.path)
+				return &TooMuchError{fmt.Sprintf("the code is in %s, and so is %s, which handlers must not see: move the code to a folder of its own", dir, h.path)}
 			}
 			kept = kept || !h.credential && (within(path, h.path) || within(path, h.real))
 		}

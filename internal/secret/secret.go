@@ -179,7 +179,7 @@ func (s *Set) insert(text string, e entry) {
 	}
 	word, bit := filterAt(prefix4(text, 0))
 	s.starts[word] |= bit
-	added := false
+	var added bool
 	if len(text) >= 8 {
 		added = s.long.insert(prefix8(text, 0), text, e)
 	} else {

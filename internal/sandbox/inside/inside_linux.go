@@ -468,7 +468,7 @@ func beneath(root int, path string, flags uint64) (int, error) {
 	const attempts = 100 // while others rename folders of the path
 	for try := 1; ; try++ {
 		fd, err := unix.Openat2(root, path, &how)
-		if (err == unix.EAGAIN || err == unix.EINTR) && try < attempts { //nolint:errorlint // the plain number of a system call
+		if (err == unix.EAGAIN || err == unix.EINTR) && try < attempts {
 			continue
 		}
 		return fd, err

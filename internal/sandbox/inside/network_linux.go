@@ -125,7 +125,7 @@ func sockets(o *Orders) *problem {
 				kind = unix.SOCK_DGRAM
 			}
 			at := &unix.SockaddrInet4{Port: s.Port, Addr: ip}
-			if files[i], errs[i] = listen(unix.AF_INET, kind, at); errs[i] == unix.EADDRNOTAVAIL {
+			if files[i], errs[i] = listen(unix.AF_INET, kind, at); errs[i] == unix.EADDRNOTAVAIL { //nolint:errorlint // the plain number of a system call
 				aliases++ // the address of another machine
 				if errs[i] = control(func(fd int) error { return address(fd, "lo:"+itoa(aliases), ip) }); errs[i] == nil {
 					files[i], errs[i] = listen(unix.AF_INET, kind, at)
