@@ -292,7 +292,7 @@ func localURL(s string) (string, error) {
 func askServer(ctx context.Context, endpoint string) (*submit.Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	return submit.AskServer(ctx, &http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}, endpoint)
+	return submit.AskServer(ctx, &http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}, CheckRedirect: invoke.CheckRedirect}, endpoint)
 }
 
 // defaultServeAddress is the default address of cfn serve.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -73,7 +74,7 @@ func (c *app) schemaConfig(ctx context.Context) (schema.Config, error) {
 		}
 	}
 	if c.refs.remote || c.Getenv(remoteRefs) != "" {
-		client := &http.Client{Timeout: fetchTimeout}
+		client := &http.Client{Timeout: fetchTimeout, CheckRedirect: invoke.CheckRedirect}
 		cfg.Remote = func(location string) ([]byte, error) {
 			defer c.progress("Fetching %s", location)()
 			return fetch(ctx, client, location)

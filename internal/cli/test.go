@@ -401,7 +401,7 @@ func (c *app) listExports(ctx context.Context, opts *testOptions) (map[string]st
 		return nil, err
 	}
 	client := contract.ExportsClient{
-		URL: opts.cloudformation, Region: opts.region, Credentials: aws.SDK.Credentials, HTTP: &http.Client{Timeout: 30 * time.Second, Transport: invoke.LocalClient(c.Getenv).GetTransport()}, Now: c.Now,
+		URL: opts.cloudformation, Region: opts.region, Credentials: aws.SDK.Credentials, HTTP: &http.Client{Timeout: 30 * time.Second, CheckRedirect: invoke.CheckRedirect, Transport: invoke.LocalClient(c.Getenv).GetTransport()}, Now: c.Now,
 	}
 	values, err := client.List(ctx)
 	if err != nil {

@@ -58,11 +58,18 @@ func Loopback(host string) bool {
 //
 // The check is in the Proxy function of the transport, because every request passes it before
 // anything is looked up or dialed, and a client of another type would lose the SDK's settings,
-// such as AWS_CA_BUNDLE.
+// such as AWS_CA_BUNDLE. For the same reason, redirects are checked there as [CheckRedirect] does. A
+// header that does not come, and an upload that does not end, have limits; see also [Bounded].
 func LocalClient(getenv func(string) string) *awshttp.BuildableClient {
-	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+	return awshttp.NewBuildableClient().WithTimeout(exchangeTimeout).WithTransportOptions(func(t *http.Transport) {
+		t.ResponseHeaderTimeout = headerTimeout
 		proxy := t.Proxy
 		t.Proxy = func(r *http.Request) (*url.URL, error) {
+			if r.Response != nil && r.Response.Request != nil { // the redirect that caused it
+				if err := checkRedirect(r.Response.Request.URL, r.URL); err != nil {
+					return nil, err
+				}
+			}
 			if err := CheckLocal(getenv, r.URL.Scheme+"://"+r.URL.Host); err != nil {
 				return nil, err
 			}

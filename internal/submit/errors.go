@@ -9,6 +9,8 @@ import (
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
 // An Explanation is an error of a service for a user.
@@ -73,6 +75,10 @@ func plain(err error) string {
 	var operation *smithy.OperationError
 	if !errors.As(err, &operation) {
 		return err.Error()
+	}
+	var answer *invoke.AnswerError
+	if errors.As(err, &answer) {
+		return operation.Operation() + ": " + answer.Error()
 	}
 	cause := operation.Err
 	for {

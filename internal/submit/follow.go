@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
 // MaxTemplateBody is the size of the largest template that a request may contain, in bytes.
@@ -136,11 +139,19 @@ type GoneError struct{ Stack string }
 
 func (e *GoneError) Error() string { return fmt.Sprintf("the stack %s no longer exists", e.Stack) }
 
+// noStack is the error of a response to an operation on a stack that does not name the stack.
+func (r *Remote) noStack() error {
+	return &invoke.AnswerError{Server: cmp.Or(r.Endpoint, "CloudFormation"), Problem: "answered without a stack; check that CloudFormation answers there"}
+}
+
 // FollowStack calls each with new events and the state of a stack, the events oldest first,
 // until its operation has finished. It starts after the event with the ID after, "" for the
 // start of the last operation. each is called at every poll, even without news, so that it can
 // show the elapsed time.
 func (r *Remote) FollowStack(ctx context.Context, stack, after string, each func(*types.Stack, []types.StackEvent) error) (*types.Stack, error) {
+	if stack == "" {
+		return nil, r.noStack()
+	}
 	misses := 0
 	pause := min(r.pause, time.Second)
 	for {

@@ -97,7 +97,7 @@ func (e *ConfigurationError) Unwrap() error { return e.Err }
 // and one that AWS_ENDPOINT_URL names: whether it is a local server of this program.
 //
 // Errors: *[MissingError], *[ConfigurationError], *[UnreachableError],
-// *[invoke.NotLocalError].
+// *[invoke.NotLocalError], *[invoke.AnswerError].
 func Open(ctx context.Context, cfg Config) (*Remote, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -123,6 +123,7 @@ func Open(ctx context.Context, cfg Config) (*Remote, error) {
 	if err != nil {
 		return nil, &ConfigurationError{err}
 	}
+	sdk.HTTPClient = invoke.Bounded(sdk.HTTPClient)
 	endpoint := cfg.Endpoint
 	if base := cloudformation.NewFromConfig(sdk).Options().BaseEndpoint; endpoint == "" && base != nil {
 		endpoint = *base
@@ -146,7 +147,7 @@ func Open(ctx context.Context, cfg Config) (*Remote, error) {
 // openWithKey opens a local server with the key of a Config.
 func openWithKey(ctx context.Context, cfg Config) (*Remote, error) {
 	sdk := aws.Config{
-		Region: cfg.Region, HTTPClient: invoke.LocalClient(cfg.Getenv), Logger: sdkLog{cfg.Logger},
+		Region: cfg.Region, HTTPClient: invoke.Bounded(invoke.LocalClient(cfg.Getenv)), Logger: sdkLog{cfg.Logger},
 		Credentials: credentials.StaticCredentialsProvider{Value: cfg.Key},
 	}
 	r := &Remote{Region: cfg.Region, Endpoint: cfg.Endpoint, config: cfg, pause: cfg.Pause, sdk: sdk}
@@ -308,7 +309,10 @@ func (r *Remote) identify(ctx context.Context, client aws.HTTPClient) (*Server, 
 	defer cancel()
 	server, err := AskServer(ctx, client, r.Endpoint)
 	var foreign *ForeignError
+	var answer *invoke.AnswerError
 	switch {
+	case errors.As(err, &answer):
+		return nil, answer
 	case err == nil:
 		r.Local, r.server = true, server
 		return server, nil

@@ -192,6 +192,9 @@ func (r *Remote) updateStack(ctx context.Context, name, template string, q *Requ
 
 // finished waits for the end of an operation, which must have the wanted status.
 func (r *Remote) finished(ctx context.Context, id string, want types.StackStatus, q *Request) (*types.Stack, error) {
+	if id == "" {
+		return nil, r.noStack()
+	}
 	stack, err := r.waitForStack(ctx, id, q)
 	if err != nil {
 		return nil, err
