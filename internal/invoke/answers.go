@@ -43,7 +43,7 @@ func CheckRedirect(r *http.Request, via []*http.Request) error {
 }
 
 func checkRedirect(from, to *url.URL) error {
-	same := strings.EqualFold(from.Host, to.Host) || atAWS(from.Hostname()) && atAWS(to.Hostname())
+	same := strings.EqualFold(from.Host, to.Host) || AtAWS(from.Hostname()) && AtAWS(to.Hostname())
 	if same && (from.Scheme == to.Scheme || to.Scheme == "https") {
 		return nil
 	}
@@ -52,7 +52,8 @@ func checkRedirect(from, to *url.URL) error {
 
 func serverOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-func atAWS(host string) bool {
+// AtAWS reports whether a host is one of AWS.
+func AtAWS(host string) bool {
 	host = "." + strings.ToLower(host)
 	return strings.HasSuffix(host, ".amazonaws.com") || strings.HasSuffix(host, ".amazonaws.com.cn") || strings.HasSuffix(host, ".api.aws")
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -224,8 +223,7 @@ func ofAWS(endpoint string) bool {
 	if err != nil {
 		return false
 	}
-	host := strings.ToLower(u.Hostname())
-	return slices.ContainsFunc([]string{".amazonaws.com", ".amazonaws.com.cn", ".api.aws"}, func(suffix string) bool { return strings.HasSuffix(host, suffix) })
+	return invoke.AtAWS(u.Hostname())
 }
 
 // CloudFormation is the client for calls that need no more than the SDK offers.
