@@ -194,7 +194,7 @@ func TestHostileTransforms(t *testing.T) {
 			for _, e := range events.StackEvents {
 				reasons += aws.ToString(e.ResourceStatusReason) + "\n"
 			}
-			if want := "Template may not exceed 1000000 bytes in size."; !strings.Contains(reasons, want) {
+			if want := "the values of the template exceed"; !strings.Contains(reasons, want) {
 				t.Errorf("the reasons are %s\nwant %s", reasons, want)
 			}
 		})
