@@ -17,7 +17,7 @@ func TestUnknownFunctions(t *testing.T) {
 		"Name ~> $uppercase ~> $missing()":                {"missing"},
 		"Items^($length(Name), >$size(Id))":               {"size"},
 		"Name ? $exists(Name) : $gone(Name)":              {"gone"},
-		"$substring(?, 0, $lenth(Name))":                 {"lenth"},
+		"$substring(?, 0, $lenth(Name))":                  {"lenth"},
 		"$each(Tags, function($v, $k){$v & $string($k)})": nil,
 		"Items#$i.($i($lowercase))":                       nil,
 		"|Tags|{'Key': $lowercased(Key)}|":                {"lowercased"},

@@ -108,6 +108,15 @@ def _map(convert: _typing.Callable[[_typing.Any], _typing.Any]) -> _typing.Calla
     return converted
 
 
+# As with the official plugin, the objects in a map are dicts.
+def _dict(convert: _typing.Callable[[_typing.Any], _typing.Any]) -> _typing.Callable[[_typing.Any], _typing.Any]:
+    def converted(value: _typing.Any) -> _typing.Any:
+        typed = _plain(convert(value))
+        return {**value, **typed} if isinstance(value, dict) and isinstance(typed, dict) else typed
+
+    return converted
+
+
 @_dataclass
 class ResourceHandlerRequest(_interface.BaseResourceHandlerRequest):
     """The request that a handler gets."""
