@@ -134,7 +134,11 @@ func socketInode(own, other netip.AddrPort) (uint32, error) {
 		return 0, errors.New("the owner of a connection is not known: the system gives no answer")
 	}
 	found := answer[diagHeader:]
-	if same := string(found[4:8]) == string(id[:4]) && string(found[8:12]) == string(from[:]) && string(found[24:28]) == string(to[:]); !same || found[1] != established {
+	source, destination := found[8:12], found[24:28]
+	if found[0] == unix.AF_INET6 { // a socket of both versions, such as those of Java, has mapped addresses
+		source, destination = found[20:24], found[36:40]
+	}
+	if same := string(found[4:8]) == string(id[:4]) && string(source) == string(from[:]) && string(destination) == string(to[:]); !same || found[1] != established {
 		return 0, nil // a socket that listens at the same port
 	}
 	return order.Uint32(found[68:]), nil
