@@ -91,7 +91,7 @@ func TestRefusalsReachClientsThatSendFirst(t *testing.T) {
 		"not signed":    {"PUT /bucket/key HTTP/1.1\r\nHost: localhost\r\n", 403},
 		"unknown key":   {"PUT /bucket/key HTTP/1.1\r\nHost: localhost\r\n" + fmt.Sprintf("Authorization: "+scope+"\r\n", "s3"), 403},
 		"another page":  {"POST / HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n", 403},
-		"to no console": {"POST /_cfn/types HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n", 405},
+		"to no console": {"POST /_cfn/types HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n", 401},
 	} {
 		t.Run(name, func(t *testing.T) {
 			connection, err := net.Dial("tcp", address)
