@@ -182,6 +182,8 @@ type Config struct {
 
 	owner string // see KillOrphans
 	plan  *plan  // nil without a network of its own
+
+	unseen func() []string // Unseen, found once
 }
 
 // Debug is how a function meets a debugger.

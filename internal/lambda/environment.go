@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/files"
@@ -214,15 +215,14 @@ func (c *Config) Unseen() []string {
 	return sandbox.Unseen(c.confined(c.commandPath(), "", nil))
 }
 
-// noteUnseen logs Unseen, and adds it to Note.
-func (c *Config) noteUnseen() {
-	for _, note := range c.Unseen() {
-		c.Logger.Warn(note, "function", c.Name)
-		if c.Note != "" {
-			c.Note += "; "
+// lookForUnseen logs Unseen, beside the start of the function, which does not wait for it.
+func (f *Function) lookForUnseen() {
+	f.config.unseen = sync.OnceValue(f.config.Unseen)
+	f.ended.Go(func() {
+		for _, note := range f.config.unseen() {
+			f.config.Logger.Warn(note, "function", f.config.Name)
 		}
-		c.Note += note
-	}
+	})
 }
 
 // proxyFiles are what the variables of "cfn serve --proxy" name: certificates, and the module for Node.js.

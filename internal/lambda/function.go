@@ -83,7 +83,7 @@ func Start(ctx context.Context, c Config) (*Function, error) {
 		closing: make(chan struct{}),
 		all:     map[*process]struct{}{},
 	}
-	f.config.noteUnseen()
+	f.lookForUnseen()
 	if c.Output != nil {
 		f.tee = &lockedWriter{w: c.Output}
 	}

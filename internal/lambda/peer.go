@@ -12,8 +12,8 @@ import (
 type peer struct {
 	conn net.Conn
 
-	mu      sync.Mutex
-	checked bool
+	mu     sync.Mutex
+	socket uint32 // at the other end, which is known to be one of the process; 0 before that
 }
 
 type peerKey struct{}
@@ -23,8 +23,8 @@ func withPeer(ctx context.Context, conn net.Conn) context.Context {
 }
 
 // checkPeer reports why a request is not known to be one of this process. Everything on the machine can connect
-// to a Runtime API in its network. A connection is checked once, and again before it is acted on: after its end,
-// another program can have the same port.
+// to a Runtime API in its network. The owner of a connection is looked for once. Before a request is acted on, the
+// same socket must still be at the other end: after its end, another program can have the same port.
 func (p *process) checkPeer(r *http.Request) error {
 	from, ok := r.Context().Value(peerKey{}).(*peer)
 	if !ok || !knowsOwners {
@@ -32,13 +32,21 @@ func (p *process) checkPeer(r *http.Request) error {
 	}
 	from.mu.Lock()
 	defer from.mu.Unlock()
-	if from.checked && r.Method != http.MethodPost {
+	if from.socket != 0 && r.Method != http.MethodPost {
 		return nil
 	}
-	owned, err := p.owns(from.conn)
-	if err == nil && !owned {
+	socket, err := otherEnd(from.conn)
+	if err == nil && (socket == 0 || p.hasEnded() || socket != from.socket && !p.group.hasSocket(socket)) {
 		err = fmt.Errorf("the connection is not one of a process of the function %s", p.config.Name)
 	}
-	from.checked = err == nil
+	if from.socket = socket; err != nil {
+		from.socket = 0
+	}
 	return err
+}
+
+func (p *process) hasEnded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reaped
 }

@@ -18,24 +18,17 @@ import (
 
 const knowsOwners = true
 
-// owns reports whether a process of the function has the other end of a connection on this machine.
-func (p *process) owns(conn net.Conn) (bool, error) {
+// otherEnd is the socket at the other end of a connection on this machine, 0 if there is none.
+func otherEnd(conn net.Conn) (uint32, error) {
 	var ends [2]netip.AddrPort
 	for i, address := range []net.Addr{conn.RemoteAddr(), conn.LocalAddr()} {
 		tcp, ok := address.(*net.TCPAddr)
 		if !ok {
-			return false, fmt.Errorf("the connection is not one of TCP: %s", address)
+			return 0, fmt.Errorf("the connection is not one of TCP: %s", address)
 		}
 		ends[i] = netip.AddrPortFrom(tcp.AddrPort().Addr().Unmap(), uint16(tcp.Port))
 	}
-	inode, err := socketInode(ends[0], ends[1])
-	if err != nil || inode == 0 {
-		return false, err
-	}
-	p.mu.Lock()
-	reaped := p.reaped
-	p.mu.Unlock()
-	return !reaped && p.group.hasSocket(inode), nil
+	return socketInode(ends[0], ends[1])
 }
 
 // hasSocket reports whether a process of the group has a socket.

@@ -9,4 +9,6 @@ import (
 
 const knowsOwners = false
 
-func (p *process) owns(net.Conn) (bool, error) { return false, errors.ErrUnsupported }
+func otherEnd(net.Conn) (uint32, error) { return 0, errors.ErrUnsupported }
+
+func (g *group) hasSocket(uint32) bool { return false }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -152,7 +153,7 @@ func (p *process) serveInitError(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "InvalidStateTransition", "reported a failed start after asking for an invocation")
 		return
 	}
-	failure.Init, failure.Note = true, p.config.Note
+	failure.Init, failure.Note = true, strings.TrimPrefix(strings.Join(append([]string{p.config.Note}, p.config.unseen()...), "; "), "; ")
 	select {
 	case p.failed <- failure:
 	default: // the first report counts

@@ -247,10 +247,11 @@ func own(path string) bool {
 	return within(Tmp, path) || within(Home, path) || within("/dev", path) || within("/proc", path)
 }
 
-// within reports whether a path is a folder or below it.
+// within reports whether a path is a folder or below it. Both are absolute, or both are not.
 func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
+	path, dir = filepath.Clean(path), filepath.Clean(dir)
+	rest, found := strings.CutPrefix(path, dir)
+	return found && (rest == "" || os.IsPathSeparator(rest[0]) || os.IsPathSeparator(dir[len(dir)-1]))
 }
 
 // resolved is a path without links, or the path itself if it does not exist.
