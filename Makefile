@@ -40,9 +40,10 @@ release-snapshot: ## build a whole release into dist/, without publishing it
 	command -v goreleaser >/dev/null || go install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION); \
 	command -v cyclonedx-gomod >/dev/null || go install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX_VERSION); \
 	GOPROXY=off goreleaser release --snapshot --clean $(if $(MINISIGN_KEY),,--skip=sign)
+	cd release && go run . packages ../dist
 
 .PHONY: release-host
-release-host: ## build the archive and the Debian package for this machine into dist/, without GoReleaser
+release-host: ## build the archive and the packages for this machine into dist/, without GoReleaser
 	cd release && go run . host ../dist "$(VERSION)"
 
 .PHONY: site

@@ -24,8 +24,8 @@ import (
 )
 
 // host writes the archive and the Debian package for Linux on this machine's architecture into dir, as
-// .goreleaser.yaml in root defines them, with their checksums and install.sh. It needs neither
-// GoReleaser nor the other platforms.
+// .goreleaser.yaml in root defines them, with their checksums and install.sh, and the packages for pip and npm. It needs
+// neither GoReleaser nor the other platforms.
 func host(dir, root, version string) (err error) {
 	config, err := hostConfig(root, version)
 	if err != nil {
@@ -45,7 +45,10 @@ func host(dir, root, version string) (err error) {
 	if err := compile(root, filepath.Join(made, config.Builds[0].Binary), config); err != nil {
 		return err
 	}
-	return pack(dir, sources{root: root, made: made}, version, config)
+	if err := pack(dir, sources{root: root, made: made}, version, config); err != nil {
+		return err
+	}
+	return packages(dir, version)
 }
 
 // hostConfig reads the configuration for this machine; files have the date of the last commit.

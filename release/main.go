@@ -1,6 +1,6 @@
 // Command release makes what a release has besides the binaries: manual pages, completion scripts,
-// the licenses of dependencies, and the container image; and the archive and the package for one
-// machine. .goreleaser.yaml, "make release-snapshot" and "make release-host" call it.
+// the licenses of dependencies, the container image, and the packages for pip and npm; and the archive and
+// the packages for one machine. .goreleaser.yaml, "make release-snapshot" and "make release-host" call it.
 package main
 
 import (
@@ -15,7 +15,8 @@ const usage = `usage: release manual DIR VERSION     write manual pages and comp
        release image FILE VERSION BINARY_AMD64 BINARY_ARM64
                                       write a container image for two platforms, as an OCI archive
        release clear DIR              remove a folder of an earlier release in this repository
-       release host DIR VERSION       write the archive and the Debian package for this machine`
+       release host DIR VERSION       write the archive, the Debian package, and the packages for pip and npm for this machine
+       release packages DIR           write the packages for pip and npm beside the archives that GoReleaser made in DIR`
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -41,6 +42,14 @@ func run(args []string) error {
 	case "host":
 		if len(args) == 3 {
 			return host(args[1], "..", cmp.Or(args[2], "0.0.1-snapshot"))
+		}
+	case "packages":
+		if len(args) == 2 {
+			version, err := builtVersion(args[1])
+			if err != nil {
+				return err
+			}
+			return packages(args[1], version)
 		}
 	case "image":
 		if len(args) == 5 {
