@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +50,8 @@ Either the whole project is written or nothing. Existing files are kept. If one 
 the code is generated from it. With --force, or if you agree to overwrite the settings of an existing
 project, all files are overwritten.
 
-Without --import-path, the import path is the module path of an existing go.mod.
+LANGUAGE is a language of the official tool, such as python312, or python for the newest runtime. Projects in Go can also be
+started with --import-path alone. Without --import-path, it is the module path of an existing go.mod.
 
 --from-smithy starts a resource type from a resource of a Smithy model and converts its schema like
 cfn smithy convert. If the model has several resources, --type-name selects one; its organization and
@@ -106,6 +106,9 @@ func newInitLanguage(c *app, opts *initOptions, language string) *cobra.Command 
 			return c.init(cmd.Context(), opts)
 		},
 	}
+	if project.Newest("python") == language {
+		cmd.Aliases = []string{"python"}
+	}
 	if flags := languageOf(language).initFlags; flags != nil {
 		flags(cmd, opts)
 	} else {
@@ -115,6 +118,7 @@ func newInitLanguage(c *app, opts *initOptions, language string) *cobra.Command 
 }
 
 func (c *app) init(ctx context.Context, opts initOptions) error {
+	opts.language = project.Newest(opts.language)
 	if opts.language != "" && !slices.Contains(project.Languages(), opts.language) {
 		return usagef("unknown language %q: choose from %s", opts.language, strings.Join(project.Languages(), ", "))
 	}
@@ -202,13 +206,19 @@ func (c *app) settleLanguage(ctx context.Context, w wizard, opts initOptions, co
 	if config.Kind == schema.Module {
 		return nil
 	}
-	if opts.language == "" && c.format == "text" {
-		c.printf("%s\n", "No language is named; using go")
+	config.Language = opts.language
+	switch {
+	case config.Language != "":
+	case opts.importPath != "": // only projects in Go have one
+		config.Language = "go"
+	default:
+		if config.Language, err = w.language(ctx); err != nil {
+			return err
+		}
 	}
-	config.Language = cmp.Or(opts.language, "go")
 	if !project.CanStart(config.Language) {
 		return withHint(fmt.Errorf("cfn cannot start projects in %s yet", opts.language),
-			"use cfn init go, cfn init python312 or cfn init typescript; in a project in %s, cfn generate writes everything except the code", opts.language)
+			"use cfn init go, cfn init python or cfn init typescript; in a project in %s, cfn generate writes everything except the code", opts.language)
 	}
 	return languageOf(config.Language).settle(c, ctx, w, opts, config)
 }
@@ -270,7 +280,7 @@ func (c *app) initialize(ctx context.Context, config project.InitConfig) (err er
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return errAborted()
 	case errors.As(err, &retired):
-		return withHint(err, "use a current one: cfn init python312")
+		return withHint(err, "use the newest one: cfn init python")
 	case err != nil:
 		return err
 	case problems.HasErrors():

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"charm.land/huh/v2"
@@ -22,6 +24,7 @@ type wizard interface {
 	overwrite(ctx context.Context, p *project.Project) (bool, error)
 	kind(ctx context.Context) (schema.Kind, error)
 	typeName(ctx context.Context, kind schema.Kind) (string, error)
+	language(ctx context.Context) (string, error)
 	importPath(ctx context.Context, suggestion string) (string, error)
 	namespace(ctx context.Context, suggestion string) (string, error)
 }
@@ -185,6 +188,35 @@ func (q *questions) typeName(ctx context.Context, kind schema.Kind) (name string
 	return name, err
 }
 
+// language has the numbers of the official tool with all of its plug-ins. A name is an answer, too.
+func (q *questions) language(ctx context.Context) (language string, err error) {
+	choices := project.Choices()
+	var question strings.Builder
+	question.WriteString("Select a language for code generation:\n")
+	for i, choice := range choices {
+		fmt.Fprintf(&question, "[%d] %s\n", i+1, choice)
+	}
+	question.WriteString("(enter an integer): ")
+	err = q.ask(ctx, question.String(), "--language LANGUAGE", func(answer string) string {
+		language = project.Newest(strings.ToLower(answer))
+		if !slices.Contains(choices, language) {
+			number, err := strconv.Atoi(answer)
+			if err != nil {
+				return "Please enter an integer"
+			}
+			if number < 1 || number > len(choices) {
+				return "Please select a choice"
+			}
+			language = choices[number-1]
+		}
+		if err := project.Retired(language); err != nil {
+			return fmt.Sprintf("Please select another choice: %v", err)
+		}
+		return ""
+	})
+	return language, err
+}
+
 func (q *questions) importPath(ctx context.Context, _ string) (path string, err error) {
 	err = q.ask(ctx, "Enter the GO Import path", "--import-path PATH", func(answer string) string {
 		if path = strings.ReplaceAll(answer, `\`, "/"); !validImportPath(path) {
@@ -256,6 +288,22 @@ func (f *form) typeName(ctx context.Context, kind schema.Kind) (name string, err
 		return nil
 	}))
 	return name, err
+}
+
+func (f *form) language(ctx context.Context) (string, error) {
+	var choices []string
+	for _, language := range []string{"go", "python", "typescript", "java"} {
+		choices = append(choices, project.Newest(language))
+	}
+	for _, language := range slices.Backward(project.Languages()) {
+		if !slices.Contains(choices, language) && project.Retired(language) == nil {
+			choices = append(choices, language)
+		}
+	}
+	language := "go"
+	err := f.run(ctx, huh.NewSelect[string]().Title("Which language do you write the handlers in?").
+		Options(huh.NewOptions(choices...)...).Value(&language))
+	return language, err
 }
 
 func (f *form) namespace(ctx context.Context, suggestion string) (string, error) {

@@ -82,6 +82,24 @@ func Languages() []string {
 	return names
 }
 
+// Choices are all languages in the order in which the official tool numbers them, with what it does not have after them.
+func Choices() []string {
+	official := slices.DeleteFunc(Languages(), func(name string) bool { return name == unofficial })
+	slices.Sort(official)
+	return append(official, unofficial)
+}
+
+// unofficial is the language that the official tool has no plug-in for.
+const unofficial = "python313"
+
+// Newest is the language that a name means for new projects: python is the newest of Python. Other names mean themselves.
+func Newest(name string) string {
+	if name == "python" {
+		return unofficial
+	}
+	return name
+}
+
 // KnownLanguage reports whether there is, or once was, a plug-in of the official tool for
 // handlers in a language.
 func KnownLanguage(name string) bool {

@@ -15,11 +15,19 @@ func (e *RetiredError) Error() string {
 	return fmt.Sprintf("Lambda no longer supports new functions with the runtime %s of %s", e.Runtime, e.Language)
 }
 
+// Retired is a [RetiredError] for a language with such a runtime, nil for others.
+func Retired(language string) error {
+	if runtime := codegen.PythonRuntime(language); slices.Contains(retiredRuntimes, runtime) {
+		return &RetiredError{language, runtime}
+	}
+	return nil
+}
+
 // startPython has the runtime of the language and the entry points of the official plug-in.
 func startPython(p *Project) error {
 	p.Runtime = codegen.PythonRuntime(p.Language)
-	if slices.Contains(retiredRuntimes, p.Runtime) {
-		return &RetiredError{p.Language, p.Runtime}
+	if err := Retired(p.Language); err != nil {
+		return err
 	}
 	module := codegen.PythonPackage(p.TypeName) + ".handlers."
 	p.Entrypoint, p.TestEntrypoint = module+"resource", module+"test_entrypoint"

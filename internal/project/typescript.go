@@ -15,7 +15,7 @@ import (
 // startTypeScript has a current runtime and the entry points of the official plug-in.
 func startTypeScript(p *Project) error {
 	if p.Kind == schema.Hook {
-		return errors.New("start the project: the official library for TypeScript has no hooks; write the hook in Go or Python")
+		return errors.New("start the project: the official library for TypeScript has no hooks; write the hook in Go, Python or Java")
 	}
 	p.Runtime, p.Entrypoint, p.TestEntrypoint = codegen.TypeScriptRuntime, codegen.TypeScriptEntrypoint, codegen.TypeScriptTestEntrypoint
 	return nil
