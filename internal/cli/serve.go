@@ -130,6 +130,12 @@ func newServe(c *app) *cobra.Command {
 // half.
 const maxTimeScale = 1e6
 
+func validTimeScale(n float64) bool { return n >= 1 && n <= maxTimeScale } // false for NaN
+
+func badTimeScale(n float64) error {
+	return usagef("option --time-scale: expected a number from 1 to %g but got %g", maxTimeScale, n)
+}
+
 // config converts the options to a configuration; set reports which were given. A server for a
 // command has other defaults: any free port, no second one, and no stored data.
 func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool, forCommand bool) (local.ServerConfig, error) {
@@ -153,8 +159,8 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 	if o.database != "" && !strings.HasPrefix(o.database, "postgres://") && !strings.HasPrefix(o.database, "postgresql://") {
 		return config, usagef("option --database: expected postgres://USER@HOST/DATABASE") // it may hold a password
 	}
-	if !(o.timeScale >= 1 && o.timeScale <= maxTimeScale) {
-		return config, usagef("option --time-scale: expected a number from 1 to %g but got %g", maxTimeScale, o.timeScale)
+	if !validTimeScale(o.timeScale) {
+		return config, badTimeScale(o.timeScale)
 	}
 	if o.temporary && (o.data != "" || o.database != "") {
 		return config, usagef("option --temporary: not allowed with --data or --database")

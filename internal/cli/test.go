@@ -125,7 +125,7 @@ func (opts *testOptions) suiteFlags(flags *pflag.FlagSet) {
 	opts.suite, opts.wire = string(contract.SuiteCore), string(invoke.WireTyped)
 	flags.Var(&enum{&opts.suite, wordsOf(contract.Suites)}, "suite", "run the `SUITE` core, extended or all")
 	flags.Var(&enum{&opts.wire, wordsOf([]invoke.Wire{invoke.WireTyped, invoke.WireStrings, contract.WireBoth})}, "wire", "send numbers and booleans as JSON types or as strings, as the service once did: `WIRE` is typed, strings or both")
-	flags.Float64Var(&opts.timeScale, "time-scale", 1, "wait only `F` times as long as handlers ask for between two calls")
+	flags.Float64Var(&opts.timeScale, "time-scale", 1, "divide the callback delays of handlers by `N`")
 	flags.IntVar(&opts.parallel, "parallel", 1, "run `N` sets of inputs at the same time")
 	flags.BoolVar(&opts.shuffle, "shuffle", false, "shuffle the tests with --seed")
 	flags.BoolVar(&opts.cleanup, "cleanup", false, "delete resources that appeared during the tests but that no handler reported, instead of only listing them")
@@ -193,8 +193,8 @@ func (c *app) test(ctx context.Context, opts *testOptions) error {
 // checkSuite checks the numbers among the options, and completes the selection.
 func (opts *testOptions) checkSuite() error {
 	switch {
-	case opts.timeScale < 0 || opts.timeScale > 1000:
-		return usagef("option --time-scale: %g is not between 0 and 1000", opts.timeScale)
+	case !validTimeScale(opts.timeScale):
+		return badTimeScale(opts.timeScale)
 	case opts.parallel < 1:
 		return usagef("option --parallel: expected a positive number but got %d", opts.parallel)
 	}
@@ -237,9 +237,6 @@ func (c *app) testConfig(ctx context.Context, opts *testOptions, p *project.Proj
 		EnforceTimeout: time.Duration(opts.enforceTimeout) * time.Second,
 		Wire:           invoke.Wire(opts.wire), TimeScale: opts.timeScale, Parallel: opts.parallel, Cleanup: opts.cleanup,
 		ShrinkTime: time.Duration(opts.shrink),
-	}
-	if opts.timeScale == 0 {
-		config.TimeScale = -1 // not to wait at all
 	}
 	config.NewToken = opts.newToken(0)
 	if opts.faults {

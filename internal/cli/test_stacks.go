@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"time"
 
@@ -170,9 +169,7 @@ func (c *app) ownCloudFormation(ctx context.Context, opts *testOptions, configur
 		Address: "127.0.0.1:0", GracePeriod: 200 * time.Millisecond,
 		Config: local.Config{Region: opts.region, Account: lambda.DefaultAccountID, Version: c.Version, Environ: c.Environ, Logger: c.logger},
 	}
-	if config.TimeScale = 1 / opts.timeScale; opts.timeScale == 0 || math.IsInf(config.TimeScale, 0) {
-		config.TimeScale = maxTimeScale
-	}
+	config.TimeScale = opts.timeScale
 	if config.HandlerEnv, err = c.handedOn("--env", opts.env); err != nil {
 		return nil, nil, err
 	}

@@ -40,7 +40,7 @@ func (s *suite) scaled(delay time.Duration) time.Duration {
 	if s.cfg.TimeScale == 1 {
 		return delay
 	}
-	return time.Duration(max(s.cfg.TimeScale, 0) * float64(delay))
+	return time.Duration(float64(delay) / s.cfg.TimeScale)
 }
 
 // late is an error once the operation has taken longer than its handler may, by the clock

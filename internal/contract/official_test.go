@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -161,7 +162,7 @@ func TestWhatPassesHerePassesThere(t *testing.T) {
 					defects = append(defects, names...)
 				}
 				for _, name := range defects {
-					cfg := Config{Schema: f.schema(t), Function: newStub(f, name), TimeScale: -1, Seed: 7, ShrinkTries: -1}
+					cfg := Config{Schema: f.schema(t), Function: newStub(f, name), TimeScale: math.Inf(1), Seed: 7, ShrinkTries: -1}
 					job := officialJob{Kind: "RESOURCE", Schema: cfg.Schema.Root.Any()}
 					if kind == "inputs" {
 						cfg.Inputs = f.inputs()

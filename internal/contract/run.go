@@ -48,9 +48,8 @@ type Config struct {
 	// Wire is the encoding of scalars. [WireBoth] runs everything once in each encoding.
 	Wire invoke.Wire
 
-	// TimeScale is what callback delays are multiplied by. Zero means 1, negative means
-	// not to wait at all. What timeoutInMinutes allows is still counted in the time that
-	// the handler asked for.
+	// TimeScale is what callback delays are divided by. Zero means 1, infinity means not to wait at all.
+	// What timeoutInMinutes allows is still counted in the time that the handler asked for.
 	TimeScale float64
 
 	// Parallel is how many sets of inputs run at the same time. Zero means one. Results
