@@ -315,7 +315,7 @@ func BenchmarkIdle(b *testing.B) {
 }
 
 // memoryOf is a line of /proc/PID/status in MB, 0 where /proc does not tell.
-func memoryOf(b *testing.B, p *process, line string) float64 {
+func memoryOf(b testing.TB, p *process, line string) float64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	_, rest, _ := strings.Cut(string(status), line+":")
 	fields := strings.Fields(rest)

@@ -105,6 +105,11 @@ type Config struct {
 	// means 30 s.
 	BodyTimeout time.Duration
 
+	// MemoryLimit is how many bytes this process is to take. While more than half of them are live, requests that
+	// need much memory are refused with ServiceUnavailable, which SDKs retry. Zero means no limit. That garbage is
+	// collected in time is for the caller: see debug.SetMemoryLimit.
+	MemoryLimit int64
+
 	// TimeScale divides the callback delays of handlers, and the waits between retries. Zero
 	// means 1.
 	TimeScale float64
@@ -138,8 +143,9 @@ type Config struct {
 	Logger *slog.Logger     // nil: nowhere
 	Now    func() time.Time // nil: time.Now
 
-	secure    string // the address over TLS; "" if no Server listens
-	lambdaURL string // of LambdaAddress, "" for none
+	live      func() uint64 // of server.Config
+	secure    string        // the address over TLS; "" if no Server listens
+	lambdaURL string        // of LambdaAddress, "" for none
 }
 
 // A CloudFormation answers the requests of AWS clients. Make one with Open, and Close it.
@@ -302,7 +308,7 @@ func (c *CloudFormation) newServer(verifier *awswire.Verifier, home awswire.Plac
 		Shelf: c.shelf, Types: c.types, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console, ConsoleToken: c.console.TokenFor, Responses: c.custom, Topics: c.topics, Rules: c.rules, States: c.states,
 		TimeScale: config.TimeScale, Simulate: config.Simulate,
 		Authority: authority, Verifier: verifier, Lookup: c.services.Key, Default: home, Hosts: config.Hosts, AnyHost: verifier != nil,
-		BodyTimeout: config.BodyTimeout, SpoolDir: filepath.Join(config.Dir, spoolDir), Readers: c.store.Readers(), Healthy: c.healthy,
+		MemoryLimit: config.MemoryLimit, Live: config.live, BodyTimeout: config.BodyTimeout, SpoolDir: filepath.Join(config.Dir, spoolDir), Readers: c.store.Readers(), Healthy: c.healthy,
 		Figures: &server.Figures{Handlers: c.handlers.Running, Registry: c.registry.Busy, WakeUps: c.store.Waiting, StoreSize: c.store.Size},
 		Version: config.Version, Tracer: tracer, Logger: config.Logger, Now: config.Now,
 	})

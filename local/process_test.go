@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,9 +45,10 @@ type serverOptions struct {
 	Address       string // empty: any free port
 	Auth          string // key file
 
-	TimeScale float64
-	Simulate  []string
-	Functions []string
+	TimeScale   float64
+	Simulate    []string
+	Functions   []string
+	MemoryLimit int64
 
 	life      time.Duration // after which the process is killed, even though it is starting; 0: it is not
 	Temporary string        // the folder with those of the tests, which handlers use
@@ -67,8 +69,11 @@ func serveAsChild(options string) error {
 	config := local.ServerConfig{Address: o.Address, Config: local.Config{
 		Logger:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		HandlerEnv: []string{"REPORTS_DIR=" + o.reports()}, Mounts: []string{o.reports() + ":rw", o.Temporary + ":rw"},
-		Dir: o.Dir, Database: o.Database, TimeScale: o.TimeScale, Simulate: o.Simulate, Functions: o.Functions,
+		Dir: o.Dir, Database: o.Database, TimeScale: o.TimeScale, Simulate: o.Simulate, Functions: o.Functions, MemoryLimit: o.MemoryLimit,
 	}}
+	if o.MemoryLimit > 0 {
+		debug.SetMemoryLimit(o.MemoryLimit)
+	}
 	if o.Auth != "" {
 		keys, err := os.ReadFile(o.Auth)
 		if err != nil {

@@ -3,6 +3,7 @@ package awswire
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -71,6 +72,14 @@ func Errorf(code string, status int, format string, args ...any) *Error {
 // ValidationError, status 400.
 func ValidationErrorf(format string, args ...any) *Error {
 	return Errorf("ValidationError", http.StatusBadRequest, format, args...)
+}
+
+// ErrMemory is why a request is refused while the process has little memory left: its caller receives
+// ServiceUnavailable with status 503, which SDKs retry. It is not an *Error, because nothing is wrong with the request.
+var ErrMemory = errors.New("the server is low on memory")
+
+func noMemory() *Error {
+	return Errorf("ServiceUnavailable", http.StatusServiceUnavailable, "The server is low on memory. Try again.")
 }
 
 // WriteError answers a request with e in the envelope of protocol p: for requests that no

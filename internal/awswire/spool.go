@@ -30,6 +30,9 @@ type Bodies struct {
 	Disk      int64         // bytes of such bodies in files. Zero means 1 GiB
 	WaitLimit time.Duration // how long a request waits for room. Zero means 20 s
 
+	// Room returns [ErrMemory] if the process has no memory for a large body of a request. Nil means that it always has.
+	Room func(ctx context.Context) error
+
 	once         sync.Once
 	memory, disk *semaphore.Weighted
 }
@@ -204,6 +207,9 @@ func (s *sourceErrors) Read(p []byte) (int, error) {
 func (h *heldBody) reserve(ctx context.Context, in *Bodies) error {
 	if h.reservedIn != nil || h.file == nil {
 		return nil
+	}
+	if in.Room != nil && in.Room(ctx) != nil {
+		return noMemory()
 	}
 	if err := in.acquire(ctx, in.memory, h.size, in.Memory); err != nil {
 		return err

@@ -25,6 +25,9 @@ type Operation struct {
 	// Reads marks an operation that reads the database at length: those of a table wait
 	// for their turn, see Table.Readers.
 	Reads bool
+	// NeedsMemory marks an operation that may make much of little, or begins work that does: those of a
+	// table are refused while there is no memory for it, see Table.Room.
+	NeedsMemory bool
 
 	in, out reflect.Type
 	call    func(ctx context.Context, caller Caller, in any) (out any, err error)
@@ -57,6 +60,12 @@ func (o Operation) Reading() Operation {
 	return o
 }
 
+// NeedingMemory returns the operation marked as one that NeedsMemory.
+func (o Operation) NeedingMemory() Operation {
+	o.NeedsMemory = true
+	return o
+}
+
 // A Table is a service: what it is called, how it is spoken to, and what it does. It is
 // made once and not changed or copied after its first use; Serve may be called by many.
 type Table struct {
@@ -83,6 +92,9 @@ type Table struct {
 	// that beyond its size some would wait very long: of 100 clients at once, the slowest
 	// hundredth six times as long as most. Zero means without bound.
 	Readers int
+	// Room returns [ErrMemory] if there is no memory for a request of an operation that NeedsMemory. Nil
+	// means that there always is. It is not called for [Table.Call].
+	Room func(ctx context.Context) error
 	// NoResult are the operations whose model has no output: their Query answers have no
 	// Result element, their JSON answers no body.
 	NoResult []string
@@ -236,6 +248,11 @@ func (t *Table) handle(r *http.Request, caller Caller) (name string, body []byte
 	if err != nil {
 		return name, nil, err
 	}
+	if o.NeedsMemory && t.Room != nil {
+		if err := t.Room(r.Context()); err != nil {
+			return name, nil, err
+		}
+	}
 	if err := t.compile(o); err != nil {
 		return name, nil, err
 	}
@@ -339,7 +356,11 @@ func (t *Table) find(name, version string) (*operation, error) {
 // refusal is what the caller sees of err.
 func (t *Table) refusal(ctx context.Context, name string, caller Caller, err error) *Error {
 	var refused *Error
-	if !errors.As(err, &refused) {
+	switch {
+	case errors.As(err, &refused):
+	case errors.Is(err, ErrMemory):
+		refused = noMemory()
+	default:
 		logger := t.Logger
 		if logger == nil {
 			logger = slog.New(slog.DiscardHandler)

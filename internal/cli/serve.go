@@ -57,6 +57,7 @@ type serveOptions struct {
 	setAdmins, allowHosts, endpoints                              []string
 	proxy                                                         bool
 	timeScale                                                     float64
+	memoryLimit                                                   string
 
 	sandbox       sandboxOptions
 	trustHandlers bool
@@ -116,6 +117,7 @@ func newServe(c *app) *cobra.Command {
 	flags.StringSliceVar(&opts.setAdmins, "stack-set-admin", nil, "with --auth, let the stack sets of `ACCOUNT` create stacks in other accounts; repeatable")
 	flags.BoolVar(&opts.runLambda, "run-lambda", false, "run the functions of templates as local processes: "+strings.Join(builtin.FunctionTypes(), ", "))
 	flags.Float64Var(&opts.timeScale, "time-scale", 1, "divide the callback delays of handlers and the waits between retries by `N`")
+	flags.StringVar(&opts.memoryLimit, "memory-limit", "", "the `SIZE` of the memory of the server itself, such as 512MB or 4GB: requests that need much memory are refused while half of it is in use; 0 for no limit (default: a quarter of the machine's memory, 256MB to 2GB)")
 	flags.StringArrayVar(&opts.handlerEnv, "handler-env", nil, "set `NAME[=VALUE]` in the environment of registered handlers (may be repeated)")
 	flags.StringArrayVar(&opts.allowHosts, "allow-host", nil, "let handlers and other clients of the HTTPS proxy reach the host `NAME`, *.NAME, or * for any (may be repeated)")
 	flags.StringArrayVar(&opts.endpoints, "endpoint", nil, "have handlers and the COMMAND call the service at another address, `SERVICE=URL`, such as ec2=http://127.0.0.1:5000 (may be repeated)")
@@ -190,6 +192,9 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 			return config, err
 		}
 	}
+	if config.MemoryLimit, err = memoryLimit(o.memoryLimit); err != nil {
+		return config, err
+	}
 	config.TrustHandlers = o.trustHandlers
 	if o.trustHandlers && o.auth == "" {
 		return config, usagef("option --trust-handlers: only with --auth")
@@ -221,6 +226,7 @@ func (c *app) namedFunctions(given []string) ([]string, error) {
 
 // serve runs the server until the context ends.
 func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
+	defer collectWithin(config.MemoryLimit)()
 	server, err := local.Listen(ctx, config)
 	if err != nil {
 		return serveHint(err, config.LambdaAddress)
@@ -316,6 +322,7 @@ func (c *app) serveCommand(ctx context.Context, config local.ServerConfig, accou
 	if err != nil {
 		return serveHint(err, config.LambdaAddress)
 	}
+	defer collectWithin(config.MemoryLimit)()
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	served := make(chan error, 1)

@@ -9,13 +9,14 @@ import (
 )
 
 // generation bounds what is remembered of secrets before older ones make room, in bytes:
-// thousands of them, or those of the largest requests.
-const generation = 16 << 20
+// thousands of them, or those of a large request.
+const generation = 4 << 20
 
 // secrets hides what the calls of one handler had of secrets, in two generations: when one
 // has grown large, the one before it is forgotten. What is part of every call, such as a
-// type configuration, is so never forgotten; of passwords that came once, at least the last
-// few hundred are remembered.
+// type configuration, is so never forgotten; of passwords and response URLs that came once, at least
+// the last 4,000 are remembered, or those of the last two large requests. So the processes of one function keep at
+// most 8 MB alive, beside what one call adds.
 type secrets struct {
 	config invoke.RedactorConfig
 	own    ownSecrets

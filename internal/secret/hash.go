@@ -40,24 +40,6 @@ func sum(text string) uint64 {
 	return hash
 }
 
-// power is the weight of the hash of a prefix in that of a text with n more bytes.
-func power(n int) uint64 {
-	out, square := uint64(1), base
-	for ; n > 0; n >>= 1 {
-		if n&1 != 0 {
-			out = times(out, square)
-		}
-		square = times(square, square)
-	}
-	return out
-}
-
-// A length is that of some texts.
-type length struct {
-	n     int
-	power uint64
-}
-
 // sums has the hashes of the parts of a text.
 type sums struct {
 	text  string
@@ -67,10 +49,10 @@ type sums struct {
 // direct is up to how many bytes a part is hashed by itself.
 const direct = 32
 
-// of is the hash of text[i : i+l.n].
-func (s *sums) of(i int, l length) uint64 {
-	if l.n <= direct {
-		return sum(s.text[i : i+l.n])
+// of is the hash of text[i : i+n]. The weight of the hash of a prefix in that of a text with n more bytes is powers[n].
+func (s *sums) of(i, n int, powers []uint64) uint64 {
+	if n <= direct {
+		return sum(s.text[i : i+n])
 	}
 	if s.first == nil {
 		s.first = make([]uint64, len(s.text)+1)
@@ -78,5 +60,5 @@ func (s *sums) of(i int, l length) uint64 {
 			s.first[i+1] = next(s.first[i], s.text[i])
 		}
 	}
-	return reduced(s.first[i+l.n], prime-times(s.first[i], l.power))
+	return reduced(s.first[i+n], prime-times(s.first[i], powers[n]))
 }

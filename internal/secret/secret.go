@@ -74,7 +74,8 @@ const (
 	// capacity bounds what a Set remembers, in bytes.
 	capacity = 64 << 20
 
-	// overhead is what one spelling takes, roughly: those of a prefix share a bucket.
+	// overhead is what one spelling takes, roughly, and what the hash of a value does: most of it is the entries
+	// of maps, a third of which are free.
 	overhead = 64
 )
 
@@ -82,11 +83,13 @@ const (
 // goroutines as well.
 type Set struct {
 	mu     sync.RWMutex
-	values map[uint64]bool // by hash, those that were added and the parts of them
-	whys   []Reason        // by number
-	starts []uint64        // a bit for the hash of the first 4 bytes of every spelling: most of a text stops there
-	long   index           // of spellings with at least 8 bytes, by their first 8
-	little index           // of the others, by their first 4
+	values map[uint64]struct{} // the hashes of those that were added, and of the parts of them
+	whys   []Reason            // by number
+	starts []uint64            // a bit for the hash of the first 4 bytes of every spelling: most of a text stops there
+	texts  map[uint64]entry    // the spellings, by hash: no text is stored
+	long   lengths             // of spellings with at least 8 bytes, by their first 8
+	little lengths             // of the others, by their first 4
+	powers []uint64            // of base, up to that of the longest spelling
 	size   int
 	full   bool
 }
@@ -154,14 +157,15 @@ func (s *Set) reason(why Reason) uint16 {
 // many lines has most of them often.
 func (s *Set) unknown(value string) bool {
 	if s.values == nil {
-		s.values = map[uint64]bool{}
-		s.starts, s.long, s.little = make([]uint64, 1<<filterBits/64), index{}, index{}
+		s.values, s.texts, s.powers = map[uint64]struct{}{}, map[uint64]entry{}, []uint64{1}
+		s.starts, s.long, s.little = make([]uint64, 1<<filterBits/64), lengths{}, lengths{}
 	}
 	hash := maphash.String(seed, value)
-	if s.values[hash] {
+	if _, known := s.values[hash]; known {
 		return false
 	}
-	s.values[hash] = true
+	s.values[hash] = struct{}{}
+	s.size += overhead
 	return true
 }
 
@@ -177,16 +181,23 @@ func (s *Set) insert(text string, e entry) {
 	if len(text) < shortest {
 		return
 	}
+	hash := sum(text)
+	before, known := s.texts[hash]
+	if known {
+		s.texts[hash] = entry{before.why, e.whole && before.whole}
+		return
+	}
+	s.texts[hash] = e
+	s.size += overhead
 	word, bit := filterAt(prefix4(text, 0))
 	s.starts[word] |= bit
-	var added bool
 	if len(text) >= 8 {
-		added = s.long.insert(prefix8(text, 0), text, e)
+		s.long.insert(prefix8(text, 0), len(text))
 	} else {
-		added = s.little.insert(prefix4(text, 0), text, e)
+		s.little.insert(prefix4(text, 0), len(text))
 	}
-	if added {
-		s.size += overhead
+	for len(s.powers) <= len(text) {
+		s.powers = append(s.powers, times(s.powers[len(s.powers)-1], base))
 	}
 }
 
@@ -273,11 +284,28 @@ func (s *Set) spans(text string) (found []span) {
 // one, and the number of its reason.
 func (s *Set) at(text *sums, i, least int) (n int, why uint16) {
 	if i+8 <= len(text.text) {
-		if n, why = s.long.find(prefix8(text.text, i), text, i, least); n > 0 {
+		if n, why = s.longest(s.long[prefix8(text.text, i)], text, i, least); n > 0 {
 			return n, why
 		}
 	}
-	return s.little.find(prefix4(text.text, i), text, i, least)
+	return s.longest(s.little[prefix4(text.text, i)], text, i, least)
+}
+
+// longest is at for secrets of some lengths.
+func (s *Set) longest(lengths []uint16, text *sums, i, least int) (n int, why uint16) {
+	for _, length := range lengths {
+		n := int(length)
+		if n <= least {
+			return 0, 0
+		}
+		if i+n > len(text.text) {
+			continue
+		}
+		if e, found := s.texts[text.of(i, n, s.powers)]; found && !(e.whole && partOfWord(text.text, i, n)) {
+			return n, e.why
+		}
+	}
+	return 0, 0
 }
 
 func prefix8(text string, i int) uint64 {
@@ -289,15 +317,15 @@ func prefix4(text string, i int) uint64 {
 	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
 }
 
-// An index finds texts by their first bytes.
-type index map[uint64]*bucket
+// lengths are those of the spellings with one prefix, the longest first. So the time to look one up does not grow with
+// the number of spellings with the same prefix. The longest one is a chunk in JSON in base64, which has 32 KiB.
+type lengths map[uint64][]uint16
 
-// A bucket has the texts with one prefix, by length, the longest first. So the time to look
-// one up does not grow with the number of texts with the same prefix. It stores only hashes of
-// the texts.
-type bucket struct {
-	lengths []length
-	texts   map[uint64]entry // by hash
+func (l lengths) insert(prefix uint64, n int) {
+	of := l[prefix]
+	if at, found := slices.BinarySearchFunc(of, n, func(have uint16, want int) int { return want - int(have) }); !found {
+		l[prefix] = slices.Insert(of, at, uint16(n))
+	}
 }
 
 // An entry is the data of a text: the number of its reason, and whether it is hidden only as a
@@ -315,43 +343,6 @@ var seed = maphash.MakeSeed()
 func filterAt(prefix uint64) (word, bit uint64) {
 	hash := prefix * 0x9E3779B97F4A7C15 >> (64 - filterBits)
 	return hash / 64, 1 << (hash % 64)
-}
-
-func (x index) insert(prefix uint64, text string, e entry) (added bool) {
-	b := x[prefix]
-	if b == nil {
-		b = &bucket{texts: map[uint64]entry{}}
-		x[prefix] = b
-	}
-	hash := sum(text)
-	before, known := b.texts[hash]
-	if known {
-		e = entry{before.why, e.whole && before.whole}
-	}
-	b.texts[hash] = e
-	if at, found := slices.BinarySearchFunc(b.lengths, len(text), func(have length, want int) int { return want - have.n }); !found {
-		b.lengths = slices.Insert(b.lengths, at, length{len(text), power(len(text))})
-	}
-	return !known
-}
-
-func (x index) find(prefix uint64, text *sums, i, least int) (n int, why uint16) {
-	b := x[prefix]
-	if b == nil {
-		return 0, 0
-	}
-	for _, l := range b.lengths {
-		if l.n <= least {
-			return 0, 0
-		}
-		if i+l.n > len(text.text) {
-			continue
-		}
-		if e, found := b.texts[text.of(i, l)]; found && !(e.whole && partOfWord(text.text, i, l.n)) {
-			return l.n, e.why
-		}
-	}
-	return 0, 0
 }
 
 // partOfWord reports whether a word continues before or after text[i:i+n].

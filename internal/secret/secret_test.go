@@ -8,6 +8,7 @@ import (
 	"html"
 	"math/rand/v2"
 	"net/url"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -332,4 +333,32 @@ func TestReasons(t *testing.T) {
 			t.Errorf("%q has a reason left", got)
 		}
 	}
+}
+
+// TestSize compares what a Set says that it uses with what it does: who has many secrets relies on it.
+func TestSize(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	values := make([]string, 20_000)
+	for i := range values {
+		values[i] = fmt.Sprintf("%016x%016x%016x%016x", random.Uint64(), random.Uint64(), random.Uint64(), random.Uint64()) // as in the URLs of responses
+		if i%4 == 0 {
+			values[i] = fmt.Sprintf("pass\"word <%x>\n", random.Uint64())
+		}
+	}
+	live := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	var set Set
+	before := live()
+	set.Add(values...)
+	uses, says := int64(live()-before), int64(set.Size())
+	t.Logf("%d secrets use %d KB, the set says %d KB", len(values), uses>>10, says>>10)
+	if uses > says*5/4 || uses < says/4 {
+		t.Errorf("%d secrets use %d KB, the set says %d KB", len(values), uses>>10, says>>10)
+	}
+	runtime.KeepAlive(&set)
+	runtime.KeepAlive(values)
 }

@@ -76,10 +76,10 @@ func registryOperations(r *registry.Registry) []awswire.Operation {
 		awswire.Op("ListTypes", r.ListTypes).Reading(),
 		awswire.Op("PublishType", r.PublishType),
 		awswire.Op("RegisterPublisher", r.RegisterPublisher),
-		awswire.Op("RegisterType", r.RegisterType),
+		awswire.Op("RegisterType", r.RegisterType).NeedingMemory(),
 		awswire.Op("SetTypeConfiguration", r.SetTypeConfiguration),
 		awswire.Op("SetTypeDefaultVersion", r.SetTypeDefaultVersion),
-		awswire.Op("TestType", r.TestType),
+		awswire.Op("TestType", r.TestType).NeedingMemory(),
 	}
 }
 

@@ -35,7 +35,7 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	state := struct {
 		Product string `json:"product"`
 		Version string `json:"version"`
-		Status  string `json:"status"` // "ok", or why not
+		Status  string `json:"status"` // "ok", why not, or "degraded" and why
 		Region  string `json:"region"`
 		Account string `json:"account"`
 		Auth    bool   `json:"auth"` // signatures are checked
@@ -53,6 +53,8 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 			state.Status = err.Error() // names hosts and folders
 		}
 		s.config.Logger.Warn("the server cannot work", "error", err)
+	} else if s.memory.check() != nil {
+		state.Status = "degraded: low on memory; requests that need much of it are refused" // with 200: a restart would stop what is under way
 	}
 	body, err := json.Marshal(state)
 	if err != nil {

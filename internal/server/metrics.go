@@ -15,6 +15,7 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
+	refused  prometheus.Counter
 }
 
 func newMetrics(config Config) *metrics {
@@ -28,12 +29,13 @@ func newMetrics(config Config) *metrics {
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30, 300},
 		}, []string{"service", "operation"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "cfn_requests_in_flight", Help: "API requests being answered."}),
+		refused:  prometheus.NewCounter(prometheus.CounterOpts{Name: "cfn_memory_refusals_total", Help: "API requests refused because the server was low on memory."}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "cfn_build_info", Help: "1, with the version of the program.", ConstLabels: prometheus.Labels{"version": config.Version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, build,
+	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, m.refused, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if config.Figures != nil {
 		m.registry.MustRegister(config.Figures.gauges(config.Logger)...)

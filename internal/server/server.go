@@ -36,6 +36,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/stackset"
 	"github.com/formwork-dev/formwork/internal/states"
+	"github.com/formwork-dev/formwork/internal/template"
 )
 
 // Config sets up a server. Registry, Services, Logs, S3, Stacks, CloudControl, Shelf, Tokens, Functions and ConsoleToken must be set.
@@ -115,6 +116,12 @@ type Config struct {
 	// BodyTimeout is how long a client may take for the next piece of a body. Zero means 30 s.
 	BodyTimeout time.Duration
 
+	// MemoryLimit is how many bytes the process may take. While more than half of them are live, requests that
+	// need much memory are refused. Zero means no limit. Live is how many bytes are live; nil means those that the
+	// last collection found.
+	MemoryLimit int64
+	Live        func() uint64
+
 	Version string
 	Figures *Figures // more metrics; nil: none
 
@@ -143,6 +150,7 @@ type Server struct {
 	payloads awswire.Bodies            // those of invocations in progress
 	tables   map[string]*awswire.Table // by the name in the credential scope
 	checkup  checkup
+	memory   *memory
 }
 
 // New returns the server. It owns no resources; the caller closes its parts.
@@ -172,6 +180,7 @@ func New(config Config) *Server {
 		metrics: newMetrics(config),
 		tracer:  config.Tracer.Tracer("github.com/formwork-dev/formwork/internal/server"),
 		tables:  map[string]*awswire.Table{},
+		memory:  newMemory(config),
 	}
 	if config.Responses != nil {
 		s.responses = customresource.Handler(config.Responses, func(err error) {
@@ -180,10 +189,11 @@ func New(config Config) *Server {
 	}
 	s.bodies.Dir = config.SpoolDir
 	s.payloads.Memory = 128 << 20
+	s.bodies.Room, s.payloads.Room = s.roomForBody, s.roomForBody
 	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
 	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.S3.BucketOfHost, MustSign: config.Verifier != nil}
 	for _, table := range append(config.Services.Tables(), config.Logs.Table(), config.Topics.Table(), config.Rules.Table(), config.States.Table(), cloudFormation(config.Registry, config.Stacks, config.StackSets, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types, config.ConsoleToken)) {
-		table.Logger = config.Logger
+		table.Logger, table.Room = config.Logger, s.room
 		s.tables[table.Service] = table
 	}
 	return s
@@ -270,7 +280,7 @@ func (s *Server) api(w *answer, r *http.Request, id string) {
 	ctx, span := s.tracer.Start(ctx, service, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
 		attribute.String("rpc.system", "aws-api"), attribute.String("rpc.service", service), attribute.String("aws.request_id", id)))
 	defer span.End()
-	r = r.WithContext(ctx)
+	r = r.WithContext(template.WithRoom(ctx, s.room))
 
 	s.metrics.inFlight.Inc()
 	defer s.metrics.inFlight.Dec()

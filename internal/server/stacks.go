@@ -12,11 +12,11 @@ import (
 // stackOperations are the operations on stacks.
 func stackOperations(e *stack.Engine) []awswire.Operation {
 	return []awswire.Operation{
-		awswire.Op("CreateChangeSet", e.CreateChangeSet),
+		awswire.Op("CreateChangeSet", e.CreateChangeSet).NeedingMemory(),
 		awswire.Op("CancelUpdateStack", e.CancelUpdateStack),
 		awswire.Op("ContinueUpdateRollback", e.ContinueUpdateRollback),
-		awswire.Op("CreateStack", e.CreateStack),
-		awswire.Op("CreateStackRefactor", e.CreateStackRefactor),
+		awswire.Op("CreateStack", e.CreateStack).NeedingMemory(),
+		awswire.Op("CreateStackRefactor", e.CreateStackRefactor).NeedingMemory(),
 		awswire.Op("DeleteChangeSet", e.DeleteChangeSet),
 		awswire.Op("DeleteStack", e.DeleteStack),
 		awswire.Op("DescribeChangeSet", e.DescribeChangeSet).Reading(),
@@ -31,13 +31,13 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 		awswire.Op("DescribeStackResource", e.DescribeStackResource).Reading(),
 		awswire.Op("DescribeStackResources", e.DescribeStackResources).Reading(),
 		awswire.Op("DescribeStacks", e.DescribeStacks).Reading(),
-		awswire.Op("EstimateTemplateCost", e.EstimateTemplateCost).Reading(),
-		awswire.Op("ExecuteChangeSet", e.ExecuteChangeSet),
-		awswire.Op("ExecuteStackRefactor", e.ExecuteStackRefactor),
+		awswire.Op("EstimateTemplateCost", e.EstimateTemplateCost).NeedingMemory().Reading(),
+		awswire.Op("ExecuteChangeSet", e.ExecuteChangeSet).NeedingMemory(),
+		awswire.Op("ExecuteStackRefactor", e.ExecuteStackRefactor).NeedingMemory(),
 		awswire.Op("GetStackPolicy", e.GetStackPolicy).Reading(),
 		awswire.Op("GetTemplate", e.GetTemplate).Reading(),
 		awswire.Op("ListChangeSets", e.ListChangeSets).Reading(),
-		awswire.Op("GetTemplateSummary", e.GetTemplateSummary).Reading(),
+		awswire.Op("GetTemplateSummary", e.GetTemplateSummary).NeedingMemory().Reading(),
 		awswire.Op("ListExports", e.ListExports).Reading(),
 		awswire.Op("DescribeChangeSetHooks", e.DescribeChangeSetHooks).Reading(),
 		awswire.Op("GetHookResult", e.GetHookResult).Reading(),
@@ -50,9 +50,9 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 		awswire.Op("RollbackStack", e.RollbackStack),
 		awswire.Op("SetStackPolicy", e.SetStackPolicy),
 		awswire.Op("SignalResource", e.SignalResource),
-		awswire.Op("UpdateStack", e.UpdateStack),
+		awswire.Op("UpdateStack", e.UpdateStack).NeedingMemory(),
 		awswire.Op("UpdateTerminationProtection", e.UpdateTerminationProtection),
-		awswire.Op("ValidateTemplate", e.ValidateTemplate),
+		awswire.Op("ValidateTemplate", e.ValidateTemplate).NeedingMemory(),
 	}
 }
 

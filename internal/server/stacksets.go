@@ -8,8 +8,8 @@ import (
 // stackSetOperations are the operations on stack sets.
 func stackSetOperations(e *stackset.Engine) []awswire.Operation {
 	return []awswire.Operation{
-		awswire.Op("CreateStackInstances", e.CreateStackInstances),
-		awswire.Op("CreateStackSet", e.CreateStackSet),
+		awswire.Op("CreateStackInstances", e.CreateStackInstances).NeedingMemory(),
+		awswire.Op("CreateStackSet", e.CreateStackSet).NeedingMemory(),
 		awswire.Op("DeleteStackInstances", e.DeleteStackInstances),
 		awswire.Op("DeleteStackSet", e.DeleteStackSet),
 		awswire.Op("DescribeStackInstance", e.DescribeStackInstance).Reading(),
@@ -24,8 +24,8 @@ func stackSetOperations(e *stackset.Engine) []awswire.Operation {
 		awswire.Op("ListStackSetOperations", e.ListStackSetOperations).Reading(),
 		awswire.Op("ListStackSets", e.ListStackSets).Reading(),
 		awswire.Op("StopStackSetOperation", e.StopStackSetOperation),
-		awswire.Op("UpdateStackInstances", e.UpdateStackInstances),
-		awswire.Op("UpdateStackSet", e.UpdateStackSet),
+		awswire.Op("UpdateStackInstances", e.UpdateStackInstances).NeedingMemory(),
+		awswire.Op("UpdateStackSet", e.UpdateStackSet).NeedingMemory(),
 	}
 }
 

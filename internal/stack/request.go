@@ -172,7 +172,7 @@ func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s 
 // processDeployment runs the transforms of a deployment that was accepted, and checks the
 // result. All that is made for it is taken from one budget, also by a plan of it.
 func (e *Engine) processDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, row *deploymentRow, resourceTypes []string) (*Deployment, error) {
-	budget := template.NewBudget()
+	budget := template.BudgetOf(ctx)
 	processed, err := e.expand(ctx, caller, s, row, budget)
 	if err == nil {
 		err = processed.Check(ctx, knownTypes{ctx, e, caller, map[string]bool{}})

@@ -1,6 +1,7 @@
 package template
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,18 +18,48 @@ const MaxMade = 32 << 20
 
 // A Budget is what remains of [MaxMade] for one request: expansion, modules, conditions and all values
 // share it. Several goroutines may use it. Nil has no bound, and is for what was paid for already.
-type Budget struct{ made atomic.Int64 }
+type Budget struct {
+	made atomic.Int64
+	room func() error // nil always has
+}
 
 // NewBudget returns the budget of a request that has made nothing.
 func NewBudget() *Budget { return &Budget{} }
 
-// Spend takes bytes. The error is the refusal of what is at a place in the template.
+type roomKey struct{}
+
+// WithRoom lets [BudgetOf] end the requests of a context while the process has no memory for more: room returns
+// why, or nil.
+func WithRoom(ctx context.Context, room func(context.Context) error) context.Context {
+	return context.WithValue(ctx, roomKey{}, room)
+}
+
+// BudgetOf is NewBudget for a request that ends with the error of [WithRoom].
+func BudgetOf(ctx context.Context) *Budget {
+	b := NewBudget()
+	if room, ok := ctx.Value(roomKey{}).(func(context.Context) error); ok {
+		b.room = func() error { return room(ctx) }
+	}
+	return b
+}
+
+// roomAfter is after how many bytes the room is looked at again.
+const roomAfter = 1 << 20
+
+// Spend takes bytes. The error is the refusal of what is at a place in the template, or that of [WithRoom].
 func (b *Budget) Spend(bytes int, at diag.Range, pointer document.Pointer) error {
-	if b == nil || b.made.Add(int64(bytes)) <= MaxMade {
+	if b == nil {
 		return nil
 	}
-	b.made.Store(MaxMade + 1) // so that no sum overflows
-	return exceeded(at, pointer)
+	made := b.made.Add(int64(bytes))
+	if made > MaxMade {
+		b.made.Store(MaxMade + 1) // so that no sum overflows
+		return exceeded(at, pointer)
+	}
+	if b.room != nil && made/roomAfter != (made-int64(bytes))/roomAfter {
+		return b.room()
+	}
+	return nil
 }
 
 // allow reports as Spend does whether there is room for bytes, which the caller spends when they are
@@ -63,6 +94,9 @@ func exceeded(at diag.Range, pointer document.Pointer) error {
 
 // tooMuch is the refusal of what exceeds the budget.
 const tooMuch = "value-too-large"
+
+// ends reports whether an error ends the work: no other refusal replaces it.
+func ends(err error) bool { return err != nil && (Refused(err) == nil || isExceeded(err)) }
 
 // isExceeded reports whether an error has the refusal of what exceeds the budget, which no other
 // refusal replaces.

@@ -1,7 +1,9 @@
 package template
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -114,6 +116,31 @@ func TestBudget(t *testing.T) {
 			// Reading and checking the template is bounded by its size.
 			if used := after.TotalAlloc - before.TotalAlloc; used > 4*MaxMade+400*uint64(len(text)) {
 				t.Errorf("%d bytes were allocated for a template of %d bytes", used, len(text))
+			}
+		})
+	}
+}
+
+// TestRoom ends the same templates while the process has no memory for more.
+func TestRoom(t *testing.T) {
+	full := errors.New("no memory")
+	all := bombs()
+	delete(all, "transform text") // its first step would make more than the budget
+	for name, body := range all {
+		t.Run(name, func(t *testing.T) {
+			text, err := json.Marshal(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			looks := 0
+			ctx := WithRoom(t.Context(), func(context.Context) error {
+				if looks++; looks < 3 {
+					return nil
+				}
+				return full
+			})
+			if err := refusedWithin(ctx, refusalCase{body: string(text)}); !errors.Is(err, full) || Refused(err) != nil || looks != 3 {
+				t.Errorf("got %v after %d looks", err, looks)
 			}
 		})
 	}

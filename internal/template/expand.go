@@ -144,14 +144,14 @@ func (t *Template) buildTransforms(r *report) {
 // Expand runs the transforms and returns the processed template, which has none: those inside
 // of the template first, innermost first; then the macros of the section Transform in their
 // order, AWS::LanguageExtensions, and AWS::Serverless. Then it expands modules. A template
-// without both is returned unchanged. The error is [Errors], or that of the context.
+// without both is returned unchanged. The error is [Errors], that of the context, or that of [WithRoom].
 func (t *Template) Expand(ctx context.Context, in ExpandInput) (*Template, error) {
 	if !t.NeedsExpansion() {
 		return t, nil
 	}
 	x := &expansion{t: t, in: in, extended: t.processed, budget: in.Budget}
 	if x.budget == nil {
-		x.budget = NewBudget()
+		x.budget = BudgetOf(ctx)
 	}
 	root, err := x.embedded(ctx, t.root, 0)
 	if err != nil {

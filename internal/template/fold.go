@@ -54,7 +54,7 @@ func (f *folder) policy(name string, v *document.Value) (*document.Value, error)
 	e := f.scope.evaluator(NoReferences{}, name)
 	e.condition = true
 	value, err := e.eval(v)
-	if isExceeded(err) {
+	if ends(err) {
 		return nil, err
 	}
 	if _, none := value.(noValue); none {
@@ -154,13 +154,10 @@ func (f *folder) compute(c call) (*document.Value, error) {
 // foldError words a refusal as the transform does.
 func foldError(c call, err error) error {
 	at := c.at.At
+	if ends(err) {
+		return err
+	}
 	refused := Refused(err)
-	if refused == nil {
-		return err
-	}
-	if isExceeded(err) {
-		return err
-	}
 	switch refused[0].ID {
 	case "template/select-range":
 		return extendError(at, "Fn::Select index out of bounds")

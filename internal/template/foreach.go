@@ -246,7 +246,7 @@ func (l *loops) layout(m document.Member, outer []string) (id string, items []st
 		}
 	}
 	value, evalErr := l.scope.Evaluate(args[1], NoReferences{}, "Fn::ForEach")
-	if isExceeded(evalErr) {
+	if ends(evalErr) {
 		return "", nil, nil, evalErr
 	}
 	list, ok := value.([]any)

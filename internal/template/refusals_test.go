@@ -266,8 +266,10 @@ func refusalCases() []refusalCase {
 }
 
 // refused takes a template through all steps and returns the first refusal.
-func refused(c refusalCase) error {
-	ctx := context.Background()
+func refused(c refusalCase) error { return refusedWithin(context.Background(), c) }
+
+// refusedWithin is refused for the request of a context.
+func refusedWithin(ctx context.Context, c refusalCase) error {
 	parsed, err := Parse("t.yaml", []byte(c.body), ParseOptions{})
 	if err != nil {
 		return err
@@ -289,7 +291,7 @@ func refused(c refusalCase) error {
 	if err := processed.Check(ctx, c.types); err != nil {
 		return err
 	}
-	scope, err := processed.NewScope(ScopeInput{Parameters: bound, Pseudo: pseudo})
+	scope, err := processed.NewScope(ScopeInput{Parameters: bound, Pseudo: pseudo, Budget: BudgetOf(ctx)})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,5 @@
+package cli
+
+import "os"
+
+func machineMemory() int64 { return linuxMemory(os.DirFS("/")) }
