@@ -54,6 +54,9 @@ func (e *Engine) source(ctx context.Context, caller awswire.Caller, body, url *s
 		if err == nil && len(content) > template.MaxBytes {
 			return "", refuse("template-size")
 		}
+		if err == nil {
+			err = template.Room(ctx) // many may have waited for theirs: a document takes some 50 times its text
+		}
 		return string(content), err
 	}
 	return "", refuse("template-required")

@@ -28,25 +28,29 @@ func NewBudget() *Budget { return &Budget{} }
 
 type roomKey struct{}
 
-// WithRoom lets [BudgetOf] end the requests of a context while the process has no memory for more: room returns
-// why, or nil.
+// WithRoom lets [BudgetOf] and [Room] end the requests of a context while the process has no memory for more: room
+// returns why, or nil.
 func WithRoom(ctx context.Context, room func(context.Context) error) context.Context {
 	return context.WithValue(ctx, roomKey{}, room)
 }
 
-// BudgetOf is NewBudget for a request that ends with the error of [WithRoom].
-func BudgetOf(ctx context.Context) *Budget {
-	b := NewBudget()
+// Room is what room of [WithRoom] returns, nil without one.
+func Room(ctx context.Context) error {
 	if room, ok := ctx.Value(roomKey{}).(func(context.Context) error); ok {
-		b.room = func() error { return room(ctx) }
+		return room(ctx)
 	}
-	return b
+	return nil
+}
+
+// BudgetOf is NewBudget for a request that ends with the error of [Room].
+func BudgetOf(ctx context.Context) *Budget {
+	return &Budget{room: func() error { return Room(ctx) }}
 }
 
 // roomAfter is after how many bytes the room is looked at again.
 const roomAfter = 1 << 20
 
-// Spend takes bytes. The error is the refusal of what is at a place in the template, or that of [WithRoom].
+// Spend takes bytes. The error is the refusal of what is at a place in the template, or that of [Room].
 func (b *Budget) Spend(bytes int, at diag.Range, pointer document.Pointer) error {
 	if b == nil {
 		return nil
@@ -56,7 +60,7 @@ func (b *Budget) Spend(bytes int, at diag.Range, pointer document.Pointer) error
 		b.made.Store(MaxMade + 1) // so that no sum overflows
 		return exceeded(at, pointer)
 	}
-	if b.room != nil && made/roomAfter != (made-int64(bytes))/roomAfter {
+	if b.room != nil && (made == int64(bytes) || made/roomAfter != (made-int64(bytes))/roomAfter) {
 		return b.room()
 	}
 	return nil

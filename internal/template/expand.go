@@ -144,7 +144,7 @@ func (t *Template) buildTransforms(r *report) {
 // Expand runs the transforms and returns the processed template, which has none: those inside
 // of the template first, innermost first; then the macros of the section Transform in their
 // order, AWS::LanguageExtensions, and AWS::Serverless. Then it expands modules. A template
-// without both is returned unchanged. The error is [Errors], that of the context, or that of [WithRoom].
+// without both is returned unchanged. The error is [Errors], that of the context, or that of [Room].
 func (t *Template) Expand(ctx context.Context, in ExpandInput) (*Template, error) {
 	if !t.NeedsExpansion() {
 		return t, nil
