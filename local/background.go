@@ -27,6 +27,7 @@ func (c *CloudFormation) work(ctx context.Context) error {
 	maps.Copy(workers, c.custom.Workers())
 	maps.Copy(workers, c.states.Workers())
 	maps.Copy(workers, c.rules.Workers())
+	maps.Copy(workers, c.topics.Workers())
 	maps.Copy(workers, c.stackSets.Workers())
 	return c.store.Work(ctx, workers)
 }

@@ -145,7 +145,7 @@ func registerCanaryHook(t *testing.T, c clients, key string) {
 	data := zipped(t,
 		entry{name: ".rpdk-config", data: []byte(`{"artifact_type": "HOOK", "typeName": "` + canaryHook + `", "runtime": "provided.al2023", "entrypoint": "bootstrap", "settings": {"protocolVersion": "2.0.0"}}`)},
 		entry{name: "schema.json", data: []byte(`{"typeName": "` + canaryHook + `", "description": "A guard", "additionalProperties": false,
-			"typeConfiguration": {"additionalProperties": false, "properties": {"Key": {"type": "string"}}},
+			"typeConfiguration": {"additionalProperties": false, "properties": {"ApiKey": {"type": "string"}}},
 			"handlers": {"preCreate": {"targetNames": ["` + canaryType + `", "AWS::SSM::Parameter"], "permissions": []}}}`)},
 		entry{name: "HookProvider.zip", data: zipped(t, entry{name: "bootstrap", data: canaryScript(t, canaryHookVar, "yes")})},
 	)
@@ -159,7 +159,7 @@ func registerCanaryHook(t *testing.T, c clients, key string) {
 	}
 	registered(t, c, *out.RegistrationToken, time.Minute)
 	configuration, err := json.Marshal(map[string]any{"CloudFormationConfiguration": map[string]any{"HookConfiguration": map[string]any{
-		"HookInvocationStatus": "ENABLED", "TargetOperations": []string{"RESOURCE", "CLOUD_CONTROL"}, "FailureMode": "WARN", "Properties": map[string]string{"Key": key}}}})
+		"HookInvocationStatus": "ENABLED", "TargetOperations": []string{"RESOURCE", "CLOUD_CONTROL"}, "FailureMode": "WARN", "Properties": map[string]string{"ApiKey": key}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

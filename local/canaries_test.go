@@ -203,7 +203,7 @@ func testCanaries(t *testing.T, keys string) {
 	must(secrets.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("planted"), SecretString: aws.String(plant("Secret"))}))
 	must(c.ssm.PutParameter(t.Context(), &ssm.PutParameterInput{Name: aws.String("/planted"), Type: ssmtypes.ParameterTypeSecureString, Value: aws.String(plant("SecureString"))}))
 	registerCanary(t, c, noted)
-	configuration, err := json.Marshal(map[string]string{"Key": plant("Configuration"), "Stored": "{{resolve:ssm-secure:/planted}}"})
+	configuration, err := json.Marshal(map[string]string{"ApiKey": plant("Configuration"), "Stored": "{{resolve:ssm-secure:/planted}}"})
 	must(nil, err)
 	must(c.SetTypeConfiguration(t.Context(), &cloudformation.SetTypeConfigurationInput{
 		Type: cfntypes.ThirdPartyTypeResource, TypeName: aws.String(canaryType), Configuration: aws.String(string(configuration)),
@@ -282,7 +282,7 @@ func registerCanary(t *testing.T, c clients, noted string) {
 	data := zipped(t,
 		entry{name: ".rpdk-config", data: []byte(`{"artifact_type": "RESOURCE", "typeName": "` + canaryType + `", "runtime": "provided.al2023", "entrypoint": "bootstrap", "settings": {"protocolVersion": "2.0.0"}}`)},
 		entry{name: "schema.json", data: []byte(`{"typeName": "` + canaryType + `", "description": "A thing", "additionalProperties": false,
-			"typeConfiguration": {"additionalProperties": false, "properties": {"Key": {"type": "string"}, "Stored": {"type": "string"}}},
+			"typeConfiguration": {"additionalProperties": false, "properties": {"ApiKey": {"type": "string"}, "Stored": {"type": "string"}}},
 			"properties": {"Name": {"type": "string", "pattern": "^[a-z]{4}$"}, "Do": {"type": "string", "enum": ["work", "fail", "crash"]}, "Label": {"type": "string"}, "Secret": {"type": "string"}}, "required": ["Name"],
 			"primaryIdentifier": ["/properties/Name"], "createOnlyProperties": ["/properties/Name"], "writeOnlyProperties": ["/properties/Secret"], "tagging": {"taggable": false},
 			"handlers": {"create": {"permissions": []}, "read": {"permissions": []}, "delete": {"permissions": []}}}`)},

@@ -64,7 +64,6 @@ func (c *CloudFormation) openEngines() error {
 	c.topics.Use(c.functions)
 	c.states.Use(c.functions)
 	c.rules.Use(c.functions)
-	c.atEnd(closing(c.topics.Close))
 	c.custom = customresource.New(customresource.Config{
 		Store: c.store, Operations: c.operations, Functions: c.functions, Topics: c.topics, Endpoint: c.url, SecureEndpoint: c.secureURL,
 		Alone: config.Database == "", TimeScale: config.TimeScale, Logger: config.Logger, Now: config.Now,
@@ -74,7 +73,7 @@ func (c *CloudFormation) openEngines() error {
 	c.openHooks()
 	c.stacks = stack.New(stack.Config{
 		Store: c.store, Types: c.types, Operations: c.operations, Hooks: c.hooks, Objects: objects{c.s3}, Buckets: objects{c.s3}, References: references{c.services},
-		Macros: macros.For, Modules: c.registry, Endpoint: c.url, Hold: holdAnswers, Logger: config.Logger, Now: config.Now,
+		Macros: macros.For, Modules: c.registry, Notify: c.topics.Notify, Endpoint: c.url, Hold: holdAnswers, Logger: config.Logger, Now: config.Now,
 		Ended: func(ctx context.Context, tx *store.Tx, stackARN string) error {
 			return c.stackSets.Ended(ctx, tx, stackARN)
 		},

@@ -195,8 +195,8 @@ func (c *app) settleType(ctx context.Context, w wizard, opts initOptions, config
 			return refusedValue("type-name", opts.typeName, schema.TypeNameFault(kind, opts.typeName), err)
 		}
 	}
-	if namespace := project.ReservedNamespace(config.TypeName); namespace != "" {
-		c.notef("warning: the namespace %s is reserved: types in it cannot be published\n", namespace)
+	if namespace, is := project.ReservedNamespace(config.TypeName); is {
+		c.notef("warning: %s\n", namespace)
 	}
 	return nil
 }

@@ -115,8 +115,8 @@ func (o *publishOptions) publication(ctx context.Context, c *app) (*submit.Publi
 
 // publishable refuses names that the registry keeps for others.
 func publishable(name string) error {
-	if reserved := project.ReservedNamespace(name); reserved != "" {
-		return withHint(fmt.Errorf("%s cannot be published: the namespace %s is reserved", name, reserved), "types in this namespace can only be registered for your own account")
+	if namespace, is := project.ReservedNamespace(name); is {
+		return withHint(fmt.Errorf("%s cannot be published: %s", name, namespace), "use the name of your organization")
 	}
 	return nil
 }

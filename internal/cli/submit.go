@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,9 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -19,6 +23,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/codegen"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/sample"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/submit"
 )
@@ -195,7 +200,7 @@ func (o *packageOptions) extension(ctx context.Context, c *app) (q *submit.Reque
 		if err != nil {
 			return nil, nil, err
 		}
-		q.Kind, q.TypeName, q.Archive = b.Kind, b.TypeName, data
+		q.Kind, q.TypeName, q.Schema, q.Archive = b.Kind, b.TypeName, b.Schema, data
 		if roleWanted && q.Kind != schema.Module && hasHandlers(b.Schema) {
 			q.RoleTemplate, noRole = roleOf(b)
 		}
@@ -208,7 +213,7 @@ func (o *packageOptions) extension(ctx context.Context, c *app) (q *submit.Reque
 	if _, err := c.checkPackage(ctx, p.ArchiveFile(), archive.Data); err != nil {
 		return nil, nil, err
 	}
-	q.Kind, q.TypeName, q.Archive = p.Kind, p.TypeName, archive.Data
+	q.Kind, q.TypeName, q.Schema, q.Archive = p.Kind, p.TypeName, s, archive.Data
 	if roleWanted && hasHandlers(s) {
 		name := p.Name(roleFile(p.Kind))
 		q.RoleTemplate, err = document.ReadFile(p.Path(roleFile(p.Kind)), maxRoleTemplate)
@@ -275,6 +280,7 @@ type submitted struct {
 	Region string `json:"region"`
 	submit.Registration
 	Default bool `json:"default"` // --set-default was carried out
+	off     bool // a hook without a configuration
 	regionFailure
 }
 
@@ -319,6 +325,9 @@ func (c *app) submittedAll(ctx context.Context, q *submit.Request, results []sub
 		}
 	}
 	for _, r := range results {
+		if r.off {
+			c.notef("%s", turnOn(q, &r, opts))
+		}
 		if ctx.Err() != nil && r.Token != "" && r.err != nil {
 			c.notef("the registration continues in %s; to see its result, run: %s\n", r.Region, opts.goOn(&r))
 		}
@@ -346,6 +355,25 @@ func (c *app) submittedAll(ctx context.Context, q *submit.Request, results []sub
 		return &exitError{exitDownstream, fmt.Sprintf("not registered in %d of %d regions", failed, len(results))}
 	}
 	return nil
+}
+
+// turnOn says that a hook is off, and the command that turns it on. The values that its configuration
+// requires are examples.
+func turnOn(q *submit.Request, r *submitted, opts *submitOptions) string {
+	properties, edit := map[string]any{}, ""
+	if s := q.Schema.TypeConfiguration; s != nil && len(s.Required) > 0 {
+		if example, err := sample.New(s, sample.Config{Profile: sample.Minimal}).Create(); err == nil {
+			properties, edit = example, ", with your values in Properties"
+		}
+	}
+	configuration, err := json.Marshal(map[string]any{"CloudFormationConfiguration": map[string]any{
+		"HookConfiguration": map[string]any{"TargetStacks": "ALL", "FailureMode": "FAIL", "Properties": properties},
+	}})
+	if err != nil {
+		panic(err) // a sample of a schema
+	}
+	return fmt.Sprintf("%s is off until it is configured. To turn it on for all stacks, run%s:\n  cfn types configure %s --type HOOK%s --configuration %s\n",
+		q.TypeName, edit, q.TypeName, opts.again(r.Region), shellQuote(string(configuration)))
 }
 
 // goOn is the command that shows a registration later.
@@ -419,6 +447,7 @@ func (s *submission) carryOut(ctx context.Context, out *submitted) error {
 	}
 	s.say("Registration complete.")
 	s.say("%s", response(registration))
+	out.off = s.request.Kind == schema.Hook && !s.configured(ctx, registration.TypeARN)
 	if page := s.remote.ConsolePage(registration.TypeARN); page != "" {
 		defer s.say("Console: %s", page)
 	}
@@ -431,6 +460,14 @@ func (s *submission) carryOut(ctx context.Context, out *submitted) error {
 	out.Default = true
 	s.say("Set default version to '%s", registration.VersionARN)
 	return nil
+}
+
+// configured reports whether the type has a configuration. What cannot be found out counts as none.
+func (s *submission) configured(ctx context.Context, typeARN string) bool {
+	out, err := s.remote.CloudFormation().BatchDescribeTypeConfigurations(ctx, &cloudformation.BatchDescribeTypeConfigurationsInput{
+		TypeConfigurationIdentifiers: []types.TypeConfigurationIdentifier{{TypeArn: &typeARN}},
+	})
+	return err == nil && len(out.TypeConfigurations) > 0 && aws.ToString(out.TypeConfigurations[0].Configuration) != "{}"
 }
 
 // response is the state of a registration as the official tool shows it: a dictionary of

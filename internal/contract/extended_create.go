@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/invoke"
@@ -313,12 +312,7 @@ func typeConfiguration(_ context.Context, r *run) error {
 // ofReference reports whether a configuration violates what its schema asks of a dynamic reference:
 // handlers get the value that it stands for.
 func ofReference(s *schema.Schema, v schema.Violation) bool {
-	node, err := s.Resolve(s.Property(v.Pointer))
-	if err != nil || !slices.Contains([]string{"pattern", "minLength", "maxLength"}, v.Keyword) {
-		return false
-	}
-	pattern := node.Get("pattern")
-	return pattern != nil && strings.Contains(pattern.Text, "resolve:")
+	return slices.Contains([]string{"pattern", "minLength", "maxLength"}, v.Keyword) && s.IsReference(v.Pointer)
 }
 
 // identity is a model with only an identifier.

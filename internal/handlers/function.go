@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
@@ -22,10 +24,14 @@ type Function struct {
 	hide map[secret.Reason][]string
 }
 
-// Hiding is the function for calls whose payloads have the secrets given, by the reason for
+// Hiding is the function for calls whose payloads also have the secrets given, by the reason for
 // which they are hidden.
 func (f *Function) Hiding(secrets map[secret.Reason][]string) invoke.Function {
-	return &Function{pool: f.pool, spec: f.spec, hide: secrets}
+	hide := maps.Clone(secrets)
+	for why, values := range f.hide {
+		hide[why] = slices.Concat(hide[why], values)
+	}
+	return &Function{pool: f.pool, spec: f.spec, hide: hide}
 }
 
 // Function returns the handler that spec names. Nothing is started before the first call. The

@@ -62,7 +62,7 @@ const (
 const thingSchema = `{
 	"typeName": "Acme::Test::Thing", "description": "A thing", "additionalProperties": false,
 	"properties": {"Name": {"type": "string"}, "Password": {"type": "string"}, "Do": {"type": "string"}},
-	"typeConfiguration": {"properties": {"Token": {"type": "string"}}, "additionalProperties": false},
+	"typeConfiguration": {"properties": {"ApiKey": {"type": "string"}}, "additionalProperties": false},
 	"primaryIdentifier": ["/properties/Name"], "createOnlyProperties": ["/properties/Name"],
 	"writeOnlyProperties": ["/properties/Password"], "tagging": {"taggable": false},
 	"handlers": {"create": {"permissions": []}, "read": {"permissions": []}, "delete": {"permissions": []}}
@@ -523,7 +523,7 @@ def handler(e, c):
 				_, err := runner.Run(t.Context(), invoke.Request{
 					Action: invoke.Create, TypeName: typeName,
 					Model:             map[string]any{"Name": "visible", "Password": "p4ss \"wörd\" 🔑", "Do": do},
-					TypeConfiguration: map[string]any{"Token": "config-token-1234"},
+					TypeConfiguration: map[string]any{"ApiKey": "config-token-1234"},
 					Token:             "token-of-" + do, StackID: "arn:aws:cloudformation:us-east-1:000000000000:stack/s/1", LogicalID: "Thing",
 				})
 				if (err != nil) != (do == "fail") {

@@ -437,7 +437,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 		log: "called with inner-secret and " + config + " and returned-secret\n"}
 	var call *Call
 	r := New(Config{Function: f, Schema: load(t), Credentials: Static{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: key}, AfterCall: func(c *Call) error { call = c; return nil }})
-	_, err := r.Run(t.Context(), Request{Action: Create, TypeConfiguration: map[string]any{"Auth": map[string]any{"Token": config}},
+	_, err := r.Run(t.Context(), Request{Action: Create, TypeConfiguration: map[string]any{"Auth": map[string]any{"ApiKey": config}},
 		Model: map[string]any{"Title": "t", "Password": password, "Keys": []any{map[string]any{"Name": "n", "Secret": nested}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -448,7 +448,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 			t.Errorf("%s is shown in\n%s", secret, shown)
 		}
 	}
-	for _, kept := range []string{`"Title": "t"`, `"Name": "n"`, "not <hidden: write-only /Password>x", `"Password": "<hidden: write-only /Password>"`, `"Token": "<hidden: type configuration>"`} {
+	for _, kept := range []string{`"Title": "t"`, `"Name": "n"`, "not <hidden: write-only /Password>x", `"Password": "<hidden: write-only /Password>"`, `"ApiKey": "<hidden: by its name>"`} {
 		if !strings.Contains(shown, kept) {
 			t.Errorf("%s is missing in\n%s", kept, shown)
 		}

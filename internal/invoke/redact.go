@@ -2,11 +2,13 @@ package invoke
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/cfnlog"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/secret"
@@ -20,7 +22,8 @@ const withoutSchema secret.Reason = "target without schema"
 
 // RedactorConfig configures a [Redactor]. The zero value has no schema.
 type RedactorConfig struct {
-	// Schema of the type: whose values are write-only. Nil means that none is known to be.
+	// Schema of the type: which values of models are write-only, and which of a type configuration
+	// are secret. Nil means that none is known to be.
 	Schema *schema.Schema
 
 	// Targets finds the schema of a hook's target by its type name. If it returns nil, all
@@ -34,13 +37,17 @@ type RedactorConfig struct {
 
 // A Redactor takes secrets out of what is shown of requests and replies.
 //
-// Credentials, write-only values of models and of the targets of hooks, and the values of
+// Credentials, write-only values of models and of the targets of hooks, and the secrets in
 // a type configuration are hidden by their place. Every such value that it has seen is
 // hidden by its text as well, wherever it turns up: in a message, a callback context or a
 // log, in all the spellings that [secret.Set.Add] lists. Several goroutines may use a
 // Redactor.
+//
+// The other values of a type configuration are settings, which messages quote. What a dynamic
+// reference in it stands for is not known here: the caller passes it to [Redactor.LearnFor].
 type Redactor struct {
 	writeOnly []secretPath
+	settings  *schema.Schema // of the type configuration; nil without one
 	targets   func(string) *schema.Schema
 	secrets   *secret.Set
 }
@@ -51,6 +58,9 @@ func NewRedactor(s *schema.Schema) *Redactor { return RedactorConfig{Schema: s}.
 // New makes a Redactor.
 func (c RedactorConfig) New() *Redactor {
 	r := &Redactor{writeOnly: writeOnly(c.Schema), targets: c.Targets, secrets: c.Secrets}
+	if c.Schema != nil {
+		r.settings = c.Schema.TypeConfiguration
+	}
 	if r.targets == nil {
 		r.targets = func(string) *schema.Schema { return nil }
 	}
@@ -141,7 +151,7 @@ func (r *Redactor) document(v *document.Value, key, target string) *document.Val
 		}
 		return v
 	case "typeConfiguration", "hookModel":
-		return scalarsHidden(v, secret.Configuration)
+		return r.configuration(v, nil)
 	case "targetModel":
 		return r.target(v, target)
 	case "resourceProperties", "previousResourceProperties", "desiredResourceState", "previousResourceState", "resourceModel":
@@ -156,6 +166,47 @@ func (r *Redactor) document(v *document.Value, key, target string) *document.Val
 	}
 	target = targetName(v, target)
 	return r.each(v, func(key string, member *document.Value) *document.Value { return r.document(member, key, target) })
+}
+
+// secretSetting returns why a value of a type configuration is a secret, "" if it is none: the schema
+// marks it as write-only, requires a dynamic reference in its place, or its name is that of a secret.
+func (r *Redactor) secretSetting(at document.Pointer) secret.Reason {
+	if r.settings != nil {
+		if r.settings.IsWriteOnly(at) {
+			return secret.Reason("write-only " + at.String())
+		}
+		if r.settings.IsReference(at) {
+			return secret.Reference
+		}
+	}
+	if len(at) > 0 && cfnlog.SecretName(at[len(at)-1]) {
+		return secret.Named
+	}
+	return ""
+}
+
+// configuration hides the secrets of a type configuration.
+func (r *Redactor) configuration(v *document.Value, at document.Pointer) *document.Value {
+	if why := r.secretSetting(at); why != "" {
+		return scalarsHidden(v, why)
+	}
+	return r.each(v, func(key string, member *document.Value) *document.Value {
+		return r.configuration(member, at.Append(cmp.Or(key, "*")))
+	})
+}
+
+// learnConfiguration remembers the secrets of a type configuration.
+func (r *Redactor) learnConfiguration(v *document.Value, at document.Pointer) {
+	if why := r.secretSetting(at); why != "" {
+		r.learnScalars(v, why)
+		return
+	}
+	for _, m := range v.Members {
+		r.learnConfiguration(m.Value, at.Append(m.Key))
+	}
+	for _, item := range v.Items {
+		r.learnConfiguration(item, at.Append("*"))
+	}
 }
 
 // targetName is the targetName of an object, or the one around it.
@@ -304,7 +355,7 @@ func (r *Redactor) learnIn(v *document.Value, key, target string) {
 			r.learnScalars(v, secret.Credentials)
 		}
 	case "typeConfiguration", "hookModel":
-		r.learnScalars(v, secret.Configuration)
+		r.learnConfiguration(v, nil)
 	case "targetModel":
 		s := r.targets(target)
 		if s == nil {

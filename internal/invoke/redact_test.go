@@ -209,6 +209,35 @@ func TestDummyCredentialsAreShown(t *testing.T) {
 	}
 }
 
+// TestSettingsAreShown reads a type configuration: messages quote its settings, but not its secrets.
+func TestSettingsAreShown(t *testing.T) {
+	s, problems := schema.Load("schema.json", []byte(`{"typeName": "Acme::Test::Hook", "description": "d", "additionalProperties": false,
+		"typeConfiguration": {"additionalProperties": false, "writeOnlyProperties": ["/properties/Pin"], "properties": {
+			"Forbidden": {"type": "string"}, "Limits": {"type": "array", "items": {"type": "integer"}}, "Pin": {"type": "string"},
+			"Login": {"type": "object", "additionalProperties": false, "properties": {
+				"Site": {"type": "string"}, "Private": {"type": "string", "pattern": "^{{resolve:.*}}$"}, "UserPassword": {"type": "string"}}}}},
+		"handlers": {"preCreate": {"targetNames": ["A::B::C"], "permissions": []}}}`), schema.Config{})
+	if s == nil {
+		t.Fatal(problems.Err())
+	}
+	const configuration = `{"Forbidden": "spam", "Limits": [40000], "Pin": "99118822", "Login": {"Site": "example.org", "Private": "of-the-reference", "UserPassword": "of-the-name"}}`
+	for _, member := range []string{"hookModel", "typeConfiguration"} {
+		r := NewRedactor(s)
+		request := []byte(`{"requestData": {"` + member + `": ` + configuration + `}}`)
+		r.Observe(request)
+		const message = "spam has 40000 letters at example.org: 99118822 of-the-reference of-the-name"
+		if got, want := r.Text(message), "spam has 40000 letters at example.org: <hidden: write-only /Pin> <hidden: dynamic reference> <hidden: by its name>"; got != want {
+			t.Errorf("%s: the message is %s, want %s", member, got, want)
+		}
+		shown := string(r.JSON(request))
+		for _, want := range []string{`"Forbidden": "spam"`, `40000`, `"Site": "example.org"`, `"Pin": "<hidden: write-only /Pin>"`, `"Private": "<hidden: dynamic reference>"`, `"UserPassword": "<hidden: by its name>"`} {
+			if !strings.Contains(shown, want) {
+				t.Errorf("%s: %s is missing in %s", member, want, shown)
+			}
+		}
+	}
+}
+
 // TestLearnFromReplies checks which replies are read for secrets: those with the name of a member that
 // may have them, however it is written.
 func TestLearnFromReplies(t *testing.T) {
@@ -216,7 +245,8 @@ func TestLearnFromReplies(t *testing.T) {
 	for reply, hidden := range map[string]bool{
 		`{"callbackContext": {"credentials": {"secretAccessKey": "` + value + `"}}}`:              true,
 		`{"callbackContext": {"\u0063redentials" : {"secretAccessKey": "` + value + `"}}}`:        true,
-		`{"callbackContext": {"typeConfiguration": {"A": "` + value + `"}}}`:                      true,
+		`{"callbackContext": {"typeConfiguration": {"ApiKey": "` + value + `"}}}`:                 true,
+		`{"callbackContext": {"typeConfiguration": {"A": "` + value + `"}}}`:                      false, // a setting
 		`{"resourceModels": [{"targetModel": {"resourceProperties": {"A": "` + value + `"}}}]}`:   false, // a model
 		`{"callbackContext": {"targetModel": {"resourceProperties": {"A": "` + value + `"}}}}`:    true,
 		`{"status": "SUCCESS", "resourceModel": {"Name": "` + value + `"}, "callbackContext": 1}`: false,

@@ -22,7 +22,7 @@ func moduleProject(t *testing.T, typeName string, files map[string]string) *Proj
 		write(t, dir, name, text)
 	}
 	p, problems, err := Open(dir, "")
-	if err != nil || p == nil || len(problems) > 0 {
+	if err != nil || p == nil || problems.HasErrors() {
 		t.Fatalf("open: %v %v", problems, err)
 	}
 	return p

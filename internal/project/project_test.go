@@ -27,6 +27,8 @@ func TestParseSettings(t *testing.T) {
 		{"no name", `{` + rest, `f:1:1: error: the key "typeName" is missing [project/missing-key]`},
 		{"name with a newline", `{"typeName": "Aa::Bb::Cc\n", ` + rest, `f:1:14: error: "Aa::Bb::Cc\n" is not a type name of a resource [project/type-name]`},
 		{"module without its kind", `{"typeName": "Aa::Bb::Cc::MODULE", ` + rest, `f:1:14: error: "Aa::Bb::Cc::MODULE" is not a type name of a resource [project/type-name]`},
+		{"namespace of AWS", `{"typeName": "AWS::Bb::Cc", ` + rest, `f:1:14: warning: the namespace AWS is reserved: types in it can be registered for your own account, but not published [project/namespace]`},
+		{"namespace of custom resources", `{"typeName": "custom::Bb::Cc", ` + rest, `f:1:14: warning: the namespace custom is reserved: types in it cannot be registered [project/namespace]`},
 		{"one letter", `{"typeName": "A::Bb::Cc", ` + rest, `f:1:14: error: "A::Bb::Cc" is not a type name of a resource [project/type-name]`},
 		{"language is a number", `{"typeName": "Aa::Bb::Cc", "language": 1, "runtime": "r", "entrypoint": null, "settings": {"protocolVersion": "2.0.0"}}`, "f:1:40: error: language is of type number, not a string [project/wrong-type]"},
 		{"runtime is null", `{"typeName": "Aa::Bb::Cc", "language": "go", "runtime": null, "entrypoint": null, "settings": {"protocolVersion": "2.0.0"}}`, "f:1:57: error: runtime is of type null, not a string [project/wrong-type]"},
@@ -126,9 +128,12 @@ func TestSchemaOfAnotherType(t *testing.T) {
 }
 
 func TestReservedNamespace(t *testing.T) {
-	for name, want := range map[string]string{"AWS::S3::Bucket": "AWS", "Amazon::A::B": "Amazon", "Initech::TPS::Report": ""} {
-		if got := ReservedNamespace(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
+	for name, want := range map[string]Namespace{
+		"AWS::S3::Bucket": {"AWS", true}, "amazon::A::B": {"amazon", true}, "AwsQuickStart::A::B::MODULE": {"AwsQuickStart", true},
+		"Custom::A::B": {"Custom", false}, "dev::A::B": {"dev", false}, "Initech::TPS::Report": {Name: "Initech"},
+	} {
+		if got, is := ReservedNamespace(name); got != want || is != (name != "Initech::TPS::Report") {
+			t.Errorf("%s: %+v, %t, want %+v", name, got, is, want)
 		}
 	}
 }

@@ -59,18 +59,33 @@ func ValidTypeName(kind schema.Kind, name string) bool {
 	return typeNames().MatchString(name)
 }
 
-// reserved are the first parts of type names that are not for everybody: the user guide,
-// "typeName" and "Naming conventions".
-var reserved = []string{"alexa", "amazon", "amzn", "ask", "aws", "awsquickstart", "custom", "dev"}
+// reserved are the first parts of type names that are not for everybody, in any case of letters, and
+// whether types in them can be registered for the own account (user guide, "typeName" and the note in
+// "Modeling resource types").
+var reserved = map[string]bool{
+	"alexa": true, "amazon": true, "amzn": true, "aws": true, "awsquickstart": true,
+	"ask": false, "custom": false, "dev": false,
+}
 
-// ReservedNamespace returns the organization of the type name if types in it cannot be
-// published, else "".
-func ReservedNamespace(name string) string {
-	organization, _, _ := strings.Cut(name, "::")
-	if slices.Contains(reserved, strings.ToLower(organization)) {
-		return organization
+// A Namespace is the first part of a type name that is reserved. Types in it cannot be published.
+type Namespace struct {
+	Name    string
+	Private bool // types in it can be registered for the own account
+}
+
+// ReservedNamespace reports whether the namespace of a type name is reserved.
+func ReservedNamespace(typeName string) (Namespace, bool) {
+	name, _, _ := strings.Cut(typeName, "::")
+	private, is := reserved[strings.ToLower(name)]
+	return Namespace{name, private}, is
+}
+
+// String says what the namespace is not for.
+func (n Namespace) String() string {
+	if n.Private {
+		return fmt.Sprintf("the namespace %s is reserved: types in it can be registered for your own account, but not published", n.Name)
 	}
-	return ""
+	return fmt.Sprintf("the namespace %s is reserved: types in it cannot be registered", n.Name)
 }
 
 // retiredRuntimes are those with which Lambda makes no new functions.
@@ -127,6 +142,9 @@ func (c *settingsCheck) run() Settings {
 	s.TypeName = c.text("typeName", !c.packaged, false)
 	if s.TypeName != "" && !ValidTypeName(s.Kind, s.TypeName) {
 		c.typeName(s)
+	}
+	if namespace, is := ReservedNamespace(s.TypeName); is && !c.packaged {
+		c.add("namespace", diag.Warning, c.root.Get("typeName").At, "/typeName", namespace.String(), "use the name of your organization")
 	}
 	if s.Kind != schema.Module {
 		s.Language = c.text("language", !c.packaged, false)

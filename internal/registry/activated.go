@@ -124,7 +124,7 @@ func (l *listed) latest() publicVersion {
 
 // summariesOf returns the list entries of public extensions. The publishers are looked up
 // separately: a join would make the database sort what an index has in order.
-func (r *Registry) summariesOf(ctx context.Context, rows []listed) ([]types.TypeSummary, error) {
+func (r *Registry) summariesOf(ctx context.Context, region string, rows []listed) ([]types.TypeSummary, error) {
 	ids := map[string]bool{}
 	for i := range rows {
 		ids[rows[i].PublisherID] = true
@@ -132,7 +132,7 @@ func (r *Registry) summariesOf(ctx context.Context, rows []listed) ([]types.Type
 	publishers := map[string]publisherRow{}
 	if len(ids) > 0 {
 		var found []publisherRow
-		err := r.store.Read().NewSelect().Model(&found).Where("publisher_id IN (?)", bun.List(slices.Collect(maps.Keys(ids)))).Scan(ctx)
+		err := r.store.Read().NewSelect().Model(&found).Where("region = ? AND publisher_id IN (?)", region, bun.List(slices.Collect(maps.Keys(ids)))).Scan(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("look up publishers: %w", err)
 		}
@@ -178,7 +178,7 @@ func (r *Registry) publicSummaries(ctx context.Context, caller awswire.Caller, c
 	if err != nil {
 		return nil, err
 	}
-	summaries, err := r.summariesOf(ctx, rows)
+	summaries, err := r.summariesOf(ctx, caller.Region, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +239,7 @@ func (r *Registry) activatedSummaries(ctx context.Context, caller awswire.Caller
 	if err := q.where(query, "a.type_name", "p.provisioning_type").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("list activated types: %w", err)
 	}
-	summaries, err := r.summariesOf(ctx, rows)
+	summaries, err := r.summariesOf(ctx, caller.Region, rows)
 	if err != nil {
 		return nil, err
 	}

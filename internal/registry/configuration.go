@@ -227,31 +227,30 @@ func valueAt(value any, at document.Pointer) any {
 }
 
 // Configuration returns the configuration of a type as its handlers get it, with dynamic
-// references resolved: it is a secret. alias "" is the default. Without a configuration it is
-// {}. An *awswire.Error reports that a reference cannot be resolved.
-func (r *Registry) Configuration(ctx context.Context, caller awswire.Caller, v *Version, alias string) (json.RawMessage, error) {
+// references resolved, and the secrets that they stood for. alias "" is the default. Without a
+// configuration it is {}. An *awswire.Error reports that a reference cannot be resolved.
+func (r *Registry) Configuration(ctx context.Context, caller awswire.Caller, v *Version, alias string) (text json.RawMessage, secrets []string, err error) {
 	row, err := r.findConfiguration(ctx, caller, v.TypeARN, cmp.Or(alias, defaultAlias))
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case row == nil:
-		return json.RawMessage(`{}`), nil
+		return json.RawMessage(`{}`), nil, nil
 	case !strings.Contains(row.Configuration, "{{resolve:") && !strings.Contains(row.Configuration, `\u`):
-		return json.RawMessage(row.Configuration), nil
+		return json.RawMessage(row.Configuration), nil, nil
 	}
 	configuration, err := parseConfiguration(row.Configuration)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	resolved, err := r.resolveReferences(ctx, caller, configuration)
+	resolved, secrets, err := r.resolveReferences(ctx, caller, configuration)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	text, err := json.Marshal(resolved)
-	if err != nil {
-		return nil, fmt.Errorf("write the configuration of %s: %w", v.TypeName, err)
+	if text, err = json.Marshal(resolved); err != nil {
+		return nil, nil, fmt.Errorf("write the configuration of %s: %w", v.TypeName, err)
 	}
-	return text, nil
+	return text, secrets, nil
 }
 
 // findConfiguration returns a configuration, nil if there is none.

@@ -145,9 +145,12 @@ func TestTypeConfigurations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resolved, err := g.Configuration(t.Context(), owner, v, "")
+		resolved, secrets, err := g.Configuration(t.Context(), owner, v, "")
 		if err != nil {
 			t.Fatal(err)
+		}
+		if got := fmt.Sprint(secrets); got != "[0ther]" { // a plain parameter is not a secret
+			t.Errorf("the secrets are %s", got)
 		}
 		var got any
 		if err := json.Unmarshal(resolved, &got); err != nil {
@@ -157,9 +160,9 @@ func TestTypeConfigurations(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		_, err = g.Configuration(t.Context(), owner, v, "second")
+		_, _, err = g.Configuration(t.Context(), owner, v, "second")
 		refused(t, err, "ParameterNotFound", "There is no ssm value /missing.")
-		if none, err := g.Configuration(t.Context(), owner, v, "third"); err != nil || string(none) != "{}" {
+		if none, _, err := g.Configuration(t.Context(), owner, v, "third"); err != nil || string(none) != "{}" {
 			t.Errorf("%s, %v", none, err)
 		}
 
@@ -203,7 +206,7 @@ func TestTypeConfigurations(t *testing.T) {
 		}
 		refused(t, g.configure(schema.Resource, configured, text), "TypeNotFoundException", configured)
 		g.register(owner, schema.Resource, configured, "s3://b/k")
-		if left, err := g.Configuration(t.Context(), owner, v, ""); err != nil || string(left) != "{}" {
+		if left, _, err := g.Configuration(t.Context(), owner, v, ""); err != nil || string(left) != "{}" {
 			t.Errorf("left over: %s, %v", left, err)
 		}
 		if strings.Contains(g.log.text(), "s3cr3t") {
@@ -259,7 +262,7 @@ func FuzzCheckReferences(f *testing.F) {
 		// What is taken can be resolved: nothing that looks like a reference is left as it is.
 		asked := 0
 		g.config.References = resolverFunc(func(string, string) string { asked++; return "" })
-		out, err := g.resolveReferences(t.Context(), awswire.Caller{}, map[string]any{"a": text})
+		out, _, err := g.resolveReferences(t.Context(), awswire.Caller{}, map[string]any{"a": text})
 		if err != nil || strings.Contains(text, "{{resolve:") && asked == 0 {
 			t.Errorf("%q: %v, %v", text, out, err)
 		}

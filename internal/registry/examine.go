@@ -16,7 +16,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/contract"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/secret"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/words"
 )
@@ -86,7 +88,7 @@ var moduleCase = contract.Case{
 func (r *Registry) examineModule(ctx context.Context, run *testRunRow, b *bundle.Bundle) (*outcome, error) {
 	db := r.store.Read()
 	check := &moduleCheck{region: run.Region, shelf: regionShelf{db, run.Region}}
-	publisher, err := findPublisher(ctx, db, "account", run.Account)
+	publisher, err := findPublisher(ctx, db, run.Region, "account", run.Account)
 	if err != nil {
 		return nil, err
 	}
@@ -126,6 +128,12 @@ func (r *Registry) examineHandler(ctx context.Context, run *testRunRow, row *ver
 	if unfit != nil || err != nil {
 		return unfit, err
 	}
+	var secrets []string
+	if config.TypeConfiguration, secrets, unfit, err = r.testConfiguration(ctx, caller, version); unfit != nil || err != nil {
+		return unfit, err
+	}
+	config.Redactor = invoke.NewRedactor(b.Schema)
+	config.Redactor.LearnFor(secret.Reference, secrets...)
 	function, err := r.config.Functions.Function(ctx, version.Function())
 	switch {
 	case ctx.Err() != nil:
@@ -133,7 +141,7 @@ func (r *Registry) examineHandler(ctx context.Context, run *testRunRow, row *ver
 	case err != nil:
 		return failedTest("The handler failed to start: %s", err), nil
 	}
-	config.Function = function
+	config.Function = hiding(function, map[secret.Reason][]string{secret.Reference: secrets})
 	tokens := &bearers{registry: r, ctx: ctx, caller: caller}
 	defer tokens.end()
 	config.NewToken = tokens.next
@@ -156,8 +164,7 @@ func (r *Registry) examineHandler(ctx context.Context, run *testRunRow, row *ver
 	return &outcome{passed: summary.OK(), description: describeSummary(summary), summary: summary, log: written.Bytes()}, nil
 }
 
-// contractConfig configures the test run. The outcome is set if the package or the
-// configuration of the type leaves nothing to test.
+// contractConfig configures the test run. The outcome is set if the package leaves nothing to test.
 func (r *Registry) contractConfig(ctx context.Context, caller awswire.Caller, version *Version, b *bundle.Bundle) (*contract.Config, *outcome, error) {
 	inputs, problems, err := contract.LoadInputs(contract.InputsConfig{Files: b.Files, Label: labelOf("") + "!/", Schema: b.Schema, NewToken: r.config.NewID})
 	switch {
@@ -172,50 +179,46 @@ func (r *Registry) contractConfig(ctx context.Context, caller awswire.Caller, ve
 	if r.config.Credentials != nil {
 		config.Credentials = r.config.Credentials.For(caller, version.ExecutionRole)
 	}
-	var unfit *outcome
-	if config.TypeConfiguration, unfit, err = r.testConfiguration(ctx, caller, version); unfit != nil || err != nil {
-		return nil, unfit, err
-	}
 	if err := contract.Check(*config); err != nil {
 		return nil, failedTest("The tests cannot be run: %s", err), nil
 	}
 	return config, nil, nil
 }
 
-// testConfiguration is the type configuration that handlers get, of a hook its own
-// properties. A hook must have one, as in use.
-func (r *Registry) testConfiguration(ctx context.Context, caller awswire.Caller, version *Version) (any, *outcome, error) {
+// testConfiguration is the type configuration that handlers get, of a hook its own properties, and
+// the secrets that its dynamic references stand for. A hook must have one, as in use.
+func (r *Registry) testConfiguration(ctx context.Context, caller awswire.Caller, version *Version) (any, []string, *outcome, error) {
 	row, err := r.findConfiguration(ctx, caller, version.TypeARN, defaultAlias)
 	switch {
 	case err != nil:
-		return nil, nil, err
+		return nil, nil, nil, err
 	case row == nil && version.Kind == schema.Hook:
-		return nil, failedTest("The hook has no configuration. Set it with SetTypeConfiguration before it is tested."), nil
+		return nil, nil, failedTest("The hook has no configuration. Set it with SetTypeConfiguration before it is tested."), nil
 	case row == nil:
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
-	text, err := r.Configuration(ctx, caller, version, defaultAlias)
+	text, secrets, err := r.Configuration(ctx, caller, version, defaultAlias)
 	var refused *awswire.Error
 	switch {
 	case errors.As(err, &refused):
-		return nil, failedTest("The configuration of the type cannot be used: %s", refused.Message), nil
+		return nil, nil, failedTest("The configuration of the type cannot be used: %s", refused.Message), nil
 	case err != nil:
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	var configuration map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&configuration); err != nil {
-		return nil, nil, errors.New("cannot read the configuration of the type") // the error would show a piece of it
+		return nil, nil, nil, errors.New("cannot read the configuration of the type") // the error would show a piece of it
 	}
 	if version.Kind == schema.Hook {
 		properties, ok := valueAt(configuration, document.Pointer{"CloudFormationConfiguration", "HookConfiguration", "Properties"}).(map[string]any)
 		if !ok {
 			properties = map[string]any{}
 		}
-		return properties, nil, nil
+		return properties, secrets, nil, nil
 	}
-	return configuration, nil, nil
+	return configuration, secrets, nil, nil
 }
 
 // targetsOf lists the types that a hook knows, by their schemas in the package.

@@ -10,6 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/secret"
 )
 
 // Hooks implements hook.Source: the registered and activated hooks of an account that have a
@@ -61,7 +62,7 @@ func (r *Registry) Ready(ctx context.Context, caller awswire.Caller, name, versi
 	case r.config.Functions == nil || v.Runtime == "":
 		return nil, true, refuse("The handlers of the hook %s cannot be run by this server.", name)
 	}
-	text, err := r.Configuration(ctx, caller, v, "")
+	text, secrets, err := r.Configuration(ctx, caller, v, "")
 	var refused *awswire.Error
 	switch {
 	case errors.As(err, &refused):
@@ -89,7 +90,8 @@ func (r *Registry) Ready(ctx context.Context, caller awswire.Caller, name, versi
 	case err != nil:
 		return nil, true, refuse("The hook %s failed to start: %s", name, firstLine(err.Error()))
 	}
-	out.Config.Function = function
+	out.Config.Redactor.LearnFor(secret.Reference, secrets...)
+	out.Config.Function = hiding(function, map[secret.Reason][]string{secret.Reference: secrets})
 	if r.config.Credentials != nil {
 		out.Config.Credentials = r.config.Credentials.For(caller, v.ExecutionRole)
 	}

@@ -119,7 +119,8 @@ func (p *provider) ready(ctx context.Context, caller awswire.Caller, name string
 		return refuse(invoke.InternalFailure, "The handlers of the resource type %s cannot be run by this server.", name)
 	}
 	out = &ready{redactor: invoke.NewRedactor(v.Schema)}
-	if out.configuration, failed, err = p.configuration(ctx, caller); failed != nil || err != nil {
+	var resolved []string
+	if out.configuration, resolved, failed, err = p.configuration(ctx, caller); failed != nil || err != nil {
 		return nil, failed, err
 	}
 	function, err := r.config.Functions.Function(ctx, v.Function())
@@ -139,6 +140,9 @@ func (p *provider) ready(ctx context.Context, caller awswire.Caller, name string
 	}
 	out.config = config
 	out.runner = invoke.New(config)
+	if len(resolved) > 0 {
+		out.hide(map[secret.Reason][]string{secret.Reference: resolved})
+	}
 	return out, nil, nil
 }
 
@@ -150,31 +154,37 @@ func (r *ready) hide(secrets map[secret.Reason][]string) {
 	for why, values := range secrets {
 		r.redactor.LearnFor(why, values...)
 	}
-	if function, ok := r.config.Function.(interface {
-		Hiding(secrets map[secret.Reason][]string) invoke.Function
-	}); ok {
-		r.config.Function = function.Hiding(secrets)
-		r.runner = invoke.New(r.config)
-	}
+	r.config.Function = hiding(r.config.Function, secrets)
+	r.runner = invoke.New(r.config)
 }
 
-// configuration is the configuration of the type as its handlers get it. A dynamic
-// reference that cannot be resolved fails the operation.
-func (p *provider) configuration(ctx context.Context, caller awswire.Caller) (any, *operation.Progress, error) {
-	text, err := p.registry.Configuration(ctx, caller, p.version, "")
+// hiding is a function whose log has none of the secrets given.
+func hiding(function invoke.Function, secrets map[secret.Reason][]string) invoke.Function {
+	if function, ok := function.(interface {
+		Hiding(secrets map[secret.Reason][]string) invoke.Function
+	}); ok {
+		return function.Hiding(secrets)
+	}
+	return function
+}
+
+// configuration is the configuration of the type as its handlers get it, and the secrets that its
+// dynamic references stand for. One that cannot be resolved fails the operation.
+func (p *provider) configuration(ctx context.Context, caller awswire.Caller) (any, []string, *operation.Progress, error) {
+	text, secrets, err := p.registry.Configuration(ctx, caller, p.version, "")
 	var refused *awswire.Error
 	switch {
 	case errors.As(err, &refused):
 		failed := ownFailure("InvalidTypeConfiguration", "The configuration of the type %s cannot be used: %s", p.version.TypeName, refused.Message)
-		return nil, &failed, nil
+		return nil, nil, &failed, nil
 	case err != nil:
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	configuration, err := decoded(text)
 	if err != nil {
-		return nil, nil, errors.New("cannot read the configuration of the type") // the error would show a piece of it
+		return nil, nil, nil, errors.New("cannot read the configuration of the type") // the error would show a piece of it
 	}
-	return configuration, nil, nil
+	return configuration, secrets, nil, nil
 }
 
 // request is one call of the handler. The model has the primary identifier, even if only

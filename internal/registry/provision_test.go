@@ -64,7 +64,7 @@ func TestProvider(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		configure(`{"Key": "{{resolve:ssm:/key}}"}`)
+		configure(`{"Key": "{{resolve:ssm-secure:/key}}"}`)
 		typ, err := s.Type(t.Context(), owner, name, "")
 		if err != nil || typ.Version != "00000001" || typ.Schema == nil || typ.Simulated {
 			t.Fatalf("%+v, %v", typ, err)
@@ -130,6 +130,7 @@ func TestProvider(t *testing.T) {
 			own           bool
 		}{
 			"failed":              {reply: `{"status": "FAILED", "errorCode": "AlreadyExists", "message": "there, TOPSECRETVALUE"}`, code: "AlreadyExists", message: "there, "},
+			"a resolved secret":   {reply: `{"status": "FAILED", "errorCode": "AccessDenied", "message": "not with s3cr3t"}`, code: "AccessDenied", message: "not with <hidden: dynamic reference>"},
 			"a code of its own":   {reply: `{"status": "FAILED", "errorCode": "Sorry", "message": "m"}`, code: "InternalFailure", message: "m"},
 			"no code":             {reply: `{"status": "FAILED", "message": "m"}`, code: "InternalFailure", message: "m"},
 			"no event":            {reply: `<html>`, code: "InternalFailure", message: "HTML"},

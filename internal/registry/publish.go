@@ -109,8 +109,8 @@ func (r *Registry) PublishType(ctx context.Context, caller awswire.Caller, in *c
 // publication creates the row of a new public version, or returns an error.
 func (r *Registry) publication(ctx context.Context, tx *store.Tx, caller awswire.Caller, publisher *publisherRow, typ *typeRow, version *versionRow, asked publicVersion) (*publicationRow, error) {
 	name := typ.TypeName
-	if organization := project.ReservedNamespace(name); organization != "" {
-		return nil, refuse("The type '%s' cannot be published: the namespace '%s' is reserved.", name, organization)
+	if namespace, is := project.ReservedNamespace(name); is {
+		return nil, refuse("The type '%s' cannot be published: the namespace '%s' is reserved.", name, namespace.Name)
 	}
 	if version.PublicVersion != "" {
 		return nil, refuse("Version '%s' of the type '%s' is already published as public version %s.", versionID(version.Version), name, version.PublicVersion)

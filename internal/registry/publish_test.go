@@ -45,7 +45,7 @@ func TestPublisher(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		ctx := t.Context()
 		_, err := s.DescribePublisher(ctx, owner, &cloudformation.DescribePublisherInput{})
-		refused(t, err, codeRegistry, "This account is not registered as a publisher.")
+		refused(t, err, codeRegistry, "This account is not registered as a publisher. Register it in eu-west-1 with RegisterPublisher.")
 		for _, terms := range []*bool{nil, aws.Bool(false)} {
 			_, err = s.RegisterPublisher(ctx, owner, &cloudformation.RegisterPublisherInput{AcceptTermsAndConditions: terms})
 			refused(t, err, codeRegistry, "You must accept the terms and conditions")
@@ -62,11 +62,21 @@ func TestPublisher(t *testing.T) {
 		if len(id) != 40 || strings.Trim(id, "0123456789abcdef") != "" {
 			t.Errorf("publisher id %q", id)
 		}
-		again, err := s.RegisterPublisher(ctx, awswire.Caller{Place: awswire.Place{Account: owner.Account, Region: "us-east-1"}}, &cloudformation.RegisterPublisherInput{
-			AcceptTermsAndConditions: aws.Bool(true), ConnectionArn: aws.String("arn:aws:codestar-connections:us-east-1:123456789012:connection/bitbucket-9"),
-		})
+		connection := aws.String("arn:aws:codestar-connections:us-east-1:123456789012:connection/bitbucket-9")
+		again, err := s.RegisterPublisher(ctx, owner, &cloudformation.RegisterPublisherInput{AcceptTermsAndConditions: aws.Bool(true), ConnectionArn: connection})
 		if err != nil || *again.PublisherId != id {
 			t.Errorf("registered again: %v, %v", again, err)
+		}
+		elsewhere := awswire.Caller{Place: awswire.Place{Account: owner.Account, Region: "us-east-1"}}
+		for _, in := range []*cloudformation.DescribePublisherInput{{}, {PublisherId: &id}} {
+			_, err = s.DescribePublisher(ctx, elsewhere, in)
+			refused(t, err, codeRegistry, map[bool]string{true: "Register it in us-east-1", false: "cannot be found"}[in.PublisherId == nil])
+		}
+		if there, err := s.RegisterPublisher(ctx, elsewhere, &cloudformation.RegisterPublisherInput{AcceptTermsAndConditions: aws.Bool(true), ConnectionArn: connection}); err != nil || *there.PublisherId != id {
+			t.Errorf("registered in another region: %v, %v", there, err)
+		}
+		if out, err := s.DescribePublisher(ctx, elsewhere, &cloudformation.DescribePublisherInput{}); err != nil || out.IdentityProvider != types.IdentityProviderBitbucket {
+			t.Errorf("described in another region as %+v, %v", out, err)
 		}
 		out, err := s.DescribePublisher(ctx, reader, &cloudformation.DescribePublisherInput{PublisherId: &id})
 		if err != nil || out.IdentityProvider != types.IdentityProviderAwsMarketplace || out.PublisherStatus != types.PublisherStatusVerified || *out.PublisherId != id {
@@ -98,7 +108,7 @@ func TestPublishRules(t *testing.T) {
 			return err
 		}
 		first := s.thing(owner, thingName, "one")
-		refused(t, publish(first, ""), codeRegistry, "This account is not registered as a publisher.")
+		refused(t, publish(first, ""), codeRegistry, "This account is not registered as a publisher. Register it in eu-west-1")
 		id := s.publisher(owner)
 		refused(t, publish(first, ""), codeRegistry, "Version '00000001' of the type 'Initech::Store::Thing' cannot be published: its test status is NOT_TESTED, and must be PASSED.")
 		refused(t, publish("arn:aws:cloudformation:eu-west-1:123456789012:type/resource/Initech-Store-Nothing", ""), codeTypeNotFound, "The type 'Initech::Store::Nothing' cannot be found.")

@@ -36,7 +36,7 @@ func (r *Registry) Published(ctx context.Context, caller awswire.Caller, arn sch
 // PublisherOf returns the caller as a publisher: the id, "" for an account that is not one,
 // and the connection that identifies it, "" without one.
 func (r *Registry) PublisherOf(ctx context.Context, caller awswire.Caller) (id, connection string, err error) {
-	row, err := findPublisher(ctx, r.store.Read(), "account", caller.Account)
+	row, err := findPublisher(ctx, r.store.Read(), caller.Region, "account", caller.Account)
 	if err != nil || row == nil {
 		return "", "", err
 	}

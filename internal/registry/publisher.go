@@ -19,11 +19,12 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// A publisherRow is an account that publishes, in all regions.
+// A publisherRow is an account that publishes in a region.
 type publisherRow struct {
 	bun.BaseModel `bun:"table:publishers,alias:p"`
 
 	Account          string     `bun:"account,pk"`
+	Region           string     `bun:"region,pk"`
 	PublisherID      string     `bun:"publisher_id"`
 	IdentityProvider string     `bun:"identity_provider"` // types.IdentityProvider
 	ConnectionARN    string     `bun:"connection_arn"`    // "" with AWS_Marketplace
@@ -36,9 +37,9 @@ func (p *publisherRow) name() string { return p.Account }
 
 var connectionARN = lazyregexp.New(`\Aarn:aws(?:-[\w]+)*:(?:codestar-connections|codeconnections):[a-z0-9-]+:([0-9]{12}):(.+)\z`)
 
-// RegisterPublisher makes the caller's account a publisher, in all regions. The identity
-// counts as verified, because there is no service to verify it. A registered account keeps its
-// id and its identity: the operation is idempotent, as the user guide documents for
+// RegisterPublisher makes the caller's account a publisher in the region, under the same id in each
+// region. The identity counts as verified, because there is no service to verify it. A registered
+// account keeps its identity: the operation is idempotent, as the user guide documents for
 // AWS::CloudFormation::Publisher.
 //
 // Refused with CFNRegistryException: terms that are not accepted, and a ConnectionArn that
@@ -58,11 +59,11 @@ func (r *Registry) RegisterPublisher(ctx context.Context, caller awswire.Caller,
 		}
 	}
 	row := &publisherRow{
-		Account: caller.Account, PublisherID: publisherID(caller.Account), IdentityProvider: string(provider),
+		Account: caller.Account, Region: caller.Region, PublisherID: publisherID(caller.Account), IdentityProvider: string(provider),
 		ConnectionARN: aws.ToString(in.ConnectionArn), CreatedAt: r.now(),
 	}
 	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.NewInsert().Model(row).On("CONFLICT (account) DO NOTHING").Exec(ctx)
+		_, err := tx.NewInsert().Model(row).On("CONFLICT (account, region) DO NOTHING").Exec(ctx)
 		return err
 	})
 	if err != nil {
@@ -96,14 +97,14 @@ func publisherID(account string) string {
 	return hex.EncodeToString(sum[:20])
 }
 
-// DescribePublisher returns the publisher with an id, or the caller's own. It has no profile,
+// DescribePublisher returns the publisher of the region with an id, or the caller's own. It has no profile,
 // because no identity provider is called. An unknown id and an account that is not a publisher
 // are CFNRegistryException.
 func (r *Registry) DescribePublisher(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribePublisherInput) (*cloudformation.DescribePublisherOutput, error) {
 	var row *publisherRow
 	var err error
 	if id := aws.ToString(in.PublisherId); id != "" {
-		if row, err = findPublisher(ctx, r.store.Read(), "publisher_id", id); err == nil && row == nil {
+		if row, err = findPublisher(ctx, r.store.Read(), caller.Region, "publisher_id", id); err == nil && row == nil {
 			err = refuse("The publisher '%s' cannot be found.", id)
 		}
 	} else {
@@ -119,17 +120,17 @@ func (r *Registry) DescribePublisher(ctx context.Context, caller awswire.Caller,
 
 // ownPublisher returns the caller as a publisher, or an error if it is not one.
 func ownPublisher(ctx context.Context, db bun.IDB, caller awswire.Caller) (*publisherRow, error) {
-	row, err := findPublisher(ctx, db, "account", caller.Account)
+	row, err := findPublisher(ctx, db, caller.Region, "account", caller.Account)
 	if err == nil && row == nil {
-		err = refuse("This account is not registered as a publisher. Register it with RegisterPublisher.")
+		err = refuse("This account is not registered as a publisher. Register it in %s with RegisterPublisher.", caller.Region)
 	}
 	return row, err
 }
 
 // findPublisher returns nil if the publisher does not exist.
-func findPublisher(ctx context.Context, db bun.IDB, column, value string) (*publisherRow, error) {
+func findPublisher(ctx context.Context, db bun.IDB, region, column, value string) (*publisherRow, error) {
 	row := &publisherRow{}
-	err := db.NewSelect().Model(row).Where("? = ?", bun.Ident(column), value).Scan(ctx)
+	err := db.NewSelect().Model(row).Where("region = ? AND ? = ?", region, bun.Ident(column), value).Scan(ctx)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil

@@ -91,10 +91,10 @@ func eachText(value any, at document.Pointer, f func(at document.Pointer, text s
 
 // resolveReferences replaces the dynamic references of a configuration by their values. Values
 // are not resolved again: a value may look like a reference. A duplicate reference is resolved
-// once.
-func (r *Registry) resolveReferences(ctx context.Context, caller awswire.Caller, configuration any) (any, error) {
+// once. secrets are the values that are secret: all but those of plain parameters.
+func (r *Registry) resolveReferences(ctx context.Context, caller awswire.Caller, configuration any) (resolved any, secrets []string, err error) {
 	found := map[string]string{}
-	return eachText(configuration, nil, func(at document.Pointer, text string) (string, error) {
+	resolved, err = eachText(configuration, nil, func(at document.Pointer, text string) (string, error) {
 		if !strings.Contains(text, "{{resolve:") {
 			return text, nil
 		}
@@ -105,6 +105,9 @@ func (r *Registry) resolveReferences(ctx context.Context, caller awswire.Caller,
 				m := dynamicReference.FindStringSubmatch(reference)
 				value, failed = r.resolveReference(ctx, caller, m[1], m[2])
 				found[reference] = value
+				if m[1] != "ssm" {
+					secrets = append(secrets, value)
+				}
 			}
 			return value
 		})
@@ -113,6 +116,7 @@ func (r *Registry) resolveReferences(ctx context.Context, caller awswire.Caller,
 		}
 		return resolved, nil
 	})
+	return resolved, secrets, err
 }
 
 func (r *Registry) resolveReference(ctx context.Context, caller awswire.Caller, service, reference string) (string, error) {

@@ -27,10 +27,6 @@ import (
 // included (quotas of the service).
 const maxVersions = 50
 
-// reserved are the organizations that cannot be registered in this spelling. Other spellings
-// of them, and some more, only cannot be published (user guide, "Naming conventions").
-var reserved = []string{"Alexa", "AMZN", "Amazon", "ASK", "AWS", "Custom", "Dev"}
-
 // RegisterType takes a request for a new version of a type, allots its number, and returns
 // the token with which DescribeTypeRegistration reports its progress. A request with the
 // ClientRequestToken of an earlier one gets the token of that.
@@ -40,6 +36,9 @@ var reserved = []string{"Alexa", "AMZN", "Amazon", "ASK", "AWS", "Custom", "Dev"
 // alias of an activated type, and too many versions.
 func (r *Registry) RegisterType(ctx context.Context, caller awswire.Caller, in *cloudformation.RegisterTypeInput) (*cloudformation.RegisterTypeOutput, error) {
 	row, err := r.registration(caller, in)
+	if err == nil {
+		err = r.notOfAWS(ctx, row.TypeName)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -98,9 +97,27 @@ func registrable(kind schema.Kind, typeName string) error {
 	if err := validName(kind, typeName); err != nil {
 		return err
 	}
-	organization, _, _ := strings.Cut(typeName, "::")
-	if slices.Contains(reserved, organization) {
-		return refuse("The namespace '%s' of the type name '%s' is reserved. These are: %s.", organization, typeName, strings.Join(reserved, ", "))
+	if namespace, is := project.ReservedNamespace(typeName); is && !namespace.Private {
+		return refuse("The type '%s' cannot be registered: the namespace '%s' is reserved.", typeName, namespace.Name)
+	}
+	return nil
+}
+
+// notOfAWS refuses a private type with the name of a type that AWS has: it would take the place of that.
+func (r *Registry) notOfAWS(ctx context.Context, typeName string) error {
+	if !ofAmazon(typeName) {
+		return nil
+	}
+	taken := strings.HasPrefix(typeName, "AWS::CloudFormation::")
+	if !taken && r.config.Imported != nil {
+		t, err := r.config.Imported.ImportedType(ctx, typeName)
+		if err != nil {
+			return fmt.Errorf("look for a type of AWS: %w", err)
+		}
+		taken = t != nil
+	}
+	if taken {
+		return refuse("The type '%s' cannot be registered: it is a type of AWS.", typeName)
 	}
 	return nil
 }

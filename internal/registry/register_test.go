@@ -175,17 +175,29 @@ func TestSecretsOfPackageURLs(t *testing.T) {
 	}
 }
 
+// bucketOnly has one type of AWS.
+type bucketOnly struct{ Imported }
+
+func (bucketOnly) ImportedType(_ context.Context, typeName string) (*ImportedType, error) {
+	if typeName == "AWS::S3::Bucket" {
+		return &ImportedType{TypeName: typeName}, nil
+	}
+	return nil, nil
+}
+
 // TestRegisterRefusals are requests that make nothing.
 func TestRegisterRefusals(t *testing.T) {
 	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	g.config.Imported = bucketOnly{}
 	for _, c := range []struct {
 		kind          schema.Kind
 		name, url     string
 		code, message string
 	}{
-		{schema.Resource, "AWS::S3::Bucket", "s3://b/k", "CFNRegistryException", "namespace 'AWS'"},
-		{schema.Resource, "Custom::My::Thing", "s3://b/k", "CFNRegistryException", "namespace 'Custom'"},
-		{schema.Module, "Alexa::My::Thing::MODULE", "s3://b/k", "CFNRegistryException", "namespace 'Alexa'"},
+		{schema.Resource, "AWS::S3::Bucket", "s3://b/k", "CFNRegistryException", "The type 'AWS::S3::Bucket' cannot be registered: it is a type of AWS."},
+		{schema.Resource, "AWS::CloudFormation::Stack", "s3://b/k", "CFNRegistryException", "it is a type of AWS"},
+		{schema.Resource, "Custom::My::Thing", "s3://b/k", "CFNRegistryException", "the namespace 'Custom' is reserved"},
+		{schema.Module, "ask::My::Thing::MODULE", "s3://b/k", "CFNRegistryException", "the namespace 'ask' is reserved"},
 		{schema.Resource, "Acme::Test::Thing::MODULE", "s3://b/k", "CFNRegistryException", "is the name of a module"},
 		{schema.Module, "Acme::Test::Thing", "s3://b/k", "CFNRegistryException", "'Acme::Test::Thing::MODULE'"},
 		{schema.Hook, "Acme::Hook", "s3://b/k", "CFNRegistryException", "TypeName is invalid"},
@@ -197,9 +209,12 @@ func TestRegisterRefusals(t *testing.T) {
 		_, err := g.RegisterType(t.Context(), owner, &cloudformation.RegisterTypeInput{Type: types.RegistryType(c.kind), TypeName: &c.name, SchemaHandlerPackage: &c.url})
 		refused(t, err, c.code, c.message)
 	}
-	// Other spellings of reserved organizations only cannot be published.
-	g.request(owner, schema.Resource, "aws::test::thing", "s3://b/k")
-	if n, err := g.store.Read().NewSelect().Model((*registrationRow)(nil)).Count(t.Context()); err != nil || n != 1 {
+	// Types in these namespaces only cannot be published.
+	private := []string{"aws::test::thing", "AWS::SampleS3::Bucket", "Alexa::My::Thing", "AMZN::My::Thing", "Amazon::My::Thing", "AwsQuickStart::My::Thing"}
+	for _, name := range private {
+		g.request(owner, schema.Resource, name, "s3://b/k")
+	}
+	if n, err := g.store.Read().NewSelect().Model((*registrationRow)(nil)).Count(t.Context()); err != nil || int(n) != len(private) {
 		t.Errorf("%d registrations were made, %v", n, err)
 	}
 }

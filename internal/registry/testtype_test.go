@@ -116,7 +116,7 @@ func unzip(t testing.TB, content []byte) map[string]string {
 func TestFailedTest(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		version := s.thing(owner, thingName, "one")
-		configuration := `{"Key": "{{resolve:ssm:/key}}"}`
+		configuration := `{"Key": "{{resolve:ssm-secure:/key}}"}`
 		if _, err := s.SetTypeConfiguration(t.Context(), owner, &cloudformation.SetTypeConfigurationInput{
 			Type: types.ThirdPartyTypeResource, TypeName: aws.String(thingName), Configuration: &configuration,
 		}); err != nil {

@@ -246,6 +246,12 @@ func (s *Schema) children(nodes []*document.Value, token string, f func(*documen
 	}
 }
 
+// IsReference reports whether the schema requires a dynamic reference as a value: its pattern is that of one.
+func (s *Schema) IsReference(tokens document.Pointer) bool {
+	pattern := s.Property(tokens).Get("pattern")
+	return pattern != nil && strings.Contains(pattern.Text, "resolve:")
+}
+
 // IsReadOnly reports whether the tokens name a read-only property or something inside one. A
 // "*" in the schema's path matches every index and key.
 func (s *Schema) IsReadOnly(tokens document.Pointer) bool { return covers(s.ReadOnly, tokens) }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net"
@@ -56,7 +57,36 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	} else if s.memory.check() != nil {
 		state.Status = "degraded: low on memory; requests that need much of it are refused" // with 200: a restart would stop what is under way
 	}
-	body, err := json.Marshal(state)
+	writeState(w, status, state)
+}
+
+// isServices reports whether a path is one of those where tools wait for a local AWS: the state of its
+// services, as LocalStack and others have it.
+func isServices(path string) bool { return path == "/health" || path == "/_localstack/health" }
+
+// servicesByName are the services whose names there differ from those that requests are signed for.
+var servicesByName = map[string]string{"cloudcontrolapi": "cloudcontrol", "states": "stepfunctions"}
+
+// services answers such a tool: 200 and every service running, or 503 and all of them with an error.
+// Scripts search the text for "name": "running", with the blank.
+func (s *Server) services(w http.ResponseWriter) {
+	status, state := http.StatusOK, "running"
+	if err := s.checkup.state(s.config.Now(), s.config.Healthy); err != nil {
+		status, state = http.StatusServiceUnavailable, "error"
+		s.config.Logger.Warn("the server cannot work", "error", err)
+	}
+	services := map[string]string{"lambda": state, "s3": state}
+	for name := range s.tables {
+		if name != "formwork" {
+			services[cmp.Or(servicesByName[name], name)] = state
+		}
+	}
+	writeState(w, status, map[string]any{"services": services, "edition": "formwork", "version": s.config.Version})
+}
+
+// writeState answers with the state of the server.
+func writeState(w http.ResponseWriter, status int, state any) {
+	body, err := json.MarshalIndent(state, "", "  ")
 	if err != nil {
 		panic(err) // plain values only
 	}

@@ -32,7 +32,7 @@ func (s *Server) forPeople(r *http.Request) bool {
 	if _, ok := ProcessOf(r.Context()); !ok {
 		return false
 	}
-	page := r.URL.Path == AuthorityPath || r.URL.Path == "/healthz" || r.URL.Path == "/metrics"
+	page := r.URL.Path == AuthorityPath || r.URL.Path == "/healthz" || isServices(r.URL.Path) || r.URL.Path == "/metrics"
 	return isConsole(r.URL.Path) || page && s.forUs(r) || r.URL.Path == "/" && wantsPage(r)
 }
 

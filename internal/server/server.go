@@ -230,6 +230,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = answer.Write(s.config.Authority) // the client may have hung up
 	case r.URL.Path == "/healthz" && s.forUs(r):
 		s.health(answer, r)
+	case isServices(r.URL.Path) && s.forUs(r):
+		s.services(answer)
 	case r.URL.Path == "/metrics" && s.forUs(r):
 		s.metrics.handler().ServeHTTP(answer, r)
 	case r.URL.Path == stack.WaitPath && r.Method == http.MethodPut && !signed(r):

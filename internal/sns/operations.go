@@ -98,10 +98,16 @@ func (s *Service) createTopic(ctx context.Context, caller awswire.Caller, in *cr
 func (s *Service) deleteTopic(ctx context.Context, caller awswire.Caller, in *topicInput) (*empty, error) {
 	name, _ := strings.CutPrefix(text(in.TopicArn), topicARN(caller.Place, ""))
 	err := s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if _, err := tx.NewDelete().Model((*subscriptionRow)(nil)).Where("account = ? AND region = ? AND topic = ?", caller.Account, caller.Region, name).Exec(ctx); err != nil {
+		found, err := s.subscriptions(ctx, tx, caller.Place, name)
+		if err != nil {
 			return err
 		}
-		_, err := tx.NewDelete().Model(&topicRow{Account: caller.Account, Region: caller.Region, Name: name}).WherePK().Exec(ctx)
+		for i := range found {
+			if err := unsubscribe(ctx, tx, &found[i]); err != nil {
+				return err
+			}
+		}
+		_, err = tx.NewDelete().Model(&topicRow{Account: caller.Account, Region: caller.Region, Name: name}).WherePK().Exec(ctx)
 		return err
 	})
 	if err != nil {
@@ -111,11 +117,11 @@ func (s *Service) deleteTopic(ctx context.Context, caller awswire.Caller, in *to
 }
 
 func (s *Service) getTopicAttributes(ctx context.Context, caller awswire.Caller, in *topicInput) (*attributesOutput, error) {
-	name, err := s.topic(ctx, caller.Place, text(in.TopicArn))
+	name, err := s.topic(ctx, s.config.Store.Read(), caller.Place, text(in.TopicArn))
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.subscriptions(ctx, caller.Place, name)
+	found, err := s.subscriptions(ctx, s.config.Store.Read(), caller.Place, name)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +156,7 @@ func (s *Service) listTopics(ctx context.Context, caller awswire.Caller, in *lis
 // subscribe takes the functions that Lambda would take. A function that subscribes already
 // keeps its subscription.
 func (s *Service) subscribe(ctx context.Context, caller awswire.Caller, in *subscribeInput) (*subscribeOutput, error) {
-	name, err := s.topic(ctx, caller.Place, text(in.TopicArn))
+	name, err := s.topic(ctx, s.config.Store.Read(), caller.Place, text(in.TopicArn))
 	if err != nil {
 		return nil, err
 	}
@@ -184,8 +190,7 @@ func (s *Service) unsubscribe(ctx context.Context, caller awswire.Caller, in *un
 		return nil, invalidParameter("SubscriptionArn")
 	}
 	err := s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.NewDelete().Model(&subscriptionRow{Account: caller.Account, Region: caller.Region, Topic: name, ID: id}).WherePK().Exec(ctx)
-		return err
+		return unsubscribe(ctx, tx, &subscriptionRow{Account: caller.Account, Region: caller.Region, Topic: name, ID: id})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("unsubscribe from a topic: %w", err)
@@ -193,12 +198,21 @@ func (s *Service) unsubscribe(ctx context.Context, caller awswire.Caller, in *un
 	return &empty{}, nil
 }
 
+// unsubscribe removes a subscription, with what was to be delivered to it.
+func unsubscribe(ctx context.Context, tx *store.Tx, row *subscriptionRow) error {
+	if _, err := tx.NewDelete().Model((*deliveryRow)(nil)).Where("subscription = ?", row.arn()).Exec(ctx); err != nil {
+		return err
+	}
+	_, err := tx.NewDelete().Model(row).WherePK().Exec(ctx)
+	return err
+}
+
 func (s *Service) listSubscriptionsByTopic(ctx context.Context, caller awswire.Caller, in *listOfTopicInput) (*listOfTopicOutput, error) {
-	name, err := s.topic(ctx, caller.Place, text(in.TopicArn))
+	name, err := s.topic(ctx, s.config.Store.Read(), caller.Place, text(in.TopicArn))
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.subscriptions(ctx, caller.Place, name)
+	found, err := s.subscriptions(ctx, s.config.Store.Read(), caller.Place, name)
 	if err != nil {
 		return nil, err
 	}

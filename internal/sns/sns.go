@@ -1,6 +1,6 @@
 // Package sns has the part of SNS that custom resources need: topics, subscriptions of
-// functions, and Publish, which invokes those functions with the event of Lambda. Other
-// protocols, filters, attributes and FIFO topics are refused.
+// functions, and Publish, which has those functions invoked with the event of Lambda: each at least
+// once, in the order of the messages. Other protocols, filters, attributes and FIFO topics are refused.
 package sns
 
 import (
@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,16 +32,10 @@ type Config struct {
 	Now    func() time.Time // nil means the store's clock
 }
 
-// A Service is SNS for all accounts and regions. Close it.
+// A Service is SNS for all accounts and regions.
 type Service struct {
 	config    Config
 	functions Functions
-
-	life    context.Context // of what Publish has begun
-	end     context.CancelFunc
-	mu      sync.Mutex
-	closed  bool
-	working sync.WaitGroup
 }
 
 // New returns the service in a store.
@@ -53,23 +46,11 @@ func New(config Config) *Service {
 	if config.Now == nil {
 		config.Now = func() time.Time { return config.Store.Now().Time }
 	}
-	s := &Service{config: config}
-	s.life, s.end = context.WithCancel(context.Background())
-	return s
+	return &Service{config: config}
 }
 
 // Use sets what invokes functions. Call it before the first request.
 func (s *Service) Use(functions Functions) { s.functions = functions }
-
-// Close cuts off the invocations of Publish, and waits for their end.
-func (s *Service) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.end()
-	s.working.Wait()
-	return nil
-}
 
 type topicRow struct {
 	bun.BaseModel `bun:"table:sns_topics"`
@@ -90,18 +71,23 @@ type subscriptionRow struct {
 	Endpoint string `bun:"endpoint"` // ARN of a function
 }
 
+// arn is the ARN of the subscription.
+func (r *subscriptionRow) arn() string {
+	return topicARN(awswire.Place{Account: r.Account, Region: r.Region}, r.Topic) + ":" + r.ID
+}
+
 // topicARN is the ARN of a topic of a place.
 func topicARN(place awswire.Place, name string) string {
 	return fmt.Sprintf("arn:%s:sns:%s:%s:%s", awswire.PartitionOf(place.Region), place.Region, place.Account, name)
 }
 
 // topic finds the name of an existing topic by its ARN.
-func (s *Service) topic(ctx context.Context, place awswire.Place, arn string) (string, error) {
+func (s *Service) topic(ctx context.Context, db bun.IDB, place awswire.Place, arn string) (string, error) {
 	name, own := strings.CutPrefix(arn, topicARN(place, ""))
 	if !own {
 		return "", errNoTopic()
 	}
-	found, err := s.config.Store.Read().NewSelect().Model((*topicRow)(nil)).
+	found, err := db.NewSelect().Model((*topicRow)(nil)).
 		Where("account = ? AND region = ? AND name = ?", place.Account, place.Region, name).Exists(ctx)
 	switch {
 	case err != nil:
@@ -115,9 +101,9 @@ func (s *Service) topic(ctx context.Context, place awswire.Place, arn string) (s
 func errNoTopic() error { return awswire.Errorf("NotFound", 404, "Topic does not exist") }
 
 // subscriptions are those of a topic.
-func (s *Service) subscriptions(ctx context.Context, place awswire.Place, topic string) ([]subscriptionRow, error) {
+func (s *Service) subscriptions(ctx context.Context, db bun.IDB, place awswire.Place, topic string) ([]subscriptionRow, error) {
 	var rows []subscriptionRow
-	err := s.config.Store.Read().NewSelect().Model(&rows).
+	err := db.NewSelect().Model(&rows).
 		Where("account = ? AND region = ? AND topic = ?", place.Account, place.Region, topic).Order("id").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the subscriptions of a topic: %w", err)
@@ -128,11 +114,11 @@ func (s *Service) subscriptions(ctx context.Context, place awswire.Place, topic 
 // Deliveries are the functions that subscribe to a topic, by ARN, and the event that each gets
 // for a message. The error is an *awswire.Error if the topic does not exist.
 func (s *Service) Deliveries(ctx context.Context, caller awswire.Caller, topic, subject, message string) (map[string][]byte, error) {
-	name, err := s.topic(ctx, caller.Place, topic)
+	name, err := s.topic(ctx, s.config.Store.Read(), caller.Place, topic)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.subscriptions(ctx, caller.Place, name)
+	found, err := s.subscriptions(ctx, s.config.Store.Read(), caller.Place, name)
 	if err != nil {
 		return nil, err
 	}
@@ -163,49 +149,28 @@ func (s *Service) events(place awswire.Place, name, subject, message, id string,
 	return out, nil
 }
 
-// publish invokes the functions of a topic in the background, as SNS does.
+// publish sends a message to the functions of a topic.
 func (s *Service) publish(ctx context.Context, caller awswire.Caller, in *publishInput) (*publishOutput, error) {
-	if in.Message == nil || *in.Message == "" || len(*in.Message) > maxMessage {
-		return nil, awswire.Errorf("InvalidParameter", 400, "Invalid parameter: Message must have 1 to %d bytes", maxMessage)
-	}
 	arn := text(in.TopicArn)
 	if arn == "" {
 		arn = text(in.TargetArn)
 	}
-	name, err := s.topic(ctx, caller.Place, arn)
+	var id string
+	err := s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		id, err = s.Publish(ctx, tx, caller, arn, text(in.Subject), text(in.Message))
+		return err
+	})
 	if err != nil {
 		return nil, err
-	}
-	found, err := s.subscriptions(ctx, caller.Place, name)
-	if err != nil {
-		return nil, err
-	}
-	id := uuid.NewString()
-	events, err := s.events(caller.Place, name, text(in.Subject), *in.Message, id, found)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.functions == nil {
-		return nil, awswire.Errorf("InternalError", 500, "The server stops.")
-	}
-	for function, event := range events {
-		s.working.Go(func() {
-			within, cancel := context.WithTimeout(s.life, longestRun)
-			defer cancel()
-			if _, err := s.functions.Call(within, caller, function, event, nil); err != nil {
-				s.config.Logger.Warn("a function that subscribes to a topic failed", "topic", name, "function", function)
-			}
-		})
 	}
 	return &publishOutput{MessageId: &id}, nil
 }
 
-const (
-	maxMessage = 256 << 10
-	longestRun = 15 * time.Minute
-)
+// MaxMessage is how long a message may be, in bytes.
+const MaxMessage = 256 << 10
+
+// longestRun is how long a function may run.
+const longestRun = 15 * time.Minute
 
 func text(s *string) string {
 	if s == nil {

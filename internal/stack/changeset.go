@@ -233,7 +233,7 @@ func (e *Engine) writeReview(ctx context.Context, tx *store.Tx, caller awswire.C
 	if _, err := tx.NewInsert().Model(&fresh).Exec(ctx); err != nil {
 		return fmt.Errorf("write the stack: %w", err)
 	}
-	return insertEvents(ctx, tx, []eventRow{{
+	return e.insertEvents(ctx, tx, []eventRow{{
 		ID: e.newID(), StackID: s.ID, Kind: eventProgress, ClientToken: row.ClientToken, LogicalID: s.Name, PhysicalID: s.ARN, Type: stackType,
 		Status: string(types.StackStatusReviewInProgress), Reason: reasonUserInitiated, At: row.CreatedAt,
 	}})

@@ -221,5 +221,5 @@ func (e *Engine) writeProblems(ctx context.Context, tx *store.Tx, s *stackRow, c
 			Details: p.details(),
 		})
 	}
-	return insertEvents(ctx, tx, events)
+	return e.insertEvents(ctx, tx, events)
 }

@@ -212,7 +212,7 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 	if in.kind != types.OperationTypeCreateStack {
 		event.ID = e.newID()
 	}
-	if err := insertEvents(ctx, tx, []eventRow{event}); err != nil {
+	if err := e.insertEvents(ctx, tx, []eventRow{event}); err != nil {
 		return "", err
 	}
 	return op.ID, tx.Wake(ctx, wakeKind, s.ID, time.Time{})

@@ -49,6 +49,10 @@ type Config struct {
 	// wakes; it must not call out. nil is not called.
 	Ended func(ctx context.Context, tx *store.Tx, stackARN string) error
 
+	// Notify sends a message to a topic, in the transaction that appends an event of a stack. It must not
+	// call out. nil is not called.
+	Notify func(ctx context.Context, tx *store.Tx, caller awswire.Caller, topicARN, subject, message string) error
+
 	// Hold is how long responses about change sets wait for running work to finish. Clients
 	// poll at once, and then only after 5 or 30 seconds. 0 does not wait.
 	Hold time.Duration

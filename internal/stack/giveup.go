@@ -139,7 +139,7 @@ func (e *Engine) endAt(ctx context.Context, tx *store.Tx, stackID, reason string
 			return err
 		}
 	}
-	if err := insertEvents(ctx, tx, []eventRow{event}); err != nil || e.config.Ended == nil {
+	if err := e.insertEvents(ctx, tx, []eventRow{event}); err != nil || e.config.Ended == nil {
 		return err
 	}
 	return e.config.Ended(ctx, tx, s.ARN)

@@ -198,7 +198,7 @@ func (e *Engine) Hooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome)
 	x := p.resource
 	p.event(eventRow{ID: s.LogicalID + "-" + e.newID(), Status: string(x.Status), Details: hookDetails(&outcome.Result)}, "")
 	if !outcome.Ended {
-		return false, insertEvents(ctx, tx, p.events)
+		return false, e.insertEvents(ctx, tx, p.events)
 	}
 	s.Reason, s.Seen = "", false
 	p.now = store.At(p.now.Add(time.Millisecond))
@@ -260,7 +260,7 @@ func (e *Engine) stackHooked(ctx context.Context, tx *store.Tx, outcome hook.Out
 		ID: s.Name + "-" + e.newID(), StackID: s.ID, OperationID: op.ID, Kind: eventProgress, ClientToken: op.ClientToken, LogicalID: s.Name,
 		PhysicalID: s.ARN, Type: stackType, Status: string(s.Status), Details: hookDetails(&outcome.Result), At: e.now(),
 	}
-	if err := insertEvents(ctx, tx, []eventRow{row}); err != nil || !outcome.Ended {
+	if err := e.insertEvents(ctx, tx, []eventRow{row}); err != nil || !outcome.Ended {
 		return false, err
 	}
 	if len(outcome.Failed) > 0 {

@@ -130,5 +130,5 @@ func (e *Engine) writeHookFailures(ctx context.Context, tx *store.Tx, c *changeS
 			})
 		}
 	}
-	return insertEvents(ctx, tx, events)
+	return e.insertEvents(ctx, tx, events)
 }

@@ -84,6 +84,7 @@ var refusals = map[string]struct {
 	"policy-size":         {"", "Error validating stack policy: Stack policy may not exceed 16384 bytes in size."},
 	"type-not-allowed":    {"", "Resource type %s is not allowed by parameter ResourceTypes %s"},
 	"trigger-type":        {"", "Rollback Trigger Type not supported"},
+	"trigger":             {"", "RollbackConfiguration.RollbackTriggers is not supported by this server, which monitors no alarms. Leave the member out."},
 	"trigger-arn":         {"", "RelativeId of a Rollback Trigger's ARN is incorrect"},
 	"on-failure-both":     {"", "Either DisableRollback or OnFailure can be specified, not both."},
 	"protected":           {"", "Stack [%s] cannot be deleted while TerminationProtection is enabled"},

@@ -229,6 +229,7 @@ func nestedInput(request operation.Request, previous *deploymentRow) deploymentI
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		in.Tags = append(in.Tags, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
 	}
+	in.NotificationARNs = []string{} // without the property there are none: a nested stack does not inherit those of its parent
 	arns, _ := request.Desired["NotificationARNs"].([]any)
 	for _, arn := range arns {
 		text, _ := scalar(arn)

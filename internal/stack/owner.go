@@ -461,5 +461,5 @@ func (p *progress) write(ctx context.Context, tx *store.Tx) error {
 	if err := upsert(ctx, tx, p.left, "(id)", cleanupColumns); err != nil {
 		return err
 	}
-	return insertEvents(ctx, tx, p.events)
+	return p.engine.insertEvents(ctx, tx, p.events)
 }

@@ -76,7 +76,7 @@ func (t *refactorTurn) write(ctx context.Context, tx *store.Tx) error {
 	if err := store.Swap(ctx, tx, t.stack, &t.stack.RowVersion); err != nil {
 		return err
 	}
-	return insertEvents(ctx, tx, t.events)
+	return t.engine.insertEvents(ctx, tx, t.events)
 }
 
 // moveRefactored moves the resources and makes the templates those of the stacks, all in one

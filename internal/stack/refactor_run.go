@@ -277,7 +277,7 @@ func (e *Engine) writeRefactored(ctx context.Context, tx *store.Tx, s *refactore
 	if _, err := tx.NewInsert().Model(fresh).Exec(ctx); err != nil {
 		return "", fmt.Errorf("write the stack: %w", err)
 	}
-	return "", insertEvents(ctx, tx, []eventRow{{
+	return "", e.insertEvents(ctx, tx, []eventRow{{
 		ID: e.newID(), StackID: fresh.ID, Kind: eventProgress, LogicalID: fresh.Name, PhysicalID: fresh.ARN, Type: stackType,
 		Status: string(fresh.Status), Reason: reasonUserInitiated, At: e.now(),
 	}})

@@ -399,7 +399,7 @@ func (e *Engine) policyOf(ctx context.Context, caller awswire.Caller, body, url 
 	return text, nil
 }
 
-// checkRollbackConfiguration refuses triggers that the service does not know.
+// checkRollbackConfiguration refuses triggers: nothing monitors the alarms here.
 func checkRollbackConfiguration(c *types.RollbackConfiguration) error {
 	if c == nil {
 		return nil
@@ -411,6 +411,9 @@ func checkRollbackConfiguration(c *types.RollbackConfiguration) error {
 		if parts := strings.SplitN(aws.ToString(trigger.Arn), ":", 6); len(parts) != 6 || !strings.HasPrefix(parts[5], "alarm:") {
 			return refuse("trigger-arn")
 		}
+	}
+	if len(c.RollbackTriggers) > 0 {
+		return refuse("trigger")
 	}
 	return nil
 }

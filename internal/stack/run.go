@@ -320,7 +320,7 @@ func (r *run) flush(ctx context.Context, tx *store.Tx) error {
 	if err := r.flushHooks(ctx, tx); err != nil {
 		return err
 	}
-	if err := insertEvents(ctx, tx, w.events); err != nil {
+	if err := r.engine.insertEvents(ctx, tx, w.events); err != nil {
 		return err
 	}
 	for _, id := range w.cancel {
@@ -426,7 +426,11 @@ func picked[T any](keys map[string]bool, from map[string]*T) []*T {
 	return out
 }
 
-func insertEvents(ctx context.Context, tx *store.Tx, events []eventRow) error {
+// insertEvents appends events, and sends them to the topics of their stack.
+func (e *Engine) insertEvents(ctx context.Context, tx *store.Tx, events []eventRow) error {
+	if err := e.notify(ctx, tx, events); err != nil {
+		return err
+	}
 	if err := store.Insert(ctx, tx, events); err != nil {
 		return fmt.Errorf("append events: %w", err)
 	}

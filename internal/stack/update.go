@@ -72,7 +72,8 @@ func (e *Engine) UpdateStack(ctx context.Context, caller awswire.Caller, in *clo
 			return nil, err
 		}
 	}
-	if !changes && policy == "" && in.RollbackConfiguration == nil && in.NotificationARNs == nil && (in.RoleARN == nil || *in.RoleARN == s.RoleARN) {
+	topics := previous == nil || row.NotificationARNs != previous.NotificationARNs
+	if !changes && policy == "" && in.RollbackConfiguration == nil && !topics && (in.RoleARN == nil || *in.RoleARN == s.RoleARN) {
 		return nil, refuse("no-updates")
 	}
 	id, err := e.beginUpdate(ctx, caller, s, updateInput{in: in, row: row, options: options, policy: policy, token: token, hash: hash})

@@ -36,6 +36,7 @@ import (
 type Request struct {
 	Kind     schema.Kind // RESOURCE, MODULE or HOOK
 	TypeName string
+	Schema   *schema.Schema
 	Archive  []byte // the zip
 
 	// RoleARN is the role that handlers run as. Empty with a RoleTemplate means that of a

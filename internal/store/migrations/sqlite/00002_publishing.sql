@@ -1,12 +1,14 @@
 -- +goose Up
 CREATE TABLE publishers (
-    account TEXT NOT NULL PRIMARY KEY,
+    account TEXT NOT NULL,
+    region TEXT NOT NULL,
     publisher_id TEXT NOT NULL,
     identity_provider TEXT NOT NULL,
     connection_arn TEXT NOT NULL,
-    created_at BIGINT NOT NULL
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (account, region)
 );
-CREATE UNIQUE INDEX publishers_by_id ON publishers (publisher_id);
+CREATE UNIQUE INDEX publishers_by_id ON publishers (region, publisher_id);
 
 CREATE TABLE publications (
     id TEXT NOT NULL PRIMARY KEY,

@@ -1,4 +1,4 @@
--- Topics of SNS and the functions that subscribe to them.
+-- Topics of SNS, the functions that subscribe to them, and what is to be delivered.
 
 -- +goose Up
 CREATE TABLE sns_topics (
@@ -19,6 +19,17 @@ CREATE TABLE sns_subscriptions (
 );
 CREATE UNIQUE INDEX sns_subscriptions_by_endpoint ON sns_subscriptions (account, region, topic, endpoint);
 
+-- What a function is still to be invoked with.
+CREATE TABLE sns_deliveries (
+    seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    subscription TEXT NOT NULL,
+    endpoint TEXT NOT NULL,
+    access_key TEXT NOT NULL,
+    event TEXT NOT NULL
+);
+CREATE INDEX sns_deliveries_in_order ON sns_deliveries (subscription, seq);
+
 -- +goose Down
+DROP TABLE sns_deliveries;
 DROP TABLE sns_subscriptions;
 DROP TABLE sns_topics;
