@@ -151,6 +151,7 @@ var refusals = map[string]struct {
 	"operation-or-stack":  {"", "At least one of StackName, ChangeSetName or OperationId must be specified."},
 	"next-token":          {"", "NextToken is invalid"},
 	"summary-source":      {"", "At least one of TemplateBody, TemplateURL or StackName must be specified."},
+	"summary-set":         {"", "StackSetName is not supported by this server. Pass the template of the stack set, which DescribeStackSet returns, as TemplateBody."},
 	"summary-sources":     {"", "Only one of TemplateBody, TemplateURL or StackName may be specified."},
 
 	"prices":                {"NotImplemented", "EstimateTemplateCost is not available: this server knows no prices. Use the AWS Pricing Calculator at https://calculator.aws."},

@@ -186,7 +186,7 @@ func (e *Engine) stopNested(ctx context.Context, s *stackRow) (operation.Progres
 		if err != nil || current == nil || current.Status != types.StackStatusUpdateInProgress {
 			return err
 		}
-		return e.cancelUpdate(ctx, tx, current)
+		return e.cancelUpdate(ctx, tx, current, "")
 	})
 }
 

@@ -22,10 +22,15 @@ func (e *Engine) CancelUpdateStack(ctx context.Context, caller awswire.Caller, i
 		if err != nil {
 			return err
 		}
+		token := aws.ToString(in.ClientRequestToken)
 		if s.Status != types.StackStatusUpdateInProgress {
-			return refuse("cancel")
+			again, err := canceledBefore(ctx, tx, s, token)
+			if !again && err == nil {
+				err = refuse("cancel")
+			}
+			return err
 		}
-		return e.cancelUpdate(ctx, tx, s)
+		return e.cancelUpdate(ctx, tx, s, token)
 	})
 	if err != nil {
 		return nil, err
@@ -33,8 +38,23 @@ func (e *Engine) CancelUpdateStack(ctx context.Context, caller awswire.Caller, i
 	return &cloudformation.CancelUpdateStackOutput{}, nil
 }
 
+// canceledBefore reports whether the last operation on a stack was canceled by a request with a token.
+func canceledBefore(ctx context.Context, tx *store.Tx, s *stackRow, token string) (bool, error) {
+	settings := stackSettings{}
+	if err := decode(s.Settings, &settings); err != nil || token == "" || len(settings.LastOperations) == 0 {
+		return false, err
+	}
+	op, err := oneRow[operationRow](ctx, tx, "id = ?", aws.ToString(settings.LastOperations[0].OperationId))
+	if err != nil || op == nil {
+		return false, err
+	}
+	var options operationOptions
+	err = decode(op.Options, &options)
+	return err == nil && options.CancelToken == token, err
+}
+
 // cancelUpdate has the operation of a stack stop, if the transaction commits.
-func (e *Engine) cancelUpdate(ctx context.Context, tx *store.Tx, s *stackRow) error {
+func (e *Engine) cancelUpdate(ctx context.Context, tx *store.Tx, s *stackRow, token string) error {
 	op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
 	if err != nil || op == nil || op.Cancelled {
 		return err
@@ -45,7 +65,12 @@ func (e *Engine) cancelUpdate(ctx context.Context, tx *store.Tx, s *stackRow) er
 		}
 		return err
 	}
-	op.Cancelled = true
+	var options operationOptions
+	if err := decode(op.Options, &options); err != nil {
+		return err
+	}
+	options.CancelToken = token
+	op.Options, op.Cancelled = encode(options), true
 	if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {
 		return err
 	}

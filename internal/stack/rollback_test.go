@@ -158,7 +158,15 @@ func TestCancelUpdateStack(t *testing.T) {
 	for !slices.Contains(g.story("s"), "A UPDATE_IN_PROGRESS a-1") {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := g.CancelUpdateStack(t.Context(), owner, &cloudformation.CancelUpdateStackInput{StackName: s.StackName}); err != nil {
+	cancel := &cloudformation.CancelUpdateStackInput{StackName: s.StackName, ClientRequestToken: aws.String("once")}
+	defer func() { // a repeated request is the same one, also when all is over
+		if _, err := g.CancelUpdateStack(t.Context(), owner, cancel); err != nil {
+			t.Errorf("canceled again: %v", err)
+		}
+		_, err := g.CancelUpdateStack(t.Context(), owner, &cloudformation.CancelUpdateStackInput{StackName: s.StackName, ClientRequestToken: aws.String("another")})
+		refusedWith(t, err, "ValidationError", "CancelUpdateStack cannot be called from current stack status")
+	}()
+	if _, err := g.CancelUpdateStack(t.Context(), owner, cancel); err != nil {
 		t.Fatal(err)
 	}
 	close(hold)

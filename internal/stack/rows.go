@@ -128,6 +128,7 @@ type operationOptions struct {
 	DisableValidation    bool                       `json:"disableValidation,omitempty"`
 	PolicyDuringUpdate   string                     `json:"policyDuringUpdate,omitempty"`
 	ResourceTypes        []string                   `json:"resourceTypes,omitempty"`
+	CancelToken          string                     `json:"cancelToken,omitempty"` // of the request that canceled it
 	Mode                 types.DeploymentConfigMode `json:"mode,omitempty"`
 	Import               map[string]string          `json:"import,omitempty"`  // logical ids to identifiers
 	Problem              string                     `json:"problem,omitempty"` // found after the call: the operation fails with it

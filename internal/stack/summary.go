@@ -77,8 +77,13 @@ func (e *Engine) GetTemplateSummary(ctx context.Context, caller awswire.Caller, 
 	if err != nil {
 		return nil, err
 	}
+	warnings, err := e.unrecognized(ctx, caller, in, t)
+	if err != nil {
+		return nil, err
+	}
 	s := t.Summary()
 	out := &cloudformation.GetTemplateSummaryOutput{
+		Warnings:    warnings,
 		Description: optional(s.Description), Version: aws.String(cmp.Or(s.Version, formatVersion)), Metadata: optional(s.Metadata),
 		Capabilities: capabilitiesOf(s), CapabilitiesReason: optional(s.CapabilitiesReason), DeclaredTransforms: s.Transforms,
 		Parameters: []types.ParameterDeclaration{}, ResourceTypes: []string{}, ResourceIdentifierSummaries: []types.ResourceIdentifierSummary{},
@@ -107,6 +112,25 @@ func (e *Engine) GetTemplateSummary(ctx context.Context, caller awswire.Caller, 
 	return out, nil
 }
 
+// unrecognized refuses a template with types that do not exist, or returns them if the request wants them as
+// warnings. Those that a transform makes are not known here, and a stack that exists may have types that are gone.
+func (e *Engine) unrecognized(ctx context.Context, caller awswire.Caller, in *cloudformation.GetTemplateSummaryInput, t *template.Template) (*types.Warnings, error) {
+	if t.HasTransforms() || in.StackName != nil {
+		return nil, nil
+	}
+	known := knownTypes{ctx, e, caller, map[string]bool{}}
+	if c := in.TemplateSummaryConfig; c == nil || !aws.ToBool(c.TreatUnrecognizedResourceTypesAsWarnings) {
+		return nil, refusedTemplate(t.UnknownTypes(known))
+	}
+	warnings := &types.Warnings{UnrecognizedResourceTypes: []string{}}
+	for _, of := range t.Summary().Types {
+		if !known.HasType(of.Type) {
+			warnings.UnrecognizedResourceTypes = append(warnings.UnrecognizedResourceTypes, of.Type)
+		}
+	}
+	return warnings, nil
+}
+
 // formatVersion is the version of templates that name none.
 const formatVersion = "2010-09-09"
 
@@ -129,6 +153,8 @@ func (e *Engine) templateToSummarize(ctx context.Context, caller awswire.Caller,
 		}
 	}
 	switch {
+	case in.StackSetName != nil || in.CallAs != "":
+		return nil, refuse("summary-set")
 	case given == 0:
 		return nil, refuse("summary-source")
 	case given > 1:
