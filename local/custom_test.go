@@ -544,7 +544,7 @@ func TestTopics(t *testing.T) {
 			return
 		}
 		message := event.Records[0].Sns
-		if message.Subject == "hello" {
+		if message.Subject == "hello" || message.Subject == "AWS CloudFormation Notification" {
 			v.then(v.works)
 			v.mu.Lock()
 			v.requests = append(v.requests, customresource.Request{RequestType: "Message", LogicalResourceID: message.Message})
@@ -616,6 +616,19 @@ func TestTopics(t *testing.T) {
 	}
 	if stack = c.remove(t, stack); stack.StackStatus != "DELETE_COMPLETE" || !slices.Equal(v.seen(), []string{"Create Thing", "Delete Thing p-Thing"}) {
 		t.Errorf("%s, calls %q", stack.StackStatus, v.seen())
+	}
+	// The events of a stack, also those of its resources.
+	if _, err := c.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("told"), NotificationARNs: []string{topic, topic + "-missing"},
+		TemplateBody: aws.String(`{"Resources": {"P": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": "v"}}}}`)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"told' ResourceStatus='CREATE_IN_PROGRESS'", "P' ResourceStatus='CREATE_COMPLETE'", "told' ResourceStatus='CREATE_COMPLETE'"} {
+		id, status, _ := strings.Cut(want, " ")
+		eventually(t, time.Minute, want, func() bool {
+			return slices.ContainsFunc(v.seen(), func(line string) bool {
+				return strings.HasPrefix(line, "Message StackId='arn:aws:cloudformation:") && strings.Contains(line, "\nLogicalResourceId='"+id+"\n") && strings.Contains(line, "\n"+status+"\n")
+			})
+		})
 	}
 	call("Unsubscribe", url.Values{"SubscriptionArn": {between(first, "<SubscriptionArn>", "<")}})
 	if got := call("GetTopicAttributes", url.Values{"TopicArn": {topic}}); !strings.Contains(got, "<key>SubscriptionsConfirmed</key><value>0</value>") {

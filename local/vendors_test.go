@@ -144,6 +144,27 @@ func TestCDKProvider(t *testing.T) {
 	}
 }
 
+// TestInitFailure has a provider whose start failed answer: the reason is in the events at once.
+func TestInitFailure(t *testing.T) {
+	library := filepath.Dir(installed(t, "vendors/python/crhelper"))
+	program(t, "python3", "-c", "import boto3")
+	t.Parallel()
+	source, err := filepath.Abs("testdata/vendors/unready")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := serving(t, local.ServerConfig{Config: local.Config{
+		Functions: []string{"vendor=" + source}, HandlerEnv: []string{"PYTHONPATH=" + library}, Mounts: []string{os.Getenv(clientsVar)},
+	}})
+	c := newClients(t, server.URL())
+	history := c.history(t, c.create(t, "unready", thing(`, "ServiceTimeout": 3600, "Size": 1`)))
+	if !slices.ContainsFunc(history, func(e string) bool {
+		return strings.Contains(e, "CREATE_FAILED") && strings.Contains(e, "started without its settings")
+	}) {
+		t.Errorf("events %q", history)
+	}
+}
+
 // TestPolling takes a custom resource through its life whose provider polls: crhelper has EventBridge call
 // the function again, and removes its rule at the end.
 func TestPolling(t *testing.T) {

@@ -41,7 +41,7 @@ func newInvoke(c *app) *cobra.Command {
 		Short: "Call one handler of the project",
 		Long: `Call one handler with a request from a file, and call it again while it returns IN_PROGRESS, as
 CloudFormation does. Every request and response is printed without secrets: credentials, write-only
-values and type configurations are replaced with <hidden: REASON>.
+values and secrets of the type configuration are replaced with <hidden: REASON>.
 
 The action alone says which kind is meant: cfn invoke CREATE FILE is cfn invoke resource CREATE FILE.
 

@@ -90,7 +90,7 @@ func WriteHTML(w io.Writer, s *Summary) error {
 }
 
 func newHTMLPage(s *Summary) *htmlPage {
-	page := &htmlPage{TypeName: s.TypeName, Summary: s, OK: s.OK(), Verdict: "The handlers keep the contract", Command: "cfn test", What: "contract tests", Hidden: "credentials, write-only values and type configurations"}
+	page := &htmlPage{TypeName: s.TypeName, Summary: s, OK: s.OK(), Verdict: "The handlers keep the contract", Command: "cfn test", What: "contract tests", Hidden: "credentials, write-only values and secrets of the type configuration"}
 	if s.Seed != nil {
 		page.Seed = fmt.Sprint(*s.Seed)
 	}

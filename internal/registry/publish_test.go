@@ -208,6 +208,9 @@ func TestShelf(t *testing.T) {
 		at := func(want string) func() bool {
 			return func() bool { return *s.describe(reader, activated).PublicVersionNumber == want }
 		}
+		if err := s.Workers()[workAutoUpdate].Fail(ctx, public, "broken"); err != nil { // the next publication updates all the same
+			t.Error(err)
+		}
 		s.offer(owner, thingName, "two", "")
 		s.until("1.1.0 is taken", at("1.1.0"))
 		if out := s.describe(reader, activated); *out.Arn != activated+"/00000002" || *out.Description != "two" {

@@ -174,6 +174,32 @@ func TestFailedTest(t *testing.T) {
 	})
 }
 
+// TestGiveUpWork ends a test that cannot go on with its reason. Updates of activations that were given up
+// do not keep the next ones from being made.
+func TestGiveUpWork(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		version := s.thing(owner, thingName, "one")
+		block := make(chan struct{})
+		defer close(block)
+		s.mu.Lock()
+		s.block = block
+		s.mu.Unlock()
+		if _, err := s.TestType(t.Context(), owner, &cloudformation.TestTypeInput{Arn: &version}); err != nil {
+			t.Fatal(err)
+		}
+		runs, err := s.TestRuns(t.Context(), owner, TestQuery{})
+		if err != nil || len(runs) != 1 {
+			t.Fatalf("%+v, %v", runs, err)
+		}
+		if err := s.Workers()[workTest].Fail(t.Context(), runs[0].ID, "Internal failure: the row is broken"); err != nil {
+			t.Fatal(err)
+		}
+		if out := s.verdict(owner, version); out.TypeTestsStatus != types.TypeTestsStatusFailed || aws.ToString(out.TypeTestsStatusDescription) != "Internal failure: the row is broken" {
+			t.Errorf("%s: %s", out.TypeTestsStatus, aws.ToString(out.TypeTestsStatusDescription))
+		}
+	})
+}
+
 func TestTestTypeRefusals(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		version := s.thing(owner, thingName, "one")

@@ -2,14 +2,19 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
 )
 
 func TestRefuseBrowser(t *testing.T) {
@@ -43,6 +48,35 @@ func TestRefuseBrowser(t *testing.T) {
 				t.Errorf("got %v, want a refusal: %v", got, tt.refused)
 			}
 		})
+	}
+}
+
+// TestServices: tools that wait for a local AWS find what they look for, and no more.
+func TestServices(t *testing.T) {
+	for want, failure := range map[string]error{"running": nil, "error": errors.New("the disk /home/secret is full")} {
+		s := &Server{
+			config: Config{Version: "1.2.3", Now: time.Now, Logger: slog.New(slog.DiscardHandler), Healthy: func(context.Context) error { return failure }},
+			tables: map[string]*awswire.Table{"cloudformation": nil, "cloudcontrolapi": nil, "states": nil, "formwork": nil},
+		}
+		for _, path := range []string{"/health", "/_localstack/health"} {
+			if !isServices(path) {
+				t.Errorf("%s is not the page", path)
+			}
+			w := httptest.NewRecorder()
+			s.services(w)
+			var state struct {
+				Services         map[string]string
+				Edition, Version string
+			}
+			if err := json.Unmarshal(w.Body.Bytes(), &state); err != nil {
+				t.Fatal(err)
+			}
+			services := map[string]string{"cloudformation": want, "cloudcontrol": want, "stepfunctions": want, "lambda": want, "s3": want}
+			if (w.Code == http.StatusOK) != (failure == nil) || !maps.Equal(state.Services, services) || state.Version != "1.2.3" ||
+				!strings.Contains(w.Body.String(), `"cloudformation": "`+want+`"`) || strings.Contains(w.Body.String(), "secret") {
+				t.Errorf("%s: %d %s", path, w.Code, w.Body)
+			}
+		}
 	}
 }
 

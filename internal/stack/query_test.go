@@ -166,3 +166,22 @@ func TestStackStateWhileCreated(t *testing.T) {
 		t.Errorf("the mark stayed %v, %v", last, err)
 	}
 }
+
+// TestSummaryOfUnknownTypes refuses types that do not exist, or returns them as warnings.
+func TestSummaryOfUnknownTypes(t *testing.T) {
+	g := onSQLite(t)
+	in := &cloudformation.GetTemplateSummaryInput{TemplateBody: aws.String(things("A: {}", "B: {Type: 'Acme::No::Body'}", "C: {Type: 'Acme::No::Body'}"))}
+	_, err := g.GetTemplateSummary(t.Context(), owner, in)
+	if got := refusal(t, err); !strings.Contains(got, "Unrecognized resource types: [Acme::No::Body]") {
+		t.Error(got)
+	}
+	in.TemplateSummaryConfig = &types.TemplateSummaryConfig{TreatUnrecognizedResourceTypesAsWarnings: aws.Bool(true)}
+	out, err := g.GetTemplateSummary(t.Context(), owner, in)
+	if err != nil || len(out.Warnings.UnrecognizedResourceTypes) != 1 || out.Warnings.UnrecognizedResourceTypes[0] != "Acme::No::Body" {
+		t.Errorf("%s %v", jsonText(out), err)
+	}
+	_, err = g.GetTemplateSummary(t.Context(), owner, &cloudformation.GetTemplateSummaryInput{StackSetName: aws.String("s")})
+	if got := refusal(t, err); !strings.Contains(got, "StackSetName is not supported by this server") {
+		t.Error(got)
+	}
+}
