@@ -1,4 +1,4 @@
-# A provider whose start fails: crhelper answers each request with the reason.
+# A provider whose start fails: crhelper answers each request with the reason, and without a physical id.
 from crhelper import CfnResource
 
 helper = CfnResource(json_logging=False, log_level="INFO", boto_level="CRITICAL", sleep_on_delete=0)
