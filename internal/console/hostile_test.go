@@ -1,0 +1,228 @@
+package console
+
+import (
+	"context"
+	"html"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/cloudcontrol"
+	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/hook"
+	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/stack"
+	"github.com/formwork-dev/formwork/internal/stackset"
+)
+
+// poison is what somebody appends to every text that the console reads.
+const poison = `"'><script>alert(1)</script><img src=x onerror=alert(1)>` + "\u202e\x00\x1b[2J` javascript:alert(1)"
+
+// clean takes the poison out of what a page asks for again.
+func clean(text string) string { return strings.ReplaceAll(text, poison, "") }
+
+// poisoned is a copy of a result in which every text ends with the poison, except for places and what has a type of its
+// own, such as a status.
+func poisoned[T any](v T, err error) (T, error) {
+	return poisonedValue(reflect.ValueOf(&v).Elem()).Interface().(T), err
+}
+
+func poisonedValue(v reflect.Value) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch v.Kind() {
+	case reflect.String:
+		if v.Type() == reflect.TypeFor[string]() && v.Len() > 0 {
+			out.SetString(v.String() + poison)
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			out.Set(reflect.New(v.Type().Elem()))
+			out.Elem().Set(poisonedValue(v.Elem()))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name := v.Type().Field(i).Name
+			if v.Type().Field(i).IsExported() && v.Field(i).Type() != reflect.TypeFor[awswire.Place]() && name != "Schema" && name != "Configuration" && name != "Annotations" { // JSON
+				out.Field(i).Set(poisonedValue(v.Field(i)))
+			}
+		}
+	case reflect.Slice:
+		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			out.Index(i).Set(poisonedValue(v.Index(i)))
+		}
+	case reflect.Map:
+		out.Set(reflect.MakeMap(v.Type()))
+		for _, key := range v.MapKeys() {
+			out.SetMapIndex(poisonedValue(key), poisonedValue(v.MapIndex(key)))
+		}
+	}
+	return out
+}
+
+// The poisoned services answer as others do, with poison. Two have methods of their own names.
+type (
+	otherStacks   = Stacks
+	otherRequests = Requests
+
+	poisonedRegistry struct{ Registry }
+	poisonedStacks   struct{ otherStacks }
+	poisonedSets     struct{ StackSets }
+	poisonedHooks    struct{ Hooks }
+	poisonedRequests struct{ otherRequests }
+	poisonedCalls    struct{ Calls }
+	poisonedLogs     struct{ Logs }
+)
+
+func (p poisonedRegistry) Types(ctx context.Context, caller awswire.Caller, q registry.TypeQuery) ([]registry.TypeState, error) {
+	return poisoned(p.Registry.Types(ctx, caller, q))
+}
+
+func (p poisonedRegistry) TypeVersions(ctx context.Context, caller awswire.Caller, kind schema.Kind, name string) ([]registry.VersionState, error) {
+	return poisoned(p.Registry.TypeVersions(ctx, caller, kind, clean(name)))
+}
+
+func (p poisonedRegistry) DescribeType(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeTypeInput) (*cloudformation.DescribeTypeOutput, error) {
+	asked := *in
+	for _, text := range []**string{&asked.TypeName, &asked.VersionId, &asked.PublisherId, &asked.PublicVersionNumber} {
+		if *text != nil {
+			plain := clean(**text)
+			*text = &plain
+		}
+	}
+	return poisoned(p.Registry.DescribeType(ctx, caller, &asked))
+}
+
+func (p poisonedRegistry) Registrations(ctx context.Context, caller awswire.Caller, q registry.RegistrationQuery) ([]registry.Registration, error) {
+	q.TypeName = clean(q.TypeName)
+	return poisoned(p.Registry.Registrations(ctx, caller, q))
+}
+
+func (p poisonedRegistry) TestRuns(ctx context.Context, caller awswire.Caller, q registry.TestQuery) ([]registry.TestRun, error) {
+	q.ID, q.TypeName = clean(q.ID), clean(q.TypeName)
+	return poisoned(p.Registry.TestRuns(ctx, caller, q))
+}
+
+func (p poisonedRegistry) TestReport(ctx context.Context, caller awswire.Caller, id string) ([]byte, error) {
+	return p.Registry.TestReport(ctx, caller, clean(id))
+}
+
+func (p poisonedStacks) Stacks(ctx context.Context, q stack.Query) ([]stack.Summary, error) {
+	return poisoned(p.otherStacks.Stacks(ctx, q))
+}
+
+func (p poisonedStacks) Stack(ctx context.Context, place awswire.Place, name string) (*stack.StackState, error) {
+	return poisoned(p.otherStacks.Stack(ctx, place, clean(name)))
+}
+
+func (p poisonedStacks) Events(ctx context.Context, q stack.EventQuery) ([]stack.EventState, error) {
+	q.Stack = clean(q.Stack)
+	return poisoned(p.otherStacks.Events(ctx, q))
+}
+
+func (p poisonedStacks) Timeline(ctx context.Context, place awswire.Place, name, id string) (*stack.Timeline, error) {
+	return poisoned(p.otherStacks.Timeline(ctx, place, clean(name), clean(id)))
+}
+
+func (p poisonedStacks) Source(ctx context.Context, place awswire.Place, name string, processed bool) (*stack.Source, error) {
+	return poisoned(p.otherStacks.Source(ctx, place, clean(name), processed))
+}
+
+func (p poisonedStacks) ChangeSets(ctx context.Context, place awswire.Place, name string, limit int) ([]stack.ChangeSetState, error) {
+	return poisoned(p.otherStacks.ChangeSets(ctx, place, clean(name), limit))
+}
+
+func (p poisonedStacks) ChangeSet(ctx context.Context, place awswire.Place, name, set string) (*stack.ChangeSetState, error) {
+	return poisoned(p.otherStacks.ChangeSet(ctx, place, clean(name), clean(set)))
+}
+
+func (p poisonedStacks) Refactors(ctx context.Context, place awswire.Place, name string, limit int) ([]stack.RefactorState, error) {
+	return poisoned(p.otherStacks.Refactors(ctx, place, clean(name), limit))
+}
+
+func (p poisonedStacks) Drift(ctx context.Context, place awswire.Place, name string) (*stack.DriftState, error) {
+	return poisoned(p.otherStacks.Drift(ctx, place, clean(name)))
+}
+
+func (p poisonedStacks) StackMark(ctx context.Context, place awswire.Place, name string) (stack.Mark, error) {
+	return p.otherStacks.StackMark(ctx, place, clean(name))
+}
+
+func (p poisonedSets) Sets(ctx context.Context, q stackset.Query) ([]stackset.Summary, error) {
+	return poisoned(p.StackSets.Sets(ctx, q))
+}
+
+func (p poisonedSets) Set(ctx context.Context, place awswire.Place, name string) (*stackset.State, error) {
+	return poisoned(p.StackSets.Set(ctx, place, clean(name)))
+}
+
+func (p poisonedHooks) Results(ctx context.Context, q hook.Query) ([]hook.Result, error) {
+	q.StackID, q.ChangeSetID, q.TypeARN = clean(q.StackID), clean(q.ChangeSetID), clean(q.TypeARN)
+	return poisoned(p.Hooks.Results(ctx, q))
+}
+
+func (p poisonedRequests) Requests(ctx context.Context, q cloudcontrol.RequestQuery) ([]cloudcontrol.RequestState, error) {
+	return poisoned(p.otherRequests.Requests(ctx, q))
+}
+
+func (p poisonedCalls) Invocations(ctx context.Context, q handlers.InvocationQuery) ([]handlers.Invocation, error) {
+	return poisoned(p.Calls.Invocations(ctx, q))
+}
+
+func (p poisonedCalls) Invocation(ctx context.Context, place awswire.Place, id string) (*handlers.Invocation, error) {
+	return poisoned(p.Calls.Invocation(ctx, place, clean(id)))
+}
+
+func (p poisonedLogs) Groups(ctx context.Context, place awswire.Place) ([]string, error) {
+	return poisoned(p.Logs.Groups(ctx, place))
+}
+
+func (p poisonedLogs) Lines(ctx context.Context, place awswire.Place, group, after string, limit int) ([]LogLine, error) {
+	return poisoned(p.Logs.Lines(ctx, place, clean(group), clean(after), limit))
+}
+
+func (p poisonedLogs) StreamLines(ctx context.Context, place awswire.Place, group, stream string, since time.Time, limit int) ([]LogLine, error) {
+	return poisoned(p.Logs.StreamLines(ctx, place, clean(group), clean(stream), since, limit))
+}
+
+// withoutTexts are pages that show no text of anybody: they have no rows, or are the same for all.
+var withoutTexts = []string{
+	"/contract", "/?in=123456789012/us-east-1", "/logs", "/logs?group=/aws/lambda/other", "/stacks?deleted=1", "/stacks?q=none", "/requests?in=123456789012/us-east-1", "/stack-sets?deleted=1",
+}
+
+// TestPoisonedPages visits every page when all texts that the console reads have poison: it shows it as text.
+// TestEveryRouteHasARow has all pages in the list.
+func TestPoisonedPages(t *testing.T) {
+	f, logs := world(t)
+	config := newConsole(t, f, logs).config
+	config.Registry, config.Stacks, config.StackSets, config.Hooks = poisonedRegistry{config.Registry}, poisonedStacks{config.Stacks}, poisonedSets{config.StackSets}, poisonedHooks{config.Hooks}
+	config.Requests, config.Calls, config.Logs = poisonedRequests{config.Requests}, poisonedCalls{config.Calls}, poisonedLogs{config.Logs}
+	c := New(config)
+	t.Cleanup(c.Close)
+	for _, path := range allPages {
+		w := get(t, c, path)
+		page := w.Body.String()
+		if w.Code != http.StatusOK {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+		for _, bad := range []string{"<script>", "<img", "\u202e", "\x00", "\x1b", `href="javascript`, "about:invalid"} {
+			if i := strings.Index(page, bad); i >= 0 {
+				t.Errorf("%s: %q is in the page: …%s…", path, bad, page[max(0, i-80):min(len(page), i+80)])
+			}
+		}
+		if found := inside.FindString(strings.ReplaceAll(page, "javascript:", "")); found != "" {
+			t.Errorf("%s: %q", path, found)
+		}
+		if !strings.Contains(html.UnescapeString(page), "<script>alert(1)</script>") && !slices.Contains(withoutTexts, path) {
+			t.Errorf("%s does not show the poison", path)
+		}
+	}
+}
