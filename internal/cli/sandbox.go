@@ -126,7 +126,7 @@ func (o *sandboxOptions) note(c *app, s sandbox.Settings) {
 	if missing := s.Mode.Missing(); missing != "" && o.mode != string(sandbox.Off) {
 		c.notef("warning: %s\n", missing)
 	}
-	if missing := s.MissingNetwork(); missing != "" && o.network != string(sandbox.Host) {
+	if missing := s.MissingNetwork(); missing != "" {
 		c.notef("warning: %s\n", missing)
 	}
 }

@@ -69,11 +69,18 @@ public class Main {
     }
     for (String p : list(event, "write"))
       try (OutputStream out = new FileOutputStream(p, true)) { out.write('x'); written.add(p); } catch (IOException e) { }
+    List<String> connected = new ArrayList<>();
+    for (String a : list(event, "connect"))
+      try (Socket s = new Socket()) {
+        int at = a.lastIndexOf(':');
+        s.connect(new InetSocketAddress(a.substring(0, at), Integer.parseInt(a.substring(at + 1))), 5000);
+        connected.add(a);
+      } catch (IOException e) { }
     Matcher m = Pattern.compile("\"open\":([0-9]+)").matcher(event);
     List<InputStream> held = new ArrayList<>();
     try { for (int i = m.find() ? Integer.parseInt(m.group(1)) : 0; i > 0; i--) held.add(new FileInputStream("/dev/null")); } catch (IOException e) { failed = e.toString(); }
     for (InputStream in : held) in.close();
-    return "{\"output\":" + json(output) + ",\"read\":" + json(read) + ",\"written\":" + json(written) + ",\"open\":" + json(failed) + "}";
+    return "{\"output\":" + json(output) + ",\"read\":" + json(read) + ",\"written\":" + json(written) + ",\"connected\":" + json(connected) + ",\"open\":" + json(failed) + "}";
   }
   public static void main(String[] a) throws Exception {
     String api = "http://" + System.getenv("AWS_LAMBDA_RUNTIME_API") + "/2018-06-01/runtime/invocation/";

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 
@@ -28,6 +30,8 @@ type deed struct {
 	Read   []string `json:"read"`  // files to read
 	Write  []string `json:"write"` // files to write
 	Open   int      `json:"open"`  // files to open at once
+
+	Connect []string `json:"connect"` // addresses to connect to, HOST:PORT
 }
 
 // A report is what it could do.
@@ -37,12 +41,21 @@ type report struct {
 	Read    []string `json:"read"`
 	Written []string `json:"written"`
 	Open    string   `json:"open"` // the error
+
+	Connected []string `json:"connected"`
 }
 
 // hostile is the handler in the other languages.
 var hostile = map[string]struct{ program, runtime, entrypoint, file, text string }{
 	"python": {"python3", "python3.11", "app.handler", "app.py", `
-import os, subprocess
+import os, socket, subprocess
+def connects(address):
+    host, port = address.rsplit(":", 1)
+    try:
+        socket.create_connection((host, int(port)), 5).close()
+        return True
+    except OSError:
+        return False
 def attempt(path, mode):
     try:
         with open(path, mode) as f:
@@ -58,6 +71,7 @@ def handler(e, c):
         r["output"] = subprocess.run(["sh", "-c", e["shell"]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.decode(errors="replace")
     r["read"] = [p for p in e.get("read") or [] if attempt(p, "rb" if False else "r") or (os.path.isdir(p) and os.listdir(p))]
     r["written"] = [p for p in e.get("write") or [] if attempt(p, "a")]
+    r["connected"] = [a for a in e.get("connect") or [] if connects(a)]
     files = []
     try:
         for i in range(e.get("open") or 0):
@@ -67,7 +81,12 @@ def handler(e, c):
     return r
 `},
 	"node": {"node", "nodejs20.x", "app.handler", "app.js", `
-const fs = require("fs"), { spawnSync } = require("child_process");
+const fs = require("fs"), net = require("net"), { spawnSync } = require("child_process");
+const connects = (address) => new Promise((resolve) => {
+  const at = address.lastIndexOf(":"), c = net.connect({ host: address.slice(0, at), port: +address.slice(at + 1), timeout: 5000 });
+  const end = (reached) => { c.destroy(); resolve(reached) };
+  c.on("connect", () => end(true)).on("error", () => end(false)).on("timeout", () => end(false));
+});
 const attempt = (f) => { try { f(); return true } catch { return false } };
 exports.handler = async (e) => {
   if (fs.existsSync(e.canary)) return { seen: true };
@@ -75,6 +94,8 @@ exports.handler = async (e) => {
   if (e.shell) { const p = spawnSync("sh", ["-c", e.shell + " 2>&1"]); r.output = String(p.stdout) }
   r.read = (e.read || []).filter((p) => attempt(() => { if (fs.statSync(p).isDirectory()) { if (fs.readdirSync(p).length === 0) throw 1 } else fs.readFileSync(p) }));
   r.written = (e.write || []).filter((p) => attempt(() => fs.appendFileSync(p, "x")));
+  r.connected = [];
+  for (const a of e.connect || []) if (await connects(a)) r.connected.push(a);
   const files = [];
   try { for (let i = 0; i < (e.open || 0); i++) files.push(fs.openSync("/dev/null")) } catch (x) { r.open = String(x) }
   files.forEach((f) => fs.closeSync(f));
@@ -104,6 +125,12 @@ func commit(d deed) report {
 		if file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
 			_ = file.Close()
 			r.Written = append(r.Written, path)
+		}
+	}
+	for _, address := range d.Connect {
+		if conn, err := net.DialTimeout("tcp", address, 5*time.Second); err == nil {
+			_ = conn.Close()
+			r.Connected = append(r.Connected, address)
 		}
 	}
 	var held []*os.File
@@ -220,6 +247,11 @@ func (h *house) do(t *testing.T, f *handlers.Function, d deed) (report, lambda.R
 			t.Errorf("%s was harmed: %q", path, after[path])
 		}
 	}
+	for path := range after {
+		if _, was := h.before[path]; !was && !strings.HasPrefix(path, h.data) {
+			t.Errorf("%s is new", path)
+		}
+	}
 	return r, result, callErr
 }
 
@@ -287,6 +319,23 @@ func TestHostileHandlers(t *testing.T) {
 					t.Errorf("%+v, %v", r, err)
 				}
 			})
+			t.Run("connects", func(t *testing.T) {
+				// Its own Runtime API, and nothing of this machine or of a cloud.
+				own := "127.0.0.1:9001"
+				addresses := []string{"169.254.169.254:80", own, "[fd00:ec2::254]:80"}
+				for _, ip := range machineAddresses(t) {
+					listener, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer listener.Close()
+					addresses = append(addresses, listener.Addr().String())
+				}
+				r, _, err := h.do(t, f, deed{Connect: addresses})
+				if err != nil || !slices.Equal(r.Connected, []string{own}) {
+					t.Errorf("%q: %+v, %v", addresses, r, err)
+				}
+			})
 			t.Run("gains privileges", func(t *testing.T) {
 				r, _, err := h.do(t, f, deed{Shell: "unshare -Ur true && echo gained; mount -t tmpfs none /tmp && echo gained; mount -o remount,rw / && echo gained; chmod 0 /dev/null && echo gained; chroot / true && echo gained; kill -9 1; kill -STOP 1"})
 				if err != nil || strings.Contains(r.Output, "gained") {
@@ -324,6 +373,21 @@ func TestHostileHandlers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// machineAddresses are those of this machine of IPv4.
+func machineAddresses(t *testing.T) (all []string) {
+	t.Helper()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range addresses {
+		if network, ok := address.(*net.IPNet); ok && network.IP.To4() != nil {
+			all = append(all, network.IP.String())
+		}
+	}
+	return all
 }
 
 // TestHostileJava is the official library for Java in small: it empties java.io.tmpdir.

@@ -67,6 +67,8 @@ func TestHostileView(t *testing.T) {
 				"PYTHONPATH=" + all, "NODE_PATH=" + all, "CLASSPATH=" + all, "LD_LIBRARY_PATH=" + all, "PATH=" + all + os.Getenv("PATH"), "PYTHONUSERBASE=" + in("home"), "GOCOVERDIR=" + in("home/.config/autostart"),
 				"SSL_CERT_FILE=" + secret[0], "SSL_CERT_DIR=" + in("home/.ssh"), "AWS_CA_BUNDLE=" + secret[1], "NODE_EXTRA_CA_CERTS=" + secret[2], "JAVA_HOME=" + in("home"),
 				"NODE_OPTIONS=--redirect-warnings=" + secret[2], "JAVA_TOOL_OPTIONS=-Dx=" + secret[3], "FORMWORK_AWS_ADDRESS=127.0.0.1:1",
+				"LD_PRELOAD=" + secret[0], "LD_AUDIT=" + secret[0], "JDK_JAVA_OPTIONS=-XX:ErrorFile=" + in("home/.config/autostart/java"), "NODE_V8_COVERAGE=" + in("home/.config/autostart"),
+				"NODE_COMPILE_CACHE=" + in("home/.config/autostart"), "PYTHONPYCACHEPREFIX=" + in("home/.config/autostart"), "PYTHONSTARTUP=" + secret[0], "BASH_ENV=" + secret[0], "ENV=" + secret[0],
 			}
 			directory := &handlers.Directory{Pool: h.Pool, Versions: noVersions{}}
 			for _, name := range []string{"deployed", "cloned"} {

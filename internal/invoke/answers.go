@@ -20,6 +20,12 @@ const (
 
 	// exchangeTimeout bounds all of a request, uploads of packages included.
 	exchangeTimeout = 2 * time.Hour
+
+	// maxResponse bounds a response in bytes, after it is unpacked: a template of 1 MB, the largest that
+	// there is, has some 6 MB as XML.
+	maxResponse = 16 << 20
+
+	maxRedirects = 10
 )
 
 // An AnswerError reports what is wrong with what a server answers. It is not worth another request.
@@ -36,13 +42,13 @@ func (e *AnswerError) RetryableError() bool { return false }
 // CheckRedirect is for an http.Client: it refuses redirects to another server with an *AnswerError, but
 // between those of AWS, and redirects that give up TLS.
 func CheckRedirect(r *http.Request, via []*http.Request) error {
-	if len(via) >= 10 {
-		return &AnswerError{serverOf(r.URL), "redirects more than 10 times"}
-	}
-	return checkRedirect(via[len(via)-1].URL, r.URL)
+	return checkRedirect(len(via), via[len(via)-1].URL, r.URL)
 }
 
-func checkRedirect(from, to *url.URL) error {
+func checkRedirect(number int, from, to *url.URL) error {
+	if number >= maxRedirects {
+		return &AnswerError{serverOf(to), fmt.Sprintf("redirects %d times", number)}
+	}
 	same := strings.EqualFold(from.Host, to.Host) || AtAWS(from.Hostname()) && AtAWS(to.Hostname())
 	if same && (from.Scheme == to.Scheme || to.Scheme == "https") {
 		return nil
@@ -58,8 +64,16 @@ func AtAWS(host string) bool {
 	return strings.HasSuffix(host, ".amazonaws.com") || strings.HasSuffix(host, ".amazonaws.com.cn") || strings.HasSuffix(host, ".api.aws")
 }
 
-// Bounded is a client whose responses must be complete within two minutes after their headers; else
-// reading them fails with an *AnswerError.
+// redirects is how many redirects have caused a request.
+func redirects(r *http.Request) (n int) {
+	for ; r.Response != nil && r.Response.Request != nil; r = r.Response.Request {
+		n++
+	}
+	return n
+}
+
+// Bounded is a client whose responses have at most 16 MB and must be complete within two minutes after
+// their headers; else reading them fails with an *AnswerError.
 func Bounded(client aws.HTTPClient) aws.HTTPClient { return boundedClient{client} }
 
 type boundedClient struct{ client aws.HTTPClient }
@@ -72,8 +86,9 @@ func (b boundedClient) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	late := &AnswerError{serverOf(r.URL), fmt.Sprintf("did not complete its response within %s", bodyTimeout)}
+	large := &AnswerError{serverOf(r.URL), fmt.Sprintf("sends a response of more than %d MB", maxResponse>>20)}
 	response.Body = &boundedBody{
-		body: response.Body, ctx: ctx, late: late, cancel: cancel,
+		body: response.Body, ctx: ctx, left: maxResponse, late: late, large: large, cancel: cancel,
 		timer: time.AfterFunc(bodyTimeout, func() { cancel(late) }),
 	}
 	return response, nil
@@ -82,13 +97,18 @@ func (b boundedClient) Do(r *http.Request) (*http.Response, error) {
 type boundedBody struct {
 	body   io.ReadCloser
 	ctx    context.Context
+	left   int // bytes
 	late   error
+	large  error
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, b.large
+	}
 	if cause := context.Cause(b.ctx); err != nil && cause == b.late { //nolint:errorlint // this one
 		err = cause
 	}

@@ -65,8 +65,8 @@ func LocalClient(getenv func(string) string) *awshttp.BuildableClient {
 		t.ResponseHeaderTimeout = headerTimeout
 		proxy := t.Proxy
 		t.Proxy = func(r *http.Request) (*url.URL, error) {
-			if r.Response != nil && r.Response.Request != nil { // the redirect that caused it
-				if err := checkRedirect(r.Response.Request.URL, r.URL); err != nil {
+			if n := redirects(r); n > 0 {
+				if err := checkRedirect(n, r.Response.Request.URL, r.URL); err != nil {
 					return nil, err
 				}
 			}

@@ -37,15 +37,10 @@ func (s *Settings) Isolated() bool { return s.Mode.Active() && s.Network != Host
 // Outbound reports whether processes reach other machines by a network of their own.
 func (s *Settings) Outbound() bool { return s.Isolated() && s.Network == Open && hasTun() }
 
-// MissingNetwork is a sentence about what the network does not keep handlers from or not let them
-// do here, "" if it is as it should be.
+// MissingNetwork is a sentence about what the network does not let handlers do here, "" if it is as
+// it should be.
 func (s *Settings) MissingNetwork() string {
-	switch {
-	case !s.Mode.Active():
-		return "" // Missing says more
-	case s.Network == Host:
-		return "handlers use the network of this machine: they reach all that listens on it, except for the Runtime API of other handlers"
-	case s.Network == Open && !hasTun():
+	if s.Isolated() && s.Network == Open && !hasTun() {
 		return "handlers reach only what is named: this machine has no " + tunDevice + " that this user can open; pass --reach HOST:PORT for what they need, or --network host"
 	}
 	return ""

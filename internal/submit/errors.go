@@ -11,6 +11,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // An Explanation is an error of a service for a user.
@@ -41,6 +42,9 @@ var remedies = []struct {
 	{[]string{"TokenAlreadyExistsException"}, "try again: the next request gets a token of its own"},
 }
 
+// maxMessage bounds what is shown of the message of a service, in bytes.
+const maxMessage = 16 << 10
+
 // Explain returns the message of a service. Errors that are not answers of a service keep
 // their text.
 func Explain(err error) Explanation {
@@ -54,12 +58,16 @@ func Explain(err error) Explanation {
 	if errors.As(err, &operation) {
 		parts = []string{operation.Operation(), out.Code}
 	}
-	if message := strings.TrimSpace(api.ErrorMessage()); message != "" {
+	var response *awshttp.ResponseError
+	answered := errors.As(err, &response)
+	switch message := strings.TrimSpace(api.ErrorMessage()); {
+	case answered && out.Code == "UnknownError" && message == out.Code: // the SDK found neither a code nor a message
+		parts[len(parts)-1] = fmt.Sprintf("the response has status %d and no error message", response.HTTPStatusCode())
+	case message != "":
 		parts = append(parts, message)
 	}
-	out.Text = strings.Join(parts, ": ")
-	var response *awshttp.ResponseError
-	if errors.As(err, &response) && response.ServiceRequestID() != "" {
+	out.Text = words.Cut(strings.Join(parts, ": "), maxMessage)
+	if answered && response.ServiceRequestID() != "" {
 		out.Text += fmt.Sprintf(" (request %s)", response.ServiceRequestID())
 	}
 	for _, r := range remedies {

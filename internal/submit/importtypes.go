@@ -123,7 +123,7 @@ func (r *Remote) formwork(ctx context.Context, operation string, in, out any) er
 	defer func() { _ = response.Body.Close() }() // it was only read
 	answer, err := document.ReadAll(response.Body, 8<<20)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the response of %s: %w", operation, err)
 	}
 	var failed struct {
 		Message string `json:"message"`

@@ -1,17 +1,28 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
+
+	"github.com/formwork-dev/formwork/internal/invoke"
 )
+
+// withoutResult is the error of an answer that lacks what every answer of Cloud Control has.
+func (r *Remote) withoutResult(operation string) error {
+	return &invoke.AnswerError{Server: cmp.Or(r.Endpoint, "Cloud Control"), Problem: "answered " + operation + " without its result; check that Cloud Control answers there"}
+}
 
 // CreateResource begins to create a resource. state is JSON.
 func (r *Remote) CreateResource(ctx context.Context, typeName, state string) (*types.ProgressEvent, error) {
 	out, err := r.control.CreateResource(ctx, &cloudcontrol.CreateResourceInput{TypeName: &typeName, DesiredState: &state})
+	if err == nil && out.ProgressEvent == nil {
+		err = r.withoutResult("CreateResource")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -21,6 +32,9 @@ func (r *Remote) CreateResource(ctx context.Context, typeName, state string) (*t
 // UpdateResource begins to update a resource by a JSON patch.
 func (r *Remote) UpdateResource(ctx context.Context, typeName, identifier, patch string) (*types.ProgressEvent, error) {
 	out, err := r.control.UpdateResource(ctx, &cloudcontrol.UpdateResourceInput{TypeName: &typeName, Identifier: &identifier, PatchDocument: &patch})
+	if err == nil && out.ProgressEvent == nil {
+		err = r.withoutResult("UpdateResource")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -30,6 +44,9 @@ func (r *Remote) UpdateResource(ctx context.Context, typeName, identifier, patch
 // DeleteResource begins to delete a resource.
 func (r *Remote) DeleteResource(ctx context.Context, typeName, identifier string) (*types.ProgressEvent, error) {
 	out, err := r.control.DeleteResource(ctx, &cloudcontrol.DeleteResourceInput{TypeName: &typeName, Identifier: &identifier})
+	if err == nil && out.ProgressEvent == nil {
+		err = r.withoutResult("DeleteResource")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +56,9 @@ func (r *Remote) DeleteResource(ctx context.Context, typeName, identifier string
 // Resource reads a resource.
 func (r *Remote) Resource(ctx context.Context, typeName, identifier string) (*types.ResourceDescription, error) {
 	out, err := r.control.GetResource(ctx, &cloudcontrol.GetResourceInput{TypeName: &typeName, Identifier: &identifier})
+	if err == nil && out.ResourceDescription == nil {
+		err = r.withoutResult("GetResource")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -52,25 +72,22 @@ func (r *Remote) Resources(ctx context.Context, typeName, model string) iter.Seq
 	if model != "" {
 		in.ResourceModel = &model
 	}
-	return func(yield func(types.ResourceDescription, error) bool) {
-		for pages := cloudcontrol.NewListResourcesPaginator(r.control, in); pages.HasMorePages(); {
-			page, err := pages.NextPage(ctx)
-			if err != nil {
-				yield(types.ResourceDescription{}, err)
-				return
-			}
-			for _, d := range page.ResourceDescriptions {
-				if !yield(d, nil) {
-					return
-				}
-			}
+	return pages(func(token *string) ([]types.ResourceDescription, *string, error) {
+		in.NextToken = token
+		out, err := r.control.ListResources(ctx, in)
+		if err != nil {
+			return nil, nil, err
 		}
-	}
+		return out.ResourceDescriptions, out.NextToken, nil
+	})
 }
 
 // ResourceRequest returns the status of a request.
 func (r *Remote) ResourceRequest(ctx context.Context, token string) (*types.ProgressEvent, error) {
 	out, err := r.control.GetResourceRequestStatus(ctx, &cloudcontrol.GetResourceRequestStatusInput{RequestToken: &token})
+	if err == nil && out.ProgressEvent == nil {
+		err = r.withoutResult("GetResourceRequestStatus")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +97,9 @@ func (r *Remote) ResourceRequest(ctx context.Context, token string) (*types.Prog
 // CancelResourceRequest ends a request early.
 func (r *Remote) CancelResourceRequest(ctx context.Context, token string) (*types.ProgressEvent, error) {
 	out, err := r.control.CancelResourceRequest(ctx, &cloudcontrol.CancelResourceRequestInput{RequestToken: &token})
+	if err == nil && out.ProgressEvent == nil {
+		err = r.withoutResult("CancelResourceRequest")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -88,21 +108,13 @@ func (r *Remote) CancelResourceRequest(ctx context.Context, token string) (*type
 
 // ResourceRequests lists requests, the latest first.
 func (r *Remote) ResourceRequests(ctx context.Context, filter *types.ResourceRequestStatusFilter) iter.Seq2[types.ProgressEvent, error] {
-	return func(yield func(types.ProgressEvent, error) bool) {
-		in := &cloudcontrol.ListResourceRequestsInput{ResourceRequestStatusFilter: filter}
-		for pages := cloudcontrol.NewListResourceRequestsPaginator(r.control, in); pages.HasMorePages(); {
-			page, err := pages.NextPage(ctx)
-			if err != nil {
-				yield(types.ProgressEvent{}, err)
-				return
-			}
-			for _, s := range page.ResourceRequestStatusSummaries {
-				if !yield(s, nil) {
-					return
-				}
-			}
+	return pages(func(token *string) ([]types.ProgressEvent, *string, error) {
+		out, err := r.control.ListResourceRequests(ctx, &cloudcontrol.ListResourceRequestsInput{ResourceRequestStatusFilter: filter, NextToken: token})
+		if err != nil {
+			return nil, nil, err
 		}
-	}
+		return out.ResourceRequestStatusSummaries, out.NextToken, nil
+	})
 }
 
 // FollowResourceRequest calls changed for each new status of a request and returns the last
@@ -113,6 +125,9 @@ func (r *Remote) FollowResourceRequest(ctx context.Context, token string, change
 		event, err := r.ResourceRequest(ctx, token)
 		if err != nil {
 			return nil, err
+		}
+		if event.OperationStatus == "" {
+			return nil, r.withoutResult("GetResourceRequestStatus")
 		}
 		if event.OperationStatus != last {
 			last = event.OperationStatus
