@@ -112,7 +112,7 @@ func templateBombs(include func(key, text string) string) map[string]templateBom
 		"everybody needs everybody": {object{"Resources": numberedMembers(100, func(i int) any { return object{"Type": handle["Type"], "DependsOn": every(i)} })}, ""},
 		"a chain of 200":            {object{"Resources": numberedMembers(200, func(i int) any { return object{"Type": handle["Type"], "DependsOn": every(i)[max(0, i-1):]} })}, ""},
 		"long keys":                 {object{"Resources": object{"R": object{"Type": handle["Type"], "Metadata": object{strings.Repeat("k", 900_000): 1}}}}, ""},
-		"a long name":               {object{"Resources": object{strings.Repeat("R", 30_000): handle}}, "is non alphanumeric"},
+		"a long name":               {object{"Resources": object{strings.Repeat("R", 30_000): handle}}, "Template format error: Resource name "},
 		"many documents":            {strings.Repeat("---\n", 100_000) + "Resources: {}", "YAML not well-formed"},
 		"duplicate keys":            {`{"Resources": {"R": {"Type": "AWS::CloudFormation::WaitConditionHandle"}, ` + strings.Repeat(`"R": {}, `, 80_000) + `"R": {}}}`, "Every Resources object must contain a Type member"},
 		"merge keys":                {"Resources:\n  A: &a {Type: 'AWS::CloudFormation::WaitConditionHandle'}\n  B:\n    <<: *a\n", "YAML aliases are not allowed"},

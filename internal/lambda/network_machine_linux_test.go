@@ -19,6 +19,7 @@ import (
 // other machines.
 const (
 	machineUser = "TEST_MACHINE_USER" // who runs the test there
+	machineTun  = "TEST_MACHINE_TUN"  // there is a device for interfaces
 	metadataIP  = "169.254.169.254"
 	machineIP   = "192.0.2.1"
 )
@@ -69,6 +70,11 @@ func TestNetworkOfAMachine(t *testing.T) {
 			if err != nil || t.Failed() {
 				t.Errorf("%v\n%s", err, out)
 			}
+			for line := range strings.Lines(string(out)) {
+				if strings.Contains(line, "interface") {
+					t.Log(strings.TrimSpace(line)) // the network open was not tried
+				}
+			}
 		})
 	}
 }
@@ -107,6 +113,9 @@ func beMachine() error {
 	if os.Getuid() == 0 { // else the one that there is must do
 		err = errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("tmpfs", "/dev/net", "tmpfs", 0, "mode=755"),
 			unix.Mknod("/dev/net/tun", unix.S_IFCHR|0o666, int(unix.Mkdev(10, 200))), os.Chmod("/dev/net/tun", 0o666))
+		if err == nil {
+			err = os.Setenv(machineTun, "yes")
+		}
 		if err != nil {
 			fmt.Println("no device for interfaces:", err)
 		}
