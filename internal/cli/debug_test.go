@@ -22,6 +22,8 @@ import (
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/chromedp/remote"
+
+	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
 // debugPatience bounds what one step may take on a machine that does much else.
@@ -221,6 +223,17 @@ func (c *dapClient) stops(function, file string, line int) {
 	c.send("continue", fmt.Sprintf(`{"threadId": %d}`, stopped.ThreadID)) // the process may end before it answers
 }
 
+// debugModes are the options of where handlers run whose debugger is attached: with a network of their own, with that of
+// the machine, and without a sandbox.
+func debugModes(t *testing.T) [][]string {
+	t.Helper()
+	if err := sandbox.Check(); err != nil {
+		t.Log("without a sandbox only: ", err)
+		return [][]string{{"--sandbox=off"}}
+	}
+	return [][]string{{"--sandbox=required"}, {"--sandbox=required", "--network=host"}, {"--sandbox=off"}}
+}
+
 // TestDebugGo attaches Delve to a handler in Go, in the sandbox and without it: it stops in a breakpoint and
 // responds when Delve has detached.
 func TestDebugGo(t *testing.T) {
@@ -235,8 +248,8 @@ func TestDebugGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, sandbox := range []string{"on", "off"} {
-		r := startDebug(t, dir, os.Environ(), "invoke", "resource", "CREATE", "requests/create.json", "--debug", "--sandbox="+sandbox)
+	for _, mode := range debugModes(t) {
+		r := startDebug(t, dir, os.Environ(), append([]string{"invoke", "resource", "CREATE", "requests/create.json", "--debug"}, mode...)...)
 		pid := r.prints(`waits for a debugger: dlv attach (\d+)\n`, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), debugPatience)
 		defer cancel()
@@ -244,7 +257,7 @@ func TestDebugGo(t *testing.T) {
 		cmd.Stdin = strings.NewReader("break resource.Create\ncontinue\nclearall\nquit\nn\n")
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "Create() ") || !strings.Contains(string(out), "resource.go:") {
-			t.Fatalf("--sandbox=%s: %v\n%s", sandbox, err, out)
+			t.Fatalf("%q: %v\n%s", mode, err, out)
 		}
 		r.succeeds("SUCCESS")
 	}
@@ -262,14 +275,14 @@ func TestDebugPython(t *testing.T) {
 	}
 	environ = append(environ, "PYTHONPATH="+packages)
 	handlers := filepath.Join(dir, "src", "acme_foo_bar", "handlers.py")
-	for _, sandbox := range []string{"on", "off"} {
-		r := startDebug(t, dir, environ, "invoke", "resource", "READ", "request.json", "--debug", "--debug-port", "0", "--sandbox="+sandbox)
+	for _, mode := range debugModes(t) {
+		r := startDebug(t, dir, environ, append([]string{"invoke", "resource", "READ", "request.json", "--debug", "--debug-port", "0"}, mode...)...)
 		address := r.prints(`process \d+ waits for a debugger: attach a client of debugpy, such as VS Code, to (127\.0\.0\.1:\d+)\n`, 1)
 		c := attachDAP(t, address, handlers, 7)
 		c.stops("resource", handlers, 7)
 		r.succeeds("hello")
 		if strings.Contains(r.errs.String(), "left processes behind") || strings.Contains(r.errs.String(), "frozen modules") {
-			t.Errorf("--sandbox=%s:\n%s", sandbox, r.errs.String())
+			t.Errorf("%q:\n%s", mode, r.errs.String())
 		}
 	}
 }
@@ -472,8 +485,8 @@ func (c *cdpClient) paused() (function string, line int, met string) {
 // TestDebugTypeScript attaches to handlers in TypeScript and meets a breakpoint of a source.
 func TestDebugTypeScript(t *testing.T) {
 	dir, environ := debugTypeScriptProject(t)
-	for _, sandbox := range []string{"on", "off"} {
-		r := startDebug(t, dir, environ, "invoke", "resource", "READ", "request.json", "--debug", "--debug-port", "0", "--sandbox="+sandbox)
+	for _, mode := range debugModes(t) {
+		r := startDebug(t, dir, environ, append([]string{"invoke", "resource", "READ", "request.json", "--debug", "--debug-port", "0"}, mode...)...)
 		c := attachCDP(t, r.prints(`process \d+ waits for a debugger: node inspect (127\.0\.0\.1:\d+)\n`, 1))
 		line := compiledLine(t, dir, 9) // return, from 0 on
 		if line == 9 {
@@ -578,8 +591,8 @@ func TestDebugJava(t *testing.T) {
 		t.Skip("jdb is not installed")
 	}
 	dir := javaProject(t, "hello")
-	for _, sandbox := range []string{"on", "off"} {
-		r := startDebug(t, dir, os.Environ(), "invoke", "resource", "READ", "request.json", "--debug", "--debug-port", "0", "--sandbox="+sandbox)
+	for _, mode := range debugModes(t) {
+		r := startDebug(t, dir, os.Environ(), append([]string{"invoke", "resource", "READ", "request.json", "--debug", "--debug-port", "0"}, mode...)...)
 		address := r.prints(`process \d+ waits for a debugger: jdb -attach (127\.0\.0\.1:\d+)\n`, 1)
 		jdb := exec.CommandContext(t.Context(), "jdb", "-attach", address)
 		jdb.Env = append(os.Environ(), "JAVA_TOOL_OPTIONS=-Djava.io.tmpdir="+t.TempDir())

@@ -24,12 +24,21 @@ func TestHostileServers(t *testing.T) {
 			_, _ = io.WriteString(w, "<ErrorResponse><Error><Code>ValidationError</Code><Message>Stack with id s does not exist</Message></Error></ErrorResponse>")
 		case strings.Contains(string(body), "Action=CreateStack"):
 			_, _ = io.WriteString(w, "<CreateStackResponse><CreateStackResult/></CreateStackResponse>")
+		case r.Header.Get("X-Amz-Target") != "":
+			_, _ = io.WriteString(w, "{}")
 		default:
 			http.NotFound(w, r)
 		}
 	}
 	away := func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}
+	circle := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			_, _ = io.WriteString(w, `{"product": "formwork", "status": "ok"}`)
+			return
+		}
+		http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
 	}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "t.json"), []byte(`{"Resources": {"H": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}}`), 0o600); err != nil {
@@ -45,6 +54,9 @@ func TestHostileServers(t *testing.T) {
 		{"types list", away, "SERVER redirects to OTHER, which is another server; cfn does not follow it"},
 		{"console --endpoint-url SERVER", away, "SERVER redirects to OTHER, which is another server; cfn does not follow it"},
 		{"validate remote.json --allow-remote", away, "SERVER redirects to"},
+		{"console --endpoint-url SERVER", circle, "SERVER redirects 10 times"},
+		{"deploy t.json --stack-name s --yes", circle, "DescribeStacks: the response has status 307 and no error message"},
+		{"resource get Acme::Foo::Bar x", empty, "SERVER answered GetResource without its result; check that Cloud Control answers there"},
 	} {
 		t.Run(test.command, func(t *testing.T) {
 			server := httptest.NewServer(test.server)

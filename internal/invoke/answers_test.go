@@ -55,10 +55,12 @@ func TestLocalClientRedirects(t *testing.T) {
 			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 		case "/within":
 			http.Redirect(w, r, "/there", http.StatusPermanentRedirect)
+		case "/circle":
+			http.Redirect(w, r, "/circle", http.StatusTemporaryRedirect)
 		}
 	}))
 	defer server.Close()
-	for path, want := range map[string]string{"/within": "", "/away": server.URL + " redirects to " + other.URL + ", which is another server; cfn does not follow it"} {
+	for path, want := range map[string]string{"/within": "", "/circle": server.URL + " redirects 10 times", "/away": server.URL + " redirects to " + other.URL + ", which is another server; cfn does not follow it"} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -142,6 +144,31 @@ func TestBounded(t *testing.T) {
 	if _, err := Bounded(failingClient{failing}).Do(httptest.NewRequest(http.MethodGet, "/", strings.NewReader(""))); !errors.Is(err, failing) {
 		t.Error(err)
 	}
+}
+
+// TestBoundedSize: a response has at most as many bytes as a template of 1 MB needs in XML, and more.
+func TestBoundedSize(t *testing.T) {
+	for size, want := range map[int]string{maxResponse: "", maxResponse + 1: "http://127.0.0.1:1 sends a response of more than 16 MB"} {
+		request := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:1/", nil)
+		response, err := Bounded(largeClient(size)).Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, response.Body)
+		if err == nil && want != "" || err != nil && err.Error() != want || err == nil && n != int64(size) {
+			t.Errorf("%d of %d bytes, %v", n, size, err)
+		}
+		if err := response.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A largeClient answers with as many bytes.
+type largeClient int
+
+func (n largeClient) Do(*http.Request) (*http.Response, error) {
+	return &http.Response{Body: io.NopCloser(strings.NewReader(strings.Repeat("x", int(n))))}, nil
 }
 
 type failingClient struct{ err error }
