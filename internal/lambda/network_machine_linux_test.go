@@ -49,7 +49,7 @@ func TestNetworkOfAMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.Command(program)
-			cmd.Env = append(os.Environ(), handlerVar+"=machine", fmt.Sprintf("%s=%d", machineUser, uid), "TMPDIR="+filepath.Join(dir, "tmp"), "HOME="+filepath.Join(dir, "tmp"))
+			cmd.Env = append(os.Environ(), handlerVar+"=machine", fmt.Sprintf("%s=%d", machineUser, uid), "TMPDIR="+filepath.Join(dir, "tmp"), "HOME="+filepath.Join(dir, "tmp"), "FORMWORK_TORTURE=")
 			cmd.Dir = dir
 			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 			if os.Getuid() != 0 {
