@@ -120,7 +120,7 @@ func templateBombs(include func(key, text string) string) map[string]templateBom
 		"tags of YAML":              {"Resources: {R: {Type: 'AWS::SSM::Parameter', Properties: {Type: String, Value: !!python/object/apply:os.system [id]}}}", "YAML not well-formed"},
 		"a long number":             {`{"Resources": {"R": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": 1` + strings.Repeat("0", 40_000) + `}}}}`, "a maximum parameter value of 4096 characters"},
 		"a large exponent":          {`{"Resources": {"R": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": 1e999999999}}}}`, ""},
-		"patterns": {object{"Resources": one, "Parameters": numberedMembers(20, func(int) any {
+		"patterns": {object{"Resources": one, "Parameters": numberedMembers(150, func(int) any {
 			return object{"Type": "String", "AllowedPattern": "^(a+)+$", "Default": strings.Repeat("a", 60) + "!"}
 		})}, "must match pattern"},
 		"numbers of parameters": {object{"Resources": one, "Parameters": object{"P": object{"Type": "Number", "Default": "1" + strings.Repeat("0", 4000), "MaxValue": "1e999999999"}}}, "Every MaxValue member must be a number"},

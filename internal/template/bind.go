@@ -257,7 +257,7 @@ func (p *Parameter) checkValue(value string, r *report) {
 		}
 	}
 	for _, item := range items {
-		id, arg := p.violates(item)
+		id, arg := p.violates(item, &r.slow)
 		if id == "" {
 			continue
 		}
@@ -273,8 +273,8 @@ func (p *Parameter) checkValue(value string, r *report) {
 	}
 }
 
-// violates returns the refusal that a value deserves, and what it is held to.
-func (p *Parameter) violates(value string) (id, arg string) {
+// violates returns the refusal that a value deserves, and what it is held to. Slow counts the matches that took too long.
+func (p *Parameter) violates(value string, slow *int) (id, arg string) {
 	number, isNumber := parseNumber(value)
 	if p.number() && !isNumber {
 		return "value-number", ""
@@ -282,7 +282,7 @@ func (p *Parameter) violates(value string) (id, arg string) {
 	if len(p.AllowedValues) > 0 && !slices.Contains(p.AllowedValues, value) {
 		return "value-allowed", ""
 	}
-	if p.pattern != nil && !p.pattern.matches(value) {
+	if p.pattern != nil && !p.pattern.matches(value, slow) {
 		return "value-pattern", p.AllowedPattern
 	}
 	length := strconv.Itoa(utf8.RuneCountInString(value))

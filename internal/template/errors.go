@@ -121,7 +121,10 @@ func refuse(id string, at diag.Range, pointer document.Pointer, args ...any) *Er
 }
 
 // report collects refusals, each message once for each place.
-type report struct{ errs Errors }
+type report struct {
+	errs Errors
+	slow int // matches of patterns that took too long
+}
 
 func (r *report) add(id string, at diag.Range, pointer document.Pointer, args ...any) {
 	r.errs = append(r.errs, refuse(id, at, slices.Clone(pointer), args...))

@@ -12,6 +12,9 @@ const (
 	maxPattern   = 4 << 10 // bytes
 	maxStack     = 1 << 20 // words
 	matchTimeout = 100 * time.Millisecond
+
+	// maxSlow is after how many matches of a request that took too long no more are tried.
+	maxSlow = 2
 )
 
 // A pattern is an AllowedPattern: a regular expression of Java that matches the whole value.
@@ -29,8 +32,14 @@ func compilePattern(text string) (*pattern, error) {
 	return &pattern{re}, nil
 }
 
-// matches reports whether the pattern matches. A match that takes too long fails.
-func (p *pattern) matches(value string) bool {
+// matches reports whether the pattern matches. A match that takes too long fails, and is counted.
+func (p *pattern) matches(value string, slow *int) bool {
+	if *slow >= maxSlow {
+		return false
+	}
 	ok, err := p.re.MatchString(value)
+	if err != nil {
+		*slow++
+	}
 	return ok && err == nil
 }
