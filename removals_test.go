@@ -109,7 +109,7 @@ func TestRemovals(t *testing.T) {
 
 // TestMakeClean: "make clean" of a project removes what is built, and follows no link.
 func TestMakeClean(t *testing.T) {
-	needPrograms(t, "make")
+	needPrograms(t, os.Getenv("PATH"), "make")
 	makefiles, err := filepath.Glob("examples/*/Makefile")
 	if err != nil {
 		t.Fatal(err)
