@@ -180,7 +180,7 @@ func TestDocsPages(t *testing.T) {
 			}
 		}
 	}
-	if page, _ := site.Find("tutorial"); page.Section != "Start" || page.Title != "Tutorial: a resource type in one evening" {
+	if page, _ := site.Find("tutorial"); page.Section != "Start" || page.Title != "Tutorial in Go: a resource type in one evening" {
 		t.Errorf("tutorial: %+v", page)
 	}
 }

@@ -39,14 +39,16 @@ func needsOfficialCLI(t *testing.T) officialCLI {
 	}
 }
 
-func (o officialCLI) run(t *testing.T, dir, input string, args ...string) {
+func (o officialCLI) run(t *testing.T, dir, input string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), o.program, args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = dir, o.environ, strings.NewReader(input)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		log, _ := os.ReadFile(filepath.Join(dir, "rpdk.log"))
 		t.Fatalf("official cfn %s: %v\n%s\n%s", strings.Join(args, " "), err, out, log[max(0, len(log)-3000):])
 	}
+	return string(out)
 }
 
 // states are the files of "cfn generate --check" by state.
@@ -191,9 +193,65 @@ func TestOfficialAcceptsOurs(t *testing.T) {
 				writeJar(t, filepath.Join(dir, "target", strings.ToLower(strings.ReplaceAll(test.args[1], "::", "-"))+"-handler-1.0-SNAPSHOT.jar"), "hello")
 			}
 			official.run(t, dir, "", submit...)
-			if packed, _ := filepath.Glob(filepath.Join(dir, "*.zip")); len(packed) != 1 {
-				t.Errorf("the package is missing: %s", packed)
+			// docs/compatibility.md says whose archives name the plugin.
+			metadata := metadataOf(t, dir)
+			if strings.Contains(metadata, "plugin-name") != (test.name != "go") {
+				t.Errorf("metadata: %s", metadata)
 			}
 		})
 	}
+}
+
+// TestOfficialDifferences: differences of docs/compatibility.md, with the official tool beside ours.
+func TestOfficialDifferences(t *testing.T) {
+	official := needsOfficialCLI(t)
+	theirs, ours := t.TempDir(), t.TempDir()
+	mine := func(input string, args ...string) string {
+		t.Helper()
+		code, out, errs := runMain(t.Context(), ours, strings.NewReader(input), args...)
+		if code != 0 {
+			t.Fatalf("cfn %s: %d\n%s%s", strings.Join(args, " "), code, out, errs)
+		}
+		return out + errs
+	}
+	differ := func(text, theirs, ours string) {
+		t.Helper()
+		if !strings.Contains(theirs, text) || strings.Contains(ours, text) {
+			t.Errorf("only the official tool prints %q:\n%s\n%s", text, theirs, ours)
+		}
+	}
+	// The official list of languages begins with Go; ours starts a project in Go without a question.
+	asked := official.run(t, theirs, "r\nAcme::Desk::Lamp\n1\nexample.com/lamp\n", "init")
+	unasked := mine("r\nAcme::Desk::Lamp\nexample.com/lamp\n", "init")
+	differ("Select a language for code generation:", asked, unasked)
+	differ("No language is named; using go", unasked, asked)
+	differ("Next steps:", unasked, asked)
+
+	differ("Resource schema is valid.", official.run(t, theirs, "", "generate"), mine("", "generate"))
+	for _, dir := range []string{theirs, ours} {
+		if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writeText(t, filepath.Join(dir, "bin", "bootstrap"), "#!/bin/sh\n")
+	}
+	packed := mine("", "submit", "--dry-run", "--no-build", "-v")
+	differ("Resource schema is valid.", official.run(t, theirs, "", "submit", "--dry-run"), packed)
+	differ("Packaging Go project", official.run(t, theirs, "", "submit", "--dry-run", "-v"), packed)
+	if got := metadataOf(t, ours); got != "{\n    \"cli-version\": \"1.2.3\"\n}\n" {
+		t.Errorf("metadata: %s", got)
+	}
+}
+
+// metadataOf is what the only archive in a folder says about the tool that made it.
+func metadataOf(t *testing.T, dir string) string {
+	t.Helper()
+	packed, err := filepath.Glob(filepath.Join(dir, "*.zip"))
+	if err != nil || len(packed) != 1 {
+		t.Fatalf("archives: %q, %v", packed, err)
+	}
+	data, err := os.ReadFile(packed[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(unzip(t, data)[".cfn_metadata.json"])
 }
