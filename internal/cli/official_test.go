@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -220,12 +221,19 @@ func TestOfficialDifferences(t *testing.T) {
 			t.Errorf("only the official tool prints %q:\n%s\n%s", text, theirs, ours)
 		}
 	}
-	// The official list of languages begins with Go; ours starts a project in Go without a question.
-	asked := official.run(t, theirs, "r\nAcme::Desk::Lamp\n1\nexample.com/lamp\n", "init")
-	unasked := mine("r\nAcme::Desk::Lamp\nexample.com/lamp\n", "init")
-	differ("Select a language for code generation:", asked, unasked)
-	differ("No language is named; using go", unasked, asked)
-	differ("Next steps:", unasked, asked)
+	const answers = "r\nAcme::Desk::Lamp\n1\nexample.com/lamp\n"
+	asked, answered := official.run(t, theirs, answers, "init"), mine(answers, "init")
+	numbered := regexp.MustCompile(`\[[0-9]+\] \w+\n`).FindAllString(asked, -1)
+	if len(numbered) < 8 {
+		t.Errorf("the official languages: %q", numbered)
+	}
+	for _, language := range numbered {
+		if !strings.Contains(answered, language) {
+			t.Errorf("the official number of a language differs: %s%s", language, answered)
+		}
+	}
+	differ("[9] python313", answered, asked)
+	differ("Next steps:", answered, asked)
 
 	differ("Resource schema is valid.", official.run(t, theirs, "", "generate"), mine("", "generate"))
 	for _, dir := range []string{theirs, ours} {
