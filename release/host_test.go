@@ -56,7 +56,7 @@ func hostRelease(t *testing.T) string {
 }
 
 // TestHost installs the archive and the Debian package as users do, each into an empty folder, and
-// runs the tour of the README with it: in one shell, in a fresh clone, with an empty home, a PATH without
+// runs the tour of the documentation with it: in one shell, in a fresh clone, with an empty home, a PATH without
 // any other cfn, and no network. The archive leaves out the tests in stacks, which take longest.
 func TestHost(t *testing.T) {
 	dist := hostRelease(t)
@@ -110,16 +110,15 @@ func TestHost(t *testing.T) {
 
 var commandBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
 
-// tour returns the commands of the tour in the README.
+// tour returns the commands of the tour in the documentation.
 func tour(t *testing.T) string {
 	t.Helper()
-	readme, err := os.ReadFile("../README.md")
+	text, err := os.ReadFile("../docs/tour.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, _ := strings.Cut(string(readme), "\n## The tour\n")
 	var script strings.Builder
-	for _, block := range commandBlock.FindAllStringSubmatch(text, -1) {
+	for _, block := range commandBlock.FindAllStringSubmatch(string(text), -1) {
 		script.WriteString(block[1])
 	}
 	for _, command := range []string{"cfn init", "cfn validate", "make -C", "cfn test\n", "cfn test --in-stack\n", "cfn package", "cfn serve -- cfn submit"} {
