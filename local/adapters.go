@@ -7,13 +7,11 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awslite"
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/functions"
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
-	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/s3"
-	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/stackset"
 )
@@ -46,38 +44,10 @@ func (r references) Resolve(ctx context.Context, caller awswire.Caller, service,
 }
 
 // registered runs the handlers of registered versions.
-type registered struct{ pool *handlers.Pool }
+type registered struct{ *handlers.Pool }
 
-func (f registered) Probe(ctx context.Context, spec registry.FunctionSpec) error {
-	return f.pool.Probe(ctx, handlers.Spec(spec))
-}
-
-func (f registered) Remove(spec registry.FunctionSpec) { f.pool.Remove(handlers.Spec(spec)) }
-
-func (f registered) Function(ctx context.Context, spec registry.FunctionSpec) (invoke.Function, error) {
-	return f.pool.Function(ctx, handlers.Spec(spec))
-}
-
-// versions find the handlers of registered types.
-type versions struct{ registry *registry.Registry }
-
-func (v versions) Handler(ctx context.Context, caller awswire.Caller, kind schema.Kind, typeName, version string) (handlers.Spec, error) {
-	found, err := v.registry.Resolve(ctx, caller, kind, typeName, version)
-	if err != nil {
-		return handlers.Spec{}, err
-	}
-	return handlers.Spec(found.Function()), nil
-}
-
-// logSink keeps the output of handlers in CloudWatch Logs.
-type logSink struct{ logs *logs.Service }
-
-func (l logSink) Append(ctx context.Context, place awswire.Place, group, stream string, lines []handlers.Line) error {
-	out := make([]logs.Line, len(lines))
-	for i, line := range lines {
-		out[i] = logs.Line(line)
-	}
-	return l.logs.Append(ctx, place, group, stream, out)
+func (f registered) Function(ctx context.Context, spec bundle.Spec) (invoke.Function, error) {
+	return f.Pool.Function(ctx, spec)
 }
 
 // places are where there is something to look at.
@@ -98,20 +68,4 @@ func (p places) Places(ctx context.Context) ([]awswire.Place, error) {
 	}
 	sets, err := p.sets.Places(ctx)
 	return slices.Concat(found, more, sets), err
-}
-
-// deployedFunctions are the functions that stacks have deployed.
-type deployedFunctions struct{ functions *functions.Functions }
-
-func (d deployedFunctions) Deployed(ctx context.Context, place awswire.Place, name, qualifier string) (*handlers.Deployment, error) {
-	found, err := d.functions.Deployed(ctx, place, name, qualifier)
-	if err != nil || found == nil {
-		return nil, err
-	}
-	out := handlers.Deployment(*found)
-	return &out, nil
-}
-
-func (d deployedFunctions) Unpacked(ctx context.Context, hash string) (string, error) {
-	return d.functions.Unpacked(ctx, hash)
 }

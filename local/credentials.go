@@ -7,7 +7,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awslite"
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -16,7 +16,7 @@ import (
 type keys struct{ sessions *awslite.Sessions }
 
 // environment is handlers.Config.Credentials.
-func (k keys) environment(ctx context.Context, spec handlers.Spec) (aws.Credentials, error) {
+func (k keys) environment(ctx context.Context, spec bundle.Spec) (aws.Credentials, error) {
 	return k.sessions.ForEnvironment(ctx, spec.Place, spec.Role, schema.Dashed(spec.TypeName))
 }
 

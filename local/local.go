@@ -461,14 +461,14 @@ func (c *CloudFormation) openHandlers() error {
 	if c.trust, err = customresource.NewTrust(filepath.Join(config.Dir, "tls"), config.Environ, config.Now()); err != nil {
 		return err
 	}
-	var deployed handlers.Deployed
+	var deployed *functions.Functions
 	c.deployed = functions.New(functions.Config{Store: c.store, Dir: filepath.Join(config.Dir, "functions")})
 	if config.RunLambda {
-		deployed = deployedFunctions{c.deployed}
+		deployed = c.deployed
 	}
 	c.sessions = c.services.Sessions()
 	c.handlers = handlers.New(handlers.Config{
-		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: logSink{c.logs}, Endpoint: c.url, Environ: config.Environ,
+		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: c.logs.Append, Endpoint: c.url, Environ: config.Environ,
 		Env: config.HandlerEnv, Refusal: refusal, Network: c.network, ProcessEnv: c.processEnv, Deployed: deployed, Functions: named, Sandbox: confined, Files: c.trust.Files(), Credentials: keys{c.sessions}.environment, Logger: config.Logger, Now: config.Now,
 	})
 	c.atEnd(closing(c.handlers.Close))

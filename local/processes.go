@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/sandbox"
 	"github.com/formwork-dev/formwork/internal/server"
@@ -75,7 +75,7 @@ type theirs struct {
 }
 
 // network is what a process finds in its own network: this server, under its addresses.
-func (c *CloudFormation) network(spec handlers.Spec) lambda.Network {
+func (c *CloudFormation) network(spec bundle.Spec) lambda.Network {
 	process := server.Process{Place: spec.Place, Function: spec.TypeName}
 	var n lambda.Network
 	serve := func(address string, on func(net.Listener)) {

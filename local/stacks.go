@@ -40,7 +40,7 @@ func (c *CloudFormation) openEngines() error {
 		Store: c.store, Packages: packages{c.s3}, Functions: registered{c.handlers}, References: references{c.services},
 		Credentials: keys{c.sessions}, Deliveries: deliveries{c.s3}, Imported: imported{c}, ManagedHooks: registeredHooks{c}, Operations: c.operations, Logger: config.Logger, Now: config.Now,
 	})
-	c.functions = &handlers.Directory{Pool: c.handlers, Versions: versions{c.registry}, Tokens: c.tokens, Logger: config.Logger}
+	c.functions = &handlers.Directory{Pool: c.handlers, Handler: c.registry.Handler, Tokens: c.tokens, Logger: config.Logger}
 	c.managedHooks = &hook.ManagedHooks{
 		Store: c.store, Functions: c.functions, Credentials: keys{c.sessions}.For,
 		Guard: hook.Guard{Program: c.guardProgram, Object: c.guardObject, Environ: []string{"LANG=C.UTF-8"}},

@@ -83,7 +83,7 @@ var (
 // compiled returns what finds the compiled modules of a function in Python when a process starts, nil for other code. The
 // first time they are compiled in the background: until then, and if that fails, each process compiles what it imports.
 // Nothing is compiled for the user's own folders, which may change at any time.
-func (p *Pool) compiled(spec Spec, code *bundle.Code, compiler *lambda.Compiler) func() string {
+func (p *Pool) compiled(spec bundle.Spec, code *bundle.Code, compiler *lambda.Compiler) func() string {
 	if compiler == nil || code.Hash == "" {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/sandbox"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -50,7 +51,7 @@ func TestCompiledModules(t *testing.T) {
 	spec := b.put(t, pack(t, "python3", "app.handler", map[string]string{
 		"app.py": modulesCode, "large.py": "value = 5\n" + strings.Repeat("# nothing\n", 14_000),
 	}))
-	call := func(spec handlers.Spec) string {
+	call := func(spec bundle.Spec) string {
 		t.Helper()
 		b.Remove(spec) // in a new process
 		result, err := b.function(t, spec).Invoke(t.Context(), []byte("{}"))
@@ -68,7 +69,7 @@ func TestCompiledModules(t *testing.T) {
 		}
 		return r.Cached
 	}
-	usesCompiled := func(spec handlers.Spec) (cached string) {
+	usesCompiled := func(spec bundle.Spec) (cached string) {
 		t.Helper()
 		eventually(t, "compiled modules", func() bool {
 			cached = call(spec)

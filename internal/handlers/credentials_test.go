@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/handlers"
 )
 
@@ -25,7 +26,7 @@ func TestCredentials(t *testing.T) {
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	b := newBench(t, func(c *handlers.Config) {
 		c.Now, c.IdleTimeout = now, 1000*time.Hour
-		c.Credentials = func(_ context.Context, spec handlers.Spec) (aws.Credentials, error) {
+		c.Credentials = func(_ context.Context, spec bundle.Spec) (aws.Credentials, error) {
 			n := given.Add(1)
 			if spec.Role == "" {
 				return aws.Credentials{}, errors.New("no role")

@@ -8,27 +8,24 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/secret"
 )
 
-// Versions find the handlers of registered types.
-type Versions interface {
-	// Handler is the handler of a version; with an empty version that of the default one.
-	// The error of a type that does not exist is an *awswire.Error.
-	Handler(ctx context.Context, caller awswire.Caller, kind schema.Kind, typeName, version string) (Spec, error)
-}
-
 // A Directory finds functions by the names that the Lambda Invoke API has for them: those
 // of the Pool's Functions, and the handlers of registered types, named like
 // Org-Service-Resource. All members must be set.
 type Directory struct {
-	Pool     *Pool
-	Versions Versions
-	Tokens   *operation.Tokens
-	Logger   *slog.Logger
+	Pool   *Pool
+	Tokens *operation.Tokens
+	Logger *slog.Logger
+
+	// Handler finds the handler of a version of a registered type, of the default one for the version
+	// "". The error of a type that does not exist is an *awswire.Error.
+	Handler func(ctx context.Context, caller awswire.Caller, kind schema.Kind, typeName, version string) (bundle.Spec, error)
 }
 
 // Function finds a function. The qualifier is a version, $LATEST or empty. The error is a
@@ -48,7 +45,7 @@ func (d *Directory) Function(ctx context.Context, caller awswire.Caller, name, q
 	}
 	typeName := strings.ReplaceAll(name, "-", "::")
 	for _, kind := range []schema.Kind{schema.Resource, schema.Hook} {
-		spec, err := d.Versions.Handler(ctx, caller, kind, typeName, qualifier)
+		spec, err := d.Handler(ctx, caller, kind, typeName, qualifier)
 		var refusal *awswire.Error
 		switch {
 		case err == nil:
@@ -72,7 +69,7 @@ func (d *Directory) Function(ctx context.Context, caller awswire.Caller, name, q
 // named is a function of the Pool's Functions; nil if it does not exist. It has one version,
 // which every qualifier names.
 func (d *Directory) named(ctx context.Context, caller awswire.Caller, name string) (lambda.Invoker, error) {
-	spec, found, err := d.Pool.named(ctx, Spec{Place: caller.Place, TypeName: name})
+	spec, found, err := d.Pool.named(ctx, bundle.Spec{Place: caller.Place, TypeName: name})
 	if !found {
 		return nil, nil
 	}

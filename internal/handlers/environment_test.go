@@ -23,9 +23,9 @@ func TestNothingNamesAnotherPlaceForAWS(t *testing.T) {
 func TestGivenVariables(t *testing.T) {
 	given := []string{"STAGE=production", "DB_PASSWORD=a-password", "GITHUB_TOKEN=a-token"}
 	p := &Pool{config: Config{Env: given, Environ: []string{"PATH=/bin"}}.complete()}
-	p.logs = newLogs(nil, p.config.Logger, p.config.Now)
+	p.logs = newOutput(nil, p.config.Logger, p.config.Now)
 	defer p.logs.close()
-	config := p.function(Spec{TypeName: "A::B::C"}, &bundle.Code{}, lambda.Program{}, nil)
+	config := p.function(bundle.Spec{TypeName: "A::B::C"}, &bundle.Code{}, lambda.Program{}, nil)
 	for _, entry := range given {
 		if !slices.Contains(config.Env, entry) {
 			t.Errorf("%s is not in %q", entry, config.Env)

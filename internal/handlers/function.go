@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -20,7 +21,7 @@ import (
 // new ones.
 type Function struct {
 	pool *Pool
-	spec Spec
+	spec bundle.Spec
 	hide map[secret.Reason][]string
 }
 
@@ -36,7 +37,7 @@ func (f *Function) Hiding(secrets map[secret.Reason][]string) invoke.Function {
 
 // Function returns the handler that spec names. Nothing is started before the first call. The
 // error is ErrClosed, or reports that spec is incomplete.
-func (p *Pool) Function(_ context.Context, spec Spec) (*Function, error) {
+func (p *Pool) Function(_ context.Context, spec bundle.Spec) (*Function, error) {
 	for name, value := range map[string]string{"account": spec.Account, "region": spec.Region, "kind": string(spec.Kind), "type name": spec.TypeName, "version": spec.Version, "package": spec.Package} {
 		if value == "" {
 			return nil, fmt.Errorf("the handler of %q has no %s", spec.TypeName, name)
@@ -126,7 +127,7 @@ func field[E any](is bool, err E, output func(E) *string) *string {
 // Probe starts a handler and waits until it requests an invocation, unless it runs already.
 // The error is why it does not, with its last output; it wraps context.Canceled or ErrClosed
 // if the handler is not the cause.
-func (p *Pool) Probe(ctx context.Context, spec Spec) error {
+func (p *Pool) Probe(ctx context.Context, spec bundle.Spec) error {
 	if _, err := p.Function(ctx, spec); err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func (p *Pool) Probe(ctx context.Context, spec Spec) error {
 
 // functionName is the name of the function at Lambda, the same for all versions of a type.
 // Names that are too long end in a part of their hash.
-func functionName(spec Spec) string {
+func functionName(spec bundle.Spec) string {
 	const longest = 64
 	name := schema.Dashed(spec.TypeName)
 	if len(name) > longest {
@@ -163,7 +164,7 @@ func functionName(spec Spec) string {
 }
 
 // logGroup is the log group of the handler's output.
-func logGroup(spec Spec) string {
+func logGroup(spec bundle.Spec) string {
 	if spec.LogGroup != "" {
 		return spec.LogGroup
 	}
@@ -173,5 +174,5 @@ func logGroup(spec Spec) string {
 // DefaultLogGroup is the log group of the handlers of a type that was registered without
 // one. The name is the one in the schema, which is not the alias of an activated type.
 func DefaultLogGroup(typeName string) string {
-	return "/aws/lambda/" + functionName(Spec{TypeName: typeName})
+	return "/aws/lambda/" + functionName(bundle.Spec{TypeName: typeName})
 }

@@ -16,6 +16,7 @@ import (
 
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/sandbox"
@@ -196,7 +197,7 @@ func newHouse(t *testing.T, configure ...func(*house, *handlers.Config)) *house 
 }
 
 // agent is a hostile handler in a language.
-func (h *house) agent(t *testing.T, language string) handlers.Spec {
+func (h *house) agent(t *testing.T, language string) bundle.Spec {
 	t.Helper()
 	runtime, entrypoint, code := agentCode(t, language)
 	return h.put(t, pack(t, runtime, entrypoint, code))

@@ -1,55 +1,35 @@
 package handlers_test
 
 import (
-	"context"
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/functions"
 	"github.com/formwork-dev/formwork/internal/handlers"
 )
-
-// oneDeployed is a stack with one function.
-type oneDeployed struct {
-	handlers.Deployment
-	dir string
-}
-
-func (d *oneDeployed) Deployed(_ context.Context, _ awswire.Place, name, _ string) (*handlers.Deployment, error) {
-	if name != "deployed" {
-		return nil, nil
-	}
-	return &d.Deployment, nil
-}
-
-func (d *oneDeployed) Unpacked(context.Context, string) (string, error) { return d.dir, nil }
 
 // TestHostileView holds that neither the environment that a template gives to a function nor links in a folder that
 // was cloned make files of the machine visible.
 func TestHostileView(t *testing.T) {
 	for _, language := range []string{"go", "python", "node", "java"} {
 		t.Run(language, func(t *testing.T) {
-			var deployed oneDeployed
-			var files map[string]string
-			deployed.Version, deployed.Revision = "$LATEST", "1"
-			deployed.Runtime, deployed.Handler, files = agentCode(t, language)
+			runtime, entrypoint, code := agentCode(t, language)
 			h := newHouse(t, func(h *house, c *handlers.Config) {
-				deployed.dir = filepath.Join(h.data, "functions", "code")
-				c.Deployed, c.Functions = &deployed, []handlers.Named{{Name: "cloned", Path: filepath.Join(h.root, "clone")}}
+				c.Deployed = functions.New(functions.Config{Store: c.Store, Dir: filepath.Join(h.data, "functions")})
+				c.Functions = []handlers.Named{{Name: "cloned", Path: filepath.Join(h.root, "clone")}}
 			})
 			in := func(name string) string { return filepath.Join(h.root, name) }
 			secret := []string{in("home/.ssh/id_rsa"), in("home/.aws/credentials"), in("home/letter"), in("data/secrets.key"), in("home/.ssh"), in("tmp/other"), in("home")}
-			for _, dir := range []string{deployed.dir, in("clone/node_modules/@scope"), in("home/.config/autostart")} {
+			for _, dir := range []string{in("clone/node_modules/@scope"), in("home/.config/autostart")} {
 				if err := os.MkdirAll(dir, 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
-			for name, text := range files {
-				for _, dir := range []string{deployed.dir, in("clone")} {
-					if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
-						t.Fatal(err)
-					}
+			for name, text := range code {
+				if err := os.WriteFile(filepath.Join(in("clone"), name), []byte(text), 0o700); err != nil {
+					t.Fatal(err)
 				}
 			}
 			for i, path := range secret {
@@ -63,14 +43,14 @@ func TestHostileView(t *testing.T) {
 			for _, path := range secret {
 				all += path + ":"
 			}
-			deployed.Environment = []string{
-				"PYTHONPATH=" + all, "NODE_PATH=" + all, "CLASSPATH=" + all, "LD_LIBRARY_PATH=" + all, "PATH=" + all + os.Getenv("PATH"), "PYTHONUSERBASE=" + in("home"), "GOCOVERDIR=" + in("home/.config/autostart"),
-				"SSL_CERT_FILE=" + secret[0], "SSL_CERT_DIR=" + in("home/.ssh"), "AWS_CA_BUNDLE=" + secret[1], "NODE_EXTRA_CA_CERTS=" + secret[2], "JAVA_HOME=" + in("home"),
-				"NODE_OPTIONS=--redirect-warnings=" + secret[2], "JAVA_TOOL_OPTIONS=-Dx=" + secret[3], "FORMWORK_AWS_ADDRESS=127.0.0.1:1",
-				"LD_PRELOAD=" + secret[0], "LD_AUDIT=" + secret[0], "JDK_JAVA_OPTIONS=-XX:ErrorFile=" + in("home/.config/autostart/java"), "NODE_V8_COVERAGE=" + in("home/.config/autostart"),
-				"NODE_COMPILE_CACHE=" + in("home/.config/autostart"), "PYTHONPYCACHEPREFIX=" + in("home/.config/autostart"), "PYTHONSTARTUP=" + secret[0], "BASH_ENV=" + secret[0], "ENV=" + secret[0],
-			}
-			directory := &handlers.Directory{Pool: h.Pool, Versions: noVersions{}}
+			h.deploy(t, "deployed", runtime, entrypoint, code, map[string]any{
+				"PYTHONPATH": all, "NODE_PATH": all, "CLASSPATH": all, "LD_LIBRARY_PATH": all, "PATH": all + os.Getenv("PATH"), "PYTHONUSERBASE": in("home"), "GOCOVERDIR": in("home/.config/autostart"),
+				"SSL_CERT_FILE": secret[0], "SSL_CERT_DIR": in("home/.ssh"), "AWS_CA_BUNDLE": secret[1], "NODE_EXTRA_CA_CERTS": secret[2], "JAVA_HOME": in("home"),
+				"NODE_OPTIONS": "--redirect-warnings=" + secret[2], "JAVA_TOOL_OPTIONS": "-Dx=" + secret[3], "FORMWORK_AWS_ADDRESS": "127.0.0.1:1",
+				"LD_PRELOAD": secret[0], "LD_AUDIT": secret[0], "JDK_JAVA_OPTIONS": "-XX:ErrorFile=" + in("home/.config/autostart/java"), "NODE_V8_COVERAGE": in("home/.config/autostart"),
+				"NODE_COMPILE_CACHE": in("home/.config/autostart"), "PYTHONPYCACHEPREFIX": in("home/.config/autostart"), "PYTHONSTARTUP": secret[0], "BASH_ENV": secret[0], "ENV": secret[0],
+			})
+			directory := &handlers.Directory{Pool: h.Pool, Handler: noHandler}
 			for _, name := range []string{"deployed", "cloned"} {
 				function, err := directory.Function(t.Context(), caller, name, "")
 				if err != nil {
@@ -82,5 +62,21 @@ func TestHostileView(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// deploy creates a function as a stack does.
+func (h *house) deploy(t *testing.T, name, runtime, entrypoint string, code map[string]string, variables map[string]any) {
+	t.Helper()
+	deployed := functions.New(functions.Config{Store: h.store, Dir: filepath.Join(h.data, "functions")})
+	hash, err := deployed.Store(t.Context(), bytes.NewReader(zipped(t, code)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = deployed.Create(t.Context(), caller.Place, functions.Resource{Type: functions.TypeFunction, ID: name, CodeHash: hash, Model: map[string]any{
+		"Runtime": runtime, "Handler": entrypoint, "MemorySize": 3008, "Timeout": 60, "Environment": map[string]any{"Variables": variables},
+	}})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -170,7 +171,7 @@ func (p *Pool) Invocation(ctx context.Context, place awswire.Place, id string) (
 
 // A call is one that is to be recorded.
 type call struct {
-	spec    Spec
+	spec    bundle.Spec
 	secrets *secrets
 	started time.Time
 	request []byte

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/bundle"
+	"github.com/formwork-dev/formwork/internal/logs"
 )
 
 const (
@@ -33,8 +35,12 @@ const (
 	lastFlush = 10 * time.Second
 )
 
-// logs carries what handlers print to a LogSink, in the order in which it was printed.
-type logs struct {
+// A LogSink adds lines to the end of a log stream, and creates group and stream if they do not exist. It
+// is called by one goroutine at a time for a pool. Lines that cannot be written are lost.
+type LogSink func(ctx context.Context, place awswire.Place, group, stream string, lines []logs.Line) error
+
+// An output carries what handlers print to a LogSink, in the order in which it was printed.
+type output struct {
 	sink   LogSink
 	logger *slog.Logger
 	now    func() time.Time
@@ -59,13 +65,13 @@ type streamKey struct {
 
 type pendingLines struct {
 	hide  *secrets
-	lines []Line
+	lines []logs.Line
 	cut   map[int]bool // the open lines, whose rest is dropped
 }
 
-func newLogs(sink LogSink, logger *slog.Logger, now func() time.Time) *logs {
+func newOutput(sink LogSink, logger *slog.Logger, now func() time.Time) *output {
 	life, end := context.WithCancel(context.Background())
-	l := &logs{
+	l := &output{
 		sink: sink, logger: logger, now: now, open: true, life: life, end: end,
 		done: make(chan struct{}), kick: make(chan struct{}, 1), pending: map[streamKey]*pendingLines{},
 	}
@@ -76,7 +82,7 @@ func newLogs(sink LogSink, logger *slog.Logger, now func() time.Time) *logs {
 
 // stream makes the function that opens the log streams of a handler. The first line of each
 // says whose it is, and has the note if there is one.
-func (l *logs) stream(spec Spec, hide *secrets, note string) func(name string) io.Writer {
+func (l *output) stream(spec bundle.Spec, hide *secrets, note string) func(name string) io.Writer {
 	if l.sink == nil {
 		return nil
 	}
@@ -92,7 +98,7 @@ func (l *logs) stream(spec Spec, hide *secrets, note string) func(name string) i
 }
 
 // add queues a line. It waits while too much is queued.
-func (l *logs) add(key streamKey, hide *secrets, text string, cut bool) {
+func (l *output) add(key streamKey, hide *secrets, text string, cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.bytes > mostPending && l.open {
@@ -110,7 +116,7 @@ func (l *logs) add(key streamKey, hide *secrets, text string, cut bool) {
 	if cut {
 		p.cut[len(p.lines)] = true
 	}
-	p.lines = append(p.lines, Line{Time: l.now(), Text: text})
+	p.lines = append(p.lines, logs.Line{Time: l.now(), Text: text})
 	l.bytes += len(text) + 32
 	select {
 	case l.kick <- struct{}{}:
@@ -119,7 +125,7 @@ func (l *logs) add(key streamKey, hide *secrets, text string, cut bool) {
 }
 
 // unblock releases handlers that wait for room: they are about to be ended.
-func (l *logs) unblock() {
+func (l *output) unblock() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open = false
@@ -127,7 +133,7 @@ func (l *logs) unblock() {
 }
 
 // close writes what is queued. Lines that come later are dropped.
-func (l *logs) close() {
+func (l *output) close() {
 	l.mu.Lock()
 	first := !l.finished
 	l.finished, l.open = true, false
@@ -141,7 +147,7 @@ func (l *logs) close() {
 	<-l.done
 }
 
-func (l *logs) run() {
+func (l *output) run() {
 	defer close(l.done)
 	defer l.end()
 	timer := time.NewTimer(0)
@@ -155,7 +161,7 @@ func (l *logs) run() {
 }
 
 // wait lets lines gather, unless there are many already or the Pool is closed.
-func (l *logs) wait(timer <-chan time.Time) {
+func (l *output) wait(timer <-chan time.Time) {
 	for {
 		select {
 		case <-timer:
@@ -172,7 +178,7 @@ func (l *logs) wait(timer <-chan time.Time) {
 }
 
 // flush hands everything that is queued to the sink.
-func (l *logs) flush() {
+func (l *output) flush() {
 	l.mu.Lock()
 	pending, order := l.pending, l.order
 	l.pending, l.order = map[streamKey]*pendingLines{}, nil
@@ -187,7 +193,7 @@ func (l *logs) flush() {
 			}
 			p.lines[i].Text = clean(text)
 		}
-		if err := l.sink.Append(l.life, key.place, key.group, key.stream, p.lines); err != nil {
+		if err := l.sink(l.life, key.place, key.group, key.stream, p.lines); err != nil {
 			l.logger.Warn("output of a handler is lost", "group", key.group, "stream", key.stream, "lines", len(p.lines), "error", err)
 		}
 	}
@@ -204,7 +210,7 @@ func clean(text string) string {
 
 // A lineWriter cuts what one process prints into lines. Its writes are serialized.
 type lineWriter struct {
-	logs    *logs
+	logs    *output
 	hide    *secrets
 	key     streamKey
 	partial []byte
@@ -253,7 +259,7 @@ func (p *Pool) Flush(ctx context.Context) error {
 	}
 }
 
-func (l *logs) empty() bool {
+func (l *output) empty() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bytes == 0

@@ -11,12 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/functions"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/sandbox"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -29,32 +29,7 @@ const FunctionKind schema.Kind = "FUNCTION"
 const DeployedKind schema.Kind = "LAMBDA"
 
 // isFunction reports whether a spec is a function that is not the handler of a type.
-func (s Spec) isFunction() bool { return s.Kind == FunctionKind || s.Kind == DeployedKind }
-
-// Deployed finds the functions that stacks have deployed.
-type Deployed interface {
-	// Deployed returns a version of a function, nil if there is none. The qualifier is a number,
-	// an alias, $LATEST or empty.
-	Deployed(ctx context.Context, place awswire.Place, name, qualifier string) (*Deployment, error)
-
-	// Unpacked returns the folder with the code of a hash.
-	Unpacked(ctx context.Context, hash string) (dir string, err error)
-}
-
-// A Deployment is a version of a function, ready to run.
-type Deployment struct {
-	Version  string // a number, or $LATEST
-	Revision string // changes with the code and the settings
-	CodeHash string
-
-	Runtime, Handler string
-	Environment      []string // NAME=VALUE
-	Timeout          time.Duration
-	MemoryMB         int
-	TmpMB            int    // 0 for the default
-	Role             string // ARN
-	LogGroup         string // "" for the usual one
-}
+func isFunction(s bundle.Spec) bool { return s.Kind == FunctionKind || s.Kind == DeployedKind }
 
 // A Named function is not the handler of a type. It exists in every account and region, with
 // separate processes in each.
@@ -286,10 +261,10 @@ func (n Named) source(dir, file string) (namedCode, error) {
 }
 
 // named is the spec of a named function in a place, and false if it does not exist.
-func (p *Pool) named(ctx context.Context, spec Spec) (Spec, bool, error) {
+func (p *Pool) named(ctx context.Context, spec bundle.Spec) (bundle.Spec, bool, error) {
 	n, found := p.functions[spec.TypeName]
 	if !found {
-		return Spec{}, false, nil
+		return bundle.Spec{}, false, nil
 	}
 	spec.Kind, spec.Version = FunctionKind, "$LATEST"
 	if n.URL != "" {
@@ -298,7 +273,7 @@ func (p *Pool) named(ctx context.Context, spec Spec) (Spec, bool, error) {
 	}
 	code, err := n.code()
 	if err != nil {
-		return Spec{}, true, err
+		return bundle.Spec{}, true, err
 	}
 	spec.Package, spec.Runtime, spec.Entrypoint = n.fingerprint(ctx, code), code.runtime, code.entrypoint
 	p.mu.Lock()
@@ -313,15 +288,15 @@ func (p *Pool) named(ctx context.Context, spec Spec) (Spec, bool, error) {
 
 // deployed is the spec of a version of a function that a stack has deployed, false if it does
 // not exist. Processes of what it was before end when they are idle.
-func (p *Pool) deployed(ctx context.Context, place awswire.Place, name, qualifier string) (Spec, bool, error) {
+func (p *Pool) deployed(ctx context.Context, place awswire.Place, name, qualifier string) (bundle.Spec, bool, error) {
 	if p.config.Deployed == nil {
-		return Spec{}, false, nil
+		return bundle.Spec{}, false, nil
 	}
 	d, err := p.config.Deployed.Deployed(ctx, place, name, qualifier)
 	if err != nil || d == nil {
-		return Spec{}, false, err
+		return bundle.Spec{}, false, err
 	}
-	spec := Spec{
+	spec := bundle.Spec{
 		Place: place, Kind: DeployedKind, TypeName: name, Version: d.Version, Package: d.Revision,
 		Runtime: d.Runtime, Entrypoint: d.Handler, LogGroup: d.LogGroup, Role: d.Role,
 	}
@@ -336,7 +311,7 @@ func (p *Pool) deployed(ctx context.Context, place awswire.Place, name, qualifie
 }
 
 // deployment finds the deployment of a spec again, and the folder with its code.
-func (p *Pool) deployment(ctx context.Context, spec Spec) (d *Deployment, dir string, err error) {
+func (p *Pool) deployment(ctx context.Context, spec bundle.Spec) (d *functions.Deployment, dir string, err error) {
 	d, err = p.config.Deployed.Deployed(ctx, spec.Place, spec.TypeName, spec.Version)
 	if err == nil && (d == nil || d.Revision != spec.Package) {
 		err = fmt.Errorf("start the function %s: it was changed or deleted in the meantime", spec.TypeName)
@@ -348,7 +323,7 @@ func (p *Pool) deployment(ctx context.Context, spec Spec) (d *Deployment, dir st
 }
 
 // code is the unpacked code of a spec.
-func (p *Pool) code(ctx context.Context, spec Spec) (*bundle.Code, error) {
+func (p *Pool) code(ctx context.Context, spec bundle.Spec) (*bundle.Code, error) {
 	if spec.Kind == FunctionKind {
 		dir, err := p.folderOf(p.functions[spec.TypeName])
 		return &bundle.Code{Dir: dir}, err

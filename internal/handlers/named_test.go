@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -64,11 +65,9 @@ func TestParseNamed(t *testing.T) {
 	}
 }
 
-// noVersions is a registry without types.
-type noVersions struct{ handlers.Versions }
-
-func (noVersions) Handler(_ context.Context, _ awswire.Caller, _ schema.Kind, name, _ string) (handlers.Spec, error) {
-	return handlers.Spec{}, awswire.Errorf("TypeNotFoundException", 0, "%s", name)
+// noHandler is the lookup of a registry without types.
+func noHandler(_ context.Context, _ awswire.Caller, _ schema.Kind, name, _ string) (bundle.Spec, error) {
+	return bundle.Spec{}, awswire.Errorf("TypeNotFoundException", 0, "%s", name)
 }
 
 // directory is a directory of functions over a pool.
@@ -83,7 +82,7 @@ func directory(t *testing.T, functions ...string) (*bench, *handlers.Directory) 
 		named = append(named, n)
 	}
 	b := newBench(t, func(c *handlers.Config) { c.Functions = named })
-	return b, &handlers.Directory{Pool: b.Pool, Versions: noVersions{}}
+	return b, &handlers.Directory{Pool: b.Pool, Handler: noHandler}
 }
 
 // TestNamedFunctions runs functions of each kind, and new code when it was changed.

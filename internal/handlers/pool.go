@@ -17,6 +17,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/cfnlog"
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/functions"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/sandbox"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -49,7 +50,7 @@ type Config struct {
 	// handler whose credentials expire is ended some time before, when it is idle, and started
 	// with new ones when it is called again. Nil means the account as the access key, which is
 	// how callers of a server without keys set their account, and "test" for the rest.
-	Credentials func(context.Context, Spec) (aws.Credentials, error)
+	Credentials func(context.Context, bundle.Spec) (aws.Credentials, error)
 
 	// Sandbox is what handlers see of this machine. The zero value is no sandbox.
 	Sandbox sandbox.Settings
@@ -58,7 +59,7 @@ type Config struct {
 	Files []string
 
 	// Network is what a handler finds in a network of its own. Nil means nothing.
-	Network func(Spec) lambda.Network
+	Network func(bundle.Spec) lambda.Network
 
 	// Refusal is why no process is started. Empty means that they are.
 	Refusal string
@@ -83,7 +84,7 @@ type Config struct {
 	ProbeTimeout time.Duration
 
 	// Deployed finds the functions of stacks. Nil: there are none.
-	Deployed Deployed
+	Deployed *functions.Functions
 	// ProcessEnv are more variables of a process, which has those of env. Nil: none.
 	ProcessEnv func(env []string) ([]string, error)
 
@@ -126,7 +127,7 @@ func (c Config) complete() Config {
 		c.Now = time.Now
 	}
 	if c.Credentials == nil {
-		c.Credentials = func(_ context.Context, s Spec) (aws.Credentials, error) {
+		c.Credentials = func(_ context.Context, s bundle.Spec) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: s.Account, SecretAccessKey: "test", SessionToken: "test"}, nil
 		}
 	}
@@ -155,7 +156,7 @@ type Pool struct {
 	config   Config
 	cache    *bundle.Cache
 	runtimes *lambda.Runtimes
-	logs     *logs
+	logs     *output
 	recorder *recorder
 	modules  *compiledModules
 
@@ -166,7 +167,7 @@ type Pool struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	entries map[Spec]*entry
+	entries map[bundle.Spec]*entry
 	leaving map[*entry]bool // dropped, and still in use
 	freed   chan struct{}   // closed when an entry became idle or was removed; nil if nothing waits
 	closed  bool
@@ -174,7 +175,7 @@ type Pool struct {
 
 // An entry is a handler that is starting or running.
 type entry struct {
-	spec     Spec
+	spec     bundle.Spec
 	ready    chan struct{} // closed when the next four are set
 	function running
 	secrets  *secrets
@@ -209,12 +210,12 @@ func New(config Config) *Pool {
 		config:   config,
 		cache:    bundle.NewCache(filepath.Join(config.Dir, "packages"), config.Now),
 		runtimes: &lambda.Runtimes{Scripts: filepath.Join(config.Dir, "runtimes")},
-		logs:     newLogs(config.Logs, config.Logger, config.Now),
+		logs:     newOutput(config.Logs, config.Logger, config.Now),
 		recorder: newRecorder(config),
 		modules:  newCompiled(config),
 		life:     life,
 		end:      end,
-		entries:  map[Spec]*entry{},
+		entries:  map[bundle.Spec]*entry{},
 		leaving:  map[*entry]bool{},
 
 		functions: map[string]Named{},
@@ -284,7 +285,7 @@ func (e *entry) stop() {
 
 // Remove ends the handlers of a type that was deregistered: those of one version, or of
 // all if spec has none. Calls in progress are not cut off.
-func (p *Pool) Remove(spec Spec) {
+func (p *Pool) Remove(spec bundle.Spec) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for s, e := range p.entries {
@@ -317,7 +318,7 @@ func (p *Pool) wake() {
 
 // acquire returns a started handler, which the caller must release. Callers that come
 // while it starts wait for the same start.
-func (p *Pool) acquire(ctx context.Context, spec Spec) (*entry, error) {
+func (p *Pool) acquire(ctx context.Context, spec bundle.Spec) (*entry, error) {
 	e, err := p.enter(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -336,7 +337,7 @@ func (p *Pool) acquire(ctx context.Context, spec Spec) (*entry, error) {
 }
 
 // enter counts a use of the entry for spec, and creates it if it does not exist.
-func (p *Pool) enter(ctx context.Context, spec Spec) (*entry, error) {
+func (p *Pool) enter(ctx context.Context, spec bundle.Spec) (*entry, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
@@ -430,7 +431,7 @@ func (p *Pool) start(e *entry) {
 // prepare unpacks a handler and finds out how to run it. No process is started yet.
 func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	spec := e.spec
-	var deployment *Deployment
+	var deployment *functions.Deployment
 	var code *bundle.Code
 	var err error
 	if spec.Kind == DeployedKind {
@@ -515,7 +516,7 @@ func (p *Pool) notGiven(environ []string) []string {
 const leastMemory = 512
 
 // function describes a handler to package lambda.
-func (p *Pool) function(spec Spec, code *bundle.Code, program lambda.Program, hide *secrets) lambda.Config {
+func (p *Pool) function(spec bundle.Spec, code *bundle.Code, program lambda.Program, hide *secrets) lambda.Config {
 	env := slices.Concat(program.Env, p.config.Env)
 	env = append(env, "PYTHONDONTWRITEBYTECODE=1") // the code is as read-only as at Lambda
 	if p.config.Endpoint != nil {
@@ -579,7 +580,7 @@ func withoutEndpoints(environ []string) []string {
 }
 
 // open reads the package of a handler from the store.
-func (p *Pool) open(ctx context.Context, spec Spec) (*bundle.Bundle, func(), error) {
+func (p *Pool) open(ctx context.Context, spec bundle.Spec) (*bundle.Bundle, func(), error) {
 	blob, size, err := p.config.Store.Blobs().Open(ctx, spec.Package)
 	if err != nil {
 		return nil, nil, err
@@ -625,7 +626,7 @@ func (p *Pool) sweep() {
 	p.mu.Lock()
 	var used []string
 	for spec := range p.entries {
-		if !spec.isFunction() {
+		if !isFunction(spec) {
 			used = append(used, spec.Package)
 		}
 	}

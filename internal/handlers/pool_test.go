@@ -23,10 +23,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -82,7 +84,9 @@ func zipped(t testing.TB, files map[string]string) []byte {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		f, err := w.Create(name)
+		header := &zip.FileHeader{Name: name, Method: zip.Deflate}
+		header.SetMode(0o755)
+		f, err := w.CreateHeader(header)
 		if err == nil {
 			_, err = f.Write([]byte(files[name]))
 		}
@@ -116,7 +120,7 @@ func benchAt(t testing.TB, place store.Config, change func(*handlers.Config)) *b
 		t.Fatal(err)
 	}
 	b := &bench{store: s, sink: &sink{}, dir: t.TempDir()}
-	config := handlers.Config{Store: s, Dir: b.dir, Logs: b.sink}
+	config := handlers.Config{Store: s, Dir: b.dir, Logs: b.sink.Append}
 	if change != nil {
 		change(&config)
 	}
@@ -130,16 +134,16 @@ func benchAt(t testing.TB, place store.Config, change func(*handlers.Config)) *b
 }
 
 // put stores a package and names its handler.
-func (b *bench) put(t testing.TB, data []byte) handlers.Spec {
+func (b *bench) put(t testing.TB, data []byte) bundle.Spec {
 	t.Helper()
 	blob, err := b.store.Blobs().Put(t.Context(), bytes.NewReader(data), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return handlers.Spec{Place: awswire.Place{Account: account, Region: region}, Kind: schema.Resource, TypeName: typeName, Version: "00000001", Package: blob.Hash}
+	return bundle.Spec{Place: awswire.Place{Account: account, Region: region}, Kind: schema.Resource, TypeName: typeName, Version: "00000001", Package: blob.Hash}
 }
 
-func (b *bench) function(t testing.TB, spec handlers.Spec) *handlers.Function {
+func (b *bench) function(t testing.TB, spec bundle.Spec) *handlers.Function {
 	t.Helper()
 	f, err := b.Function(t.Context(), spec)
 	if err != nil {
@@ -170,7 +174,7 @@ func (b *bench) invocations(t testing.TB, q handlers.InvocationQuery) []handlers
 }
 
 // python makes a handler whose module is the text.
-func (b *bench) python(t testing.TB, text string) handlers.Spec {
+func (b *bench) python(t testing.TB, text string) bundle.Spec {
 	t.Helper()
 	needs(t, "python3")
 	return b.put(t, pack(t, "python3.11", "app.handler", map[string]string{"app.py": text}))
@@ -189,14 +193,14 @@ func needs(t testing.TB, program string) {
 // A sink keeps lines by group and stream.
 type sink struct {
 	mu      sync.Mutex
-	streams map[[4]string][]handlers.Line
+	streams map[[4]string][]logs.Line
 }
 
-func (s *sink) Append(_ context.Context, place awswire.Place, group, stream string, lines []handlers.Line) error {
+func (s *sink) Append(_ context.Context, place awswire.Place, group, stream string, lines []logs.Line) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.streams == nil {
-		s.streams = map[[4]string][]handlers.Line{}
+		s.streams = map[[4]string][]logs.Line{}
 	}
 	key := [4]string{place.Account, place.Region, group, stream}
 	s.streams[key] = append(s.streams[key], lines...)
@@ -400,7 +404,7 @@ func TestEnds(t *testing.T) {
 		other := spec
 		other.Version = "00000002"
 		b.Remove(other)
-		b.Remove(handlers.Spec{Place: awswire.Place{Account: account, Region: region}, Kind: schema.Resource, TypeName: typeName})
+		b.Remove(bundle.Spec{Place: awswire.Place{Account: account, Region: region}, Kind: schema.Resource, TypeName: typeName})
 		got := <-reply
 		pid, ok := strings.CutSuffix(got, "<nil>")
 		if !ok {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/uuid"
 
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/lambda"
 )
 
@@ -28,7 +29,7 @@ const remoteStream = "endpoint"
 
 // remote makes the function of a URL. Its calls are signed, so that a server on this machine
 // knows which account and region are meant.
-func (p *Pool) remote(n Named, spec Spec, hide *secrets, credentials aws.Credentials) *remote {
+func (p *Pool) remote(n Named, spec bundle.Spec, hide *secrets, credentials aws.Credentials) *remote {
 	address, function := n.endpoint()
 	r := &remote{
 		endpoint: &lambda.Endpoint{

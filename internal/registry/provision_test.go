@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -26,13 +27,13 @@ type scripted struct {
 	err   error
 	sent  map[string]any
 	start error // of Functions
-	spec  FunctionSpec
+	spec  bundle.Spec
 }
 
-func (s *scripted) Probe(context.Context, FunctionSpec) error { return nil }
-func (s *scripted) Remove(FunctionSpec)                       {}
+func (s *scripted) Probe(context.Context, bundle.Spec) error { return nil }
+func (s *scripted) Remove(bundle.Spec)                       {}
 
-func (s *scripted) Function(_ context.Context, spec FunctionSpec) (invoke.Function, error) {
+func (s *scripted) Function(_ context.Context, spec bundle.Spec) (invoke.Function, error) {
 	s.spec = spec
 	return s, s.start
 }

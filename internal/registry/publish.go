@@ -16,6 +16,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -43,7 +44,7 @@ func (r *Registry) publishingWorkers() map[string]store.Worker {
 func (r *Registry) announce(caller awswire.Caller, kind schema.Kind, typeName, version string, what Event) {
 	r.changes.send(Change{Place: caller.Place, Kind: kind, TypeName: typeName, Version: version, What: what})
 	if ended := what == Deregistered || what == Deactivated; ended && r.config.Functions != nil {
-		r.config.Functions.Remove(FunctionSpec{Place: caller.Place, Kind: kind, TypeName: typeName, Version: version})
+		r.config.Functions.Remove(bundle.Spec{Place: caller.Place, Kind: kind, TypeName: typeName, Version: version})
 	}
 }
 

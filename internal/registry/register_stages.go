@@ -281,7 +281,7 @@ func (r *Registry) deploy(ctx context.Context, row *registrationRow) error {
 	return r.complete(ctx, row, v)
 }
 
-func (r *Registry) start(ctx context.Context, spec FunctionSpec) error {
+func (r *Registry) start(ctx context.Context, spec bundle.Spec) error {
 	bounded, cancel := context.WithTimeout(ctx, r.config.StageTimeout)
 	defer cancel()
 	err := r.config.Functions.Probe(bounded, spec)
@@ -310,8 +310,8 @@ func cutLines(text string) string {
 	return text
 }
 
-func functionOf(row *registrationRow, v *versionRow) FunctionSpec {
-	return FunctionSpec{
+func functionOf(row *registrationRow, v *versionRow) bundle.Spec {
+	return bundle.Spec{
 		Place: awswire.Place{Account: row.Account, Region: row.Region}, Kind: schema.Kind(row.Kind), TypeName: row.TypeName, Version: versionID(v.Version),
 		Package: v.PackageHash, Runtime: v.Runtime, Entrypoint: v.Entrypoint, LogGroup: v.LogGroup, Role: v.ExecutionRole,
 	}

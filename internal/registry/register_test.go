@@ -42,7 +42,7 @@ func TestRecordedRegistrations(t *testing.T) {
 		t.Run(string(recorded.kind), func(t *testing.T) {
 			eachStore(t, func(t *testing.T, g *rig) {
 				wait := make(chan struct{})
-				g.probe = func(ctx context.Context, _ FunctionSpec) error {
+				g.probe = func(ctx context.Context, _ bundle.Spec) error {
 					select {
 					case <-wait:
 					case <-ctx.Done():
@@ -140,7 +140,7 @@ func TestRegisterFailures(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			g := newRig(t, fixtures.Place{Dir: t.TempDir()})
-			g.probe = func(context.Context, FunctionSpec) error { return c.probe }
+			g.probe = func(context.Context, bundle.Spec) error { return c.probe }
 			g.work()
 			if c.content != nil {
 				g.packages.put("s3://b/thing.zip", c.content)
@@ -378,7 +378,7 @@ func TestRestarts(t *testing.T) {
 					<-ctx.Done()
 					return ctx.Err()
 				}
-				g.probe = func(ctx context.Context, _ FunctionSpec) error {
+				g.probe = func(ctx context.Context, _ bundle.Spec) error {
 					if stop && stage == "while the handler starts" {
 						return hang(ctx)
 					}
@@ -513,7 +513,7 @@ func TestKeepsPackages(t *testing.T) {
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.packages.put("s3://b/k", resourcePackage(t, "Acme::Test::Thing", nil))
 		g.packages.put("s3://b/bad", []byte("no zip file"))
-		g.probe = func(context.Context, FunctionSpec) error { return nil }
+		g.probe = func(context.Context, bundle.Spec) error { return nil }
 		hashOf := func(token string) string {
 			row, err := g.readRegistration(t.Context(), token)
 			if err != nil {
@@ -549,7 +549,7 @@ func TestKeepsPackages(t *testing.T) {
 func TestHandlerHangs(t *testing.T) {
 	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
 	g.config.StageTimeout = 10 * time.Millisecond
-	g.probe = func(ctx context.Context, _ FunctionSpec) error { <-ctx.Done(); return ctx.Err() }
+	g.probe = func(ctx context.Context, _ bundle.Spec) error { <-ctx.Done(); return ctx.Err() }
 	g.work()
 	g.packages.put("s3://b/k", resourcePackage(t, "Acme::Test::Thing", nil))
 	if out := g.register(owner, schema.Resource, "Acme::Test::Thing", "s3://b/k"); !strings.Contains(aws.ToString(out.Description), "not ready after 10ms") {
@@ -577,7 +577,7 @@ func TestOddTexts(t *testing.T) {
 		}
 		files["schema.json"] = "\ufeff" + files["schema.json"]
 		g.packages.put("s3://b/k", zipOf(t, files))
-		g.probe = func(context.Context, FunctionSpec) error { return nil }
+		g.probe = func(context.Context, bundle.Spec) error { return nil }
 		out := g.register(owner, schema.Resource, name, "s3://b/k")
 		if out.ProgressStatus != types.RegistrationStatusComplete {
 			t.Fatal(*out.Description)
@@ -586,7 +586,7 @@ func TestOddTexts(t *testing.T) {
 		if err != nil || *d.Description != "abc\nd\ufffd" || !json.Valid([]byte(*d.Schema)) {
 			t.Errorf("%q, %v", *d.Description, err)
 		}
-		g.probe = func(context.Context, FunctionSpec) error { return errors.New("exit status 1: \x00\x1b[31mred") }
+		g.probe = func(context.Context, bundle.Spec) error { return errors.New("exit status 1: \x00\x1b[31mred") }
 		if out := g.register(owner, schema.Resource, name, "s3://b/k"); !strings.HasSuffix(*out.Description, "exit status 1: [31mred") {
 			t.Errorf("%q", *out.Description)
 		}

@@ -23,7 +23,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
-	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -94,28 +93,15 @@ type Functions interface {
 	// Probe starts the handler and waits until it is ready for work. The error says, for
 	// the author of the handler, why it is not; one that is or wraps context.Canceled
 	// means that the program stops, and says nothing about the handler.
-	Probe(ctx context.Context, spec FunctionSpec) error
+	Probe(ctx context.Context, spec bundle.Spec) error
 
 	// Function returns the handler; it is started when it is first called.
-	Function(ctx context.Context, spec FunctionSpec) (invoke.Function, error)
+	Function(ctx context.Context, spec bundle.Spec) (invoke.Function, error)
 
 	// Remove ends the processes of a version that was deregistered or deactivated here, of
 	// all versions of the type if it names none. Those of other nodes end when they are idle.
 	// It does not wait.
-	Remove(spec FunctionSpec)
-}
-
-// A FunctionSpec names the handler of one version.
-type FunctionSpec struct {
-	awswire.Place
-	Kind       schema.Kind
-	TypeName   string // as in the schema, not an alias
-	Version    string // "00000001"
-	Package    string // hash of the blob
-	Runtime    string // "provided.al2023", "python3.12"
-	Entrypoint string
-	LogGroup   string // "" without one
-	Role       string // ARN of the execution role, "" for none
+	Remove(spec bundle.Spec)
 }
 
 // References resolves dynamic references, as in {{resolve:ssm:/path/to/name:3}}.

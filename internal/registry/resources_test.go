@@ -16,6 +16,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/builtin"
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -361,7 +362,7 @@ func TestRegistrationByResource(t *testing.T) {
 
 		d.packages.put("s3://packages/one.zip", resourcePackage(t, name, nil))
 		release := make(chan struct{})
-		d.probe = func(ctx context.Context, _ FunctionSpec) error {
+		d.probe = func(ctx context.Context, _ bundle.Spec) error {
 			select {
 			case <-release:
 				return nil

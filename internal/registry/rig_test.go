@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -39,7 +40,7 @@ type rig struct {
 	place fixtures.Place
 
 	packages *shelfOfPackages
-	probe    func(context.Context, FunctionSpec) error
+	probe    func(context.Context, bundle.Spec) error
 	log      *lockedBuffer
 
 	changed <-chan Change
@@ -106,18 +107,18 @@ func withTests(places operation.Places, config Config) (*Registry, *operation.En
 // lateTests are made after the engine that knows them.
 type lateTests struct{ *Tests }
 
-func (g *rig) Probe(ctx context.Context, spec FunctionSpec) error {
+func (g *rig) Probe(ctx context.Context, spec bundle.Spec) error {
 	if g.probe == nil {
 		return nil
 	}
 	return g.probe(ctx, spec)
 }
 
-func (g *rig) Remove(spec FunctionSpec) {
+func (g *rig) Remove(spec bundle.Spec) {
 	g.removed = append(g.removed, spec.TypeName+" "+spec.Version)
 }
 
-func (g *rig) Function(context.Context, FunctionSpec) (invoke.Function, error) {
+func (g *rig) Function(context.Context, bundle.Spec) (invoke.Function, error) {
 	return nil, errors.New("no handler runs in this test")
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
@@ -39,7 +40,7 @@ type shop struct {
 
 	wrong bool   // handlers forget what they made
 	say   string // what a wrong handler says
-	specs []FunctionSpec
+	specs []bundle.Spec
 }
 
 var (
@@ -71,7 +72,7 @@ func (s *shop) reopen() {
 	s.work()
 }
 
-func (s *shop) Function(_ context.Context, spec FunctionSpec) (invoke.Function, error) {
+func (s *shop) Function(_ context.Context, spec bundle.Spec) (invoke.Function, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.specs = append(s.specs, spec)

@@ -457,10 +457,10 @@ type processes struct {
 	started []*lambda.Function
 }
 
-func (p *processes) Probe(context.Context, FunctionSpec) error { return nil }
-func (p *processes) Remove(FunctionSpec)                       {}
+func (p *processes) Probe(context.Context, bundle.Spec) error { return nil }
+func (p *processes) Remove(bundle.Spec)                       {}
 
-func (p *processes) Function(ctx context.Context, spec FunctionSpec) (invoke.Function, error) {
+func (p *processes) Function(ctx context.Context, spec bundle.Spec) (invoke.Function, error) {
 	blob, size, err := p.store().Blobs().Open(ctx, spec.Package)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -197,11 +198,20 @@ type Version struct {
 }
 
 // Function names the handler of the version.
-func (v *Version) Function() FunctionSpec {
-	return FunctionSpec{
+func (v *Version) Function() bundle.Spec {
+	return bundle.Spec{
 		Place: v.Place, Kind: v.Kind, TypeName: v.SchemaName, Version: v.VersionID,
 		Package: v.Package, Runtime: v.Runtime, Entrypoint: v.Entrypoint, LogGroup: v.LogGroup, Role: v.ExecutionRole,
 	}
+}
+
+// Handler names the handler of the version that Resolve returns.
+func (r *Registry) Handler(ctx context.Context, caller awswire.Caller, kind schema.Kind, typeName, version string) (bundle.Spec, error) {
+	v, err := r.Resolve(ctx, caller, kind, typeName, version)
+	if err != nil {
+		return bundle.Spec{}, err
+	}
+	return v.Function(), nil
 }
 
 // Resolve returns a live version of a type in the account, the default one for the id "". A
