@@ -215,7 +215,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	quiet()
-	s.cloud.endStreams()
+	s.cloud.console.Close()
 	s.drain(servers, end)
 	serving.Wait()
 	return errors.Join(err, s.cloud.Close())

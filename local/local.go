@@ -24,24 +24,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/builtin"
-	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/console"
 	"github.com/formwork-dev/formwork/internal/customresource"
-	"github.com/formwork-dev/formwork/internal/events"
 	"github.com/formwork-dev/formwork/internal/functions"
 	"github.com/formwork-dev/formwork/internal/handlers"
-	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/lambda"
-	"github.com/formwork-dev/formwork/internal/operation"
-	"github.com/formwork-dev/formwork/internal/registry"
-	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/server"
-	"github.com/formwork-dev/formwork/internal/simulate"
-	"github.com/formwork-dev/formwork/internal/sns"
-	"github.com/formwork-dev/formwork/internal/stack"
-	"github.com/formwork-dev/formwork/internal/stackset"
-	"github.com/formwork-dev/formwork/internal/states"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -153,37 +141,15 @@ type CloudFormation struct {
 	config    Config
 	temporary string // the folder to remove
 
-	store        *store.Store
-	services     *awslite.Services
-	sessions     *awslite.Sessions
-	logs         *logs.Service
-	s3           *s3.Service
-	sealer       *seal.Sealer
-	handlers     *handlers.Pool
-	shown        []string // what named functions see, for the person who starts the server
-	functions    *handlers.Directory
-	registry     *registry.Registry
-	tokens       *operation.Tokens
-	operations   *operation.Engine
-	stacks       *stack.Engine
-	stackSets    *stackset.Engine
-	setTable     *awswire.Table // of stackSets
-	custom       *customresource.Provider
-	trust        *customresource.Trust
-	hooks        *hook.Engine
-	managedHooks *hook.ManagedHooks
-	topics       *sns.Service
-	rules        *events.Service
-	states       *states.Service
-	deployed     *functions.Functions
-	types        *operation.Catalog
-	served       *builtin.Types
-	shelf        *simulate.Shelf
-	cloudControl *cloudcontrol.Engine
-	console      *console.Console
-	server       *server.Server
-	processes    *processes
-	accounts     int // with keys
+	store     *store.Store
+	sealer    *seal.Sealer
+	services  *awslite.Services
+	trust     *customresource.Trust
+	processes *processes
+	console   *console.Console
+	server    *server.Server
+	shown     []string // what named functions see, for the person who starts the server
+	accounts  int      // with keys
 
 	ends []func(context.Context) error // what Close does, in reverse
 
@@ -248,25 +214,11 @@ func (c *CloudFormation) open(ctx context.Context) error {
 	if err := c.openServices(verifier); err != nil {
 		return err
 	}
-	if err := c.openHandlers(); err != nil {
+	if err := c.wire(ctx, key, verifier, tracer); err != nil {
 		return err
 	}
-	if err := c.openEngines(); err != nil {
-		return err
-	}
-	home := awswire.Place{Account: c.config.Account, Region: c.config.Region}
-	c.console = console.New(console.Config{
-		Registry: c.registry, Stacks: c.stacks, Requests: c.cloudControl, Hooks: c.hooks, StackSets: c.stackSets, Calls: c.handlers, Logs: c.logs, Places: places{c.registry, c.stacks, c.stackSets},
-		Default: home, Version: c.config.Version, Warning: c.warning(), Now: c.config.Now, Logger: c.config.Logger,
-		FormKey: seal.Derive(key, "forms of the console"), SignIn: verifier != nil, TimeScale: c.config.TimeScale,
-	})
-	c.atEnd(closing(c.store.StopWork))
-	c.server = c.newServer(verifier, home, tracer)
-	c.atEnd(c.server.Wait)
-	c.atEnd(func(context.Context) error { c.server.StopInvocations(); return nil })
-	c.atEnd(func(context.Context) error { c.endStreams(); return nil })
 	c.logDifferences()
-	return c.work(ctx)
+	return nil
 }
 
 // openFolder makes the folders that everything is kept in.
@@ -294,24 +246,6 @@ func (c *CloudFormation) openTraces(ctx context.Context) (trace.TracerProvider, 
 		return nil
 	})
 	return provider, nil
-}
-
-// newServer puts the engines behind their tables.
-func (c *CloudFormation) newServer(verifier *awswire.Verifier, home awswire.Place, tracer trace.TracerProvider) *server.Server {
-	config := &c.config
-	var authority []byte
-	if config.secure != "" {
-		authority = c.trust.Authority().PEM()
-	}
-	return server.New(server.Config{
-		Registry: c.registry, Services: c.services, Logs: c.logs, S3: c.s3, Stacks: c.stacks, StackSets: c.stackSets, CloudControl: c.cloudControl,
-		Shelf: c.shelf, Types: c.types, Tokens: c.tokens, Functions: c.functions.Function, Console: c.console, ConsoleToken: c.console.TokenFor, Responses: c.custom, Topics: c.topics, Rules: c.rules, States: c.states,
-		TimeScale: config.TimeScale, Simulate: config.Simulate,
-		Authority: authority, Verifier: verifier, Lookup: c.services.Key, Default: home, Hosts: config.Hosts, AnyHost: verifier != nil,
-		MemoryLimit: config.MemoryLimit, Live: config.live, BodyTimeout: config.BodyTimeout, SpoolDir: filepath.Join(config.Dir, spoolDir), Readers: c.store.Readers(), Healthy: c.healthy,
-		Figures: &server.Figures{Handlers: c.handlers.Running, Registry: c.registry.Busy, WakeUps: c.store.Waiting, StoreSize: c.store.Size},
-		Version: config.Version, Tracer: tracer, Logger: config.Logger, Now: config.Now,
-	})
 }
 
 // logDifferences logs what is otherwise than at AWS by choice.
@@ -404,45 +338,33 @@ func (c *CloudFormation) reachable(ctx context.Context, key string) error {
 	return probe.Close()
 }
 
-// openServices starts the services around CloudFormation.
+// openServices sets up the services that the keys of callers and handlers come from.
 func (c *CloudFormation) openServices(verifier *awswire.Verifier) (err error) {
-	hosts := c.config.Hosts
-	if len(hosts) > 0 {
-		hosts = append([]string{"localhost", "s3.localhost"}, hosts...)
-	}
 	config := awslite.Config{Store: c.store, Sealer: c.sealer, Account: c.config.Account, IsolateAccounts: verifier != nil, Logger: c.config.Logger}
 	if verifier != nil {
 		config.Keys = verifier.Keys
 	}
-	c.s3 = s3.New(s3.Config{Store: c.store, Hosts: hosts, Logger: c.config.Logger})
-	if c.services, err = awslite.New(config); err != nil {
-		return err
-	}
-	c.logs = logs.New(logs.Config{Store: c.store, Logger: c.config.Logger})
-	c.atEnd(closing(c.logs.Close))
-	c.topics = sns.New(sns.Config{Store: c.store, Logger: c.config.Logger, Now: c.config.Now})
-	c.rules = events.New(events.Config{Store: c.store, TimeScale: c.config.TimeScale, Logger: c.config.Logger, Now: c.config.Now})
-	c.states = states.New(states.Config{Store: c.store, TimeScale: c.config.TimeScale, Logger: c.config.Logger, Now: c.config.Now})
-	return nil
+	c.services, err = awslite.New(config)
+	return err
 }
 
-// openHandlers sets up what runs functions.
-func (c *CloudFormation) openHandlers() error {
+// newPool sets up what runs functions.
+func (c *CloudFormation) newPool(groups *logs.Service, deployed *functions.Functions, keys keys) (*handlers.Pool, error) {
 	config := &c.config
 	if err := os.MkdirAll(filepath.Join(config.Dir, spoolDir), 0o700); err != nil {
-		return err
+		return nil, err
 	}
 	named, err := handlers.ParseAllNamed(config.Functions, "")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	confined, err := config.sandbox()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, n := range named {
 		if n, err = n.Confined(confined); err != nil {
-			return err
+			return nil, err
 		}
 		named[i] = n
 		if shows := n.Shows(); shows != "" && confined.Mode.Active() {
@@ -451,7 +373,7 @@ func (c *CloudFormation) openHandlers() error {
 	}
 	refusal := c.mixed(&confined)
 	if refusal != "" && (confined.Mode == sandbox.Off || confined.Network == sandbox.Host) {
-		return errors.New(refusal)
+		return nil, errors.New(refusal)
 	}
 	c.processes = newProcesses(config.Logger)
 	c.atEnd(closing(c.processes.Close))
@@ -459,21 +381,12 @@ func (c *CloudFormation) openHandlers() error {
 		c.processes.serve(c, c)
 	}
 	if c.trust, err = customresource.NewTrust(filepath.Join(config.Dir, "tls"), config.Environ, config.Now()); err != nil {
-		return err
+		return nil, err
 	}
-	var deployed *functions.Functions
-	c.deployed = functions.New(functions.Config{Store: c.store, Dir: filepath.Join(config.Dir, "functions")})
-	if config.RunLambda {
-		deployed = c.deployed
-	}
-	c.sessions = c.services.Sessions()
-	c.handlers = handlers.New(handlers.Config{
-		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: c.logs.Append, Endpoint: c.url, Environ: config.Environ,
-		Env: config.HandlerEnv, Refusal: refusal, Network: c.network, ProcessEnv: c.processEnv, Deployed: deployed, Functions: named, Sandbox: confined, Files: c.trust.Files(), Credentials: keys{c.sessions}.environment, Logger: config.Logger, Now: config.Now,
-	})
-	c.atEnd(closing(c.handlers.Close))
-	c.tokens = operation.NewTokens(operation.TokensConfig{Store: c.store, Now: config.Now})
-	return nil
+	return handlers.New(handlers.Config{
+		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: groups.Append, Endpoint: c.url, Environ: config.Environ,
+		Env: config.HandlerEnv, Refusal: refusal, Network: c.network, ProcessEnv: c.processEnv, Deployed: deployed, Functions: named, Sandbox: confined, Files: c.trust.Files(), Credentials: keys.environment, Logger: config.Logger, Now: config.Now,
+	}), nil
 }
 
 // notSandboxed is a sentence about what no sandbox keeps handlers from, "" if there is one.
@@ -623,13 +536,6 @@ func (c *CloudFormation) healthy(ctx context.Context) error {
 		return err
 	}
 	return store.CheckFolder(filepath.Join(c.config.Dir, spoolDir))
-}
-
-// endStreams ends the answers that never end by themselves.
-func (c *CloudFormation) endStreams() {
-	if c.console != nil {
-		c.console.Close()
-	}
 }
 
 // Close stops the work in progress, which continues when the store is opened again, and the

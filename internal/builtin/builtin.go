@@ -18,10 +18,12 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/functions"
+	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/macro"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/states"
 )
 
 // Config sets up the types. All members must be set, except those that say what nil means.
@@ -36,7 +38,7 @@ type Config struct {
 	Macros *macro.Macros
 
 	// ManagedHooks keeps the hooks of templates. With nil their types do not exist.
-	ManagedHooks ManagedHooks
+	ManagedHooks *hook.ManagedHooks
 
 	// Registry is the registry behind the table of CloudFormation. With nil the types that
 	// are registered with it do not exist.
@@ -48,23 +50,17 @@ type Config struct {
 	Objects   Objects
 
 	// StateMachines are those of templates. With nil their type does not exist.
-	StateMachines StateMachines
+	StateMachines *states.Service
 
-	// StackSets makes the calls of the operations on stack sets. With nil their type does not exist.
-	StackSets Service
-}
-
-// A Service makes calls of operations by their names. *[awswire.Table] is one.
-type Service interface {
-	Call(ctx context.Context, caller awswire.Caller, name string, in any) (out any, err error)
+	// StackSets are the operations on stack sets. With nil their type does not exist.
+	StackSets *awswire.Table
 }
 
 // Types are the types of this server itself.
 type Types struct {
 	config Config
-	tables map[string]Service
+	tables map[string]*awswire.Table
 	types  map[string]*operation.Type
-	texts  map[string]string // the schemas
 	kinds  map[string]reader
 }
 
@@ -73,11 +69,11 @@ var schemas embed.FS
 
 // kinds are the types by name.
 var kinds = map[string]reader{
-	"AWS::CloudFormation::GuardHook":              managedHook{guardKind},
+	"AWS::CloudFormation::GuardHook":              managedHook{hook.GuardHook},
 	"AWS::CloudFormation::HookDefaultVersion":     defaultVersions{cfn.RegistryTypeHook},
 	"AWS::CloudFormation::HookTypeConfig":         hookConfigurations{},
 	"AWS::CloudFormation::HookVersion":            versions{cfn.RegistryTypeHook, "TypeName", "SchemaHandlerPackage"},
-	"AWS::CloudFormation::LambdaHook":             managedHook{lambdaKind},
+	"AWS::CloudFormation::LambdaHook":             managedHook{hook.LambdaHook},
 	"AWS::CloudFormation::Macro":                  macros{},
 	"AWS::CloudFormation::ModuleDefaultVersion":   moduleDefaultVersions{},
 	"AWS::CloudFormation::ModuleVersion":          versions{cfn.RegistryTypeModule, "ModuleName", "ModulePackage"},
@@ -129,18 +125,40 @@ type stepped interface {
 	step(c *call) (operation.Progress, error)
 }
 
+// kindsWith are the types by name, with or without those of functions.
+func kindsWith(functions bool) map[string]reader {
+	all := maps.Clone(kinds)
+	if functions {
+		maps.Copy(all, functionKinds)
+	}
+	return all
+}
+
+// Schemas returns the schemas of the types by name, with or without those of functions.
+func Schemas(functions bool) (map[string]string, error) {
+	texts := map[string]string{}
+	for name := range kindsWith(functions) {
+		text, err := schemas.ReadFile("schemas/" + schema.Hyphenated(name) + ".json")
+		if err != nil {
+			return nil, err
+		}
+		texts[name] = string(text)
+	}
+	return texts, nil
+}
+
 // New returns the types over the services.
 func New(config Config) (*Types, error) {
-	t := &Types{config: config, tables: map[string]Service{}, types: map[string]*operation.Type{}, texts: map[string]string{}}
+	t := &Types{config: config, tables: map[string]*awswire.Table{}, types: map[string]*operation.Type{}, kinds: kindsWith(config.Functions != nil)}
 	for _, table := range config.Tables {
 		t.tables[table.Service] = table
 	}
 	if config.StackSets != nil {
 		t.tables[stackSetService] = config.StackSets
 	}
-	t.kinds = maps.Clone(kinds)
-	if config.Functions != nil {
-		maps.Copy(t.kinds, functionKinds)
+	texts, err := Schemas(config.Functions != nil)
+	if err != nil {
+		return nil, err
 	}
 	for name, k := range t.kinds {
 		switch k.(type) {
@@ -161,16 +179,10 @@ func New(config Config) (*Types, error) {
 				continue
 			}
 		}
-		file := schema.Hyphenated(name) + ".json"
-		text, err := schemas.ReadFile("schemas/" + file)
-		if err != nil {
-			return nil, err
-		}
-		parsed, problems := schema.Load(file, text, schema.Config{Kind: schema.Resource})
+		parsed, problems := schema.Load(schema.Hyphenated(name)+".json", []byte(texts[name]), schema.Config{Kind: schema.Resource})
 		if problems.HasErrors() {
 			return nil, problems.Err()
 		}
-		t.texts[name] = string(text)
 		t.types[name] = &operation.Type{Name: name, Schema: parsed, Provider: t, LateValidation: true}
 	}
 	return t, nil
@@ -178,15 +190,6 @@ func New(config Config) (*Types, error) {
 
 // Names lists the types, sorted.
 func (t *Types) Names() []string { return slices.Sorted(maps.Keys(t.types)) }
-
-// Schema returns the text of the schema of a type.
-func (t *Types) Schema(name string) (text string, ok bool) {
-	text, ok = t.texts[name]
-	return text, ok
-}
-
-// Has reports whether a type is among them.
-func (t *Types) Has(name string) bool { return t.types[name] != nil }
 
 // Type implements operation.Types.
 func (t *Types) Type(_ context.Context, _ awswire.Caller, name, _ string) (*operation.Type, error) {

@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,42 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/schema"
-)
-
-// ManagedHooks are the Lambda Hooks and Guard Hooks of accounts.
-type ManagedHooks interface {
-	// SaveHook adds a hook, or changes it unless it is to be fresh. The error is an
-	// *awswire.Error if the alias is taken, or does not exist.
-	SaveHook(ctx context.Context, place awswire.Place, h ManagedHook, fresh bool) error
-
-	// RemoveHook removes a hook. The error is an *awswire.Error if it does not exist.
-	RemoveHook(ctx context.Context, place awswire.Place, alias string) error
-
-	// Hook returns a hook. The error is an *awswire.Error if it does not exist.
-	Hook(ctx context.Context, place awswire.Place, alias string) (ManagedHook, error)
-
-	// HookAliases returns up to limit aliases of a kind that follow after, in order.
-	HookAliases(ctx context.Context, place awswire.Place, kind, after string, limit int) ([]string, error)
-
-	// GuardReady returns nil if Guard Hooks can run. The error says what is missing.
-	GuardReady() error
-}
-
-// A ManagedHook is a hook that is a function, or rules of Guard. Configuration is that of the hook,
-// as SetTypeConfiguration takes it.
-type ManagedHook struct {
-	Kind                string // lambdaKind or guardKind
-	Alias               string
-	Function            string // of a Lambda Hook
-	Rules               string // of a Guard Hook: the properties RuleLocation and Options, as JSON
-	Role, Configuration string
-}
-
-// The kinds of managed hooks.
-const (
-	lambdaKind = "AWS::Hooks::LambdaHook"
-	guardKind  = "AWS::Hooks::GuardHook"
 )
 
 // A managedHook is AWS::CloudFormation::LambdaHook or AWS::CloudFormation::GuardHook.
@@ -73,11 +38,11 @@ func (l managedHook) identifier(c *call) (string, error) {
 var guardProperties = []string{"RuleLocation", "Options", "LogBucket"}
 
 // row is the hook that is desired.
-func (l managedHook) row(c *call, alias string) (ManagedHook, error) {
-	row := ManagedHook{Kind: l.kind, Alias: alias, Role: c.text("ExecutionRole")}
+func (l managedHook) row(c *call, alias string) (hook.Managed, error) {
+	row := hook.Managed{Kind: l.kind, Alias: alias, Role: c.text("ExecutionRole")}
 	properties := map[string]any{"LambdaFunction": c.text("LambdaFunction")}
-	if l.kind == guardKind {
-		if err := c.types.config.ManagedHooks.GuardReady(); err != nil {
+	if l.kind == hook.GuardHook {
+		if _, err := c.types.config.ManagedHooks.Guard.Program(); err != nil {
 			return row, invalid(err.Error())
 		}
 		properties = map[string]any{}
@@ -110,7 +75,7 @@ func (l managedHook) create(c *call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return l.arn(c, row.Alias), c.types.config.ManagedHooks.SaveHook(c.ctx, c.request.Caller.Place, row, true)
+	return l.arn(c, row.Alias), c.types.config.ManagedHooks.Create(c.ctx, c.request.Caller.Place, row)
 }
 
 // alias is that of the resource.
@@ -127,7 +92,7 @@ func (l managedHook) read(c *call) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.types.config.ManagedHooks.Hook(c.ctx, c.request.Caller.Place, alias)
+	found, err := c.types.config.ManagedHooks.Get(c.ctx, c.request.Caller.Place, alias)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +106,7 @@ func (l managedHook) read(c *call) (map[string]any, error) {
 		return nil, missing()
 	}
 	model := map[string]any{"Alias": alias, "HookArn": l.arn(c, alias), "ExecutionRole": found.Role}
-	if l.kind == lambdaKind {
+	if l.kind == hook.LambdaHook {
 		model["LambdaFunction"] = found.Function
 	} else if err := json.Unmarshal([]byte(found.Rules), &model); err != nil {
 		return nil, fmt.Errorf("read the rules of a hook: %w", err)
@@ -163,7 +128,7 @@ func (l managedHook) update(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.types.config.ManagedHooks.SaveHook(c.ctx, c.request.Caller.Place, row, false)
+	return c.types.config.ManagedHooks.Update(c.ctx, c.request.Caller.Place, row)
 }
 
 func (l managedHook) remove(c *call) error {
@@ -171,11 +136,11 @@ func (l managedHook) remove(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.types.config.ManagedHooks.RemoveHook(c.ctx, c.request.Caller.Place, alias)
+	return c.types.config.ManagedHooks.Delete(c.ctx, c.request.Caller.Place, alias)
 }
 
 func (l managedHook) list(c *call, next *string) (found []string, token string, err error) {
-	aliases, err := c.types.config.ManagedHooks.HookAliases(c.ctx, c.request.Caller.Place, l.kind, aws.ToString(next), macroPage)
+	aliases, err := c.types.config.ManagedHooks.List(c.ctx, c.request.Caller.Place, l.kind, aws.ToString(next), macroPage)
 	for _, alias := range aliases {
 		found = append(found, l.arn(c, alias))
 	}

@@ -1,10 +1,8 @@
 package builtin_test
 
 import (
-	"context"
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,52 +10,30 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/builtin"
+	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
 )
-
-// hookTable keeps Lambda Hooks in memory.
-type hookTable map[string]builtin.ManagedHook
-
-func (h hookTable) SaveHook(_ context.Context, _ awswire.Place, hook builtin.ManagedHook, fresh bool) error {
-	if _, taken := h[hook.Alias]; taken && fresh {
-		return awswire.Errorf("AlreadyExistsException", 0, "The hook %s already exists.", hook.Alias)
-	}
-	h[hook.Alias] = hook
-	return nil
-}
-
-func (h hookTable) RemoveHook(ctx context.Context, place awswire.Place, alias string) error {
-	_, err := h.Hook(ctx, place, alias)
-	delete(h, alias)
-	return err
-}
-
-func (h hookTable) Hook(_ context.Context, _ awswire.Place, alias string) (builtin.ManagedHook, error) {
-	found, ok := h[alias]
-	if !ok {
-		return found, awswire.Errorf("NotFoundException", 0, "The hook %s does not exist.", alias)
-	}
-	return found, nil
-}
-
-func (h hookTable) HookAliases(context.Context, awswire.Place, string, string, int) ([]string, error) {
-	return slices.Sorted(maps.Keys(h)), nil
-}
-
-// GuardReady is what the hook "no-guard" says.
-func (h hookTable) GuardReady() error {
-	if _, missing := h["no-guard"]; missing {
-		return errors.New("Guard Hooks need cfn-guard")
-	}
-	return nil
-}
 
 // TestManagedHooks takes a Lambda Hook and a Guard Hook through their lives.
 func TestManagedHooks(t *testing.T) {
-	hooks := hookTable{}
+	opened, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = opened.Close() }()
+	missing := errors.New("Guard Hooks need cfn-guard")
+	hooks := &hook.ManagedHooks{Store: opened, Guard: hook.Guard{Program: func() (string, error) { return "cfn-guard", missing }}}
+	kept := func() *hook.Managed {
+		t.Helper()
+		found, err := hooks.Get(t.Context(), caller.Place, "Private::Lambda::Check")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
 	all, err := builtin.New(builtin.Config{ManagedHooks: hooks})
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +50,7 @@ func TestManagedHooks(t *testing.T) {
 	if diff := cmp.Diff(want, created.Model); diff != "" || !strings.HasSuffix(created.Identifier, ":type/hook/Private-Lambda-Check") {
 		t.Errorf("created %s: %s", created.Identifier, diff)
 	}
-	if got := hooks["Private::Lambda::Check"].Configuration; got != `{"CloudFormationConfiguration":{"HookConfiguration":{"FailureMode":"FAIL","HookInvocationStatus":"ENABLED","Properties":{"LambdaFunction":"check"},"TargetFilters":{"Actions":["CREATE"],"TargetNames":["AWS::S3::*"]},"TargetOperations":["RESOURCE"]}}}` {
+	if got := kept().Configuration; got != `{"CloudFormationConfiguration":{"HookConfiguration":{"FailureMode":"FAIL","HookInvocationStatus":"ENABLED","Properties":{"LambdaFunction":"check"},"TargetFilters":{"Actions":["CREATE"],"TargetNames":["AWS::S3::*"]},"TargetOperations":["RESOURCE"]}}}` {
 		t.Errorf("configuration: %s", got)
 	}
 	again := run(t, bench, operation.Request{Action: invoke.Create, Type: name, Token: "other-token-0123456789abcdef01234567", Desired: desired})
@@ -83,7 +59,7 @@ func TestManagedHooks(t *testing.T) {
 	}
 	desired["FailureMode"], desired["LambdaFunction"] = "WARN", "other"
 	updated := run(t, bench, operation.Request{Action: invoke.Update, Type: name, Identifier: created.Identifier, Desired: desired})
-	if updated.Model["FailureMode"] != "WARN" || hooks["Private::Lambda::Check"].Function != "other" {
+	if updated.Model["FailureMode"] != "WARN" || kept().Function != "other" {
 		t.Errorf("updated: %+v", updated)
 	}
 	for what, change := range map[string]object{
@@ -97,7 +73,7 @@ func TestManagedHooks(t *testing.T) {
 	}
 	for range 2 { // the second time it is gone
 		removed := run(t, bench, operation.Request{Action: invoke.Delete, Type: name, Identifier: created.Identifier})
-		if len(hooks) > 0 || removed.Status == types.OperationStatusInProgress {
+		if left, err := hooks.All(t.Context(), caller.Place); len(left) > 0 || err != nil || removed.Status == types.OperationStatusInProgress {
 			t.Errorf("removed: %+v", removed)
 		}
 	}
@@ -105,11 +81,10 @@ func TestManagedHooks(t *testing.T) {
 	delete(guard, "LambdaFunction")
 	guard["RuleLocation"], guard["LogBucket"] = object{"Uri": "s3://b/rules.guard"}, "reports"
 	guard["Options"] = object{"InputParams": object{"Uri": "s3://b/parameters.json"}}
-	hooks["no-guard"] = builtin.ManagedHook{}
 	if p := run(t, bench, operation.Request{Action: invoke.Create, Type: "AWS::CloudFormation::GuardHook", Desired: guard}); p.Status != types.OperationStatusFailed || !strings.Contains(p.Message, "Guard Hooks need cfn-guard") {
 		t.Errorf("without cfn-guard: %+v", p)
 	}
-	delete(hooks, "no-guard")
+	missing = nil
 	created = run(t, bench, operation.Request{Action: invoke.Create, Type: "AWS::CloudFormation::GuardHook", Desired: guard})
 	want = maps.Clone(guard)
 	want["HookArn"] = created.Identifier

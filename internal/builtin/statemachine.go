@@ -2,24 +2,13 @@ package builtin
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 
-	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/states"
 )
-
-// StateMachines are the state machines of accounts. The errors are an *awswire.Error if a name
-// is taken or does not exist, or if a definition cannot be run.
-type StateMachines interface {
-	Create(ctx context.Context, place awswire.Place, m states.Machine) error
-	Update(ctx context.Context, place awswire.Place, m states.Machine) error
-	Delete(ctx context.Context, place awswire.Place, name string) error
-	Get(ctx context.Context, place awswire.Place, name string) (*states.Machine, error)
-}
 
 // stateMachines are AWS::StepFunctions::StateMachine, identified by their ARN.
 type stateMachines struct{}

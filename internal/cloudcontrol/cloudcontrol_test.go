@@ -86,12 +86,12 @@ func newRig(t *testing.T, place fixtures.Place) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = opened.Close() })
-	owners := map[string]operation.Owner{engine.Owner: g}
 	g.operations = operation.New(operation.Config{
-		Store: opened, Types: g, Owners: owners, Retries: operation.Retries{Max: -1}, TimeScale: 100,
+		Store: opened, Types: g, Retries: operation.Retries{Max: -1}, TimeScale: 100,
 	})
 	hooks := hook.New(hook.Config{Store: opened, Sources: []hook.Source{&g.hooks}, Operations: g.operations})
-	owners[hook.OwnerName] = hooks
+	g.operations.Own(engine.Owner, g)
+	g.operations.Own(hook.OwnerName, hooks)
 	g.Engine = engine.New(engine.Config{Store: opened, Types: g, Operations: g.operations, Hooks: hooks, Hold: 10 * time.Second, Now: g.now})
 	hooks.Own(engine.HooksOwner, g.Engine)
 	if err := opened.Work(t.Context(), g.operations.Workers()); err != nil {

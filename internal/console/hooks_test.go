@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -91,7 +90,11 @@ func TestManagedHook(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	c := New(Config{Registry: registry.New(registry.Config{Store: s, ManagedHooks: lambdaHooks{}}), Now: time.Now})
+	managed := &hook.ManagedHooks{Store: s}
+	if err := managed.Create(t.Context(), home, hook.Managed{Kind: hook.LambdaHook, Alias: "Private::Lambda::Check"}); err != nil {
+		t.Fatal(err)
+	}
+	c := New(Config{Registry: registry.New(registry.Config{Store: s, ManagedHooks: managed}), Now: time.Now})
 	defer c.Close()
 	const path = "/types/HOOK/Private::Lambda::Check"
 	for _, test := range []struct {
@@ -116,10 +119,4 @@ func TestManagedHook(t *testing.T) {
 			}
 		}
 	}
-}
-
-type lambdaHooks struct{}
-
-func (lambdaHooks) ManagedHooks(context.Context, awswire.Place) ([]registry.ManagedHook, error) {
-	return []registry.ManagedHook{{Alias: "Private::Lambda::Check", Original: "AWS::Hooks::LambdaHook", Created: then}}, nil
 }

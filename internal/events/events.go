@@ -26,9 +26,10 @@ type Functions interface {
 	Call(ctx context.Context, caller awswire.Caller, arn string, payload []byte, secrets []string) (lambda.Result, error)
 }
 
-// Config sets up a Service. Store must be set.
+// Config sets up a Service. Store and Functions must be set.
 type Config struct {
-	Store *store.Store
+	Store     *store.Store
+	Functions Functions
 
 	// TimeScale divides the intervals of rules. Zero means 1.
 	TimeScale float64
@@ -39,8 +40,7 @@ type Config struct {
 
 // A Service is EventBridge for all accounts and regions.
 type Service struct {
-	config    Config
-	functions Functions
+	config Config
 }
 
 // New returns the service in a store.
@@ -56,9 +56,6 @@ func New(config Config) *Service {
 	}
 	return &Service{config: config}
 }
-
-// Use sets what invokes functions. Call it before the first request.
-func (s *Service) Use(functions Functions) { s.functions = functions }
 
 // A ruleRow is a rule with its targets.
 type ruleRow struct {
@@ -182,7 +179,7 @@ func (s *Service) run(ctx context.Context, arn string) (time.Time, error) {
 		if err != nil {
 			return time.Time{}, err
 		}
-		if _, err := s.functions.Call(ctx, caller, t.ARN, event, nil); err != nil && ctx.Err() == nil {
+		if _, err := s.config.Functions.Call(ctx, caller, t.ARN, event, nil); err != nil && ctx.Err() == nil {
 			s.config.Logger.WarnContext(ctx, "a function that is the target of a rule failed", "rule", row.Name, "function", t.ARN)
 		}
 	}

@@ -56,8 +56,7 @@ func eachStore(t *testing.T, test func(t *testing.T, r *rig)) {
 			}
 			t.Cleanup(func() { _ = opened.Close() })
 			r := &rig{now: begin}
-			r.Service = New(Config{Store: opened, Now: func() time.Time { return r.now }})
-			r.Use(r)
+			r.Service = New(Config{Store: opened, Functions: r, Now: func() time.Time { return r.now }})
 			test(t, r)
 		})
 	}

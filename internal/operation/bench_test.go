@@ -40,7 +40,8 @@ func BenchmarkSteps(b *testing.B) {
 				return Progress{Status: "SUCCESS", Identifier: "i"}, nil
 			})
 			o := &benchOwner{done: done}
-			e := New(Config{Store: st, Types: &benchTypes{&Type{Name: thing, Version: "1", Schema: s, Provider: provider}}, Owners: map[string]Owner{"bench": o}})
+			e := New(Config{Store: st, Types: &benchTypes{&Type{Name: thing, Version: "1", Schema: s, Provider: provider}}})
+			e.Own("bench", o)
 			if err := st.Work(b.Context(), e.Workers()); err != nil {
 				b.Fatal(err)
 			}

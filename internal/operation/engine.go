@@ -18,11 +18,10 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// Config sets up an [Engine]. Store, Types and Owners must be set.
+// Config sets up an [Engine]. Store must be set, and Types but for engines whose owners are all suppliers.
 type Config struct {
-	Store  *store.Store
-	Types  Types
-	Owners map[string]Owner // by Spec.Owner
+	Store *store.Store
+	Types Types
 
 	// Prepare completes a request just before each call: it resolves what the rows must not
 	// hold, such as the values of dynamic references. An *awswire.Error ends the operation
@@ -63,6 +62,7 @@ type Retries struct {
 type Engine struct {
 	config Config
 	store  *store.Store
+	owners map[string]Owner
 	types  Recent[VersionKey, *Type]
 	rows   keptRows
 	turns  map[string]*turns // by owner
@@ -100,12 +100,15 @@ func New(config Config) *Engine {
 	if config.NewID == nil {
 		config.NewID = uuid.NewString
 	}
-	e := &Engine{config: config, store: config.Store, late: map[string]lateness{}, turns: map[string]*turns{}}
+	e := &Engine{config: config, store: config.Store, owners: map[string]Owner{}, late: map[string]lateness{}, turns: map[string]*turns{}}
 	for owner, places := range config.Places {
 		e.turns[owner] = newTurns(places)
 	}
 	return e
 }
+
+// Own sets the owner of the operations with a name as Spec.Owner. It is called before the engine is used.
+func (e *Engine) Own(name string, owner Owner) { e.owners[name] = owner }
 
 // Workers returns what the store is to run, by kind.
 func (e *Engine) Workers() map[string]store.Worker {
@@ -142,9 +145,9 @@ func (e *Engine) Begin(ctx context.Context, tx *store.Tx, specs ...Spec) ([]stri
 func (e *Engine) begun(spec Spec, now store.Time) (*row, error) {
 	request := spec.Request
 	switch {
-	case e.config.Owners[spec.Owner] == nil:
+	case e.owners[spec.Owner] == nil:
 		return nil, fmt.Errorf("unknown owner %q", spec.Owner)
-	case !slices.Contains(actionsOf(e.config.Owners[spec.Owner]), request.Action):
+	case !slices.Contains(actionsOf(e.owners[spec.Owner]), request.Action):
 		return nil, fmt.Errorf("%q is not an action of an operation", request.Action)
 	case request.Type == "":
 		return nil, errors.New("the type name is empty")

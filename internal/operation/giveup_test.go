@@ -109,7 +109,7 @@ func TestPlaceholderOfWhatIsGivenUp(t *testing.T) {
 func TestPermanentErrorOfTheOwner(t *testing.T) {
 	eachStore(t, func(t *testing.T, g *rig) {
 		picky := &pickyOwner{rig: g}
-		g.configure(func(c *Config) { c.Owners = map[string]Owner{"test": picky} })
+		g.Own("test", picky)
 		g.answers = []any{done()}
 		g.works(t, g.begin(Spec{Request: Request{Action: invoke.Create}}))
 		g.expectStory("FAILED InternalFailure Internal failure: the content is larger than 7 bytes")

@@ -10,7 +10,7 @@ import (
 // A Spec is an operation to begin.
 type Spec struct {
 	ID    string // "" makes one; also the row's key, unique for good
-	Owner string // names the Owner of Config.Owners that hears of it: "stack", "cloudcontrol"
+	Owner string // names the Owner, as in Engine.Own: "stack", "cloudcontrol"
 	Key   string // what the owner knows it by, such as the id of its own row
 
 	Request Request // Token "" makes one

@@ -77,9 +77,10 @@ func newRig(t *testing.T, place fixtures.Place) *rig {
 
 // configure makes the engine anew.
 func (g *rig) configure(change func(*Config)) {
-	config := Config{Store: g.store, Types: g, Owners: map[string]Owner{"test": g}, Now: g.now}
+	config := Config{Store: g.store, Types: g, Now: g.now}
 	change(&config)
 	g.Engine = New(config)
+	g.Own("test", g)
 	g.tokens = NewTokens(TokensConfig{Store: g.store, Now: g.now})
 }
 

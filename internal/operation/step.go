@@ -73,7 +73,7 @@ func (e *Engine) run(ctx context.Context, id string) (time.Time, error) {
 // step makes one call and writes its result. It returns the current row, nil if that is
 // unknown.
 func (e *Engine) step(ctx context.Context, row *row) (*row, error) {
-	owner := e.config.Owners[row.Owner]
+	owner := e.owners[row.Owner]
 	if owner == nil {
 		return nil, fmt.Errorf("unknown owner %q", row.Owner)
 	}
@@ -431,7 +431,7 @@ func (e *Engine) giveUp(ctx context.Context, id, reason string) error {
 		m.event.Identifier = m.details.Request.Placeholder // something may have been made
 	}
 	m.fail(invoke.InternalFailure, reason)
-	owner := e.config.Owners[row.Owner]
+	owner := e.owners[row.Owner]
 	m.notable = owner != nil
 	_, err = m.commit(ctx, owner)
 	e.ended(ctx, id)

@@ -31,9 +31,9 @@ func newLongRig(t *testing.T, g *rig, calls int) *longRig {
 	l := &longRig{rig: g}
 	g.typ = &Type{Name: thing, Provider: g, Timeout: time.Hour}
 	g.configure(func(c *Config) {
-		c.Types = nobody{}
-		c.Owners, c.Places = map[string]Owner{"test": l}, map[string]Places{"test": {Calls: calls}}
+		c.Types, c.Places = nobody{}, map[string]Places{"test": {Calls: calls}}
 	})
+	g.Own("test", l)
 	return l
 }
 

@@ -14,44 +14,27 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/simulate"
 )
 
-// Imported are public resource types that were never registered here: of AWS, which this server
-// has the services for, or whose schemas were imported.
-type Imported interface {
-	// ImportedType returns a type, nil for one that was not imported.
-	ImportedType(ctx context.Context, typeName string) (*ImportedType, error)
-
-	// ImportedTypes returns up to limit types whose names are greater than after and begin
-	// with prefix, in the order of their names.
-	ImportedTypes(ctx context.Context, prefix, after string, limit int) ([]ImportedType, error)
-}
-
-// An ImportedType is a type that was imported.
-type ImportedType struct {
-	TypeName string
-	Schema   string
-	Imported time.Time // zero for a type of the server itself
-	By       Provisioned
-}
+// An importedType is a public resource type that was never registered here: of AWS, which this server
+// has the services for, or whose schema was imported.
+type importedType simulate.Published
 
 // imported is when it was imported, nil for a type of the server itself.
-func (t *ImportedType) imported() *time.Time {
+func (t *importedType) imported() *time.Time {
 	if t.Imported.IsZero() {
 		return nil
 	}
 	return &t.Imported
 }
 
-// Provisioned says how this server provisions the resources of an imported type.
-type Provisioned string
-
-// How imported types are provisioned. The value begins the description of the type.
-const (
-	ByServices   Provisioned = "" // as at AWS
-	BySimulation Provisioned = "[simulated]"
-	Unprovided   Provisioned = "[schema only; needs cfn serve --simulate]"
-)
+// provisionedBy says how this server provisions the resources of an imported type. It begins the
+// description of the type.
+var provisionedBy = map[simulate.Provisioned]string{
+	simulate.ByServices:   "", // as at AWS
+	simulate.BySimulation: "[simulated]", simulate.Unprovided: "[schema only; needs cfn serve --simulate]",
+}
 
 // importedVersion is the id of the only version of an imported type.
 const importedVersion = "00000001"
@@ -66,10 +49,10 @@ type importedFacts struct {
 
 // facts reads a schema. One that cannot be read has no facts: it was checked when it was
 // imported.
-func (t *ImportedType) facts() importedFacts {
+func (t *importedType) facts() importedFacts {
 	var facts importedFacts
 	_ = json.Unmarshal([]byte(t.Schema), &facts)
-	facts.Description = strings.TrimSpace(string(t.By) + " " + facts.Description)
+	facts.Description = strings.TrimSpace(provisionedBy[t.By] + " " + facts.Description)
 	return facts
 }
 
@@ -95,7 +78,7 @@ func importedARN(caller awswire.Caller, typeName string) schema.TypeARN {
 
 // importedRef returns the imported type that a request names without a version or a
 // publisher, nil if it names none. arn may be that of a private or of a public type.
-func (r *Registry) importedRef(ctx context.Context, caller awswire.Caller, arn *string, kind types.RegistryType, typeName *string) (*ImportedType, error) {
+func (r *Registry) importedRef(ctx context.Context, caller awswire.Caller, arn *string, kind types.RegistryType, typeName *string) (*importedType, error) {
 	if r.config.Imported == nil {
 		return nil, nil
 	}
@@ -106,7 +89,8 @@ func (r *Registry) importedRef(ctx context.Context, caller awswire.Caller, arn *
 	case parsed.Version != "" && !sameVersion(parsed.Version, importedVersion):
 		return nil, nil
 	}
-	return r.config.Imported.ImportedType(ctx, parsed.TypeName)
+	found, err := r.config.Imported.Find(ctx, parsed.TypeName)
+	return (*importedType)(found), err
 }
 
 // describeImported answers DescribeType for a type that is neither private, activated nor
@@ -153,12 +137,12 @@ func (r *Registry) importedSummaries(ctx context.Context, caller awswire.Caller,
 		return summaries, nil
 	}
 	for after := q.after.typeName; len(summaries) < q.limit; {
-		found, err := r.config.Imported.ImportedTypes(ctx, q.prefix, after, q.limit)
+		found, err := r.config.Imported.List(ctx, q.prefix, after, q.limit)
 		if err != nil {
 			return nil, err
 		}
 		for i := range found {
-			t := &found[i]
+			t := (*importedType)(&found[i])
 			after = t.TypeName
 			amazon := ofAmazon(t.TypeName)
 			if category == types.CategoryAwsTypes && !amazon || category == types.CategoryThirdParty && amazon {

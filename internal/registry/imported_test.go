@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,47 +12,34 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/simulate"
 )
-
-// importedList has types in the order of their names.
-type importedList []ImportedType
-
-func (l importedList) ImportedType(_ context.Context, name string) (*ImportedType, error) {
-	for i := range l {
-		if l[i].TypeName == name {
-			return &l[i], nil
-		}
-	}
-	return nil, nil
-}
-
-func (l importedList) ImportedTypes(_ context.Context, prefix, after string, limit int) ([]ImportedType, error) {
-	var out []ImportedType
-	for _, t := range l {
-		if t.TypeName > after && strings.HasPrefix(t.TypeName, prefix) && len(out) < limit {
-			out = append(out, t)
-		}
-	}
-	return out, nil
-}
 
 // TestImported describes and lists types that were imported.
 func TestImported(t *testing.T) {
 	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
-	handlers := func(names ...string) string {
-		return `{"description": "A thing.", "sourceUrl": "https://example.com", "handlers": {"` + strings.Join(names, `": {}, "`) + `": {}}}`
-	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	all := importedList{
-		{TypeName: "AWS::AA::Fixed", Schema: handlers("create", "read", "delete"), Imported: at, By: BySimulation},
-		{TypeName: "AWS::AA::None", Schema: handlers("read"), Imported: at, By: BySimulation},
-		{TypeName: "AWS::AA::Thing", Schema: handlers("create", "read", "update", "delete"), Imported: at, By: BySimulation},
-		{TypeName: "Acme::AA::Bare", Schema: `{}`, Imported: at, By: "[schema only]"},
+	shelf := simulate.New(simulate.Config{Store: g.store, Patterns: []string{"AWS::AA::*"}, Now: func() time.Time { return at }})
+	var documents []simulate.Document
+	add := func(typeName string, names ...string) {
+		handlers := ""
+		if len(names) > 0 {
+			handlers = `, "handlers": {"` + strings.Join(names, `": {}, "`) + `": {}}`
+		}
+		documents = append(documents, simulate.Document{Name: "schema.json", Text: []byte(`{"typeName": "` + typeName + `", "description": "A thing.", "sourceUrl": "https://example.com",
+			"properties": {"Name": {"type": "string"}}, "primaryIdentifier": ["/properties/Name"], "additionalProperties": false` + handlers + `}`)})
 	}
+	add("AWS::AA::Fixed", "create", "read", "delete")
+	add("AWS::AA::None", "read")
+	add("AWS::AA::Thing", "create", "read", "update", "delete")
+	add("Acme::AA::Bare")
 	for i := range 250 {
-		all = append(all, ImportedType{TypeName: fmt.Sprintf("Zeta::AA::T%03d", i), Schema: `{}`, Imported: at})
+		add(fmt.Sprintf("Zeta::AA::T%03d", i))
 	}
-	g.config.Imported = all
+	if _, problems, err := shelf.Import(t.Context(), documents); err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	g.config.Imported = shelf
 	ctx := t.Context()
 	for _, in := range []cloudformation.DescribeTypeInput{
 		{Type: types.RegistryTypeResource, TypeName: aws.String("AWS::AA::Thing")},

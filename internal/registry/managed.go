@@ -4,30 +4,15 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
-
-// ManagedHooks are the Lambda Hooks and Guard Hooks of accounts. They are activations of hooks of
-// the service itself, without a package or a schema here.
-type ManagedHooks interface {
-	// ManagedHooks returns those of an account in a region, in the order of their aliases. They
-	// are few: an account has at most 100 hooks.
-	ManagedHooks(ctx context.Context, place awswire.Place) ([]ManagedHook, error)
-}
-
-// A ManagedHook is one of them.
-type ManagedHook struct {
-	Alias    string // its name in the account
-	Original string // the name of the service's hook
-	Created  time.Time
-}
 
 // ManagedPublisher is the publisher of the hooks of the service itself.
 const ManagedPublisher = "aws-hooks"
@@ -36,7 +21,7 @@ const ManagedPublisher = "aws-hooks"
 const managedVersion = "00000001"
 
 // managedRef returns the managed hook that a request names, nil if it names none.
-func (r *Registry) managedRef(ctx context.Context, caller awswire.Caller, arn *string, kind types.RegistryType, typeName, version *string) (*ManagedHook, error) {
+func (r *Registry) managedRef(ctx context.Context, caller awswire.Caller, arn *string, kind types.RegistryType, typeName, version *string) (*hook.Managed, error) {
 	name, err := named(caller, arn, kind, typeName, version)
 	if err != nil || name.Version != "" && !sameVersion(name.Version, managedVersion) {
 		return nil, nil //nolint:nilerr // it is refused already
@@ -45,15 +30,15 @@ func (r *Registry) managedRef(ctx context.Context, caller awswire.Caller, arn *s
 }
 
 // managed returns the managed hook of a name, nil if there is none.
-func (r *Registry) managed(ctx context.Context, caller awswire.Caller, name schema.TypeARN) (*ManagedHook, error) {
+func (r *Registry) managed(ctx context.Context, caller awswire.Caller, name schema.TypeARN) (*hook.Managed, error) {
 	if r.config.ManagedHooks == nil || name.Kind != schema.Hook || name.Public() || ownARN(caller, name) != nil {
 		return nil, nil
 	}
-	hooks, err := r.config.ManagedHooks.ManagedHooks(ctx, caller.Place)
+	hooks, err := r.config.ManagedHooks.All(ctx, caller.Place)
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(hooks, func(h ManagedHook) bool { return h.Alias == name.TypeName }); i >= 0 {
+	if i := slices.IndexFunc(hooks, func(h hook.Managed) bool { return h.Alias == name.TypeName }); i >= 0 {
 		return &hooks[i], nil
 	}
 	return nil, nil
@@ -87,8 +72,8 @@ func (r *Registry) describeManaged(ctx context.Context, caller awswire.Caller, i
 	}
 	return &cloudformation.DescribeTypeOutput{
 		Arn: aws.String(privateARN(caller, schema.Hook, h.Alias).WithVersion(managedVersion).String()), Type: types.RegistryTypeHook, TypeName: &h.Alias,
-		OriginalTypeName: &h.Original, OriginalTypeArn: aws.String(publicARN(caller, schema.Hook, ManagedPublisher, h.Original).String()),
-		PublisherId: aws.String(ManagedPublisher), Visibility: types.VisibilityPublic, IsActivated: aws.Bool(true), TimeCreated: &h.Created,
+		OriginalTypeName: &h.Kind, OriginalTypeArn: aws.String(publicARN(caller, schema.Hook, ManagedPublisher, h.Kind).String()),
+		PublisherId: aws.String(ManagedPublisher), Visibility: types.VisibilityPublic, IsActivated: aws.Bool(true), TimeCreated: &h.CreatedAt.Time,
 	}, nil
 }
 
@@ -103,7 +88,7 @@ func (r *Registry) managedVersions(ctx context.Context, caller awswire.Caller, i
 	}
 	return []types.TypeVersionSummary{{
 		Arn: aws.String(privateARN(caller, schema.Hook, h.Alias).WithVersion(managedVersion).String()), Type: types.RegistryTypeHook, TypeName: &h.Alias,
-		VersionId: aws.String(managedVersion), TimeCreated: &h.Created,
+		VersionId: aws.String(managedVersion), TimeCreated: &h.CreatedAt.Time,
 	}}, nil
 }
 
@@ -114,7 +99,7 @@ func (r *Registry) managedSummaries(ctx context.Context, caller awswire.Caller, 
 		q.provisioning != nil && !slices.Contains(q.provisioning, "") {
 		return summaries, nil
 	}
-	hooks, err := r.config.ManagedHooks.ManagedHooks(ctx, caller.Place)
+	hooks, err := r.config.ManagedHooks.All(ctx, caller.Place)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +107,7 @@ func (r *Registry) managedSummaries(ctx context.Context, caller awswire.Caller, 
 		h := &hooks[i]
 		s := types.TypeSummary{
 			Type: types.RegistryTypeHook, TypeName: &h.Alias, TypeArn: aws.String(privateARN(caller, schema.Hook, h.Alias).String()),
-			OriginalTypeName: &h.Original, PublisherId: aws.String(ManagedPublisher), IsActivated: aws.Bool(true),
+			OriginalTypeName: &h.Kind, PublisherId: aws.String(ManagedPublisher), IsActivated: aws.Bool(true),
 		}
 		if strings.HasPrefix(h.Alias, q.prefix) && strings.Contains(strings.ToLower(h.Alias), q.search) && compareKeys(keyOfSummary(s), q.after) > 0 {
 			summaries = append(summaries, s)

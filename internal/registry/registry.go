@@ -21,8 +21,10 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/bundle"
+	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -57,7 +59,7 @@ type Config struct {
 	// means 32 MiB.
 	ReportLimit int64
 
-	// Operations carry out the tests: their Owners have Tests as TestOwner. With nil nothing is
+	// Operations carry out the tests: Tests owns those of TestOwner. With nil nothing is
 	// tested.
 	Operations *operation.Engine
 
@@ -70,10 +72,10 @@ type Config struct {
 	Deliveries Deliveries
 
 	// Imported are further public types. nil means none.
-	Imported Imported
+	Imported *simulate.Shelf
 
 	// ManagedHooks are the Lambda Hooks and Guard Hooks. nil means none.
-	ManagedHooks ManagedHooks
+	ManagedHooks *hook.ManagedHooks
 
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil is time.Now

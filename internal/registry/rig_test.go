@@ -94,18 +94,14 @@ func (g *rig) work() {
 
 // withTests returns a registry and the engine that carries out its tests.
 func withTests(places operation.Places, config Config) (*Registry, *operation.Engine) {
-	owner := &lateTests{}
 	config.Operations = operation.New(operation.Config{
-		Store: config.Store, Owners: map[string]operation.Owner{TestOwner: owner}, Places: map[string]operation.Places{TestOwner: places},
+		Store: config.Store, Places: map[string]operation.Places{TestOwner: places},
 		Logger: config.Logger,
 	})
 	r := New(config)
-	owner.Tests = r.Tests()
+	config.Operations.Own(TestOwner, r.Tests())
 	return r, config.Operations
 }
-
-// lateTests are made after the engine that knows them.
-type lateTests struct{ *Tests }
 
 func (g *rig) Probe(ctx context.Context, spec bundle.Spec) error {
 	if g.probe == nil {

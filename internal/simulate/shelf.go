@@ -29,9 +29,9 @@ type Config struct {
 	// that no type is.
 	Patterns []string
 
-	// Served reports whether this server has the service of a type: it is simulated only if
-	// a pattern is its full name. Nil means that no type has one.
-	Served func(typeName string) bool
+	// Served are the schemas of the types that this server has the services for, by name. They are
+	// simulated only if a pattern is their full name.
+	Served map[string]string
 
 	Now func() time.Time // nil is time.Now
 }
@@ -130,11 +130,11 @@ func Unusable(parsed *schema.Schema, problems diag.List) *diag.Problem {
 	return &diag.Problem{Severity: diag.Error, ID: "schema/missing-key", Message: "the schema has no properties or no primary identifier"}
 }
 
-// A Published is an imported type.
+// A Published is an imported type, or one that this server has the service for.
 type Published struct {
 	TypeName string
 	Schema   string
-	Imported time.Time // zero for one whose schema the shelf carries
+	Imported time.Time // zero for one that was not imported: its schema is one of the server
 	By       Provisioned
 }
 
@@ -151,8 +151,13 @@ const (
 // Find returns a type on the shelf, nil if it does not exist.
 func (s *Shelf) Find(ctx context.Context, typeName string) (*Published, error) {
 	row, err := s.row(ctx, typeName)
-	if row == nil || err != nil {
+	switch served := s.config.Served[typeName]; {
+	case err != nil:
 		return nil, err
+	case row == nil && served != "":
+		return &Published{TypeName: typeName, Schema: served, By: ByServices}, nil
+	case row == nil:
+		return nil, nil
 	}
 	return &Published{TypeName: row.TypeName, Schema: row.Schema, Imported: row.ImportedAt.Time, By: s.provisioned(typeName)}, nil
 }
@@ -174,13 +179,19 @@ func (s *Shelf) List(ctx context.Context, prefix, after string, limit int) ([]Pu
 			rows = append(rows, *row)
 		}
 	}
-	slices.SortFunc(rows, func(a, b publishedRow) int { return strings.Compare(a.TypeName, b.TypeName) })
-	rows = rows[:min(len(rows), limit)]
+	names := map[string]bool{}
 	out := make([]Published, len(rows))
 	for i, row := range rows {
+		names[row.TypeName] = true
 		out[i] = Published{TypeName: row.TypeName, Schema: row.Schema, Imported: row.ImportedAt.Time, By: s.provisioned(row.TypeName)}
 	}
-	return out, nil
+	for name, text := range s.config.Served {
+		if !names[name] && name > after && strings.HasPrefix(name, prefix) {
+			out = append(out, Published{TypeName: name, Schema: text, By: ByServices})
+		}
+	}
+	slices.SortFunc(out, func(a, b Published) int { return strings.Compare(a.TypeName, b.TypeName) })
+	return out[:min(len(out), limit)], nil
 }
 
 // Type implements operation.Types for the simulated types.
@@ -210,7 +221,7 @@ func (s *Shelf) Preferred(typeName string) bool { return slices.Contains(s.confi
 
 func (s *Shelf) provisioned(typeName string) Provisioned {
 	switch {
-	case s.config.Served != nil && s.config.Served(typeName) && !s.Preferred(typeName):
+	case s.config.Served[typeName] != "" && !s.Preferred(typeName):
 		return ByServices
 	case s.simulates(typeName):
 		return BySimulation

@@ -300,7 +300,11 @@ func TestProvisioned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shelf := simulate.New(simulate.Config{Store: opened, Patterns: []string{test.pattern}, Served: func(string) bool { return test.served }})
+		served := map[string]string{}
+		if test.served {
+			served = map[string]string{"Acme::Mail::Queue": `{}`, "Acme::Mail::Zone": `{"typeName": "Acme::Mail::Zone"}`}
+		}
+		shelf := simulate.New(simulate.Config{Store: opened, Patterns: []string{test.pattern}, Served: served})
 		if _, problems, err := shelf.Import(t.Context(), []simulate.Document{{Name: "queue.json", Text: []byte(queue)}}); err != nil || len(problems) > 0 {
 			t.Fatal(problems, err)
 		}
@@ -310,6 +314,14 @@ func TestProvisioned(t *testing.T) {
 		}
 		if listed, err := shelf.List(t.Context(), "", "", 1); err != nil || listed[0] != *found {
 			t.Errorf("listed as %+v, %v", listed, err)
+		}
+		zone, err := shelf.Find(t.Context(), "Acme::Mail::Zone")
+		listed, listErr := shelf.List(t.Context(), "Acme::", "Acme::Mail::Queue", 10)
+		if err != nil || listErr != nil || (zone != nil) != test.served || len(listed) != len(served)/2 {
+			t.Errorf("served %v: %+v, %+v; %v, %v", test.served, zone, listed, err, listErr)
+		}
+		if zone != nil && (*zone != listed[0] || zone.By != simulate.ByServices || !zone.Imported.IsZero() || zone.Schema != served[zone.TypeName]) {
+			t.Errorf("a type of the server: %+v, listed as %+v", zone, listed)
 		}
 		if err := opened.Close(); err != nil {
 			t.Error(err)

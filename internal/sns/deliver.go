@@ -74,7 +74,7 @@ func (s *Service) deliver(ctx context.Context, subscription string) (time.Time, 
 			return time.Time{}, err
 		}
 		within, cancel := context.WithTimeout(ctx, longestRun)
-		_, err = s.functions.Call(within, awswire.Caller{Place: placeOf(subscription), AccessKeyID: row.AccessKey}, row.Endpoint, []byte(row.Event), nil)
+		_, err = s.config.Functions.Call(within, awswire.Caller{Place: placeOf(subscription), AccessKeyID: row.AccessKey}, row.Endpoint, []byte(row.Event), nil)
 		cancel()
 		switch {
 		case ctx.Err() != nil: // the next start delivers it

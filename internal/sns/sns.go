@@ -25,17 +25,17 @@ type Functions interface {
 	Call(ctx context.Context, caller awswire.Caller, arn string, payload []byte, secrets []string) (lambda.Result, error)
 }
 
-// Config sets up a Service. Store must be set.
+// Config sets up a Service. Store and Functions must be set.
 type Config struct {
-	Store  *store.Store
-	Logger *slog.Logger     // nil discards
-	Now    func() time.Time // nil means the store's clock
+	Store     *store.Store
+	Functions Functions
+	Logger    *slog.Logger     // nil discards
+	Now       func() time.Time // nil means the store's clock
 }
 
 // A Service is SNS for all accounts and regions.
 type Service struct {
-	config    Config
-	functions Functions
+	config Config
 }
 
 // New returns the service in a store.
@@ -48,9 +48,6 @@ func New(config Config) *Service {
 	}
 	return &Service{config: config}
 }
-
-// Use sets what invokes functions. Call it before the first request.
-func (s *Service) Use(functions Functions) { s.functions = functions }
 
 type topicRow struct {
 	bun.BaseModel `bun:"table:sns_topics"`

@@ -36,8 +36,7 @@ func eachService(t *testing.T, functions Functions, test func(t *testing.T, s *S
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = opened.Close() })
-			s := New(Config{Store: opened, Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }})
-			s.Use(functions)
+			s := New(Config{Store: opened, Functions: functions, Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }})
 			test(t, s)
 		})
 	}

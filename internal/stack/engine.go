@@ -45,10 +45,6 @@ type Config struct {
 	// Modules finds the modules of templates. nil has none.
 	Modules Modules
 
-	// Ended is called in the transaction in which an operation on a stack ends. It changes rows and
-	// wakes; it must not call out. nil is not called.
-	Ended func(ctx context.Context, tx *store.Tx, stackARN string) error
-
 	// Notify sends a message to a topic, in the transaction that appends an event of a stack. It must not
 	// call out. nil is not called.
 	Notify func(ctx context.Context, tx *store.Tx, caller awswire.Caller, topicARN, subject, message string) error
@@ -118,6 +114,7 @@ type Engine struct {
 	store  *store.Store
 	log    *slog.Logger
 	runs   *runs
+	ended  func(ctx context.Context, tx *store.Tx, stackARN string) error // nil is not called
 }
 
 // New returns the engine over a store. Nothing runs until the store runs Workers.
@@ -135,6 +132,12 @@ func New(config Config) *Engine {
 		config.NewStackID = newTimeID
 	}
 	return &Engine{config: config, store: config.Store, log: config.Logger, runs: &runs{kept: map[string]*run{}}}
+}
+
+// OnEnd sets what is called in the transaction in which an operation on a stack ends. It changes rows and
+// wakes; it must not call out. It is set before the engine is used.
+func (e *Engine) OnEnd(ended func(ctx context.Context, tx *store.Tx, stackARN string) error) {
+	e.ended = ended
 }
 
 // wakeKind is the kind of wake-up that advances a stack.

@@ -139,10 +139,10 @@ func (e *Engine) endAt(ctx context.Context, tx *store.Tx, stackID, reason string
 			return err
 		}
 	}
-	if err := e.insertEvents(ctx, tx, []eventRow{event}); err != nil || e.config.Ended == nil {
+	if err := e.insertEvents(ctx, tx, []eventRow{event}); err != nil || e.ended == nil {
 		return err
 	}
-	return e.config.Ended(ctx, tx, s.ARN)
+	return e.ended(ctx, tx, s.ARN)
 }
 
 // giveUpSet fails a change set whose plan cannot be made.

@@ -15,17 +15,17 @@ import (
 
 // A resolver looks up dynamic references for a caller.
 type resolver struct {
-	engine *Engine
-	caller awswire.Caller
+	references References // nil resolves none
+	caller     awswire.Caller
 }
 
 // ResolveReference implements [template.Resolver].
 func (r resolver) ResolveReference(ctx context.Context, ref template.DynamicReference) (string, error) {
-	if r.engine.config.References == nil {
+	if r.references == nil {
 		return "", awswire.ValidationErrorf("there are no values for dynamic references to %s", ref.Service)
 	}
 	reference := strings.TrimSuffix(strings.TrimPrefix(ref.Text, "{{resolve:"+ref.Service+":"), "}}")
-	return r.engine.config.References.Resolve(ctx, r.caller, ref.Service, reference)
+	return r.references.Resolve(ctx, r.caller, ref.Service, reference)
 }
 
 // A secretResolver remembers the secrets among the values of dynamic references.
@@ -43,13 +43,19 @@ func (r *secretResolver) ResolveReference(ctx context.Context, ref template.Dyna
 	return value, err
 }
 
-// Prepare completes a request just before a call: it resolves the dynamic references, whose
-// values no row holds. It is for the configuration of package operation.
-func (e *Engine) Prepare(ctx context.Context, request operation.Request) (prepared operation.Request, err error) {
+// Prepare returns what completes a request just before a call: it resolves the dynamic references, whose
+// values no row holds. It is for the configuration of package operation. nil references resolve none.
+func Prepare(references References) func(context.Context, operation.Request) (operation.Request, error) {
+	return func(ctx context.Context, request operation.Request) (operation.Request, error) {
+		return prepare(ctx, references, request)
+	}
+}
+
+func prepare(ctx context.Context, references References, request operation.Request) (prepared operation.Request, err error) {
 	if request.StackID == "" {
 		return request, nil
 	}
-	r := &secretResolver{resolver: resolver{e, request.Caller}}
+	r := &secretResolver{resolver: resolver{references, request.Caller}}
 	defer func() {
 		if len(r.values) > 0 {
 			prepared.Secrets = maps.Clone(prepared.Secrets)

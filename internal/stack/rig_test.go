@@ -60,11 +60,11 @@ func newRigPolling(t testing.TB, place fixtures.Place, w *world, poll time.Durat
 	}
 	t.Cleanup(func() { g.store.Close() })
 	logger := slog.New(slog.DiscardHandler)
-	config := operation.Config{Store: g.store, Types: g.world, Owners: map[string]operation.Owner{}, Logger: logger, Retries: operation.Retries{First: time.Millisecond}}
-	operations := operation.New(config)
+	operations := operation.New(operation.Config{Store: g.store, Types: g.world, Logger: logger, Retries: operation.Retries{First: time.Millisecond}})
 	hooks := hook.New(hook.Config{Store: g.store, Sources: []hook.Source{w}, Operations: operations, Payloads: w})
 	g.Engine = New(Config{Store: g.store, Types: g.world, Operations: operations, Hooks: hooks, References: g.world, Objects: g.world, Modules: g.world, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	config.Owners[Owner], config.Owners[hook.OwnerName] = g.Engine, hooks
+	operations.Own(Owner, g.Engine)
+	operations.Own(hook.OwnerName, hooks)
 	hooks.Own(HooksOnResource, g.Engine)
 	hooks.Own(HooksOnStack, g.OnStacks())
 	hooks.Own(HooksOnChangeSet, g.OnChangeSets())

@@ -125,10 +125,9 @@ func newSequence(rt *rapid.T, dir string, known map[string]*operation.Type) *seq
 	if q.store, err = store.Open(context.Background(), store.Config{Dir: dir, Poll: time.Hour, Lease: time.Hour}); err != nil {
 		rt.Fatal(err)
 	}
-	config := operation.Config{Store: q.store, Types: h, Owners: map[string]operation.Owner{}, Retries: operation.Retries{First: time.Millisecond}}
-	operations := operation.New(config)
+	operations := operation.New(operation.Config{Store: q.store, Types: h, Retries: operation.Retries{First: time.Millisecond}})
 	q.engine = New(Config{Store: q.store, Types: h, Operations: operations, Logger: slog.New(slog.DiscardHandler)})
-	config.Owners[Owner] = q.engine
+	operations.Own(Owner, q.engine)
 	workers := operations.Workers()
 	maps.Copy(workers, q.engine.Workers())
 	if err := q.store.Work(context.Background(), workers); err != nil {

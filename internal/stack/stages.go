@@ -401,7 +401,7 @@ func (r *run) end(ctx context.Context, tx *store.Tx, t transition) error {
 	if err := r.engine.forgetChildren(ctx, tx, changeSet); err != nil {
 		return err
 	}
-	if ended := r.engine.config.Ended; ended != nil {
+	if ended := r.engine.ended; ended != nil {
 		if err := ended(ctx, tx, r.stack.ARN); err != nil {
 			return err
 		}

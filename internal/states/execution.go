@@ -210,7 +210,7 @@ func (s *Service) end(row *executionRow, status, name, cause string) {
 // task invokes the function of a state.
 func (s *Service) task(ctx context.Context, row *executionRow, d *definition, current *state) error {
 	caller := awswire.Caller{Place: awswire.Place{Account: row.Account, Region: row.Region}, AccessKeyID: row.AccessKey}
-	result, err := s.functions.Call(ctx, caller, current.Resource, []byte(row.Data), nil)
+	result, err := s.config.Functions.Call(ctx, caller, current.Resource, []byte(row.Data), nil)
 	if stopped := context.Cause(ctx); stopped != nil {
 		return stopped // the process ends: the task is run again by the next one
 	}

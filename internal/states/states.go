@@ -29,9 +29,10 @@ type Functions interface {
 	Call(ctx context.Context, caller awswire.Caller, arn string, payload []byte, secrets []string) (lambda.Result, error)
 }
 
-// Config sets up a Service. Store must be set.
+// Config sets up a Service. Store and Functions must be set.
 type Config struct {
-	Store *store.Store
+	Store     *store.Store
+	Functions Functions
 
 	// TimeScale divides the waits of states and between the attempts of tasks. Zero means 1.
 	TimeScale float64
@@ -43,8 +44,7 @@ type Config struct {
 
 // A Service is Step Functions for all accounts and regions.
 type Service struct {
-	config    Config
-	functions Functions
+	config Config
 }
 
 // New returns the service in a store.
@@ -52,9 +52,6 @@ func New(config Config) *Service {
 	config = withDefaults(config)
 	return &Service{config: config}
 }
-
-// Use sets what invokes functions. Call it before the first request.
-func (s *Service) Use(functions Functions) { s.functions = functions }
 
 // A Machine is a state machine.
 type Machine struct {

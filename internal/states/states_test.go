@@ -43,8 +43,7 @@ func newRig(t *testing.T, at fixtures.Place) *rig {
 	}
 	t.Cleanup(func() { _ = opened.Close() })
 	r := &rig{now: begin}
-	r.Service = New(Config{Store: opened, Now: func() time.Time { return r.now }})
-	r.Use(r)
+	r.Service = New(Config{Store: opened, Functions: r, Now: func() time.Time { return r.now }})
 	return r
 }
 
