@@ -20,7 +20,8 @@ func (k keys) environment(ctx context.Context, spec bundle.Spec) (aws.Credential
 	return k.sessions.ForEnvironment(ctx, spec.Place, spec.Role, schema.Dashed(spec.TypeName))
 }
 
-func (k keys) For(caller awswire.Caller, role string) invoke.Source {
+// of are those of the calls of a role.
+func (k keys) of(caller awswire.Caller, role string) invoke.Source {
 	return callKeys{k.sessions, caller.Place, role}
 }
 

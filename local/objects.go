@@ -14,8 +14,8 @@ import (
 // form that S3 has: nothing is fetched from the network.
 type objects struct{ s3 *s3.Service }
 
-// Fetch implements [registry.Packages].
-func (o objects) Fetch(ctx context.Context, caller awswire.Caller, url string) (io.ReadCloser, error) {
+// fetch opens the package of a type.
+func (o objects) fetch(ctx context.Context, caller awswire.Caller, url string) (io.ReadCloser, error) {
 	at, err := o.s3.ParseURL(url)
 	if err != nil {
 		return nil, awswire.ValidationErrorf("SchemaHandlerPackage: %s", err)
@@ -23,14 +23,14 @@ func (o objects) Fetch(ctx context.Context, caller awswire.Caller, url string) (
 	return o.s3.Open(ctx, caller.Account, at)
 }
 
-// Deliver implements [registry.Deliveries].
-func (o objects) Deliver(ctx context.Context, caller awswire.Caller, bucket, key string, body io.ReadSeeker) error {
+// deliver writes the log of a test.
+func (o objects) deliver(ctx context.Context, caller awswire.Caller, bucket, key string, body io.ReadSeeker) error {
 	_, err := o.s3.Put(ctx, caller.Account, s3.Location{Bucket: bucket, Key: key}, "application/zip", body)
 	return err
 }
 
-// Object implements [stack.Objects].
-func (o objects) Object(ctx context.Context, caller awswire.Caller, url string, limit int64) ([]byte, error) {
+// template reads a template or a policy.
+func (o objects) template(ctx context.Context, caller awswire.Caller, url string, limit int64) ([]byte, error) {
 	at, err := o.s3.ParseURL(url)
 	if err != nil {
 		return nil, stack.ErrNotObject
@@ -38,8 +38,8 @@ func (o objects) Object(ctx context.Context, caller awswire.Caller, url string, 
 	return o.read(ctx, caller, at, limit)
 }
 
-// HasObjects implements [stack.Buckets].
-func (o objects) HasObjects(ctx context.Context, caller awswire.Caller, bucket string) (bool, error) {
+// any reports whether a bucket has objects.
+func (o objects) any(ctx context.Context, caller awswire.Caller, bucket string) (bool, error) {
 	return o.s3.HasObjects(ctx, caller.Account, bucket)
 }
 

@@ -74,10 +74,10 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 		return err
 	}
 	shelf := simulate.New(simulate.Config{Store: c.store, Patterns: config.Simulate, Served: served, Now: now})
-	managed := &hook.ManagedHooks{Store: c.store, Guard: hook.Guard{Program: config.guardProgram, Object: objects.rules, Environ: []string{"LANG=C.UTF-8"}}, Credentials: keys.For}
+	managed := &hook.ManagedHooks{Store: c.store, Guard: hook.Guard{Program: config.guardProgram, Object: objects.rules, Environ: []string{"LANG=C.UTF-8"}}, Credentials: keys.of}
 	types.Simulated, types.Preferred = shelf, shelf.Preferred
 	extensions := registry.New(registry.Config{
-		Store: c.store, Packages: objects, Functions: registered{pool}, References: references, Credentials: keys, Deliveries: objects,
+		Store: c.store, Fetch: objects.fetch, Functions: registered{pool}, Resolve: references.Resolve, Credentials: keys.of, Deliver: objects.deliver,
 		Imported: shelf, ManagedHooks: managed, Operations: operations, Logger: logger, Now: now,
 	})
 
@@ -91,7 +91,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 		Store: c.store, S3: buckets, Functions: directory, Logger: logger, Translator: macro.Translator{Environ: config.Environ, Dir: filepath.Join(config.Dir, spoolDir)},
 	})
 	custom := customresource.New(customresource.Config{
-		Store: c.store, Operations: operations, Functions: directory, Topics: topics, Endpoint: c.url, SecureEndpoint: c.secureURL,
+		Store: c.store, Functions: directory, Find: directory.Find, Topics: topics, Resume: operations.Resume, InProgress: operations.InProgressWith, Endpoint: c.url, SecureEndpoint: c.secureURL,
 		Alone: config.Database == "", TimeScale: scale, Logger: logger, Now: now,
 	})
 
@@ -100,14 +100,14 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 		Store: c.store, Sources: []hook.Source{extensions, managed}, Operations: operations, Payloads: payloads{buckets, keys.sessions, c.url}, Logger: logger, Now: now,
 	})
 	stacks := stack.New(stack.Config{
-		Store: c.store, Types: types, Operations: operations, Hooks: hooks, Objects: objects, Buckets: objects, References: references,
-		Macros: macros.For, Modules: extensions, Notify: topics.Notify, Endpoint: c.url, Hold: holdAnswers, Logger: logger, Now: now,
+		Store: c.store, Types: types, Operations: operations, Hooks: hooks, Object: objects.template, HasObjects: objects.any, References: references,
+		Macros: macros.For, Fragment: extensions.Fragment, Notify: topics.Notify, Endpoint: c.url, Hold: holdAnswers, Logger: logger, Now: now,
 	})
 	sets := stackset.New(stackset.Config{Store: c.store, Stacks: stacks, Reaches: config.reaches, Logger: logger, Now: now})
 	requests := cloudcontrol.New(cloudcontrol.Config{Store: c.store, Types: types, Operations: operations, Hooks: hooks, Hold: holdAnswers, Now: now})
 	own, err := builtin.New(builtin.Config{
-		Tables: append(c.services.Tables(), groups.Table(), server.Registry(extensions)), S3: buckets.Serve, Macros: macros, ManagedHooks: managed, Registry: extensions,
-		Functions: allowed, Objects: objects.code, StateMachines: machines, StackSets: server.StackSets(sets),
+		Tables: append(c.services.Tables(), groups.Table(), server.Registry(extensions)), S3: buckets.Serve, Macros: macros, ManagedHooks: managed,
+		Published: extensions.Published, PublisherOf: extensions.PublisherOf, Functions: allowed, Objects: objects.code, StateMachines: machines, StackSets: server.StackSets(sets),
 	})
 	if err != nil {
 		return err

@@ -40,9 +40,17 @@ type Config struct {
 	// ManagedHooks keeps the hooks of templates. With nil their types do not exist.
 	ManagedHooks *hook.ManagedHooks
 
-	// Registry is the registry behind the table of CloudFormation. With nil the types that
+	// Published and PublisherOf are what the operations of the registry leave out. With nil the types that
 	// are registered with it do not exist.
-	Registry Registry
+	//
+	// Published returns a public version: the one that a private version of the caller is published as, or
+	// the latest of a public type of the caller. private is the version in the account. number is "" if it
+	// is not published.
+	Published func(ctx context.Context, caller awswire.Caller, arn schema.TypeARN) (public, private schema.TypeARN, number string, err error)
+
+	// PublisherOf returns the caller as a publisher: the id, "" for an account that is not one, and the
+	// connection that identifies it, "" without one.
+	PublisherOf func(ctx context.Context, caller awswire.Caller) (id, connection string, err error)
 
 	// Functions are the functions that stacks deploy, and Objects opens the code of them. With
 	// nil their types do not exist.
@@ -167,7 +175,7 @@ func New(config Config) (*Types, error) {
 				continue
 			}
 		case stepped:
-			if config.Registry == nil {
+			if config.Published == nil {
 				continue
 			}
 		case managedHook:

@@ -35,7 +35,7 @@ func (publishers) step(c *call) (operation.Progress, error) {
 }
 
 func (publishers) read(c *call) (map[string]any, error) {
-	id, connection, err := c.types.config.Registry.PublisherOf(c.ctx, c.request.Caller)
+	id, connection, err := c.types.config.PublisherOf(c.ctx, c.request.Caller)
 	if err == nil && (id == "" || id != c.request.Identifier) {
 		err = missing()
 	}
@@ -77,7 +77,7 @@ func (p publicVersions) step(c *call) (operation.Progress, error) {
 	}
 	now.Version = *version.Arn
 	arn, _ := schema.ParseTypeARN(now.Version)
-	public, _, number, err := c.types.config.Registry.Published(c.ctx, c.request.Caller, arn)
+	public, _, number, err := c.types.config.Published(c.ctx, c.request.Caller, arn)
 	if err != nil {
 		return operation.Progress{}, err
 	}
@@ -129,7 +129,7 @@ func (publicVersions) read(c *call) (map[string]any, error) {
 	if !ok || !arn.Public() || arn.Version != "" {
 		return nil, missing()
 	}
-	public, private, number, err := c.types.config.Registry.Published(c.ctx, c.request.Caller, arn)
+	public, private, number, err := c.types.config.Published(c.ctx, c.request.Caller, arn)
 	if err == nil && number == "" {
 		err = missing()
 	}

@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -16,18 +15,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
-
-// Registry answers what the operations of CloudFormation leave out.
-type Registry interface {
-	// Published returns a public version: the one that a private version of the caller is
-	// published as, or the latest of a public type of the caller. private is the version in
-	// the account. number is "" if it is not published.
-	Published(ctx context.Context, caller awswire.Caller, arn schema.TypeARN) (public, private schema.TypeARN, number string, err error)
-
-	// PublisherOf returns the caller as a publisher: the id, "" for an account that is not
-	// one, and the connection that identifies it, "" without one.
-	PublisherOf(ctx context.Context, caller awswire.Caller) (id, connection string, err error)
-}
 
 // A state is what a stepped kind remembers between its calls.
 type state struct {

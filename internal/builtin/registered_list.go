@@ -127,7 +127,7 @@ func (hookConfigurations) list(c *call, next *string) (found []string, token str
 }
 
 func (publishers) list(c *call, _ *string) (found []string, token string, err error) {
-	id, _, err := c.types.config.Registry.PublisherOf(c.ctx, c.request.Caller)
+	id, _, err := c.types.config.PublisherOf(c.ctx, c.request.Caller)
 	if id != "" {
 		found = []string{id}
 	}
@@ -135,7 +135,7 @@ func (publishers) list(c *call, _ *string) (found []string, token string, err er
 }
 
 func (publicVersions) list(c *call, next *string) (found []string, token string, err error) {
-	id, _, err := c.types.config.Registry.PublisherOf(c.ctx, c.request.Caller)
+	id, _, err := c.types.config.PublisherOf(c.ctx, c.request.Caller)
 	if id == "" || err != nil {
 		return nil, "", err
 	}

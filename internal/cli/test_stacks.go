@@ -126,7 +126,7 @@ func (c *app) testInStack(ctx context.Context, opts *testOptions, p *project.Pro
 		config.Again = at.again(remote.Region)
 	}
 	tester := remote.TestStacks(s, handlers.DefaultLogGroup)
-	config.Stacks, config.Resources, config.Log = tester, tester, tester
+	config.Stacks, config.Resources, config.LastLines = tester, tester, tester.LastLines
 	return c.runInStacks(ctx, opts, config)
 }
 

@@ -19,7 +19,7 @@ import (
 type Config struct {
 	Store      *store.Store
 	Types      operation.Types
-	Operations Operations
+	Operations *operation.Engine
 
 	// Hooks evaluates what requests are about to change. Nil has no hooks.
 	Hooks *hook.Engine
@@ -34,12 +34,6 @@ type Config struct {
 
 	Now   func() time.Time // nil means the store's clock
 	NewID func() string    // of request tokens; nil makes random UUIDs
-}
-
-// Operations carries out operations on resources. [operation.Engine] implements it.
-type Operations interface {
-	Begin(ctx context.Context, tx *store.Tx, specs ...operation.Spec) ([]string, error)
-	Cancel(ctx context.Context, tx *store.Tx, id string) error
 }
 
 // Owner is the name of the engine among the owners of package operation.

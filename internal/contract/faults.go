@@ -17,7 +17,7 @@ type Faults struct {
 	Restarter Restarter
 
 	// Network makes outbound calls of the handlers fail. Nil leaves its tests out.
-	Network Network
+	Network *httptape.Proxy
 
 	// Pairs is how many schedules of two faults each action is tested with, beyond every
 	// single fault. Zero means [DefaultPairs]; a negative value means none.
@@ -31,15 +31,6 @@ const DefaultPairs = 12
 type Restarter interface {
 	// Renew makes every later call run in a process that starts later.
 	Renew()
-}
-
-// A Network is what handlers reach other services through.
-type Network interface {
-	// Inject sets the faults of later calls, and clears the recorded calls.
-	Inject(faults ...httptape.Fault)
-
-	// Exchanges are the calls since then.
-	Exchanges() []httptape.Exchange
 }
 
 // selected are the cases of a run: those of Select, and with Faults those of FaultCases.

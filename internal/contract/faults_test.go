@@ -230,7 +230,7 @@ func (d *desk) delete(id string, model map[string]any, step int) (map[string]any
 	return map[string]any{"status": "SUCCESS"}, nil
 }
 
-func tryFaults(t *testing.T, d *desk, network Network, only string) *Summary {
+func tryFaults(t *testing.T, d *desk, network *httptape.Proxy, only string) *Summary {
 	t.Helper()
 	cfg := Config{
 		Schema: flavours[0].schema(t), Function: d, Inputs: flavours[0].inputs(), Seed: 7,
@@ -245,7 +245,7 @@ func tryFaults(t *testing.T, d *desk, network Network, only string) *Summary {
 }
 
 // withNetwork gives a desk a service behind a proxy.
-func withNetwork(t *testing.T, d *desk) Network {
+func withNetwork(t *testing.T, d *desk) *httptape.Proxy {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(server.Close)

@@ -283,7 +283,7 @@ func TestStackReportsHideSecrets(t *testing.T) {
 	cloud.handler = &saboteur{service: s, mutant: "update does nothing", count: map[string]int{}}
 	var text bytes.Buffer
 	log := handlerLines{"opening the vault with correcthorsebattery", "the vault is open"}
-	summary := tryStacks(t, cloud, StackConfig{Inputs: stackInputs(kindsOfService[0]), Log: log, Reporter: &Text{W: &text, Verbosity: 1, Traceback: "long", Live: true}})
+	summary := tryStacks(t, cloud, StackConfig{Inputs: stackInputs(kindsOfService[0]), LastLines: log.LastLines, Reporter: &Text{W: &text, Verbosity: 1, Traceback: "long", Live: true}})
 	if n := strings.Count(text.String(), "  handler log:\n"); n != len(summary.Causes()) {
 		t.Errorf("%d logs of handlers for %d causes", n, len(summary.Causes()))
 	}

@@ -79,7 +79,7 @@ func (p *Provider) giveUp(ctx context.Context, token, reason string) error {
 		if err := store.Swap(ctx, tx, found, &found.RowVersion, "status", "invocation", "response"); err != nil {
 			return err
 		}
-		return p.config.Operations.Resume(ctx, tx, token)
+		return p.config.Resume(ctx, tx, token)
 	})
 }
 
@@ -91,7 +91,7 @@ func (p *Provider) start(ctx context.Context, token string) (started *row, o *or
 		if err != nil || found == nil || found.Status != waiting || found.Invocation == over {
 			return err
 		}
-		needed, err := p.config.Operations.InProgressWith(ctx, tx, token)
+		needed, err := p.config.InProgress(ctx, tx, token)
 		if err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (p *Provider) finish(ctx context.Context, token string, o *order, failure e
 			return err
 		}
 		if found.Status == gaveUp {
-			return p.config.Operations.Resume(ctx, tx, token)
+			return p.config.Resume(ctx, tx, token)
 		}
 		return nil
 	})

@@ -17,39 +17,25 @@ import (
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/secret"
+	"github.com/formwork-dev/formwork/internal/sns"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// Functions are the functions that service tokens name.
-type Functions interface {
+// Config sets up a Provider. Store, Functions, Find, Resume and InProgress must be set.
+type Config struct {
+	Store     *store.Store
+	Functions lambda.Functions // that service tokens name
+	Topics    *sns.Service     // that service tokens name; nil: none exist
+
 	// Find looks a function up by its ARN. local reports whether its process is one of this
 	// server, with the server's certificate. The error is a *lambda.RefusedError if the
 	// function does not exist.
-	Find(ctx context.Context, caller awswire.Caller, arn string) (local bool, err error)
+	Find func(ctx context.Context, caller awswire.Caller, arn string) (local bool, err error)
 
-	// Call invokes a function. The secrets are values in the payload that no log may have.
-	Call(ctx context.Context, caller awswire.Caller, arn string, payload []byte, secrets []string) (lambda.Result, error)
-}
-
-// Topics are the topics of SNS that service tokens name.
-type Topics interface {
-	// Deliveries are the functions that subscribe to a topic, by ARN, and the event that
-	// each gets for a message. The error is an *awswire.Error if the topic does not exist.
-	Deliveries(ctx context.Context, caller awswire.Caller, topic, subject, message string) (map[string][]byte, error)
-}
-
-// Operations are the operations on custom resources. [operation.Engine] implements it.
-type Operations interface {
-	Resume(ctx context.Context, tx *store.Tx, token string) error
-	InProgressWith(ctx context.Context, tx *store.Tx, token string) (bool, error)
-}
-
-// Config sets up a Provider. Store, Operations and Functions must be set.
-type Config struct {
-	Store      *store.Store
-	Operations Operations
-	Functions  Functions
-	Topics     Topics // nil: none exist
+	// Resume makes the next call of the operation with a token, InProgress reports whether one is in
+	// progress: those of [operation.Engine].
+	Resume     func(ctx context.Context, tx *store.Tx, token string) error
+	InProgress func(ctx context.Context, tx *store.Tx, token string) (bool, error)
 
 	// Endpoint is the address of the server for response URLs: "http://127.0.0.1:4566".
 	// SecureEndpoint is the one for functions whose processes trust the server's certificate,
@@ -243,7 +229,7 @@ func (p *Provider) findTarget(ctx context.Context, caller awswire.Caller, token 
 	case parts[2] == "lambda" && !strings.HasPrefix(parts[5], "function:"):
 		return false, refusal("Invalid service token")
 	case parts[2] == "lambda":
-		if local, err = p.config.Functions.Find(ctx, caller, token); err != nil {
+		if local, err = p.config.Find(ctx, caller, token); err != nil {
 			return false, p.notFound(err)
 		}
 		return local, nil
@@ -258,7 +244,7 @@ func (p *Provider) findTarget(ctx context.Context, caller awswire.Caller, token 
 	local = len(targets) > 0
 	for arn := range targets {
 		if err == nil && local {
-			local, err = p.config.Functions.Find(ctx, caller, arn)
+			local, err = p.config.Find(ctx, caller, arn)
 			var gone *lambda.RefusedError
 			if errors.As(err, &gone) {
 				err = nil // SNS does not look for the functions of subscriptions
@@ -431,7 +417,7 @@ func (p *Provider) Deliver(ctx context.Context, at Address, body []byte) (result
 		if err := store.Swap(ctx, tx, found, &found.RowVersion, "status", "response"); err != nil {
 			return err
 		}
-		return p.config.Operations.Resume(ctx, tx, found.Token)
+		return p.config.Resume(ctx, tx, found.Token)
 	})
 	if err != nil {
 		return "", nil, fmt.Errorf("take the response of a custom resource: %w", err)

@@ -57,7 +57,7 @@ func eachStore(t *testing.T, test func(t *testing.T, g *rig)) {
 // restart makes the provider anew, as the next process does.
 func (g *rig) restart(alone bool) {
 	g.Provider = New(Config{
-		Store: g.store, Operations: g, Functions: g, Alone: alone, Endpoint: func() string { return "http://plain" },
+		Store: g.store, Functions: g, Find: g.find, Resume: g.resume, InProgress: g.inProgress, Alone: alone, Endpoint: func() string { return "http://plain" },
 		SecureEndpoint: func() string { return "https://secure" }, Now: g.now,
 	})
 }
@@ -74,22 +74,22 @@ func (g *rig) pass(d time.Duration) {
 	g.clock = g.clock.Add(d)
 }
 
-// Resume and InProgressWith implement Operations.
-func (g *rig) Resume(context.Context, *store.Tx, string) error {
+// resume and inProgress are those of the operations.
+func (g *rig) resume(context.Context, *store.Tx, string) error {
 	g.resumed++
 	return nil
 }
 
-func (g *rig) InProgressWith(context.Context, *store.Tx, string) (bool, error) { return !g.over, nil }
+func (g *rig) inProgress(context.Context, *store.Tx, string) (bool, error) { return !g.over, nil }
 
-// Find and Call implement Functions.
-func (g *rig) Find(_ context.Context, _ awswire.Caller, arn string) (bool, error) {
+func (g *rig) find(_ context.Context, _ awswire.Caller, arn string) (bool, error) {
 	if strings.HasSuffix(arn, ":missing") {
 		return false, &lambda.RefusedError{Status: 404, Code: "ResourceNotFoundException", Message: "Function not found: missing."}
 	}
 	return g.local, nil
 }
 
+// Call implements lambda.Functions.
 func (g *rig) Call(ctx context.Context, _ awswire.Caller, _ string, payload []byte, secrets []string) (lambda.Result, error) {
 	g.mu.Lock()
 	g.calls, g.secrets = append(g.calls, payload), secrets

@@ -21,15 +21,10 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// Functions invoke the functions that are targets.
-type Functions interface {
-	Call(ctx context.Context, caller awswire.Caller, arn string, payload []byte, secrets []string) (lambda.Result, error)
-}
-
 // Config sets up a Service. Store and Functions must be set.
 type Config struct {
 	Store     *store.Store
-	Functions Functions
+	Functions lambda.Functions
 
 	// TimeScale divides the intervals of rules. Zero means 1.
 	TimeScale float64

@@ -23,7 +23,7 @@ import (
 type Config struct {
 	Store      *store.Store
 	Sources    []Source
-	Operations Operations
+	Operations *operation.Engine
 
 	// Payloads offers what is too large for a request. Nil fails hooks on stacks and change
 	// sets.
@@ -35,13 +35,8 @@ type Config struct {
 	NewID       func() string
 }
 
-// Operations carries out invocations. [operation.Engine] implements it.
-type Operations interface {
-	Begin(ctx context.Context, tx *store.Tx, specs ...operation.Spec) ([]string, error)
-	Cancel(ctx context.Context, tx *store.Tx, id string) error
-}
-
-// Payloads offers documents by URL.
+// Payloads offers documents by URL, to the processes of hooks. `local` implements it with our own S3,
+// whose address only it knows.
 type Payloads interface {
 	// Offer returns a presigned URL of a document. It may be called again for the same id.
 	Offer(ctx context.Context, caller awswire.Caller, id, document string) (url string, err error)

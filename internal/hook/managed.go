@@ -26,18 +26,11 @@ const (
 // managedVersion is the version of these hooks.
 const managedVersion = "00000001"
 
-// Functions run the functions of Lambda Hooks.
-type Functions interface {
-	// Call invokes the function of a name or ARN. The secrets are values in the payload that no
-	// log may have.
-	Call(ctx context.Context, caller awswire.Caller, function string, payload []byte, secrets []string) (lambda.Result, error)
-}
-
 // ManagedHooks are the Lambda Hooks and Guard Hooks of all accounts and regions: a function, or
 // rules of CloudFormation Guard. They are a [Source].
 type ManagedHooks struct {
 	Store       *store.Store
-	Functions   Functions
+	Functions   lambda.Functions // of Lambda Hooks
 	Guard       Guard
 	Credentials func(caller awswire.Caller, role string) invoke.Source // nil sends dummies
 }
@@ -110,7 +103,7 @@ func (l *ManagedHooks) Ready(ctx context.Context, caller awswire.Caller, name, _
 
 // A function is the function of a Lambda Hook for a caller.
 type function struct {
-	functions Functions
+	functions lambda.Functions
 	caller    awswire.Caller
 	name      string
 	secrets   []string

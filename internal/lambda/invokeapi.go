@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
@@ -23,6 +24,13 @@ import (
 type Invoker interface {
 	// Invoke runs one invocation; see Function.Invoke for the results.
 	Invoke(ctx context.Context, payload []byte) (Result, error)
+}
+
+// Functions invoke functions for callers, by their names or ARNs. It is the border to the processes of
+// functions; handlers.Directory implements it.
+type Functions interface {
+	// Call invokes a function. The secrets are values in the payload that no log may have.
+	Call(ctx context.Context, caller awswire.Caller, function string, payload []byte, secrets []string) (Result, error)
 }
 
 // A Handler serves functions with the Lambda Invoke API: POST

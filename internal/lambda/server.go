@@ -119,7 +119,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.GracePeriod)
 	defer cancel()
 	err := s.http.Shutdown(grace)
-	if h, ok := s.config.Handler.(invocations); ok {
+	if h, ok := s.config.Handler.(*Handler); ok {
 		_ = h.Wait(grace) // what is not done by now is stopped
 		h.Stop()
 	}
@@ -132,12 +132,6 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	<-served
 	return nil
-}
-
-// invocations are those of a Handler, which outlive their requests.
-type invocations interface {
-	Wait(ctx context.Context) error
-	Stop()
 }
 
 // Close stops listening. It is needed only where Serve is never called.

@@ -16,18 +16,11 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
-// Functions run the functions of macros.
-type Functions interface {
-	// Call invokes the function of a name or ARN. The secrets are values in the payload
-	// that no log may have.
-	Call(ctx context.Context, caller awswire.Caller, function string, payload []byte, secrets []string) (lambda.Result, error)
-}
-
 // Config sets up Macros. Store, S3 and Functions must be set.
 type Config struct {
 	Store     *store.Store
 	S3        *s3.Service
-	Functions Functions
+	Functions lambda.Functions
 
 	// Translator runs AWS::Serverless.
 	Translator Translator

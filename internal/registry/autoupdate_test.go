@@ -79,7 +79,7 @@ func TestNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { opened.Close() })
-		node, operations := withTests(operation.Places{}, Config{Store: opened, Packages: s.packages, Functions: s})
+		node, operations := withTests(operation.Places{}, Config{Store: opened, Fetch: s.packages.Fetch, Functions: s})
 		workers := node.Workers()
 		maps.Copy(workers, operations.Workers())
 		if err := opened.Work(t.Context(), workers); err != nil {

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -254,14 +255,14 @@ func FuzzCheckReferences(f *testing.F) {
 	f.Add("{{resolve:ssm:/a/b:3}}")
 	f.Add("x{{resolve:secretsmanager:a:SecretString:b::}}{{resolve:ssm-secure:c}}")
 	f.Add("{{resolve:{{resolve:ssm:a}}}}")
-	g := New(Config{References: parameters{}})
+	g := New(Config{})
 	f.Fuzz(func(t *testing.T, text string) {
 		if checkReferences(text) != nil {
 			return
 		}
 		// What is taken can be resolved: nothing that looks like a reference is left as it is.
 		asked := 0
-		g.config.References = resolverFunc(func(string, string) string { asked++; return "" })
+		g.config.Resolve = func(context.Context, awswire.Caller, string, string) (string, error) { asked++; return "", nil }
 		out, _, err := g.resolveReferences(t.Context(), awswire.Caller{}, map[string]any{"a": text})
 		if err != nil || strings.Contains(text, "{{resolve:") && asked == 0 {
 			t.Errorf("%q: %v, %v", text, out, err)

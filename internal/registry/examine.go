@@ -87,7 +87,7 @@ var moduleCase = contract.Case{
 // examineModule checks a module against the requirements for public modules.
 func (r *Registry) examineModule(ctx context.Context, run *testRunRow, b *bundle.Bundle) (*outcome, error) {
 	db := r.store.Read()
-	check := &moduleCheck{region: run.Region, shelf: regionShelf{db, run.Region}}
+	check := &moduleCheck{region: run.Region, majors: regionShelf{db, run.Region}.majors}
 	publisher, err := findPublisher(ctx, db, run.Region, "account", run.Account)
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (r *Registry) contractConfig(ctx context.Context, caller awswire.Caller, ve
 		Schema: b.Schema, Inputs: *inputs, Seed: 1, Region: caller.Region, AccountID: caller.Account, Now: r.config.Now, HookTargets: targetsOf(b),
 	}
 	if r.config.Credentials != nil {
-		config.Credentials = r.config.Credentials.For(caller, version.ExecutionRole)
+		config.Credentials = r.config.Credentials(caller, version.ExecutionRole)
 	}
 	if err := contract.Check(*config); err != nil {
 		return nil, failedTest("The tests cannot be run: %s", err), nil
@@ -302,7 +302,7 @@ func (r *Registry) deliver(ctx context.Context, run *testRunRow, found *outcome)
 		return fmt.Errorf("pack the logs of the test: %w", err)
 	}
 	key := "CloudFormation/ContractTestResults/" + run.TypeName + "/" + run.ID + ".zip"
-	err = r.config.Deliveries.Deliver(ctx, run.caller(), run.Bucket, key, bytes.NewReader(body))
+	err = r.config.Deliver(ctx, run.caller(), run.Bucket, key, bytes.NewReader(body))
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

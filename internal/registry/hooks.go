@@ -93,7 +93,7 @@ func (r *Registry) Ready(ctx context.Context, caller awswire.Caller, name, versi
 	out.Config.Redactor.LearnFor(secret.Reference, secrets...)
 	out.Config.Function = hiding(function, map[secret.Reason][]string{secret.Reference: secrets})
 	if r.config.Credentials != nil {
-		out.Config.Credentials = r.config.Credentials.For(caller, v.ExecutionRole)
+		out.Config.Credentials = r.config.Credentials(caller, v.ExecutionRole)
 	}
 	return out, true, nil
 }

@@ -136,7 +136,7 @@ func (p *provider) ready(ctx context.Context, caller awswire.Caller, name string
 		Timeout:     -1, // the engine's deadline ends ctx
 	}
 	if r.config.Credentials != nil {
-		config.Credentials = r.config.Credentials.For(caller, v.ExecutionRole)
+		config.Credentials = r.config.Credentials(caller, v.ExecutionRole)
 	}
 	out.config = config
 	out.runner = invoke.New(config)

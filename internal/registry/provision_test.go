@@ -45,7 +45,7 @@ func (s *scripted) Call(_ context.Context, payload []byte) ([]byte, error) {
 	return []byte(s.reply), s.err
 }
 
-// For implements Credentials: the key tells the role.
+// For is Config.Credentials: the key is the role.
 func (s *scripted) For(_ awswire.Caller, role string) invoke.Source {
 	return invoke.Static{AccessKeyID: "key of " + role, SecretAccessKey: "s", SessionToken: "t"}
 }
@@ -55,7 +55,7 @@ func TestProvider(t *testing.T) {
 		const name = "Acme::Test::Thing"
 		s.thing(owner, name, "one")
 		handler := &scripted{}
-		s.config.Functions, s.config.Credentials = handler, handler
+		s.config.Functions, s.config.Credentials = handler, handler.For
 		configure := func(text string) {
 			t.Helper()
 			_, err := s.SetTypeConfiguration(t.Context(), owner, &cloudformation.SetTypeConfigurationInput{

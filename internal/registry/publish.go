@@ -172,7 +172,7 @@ func (r *Registry) requiredFor(ctx context.Context, tx *store.Tx, caller awswire
 	if err != nil {
 		return "", err
 	}
-	check := moduleCheck{region: caller.Region, shelf: regionShelf{tx, caller.Region}, self: key, required: required}
+	check := moduleCheck{region: caller.Region, majors: regionShelf{tx, caller.Region}.majors, self: key, required: required}
 	if err := check.shelved(ctx); err != nil {
 		return "", err
 	}

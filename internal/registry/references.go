@@ -120,10 +120,10 @@ func (r *Registry) resolveReferences(ctx context.Context, caller awswire.Caller,
 }
 
 func (r *Registry) resolveReference(ctx context.Context, caller awswire.Caller, service, reference string) (string, error) {
-	if r.config.References == nil {
+	if r.config.Resolve == nil {
 		return "", refuse("The dynamic reference {{resolve:%s:%s}} cannot be resolved here.", service, reference)
 	}
-	value, err := r.config.References.Resolve(ctx, caller, service, reference)
+	value, err := r.config.Resolve(ctx, caller, service, reference)
 	if err != nil {
 		return "", fmt.Errorf("resolve {{resolve:%s:%s}}: %w", service, reference, err)
 	}

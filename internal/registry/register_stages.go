@@ -104,7 +104,7 @@ func (r *Registry) settle(ctx context.Context, row *registrationRow, err error) 
 func (r *Registry) fetch(ctx context.Context, row *registrationRow) error {
 	ctx, cancel := context.WithTimeout(ctx, r.config.StageTimeout)
 	defer cancel()
-	reader, err := r.config.Packages.Fetch(ctx, ownerOf(row), row.PackageURL)
+	reader, err := r.config.Fetch(ctx, ownerOf(row), row.PackageURL)
 	if err != nil {
 		var refused *awswire.Error
 		if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError {

@@ -28,18 +28,24 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// Config sets up a Registry. Store and Packages must be set.
+// Config sets up a Registry. Store and Fetch must be set.
 type Config struct {
-	Store    *store.Store
-	Packages Packages
+	Store *store.Store
+
+	// Fetch opens the package at a URL that RegisterType names: s3://bucket/key or https://. An
+	// *awswire.Error is the caller's error (the object does not exist) and ends the registration; other
+	// errors are retried.
+	Fetch func(ctx context.Context, caller awswire.Caller, url string) (io.ReadCloser, error)
 
 	// Functions runs handlers. With nil no handler is started: registration ends after
 	// validation, and testing is refused.
 	Functions Functions
 
-	// References resolves dynamic references of type configurations. With nil a
-	// configuration that has some cannot be used.
-	References References
+	// Resolve returns the value of a dynamic reference of a type configuration, as in
+	// {{resolve:ssm:/path/to/name:3}}. service is "ssm", "ssm-secure" or "secretsmanager", reference is
+	// the text after the colon. An *awswire.Error means that the value does not exist. Errors must not
+	// contain the value. With nil a configuration that has some cannot be used.
+	Resolve func(ctx context.Context, caller awswire.Caller, service, reference string) (string, error)
 
 	// Limits bounds packages; the zero value has the defaults of package bundle.
 	Limits bundle.Limits
@@ -63,13 +69,15 @@ type Config struct {
 	// tested.
 	Operations *operation.Engine
 
-	// Credentials gives the handlers under test those of their execution role. With nil
-	// they get the dummies of package invoke.
-	Credentials Credentials
+	// Credentials returns the source of the credentials that handlers call AWS with: those of a role in
+	// the caller's account, which is "" for a type that was registered without one. With nil they get
+	// the dummies of package invoke.
+	Credentials func(caller awswire.Caller, role string) invoke.Source
 
-	// Deliveries puts the logs of tests where LogDeliveryBucket says. With nil the member
-	// is refused.
-	Deliveries Deliveries
+	// Deliver writes the log of a test into a bucket, on behalf of the caller: LogDeliveryBucket. The
+	// error says, for the caller, why there is no such bucket or why it cannot be written to. With nil
+	// the member is refused.
+	Deliver func(ctx context.Context, caller awswire.Caller, bucket, key string, body io.ReadSeeker) error
 
 	// Imported are further public types. nil means none.
 	Imported *simulate.Shelf
@@ -82,15 +90,8 @@ type Config struct {
 	NewID  func() string    // nil generates random UUIDs
 }
 
-// Packages opens what RegisterType is pointed to.
-type Packages interface {
-	// Fetch opens the package at a URL, s3://bucket/key or https://. An *awswire.Error is the
-	// caller's error (the object does not exist) and ends the registration; other errors are
-	// retried.
-	Fetch(ctx context.Context, caller awswire.Caller, url string) (io.ReadCloser, error)
-}
-
-// Functions runs the handlers of registered versions.
+// Functions runs the handlers of registered versions. It is the border to their processes, which tests
+// do without; handlers.Pool implements it.
 type Functions interface {
 	// Probe starts the handler and waits until it is ready for work. The error says, for
 	// the author of the handler, why it is not; one that is or wraps context.Canceled
@@ -104,14 +105,6 @@ type Functions interface {
 	// all versions of the type if it names none. Those of other nodes end when they are idle.
 	// It does not wait.
 	Remove(spec bundle.Spec)
-}
-
-// References resolves dynamic references, as in {{resolve:ssm:/path/to/name:3}}.
-type References interface {
-	// Resolve returns the value of a reference. service is "ssm", "ssm-secure" or
-	// "secretsmanager", reference is the text after the colon. An *awswire.Error means that
-	// the value does not exist. Errors must not contain the value.
-	Resolve(ctx context.Context, caller awswire.Caller, service, reference string) (string, error)
 }
 
 // A Registry is used by any number of goroutines, and by several processes on one

@@ -28,18 +28,14 @@ func (k extensionKey) String() string {
 	return fmt.Sprintf("%s of publisher %s", k.TypeName, k.Publisher)
 }
 
-// A shelf looks up a module's requirements: the extensions published in a region.
-type shelf interface {
-	// majors returns, for each major version of an extension, the requirements of the latest
-	// version with it. It is empty for extensions that are not public.
-	majors(ctx context.Context, key extensionKey) (map[int64][]types.RequiredActivatedType, error)
-}
-
 // A moduleCheck checks a module against the chapter "Model requirements for publishing a
 // public module" of the user guide.
 type moduleCheck struct {
 	region string
-	shelf  shelf
+
+	// majors returns, for each major version of an extension that is published in the region, the
+	// requirements of the latest version with it. It is empty for extensions that are not public.
+	majors func(ctx context.Context, key extensionKey) (map[int64][]types.RequiredActivatedType, error)
 
 	// self is the module as it is or will be published, to find cycles. Its Publisher is ""
 	// while the account is not a publisher: no public module can contain it then.
@@ -51,7 +47,7 @@ type moduleCheck struct {
 
 // run checks a fragment. Afterwards problems has a sentence for every violated rule, and
 // required has the extensions that must be activated for the module, by their aliases. The
-// error is that of the shelf.
+// error is that of majors.
 func (c *moduleCheck) run(ctx context.Context, fragment *document.Value) error {
 	resources := fragment.Get("Resources")
 	if resources == nil || resources.Kind != document.Object {
@@ -214,7 +210,7 @@ func (c *moduleCheck) subset(child string, theirs types.RequiredActivatedType) {
 
 // requirements returns what the latest supported version of an extension requires.
 func (c *moduleCheck) requirements(ctx context.Context, required types.RequiredActivatedType) ([]types.RequiredActivatedType, bool, error) {
-	majors, err := c.shelf.majors(ctx, keyOf(required))
+	majors, err := c.majors(ctx, keyOf(required))
 	if err != nil {
 		return nil, false, err
 	}

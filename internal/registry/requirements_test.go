@@ -87,7 +87,7 @@ func TestModuleRequirements(t *testing.T) {
 			if root == nil || problems.HasErrors() {
 				t.Fatal(problems)
 			}
-			check := &moduleCheck{region: "eu-west-1", shelf: shelf, self: extensionKey{schema.Module, acme, "Acme::Own::Shop::MODULE"}}
+			check := &moduleCheck{region: "eu-west-1", majors: shelf.majors, self: extensionKey{schema.Module, acme, "Acme::Own::Shop::MODULE"}}
 			if err := check.run(t.Context(), root); err != nil {
 				t.Fatal(err)
 			}

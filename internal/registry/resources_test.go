@@ -34,7 +34,7 @@ type desk struct {
 
 func newDesk(t *testing.T, place fixtures.Place) *desk {
 	g := newRig(t, place)
-	all, err := builtin.New(builtin.Config{Registry: g.Registry, Tables: []*awswire.Table{{
+	all, err := builtin.New(builtin.Config{Published: g.Published, PublisherOf: g.PublisherOf, Tables: []*awswire.Table{{
 		Service: "cloudformation", Protocol: awswire.Query,
 		Operations: []awswire.Operation{
 			awswire.Op("ActivateType", g.ActivateType), awswire.Op("BatchDescribeTypeConfigurations", g.BatchDescribeTypeConfigurations),

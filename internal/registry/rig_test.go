@@ -76,7 +76,7 @@ func (g *rig) open() {
 		g.t.Fatal(err)
 	}
 	g.Registry, g.operations = withTests(g.places, Config{
-		Store: g.store, Packages: g.packages, Functions: g, References: parameters{"/key": "s3cr3t", "/other": "0ther"},
+		Store: g.store, Fetch: g.packages.Fetch, Functions: g, Resolve: parameters{"/key": "s3cr3t", "/other": "0ther"}.Resolve,
 		Logger: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	g.changed = g.Subscribe(g.t.Context())
@@ -358,11 +358,4 @@ func described(t testing.TB, out any, replace ...string) map[string]any {
 
 func versionARN(kind, typeName string, version int) string {
 	return fmt.Sprintf("arn:aws:cloudformation:eu-west-1:123456789012:type/%s/%s/%08d", kind, strings.ReplaceAll(typeName, "::", "-"), version)
-}
-
-// resolverFunc is References by a function.
-type resolverFunc func(service, reference string) string
-
-func (f resolverFunc) Resolve(_ context.Context, _ awswire.Caller, service, reference string) (string, error) {
-	return f(service, reference), nil
 }

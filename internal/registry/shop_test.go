@@ -59,7 +59,7 @@ func eachShop(t *testing.T, test func(t *testing.T, s *shop)) {
 
 // stock gives the registry what the shop has.
 func (s *shop) stock() {
-	s.config.Functions, s.config.Deliveries = s, s.buckets
+	s.config.Functions, s.config.Deliver = s, s.buckets.Deliver
 }
 
 func (s *shop) reopen() {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,24 +14,9 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 )
-
-// Credentials gives handlers the credentials that they call AWS with.
-type Credentials interface {
-	// For returns the source of the credentials of a role in the caller's account; the
-	// role is "" for a type that was registered without one.
-	For(caller awswire.Caller, role string) invoke.Source
-}
-
-// Deliveries puts the logs of tests into buckets.
-type Deliveries interface {
-	// Deliver writes an object on behalf of the caller. The error says, for the caller,
-	// why there is no such bucket or why it cannot be written to.
-	Deliver(ctx context.Context, caller awswire.Caller, bucket, key string, body io.ReadSeeker) error
-}
 
 const (
 	// keptRuns is how many runs of a version are kept.
@@ -98,7 +82,7 @@ func (r *Registry) TestType(ctx context.Context, caller awswire.Caller, in *clou
 	}
 	bucket := aws.ToString(in.LogDeliveryBucket)
 	switch {
-	case bucket != "" && r.config.Deliveries == nil:
+	case bucket != "" && r.config.Deliver == nil:
 		return nil, refuse("LogDeliveryBucket is not supported: this server has no buckets.")
 	case name.Kind != schema.Module && r.config.Functions == nil || r.config.Operations == nil:
 		return nil, refuse("The type '%s' cannot be tested: this server runs no handlers.", name.TypeName)

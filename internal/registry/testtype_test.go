@@ -242,7 +242,7 @@ func TestTestTypeRefusals(t *testing.T) {
 				t.Errorf("%s: %s: %s", bucket, out.TypeTestsStatus, aws.ToString(out.TypeTestsStatusDescription))
 			}
 		}
-		s.config.Deliveries, s.config.Functions = nil, nil
+		s.config.Deliver, s.config.Functions = nil, nil
 		refused(t, test(cloudformation.TestTypeInput{Arn: &version, LogDeliveryBucket: aws.String("logs")}), codeRegistry, "this server has no buckets")
 		refused(t, test(cloudformation.TestTypeInput{Arn: &version}), codeRegistry, "this server runs no handlers")
 	})

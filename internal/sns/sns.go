@@ -20,15 +20,10 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// Functions invoke the functions that subscribe.
-type Functions interface {
-	Call(ctx context.Context, caller awswire.Caller, arn string, payload []byte, secrets []string) (lambda.Result, error)
-}
-
 // Config sets up a Service. Store and Functions must be set.
 type Config struct {
 	Store     *store.Store
-	Functions Functions
+	Functions lambda.Functions // invoke those that subscribe
 	Logger    *slog.Logger     // nil discards
 	Now       func() time.Time // nil means the store's clock
 }

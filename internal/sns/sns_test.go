@@ -27,7 +27,7 @@ func (c calls) Call(_ context.Context, _ awswire.Caller, arn string, payload []b
 	return lambda.Result{}, errors.New("failed on purpose")
 }
 
-func eachService(t *testing.T, functions Functions, test func(t *testing.T, s *Service)) {
+func eachService(t *testing.T, functions lambda.Functions, test func(t *testing.T, s *Service)) {
 	t.Helper()
 	for _, at := range fixtures.Stores(t) {
 		t.Run(at.Name, func(t *testing.T) {

@@ -81,10 +81,10 @@ func (e *Engine) filledBuckets(ctx context.Context, s *stackRow, plan *Plan) ([]
 		c := &plan.Changes[i]
 		removed := c.Action == types.ChangeActionRemove && c.PolicyAction == types.PolicyActionDelete
 		replaced := c.Replacement == types.ReplacementTrue && c.PolicyAction == types.PolicyActionReplaceAndDelete
-		if e.config.Buckets == nil || c.Type != bucketType || c.PhysicalID == "" || !removed && !replaced {
+		if e.config.HasObjects == nil || c.Type != bucketType || c.PhysicalID == "" || !removed && !replaced {
 			continue
 		}
-		filled, err := e.config.Buckets.HasObjects(ctx, s.caller(), c.PhysicalID)
+		filled, err := e.config.HasObjects(ctx, s.caller(), c.PhysicalID)
 		if err != nil {
 			return nil, fmt.Errorf("look into the bucket %s: %w", c.PhysicalID, err)
 		}

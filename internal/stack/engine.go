@@ -21,16 +21,19 @@ import (
 type Config struct {
 	Store      *store.Store
 	Types      operation.Types
-	Operations Operations
+	Operations *operation.Engine
 
 	// Hooks evaluates what stacks are about to change. nil has no hooks.
 	Hooks *hook.Engine
 
-	// Objects fetches templates and policies by their URL. nil has none.
-	Objects Objects
+	// Object fetches a template or policy by its URL in S3, at most limit bytes of it and one. The error
+	// is [ErrNotObject] for the URL of something else. An *awswire.Error says that the caller has no such
+	// object. nil has none.
+	Object func(ctx context.Context, caller awswire.Caller, url string, limit int64) ([]byte, error)
 
-	// Buckets finds out what is in buckets that a change set deletes. nil does not look.
-	Buckets Buckets
+	// HasObjects reports whether a bucket of the caller's account, which a change set deletes, has objects
+	// or versions of them. nil does not look.
+	HasObjects func(ctx context.Context, caller awswire.Caller, bucket string) (bool, error)
 
 	// References resolves dynamic references and parameters of the types
 	// AWS::SSM::Parameter::Value<…>. nil resolves none.
@@ -42,8 +45,9 @@ type Config struct {
 	// Macros runs the transforms of templates that are not the engine's own. nil has none.
 	Macros func(caller awswire.Caller) template.Macros
 
-	// Modules finds the modules of templates. nil has none.
-	Modules Modules
+	// Fragment returns the fragment of the default version of a module that the caller's account has, nil
+	// if it has none. A nil Fragment has no modules.
+	Fragment func(ctx context.Context, caller awswire.Caller, typeName string) (*module.Fragment, error)
 
 	// Notify sends a message to a topic, in the transaction that appends an event of a stack. It must not
 	// call out. nil is not called.
@@ -62,44 +66,12 @@ type Config struct {
 	NewStackID func() string
 }
 
-// Operations carries out operations on resources. [operation.Engine] implements it.
-type Operations interface {
-	// Begin starts operations, if the transaction commits, and returns their ids in order.
-	Begin(ctx context.Context, tx *store.Tx, specs ...operation.Spec) ([]string, error)
-
-	// Cancel ends an operation early, if the transaction commits.
-	Cancel(ctx context.Context, tx *store.Tx, id string) error
-
-	// Read reads a resource at once, outside of transactions.
-	Read(ctx context.Context, request operation.Request) (operation.Progress, error)
-}
-
-// Objects fetches what a URL of S3 names.
-type Objects interface {
-	// Object returns the content, of at most limit bytes and one. The error is [ErrNotObject]
-	// for the URL of something else. An *awswire.Error says that the caller has no such object.
-	Object(ctx context.Context, caller awswire.Caller, url string, limit int64) ([]byte, error)
-}
-
-// Buckets looks into buckets of S3.
-type Buckets interface {
-	// HasObjects reports whether a bucket of the caller's account has objects or versions of them.
-	HasObjects(ctx context.Context, caller awswire.Caller, bucket string) (bool, error)
-}
-
-// Modules finds modules.
-type Modules interface {
-	// Fragment returns the fragment of the default version of a module that the caller's account
-	// has, nil if it has none.
-	Fragment(ctx context.Context, caller awswire.Caller, typeName string) (*module.Fragment, error)
-}
-
-// ErrNotObject is the error of [Objects] for a URL that names no object.
+// ErrNotObject is the error of Config.Object for a URL that names no object.
 var ErrNotObject = errors.New("not the URL of an object in S3")
 
-// References resolves values of other services.
+// References resolves values of other services, for which `local` has our own parameters and secrets.
 type References interface {
-	// Resolve returns the value of a dynamic reference, as in registry.References.
+	// Resolve returns the value of a dynamic reference, as in registry.Config.
 	Resolve(ctx context.Context, caller awswire.Caller, service, reference string) (string, error)
 
 	// StoredParameters returns the existing parameters of SSM with the names NAME or

@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -26,7 +25,7 @@ func (g *rig) breaks(kind string, first, last int64) (heal func()) {
 	if err := g.store.StopWork(); err != nil {
 		g.t.Fatal(err)
 	}
-	workers := g.config.Operations.(*operation.Engine).Workers()
+	workers := g.config.Operations.Workers()
 	maps.Copy(workers, g.Workers())
 	worker := workers[kind]
 	run, healed := worker.Run, &atomic.Bool{}

@@ -34,10 +34,10 @@ func (m callerModules) Expand(ctx context.Context, root *document.Value, budget 
 
 // Fragment implements [module.Fragments].
 func (m callerModules) Fragment(ctx context.Context, typeName string) (*module.Fragment, error) {
-	if m.engine.config.Modules == nil {
+	if m.engine.config.Fragment == nil {
 		return nil, nil
 	}
-	return m.engine.config.Modules.Fragment(ctx, m.caller, typeName)
+	return m.engine.config.Fragment(ctx, m.caller, typeName)
 }
 
 // hasModule reports whether a caller has a module. One that cannot be looked up counts as known:

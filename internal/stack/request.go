@@ -68,10 +68,10 @@ func (e *Engine) object(ctx context.Context, caller awswire.Caller, url string, 
 		bucket, _, _ := strings.Cut(rest, "/")
 		return nil, refuse("s3-domain", bucket)
 	}
-	if e.config.Objects == nil || !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
+	if e.config.Object == nil || !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
 		return nil, refuse(id)
 	}
-	content, err := e.config.Objects.Object(ctx, caller, url, limit)
+	content, err := e.config.Object(ctx, caller, url, limit)
 	var refused *awswire.Error
 	switch {
 	case errors.Is(err, ErrNotObject):

@@ -14,19 +14,14 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 )
 
-// filledBuckets are buckets with objects, by their names.
-type filledBuckets map[string]bool
-
-func (f filledBuckets) HasObjects(_ context.Context, _ awswire.Caller, bucket string) (bool, error) {
-	return f[bucket], nil
-}
-
 // TestFilledBucketsWarn makes change sets that delete buckets: those with objects are a warning,
 // which prevents nothing.
 func TestFilledBucketsWarn(t *testing.T) {
 	g := onSQLite(t)
 	g.world.knows(t, strings.ReplaceAll(thing, "Acme::Test::Thing", bucketType))
-	g.config.Buckets = filledBuckets{"full-1": true, "kept-1": true, "empty-1": false}
+	g.config.HasObjects = func(_ context.Context, _ awswire.Caller, bucket string) (bool, error) {
+		return bucket == "full-1" || bucket == "kept-1", nil
+	}
 	bucket := func(id, more string) string { return id + ": {Type: '" + bucketType + "'" + more + "}" }
 	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}",
 		bucket("Full", ""), bucket("Empty", ""), bucket("Kept", ", DeletionPolicy: Retain")))})

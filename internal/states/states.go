@@ -24,15 +24,10 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// Functions invoke the functions of tasks.
-type Functions interface {
-	Call(ctx context.Context, caller awswire.Caller, arn string, payload []byte, secrets []string) (lambda.Result, error)
-}
-
 // Config sets up a Service. Store and Functions must be set.
 type Config struct {
 	Store     *store.Store
-	Functions Functions
+	Functions lambda.Functions
 
 	// TimeScale divides the waits of states and between the attempts of tasks. Zero means 1.
 	TimeScale float64

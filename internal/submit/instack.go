@@ -35,7 +35,7 @@ func (r *Remote) TestStacks(s *schema.Schema, group func(typeName string) string
 	return &StackTester{r, s, group}
 }
 
-// LastLines implements [contract.HandlerLog].
+// LastLines is for [contract.StackConfig].
 func (t *StackTester) LastLines(ctx context.Context, since time.Time, limit int) ([]string, error) {
 	ref := Reference{Name: t.schema.TypeName.Value, Kind: types.RegistryTypeResource}
 	groups, _, err := t.remote.LogGroupsOf(ctx, &ref, t.group)
@@ -73,9 +73,8 @@ func (t *StackTester) LastLines(ctx context.Context, since time.Time, limit int)
 }
 
 var (
-	_ contract.HandlerLog = (*StackTester)(nil)
-	_ contract.Stacks     = (*StackTester)(nil)
-	_ contract.Resources  = (*StackTester)(nil)
+	_ contract.Stacks    = (*StackTester)(nil)
+	_ contract.Resources = (*StackTester)(nil)
 )
 
 // refusal makes a *contract.Refusal of what a service has answered.
